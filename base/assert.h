@@ -1,0 +1,11 @@
+// Asserts stay on in release: they state what is impossible, never what the network may do.
+#pragma once
+
+namespace carpool {
+
+[[noreturn]] void assert_failed(const char* condition, const char* file, int line) noexcept;
+
+}  // namespace carpool
+
+#define CARPOOL_ASSERT(condition) \
+  (static_cast<bool>(condition) ? static_cast<void>(0) : ::carpool::assert_failed(#condition, __FILE__, __LINE__))

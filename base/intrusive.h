@@ -1,0 +1,94 @@
+// An intrusive doubly linked list: membership costs no allocation, and a node leaves by itself when it dies.
+#pragma once
+
+#include <cstddef>
+
+#include "base/assert.h"
+
+namespace carpool {
+
+// A node belongs to at most one list per Tag. Not thread-safe: whoever guards the list guards its nodes.
+template <class Tag = void>
+class ListHook {
+ public:
+  ListHook() = default;
+  ListHook(const ListHook&) = delete;
+  ListHook& operator=(const ListHook&) = delete;
+  ~ListHook() { unlink(); }
+
+  bool linked() const { return next_ != nullptr; }
+  void unlink() {
+    if (next_ == nullptr) return;
+    prev_->next_ = next_;
+    next_->prev_ = prev_;
+    next_ = prev_ = nullptr;
+  }
+
+ private:
+  template <class T, class G>
+  friend class List;
+  ListHook* next_ = nullptr;
+  ListHook* prev_ = nullptr;
+};
+
+// T derives from ListHook<Tag>.
+template <class T, class Tag = void>
+class List {
+ public:
+  List() { root_.next_ = root_.prev_ = &root_; }
+  List(const List&) = delete;
+  List& operator=(const List&) = delete;
+  ~List() {
+    while (!empty()) pop_front();
+    root_.next_ = root_.prev_ = nullptr;
+  }
+
+  bool empty() const { return root_.next_ == &root_; }
+  T& front() {
+    CARPOOL_ASSERT(!empty());
+    // Never a dead one: a node leaves in its destructor, which the analyzer does not follow.
+    return *static_cast<T*>(root_.next_);  // NOLINT(clang-analyzer-cplusplus.NewDelete)
+  }
+  const T& front() const {
+    CARPOOL_ASSERT(!empty());
+    return *static_cast<const T*>(root_.next_);
+  }
+  T& pop_front() {
+    T& node = front();
+    static_cast<ListHook<Tag>&>(node).unlink();
+    return node;
+  }
+  void push_back(T& node) { insert(node, root_.prev_, &root_); }
+  void push_front(T& node) { insert(node, &root_, root_.next_); }
+
+  // The node after `node`, or nullptr at the end; start with nullptr.
+  T* next(T* node) {
+    ListHook<Tag>* after = node == nullptr ? root_.next_ : static_cast<ListHook<Tag>*>(node)->next_;
+    return after == &root_ ? nullptr : static_cast<T*>(after);
+  }
+  // nullptr when it is empty.
+  T* last() { return empty() ? nullptr : static_cast<T*>(root_.prev_); }
+  // Behind `where`; nullptr: in front of all.
+  void insert_after(T* where, T& node) {
+    ListHook<Tag>* before = where == nullptr ? &root_ : static_cast<ListHook<Tag>*>(where);
+    insert(node, before, before->next_);
+  }
+  // Takes everything from `other`, in order, behind what is here.
+  void splice_back(List& other) {
+    while (!other.empty()) push_back(other.pop_front());
+  }
+
+ private:
+  using Hook = ListHook<Tag>;
+  static void insert(T& node, Hook* before, Hook* after) {
+    Hook& hook = node;
+    CARPOOL_ASSERT(!hook.linked());
+    hook.prev_ = before;
+    hook.next_ = after;
+    before->next_ = &hook;
+    after->prev_ = &hook;
+  }
+  Hook root_;
+};
+
+}  // namespace carpool

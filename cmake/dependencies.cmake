@@ -1,0 +1,26 @@
+# Every library carpool stands on, found once. deploy/setup installs them on Debian.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(OpenSSL 3.0 REQUIRED)
+find_package(prometheus-cpp CONFIG REQUIRED COMPONENTS core)
+find_package(tomlplusplus CONFIG REQUIRED)
+find_package(spdlog CONFIG REQUIRED)
+find_package(nlohmann_json CONFIG REQUIRED)
+pkg_check_modules(uv REQUIRED IMPORTED_TARGET libuv)
+pkg_check_modules(cares REQUIRED IMPORTED_TARGET libcares)
+pkg_check_modules(idn2 REQUIRED IMPORTED_TARGET libidn2)
+
+# llhttp: an installed library from 9 on, else Debian 12's C sources (8.1.0), which are only safe in strict mode: built
+# plainly they accept a space before the colon, chunk data without CRLF and a lone CR as the end of a head.
+pkg_check_modules(llhttp_pkg IMPORTED_TARGET libllhttp>=9)
+if(llhttp_pkg_FOUND)
+  add_library(llhttp ALIAS PkgConfig::llhttp_pkg)
+else()
+  find_path(LLHTTP_INCLUDE llhttp.h PATHS /usr/share/include PATH_SUFFIXES llhttp REQUIRED)
+  find_path(LLHTTP_SOURCE llhttp.c PATHS /usr/share PATH_SUFFIXES llhttp llhttp/src REQUIRED)
+  file(GLOB llhttp_sources ${LLHTTP_SOURCE}/*.c)
+  add_library(llhttp STATIC ${llhttp_sources})
+  target_compile_definitions(llhttp PRIVATE LLHTTP_STRICT_MODE=1)
+  target_compile_options(llhttp PRIVATE -O3)
+  target_include_directories(llhttp SYSTEM PUBLIC ${LLHTTP_INCLUDE})
+endif()

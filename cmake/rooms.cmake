@@ -1,0 +1,36 @@
+# A room is one directory, one library, and a list of the rooms below it.
+add_library(carpool_warnings INTERFACE)
+target_compile_options(carpool_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+  $<$<BOOL:${CARPOOL_WERROR}>:-Werror>
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Werror=thread-safety>)
+
+if(CARPOOL_SANITIZE)
+  add_compile_options(-fsanitize=${CARPOOL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${CARPOOL_SANITIZE})
+endif()
+
+# carpool_room(NAME [DIRS dir...] [LINK room...] [PRIVATE library...]); DIRS defaults to NAME.
+function(carpool_room name)
+  cmake_parse_arguments(ARG "" "" "DIRS;LINK;PRIVATE" ${ARGN})
+  if(NOT ARG_DIRS)
+    set(ARG_DIRS ${name})
+  endif()
+  set(sources)
+  foreach(dir ${ARG_DIRS})
+    file(GLOB found CONFIGURE_DEPENDS ${dir}/*.cc ${dir}/uv/*.cc)
+    list(APPEND sources ${found})
+  endforeach()
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
+  if(sources)
+    add_library(carpool_${name} STATIC ${sources})
+    set(scope PUBLIC)
+    target_link_libraries(carpool_${name} PRIVATE ${ARG_PRIVATE} carpool_warnings)
+  else()
+    add_library(carpool_${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  add_library(carpool::${name} ALIAS carpool_${name})
+  target_include_directories(carpool_${name} ${scope} $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
+  target_compile_features(carpool_${name} ${scope} cxx_std_20)
+  target_link_libraries(carpool_${name} ${scope} ${ARG_LINK})
+endfunction()

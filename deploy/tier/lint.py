@@ -1,0 +1,105 @@
+"""clang-format, clang's own analysis and clang-tidy. The last two are slow, so a clean result is kept under the hash of
+all that it depends on and the file is not looked at again until something of that changes."""
+import concurrent.futures
+import hashlib
+import json
+import re
+import shlex
+import subprocess
+import time
+
+from outcome import Outcome, verdict
+from shell import CORES, ROOT
+
+CACHE = ROOT / "build" / "lint"
+BUDGET = 180  # seconds of clang-tidy in the first tier; what is left over is done by the next run or by --full
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
+
+
+def listed(*suffixes):
+    names = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, text=True,
+                           capture_output=True, check=True).stdout.split("\n")
+    return [n for n in names if n.endswith(suffixes) and (ROOT / n).is_file()]
+
+
+def formatted(log, full):
+    files = listed(".cc", ".h")
+    status = log.run("clang-format-14", "--dry-run", "-Werror", *files)
+    bad = sorted({line.split(":")[0] for line in log.tail("-Wclang-format-violations", 100000)})
+    return verdict(status, ", ".join(bad[:5]) + (" and %d more" % (len(bad) - 5) if len(bad) > 5 else ""))
+
+
+def closure(path, seen):
+    """The file and everything of ours that it includes."""
+    if path in seen or not (ROOT / path).is_file():
+        return seen
+    seen.add(path)
+    for name in INCLUDE.findall((ROOT / path).read_text(errors="replace")):
+        closure(name, seen)
+    return seen
+
+
+def key(path, command):
+    digest = hashlib.sha256((ROOT / ".clang-tidy").read_bytes() + command.encode())
+    for name in sorted(closure(path, set())):
+        digest.update(name.encode() + b"\0" + (ROOT / name).read_bytes())
+    return digest.hexdigest()
+
+
+def recent():
+    """Files of the last commits and of the working tree: they come first."""
+    log = subprocess.run(["git", "log", "-5", "--name-only", "--format="], cwd=ROOT, text=True, capture_output=True).stdout
+    return set(log.split()) | set(subprocess.run(["git", "diff", "--name-only", "HEAD"], cwd=ROOT, text=True,
+                                                 capture_output=True).stdout.split())
+
+
+def commands(log):
+    """How clang compiles each file, by path; the first use configures."""
+    if log.run("cmake", "--preset", "clang"):
+        raise RuntimeError("configuring failed")
+    return {c["file"].removeprefix("%s/" % ROOT): shlex.split(c["command"])
+            for c in json.loads((ROOT / "build/clang/compile_commands.json").read_text())}
+
+
+def check(argv, deadline):
+    """The complaints; None: no time was left."""
+    if time.monotonic() > deadline:
+        return None
+    done = subprocess.run(argv, cwd=ROOT / "build/clang", text=True, capture_output=True)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def look(log, name, calls, seconds):
+    """calls: path -> argv. One test a file; those known clean are not run again."""
+    keys = {path: CACHE / name / key(path, " ".join(argv)) for path, argv in calls.items()}
+    (CACHE / name).mkdir(parents=True, exist_ok=True)
+    first = recent()
+    todo = sorted((p for p in calls if not keys[p].exists()), key=lambda p: (p not in first, p))
+    deadline, failed, late = time.monotonic() + seconds, [], 0
+    with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
+        for path, said in zip(todo, pool.map(lambda p: check(calls[p], deadline), todo)):
+            if said is None:
+                late += 1
+            elif said:
+                failed.append(path)
+                log.say(said)
+            else:
+                keys[path].touch()
+    note = "%d files, %d of them known clean" % (len(calls), len(calls) - len(todo))
+    if late:
+        note += ", %d left for the next run" % late
+    if failed:
+        note += "; " + ", ".join(failed[:5])
+    return Outcome(len(calls) - late - len(failed), len(failed), late, note)
+
+
+def thread_safety(log, full):
+    """Every file through clang's front end, all warnings and the thread-safety analysis as errors."""
+    calls = {path: argv + ["-fsyntax-only"] for path, argv in commands(log).items() if path.endswith(".cc")}
+    return look(log, "clang", calls, 3600)
+
+
+def clang_tidy(log, full):
+    argv = ["clang-tidy-14", "-p", str(ROOT / "build/clang"), "--quiet"]
+    calls = {p: argv + [str(ROOT / p)] for p in commands(log) if p.endswith(".cc") and not p.startswith("tests/")}
+    return look(log, "clang-tidy", calls, 3600 if full else BUDGET)

@@ -1,0 +1,83 @@
+"""Runs the steps of steps.py one after the other and sums them up. A step that fails hides no other."""
+import argparse
+import concurrent.futures
+import itertools
+import os
+import sys
+import time
+
+import shell
+import steps
+from outcome import Outcome
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="deploy/test")
+    parser.add_argument("--full", action="store_true", help="everything, longer")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="this step alone (repeatable)")
+    parser.add_argument("--list", action="store_true", help="name the steps")
+    return parser.parse_args()
+
+
+def chosen(args):
+    known = {step.name: step for step in steps.ALL}
+    for name in args.only:
+        if name not in known:
+            sys.exit("no step %s; there are: %s" % (name, " ".join(known)))
+    if args.only:
+        return [known[name] for name in args.only]
+    return [step for step in steps.ALL if args.full or not step.full_only]
+
+
+def run_step(step, full):
+    """One step's outcome; whatever goes wrong inside is its own failure."""
+    if step.needs and not (shell.ROOT / step.needs).exists():
+        return Outcome(failed=1, note="there is no " + step.needs)
+    try:
+        return step.run(shell.Log(step.name), full)
+    except shell.TooLate as late:
+        return Outcome(failed=1, note="%s" % late)
+    except Exception as error:  # a defect of the step itself
+        return Outcome(failed=1, note="%s: %s" % (type(error).__name__, error))
+
+
+def tell(line):
+    """A whole line at once: steps of a group speak at the same time."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def report(step, full):
+    tell("%-14s %s …" % (step.name, step.what))
+    start = time.monotonic()
+    outcome = run_step(step, full)
+    word = "FAILED" if outcome.failed else "ok" if outcome.passed else "skipped"
+    tell("%-14s %s, %d passed, %d failed, %d skipped, %.0f s%s%s" % (
+        step.name, word, outcome.passed, outcome.failed, outcome.skipped, time.monotonic() - start,
+        ": " + outcome.note if outcome.note else "",
+        " (build/test-logs/%s.log)" % step.name if outcome.failed else ""))
+    return outcome
+
+
+def main():
+    args = parse()
+    if args.list:
+        for step in steps.ALL:
+            print("%-14s %s%s" % (step.name, step.what, " (only with --full)" if step.full_only else ""))
+        return 0
+    os.makedirs(shell.LOGS, exist_ok=True)
+    total, broken, began = Outcome(), set(), time.monotonic()
+    # Steps of one group mostly wait, each for itself: they run side by side.
+    for _, group in itertools.groupby(chosen(args), lambda step: step.group or step.name):
+        group = list(group)
+        with concurrent.futures.ThreadPoolExecutor(len(group)) as pool:
+            ended = list(pool.map(lambda step: report(step, args.full), group))
+        total = sum(ended, total)
+        broken |= {step.name for step, outcome in zip(group, ended) if outcome.failed}
+    print("%.0f s in all%s" % (time.monotonic() - began, "; failed: " + " ".join(sorted(broken)) if broken else ""))
+    print("%d passed, %d failed, %d skipped" % (total.passed, total.failed, total.skipped))
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

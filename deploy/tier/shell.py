@@ -1,0 +1,62 @@
+"""Commands with a log and a limit of time."""
+import os
+import pathlib
+import signal
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LOGS = ROOT / "build" / "test-logs"
+SHARED = ROOT.parent / "shared"
+PROGRAM = ROOT / "build" / "release" / "carpool"
+CORES = len(os.sched_getaffinity(0))
+
+
+# Clones in different places share what ccache knows.
+os.environ.setdefault("CCACHE_BASEDIR", str(ROOT))
+os.environ.setdefault("CCACHE_NOHASHDIR", "1")
+
+
+class TooLate(Exception):
+    pass
+
+
+class Log:
+    def __init__(self, name):
+        self.path = LOGS / (name + ".log")
+        self.path.write_text("")
+
+    def run(self, *argv, limit=600, env=None, cwd=ROOT):
+        """The command's exit status; its output goes to the log. Past the limit it and its children are ended."""
+        with self.path.open("a") as out:
+            out.write("$ %s\n" % " ".join(map(str, argv)))
+            out.flush()
+            process = subprocess.Popen([str(a) for a in argv], cwd=cwd, stdin=subprocess.DEVNULL, stdout=out,
+                                       stderr=subprocess.STDOUT, env={**os.environ, **(env or {})}, start_new_session=True)
+            try:
+                return process.wait(limit)
+            except subprocess.TimeoutExpired:
+                end(process)
+                raise TooLate("%s took longer than %d s" % (pathlib.Path(str(argv[0])).name, limit)) from None
+            except BaseException:
+                end(process)
+                raise
+
+    def say(self, text):
+        with self.path.open("a") as out:
+            out.write(text + "\n")
+
+    def tail(self, pattern, count=1):
+        """The last lines that contain the pattern."""
+        return [line for line in self.path.read_text(errors="replace").splitlines() if pattern in line][-count:]
+
+
+def end(process):
+    for number, grace in ((signal.SIGTERM, 10), (signal.SIGKILL, 5)):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(grace)
+            return
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            pass

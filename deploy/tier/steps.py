@@ -1,0 +1,89 @@
+"""The steps of deploy/test, cheap ones first."""
+import json
+
+import lint
+import suites
+import units
+from outcome import Outcome, Step, verdict
+from shell import CORES, PROGRAM, ROOT
+
+PROGRAM_PATH = "build/release/carpool"
+PYTHON = ROOT / "build" / "venv" / "bin" / "python"
+
+
+def tidy(log, full):
+    status = log.run(PYTHON, "-B", "tests/tidy/tidy.py") | log.run(PYTHON, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/tidy")
+    return verdict(status, (log.tail("tidy:") or [""])[0])
+
+
+def build(preset, *targets):
+    """Configure and build; -k 0 shows every mistake at once."""
+    def run(log, full):
+        status = log.run("cmake", "--preset", preset)
+        status = status or log.run("cmake", "--build", "build/" + preset, "-j", CORES, "--", "-k", "0", *targets, limit=1800)
+        errors = log.tail(" error: ", 1)
+        return verdict(status, errors[0] if status and errors else "")
+    return run
+
+
+def simulation(log, full):
+    seconds = 600 if full else 60
+    program = ROOT / "build/release/tests/pool_sim"
+    if not program.exists():
+        return Outcome(skipped=1, note="there is no pool_sim")
+    return verdict(log.run(program, "--seconds", seconds, limit=seconds + 60))
+
+
+def e2e(program, long_form=True):
+    """The end-to-end tests against one build of the program."""
+    def run(log, full):
+        report = log.path.with_suffix(".json")
+        report.unlink(missing_ok=True)
+        status = log.run(PYTHON, "-B", "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider", "tests/e2e", "--report", report,
+                         *(["--full"] if full and long_form else []), limit=3600 if full else 600,
+                         env={"CARPOOL": str(program), **units.ENVIRONMENT.get(program.parent.name, {})})
+        counts = json.loads(report.read_text()) if report.exists() else {"passed": 0, "failed": 1, "skipped": 0}
+        if status and not counts["failed"]:
+            counts["failed"] = 1
+        return Outcome(counts["passed"], counts["failed"], counts["skipped"], ", ".join(counts.get("names", [])[:5]))
+    return run
+
+
+FUZZED = ("h1_request", "h1_response")
+
+
+def fuzz(log, full):
+    """Each target for five minutes from its corpus, which grows in build/corpus."""
+    total = Outcome()
+    for name in FUZZED:
+        corpus = ROOT / "build/corpus" / name
+        corpus.mkdir(parents=True, exist_ok=True)
+        for seeds in (ROOT / "tests/golden").glob(name + "*"):
+            log.run(PYTHON, "-B", "tests/fuzz/seeds.py", seeds, corpus)
+        status = log.run(ROOT / "build/fuzz/tests/fuzz" / (name + "_fuzz"), corpus, "-dict=tests/fuzz/h1.dict",
+                         "-max_total_time=300", "-timeout=10", "-artifact_prefix=build/test-logs/", limit=400)
+        total += verdict(status, "" if status == 0 else name)
+    return total
+
+
+ALL = [
+    Step("tidy", "house rules", tidy),
+    Step("format", "clang-format", lint.formatted),
+    Step("build", "release build, warnings are errors", build("release")),
+    Step("unit", "unit tests, release", units.run("release")),
+    Step("sim", "simulation of the pool", simulation, group="outside"),
+    Step("wire-origin", "wire suite, origin-form", suites.wire("origin", 15200), PROGRAM_PATH, group="outside"),
+    Step("wire-absolute", "wire suite, absolute-form", suites.wire("absolute", 15300), PROGRAM_PATH, group="outside"),
+    Step("faults", "fault suite", suites.faults, PROGRAM_PATH),
+    Step("e2e", "end to end: real clients, real nginx", e2e(PROGRAM), PROGRAM_PATH),
+    Step("build-asan", "build with ASan and UBSan", build("asan")),
+    Step("unit-asan", "unit tests under ASan and UBSan", units.run("asan")),
+    Step("build-tsan", "build with TSan", build("tsan", *units.tsan_targets())),
+    Step("unit-tsan", "threads under TSan", units.run("tsan")),
+    Step("e2e-asan", "end to end under ASan and UBSan", e2e(ROOT / "build/asan/carpool", False), "build/asan/carpool", full_only=True),
+    Step("build-fuzz", "build of the fuzz targets", build("fuzz", *["%s_fuzz" % n for n in FUZZED]), full_only=True),
+    Step("fuzz", "libFuzzer, five minutes a target", fuzz, full_only=True),
+    Step("clang", "clang, thread-safety analysis", lint.thread_safety),
+    Step("clang-tidy", "clang-tidy", lint.clang_tidy),
+    Step("build-clang", "the whole build with clang", build("clang"), full_only=True),
+]

@@ -1,0 +1,97 @@
+"""The acceptance suites beside the tree, judged case by case against tests/e2e/expected_failures.
+
+A case of a feature that does not exist yet may be listed there; it counts as skipped while it fails, and as a failure
+once it passes: then its line goes.
+"""
+import json
+
+from outcome import Outcome
+from shell import PROGRAM, ROOT, SHARED
+
+EXPECTED = ROOT / "tests/e2e/expected_failures"
+UNBUILT = ("h2", "connect", "h2up", "h2at")  # classes of features to come
+SHOULD_SHARE = 0.9
+# SHOULD cases that carpool promises all the same.
+PROMISED = {"dns-01", "stale-02", "connect-01", "connect-02", "slow-02"}
+
+
+def expected(suite):
+    """Ids listed for a suite: lines `SUITE ID  reason`."""
+    found = set()
+    for line in EXPECTED.read_text().splitlines():
+        words = line.split("#")[0].split()
+        if len(words) >= 2 and words[0] == suite:
+            found.add(words[1])
+    return found
+
+
+def judge(cases, listed, log):
+    """cases: (id, class, rule, passed or None, why, is held). One Outcome, each surprise in the log and the note."""
+    total, notes, should = Outcome(), [], []
+    for name, kind, rule, passed, why, held in cases:
+        unbuilt = kind in UNBUILT
+        if rule == "SHOULD" and not unbuilt and passed is not None:
+            should.append(passed)
+        if passed is None or (not passed and (name in listed or (unbuilt and held))):
+            total.skipped += 1
+        elif passed and name not in listed:
+            total.passed += 1
+        elif passed:
+            total.failed += 1
+            notes.append("%s passes now: take it off the list" % name)
+        elif rule == "SHOULD":
+            total.skipped += 1
+            log.say("SHOULD not met: %s %s" % (name, why))
+        else:
+            total.failed += 1
+            notes.append(name)
+            log.say("FAILED: %s %s" % (name, why))
+    if should and sum(should) < SHOULD_SHARE * len(should):
+        total.failed += 1
+        notes.append("SHOULD %d of %d" % (sum(should), len(should)))
+    total.note = ", ".join(notes) or ("SHOULD %d of %d" % (sum(should), len(should)) if should else "")
+    return total
+
+
+def absent():
+    return None if (SHARED / "suites").is_dir() else Outcome(skipped=1, note="../shared is not there")
+
+
+def play(log, suite, report, limit, *extra):
+    report.unlink(missing_ok=True)
+    log.run(ROOT / "build/venv/bin/python", "-B", SHARED / "suites" / suite / "run.py", "--spec",
+            SHARED / "suites/specs/carpool.toml", "--json", report, *extra, limit=limit, env={"CARPOOL": str(PROGRAM)})
+    return json.loads(report.read_text()) if report.exists() else None
+
+
+def wire(form, base):
+    def step(log, full):
+        if absent():
+            return absent()
+        data = play(log, "wire", log.path.with_suffix(".json"), 600, "--form", form, "--base", base)
+        if data is None:
+            return Outcome(failed=1, note="the suite wrote no report")
+        total = judge([(c["id"], c["class"], c["rule"], c["ok"], c["why"], c["set"] == "held") for c in data["cases"]],
+                      expected("wire"), log)
+        for word in ("crashes", "wedged"):
+            if data[word]:
+                total += Outcome(failed=1, note="%s %d" % (word, data[word]))
+        return total
+    return step
+
+
+def faults(log, full):
+    if absent():
+        return absent()
+    rows = play(log, "faults", log.path.with_suffix(".json"), 900)
+    if rows is None:
+        return Outcome(failed=1, note="the suite wrote no report")
+    cases = []
+    for row in rows:
+        passed = {"ok": True, "FAIL": False}.get(row["verdict"])
+        # A response for the wrong request, a request sent twice, a dead program: never acceptable, whatever the rule.
+        critical = passed is False and "CRITICAL" in row["why"]
+        rule = "MUST" if critical or row["id"] in PROMISED else row["rule"]
+        kind = "" if row["id"] in PROMISED else row["id"].rsplit("-", 1)[0]
+        cases.append((row["id"], kind, rule, passed, row["why"], row["set"] == "held"))
+    return judge(cases, expected("faults"), log)

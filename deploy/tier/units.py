@@ -1,0 +1,86 @@
+"""The unit tests of one build: every ROOM_tests program, as many at a time as there are cores."""
+import concurrent.futures
+import json
+import os
+import subprocess
+
+from outcome import Outcome
+from shell import CORES, LOGS, ROOT, TooLate
+
+# Rooms whose code more than one thread runs.
+THREADED = ("exec", "pool", "net", "proxy", "metrics")
+
+ENVIRONMENT = {
+    "asan": {"ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:check_initialization_order=1",
+             "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"},
+    "tsan": {"TSAN_OPTIONS": "halt_on_error=0:second_deadlock_stack=1:suppressions=%s" % (ROOT / "tests/tsan.supp")},
+}
+LIMIT = 300
+
+
+def tsan_targets():
+    """Those that exist: a room without tests has no target."""
+    return [room + "_tests" for room in THREADED if any((ROOT / "tests/unit").glob(room + "_*_test.cc"))]
+
+
+def without_aslr():
+    """g++ 12's TSan cannot place its shadow under some kernels' randomisation."""
+    off = ["setarch", "-R"]
+    try:
+        return off if subprocess.run([*off, "true"], capture_output=True).returncode == 0 else []
+    except OSError:
+        return []
+
+
+def counts(report, name):
+    """What a program's JSON report says; a program that died before writing one has failed."""
+    try:
+        data = json.loads(report.read_text())
+    except (OSError, ValueError):
+        return Outcome(failed=1, note=name + " died")
+    failed, skipped, bad = 0, 0, []
+    for suite in data["testsuites"]:
+        for test in suite["testsuite"]:
+            if test.get("failures"):
+                failed += 1
+                bad.append("%s.%s" % (suite["name"], test["name"]))
+            elif test.get("result") == "SKIPPED" or test.get("status") == "NOTRUN":
+                skipped += 1
+    return Outcome(data["tests"] - failed - skipped, failed, skipped, ", ".join(bad[:5]))
+
+
+def one(log, program, preset, prefix):
+    name = program.name
+    report = LOGS / ("unit-%s-%s.json" % (preset, name))
+    report.unlink(missing_ok=True)
+    try:
+        status = log.run(*prefix, program, "--gtest_brief=1", "--gtest_output=json:%s" % report, limit=LIMIT,
+                         env=ENVIRONMENT.get(preset))
+    except TooLate as late:
+        return Outcome(failed=1, note=str(late))
+    outcome = counts(report, name)
+    if status and not outcome.failed:
+        outcome = Outcome(outcome.passed, 1, outcome.skipped, "%s: exit status %d" % (name, status))
+    return outcome
+
+
+def mutant(log, program):
+    """The same tests over a program with a defect put in: one of them has to notice."""
+    outcome = one(log, program, "mutant", [])
+    return Outcome(passed=1) if outcome.failed else Outcome(failed=1, note=program.name + ": no test noticed the defect")
+
+
+def run(preset):
+    def step(log, full):
+        folder = ROOT / "build" / preset / "tests"
+        programs = sorted(p for p in folder.glob("*_tests") if os.access(p, os.X_OK) and p.is_file())
+        if preset == "tsan":
+            programs = [p for p in programs if p.name in tsan_targets()]
+        if not programs:
+            return Outcome(failed=1, note="no test programs in build/%s" % preset)
+        prefix = without_aslr() if preset == "tsan" else []
+        mutants = [p for p in programs if "_mutant_" in p.name]
+        with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
+            total = sum(pool.map(lambda p: one(log, p, preset, prefix), [p for p in programs if p not in mutants]), Outcome())
+        return sum((mutant(log, p) for p in mutants if preset == "release"), total)
+    return step

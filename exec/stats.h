@@ -1,0 +1,35 @@
+// What the execution of a process looks like at one instant, as plain numbers: for /metrics and /threads.
+#pragma once
+
+#include <span>
+
+#include "exec/reserve.h"
+#include "exec/strategy.h"
+#include "exec/thread_pool.h"
+#include "metrics/histogram.h"
+
+namespace carpool::exec {
+
+// exec_tasks_total, exec_handovers_total: `strategies`. exec_threads: `threads`, whose leased ones are split:
+// `reserved` wait for a task, the rest works. exec_queue_wait_seconds: `queue_wait`.
+struct ExecStats {
+  StrategyCounts strategies;
+  ThreadCounts threads;
+  unsigned reserved = 0;  // within threads.leased
+  metrics::HistogramTotals queue_wait;
+
+  unsigned leased() const { return threads.leased > reserved ? threads.leased - reserved : 0; }
+};
+
+// `reserve` may be null.
+inline ExecStats exec_stats(const ThreadPool& pool, const Reserve* reserve,
+                            std::span<const Strategy* const> strategies) {
+  ExecStats all{.strategies = {},
+                .threads = pool.counts(),
+                .reserved = reserve == nullptr ? 0 : reserve->available(),
+                .queue_wait = pool.queue_wait()};
+  for (const Strategy* strategy : strategies) all.strategies += strategy->counts();
+  return all;
+}
+
+}  // namespace carpool::exec

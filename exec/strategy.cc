@@ -1,0 +1,186 @@
+#include "exec/strategy.h"
+
+#include <exception>
+
+#include "base/assert.h"
+
+namespace carpool::exec {
+
+StrategyCounts& StrategyCounts::operator+=(const StrategyCounts& other) {
+  pc += other.pc, pic += other.pic, pec += other.pec, epc += other.epc;
+  took_over += other.took_over, noop += other.noop, missed += other.missed;
+  rejected += other.rejected, failed += other.failed;
+  return *this;
+}
+
+StrategyCounts& StrategyCounts::operator-=(const StrategyCounts& other) {
+  pc -= other.pc, pic -= other.pic, pec -= other.pec, epc -= other.epc;
+  took_over -= other.took_over, noop -= other.noop, missed -= other.missed;
+  rejected -= other.rejected, failed -= other.failed;
+  return *this;
+}
+
+Strategy::Strategy(StrategyMode mode, Producer& producer, Executor& executor, TryExecutor* helpers,
+                   FailureSink* failures)
+    : mode_(mode), producer_(producer), executor_(executor), helpers_(helpers), failures_(failures) {}
+
+Strategy::~Strategy() {
+  CARPOOL_ASSERT(word_.at_rest());
+}
+
+void Strategy::produce() {
+  if (word_.begin()) run();
+}
+
+bool Strategy::dispatch() {
+  if (!word_.dispatch()) return true;
+  TaskPtr helper = exec::lend(queued_);
+  // A thread that is free now before one that comes when it can.
+  if (helpers_ != nullptr && mode_ == StrategyMode::adaptive && helpers_->try_execute(helper)) return true;
+  return executor_.execute(std::move(helper));
+}
+
+void Strategy::help(StrategyWord::Helper kind) {
+  if (!word_.arrive(kind)) {
+    noop_.fetch_add(1, std::memory_order_relaxed);  // a count: publishes nothing
+    return;
+  }
+  took_over_.add();
+  run();
+}
+
+void Strategy::run() {
+  // What the caller promised holds for the whole call, so it is asked once.
+  const bool may_lend = !NonBlockingCall::active();
+  for (;;) {
+    TaskPtr task = next();
+    if (task == nullptr) {
+      if (word_.end()) return;
+    } else if (!consume(std::move(task), may_lend)) {
+      return;
+    }
+  }
+}
+
+// A produce that throws has produced nothing; the role must not stay with a thread that left by an exception.
+TaskPtr Strategy::next() {
+  const char* why = "an exception of no kind we know";
+  try {
+    return producer_.produce();
+  } catch (const std::exception& failure) {
+    if (failures_ != nullptr) failures_->on_task_failed("produce", failure.what());
+  } catch (...) {
+    if (failures_ != nullptr) failures_->on_task_failed("produce", why);
+  }
+  failed_.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+Strategy::Consumption Strategy::choose(Invocation invocation, bool may_lend) const {
+  if (mode_ == StrategyMode::produce_consume || invocation == Invocation::non_blocking) return Consumption::pc;
+  const bool either = invocation == Invocation::either;
+  const Consumption stay = either ? (may_lend ? Consumption::pic : Consumption::pc) : Consumption::pec;
+  switch (mode_) {
+    case StrategyMode::execute_produce_consume:
+      return may_lend ? Consumption::epc : stay;
+    case StrategyMode::adaptive:
+      return may_lend && helpers_ != nullptr ? Consumption::epc : stay;
+    default:
+      return stay;
+  }
+}
+
+// True: this thread is the producer still, or again.
+bool Strategy::consume(TaskPtr task, bool may_lend) {
+  switch (choose(task->invocation(), may_lend)) {
+    case Consumption::pc:
+      pc_.add();
+      run_here(std::move(task));
+      return true;
+    case Consumption::pic:
+      invoke(std::move(task));
+      return true;
+    case Consumption::pec:
+      execute(std::move(task));
+      return true;
+    case Consumption::epc:
+      return lend(std::move(task));
+  }
+  return true;
+}
+
+bool Strategy::lend(TaskPtr task) {
+  const bool adaptive = mode_ == StrategyMode::adaptive;
+  if (!(adaptive ? hand_over() : ask_for_helper())) {
+    // Refused, and the role is here again. The plain EPC has asked the very queue that a PEC would ask.
+    if (adaptive) {
+      task->invocation() == Invocation::either ? invoke(std::move(task)) : execute(std::move(task));
+    } else {
+      pc_.add();
+      run_here(std::move(task));
+    }
+    return true;
+  }
+  epc_.fetch_add(1, std::memory_order_relaxed);  // a count: publishes nothing
+  run_here(std::move(task));
+  return word_.again();
+}
+
+// True: the role is given away, or somebody else has it.
+bool Strategy::hand_over() {
+  if (!word_.let_go(StrategyWord::handed)) return true;
+  TaskPtr helper = exec::lend(handed_);
+  if (helpers_->try_execute(helper)) return true;
+  static_cast<void>(helper.release());  // it was not rejected, nobody had it: its note is taken off here
+  missed_.fetch_add(1, std::memory_order_relaxed);
+  return !word_.take_back(StrategyWord::handed);
+}
+
+bool Strategy::ask_for_helper() {
+  if (!word_.let_go(StrategyWord::queued)) return true;
+  if (executor_.execute(exec::lend(queued_))) return true;
+  missed_.fetch_add(1, std::memory_order_relaxed);
+  return !word_.again();  // its close() took the note off, and it may be under way again by now
+}
+
+void Strategy::execute(TaskPtr task) {
+  pec_.add();
+  if (!executor_.execute(std::move(task))) rejected_.add();
+}
+
+void Strategy::invoke(TaskPtr task) {
+  pic_.add();
+  const NonBlockingCall promise;
+  run_here(std::move(task));
+}
+
+void Strategy::run_here(TaskPtr task) {
+  if (!run_task(std::move(task), failures_)) failed_.fetch_add(1, std::memory_order_relaxed);
+}
+
+StrategyCounts Strategy::raw() const {
+  constexpr auto kRelaxed = std::memory_order_relaxed;  // counts: they publish nothing
+  return {.pc = pc_.read(),
+          .pic = pic_.read(),
+          .pec = pec_.read(),
+          .epc = epc_.load(kRelaxed),
+          .took_over = took_over_.read(),
+          .noop = noop_.load(kRelaxed),
+          .missed = missed_.load(kRelaxed),
+          .rejected = rejected_.read(),
+          .failed = failed_.load(kRelaxed)};
+}
+
+StrategyCounts Strategy::counts() const {
+  const Held held(resets_);
+  StrategyCounts since = raw();
+  since -= base_;
+  return since;
+}
+
+void Strategy::reset() {
+  const Held held(resets_);
+  base_ = raw();
+}
+
+}  // namespace carpool::exec

@@ -1,0 +1,157 @@
+#include "exec/task_executor.h"
+
+#include "base/assert.h"
+
+namespace carpool::exec {
+
+// A permit to run. On a thread of the pool it runs its first task, then what is queued, until nothing is.
+class TaskExecutor::Runner final : public Task {
+ public:
+  const char* name() const override { return of->options_.name; }
+
+  TaskExecutor* of = nullptr;
+  Runner* next_free = nullptr;
+  TaskPtr first;                // it came with
+  const char* doing = nullptr;  // null: nothing; under the lock
+  Instant since;
+
+ private:
+  void run() override { of->run(*this); }
+  void close() override {
+    TaskQueue lost;
+    TaskPtr refused = std::move(first);
+    {
+      const Held held(of->mutex_);
+      ++of->rejected_;
+      of->give_back(*this, lost);
+    }
+  }
+};
+
+TaskExecutor::TaskExecutor(ThreadPool& pool, TaskExecutorOptions options)
+    : options_(options),
+      source_(pool, options.name, options.max_running),
+      runners_(std::make_unique<Runner[]>(options.max_running)) {
+  CARPOOL_ASSERT(options.max_running > 0 && options.max_tasks >= options.max_running);
+  for (unsigned i = options.max_running; i-- > 0;) {
+    runners_[i].of = this;
+    runners_[i].next_free = free_;
+    free_ = &runners_[i];
+  }
+}
+
+TaskExecutor::~TaskExecutor() {
+  stop();
+  static_cast<void>(join(kNever));
+}
+
+bool TaskExecutor::execute(TaskPtr task) {
+  return try_execute(task);  // what is refused dies here
+}
+
+bool TaskExecutor::try_execute(TaskPtr& task) {
+  bool taken = false;
+  Runner* runner = admit(task, taken);
+  return runner != nullptr ? source_.execute(lend(*runner)) : taken;
+}
+
+// A runner: the caller launches it, `task` is its first. Otherwise `taken` says whether it was queued.
+TaskExecutor::Runner* TaskExecutor::admit(TaskPtr& task, bool& taken) {
+  const Held held(mutex_);
+  taken = !stopped_ && running_ + queue_.size() < options_.max_tasks;
+  if (!taken) {
+    ++rejected_;
+    return nullptr;
+  }
+  task->asked_at(Clock::now());
+  if (free_ == nullptr) {
+    queue_.push(std::move(task));
+    return nullptr;
+  }
+  Runner* runner = free_;
+  free_ = runner->next_free;
+  ++running_;
+  runner->doing = task->name();
+  runner->since = task->asked_at();
+  runner->first = std::move(task);
+  return runner;
+}
+
+void TaskExecutor::run(Runner& runner) {
+  TaskPtr task = std::move(runner.first);
+  while (task != nullptr) {
+    const ThreadPool::Doing doing(task->name());
+    const bool ran = run_task(std::move(task), options_.failures);
+    task = following(runner, !ran);
+  }
+}
+
+// What this runner runs next; null: it has given its permit back and must not be touched.
+TaskPtr TaskExecutor::following(Runner& runner, bool failed) {
+  TaskQueue lost;
+  const Held held(mutex_);
+  ++executed_;
+  if (failed) ++failed_;
+  TaskPtr task = queue_.pop();
+  if (task != nullptr) {
+    runner.doing = task->name();
+    runner.since = Clock::now();
+  } else {
+    give_back(runner, lost);
+  }
+  return task;
+}
+
+void TaskExecutor::give_back(Runner& runner, TaskQueue& lost) {
+  runner.doing = nullptr;
+  runner.next_free = free_;
+  free_ = &runner;
+  --running_;
+  if (running_ == 0) {
+    rejected_ += queue_.size();
+    lost.swap(queue_);  // nobody is left who would run it: the pool has refused the last runner
+    ended_.notify_all();
+  }
+}
+
+void TaskExecutor::stop() {
+  TaskQueue closed;
+  const Held held(mutex_);
+  stopped_ = true;
+  rejected_ += queue_.size();
+  closed.swap(queue_);
+}
+
+bool TaskExecutor::join(Instant deadline) {
+  const Held held(mutex_);
+  while (running_ > 0) {
+    if (deadline == kNever) {
+      ended_.wait(mutex_);
+    } else if (ended_.wait_until(mutex_, deadline) == std::cv_status::timeout) {
+      break;
+    }
+  }
+  return running_ == 0;
+}
+
+TaskExecutorCounts TaskExecutor::counts() const {
+  const Held held(mutex_);
+  return {.queued = static_cast<unsigned>(queue_.size()),
+          .running = running_,
+          .executed = executed_,
+          .rejected = rejected_,
+          .failed = failed_};
+}
+
+std::vector<TaskInfo> TaskExecutor::dump() const {
+  std::vector<TaskInfo> all;
+  all.reserve(options_.max_tasks);
+  const Held held(mutex_);
+  for (unsigned i = 0; i < options_.max_running; ++i) {
+    if (runners_[i].doing != nullptr) all.push_back({runners_[i].doing, true, runners_[i].since});
+  }
+  queue_.visit([&all](const Task& task) { all.push_back({task.name(), false, task.asked_at()}); });
+  return all;
+}
+
+}  // namespace carpool::exec

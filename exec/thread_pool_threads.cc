@@ -1,0 +1,270 @@
+// The life of the pool's threads: start, next job, idle, leave, stop.
+#include <cstdio>
+
+#include "base/assert.h"
+#include "exec/thread_pool.h"
+#include "exec/thread_pool_worker.h"
+
+namespace carpool::exec {
+
+thread_local ThreadPool::Worker* ThreadPool::current = nullptr;
+
+// Who wakes a worker does so after the lock, and may come when that thread has seen its job, done it and left. So the
+// record of a thread outlives it, for the next one, whom a wake-up too many does not hurt.
+std::unique_ptr<ThreadPool::Worker> ThreadPool::unused_worker() {
+  std::unique_ptr<Worker> worker;
+  if (!spare_.empty()) {
+    worker.reset(&spare_.pop_front());
+  } else {
+    try {
+      worker = std::make_unique<Worker>(*this);
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+  }
+  worker->number = numbers_ + 1;
+  worker->starting = true;
+  worker->say("starting", Clock::now());
+  return worker;
+}
+
+// The thread appears among the idle ones: whoever asked gives it its first job, before it has come to life even.
+ThreadPool::Worker* ThreadPool::start_worker() {
+  if (phase_ != Phase::running) return nullptr;
+  std::unique_ptr<Worker> worker = unused_worker();
+  if (worker == nullptr) {
+    ++start_failures_;
+    return nullptr;
+  }
+  pthread_attr_t attributes;
+  CARPOOL_ASSERT(::pthread_attr_init(&attributes) == 0);
+  // EINVAL: smaller than this system allows; the default is safe.
+  if (options_.stack_size != 0) static_cast<void>(::pthread_attr_setstacksize(&attributes, options_.stack_size));
+  const int error = options_.start(&worker->thread, &attributes, &ThreadPool::entry, worker.get());
+  ::pthread_attr_destroy(&attributes);
+  if (error != 0) {
+    ++start_failures_;
+    spare_.push_back(*worker.release());
+    return nullptr;
+  }
+  const Instant now = Clock::now();
+  worker->idle_since = now;
+  ++numbers_, ++threads_, ++started_, ++starting_, ++idle_count_;
+  eviction_.grew(now);
+  all_.push_back(*worker);
+  idle_.push_back(*worker);
+  return worker.release();  // all_ has it now
+}
+
+void* ThreadPool::entry(void* self) {
+  Worker& me = *static_cast<Worker*>(self);
+  char name[16];
+  std::snprintf(name, sizeof name, "%.8s-%u", me.pool.options_.name, me.number % 100000);
+  ::pthread_setname_np(::pthread_self(), name);
+  current = &me;
+  me.pool.work(me);
+  return nullptr;
+}
+
+void ThreadPool::work(Worker& me) {
+  while (next(me)) run_job(me);
+}
+
+void ThreadPool::run_job(Worker& me) {
+  TaskPtr job = std::move(me.job);
+  const Instant now = Clock::now();
+  me.waited = now - job->asked_at_;
+  me.say(job->name(), now);
+  me.failed = !run_task(std::move(job), options_.failures);
+}
+
+void ThreadPool::finish_job(Worker& me) {
+  queue_wait_.observe(me.waited);
+  if (me.failed) ++failed_jobs_;
+  --(me.leased ? leased_ : busy_);
+  me.busy = me.leased = me.failed = false;
+  become_idle(me);
+}
+
+void ThreadPool::become_idle(Worker& worker) {
+  idle_.push_back(worker);
+  ++idle_count_;
+}
+
+void ThreadPool::no_longer_idle(Worker& worker) {
+  static_cast<ListHook<IdleTag>&>(worker).unlink();
+  --idle_count_;
+  if (worker.starting) --starting_;
+  worker.starting = false;
+}
+
+// True: me.job is there. False: this thread has left.
+bool ThreadPool::next(Worker& me) {
+  {
+    const Held held(mutex_);
+    if (me.starting) {
+      me.starting = false;
+      --starting_;
+    }
+    if (me.busy && me.job == nullptr) finish_job(me);
+    if (!me.busy && !queue_.empty() && busy_ < max_) take_job(me, pop_queue(), false);
+    if (!me.busy) {
+      me.idle_since = Clock::now();
+      me.say("idle", me.idle_since);
+    }
+  }
+  Gone earlier;
+  for (;;) {
+    Instant until = kNever;
+    switch (look(me, until, earlier)) {
+      case Look::job:
+        return true;
+      case Look::leave:
+        join(earlier);
+        return false;
+      case Look::wait:
+        me.parker.park(until);
+    }
+  }
+}
+
+ThreadPool::Look ThreadPool::look(Worker& me, Instant& until, Gone& earlier) {
+  Worker* following = nullptr;
+  {
+    const Held held(mutex_);
+    if (!me.busy) return idle(me, until, earlier);
+    if (me.called) {
+      me.called = false;
+      --called_;
+      following = place_job();  // who was called calls the next one, if there is more to do
+    }
+  }
+  if (following != nullptr) following->parker.unpark();
+  return Look::job;
+}
+
+ThreadPool::Look ThreadPool::idle(Worker& me, Instant& until, Gone& earlier) {
+  const Instant now = Clock::now();
+  const bool stopping = phase_ == Phase::stopping;
+  if (stopping || (surplus() && eviction_.leave(now, me.idle_since))) {
+    if (!stopping) ++evicted_;
+    leave(me, earlier);
+    return Look::leave;
+  }
+  // Only who is idle longest minds the clock; the others sleep.
+  if (&idle_.front() == &me && options_.idle_timeout > Duration::zero()) {
+    until = surplus() ? eviction_.earliest(me.idle_since) : now + options_.idle_timeout;
+  }
+  return Look::wait;
+}
+
+bool ThreadPool::surplus() const {
+  return threads_ - leased_ > min_;
+}
+
+// Who leaves joins those who left before it, so that at most one ended thread waits to be joined. It never waits for a
+// later one, so nobody waits in a circle.
+void ThreadPool::leave(Worker& me, Gone& earlier) {
+  no_longer_idle(me);
+  --threads_;
+  static_cast<ListHook<AllTag>&>(me).unlink();
+  earlier.splice_back(gone_);
+  gone_.push_back(me);
+  if (!idle_.empty()) idle_.front().parker.unpark();  // the clock is its to mind now
+  left_.notify_all();
+}
+
+void ThreadPool::join(Gone& gone) {
+  while (!gone.empty()) {
+    Worker& worker = gone.pop_front();
+    CARPOOL_ASSERT(::pthread_join(worker.thread, nullptr) == 0);
+    const Held held(mutex_);
+    spare_.push_back(worker);
+  }
+}
+
+void ThreadPool::join_all_gone() {
+  Gone gone;
+  {
+    const Held held(mutex_);
+    gone.splice_back(gone_);
+  }
+  join(gone);
+}
+
+bool ThreadPool::wait_until_alone(Instant deadline) {
+  const unsigned self = current != nullptr && &current->pool == this ? 1 : 0;
+  while (threads_ > self) {
+    if (deadline == kNever) {
+      left_.wait(mutex_);
+    } else if (left_.wait_until(mutex_, deadline) == std::cv_status::timeout) {
+      break;
+    }
+  }
+  return threads_ <= self;
+}
+
+bool ThreadPool::stop(Duration timeout) {
+  const Instant now = Clock::now();
+  TaskQueue closed;
+  {
+    const Held held(mutex_);
+    phase_ = Phase::stopping;
+    for (Worker* idle = idle_.next(nullptr); idle != nullptr; idle = idle_.next(idle)) idle->parker.unpark();
+    wait_until_alone(now + timeout / 2);
+    while (TaskPtr task = pop_queue()) closed.push(std::move(task));
+  }
+  interrupted_.store(true, std::memory_order_release);
+  closed.clear();  // what closes a task may take locks of its own, and may be what a running one waits for
+  bool alone = false;
+  {
+    const Held held(mutex_);
+    alone = wait_until_alone(now + timeout);
+  }
+  join_all_gone();
+  return alone;
+}
+
+ThreadPool::~ThreadPool() {
+  CARPOOL_ASSERT(current == nullptr || &current->pool != this);
+  stop(Duration::zero());
+  {
+    const Held held(mutex_);
+    wait_until_alone(kNever);
+    CARPOOL_ASSERT(leases_ == 0 && queue_.empty());
+  }
+  join_all_gone();
+  const Held held(mutex_);
+  while (!spare_.empty()) {
+    const std::unique_ptr<Worker> dies(&spare_.pop_front());
+  }
+}
+
+std::vector<ThreadInfo> ThreadPool::dump() const {
+  std::vector<ThreadInfo> all;
+  const Held held(mutex_);
+  all.reserve(threads_);
+  for (Worker* worker = all_.next(nullptr); worker != nullptr; worker = all_.next(worker)) {
+    using State = ThreadInfo::State;
+    const State state = worker->starting ? State::starting
+                        : !worker->busy  ? State::idle
+                        : worker->leased ? State::leased
+                                         : State::busy;
+    all.push_back({worker->number, state, worker->doing.load(std::memory_order_relaxed),
+                   worker->since.load(std::memory_order_relaxed)});
+  }
+  return all;
+}
+
+ThreadPool::Doing::Doing(const char* what) : before_(nullptr) {
+  if (current == nullptr) return;
+  before_ = current->doing.load(std::memory_order_relaxed);
+  since_ = current->since.load(std::memory_order_relaxed);
+  current->say(what, Clock::now());
+}
+
+ThreadPool::Doing::~Doing() {
+  if (before_ != nullptr) current->say(before_, since_);
+}
+
+}  // namespace carpool::exec

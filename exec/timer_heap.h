@@ -1,0 +1,50 @@
+// TimerHeap: the timers of one loop in a 4-ary heap, keyed by an Instant that is never later than the deadline.
+//
+// A timer knows its place, so removal needs no search; a deadline that moved later (or away) leaves its timer where it
+// is, and is looked at when the old key comes up. Not thread-safe: a loop owns it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/clock.h"
+#include "exec/timer.h"
+
+namespace carpool::exec {
+
+class TimerHeap {
+ public:
+  TimerHeap() = default;
+  TimerHeap(const TimerHeap&) = delete;
+  TimerHeap& operator=(const TimerHeap&) = delete;
+  ~TimerHeap();  // timers that outlive it are disarmed
+
+  void arm(Timer& timer, Instant deadline);
+  void remove(Timer& timer);
+
+  // When run_due() has something to do: never later than the earliest deadline, kNever if there is none.
+  Instant next() const { return heap_.empty() ? kNever : heap_.front().key; }
+  // Runs every timer whose deadline has come, earliest first. A callback may arm, disarm or destroy any timer; none
+  // runs twice in one call, however early its new deadline.
+  void run_due(Instant now);
+
+  std::size_t size() const { return heap_.size(); }  // those disarmed but not yet given up included
+
+ private:
+  struct Node {
+    Instant key;
+    Timer* timer;
+  };
+  static constexpr std::size_t kArity = 4;
+
+  void place(std::size_t at, Node node);
+  void move_key(Timer& timer, Instant key);
+  void sift_up(std::size_t at, Node node);
+  void sift_down(std::size_t at, Node node);
+
+  std::vector<Node> heap_;
+  Instant running_ = Instant::min();  // keys set inside run_due() are after this
+};
+
+}  // namespace carpool::exec

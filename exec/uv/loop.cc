@@ -1,0 +1,264 @@
+#include "exec/uv/loop.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <uv.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <string>
+#include <system_error>
+
+#include "exec/uv/door.h"
+
+namespace carpool::exec {
+namespace {
+
+constexpr int kEventsPerTurn = 256;
+constexpr std::size_t kMailPerTurn = 1024;
+constexpr std::size_t kDeferredPerTurn = 4096;
+constexpr std::size_t kScratch = std::size_t{64} * 1024;
+constexpr std::uint32_t kStreamInterest = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+
+Fault system_fault(const char* what, int error) {
+  const bool out_of = error == EMFILE || error == ENFILE || error == ENOSPC || error == ENOMEM;
+  return {out_of ? FaultKind::budget : FaultKind::internal, Side::self,
+          std::string(what) + ": " + std::generic_category().message(error)};
+}
+
+Ready ready_from(std::uint32_t events) {
+  return {.readable = (events & EPOLLIN) != 0,
+          .writable = (events & EPOLLOUT) != 0,
+          .hangup = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0};
+}
+
+}  // namespace
+
+// The calling thread is the loop's for as long as this lives.
+class UvLoop::Presence {
+ public:
+  explicit Presence(UvLoop& loop) : loop_(loop) {
+    // relaxed: it only ever answers "is it me?"; handing the loop from thread to thread is ordered by who does it.
+    std::thread::id nobody;
+    CARPOOL_ASSERT(
+        loop_.thread_.compare_exchange_strong(nobody, std::this_thread::get_id(), std::memory_order_relaxed));
+  }
+  Presence(const Presence&) = delete;
+  Presence& operator=(const Presence&) = delete;
+  ~Presence() { loop_.thread_.store({}, std::memory_order_relaxed); }
+
+ private:
+  UvLoop& loop_;
+};
+
+Result<std::unique_ptr<UvLoop>> UvLoop::make(LoopId id) {
+  std::unique_ptr<UvLoop> loop(new UvLoop(id));  // private constructor
+  if (Status opened = loop->open(); !opened) return opened.take_fault();
+  return loop;
+}
+
+UvLoop::UvLoop(LoopId id) : id_(id), now_(Clock::now()), scratch_(std::make_unique_for_overwrite<char[]>(kScratch)) {}
+
+Status UvLoop::open() {
+  epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_) return system_fault("epoll_create1", errno);
+  wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_) return system_fault("eventfd", errno);
+  auto uv = std::make_unique<uv_loop_t>();
+  if (const int error = uv_loop_init(uv.get()); error != 0) return system_fault("uv_loop_init", -error);
+  uv_ = std::move(uv);
+  auto anchor = std::make_unique<uv_async_t>();
+  if (const int error = uv_async_init(uv_.get(), anchor.get(), nullptr); error != 0) {
+    return system_fault("uv_async_init", -error);
+  }
+  anchor_ = std::move(anchor);
+  // Edge-triggered and never read: each write is a new edge, and the counter cannot overflow in the machine's life.
+  if (Status added = add(wake_.get(), EPOLLIN | EPOLLET, {.kind = EventKind::wake}); !added) return added;
+  // Level-triggered: libuv takes at most so many events a run.
+  if (Status added = add(uv_backend_fd(uv_.get()), EPOLLIN, {.kind = EventKind::libuv}); !added) return added;
+  uv_run(uv_.get(), UV_RUN_NOWAIT);  // handles are invisible to its set until it has run once
+  return Done{};
+}
+
+UvLoop::~UvLoop() {
+  if (uv_ == nullptr) return;
+  if (anchor_ != nullptr) uv_close(reinterpret_cast<uv_handle_t*>(anchor_.get()), nullptr);
+  // Not UV_RUN_DEFAULT: a handle that somebody forgot must not hang the end of the process.
+  for (int i = 0; i < 16 && uv_run(uv_.get(), UV_RUN_NOWAIT) != 0; ++i) {
+  }
+  CARPOOL_ASSERT(uv_loop_close(uv_.get()) == 0);
+}
+
+void UvLoop::run() {
+  const Presence here(*this);
+  enter();
+  // acquire pairs with the release in stop(): what was written before stop() is seen after run().
+  while (!stop_.load(std::memory_order_acquire)) step(true);
+  stop_.store(false, std::memory_order_relaxed);
+}
+
+void UvLoop::stop() {
+  stop_.store(true, std::memory_order_release);
+  wake();
+}
+
+void UvLoop::turn(bool may_wait) {
+  const Presence here(*this);
+  enter();
+  step(may_wait);
+}
+
+void UvLoop::drain() {
+  const Presence here(*this);
+  enter();
+  // Bounded, because deferred work may ask for itself for ever.
+  for (int rounds = 0; rounds < 1024 && (mailbox_.has_mail() || !deferred_.empty()); ++rounds) {
+    mailbox_.deliver(kMailPerTurn);
+    deferred_.run_turn(kDeferredPerTurn);
+  }
+}
+
+void UvLoop::enter() const {
+  const std::thread::id thread = thread_.load(std::memory_order_relaxed);
+  CARPOOL_ASSERT(thread == std::this_thread::get_id() || thread == std::thread::id());
+}
+
+void UvLoop::step(bool may_wait) {
+  epoll_event events[kEventsPerTurn];
+  uv_update_time(uv_.get());
+  const int got = ::epoll_wait(epoll_.get(), events, kEventsPerTurn, may_wait ? wait_ms() : 0);
+  CARPOOL_ASSERT(got >= 0 || errno == EINTR);
+  now_ = Clock::now();
+  uv_update_time(uv_.get());
+  ++turns_;
+  for (int i = 0; i < got; ++i) dispatch(events[i]);
+  mailbox_.deliver(kMailPerTurn);
+  deferred_.run_turn(kDeferredPerTurn);
+  timers_.run_due(now_);
+  run_libuv();
+}
+
+int UvLoop::wait_ms() {
+  // has_mail() sees what this thread posted to itself, for which post() does not wake. For all other mail a wake-up is
+  // pending in the epoll set.
+  if (!deferred_.empty() || mailbox_.has_mail()) return 0;
+  const int libuv_ms = uv_backend_timeout(uv_.get());
+  const Instant due = timers_.next();
+  if (libuv_ms == 0 || due == kNever) return libuv_ms;
+  // The turn may have taken its time since now_. Rounded up: a wait that ends before the deadline is a turn for
+  // nothing.
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now()).count();
+  const int timer_ms = static_cast<int>(std::clamp<decltype(left)>(left, 0, INT_MAX));
+  return libuv_ms < 0 ? timer_ms : std::min(libuv_ms, timer_ms);
+}
+
+void UvLoop::dispatch(const epoll_event& event) {
+  const EventName name = EventName::unpack(event.data.u64);
+  switch (name.kind) {
+    case EventKind::wake:
+      return;  // it has done its work: the mailbox is looked at every turn
+    case EventKind::libuv:
+      libuv_ready_ = true;
+      return;
+    case EventKind::local:
+      if (Watcher* watcher = watchers_.find(name.index, name.generation)) watcher->on_ready(ready_from(event.events));
+      return;
+    case EventKind::shared:
+      if (shared_watcher_ == nullptr) return;
+      shared_watcher_->on_shared_ready(name.index, name.generation, ready_from(event.events));
+      return;
+  }
+}
+
+void UvLoop::run_libuv() {
+  if (!libuv_ready_ && uv_backend_timeout(uv_.get()) != 0) return;
+  libuv_ready_ = false;
+  uv_run(uv_.get(), UV_RUN_NOWAIT);
+}
+
+void UvLoop::arm(Timer& timer, Instant deadline) {
+  enter();
+  timers_.arm(timer, deadline);
+}
+
+void UvLoop::disarm(Timer& timer) {
+  enter();
+  timers_.remove(timer);
+}
+
+void UvLoop::defer(Deferred& work) {
+  enter();
+  deferred_.push(work);
+}
+
+void UvLoop::post(Mail& mail) {
+  if (!mailbox_.push(mail)) return;
+  // The own thread looks into the mailbox before it waits. A thread can only read its own id here if it is the one.
+  if (thread_.load(std::memory_order_relaxed) == std::this_thread::get_id()) return;
+  wake();
+}
+
+void UvLoop::wake() {
+  const std::uint64_t one = 1;
+  // The only error left is a counter that is full, and then a wake-up is pending anyway.
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+}
+
+Status UvLoop::add(int fd, std::uint32_t interest, EventName name) {
+  epoll_event event{};
+  event.events = interest;
+  event.data.u64 = name.pack();
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return system_fault("epoll_ctl", errno);
+  return Done{};
+}
+
+Result<WatchKey> UvLoop::watch(int fd, Watcher& watcher) {
+  enter();
+  const WatchKey key = watchers_.add(watcher);
+  Status added = add(fd, kStreamInterest, {EventKind::local, key.generation, key.slot});
+  if (added) return key;
+  watchers_.remove(key);
+  return added.take_fault();
+}
+
+void UvLoop::unwatch(int fd, WatchKey key) {
+  enter();
+  if (!watchers_.remove(key)) return;
+  // Fails only if `fd` was closed before: then its number may be somebody else's by now.
+  CARPOOL_ASSERT(::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr) == 0);
+}
+
+void UvLoop::forget(int, WatchKey key) {
+  enter();
+  watchers_.remove(key);
+}
+
+Status UvLoop::watch_shared(int fd, std::uint32_t index, std::uint32_t generation) {
+  enter();
+  CARPOOL_ASSERT(generation < EventName::kSharedGenerations);
+  return add(fd, kStreamInterest, {EventKind::shared, generation, index});
+}
+
+void UvLoop::unwatch_shared(int fd) {
+  // The kernel's set has its own lock. ENOENT: it had not been watched here.
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr) != 0) CARPOOL_ASSERT(errno == ENOENT);
+}
+
+void UvLoop::set_shared_watcher(SharedWatcher* watcher) {
+  enter();
+  shared_watcher_ = watcher;
+}
+
+std::span<char> UvLoop::scratch() {
+  enter();
+  return {scratch_.get(), kScratch};
+}
+
+uv_loop_t& libuv_of(Loop& loop) {
+  auto* real = dynamic_cast<UvLoop*>(&loop);
+  CARPOOL_ASSERT(real != nullptr);
+  return *real->uv_;
+}
+
+}  // namespace carpool::exec

@@ -1,0 +1,96 @@
+// UvLoop: the real Loop. The turn is ours: one epoll set, outermost, holds every stream socket, the wake-up and, as one
+// member among them, libuv's own set. libuv is run only when that member is ready or says that it has work now.
+//
+// A turn: wait; read the clock; events; mail; deferred work; due timers; libuv. Every part is bounded, and what a bound
+// left over makes the next turn not wait.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <thread>
+
+#include "base/fd.h"
+#include "exec/deferred_queue.h"
+#include "exec/loop.h"
+#include "exec/mailbox.h"
+#include "exec/timer_heap.h"
+#include "exec/watch_table.h"
+
+struct epoll_event;
+struct uv_loop_s;
+struct uv_async_s;
+
+namespace carpool::exec {
+
+class UvLoop final : public Loop {
+ public:
+  static Result<std::unique_ptr<UvLoop>> make(LoopId id);
+  // Everything that libuv was given must be closed by then; timers and watchers may be left.
+  ~UvLoop() override;
+  UvLoop(const UvLoop&) = delete;
+  UvLoop& operator=(const UvLoop&) = delete;
+
+  // Turns on the calling thread until stop(). A stop() that came before is obeyed, and consumed.
+  void run();
+  void stop();  // any thread
+  // One turn. For those who drive the loop themselves: one thread at a time, with a happens-before between two.
+  void turn(bool may_wait);
+  // When nobody turns the loop any more: delivers the mail that is left, and the deferred work it asks for, so that
+  // owners who wait for theirs can end. The caller's thread stands in for the loop's.
+  void drain();
+
+  // Checks that this is the loop's thread, or that nobody turns the loop at all (before run() and after it).
+  void enter() const LOOP_ENTER;
+
+  LoopId id() const override { return id_; }
+  Instant now() const override { return now_; }
+  void arm(Timer& timer, Instant deadline) override LOOP_ONLY;
+  void disarm(Timer& timer) override LOOP_ONLY;
+  void defer(Deferred& work) override LOOP_ONLY;
+  void post(Mail& mail) override;
+  Result<WatchKey> watch(int fd, Watcher& watcher) override LOOP_ONLY;
+  void unwatch(int fd, WatchKey key) override LOOP_ONLY;
+  void forget(int fd, WatchKey key) override LOOP_ONLY;
+  Status watch_shared(int fd, std::uint32_t index, std::uint32_t generation) override LOOP_ONLY;
+  void unwatch_shared(int fd) override;
+  void set_shared_watcher(SharedWatcher* watcher) override LOOP_ONLY;
+  std::span<char> scratch() override LOOP_ONLY;
+
+  std::uint64_t turns() const { return turns_; }
+
+ private:
+  friend uv_loop_s& libuv_of(Loop& loop);  // exec/uv/door.h
+  class Presence;
+
+  explicit UvLoop(LoopId id);
+  Status open();
+  Status add(int fd, std::uint32_t interest, EventName name);
+  void step(bool may_wait) LOOP_ONLY;
+  int wait_ms() LOOP_ONLY;
+  void dispatch(const epoll_event& event) LOOP_ONLY;
+  void run_libuv() LOOP_ONLY;
+  void wake();
+
+  const LoopId id_;
+  Fd epoll_, wake_;
+  std::unique_ptr<uv_loop_s> uv_;       // null until it is initialised
+  std::unique_ptr<uv_async_s> anchor_;  // the one referenced handle: without any, libuv asks for a turn at once, always
+  bool libuv_ready_ LOOP_LOCAL = false;
+  Instant now_;
+  std::uint64_t turns_ = 0;
+
+  WatchTable watchers_ LOOP_LOCAL;
+  SharedWatcher* shared_watcher_ LOOP_LOCAL = nullptr;
+  TimerHeap timers_ LOOP_LOCAL;
+  DeferredQueue deferred_ LOOP_LOCAL;
+  std::unique_ptr<char[]> scratch_ LOOP_LOCAL;
+
+  Mailbox mailbox_;
+  std::atomic<std::thread::id> thread_{};  // who turns the loop now; none: nobody
+  std::atomic<bool> stop_{false};
+};
+
+}  // namespace carpool::exec

@@ -1,0 +1,41 @@
+#include "exec/uv/loop_producer.h"
+
+#include <exception>
+
+namespace carpool::exec {
+
+LoopProducer::LoopProducer(UvLoop& loop, std::size_t limit, FailureSink* failures)
+    : loop_(loop), limit_(limit), failures_(failures) {}
+
+bool LoopProducer::submit(TaskPtr task) {
+  loop_.enter();
+  if (collected_.size() >= limit_) return false;
+  collected_.push(std::move(task));
+  return true;
+}
+
+void LoopProducer::stop() {
+  loop_.post(stop_);
+}
+
+TaskPtr LoopProducer::produce() {
+  loop_.enter();  // nobody turns it: the role is this thread's
+  while (collected_.empty() && !stopping_) turn();
+  if (TaskPtr task = collected_.pop()) return task;
+  if (!ended_.exchange(true, std::memory_order_release)) ended_.notify_all();
+  return nullptr;
+}
+
+// A callback that throws costs its turn, never the loop.
+void LoopProducer::turn() {
+  const char* why = "an exception of no kind we know";
+  try {
+    loop_.turn(true);
+  } catch (const std::exception& failure) {
+    if (failures_ != nullptr) failures_->on_task_failed("turn", failure.what());
+  } catch (...) {
+    if (failures_ != nullptr) failures_->on_task_failed("turn", why);
+  }
+}
+
+}  // namespace carpool::exec

@@ -1,0 +1,91 @@
+// The catalog: every metric that carpool may export, declared once. docs/metrics.md is made from it and a test
+// compares. What belongs to a feature that is switched off has no samples, and then not even a heading.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace carpool::metrics {
+
+enum class Type : std::uint8_t { counter, gauge, histogram };
+
+struct Metric {
+  std::string_view name;
+  Type type;
+  std::string_view labels;  // names, separated by commas
+  std::string_view help;
+};
+
+namespace catalog {
+using enum Type;
+
+// ---- the pool, per origin ----
+inline constexpr Metric kBorrows{"carpool_pool_borrows_total", counter, "origin", "Leases given to requests."};
+inline constexpr Metric kRestores{"carpool_pool_restores_total", counter, "origin",
+                                  "Leases that ended, by release or discard; borrows - restores = leases alive."};
+inline constexpr Metric kOpened{"carpool_pool_opened_total", counter, "origin,cause",
+                                "Dials started, by the cause that asked for a connection."};
+inline constexpr Metric kClosed{"carpool_pool_closed_total", counter, "origin,cause",
+                                "Connections closed and dials failed, by cause."};
+inline constexpr Metric kFailures{
+    "carpool_pool_failures_total", counter, "origin,reason",
+    "Dials and exchanges that failed, by reason (dns, refused, timeout, tls, reset, protocol, budget)."};
+inline constexpr Metric kConnections{"carpool_pool_connections", gauge, "origin,state",
+                                     "Connections by state; their sum is opened - closed at every scrape."};
+inline constexpr Metric kConnectionsPeak{"carpool_pool_connections_peak", gauge, "origin",
+                                         "Most connections at once since the pool was made."};
+inline constexpr Metric kSize{"carpool_pool_size", gauge, "origin", "Most connections allowed (pool.size)."};
+inline constexpr Metric kWaiting{"carpool_pool_waiting", gauge, "origin", "Requests waiting for a connection."};
+inline constexpr Metric kWaitSeconds{"carpool_pool_wait_seconds", histogram, "origin",
+                                     "Time from asking the pool to having a connection."};
+inline constexpr Metric kLeaks{"carpool_pool_leaks_total", counter, "origin",
+                               "Leases that died without release or discard."};
+
+// ---- requests ----
+inline constexpr Metric kRequests{"carpool_requests_total", counter, "origin,method,code",
+                                  "Requests answered; code none: the client left before a status was sent."};
+inline constexpr Metric kRequestSeconds{"carpool_request_seconds", histogram, "origin",
+                                        "Time from a request's head to its response's last byte."};
+inline constexpr Metric kRetries{"carpool_retries_total", counter, "origin,proof",
+                                 "Requests sent again, by what proved it safe."};
+inline constexpr Metric kDownstream{"carpool_downstream_connections", gauge, "", "Client connections open."};
+inline constexpr Metric kHandshake{"carpool_upstream_handshake_seconds", histogram, "origin",
+                                   "Time of TLS handshakes with origins."};
+
+// ---- execution ----
+inline constexpr Metric kTasks{"carpool_exec_tasks_total", counter, "mode", "Tasks run, by mode of execution."};
+inline constexpr Metric kHandovers{"carpool_exec_handovers_total", counter, "result",
+                                   "Attempts to hand a loop to a reserved thread, by result."};
+inline constexpr Metric kThreads{"carpool_exec_threads", gauge, "state", "Threads of the pool by state."};
+inline constexpr Metric kThreadsMax{"carpool_exec_threads_max", gauge, "", "Most threads allowed (threads.max)."};
+inline constexpr Metric kLowOnThreads{"carpool_exec_low_on_threads", gauge, "",
+                                      "1 while no thread is idle and none may be added."};
+inline constexpr Metric kQueue{"carpool_exec_queue", gauge, "", "Tasks waiting for a thread."};
+inline constexpr Metric kQueueWait{"carpool_exec_queue_wait_seconds", histogram, "",
+                                   "Time a task waited for a thread."};
+
+// ---- the program ----
+inline constexpr Metric kLogDropped{"carpool_log_dropped_total", counter, "",
+                                    "Log lines dropped because their reader was too slow."};
+inline constexpr Metric kBuildInfo{"carpool_build_info", gauge, "version,compiler,build", "A constant 1."};
+inline constexpr Metric kCpu{"process_cpu_seconds_total", counter, "", "User and system CPU time spent."};
+inline constexpr Metric kResident{"process_resident_memory_bytes", gauge, "", "Resident memory size."};
+inline constexpr Metric kVirtual{"process_virtual_memory_bytes", gauge, "", "Virtual memory size."};
+inline constexpr Metric kOpenFds{"process_open_fds", gauge, "", "Open file descriptors."};
+inline constexpr Metric kMaxFds{"process_max_fds", gauge, "", "Most file descriptors allowed."};
+inline constexpr Metric kStartTime{"process_start_time_seconds", gauge, "", "Start time since the Unix epoch."};
+}  // namespace catalog
+
+// In the order of export.
+inline constexpr std::array<const Metric*, 31> kCatalog{
+    &catalog::kBorrows,        &catalog::kRestores,    &catalog::kOpened,          &catalog::kClosed,
+    &catalog::kFailures,       &catalog::kConnections, &catalog::kConnectionsPeak, &catalog::kSize,
+    &catalog::kWaiting,        &catalog::kWaitSeconds, &catalog::kLeaks,           &catalog::kRequests,
+    &catalog::kRequestSeconds, &catalog::kRetries,     &catalog::kDownstream,      &catalog::kHandshake,
+    &catalog::kTasks,          &catalog::kHandovers,   &catalog::kThreads,         &catalog::kThreadsMax,
+    &catalog::kLowOnThreads,   &catalog::kQueue,       &catalog::kQueueWait,       &catalog::kLogDropped,
+    &catalog::kBuildInfo,      &catalog::kCpu,         &catalog::kResident,        &catalog::kVirtual,
+    &catalog::kOpenFds,        &catalog::kMaxFds,      &catalog::kStartTime};
+
+}  // namespace carpool::metrics

@@ -1,0 +1,51 @@
+// Counter: a number that only grows, written by many loops without a shared cache line and summed when it is read.
+//
+// Each loop owns one Cell and is its only writer, so that adding is a plain load and store (about 1 ns), not a locked
+// instruction. A reader may see a sum that no instant had; each cell alone never goes back, so neither does the sum.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/assert.h"
+
+namespace carpool::metrics {
+
+using LoopId = std::uint8_t;
+inline constexpr std::size_t kCacheLine = 64;
+
+// One writer, any readers. Relaxed has no partner on purpose: nothing else is published by a count.
+class Cell {
+ public:
+  void add(std::uint64_t n = 1) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  std::uint64_t read() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+class Counter {
+ public:
+  explicit Counter(unsigned loops) : loops_(loops), shards_(std::make_unique<Shard[]>(loops)) {}
+
+  void add(LoopId loop, std::uint64_t n = 1) {
+    CARPOOL_ASSERT(loop < loops_);
+    shards_[loop].cell.add(n);
+  }
+  std::uint64_t total() const {
+    std::uint64_t sum = 0;
+    for (unsigned i = 0; i < loops_; ++i) sum += shards_[i].cell.read();
+    return sum;
+  }
+
+ private:
+  struct alignas(kCacheLine) Shard {
+    Cell cell;
+  };
+  unsigned loops_;
+  std::unique_ptr<Shard[]> shards_;
+};
+
+}  // namespace carpool::metrics

@@ -1,0 +1,115 @@
+#include "metrics/families.h"
+
+#include <array>
+#include <map>
+#include <utility>
+
+namespace carpool::metrics {
+namespace {
+
+using Labels = std::vector<std::string>;
+
+// Points of each metric, added up by their labels.
+class Book {
+ public:
+  void add(const Metric& metric, Labels labels, std::uint64_t value) {
+    values_[&metric][std::move(labels)].value += static_cast<double>(value);
+  }
+  void set(const Metric& metric, double value) { values_[&metric][{}].value = value; }
+  void add(const Metric& metric, Labels labels, const HistogramTotals& totals) {
+    if (totals.count() != 0) values_[&metric][std::move(labels)].histogram += totals;
+  }
+  void add(const Metric& metric, const std::string& origin, const std::vector<Labelled>& parts, bool zeros) {
+    for (const Labelled& part : parts) {
+      if (part.value != 0 || zeros) add(metric, Labels{origin, std::string(part.label)}, part.value);
+    }
+  }
+  void add(const Metric& metric, const std::vector<Labelled>& parts) {
+    for (const Labelled& part : parts) add(metric, Labels{std::string(part.label)}, part.value);
+  }
+
+  std::vector<Family> families() && {
+    std::vector<Family> all;
+    for (const Metric* metric : kCatalog) {
+      const auto found = values_.find(metric);
+      if (found == values_.end()) continue;
+      Family& family = all.emplace_back(Family{metric, {}});
+      for (auto& [labels, point] : found->second) {
+        point.labels = labels;
+        family.points.push_back(std::move(point));
+      }
+    }
+    return all;
+  }
+
+ private:
+  std::map<const Metric*, std::map<Labels, Point>> values_;
+};
+
+std::string code_label(std::uint16_t code) {
+  if (code == kNoCode) return "none";
+  if (code == kOtherCode) return "other";
+  return std::to_string(code);
+}
+
+void add_shard(Book& book, const std::string& origin, const OriginShard& shard) {
+  shard.requests.for_each([&](MethodId method, std::uint16_t code, std::uint64_t count) {
+    book.add(catalog::kRequests, {origin, std::string(kMethods[method]), code_label(code)}, count);
+  });
+  book.add(catalog::kRequestSeconds, {origin}, shard.request.read());
+  book.add(catalog::kWaitSeconds, {origin}, shard.wait.read());
+  book.add(catalog::kHandshake, {origin}, shard.handshake.read());
+  for (std::size_t i = 0; i < kProofs.size(); ++i) {
+    book.add(catalog::kRetries, {origin, std::string(kProofs[i])}, shard.retries[i].read());
+  }
+}
+
+void add_origin(Book& book, const std::string& label, const OriginSample& origin) {
+  book.add(catalog::kBorrows, {label}, origin.borrows);
+  book.add(catalog::kRestores, {label}, origin.restores);
+  book.add(catalog::kOpened, label, origin.opened, false);
+  book.add(catalog::kClosed, label, origin.closed, false);
+  book.add(catalog::kFailures, label, origin.failures, true);
+  book.add(catalog::kConnections, label, origin.connections, true);
+  book.add(catalog::kConnectionsPeak, {label}, origin.peak);
+  book.add(catalog::kSize, {label}, origin.size);
+  book.add(catalog::kWaiting, {label}, origin.waiting);
+  book.add(catalog::kLeaks, {label}, origin.leaks);
+}
+
+void add_exec(Book& book, const ExecSample& exec) {
+  book.add(catalog::kTasks, exec.tasks);
+  book.add(catalog::kHandovers, exec.handovers);
+  book.add(catalog::kThreads, exec.threads);
+  book.set(catalog::kThreadsMax, static_cast<double>(exec.threads_max));
+  book.set(catalog::kLowOnThreads, exec.low_on_threads ? 1 : 0);
+  book.set(catalog::kQueue, static_cast<double>(exec.queue));
+  book.add(catalog::kQueueWait, {}, exec.queue_wait);
+}
+
+void add_process(Book& book, const ProcessSample& process) {
+  book.set(catalog::kCpu, process.cpu_seconds);
+  book.set(catalog::kResident, static_cast<double>(process.resident_bytes));
+  book.set(catalog::kVirtual, static_cast<double>(process.virtual_bytes));
+  book.set(catalog::kOpenFds, static_cast<double>(process.open_fds));
+  book.set(catalog::kMaxFds, static_cast<double>(process.max_fds));
+  book.set(catalog::kStartTime, process.start_time_seconds);
+}
+
+}  // namespace
+
+std::vector<Family> families(const Registry& registry, const Sample& sample) {
+  Book book;
+  for (const OriginSample& origin : sample.origins) {
+    add_origin(book, registry.slot_of(origin.label) == kOtherOrigin ? "other" : origin.label, origin);
+  }
+  registry.for_each_shard([&](const std::string& label, const OriginShard& shard) { add_shard(book, label, shard); });
+  book.set(catalog::kDownstream, static_cast<double>(registry.client_count()));
+  if (sample.exec) add_exec(book, *sample.exec);
+  book.set(catalog::kLogDropped, static_cast<double>(sample.log_dropped));
+  book.add(catalog::kBuildInfo, {sample.build.version, sample.build.compiler, sample.build.build}, 1);
+  if (sample.process) add_process(book, *sample.process);
+  return std::move(book).families();
+}
+
+}  // namespace carpool::metrics

@@ -1,0 +1,74 @@
+// Histogram: how long things took, in fixed buckets from 100 us to 60 s. One writer, any readers; about 2 ns a value.
+//
+// Neighbouring bounds are at least a factor of two apart, so a power of two holds at most one of them: the width of the
+// value in bits names the bucket but for one comparison. No search, no floating point.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "metrics/counter.h"
+
+namespace carpool::metrics {
+
+// Upper bounds (inclusive), in nanoseconds.
+inline constexpr std::array<std::uint64_t, 18> kBounds{
+    100'000,       250'000,       500'000,       1'000'000,      2'500'000,      5'000'000,
+    10'000'000,    25'000'000,    50'000'000,    100'000'000,    250'000'000,    500'000'000,
+    1'000'000'000, 2'500'000'000, 5'000'000'000, 10'000'000'000, 30'000'000'000, 60'000'000'000};
+inline constexpr std::size_t kBuckets = kBounds.size() + 1;  // the last one: beyond every bound
+
+namespace detail {
+constexpr bool bounds_are_apart() {
+  for (std::size_t i = 1; i < kBounds.size(); ++i) {
+    if (kBounds[i] < 2 * kBounds[i - 1]) return false;
+  }
+  return true;
+}
+static_assert(bounds_are_apart());
+
+// First bound that a value of so many bits may fall under.
+constexpr auto first_bounds() {
+  std::array<std::uint8_t, 65> first{};
+  for (std::size_t bits = 1; bits <= 64; ++bits) {
+    const std::uint64_t least = std::uint64_t{1} << (bits - 1);
+    while (first[bits] < kBounds.size() && kBounds[first[bits]] < least) ++first[bits];
+  }
+  return first;
+}
+inline constexpr auto kFirst = first_bounds();
+}  // namespace detail
+
+constexpr std::size_t bucket_of(std::uint64_t nanoseconds) {
+  const std::size_t i = detail::kFirst[static_cast<std::size_t>(std::bit_width(nanoseconds))];
+  return i + (i < kBounds.size() && nanoseconds > kBounds[i] ? 1 : 0);
+}
+
+// What a reader gets: not cumulative; the count is the sum of the buckets, so the two always agree.
+struct HistogramTotals {
+  std::array<std::uint64_t, kBuckets> buckets{};
+  std::uint64_t nanoseconds = 0;
+
+  std::uint64_t count() const;
+  HistogramTotals& operator+=(const HistogramTotals& other);
+};
+
+class Histogram {
+ public:
+  void observe(Duration value) {
+    const auto ticks = std::chrono::duration_cast<std::chrono::nanoseconds>(value).count();
+    const std::uint64_t ns = ticks > 0 ? static_cast<std::uint64_t>(ticks) : 0;
+    buckets_[bucket_of(ns)].add();
+    nanoseconds_.add(ns);
+  }
+  HistogramTotals read() const;
+
+ private:
+  std::array<Cell, kBuckets> buckets_;
+  Cell nanoseconds_;
+};
+
+}  // namespace carpool::metrics

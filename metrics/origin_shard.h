@@ -1,0 +1,27 @@
+// OriginShard: what one loop counts for one origin. Made on the loop's first request there, never freed, written by
+// that loop alone. About 1.2 KiB, so a thousand pairs of origin and loop cost little more than a megabyte.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "metrics/counter.h"
+#include "metrics/histogram.h"
+#include "metrics/request_table.h"
+
+namespace carpool::metrics {
+
+// Proofs that made a replay safe.
+inline constexpr std::array<std::string_view, 4> kProofs{"not_sent", "goaway", "refused_stream", "idempotent_reused"};
+
+struct alignas(kCacheLine) OriginShard {
+  Histogram request;    // head to last byte
+  Histogram wait;       // from asking the pool to the lease
+  Histogram handshake;  // TLS to the origin
+  RequestTable requests;
+  std::array<Cell, kProofs.size()> retries;
+};
+static_assert(sizeof(OriginShard) <= 1280);
+
+}  // namespace carpool::metrics

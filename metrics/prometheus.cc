@@ -1,0 +1,70 @@
+#include "metrics/prometheus.h"
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <limits>
+
+namespace carpool::metrics {
+namespace {
+
+prometheus::MetricType type_of(Type type) {
+  switch (type) {
+    case Type::counter:
+      return prometheus::MetricType::Counter;
+    case Type::gauge:
+      return prometheus::MetricType::Gauge;
+    case Type::histogram:
+      return prometheus::MetricType::Histogram;
+  }
+  return prometheus::MetricType::Untyped;
+}
+
+std::vector<prometheus::ClientMetric::Label> labels_of(std::string_view names, const std::vector<std::string>& values) {
+  std::vector<prometheus::ClientMetric::Label> labels;
+  for (const std::string& value : values) {
+    const std::size_t comma = names.find(',');
+    labels.push_back({std::string(names.substr(0, comma)), value});
+    names = comma == std::string_view::npos ? std::string_view() : names.substr(comma + 1);
+  }
+  return labels;
+}
+
+prometheus::ClientMetric::Histogram histogram_of(const HistogramTotals& totals) {
+  prometheus::ClientMetric::Histogram histogram;
+  std::uint64_t below = 0;
+  for (std::size_t i = 0; i < kBuckets; ++i) {
+    below += totals.buckets[i];
+    const bool last = i == kBounds.size();
+    histogram.bucket.push_back(
+        {below, last ? std::numeric_limits<double>::infinity() : static_cast<double>(kBounds[i]) / 1e9});
+  }
+  histogram.sample_count = below;
+  histogram.sample_sum = static_cast<double>(totals.nanoseconds) / 1e9;
+  return histogram;
+}
+
+}  // namespace
+
+std::string exposition(const std::vector<Family>& families) {
+  std::vector<prometheus::MetricFamily> out;
+  for (const Family& family : families) {
+    const Metric& metric = *family.metric;
+    auto& made = out.emplace_back();
+    made.name = metric.name;
+    made.help = metric.help;
+    made.type = type_of(metric.type);
+    for (const Point& point : family.points) {
+      auto& one = made.metric.emplace_back();
+      one.label = labels_of(metric.labels, point.labels);
+      if (metric.type == Type::histogram) {
+        one.histogram = histogram_of(point.histogram);
+      } else {
+        (metric.type == Type::counter ? one.counter.value : one.gauge.value) = point.value;
+      }
+    }
+  }
+  return prometheus::TextSerializer().Serialize(out);
+}
+
+}  // namespace carpool::metrics

@@ -1,0 +1,66 @@
+#include "metrics/registry.h"
+
+#include <algorithm>
+
+namespace carpool::metrics {
+
+Registry::Registry(unsigned loops, std::uint32_t max_origins)
+    : loops_(loops), capacity_(max_origins + 2), origins_(std::make_unique<Origin[]>(capacity_)), clients_(loops) {
+  open_slot("none");
+  open_slot("other");
+}
+
+Registry::~Registry() {
+  for (OriginSlot slot = 0; slot < used_; ++slot) {
+    for (unsigned loop = 0; loop < loops_; ++loop) {
+      const std::unique_ptr<OriginShard> owned(origins_[slot].shards[loop].load(std::memory_order_acquire));
+    }
+  }
+}
+
+OriginSlot Registry::open_slot(const std::string& label) {
+  Origin& origin = origins_[used_];
+  origin.label = label;
+  origin.shards = std::make_unique<std::atomic<OriginShard*>[]>(loops_);
+  slots_.emplace(label, used_);
+  return used_++;
+}
+
+OriginSlot Registry::add_origin(const std::string& label) {
+  const std::scoped_lock lock(mutex_);
+  const auto known = slots_.find(label);
+  if (known != slots_.end()) return known->second;
+  return used_ < capacity_ ? open_slot(label) : kOtherOrigin;
+}
+
+OriginSlot Registry::slot_of(const std::string& label) const {
+  const std::scoped_lock lock(mutex_);
+  const auto known = slots_.find(label);
+  return known == slots_.end() ? kOtherOrigin : known->second;
+}
+
+OriginShard& Registry::make_shard(LoopId loop, OriginSlot origin) {
+  auto made = std::make_unique<OriginShard>();
+  // release: a scrape that sees the pointer (acquire in for_each_shard) sees zeroed cells behind it.
+  origins_[origin].shards[loop].store(made.get(), std::memory_order_release);
+  return *made.release();
+}
+
+void Registry::record_request(LoopId loop, OriginSlot origin, const RequestFacts& facts) {
+  OriginShard& mine = shard(loop, origin);
+  mine.requests.add(method_id(facts.method), facts.status);
+  mine.request.observe(facts.total);
+  if (facts.waited) mine.wait.observe(*facts.waited);
+}
+
+void Registry::record_retry(LoopId loop, OriginSlot origin, std::string_view proof) {
+  const auto found = std::find(kProofs.begin(), kProofs.end(), proof);
+  CARPOOL_ASSERT(found != kProofs.end());
+  shard(loop, origin).retries[static_cast<std::size_t>(found - kProofs.begin())].add();
+}
+
+void Registry::record_handshake(LoopId loop, OriginSlot origin, Duration took) {
+  shard(loop, origin).handshake.observe(took);
+}
+
+}  // namespace carpool::metrics

@@ -1,0 +1,90 @@
+// Registry: every number that loops write while they serve, by origin and loop. One call a request, no lock, no shared
+// cache line, and no allocation but for a loop's first request to an origin.
+//
+// Labels are bounded: the first `max_origins` origins keep theirs for the life of the process, all others share
+// "other". Because the choice is made where one counts and never changes, no counter ever goes down, nor jumps by a
+// fold.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "metrics/gauge.h"
+#include "metrics/origin_shard.h"
+
+namespace carpool::metrics {
+
+using OriginSlot = std::uint32_t;
+inline constexpr OriginSlot kNoOrigin = 0;     // refused before there was one: origin="none"
+inline constexpr OriginSlot kOtherOrigin = 1;  // beyond max_origins: origin="other"
+
+// One request, over.
+struct RequestFacts {
+  std::string_view method;
+  std::uint16_t status = 0;        // as sent to the client; 0: it left before
+  Duration total{};                // head to last byte
+  std::optional<Duration> waited;  // for a connection; absent: the pool was never asked
+};
+
+class Registry {
+ public:
+  Registry(unsigned loops, std::uint32_t max_origins);
+  ~Registry();
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+
+  // ---- any thread ----
+  OriginSlot add_origin(const std::string& label);     // the same label: the same slot
+  OriginSlot slot_of(const std::string& label) const;  // unknown: kOtherOrigin
+
+  // ---- on loop `loop`'s thread ----
+  void record_request(LoopId loop, OriginSlot origin, const RequestFacts& facts);
+  void record_retry(LoopId loop, OriginSlot origin, std::string_view proof);
+  void record_handshake(LoopId loop, OriginSlot origin, Duration took);
+  Gauge& clients() { return clients_; }
+
+  // ---- a scrape, any thread ----
+  std::uint64_t client_count() const { return clients_.total(); }
+  // visit(label, loop's shard); once for each shard that exists.
+  template <class Visit>
+  void for_each_shard(Visit visit) const {
+    const std::scoped_lock lock(mutex_);
+    for (OriginSlot slot = 0; slot < used_; ++slot) {
+      for (unsigned loop = 0; loop < loops_; ++loop) {
+        // acquire: partner of the release in make_shard.
+        const OriginShard* shard = origins_[slot].shards[loop].load(std::memory_order_acquire);
+        if (shard != nullptr) visit(origins_[slot].label, *shard);
+      }
+    }
+  }
+
+ private:
+  struct Origin {
+    std::string label;
+    std::unique_ptr<std::atomic<OriginShard*>[]> shards;  // one per loop, owned
+  };
+  OriginShard& shard(LoopId loop, OriginSlot origin) {
+    CARPOOL_ASSERT(loop < loops_ && origin < capacity_);
+    // relaxed: this loop wrote it itself.
+    OriginShard* shard = origins_[origin].shards[loop].load(std::memory_order_relaxed);
+    return shard != nullptr ? *shard : make_shard(loop, origin);
+  }
+  OriginShard& make_shard(LoopId loop, OriginSlot origin);
+  OriginSlot open_slot(const std::string& label);
+
+  const unsigned loops_;
+  const std::uint32_t capacity_;
+  std::unique_ptr<Origin[]> origins_;  // a slot is complete before its number is known to anyone
+  Gauge clients_;
+  mutable std::mutex mutex_;
+  std::uint32_t used_ = 0;                             // guarded by mutex_
+  std::unordered_map<std::string, OriginSlot> slots_;  // guarded by mutex_
+};
+
+}  // namespace carpool::metrics

@@ -1,0 +1,58 @@
+// What others know and a scrape tells: plain values, filled by whoever holds them. metrics knows no pool and no
+// threads.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "metrics/histogram.h"
+
+namespace carpool::metrics {
+
+// A number under the one label that tells it from its sisters; the name is a constant of its owner.
+struct Labelled {
+  std::string_view label;
+  std::uint64_t value = 0;
+};
+
+// A destination's snapshot. Several with one label, or beyond max_origins, are added up.
+struct OriginSample {
+  std::string label;
+  std::uint64_t borrows = 0, restores = 0, leaks = 0;
+  std::vector<Labelled> opened, closed;  // by cause; zeros need not be named
+  std::vector<Labelled> failures;        // by reason
+  std::vector<Labelled> connections;     // by state
+  std::uint64_t peak = 0, size = 0, waiting = 0;
+};
+
+// Of the thread pool and the strategies.
+struct ExecSample {
+  std::vector<Labelled> tasks, handovers, threads;
+  std::uint64_t threads_max = 0, queue = 0;
+  bool low_on_threads = false;
+  HistogramTotals queue_wait;
+};
+
+struct ProcessSample {
+  double cpu_seconds = 0, start_time_seconds = 0;
+  std::uint64_t resident_bytes = 0, virtual_bytes = 0, open_fds = 0, max_fds = 0;
+};
+// Of this process, from /proc; what cannot be read is absent.
+std::optional<ProcessSample> read_process();
+
+struct BuildSample {
+  std::string version, compiler, build;  // build: the build type
+};
+
+struct Sample {
+  std::vector<OriginSample> origins;
+  std::optional<ExecSample> exec;
+  std::optional<ProcessSample> process;
+  BuildSample build;
+  std::uint64_t log_dropped = 0;
+};
+
+}  // namespace carpool::metrics

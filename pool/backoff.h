@@ -1,0 +1,39 @@
+// Backoff: after a failed dial the next one of this destination waits, longer each time, while other connections serve.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace carpool::pool {
+
+class Backoff {
+ public:
+  static constexpr Duration kFirst = std::chrono::milliseconds(100);
+  static constexpr Duration kLongest = std::chrono::seconds(1);
+
+  bool holds(Instant now) const { return now < until_; }
+  Instant until() const { return until_; }
+  void failed(Instant now) {
+    if (holds(now)) return;  // dials that were under way together fail together: one step
+    step_ = step_ == Duration::zero() ? kFirst : std::min(step_ * 2, kLongest);
+    until_ = now + step_;
+    wake_asked_ = false;
+  }
+  void succeeded() {
+    step_ = Duration::zero();
+    until_ = Instant::min();
+  }
+  // True once per wait: ask to be woken.
+  bool ask_once() { return !std::exchange(wake_asked_, true); }
+  void woken() { wake_asked_ = false; }
+
+ private:
+  Duration step_{};
+  Instant until_ = Instant::min();
+  bool wake_asked_ = false;
+};
+
+}  // namespace carpool::pool

@@ -1,0 +1,158 @@
+// From the wish to the lease: an idle connection now, or a place in line.
+#include "pool/destination_impl.h"
+
+namespace carpool::pool {
+
+Fitness Destination::Impl::worn(const Chair& entry, std::uint32_t uses, Instant now) const {
+  if (entry.value.expires_at.get() <= now) return Fitness::expired;
+  if (limits.max_usage != 0 && uses >= limits.max_usage) return Fitness::used_up;
+  return Fitness::fit;
+}
+
+Fitness Destination::Impl::fitness(const Chair& entry, Word word, Duration max_idle, Instant now) const {
+  if (const Fitness wear = worn(entry, word.uses(), now); wear != Fitness::fit) return wear;
+  // `now` belongs to the calling loop's turn: it may be earlier than another loop's release.
+  const Duration idle = now - entry.value.idle_since.get();
+  if (limits.idle_timeout > Duration::zero() && idle > limits.idle_timeout) return Fitness::idle_too_long;
+  return idle > max_idle ? Fitness::rested_too_long : Fitness::fit;
+}
+
+std::variant<Lease, Waiting, Fault> Destination::Impl::borrow(Borrower& borrower, const Want& want, Instant now) {
+  std::variant<Lease, Waiting, Fault> answer;  // an empty lease; the one variable of every return, so it is never moved
+  const LoopId here = house.here();
+  Opened why = Opened::all_busy;
+  // Who comes while others wait joins the line: no barging. Tunnels are counted, which the line does.
+  if (!want.fresh && !want.tunnel && !waiting()) {
+    if (take_idle(*std::get_if<Lease>(&answer), here, want.max_idle, now, why)) return answer;
+  }
+  CARPOOL_ASSERT(borrower.ticket_ == 0);
+  borrower.want_ = want;
+  answer = stand_in_line(borrower, here, now, why);
+  return answer;
+}
+
+bool Destination::Impl::take_idle(Lease& lease, LoopId here, Duration max_idle, Instant now, Opened& why) {
+  Fitness found_fitness = Fitness::fit;
+  const auto judge = [&](const Chair& entry, Word word) {
+    found_fitness = fitness(entry, word, max_idle, now);
+    if (found_fitness == Fitness::fit) return Verdict::take;
+    return found_fitness == Fitness::rested_too_long ? Verdict::skip : Verdict::doomed;
+  };
+  for (;;) {
+    const auto found = pool.acquire(here, true, judge);
+    if (found.entry == nullptr) return false;
+    Chair& entry = *found.entry;
+    if (found.taken) {
+      const bool moved = found.before.home() != here;
+      if (moved) house.detach(*entry.value.pooled, found.before.home());
+      if (!moved || house.attach(*entry.value.pooled, entry.index, found.after.generation())) {
+        fill(lease, entry, found.after, Duration::zero(), now, here);
+        return true;
+      }
+      discard(entry, Closed::error, now);
+      continue;
+    }
+    const Closed cause = cause_of(found_fitness);
+    Errands work;
+    {
+      const std::scoped_lock lock(mutex);
+      if (end_idle(entry, found.before, cause, work)) why = replaces(cause);
+    }
+    finish(work, now, why);
+  }
+}
+
+std::variant<Lease, Waiting, Fault> Destination::Impl::stand_in_line(Borrower& borrower, LoopId here, Instant now,
+                                                                     Opened why) {
+  Errands work;
+  work.caller = &borrower;
+  bool too_many = false;
+  {
+    const std::scoped_lock lock(mutex);
+    if (stopped()) return Fault(FaultKind::draining, Side::self, "the pool is stopping");
+    if (borrower.want_.tunnel && !take_tunnel_place()) {
+      return Fault(FaultKind::queue_full, Side::self, "too many tunnels");
+    }
+    borrower.loop_ = here;
+    borrower.since_ = now;
+    borrower.ticket_ = next_ticket();
+    line.join(borrower);
+    attention.fetch_add(1, std::memory_order_seq_cst);  // then plan() looks through the entries: see destination_impl.h
+    plan(work, now, why);
+    too_many = Line::in(borrower) && crowded();
+  }
+  finish(work, now, work.why);
+  if (work.callers != nullptr) {
+    if (Chair* entry = take_callers(work)) {
+      entry->value.tunnel_place = borrower.want_.tunnel;
+      std::variant<Lease, Waiting, Fault> answer;
+      fill(*std::get_if<Lease>(&answer), *entry, Word(entry->word.load(std::memory_order_relaxed)), Duration::zero(),
+           now, here);
+      return answer;
+    }
+    if (borrower.want_.tunnel) return_tunnel_place();
+    discard(*work.callers, Closed::error, now);
+    return stand_in_line(borrower, here, now, why);
+  }
+  if (!too_many) return Waiting{};
+  const std::scoped_lock lock(mutex);
+  if (!Line::in(borrower) || !crowded()) return Waiting{};  // served meanwhile, or room was made
+  line.leave(borrower);
+  attention.fetch_sub(1, std::memory_order_seq_cst);
+  borrower.ticket_ = 0;
+  if (borrower.want_.tunnel) return_tunnel_place();
+  if (work.hungry) return Fault(FaultKind::budget, Side::self, "no connection left under the total");
+  return Fault(FaultKind::queue_full, Side::self, "wait queue full");
+}
+
+// The grant of a borrower that is still in its borrow() call; null: it could not be watched here.
+Chair* Destination::Impl::take_callers(Errands& work) {
+  Chair& entry = *work.callers;
+  const Grant& grant = entry.value.grant;
+  if (!grant.moved) return &entry;
+  house.detach(*entry.value.pooled, entry.value.from);
+  const std::uint32_t generation = Word(entry.word.load(std::memory_order_relaxed)).generation();
+  return house.attach(*entry.value.pooled, entry.index, generation) ? &entry : nullptr;
+}
+
+// Only those count as waiting for whom no connection is on its way. Replays are not refused: they were admitted once.
+bool Destination::Impl::crowded() const {
+  const std::uint32_t supply = coming() + inspecting();
+  const std::uint32_t room = supply > line.replays() ? supply - line.replays() : 0;
+  return line.others() > room + limits.max_waiting;
+}
+
+void Destination::Impl::cancel(Borrower& borrower) {
+  if (borrower.ticket_ == 0) return;
+  if (borrower.want_.tunnel) return_tunnel_place();
+  const std::scoped_lock lock(mutex);
+  if (Line::in(borrower)) {
+    line.leave(borrower);
+    attention.fetch_sub(1, std::memory_order_seq_cst);
+  }
+  borrower.ticket_ = 0;  // what is in the mail finds out and passes on
+}
+
+void Destination::Impl::fill(Lease& lease, Chair& entry, Word word, Duration waited, Instant now, LoopId here) {
+  LoopCounters& counters_here = count(here);
+  LoopCounters::add(counters_here.borrows);
+  counters_here.last_now.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  lease.destination_ = &self;
+  lease.entry_ = &entry;
+  lease.pooled_ = entry.value.pooled;
+  lease.waited_ = waited;
+  lease.index_ = entry.index;
+  lease.uses_before_ = word.uses() == Word::kMaxUses ? Word::kMaxUses : word.uses() - 1;
+  lease.opened_ = entry.value.opened.load(std::memory_order_relaxed);
+}
+
+bool Destination::Impl::take_tunnel_place() {
+  // relaxed: a number with a limit, nothing is published by it.
+  std::uint32_t taken = tunnels.load(std::memory_order_relaxed);
+  do {
+    if (limits.max_tunnels != 0 && taken >= limits.max_tunnels) return false;
+  } while (!tunnels.compare_exchange_weak(taken, taken + 1, std::memory_order_relaxed));
+  return true;
+}
+
+}  // namespace carpool::pool

@@ -1,0 +1,64 @@
+// Why a connection was opened, and why it was closed: one named cause each, counted in the ledger.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace carpool::pool {
+
+enum class Opened : std::uint8_t {
+  first,
+  all_busy,
+  min_idle,
+  warm_up,
+  stale_found,
+  expired,
+  max_usage,
+  streams_exhausted,
+  loop_local,
+  policy,
+  dns_changed,
+  health,
+  reconnect,
+  replay,
+  tunnel,
+};
+inline constexpr std::array<std::string_view, 15> kOpenedNames{
+    "first",      "all_busy", "min_idle",    "warm_up", "stale_found", "expired", "max_usage", "streams_exhausted",
+    "loop_local", "policy",   "dns_changed", "health",  "reconnect",   "replay",  "tunnel"};
+
+enum class Closed : std::uint8_t {
+  expired,
+  idle,
+  max_usage,
+  peer_closed,
+  error,
+  unhealthy,
+  drained,
+  surplus,
+  budget,
+  leak,
+  policy,
+  dns_changed,
+  goaway,
+  private_,
+  reconnect,
+  config_changed,
+  tunnel_ended,
+  shutdown,
+};
+inline constexpr std::array<std::string_view, 18> kClosedNames{
+    "expired", "idle",    "max_usage", "peer_closed",    "error",        "unhealthy",
+    "drained", "surplus", "budget",    "leak",           "policy",       "dns_changed",
+    "goaway",  "private", "reconnect", "config_changed", "tunnel_ended", "shutdown"};
+
+constexpr std::string_view name(Opened cause) {
+  return kOpenedNames[static_cast<std::size_t>(cause)];
+}
+constexpr std::string_view name(Closed cause) {
+  return kClosedNames[static_cast<std::size_t>(cause)];
+}
+
+}  // namespace carpool::pool

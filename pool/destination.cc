@@ -1,0 +1,100 @@
+#include "pool/destination.h"
+
+#include <utility>
+
+#include "pool/destination_impl.h"
+
+namespace carpool::pool {
+
+Destination::Impl::Impl(Destination& destination, Origin where, const Limits& settings, House& around,
+                        unsigned loop_count, Total* over_all)
+    : self(destination),
+      origin(std::move(where)),
+      label(origin.label()),
+      limits(settings),
+      house(around),
+      loops(loop_count),
+      total(over_all),
+      pool(settings.size, loop_count, 1, &EntryIndex::process()),
+      counters(std::make_unique<LoopCounters[]>(loop_count)) {}
+
+Destination::Impl::~Impl() {
+  CARPOOL_ASSERT(line.empty() && dials == 0);
+  pool.for_each([&](Chair& entry) {
+    if (entry.value.pooled != nullptr) house.dispose(std::exchange(entry.value.pooled, nullptr), Closed::shutdown);
+  });
+}
+
+Destination::Destination(Origin origin, const Limits& limits, House& house, unsigned loops, Total* total)
+    : impl_(std::make_unique<Impl>(*this, std::move(origin), limits, house, loops, total)) {}
+Destination::~Destination() = default;
+
+const Origin& Destination::origin() const {
+  return impl_->origin;
+}
+const std::string& Destination::label() const {
+  return impl_->label;
+}
+
+std::variant<Lease, Waiting, Fault> Destination::borrow(Borrower& borrower, const Want& want, Instant now) {
+  return impl_->borrow(borrower, want, now);
+}
+void Destination::cancel(Borrower& borrower, Instant) {
+  impl_->cancel(borrower);
+}
+
+void Destination::dialed(Reservation reservation, std::unique_ptr<Pooled> made, Instant now) {
+  reservation.live_ = false;
+  impl_->dialed(reservation, std::move(made), now);
+}
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the seam takes what the dial gives up
+void Destination::dial_failed(Reservation reservation, Fault fault, Instant now) {
+  reservation.live_ = false;
+  impl_->dial_failed(reservation, fault, now);
+}
+
+void Destination::sweep(Instant now) {
+  impl_->sweep(now);
+}
+void Destination::note_failure(const Fault& fault) {
+  const std::scoped_lock lock(impl_->mutex);
+  impl_->ledger.fail(reason_of(fault));
+}
+void Destination::wake(Instant now) {
+  impl_->wake(now);
+}
+void Destination::stop(Instant now) {
+  impl_->stop(now);
+}
+bool Destination::evict(Instant now) {
+  return impl_->evict(now);
+}
+bool Destination::has_idle() const {
+  return impl_->pool.has_idle();
+}
+
+Instant Destination::last_borrow() const {
+  Duration::rep last = 0;
+  for (unsigned loop = 0; loop < impl_->loops; ++loop) {
+    last = std::max(last, impl_->counters[loop].last_now.load(std::memory_order_relaxed));
+  }
+  return Instant(Duration(last));
+}
+
+Destination::Snapshot Destination::snapshot(Instant now) const {
+  return impl_->snapshot(now);
+}
+void Destination::visit(ConnectionVisitor& visitor, Instant now) const {
+  impl_->visit(visitor, now);
+}
+
+Reservation::Reservation(Reservation&& other) noexcept
+    : index_(other.index_),
+      generation_(other.generation_),
+      cause_(other.cause_),
+      live_(std::exchange(other.live_, false)) {}
+Reservation::~Reservation() {
+  CARPOOL_ASSERT(!live_);
+}
+
+}  // namespace carpool::pool

@@ -1,0 +1,114 @@
+// Destination: one origin's pool, its line of waiters, its limits and the dials in progress. Shared by all loops.
+//
+// While nobody waits, borrow and release touch no lock. The line is an intrusive FIFO under one mutex, taken only when
+// someone waits or a connection opens or closes; nothing foreign is called under it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "pool/lease.h"
+#include "pool/origin.h"
+#include "pool/pooled.h"
+#include "pool/waiters.h"
+
+namespace carpool::pool {
+
+// Settings of one destination ([pool] and its overrides).
+struct Limits {
+  std::uint32_t size = 64;           // most connections, all loops together, dialing ones included; exact
+  std::uint32_t max_waiting = 1024;  // 0: fail at once when none is free
+  std::uint32_t max_usage = 0;       // 0: no limit
+  std::uint32_t max_tunnels = 0;     // at most so many leases with want.tunnel; 0: no limit of their own
+  Duration expire_time{};            // zero: never; jitter is applied per connection
+  Duration idle_timeout{};           // zero: never
+};
+
+// The right to make one connection: it counts against the cap from the moment it exists. Ends in dialed/dial_failed.
+class [[nodiscard]] Reservation {
+ public:
+  Reservation(Reservation&& other) noexcept;
+  Reservation& operator=(Reservation&&) = delete;
+  ~Reservation();  // must have been consumed: asserts
+  std::uint32_t index() const { return index_; }
+  std::uint32_t generation() const { return generation_; }
+  Opened cause() const { return cause_; }
+
+ private:
+  friend class Destination;
+  Reservation(std::uint32_t index, std::uint32_t generation, Opened cause)
+      : index_(index), generation_(generation), cause_(cause) {}
+  std::uint32_t index_ = 0;
+  std::uint32_t generation_ = 0;
+  Opened cause_;
+  bool live_ = true;
+};
+
+struct Waiting {};  // in line: on_lease or on_refused follows, unless cancel() comes first
+
+class Total;
+class ConnectionVisitor;
+
+class Destination {
+ public:
+  // `total`: the places of all destinations together; null: no limit but the own one.
+  Destination(Origin origin, const Limits& limits, House& house, unsigned loops, Total* total = nullptr);
+  ~Destination();  // no lease is alive any more, no delivery in the mail
+
+  const Origin& origin() const;
+  const std::string& label() const;
+
+  // A connection now, or a place in line, or a Fault (queue_full, budget, draining). On the calling loop.
+  // want.tunnel takes one of max_tunnels places until the lease ends, so that a switch of protocols cannot fail later.
+  std::variant<Lease, Waiting, Fault> borrow(Borrower& borrower, const Want& want, Instant now);
+  // The borrower no longer wants: it left, or its deadline came. A grant already in the mail passes on to the next.
+  void cancel(Borrower& borrower, Instant now);
+
+  // The end of a dial, on the loop that dialed and that watches `made` already under the reservation's index and
+  // generation. `made` is closed if the destination stopped meanwhile.
+  void dialed(Reservation reservation, std::unique_ptr<Pooled> made, Instant now);
+  void dial_failed(Reservation reservation, Fault fault, Instant now);
+
+  // Ends idle connections that are expired or rested too long. Called now and then, from one loop.
+  void sweep(Instant now);
+  // An exchange failed on a connection that was up: counted with the failures.
+  void note_failure(const Fault& fault);
+  // What House::wake_at asked for: dials again after a failure, if somebody still waits.
+  void wake(Instant now);
+  // No new borrows; idle connections close; waiters are refused (draining). Leases finish.
+  void stop(Instant now);
+
+  // Everything that /pools, /metrics and explain say of it; consistent: the ledger balances in each snapshot.
+  struct Snapshot;  // pool/snapshot.h
+  Snapshot snapshot(Instant now) const;
+  void visit(ConnectionVisitor& visitor, Instant now) const;
+
+  // For the total budget: when it was last borrowed from, whether something rests, and to close what rested longest.
+  Instant last_borrow() const;
+  bool has_idle() const;
+  bool evict(Instant now);
+
+  struct Impl;  // pool/destination_impl.h
+
+ private:
+  friend class Lease;
+  std::unique_ptr<Impl> impl_;
+};
+
+// ---- readiness of a pooled connection: what the event (index, generation) means here and now ----
+// borrowed/connecting: it is this loop's and in use, hand the event to *pooled. inspecting: it was idle and this call
+// won it (nobody can borrow it meanwhile): look at the wire, then end_inspection. stale: drop the event.
+struct EventClaim {
+  enum class Kind : std::uint8_t { stale, in_use, inspecting } kind = Kind::stale;
+  Pooled* pooled = nullptr;
+  Destination* destination = nullptr;
+};
+EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId here);
+// quiet: idle again and offered to the line. Otherwise it is closed with `cause`. On the loop that claimed it.
+void end_inspection(std::uint32_t index, bool quiet, Closed cause, Instant now);
+
+}  // namespace carpool::pool

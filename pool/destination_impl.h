@@ -1,0 +1,140 @@
+// The inside of a destination, in the order of a connection's life: borrowing (borrowing.cc), handing on (handing.cc),
+// dialing (dialing.cc), ending (ending.cc).
+//
+// Two worlds: entries, lock-free, and the line with all that opens or closes, under `mutex`. The bridge is `attention`:
+//   a release publishes its entry, then reads attention; a borrower raises attention, then looks through the entries
+//   (StoreLoad on both sides, all seq_cst RMWs). Whatever frees capacity ends in attend(), which serves the line.
+// Nothing foreign is called under the mutex: what must be done goes into Errands and is performed after it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+
+#include "pool/backoff.h"
+#include "pool/destination.h"
+#include "pool/errands.h"
+#include "pool/ledger.h"
+#include "pool/line.h"
+#include "pool/pool.h"
+#include "pool/seat.h"
+#include "pool/total.h"
+
+namespace carpool::pool {
+
+// What speaks against lending a connection. The last three end it.
+enum class Fitness : std::uint8_t { fit, rested_too_long, expired, used_up, idle_too_long };
+constexpr Closed cause_of(Fitness fitness) {
+  return fitness == Fitness::expired ? Closed::expired : fitness == Fitness::used_up ? Closed::max_usage : Closed::idle;
+}
+// Why the next one is opened when this one ended.
+constexpr Opened replaces(Closed cause) {
+  switch (cause) {
+    case Closed::expired:
+      return Opened::expired;
+    case Closed::max_usage:
+      return Opened::max_usage;
+    case Closed::idle:
+    case Closed::peer_closed:
+      return Opened::stale_found;
+    default:
+      return Opened::all_busy;
+  }
+}
+
+struct Destination::Impl {
+  Impl(Destination& self, Origin origin, const Limits& limits, House& house, unsigned loops, Total* total);
+  ~Impl();
+
+  // ---- borrowing.cc: from the wish to the lease ----
+  std::variant<Lease, Waiting, Fault> borrow(Borrower& borrower, const Want& want, Instant now);
+  void cancel(Borrower& borrower);
+  bool take_idle(Lease& lease, LoopId here, Duration max_idle, Instant now, Opened& why);
+  std::variant<Lease, Waiting, Fault> stand_in_line(Borrower& borrower, LoopId here, Instant now, Opened why);
+  bool crowded() const;
+  void fill(Lease& lease, Chair& entry, Word word, Duration waited, Instant now, LoopId here);
+  Fitness worn(const Chair& entry, std::uint32_t uses, Instant now) const;
+  Fitness fitness(const Chair& entry, Word word, Duration max_idle, Instant now) const;
+  Chair* take_callers(Errands& work);
+
+  // ---- handing.cc: from one borrower to the next ----
+  void release(Chair& entry, bool used, Instant now);
+  void came_to_rest(Instant now);
+  void feed_starving(Instant now);
+  void hand_on(Chair& entry, bool used, Errands& work);
+  void grant(Chair& entry, Borrower& borrower, LoopId from, Errands& work);
+  void match_idle(Errands& work, Instant now);
+  Chair* find_idle(LoopId loop, Duration max_idle, Instant now, Errands& work);
+  void arrive(Chair& entry, Instant now);
+  void rejoin(Borrower& borrower, Errands& work);
+  void refuse(Borrower& borrower, Fault fault, Errands& work);
+
+  // ---- dialing.cc: supply and demand ----
+  void attend(Instant now, Opened why = Opened::all_busy);
+  void plan(Errands& work, Instant now, Opened why);
+  void dial_for_demand(Errands& work, Instant now);
+  Opened cause_of_dial(Errands& work);
+  bool make_room(Errands& work, Instant now);
+  void wake(Instant now);
+  Chair* reserve();
+  void dialed(const Reservation& reservation, std::unique_ptr<Pooled> made, Instant now);
+  void dial_failed(const Reservation& reservation, const Fault& fault, Instant now);
+  void refuse_after_failure(const Fault& fault, Errands& work);
+  std::uint32_t inspecting() const;
+  // Connections on their way, and places: whoever ends one plans again when its place is free.
+  std::uint32_t coming() const { return dials + ending.load(std::memory_order_seq_cst); }
+  std::uint32_t serving() const;
+  Instant expiry(const Chair& entry, Instant now) const;
+
+  // ---- ending.cc: every way out ----
+  bool perform(Errands& work, Instant now);             // true: places became free
+  void finish(Errands& work, Instant now, Opened why);  // perform, then attend if that helps somebody
+  void end(Chair& entry, Closed cause, Errands& work);  // the caller owns it
+  bool end_idle(Chair& entry, Word seen, Closed cause, Errands& work);
+  void book_end(Chair& entry, Closed cause, Errands& work);
+  void discard(Chair& entry, Closed cause, Instant now);
+  Chair* longest_rested() const;
+  void end_all_idle(Errands& work);
+  void end_inspection(Chair& entry, bool quiet, Closed cause, Instant now);
+  void sweep(Instant now);
+  void stop(Instant now);
+  bool evict(Instant now);
+
+  // ---- snapshot.cc ----
+  Snapshot snapshot(Instant now) const;
+  void visit(ConnectionVisitor& visitor, Instant now) const;
+  bool waiting() const { return attention.load(std::memory_order_seq_cst) != 0; }
+  LoopCounters& count(LoopId loop) { return counters[loop]; }
+  bool stopped() const { return (attention.load(std::memory_order_seq_cst) & kStopped) != 0; }
+  static Chair& chair(std::uint32_t index) { return static_cast<Chair&>(*EntryIndex::process().find(index)); }
+  bool take_tunnel_place();
+  void return_tunnel_place() { tunnels.fetch_sub(1, std::memory_order_relaxed); }
+
+  static constexpr std::uint32_t kStopped = 1u << 31;
+
+  Destination& self;
+  const Origin origin;
+  const std::string label;
+  const Limits limits;
+  House& house;
+  const unsigned loops;
+  Total* const total;
+  Pool<Seat> pool;
+  std::unique_ptr<LoopCounters[]> counters;
+  alignas(kCacheLine) std::atomic<std::uint32_t> attention{0};  // borrowers in line; kStopped
+  std::atomic<std::uint32_t> tunnels{0};                        // places of max_tunnels taken
+  std::atomic<std::uint32_t> tunnelling{0};                     // connections that never come back
+
+  std::atomic<std::uint32_t> ending{0};  // raised under the mutex, lowered after vacate()
+
+  mutable std::mutex mutex;  // guards all below
+  Line line;
+  std::uint32_t dials = 0;
+  std::uint32_t made_room = 0;  // idle ones closed because nobody in line wanted them; each is a dial of cause policy
+  Backoff backoff;
+  Ledger ledger;
+};
+
+}  // namespace carpool::pool

@@ -1,0 +1,167 @@
+// Every way out of the pool, and the errands that follow a decision.
+#include "pool/destination_impl.h"
+
+namespace carpool::pool {
+
+// No lock is held. What ended is given up first, so that its place is free only when it is really gone.
+bool Destination::Impl::perform(Errands& work, Instant now) {
+  bool freed = false;
+  while (Chair* entry = work.ended.pop()) {
+    if (entry->value.ended != nullptr) house.dispose(std::exchange(entry->value.ended, nullptr), entry->value.closed);
+    pool.vacate(*entry);
+    ending.fetch_sub(1, std::memory_order_seq_cst);  // then attend() reads `attention`
+    if (total != nullptr) total->give(now);
+    freed = true;
+  }
+  while (Chair* entry = work.grants.pop()) {
+    Grant& grant = entry->value.grant;
+    if (grant.moved) house.detach(*entry->value.pooled, entry->value.from);
+    house.deliver(grant.to, grant);  // from here on it is the borrower's
+  }
+  while (Chair* entry = work.dials.pop()) {
+    const std::uint32_t generation = Word(entry->word.load(std::memory_order_relaxed)).generation();
+    house.dial(self, Reservation(entry->index, generation, entry->value.opened.load(std::memory_order_relaxed)));
+  }
+  for (std::unique_ptr<Refusal>& refusal : work.refusals) {
+    const LoopId to = refusal->to();
+    house.deliver(to, *refusal.release());  // owns itself in the mail
+  }
+  work.refusals.clear();
+  if (work.wake_at != kNever) house.wake_at(self, std::exchange(work.wake_at, kNever));
+  if (work.hungry) freed |= total->hunger(self, now);
+  return freed;
+}
+
+void Destination::Impl::finish(Errands& work, Instant now, Opened why) {
+  if (perform(work, now)) attend(now, why);
+}
+
+// Under the mutex, by the owner: a lease, or the winner of the entry, or its dial.
+void Destination::Impl::end(Chair& entry, Closed cause, Errands& work) {
+  CARPOOL_ASSERT(pool.close(entry));
+  book_end(entry, cause, work);
+}
+
+// Under the mutex. False: somebody else was faster.
+bool Destination::Impl::end_idle(Chair& entry, Word seen, Closed cause, Errands& work) {
+  if (!pool.close_idle(entry, seen)) return false;
+  book_end(entry, cause, work);
+  return true;
+}
+
+void Destination::Impl::book_end(Chair& entry, Closed cause, Errands& work) {
+  Seat& seat = entry.value;
+  ledger.close(cause);
+  ending.fetch_add(1, std::memory_order_relaxed);
+  seat.ended = std::exchange(seat.pooled, nullptr);
+  seat.closed = cause;
+  if (seat.tunnel.exchange(false, std::memory_order_relaxed)) tunnelling.fetch_sub(1, std::memory_order_relaxed);
+  if (std::exchange(seat.tunnel_place, false)) return_tunnel_place();
+  work.ended.push(entry);
+}
+
+void Destination::Impl::discard(Chair& entry, Closed cause, Instant now) {
+  Errands work;
+  {
+    const std::scoped_lock lock(mutex);
+    end(entry, cause, work);
+  }
+  finish(work, now, replaces(cause));
+}
+
+Chair* Destination::Impl::longest_rested() const {
+  Chair* longest = nullptr;
+  pool.for_each_idle([&](Chair& entry) {
+    if (!Word(entry.word.load(std::memory_order_acquire)).idle()) return;
+    if (longest == nullptr || entry.value.idle_since.get() < longest->value.idle_since.get()) longest = &entry;
+  });
+  return longest;
+}
+
+void Destination::Impl::end_all_idle(Errands& work) {
+  while (Chair* entry = longest_rested()) {
+    static_cast<void>(end_idle(*entry, Word(entry->word.load(std::memory_order_acquire)), Closed::shutdown, work));
+  }
+}
+
+// From one loop, now and then.
+void Destination::Impl::sweep(Instant now) {
+  Errands work;
+  {
+    const std::scoped_lock lock(mutex);
+    pool.for_each_idle([&](Chair& entry) {
+      const Word word(entry.word.load(std::memory_order_acquire));
+      if (!word.idle()) return;
+      const Fitness found = fitness(entry, word, Duration::max(), now);
+      if (found != Fitness::fit) static_cast<void>(end_idle(entry, word, cause_of(found), work));
+    });
+  }
+  static_cast<void>(perform(work, now));
+  attend(now);
+}
+
+void Destination::Impl::stop(Instant now) {
+  Errands work;
+  {
+    const std::scoped_lock lock(mutex);
+    // From now on every borrow and release comes here and sees it: see `attention`.
+    attention.fetch_or(kStopped, std::memory_order_seq_cst);
+    while (!line.empty()) refuse(*line.first(), Fault(FaultKind::draining, Side::self, "the pool is stopping"), work);
+    end_all_idle(work);
+  }
+  static_cast<void>(perform(work, now));
+}
+
+bool Destination::Impl::evict(Instant now) {
+  Errands work;
+  {
+    const std::scoped_lock lock(mutex);
+    while (Chair* entry = longest_rested()) {
+      if (end_idle(*entry, Word(entry->word.load(std::memory_order_acquire)), Closed::budget, work)) break;
+    }
+  }
+  const bool evicted = !work.ended.empty();
+  finish(work, now, Opened::all_busy);
+  return evicted;
+}
+
+// ---- readiness ----
+
+EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId here) {
+  EntryCore* core = EntryIndex::process().find(index);
+  if (core == nullptr) return {};
+  Chair& entry = static_cast<Chair&>(*core);
+  for (;;) {
+    const Word word(entry.word.load(std::memory_order_acquire));
+    if (!names(word, generation, here) || word.vacant() || word.reserved()) return {};
+    Seat& seat = entry.value;
+    // Ours, lent or on its way to a borrower of this loop: nobody else touches it.
+    if (word.borrowed() || word.inspecting()) return {EventClaim::Kind::in_use, seat.pooled, &seat.owner->self};
+    if (!try_inspect(entry.word, generation, here)) continue;  // taken, closed or moved meanwhile: look again
+    entry.block->idle(here).clear(entry.bit());
+    return {EventClaim::Kind::inspecting, seat.pooled, &seat.owner->self};
+  }
+}
+
+void end_inspection(std::uint32_t index, bool quiet, Closed cause, Instant now) {
+  Chair& entry = static_cast<Chair&>(*EntryIndex::process().find(index));
+  entry.value.owner->end_inspection(entry, quiet, cause, now);
+}
+
+void Destination::Impl::end_inspection(Chair& entry, bool quiet, Closed cause, Instant now) {
+  if (quiet) {
+    const Change change = end_inspect(entry.word, true);
+    CARPOOL_ASSERT(change);
+    pool.publish(entry, change.after.home());
+    return came_to_rest(now);
+  }
+  Errands work;
+  {
+    const std::scoped_lock lock(mutex);
+    CARPOOL_ASSERT(end_inspect(entry.word, false));
+    book_end(entry, cause, work);
+  }
+  finish(work, now, replaces(cause));
+}
+
+}  // namespace carpool::pool

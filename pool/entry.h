@@ -1,0 +1,92 @@
+// Entries stand in blocks of 64 that are appended by need and never freed before their pool: whoever holds a pointer to
+// one may always read its word. A block also keeps, as bitmaps, which places are vacant and which entries are free, one
+// map per home loop, so that a search looks at what is free and its own first, not at everything.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "pool/entry_state.h"
+
+namespace carpool::pool {
+
+inline constexpr std::size_t kCacheLine = 64;
+inline constexpr unsigned kBlockEntries = 64;
+
+struct EntryCore {
+  AtomicWord word{0};
+  std::uint32_t index = 0;  // process-wide, or within the pool when it is in no EntryIndex
+};
+
+// The part of a block that does not know what it holds.
+class BlockCore {
+ public:
+  virtual EntryCore& at(unsigned place) = 0;
+
+ protected:
+  BlockCore() = default;
+  BlockCore(const BlockCore&) = delete;
+  BlockCore& operator=(const BlockCore&) = delete;
+  ~BlockCore() = default;
+};
+
+template <class T>
+class Block;
+
+template <class T>
+struct alignas(kCacheLine) Entry : EntryCore {
+  Block<T>* block = nullptr;
+  T value{};
+
+  std::uint64_t bit() const { return std::uint64_t{1} << (index % kBlockEntries); }
+};
+
+struct alignas(kCacheLine) Bitmap {
+  std::atomic<std::uint64_t> bits{0};
+
+  // seq_cst on both: the setter publishes a free entry, then reads `waiting`; a borrower publishes `waiting`, then
+  // reads the map. An RMW is a full barrier on x86 anyway.
+  void set(std::uint64_t bit) { bits.fetch_or(bit, std::memory_order_seq_cst); }
+  void clear(std::uint64_t bit) { bits.fetch_and(~bit, std::memory_order_seq_cst); }
+  std::uint64_t read() const { return bits.load(std::memory_order_seq_cst); }
+  // True for the one who cleared it.
+  bool claim(std::uint64_t bit) { return (bits.fetch_and(~bit, std::memory_order_seq_cst) & bit) != 0; }
+};
+
+template <class T>
+class Block final : public BlockCore {
+ public:
+  Block(unsigned loops, std::uint32_t first_index, std::uint32_t generation)
+      : idle_(std::make_unique<Bitmap[]>(loops)), loops_(loops) {
+    for (unsigned place = 0; place < kBlockEntries; ++place) {
+      Entry<T>& entry = entries_[place];
+      entry.index = first_index + place;
+      entry.block = this;
+      entry.word.store(Word::vacant(generation).bits(), std::memory_order_relaxed);
+    }
+    vacant_.bits.store(~std::uint64_t{0}, std::memory_order_relaxed);
+  }
+
+  EntryCore& at(unsigned place) override { return entries_[place]; }
+  Entry<T>& entry(unsigned place) { return entries_[place]; }
+  Bitmap& idle(LoopId loop) { return idle_[loop]; }
+  Bitmap& vacant() { return vacant_; }
+  unsigned loops() const { return loops_; }
+
+  Block* next() const { return next_.load(std::memory_order_acquire); }
+  // release: pairs with next(); a block is complete before it can be found.
+  void append(Block& block) { next_.store(&block, std::memory_order_release); }
+
+ private:
+  std::array<Entry<T>, kBlockEntries> entries_;
+  std::unique_ptr<Bitmap[]> idle_;
+  Bitmap vacant_;
+  const unsigned loops_;
+  std::atomic<Block*> next_{nullptr};
+};
+
+}  // namespace carpool::pool

@@ -1,0 +1,66 @@
+// Errands: what was decided under a destination's mutex and is done after it, because it calls others: deliver grants
+// and refusals, end connections, dial. Entries are chained through themselves; only refusals, which are rare, allocate.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "pool/seat.h"
+
+namespace carpool::pool {
+
+// A borrower's no, on its way to the borrower's loop. Owns itself while in the mail.
+class Refusal final : public Delivery {
+ public:
+  Refusal(Destination::Impl& owner, Borrower& borrower, Fault fault);
+  void arrive(Instant now) override;
+  LoopId to() const { return to_; }
+
+ private:
+  Destination::Impl& owner_;
+  Borrower& borrower_;
+  const std::uint64_t ticket_;
+  const LoopId to_;
+  Fault fault_;
+};
+
+// A chain of entries in the order they were added.
+class Chain {
+ public:
+  bool empty() const { return first_ == nullptr; }
+  std::uint32_t size() const { return size_; }
+  void push(Chair& entry) {
+    entry.value.next = nullptr;
+    (first_ == nullptr ? first_ : last_->value.next) = &entry;
+    last_ = &entry;
+    ++size_;
+  }
+  Chair* pop() {
+    Chair* entry = first_;
+    if (entry != nullptr) {
+      first_ = entry->value.next;
+      --size_;
+    }
+    return entry;
+  }
+
+ private:
+  Chair* first_ = nullptr;
+  Chair* last_ = nullptr;
+  std::uint32_t size_ = 0;
+};
+
+struct Errands {
+  Chain grants, ended, dials;
+  std::vector<std::unique_ptr<Refusal>> refusals;
+  Instant wake_at = kNever;
+  Opened why = Opened::all_busy;  // of the next dial
+  bool hungry = false;            // a place under the total is missing
+  bool idle_refused = false;      // somebody in line did not want what rests here
+
+  // A borrower that is in its borrow() call takes its grant home by hand.
+  const Borrower* caller = nullptr;
+  Chair* callers = nullptr;
+};
+
+}  // namespace carpool::pool

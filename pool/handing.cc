@@ -1,0 +1,180 @@
+// From one borrower to the next: release, hand-off to the line, arrival.
+#include <memory>
+
+#include "pool/destination_impl.h"
+
+namespace carpool::pool {
+
+// `used`: it served the borrower who gives it back; one that arrived for somebody who is gone did not.
+void Destination::Impl::release(Chair& entry, bool used, Instant now) {
+  if (!entry.value.pooled->settle()) return discard(entry, Closed::peer_closed, now);
+  const std::uint32_t uses = Word(entry.word.load(std::memory_order_relaxed)).uses();
+  const Fitness wear = worn(entry, used || uses == 0 ? uses : uses - 1, now);
+  if (wear != Fitness::fit) return discard(entry, cause_of(wear), now);
+  entry.value.idle_since.set(now);
+  if (waiting()) {
+    Errands work;
+    {
+      const std::scoped_lock lock(mutex);
+      hand_on(entry, used, work);
+    }
+    finish(work, now, Opened::all_busy);
+    feed_starving(now);
+  } else {
+    CARPOOL_ASSERT(pool.release(entry, used));  // published: from here on it is not ours
+    came_to_rest(now);
+  }
+}
+
+// After an entry was published without the mutex: whoever joined the line at that moment gets it.
+void Destination::Impl::came_to_rest(Instant now) {
+  if (waiting()) attend(now);  // the pair of stand_in_line()
+  feed_starving(now);
+}
+
+// What rests here gives its place to a destination that lacks one under the total.
+void Destination::Impl::feed_starving(Instant now) {
+  if (total != nullptr && total->anyone_hungry()) total->feed(now);
+}
+
+// Under the mutex: to whom a clean connection goes. A replay takes none that served; when the cap leaves it no other
+// way, the connection makes room for the replay's own.
+void Destination::Impl::hand_on(Chair& entry, bool used, Errands& work) {
+  if (stopped()) return end(entry, Closed::shutdown, work);
+  const bool no_room = pool.full() || (total != nullptr && total->full());
+  if (line.replays() > coming() && no_room && !backoff.holds(entry.value.idle_since.get())) {
+    return end(entry, Closed::surplus, work);
+  }
+  Borrower* borrower = line.first_other();
+  if (borrower == nullptr) {
+    CARPOOL_ASSERT(pool.release(entry, used));
+    return;
+  }
+  const Change change = try_hand(entry.word, borrower->loop_, used);
+  CARPOOL_ASSERT(change);
+  grant(entry, *borrower, change.before.home(), work);
+}
+
+// The entry belongs to `borrower` from now on: in the word already, in fact when it arrives there.
+void Destination::Impl::grant(Chair& entry, Borrower& borrower, LoopId from, Errands& work) {
+  line.leave(borrower);
+  attention.fetch_sub(1, std::memory_order_seq_cst);
+  entry.value.from = from;
+  Grant& grant = entry.value.grant;
+  grant.entry = &entry;
+  grant.borrower = &borrower;
+  grant.ticket = borrower.ticket_;
+  grant.to = borrower.loop_;
+  grant.moved = from != borrower.loop_;
+  if (&borrower == work.caller) {
+    borrower.ticket_ = 0;
+    work.callers = &entry;
+  } else {
+    work.grants.push(entry);
+  }
+}
+
+// Idle connections for those who wait, in their order. Who refuses what rested long leaves it to the next; what nobody
+// wants stays.
+void Destination::Impl::match_idle(Errands& work, Instant now) {
+  Duration refused = Duration::min();  // no idle connection rested so short
+  for (Borrower* borrower = line.first_other(); borrower != nullptr;) {
+    Borrower* next = line.next_other(borrower);
+    if (borrower->want_.max_idle > refused) {
+      if (Chair* entry = find_idle(borrower->loop_, borrower->want_.max_idle, now, work)) {
+        grant(*entry, *borrower, entry->value.from, work);
+      } else {
+        refused = borrower->want_.max_idle;
+        if (refused == Duration::max()) return;
+      }
+    }
+    borrower = next;
+  }
+}
+
+// An idle entry, won for `loop` (entry.value.from: whose it was). What is worn out ends on the way.
+Chair* Destination::Impl::find_idle(LoopId loop, Duration max_idle, Instant now, Errands& work) {
+  Fitness found_fitness = Fitness::fit;
+  const auto judge = [&](const Chair& entry, Word word) {
+    found_fitness = fitness(entry, word, max_idle, now);
+    if (found_fitness == Fitness::fit) return Verdict::take;
+    if (found_fitness != Fitness::rested_too_long) return Verdict::doomed;
+    work.idle_refused = true;
+    return Verdict::skip;
+  };
+  for (;;) {
+    const auto found = pool.acquire(loop, false, judge);
+    if (found.entry == nullptr) return nullptr;
+    if (found.taken) {
+      found.entry->value.from = found.before.home();
+      return found.entry;
+    }
+    if (end_idle(*found.entry, found.before, cause_of(found_fitness), work))
+      work.why = replaces(cause_of(found_fitness));
+  }
+}
+
+// ---- arrival, on the borrower's loop ----
+
+void Grant::arrive(Instant now) {
+  entry->value.owner->arrive(*entry, now);
+}
+
+void Destination::Impl::arrive(Chair& entry, Instant now) {
+  const Grant& grant = entry.value.grant;
+  Borrower& borrower = *grant.borrower;
+  const Word word(entry.word.load(std::memory_order_acquire));
+  const bool meant = borrower.ticket_ == grant.ticket;
+  const bool watched = !grant.moved || house.attach(*entry.value.pooled, entry.index, word.generation());
+  // A new connection serves once whatever its life; one that served is judged again.
+  const bool worn_out = word.uses() > 1 && worn(entry, word.uses() - 1, now) != Fitness::fit;
+  if (watched && !meant) return release(entry, false, now);
+  if (!watched || worn_out) {
+    const Closed cause = watched ? cause_of(worn(entry, word.uses() - 1, now)) : Closed::error;
+    Errands work;
+    {
+      const std::scoped_lock lock(mutex);
+      if (meant) rejoin(borrower, work);
+      end(entry, cause, work);
+    }
+    return finish(work, now, replaces(cause));
+  }
+  borrower.ticket_ = 0;
+  entry.value.tunnel_place = borrower.want_.tunnel;
+  Lease lease;
+  fill(lease, entry, word, now - borrower.since_, now, grant.to);
+  borrower.on_lease(std::move(lease));
+}
+
+// Under the mutex: what it was given was no good; back to where it stood.
+void Destination::Impl::rejoin(Borrower& borrower, Errands& work) {
+  if (stopped()) {
+    return refuse(borrower, Fault(FaultKind::draining, Side::self, "the pool is stopping"), work);
+  }
+  line.join(borrower);
+  attention.fetch_add(1, std::memory_order_seq_cst);
+}
+
+// ---- refusals ----
+
+Refusal::Refusal(Destination::Impl& owner, Borrower& borrower, Fault fault)
+    : owner_(owner), borrower_(borrower), ticket_(borrower.ticket_), to_(borrower.loop_), fault_(std::move(fault)) {}
+
+void Refusal::arrive(Instant) {
+  const std::unique_ptr<Refusal> self(this);  // was released into the mail
+  if (borrower_.ticket_ != ticket_) return;
+  borrower_.ticket_ = 0;
+  if (borrower_.want_.tunnel) owner_.return_tunnel_place();
+  borrower_.on_refused(std::move(fault_));
+}
+
+// Under the mutex; the borrower is not in line (any more).
+void Destination::Impl::refuse(Borrower& borrower, Fault fault, Errands& work) {
+  if (Line::in(borrower)) {
+    line.leave(borrower);
+    attention.fetch_sub(1, std::memory_order_seq_cst);
+  }
+  work.refusals.push_back(std::make_unique<Refusal>(*this, borrower, std::move(fault)));
+}
+
+}  // namespace carpool::pool

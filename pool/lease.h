@@ -1,0 +1,60 @@
+// Lease: the right to use one connection; SimplePool's ConnectionToken. Move-only. It ends by release() (the wire is
+// clean) or discard(cause). One that dies without either is a structural leak: counted, its connection closed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/clock.h"
+#include "pool/cause.h"
+#include "pool/pooled.h"
+
+namespace carpool::pool {
+
+template <class T>
+struct Entry;
+struct Seat;
+
+class [[nodiscard]] Lease {
+ public:
+  Lease() = default;
+  Lease(Lease&& other) noexcept;
+  Lease& operator=(Lease&& other) noexcept;
+  ~Lease();
+
+  explicit operator bool() const { return destination_ != nullptr; }
+  Pooled& operator*() const { return *pooled_; }
+  Pooled* get() const { return pooled_; }
+  Destination& destination() const { return *destination_; }
+
+  // Uses before this one. 0: this lease is the first to travel on it.
+  std::uint32_t uses_before() const { return uses_before_; }
+  bool reused() const { return uses_before_ != 0; }
+  // Why the connection was opened.
+  Opened opened() const { return opened_; }
+  // How long its borrower stood in line; zero when it was given at once.
+  Duration waited() const { return waited_; }
+  // The entry, as events and views name it.
+  std::uint32_t index() const { return index_; }
+
+  // The wire is proven clean: the next waiter gets it, or it rests. Judged at `now`: an expired or over-used one
+  // closes.
+  void release(Instant now);
+  void discard(Closed cause, Instant now);
+  // From now on it never returns to the pool but keeps its slot (state `tunnel`); ends by discard(tunnel_ended). Borrow
+  // with want.tunnel, else it goes beyond max_tunnels.
+  void become_tunnel();
+
+ private:
+  friend class Destination;
+  LoopId home() const;
+  Destination* destination_ = nullptr;
+  Pooled* pooled_ = nullptr;
+  Entry<Seat>* entry_ = nullptr;
+  Duration waited_{};
+  std::uint32_t index_ = 0;
+  std::uint32_t uses_before_ = 0;
+  Opened opened_ = Opened::first;
+};
+
+}  // namespace carpool::pool

@@ -1,0 +1,268 @@
+// Pool: a bounded set of entries that hold any object, lent and taken back without a lock. What it promises:
+//   - the cap is exact: reserve() counts at once, by CAS on one number, however many threads race;
+//   - an object is lent to at most `multiplex` borrowers; a judge of the caller's says yes or no to each candidate;
+//   - own loop's entries first, then others' (taken over: home and generation change in the acquiring CAS);
+//   - two steps, reserve() and enable(), so that a connection in the making counts; enable can lend it in the same
+//   step.
+// After terminate() nothing is lent, reserved or enabled; who still uses an entry ends it by close().
+// LockedPool (pool/locked_pool.h) has the same contract behind a mutex and is the oracle of the tests.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "base/assert.h"
+#include "pool/entry.h"
+#include "pool/entry_index.h"
+#include "pool/search.h"
+
+namespace carpool::pool {
+
+// A judge's word on a candidate. `doomed`: it must be closed; the search stops so that the caller can do it.
+enum class Verdict : std::uint8_t { take, skip, doomed };
+
+template <class T>
+class Pool {
+ public:
+  // What a search found. taken: `after` is the state won. Otherwise `entry`, when set, is doomed in state `before`.
+  struct Found {
+    Entry<T>* entry = nullptr;
+    bool taken = false;
+    Word before, after;
+  };
+
+  // `index`: where the entries' numbers come from; null: they are the pool's own.
+  Pool(std::uint32_t cap, unsigned loops, std::uint32_t multiplex = 1, EntryIndex* index = nullptr)
+      : cap_(cap), loops_(loops), multiplex_(multiplex), index_(index), hints_(std::make_unique<Hint[]>(loops)) {}
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  ~Pool() {
+    for (Block<T>* block = head(); block != nullptr;) {
+      const std::unique_ptr<Block<T>> dies(block);
+      block = dies->next();
+      if (index_ != nullptr) index_->withdraw(dies->entry(0).index);
+    }
+  }
+
+  // A place that counts against the cap from now on, or null: full, or terminated.
+  Entry<T>* reserve() {
+    if (!count_in()) return nullptr;
+    for (;;) {
+      for (Block<T>* block = head(); block != nullptr; block = block->next()) {
+        if (Entry<T>* entry = claim_vacant(*block)) return terminated() ? undo(*entry) : entry;
+      }
+      grow();
+    }
+  }
+
+  // The object is in entry.value: it can be borrowed from now on, or is by the caller. False: the entry was closed
+  // meanwhile (terminate); the caller ends the object and calls vacate().
+  bool enable(Entry<T>& entry, LoopId home, bool acquired) {
+    if (!try_enable(entry.word, home, acquired)) return false;
+    if (!acquired || multiplex_ > 1) entry.block->idle(home).set(entry.bit());
+    return true;
+  }
+
+  // A free entry for `loop`. judge(entry, word) is asked before each attempt. `on_loop`: the calling thread drives that
+  // loop, so its hint may be used.
+  template <class Judge>
+  Found acquire(LoopId loop, bool on_loop, Judge&& judge) {
+    if (on_loop) {
+      Entry<T>* hint = hints_[loop].last;
+      if (hint != nullptr && Word(hint->word.load(std::memory_order_relaxed)).home() == loop) {
+        if (Found found = attempt(*hint, loop, loop, judge); found.entry != nullptr) return found;
+      }
+    }
+    if (Found found = search(loop, loop, judge); found.entry != nullptr) return found;
+    for (unsigned n = 1; n < loops_; ++n) {
+      const auto foreign = static_cast<LoopId>(FirstPlace::foreign_loop(loop, n, loops_));
+      if (Found found = search(foreign, loop, judge); found.entry != nullptr) return found;
+    }
+    return {};
+  }
+
+  // One user is done; on the entry's home loop. False: it is closed (or was not borrowed): close() it.
+  bool release(Entry<T>& entry, bool used = true) {
+    const Change change = try_release(entry.word, used);
+    if (!change) return false;
+    publish(entry, change.after.home());
+    return true;
+  }
+
+  // The entry became free by a verb that the caller called: makes it findable. The caller touches it no more.
+  void publish(Entry<T>& entry, LoopId home) {
+    hints_[home].last = &entry;
+    entry.block->idle(home).set(entry.bit());
+  }
+
+  // A user, or the holder of a reservation, gives the entry up. True: it was the last; it ends the object, then
+  // vacate().
+  bool close(Entry<T>& entry) {
+    const Change change = try_close(entry.word);
+    return change.done && change.after.vacant();
+  }
+
+  // A free entry, as it was seen, closes. True: the caller ends the object, then vacate().
+  bool close_idle(Entry<T>& entry, Word seen) {
+    if (!try_close_idle(entry.word, seen)) return false;
+    entry.block->idle(seen.home()).clear(entry.bit());
+    return true;
+  }
+
+  // The object is gone: the place can be reserved again.
+  void vacate(Entry<T>& entry) {
+    entry.block->vacant().set(entry.bit());
+    in_use_.fetch_sub(1, std::memory_order_seq_cst);  // only now: the cap counts objects until they are really gone
+  }
+
+  // end(entry) is called for each entry that was free: end its object, then vacate(). Who uses one closes it; who holds
+  // a reservation learns of it from enable().
+  template <class End>
+  void terminate(End&& end) {
+    if ((in_use_.fetch_or(kTerminated, std::memory_order_seq_cst) & kTerminated) != 0) return;
+    for_each([&](Entry<T>& entry) {
+      const Change change = try_terminate(entry.word);
+      if (!change || !change.after.vacant() || change.before.reserved()) return;
+      entry.block->idle(change.before.home()).clear(entry.bit());
+      end(entry);
+    });
+  }
+
+  // Every entry there is, vacant ones too, in the order of places.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (Block<T>* block = head(); block != nullptr; block = block->next()) {
+      for (unsigned place = 0; place < kBlockEntries; ++place) visit(block->entry(place));
+    }
+  }
+  // Every entry that a map calls free; it may no longer be.
+  template <class Visit>
+  void for_each_idle(Visit&& visit) const {
+    for (Block<T>* block = head(); block != nullptr; block = block->next()) {
+      std::uint64_t bits = 0;
+      for (unsigned loop = 0; loop < loops_; ++loop) bits |= block->idle(static_cast<LoopId>(loop)).read();
+      for (; bits != 0; bits &= bits - 1) visit(block->entry(FirstPlace::pick(bits)));
+    }
+  }
+  bool has_idle() const {
+    bool any = false;
+    for_each_idle([&](Entry<T>& entry) { any |= Word(entry.word.load(std::memory_order_seq_cst)).idle(); });
+    return any;
+  }
+
+  std::uint32_t cap() const { return cap_.load(std::memory_order_relaxed); }
+  // Below what is in use: nothing is reserved until use fell.
+  void cap(std::uint32_t cap) { cap_.store(cap, std::memory_order_seq_cst); }
+  std::uint32_t in_use() const { return in_use_.load(std::memory_order_seq_cst) & ~kTerminated; }
+  bool full() const { return in_use() >= cap(); }
+  bool terminated() const { return (in_use_.load(std::memory_order_seq_cst) & kTerminated) != 0; }
+
+ private:
+  static constexpr std::uint32_t kTerminated = 1u << 31;
+  struct alignas(kCacheLine) Hint {
+    Entry<T>* last = nullptr;  // the own loop's thread only; a stale one is harmless, the CAS decides
+  };
+
+  Block<T>* head() const { return head_.load(std::memory_order_acquire); }
+
+  bool count_in() {
+    std::uint32_t now = in_use_.load(std::memory_order_relaxed);
+    do {
+      if ((now & kTerminated) != 0 || now >= cap_.load(std::memory_order_seq_cst)) return false;
+      // seq_cst: reserve and terminate agree on an order.
+    } while (!in_use_.compare_exchange_weak(now, now + 1, std::memory_order_seq_cst, std::memory_order_relaxed));
+    return true;
+  }
+
+  Entry<T>* claim_vacant(Block<T>& block) {
+    for (std::uint64_t bits = block.vacant().read(); bits != 0; bits &= bits - 1) {
+      Entry<T>& entry = block.entry(FirstPlace::pick(bits));
+      if (!block.vacant().claim(entry.bit())) continue;
+      CARPOOL_ASSERT(try_reserve(entry.word));
+      return &entry;
+    }
+    return nullptr;
+  }
+
+  // A reservation that raced terminate(): one of the two closes it. seq_cst on both sides: terminate() sets its flag,
+  // then reads the words; here the word was set, then the flag is read.
+  Entry<T>* undo(Entry<T>& entry) {
+    static_cast<void>(try_close(entry.word));
+    vacate(entry);
+    return nullptr;
+  }
+
+  void grow() {
+    const std::scoped_lock lock(growing_);
+    Block<T>* last = head();
+    for (Block<T>* block = last; block != nullptr; block = block->next()) {
+      if (block->vacant().read() != 0) return;  // somebody was faster
+      last = block;
+    }
+    const EntryIndex::Place place =
+        index_ != nullptr ? index_->reserve() : EntryIndex::Place{blocks_ * kBlockEntries, 1};
+    ++blocks_;
+    auto block = std::make_unique<Block<T>>(loops_, place.first_index, place.generation);
+    if (index_ != nullptr) index_->publish(place, *block);
+    if (last == nullptr) {
+      head_.store(block.release(), std::memory_order_release);  // owned by the chain until ~Pool
+    } else {
+      last->append(*block.release());
+    }
+  }
+
+  template <class Judge>
+  Found search(LoopId map, LoopId loop, Judge&& judge) {
+    for (Block<T>* block = head(); block != nullptr; block = block->next()) {
+      for (std::uint64_t bits = block->idle(map).read(); bits != 0;) {
+        const unsigned place = FirstPlace::pick(bits);
+        bits &= ~(std::uint64_t{1} << place);
+        if (Found found = attempt(block->entry(place), loop, map, judge); found.entry != nullptr) return found;
+      }
+    }
+    return {};
+  }
+
+  // A lost race is tried again on the same entry; only one that cannot be lent, or is not wanted, ends the attempt.
+  template <class Judge>
+  Found attempt(Entry<T>& entry, LoopId loop, LoopId map, Judge&& judge) {
+    Word word(entry.word.load(std::memory_order_acquire));
+    for (;;) {
+      if (!word.lendable(multiplex_)) return {};
+      if (word.users() != 0 && word.home() != loop) return {};  // shared ones stay at home
+      const Verdict verdict = judge(entry, word);
+      if (verdict == Verdict::skip) return {};
+      if (verdict == Verdict::doomed) return {&entry, false, word, word};
+      if (const Change change = try_acquire(entry.word, word, loop)) {
+        unlist(entry, change, map);
+        return {&entry, true, change.before, change.after};
+      }
+    }
+  }
+
+  // Only the winner of the acquiring CAS clears the bit, so none is lost. With a hint or a late setter a map may name
+  // an entry that is not free, or moved: harmless, the word decides.
+  void unlist(Entry<T>& entry, const Change& change, LoopId map) {
+    if (change.after.users() < multiplex_) return;
+    entry.block->idle(change.before.home()).clear(entry.bit());
+    if (map != change.before.home()) entry.block->idle(map).clear(entry.bit());
+    if (multiplex_ == 1) return;
+    // Another user may have left between the CAS and the clear: then the bit was theirs.
+    const Word word(entry.word.load(std::memory_order_seq_cst));
+    if (word.lendable(multiplex_)) entry.block->idle(word.home()).set(entry.bit());
+  }
+
+  std::atomic<std::uint32_t> cap_;
+  const unsigned loops_;
+  const std::uint32_t multiplex_;
+  EntryIndex* const index_;
+  std::unique_ptr<Hint[]> hints_;
+  std::atomic<Block<T>*> head_{nullptr};
+  std::mutex growing_;
+  std::uint32_t blocks_ = 0;                                  // guarded by growing_
+  alignas(kCacheLine) std::atomic<std::uint32_t> in_use_{0};  // and kTerminated
+};
+
+}  // namespace carpool::pool

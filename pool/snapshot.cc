@@ -1,0 +1,116 @@
+#include "pool/snapshot.h"
+
+#include <algorithm>
+
+#include "pool/destination_impl.h"
+
+namespace carpool::pool {
+
+Failed reason_of(const Fault& fault) {
+  switch (fault.kind) {
+    case FaultKind::dns_error:
+    case FaultKind::dns_timeout:
+      return Failed::dns;
+    case FaultKind::connect_refused:
+    case FaultKind::unroutable:
+      return Failed::refused;
+    case FaultKind::connect_timeout:
+    case FaultKind::response_timeout:
+    case FaultKind::request_timeout:
+      return Failed::timeout;
+    case FaultKind::tls_certificate:
+    case FaultKind::tls_protocol:
+      return Failed::tls;
+    case FaultKind::connection_terminated:
+    case FaultKind::response_incomplete:
+      return Failed::reset;
+    case FaultKind::budget:
+      return Failed::budget;
+    default:
+      return Failed::protocol;
+  }
+}
+
+namespace {
+Shown shown(const Chair& entry, Word word, Instant now) {
+  if (word.closed()) return Shown::draining;  // closed to new borrowers, somebody still uses it
+  if (entry.value.tunnel.load(std::memory_order_relaxed)) return Shown::tunnel;
+  switch (state(word, entry.value.expires_at.get(), now)) {
+    case EntryState::connecting:
+      return Shown::connecting;
+    case EntryState::borrowed_valid:
+      return Shown::borrowed;
+    case EntryState::borrowed_expired:
+      return Shown::expired_borrowed;
+    case EntryState::not_borrowed_expired:
+      return Shown::expired_idle;
+    default:
+      return Shown::idle;
+  }
+}
+
+void count_states(const Pool<Seat>& pool, Destination::Snapshot& into, Instant now) {
+  into.connections = {};
+  pool.for_each([&](Chair& entry) {
+    const Word word(entry.word.load(std::memory_order_acquire));
+    if (!word.vacant()) ++into.connections[static_cast<std::size_t>(shown(entry, word, now))];
+  });
+}
+}  // namespace
+
+// Nothing opens or closes while the version stands still, and idle <-> borrowed does not change the sum: so a scan
+// between two equal versions balances. Under steady opening and closing the last scan is made under the mutex.
+Destination::Snapshot Destination::Impl::snapshot(Instant now) const {
+  constexpr int kTries = 3;
+  Snapshot result;
+  for (unsigned loop = 0; loop < loops; ++loop) {
+    // restores first: a lease that ends meanwhile must not make borrows - restores negative.
+    result.restores += counters[loop].restores.load(std::memory_order_acquire);
+    result.leaks += counters[loop].leaks.load(std::memory_order_relaxed);
+  }
+  for (unsigned loop = 0; loop < loops; ++loop)
+    result.borrows += counters[loop].borrows.load(std::memory_order_relaxed);
+  for (int attempt = 0;; ++attempt) {
+    std::unique_lock lock(mutex);
+    result.opened = ledger.opened;
+    result.closed = ledger.closed;
+    result.failures = ledger.failures;
+    result.created = ledger.created;
+    result.peak = ledger.peak;
+    result.size = pool.cap();
+    result.waiting = line.size();
+    result.max_wait = now - line.waiting_since(now);
+    const std::uint64_t version = ledger.version;
+    if (attempt == kTries) {
+      count_states(pool, result, now);
+      return result;
+    }
+    lock.unlock();
+    count_states(pool, result, now);
+    lock.lock();
+    if (ledger.version == version) return result;
+  }
+}
+
+// Under the mutex no connection can end, so the visitor may look at what never changes in it.
+void Destination::Impl::visit(ConnectionVisitor& visitor, Instant now) const {
+  const std::scoped_lock lock(mutex);
+  pool.for_each([&](Chair& entry) {
+    const Word word(entry.word.load(std::memory_order_acquire));
+    if (word.vacant()) return;
+    ConnectionView view;
+    view.index = entry.index;
+    view.generation = word.generation();
+    view.state = shown(entry, word, now);
+    view.opened = entry.value.opened.load(std::memory_order_relaxed);
+    view.age = now - entry.value.opened_at.get();
+    if (!word.borrowed() && !word.reserved())
+      view.idle = std::max(Duration::zero(), now - entry.value.idle_since.get());
+    view.uses = word.uses();
+    view.home = word.home();
+    view.pooled = entry.value.pooled;
+    visitor.visit(view);
+  });
+}
+
+}  // namespace carpool::pool

@@ -1,0 +1,47 @@
+// Borrowers who wait for a connection of one destination, first come first served, across loops.
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/intrusive.h"
+#include "base/result.h"
+#include "pool/pooled.h"
+
+namespace carpool::pool {
+
+class Lease;
+
+// What a borrower asks for.
+struct Want {
+  Duration max_idle = Duration::max();  // refuse a connection that rested longer (requests that must not be replayed)
+  bool fresh = false;                   // a replay: only a connection that never served; head of the line
+  bool tunnel = false;                  // will keep its slot to the end (Upgrade, CONNECT)
+};
+
+// Who waits. Lives in memory that outlives any mail that names it (its loop's slab: never freed while loops run), so a
+// grant that arrives late finds the borrower and sees by the ticket that it is no longer meant.
+class Borrower : public ListHook<struct WaitersTag> {
+ public:
+  // On the borrower's own loop, never from inside borrow() or cancel().
+  virtual void on_lease(Lease lease) = 0;
+  virtual void on_refused(Fault fault) = 0;
+
+ protected:
+  ~Borrower() = default;
+
+ private:
+  friend class Destination;
+  friend class Line;
+  friend class Refusal;
+  // Written on the own loop: under the destination's mutex when it joins the line, without when it has left it.
+  LoopId loop_ = 0;
+  std::uint64_t ticket_ = 0;  // 0: not waiting; a grant must carry the same. Grows in the order of joining
+  Instant since_{};
+  Want want_;
+};
+
+// Of this process; never repeats, so that a grant of one destination cannot be taken for another's.
+std::uint64_t next_ticket();
+
+}  // namespace carpool::pool

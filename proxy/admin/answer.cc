@@ -1,0 +1,23 @@
+#include "proxy/admin/answer.h"
+
+#include "proxy/admin/json.h"
+
+namespace carpool::proxy::admin {
+
+Answer text_answer(std::uint16_t status, std::string_view content_type, std::string body) {
+  // A browser must neither keep what it saw nor guess another type for it.
+  return {status,
+          std::string(content_type),
+          {{"Cache-Control", "no-store"}, {"X-Content-Type-Options", "nosniff"}},
+          std::move(body)};
+}
+
+Answer json_answer(std::uint16_t status, const Json& json) {
+  return text_answer(status, "application/json", json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+Answer error_answer(std::uint16_t status, std::string_view error) {
+  return json_answer(status, {{"error", std::string(error)}});
+}
+
+}  // namespace carpool::proxy::admin

@@ -1,0 +1,22 @@
+// Answer: what an admin request is told, as a value; the server writes it. For HEAD the body counts but is not sent.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace carpool::proxy::admin {
+
+struct Answer {
+  std::uint16_t status = 200;
+  std::string content_type;
+  std::vector<std::pair<std::string, std::string>> headers;  // besides Content-Type, Content-Length and Date
+  std::string body;
+};
+
+Answer text_answer(std::uint16_t status, std::string_view content_type, std::string body);
+Answer error_answer(std::uint16_t status, std::string_view error);  // {"error": …}
+
+}  // namespace carpool::proxy::admin

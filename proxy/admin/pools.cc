@@ -1,0 +1,145 @@
+#include "proxy/admin/pools.h"
+
+#include <algorithm>
+
+#include "metrics/prometheus.h"
+#include "proxy/admin/json.h"
+
+namespace carpool::proxy::admin {
+namespace {
+
+using pool::Shown;
+using Snapshot = pool::Destination::Snapshot;
+
+double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+// Open ones, idle or not: all but those that are still connecting.
+std::uint64_t open(const Snapshot& s) {
+  return s.alive() - s.of(Shown::connecting);
+}
+
+template <class Names, class Counts>
+Json by_name(const Names& names, const Counts& counts) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < counts.size(); ++i) json[std::string(names[i])] = counts[i];
+  return json;
+}
+
+template <class Names, class Counts>
+std::vector<metrics::Labelled> labelled(const Names& names, const Counts& counts) {
+  std::vector<metrics::Labelled> parts;
+  for (std::size_t i = 0; i < counts.size(); ++i) parts.push_back({names[i], counts[i]});
+  return parts;
+}
+
+Json json_of(const PoolFacts& facts) {
+  const Snapshot& s = facts.snapshot;
+  Json json;
+  json["origin"] = facts.origin;
+  json["active"] = open(s);
+  json["borrowable"] = s.of(Shown::idle);
+  json["borrowed"] = s.of(Shown::borrowed) + s.of(Shown::expired_borrowed) + s.of(Shown::tunnel);
+  json["connecting"] = s.of(Shown::connecting);
+  json["waiting"] = s.waiting;
+  json["max_wait_seconds"] = seconds(s.max_wait);
+  json["size"] = s.size;
+  json["peak"] = s.peak;
+  json["borrows"] = s.borrows;
+  json["restores"] = s.restores;
+  json["created"] = s.created;
+  json["leaks"] = s.leaks;
+  json["connections"] = by_name(pool::kShownNames, s.connections);
+  json["opened"] = by_name(pool::kOpenedNames, s.opened);
+  json["closed"] = by_name(pool::kClosedNames, s.closed);
+  json["failures"] = by_name(pool::kFailedNames, s.failures);
+  json["learned_idle_timeout_seconds"] =
+      facts.learned_idle_timeout ? Json(seconds(*facts.learned_idle_timeout)) : Json(nullptr);
+  return json;
+}
+
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+Json json_of(const ConnectionFacts& facts) {
+  Json json;
+  json["id"] = facts.id;
+  json["state"] = std::string(pool::name(facts.state));
+  json["opened"] = std::string(pool::name(facts.opened));
+  json["age_seconds"] = seconds(facts.age);
+  json["idle_seconds"] = seconds(facts.idle);
+  json["uses"] = facts.uses;
+  json["protocol"] = text_or_null(facts.protocol);
+  json["local"] = text_or_null(facts.local);
+  json["peer"] = text_or_null(facts.peer);
+  json["tls_version"] = text_or_null(facts.tls_version);
+  json["cipher"] = text_or_null(facts.cipher);
+  json["loop"] = facts.loop;
+  json["borrower"] = text_or_null(facts.borrower);
+  return json;
+}
+
+}  // namespace
+
+Answer pools_answer(const std::vector<PoolFacts>& pools) {
+  Json list = Json::array();
+  for (const PoolFacts& pool : pools) list.push_back(json_of(pool));
+  return json_answer(200, {{"pools", std::move(list)}});
+}
+
+Answer pool_answer(const PoolFacts& pool) {
+  return json_answer(200, json_of(pool));
+}
+
+Answer connections_answer(const std::vector<ConnectionFacts>& connections) {
+  Json list = Json::array();
+  for (const ConnectionFacts& connection : connections) list.push_back(json_of(connection));
+  return json_answer(200, {{"connections", std::move(list)}});
+}
+
+Answer pool_metrics_answer(const std::vector<PoolFacts>& pools) {
+  Json json = Json::object();
+  for (const PoolFacts& pool : pools) {
+    const Snapshot& s = pool.snapshot;
+    // Of those created, whatever is not open any more is closed; a dial that failed was never created.
+    const std::uint64_t active = open(s);
+    json[pool.origin] = {{"active", active},
+                         {"borrows", s.borrows},
+                         {"restores", s.restores},
+                         {"created", s.created},
+                         {"closed", s.created - std::min(active, s.created)},
+                         {"failures", s.failed_total()}};
+  }
+  return json_answer(200, json);
+}
+
+metrics::OriginSample sample_of(const PoolFacts& facts) {
+  const Snapshot& s = facts.snapshot;
+  metrics::OriginSample sample;
+  sample.label = facts.origin;
+  sample.borrows = s.borrows;
+  sample.restores = s.restores;
+  sample.leaks = s.leaks;
+  sample.opened = labelled(pool::kOpenedNames, s.opened);
+  sample.closed = labelled(pool::kClosedNames, s.closed);
+  sample.failures = labelled(pool::kFailedNames, s.failures);
+  sample.connections = labelled(pool::kShownNames, s.connections);
+  sample.peak = s.peak;
+  sample.size = s.size;
+  sample.waiting = s.waiting;
+  return sample;
+}
+
+std::string metrics_page(const AdminView& view, const metrics::Registry& registry) {
+  metrics::Sample sample;
+  for (const PoolFacts& pool : view.pools()) sample.origins.push_back(sample_of(pool));
+  sample.exec = view.exec();
+  sample.process = metrics::read_process();
+  sample.build = view.build();
+  sample.log_dropped = view.log_dropped();
+  return metrics::exposition(metrics::families(registry, sample));
+}
+
+}  // namespace carpool::proxy::admin

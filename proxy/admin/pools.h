@@ -1,0 +1,22 @@
+// What is said of pools: as JSON for people and tools, as samples for the metrics page.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "metrics/sample.h"
+#include "proxy/admin/answer.h"
+#include "proxy/admin/view.h"
+
+namespace carpool::proxy::admin {
+
+Answer pools_answer(const std::vector<PoolFacts>& pools);
+Answer pool_answer(const PoolFacts& pool);
+Answer connections_answer(const std::vector<ConnectionFacts>& connections);
+// SimplePool's counters per URI; the form is golden.
+Answer pool_metrics_answer(const std::vector<PoolFacts>& pools);
+
+metrics::OriginSample sample_of(const PoolFacts& pool);
+std::string metrics_page(const AdminView& view, const metrics::Registry& registry);
+
+}  // namespace carpool::proxy::admin

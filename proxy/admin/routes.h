@@ -1,0 +1,14 @@
+// The admin endpoint's routes: a request and a view of the program make an answer. No I/O, so that all of it is tested
+// as plain functions. It reads /proc and walks every pool: not for a loop that others wait for.
+#pragma once
+
+#include "proxy/admin/answer.h"
+#include "proxy/admin/guard.h"
+#include "proxy/admin/request.h"
+#include "proxy/admin/view.h"
+
+namespace carpool::proxy::admin {
+
+Answer handle(const AdminRequest& request, const Rules& rules, const AdminView& view);
+
+}  // namespace carpool::proxy::admin

@@ -1,0 +1,54 @@
+// AdminView: what the admin endpoint may ask of the running program. Answers are copies: nothing is held afterwards.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "metrics/registry.h"
+#include "metrics/sample.h"
+#include "pool/snapshot.h"
+
+namespace carpool::proxy::admin {
+
+struct PoolFacts {
+  std::string origin;  // label
+  pool::Destination::Snapshot snapshot;
+  std::optional<Duration> learned_idle_timeout;
+};
+
+struct ConnectionFacts {
+  std::uint64_t id = 0;  // 0 while connecting
+  pool::Shown state = pool::Shown::connecting;
+  pool::Opened opened = pool::Opened::first;
+  Duration age{}, idle{};
+  std::uint32_t uses = 0;
+  unsigned loop = 0;
+  std::string protocol;             // "h1"
+  std::string local, peer;          // addresses
+  std::string tls_version, cipher;  // empty: plain text
+  std::string borrower;             // who has it, for a person; empty: nobody
+};
+
+class AdminView {
+ public:
+  virtual std::vector<PoolFacts> pools() const = 0;
+  // Of the origin with this label; empty when there is none.
+  virtual std::vector<ConnectionFacts> connections(const std::string& origin) const = 0;
+
+  virtual const metrics::Registry* registry() const = 0;  // null: metrics are off
+  virtual std::optional<metrics::ExecSample> exec() const = 0;
+  virtual std::uint64_t log_dropped() const = 0;
+  virtual metrics::BuildSample build() const = 0;
+
+  virtual std::vector<std::string> not_ready() const = 0;  // reasons; empty: ready
+  virtual std::string config() const = 0;                  // the effective one as TOML, without secrets
+
+ protected:
+  ~AdminView() = default;
+};
+
+}  // namespace carpool::proxy::admin

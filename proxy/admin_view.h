@@ -1,0 +1,27 @@
+// HouseView: what the admin endpoint may see of the house. Everything it reads may be read from any thread.
+#pragma once
+
+#include "proxy/admin/view.h"
+
+namespace carpool::proxy {
+
+class House;
+
+class HouseView final : public admin::AdminView {
+ public:
+  explicit HouseView(House& house) : house_(house) {}
+
+  std::vector<admin::PoolFacts> pools() const override;
+  std::vector<admin::ConnectionFacts> connections(const std::string& origin) const override;
+  const metrics::Registry* registry() const override;
+  std::optional<metrics::ExecSample> exec() const override { return std::nullopt; }
+  std::uint64_t log_dropped() const override;
+  metrics::BuildSample build() const override;
+  std::vector<std::string> not_ready() const override;
+  std::string config() const override;
+
+ private:
+  House& house_;
+};
+
+}  // namespace carpool::proxy

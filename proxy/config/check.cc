@@ -1,0 +1,198 @@
+// One function per rule, each with its own sentence. A key that is already reported is not judged again: what stands in
+// its place is the default, not what was meant.
+#include "proxy/config/check.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+
+#include "proxy/config/form.h"
+#include "proxy/config/text.h"
+
+namespace carpool::proxy::config {
+namespace {
+
+std::string indexed(std::string_view name, std::size_t i) {
+  return std::string(name).append(1, '[').append(std::to_string(i)).append(1, ']');
+}
+
+class Checker {
+ public:
+  Checker(Reading& reading, const Places& places, const std::string& file)
+      : reading_(reading), config_(reading.config), places_(places), file_(file) {}
+
+  void run() {
+    addresses_differ();
+    for (std::size_t i = 0; i < config_.listen.size(); ++i) listener_is_not_open(i);
+    admin_has_a_token();
+    pool_fits(config_.pool, "pool");
+    upstream_is_complete(config_.upstream, "upstream");
+    for (std::size_t i = 0; i < config_.origins.size(); ++i) origin_is_whole(i);
+    origins_are_listed_once();
+    aliases_are_listed_once();
+    idle_fits_the_total();
+    ranges_are_in_order();
+    h2_is_announced();
+  }
+
+ private:
+  Mistake at(const std::string& key, std::string text) const {
+    const Place place = places_.of(key);
+    return {file_, place.line, place.column, without_numbers(key), std::move(text)};
+  }
+  void mistake(const std::string& key, std::string text) { reading_.mistakes.push_back(at(key, std::move(text))); }
+
+  // "line 12", for the other of two.
+  std::string line_of(const std::string& key) const { return "line " + std::to_string(places_.of(key).line); }
+
+  void addresses_differ() {
+    std::map<std::string, std::string> seen;  // address -> key
+    const auto once = [&](const std::string& address, const std::string& key) {
+      if (address.empty() || any_port(address) || places_.wrong(key)) return;
+      const auto [first, added] = seen.emplace(address, key);
+      if (added) return;
+      mistake(key, quoted(address) + " is " + without_numbers(first->second) + " already (" + line_of(first->second) +
+                       "), expected an address of its own");
+    };
+    for (std::size_t i = 0; i < config_.listen.size(); ++i) {
+      once(config_.listen[i].address, indexed("listen", i) + ".address");
+    }
+    if (config_.admin.enabled) once(config_.admin.address, "admin.address");
+    once(config_.metrics.address, "metrics.address");
+  }
+
+  // An open proxy lends its network to whoever finds it.
+  void listener_is_not_open(std::size_t i) {
+    const Listen& listen = config_.listen[i];
+    const std::string key = indexed("listen", i) + ".address";
+    if (places_.wrong(key) || unix_address(listen.address) || loopback_address(listen.address)) return;
+    const bool fixed = !listen.origin.empty() && !listen.connect;
+    if (listen.open || fixed || config_.egress.default_ == Verdict::deny) return;
+    mistake(key, quoted(listen.address) +
+                     R"( is not loopback and would be an open proxy, expected one of egress.default = "deny", )"
+                     "a fixed origin with connect = false, or open = true");
+  }
+
+  void admin_has_a_token() {
+    const Admin& admin = config_.admin;
+    if (!admin.enabled || !admin.token_file.empty() || places_.wrong("admin.address")) return;
+    if (places_.wrong("admin.token_file") || unix_address(admin.address) || loopback_address(admin.address)) return;
+    mistake("admin.address", quoted(admin.address) + " is not loopback, expected a token_file");
+  }
+
+  void at_most(const std::string& key, std::uint32_t value, const std::string& other, std::uint32_t most) {
+    if (value <= most || places_.wrong(key) || places_.wrong(other)) return;
+    const std::string shown = places_.given(key) ? key : other;
+    mistake(shown, without_numbers(key) + " = " + std::to_string(value) + " is more than " + without_numbers(other) +
+                       " = " + std::to_string(most) + ", expected at most that");
+  }
+
+  void pool_fits(const PoolSettings& pool, const std::string& prefix) {
+    at_most(prefix + ".min_idle", pool.min_idle, prefix + ".size", pool.size);
+    at_most(prefix + ".warm_up.size", pool.warm_up.size, prefix + ".size", pool.size);
+  }
+
+  void upstream_is_complete(const Upstream& upstream, const std::string& prefix) {
+    const auto both = [&](const std::string& one, const std::string& other, const char* key, const char* missing) {
+      const std::string place = prefix + ".tls." + key;
+      if (one.empty() || !other.empty() || places_.wrong(prefix + ".tls." + missing)) return;
+      mistake(place, std::string("is set without ") + missing + ", expected both or none");
+    };
+    both(upstream.tls.cert_file, upstream.tls.key_file, "cert_file", "key_file");
+    both(upstream.tls.key_file, upstream.tls.cert_file, "key_file", "cert_file");
+    protocols_are_usable(upstream.protocols, prefix + ".protocols");
+  }
+
+  void protocols_are_usable(const std::vector<std::string>& protocols, const std::string& key) {
+    if (places_.wrong(key)) return;
+    if (protocols.empty()) return mistake(key, R"(is empty, expected "h1", "h2" or both)");
+    for (std::size_t i = 0; i < protocols.size(); ++i) {
+      if (std::count(protocols.begin(), protocols.end(), protocols[i]) == 1) continue;
+      return mistake(key, "lists " + quoted(protocols[i]) + " twice, expected each protocol once");
+    }
+    if (protocols == std::vector<std::string>{"h2"}) {
+      mistake(key, R"(["h2"] alone is not yet available, expected "h1" in the list)");
+    }
+  }
+
+  void origin_is_whole(std::size_t i) {
+    const OriginSettings& origin = config_.origins[i];
+    const std::string key = indexed("origin", i);
+    if (!(origin.pool == config_.pool)) pool_fits(origin.pool, key + ".pool");
+    if (!(origin.upstream == config_.upstream)) upstream_is_complete(origin.upstream, key + ".upstream");
+    if (origin.origin.scheme == pool::Scheme::tcp && places_.given(key + ".uri")) {
+      mistake(key + ".uri", "a tcp origin is not yet available, expected http:// or https://");
+    }
+  }
+
+  void origins_are_listed_once() {
+    std::map<std::string, std::string> seen;
+    for (std::size_t i = 0; i < config_.origins.size(); ++i) {
+      const std::string key = indexed("origin", i) + ".uri";
+      if (!places_.given(key)) continue;
+      const std::string label = config_.origins[i].origin.label();
+      const auto [first, added] = seen.emplace(label, key);
+      if (!added)
+        mistake(key, quoted(label) + " is listed already (" + line_of(first->second) + "), expected each origin once");
+    }
+  }
+
+  void aliases_are_listed_once() {
+    std::map<std::string, std::string> seen;
+    for (std::size_t i = 0; i < config_.origins.size(); ++i) {
+      const std::string key = indexed("origin", i) + ".alias";
+      for (const std::string& alias : config_.origins[i].alias) {
+        const auto [first, added] = seen.emplace(alias, key);
+        if (!added)
+          mistake(key,
+                  quoted(alias) + " is an alias already (" + line_of(first->second) + "), expected each alias once");
+      }
+    }
+  }
+
+  void idle_fits_the_total() {
+    std::uint64_t sum = config_.origins.empty() ? config_.pool.min_idle : 0;
+    for (const OriginSettings& origin : config_.origins) sum += origin.pool.min_idle;
+    const std::uint32_t most = config_.pool_total.max_connections;
+    if (sum <= most) return;
+    mistake("pool.total.max_connections", "is " + std::to_string(most) +
+                                              ", less than the sum of min_idle over all origins (" +
+                                              std::to_string(sum) + "), expected at least that");
+  }
+
+  void ranges_are_in_order() {
+    if (config_.dns.min_ttl > config_.dns.max_ttl) {
+      mistake(places_.given("dns.min_ttl") ? "dns.min_ttl" : "dns.max_ttl",
+              "dns.min_ttl = " + quoted(duration_text(config_.dns.min_ttl)) + " is more than dns.max_ttl = " +
+                  quoted(duration_text(config_.dns.max_ttl)) + ", expected at most that");
+    }
+    at_most("threads.min", config_.threads.min, "threads.max", config_.threads.max);
+  }
+
+  // Said once, and only to those who asked for it: the default means "the best there is".
+  void h2_is_announced() {
+    std::vector<std::string> keys{"upstream.protocols"};
+    for (std::size_t i = 0; i < config_.origins.size(); ++i)
+      keys.push_back(indexed("origin", i) + ".upstream.protocols");
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const auto& protocols = i == 0 ? config_.upstream.protocols : config_.origins[i - 1].upstream.protocols;
+      const bool h2 = std::find(protocols.begin(), protocols.end(), "h2") != protocols.end();
+      if (!h2 || !places_.given(keys[i])) continue;
+      reading_.warnings.push_back(at(keys[i], "h2 is not yet available, only h1 is offered to origins"));
+      return;
+    }
+  }
+
+  Reading& reading_;
+  const Config& config_;
+  const Places& places_;
+  const std::string& file_;
+};
+
+}  // namespace
+
+void check(Reading& reading, const Places& places, const std::string& file) {
+  Checker(reading, places, file).run();
+}
+
+}  // namespace carpool::proxy::config

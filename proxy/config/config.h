@@ -1,0 +1,208 @@
+// Config: what config.toml says, as plain values. Members are named as their keys; their initialisers are the defaults,
+// the only place that states them, so `Config{}` is what runs without any file. Read, explained and printed by schema.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "pool/origin.h"
+
+namespace carpool::proxy::config {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+using Size = std::uint64_t;  // bytes
+inline constexpr Size kKiB = 1024;
+
+enum class Strategy : std::uint8_t { first, random, thread_id, round_robin };
+enum class Evict : std::uint8_t { last_use, least_used };
+enum class Reuse : std::uint8_t { never, always, safe };
+enum class LeakAction : std::uint8_t { report, discard };
+enum class Verdict : std::uint8_t { allow, deny };
+enum class Execution : std::uint8_t { adaptive, execute_produce, produce_execute, produce };
+enum class LogLevel : std::uint8_t { trace, debug, info, warn, error, off };
+enum class LogFormat : std::uint8_t { json, text };
+enum class TlsVersion : std::uint8_t { tls12, tls13 };
+
+struct Listen {
+  std::string address = "127.0.0.1:3128";  // or "[::1]:3128", "unix:/path"; port 0: any free one
+  std::string origin;                      // canonical label, as pool::parse_origin takes it; empty: no fixed origin
+  bool route_by_host = true;
+  bool connect = true;
+  std::optional<std::vector<std::uint16_t>> connect_ports;  // absent: any on loopback and Unix sockets, 443 elsewhere
+  bool open = false;
+  bool preserve_host = false;
+  Duration idle_timeout = seconds(60);
+  Duration header_timeout = seconds(10);
+  std::uint32_t max_connections = 10000;
+  Size max_header_bytes = 64 * kKiB;
+  std::uint32_t max_headers = 100;
+  Size max_target = 16 * kKiB;
+  Size max_body = 0;  // 0: no limit
+  friend bool operator==(const Listen&, const Listen&) = default;
+};
+
+struct Admin {
+  std::string address = "127.0.0.1:9901";
+  bool enabled = true;
+  std::string token_file;
+  friend bool operator==(const Admin&, const Admin&) = default;
+};
+
+struct Metrics {
+  bool enabled = true;
+  std::string address;
+  std::uint32_t max_origins = 200;
+  Duration summary_interval = minutes(5);
+  friend bool operator==(const Metrics&, const Metrics&) = default;
+};
+
+struct WarmUp {
+  bool enabled = false;
+  std::uint32_t size = 2;
+  friend bool operator==(const WarmUp&, const WarmUp&) = default;
+};
+
+struct HealthCheck {
+  bool enabled = true;
+  Duration interval = seconds(30);
+  std::string probe;
+  friend bool operator==(const HealthCheck&, const HealthCheck&) = default;
+};
+
+// [pool], or one origin's after its overrides.
+struct PoolSettings {
+  std::uint32_t size = 64;
+  std::uint32_t min_idle = 0;
+  std::uint32_t max_streams = 100;
+  std::uint32_t max_usage = 0;          // 0: no limit
+  Duration expire_time = minutes(30);   // zero: never
+  Duration idle_timeout = seconds(60);  // zero: never
+  bool learn_idle_timeout = true;
+  std::uint32_t max_waiting = 1024;  // 0: fail at once
+  Duration wait_timeout = seconds(3);
+  Duration connect_timeout = seconds(10);
+  std::uint32_t max_tunnels = 0;  // 0: half of size on http(s) origins, size on tcp; see tunnels()
+  Strategy strategy = Strategy::first;
+  bool maximize = false;
+  Duration quarantine{};
+  Evict evict = Evict::last_use;
+  Reuse reuse = Reuse::safe;
+  Duration leak_timeout{};
+  LeakAction leak_action = LeakAction::report;
+  std::vector<std::string> classes;
+  WarmUp warm_up;
+  HealthCheck health_check;
+
+  // max_tunnels with its 0 resolved; never 0.
+  std::uint32_t tunnels(pool::Scheme scheme) const {
+    if (max_tunnels != 0) return max_tunnels;
+    return scheme == pool::Scheme::tcp ? size : (size + 1) / 2;
+  }
+  friend bool operator==(const PoolSettings&, const PoolSettings&) = default;
+};
+
+// [pool.total]: over all origins.
+struct Total {
+  std::uint32_t max_connections = 4096;
+  std::uint32_t max_origins = 1024;
+  Duration origin_idle_timeout = minutes(10);
+  friend bool operator==(const Total&, const Total&) = default;
+};
+
+struct Request {
+  Duration timeout{};  // zero: none
+  Duration response_header_timeout = seconds(60);
+  Duration idle_timeout = seconds(60);
+  std::uint32_t max_retries = 1;
+  bool retry_idempotent = false;
+  Size replay_buffer = 64 * kKiB;
+  friend bool operator==(const Request&, const Request&) = default;
+};
+
+struct Dns {
+  Duration min_ttl = seconds(5);
+  Duration max_ttl = minutes(5);
+  Duration stale_for = minutes(10);
+  friend bool operator==(const Dns&, const Dns&) = default;
+};
+
+struct Tls {
+  std::string ca_file;  // empty: the system's bundle
+  std::string cert_file, key_file;
+  TlsVersion min_version = TlsVersion::tls12;
+  bool verify = true;
+  std::string server_name;  // empty: the origin's host
+  friend bool operator==(const Tls&, const Tls&) = default;
+};
+
+struct Upstream {
+  std::vector<std::string> protocols = {"h2", "h1"};
+  Tls tls;
+  friend bool operator==(const Upstream&, const Upstream&) = default;
+};
+
+struct Egress {
+  Verdict default_ = Verdict::allow;
+  std::vector<std::string> allow, deny;  // see egress_rule.h
+  friend bool operator==(const Egress&, const Egress&) = default;
+};
+
+// One [[origin]], fully resolved: what it does not override is what the sections above it say.
+struct OriginSettings {
+  // From `uri`. origin.tls: 0 where `upstream` equals Config::upstream, else one number for each different one. A URI
+  // is listed at most once, so routing compares scheme, host and port and takes the number from here.
+  pool::Origin origin;
+  std::vector<std::string> alias;      // canonical hosts
+  std::vector<std::string> addresses;  // "IP:PORT", instead of DNS
+  PoolSettings pool;
+  Request request;
+  Upstream upstream;
+  friend bool operator==(const OriginSettings&, const OriginSettings&) = default;
+};
+
+struct Threads {
+  Execution strategy = Execution::adaptive;
+  std::uint32_t min = 2;
+  std::uint32_t max = 16;
+  std::int32_t reserved = -1;  // -1: by a heuristic
+  Duration idle_timeout = seconds(60);
+  std::uint32_t max_evict_count = 1;
+  Size stack_size = 256 * kKiB;
+  std::uint32_t max_tasks = 200;
+  friend bool operator==(const Threads&, const Threads&) = default;
+};
+
+struct Log {
+  LogLevel level = LogLevel::info;
+  LogFormat format = LogFormat::json;
+  bool access = true;
+  friend bool operator==(const Log&, const Log&) = default;
+};
+
+struct Config {
+  std::uint32_t workers = 1;  // "auto" is resolved when read: never 0
+  Duration shutdown_grace = seconds(25);
+  Duration drain_delay{};
+  std::vector<Listen> listen = {Listen{}};  // never empty
+  Admin admin;
+  Metrics metrics;
+  PoolSettings pool;
+  Total pool_total;
+  Request request;
+  Dns dns;
+  Upstream upstream;
+  Egress egress;
+  std::vector<OriginSettings> origins;
+  Threads threads;
+  Log log;
+  friend bool operator==(const Config&, const Config&) = default;
+};
+
+}  // namespace carpool::proxy::config

@@ -1,0 +1,17 @@
+// ${NAME}, ${NAME:-default} and ${NAME:?message} in strings, as a shell means them; $${ is a plain ${.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace carpool::proxy::config {
+
+using Env = std::function<std::optional<std::string>(std::string_view name)>;
+Env process_env();
+
+// What is wrong, or empty. What a variable holds is not looked into again.
+std::string expand(std::string& text, const Env& env);
+
+}  // namespace carpool::proxy::config

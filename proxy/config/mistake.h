@@ -1,0 +1,77 @@
+// Mistake: one thing that is wrong in a configuration file, and where. Places remember where each key stood, so that a
+// check which compares two settings can point at the one that was written.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace carpool::proxy::config {
+
+struct Mistake {
+  std::string file;
+  unsigned line = 1, column = 1;
+  std::string key;   // "pool.size", or what else is concerned: "syntax", "file"
+  std::string text;  // what is wrong, what is expected
+
+  // FILE:LINE:COLUMN: KEY: what is wrong, what is expected
+  std::string line_text() const {
+    return file + ':' + std::to_string(line) + ':' + std::to_string(column) + ": " + key + ": " + text;
+  }
+};
+
+inline void sort_by_place(std::vector<Mistake>& mistakes) {
+  std::stable_sort(mistakes.begin(), mistakes.end(), [](const Mistake& a, const Mistake& b) {
+    return std::tie(a.line, a.column) < std::tie(b.line, b.column);
+  });
+}
+
+struct Place {
+  unsigned line = 1, column = 1;
+  bool wrong = false;  // already reported: what is read there is not what was written
+};
+
+// Keys here carry numbers, "origin[2].pool.size", so that each has one place.
+class Places {
+ public:
+  void add(std::string key, Place place) { places_.insert_or_assign(std::move(key), place); }
+  // Was it written, and is its value good?
+  bool given(std::string_view key) const {
+    const auto found = places_.find(key);
+    return found != places_.end() && !found->second.wrong;
+  }
+  bool wrong(std::string_view key) const {
+    const auto found = places_.find(key);
+    return found != places_.end() && found->second.wrong;
+  }
+  // Of the key, or of the table it would stand in, or the start of the file.
+  Place of(std::string_view key) const {
+    for (;;) {
+      if (const auto found = places_.find(key); found != places_.end()) return found->second;
+      const auto dot = key.rfind('.');
+      if (dot == std::string_view::npos) return {};
+      key = key.substr(0, dot);
+    }
+  }
+
+ private:
+  std::map<std::string, Place, std::less<>> places_;
+};
+
+// "origin[2].pool.size" -> "origin.pool.size": how a key is called in a message.
+inline std::string without_numbers(std::string_view key) {
+  std::string out;
+  bool inside = false;
+  for (const char c : key) {
+    if (c == '[') inside = true;
+    if (!inside) out += c;
+    if (c == ']') inside = false;
+  }
+  return out;
+}
+
+}  // namespace carpool::proxy::config

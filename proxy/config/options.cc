@@ -1,0 +1,193 @@
+#include "proxy/config/options.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <ostream>
+#include <vector>
+
+#include "proxy/config/print.h"
+#include "proxy/config/text.h"
+
+namespace carpool::proxy::config {
+namespace {
+
+constexpr std::string_view kUsage = R"(carpool: a forward proxy that shares connections to origins
+
+usage: carpool [--config FILE] [COMMAND]
+
+  --config FILE            configuration; default: config.toml in the working directory,
+                           then /etc/carpool/config.toml, then built-in defaults
+
+Without a command it runs. The commands:
+  --check                  print every mistake of the configuration, or ok
+  --print-config           the effective configuration, every default filled in
+  --print-default-config   a commented file with every setting and its default
+  --print-schema           JSON Schema of the configuration
+  --health                 exit 0 if the instance of this configuration is ready
+  --demo                   an embedded origin and a little traffic, to see it work
+  --version                the version
+  --help                   this text
+
+Exit codes: 0 clean, 1 configuration or command line, 2 could not listen, 3 internal.
+Signals: TERM and INT drain and exit, a second one exits at once; HUP reloads; USR1 reopens logs.
+`carpool ready` on stderr means: listening; it names the addresses.
+
+Try: carpool --print-default-config > config.toml; carpool --check; carpool
+     http_proxy=http://127.0.0.1:3128 curl http://example.com/
+)";
+
+struct Flag {
+  std::string_view name;
+  Command command;
+};
+constexpr std::array<Flag, 8> kFlags{{
+    {"--check", Command::check},
+    {"--print-config", Command::print_config},
+    {"--print-default-config", Command::print_default_config},
+    {"--print-schema", Command::print_schema},
+    {"--health", Command::health},
+    {"--demo", Command::demo},
+    {"--version", Command::version},
+    {"--help", Command::help},
+}};
+constexpr std::string_view kConfig = "--config";
+constexpr std::array<std::string_view, 2> kLaterFlags{"--admin", "--json"};
+constexpr std::array<std::string_view, 13> kSubcommands{"top",       "pools",   "connections", "explain", "leaks",
+                                                        "threads",   "warm-up", "pause",       "resume",  "drain",
+                                                        "reconnect", "reload",  "quit"};
+
+template <class List>
+bool contains(const List& list, std::string_view word) {
+  for (const std::string_view item : list) {
+    if (item == word) return true;
+  }
+  return false;
+}
+
+const Flag* find_flag(std::string_view word) {
+  if (word == "-h") word = "--help";
+  for (const Flag& flag : kFlags) {
+    if (flag.name == word) return &flag;
+  }
+  return nullptr;
+}
+
+std::string in_ticks(std::string_view word) {
+  return '`' + std::string(word) + '`';
+}
+
+std::string not_known(std::string_view word) {
+  if (contains(kSubcommands, word) || contains(kLaterFlags, word.substr(0, word.find('=')))) {
+    return in_ticks(word) + " is not yet available";
+  }
+  std::vector<std::string_view> known{kConfig};
+  for (const Flag& flag : kFlags) known.push_back(flag.name);
+  known.insert(known.end(), kSubcommands.begin(), kSubcommands.end());
+  const auto meant = nearest(word, known);
+  return in_ticks(word) + " is not known; " +
+         (meant.empty() ? "see carpool --help" : "did you mean " + in_ticks(meant) + "?");
+}
+
+std::string take_config(Options& options, std::string_view file) {
+  if (file.empty()) return "--config needs a file";
+  if (!options.config.empty()) return "--config is given twice";
+  options.config = file;
+  return {};
+}
+
+std::string take_command(Options& options, const Flag& flag, std::string_view& chosen) {
+  if (!chosen.empty() && chosen != flag.name) {
+    return in_ticks(chosen) + " and " + in_ticks(flag.name) + " cannot go together";
+  }
+  chosen = flag.name;
+  options.command = flag.command;
+  return {};
+}
+
+int check_only(const Options& options, const Env& env, std::ostream& out, std::ostream& err) {
+  const Reading reading = load(options, env);
+  report(reading, err);
+  if (reading) out << "ok\n";
+  return reading ? 0 : 1;
+}
+
+int print_effective(const Options& options, const Env& env, std::ostream& out, std::ostream& err) {
+  const Reading reading = load(options, env);
+  report(reading, err);
+  if (reading) out << print_config(reading.config);
+  return reading ? 0 : 1;
+}
+
+int print(std::ostream& out, std::string_view text) {
+  out << text;
+  return 0;
+}
+
+}  // namespace
+
+std::variant<Options, std::string> parse_options(int argc, const char* const* argv) {
+  Options options;
+  std::string_view chosen;  // the flag that named the command
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    std::string wrong;
+    if (word == kConfig) {
+      wrong = take_config(options, i + 1 < argc ? argv[++i] : "");
+    } else if (word.starts_with("--config=")) {
+      wrong = take_config(options, word.substr(kConfig.size() + 1));
+    } else if (const Flag* flag = find_flag(word)) {
+      wrong = take_command(options, *flag, chosen);
+    } else {
+      wrong = not_known(word);
+    }
+    if (!wrong.empty()) return wrong;
+  }
+  return options;
+}
+
+std::string find_config(const Options& options) {
+  if (!options.config.empty()) return options.config;
+  for (const char* const path : {"config.toml", "/etc/carpool/config.toml"}) {
+    if (access(path, F_OK) == 0) return path;  // one that is there but cannot be read is a mistake, not a default
+  }
+  return {};
+}
+
+Reading load(const Options& options, const Env& env) {
+  const std::string path = find_config(options);
+  return path.empty() ? read_text("", "built-in defaults", env) : read_file(path, env);
+}
+
+void report(const Reading& reading, std::ostream& out) {
+  for (const Mistake& warning : reading.warnings) out << "warning: " << warning.line_text() << '\n';
+  for (const Mistake& mistake : reading.mistakes) out << mistake.line_text() << '\n';
+}
+
+std::optional<int> answer(const Options& options, const Env& env, std::ostream& out, std::ostream& err) {
+  switch (options.command) {
+    case Command::check:
+      return check_only(options, env, out, err);
+    case Command::print_config:
+      return print_effective(options, env, out, err);
+    case Command::print_default_config:
+      return print(out, print_default_config());
+    case Command::print_schema:
+      return print(out, print_schema());
+    case Command::version:
+      return print(out, std::string("carpool ").append(version()).append(1, '\n'));
+    case Command::help:
+      return print(out, kUsage);
+    case Command::run:
+    case Command::demo:
+    case Command::health:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::string_view version() {
+  return CARPOOL_VERSION;
+}
+
+}  // namespace carpool::proxy::config

@@ -1,0 +1,143 @@
+#include "proxy/config/print.h"
+
+#include "proxy/config/schema.h"
+
+namespace carpool::proxy::config {
+namespace {
+
+std::string header(const Section& section, std::string_view path) {
+  if (path.empty()) return {};
+  const std::string name(path);
+  return section.repeated ? "[[" + name + "]]\n" : "[" + name + "]\n";
+}
+
+void padded(std::string& out, const std::string& text, std::size_t width) {
+  out += text;
+  if (text.size() < width) out.append(width - text.size(), ' ');
+}
+
+// ---- a configuration ----
+
+void print_values(std::string& out, const Section& section, const void* values, std::string_view path) {
+  if (!out.empty()) out += '\n';
+  out += header(section, path);
+  for (const Setting& setting : section.settings) {
+    const std::string text = toml(setting.get(values));
+    if (!text.empty()) out.append(setting.key).append(" = ").append(text).append(1, '\n');
+  }
+}
+
+void print_origin(std::string& out, const Section& origin_section, OriginSettings& origin) {
+  print_values(out, origin_section, &origin, origin_section.path);
+  for (const Section& section : sections()) {
+    if (section.in_origin == nullptr) continue;
+    print_values(out, section, section.in_origin(origin), "origin." + std::string(section.path));
+  }
+}
+
+void print_section(std::string& out, const Section& section, Config& config) {
+  if (section.in_config != nullptr) return print_values(out, section, section.in_config(config), section.path);
+  if (section.path == "listen") {
+    for (const Listen& listen : config.listen) print_values(out, section, &listen, section.path);
+  } else {
+    for (OriginSettings& origin : config.origins) print_origin(out, section, origin);
+  }
+}
+
+// ---- the default file ----
+
+constexpr std::size_t kCommentColumn = 40;
+
+constexpr std::string_view kIntroduction =
+    "# carpool's configuration: every setting with its default. What is not written here has the same values.\n"
+    "# Durations: \"250ms\" \"30s\" \"10m\" \"1h\". Sizes: \"16KiB\". In strings: ${ENV}, ${ENV:-default}, "
+    "${ENV:?message}.\n"
+    "# docs/configuration.md has types, bounds and examples; `carpool --check` finds every mistake.\n"
+    "# (later): not yet available, only the default is taken.\n";
+
+// "key = value", or the example as a comment where the default says nothing.
+std::string assignment(const Section& section, const Setting& setting, bool commented) {
+  const Value value = default_of(section, setting);
+  const bool silent = empty(value);
+  const std::string text(silent ? std::string(setting.example) : toml(value));
+  return std::string(silent || commented ? "# " : "").append(setting.key).append(" = ").append(text);
+}
+
+void print_default_section(std::string& out, const Section& section) {
+  const bool commented = section.path == "origin";  // an example: by default no origin has overrides
+  out += '\n';
+  if (!section.path.empty()) {
+    std::string head = header(section, section.path);
+    head.pop_back();
+    padded(out, (commented ? "# " : "") + head, kCommentColumn - 1);
+    out.append(" # ").append(section.doc).append(1, '\n');
+  }
+  for (const Setting& setting : section.settings) {
+    padded(out, assignment(section, setting, commented), kCommentColumn - 1);
+    out.append(" # ").append(setting.doc);
+    if (!setting.words.empty()) out.append(": ").append(bounds_text(setting, default_of(section, setting)));
+    if (setting.later) out += " (later)";
+    out += '\n';
+  }
+}
+
+// ---- the reference ----
+
+std::string in_table(std::string_view text) {
+  std::string out;
+  for (const char c : text) out.append(c == '|' ? "\\" : "").append(1, c);
+  return out;
+}
+
+void print_row(std::string& out, const Section& section, const Setting& setting) {
+  const Value value = default_of(section, setting);
+  const std::string shown = empty(value) ? "none" : '`' + toml(value) + '`';
+  std::string bounds = bounds_text(setting, value);
+  if (setting.or_auto) bounds += R"(, or "auto")";
+  out.append("| `").append(setting.key).append("` | ").append(type_name(setting, value)).append(" | ").append(shown);
+  out.append(" | ").append(in_table(bounds)).append(" | ").append(setting.live ? "reload" : "restart").append(" | ");
+  out.append(in_table(setting.doc)).append(setting.later ? "; *not yet available*" : "").append(" |\n");
+}
+
+std::string sentence(std::string_view text) {
+  std::string out(text);
+  if (out.front() >= 'a' && out.front() <= 'z') out.front() = static_cast<char>(out.front() - 'a' + 'A');
+  return out;
+}
+
+std::string title(const Section& section) {
+  if (section.path.empty()) return "Top level";
+  std::string head = header(section, section.path);
+  head.pop_back();
+  return '`' + head + '`';
+}
+
+}  // namespace
+
+std::string print_config(const Config& config) {
+  Config copy = config;  // the schema reaches values through pointers that may write
+  std::string out;
+  for (const Section& section : sections()) print_section(out, section, copy);
+  return out;
+}
+
+std::string print_default_config() {
+  std::string out(kIntroduction);
+  for (const Section& section : sections()) print_default_section(out, section);
+  return out;
+}
+
+std::string print_reference() {
+  std::string out;
+  for (const Section& section : sections()) {
+    out.append("\n### ").append(title(section)).append("\n\n").append(sentence(section.doc));
+    if (section.in_origin != nullptr) {
+      out.append(". An origin overrides it in `[origin.").append(section.path).append("]`");
+    }
+    out += ".\n\n| key | type | default | takes | a change needs | meaning |\n|---|---|---|---|---|---|\n";
+    for (const Setting& setting : section.settings) print_row(out, section, setting);
+  }
+  return out;
+}
+
+}  // namespace carpool::proxy::config

@@ -1,0 +1,16 @@
+// What the schema says, written out: a configuration as TOML, the commented default file, its JSON Schema, the
+// reference.
+#pragma once
+
+#include <string>
+
+#include "proxy/config/config.h"
+
+namespace carpool::proxy::config {
+
+std::string print_config(const Config& config);  // every default filled in; reads back as the same
+std::string print_default_config();              // config.toml at the root
+std::string print_schema();                      // JSON Schema of config.toml
+std::string print_reference();                   // the tables of docs/configuration.md
+
+}  // namespace carpool::proxy::config

@@ -1,0 +1,12 @@
+// What follows from what was written: values that depend on other values.
+#pragma once
+
+#include "proxy/config/config.h"
+#include "proxy/config/mistake.h"
+
+namespace carpool::proxy::config {
+
+// A warm-up size that was not written fits itself to the pool; every origin gets the number of its TLS identity.
+void resolve(Config& config, const Places& places);
+
+}  // namespace carpool::proxy::config

@@ -1,0 +1,111 @@
+// row<&Struct::member>("key", "what it means"): the member gives a setting its type, its default and, if it is an
+// enumeration, its words. Only the settings_*.cc files include this.
+#pragma once
+
+#include <array>
+#include <type_traits>
+#include <utility>
+
+#include "proxy/config/schema.h"
+
+namespace carpool::proxy::config {
+
+using Word = std::string_view;
+constexpr std::array<Word, 4> words_of(Strategy) {
+  return {"first", "random", "thread_id", "round_robin"};
+}
+constexpr std::array<Word, 2> words_of(Evict) {
+  return {"last_use", "least_used"};
+}
+constexpr std::array<Word, 3> words_of(Reuse) {
+  return {"never", "always", "safe"};
+}
+constexpr std::array<Word, 2> words_of(LeakAction) {
+  return {"report", "discard"};
+}
+constexpr std::array<Word, 2> words_of(Verdict) {
+  return {"allow", "deny"};
+}
+constexpr std::array<Word, 4> words_of(Execution) {
+  return {"adaptive", "execute_produce", "produce_execute", "produce"};
+}
+constexpr std::array<Word, 6> words_of(LogLevel) {
+  return {"trace", "debug", "info", "warn", "error", "off"};
+}
+constexpr std::array<Word, 2> words_of(LogFormat) {
+  return {"json", "text"};
+}
+constexpr std::array<Word, 2> words_of(TlsVersion) {
+  return {"1.2", "1.3"};
+}
+
+template <class E>
+constexpr auto kWords = words_of(E{});
+
+template <class T>
+Value to_value(const T& member) {
+  if constexpr (std::is_enum_v<T>) {
+    return std::string(kWords<T>[static_cast<std::size_t>(member)]);
+  } else if constexpr (std::is_same_v<T, std::uint32_t> || std::is_same_v<T, std::int32_t>) {
+    return static_cast<std::int64_t>(member);
+  } else {
+    return member;
+  }
+}
+
+template <class T>
+void from_value(T& member, Value value) {
+  if constexpr (std::is_enum_v<T>) {
+    const auto& word = std::get<std::string>(value);
+    for (std::size_t i = 0; i < kWords<T>.size(); ++i) {
+      if (kWords<T>[i] == word) member = static_cast<T>(i);
+    }
+  } else if constexpr (std::is_same_v<T, std::uint32_t> || std::is_same_v<T, std::int32_t>) {
+    member = static_cast<T>(std::get<std::int64_t>(value));
+  } else {
+    member = std::get<T>(std::move(value));
+  }
+}
+
+template <class S, class T>
+S owner_of(T S::*);
+template <class S, class T>
+T type_of(T S::*);
+
+// One row: the member gives owner, type and default.
+template <auto Member>
+Setting row(std::string_view key, std::string_view doc) {
+  using Owner = decltype(owner_of(Member));
+  using Type = decltype(type_of(Member));
+  Setting made{key, doc, [](const void* section) { return to_value(static_cast<const Owner*>(section)->*Member); },
+               [](void* section, Value value) { from_value(static_cast<Owner*>(section)->*Member, std::move(value)); }};
+  if constexpr (std::is_enum_v<Type>) made.words = kWords<Type>;
+  if constexpr (std::is_same_v<Type, std::uint32_t>) made.most = std::numeric_limits<std::uint32_t>::max();
+  if constexpr (std::is_same_v<Type, std::int32_t>) made.most = std::numeric_limits<std::int32_t>::max();
+  return made;
+}
+
+template <class T>
+const T kDefaults{};
+
+inline constexpr std::int64_t kMaxConnections = 1'000'000;
+
+// In the order of the documents.
+Section top_section();
+Section listen_section();
+Section admin_section();
+Section metrics_section();
+Section pool_section();
+Section warm_up_section();
+Section health_check_section();
+Section total_section();
+Section request_section();
+Section dns_section();
+Section upstream_section();
+Section tls_section();
+Section egress_section();
+Section origin_section();
+Section threads_section();
+Section log_section();
+
+}  // namespace carpool::proxy::config

@@ -1,0 +1,97 @@
+// What all rows have in common: order, look-up, and how a value, a type and a bound are written.
+#include "proxy/config/schema.h"
+
+#include <array>
+
+#include "proxy/config/row.h"
+#include "proxy/config/text.h"
+
+namespace carpool::proxy::config {
+namespace {
+
+template <class... Visitor>
+struct Visit : Visitor... {
+  using Visitor::operator()...;
+};
+template <class... Visitor>
+Visit(Visitor...) -> Visit<Visitor...>;
+
+template <class List, class Show>
+std::string list_text(const List& list, Show show) {
+  std::string out;
+  for (const auto& item : list) out.append(out.empty() ? "" : ", ").append(show(item));
+  return '[' + out + ']';
+}
+
+}  // namespace
+
+const std::vector<Section>& sections() {
+  static const std::vector<Section> all{top_section(),     listen_section(),  admin_section(),        metrics_section(),
+                                        pool_section(),    warm_up_section(), health_check_section(), total_section(),
+                                        request_section(), dns_section(),     upstream_section(),     tls_section(),
+                                        egress_section(),  origin_section(),  threads_section(),      log_section()};
+  return all;
+}
+
+const Section* find_section(std::string_view path) {
+  for (const Section& section : sections()) {
+    if (section.path == path) return &section;
+  }
+  return nullptr;
+}
+
+const Setting* find_setting(const Section& section, std::string_view key) {
+  for (const Setting& setting : section.settings) {
+    if (setting.key == key) return &setting;
+  }
+  return nullptr;
+}
+
+std::string toml(const Value& value) {
+  return std::visit(Visit{
+                        [](bool flag) -> std::string { return flag ? "true" : "false"; },
+                        [](std::int64_t number) { return std::to_string(number); },
+                        [](Size bytes) { return quoted(size_text(bytes)); },
+                        [](Duration duration) { return quoted(duration_text(duration)); },
+                        [](const std::string& text) { return quoted(text); },
+                        [](const std::vector<std::string>& texts) { return list_text(texts, quoted); },
+                        [](const Ports& ports) {
+                          return ports ? list_text(*ports, [](std::uint16_t port) { return std::to_string(port); })
+                                       : std::string();
+                        },
+                    },
+                    value);
+}
+
+bool empty(const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return text->empty();
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) return texts->empty();
+  if (const auto* ports = std::get_if<Ports>(&value)) return !ports->has_value();
+  return false;
+}
+
+std::string_view type_name(const Setting& setting, const Value& value) {
+  constexpr std::array<std::string_view, std::variant_size_v<Value>> kNames{
+      "boolean", "integer", "size", "duration", "text", "list of texts", "list of ports"};
+  return setting.words.empty() ? kNames[value.index()] : "word";
+}
+
+std::string bounds_text(const Setting& setting, const Value& value) {
+  if (!setting.words.empty()) {
+    std::string out;
+    for (const auto word : setting.words) out.append(out.empty() ? "" : " | ").append(word);
+    return out;
+  }
+  const auto show = [&](std::int64_t bound) -> std::string {
+    if (std::holds_alternative<Size>(value)) return size_text(static_cast<Size>(bound));
+    if (std::holds_alternative<Duration>(value)) return duration_text(std::chrono::milliseconds(bound));
+    return std::to_string(bound);
+  };
+  const bool unbounded = setting.most >= std::numeric_limits<std::uint32_t>::max();
+  if (setting.form != nullptr) return std::string(setting.form->expected);
+  if (std::holds_alternative<Duration>(value)) return setting.least > 0 ? "more than 0s" : "";
+  if (std::holds_alternative<Ports>(value) || !unbounded) return show(setting.least) + " to " + show(setting.most);
+  return "";
+}
+
+}  // namespace carpool::proxy::config

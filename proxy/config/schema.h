@@ -1,0 +1,72 @@
+// The schema: every setting, declared once. Reading, --print-config, --print-default-config, --print-schema and
+// docs/configuration.md all follow from these rows. Type and default come from the member of config.h a row names.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "proxy/config/config.h"
+#include "proxy/config/form.h"
+
+namespace carpool::proxy::config {
+
+using Ports = std::optional<std::vector<std::uint16_t>>;  // absent: chosen by carpool
+// One value of any setting; a word out of a list is its text.
+using Value = std::variant<bool, std::int64_t, Size, Duration, std::string, std::vector<std::string>, Ports>;
+
+struct Setting {
+  std::string_view key;
+  std::string_view doc;  // one line
+  Value (*get)(const void* section);
+  void (*set)(void* section, Value value);
+  std::span<const std::string_view> words{};  // the only texts it takes
+  const Form* form = nullptr;                 // what its text, or each of its texts, must look like
+  std::int64_t least = 0, most = std::numeric_limits<std::int64_t>::max();  // number, bytes, milliseconds
+  std::string_view example{};                                               // shown where the default is empty, as TOML
+  bool live = true;                                                         // false: a change needs a restart
+  bool later = false;    // anything but the default asks for what is not built yet
+  bool or_auto = false;  // takes "auto": the cores that the cgroup grants
+
+  // Bounds are in the setting's unit: a plain number, bytes, or milliseconds.
+  Setting& between(std::int64_t low, std::int64_t high) { return least = low, most = high, *this; }
+  Setting& at_least(std::int64_t low) { return least = low, *this; }
+  Setting& looks_like(const Form& f, std::string_view shown = {}) { return form = &f, example = shown, *this; }
+  Setting& shown_as(std::string_view shown) { return example = shown, *this; }
+  Setting& restart() { return live = false, *this; }
+  Setting& not_yet() { return later = true, *this; }
+  Setting& takes_auto() { return or_auto = true, *this; }
+};
+
+struct Section {
+  std::string_view path;  // "pool.warm_up"; empty: the top
+  std::string_view doc;
+  bool repeated = false;  // [[path]]
+  std::vector<Setting> settings;
+  void* (*in_config)(Config&) = nullptr;          // null: repeated
+  void* (*in_origin)(OriginSettings&) = nullptr;  // null: an [[origin]] cannot override it
+  const void* defaults = nullptr;
+};
+
+const std::vector<Section>& sections();
+const Section* find_section(std::string_view path);
+const Setting* find_setting(const Section& section, std::string_view key);
+
+inline Value default_of(const Section& section, const Setting& setting) {
+  return setting.get(section.defaults);
+}
+// As TOML: `"30s"`, `64`, `["h2", "h1"]`. Absent ports: empty.
+std::string toml(const Value& value);
+// Is there nothing to say: an empty text, an empty list, absent ports?
+bool empty(const Value& value);
+// "duration", "integer", … for documents and messages.
+std::string_view type_name(const Setting& setting, const Value& value);
+// "1 to 128", "more than 0s", `first`, `random`; empty: anything of its type.
+std::string bounds_text(const Setting& setting, const Value& value);
+
+}  // namespace carpool::proxy::config

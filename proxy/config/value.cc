@@ -1,0 +1,189 @@
+#include "proxy/config/value.h"
+
+#include "proxy/config/cores.h"
+#include "proxy/config/text.h"
+
+namespace carpool::proxy::config {
+namespace {
+
+constexpr std::string_view kDurationShape = R"(a duration such as "250ms", "30s", "10m" or "1h")";
+constexpr std::string_view kSizeShape = R"(a size such as "0", "512B", "16KiB" or "1MiB")";
+
+std::string shown(std::string_view text) {
+  constexpr std::size_t kShown = 80;
+  return quoted(text.substr(0, kShown)).append(text.size() > kShown ? "…" : "");
+}
+
+std::string but_expected(const Raw& raw, std::string_view expected) {
+  return "is " + raw_text(raw) + ", expected " + std::string(expected);
+}
+
+std::string out_of_bounds(const Setting& setting, const Value& value) {
+  return "is " + toml(value) + ", expected " + bounds_text(setting, value);
+}
+
+bool within(const Setting& setting, std::int64_t number) {
+  return number >= setting.least && number <= setting.most;
+}
+
+std::string to_flag(const Raw& raw, Value& value) {
+  const auto* flag = std::get_if<bool>(&raw);
+  if (flag == nullptr) return but_expected(raw, "true or false");
+  value = *flag;
+  return {};
+}
+
+std::string to_number(const Setting& setting, const Raw& raw, Value& value) {
+  const auto* text = std::get_if<std::string>(&raw);
+  if (setting.or_auto && text != nullptr && *text == "auto") {
+    value = static_cast<std::int64_t>(granted_cores());
+    return {};
+  }
+  const auto* number = std::get_if<std::int64_t>(&raw);
+  const std::string range = bounds_text(setting, value);
+  const std::string expected = "an integer" + (range.empty() ? "" : " from " + range);
+  if (number != nullptr && within(setting, *number)) {
+    value = *number;
+    return {};
+  }
+  return but_expected(raw, expected + (setting.or_auto ? R"(, or "auto")" : ""));
+}
+
+std::string to_duration(const Setting& setting, const Raw& raw, Value& value) {
+  if (const auto* number = std::get_if<std::int64_t>(&raw)) {
+    const std::string n = std::to_string(*number);
+    return but_expected(raw, kDurationShape) + ": write \"" + n + "s\" or \"" + n + "ms\"";
+  }
+  const auto* text = std::get_if<std::string>(&raw);
+  const auto duration = text == nullptr ? std::nullopt : parse_duration(*text);
+  if (!duration) return but_expected(raw, kDurationShape);
+  value = *duration;
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(*duration).count();
+  return within(setting, ms) ? std::string() : out_of_bounds(setting, value);
+}
+
+std::string to_size(const Setting& setting, const Raw& raw, Value& value) {
+  if (const auto* number = std::get_if<std::int64_t>(&raw)) {
+    const std::string bytes = *number < 0 ? "0" : size_text(static_cast<Size>(*number));
+    return but_expected(raw, kSizeShape) + ": write \"" + bytes + '"';
+  }
+  const auto* text = std::get_if<std::string>(&raw);
+  const auto bytes = text == nullptr ? std::nullopt : parse_size(*text);
+  if (!bytes) return but_expected(raw, kSizeShape);
+  value = *bytes;
+  return within(setting, static_cast<std::int64_t>(*bytes)) ? std::string() : out_of_bounds(setting, value);
+}
+
+std::string check_word(const Setting& setting, const std::string& text) {
+  std::string expected;
+  for (const auto word : setting.words) {
+    if (word == text) return {};
+    expected.append(expected.empty() ? "" : ", ").append(quoted(word));
+  }
+  std::string wrong = "is " + shown(text) + ", expected one of " + expected;
+  if (const auto meant = nearest(text, setting.words); !meant.empty()) wrong += "; did you mean " + quoted(meant) + '?';
+  return wrong;
+}
+
+std::string check_text(const Setting& setting, std::string& text) {
+  if (text.find('\0') != std::string::npos) return "holds a NUL byte, expected a text without";
+  if (!setting.words.empty()) return check_word(setting, text);
+  if (setting.form == nullptr) return {};
+  const std::string wrong = setting.form->accept(text);
+  return wrong.empty() ? wrong : wrong + ", expected " + std::string(setting.form->expected);
+}
+
+std::string to_text(const Setting& setting, Raw raw, Value& value) {
+  auto* text = std::get_if<std::string>(&raw);
+  if (text == nullptr) return but_expected(raw, "a text in quotes");
+  // Empty is how "none" is written where none is the default.
+  if (!(text->empty() && !setting.example.empty())) {
+    if (std::string wrong = check_text(setting, *text); !wrong.empty()) return wrong;
+  }
+  value = std::move(*text);
+  return {};
+}
+
+std::string to_texts(const Setting& setting, Raw raw, Value& value) {
+  auto* list = std::get_if<RawList>(&raw);
+  if (list == nullptr) return but_expected(raw, "a list of texts, as in [\"a\", \"b\"]");
+  std::vector<std::string> texts;
+  for (RawItem& item : *list) {
+    auto* text = std::get_if<std::string>(&item);
+    if (text == nullptr) return "holds something that is no text, expected a list of texts";
+    if (std::string wrong = check_text(setting, *text); !wrong.empty()) return wrong;
+    texts.push_back(std::move(*text));
+  }
+  value = std::move(texts);
+  return {};
+}
+
+std::string to_ports(const Setting& setting, const Raw& raw, Value& value) {
+  const auto* list = std::get_if<RawList>(&raw);
+  if (list == nullptr) return but_expected(raw, "a list of ports, as in [443]");
+  std::vector<std::uint16_t> ports;
+  for (const RawItem& item : *list) {
+    const auto* port = std::get_if<std::int64_t>(&item);
+    if (port == nullptr || !within(setting, *port))
+      return "holds something that is no port, expected numbers from 1 to 65535";
+    ports.push_back(static_cast<std::uint16_t>(*port));
+  }
+  value = Ports(std::move(ports));
+  return {};
+}
+
+}  // namespace
+
+std::string raw_text(const Raw& raw) {
+  if (const auto* flag = std::get_if<bool>(&raw)) return *flag ? "true" : "false";
+  if (const auto* number = std::get_if<std::int64_t>(&raw)) return "the integer " + std::to_string(*number);
+  if (const auto* text = std::get_if<std::string>(&raw)) return shown(*text);
+  if (const auto* other = std::get_if<Other>(&raw)) return std::string(other->what);
+  return "a list";
+}
+
+std::string expand_all(Raw& raw, const Env& env) {
+  if (auto* text = std::get_if<std::string>(&raw)) return expand(*text, env);
+  if (auto* list = std::get_if<RawList>(&raw)) {
+    for (RawItem& item : *list) {
+      auto* text = std::get_if<std::string>(&item);
+      if (text == nullptr) continue;
+      if (std::string wrong = expand(*text, env); !wrong.empty()) return wrong;
+    }
+  }
+  return {};
+}
+
+std::string convert(const Setting& setting, Raw raw, Value& value) {
+  if (std::holds_alternative<bool>(value)) return to_flag(raw, value);
+  if (std::holds_alternative<std::int64_t>(value)) return to_number(setting, raw, value);
+  if (std::holds_alternative<Duration>(value)) return to_duration(setting, raw, value);
+  if (std::holds_alternative<Size>(value)) return to_size(setting, raw, value);
+  if (std::holds_alternative<std::string>(value)) return to_text(setting, std::move(raw), value);
+  if (std::holds_alternative<std::vector<std::string>>(value)) return to_texts(setting, std::move(raw), value);
+  return to_ports(setting, raw, value);
+}
+
+std::string unknown_key(const Section& section, std::string_view key) {
+  std::vector<std::string_view> known;
+  for (const Setting& setting : section.settings) known.push_back(setting.key);
+  const std::string below = section.path.empty() || section.path == "origin" ? "" : std::string(section.path) + '.';
+  for (const Section& other : sections()) {
+    const bool child = other.path.size() > below.size() && other.path.starts_with(below) &&
+                       other.path.find('.', below.size()) == std::string_view::npos;
+    if (child && (section.path != "origin" || other.in_origin != nullptr))
+      known.push_back(other.path.substr(below.size()));
+  }
+  const std::string where = section.path.empty() ? "of the top level" : "of [" + std::string(section.path) + "]";
+  const std::string wrong = "is not known, expected a key " + where;
+  if (const auto meant = nearest(key, known); !meant.empty())
+    return wrong + "; did you mean `" + std::string(meant) + "`?";
+  for (const Section& other : sections()) {
+    if (find_setting(other, key) == nullptr) continue;
+    const std::string home = other.path.empty() ? "at the top of the file" : "in [" + std::string(other.path) + "]";
+    return wrong + "; there is one " + home;
+  }
+  return wrong;
+}
+
+}  // namespace carpool::proxy::config

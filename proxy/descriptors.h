@@ -1,0 +1,18 @@
+// Descriptors: every connection costs one on each side. The process takes what the system grants; if that is too little
+// for the configured totals it says so and lowers the one it can, never refuses to start.
+#pragma once
+
+#include <cstdint>
+
+#include "proxy/config/config.h"
+
+namespace carpool::proxy {
+
+void raise_descriptor_limit();
+
+// [pool.total] max_connections, or what the descriptor limit leaves of it beside the clients.
+std::uint32_t effective_total(const config::Config& config);
+// The same for a given limit; pure.
+std::uint32_t total_under_limit(const config::Config& config, std::uint64_t limit);
+
+}  // namespace carpool::proxy

@@ -1,0 +1,108 @@
+// Client: one downstream connection. Reads requests, one at a time and in order (pipelined ones wait in `pending_`),
+// hands each to an Exchange, writes what the exchange answers, and decides how its connection ends. At rest it owns no
+// buffer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/intrusive.h"
+#include "exec/loop.h"
+#include "proxy/config/config.h"
+#include "proxy/exchange.h"
+#include "proxy/gather.h"
+#include "proxy/http/h1_codec.h"
+#include "proxy/net/transport.h"
+#include "proxy/outbox.h"
+#include "proxy/upstream/private_connection.h"
+
+namespace carpool::proxy {
+
+class Listener;
+class Worker;
+
+class Client final : public exec::Watcher,
+                     public ListHook<struct ClientTag>,
+                     private exec::Deferred,
+                     private http::BodySink {
+ public:
+  Client(Worker& worker, Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer);
+  ~Client();
+  Status start() LOOP_ONLY;  // watch it; a failure means: drop it
+
+  const config::Listen& listen() const { return listen_; }
+  Listener& listener() const { return listener_; }
+  const std::string& peer() const { return peer_; }
+
+  // ---- the exchange's calls ----
+  bool send(Gather& gather) LOOP_ONLY;  // false: the client is gone
+  std::size_t backlog() const LOOP_ONLY { return outbox_.size(); }
+  bool request_complete() const LOOP_ONLY { return request_complete_; }
+  void on_exchange_end(ClientNext next) LOOP_ONLY;  // the exchange is back in its slab
+  void resume() LOOP_ONLY { run_soon(); }           // the exchange wants input again
+  void on_tunnel() LOOP_ONLY;                       // 101 was sent: from here on bytes, not requests
+  void shut_write_when_sent() LOOP_ONLY;
+
+  // A connection that authenticated this client (NTLM, Negotiate) and nobody else: stays here until either side closes.
+  pool::Lease take_private(const OriginContext& origin) LOOP_ONLY;
+  void keep_private(const OriginContext& origin, pool::Lease lease) LOOP_ONLY;
+
+  void drain() LOOP_ONLY;  // close when idle; a running exchange answers with Connection: close
+  void end() LOOP_ONLY;    // now, whatever it does
+
+ private:
+  enum class Fate : std::uint8_t { open, lingering, closed };
+
+  void on_ready(exec::Ready ready) override LOOP_ONLY;
+  void run() override LOOP_ONLY;  // exec::Deferred: another turn
+  void run_soon() LOOP_ONLY;
+  void advance() LOOP_ONLY;
+  bool step() LOOP_ONLY;
+  bool flush() LOOP_ONLY;
+  bool may_read() const LOOP_ONLY;
+  bool read_some() LOOP_ONLY;
+  void notice_hangup() LOOP_ONLY;
+  bool take(std::string_view bytes) LOOP_ONLY;
+  std::size_t feed(std::string_view bytes) LOOP_ONLY;
+  bool on_fed(const http::Fed& fed) LOOP_ONLY;
+  void on_eof() LOOP_ONLY;
+  void refuse(const Fault& fault) LOOP_ONLY;
+  void end_gracefully() LOOP_ONLY;
+  bool discard_input() LOOP_ONLY;
+  void lost() LOOP_ONLY;
+  void reset_on_close();
+  // Some bytes of a head are here, but not all.
+  bool in_head() const { return exchange_ != nullptr && !begun_ && reader_.in_head(); }
+  void close() LOOP_ONLY;
+  void arm_timer() LOOP_ONLY;
+  void on_timer();
+  void on_body(std::string_view bytes) override;
+  void on_trailer(std::string_view name, std::string_view value) override;
+
+  Worker& worker_;
+  Listener& listener_;
+  const config::Listen& listen_;
+  std::unique_ptr<net::Transport> transport_;
+  exec::WatchKey key_;
+  http::RequestReader reader_;
+  Exchange* exchange_ = nullptr;  // from the first byte of a head to the end of its exchange
+  std::string pending_;           // read, not yet used: pipelined requests
+  Outbox outbox_;
+  exec::Timer timer_;
+  const std::string peer_;
+  std::unique_ptr<PrivateConnection> private_;
+  Fate fate_ = Fate::open;
+  bool advancing_ = false;        // inside advance(): whoever would call it again lets it go on instead
+  bool begun_ = false;            // the exchange has its head
+  bool request_complete_ = true;  // and the whole request was read
+  bool eof_ = false;              // the client said FIN
+  bool told_eof_ = false;         // and the tunnel knows
+  bool draining_ = false;
+  bool head_timed_ = false;      // header_timeout runs
+  bool shut_when_sent_ = false;  // tunnel: FIN behind the outbox
+  bool close_when_sent_ = false;
+  std::uint32_t thrown_away_ = 0;  // bytes read while lingering
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,123 @@
+#include "proxy/downstream/listener.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "proxy/net/bind.h"
+#include "proxy/worker.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr int kBacklog = 4096;
+constexpr int kAcceptsPerTurn = 64;
+constexpr Duration kRetryAfter = std::chrono::milliseconds(100);
+
+// A client on its way to its loop.
+class Newcomer final : public exec::Mail {
+ public:
+  Newcomer(Worker& to, Listener& listener, int fd, std::string peer)
+      : to_(to), listener_(listener), fd_(fd), peer_(std::move(peer)) {}
+  void arrive() override LOOP_ONLY {
+    const std::unique_ptr<Newcomer> self(this);  // was released into the mail
+    to_.adopt(listener_, fd_.release(), std::move(peer_));
+  }
+
+ private:
+  Worker& to_;
+  Listener& listener_;
+  Fd fd_;
+  std::string peer_;
+};
+}  // namespace
+
+Listener::Listener(const config::Listen& settings, std::vector<Worker*> workers)
+    : settings_(settings),
+      workers_(std::move(workers)),
+      retry_(exec::Timer::bind<&Listener::on_retry>(workers_.front()->loop(), *this)) {}
+
+Listener::~Listener() = default;
+
+Status Listener::open() {
+  Result<net::Bound> bound = net::bind_and_listen(settings_.address, kBacklog);
+  if (!bound) return bound.take_fault();
+  fd_ = std::move(bound->fd);
+  address_ = bound->address;
+  return Done{};
+}
+
+Status Listener::start() {
+  Result<exec::WatchKey> key = workers_.front()->loop().watch(fd_.get(), *this);
+  if (!key) return key.take_fault();
+  key_ = *key;
+  return Done{};
+}
+
+void Listener::close() {
+  if (!fd_) return;
+  exec::Deferred::unlink();
+  retry_.disarm();
+  workers_.front()->loop().unwatch(fd_.get(), key_);
+  if (address_.family() == AF_UNIX) net::remove_socket_file(address_);
+  fd_.reset();
+}
+
+void Listener::on_ready(exec::Ready) {
+  accept_some();
+}
+void Listener::run() {
+  accept_some();
+}
+void Listener::arrive() {
+  in_the_mail_.store(false, std::memory_order_release);
+  if (fd_) accept_some();
+}
+
+void Listener::accept_some() {
+  const bool name_peers = workers_.front()->recorder().wants_peers();
+  for (int i = 0; i < kAcceptsPerTurn; ++i) {
+    if (clients_.load(std::memory_order_relaxed) >= settings_.max_connections) {
+      // Clients wait in the kernel's queue until one leaves. seq_cst pairs with left(): either it sees `full_`, or the
+      // second look sees its decrement.
+      full_.store(true, std::memory_order_seq_cst);
+      if (clients_.load(std::memory_order_seq_cst) >= settings_.max_connections) return;
+      full_.store(false, std::memory_order_seq_cst);
+    }
+    sockaddr_storage peer{};
+    socklen_t length = sizeof peer;
+    const int fd = ::accept4(fd_.get(), reinterpret_cast<sockaddr*>(&peer), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) {
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      workers_.front()->recorder().note_accept_failure(errno);
+      return retry_.arm(workers_.front()->loop().now() + kRetryAfter);
+    }
+    hand_over(fd, name_peers ? net::Address(reinterpret_cast<sockaddr*>(&peer), length).text() : std::string());
+  }
+  if (!exec::Deferred::linked()) workers_.front()->loop().defer(*this);
+}
+
+void Listener::hand_over(int fd, std::string peer) {
+  clients_.fetch_add(1, std::memory_order_relaxed);
+  Worker& to = *workers_[next_];
+  next_ = (next_ + 1) % workers_.size();
+  if (&to == workers_.front()) return to.adopt(*this, fd, std::move(peer));
+  to.loop().post(*std::make_unique<Newcomer>(to, *this, fd, std::move(peer)).release());
+}
+
+void Listener::on_retry() {
+  exec::assume_on_loop();
+  if (fd_) accept_some();
+}
+
+void Listener::left() {
+  clients_.fetch_sub(1, std::memory_order_seq_cst);
+  if (!full_.exchange(false, std::memory_order_seq_cst)) return;
+  // One mail at a time: who makes room while it travels is seen when it arrives.
+  if (!in_the_mail_.exchange(true, std::memory_order_acq_rel)) workers_.front()->loop().post(*this);
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,52 @@
+// Listener: one listening socket. One loop accepts and hands clients to the loops round robin: the kernel's own
+// spreading (SO_REUSEPORT) is uneven with few connections and shows in the tail.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "exec/loop.h"
+#include "proxy/config/config.h"
+#include "proxy/net/address.h"
+
+namespace carpool::proxy {
+
+class Worker;
+
+class Listener final : private exec::Watcher, private exec::Deferred, private exec::Mail {
+ public:
+  Listener(const config::Listen& settings, std::vector<Worker*> workers);
+  ~Listener();
+
+  Status open();             // bind and listen; the Fault names the address and the system's reason
+  Status start() LOOP_ONLY;  // on the first worker's loop, or before it runs
+  void close() LOOP_ONLY;    // no new clients; on the first worker's loop
+
+  const config::Listen& settings() const { return settings_; }
+  const net::Address& address() const { return address_; }  // the real port, after open()
+  std::uint32_t clients() const { return clients_.load(std::memory_order_relaxed); }
+  void left();  // a client of this listener ended; any loop
+
+ private:
+  void on_ready(exec::Ready ready) override LOOP_ONLY;
+  void run() override LOOP_ONLY;     // exec::Deferred
+  void arrive() override LOOP_ONLY;  // exec::Mail: there is room again
+  void accept_some() LOOP_ONLY;
+  void on_retry();
+  void hand_over(int fd, std::string peer) LOOP_ONLY;
+  const config::Listen& settings_;
+  std::vector<Worker*> workers_;
+  std::size_t next_ = 0;
+  Fd fd_;
+  exec::WatchKey key_;
+  net::Address address_;
+  std::atomic<std::uint32_t> clients_{0};
+  std::atomic<bool> full_{false};  // accepting is paused until left() makes room
+  std::atomic<bool> in_the_mail_{false};
+  exec::Timer retry_;  // after the system had no descriptor for a client: no event comes for those who wait
+};
+
+}  // namespace carpool::proxy

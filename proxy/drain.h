@@ -1,0 +1,39 @@
+// Drain: how carpool stops, in order (CONTRACT "Signals"): not ready at once; accept on for drain_delay; then no new
+// clients, answers say Connection: close, idle clients close; what runs may finish within shutdown_grace; a second
+// request to stop ends everything now.
+#pragma once
+
+#include <atomic>
+#include <string_view>
+
+#include "exec/loop.h"
+#include "exec/timer.h"
+
+namespace carpool::proxy {
+
+class House;
+
+class Drain final : private exec::Mail {
+ public:
+  explicit Drain(House& house);
+
+  enum class Stage : std::uint8_t { serving, announced, draining, over };
+  Stage stage() const { return stage_.load(std::memory_order_relaxed); }  // any thread
+  bool serving() const { return stage() == Stage::serving; }
+
+  // On the first worker's loop.
+  void begin() LOOP_ONLY;  // TERM, INT, POST /quit; the second call ends now
+  void on_worker_empty();  // any loop
+
+ private:
+  void arrive() override LOOP_ONLY;  // a worker became empty
+  void on_timer();
+  void close_doors() LOOP_ONLY;
+  void finish() LOOP_ONLY;
+  House& house_;
+  std::atomic<Stage> stage_{Stage::serving};
+  std::atomic<bool> in_the_mail_{false};
+  exec::Timer timer_;
+};
+
+}  // namespace carpool::proxy

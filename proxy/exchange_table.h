@@ -1,0 +1,104 @@
+// The life of an exchange as a table: which event leads where. Proven at compile time: deterministic, every state
+// reachable, and the client may leave in every state.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace carpool::proxy {
+
+enum class ExchangeState : std::uint8_t {
+  resting,     // in the slab, nothing begun
+  borrowing,   // the head is here; waits for a connection (in line or for a dial)
+  forwarding,  // has a lease; the request travels, no final response head yet
+  relaying,    // the final response head went to the client; from here on nothing is ever sent again
+  tunnel,      // after 101 (or CONNECT): bytes both ways until both sides ended
+};
+
+enum class ExchangeEvent : std::uint8_t {
+  begin,          // a request head that may be forwarded
+  answered,       // we answered it ourselves (refused, or a fault): over
+  lease,          // a connection
+  retry,          // the connection failed in a way that allows another one
+  response_head,  // the final one
+  switched,       // 101 that was asked for
+  ended,          // both bodies complete, or both directions of a tunnel
+  broken,         // failed after bytes of the response went out: the client's connection is cut
+  client_gone,
+};
+
+struct ExchangeRow {
+  ExchangeState from;
+  ExchangeEvent event;
+  ExchangeState to;
+};
+
+inline constexpr std::array kExchangeTable{
+    ExchangeRow{ExchangeState::resting, ExchangeEvent::begin, ExchangeState::borrowing},
+    ExchangeRow{ExchangeState::resting, ExchangeEvent::answered, ExchangeState::resting},
+    ExchangeRow{ExchangeState::resting, ExchangeEvent::client_gone, ExchangeState::resting},
+    ExchangeRow{ExchangeState::borrowing, ExchangeEvent::lease, ExchangeState::forwarding},
+    ExchangeRow{ExchangeState::borrowing, ExchangeEvent::answered, ExchangeState::resting},
+    ExchangeRow{ExchangeState::borrowing, ExchangeEvent::client_gone, ExchangeState::resting},
+    ExchangeRow{ExchangeState::forwarding, ExchangeEvent::retry, ExchangeState::borrowing},
+    ExchangeRow{ExchangeState::forwarding, ExchangeEvent::answered, ExchangeState::resting},
+    ExchangeRow{ExchangeState::forwarding, ExchangeEvent::response_head, ExchangeState::relaying},
+    ExchangeRow{ExchangeState::forwarding, ExchangeEvent::switched, ExchangeState::tunnel},
+    ExchangeRow{ExchangeState::forwarding, ExchangeEvent::client_gone, ExchangeState::resting},
+    ExchangeRow{ExchangeState::relaying, ExchangeEvent::ended, ExchangeState::resting},
+    ExchangeRow{ExchangeState::relaying, ExchangeEvent::broken, ExchangeState::resting},
+    ExchangeRow{ExchangeState::relaying, ExchangeEvent::client_gone, ExchangeState::resting},
+    ExchangeRow{ExchangeState::tunnel, ExchangeEvent::ended, ExchangeState::resting},
+    ExchangeRow{ExchangeState::tunnel, ExchangeEvent::broken, ExchangeState::resting},
+    ExchangeRow{ExchangeState::tunnel, ExchangeEvent::client_gone, ExchangeState::resting},
+};
+
+inline constexpr std::size_t kExchangeStates = 5;
+inline constexpr std::array<std::string_view, kExchangeStates> kExchangeStateNames{"resting", "borrowing", "forwarding",
+                                                                                   "relaying", "tunnel"};
+
+// The row's number, or kNoRow. A number, not a pointer: g++ 12 with UBSan cannot compare pointers at compile time.
+inline constexpr std::size_t kNoRow = kExchangeTable.size();
+constexpr std::size_t find_row(ExchangeState from, ExchangeEvent event) {
+  for (std::size_t i = 0; i < kExchangeTable.size(); ++i) {
+    if (kExchangeTable[i].from == from && kExchangeTable[i].event == event) return i;
+  }
+  return kNoRow;
+}
+
+namespace detail {
+constexpr bool deterministic() {
+  for (std::size_t i = 0; i < kExchangeTable.size(); ++i) {
+    if (find_row(kExchangeTable[i].from, kExchangeTable[i].event) != i) return false;  // an earlier row says it too
+  }
+  return true;
+}
+constexpr bool all_reachable() {
+  std::array<bool, kExchangeStates> seen{};
+  seen[0] = true;
+  for (std::size_t round = 0; round < kExchangeStates; ++round) {
+    for (const ExchangeRow& row : kExchangeTable) {
+      if (seen[static_cast<std::size_t>(row.from)]) seen[static_cast<std::size_t>(row.to)] = true;
+    }
+  }
+  for (bool reached : seen) {
+    if (!reached) return false;
+  }
+  return true;
+}
+constexpr bool client_may_always_leave() {
+  for (std::size_t state = 0; state < kExchangeStates; ++state) {
+    const std::size_t row = find_row(static_cast<ExchangeState>(state), ExchangeEvent::client_gone);
+    if (row == kNoRow || kExchangeTable[row].to != ExchangeState::resting) return false;
+  }
+  return true;
+}
+}  // namespace detail
+
+static_assert(detail::deterministic(), "two rows for one state and event");
+static_assert(detail::all_reachable(), "a state that nothing leads to");
+static_assert(detail::client_may_always_leave(), "the client must be able to leave in every state");
+
+}  // namespace carpool::proxy

@@ -1,0 +1,64 @@
+// Gather: the pieces of one write in order: small owned text (heads, chunk framing) between foreign bytes that are sent
+// from where they were read. One per loop and direction, filled and sent within one event, so nothing is copied that
+// the socket takes at once.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace carpool::proxy {
+
+class Gather {
+ public:
+  // Append owned bytes here; they keep their place between the foreign pieces.
+  std::string& text() { return text_; }
+  // Foreign bytes: must stay alive until the gather is sent.
+  void add(std::string_view bytes) {
+    if (bytes.empty()) return;
+    seal_text();
+    pieces_.push_back({bytes.data(), bytes.size()});
+    size_ += bytes.size();
+  }
+  std::size_t size() const { return size_ + (text_.size() - sealed_); }
+  bool empty() const { return size() == 0; }
+  void clear() {
+    text_.clear();
+    pieces_.clear();
+    sealed_ = size_ = 0;
+  }
+  // The pieces as the kernel wants them, behind what `into` holds already. Valid until text() or add() is used again.
+  void append_to(std::vector<iovec>& into) {
+    seal_text();
+    std::size_t offset = 0;
+    for (const Piece& piece : pieces_) {
+      const char* data = piece.data;
+      if (data == nullptr) {
+        data = text_.data() + offset;
+        offset += piece.size;
+      }
+      into.push_back({const_cast<char*>(data), piece.size});
+    }
+  }
+
+ private:
+  struct Piece {
+    const char* data;  // null: the next `size` bytes of text_
+    std::size_t size;
+  };
+  void seal_text() {
+    if (text_.size() == sealed_) return;
+    pieces_.push_back({nullptr, text_.size() - sealed_});
+    size_ += text_.size() - sealed_;
+    sealed_ = text_.size();
+  }
+  std::string text_;
+  std::vector<Piece> pieces_;
+  std::size_t sealed_ = 0;  // bytes of text_ that are in pieces_ already
+  std::size_t size_ = 0;    // bytes in pieces_
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,10 @@
+// --health: is the instance of this configuration ready? For images that have no curl. Exit 0 or 1.
+#pragma once
+
+#include "proxy/config/config.h"
+
+namespace carpool::proxy {
+
+int ask_health(const config::Config& config);
+
+}  // namespace carpool::proxy

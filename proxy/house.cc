@@ -1,0 +1,120 @@
+#include "proxy/house.h"
+
+#include <cstdio>
+#include <random>
+#include <utility>
+
+#include "proxy/descriptors.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr Duration kSweepEvery = std::chrono::milliseconds(500);
+
+// RFC 9110 §7.6.3 lets a proxy hide behind a pseudonym; drawn per process, so that two sidecars in a row are no loop.
+std::string draw_pseudonym() {
+  std::random_device device;
+  char text[20];
+  std::snprintf(text, sizeof text, "carpool-%08x", static_cast<unsigned>(device()));
+  return text;
+}
+}  // namespace
+
+House::House(const config::Config& config)
+    : config_(config),
+      pseudonym_(draw_pseudonym()),
+      pool_house_(*this),
+      metrics_(std::make_unique<metrics::Registry>(config.workers, config.metrics.max_origins)) {}
+
+Result<std::unique_ptr<House>> House::build(const config::Config& config) {
+  raise_descriptor_limit();
+  std::unique_ptr<House> house(new House(config));
+  if (Status opened = house->open(); !opened) return opened.take_fault();
+  return house;
+}
+
+// In order: rules, origins, loops, doors. Each stands on the ones before.
+Status House::open() {
+  Result<std::unique_ptr<net::RulePolicy>> policy = net::RulePolicy::make(config_.egress);
+  if (!policy) return policy.take_fault();
+  policy_ = std::move(*policy);
+  Result<std::unique_ptr<Origins>> origins = Origins::make(config_, pool_house_, *metrics_);
+  if (!origins) return origins.take_fault();
+  origins_ = std::move(*origins);
+  for (std::uint32_t i = 0; i < config_.workers; ++i) {
+    Result<std::unique_ptr<Worker>> worker = Worker::make(*this, static_cast<exec::LoopId>(i));
+    if (!worker) return worker.take_fault();
+    workers_.push_back(std::move(*worker));
+  }
+  drain_ = std::make_unique<Drain>(*this);
+  if (Status opened = open_listeners(); !opened) return opened;
+  return open_admin();
+}
+
+Status House::open_listeners() {
+  exec::assume_on_loop();  // none runs yet
+  std::vector<Worker*> workers;
+  for (auto& worker : workers_) workers.push_back(worker.get());
+  std::vector<net::Address> own;
+  for (const config::Listen& listen : config_.listen) {
+    auto listener = std::make_unique<Listener>(listen, workers);
+    if (Status opened = listener->open(); !opened) return opened;
+    if (Status started = listener->start(); !started) return started;
+    own.push_back(listener->address());
+    listeners_.push_back(std::move(listener));
+  }
+  policy_->set_own_listeners(std::move(own));
+  return Done{};
+}
+
+Status House::open_admin() {
+  if (!config_.admin.enabled) return Done{};
+  admin_ = std::make_unique<AdminServer>(*this);
+  if (Status opened = admin_->open(); !opened) return opened;
+  policy_->set_forbidden({admin_->address()});
+  return Done{};
+}
+
+void House::run() {
+  exec::Loop& first = workers_.front()->loop();
+  sweeper_ = std::make_unique<exec::Timer>(
+      first, [](void* self) { static_cast<House*>(self)->sweep(); }, this);
+  sweeper_->arm(first.now() + kSweepEvery);
+  if (admin_) admin_->start();
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < workers_.size(); ++i)
+    threads.emplace_back([worker = workers_[i].get()] { worker->run(); });
+  workers_.front()->run();
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Idle connections that are expired or rested too long end here, without traffic.
+void House::sweep() {
+  const Instant now = workers_.front()->loop().now();
+  origins_->directory().sweep(now);
+  sweeper_->arm(now + kSweepEvery);
+}
+
+void House::on_worker_empty() {
+  if (drain_) drain_->on_worker_empty();
+}
+
+House::~House() {
+  exec::assume_on_loop();  // none runs any more: this thread stands in for each of them
+  sweeper_.reset();
+  admin_.reset();
+  for (auto& listener : listeners_) listener->close();
+  for (auto& worker : workers_) worker->tear_down();
+  if (origins_) {
+    Worker* first = workers_.empty() ? nullptr : workers_.front().get();
+    if (first != nullptr) first->as_current([this, first] { origins_->directory().stop(first->loop().now()); });
+  }
+  // Grants that were in the mail between loops end only now, when every loop has given back what it had.
+  for (auto& worker : workers_) worker->tear_down();
+  drain_.reset();
+  listeners_.clear();
+  origins_.reset();
+  workers_.clear();
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,33 @@
+// The fields a proxy treats in a way of its own, told apart once when a field is read: by length, then one comparison.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace carpool::proxy::http {
+
+enum class FieldName : std::uint8_t {
+  other,
+  connection,
+  content_length,
+  expect,
+  host,
+  http2_settings,
+  keep_alive,
+  max_forwards,
+  proxy_authenticate,
+  proxy_authentication_info,
+  proxy_authorization,
+  proxy_connection,
+  te,
+  trailer,
+  transfer_encoding,
+  upgrade,
+  via,
+};
+
+FieldName field_name(std::string_view name);
+
+bool iequals(std::string_view a, std::string_view b);  // ASCII case
+
+}  // namespace carpool::proxy::http

@@ -1,0 +1,271 @@
+#include "proxy/http/forward.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "proxy/http/connection_options.h"
+#include "proxy/http/list.h"
+
+namespace carpool::proxy::http {
+
+namespace {
+
+// What is written besides the fields, more or less: one reserve instead of several growths.
+constexpr std::size_t kAround = 256;
+
+void append_number(std::string& out, std::uint64_t value) {
+  char text[20];
+  out.append(text, static_cast<std::size_t>(std::to_chars(text, text + sizeof text, value).ptr - text));
+}
+
+std::string_view protocol_version(Version version) {
+  constexpr std::array<std::string_view, 3> kNames{"1.0", "1.1", "2.0"};
+  return kNames[static_cast<std::size_t>(version)];
+}
+
+void append_via(std::string& out, Version received, std::string_view pseudonym) {
+  out.append("Via: ").append(protocol_version(received)).append(1, ' ').append(pseudonym).append("\r\n");
+}
+
+void append_framing(std::string& out, Framing framing, std::uint64_t length) {
+  if (framing == Framing::chunked) {
+    out.append("Transfer-Encoding: chunked\r\n");
+  } else if (framing == Framing::length) {
+    out.append("Content-Length: ");
+    append_number(out, length);
+    out.append("\r\n");
+  }
+}
+
+// Copies the fields that `keep` lets through; neighbours travel in one copy.
+template <class Keep>
+void append_fields(std::string& out, const Fields& fields, const Keep& keep) {
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (keep(i)) continue;
+    out.append(fields.lines(first, i));
+    first = i + 1;
+  }
+  out.append(fields.lines(first, fields.size()));
+}
+
+bool listed(const ConnectionOptions& options, const Fields& fields, std::size_t i) {
+  return options.lists(fields[i].name);
+}
+
+// Fields of a request that go on as they are.
+bool passes(const RequestHead& head, std::size_t i, const ConnectionOptions& options, const ForwardRules& rules) {
+  const Fields& fields = head.fields;
+  switch (fields.id(i)) {
+    case FieldName::connection:
+    case FieldName::content_length:
+    case FieldName::host:
+    case FieldName::http2_settings:
+    case FieldName::keep_alive:
+    case FieldName::proxy_authenticate:
+    case FieldName::proxy_authentication_info:
+    case FieldName::proxy_authorization:
+    case FieldName::proxy_connection:
+    case FieldName::te:
+    case FieldName::transfer_encoding:
+    case FieldName::upgrade:
+      return false;
+    case FieldName::max_forwards:
+      return rules.max_forwards < 0 && !listed(options, fields, i);
+    case FieldName::expect:
+      // An HTTP/1.0 client waits for no 100: what it says is no expectation (RFC 9110 §10.1.1).
+      return head.version != Version::http10 && !listed(options, fields, i);
+    case FieldName::trailer:
+    case FieldName::via:
+    case FieldName::other:
+      return !listed(options, fields, i);
+  }
+  return false;
+}
+
+// Fields of a response that go on as they are; `length`: Content-Length tells of a body that does not come (HEAD, 304).
+bool returns(const Fields& fields, std::size_t i, const ConnectionOptions& options, bool length) {
+  switch (fields.id(i)) {
+    case FieldName::connection:
+    case FieldName::http2_settings:
+    case FieldName::keep_alive:
+    case FieldName::proxy_authenticate:
+    case FieldName::proxy_authentication_info:
+    case FieldName::proxy_authorization:
+    case FieldName::proxy_connection:
+    case FieldName::te:
+    case FieldName::transfer_encoding:
+    case FieldName::upgrade:
+      return false;
+    case FieldName::content_length:
+      return length;
+    case FieldName::expect:
+    case FieldName::host:
+    case FieldName::max_forwards:
+    case FieldName::trailer:
+    case FieldName::via:
+    case FieldName::other:
+      return !listed(options, fields, i);
+  }
+  return false;
+}
+
+// "trailers" is the one member of TE that does not speak of this hop's codings.
+bool wants_trailers(const Fields& fields) {
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields.id(i) != FieldName::te) continue;
+    ListReader list(fields[i].value);
+    for (std::string_view coding; list.next(coding);) {
+      if (iequals(coding, "trailers")) return true;
+    }
+  }
+  return false;
+}
+
+// "Upgrade: a, b" without h2c; nothing when nothing is left.
+bool append_upgrade(std::string& out, const Fields& fields) {
+  bool any = false;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields.id(i) != FieldName::upgrade) continue;
+    ListReader list(fields[i].value);
+    for (std::string_view protocol; list.next(protocol);) {
+      if (iequals(protocol, "h2c")) continue;
+      out.append(any ? ", " : "Upgrade: ").append(protocol);
+      any = true;
+    }
+  }
+  if (any) out.append("\r\n");
+  return any;
+}
+
+void append_status_line(std::string& out, const ResponseHead& head) {
+  out.append("HTTP/1.1 ");
+  append_number(out, head.status);
+  out.append(1, ' ').append(head.reason).append("\r\n");
+}
+
+void append_persistence(std::string& out, const ReplyRules& rules) {
+  if (rules.close) {
+    out.append("Connection: close\r\n");
+  } else if (rules.client_version == Version::http10) {
+    out.append("Connection: keep-alive\r\n");
+  }
+}
+
+void reserve(std::string& out, std::size_t more) {
+  if (out.capacity() - out.size() < more) out.reserve(std::max(2 * out.capacity(), out.size() + more));
+}
+
+bool separator(char c) {
+  return c == ' ' || c == '\t' || c == ',';
+}
+
+}  // namespace
+
+// A member of Via is "protocol pseudonym comment"; no other word of it looks like a pseudonym of ours.
+bool via_names(const Fields& fields, std::string_view pseudonym) {
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields.id(i) != FieldName::via) continue;
+    const std::string_view value = fields[i].value;
+    for (std::size_t at = value.find(pseudonym); at != std::string_view::npos; at = value.find(pseudonym, at + 1)) {
+      const std::size_t end = at + pseudonym.size();
+      if (at > 0 && separator(value[at - 1]) && (end == value.size() || separator(value[end]))) return true;
+    }
+  }
+  return false;
+}
+
+void write_request(std::string& out, const RequestHead& head, const ForwardRules& rules) {
+  const Fields& fields = head.fields;
+  const ConnectionOptions options(fields);
+  reserve(out, fields.bytes() + head.method.size() + rules.path.size() + rules.host.size() + kAround);
+  out.append(head.method).append(rules.path.starts_with('?') ? " /" : " ").append(rules.path);
+  out.append(" HTTP/1.1\r\nHost: ").append(rules.host).append("\r\n");
+  append_fields(out, fields, [&](std::size_t i) { return passes(head, i, options, rules); });
+  if (rules.max_forwards >= 0) {
+    out.append("Max-Forwards: ");
+    append_number(out, static_cast<std::uint64_t>(rules.max_forwards));
+    out.append("\r\n");
+  }
+  const bool upgrade = rules.upgrade && append_upgrade(out, fields);
+  const bool trailers = options.te && wants_trailers(fields);
+  if (trailers) out.append("TE: trailers\r\n");
+  if (upgrade || trailers) {
+    out.append("Connection: ").append(upgrade ? "Upgrade" : "").append(upgrade && trailers ? ", " : "");
+    out.append(trailers ? "TE\r\n" : "\r\n");
+  }
+  append_framing(out, head.framing, head.length);
+  append_via(out, head.version, rules.via_pseudonym);
+  out.append("\r\n");
+}
+
+Framing reply_framing(const ResponseHead& head, const ReplyRules& rules) {
+  if (head.framing != Framing::chunked && head.framing != Framing::until_close) return head.framing;
+  return rules.client_version == Version::http10 ? Framing::until_close : Framing::chunked;
+}
+
+void write_response(std::string& out, const ResponseHead& head, const ReplyRules& rules) {
+  const Fields& fields = head.fields;
+  const ConnectionOptions options(fields);
+  reserve(out, fields.bytes() + head.reason.size() + kAround);
+  append_status_line(out, head);
+  const bool length = rules.head_request || head.status == 304;
+  append_fields(out, fields, [&](std::size_t i) { return returns(fields, i, options, length); });
+  if (rules.upgrade && append_upgrade(out, fields)) {
+    out.append("Connection: Upgrade\r\n");
+  } else {
+    append_persistence(out, rules);
+  }
+  append_framing(out, reply_framing(head, rules), head.length);
+  append_via(out, head.version, rules.via_pseudonym);
+  out.append("\r\n");
+}
+
+void write_informational(std::string& out, const ResponseHead& head, std::string_view via_pseudonym) {
+  const Fields& fields = head.fields;
+  const ConnectionOptions options(fields);
+  append_status_line(out, head);
+  append_fields(out, fields, [&](std::size_t i) { return returns(fields, i, options, false); });
+  append_via(out, head.version, via_pseudonym);
+  out.append("\r\n");
+}
+
+bool trailer_allowed(std::string_view name) {
+  if (field_name(name) != FieldName::other) return false;
+  constexpr std::array kNever = {
+      std::string_view("age"),
+      std::string_view("authorization"),
+      std::string_view("cache-control"),
+      std::string_view("content-encoding"),
+      std::string_view("content-range"),
+      std::string_view("content-type"),
+      std::string_view("cookie"),
+      std::string_view("date"),
+      std::string_view("expires"),
+      std::string_view("forwarded"),
+      std::string_view("if-match"),
+      std::string_view("if-modified-since"),
+      std::string_view("if-none-match"),
+      std::string_view("if-range"),
+      std::string_view("if-unmodified-since"),
+      std::string_view("location"),
+      std::string_view("origin"),
+      std::string_view("pragma"),
+      std::string_view("proxy-status"),
+      std::string_view("range"),
+      std::string_view("referer"),
+      std::string_view("retry-after"),
+      std::string_view("set-cookie"),
+      std::string_view("set-cookie2"),
+      std::string_view("vary"),
+      std::string_view("warning"),
+      std::string_view("www-authenticate"),
+      std::string_view("x-forwarded-for"),
+      std::string_view("x-forwarded-host"),
+      std::string_view("x-forwarded-proto"),
+  };
+  return std::none_of(kNever.begin(), kNever.end(), [&](std::string_view word) { return iequals(word, name); });
+}
+
+}  // namespace carpool::proxy::http

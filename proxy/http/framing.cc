@@ -1,0 +1,133 @@
+#include "proxy/http/framing.h"
+
+#include <optional>
+#include <string>
+
+#include "proxy/http/connection_options.h"
+#include "proxy/http/list.h"
+
+namespace carpool::proxy::http {
+
+namespace {
+
+// Digits and nothing else, below 2^63: every sum of lengths stays a number.
+std::optional<std::uint64_t> content_length(std::string_view text) {
+  constexpr std::size_t kMostDigits = 18;
+  if (text.empty()) return std::nullopt;
+  while (text.size() > 1 && text.front() == '0') text.remove_prefix(1);
+  if (text.size() > kMostDigits) return std::nullopt;
+  std::uint64_t value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = value * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  return value;
+}
+
+struct Announced {
+  Framing framing = Framing::none;
+  std::uint64_t length = 0;
+  const char* wrong = nullptr;
+  bool unknown_coding = false;
+};
+
+Announced announced(const char* wrong) {
+  Announced said;
+  said.wrong = wrong;
+  return said;
+}
+
+// Exactly "chunked", once. Codings before it could be passed on only by one who can decode them.
+Announced transfer_coding(const Fields& fields) {
+  Announced said;
+  std::size_t members = 0;
+  bool chunked = false;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields.id(i) != FieldName::transfer_encoding) continue;
+    ListReader list(fields[i].value);
+    for (std::string_view coding; list.next(coding); ++members) chunked = iequals(coding, "chunked");
+  }
+  if (!chunked) return announced("Transfer-Encoding does not end in chunked");
+  said.framing = Framing::chunked;
+  if (members == 1) return said;
+  said.wrong = "a transfer coding other than chunked";
+  said.unknown_coding = true;
+  return said;
+}
+
+Announced framing_of(const Fields& fields, Version version) {
+  const std::size_t lengths = fields.count(FieldName::content_length);
+  if (fields.has(FieldName::transfer_encoding)) {
+    if (lengths != 0) return announced("Content-Length beside Transfer-Encoding");
+    if (version == Version::http10) return announced("Transfer-Encoding in HTTP/1.0");
+    return transfer_coding(fields);
+  }
+  if (lengths == 0) return {};
+  if (lengths > 1) return announced("more than one Content-Length");
+  const std::optional<std::uint64_t> length = content_length(fields.get(FieldName::content_length));
+  if (!length) return announced("a Content-Length that is no length");
+  Announced said;
+  said.framing = Framing::length;
+  said.length = *length;
+  return said;
+}
+
+bool persists(Version version, const ConnectionOptions& options) {
+  if (options.close) return false;
+  return version != Version::http10 || options.keep_alive;
+}
+
+bool expects_continue(const Fields& fields) {
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields.id(i) == FieldName::expect && iequals(fields[i].value, "100-continue")) return true;
+  }
+  return false;
+}
+
+// An offer of h2c is never taken: HTTP/2 over plain text begins with prior knowledge here (RFC 9113 §3.1).
+bool offers_upgrade(const Fields& fields) {
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields.id(i) != FieldName::upgrade) continue;
+    ListReader list(fields[i].value);
+    for (std::string_view protocol; list.next(protocol);) {
+      if (!iequals(protocol, "h2c")) return true;
+    }
+  }
+  return false;
+}
+
+Fault malformed(const char* wrong) {
+  return {FaultKind::malformed_request, Side::client, wrong};
+}
+
+}  // namespace
+
+Status settle(RequestHead& head) {
+  const ConnectionOptions options(head.fields);
+  if (options.too_many()) return malformed("too many connection options");
+  const Announced said = framing_of(head.fields, head.version);
+  if (said.unknown_coding) return Fault{FaultKind::not_implemented, Side::client, said.wrong};
+  if (said.wrong != nullptr) return malformed(said.wrong);
+  head.framing = said.framing;
+  head.length = said.length;
+  head.keep_alive = persists(head.version, options);
+  const bool current = head.version != Version::http10;
+  head.expect_continue = current && expects_continue(head.fields);
+  head.upgrade = current && options.upgrade && offers_upgrade(head.fields);
+  return Done{};
+}
+
+Status settle(ResponseHead& head, bool bodiless) {
+  const ConnectionOptions options(head.fields);
+  const char* wrong = options.too_many() ? "too many connection options" : nullptr;
+  const Announced said = framing_of(head.fields, head.version);
+  if (wrong == nullptr) wrong = said.wrong;
+  if (wrong != nullptr) return Fault{FaultKind::malformed_response, Side::upstream, wrong};
+  const bool empty = bodiless || head.status < 200 || head.status == 204 || head.status == 304;
+  head.framing = empty ? Framing::none : said.framing == Framing::none ? Framing::until_close : said.framing;
+  head.length = empty ? 0 : said.length;
+  head.keep_alive = persists(head.version, options) && head.framing != Framing::until_close;
+  return Done{};
+}
+
+}  // namespace carpool::proxy::http

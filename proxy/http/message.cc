@@ -1,0 +1,146 @@
+#include "proxy/http/message.h"
+
+#include "proxy/http/char_class.h"
+
+namespace carpool::proxy::http {
+
+namespace {
+constexpr std::size_t kNameEnd = 2;   // ": "
+constexpr std::size_t kValueEnd = 2;  // CRLF
+constexpr std::size_t kModestBytes = 4096;
+constexpr std::size_t kModestFields = 64;
+
+bool white(char c) {
+  return c == ' ' || c == '\t';
+}
+
+std::uint32_t offset(std::size_t at) {
+  return static_cast<std::uint32_t>(at);
+}
+
+void shrink_text(std::string& text, std::size_t modest) {
+  if (text.capacity() > modest) text.shrink_to_fit();
+}
+}  // namespace
+
+void Fields::clear() {
+  arena_.clear();
+  spans_.clear();
+  open_value_ = 0;
+}
+
+void Fields::add(std::string_view name, std::string_view value) {
+  append_name(name);
+  end_name();
+  append_value(value);
+  commit();
+}
+
+bool Fields::end_name() {
+  const std::string_view name = std::string_view(arena_).substr(open_at());
+  bool token = !name.empty();
+  for (const char c : name) token = token & kToken[static_cast<unsigned char>(c)];
+  arena_.append(": ");
+  open_value_ = offset(arena_.size());
+  return token;
+}
+
+void Fields::commit() {
+  while (arena_.size() > open_value_ && white(arena_.back())) arena_.pop_back();
+  std::size_t leading = open_value_;
+  while (leading < arena_.size() && white(arena_[leading])) ++leading;
+  if (leading > open_value_) arena_.erase(open_value_, leading - open_value_);
+  arena_.append("\r\n");
+  const std::uint32_t name = offset(open_at());
+  const std::string_view text = std::string_view(arena_).substr(name, open_value_ - kNameEnd - name);
+  spans_.push_back({name, open_value_, offset(arena_.size()), field_name(text)});
+  open_value_ = 0;
+}
+
+void Fields::abandon() {
+  arena_.resize(open_at());
+  open_value_ = 0;
+}
+
+void Fields::pop_back() {
+  spans_.pop_back();
+  abandon();
+}
+
+Fields::Field Fields::operator[](std::size_t i) const {
+  const Span& span = spans_[i];
+  const std::string_view arena = arena_;
+  return {arena.substr(span.name, span.value - kNameEnd - span.name),
+          arena.substr(span.value, span.end - kValueEnd - span.value), span.id};
+}
+
+std::string_view Fields::get(std::string_view name) const {
+  for (std::size_t i = 0; i < spans_.size(); ++i) {
+    const Field field = (*this)[i];
+    if (iequals(field.name, name)) return field.value;
+  }
+  return {};
+}
+
+std::string_view Fields::get(FieldName id) const {
+  for (std::size_t i = 0; i < spans_.size(); ++i) {
+    if (spans_[i].id == id) return (*this)[i].value;
+  }
+  return {};
+}
+
+bool Fields::has(std::string_view name) const {
+  for (std::size_t i = 0; i < spans_.size(); ++i) {
+    if (iequals((*this)[i].name, name)) return true;
+  }
+  return false;
+}
+
+std::size_t Fields::count(FieldName id) const {
+  std::size_t found = 0;
+  for (const Span& span : spans_) found += span.id == id ? 1 : 0;
+  return found;
+}
+
+std::string_view Fields::lines(std::size_t first, std::size_t last) const {
+  if (first >= last) return {};
+  const std::size_t from = spans_[first].name;
+  return std::string_view(arena_).substr(from, spans_[last - 1].end - from);
+}
+
+void Fields::shrink() {
+  shrink_text(arena_, kModestBytes);
+  if (spans_.capacity() > kModestFields) spans_.shrink_to_fit();
+}
+
+void RequestHead::clear() {
+  method.clear();
+  target.clear();
+  version = Version::http11;
+  fields.clear();
+  framing = Framing::none;
+  length = 0;
+  keep_alive = true;
+  expect_continue = upgrade = false;
+}
+
+void RequestHead::shrink() {
+  shrink_text(target, kModestBytes);
+  fields.shrink();
+}
+
+void ResponseHead::clear() {
+  status = 0;
+  reason.clear();
+  version = Version::http11;
+  fields.clear();
+  framing = Framing::none;
+  length = 0;
+  keep_alive = true;
+}
+
+void ResponseHead::shrink() {
+  fields.shrink();
+}
+
+}  // namespace carpool::proxy::http

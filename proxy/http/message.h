@@ -1,0 +1,90 @@
+// Request and response heads as plain data. Bytes of names and values live in one arena per head, in the form they take
+// on the wire, so that a head that is reused allocates nothing in steady state and a run of fields is copied at once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proxy/http/field_name.h"
+
+namespace carpool::proxy::http {
+
+enum class Version : std::uint8_t { http10, http11, http2 };
+
+// Fields in the order received. Names keep the sender's spelling; comparison ignores case.
+class Fields {
+ public:
+  struct Field {
+    std::string_view name, value;
+    FieldName id = FieldName::other;
+  };
+  void clear();
+  void add(std::string_view name, std::string_view value);
+  std::size_t size() const { return spans_.size(); }
+  bool empty() const { return spans_.empty(); }
+  Field operator[](std::size_t i) const;
+  FieldName id(std::size_t i) const { return spans_[i].id; }
+  // First value of that name, or empty with found=false by has().
+  std::string_view get(std::string_view name) const;
+  std::string_view get(FieldName id) const;
+  bool has(std::string_view name) const;
+  bool has(FieldName id) const { return count(id) != 0; }
+  std::size_t count(FieldName id) const;
+  std::size_t bytes() const { return arena_.size(); }
+  // "Name: value\r\n" of the fields from `first` up to `last`.
+  std::string_view lines(std::size_t first, std::size_t last) const;
+  // Gives memory back beyond a modest size: a head at rest must not keep a 64 KiB arena.
+  void shrink();
+
+  // One field in pieces, as a parser meets them; invisible until commit(), which strips the white space around the
+  // value.
+  void append_name(std::string_view piece) { arena_.append(piece); }
+  bool end_name();  // false: it is no token (RFC 9110 §5.1)
+  void append_value(std::string_view piece) { arena_.append(piece); }
+  void commit();
+  void abandon();   // forgets the open field
+  void pop_back();  // and a committed one
+
+ private:
+  struct Span {
+    std::uint32_t name, value, end;  // offsets into arena_; ": " lies before value, CRLF before end
+    FieldName id;
+  };
+  std::size_t open_at() const { return spans_.empty() ? 0 : spans_.back().end; }
+  std::string arena_;
+  std::vector<Span> spans_;
+  std::uint32_t open_value_ = 0;
+};
+
+// How a body's end is found (RFC 9112 §6.3).
+enum class Framing : std::uint8_t { none, length, chunked, until_close };
+
+struct RequestHead {
+  std::string method;
+  std::string target;  // as received
+  Version version = Version::http11;
+  Fields fields;
+  Framing framing = Framing::none;
+  std::uint64_t length = 0;  // with Framing::length
+  bool keep_alive = true;    // the sender's side of RFC 9112 §9.3
+  bool expect_continue = false;
+  bool upgrade = false;  // Connection: upgrade with an Upgrade field that offers more than h2c
+  void clear();
+  void shrink();
+};
+
+struct ResponseHead {
+  std::uint16_t status = 0;
+  std::string reason;
+  Version version = Version::http11;
+  Fields fields;
+  Framing framing = Framing::none;
+  std::uint64_t length = 0;
+  bool keep_alive = true;
+  void clear();
+  void shrink();
+};
+
+}  // namespace carpool::proxy::http

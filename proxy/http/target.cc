@@ -1,0 +1,135 @@
+// parse_target(): the four forms of RFC 9112 §3.2. Runs for every request and allocates nothing.
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+
+#include "proxy/http/char_class.h"
+#include "proxy/http/forward.h"
+
+namespace carpool::proxy::http {
+
+namespace {
+
+// A registered name: what pool::canonical_origin() can make something of. It decides what is a host; here only the
+// shape counts, so that no two readers see different hosts.
+constexpr CharTable kHost = [] {
+  CharTable table{};
+  for (unsigned c = '0'; c <= '9'; ++c) table[c] = true;
+  for (unsigned c = 'a'; c <= 'z'; ++c) table[c] = table[c - 'a' + 'A'] = true;
+  for (unsigned c = 0x80; c < 256; ++c) table[c] = true;
+  for (const char c : {'-', '.', '_', '~', '%'}) table[static_cast<unsigned char>(c)] = true;
+  return table;
+}();
+
+const char* check_port(std::string_view text) {
+  unsigned value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return "the port is not a number";
+    value = std::min(value * 10 + static_cast<unsigned>(c - '0'), 65536U);
+  }
+  return value > 65535 ? "the port is greater than 65535" : nullptr;
+}
+
+bool is_ipv6(std::string_view text) {
+  std::array<char, INET6_ADDRSTRLEN> name{};
+  if (text.size() >= name.size()) return false;
+  text.copy(name.data(), text.size());
+  in6_addr address;
+  return inet_pton(AF_INET6, name.data(), &address) == 1;
+}
+
+// host[:port]; nullptr, or what is wrong.
+const char* check_authority(std::string_view authority) {
+  std::string_view rest = authority;
+  if (rest.starts_with('[')) {
+    const std::size_t end = rest.find(']');
+    if (end == std::string_view::npos) return "the IPv6 address has no closing bracket";
+    if (!is_ipv6(rest.substr(1, end - 1))) return "the brackets hold no IPv6 address";
+    rest.remove_prefix(end + 1);
+  } else {
+    const std::string_view host = prefix_of(rest, kHost);
+    if (rest.find('@') != std::string_view::npos) return "there is userinfo in front of the host";
+    if (host.empty()) return "the host is empty";
+    rest.remove_prefix(host.size());
+  }
+  if (rest.empty()) return nullptr;
+  return rest.front() == ':' ? check_port(rest.substr(1)) : "the host has a character that no host may have";
+}
+
+Fault malformed(const char* what) {
+  return {FaultKind::malformed_request, Side::client, what};
+}
+
+// "http://" or "https://" in any case.
+std::optional<pool::Scheme> scheme_of(std::string_view target, std::string_view& rest) {
+  const std::size_t colon = target.find("://");
+  if (colon == std::string_view::npos) return std::nullopt;
+  const std::string_view word = target.substr(0, colon);
+  rest = target.substr(colon + 3);
+  if (iequals(word, "http")) return pool::Scheme::http;
+  if (iequals(word, "https")) return pool::Scheme::https;
+  return std::nullopt;
+}
+
+Result<Target> absolute(const RequestHead& head) {
+  Target found;
+  std::string_view rest;
+  const std::optional<pool::Scheme> scheme = scheme_of(head.target, rest);
+  if (!scheme) return malformed("the request target is neither a path nor an http or https URI");
+  found.form = TargetForm::absolute;
+  found.scheme = *scheme;
+  const std::size_t end = std::min(rest.find_first_of("/?"), rest.size());
+  found.authority = rest.substr(0, end);
+  found.path = rest.substr(end);
+  if (found.path.empty()) found.path = head.method == "OPTIONS" ? "*" : "/";
+  if (const char* wrong = check_authority(found.authority)) return malformed(wrong);
+  return found;
+}
+
+Result<Target> authority(const RequestHead& head) {
+  Target found;
+  found.form = TargetForm::authority;
+  found.scheme = pool::Scheme::tcp;
+  found.authority = found.path = head.target;
+  if (const char* wrong = check_authority(head.target)) return malformed(wrong);
+  const std::size_t colon = head.target.rfind(':');
+  const bool port =
+      colon != std::string::npos && colon + 1 < head.target.size() && head.target.find(']', colon) == std::string::npos;
+  if (!port) return malformed("CONNECT without a port");
+  return found;
+}
+
+// The one Host, checked; empty where HTTP/1.0 has none.
+Result<std::string_view> host_of(const RequestHead& head) {
+  const std::size_t hosts = head.fields.count(FieldName::host);
+  if (hosts > 1) return malformed("more than one Host");
+  if (hosts == 0) {
+    if (head.version == Version::http10) return std::string_view();
+    return malformed("no Host");
+  }
+  const std::string_view host = head.fields.get(FieldName::host);
+  if (const char* wrong = check_authority(host)) return malformed(wrong);
+  return host;
+}
+
+}  // namespace
+
+Result<Target> parse_target(const RequestHead& head) {
+  const Result<std::string_view> host = host_of(head);
+  if (!host) return host.fault();
+  const std::string_view target = head.target;
+  if (target.find('#') != std::string_view::npos) return malformed("the request target has a fragment");
+  if (head.method == "CONNECT") return authority(head);
+  if (!target.starts_with('/') && target != "*") return absolute(head);
+  if (target == "*" && head.method != "OPTIONS") return malformed("only OPTIONS may ask for *");
+  Target found;
+  found.form = target == "*" ? TargetForm::asterisk : TargetForm::origin;
+  found.authority = *host;
+  found.path = target;
+  return found;
+}
+
+}  // namespace carpool::proxy::http

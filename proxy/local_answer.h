@@ -1,0 +1,19 @@
+// The answer when Max-Forwards ran out and we are the final recipient: TRACE reflects the head, OPTIONS says what we
+// do.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "proxy/http/message.h"
+
+namespace carpool::proxy {
+
+// Max-Forwards of a TRACE or OPTIONS; for other methods it means nothing.
+std::optional<std::uint32_t> max_forwards(const http::RequestHead& request);
+
+void write_local_answer(std::string& out, const http::RequestHead& request, std::string_view via_pseudonym, bool close);
+
+}  // namespace carpool::proxy

@@ -1,0 +1,66 @@
+// The log: one structured line per event, JSON or text, to stderr.
+//
+// A loop never waits for whoever reads it: lines go through a bounded queue (spdlog's, one writer thread), and while
+// the reader sleeps the newest ones are dropped and counted. A level that is off costs one comparison and no
+// allocation. Before start() and after stop() lines are written at once, as text: mistakes of the start must not get
+// lost.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+#include <variant>
+
+namespace carpool::proxy::log {
+
+enum class Level : std::uint8_t { trace, debug, info, warn, error, off };
+enum class Format : std::uint8_t { json, text };
+
+struct Options {
+  Level level = Level::info;
+  Format format = Format::json;
+  int fd = 2;
+};
+
+// Not while other threads log. stop() gives the reader at most a second for what is queued.
+void start(const Options& options);
+void stop();
+
+// Any thread.
+void set_level(Level level);
+bool enabled(Level level);
+std::uint64_t dropped();  // lines, since the process began
+
+// A name (plain ASCII, chosen by the program) and a value (escaped); both only need to live for the call.
+struct Field {
+  using Value = std::variant<std::string_view, std::int64_t, std::uint64_t, double, bool>;
+  std::string_view key;
+  Value value;
+
+  Field(std::string_view k, std::string_view v) : key(k), value(v) {}
+  Field(std::string_view k, const char* v) : key(k), value(std::string_view(v)) {}
+  Field(std::string_view k, bool v) : key(k), value(v) {}
+  Field(std::string_view k, std::floating_point auto v) : key(k), value(static_cast<double>(v)) {}
+  Field(std::string_view k, std::signed_integral auto v) : key(k), value(static_cast<std::int64_t>(v)) {}
+  Field(std::string_view k, std::unsigned_integral auto v) : key(k), value(static_cast<std::uint64_t>(v)) {}
+};
+using Fields = std::initializer_list<Field>;
+
+// log::warn("tls", "certificate expires soon", {{"origin", label}, {"days", 3}});
+void write(Level level, std::string_view module, std::string_view message, Fields fields = {});
+
+inline void debug(std::string_view module, std::string_view message, Fields fields = {}) {
+  write(Level::debug, module, message, fields);
+}
+inline void info(std::string_view module, std::string_view message, Fields fields = {}) {
+  write(Level::info, module, message, fields);
+}
+inline void warn(std::string_view module, std::string_view message, Fields fields = {}) {
+  write(Level::warn, module, message, fields);
+}
+inline void error(std::string_view module, std::string_view message, Fields fields = {}) {
+  write(Level::error, module, message, fields);
+}
+
+}  // namespace carpool::proxy::log

@@ -1,0 +1,182 @@
+#include "proxy/log/output.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spdlog/async_logger.h>
+#include <spdlog/details/null_mutex.h>
+#include <spdlog/details/thread_pool.h>
+#include <spdlog/sinks/base_sink.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace carpool::proxy::log {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+constexpr std::size_t kQueue = 256;       // messages; a message is a line, or a loop's chunk of access lines
+constexpr std::size_t kQueueMargin = 16;  // for loops that look at the same moment
+constexpr std::size_t kPiece = 4096;      // PIPE_BUF: after POLLOUT so much is written without waiting
+
+// Counts what did not get out. A mutex is enough: it is only taken when something goes wrong.
+class Drops {
+ public:
+  void add(std::size_t lines) {
+    const std::scoped_lock lock(mutex_);
+    lines_ += lines;
+  }
+  std::uint64_t lines() const {
+    const std::scoped_lock lock(mutex_);
+    return lines_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::uint64_t lines_ = 0;
+};
+Drops& drops() {
+  static Drops drops;
+  return drops;
+}
+
+std::size_t lines_in(std::string_view text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+// Writes to a descriptor on the writer thread. It waits for a slow reader there, but not beyond the end of the program.
+class FdSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  explicit FdSink(int fd) : fd_(fd) {
+    struct stat about {};
+    piece_ = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) ? SIZE_MAX : kPiece;
+  }
+  void finish_by(Steady::time_point deadline) {
+    const std::scoped_lock lock(deadline_mutex_);
+    deadline_ = deadline;
+  }
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& msg) override {
+    std::string_view text(msg.payload.data(), msg.payload.size());
+    while (!text.empty()) {
+      if (!wait_writable()) return drops().add(lines_in(text));
+      const ssize_t n = ::write(fd_, text.data(), std::min(text.size(), piece_));
+      if (n < 0 && errno != EAGAIN && errno != EINTR) return drops().add(lines_in(text));
+      if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
+    }
+  }
+  void flush_() override {}
+  bool wait_writable() {
+    pollfd wanted{fd_, POLLOUT, 0};
+    for (bool last = late(); poll(&wanted, 1, last ? 0 : 50) <= 0; last = late()) {
+      if (last) return false;
+    }
+    return (wanted.revents & POLLNVAL) == 0;
+  }
+  bool late() {
+    const std::scoped_lock lock(deadline_mutex_);
+    return deadline_ && Steady::now() >= *deadline_;
+  }
+
+  const int fd_;
+  std::size_t piece_;
+  std::mutex deadline_mutex_;
+  std::optional<Steady::time_point> deadline_;  // guarded by deadline_mutex_
+};
+
+struct Output {
+  explicit Output(const Options& options)
+      : format(options.format),
+        sink(std::make_shared<FdSink>(options.fd)),
+        threads(std::make_shared<spdlog::details::thread_pool>(kQueue, 1)),
+        logger(std::make_shared<spdlog::async_logger>("carpool", sink, threads,
+                                                      spdlog::async_overflow_policy::overrun_oldest)) {}
+  Format format;
+  std::shared_ptr<FdSink> sink;
+  std::shared_ptr<spdlog::details::thread_pool> threads;
+  std::shared_ptr<spdlog::async_logger> logger;
+};
+
+// Set by start() before other threads log, read by all.
+std::unique_ptr<Output>& output() {
+  static std::unique_ptr<Output> output;
+  return output;
+}
+
+spdlog::level::level_enum level_of(Level level) {
+  switch (level) {
+    case Level::trace:
+      return spdlog::level::trace;
+    case Level::debug:
+      return spdlog::level::debug;
+    case Level::info:
+      return spdlog::level::info;
+    case Level::warn:
+      return spdlog::level::warn;
+    case Level::error:
+      return spdlog::level::err;
+    case Level::off:
+      break;
+  }
+  return spdlog::level::off;
+}
+
+void write_now(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return drops().add(lines_in(text));
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+}  // namespace
+
+void start(const Options& options) {
+  stop();
+  output() = std::make_unique<Output>(options);
+  set_level(options.level);
+}
+
+void stop() {
+  if (!output()) return;
+  const std::unique_ptr<Output> ending = std::move(output());
+  ending->sink->finish_by(Steady::now() + std::chrono::seconds(1));
+  ending->logger.reset();
+  ending->threads.reset();  // joins the writer
+}
+
+void set_level(Level level) {
+  if (output()) output()->logger->set_level(level_of(level));
+}
+
+bool enabled(Level level) {
+  if (level == Level::off) return false;
+  return output() ? output()->logger->should_log(level_of(level)) : level >= Level::info;
+}
+
+std::uint64_t dropped() {
+  const std::uint64_t overrun = output() ? output()->threads->overrun_counter() : 0;
+  return drops().lines() + overrun;
+}
+
+Format current_format() {
+  return output() ? output()->format : Format::text;
+}
+
+void submit(std::string_view text, std::size_t lines) {
+  if (text.empty()) return;
+  if (!output()) return write_now(text);
+  if (output()->threads->queue_size() >= kQueue - kQueueMargin) return drops().add(lines);
+  // The line has passed its own level already.
+  output()->logger->log(spdlog::level::critical, spdlog::string_view_t(text.data(), text.size()));
+}
+
+}  // namespace carpool::proxy::log

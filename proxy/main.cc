@@ -1,0 +1,39 @@
+// The table of contents: read, check, build, run, drain.
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "proxy/config/options.h"
+#include "proxy/demo/demo.h"
+#include "proxy/health.h"
+#include "proxy/serve.h"
+
+namespace {
+// Exit codes of the contract.
+constexpr int kConfiguration = 1;
+
+int dispatch(const carpool::proxy::config::Options& options) {
+  namespace config = carpool::proxy::config;
+  const config::Env env = config::process_env();
+  if (const std::optional<int> code = config::answer(options, env, std::cout, std::cerr)) return *code;
+  if (options.command == config::Command::demo) return carpool::proxy::serve_demo();
+  const config::Reading reading = config::load(options, env);
+  config::report(reading, std::cerr);
+  if (!reading) return kConfiguration;
+  if (options.command == config::Command::health) return carpool::proxy::ask_health(reading.config);
+  return carpool::proxy::serve(reading.config);
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a peer that left is an error value, not a signal
+  const auto options = carpool::proxy::config::parse_options(argc, argv);
+  if (const auto* complaint = std::get_if<std::string>(&options)) {
+    std::fprintf(stderr, "carpool: %s\n", complaint->c_str());
+    return kConfiguration;
+  }
+  return dispatch(std::get<carpool::proxy::config::Options>(options));
+}

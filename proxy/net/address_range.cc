@@ -1,0 +1,106 @@
+#include "proxy/net/address_range.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+
+namespace carpool::proxy::net {
+namespace {
+
+using Bytes = std::array<std::uint8_t, 16>;
+
+// Where an IPv6 prefix carries an IPv4 address.
+struct Embedding {
+  const char* prefix;
+  std::size_t offset;
+};
+constexpr std::array<Embedding, 4> kEmbeddings{{
+    {"::/96", 12},           // v4-compatible (RFC 4291)
+    {"64:ff9b::/96", 12},    // NAT64 (RFC 6052)
+    {"64:ff9b:1::/48", 12},  // NAT64 of one's own (RFC 8215), with the usual /96 in it
+    {"2002::/16", 2},        // 6to4 (RFC 3056)
+}};
+
+constexpr std::array<const char*, 3> kProtected{"169.254.0.0/16", "fe80::/10", "fd00:ec2::254"};
+
+config::EgressRule rule(const char* pattern) {
+  auto parsed = config::EgressRule::parse(pattern);
+  CARPOOL_ASSERT(parsed);
+  return *parsed;
+}
+
+Address v4(const std::uint8_t* bytes, std::uint16_t port) {
+  const auto text = std::to_string(bytes[0]) + "." + std::to_string(bytes[1]) + "." + std::to_string(bytes[2]) + "." +
+                    std::to_string(bytes[3]);
+  return *Address::literal(text, port);
+}
+
+Address plain(const Address& address) {
+  const Address real = address.unmapped();
+  if (!real.wildcard()) return real;
+  return *Address::literal(real.family() == AF_INET ? "127.0.0.1" : "::1", real.port());
+}
+
+// A socket can be bound to the machine's own addresses only. When nobody can tell, it is one: the question is whether
+// to refuse.
+bool is_local(const Address& address) {
+  if (address.loopback()) return true;
+  const Fd probe(::socket(address.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const Address anywhere = address.with_port(0);
+  return !probe || ::bind(probe.get(), anywhere.get(), anywhere.length()) == 0;
+}
+
+}  // namespace
+
+Bytes rule_bytes(const Address& address) {
+  Bytes out{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  const Address real = address.unmapped();
+  const auto raw = real.bytes();
+  CARPOOL_ASSERT(raw.size() == 4 || raw.size() == 16);
+  std::memcpy(out.data() + (out.size() - raw.size()), raw.data(), raw.size());
+  return out;
+}
+
+std::vector<Address> readings_of(const Address& address) {
+  static const auto kRules = [] {
+    std::array<config::EgressRule, kEmbeddings.size()> rules;
+    std::transform(kEmbeddings.begin(), kEmbeddings.end(), rules.begin(), [](const auto& e) { return rule(e.prefix); });
+    return rules;
+  }();
+  std::vector<Address> out{plain(address)};
+  if (out.front().family() != AF_INET6 || out.front().loopback()) return out;
+  const Bytes bytes = rule_bytes(out.front());
+  for (std::size_t i = 0; i < kRules.size(); ++i) {
+    if (kRules[i].matches_address(bytes, address.port())) {
+      out.push_back(plain(v4(bytes.data() + kEmbeddings[i].offset, address.port())));
+    }
+  }
+  return out;
+}
+
+bool reaches(const Address& target, const Address& listener) {
+  if (!listener.ip() || target.port() != listener.port()) return false;
+  if (!listener.wildcard()) return target.same_host(listener);
+  return is_local(target);
+}
+
+std::optional<config::EgressRule> protected_range(const Address& address) {
+  static const auto kRules = [] {
+    std::array<config::EgressRule, kProtected.size()> rules;
+    std::transform(kProtected.begin(), kProtected.end(), rules.begin(), rule);
+    return rules;
+  }();
+  const Bytes bytes = rule_bytes(address);
+  const auto at = std::find_if(kRules.begin(), kRules.end(),
+                               [&](const auto& range) { return range.matches_address(bytes, address.port()); });
+  if (at == kRules.end()) return std::nullopt;
+  return *at;
+}
+
+}  // namespace carpool::proxy::net

@@ -1,0 +1,57 @@
+#include "proxy/net/bind.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace carpool::proxy::net {
+
+namespace {
+Fault system_fault(std::string what) {
+  return {FaultKind::unroutable, Side::self,
+          std::move(what) + ": " + std::strerror(errno)};  // NOLINT(concurrency-mt-unsafe)
+}
+
+// What a crash left behind: a file that refuses connections.
+void remove_dead_socket(const Address& address) {
+  const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!probe || ::connect(probe.get(), address.get(), address.length()) == 0 || errno != ECONNREFUSED) return;
+  remove_socket_file(address);
+}
+}  // namespace
+
+void remove_socket_file(const Address& address) {
+  ::unlink(reinterpret_cast<const sockaddr_un*>(address.get())->sun_path);
+}
+
+Result<Bound> bind_and_listen(const std::string& text, int backlog) {
+  Result<Address> wanted = Address::parse(text);
+  if (!wanted) return wanted.take_fault();
+  Bound bound;
+  bound.fd.reset(::socket(wanted->family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!bound.fd) return system_fault("socket for " + text);
+  const int on = 1;
+  if (wanted->family() != AF_UNIX) {
+    // Both are inherited by what is accepted. The second bounds what the kernel holds for a client that reads slowly,
+    // and makes its progress visible here: a socket is writable again when less than that waits to be sent.
+    const int unsent = 128 * 1024;
+    ::setsockopt(bound.fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    ::setsockopt(bound.fd.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
+  }
+  if (wanted->family() == AF_UNIX) {
+    remove_dead_socket(*wanted);
+  } else {
+    ::setsockopt(bound.fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  }
+  if (::bind(bound.fd.get(), wanted->get(), wanted->length()) != 0) return system_fault("bind " + text);
+  if (::listen(bound.fd.get(), backlog) != 0) return system_fault("listen " + text);
+  bound.address = Address::local_of(bound.fd.get());
+  return bound;
+}
+
+}  // namespace carpool::proxy::net

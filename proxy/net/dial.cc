@@ -1,0 +1,196 @@
+// Phase order = function order: start, resolve, connect, greet (TLS), finish. The deadline may end any of them.
+#include "proxy/net/dial.h"
+
+#include <optional>
+#include <utility>
+
+#include "proxy/net/plain.h"
+#include "proxy/net/race.h"
+#include "proxy/tls/stream.h"
+
+namespace carpool::proxy::net {
+namespace {
+
+// "2s", "250ms": a setting as it was written.
+std::string spelled(Duration duration) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+  return ms % 1000 == 0 ? std::to_string(ms / 1000) + "s" : std::to_string(ms) + "ms";
+}
+
+}  // namespace
+
+struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwner {
+  enum class Phase : std::uint8_t { resolving, connecting, greeting, done };
+
+  Impl(exec::Loop& l, dns::Resolver& r, DialPlan p, DialOwner& o)
+      : loop(l), resolver(r), plan(std::move(p)), owner(o), deadline(exec::Timer::bind<&Impl::on_deadline>(l, *this)) {}
+  ~Impl() {
+    exec::assume_on_loop();
+    unwatch();
+  }
+
+  void start() LOOP_ONLY;
+  void run() override LOOP_ONLY;
+  void on_addresses(Result<std::vector<Address>> addresses) override LOOP_ONLY;
+  void connect(std::vector<Address> addresses) LOOP_ONLY;
+  void on_race(Result<Winner> result) override LOOP_ONLY;
+  void greet(int fd) LOOP_ONLY;
+  void on_ready(exec::Ready ready) override LOOP_ONLY;
+  void step_handshake() LOOP_ONLY;
+  void on_deadline();
+  Fault late() const;
+  void unwatch() LOOP_ONLY;
+  void finish(Result<Dialed> result) LOOP_ONLY;
+  // The time since the last call: each phase's share.
+  Duration lap();
+
+  exec::Loop& loop;
+  dns::Resolver& resolver;
+  const DialPlan plan;
+  DialOwner& owner;
+  exec::Timer deadline;
+  Phase phase = Phase::resolving;
+  bool asked_dns = false;
+  Instant lap_began{};
+  std::unique_ptr<Race> race;
+  std::unique_ptr<tls::Stream> stream;
+  exec::WatchKey key;
+  Dialed made;
+};
+
+void Dial::Impl::start() {
+  lap_began = loop.now();
+  deadline.arm(deadline_after(loop.now(), plan.timeout));
+  // A name may take its time, so ask at once; all else goes on from the loop: the owner is not called from inside.
+  if (!plan.pinned.empty() || Address::literal(plan.origin->host, 0)) return loop.defer(*this);
+  asked_dns = true;
+  resolver.ask(plan.origin->host, *this);
+}
+
+void Dial::Impl::run() {
+  if (const auto literal = Address::literal(plan.origin->host, 0); plan.pinned.empty()) return connect({*literal});
+  connect(plan.pinned);
+}
+
+void Dial::Impl::on_addresses(Result<std::vector<Address>> addresses) {
+  if (!addresses) return finish(addresses.take_fault());
+  connect(std::move(*addresses));
+}
+
+void Dial::Impl::connect(std::vector<Address> addresses) {
+  made.dns = lap();
+  phase = Phase::connecting;
+  for (Address& address : addresses) {
+    if (address.port() == 0) address = address.with_port(plan.origin->port);
+  }
+  race = std::make_unique<Race>(loop, *plan.origin, plan.policy, addresses, *this);
+  race->start();
+}
+
+void Dial::Impl::on_race(Result<Winner> result) {
+  made.tcp = lap();
+  if (!result) {
+    const auto kind = result.fault().kind;
+    const bool silent = kind == FaultKind::connect_refused || kind == FaultKind::unroutable;
+    if (asked_dns && silent) resolver.distrust(plan.origin->host);
+    return finish(result.take_fault());
+  }
+  made.peer = result->peer;
+  made.local = result->local;
+  const int fd = result->socket.release();
+  if (plan.tls != nullptr) return greet(fd);
+  made.transport = make_plain(fd);
+  finish(std::move(made));
+}
+
+void Dial::Impl::greet(int fd) {
+  phase = Phase::greeting;
+  stream = tls::Stream::client(*plan.tls, fd, plan.origin->host, plan.origin->port);
+  auto watched = loop.watch(fd, *this);
+  if (!watched) return finish(watched.take_fault());
+  key = *watched;
+  step_handshake();
+}
+
+void Dial::Impl::on_ready(exec::Ready ready) {
+  stream->note(ready);
+  step_handshake();
+}
+
+void Dial::Impl::step_handshake() {
+  auto done = stream->handshake();
+  if (!done) return finish(done.take_fault());
+  if (!*done) return;
+  made.tls = lap();
+  unwatch();
+  made.transport = std::move(stream);
+  finish(std::move(made));
+}
+
+void Dial::Impl::on_deadline() {
+  exec::assume_on_loop();
+  if (phase == Phase::connecting && asked_dns) resolver.distrust(plan.origin->host);
+  finish(late());
+}
+
+Fault Dial::Impl::late() const {
+  const std::string after = " timed out after " + spelled(plan.timeout);
+  const std::string name = plan.origin->host + ":" + std::to_string(plan.origin->port);
+  switch (phase) {
+    case Phase::resolving:
+      return {FaultKind::dns_timeout, Side::upstream, "resolving " + plan.origin->host + after};
+    case Phase::connecting:
+      return {FaultKind::connect_timeout, Side::upstream, "TCP connect to " + race->pending() + after};
+    default:
+      return {FaultKind::connect_timeout, Side::upstream,
+              "TLS handshake with " + name + " (" + made.peer.text() + ")" + after};
+  }
+}
+
+void Dial::Impl::unwatch() {
+  if (key.generation != 0) loop.unwatch(stream->fd(), std::exchange(key, {}));
+}
+
+// The owner may destroy the dial from inside: nothing here is touched after the call.
+void Dial::Impl::finish(Result<Dialed> result) {
+  CARPOOL_ASSERT(phase != Phase::done);
+  phase = Phase::done;
+  deadline.disarm();
+  ListHook<exec::DeferredTag>::unlink();
+  ListHook<dns::QuestionTag>::unlink();
+  unwatch();
+  stream.reset();
+  race.reset();
+  owner.on_dialed(std::move(result));
+}
+
+Duration Dial::Impl::lap() {
+  const Instant before = std::exchange(lap_began, loop.now());
+  return lap_began - before;
+}
+
+Dial::Dial(exec::Loop& loop, dns::Resolver& resolver, DialPlan plan, DialOwner& owner)
+    : impl_(std::make_unique<Impl>(loop, resolver, std::move(plan), owner)) {}
+Dial::~Dial() = default;
+void Dial::start() {
+  impl_->start();
+}
+bool Dial::past_tcp() const {
+  return impl_->phase == Impl::Phase::greeting || impl_->phase == Impl::Phase::done;
+}
+
+std::string_view Dial::phase() const {
+  switch (impl_->phase) {
+    case Impl::Phase::resolving:
+      return "resolving";
+    case Impl::Phase::connecting:
+      return "connecting";
+    case Impl::Phase::greeting:
+      return "in the TLS handshake";
+    case Impl::Phase::done:
+      return "connected";
+  }
+  return "";
+}
+
+}  // namespace carpool::proxy::net

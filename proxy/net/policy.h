@@ -1,0 +1,50 @@
+// RulePolicy: where carpool may connect to. Asked twice: with the origin before its name is resolved, and with each
+// address that is about to be dialed. Immutable once the loops run, so every loop asks it without a lock.
+//
+// What decides, first match wins:
+//   1. an own listener: loop_detected; an admin or metrics address: egress_denied. Nothing lifts these.
+//   2. link-local and metadata addresses: egress_denied, unless `allow` names an address or network inside that range
+//      (a name or a wider network does not: whoever owns the name, or a typo, would decide).
+//   3. `deny`, by name or by address.
+//   4. with default = "allow": allowed. With default = "deny": allowed if `allow` matches the name or the address.
+// An IPv4 address is judged in every spelling IPv6 has for it (v4-mapped, v4-compatible, NAT64, 6to4) by the rules that
+// forbid; those that allow believe only the v4-mapped one, which is the same address.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "pool/origin.h"
+#include "proxy/config/config.h"
+#include "proxy/config/egress_rule.h"
+#include "proxy/net/address.h"
+#include "proxy/net/dial.h"
+
+namespace carpool::proxy::net {
+
+class RulePolicy final : public AddressPolicy {
+ public:
+  // Faults name the pattern.
+  static Result<std::unique_ptr<RulePolicy>> make(const config::Egress& egress);
+
+  // With the ports that the sockets really got; Unix sockets are passed over. Before the loops start.
+  void set_own_listeners(std::vector<Address> listeners) { own_ = std::move(listeners); }
+  void set_forbidden(std::vector<Address> addresses) { forbidden_ = std::move(addresses); }
+
+  // Before resolution. An address literal is judged completely; a name may still turn out to have no address that
+  // may_dial() lets pass.
+  Status may_ask(const pool::Origin& origin) const;
+  Status may_dial(const pool::Origin& origin, const Address& address) const override;
+
+ private:
+  using Rules = std::vector<config::EgressRule>;
+  Status judge(const pool::Origin& origin, const Address& address) const;
+  bool named_in_allow(const Address& address) const;
+
+  bool default_allow_ = true;
+  Rules allow_, deny_;
+  std::vector<Address> own_, forbidden_;
+};
+
+}  // namespace carpool::proxy::net

@@ -1,0 +1,69 @@
+// Race: happy eyeballs (RFC 8305) over TCP. Families take turns, a new attempt starts every 250 ms or as soon as one
+// fails, the first that connects wins and the others are closed at once.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "exec/loop.h"
+#include "pool/origin.h"
+#include "proxy/net/address.h"
+
+namespace carpool::proxy::net {
+
+class AddressPolicy;
+
+struct Winner {
+  Fd socket;  // connected, not watched
+  Address peer, local;
+};
+
+class RaceOwner {
+ public:
+  // Once; perhaps from inside start(). The Race may be destroyed from inside.
+  virtual void on_race(Result<Winner> result) LOOP_ONLY = 0;
+
+ protected:
+  ~RaceOwner() = default;
+};
+
+// First the family of the first address, then in turns (RFC 8305 §4); the order within a family is kept.
+std::vector<Address> interleave(const std::vector<Address>& addresses);
+
+class Race {
+ public:
+  // `policy` may be null. `origin` and `policy` outlive the race.
+  Race(exec::Loop& loop, const pool::Origin& origin, const AddressPolicy* policy, const std::vector<Address>& addresses,
+       RaceOwner& owner);
+  ~Race();  // closes every attempt
+  void start() LOOP_ONLY;
+  // The addresses that have not answered yet, for a person: "10.0.0.1:80, 10.0.0.2:80".
+  std::string pending() const;
+
+ private:
+  struct Attempt;
+
+  void begin_next() LOOP_ONLY;
+  bool begin(const Address& address) LOOP_ONLY;
+  void on_delay();
+  void on_attempt(Attempt& attempt, bool hangup) LOOP_ONLY;
+  void note_failure(const Address& address, int error);
+  void note_fault(Fault fault);
+  void drop(Attempt& attempt) LOOP_ONLY;
+  void finish() LOOP_ONLY;
+
+  exec::Loop& loop_;
+  const pool::Origin& origin_;
+  const AddressPolicy* policy_;
+  RaceOwner& owner_;
+  std::vector<Address> addresses_;
+  std::size_t next_ = 0;  // the first address that was not tried
+  std::vector<std::unique_ptr<Attempt>> attempts_;
+  std::unique_ptr<Fault> worst_;  // the failure that tells most
+  exec::Timer delay_;
+};
+
+}  // namespace carpool::proxy::net

@@ -1,0 +1,44 @@
+// Outbox: what one connection's socket would not take yet. Empty at rest: then it owns no memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proxy/gather.h"
+#include "proxy/net/transport.h"
+
+namespace carpool::proxy {
+
+// The source of a flow is paused while the sink's outbox holds more than this; one read may still land on top of it.
+inline constexpr std::size_t kHighMark = std::size_t{64} * 1024;
+
+class Outbox {
+ public:
+  enum class Sent : std::uint8_t { all, part, failed };
+
+  std::size_t size() const { return waiting_.size() - sent_; }
+  bool empty() const { return size() == 0; }
+  std::size_t capacity() const { return waiting_.capacity(); }  // what it owns, whatever of it waits
+
+  // Sends what waits, then `gather`; keeps what the socket would not take and clears the gather.
+  Sent send(net::Transport& transport, Gather& gather, std::vector<iovec>& scratch);
+  Sent flush(net::Transport& transport);
+  // Bytes that the socket has taken since the last clear(): 0 proves that nothing was sent.
+  std::uint64_t taken() const { return taken_; }
+  void clear();
+  void drop_waiting() { clear_waiting(); }  // nobody will take it any more
+  std::string_view failure() const { return failure_; }
+
+ private:
+  void keep(const std::vector<iovec>& pieces, std::size_t first, std::size_t done);
+  void clear_waiting();
+  std::string waiting_;
+  std::size_t sent_ = 0;  // bytes of waiting_ that are gone already
+  std::uint64_t taken_ = 0;
+  std::string_view failure_;
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,109 @@
+#include "proxy/recorder.h"
+
+#include <cstring>
+
+#include "metrics/registry.h"
+#include "proxy/downstream/client.h"
+#include "proxy/exchange.h"
+#include "proxy/house.h"
+#include "proxy/log/log.h"
+
+namespace carpool::proxy {
+
+namespace {
+log::Format format_of(const config::Log& settings) {
+  return settings.format == config::LogFormat::text ? log::Format::text : log::Format::json;
+}
+}  // namespace
+
+Recorder::Recorder(House& house, exec::Loop& loop)
+    : metrics_(house.metrics()),
+      loop_(loop),
+      access_log_(house.config().log.access),
+      log_(format_of(house.config().log)),
+      flusher_(exec::Timer::bind<&Recorder::flush>(loop, *this)) {}
+
+void Recorder::record(const Exchange& exchange, const Client& client) {
+  const ExchangeFacts& facts = exchange.facts();
+  const http::RequestHead& request = exchange.request();
+  const Instant now = loop_.now();
+  const bool asked = facts.asked_pool;
+
+  metrics::RequestFacts counted;
+  counted.method = request.method;
+  counted.status = facts.status;
+  counted.total = now - facts.began;
+  if (asked) counted.waited = facts.waited;
+  const metrics::OriginSlot slot = facts.origin != nullptr ? facts.origin->slot : metrics::kNoOrigin;
+  metrics_.record_request(loop_.id(), slot, counted);
+  if (!access_log_) return;
+
+  log::AccessEntry entry;
+  entry.began = facts.began;
+  entry.client = client.peer();
+  entry.method = request.method;
+  entry.target = request.target;
+  if (facts.origin != nullptr) entry.origin = facts.origin->destination->label();
+  entry.status = facts.status;
+  entry.bytes_in = facts.bytes_in;
+  entry.bytes_out = facts.bytes_out;
+  entry.connection = facts.connection;
+  entry.reuse = facts.uses_before;
+  if (asked) entry.waited = facts.waited;
+  if (facts.head_back != Instant{}) entry.upstream = facts.head_back - facts.leased;
+  entry.total = counted.total;
+  if (facts.opened) entry.opened = pool::name(*facts.opened);
+  entry.retries = facts.retries;
+  if (facts.fault) entry.fault = facts.fault->detail;
+  write_line(entry);
+}
+
+void Recorder::record_refused(const Client& client, const Fault& fault, std::uint16_t status) {
+  metrics::RequestFacts counted;
+  counted.status = status;
+  metrics_.record_request(loop_.id(), metrics::kNoOrigin, counted);
+  if (!access_log_) return;
+  log::AccessEntry entry;
+  entry.began = loop_.now();
+  entry.client = client.peer();
+  entry.status = status;
+  entry.fault = fault.detail;
+  write_line(entry);
+}
+
+void Recorder::write_line(const log::AccessEntry& entry) {
+  log::AccessEntry numbered = entry;
+  numbered.request = next_request();
+  if (log_.write(numbered)) flusher_.arm(loop_.now() + log::AccessLog::kFlushAfter);
+}
+
+// Unique without asking another loop: the loop's number above its own count; below 2^53, where JSON readers still
+// count.
+std::uint64_t Recorder::next_request() {
+  return std::uint64_t{loop_.id()} << 40 | ++requests_;
+}
+
+void Recorder::count_retry(const OriginContext& origin, Proof proof) {
+  metrics_.record_retry(loop_.id(), origin.slot, name(proof));
+}
+
+void Recorder::observe_handshake(const OriginContext& origin, Duration took) {
+  metrics_.record_handshake(loop_.id(), origin.slot, took);
+}
+
+void Recorder::client_came() {
+  metrics_.clients().add(loop_.id());
+}
+void Recorder::client_left() {
+  metrics_.clients().sub(loop_.id());
+}
+
+// Out of descriptors: said once in a while, not once per client.
+void Recorder::note_accept_failure(int error) {
+  const Instant now = loop_.now();
+  if (last_accept_complaint_ != Instant{} && now - last_accept_complaint_ < std::chrono::seconds(10)) return;
+  last_accept_complaint_ = now;
+  log::warn("listener", "cannot accept clients", {{"error", std::strerror(error)}});  // NOLINT(concurrency-mt-unsafe)
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,55 @@
+// Recorder: one loop's account of what happened: one metric update and one access-log line per exchange.
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "exec/role.h"
+#include "exec/timer.h"
+#include "proxy/log/access.h"
+#include "proxy/retry.h"
+
+namespace carpool::exec {
+class Loop;
+}
+namespace carpool::metrics {
+class Registry;
+}
+
+namespace carpool::proxy {
+
+class Client;
+class Exchange;
+class House;
+struct OriginContext;
+
+class Recorder {
+ public:
+  Recorder(House& house, exec::Loop& loop);
+  ~Recorder() { log_.flush(); }
+
+  bool wants_peers() const { return access_log_; }  // is the address of a client ever shown?
+  void record(const Exchange& exchange, const Client& client) LOOP_ONLY;
+  void record_refused(const Client& client, const Fault& fault, std::uint16_t status) LOOP_ONLY;  // no head, no origin
+  void count_retry(const OriginContext& origin, Proof proof) LOOP_ONLY;
+  void observe_handshake(const OriginContext& origin, Duration took) LOOP_ONLY;
+  void note_accept_failure(int error) LOOP_ONLY;
+  void client_came() LOOP_ONLY;
+  void client_left() LOOP_ONLY;
+
+ private:
+  void write_line(const log::AccessEntry& entry) LOOP_ONLY;
+  std::uint64_t next_request() LOOP_ONLY;
+  void flush() { log_.flush(); }
+
+  metrics::Registry& metrics_;
+  exec::Loop& loop_;
+  const bool access_log_;
+  log::AccessLog log_;
+  exec::Timer flusher_;
+  std::uint64_t requests_ = 0;
+  Instant last_accept_complaint_{};
+};
+
+}  // namespace carpool::proxy

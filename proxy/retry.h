@@ -1,0 +1,38 @@
+// May this request be sent again, and what proves it? A pure function; the only place that decides (DESIGN §1.4).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace carpool::proxy {
+
+enum class Proof : std::uint8_t { not_sent, goaway, refused_stream, idempotent_reused };
+std::string_view name(Proof proof);
+
+struct Attempt {
+  std::string_view method;
+  bool has_body = false;          // the request announces one
+  bool body_whole = true;         // every byte of the body that was received is still in the replay buffer
+  bool reused = false;            // the connection had served before
+  bool any_byte_sent = false;     // of the request
+  bool any_byte_back = false;     // of a response, 1xx included
+  bool timed_out = false;         // never again after a timeout
+  bool connection_ended = false;  // EOF, reset or a failed write (not a malformed answer)
+  std::uint32_t idempotent_retries = 0;
+  std::uint32_t proven_replays = 0;
+};
+
+struct RetryRules {
+  std::uint32_t max_retries = 1;  // idempotent_reused only
+  bool put_and_delete = false;    // request.retry_idempotent
+};
+
+inline constexpr std::uint32_t kMaxProvenReplays = 8;
+
+std::optional<Proof> may_retry(const Attempt& attempt, const RetryRules& rules);
+
+// Sent twice has the effect of sent once (RFC 9110 §9.2.2), by default without PUT and DELETE.
+bool repeatable(std::string_view method, bool put_and_delete);
+
+}  // namespace carpool::proxy

@@ -1,0 +1,43 @@
+// Router: from a request's target to the origin it goes to (CONTRACT "Addressing a request"), one per loop, with a
+// cache by the bytes received so that a known authority costs one hash look-up and no allocation.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/result.h"
+#include "exec/role.h"
+#include "proxy/config/config.h"
+#include "proxy/http/forward.h"
+#include "proxy/net/policy.h"
+#include "proxy/origins.h"
+
+namespace carpool::proxy {
+
+struct Route {
+  OriginContext* origin = nullptr;
+  std::string host;  // value of Host for the origin
+};
+
+class Router {
+ public:
+  Router(Origins& origins, const net::RulePolicy& policy) : origins_(origins), policy_(policy) {}
+  // Faults: malformed_request, egress_denied, origins_exhausted. The route lives until the next call.
+  Result<const Route*> route(const config::Listen& listen, const http::Target& target) LOOP_ONLY;
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+  using Cache = std::unordered_map<std::string, Route, Hash, std::equal_to<>>;
+  Result<Route> resolve(const config::Listen& listen, const http::Target& target) LOOP_ONLY;
+  Result<pool::Origin> where(const config::Listen& listen, const http::Target& target) const LOOP_ONLY;
+  Origins& origins_;
+  const net::RulePolicy& policy_;
+  Cache cache_;      // key: form, scheme, listener, authority as received
+  std::string key_;  // reused
+};
+
+}  // namespace carpool::proxy

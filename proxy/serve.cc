@@ -1,0 +1,101 @@
+#include "proxy/serve.h"
+
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "exec/uv/signal.h"
+#include "proxy/house.h"
+#include "proxy/log/log.h"
+#include "proxy/notify.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr int kClean = 0, kConfiguration = 1, kCannotListen = 2, kInternal = 3;
+
+log::Options log_options(const config::Log& settings) {
+  log::Options options;
+  options.level = static_cast<log::Level>(settings.level);
+  options.format = settings.format == config::LogFormat::text ? log::Format::text : log::Format::json;
+  return options;
+}
+
+int exit_code(const Fault& fault) {
+  switch (fault.kind) {
+    case FaultKind::unroutable:
+      return kCannotListen;
+    case FaultKind::internal:
+      return kInternal;
+    default:
+      return kConfiguration;
+  }
+}
+
+// TERM and INT drain, a second one ends; HUP and USR1 are for operators who expect them of a daemon.
+class Signals {
+ public:
+  explicit Signals(House& house) : house_(house) {
+    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
+      Result<exec::Signal> signal = exec::on_signal(house.workers().front()->loop(), number, &Signals::arrived, this);
+      if (signal) signals_.push_back(std::move(*signal));
+    }
+  }
+
+ private:
+  static void arrived(void* self, int number) { static_cast<Signals*>(self)->act(number); }
+  void act(int number) {
+    exec::assume_on_loop();
+    switch (number) {
+      case SIGHUP:
+        return log::warn("house", "reload is not yet available; the configuration stays as it is");
+      case SIGUSR1:
+        return;  // the log goes to stderr: there is nothing to reopen
+      default:
+        break;
+    }
+    if (house_.drain().serving()) notify_supervisor("STOPPING=1");
+    house_.drain().begin();
+  }
+  House& house_;
+  std::vector<exec::Signal> signals_;
+};
+
+void say_ready(House& house) {
+  std::string line = "carpool ready";
+  for (const auto& listener : house.listeners()) line += " listen=" + listener->address().text();
+  if (house.admin() != nullptr) line += " admin=" + house.admin()->address().text();
+  line += "\n";
+  std::fputs(line.c_str(), stderr);
+  notify_supervisor("READY=1");
+}
+}  // namespace
+
+int serve(const config::Config& config) {
+  return serve_with(config, nullptr);
+}
+
+int serve_with(const config::Config& config, Guest* guest) {
+  log::start(log_options(config.log));
+  Result<std::unique_ptr<House>> house = House::build(config);
+  if (!house) {
+    log::stop();
+    std::fprintf(stderr, "carpool: %s\n", house.fault().detail.c_str());
+    return exit_code(house.fault());
+  }
+  {
+    const Signals signals(**house);
+    say_ready(**house);
+    if (guest != nullptr) guest->on_ready(**house);
+    (*house)->run();
+    if (guest != nullptr) guest->on_stopped();
+  }
+  house->reset();  // everything ends in order while the log still takes lines
+  log::stop();
+  return kClean;
+}
+
+}  // namespace carpool::proxy

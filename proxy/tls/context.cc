@@ -1,0 +1,83 @@
+#include "proxy/tls/context.h"
+
+#include <string>
+#include <utility>
+
+#include "proxy/tls/context_impl.h"
+
+namespace carpool::proxy::tls {
+namespace {
+
+Fault bad_setting(const std::string& what) {
+  return {FaultKind::tls_protocol, Side::self, what + ": " + std::string(take_reason())};
+}
+
+Status load_trust(SSL_CTX* context, const ClientSettings& settings) {
+  if (!settings.verify) return Done{};
+  if (settings.ca_file.empty()) {
+    if (SSL_CTX_set_default_verify_paths(context) != 1) return bad_setting("the system's certificate authorities");
+    return Done{};
+  }
+  if (SSL_CTX_load_verify_file(context, settings.ca_file.c_str()) != 1) {
+    return bad_setting("ca_file " + settings.ca_file);
+  }
+  return Done{};
+}
+
+Status load_identity(SSL_CTX* context, const ClientSettings& settings) {
+  if (settings.cert_file.empty()) return Done{};
+  const std::string& key = settings.key_file.empty() ? settings.cert_file : settings.key_file;
+  if (SSL_CTX_use_certificate_chain_file(context, settings.cert_file.c_str()) != 1) {
+    return bad_setting("cert_file " + settings.cert_file);
+  }
+  if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1) return bad_setting("key_file " + key);
+  if (SSL_CTX_check_private_key(context) != 1) return bad_setting("key_file " + key + " does not fit cert_file");
+  return Done{};
+}
+
+Status apply_versions(SSL_CTX* context, const ClientSettings& settings) {
+  const int version = version_number(settings.min_version);
+  if (version == 0) {
+    return Fault(FaultKind::tls_protocol, Side::self,
+                 "min_version " + settings.min_version + ": expected \"1.2\" or \"1.3\"");
+  }
+  SSL_CTX_set_min_proto_version(context, version);
+  return Done{};
+}
+
+void apply_alpn(SSL_CTX* context, const ClientSettings& settings) {
+  const std::string wire = alpn_wire(settings.alpn);
+  if (wire.empty()) return;
+  SSL_CTX_set_alpn_protos(context, reinterpret_cast<const unsigned char*>(wire.data()),
+                          static_cast<unsigned>(wire.size()));
+}
+
+}  // namespace
+
+ClientContext::ClientContext(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ClientContext::~ClientContext() = default;
+const ClientSettings& ClientContext::settings() const {
+  return impl_->settings;
+}
+std::size_t ClientContext::sessions() const {
+  return impl_->store->size();
+}
+
+Result<std::unique_ptr<ClientContext>> ClientContext::make(const ClientSettings& settings) {
+  ERR_clear_error();
+  auto impl = std::make_unique<Impl>();
+  impl->settings = settings;
+  impl->context.reset(SSL_CTX_new(TLS_client_method()));
+  SSL_CTX* context = impl->context.get();
+  if (context == nullptr) return bad_setting("TLS");
+  apply_house_rules(context);
+  for (const auto step : {load_trust, load_identity, apply_versions}) {
+    if (auto status = step(context, settings); !status) return status.take_fault();
+  }
+  apply_alpn(context, settings);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+  SSL_CTX_sess_set_new_cb(context, keep_session);
+  return std::make_unique<ClientContext>(std::move(impl));
+}
+
+}  // namespace carpool::proxy::tls

@@ -1,0 +1,45 @@
+// ClientContext: everything that makes one TLS identity towards origins (verification, client certificate, ALPN,
+// session cache shared by all loops). The door to OpenSSL together with tls/stream and tls/server.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace carpool::proxy::net {
+class Transport;
+}
+
+namespace carpool::proxy::tls {
+
+struct ClientSettings {
+  std::string ca_file;  // empty: the system's bundle
+  std::string cert_file, key_file;
+  std::string min_version = "1.2";
+  bool verify = true;
+  std::string server_name;        // empty: the origin's host
+  std::vector<std::string> alpn;  // "http/1.1", "h2"; empty: no ALPN
+  friend bool operator==(const ClientSettings&, const ClientSettings&) = default;
+};
+
+class ClientContext {
+ public:
+  // Loads files: blocking. Faults name the file and OpenSSL's reason.
+  static Result<std::unique_ptr<ClientContext>> make(const ClientSettings& settings);
+  ~ClientContext();
+  const ClientSettings& settings() const;
+  // Sessions that wait to be resumed, over all origins.
+  std::size_t sessions() const;
+
+  struct Impl;
+  explicit ClientContext(std::unique_ptr<Impl> impl);
+  Impl& impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace carpool::proxy::tls

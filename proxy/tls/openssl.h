@@ -1,0 +1,41 @@
+// OpenSSL's handles as owners, and its errors as text. Included by this directory's .cc files only.
+#pragma once
+
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace carpool::proxy::tls {
+
+template <auto Free>
+struct FreeWith {
+  template <class T>
+  void operator()(T* handle) const {
+    Free(handle);
+  }
+};
+using SslCtxPtr = std::unique_ptr<SSL_CTX, FreeWith<SSL_CTX_free>>;
+using SslPtr = std::unique_ptr<SSL, FreeWith<SSL_free>>;
+using SessionPtr = std::unique_ptr<SSL_SESSION, FreeWith<SSL_SESSION_free>>;
+using CertPtr = std::unique_ptr<X509, FreeWith<X509_free>>;
+using KeyPtr = std::unique_ptr<EVP_PKEY, FreeWith<EVP_PKEY_free>>;
+using BioPtr = std::unique_ptr<BIO, FreeWith<BIO_free_all>>;
+
+// The reason of the oldest error in this thread's queue, which is emptied. Static text.
+std::string_view take_reason();
+// ["h2", "http/1.1"] as ALPN has it on the wire: each with its length in front.
+std::string alpn_wire(const std::vector<std::string>& protocols);
+// The protocol version of "1.2" or "1.3"; 0 for anything else.
+int version_number(std::string_view version);
+// What both roles want of a context: memory given back at rest, whole reads, partial writes, no renegotiation.
+void apply_house_rules(SSL_CTX* context);
+
+}  // namespace carpool::proxy::tls

@@ -1,0 +1,40 @@
+// ServerContext: the other side of TLS for --demo and tests: a self-signed certificate made at start, nothing on disk.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "proxy/tls/stream.h"
+
+namespace carpool::proxy::tls {
+
+struct ServerSettings {
+  std::vector<std::string> names{"localhost", "127.0.0.1", "::1"};  // DNS names and IP addresses
+  std::chrono::seconds valid_from = std::chrono::hours(-1);         // counted from now
+  std::chrono::seconds valid_until = std::chrono::hours(24 * 30);
+  std::string max_version = "1.3";  // "1.2" or "1.3"
+  std::vector<std::string> alpn{"http/1.1"};
+  std::string client_ca;  // PEM: demand a client certificate signed by it
+};
+
+class ServerContext {
+ public:
+  static Result<std::unique_ptr<ServerContext>> make(const ServerSettings& settings);
+  ~ServerContext();
+  // Takes an accepted descriptor over; drive Stream::handshake() on it.
+  std::unique_ptr<Stream> accept(int fd);
+  // Its own authority: what a client puts into ca_file.
+  const std::string& certificate_pem() const;
+  const std::string& key_pem() const;
+
+  struct Impl;
+  explicit ServerContext(std::unique_ptr<Impl> impl);
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace carpool::proxy::tls

@@ -1,0 +1,77 @@
+// Stream: a Transport that speaks TLS over one socket, in either role. Between SSL and the socket stands a BIO of our
+// own which keeps the sticky readiness bits, so that a record costs one recv or one send and silence costs none.
+//
+// A write that would block must be repeated with the same bytes in front (more may follow them): a part of their record
+// may already be on its way.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "proxy/net/transport.h"
+
+struct ssl_st;
+struct ssl_ctx_st;
+struct ssl_session_st;
+
+namespace carpool::proxy::tls {
+
+class ClientContext;
+class SessionStore;
+struct StreamBio;
+
+class Stream final : public net::Transport {
+ public:
+  // Takes the descriptor over. `host` is verified and named in SNI unless the context has a server_name.
+  static std::unique_ptr<Stream> client(ClientContext& context, int fd, const std::string& host, std::uint16_t port);
+  static std::unique_ptr<Stream> server(ssl_ctx_st* context, int fd);
+  explicit Stream(int fd);
+  ~Stream() override;
+
+  // True: established. False: come back on readiness. Faults: tls_certificate, tls_protocol.
+  Result<bool> handshake();
+
+  net::IoResult read(std::span<char> into) override;
+  net::IoResult write(std::span<const iovec> from) override;
+  void shut_write() override;
+  bool quiet() override;
+  net::SecurityInfo security() const override;
+
+  // For the callbacks of OpenSSL.
+  void refuse_certificate(std::string why);
+  const std::string& wanted_name() const;
+  void keep(ssl_session_st* session);
+
+ private:
+  friend struct StreamBio;
+  struct FreeSsl {
+    void operator()(ssl_st* ssl) const;
+  };
+  // What only a handshake needs.
+  struct Greeting {
+    std::string name;     // the peer as a person knows it, "host:port"
+    std::string wanted;   // the name or address that its certificate must carry
+    std::string refusal;  // why its certificate was refused
+  };
+
+  bool attach(ssl_ctx_st* context);
+  void begin_call();
+  net::IoResult interpret(int error);
+  Fault handshake_fault(int error);
+  bool peek_is_silent();
+  bool between_records() const;
+
+  std::unique_ptr<ssl_st, FreeSsl> ssl_;
+  std::unique_ptr<Greeting> greeting_;
+  std::shared_ptr<SessionStore> store_;        // null for servers
+  std::string peer_;                           // key in the store
+  int wire_error_ = 0;                         // errno of the BIO's last call
+  bool fin_ = false;                           // the socket ended
+  bool fresh_in_ = false, fresh_out_ = false;  // this call has not tried the socket yet
+  bool established_ = false, failed_ = false;
+  bool mid_record_ = false;  // a record of ours is partly written
+};
+
+}  // namespace carpool::proxy::tls

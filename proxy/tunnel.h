@@ -1,0 +1,22 @@
+// CONNECT: who may have a tunnel, and how it is told (RFC 9110 §9.3.6).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/fault.h"
+#include "proxy/http/forward.h"
+#include "proxy/http/message.h"
+
+namespace carpool::proxy {
+
+class Listener;
+
+// Nothing: the tunnel may be tried. Egress rules are asked later, with the addresses.
+std::optional<Fault> tunnel_refusal(const Listener& listener, const http::RequestHead& request,
+                                    const http::Target& target);
+
+void write_tunnel_answer(std::string& out, http::Version version, std::string_view via_pseudonym);
+
+}  // namespace carpool::proxy

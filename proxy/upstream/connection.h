@@ -1,0 +1,53 @@
+// Connection: what the pool holds, an HTTP/1.1 connection to an origin. At rest it owns a transport and facts about
+// itself, no buffer and no parser: those belong to the exchange that borrows it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "pool/pooled.h"
+#include "proxy/net/dial.h"
+#include "proxy/net/transport.h"
+
+namespace carpool::proxy {
+
+// Who uses a connection right now, on its home loop.
+class UpstreamUser {
+ public:
+  virtual void on_upstream_ready() LOOP_ONLY = 0;
+
+ protected:
+  ~UpstreamUser() = default;
+};
+
+// Numbers are given in the order of opening, process-wide.
+std::uint64_t next_connection_id();
+
+class Connection final : public pool::Pooled {
+ public:
+  Connection(std::uint64_t id, net::Dialed dialed, Instant now);
+
+  bool settle() override;
+
+  net::Transport& transport() { return *transport_; }
+  std::uint64_t id() const { return id_; }
+  Instant opened_at() const { return opened_at_; }
+  const std::string& local() const { return local_; }
+  const std::string& peer() const { return peer_; }
+  net::SecurityInfo security() const { return security_; }
+
+  // Set while leased, cleared before release; events of the connection go there.
+  UpstreamUser* user = nullptr;
+
+ private:
+  std::unique_ptr<net::Transport> transport_;
+  const std::uint64_t id_;
+  const Instant opened_at_;
+  const std::string local_, peer_;
+  const net::SecurityInfo security_;  // static texts: safe to read from any thread
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,112 @@
+#include "proxy/upstream/dialer.h"
+
+#include <optional>
+#include <utility>
+
+#include "proxy/upstream/connection.h"
+#include "proxy/worker.h"
+
+namespace carpool::proxy {
+
+// One dial and the place in the pool that it fills.
+class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner, public exec::Mail {
+ public:
+  Attempt(Dialer& dialer, pool::Destination& destination, OriginContext& origin, pool::Reservation reservation)
+      : dialer_(dialer), destination_(destination), origin_(origin), reservation_(std::move(reservation)) {
+    origin_.dials.fetch_add(1, std::memory_order_relaxed);
+  }
+  ~Attempt() { origin_.dials.fetch_sub(1, std::memory_order_relaxed); }
+
+  const OriginContext& origin() const { return origin_; }
+  std::string_view phase() const { return dial_ ? dial_->phase() : "loading certificates"; }
+
+  void start() LOOP_ONLY {
+    if (origin_.tls != nullptr && !origin_.tls->ready_or_notify(dialer_.worker_.loop(), *this)) return;
+    dial_now();
+  }
+
+  void stop_waiting() {
+    if (origin_.tls != nullptr) origin_.tls->forget(*this);
+  }
+
+  void fail(Fault fault) LOOP_ONLY {
+    dial_.reset();
+    destination_.dial_failed(std::move(reservation_), std::move(fault), dialer_.worker_.loop().now());
+    dialer_.finished(*this);
+  }
+
+ private:
+  void arrive() override LOOP_ONLY { dial_now(); }  // the TLS context is loaded
+
+  void dial_now() LOOP_ONLY {
+    net::DialPlan plan;
+    plan.origin = &destination_.origin();
+    plan.pinned = origin_.pinned;
+    plan.policy = &dialer_.worker_.policy();
+    plan.timeout = origin_.pool.connect_timeout;
+    if (origin_.tls != nullptr) {
+      Result<tls::ClientContext*> context = origin_.tls->get();
+      if (!context) return fail(context.take_fault());
+      plan.tls = *context;
+    }
+    dial_.emplace(dialer_.worker_.loop(), dialer_.resolver_, std::move(plan), *this);
+    dial_->start();
+  }
+
+  void on_dialed(Result<net::Dialed> result) override LOOP_ONLY {
+    if (!result) return fail(result.take_fault());
+    Worker& worker = dialer_.worker_;
+    const Instant now = worker.loop().now();
+    if (origin_.tls != nullptr) worker.recorder().observe_handshake(origin_, result->tls);
+    const int fd = result->transport->fd();
+    auto made = std::make_unique<Connection>(next_connection_id(), std::move(*result), now);
+    dial_.reset();
+    if (Status watched = worker.loop().watch_shared(fd, reservation_.index(), reservation_.generation()); !watched) {
+      return fail(watched.take_fault());
+    }
+    destination_.dialed(std::move(reservation_), std::move(made), now);
+    dialer_.finished(*this);
+  }
+
+  Dialer& dialer_;
+  pool::Destination& destination_;
+  OriginContext& origin_;
+  pool::Reservation reservation_;
+  std::optional<net::Dial> dial_;
+};
+
+Dialer::Dialer(Worker& worker, dns::Resolver& resolver) : worker_(worker), resolver_(resolver) {}
+
+Dialer::~Dialer() {
+  CARPOOL_ASSERT(attempts_.empty());
+}
+
+void Dialer::dial(pool::Destination& destination, OriginContext& origin, pool::Reservation reservation) {
+  Attempt& attempt = *std::make_unique<Attempt>(*this, destination, origin, std::move(reservation)).release();
+  attempts_.push_back(attempt);  // owns it until finished()
+  attempt.start();
+}
+
+std::string_view Dialer::phase_of(const OriginContext& origin) const {
+  for (Attempt* attempt = attempts_.next(nullptr); attempt != nullptr; attempt = attempts_.next(attempt)) {
+    if (&attempt->origin() == &origin) return attempt->phase();
+  }
+  return {};
+}
+
+void Dialer::stop_waiting() {
+  for (Attempt* attempt = attempts_.next(nullptr); attempt != nullptr; attempt = attempts_.next(attempt)) {
+    attempt->stop_waiting();
+  }
+}
+
+void Dialer::cancel_all() {
+  while (!attempts_.empty()) attempts_.front().fail({FaultKind::draining, Side::self, "carpool is stopping"});
+}
+
+void Dialer::finished(Attempt& attempt) {
+  attempt.unlink();
+  const std::unique_ptr<Attempt> dies(&attempt);
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,37 @@
+// Dialer: makes the connections that destinations ask this loop for. A dial belongs to its destination, not to the
+// request that caused it: whoever is first in line when it ends gets the connection.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "base/intrusive.h"
+#include "exec/loop.h"
+#include "pool/destination.h"
+#include "proxy/net/dial.h"
+#include "proxy/origins.h"
+
+namespace carpool::proxy {
+
+class Worker;
+
+class Dialer {
+ public:
+  explicit Dialer(Worker& worker, dns::Resolver& resolver);
+  ~Dialer();
+
+  void dial(pool::Destination& destination, OriginContext& origin, pool::Reservation reservation) LOOP_ONLY;
+  // What the oldest dial of this loop for `origin` is doing ("resolving", "dialing", "in TLS"); empty: none.
+  std::string_view phase_of(const OriginContext& origin) const LOOP_ONLY;
+  void stop_waiting() LOOP_ONLY;  // for TLS contexts: what is in the mail may still arrive
+  void cancel_all() LOOP_ONLY;    // at the end of the loop: each fails with `draining`
+
+ private:
+  class Attempt;
+  void finished(Attempt& attempt) LOOP_ONLY;
+  Worker& worker_;
+  dns::Resolver& resolver_;
+  mutable List<Attempt, struct AttemptTag> attempts_;  // owned
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,47 @@
+#include "proxy/upstream/pool_house.h"
+
+#include <memory>
+#include <utility>
+
+#include "proxy/house.h"
+#include "proxy/upstream/connection.h"
+
+namespace carpool::proxy {
+
+void PoolHouse::dial(pool::Destination& destination, pool::Reservation reservation) {
+  exec::assume_on_loop();
+  OriginContext* origin = house_.origins().of(destination);
+  CARPOOL_ASSERT(origin != nullptr);
+  Worker::current().dialer().dial(destination, *origin, std::move(reservation));
+}
+
+void PoolHouse::deliver(pool::LoopId to, pool::Delivery& delivery) {
+  house_.workers()[to]->deliver(delivery);
+}
+
+void PoolHouse::wake_at(pool::Destination& destination, Instant when) {
+  exec::assume_on_loop();
+  Worker::current().wake_at(destination, when);
+}
+
+void PoolHouse::detach(pool::Pooled& pooled, pool::LoopId from) {
+  house_.workers()[from]->loop().unwatch_shared(static_cast<Connection&>(pooled).transport().fd());
+}
+
+// What stands on the socket is reported anew by the new registration, so that nothing the old loop dropped is lost.
+bool PoolHouse::attach(pool::Pooled& pooled, std::uint32_t index, std::uint32_t generation) {
+  exec::assume_on_loop();
+  net::Transport& transport = static_cast<Connection&>(pooled).transport();
+  transport.forget_readiness();
+  return static_cast<bool>(Worker::current().loop().watch_shared(transport.fd(), index, generation));
+}
+
+void PoolHouse::dispose(pool::Pooled* pooled, pool::Closed) {
+  const std::unique_ptr<pool::Pooled> dies(pooled);
+}
+
+pool::LoopId PoolHouse::here() const {
+  return Worker::current().loop().id();
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,35 @@
+#include "proxy/upstream/private_connection.h"
+
+#include <utility>
+
+namespace carpool::proxy {
+
+PrivateConnection::PrivateConnection(exec::Loop& loop, const OriginContext& origin, pool::Lease lease)
+    : loop_(loop), origin_(origin), lease_(std::move(lease)) {
+  static_cast<Connection&>(*lease_).user = this;
+  on_upstream_ready();
+}
+
+PrivateConnection::~PrivateConnection() {
+  end();
+}
+
+pool::Lease PrivateConnection::take() {
+  if (lease_) on_upstream_ready();
+  if (lease_) static_cast<Connection&>(*lease_).user = nullptr;
+  return std::move(lease_);
+}
+
+void PrivateConnection::on_upstream_ready() {
+  net::Transport& transport = static_cast<Connection&>(*lease_).transport();
+  const bool silent = !transport.hangup_seen() && (!transport.maybe_readable() || transport.quiet());
+  if (!silent) end();
+}
+
+void PrivateConnection::end() {
+  if (!lease_) return;
+  static_cast<Connection&>(*lease_).user = nullptr;
+  lease_.discard(pool::Closed::private_, loop_.now());
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,30 @@
+// A connection that authenticated one client: leased to that client between its exchanges too, so that it still counts
+// in the cap, and closed (cause `private`) when either side leaves. Never lent to anybody else.
+#pragma once
+
+#include "exec/loop.h"
+#include "pool/lease.h"
+#include "proxy/upstream/connection.h"
+
+namespace carpool::proxy {
+
+struct OriginContext;
+
+class PrivateConnection final : private UpstreamUser {
+ public:
+  PrivateConnection(exec::Loop& loop, const OriginContext& origin, pool::Lease lease) LOOP_ONLY;
+  ~PrivateConnection();
+
+  const OriginContext& origin() const { return origin_; }
+  // The lease for the client's next exchange; empty when the origin closed meanwhile.
+  pool::Lease take() LOOP_ONLY;
+
+ private:
+  void on_upstream_ready() override LOOP_ONLY;
+  void end() LOOP_ONLY;
+  exec::Loop& loop_;
+  const OriginContext& origin_;
+  pool::Lease lease_;
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,183 @@
+#include "proxy/worker.h"
+
+#include <utility>
+
+#include "pool/destination.h"
+#include "proxy/downstream/client.h"
+#include "proxy/downstream/listener.h"
+#include "proxy/house.h"
+#include "proxy/net/plain.h"
+#include "proxy/upstream/connection.h"
+
+namespace carpool::proxy {
+
+namespace {
+// Which worker's loop this thread drives. Set around everything that runs on a loop, never kept across threads.
+thread_local Worker* current_worker = nullptr;
+
+dns::Settings dns_settings(const config::Dns& dns) {
+  dns::Settings settings;
+  settings.min_ttl = dns.min_ttl;
+  settings.max_ttl = dns.max_ttl;
+  settings.stale_for = dns.stale_for;
+  return settings;
+}
+}  // namespace
+
+Result<std::unique_ptr<Worker>> Worker::make(House& house, exec::LoopId id) {
+  Result<std::unique_ptr<exec::UvLoop>> loop = exec::UvLoop::make(id);
+  if (!loop) return loop.take_fault();
+  return std::unique_ptr<Worker>(new Worker(house, std::move(*loop)));
+}
+
+Worker::Worker(House& house, std::unique_ptr<exec::UvLoop> loop)
+    : house_(house),
+      loop_(std::move(loop)),
+      wake_timer_(exec::Timer::bind<&Worker::wake_due>(*loop_, *this)),
+      resolver_(*loop_, dns_settings(house.config().dns)),
+      router_(house.origins(), house.policy()),
+      recorder_(house, *loop_),
+      dialer_(*this, resolver_) {
+  loop_->set_shared_watcher(this);
+}
+
+Worker::~Worker() = default;
+
+Worker& Worker::current() {
+  CARPOOL_ASSERT(current_worker != nullptr);
+  return *current_worker;
+}
+
+void Worker::enter() {
+  current_worker = this;
+}
+void Worker::leave() {
+  current_worker = nullptr;
+}
+
+void Worker::run() {
+  enter();
+  loop_->run();
+  leave();
+}
+
+void Worker::stop() {
+  loop_->stop();
+}
+
+const net::AddressPolicy& Worker::policy() const {
+  return house_.policy();
+}
+std::string_view Worker::pseudonym() const {
+  return house_.pseudonym();
+}
+
+// ---- clients ----
+
+void Worker::adopt(Listener& listener, int fd, std::string peer) {
+  auto client = std::make_unique<Client>(*this, listener, net::make_accepted(fd), std::move(peer));
+  if (draining_ || !client->start()) return listener.left();
+  ++client_count_;
+  recorder_.client_came();
+  clients_.push_back(*client.release());  // owned by the list until bury_all()
+}
+
+void Worker::bury(Client& client) {
+  client.ListHook<ClientTag>::unlink();
+  graves_.push_back(client);
+  if (!gravedigger_.linked()) loop_->defer(gravedigger_);
+}
+
+void Worker::run_deferred() {
+  while (!graves_.empty()) {
+    const std::unique_ptr<Client> dies(&graves_.pop_front());
+    dies->listener().left();
+    --client_count_;
+    recorder_.client_left();
+  }
+  note_if_empty();
+}
+
+void Worker::drain() {
+  draining_ = true;
+  for (Client* client = clients_.next(nullptr); client != nullptr;) {
+    Client* after = clients_.next(client);
+    client->drain();
+    client = after;
+  }
+  note_if_empty();
+}
+
+void Worker::note_if_empty() {
+  if (draining_ && client_count_ == 0 && !empty_.exchange(true, std::memory_order_acq_rel)) house_.on_worker_empty();
+}
+
+void Worker::tear_down() {
+  enter();
+  draining_ = true;
+  while (!clients_.empty()) clients_.front().end();
+  run_deferred();
+  dialer_.stop_waiting();
+  loop_->drain();
+  dialer_.cancel_all();
+  loop_->drain();
+  run_deferred();
+  leave();
+}
+
+// ---- exchanges ----
+
+Exchange& Worker::take_exchange() {
+  if (free_exchanges_.empty()) {
+    exchanges_.push_back(std::make_unique<Exchange>(*this));
+    return *exchanges_.back();
+  }
+  return free_exchanges_.pop_front();
+}
+
+void Worker::recycle(Exchange& exchange) {
+  exchange.tidy();
+  free_exchanges_.push_front(exchange);
+}
+
+// ---- the pool's mail and its alarms ----
+
+void Worker::deliver(pool::Delivery& delivery) {
+  if (deliveries_.push(delivery)) loop_->post(postman_);
+}
+
+void Worker::wake_at(pool::Destination& destination, Instant when) {
+  to_wake_.emplace_back(when, &destination);
+  if (when < wake_timer_.deadline()) wake_timer_.arm(when);
+}
+
+void Worker::wake_due() {
+  exec::assume_on_loop();
+  const Instant now = loop_->now();
+  const std::vector<std::pair<Instant, pool::Destination*>> all = std::exchange(to_wake_, {});
+  for (const auto& [when, destination] : all) {
+    if (when <= now) {
+      destination->wake(now);
+    } else {
+      wake_at(*destination, when);
+    }
+  }
+}
+
+// ---- readiness of pooled connections ----
+
+void Worker::on_shared_ready(std::uint32_t index, std::uint32_t generation, exec::Ready ready) {
+  const pool::EventClaim claim = pool::claim_event(index, generation, loop_->id());
+  if (claim.kind == pool::EventClaim::Kind::stale) return;
+  auto& connection = static_cast<Connection&>(*claim.pooled);
+  connection.transport().note(ready);
+  if (claim.kind == pool::EventClaim::Kind::in_use) {
+    if (connection.user != nullptr) connection.user->on_upstream_ready();
+    return;
+  }
+  // At rest and won by us: only control records of TLS may come here.
+  const bool quiet = !connection.transport().hangup_seen() && connection.transport().quiet();
+  pool::end_inspection(index, quiet, pool::Closed::peer_closed, loop_->now());
+}
+
+}  // namespace carpool::proxy

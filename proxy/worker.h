@@ -1,0 +1,128 @@
+// Worker: one loop and everything that lives on it: its clients, its exchanges, its dials, its router and resolver.
+// Owned and torn down by the House; everything here is the loop's own (LOOP_ONLY) but what says otherwise.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/intrusive.h"
+#include "exec/uv/loop.h"
+#include "pool/delivery_queue.h"
+#include "proxy/dns/resolver.h"
+#include "proxy/exchange.h"
+#include "proxy/gather.h"
+#include "proxy/recorder.h"
+#include "proxy/router.h"
+#include "proxy/upstream/dialer.h"
+
+namespace carpool::proxy {
+
+class Client;
+struct ClientTag;
+class Listener;
+class House;
+
+class Worker final : private exec::SharedWatcher {
+ public:
+  static Result<std::unique_ptr<Worker>> make(House& house, exec::LoopId id);
+  ~Worker();
+
+  // The worker whose loop this thread drives; for the pool, which asks where it is. Set by run() and by teardown.
+  static Worker& current();
+
+  template <class Work>
+  void as_current(Work work) {  // the calling thread stands in for this worker's loop, which nobody runs
+    enter();
+    work();
+    leave();
+  }
+  void run();        // on its thread, until stop()
+  void stop();       // any thread
+  void tear_down();  // after run(): closes clients, gives leases back, delivers what is in the mail
+
+  exec::UvLoop& loop() { return *loop_; }
+  House& house() { return house_; }
+  const net::AddressPolicy& policy() const;
+  std::string_view pseudonym() const;
+  // Of an origin's answer; generous where clients are strict, yet bounded.
+  http::Limits response_limits() const { return {128 * 1024, 512, 16 * 1024}; }
+  Router& router() LOOP_ONLY { return router_; }
+  Dialer& dialer() LOOP_ONLY { return dialer_; }
+  Recorder& recorder() LOOP_ONLY { return recorder_; }
+
+  // Scratch of the turn, shared by all connections of the loop; empty between events.
+  Gather& to_client() LOOP_ONLY { return to_client_; }
+  Gather& to_upstream() LOOP_ONLY { return to_upstream_; }
+  std::vector<iovec>& pieces() LOOP_ONLY { return pieces_; }
+
+  Exchange& take_exchange() LOOP_ONLY;
+  void recycle(Exchange& exchange) LOOP_ONLY;
+  void adopt(Listener& listener, int fd, std::string peer) LOOP_ONLY;
+  void bury(Client& client) LOOP_ONLY;  // destroyed at the end of the turn
+  std::size_t clients() const LOOP_ONLY { return client_count_; }
+
+  // From the next answer on every client's connection ends; idle ones end now. `empty()` turns true when none is left.
+  void drain() LOOP_ONLY;
+  bool draining() const LOOP_ONLY { return draining_; }
+  bool empty() const { return empty_.load(std::memory_order_acquire); }  // any thread
+
+  // Grants and refusals of the pool for borrowers of this loop; any thread.
+  void deliver(pool::Delivery& delivery);
+  // destination.wake() on this loop at `when`.
+  void wake_at(pool::Destination& destination, Instant when) LOOP_ONLY;
+
+  void record(const Exchange& exchange, const Client& client) LOOP_ONLY { recorder_.record(exchange, client); }
+  void record_refused(const Client& client, const Fault& fault, std::uint16_t status) LOOP_ONLY {
+    recorder_.record_refused(client, fault, status);
+  }
+  void count_retry(const OriginContext& origin, Proof proof) LOOP_ONLY { recorder_.count_retry(origin, proof); }
+  bool dialing(const OriginContext& origin) const { return origin.dials.load(std::memory_order_relaxed) != 0; }
+  std::string_view dial_phase(const OriginContext& origin) const LOOP_ONLY { return dialer_.phase_of(origin); }
+
+ private:
+  Worker(House& house, std::unique_ptr<exec::UvLoop> loop);
+  void on_shared_ready(std::uint32_t index, std::uint32_t generation, exec::Ready ready) override LOOP_ONLY;
+  void enter() LOOP_ENTER;
+  void leave();
+  void run_deferred() LOOP_ONLY;  // ends what was buried in this turn
+  void note_if_empty() LOOP_ONLY;
+  // exec::Deferred, under a name that does not collide with run().
+  struct Gravedigger final : exec::Deferred {
+    explicit Gravedigger(Worker& worker) : worker_(worker) {}
+    void run() override LOOP_ONLY { worker_.run_deferred(); }
+    Worker& worker_;
+  };
+
+  struct Postman final : exec::Mail {
+    explicit Postman(Worker& worker) : worker_(worker) {}
+    void arrive() override LOOP_ONLY { worker_.deliveries_.deliver_all(worker_.loop_->now()); }
+    Worker& worker_;
+  };
+  void wake_due();
+
+  House& house_;
+  std::unique_ptr<exec::UvLoop> loop_;
+  pool::DeliveryQueue deliveries_;
+  Postman postman_{*this};
+  std::vector<std::pair<Instant, pool::Destination*>> to_wake_ LOOP_LOCAL;
+  exec::Timer wake_timer_;
+  dns::Resolver resolver_;
+  Router router_ LOOP_LOCAL;
+  Recorder recorder_ LOOP_LOCAL;
+  Dialer dialer_ LOOP_LOCAL;
+  Gather to_client_ LOOP_LOCAL, to_upstream_ LOOP_LOCAL;
+  std::vector<iovec> pieces_ LOOP_LOCAL;
+  std::vector<std::unique_ptr<Exchange>> exchanges_ LOOP_LOCAL;  // the slab: never shrinks
+  List<Exchange, ExchangeTag> free_exchanges_ LOOP_LOCAL;
+  List<Client, ClientTag> clients_ LOOP_LOCAL;  // owned: made by adopt()
+  List<Client, ClientTag> graves_ LOOP_LOCAL;   // owned: destroyed by run_deferred()
+  Gravedigger gravedigger_{*this};
+  std::size_t client_count_ LOOP_LOCAL = 0;
+  bool draining_ LOOP_LOCAL = false;
+  std::atomic<bool> empty_{false};
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,136 @@
+// What a borrow and a release cost when something rests: the budget is 34 CPU-ns for the pair (DESIGN §9), no lock and
+// no allocation. DestinationHit is what the proxy pays, PoolHit the core alone.
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "pool/delivery.h"
+#include "pool/destination.h"
+#include "pool/pool.h"
+
+namespace {
+thread_local std::uint64_t allocations = 0;
+}  // namespace
+
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+
+namespace carpool::pool {
+namespace {
+
+thread_local LoopId this_loop = 0;
+
+struct Nothing final : Pooled {
+  bool settle() override { return true; }
+};
+
+class QuietHouse final : public House {
+ public:
+  void dial(Destination&, Reservation reservation) override { made.push_back(std::move(reservation)); }
+  void deliver(LoopId, Delivery& delivery) override { delivery.arrive(Instant{}); }
+  void detach(Pooled&, LoopId) override {}
+  bool attach(Pooled&, std::uint32_t, std::uint32_t) override { return true; }
+  void dispose(Pooled* pooled, Closed) override { const std::unique_ptr<Pooled> dies(pooled); }
+  LoopId here() const override { return this_loop; }
+  std::vector<Reservation> made;
+};
+
+class Someone final : public Borrower {
+ public:
+  void on_lease(Lease got) override { lease = std::move(got); }
+  void on_refused(Fault) override {}
+  Lease lease;
+};
+
+// `entries` connections at rest, spread over the loops.
+struct Fixture {
+  Fixture(std::uint32_t entries, unsigned loops) : destination(origin(), limits(entries), house, loops) {
+    std::vector<std::unique_ptr<Someone>> all;
+    for (std::uint32_t n = 0; n < entries; ++n) {
+      this_loop = static_cast<LoopId>(n % loops);
+      all.push_back(std::make_unique<Someone>());
+      static_cast<void>(destination.borrow(*all.back(), {}, now));
+      Reservation reservation = std::move(house.made.back());
+      house.made.pop_back();
+      destination.dialed(std::move(reservation), std::make_unique<Nothing>(), now);
+    }
+    for (auto& one : all) one->lease.release(now);
+    this_loop = 0;
+  }
+  static Origin origin() {
+    Origin origin;
+    origin.host = "bench";
+    origin.port = 80;
+    return origin;
+  }
+  static Limits limits(std::uint32_t size) {
+    Limits limits;
+    limits.size = size;
+    limits.expire_time = std::chrono::minutes(30);
+    limits.idle_timeout = std::chrono::minutes(1);
+    return limits;
+  }
+  const Instant now = Instant(std::chrono::hours(1));
+  QuietHouse house;
+  Destination destination;
+};
+
+void DestinationHit(benchmark::State& state) {
+  static std::unique_ptr<Fixture> fixture;
+  if (state.thread_index() == 0) {
+    fixture =
+        std::make_unique<Fixture>(static_cast<std::uint32_t>(state.range(0)), static_cast<unsigned>(state.threads()));
+  }
+  Someone borrower;
+  this_loop = static_cast<LoopId>(state.thread_index());
+  Instant now{};
+  std::uint64_t before = 0;
+  for (auto step : state) {
+    static_cast<void>(step);
+    if (now == Instant{}) {
+      now = fixture->now;
+      before = allocations;
+    }
+    auto answer = fixture->destination.borrow(borrower, {}, now);
+    if (auto* lease = std::get_if<Lease>(&answer)) {
+      benchmark::DoNotOptimize(lease->get());
+      lease->release(now);
+    } else {
+      state.SkipWithError("a miss");
+    }
+  }
+  state.counters["allocations"] = static_cast<double>(allocations - before);
+  if (state.thread_index() == 0) fixture.reset();
+}
+BENCHMARK(DestinationHit)->Arg(1)->Arg(12)->Arg(100);
+BENCHMARK(DestinationHit)->Arg(12)->Arg(100)->Threads(2)->UseRealTime();
+
+void PoolHit(benchmark::State& state) {
+  Pool<int> pool(static_cast<std::uint32_t>(state.range(0)), 1);
+  for (std::int64_t n = 0; n < state.range(0); ++n) pool.enable(*pool.reserve(), 0, false);
+  for (auto step : state) {
+    static_cast<void>(step);
+    auto found = pool.acquire(0, true, [](const Entry<int>&, Word) { return Verdict::take; });
+    benchmark::DoNotOptimize(found.entry);
+    pool.release(*found.entry);
+  }
+}
+BENCHMARK(PoolHit)->Arg(1)->Arg(12)->Arg(100);
+
+}  // namespace
+}  // namespace carpool::pool
+
+BENCHMARK_MAIN();

@@ -1,0 +1,109 @@
+"""Fixtures: each test starts what it needs and everything ends with it."""
+import json
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from harness import nginx as nginx_module  # noqa: E402
+from harness import names  # noqa: E402
+from harness.carpool import PROGRAM, Carpool  # noqa: E402
+from harness.origin import Origin, hello  # noqa: E402
+from harness.pki import Pki  # noqa: E402
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true", help="long forms of the tests")
+    parser.addoption("--report", help="write counts as JSON to this file")
+
+
+def pytest_sessionstart(session):
+    if not PROGRAM.exists() and not session.config.option.collectonly:
+        pytest.exit("there is no %s" % PROGRAM, 2)
+
+
+class Counts:
+    def __init__(self):
+        self.counts = {"passed": 0, "failed": 0, "skipped": 0, "names": []}
+
+    def pytest_runtest_logreport(self, report):
+        """A test counts once: by its body, or by the fixture that broke it."""
+        if report.skipped:
+            self.counts["skipped"] += 1
+        elif report.failed:
+            self.counts["failed"] += 1
+            self.counts["names"].append(report.nodeid.split("/")[-1])
+        elif report.when == "call":
+            self.counts["passed"] += 1
+
+
+def pytest_configure(config):
+    config.counts = Counts()
+    config.pluginmanager.register(config.counts)
+
+
+def pytest_sessionfinish(session):
+    if session.config.option.report:
+        pathlib.Path(session.config.option.report).write_text(json.dumps(session.config.counts.counts))
+
+
+@pytest.fixture
+def full(request):
+    return request.config.getoption("--full")
+
+
+@pytest.fixture(scope="session")
+def pki(tmp_path_factory):
+    return Pki(tmp_path_factory.mktemp("pki"))
+
+
+@pytest.fixture(scope="session")
+def nginx(tmp_path_factory, pki):
+    if not nginx_module.available():
+        pytest.skip("nginx is not installed")
+    server = nginx_module.Nginx(tmp_path_factory.mktemp("nginx"), pki)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def resolver(tmp_path):
+    """A name server of our own, and the mount namespace in which carpool sees it and its own /etc/hosts."""
+    server = names.start(tmp_path)
+    if server is None:
+        pytest.skip("a name server of our own needs root: port 53 and a mount namespace")
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def origin():
+    """origin(handler, tls=...) -> a scripted origin."""
+    started = []
+
+    def start(handler=hello, **more):
+        started.append(Origin(handler, **more))
+        return started[-1]
+    yield start
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture
+def carpool(tmp_path_factory):
+    """carpool(pool={...}, ...) -> the program with this configuration; at the end TERM, and exit status 0."""
+    started = []
+
+    def start(**settings):
+        started.append(Carpool(tmp_path_factory.mktemp("carpool"), **settings))
+        return started[-1]
+    yield start
+    errors = []
+    for one in started:
+        try:
+            one.stop()
+        except AssertionError as error:
+            errors.append(str(error))
+    assert not errors, "\n".join(errors)

@@ -1,0 +1,151 @@
+"""The program under test: started from a configuration, questioned over its admin address, stopped with TERM."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import threading
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from . import toml
+from .ports import free_port
+from .wait import until
+from .wire import Client
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PROGRAM = pathlib.Path(os.environ.get("CARPOOL", ROOT / "build/release/carpool")).resolve()
+READY = 20  # seconds; a sanitizer build is slow to start
+
+
+class Carpool:
+    """settings: tables as in config.toml over what a test needs anyway; `listen` is merged into the one listener,
+    `inside` is a command that carpool's own is given to."""
+
+    def __init__(self, folder, listen=None, start=True, inside=(), **settings):
+        self.folder, self._inside = pathlib.Path(folder), list(inside)
+        self.address = ("127.0.0.1", free_port())
+        self.admin_address = ("127.0.0.1", free_port())
+        base = {"workers": 2, "shutdown_grace": "5s",
+                "listen": [{"address": "%s:%d" % self.address}],
+                "admin": {"address": "%s:%d" % self.admin_address},
+                "log": {"level": "info"}}
+        settings = dict(settings)
+        listeners = settings.pop("listeners", None)
+        if listeners is not None:
+            base["listen"] = listeners
+        elif listen:
+            base["listen"][0].update(listen)
+        self.config = self.folder / "config.toml"
+        self.config.write_text(toml.dumps(toml.merge(base, settings)))
+        self.process, self.output, self._reader = None, [], None
+        if start:
+            self.start()
+
+    # ---- its life ----
+
+    def start(self, *arguments):
+        self.output = []
+        self.process = subprocess.Popen([*self._inside, PROGRAM, "--config", self.config, *arguments], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.folder)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        until(self._is_ready, READY, "the line `carpool ready`")
+        return self
+
+    def check(self):
+        """What --check says of this configuration."""
+        done = subprocess.run([PROGRAM, "--config", self.config, "--check"], capture_output=True, text=True, timeout=20)
+        return done.stdout + done.stderr
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.output.append(line.decode(errors="replace").rstrip("\n"))
+
+    def _is_ready(self):
+        if any("carpool ready" in line for line in list(self.output)):
+            return True
+        if self.process.poll() is not None:
+            self._reader.join(5)
+            raise AssertionError("carpool ended with %d:\n%s" % (self.process.returncode, "\n".join(self.output)))
+        return False
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait(self, seconds=20):
+        status = self.process.wait(seconds)
+        self._reader.join(5)
+        return status
+
+    def stop(self):
+        """TERM; its exit status and whatever it said must be clean."""
+        if self.process is None:
+            return
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            status = self.wait()
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError("carpool did not end after TERM:\n" + self.tail()) from None
+        text = "\n".join(self.output)
+        assert status == 0, "carpool ended with %d:\n%s" % (status, self.tail())
+        assert "Sanitizer" not in text and "runtime error" not in text, text
+
+    def tail(self, count=40):
+        return "\n".join(self.output[-count:])
+
+    def rss(self):
+        """Resident bytes."""
+        status = pathlib.Path("/proc/%d/status" % self.process.pid).read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) * 1024
+
+    # ---- talking to it ----
+
+    def client(self):
+        return Client(self.address)
+
+    def admin(self, method, path, headers=(), host=None):
+        with Client(self.admin_address) as c:
+            return c.request(method, path, headers, host=host or "127.0.0.1:%d" % self.admin_address[1])
+
+    def get_json(self, path):
+        answer = self.admin("GET", path)
+        assert answer.status == 200, (path, answer)
+        return json.loads(answer.body)
+
+    def metrics(self):
+        """{(name, frozenset of labels): value}; the parser is Prometheus's own."""
+        answer = self.admin("GET", "/metrics")
+        assert answer.status == 200, answer
+        return {(s.name, frozenset(s.labels.items())): s.value
+                for family in text_string_to_metric_families(answer.body.decode()) for s in family.samples}
+
+    def metric(self, name, **labels):
+        """The sum of the samples that carry these labels."""
+        want = set(labels.items())
+        return sum(v for (n, ls), v in self.metrics().items() if n == name and want <= ls)
+
+    def pool(self, label):
+        """What /pools says of one origin."""
+        data = self.get_json("/pools")
+        rows = data.get("pools", data) if isinstance(data, dict) else data
+        if isinstance(rows, dict):
+            return rows[label]
+        return next(r for r in rows if label in (r.get("origin"), r.get("uri"), r.get("label")))
+
+    def access_log(self):
+        """The access log so far, one dict a request."""
+        found = []
+        for line in list(self.output):
+            if line.startswith("{"):
+                try:
+                    row = json.loads(line)
+                except ValueError:
+                    continue
+                if "status" in row:
+                    found.append(row)
+        return found

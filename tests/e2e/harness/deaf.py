@@ -1,0 +1,35 @@
+"""Two origins that say nothing: one whose SYNs are dropped (its backlog is full), one that accepts and stays silent."""
+import socket
+
+
+class Deaf:
+    """connect() to it hangs: the backlog holds as many connections as it can."""
+
+    def __init__(self, host="127.0.0.1", port=0):
+        self._server = socket.socket()
+        self._server.bind((host, port))
+        self._server.listen(0)
+        self.port = self._server.getsockname()[1]
+        self.authority = "%s:%d" % (host, self.port)
+        self._fill = []
+        for _ in range(4):
+            s = socket.socket()
+            s.setblocking(False)
+            s.connect_ex((host, self.port))
+            self._fill.append(s)
+
+    def stop(self):
+        for s in (*self._fill, self._server):
+            s.close()
+
+
+class Silent:
+    """connect() succeeds, in the kernel; nobody ever reads or writes, so a TLS handshake does not begin."""
+
+    def __init__(self):
+        self._server = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.port = self._server.getsockname()[1]
+        self.authority = "127.0.0.1:%d" % self.port
+
+    def stop(self):
+        self._server.close()

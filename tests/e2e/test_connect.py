@@ -1,0 +1,160 @@
+"""CONNECT: bytes both ways until both sides ended; the slot is held meanwhile, and the same rules guard the target."""
+import socket
+import threading
+
+import pytest
+from harness.ports import free_port
+from harness.wait import until
+from harness.wire import Stream
+
+
+@pytest.fixture
+def peer():
+    """A TCP server that gives each connection to a function of its own: peer(function) -> port."""
+    listeners = []
+
+    def start(talk):
+        listener = socket.create_server(("127.0.0.1", 0))
+        listeners.append(listener)
+
+        def accept():
+            while True:
+                try:
+                    sock, _ = listener.accept()
+                except OSError:
+                    return
+                threading.Thread(target=lambda: talk(Stream(sock)), daemon=True).start()
+        threading.Thread(target=accept, daemon=True).start()
+        return listener.getsockname()[1]
+    yield start
+    for listener in listeners:
+        listener.close()
+
+
+def echo(stream):
+    while stream.more():
+        stream.send(stream.buffer)
+        stream.buffer = b""
+    stream.send(b"bye")
+    stream.close()
+
+
+def tunnel(client, port, behind=b""):
+    client.send(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n%s" % (port, port, behind))
+    return client.head()
+
+
+def test_bytes_pass_unchanged_and_a_half_close_is_kept(peer, carpool):
+    c = carpool()
+    with c.client() as client:
+        answer = tunnel(client, peer(echo), b"sent right behind; ")
+        assert answer.status == 200
+        assert answer.get("content-length") is None and answer.get("transfer-encoding") is None
+        blob = bytes(range(256)) * 4096
+        threading.Thread(target=client.send, args=(blob,), daemon=True).start()
+        assert client.exactly(19 + len(blob)) == b"sent right behind; " + blob
+        client.sock.shutdown(socket.SHUT_WR)
+        assert client.exactly(3) == b"bye"
+        assert client.at_end()
+    until(lambda: c.metric("carpool_pool_closed_total", cause="tunnel_ended") == 1, what="tunnel_ended")
+    assert c.metric("carpool_pool_connections") == 0
+
+
+def test_whoever_speaks_first_is_heard(peer, carpool):
+    def greet(stream):
+        stream.send(b"220 hello\r\n")
+        stream.close()
+    c = carpool()
+    with c.client() as client:
+        assert tunnel(client, peer(greet)).status == 200
+        assert client.line() == "220 hello"
+        assert client.at_end()
+
+
+def test_a_tunnel_holds_its_slot_under_the_cap(peer, carpool):
+    c, port = carpool(pool={"size": 1, "wait_timeout": "200ms"}), peer(echo)
+    with c.client() as first, c.client() as second:
+        assert tunnel(first, port).status == 200
+        assert c.metric("carpool_pool_connections", origin="tcp://127.0.0.1:%d" % port, state="tunnel") == 1
+        refused = tunnel(second, port)
+        assert refused.status == 503 and refused.get("retry-after")
+
+
+def test_a_target_that_refuses_is_502(carpool):
+    with carpool().client() as client:
+        assert tunnel(client, free_port()).status == 502
+
+
+@pytest.mark.parametrize("target", ["127.0.0.1", "/x", "127.0.0.1:0", "127.0.0.1:99999", "u@127.0.0.1:80", ":80"])
+def test_targets_that_are_no_authority_are_400(carpool, target):
+    with carpool().client() as client:
+        client.send(("CONNECT %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % target).encode())
+        assert client.head().status == 400
+
+
+def test_a_listener_without_connect_and_ports_that_are_not_listed_are_403(peer, carpool):
+    port = peer(echo)
+    for listen in ({"connect": False}, {"connect_ports": [port + 1]}):
+        with carpool(listen=listen).client() as client:
+            assert tunnel(client, port).status == 403
+    with carpool(listen={"connect_ports": [port]}).client() as client:
+        assert tunnel(client, port).status == 200
+
+
+def test_aliases_do_not_apply(origin, carpool):
+    o = origin()
+    c = carpool(origin=[{"uri": o.url, "alias": ["name.invalid"]}])
+    with c.client() as client:
+        client.send(b"CONNECT name.invalid:80 HTTP/1.1\r\nHost: name.invalid:80\r\n\r\n")
+        assert client.head().status in (502, 504)
+    assert o.opened == 0
+
+
+def test_metadata_addresses_are_403_without_a_packet(carpool):
+    with carpool().client() as client:
+        client.send(b"CONNECT 169.254.169.254:80 HTTP/1.1\r\nHost: 169.254.169.254:80\r\n\r\n")
+        assert client.head().status == 403
+
+
+def test_a_silent_tunnel_ends_after_the_idle_timeout(peer, carpool):
+    c = carpool(request={"idle_timeout": "300ms"})
+    with c.client() as client:
+        assert tunnel(client, peer(echo)).status == 200
+        assert client.at_end()
+    until(lambda: c.metric("carpool_pool_connections") == 0, what="an empty pool")
+
+
+def test_what_a_client_sends_after_its_peer_ended_arrives_whole(peer, carpool):
+    arrived, sent = {}, threading.Event()
+
+    def hears_late(stream):
+        size = int(stream.line())
+        stream.sock.shutdown(socket.SHUT_WR)
+        sent.wait(10)
+        count = 0
+        while stream.more():
+            count += len(stream.buffer)
+            stream.buffer = b""
+        arrived[size] = count
+        stream.close()
+    c, port = carpool(), peer(hears_late)
+    sizes = range(1_000_000, 4_000_000, 150_000)  # some of it waits in the proxy when the end comes
+    clients = []
+    for size in sizes:
+        clients.append(client := c.client())
+        assert tunnel(client, port, b"%d\n" % size).status == 200
+        assert client.at_end()
+
+    def give(client, size):
+        client.send(b"x" * size)
+        client.sock.shutdown(socket.SHUT_WR)
+    threads = [threading.Thread(target=give, args=pair) for pair in zip(clients, sizes)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(0.05)  # whom nobody takes more from waits for the peer
+    sent.set()
+    until(lambda: len(arrived) == len(sizes), what="every end")
+    assert arrived == {size: size for size in sizes}
+    for client in clients:
+        client.close()

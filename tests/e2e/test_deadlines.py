@@ -1,0 +1,228 @@
+"""Each deadline answers in time, with its own status, and names the phase in which the request died."""
+import re
+import time
+
+import pytest
+from harness.deaf import Deaf, Silent
+from harness.origin import Gate
+from harness.wait import until
+
+SOON = 5  # seconds within which an answer to a deadline of a few hundred milliseconds must be there
+
+
+@pytest.fixture
+def deaf():
+    one = Deaf()
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def silent():
+    one = Silent()
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def gate():
+    one = Gate()
+    yield one
+    one.open()
+
+
+def holding(gate):
+    def handler(exchange):
+        exchange.read_body()
+        gate.enter()
+        exchange.reply()
+    return handler
+
+
+def ask(client, target, method="GET", **more):
+    began = time.monotonic()
+    answer = client.request(method, target, **more)
+    assert time.monotonic() - began < SOON
+    return answer
+
+
+def says(answer, status, words):
+    """The status, and Proxy-Status with these words in it."""
+    told = answer.get("proxy-status", "")
+    assert answer.status == status, (answer, told)
+    assert told.startswith("carpool") and re.search(words, told, re.I), told
+
+
+def test_connecting_too_long_is_504(deaf, carpool):
+    c = carpool(pool={"connect_timeout": "300ms"})
+    with c.client() as client:
+        says(ask(client, "http://%s/" % deaf.authority), 504, "connection_timeout")
+
+
+def test_a_tls_handshake_counts_against_the_connect_timeout(silent, carpool):
+    c = carpool(pool={"connect_timeout": "300ms"})
+    with c.client() as client:
+        says(ask(client, "https://%s/" % silent.authority), 504, "connection_timeout|tls")
+
+
+def test_waiting_too_long_for_a_connection_is_503(origin, carpool, gate):
+    o = origin(holding(gate))
+    c = carpool(pool={"size": 1, "wait_timeout": "300ms"})
+    with c.client() as first, c.client() as second:
+        first.ask("GET", o.url + "/held")
+        gate.wait_for(1)
+        answer = ask(second, o.url + "/late")
+        says(answer, 503, "wait timed out")
+        assert int(answer.get("retry-after")) >= 0
+        gate.open()
+        assert first.response().status == 200
+    assert o.targets() == ["/held"]
+
+
+def test_a_full_line_is_503_at_once(origin, carpool, gate):
+    o = origin(holding(gate))
+    c = carpool(pool={"size": 1, "max_waiting": 1, "wait_timeout": "60s"})
+    with c.client() as first, c.client() as second, c.client() as third:
+        first.ask("GET", o.url + "/1")
+        gate.wait_for(1)
+        second.ask("GET", o.url + "/2")
+        until(lambda: c.metric("carpool_pool_waiting", origin=o.url) == 1, what="one waiting request")
+        answer = ask(third, o.url + "/3")
+        says(answer, 503, "wait queue full")
+        assert answer.get("retry-after")
+        gate.open()
+        assert (first.response().status, second.response().status) == (200, 200)
+
+
+def test_a_response_head_that_does_not_come_is_504(origin, carpool, gate):
+    o = origin(holding(gate))
+    c = carpool(request={"response_header_timeout": "300ms"})
+    with c.client() as client:
+        says(ask(client, o.url + "/"), 504, "http_response_timeout.*response head")
+        assert len(o.seen) == 1  # never replayed after a timeout
+
+
+def test_silence_inside_a_response_breaks_it(origin, carpool, gate):
+    def stalls(exchange):
+        exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+        gate.enter()
+    o = origin(stalls)
+    c = carpool(request={"idle_timeout": "300ms"})
+    with c.client() as client:
+        answer = ask(client, o.url + "/")
+        assert (answer.status, answer.body, answer.complete) == (200, b"half", False)
+
+
+def test_silence_inside_a_request_body_is_answered(origin, carpool):
+    o = origin()
+    c = carpool(request={"idle_timeout": "300ms"})
+    with c.client() as client:
+        client.send(b"PUT %s/ HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf" % o.url.encode())
+        says(client.response(), 408, "request body|timeout")
+
+
+def test_a_head_that_comes_too_slowly_is_408(origin, carpool):
+    o, c = origin(), carpool(listen={"header_timeout": "300ms"})
+    with c.client() as client:
+        client.send(b"GET %s/ HTTP/1.1\r\nHos" % o.url.encode())
+        assert client.response().status == 408
+        assert client.at_end()
+
+
+def test_a_client_at_rest_is_let_go_without_a_word(origin, carpool):
+    o, c = origin(), carpool(listen={"idle_timeout": "300ms"})
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+        assert client.at_end()
+
+
+def test_an_empty_line_behind_a_request_begins_no_other(origin, carpool):
+    o, c = origin(), carpool(listen={"header_timeout": "300ms", "idle_timeout": "60s"})
+    with c.client() as client:
+        assert client.request("POST", o.url + "/", body=b"ab").status == 200
+        client.send(b"\r\n")
+        for _ in range(2):  # twice the time of a slow head
+            with c.client() as slow:
+                slow.send(b"G")
+                assert slow.response().status == 408
+        assert client.get(o.url + "/").status == 200
+
+
+# ---- request.timeout, wherever the request is ----
+
+def test_the_total_deadline_runs_in_line(origin, carpool):
+    def ntlm(exchange):
+        exchange.reply(401, b"who?", [("WWW-Authenticate", "NTLM")])
+    o = origin(ntlm)
+    c = carpool(pool={"size": 1, "wait_timeout": "60s"}, request={"timeout": "400ms"})
+    with c.client() as first, c.client() as second:
+        assert first.get(o.url + "/").status == 401  # the only connection is this client's now
+        says(ask(second, o.url + "/late"), 504, "waiting for a connection")
+
+
+def test_the_total_deadline_runs_while_resolving(resolver, carpool):
+    resolver.mute = True
+    c = carpool(inside=resolver.inside, request={"timeout": "400ms"})
+    with c.client() as client:
+        says(ask(client, "http://slow.test/"), 504, "resolv|dns")
+    assert "slow.test" in resolver.asked
+
+
+def test_the_total_deadline_runs_while_dialing(deaf, carpool):
+    c = carpool(request={"timeout": "400ms"})
+    with c.client() as client:
+        says(ask(client, "http://%s/" % deaf.authority), 504, "connecting|dial|tcp")
+
+
+def test_the_total_deadline_runs_in_tls(silent, carpool):
+    c = carpool(request={"timeout": "400ms"})
+    with c.client() as client:
+        says(ask(client, "https://%s/" % silent.authority), 504, "tls")
+
+
+def test_the_total_deadline_runs_while_the_request_is_sent(origin, carpool, gate):
+    def unread(exchange):
+        gate.enter()
+        return False
+    o = origin(unread)
+    c = carpool(request={"timeout": "400ms"})
+    with c.client() as client:
+        client.send(b"PUT %s/ HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf" % o.url.encode())
+        says(client.response(), 504, "request body")
+
+
+def test_the_total_deadline_runs_while_waiting_for_the_response(origin, carpool, gate):
+    o = origin(holding(gate))
+    c = carpool(request={"timeout": "400ms"})
+    with c.client() as client:
+        says(ask(client, o.url + "/"), 504, "response head")
+
+
+def test_the_total_deadline_runs_mid_body_however_busy_it_is(origin, carpool):
+    def drip(exchange):
+        exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n")
+        exchange.stream.sock.settimeout(0.01)
+        while True:  # a few bytes now and then, so that no idle timeout would end it
+            exchange.send(b"x")
+            try:
+                if not exchange.stream.sock.recv(1):
+                    return False
+            except TimeoutError:
+                pass
+    o = origin(drip)
+    c = carpool(request={"timeout": "400ms", "idle_timeout": "60s"})
+    with c.client() as client:
+        answer = ask(client, o.url + "/")
+        assert answer.status == 200 and answer.body and not answer.complete
+    until(lambda: any("response body" in line for line in c.output), what="the phase in the log")
+
+
+def test_an_expired_request_leaves_nothing_behind(origin, carpool, gate):
+    o = origin(holding(gate))
+    c = carpool(request={"timeout": "300ms"}, pool={"size": 4})
+    for _ in range(8):
+        with c.client() as client:
+            assert ask(client, o.url + "/").status == 504
+    gate.open()
+    until(lambda: c.metric("carpool_pool_borrows_total") == c.metric("carpool_pool_restores_total"), what="all leases back")
+    assert c.metric("carpool_pool_waiting") == 0

@@ -1,0 +1,153 @@
+"""What the application is told when something is wrong: status, Proxy-Status, and never a response that looks whole."""
+import ssl
+
+import pytest
+from harness.ports import free_port
+
+
+def check(answer, status, error=None):
+    """The contract's form of a generated response."""
+    assert answer.status == status, answer
+    told = answer.get("proxy-status", "")
+    assert told.startswith("carpool"), answer
+    assert error is None or "error=" + error in told.replace(" ", ""), told
+    assert "carpool" in answer.get("via", ""), answer
+    assert answer.complete
+
+
+def server_tls(certificate, key):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context
+
+
+def test_a_refused_connection_is_502(carpool):
+    c = carpool()
+    with c.client() as client:
+        check(client.get("http://127.0.0.1:%d/" % free_port()), 502, "connection_refused")
+        check(client.get("http://127.0.0.1:%d/" % free_port()), 502, "connection_refused")  # the client may go on
+
+
+def test_an_origin_that_hangs_up_without_a_word_is_502(origin, carpool):
+    o, c = origin(lambda exchange: False), carpool()
+    with c.client() as client:
+        check(client.get(o.url + "/"), 502, "connection_terminated")
+    assert len(o.seen) == 1  # it was the connection's first request: not replayed
+
+
+@pytest.mark.parametrize("reply", [
+    b"HTTP/1.1 20 OK\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
+    b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nA: b\r\n c: folded\r\nContent-Length: 0\r\n\r\n",
+    b"SSH-2.0-OpenSSH_9.2p1\r\n",
+])
+def test_a_malformed_response_is_502_or_made_clean(origin, carpool, reply):
+    def bad(exchange):
+        exchange.send(reply)
+        return False
+    o, c = origin(bad), carpool()
+    with c.client() as client:
+        answer = client.get(o.url + "/")
+    assert answer.status == 502 or b"folded" in reply and answer.get("a") == "b c: folded"
+    if answer.status == 502:
+        check(answer, 502)
+
+
+def test_a_certificate_for_another_name_is_502(origin, carpool, pki):
+    o = origin(tls=server_tls(pki.wrong_name, pki.wrong_name_key))
+    c = carpool(upstream={"tls": {"ca_file": pki.ca}})
+    with c.client() as client:
+        check(client.get(o.url + "/"), 502, "tls_certificate_error")
+    assert not o.seen
+
+
+def test_a_certificate_of_an_unknown_authority_is_502(origin, carpool, pki):
+    o, c = origin(tls=server_tls(pki.server, pki.server_key)), carpool()
+    with c.client() as client:
+        check(client.get(o.url + "/"), 502, "tls_certificate_error")
+    assert not o.seen
+
+
+def test_verification_off_means_off(origin, carpool, pki):
+    o = origin(tls=server_tls(pki.wrong_name, pki.wrong_name_key))
+    c = carpool(upstream={"tls": {"verify": False}})
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+
+
+def test_plain_text_where_tls_was_expected_is_502(nginx, carpool):
+    c = carpool()
+    with c.client() as client:
+        check(client.get("https://127.0.0.1:%d/" % nginx.port), 502)
+
+
+@pytest.mark.parametrize("head, status", [
+    (b"GET /\r\n\r\n", 400),
+    (b"GET http://127.0.0.1:1/ HTTP/1.1\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost : a\r\n\r\n", 400),
+    (b"GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    (b"POST http://a/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
+    (b"GET http://a/ HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 70000 + b"\r\n\r\n", 431),
+    (b"GET http://a/ HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 150 + b"\r\n", 431),
+    (b"GET http://a/" + b"x" * 20000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 414),
+])
+def test_a_request_that_cannot_be_served_says_why(carpool, head, status):
+    c = carpool()
+    with c.client() as client:
+        client.send(head)
+        answer = client.response()
+        check(answer, status)
+        assert client.at_end()  # what follows a bad head cannot be trusted
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+def test_a_body_over_the_limit_is_413(origin, carpool, framing):
+    o, c = origin(), carpool(listen={"max_body": "4KiB"})
+    with c.client() as client:
+        start = b"POST %s/ HTTP/1.1\r\nHost: x\r\n" % o.url.encode()
+        if framing == "length":
+            client.send(start + b"Content-Length: 5000\r\n\r\n")
+        else:
+            client.send(start + b"Transfer-Encoding: chunked\r\n\r\n" + b"1388\r\n" + b"x" * 5000 + b"\r\n")
+        check(client.response(), 413)
+
+
+@pytest.mark.parametrize("how", ["close", "reset"])
+@pytest.mark.parametrize("start", [
+    b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\nhalf",
+])
+def test_a_broken_response_never_looks_complete(origin, carpool, start, how):
+    def breaks(exchange):
+        exchange.send(start)
+        if how == "reset":
+            exchange.stream.reset()
+        return False
+    o, c = origin(breaks), carpool()
+    with c.client() as client:
+        answer = client.get(o.url + "/")
+    if answer.status == 200:
+        assert not answer.complete
+    else:
+        check(answer, 502)
+
+
+def test_names_that_do_not_exist_are_502_dns_error(resolver, carpool):
+    c = carpool(inside=resolver.inside)
+    with c.client() as client:
+        check(client.get("http://gone.test/"), 502, "dns_error")
+
+
+def test_clients_beyond_the_limit_wait_until_one_leaves(origin, carpool):
+    o, c = origin(), carpool(listen={"max_connections": 2})
+    with c.client() as one, c.client() as two:
+        assert one.get(o.url + "/1").status == two.get(o.url + "/2").status == 200
+        with c.client() as three:
+            three.ask("GET", o.url + "/3")
+            assert one.get(o.url + "/1").status == 200
+            assert c.metric("carpool_downstream_connections") == 2 and "/3" not in o.targets()
+            two.close()
+            assert three.response().status == 200

@@ -1,0 +1,20 @@
+"""The harness itself: client and scripted origin understand each other without a proxy between them."""
+from harness import toml
+from harness.wire import Client
+
+
+def test_the_client_reads_what_the_origin_sends(origin):
+    def trailers(exchange):
+        exchange.read_body()
+        exchange.send(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                      b"3\r\nabc\r\n0\r\nDigest: x\r\n\r\n")
+    o = origin(trailers)
+    with Client(("127.0.0.1", o.port)) as c:
+        answer = c.request("POST", "/x", body=b"12345")
+        assert (answer.status, answer.body, answer.trailers, answer.interim[0].status) == (200, b"abc", [("digest", "x")], 103)
+    assert o.seen[0].message.body == b"12345" and o.targets() == ["/x"]
+
+
+def test_settings_become_toml():
+    assert toml.dumps(toml.merge({"workers": 2, "pool": {"size": 4}}, {"pool": {"x": "1s"}, "origin": [{"uri": "u", "tls": {"a": True}}]})) == (
+        'workers = 2\n\n[pool]\nsize = 4\nx = "1s"\n\n[[origin]]\nuri = "u"\n\n[origin.tls]\na = true\n')

@@ -1,0 +1,155 @@
+"""What one HTTP/1.1 message looks like after its way through: order, interim responses, trailers, versions, fields."""
+import pytest
+
+
+def via(answer):
+    return answer.get("via", "")
+
+
+def test_a_request_arrives_in_origin_form_with_via_and_comes_back_with_via(origin, carpool):
+    o, c = origin(), carpool()
+    with c.client() as client:
+        answer = client.get(o.url + "/a%2Fb?q=1", host="elsewhere.test")
+    assert (answer.status, answer.body) == (200, b"ok")
+    seen = o.seen[0].message
+    assert seen.first == "GET /a%2Fb?q=1 HTTP/1.1"
+    assert seen.all("host") == [o.authority]
+    assert seen.get("via").startswith("1.1 carpool-") and via(answer).startswith("1.1 carpool-")
+    assert not seen.all("x-forwarded-for")
+
+
+def test_clients_in_turn_share_one_connection(origin, carpool):
+    o, c = origin(), carpool()
+    for _ in range(6):  # round robin gives them to both loops
+        with c.client() as client:
+            for _ in range(20):
+                assert client.get(o.url + "/").status == 200
+    assert o.opened == 1 and len(o.seen) == 120
+    assert sum(c.pool(o.url)["opened"].values()) == 1
+
+
+def test_pipelined_requests_are_answered_in_order(origin, carpool):
+    def echo(exchange):
+        body = exchange.read_body()
+        exchange.reply(body=exchange.request.target.encode() + body)
+    o, c = origin(echo), carpool()
+    with c.client() as client:
+        for i in range(10):
+            client.ask("POST" if i % 3 == 1 else "GET", "%s/%d" % (o.url, i), body=b"body" if i % 3 == 1 else b"")
+        bodies = [client.response().body.decode() for _ in range(10)]
+    assert bodies == ["/%d%s" % (i, "body" if i % 3 == 1 else "") for i in range(10)]
+
+
+def test_expect_waits_for_the_origins_100(origin, carpool):
+    def careful(exchange):
+        exchange.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        exchange.reply(body=exchange.read_body()[::-1])
+    o, c = origin(careful), carpool()
+    with c.client() as client:
+        client.send(b"PUT %s/x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n" % o.url.encode())
+        assert client.head().status == 100
+        client.send(b"abc")
+        assert client.response().body == b"cba"
+    assert o.seen[0].message.get("expect") == "100-continue"
+
+
+def test_a_refused_expectation_ends_without_the_body(origin, carpool):
+    def strict(exchange):
+        exchange.reply(417, b"no", [("Connection", "close")])
+        return False
+    o, c = origin(strict), carpool()
+    with c.client() as client:
+        client.send(b"PUT %s/x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n" % o.url.encode())
+        answer = client.response()
+    assert (answer.status, answer.body) == (417, b"no")
+
+
+def test_early_hints_pass_with_their_fields(origin, carpool):
+    def hints(exchange):
+        exchange.send(b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n")
+        exchange.reply()
+    o, c = origin(hints), carpool()
+    with c.client() as client:
+        answer = client.get(o.url + "/")
+    assert [(i.status, i.get("link")) for i in answer.interim] == [(103, "</style.css>; rel=preload")]
+    assert answer.status == 200
+
+
+def test_trailers_pass_both_ways_and_framing_fields_in_them_do_not(origin, carpool):
+    def trailing(exchange):
+        exchange.read_body()
+        exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Digest\r\n\r\n"
+                      b"2\r\nhi\r\n0\r\nDigest: sha\r\nContent-Length: 7\r\n\r\n")
+    o, c = origin(trailing), carpool()
+    with c.client() as client:
+        client.send(b"POST %s/ HTTP/1.1\r\nHost: x\r\nTE: trailers\r\nConnection: TE\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    b"3\r\nabc\r\n0\r\nChecksum: 1\r\nTransfer-Encoding: chunked\r\n\r\n" % o.url.encode())
+        answer = client.response()
+    assert (answer.body, answer.trailers) == (b"hi", [("digest", "sha")])
+    assert (o.seen[0].message.body, o.seen[0].message.trailers) == (b"abc", [("checksum", "1")])
+
+
+def test_an_http_10_client_gets_no_chunks_and_its_connection_closes(origin, carpool):
+    def chunked(exchange):
+        exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
+    o, c = origin(chunked), carpool()
+    with c.client() as client:
+        client.send(b"GET %s/ HTTP/1.0\r\nHost: x\r\n\r\n" % o.url.encode())
+        answer = client.response()
+        assert not answer.all("transfer-encoding") and answer.body == b"abc" and client.at_end()
+
+
+@pytest.mark.parametrize("method, head, status", [
+    ("HEAD", b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", 200),
+    ("GET", b"HTTP/1.1 204 No Content\r\n\r\n", 204),
+    ("GET", b"HTTP/1.1 304 Not Modified\r\nContent-Length: 500\r\nETag: x\r\n\r\n", 304),
+])
+def test_a_response_without_a_body_leaves_the_connection_in_step(origin, carpool, method, head, status):
+    def bare(exchange):
+        if exchange.request.target == "/bare":
+            exchange.send(head)
+        else:
+            exchange.reply()
+    o, c = origin(bare), carpool()
+    with c.client() as client:
+        assert client.request(method, o.url + "/bare").status == status
+        assert client.get(o.url + "/next").body == b"ok"
+    assert o.opened == 1
+
+
+def test_fields_of_the_hop_stay_behind(origin, carpool):
+    o, c = origin(), carpool()
+    with c.client() as client:
+        client.get(o.url + "/", ("Connection", "X-Mine, keep-alive"), ("X-Mine", "1"), ("Keep-Alive", "timeout=5"),
+                   ("Proxy-Connection", "keep-alive"), ("Proxy-Authorization", "Basic eDp5"), ("TE", "gzip"),
+                   ("Upgrade", "nothing"), ("X-Kept", "2"))
+    names = {n for n, _ in o.seen[0].message.headers}
+    assert "x-kept" in names
+    assert not names & {"x-mine", "keep-alive", "proxy-connection", "proxy-authorization", "te", "upgrade"}
+
+
+def test_max_forwards_counts_down_and_ends_here(origin, carpool):
+    o, c = origin(), carpool()
+    with c.client() as client:
+        assert client.request("OPTIONS", o.url + "/", [("Max-Forwards", "3")]).status == 200
+        assert o.seen[0].message.get("max-forwards") == "2"
+        assert client.request("TRACE", o.url + "/", [("Max-Forwards", "0")]).status < 500
+    assert len(o.seen) == 1
+
+
+def test_a_request_that_was_here_before_is_a_loop(origin, carpool):
+    o, c = origin(), carpool()
+    with c.client() as client:
+        client.get(o.url + "/")
+        mine = o.seen[0].message.get("via")
+        answer = client.get(o.url + "/", ("Via", mine))
+        assert answer.status == 508 and answer.get("proxy-status").startswith("carpool")
+    assert len(o.seen) == 1
+
+
+def test_two_sidecars_in_a_row_are_no_loop(origin, carpool):
+    o, second = origin(), carpool()
+    first = carpool(listen={"origin": "http://%s:%d" % second.address, "preserve_host": True})
+    with first.client() as client:
+        assert client.get("/", host=o.authority).status == 200
+    assert ", ".join(o.seen[0].message.all("via")).count("carpool-") == 2

@@ -1,0 +1,102 @@
+"""What can be observed: Prometheus text, SimplePool's counters, pools, health, the access log."""
+import json
+
+from harness.wait import until
+
+
+def serve(c, o, count=3):
+    with c.client() as client:
+        for _ in range(count):
+            assert client.get(o.url + "/").status == 200
+
+
+def test_metrics_are_prometheus_text_and_count_what_happened(origin, carpool):
+    o, c = origin(), carpool()
+    serve(c, o)
+    answer = c.admin("GET", "/metrics")
+    assert answer.get("content-type") == "text/plain; version=0.0.4; charset=utf-8"
+    assert c.metric("carpool_requests_total", origin=o.url, method="GET", code="200") == 3
+    assert c.metric("carpool_pool_borrows_total", origin=o.url) == c.metric("carpool_pool_restores_total", origin=o.url) == 3
+    assert c.metric("carpool_pool_opened_total", origin=o.url, cause="first") == 1
+    assert c.metric("carpool_pool_connections", origin=o.url, state="idle") == 1
+    assert c.metric("carpool_pool_size", origin=o.url) == 64
+    names = {name for name, _ in c.metrics()}
+    for name in ("carpool_pool_connections_peak", "carpool_pool_waiting", "carpool_pool_wait_seconds_count", "carpool_build_info",
+                 "carpool_request_seconds_bucket", "carpool_downstream_connections", "process_resident_memory_bytes"):
+        assert name in names, name
+
+
+def test_counters_never_go_down_and_failures_have_reasons(carpool):
+    from harness.ports import free_port
+    c, url = carpool(), "http://127.0.0.1:%d" % free_port()
+    before = {}
+    for i in range(3):
+        with c.client() as client:
+            assert client.get(url + "/").status == 502
+        now = {k: v for k, v in c.metrics().items() if k[0].endswith(("_total", "_count"))}
+        assert all(now[k] >= v for k, v in before.items())
+        before = now
+    assert c.metric("carpool_pool_failures_total", origin=url, reason="refused") == 3
+    assert c.metric("carpool_pool_closed_total", origin=url, cause="error") == 3
+
+
+def test_simplepools_counters_have_their_form(origin, carpool):
+    o, c = origin(), carpool()
+    serve(c, o)
+    assert c.get_json("/pool/metrics") == {
+        o.url: {"active": 1, "borrows": 3, "restores": 3, "created": 1, "closed": 0, "failures": 0}}
+
+
+def test_metrics_can_be_switched_off(carpool):
+    c = carpool(metrics={"enabled": False})
+    for path in ("/metrics", "/pool/metrics"):
+        answer = c.admin("GET", path)
+        assert answer.status == 503 and b"Metrics not enabled" in answer.body
+
+
+def test_origins_beyond_the_label_bound_share_one(origin, carpool):
+    origins = [origin() for _ in range(4)]
+    c = carpool(metrics={"max_origins": 2})
+    for o in origins:
+        serve(c, o, 2)
+    labels = {dict(ls).get("origin") for (name, ls), _ in c.metrics().items() if name == "carpool_requests_total"}
+    assert "other" in labels and len(labels) <= 3
+    assert c.metric("carpool_requests_total") == 8
+    opened, closed = c.metric("carpool_pool_opened_total"), c.metric("carpool_pool_closed_total")
+    assert opened - closed == c.metric("carpool_pool_connections") == 4
+
+
+def test_pools_tell_what_they_hold(origin, carpool):
+    o, c = origin(), carpool(pool={"size": 5})
+    serve(c, o)
+    row = c.pool(o.url)
+    assert (row["active"], row["size"], row["peak"], row["waiting"], row["borrowed"], row["connecting"]) == (1, 5, 1, 0, 0, 0)
+    assert row["opened"] == {"first": 1} or row["opened"]["first"] == 1
+
+
+def test_health_is_told_apart(carpool):
+    c = carpool()
+    assert c.admin("GET", "/livez").status == c.admin("GET", "/readyz").status == 200
+    missing = c.admin("GET", "/no-such-path")
+    assert missing.status == 404 and "error" in json.loads(missing.body)
+    assert c.admin("DELETE", "/pools").status == 405
+
+
+def test_the_access_log_tells_a_requests_story(origin, carpool):
+    o, c = origin(), carpool()
+    serve(c, o, 2)
+    rows = until(lambda: c.access_log()[1:] and c.access_log(), what="two lines")
+    first, second = rows
+    assert [(r["method"], r["target"], r["origin"], r["status"], r["bytes_out"]) for r in rows] == [
+        ("GET", o.url + "/", o.url, 200, 2)] * 2
+    assert first["connection"] == second["connection"] and (first["reuse"], second["reuse"]) == (0, 1)
+    assert first["opened"] == "first" and "opened" not in second and first["request"] != second["request"]
+    assert 0 <= second["upstream_seconds"] <= second["total_seconds"]
+
+
+def test_text_logs_and_no_access_log_are_settings(origin, carpool):
+    o, c = origin(), carpool(log={"format": "text", "access": False})
+    serve(c, o)
+    c.stop()
+    assert not any(line.startswith("{") for line in c.output)
+    assert not any("GET" in line and o.url in line for line in c.output)

@@ -1,0 +1,149 @@
+"""What no request may reach through the proxy: carpool's own listeners, its admin address, link-local metadata."""
+import pytest
+from harness.wire import Client
+
+SPELLINGS = ["127.0.0.1", "localhost", "LOCALHOST.", "127.1", "127.0.1", "0x7f000001", "2130706433", "0177.0.0.1", "0x7f.1",
+             "127.0.0.1.", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:ffff:127.0.0.1]", "0.0.0.0", "0",
+             "[::]", "%31%32%37.0.0.1"]
+
+
+def forms(client, host, port, path):
+    """The ways a request can name its destination, each on a connection of its own."""
+    authority = "%s:%d" % (host, port)
+    for line, name in (("GET http://%s%s" % (authority, path), authority), ("GET " + path, authority),
+                       ("GET http://%s%s" % (authority, path), "origin.test"), ("POST http://%s/quit" % authority, authority),
+                       ("CONNECT " + authority, authority)):
+        with client() as c:
+            c.send(("%s HTTP/1.1\r\nHost: %s\r\n\r\n" % (line, name)).encode())
+            yield line, c.response()
+
+
+def refused(answer):
+    """403 where the address is known; an odd spelling may also be malformed, or a name that nobody knows."""
+    assert answer.status in (400, 403, 501, 502), answer
+    assert answer.get("proxy-status", "").startswith("carpool")
+    assert b"carpool_" not in answer.body and b'"live"' not in answer.body
+
+
+@pytest.mark.parametrize("host", SPELLINGS)
+def test_the_admin_address_cannot_be_reached_in_any_spelling(resolver, carpool, host):
+    c = carpool(inside=resolver.inside)
+    for _, answer in forms(c.client, host, c.admin_address[1], "/metrics"):
+        refused(answer)
+    assert c.process.poll() is None
+
+
+def test_plain_spellings_of_the_admin_address_are_403(carpool):
+    c = carpool()
+    for host in ("127.0.0.1", "localhost", "[::ffff:127.0.0.1]"):
+        with c.client() as client:
+            assert client.get("http://%s:%d/metrics" % (host, c.admin_address[1])).status == 403, host
+
+
+def test_a_name_that_leads_to_the_admin_address_is_403(resolver, carpool):
+    resolver.hosts("127.0.0.1 localhost sneaky.test\n")
+    resolver.table["rebound.test"] = ["127.0.0.1"]
+    resolver.table["mapped.test"] = ["::ffff:127.0.0.1"]
+    c = carpool(inside=resolver.inside, origin=[{"uri": "http://pinned.test", "addresses": ["PLACE"]}], start=False)
+    c.config.write_text(c.config.read_text().replace("PLACE", "127.0.0.1:%d" % c.admin_address[1]))
+    c.start()
+    with c.client() as client:
+        for host in ("sneaky.test", "rebound.test", "mapped.test"):
+            assert client.get("http://%s:%d/metrics" % (host, c.admin_address[1])).status == 403, host
+        assert client.get("http://pinned.test/metrics").status == 403
+
+
+def test_an_admin_on_every_address_is_guarded_on_every_address(carpool, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("secret-of-this-test\n")
+    c = carpool(start=False)
+    port = c.admin_address[1]
+    c.config.write_text(c.config.read_text().replace('address = "127.0.0.1:%d"' % port,
+                                                     'address = "0.0.0.0:%d"\ntoken_file = "%s"' % (port, token)))
+    c.start()
+    with c.client() as client:
+        for host in ("127.0.0.1", "127.0.0.2", "localhost"):
+            assert client.get("http://%s:%d/metrics" % (host, port)).status == 403, host
+
+
+def test_the_metrics_listener_is_guarded_like_the_admin_address(carpool):
+    from harness.ports import free_port
+    port = free_port()
+    c = carpool(metrics={"address": "127.0.0.1:%d" % port}, start=False)
+    if "not yet available" in c.check():
+        pytest.skip("metrics.address is not yet available")
+    c.start()
+    with Client(("127.0.0.1", port)) as direct:
+        assert direct.get("/metrics", host="127.0.0.1:%d" % port).status == 200
+    with Client(("127.0.0.1", port)) as direct:
+        assert direct.get("/pools", host="127.0.0.1:%d" % port).status == 404
+    with c.client() as client:
+        assert client.get("http://127.0.0.1:%d/metrics" % port).status == 403
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"])
+def test_its_own_listener_is_a_loop(carpool, host):
+    c = carpool()
+    with c.client() as client:
+        answer = client.get("http://%s:%d/" % (host, c.address[1]))
+        assert answer.status == 508 and answer.get("proxy-status").startswith("carpool")
+
+
+@pytest.mark.parametrize("host", ["169.254.169.254", "169.254.1.1", "[fd00:ec2::254]", "[::ffff:169.254.169.254]", "2852039166"])
+def test_metadata_addresses_are_refused_before_a_packet_leaves(resolver, carpool, host):
+    c = carpool(inside=resolver.inside)
+    with c.client() as client:
+        answer = client.get("http://%s/latest/meta-data/" % host)
+    assert answer.status == 403 or host.isdigit() and answer.status in (400, 502)
+
+
+def test_egress_rules_hold_by_name_and_by_address(origin, resolver, carpool):
+    o = origin()
+    resolver.table["allowed.test"] = resolver.table["denied.test"] = ["127.0.0.1"]
+    c = carpool(inside=resolver.inside, egress={"default": "deny", "allow": ["allowed.test:%d" % o.port]})
+    with c.client() as client:
+        assert client.get("http://allowed.test:%d/" % o.port).status == 200
+        assert client.get("http://denied.test:%d/" % o.port).status == 403
+        assert client.get(o.url + "/").status == 403
+    assert "denied.test" not in resolver.asked
+
+
+# ---- who may talk to the admin address itself ----
+
+def test_admin_answers_no_foreign_host(carpool):
+    c = carpool()
+    port = c.admin_address[1]
+    for host in ("127.0.0.1:%d" % port, "localhost:%d" % port, "[::1]:%d" % port, "localhost"):
+        assert c.admin("GET", "/livez", host=host).status == 200, host
+    for host in ("evil.test", "evil.test:%d" % port, "127.0.0.1.evil.test"):
+        assert c.admin("GET", "/pools", host=host).status == 403, host
+
+
+@pytest.mark.parametrize("header", [("Origin", "http://evil.test"), ("Sec-Fetch-Site", "cross-site")])
+def test_admin_changes_nothing_for_a_foreign_page(carpool, header):
+    c = carpool()
+    assert c.admin("POST", "/quit", [header]).status == 403
+    assert c.process.poll() is None and c.admin("GET", "/livez").status == 200
+
+
+def test_a_token_is_asked_for_where_the_address_is_not_loopback(carpool, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("secret-of-this-test\n")
+    c = carpool(start=False)
+    port = c.admin_address[1]
+    c.config.write_text(c.config.read_text().replace('address = "127.0.0.1:%d"' % port,
+                                                     'address = "0.0.0.0:%d"\ntoken_file = "%s"' % (port, token)))
+    c.start()
+    assert c.admin("GET", "/pools").status == 401
+    assert c.admin("GET", "/pools", [("Authorization", "Bearer wrong")]).status == 401
+    assert c.admin("GET", "/pools", [("Authorization", "Bearer secret-of-this-test")]).status == 200
+    assert c.admin("GET", "/livez").status == c.admin("GET", "/metrics").status == 200
+
+
+@pytest.mark.parametrize("head", ["GET /pools HTTP/1.1\r\nHost: localhost\r\nHost: evil.test\r\n\r\n",
+                                  "GET http://evil.test/pools HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                                  "GET /pools HTTP/1.1\r\n\r\n"])
+def test_admin_answers_no_request_whose_host_is_in_doubt(carpool, head):
+    with Client(carpool().admin_address) as client:
+        client.send(head.encode())
+        assert client.response().status in (400, 403)

@@ -1,0 +1,74 @@
+"""A connection that a client authenticated by NTLM or Negotiate is that client's alone, to its end."""
+import pytest
+from harness.wait import until
+
+
+@pytest.fixture
+def guarded(origin):
+    """An origin whose connections, not requests, are authenticated: by the token that came over them."""
+    def start(scheme):
+        owners = {}
+
+        def handler(exchange):
+            token = exchange.request.get("authorization", "").removeprefix(scheme + " ")
+            if exchange.request.target == "/open":
+                return exchange.reply()
+            if exchange.connection not in owners and not token:
+                return exchange.reply(401, b"who?", [("WWW-Authenticate", scheme)])
+            owner = owners.setdefault(exchange.connection, token)
+            return exchange.reply(body=("%s on %d" % (owner, exchange.connection)).encode())
+        return origin(handler)
+    return start
+
+
+def log_in(client, o, scheme, name):
+    assert client.get(o.url + "/").status == 401
+    return client.get(o.url + "/", ("Authorization", "%s %s" % (scheme, name))).body.decode()
+
+
+@pytest.mark.parametrize("scheme", ["NTLM", "Negotiate"])
+def test_two_clients_never_share_an_authenticated_connection(guarded, carpool, scheme):
+    o, c = guarded(scheme), carpool(workers=1)
+    with c.client() as alice, c.client() as bob:
+        a, b = log_in(alice, o, scheme, "alice"), log_in(bob, o, scheme, "bob")
+        assert a.startswith("alice on") and b.startswith("bob on") and a.split()[-1] != b.split()[-1]
+        for _ in range(5):
+            assert alice.get(o.url + "/").body.decode() == a
+            assert bob.get(o.url + "/").body.decode() == b
+        with c.client() as carol:
+            assert carol.get(o.url + "/").status == 401
+        assert c.metric("carpool_pool_connections", origin=o.url) >= 2
+    until(lambda: c.metric("carpool_pool_closed_total", origin=o.url, cause="private") == 3, what="three private ends")
+
+
+def test_a_private_connection_counts_in_the_cap(guarded, carpool):
+    o, c = guarded("NTLM"), carpool(workers=1, pool={"size": 1, "wait_timeout": "200ms"})
+    with c.client() as alice:
+        log_in(alice, o, "NTLM", "alice")
+        with c.client() as bob:
+            assert bob.get(o.url + "/open").status == 503
+        assert alice.get(o.url + "/").body == b"alice on 1"
+    until(lambda: c.metric("carpool_pool_connections", origin=o.url) == 0, what="alice's end")
+    with c.client() as bob:
+        assert bob.get(o.url + "/open").status == 200
+
+
+def test_basic_authentication_stays_anonymous_to_the_pool(origin, carpool):
+    def basic(exchange):
+        if not exchange.request.get("authorization"):
+            return exchange.reply(401, b"who?", [("WWW-Authenticate", "Basic realm=x")])
+        return exchange.reply()
+    o, c = origin(basic), carpool(workers=1)
+    with c.client() as alice, c.client() as bob:
+        assert alice.get(o.url + "/").status == 401
+        assert bob.get(o.url + "/", ("Authorization", "Basic eDp5")).status == 200
+    assert o.opened == 1
+
+
+@pytest.mark.parametrize("scheme", ["NTLM", "Negotiate"])
+def test_who_shows_credentials_before_being_asked_owns_the_connection_too(guarded, carpool, scheme):
+    o, c = guarded(scheme), carpool(workers=1)
+    with c.client() as alice, c.client() as bob:
+        assert alice.get(o.url + "/", ("Authorization", scheme + " alice")).body == b"alice on 1"
+        assert bob.get(o.url + "/").status == 401
+        assert alice.get(o.url + "/").body == b"alice on 1"

@@ -1,0 +1,167 @@
+"""The program's flags and exit codes, without and with an instance running."""
+import json
+import re
+import socket
+import subprocess
+import tomllib
+
+import pytest
+from harness.carpool import PROGRAM, ROOT
+
+LOCATED = re.compile(r"^(.+):(\d+):(\d+): ([\w.\[\]\"-]+): .+")
+
+
+def run(*arguments, cwd=None, env=None):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=20, cwd=cwd, env=env)
+
+
+def check(tmp_path, text, env=None):
+    file = tmp_path / "c.toml"
+    file.write_text(text)
+    return run("--config", file, "--check", env=env)
+
+
+def test_version_and_help(tmp_path):
+    assert re.match(r"carpool \d+\.\d+\.\d+", run("--version").stdout)
+    shown = run("--help")
+    assert shown.returncode == 0
+    for flag in ("--config", "--check", "--print-config", "--demo", "--version", "--health", "--print-default-config", "--print-schema"):
+        assert flag in shown.stdout, flag
+
+
+def test_an_unknown_flag_is_a_configuration_error():
+    done = run("--no-such-flag")
+    assert done.returncode == 1 and "--no-such-flag" in done.stderr
+
+
+def test_a_good_file_is_ok(tmp_path):
+    done = check(tmp_path, "workers = 2\n[pool]\nsize = 8\n")
+    assert (done.returncode, done.stdout.strip()) == (0, "ok")
+
+
+@pytest.mark.parametrize("text, line, key, word", [
+    ("[pool]\nsize = 8\nsizee = 9\n", 3, "pool.sizee", "pool.size|`?size"),
+    ("workers = 0\n", 1, "workers", ""),
+    ('[pool]\nwait_timeout = "soon"\n', 2, "pool.wait_timeout", "250ms|duration"),
+    ('[pool]\nwait_timeout = "0s"\n', 2, "pool.wait_timeout", ""),
+    ('[[listen]]\naddress = "0.0.0.0:3128"\n', 2, "listen", "open|loopback|deny"),
+    ('[admin]\naddress = "0.0.0.0:9901"\n', 2, "admin", "token_file"),
+    ('[[origin]]\nuri = "http://a"\n[[origin]]\nuri = "http://A.:80/"\n', 4, "origin", "twice|already|same"),
+    ("[pool]\nsize = 2\nmin_idle = 3\n", 3, "pool.min_idle", "size"),
+    ('[pool]\nstrategy = "sideways"\n', 2, "pool.strategy", "first"),
+])
+def test_a_mistake_is_named_with_its_place_and_what_was_expected(tmp_path, text, line, key, word):
+    done = check(tmp_path, text)
+    assert done.returncode == 1
+    said = (done.stdout + done.stderr).splitlines()
+    found = [m for m in map(LOCATED.match, said) if m and int(m.group(2)) == line and m.group(4).startswith(key)]
+    assert any(m.group(1).endswith("c.toml") and re.search(word, m.group(0)) for m in found), said
+
+
+def test_every_mistake_is_reported_not_the_first_alone(tmp_path):
+    done = check(tmp_path, "workers = -1\n[pool]\nsize = \"x\"\nnonsense = 1\n")
+    assert len([line for line in (done.stdout + done.stderr).splitlines() if LOCATED.match(line)]) == 3
+
+
+def test_toml_that_does_not_parse_names_its_place(tmp_path):
+    done = check(tmp_path, "workers = \n")
+    assert done.returncode == 1 and "c.toml:1:" in done.stdout + done.stderr
+
+
+def test_what_is_not_available_yet_is_refused_not_ignored(tmp_path):
+    done = check(tmp_path, '[pool]\nleak_timeout = "5s"\n')
+    said = done.stdout + done.stderr
+    assert done.returncode == 1 and "not yet available" in said and "pool.leak_timeout" in said
+
+
+def test_the_environment_fills_in(tmp_path):
+    text = '[[listen]]\naddress = "${PLACE:-127.0.0.1:1}"\n'
+    file = tmp_path / "c.toml"
+    file.write_text(text)
+    for env, want in (({}, "127.0.0.1:1"), ({"PLACE": "127.0.0.1:2"}, "127.0.0.1:2")):
+        printed = tomllib.loads(run("--config", file, "--print-config", env=env).stdout)
+        assert printed["listen"][0]["address"] == want
+    assert check(tmp_path, '[[listen]]\naddress = "${MISSING}"\n', env={}).returncode == 1
+
+
+def test_the_effective_configuration_can_be_fed_back(tmp_path):
+    file = tmp_path / "c.toml"
+    file.write_text('workers = 2\n[pool]\nsize = 8\n[[origin]]\nuri = "https://a.test"\nalias = ["a"]\n[origin.pool]\nsize = 3\n')
+    once = run("--config", file, "--print-config")
+    assert once.returncode == 0, once.stderr
+    again_file = tmp_path / "again.toml"
+    again_file.write_text(once.stdout)
+    assert run("--config", again_file, "--check").stdout.strip() == "ok"
+    assert run("--config", again_file, "--print-config").stdout == once.stdout
+    values = tomllib.loads(once.stdout)
+    assert (values["pool"]["size"], values["origin"][0]["pool"]["size"], values["request"]["max_retries"]) == (8, 3, 1)
+
+
+def test_the_commented_file_at_the_root_is_the_default(tmp_path):
+    printed = run("--print-default-config").stdout
+    assert printed == (ROOT / "config.toml").read_text()
+    file = tmp_path / "c.toml"
+    file.write_text(printed)
+    assert run("--config", file, "--check").stdout.strip() == "ok"
+
+
+def test_the_schema_is_json_and_knows_the_keys():
+    schema = json.loads(run("--print-schema").stdout)
+    assert {"workers", "listen", "pool", "request", "origin"} <= set(schema["properties"])
+
+
+def test_a_taken_address_ends_with_two(carpool):
+    taken = socket.create_server(("127.0.0.1", 0))
+    c = carpool(start=False)
+    c.config.write_text(c.config.read_text().replace("%s:%d" % c.address, "127.0.0.1:%d" % taken.getsockname()[1]))
+    done = run("--config", c.config)
+    assert done.returncode == 2 and str(taken.getsockname()[1]) in done.stderr
+    taken.close()
+
+
+def test_a_missing_file_ends_with_one(tmp_path):
+    assert run("--config", tmp_path / "nowhere.toml").returncode == 1
+
+
+def test_health_asks_the_running_instance(carpool):
+    c = carpool()
+    assert run("--config", c.config, "--health").returncode == 0
+    c.stop()
+    assert run("--config", c.config, "--health").returncode != 0
+
+
+def test_ready_names_the_addresses_that_port_zero_became(origin, carpool):
+    o = origin()
+    c = carpool(listeners=[{"address": "127.0.0.1:0"}])
+    ready = next(line for line in c.output if "carpool ready" in line)
+    ports = [int(p) for p in re.findall(r"127\.0\.0\.1:(\d+)", ready)]
+    c.address = ("127.0.0.1", next(p for p in ports if p != c.admin_address[1]))
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+
+
+def test_the_manager_is_notified(carpool, tmp_path, monkeypatch):
+    path = str(tmp_path / "notify.sock")
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.bind(path)
+    manager.settimeout(10)
+    monkeypatch.setenv("NOTIFY_SOCKET", path)
+    carpool()
+    assert b"READY=1" in manager.recv(1000)
+    manager.close()
+
+
+def test_the_demo_serves_and_prints_what_to_try(tmp_path):
+    demo = subprocess.Popen([PROGRAM, "--demo"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path)
+    try:
+        said = []
+        while len([s for s in said if "curl " in s]) < 3 or not re.search(r"reus", " ".join(said)):
+            line = demo.stdout.readline()
+            assert line, said
+            said.append(line)
+        command = next(s for s in said if "curl " in s).strip()
+        done = subprocess.run(["sh", "-c", command[command.index("curl "):]], capture_output=True, timeout=20)
+        assert done.returncode == 0, (command, done.stderr)
+    finally:
+        demo.terminate()
+        assert demo.wait(20) == 0

@@ -1,0 +1,165 @@
+"""How it ends: TERM drains, a second TERM does not wait, HUP and USR1 change nothing that runs."""
+import os
+import signal
+import socket
+
+import pytest
+from harness.origin import Gate
+from harness.ports import free_port
+from harness.wait import until
+
+
+@pytest.fixture
+def gate():
+    one = Gate()
+    yield one
+    one.open()
+
+
+@pytest.fixture
+def held(origin, gate):
+    def handler(exchange):
+        if exchange.request.target == "/held":
+            gate.enter()
+        exchange.reply()
+    return origin(handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_running_request_finishes_and_the_exit_status_is_zero(held, carpool, gate, number):
+    c = carpool(shutdown_grace="20s")
+    idle, running = c.client(), c.client()
+    assert idle.get(held.url + "/").status == 200
+    running.ask("GET", held.url + "/held")
+    gate.wait_for(1)
+    c.signal(number)
+    until(lambda: c.admin("GET", "/readyz").status == 503, what="readyz 503")
+    assert idle.at_end()
+    assert c.process.poll() is None
+    gate.open()
+    answer = running.response()
+    assert (answer.status, answer.body, answer.get("connection")) == (200, b"ok", "close")
+    assert running.at_end()
+    assert c.wait() == 0
+
+
+def test_a_second_term_does_not_wait(held, carpool, gate):
+    c = carpool(shutdown_grace="60s")
+    running = c.client()
+    running.ask("GET", held.url + "/held")
+    gate.wait_for(1)
+    c.signal(signal.SIGTERM)
+    until(lambda: c.admin("GET", "/readyz").status == 503, what="readyz 503")
+    c.signal(signal.SIGTERM)
+    assert c.wait(5) == 0
+    running.close()
+
+
+def test_the_grace_bounds_the_drain(held, carpool, gate):
+    c = carpool(shutdown_grace="300ms")
+    running = c.client()
+    running.ask("GET", held.url + "/held")
+    gate.wait_for(1)
+    c.signal(signal.SIGTERM)
+    assert c.wait(10) == 0
+    running.close()
+
+
+def test_during_the_drain_delay_requests_are_served_as_before(held, carpool):
+    c = carpool(drain_delay="60s", shutdown_grace="5s")
+    known = c.client()
+    assert known.get(held.url + "/").keeps_alive()
+    c.signal(signal.SIGTERM)
+    until(lambda: c.admin("GET", "/readyz").status == 503, what="readyz 503")
+    assert known.get(held.url + "/").status == 200
+    with c.client() as late:
+        assert late.get(held.url + "/").status == 200
+    c.signal(signal.SIGTERM)
+    assert c.wait(5) == 0
+
+
+def test_after_the_end_nobody_listens(carpool):
+    c = carpool()
+    c.stop()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(c.address, 1)
+
+
+def test_hup_and_usr1_leave_requests_alone(held, carpool, gate):
+    c = carpool()
+    with c.client() as running, c.client() as other:
+        running.ask("GET", held.url + "/held")
+        gate.wait_for(1)
+        said = len(c.output)
+        c.signal(signal.SIGHUP)
+        until(lambda: any("reload" in line.lower() for line in c.output[said:]), what="a word about the reload")
+        c.signal(signal.SIGUSR1)
+        assert other.get(held.url + "/").status == 200
+        gate.open()
+        assert running.response().status == 200
+    assert c.admin("GET", "/readyz").status == 200
+
+
+def test_a_websocket_like_tunnel_does_not_hold_the_end_up(origin, carpool):
+    def upgraded(exchange):
+        exchange.send(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+        exchange.stream.more()
+        return False
+    o, c = origin(upgraded), carpool(shutdown_grace="300ms")
+    with c.client() as client:
+        client.ask("GET", o.url + "/", [("Connection", "Upgrade"), ("Upgrade", "x")])
+        assert client.response().status == 101
+        c.signal(signal.SIGTERM)
+        assert c.wait(10) == 0
+
+
+def test_a_client_that_never_asked_does_not_hold_the_end_up(carpool):
+    c = carpool(shutdown_grace="60s")
+    with c.client() as client:
+        until(lambda: c.metric("carpool_downstream_connections") == 1, what="the client's arrival")
+        c.signal(signal.SIGTERM)
+        assert client.at_end()
+        assert c.wait(5) == 0
+
+
+@pytest.mark.parametrize("grace", ["60s", "200ms"])
+def test_a_response_cut_off_by_the_end_does_not_look_complete(origin, carpool, gate, grace):
+    def endless(exchange):
+        exchange.send(b"HTTP/1.1 200 OK\r\n\r\nsome")
+        gate.enter()
+        return False
+    o, c = origin(endless), carpool(shutdown_grace=grace)
+    with c.client() as client:
+        client.send(b"GET %s/ HTTP/1.0\r\n\r\n" % o.url.encode())
+        assert client.head().status == 200
+        assert client.exactly(4) == b"some"
+        c.signal(signal.SIGTERM)
+        if grace == "60s":
+            until(lambda: c.admin("GET", "/readyz").status == 503, what="readyz 503")
+            c.signal(signal.SIGTERM)
+        with pytest.raises(ConnectionResetError):
+            client.sock.recv(1)
+        assert c.wait(5) == 0
+
+
+def test_the_end_does_not_trip_over_authorities_that_are_still_being_read(carpool, tmp_path):
+    slow = tmp_path / "slow.pem"
+    os.mkfifo(slow)
+    c = carpool(inside=["env", "SSL_CERT_FILE=%s" % slow])
+    with c.client() as client:
+        client.ask("GET", "https://127.0.0.1:%d/" % free_port())
+        disk = until(lambda: reader(slow), what="someone who reads the authorities")
+        c.signal(signal.SIGTERM)
+        until(lambda: c.admin("GET", "/readyz").status == 503, what="readyz 503")
+        c.signal(signal.SIGTERM)
+        assert client.at_end()
+        os.close(disk)
+        assert c.wait(5) == 0
+
+
+def reader(fifo):
+    """A descriptor to write to, once the other end is open."""
+    try:
+        return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return None

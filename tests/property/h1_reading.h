@@ -1,0 +1,124 @@
+// Drives the readers the way their owners do, over any split of the bytes, and keeps what came out as text.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proxy/http/h1_codec.h"
+
+namespace carpool::proxy::http {
+
+class Collected final : public BodySink {
+ public:
+  void on_body(std::string_view bytes) override { body.append(bytes); }
+  void on_trailer(std::string_view name, std::string_view value) override {
+    trailers.append(name).append("=").append(value).append(";");
+  }
+  std::string body, trailers;
+};
+
+// Everything a reader said about a stream of messages.
+struct Reading {
+  std::string text;  // one line for each message
+  std::size_t messages = 0;
+  std::optional<FaultKind> fault;
+  std::string detail;
+  bool boundary = false;
+  friend bool operator==(const Reading& a, const Reading& b) {
+    return a.text == b.text && a.messages == b.messages && a.fault == b.fault && a.boundary == b.boundary;
+  }
+};
+
+inline std::string text_of(const Fields& fields) {
+  return std::string(fields.lines(0, fields.size()));
+}
+
+inline void describe(std::string& out, const RequestHead& head) {
+  out.append(head.method + "|" + head.target + "|" + text_of(head.fields));
+  out.append("|v" + std::to_string(static_cast<int>(head.version)) + "f" +
+             std::to_string(static_cast<int>(head.framing)) + "n" + std::to_string(head.length) +
+             (head.keep_alive ? "k" : "") + (head.expect_continue ? "e" : "") + (head.upgrade ? "u" : ""));
+}
+
+inline void describe(std::string& out, const ResponseHead& head) {
+  out.append(std::to_string(head.status) + "|" + head.reason + "|" + text_of(head.fields));
+  out.append("|v" + std::to_string(static_cast<int>(head.version)) + "f" +
+             std::to_string(static_cast<int>(head.framing)) + "n" + std::to_string(head.length) +
+             (head.keep_alive ? "k" : ""));
+}
+
+// Feeds `bytes`, cut at `cuts` (ascending), until they are used up, a fault, or `most` messages.
+template <class Reader, class Head>
+Reading read_pieces(Reader& reader, std::string_view bytes, const std::vector<std::size_t>& cuts, std::size_t most) {
+  Reading got;
+  Head head;
+  Collected sink;
+  std::size_t from = 0;
+  std::string piece;  // a buffer of its own, so that a read past it is seen
+  for (std::size_t cut = 0; cut <= cuts.size(); ++cut) {
+    const std::size_t to = cut < cuts.size() ? cuts[cut] : bytes.size();
+    piece.assign(bytes.substr(from, to - from));
+    from = to;
+    std::string_view rest = piece;
+    for (bool more = true; more && got.messages < most;) {
+      const Result<Fed> fed = reader.feed(rest, head, sink);
+      if (!fed) {
+        got.fault = fed.fault().kind;
+        got.detail = fed.fault().detail;
+        return got;
+      }
+      rest.remove_prefix(fed->taken);
+      more = fed->progress != Progress::need_more;
+      if (fed->progress == Progress::head || fed->progress == Progress::upgraded) describe(got.text, head);
+      if (fed->progress == Progress::upgraded) {
+        got.text.append("|upgraded");
+        got.messages = most;
+      }
+      if (fed->progress == Progress::message) {
+        got.text.append("|" + sink.body + "|" + sink.trailers + "\n");
+        sink = {};
+        ++got.messages;
+        more = !rest.empty();
+      }
+    }
+  }
+  return got;
+}
+
+inline Reading read_requests(std::string_view bytes, const std::vector<std::size_t>& cuts = {},
+                             const Limits& limits = {}) {
+  RequestReader reader(limits);
+  Reading got = read_pieces<RequestReader, RequestHead>(reader, bytes, cuts, 100);
+  got.boundary = reader.at_boundary();
+  return got;
+}
+
+inline Reading read_response(std::string_view bytes, const std::vector<std::size_t>& cuts = {},
+                             std::string_view method = "GET", bool upgrade = false, const Limits& limits = {}) {
+  ResponseReader reader(limits);
+  reader.expect(method, upgrade);
+  Reading got = read_pieces<ResponseReader, ResponseHead>(reader, bytes, cuts, 1);
+  if (!got.fault && got.messages == 0) {
+    const Result<Progress> end = reader.finish();
+    if (end) {
+      got.messages = 1;
+      got.boundary = true;
+    } else {
+      got.fault = end.fault().kind;
+      got.detail = end.fault().detail;
+    }
+  }
+  return got;
+}
+
+inline std::vector<std::size_t> every_byte(std::size_t size) {
+  std::vector<std::size_t> cuts;
+  for (std::size_t i = 1; i < size; ++i) cuts.push_back(i);
+  return cuts;
+}
+
+}  // namespace carpool::proxy::http

@@ -1,0 +1,269 @@
+// A world without sockets, threads or time for the pool: several loops that are mailboxes, wires that are objects,
+// dials and events that happen when the test says so. The simulation lets a seed decide, the unit tests spell it out.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pool/delivery.h"
+#include "pool/destination.h"
+#include "pool/snapshot.h"
+
+namespace carpool::test {
+
+using pool::Destination;
+using pool::LoopId;
+
+// A connection. What the pool must never do with it is recorded in World::wrong.
+struct Wire final : pool::Pooled {
+  explicit Wire(std::uint64_t number) : id(number) {}
+  bool settle() override { return !peer_closed && !hangup_noted && !dirty; }
+
+  const std::uint64_t id;
+  bool peer_closed = false;   // the origin closed it
+  bool hangup_noted = false;  // an event said so
+  bool dirty = false;         // something unread stands on it
+  int users = 0;
+  std::uint32_t index = 0, generation = 0;  // as watched
+  std::optional<LoopId> watched_on;
+};
+
+struct Event {
+  std::uint32_t index, generation;
+  bool hangup;
+};
+
+class World final : public pool::House {
+ public:
+  explicit World(unsigned loops) : mail(loops), events(loops) {}
+
+  struct Dial {
+    Destination* destination;
+    std::unique_ptr<pool::Reservation> reservation;
+    LoopId loop;
+  };
+
+  void dial(Destination& destination, pool::Reservation reservation) override {
+    opened.push_back(reservation.cause());
+    dials.push_back({&destination, std::make_unique<pool::Reservation>(std::move(reservation)), here_});
+    if (live.size() + dials.size() > most) most = live.size() + dials.size();
+  }
+  void deliver(LoopId to, pool::Delivery& delivery) override { mail[to].push_back(&delivery); }
+  void wake_at(Destination& destination, Instant when) override { wakes.push_back({when, &destination}); }
+  void detach(pool::Pooled& pooled, LoopId from) override {
+    auto& wire = static_cast<Wire&>(pooled);
+    if (wire.watched_on != from) wrong = "detached from a loop that does not watch it";
+    wire.watched_on.reset();
+    ++moves;
+  }
+  bool attach(pool::Pooled& pooled, std::uint32_t index, std::uint32_t generation) override {
+    auto& wire = static_cast<Wire&>(pooled);
+    if (wire.watched_on) wrong = "attached while it is watched elsewhere";
+    wire.hangup_noted = false;
+    if (attach_fails) return attach_fails = false;
+    watch(wire, index, generation);
+    return true;
+  }
+  void dispose(pool::Pooled* pooled, pool::Closed cause) override {
+    const std::unique_ptr<Wire> dies(static_cast<Wire*>(pooled));
+    if (live.erase(dies.get()) != 1) wrong = "disposed twice";
+    if (dies->users != 0) wrong = "disposed while in use";
+    if (cause == pool::Closed::peer_closed && !dies->peer_closed && !dies->dirty) {
+      wrong = "a healthy connection was closed as if its peer had";
+    }
+    closed.push_back(cause);
+  }
+  LoopId here() const override { return here_; }
+
+  // ---- what the test does ----
+  void on(LoopId loop) { here_ = loop; }
+  void watch(Wire& wire, std::uint32_t index, std::uint32_t generation) {
+    wire.index = index;
+    wire.generation = generation;
+    wire.watched_on = here_;
+    if (wire.peer_closed) events[here_].push_back({index, generation, true});  // what stands is reported
+  }
+  // The oldest dial, or the n-th, ends well.
+  void dialed(std::size_t n = 0) {
+    Dial dial = take(n);
+    here_ = dial.loop;
+    auto wire = std::make_unique<Wire>(++made);
+    Wire& made_wire = *wire;
+    wire->dirty = std::exchange(next_is_dirty, false);
+    live.insert(&made_wire);
+    watch(made_wire, dial.reservation->index(), dial.reservation->generation());
+    dial.destination->dialed(std::move(*dial.reservation), std::move(wire), now);
+  }
+  void dial_failed(std::size_t n = 0) {
+    Dial dial = take(n);
+    here_ = dial.loop;
+    dial.destination->dial_failed(std::move(*dial.reservation),
+                                  Fault(FaultKind::connect_refused, Side::upstream, "refused"), now);
+  }
+  // One delivery of `loop`; false: none is there.
+  bool deliver_one(LoopId loop) {
+    if (mail[loop].empty()) return false;
+    pool::Delivery* delivery = mail[loop].front();
+    mail[loop].pop_front();
+    here_ = loop;
+    delivery->arrive(now);
+    return true;
+  }
+  bool deliver_all() {
+    bool any = false;
+    for (bool more = true; more;) {
+      more = false;
+      for (std::size_t loop = 0; loop < mail.size(); ++loop) more |= deliver_one(static_cast<LoopId>(loop));
+      any |= more;
+    }
+    return any;
+  }
+  void close_by_peer(Wire& wire) {
+    wire.peer_closed = true;
+    if (wire.watched_on) events[*wire.watched_on].push_back({wire.index, wire.generation, true});
+  }
+  // One event of `loop`, as a worker handles it.
+  bool event_one(LoopId loop) {
+    if (events[loop].empty()) return false;
+    const Event event = events[loop].front();
+    events[loop].pop_front();
+    here_ = loop;
+    const pool::EventClaim claim = pool::claim_event(event.index, event.generation, loop);
+    if (claim.kind == pool::EventClaim::Kind::stale) return true;
+    auto& wire = static_cast<Wire&>(*claim.pooled);
+    wire.hangup_noted |= event.hangup;
+    if (claim.kind == pool::EventClaim::Kind::inspecting) {
+      pool::end_inspection(event.index, wire.settle(), pool::Closed::peer_closed, now);
+    }
+    return true;
+  }
+  bool mail_empty() const {
+    for (const auto& box : mail) {
+      if (!box.empty()) return false;
+    }
+    return true;
+  }
+
+  Instant now = Instant(std::chrono::hours(1));
+  std::vector<std::deque<pool::Delivery*>> mail;
+  std::vector<std::deque<Event>> events;
+  std::list<Dial> dials;
+  std::vector<std::pair<Instant, Destination*>> wakes;
+  std::set<Wire*> live;
+  std::vector<pool::Opened> opened;  // in order
+  std::vector<pool::Closed> closed;
+  std::size_t most = 0;  // live and dialing at once
+  std::uint64_t made = 0, moves = 0;
+  bool attach_fails = false;   // the next one
+  bool next_is_dirty = false;  // the next connection speaks first
+  std::string wrong;           // what must not happen did
+
+ private:
+  Dial take(std::size_t n) {
+    auto at = dials.begin();
+    std::advance(at, static_cast<std::ptrdiff_t>(n));
+    Dial dial = std::move(*at);
+    dials.erase(at);
+    return dial;
+  }
+  LoopId here_ = 0;
+};
+
+// A borrower that keeps what it gets.
+class Asker final : public pool::Borrower {
+ public:
+  enum class State : std::uint8_t { resting, waiting, leased, refused };
+
+  Asker(World& world, LoopId loop) : world_(world), loop_(loop) {}
+
+  State borrow(Destination& destination, const pool::Want& want = {}) {
+    world_.on(loop_);
+    calling_ = true;
+    auto answer = destination.borrow(*this, want, world_.now);
+    calling_ = false;
+    destination_ = &destination;
+    if (auto* got = std::get_if<pool::Lease>(&answer)) {
+      take(std::move(*got));
+    } else if (auto* no = std::get_if<Fault>(&answer)) {
+      fault = std::move(*no);
+      state = State::refused;
+    } else {
+      state = State::waiting;
+    }
+    return state;
+  }
+  void cancel() {
+    world_.on(loop_);
+    calling_ = true;
+    destination_->cancel(*this, world_.now);
+    calling_ = false;
+    state = State::resting;
+  }
+  void release() {
+    leave();
+    lease.release(world_.now);
+    calling_ = false;
+  }
+  void discard(pool::Closed cause) {
+    leave();
+    lease.discard(cause, world_.now);
+    calling_ = false;
+  }
+  void lose() {  // a bug of the borrower: the lease dies
+    leave();
+    { const pool::Lease dies(std::move(lease)); }
+    calling_ = false;
+  }
+  void on_lease(pool::Lease got) override {
+    check_call("on_lease");
+    take(std::move(got));
+  }
+  void on_refused(Fault no) override {
+    check_call("on_refused");
+    fault = std::move(no);
+    state = State::refused;
+    ++refusals;
+  }
+  Wire& wire() { return static_cast<Wire&>(*lease); }
+  LoopId loop() const { return loop_; }
+  Destination* destination() const { return destination_; }
+
+  State state = State::resting;
+  pool::Lease lease;
+  std::optional<Fault> fault;
+  int leases = 0, refusals = 0;
+  std::uint64_t order = 0;  // the test's
+
+ private:
+  void take(pool::Lease got) {
+    lease = std::move(got);
+    state = State::leased;
+    ++leases;
+    if (++wire().users != 1) world_.wrong = "two borrowers on one connection";
+    if (wire().watched_on != loop_) world_.wrong = "lent on a loop that does not watch it";
+  }
+  void leave() {
+    world_.on(loop_);
+    --wire().users;
+    state = State::resting;
+    calling_ = true;
+  }
+  void check_call(const char* what) {
+    if (calling_) world_.wrong = std::string(what) + " from inside a call of the borrower";
+    if (state != State::waiting) world_.wrong = std::string(what) + " for one who does not wait";
+    if (world_.here() != loop_) world_.wrong = std::string(what) + " on another loop";
+  }
+  World& world_;
+  const LoopId loop_;
+  Destination* destination_ = nullptr;
+  bool calling_ = false;
+};
+
+}  // namespace carpool::test

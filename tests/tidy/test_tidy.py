@@ -1,0 +1,100 @@
+"""Each rule fires on the offence it names, and is silent on the clean line beside it."""
+import subprocess
+
+import pytest
+
+import house
+import links
+import size
+import text
+from tree import Tree
+
+CMAKE = """carpool_room(base)
+carpool_room(exec LINK carpool_base PRIVATE PkgConfig::uv)
+carpool_room(pool LINK carpool_base)
+carpool_room(net DIRS proxy/net proxy/dns LINK carpool_base carpool_exec carpool_pool)
+carpool_room(proxy LINK carpool_net)
+"""
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """make({path: text}) -> a Tree of these files."""
+    def make(files):
+        subprocess.run(["git", "init", "-q", tmp_path], check=True)
+        for name, content in {"CMakeLists.txt": CMAKE, **files}.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(content)
+        return Tree(tmp_path)
+    return make
+
+
+def where(offences):
+    return [(o.path, o.line) for o in offences]
+
+
+def test_a_room_includes_only_rooms_below_it(tree):
+    t = tree({"exec/loop.h": '#include "base/clock.h"\n#include "pool/pool.h"\n',
+              "proxy/net/dial.h": '#include "exec/loop.h"\n#include "pool/pool.h"\n#include "proxy/main.h"\n',
+              "pool/pool.h": "", "base/clock.h": '#include "clock_detail.h"\n'})
+    assert where(house.include_direction(t)) == [("base/clock.h", 1), ("exec/loop.h", 2), ("proxy/net/dial.h", 3)]
+
+
+def test_the_direction_cannot_be_loosened_in_cmake(tree):
+    t = tree({})
+    (t.root / "CMakeLists.txt").write_text(CMAKE.replace("exec LINK carpool_base", "exec LINK carpool_base carpool_pool"))
+    assert [o.what for o in house.include_direction(t)] == ["room exec reaches room pool"]
+
+
+def test_a_library_has_one_door(tree):
+    t = tree({"exec/uv/loop.cc": "#include <uv.h>\n", "exec/loop.cc": "#include <uv.h>\n",
+              "proxy/tls/context.cc": "#include <openssl/ssl.h>\n", "proxy/net/dial.cc": "#include <openssl/ssl.h>\n",
+              "tests/unit/exec_loop_test.cc": "#include <gtest/gtest.h>\n"})
+    assert where(house.one_door(t)) == [("exec/loop.cc", 1), ("proxy/net/dial.cc", 1)]
+
+
+def test_atomics_live_in_named_files(tree):
+    t = tree({"pool/entry_state.h": "std::atomic<int> a;\n", "proxy/exchange.h": "std::atomic<int> a;\n"})
+    assert where(house.named_atomics(t)) == [("proxy/exchange.h", 1)]
+
+
+def test_ownership_is_by_move_on_the_request_path(tree):
+    t = tree({"pool/a.h": "std::shared_ptr<int> a;\n// no std::function here\n",
+              "proxy/config/a.h": "std::function<void()> f;\n", "base/b.cc": "auto* p = new Thing();\nint renewed{};\n"})
+    assert where(text.ownership(t)) == [("pool/a.h", 1), ("base/b.cc", 1)]
+
+
+def test_words_that_put_work_off_are_found(tree):
+    word = "TO" + "DO"
+    assert where(text.unfinished(tree({"base/a.h": "// ok\n// %s: later\n" % word}))) == [("base/a.h", 2)]
+
+
+def test_pauses_are_found_and_the_one_of_the_harness_is_not(tree):
+    t = tree({"tests/unit/a_test.cc": "std::this_thread::sleep_for(1ms);\n", "tests/e2e/harness/wait.py": "time.sleep(1)\n",
+              "tests/e2e/test_a.py": "# no sleep at all\n"})
+    assert where(text.no_sleep(t)) == [("tests/unit/a_test.cc", 1)]
+
+
+def test_paths_of_a_machine_are_found(tree):
+    here = "/" + "work/main"
+    t = tree({"docs/a.md": "see %s/x\n$root/work/fine\n" % here})
+    assert where(text.machine_paths(t)) == [("docs/a.md", 1)]
+
+
+def test_a_file_opens_with_its_idea(tree):
+    t = tree({"base/a.h": "#pragma once\n", "base/b.h": "// B: the idea.\n#pragma once\n", "base/c.cc": '#include "base/c.h"\n',
+              "base/c.h": "// C.\n", "base/d.cc": "int d;\n"})
+    assert where(text.opening_comment(t)) == [("base/a.h", 1), ("base/d.cc", 1)]
+
+
+def test_long_files_and_functions_are_found(tree):
+    body = "".join("  x += %d;\n" % i for i in range(size.FUNCTION_LINES))
+    t = tree({"base/a.cc": "void f(int x) {\n%s}\nvoid g() {}\n" % body, "base/b.cc": "\n" * (size.FILE_LINES + 1)})
+    assert where(size.function_length(t)) == [("base/a.cc", 1)]
+    assert where(size.file_length(t)) == [("base/b.cc", 1)]
+
+
+def test_links_lead_somewhere(tree):
+    t = tree({"README.md": "[a](docs/a.md) [b](docs/b.md)\n[c](docs/a.md#the-way) [d](docs/a.md#gone) [e](https://x.test/)\n",
+              "docs/a.md": "# The way\n"})
+    assert where(links.resolve(t)) == [("README.md", 1), ("README.md", 2)]

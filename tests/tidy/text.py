@@ -1,0 +1,56 @@
+"""Rules that one line of text decides."""
+import re
+
+from tree import Offence
+
+SELF = "tests/tidy/"
+# A test waits for an event with a deadline; this file holds the one pause between two looks.
+MAY_PAUSE = {"tests/bench/exec_bench.cc",  # a task that sleeps is what it measures
+             "tests/e2e/harness/wait.py"}
+
+
+def opening_comment(tree):
+    """A source file starts by telling its one idea; that of x.cc may stand in x.h."""
+    files = set(tree.files)
+    for path in tree.with_suffix(".h", ".cc", ".py"):
+        if path.endswith(".cc") and path.removesuffix("cc") + "h" in files or path.startswith("tests/unit/"):
+            continue  # there the names of the tests say it
+        lines = [line for line in tree.lines(path)[:3] if line.strip() and not line.startswith("#!")]
+        if lines and not lines[0].startswith(("//", '"""', "# ")):
+            yield Offence(path, 1, "starts without a comment that says what it is for")
+
+
+def unfinished(tree):
+    words = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
+    for path, line, match in tree.grep([p for p in tree.files if not p.startswith(SELF)], words):
+        yield Offence(path, line, "%s: finish it or write down the limit in docs/" % match.group(0))
+
+
+def ownership(tree):
+    """Pool, execution and data plane own by move: nothing is counted, nothing is type-erased on the request path."""
+    data_plane = [p for p in tree.product()
+                  if p.startswith(("pool/", "exec/", "proxy/http/", "proxy/net/", "proxy/upstream/", "proxy/downstream/"))
+                  or p.count("/") == 1 and p.startswith("proxy/")]
+    banned = re.compile(r"std::(function|shared_ptr|make_shared|weak_ptr|enable_shared_from_this)\b")
+    for path, line, match in tree.grep(data_plane, banned):
+        if not tree.lines(path)[line - 1].lstrip().startswith("//"):
+            yield Offence(path, line, "%s on the request path" % match.group(0))
+    naked = re.compile(r"(?<![\w:])new\s+[A-Za-z_:]+\s*[({]|(?<![\w:])delete(\[\])?\s+\w")
+    for path, line, match in tree.grep(tree.product(), naked):
+        text = tree.lines(path)[line - 1]
+        if "unique_ptr<" not in text and not text.lstrip().startswith("//"):  # a private constructor's owner takes it at once
+            yield Offence(path, line, "naked %s" % match.group(0).strip())
+
+
+def no_sleep(tree):
+    pause = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep|asyncio\.sleep|time\.sleep)\b|(?<![\w.])sleep\(|^\s*sleep\s")
+    tests = [p for p in tree.files if p.startswith("tests/") and not p.startswith(SELF) and p not in MAY_PAUSE and not p.endswith(".md")]
+    for path, line, match in tree.grep(tests + tree.product(), pause):
+        yield Offence(path, line, "%s: wait for the event itself, with a deadline" % match.group(0).strip())
+
+
+def machine_paths(tree):
+    """Nothing in the tree says on which machine it was written, or where packages come from."""
+    foreign = re.compile(r"(?<![\w.$@}])/(work|root|opt/wheels)/|/home/\w+/|/Users/\w+/|\b(pypi\.org|files\.pythonhosted|proxy\.golang\.org|registry\.npmjs)")
+    for path, line, match in tree.grep([p for p in tree.files if not p.startswith(SELF)], foreign):
+        yield Offence(path, line, "%s has no business here" % match.group(0))

@@ -1,0 +1,254 @@
+// The admin routes, asked as functions: what each says, in which form, and to which methods.
+#include "proxy/admin/routes.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "proxy/admin/path.h"
+
+namespace carpool::proxy::admin {
+namespace {
+
+using Json = nlohmann::json;
+
+template <class Enum>
+std::size_t at(Enum value) {
+  return static_cast<std::size_t>(value);
+}
+
+class FakeView final : public AdminView {
+ public:
+  FakeView() : registry_(1, 10) {
+    PoolFacts facts;
+    facts.origin = "http://a.example";
+    auto& s = facts.snapshot;
+    s.opened[at(pool::Opened::first)] = 1;
+    s.opened[at(pool::Opened::all_busy)] = 5;
+    s.closed[at(pool::Closed::error)] = 1;
+    s.closed[at(pool::Closed::idle)] = 1;
+    s.connections[at(pool::Shown::idle)] = 2;
+    s.connections[at(pool::Shown::borrowed)] = 1;
+    s.connections[at(pool::Shown::connecting)] = 1;
+    s.failures[at(pool::Failed::refused)] = 1;
+    s.borrows = 100;
+    s.restores = 99;
+    s.created = 4;
+    s.waiting = 2;
+    s.max_wait = std::chrono::milliseconds(250);
+    s.size = 64;
+    s.peak = 4;
+    list.push_back(facts);
+    facts.origin = "https://<b>.example:8443";
+    list.push_back(facts);
+    registry_.add_origin("http://a.example");
+    registry_.record_request(0, registry_.slot_of("http://a.example"), {"GET", 200, std::chrono::milliseconds(1), {}});
+  }
+
+  std::vector<PoolFacts> pools() const override { return list; }
+  std::vector<ConnectionFacts> connections(const std::string& origin) const override {
+    ConnectionFacts facts;
+    facts.id = 42;
+    facts.state = pool::Shown::borrowed;
+    facts.age = std::chrono::milliseconds(1500);
+    facts.uses = 9;
+    facts.protocol = "h1";
+    facts.peer = "10.0.0.1:80";
+    facts.borrower = "GET /x of 127.0.0.1:5000 to " + origin;
+    return {facts};
+  }
+  const metrics::Registry* registry() const override { return metrics_on ? &registry_ : nullptr; }
+  std::optional<metrics::ExecSample> exec() const override { return std::nullopt; }
+  std::uint64_t log_dropped() const override { return 3; }
+  metrics::BuildSample build() const override { return {"0.1.0", "g++", "Release"}; }
+  std::vector<std::string> not_ready() const override { return reasons; }
+  std::string config() const override { return "workers = 1\n"; }
+
+  std::vector<PoolFacts> list;
+  bool metrics_on = true;
+  std::vector<std::string> reasons;
+
+ private:
+  metrics::Registry registry_;
+};
+
+class Routes : public testing::Test {
+ protected:
+  Answer ask(std::string_view target, std::string_view method = "GET") {
+    AdminRequest request;
+    request.method = method;
+    request.target = target;
+    request.host = "localhost";
+    return handle(request, {}, view);
+  }
+  Json json(std::string_view target) {
+    const Answer answer = ask(target);
+    EXPECT_EQ(answer.status, 200) << target << ' ' << answer.body;
+    EXPECT_EQ(answer.content_type, "application/json");
+    return Json::parse(answer.body);
+  }
+  FakeView view;
+};
+
+TEST_F(Routes, TellsOfEveryPool) {
+  const Json pools = json("/pools").at("pools");
+  ASSERT_EQ(pools.size(), 2U);
+  const Json& pool = pools[0];
+  EXPECT_EQ(pool.at("origin"), "http://a.example");
+  EXPECT_EQ(pool.at("active"), 3);
+  EXPECT_EQ(pool.at("borrowable"), 2);
+  EXPECT_EQ(pool.at("borrowed"), 1);
+  EXPECT_EQ(pool.at("connecting"), 1);
+  EXPECT_EQ(pool.at("waiting"), 2);
+  EXPECT_EQ(pool.at("max_wait_seconds"), 0.25);
+  EXPECT_EQ(pool.at("size"), 64);
+  EXPECT_EQ(pool.at("peak"), 4);
+  EXPECT_EQ(pool.at("opened").at("all_busy"), 5);
+  EXPECT_EQ(pool.at("closed").at("private"), 0);
+  EXPECT_TRUE(pool.at("learned_idle_timeout_seconds").is_null());
+}
+
+TEST_F(Routes, FindsAPoolByItsUriInEverySpelling) {
+  for (const char* target :
+       {"/pools/http%3A%2F%2Fa.example", "/pools/http%3A%2F%2Fa.example/", "/pools/http%3a%2f%2fa.example%2f",
+        "/pools/http%3A%2F%2FA.EXAMPLE%3A80", "/pools/http:%2F%2Fa.example?x=1"}) {
+    EXPECT_EQ(json(target).at("origin"), "http://a.example") << target;
+  }
+  EXPECT_EQ(ask("/pools/http%3A%2F%2Fc.example").status, 404);
+  EXPECT_EQ(ask("/pools/nonsense").status, 400);
+  EXPECT_EQ(ask("/pools/%zz").status, 400);
+  EXPECT_EQ(ask("/pools/http%3A%2F%2Fa.example/nonsense").status, 404);
+  EXPECT_EQ(ask("/pools/http%3A%2F%2Fa.example/connections/x").status, 404);
+}
+
+TEST_F(Routes, TellsOfEveryConnection) {
+  const Json one = json("/pools/http%3A%2F%2Fa.example/connections").at("connections").at(0);
+  EXPECT_EQ(one.at("id"), 42);
+  EXPECT_EQ(one.at("state"), "borrowed");
+  EXPECT_EQ(one.at("age_seconds"), 1.5);
+  EXPECT_EQ(one.at("uses"), 9);
+  EXPECT_EQ(one.at("protocol"), "h1");
+  EXPECT_EQ(one.at("peer"), "10.0.0.1:80");
+  EXPECT_EQ(one.at("borrower"), "GET /x of 127.0.0.1:5000 to http://a.example");
+  for (const char* plain : {"tls_version", "cipher", "local"}) EXPECT_TRUE(one.at(plain).is_null()) << plain;
+}
+
+TEST_F(Routes, KeepsTheGoldenFormOfPoolMetrics) {
+  const Json all = json("/pool/metrics");
+  EXPECT_EQ(all.at("http://a.example"),
+            Json({{"active", 3}, {"borrows", 100}, {"restores", 99}, {"created", 4}, {"closed", 1}, {"failures", 1}}));
+}
+
+TEST_F(Routes, ExportsMetricsAsPrometheusText) {
+  const Answer answer = ask("/metrics");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.content_type, "text/plain; version=0.0.4; charset=utf-8");
+  for (const char* line :
+       {"carpool_pool_connections{origin=\"http://a.example\",state=\"idle\"} 2",
+        "carpool_pool_borrows_total{origin=\"other\"} 100",
+        "carpool_requests_total{origin=\"http://a.example\",method=\"GET\",code=\"200\"} 1",
+        "carpool_log_dropped_total 3", "carpool_build_info{version=\"0.1.0\",compiler=\"g++\",build=\"Release\"} 1",
+        "carpool_pool_closed_total{origin=\"http://a.example\",cause=\"idle\"} 1"}) {
+    EXPECT_NE(answer.body.find(std::string(line) + "\n"), std::string::npos) << line;
+  }
+}
+
+TEST_F(Routes, SaysSoWhenMetricsAreOff) {
+  view.metrics_on = false;
+  for (const char* target : {"/metrics", "/pool/metrics"}) {
+    EXPECT_EQ(ask(target).status, 503) << target;
+    EXPECT_EQ(ask(target).body.substr(0, 19), "Metrics not enabled") << target;
+  }
+}
+
+TEST_F(Routes, IsLiveAlwaysAndReadyWhenNothingSpeaksAgainstIt) {
+  EXPECT_EQ(ask("/readyz").status, 200);
+  view.reasons = {"draining"};
+  EXPECT_EQ(ask("/livez").status, 200);
+  const Answer answer = ask("/readyz");
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(Json::parse(answer.body).at("reasons"), Json({"draining"}));
+}
+
+TEST_F(Routes, TellsVersionAndConfiguration) {
+  EXPECT_EQ(json("/version").at("version"), "0.1.0");
+  EXPECT_EQ(ask("/config").body, "workers = 1\n");
+}
+
+TEST_F(Routes, ShowsAPageThatEscapesNamesAndLoadsNothing) {
+  const Answer answer = ask("/");
+  EXPECT_EQ(answer.content_type, "text/html; charset=utf-8");
+  EXPECT_EQ(answer.body.find("<b>"), std::string::npos);
+  EXPECT_NE(answer.body.find("https://&lt;b&gt;.example:8443"), std::string::npos);
+  EXPECT_NE(answer.body.find("href=\"/pools/http%3A%2F%2Fa.example\""), std::string::npos);
+  EXPECT_EQ(answer.body.find("<script"), std::string::npos);
+}
+
+TEST_F(Routes, AnswersHeadAsGet) {
+  EXPECT_EQ(ask("/pools", "HEAD").body, ask("/pools").body);
+}
+
+TEST_F(Routes, NamesTheMethodThatARouteTakes) {
+  const auto allow = [](const Answer& answer) {
+    for (const auto& [name, value] : answer.headers) {
+      if (name == "Allow") return value;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(ask("/pools", "POST").status, 405);
+  EXPECT_EQ(allow(ask("/pools", "POST")), "GET, HEAD");
+  EXPECT_EQ(allow(ask("/quit")), "POST");
+  EXPECT_EQ(allow(ask("/log-level")), "PUT");
+  EXPECT_EQ(allow(ask("/pools/http%3A%2F%2Fa.example/drain")), "POST");
+}
+
+TEST_F(Routes, SaysOfLaterOnesThatTheyAreNotYetThere) {
+  const std::string pool = "/pools/http%3A%2F%2Fa.example";
+  for (const std::string& target :
+       {std::string("/leaks"), std::string("/threads"), std::string("/openapi.json"), std::string("/events"),
+        pool + "/explain", pool + "/advice", pool + "/what-if?size=3"}) {
+    const Answer answer = ask(target);
+    EXPECT_EQ(answer.status, 501) << target;
+    EXPECT_EQ(Json::parse(answer.body), Json({{"error", "not yet available"}}));
+  }
+  for (const std::string& target :
+       {std::string("/reload"), std::string("/quit"), pool + "/warm-up?size=2", pool + "/pause"}) {
+    EXPECT_EQ(ask(target, "POST").status, 501) << target;
+  }
+  EXPECT_EQ(ask("/log-level", "PUT").status, 501);
+}
+
+TEST_F(Routes, KnowsNothingElse) {
+  for (const char* target :
+       {"/nonsense", "/pools/http%3A%2F%2Fa.example/x/y", "*", "", "/metrics/x", "http://localhost/pools"}) {
+    const Answer answer = ask(target);
+    EXPECT_GE(answer.status, 400) << target;
+    EXPECT_TRUE(Json::parse(answer.body).contains("error")) << target;
+  }
+}
+
+TEST_F(Routes, ForbidsBrowsersToKeepOrGuess) {
+  const Answer answer = ask("/config");
+  EXPECT_EQ(answer.headers[0], std::make_pair(std::string("Cache-Control"), std::string("no-store")));
+  EXPECT_EQ(answer.headers[1], std::make_pair(std::string("X-Content-Type-Options"), std::string("nosniff")));
+}
+
+TEST_F(Routes, GuardsBeforeItAnswers) {
+  AdminRequest request;
+  request.target = "/pools";
+  request.host = "evil.example";
+  EXPECT_EQ(handle(request, {}, view).status, 403);
+}
+
+TEST(Path, DividesBeforeItDecodes) {
+  EXPECT_EQ(segments_of("/a%2Fb/c"), (std::vector<std::string>{"a/b", "c"}));
+  EXPECT_EQ(segments_of("/"), std::vector<std::string>{});
+  EXPECT_FALSE(segments_of("/%0").has_value());
+  EXPECT_FALSE(segments_of("/%+1").has_value());
+  EXPECT_FALSE(segments_of("/%00").has_value());
+  EXPECT_FALSE(segments_of("a").has_value());
+}
+
+}  // namespace
+}  // namespace carpool::proxy::admin

@@ -1,0 +1,213 @@
+// What cannot be meant, what would be unsafe, and what is not built yet.
+#include "config_helpers.h"
+#include "proxy/config/schema.h"
+
+namespace carpool::proxy::config {
+namespace {
+
+const std::string kThisFile = CARPOOL_SOURCE_DIR "/tests/unit/config_check_test.cc";
+
+TEST(OpenListener, IsRefusedWhereItIsNotLoopback) {
+  for (const std::string address :
+       {"0.0.0.0:3128", "10.0.0.1:3128", "[::]:3128", "[::ffff:10.0.0.1]:3128", "128.0.0.1:1"}) {
+    const std::string listen = "[[listen]]\naddress = \"" + address + "\"\n";
+    expect_mistake(listen, "2:11: listen.address:", "would be an open proxy");
+    expect_mistake(listen + "origin = \"http://a\"\n", "2:11: listen.address:", "connect = false");
+    expect_mistake(listen + "connect = false\n", "2:11: listen.address:", "fixed origin");
+    good(listen + "origin = \"http://a\"\nconnect = false\n");
+    good(listen + "open = true\n");
+    good(listen + "[egress]\ndefault = \"deny\"\n");
+  }
+}
+
+TEST(OpenListener, IsFineOnLoopbackAndUnixSockets) {
+  for (const std::string address :
+       {"127.0.0.1:3128", "127.8.9.1:0", "[::1]:3128", "[0:0::1]:1", "[::ffff:127.0.0.1]:1", "unix:/run/x"}) {
+    good("[[listen]]\naddress = \"" + address + "\"\n");
+  }
+}
+
+TEST(ListenAddress, IsAnIpAddressWithPortOrAUnixPath) {
+  for (const std::string address : {"", "127.0.0.1", "localhost:3128", ":3128", "*:3128", "[::1]", "::1:3128",
+                                    "127.0.0.1:65536", "127.0.0.1:x", "127.0.0.1:-1", "127.0.0.1:", "127.0.0.1:1 ",
+                                    "[fe80::1%lo]:1", "256.0.0.1:1", "unix:", "unix:x", "http://127.0.0.1:3128"}) {
+    expect_mistake("[[listen]]\naddress = \"" + address + "\"\n", "2:11: listen.address:", "expected \"IP:PORT\"");
+  }
+  expect_mistake("[[listen]]\naddress = \"unix:/" + std::string(107, 'x') + "\"\n",
+                 "2:11: listen.address:", "longer than 107");
+  good("[[listen]]\naddress = \"unix:/" + std::string(106, 'x') + "\"\n");
+}
+
+TEST(ListenOrigin, IsAnHttpOriginWithoutPath) {
+  for (const std::string origin : {"api.example.com", "ftp://a", "http://a/x", "http://u@a", "http://"}) {
+    expect_mistake("[[listen]]\norigin = \"" + origin + "\"\n", "2:10: listen.origin:", "with no path");
+  }
+  expect_mistake("[[listen]]\norigin = \"tcp://a:1\"\n", "2:10: listen.origin:", "tcp");
+  good("[[listen]]\norigin = \"\"\n");
+}
+
+TEST(Addresses, AreListenedOnOnce) {
+  expect_mistake("[[listen]]\naddress = \"127.0.0.1:1\"\n[[listen]]\naddress = \"127.0.0.1:01\"\n",
+                 "4:11: listen.address:", "line 2");
+  expect_mistake("[[listen]]\naddress = \"127.0.0.1:9901\"\n",
+                 "1:1: admin.address:", "is listen.address already (line 2)");
+  good("[[listen]]\naddress = \"127.0.0.1:0\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n");
+  good("admin.enabled = false\n[[listen]]\naddress = \"127.0.0.1:9901\"\n");
+  // Two wrong ones are two mistakes, not three.
+  EXPECT_EQ(read_toml("[[listen]]\naddress = \"x\"\n[[listen]]\naddress = \"y\"\n").mistakes.size(), 2U);
+}
+
+TEST(Admin, NeedsATokenWhereItIsNotLoopback) {
+  expect_mistake("admin.address = \"0.0.0.0:9901\"", "1:17: admin.address:", "expected a token_file");
+  good("admin.address = \"unix:/run/admin.sock\"");
+  good("[admin]\naddress = \"0.0.0.0:9901\"\ntoken_file = \"" + kThisFile + "\"");
+  good("[admin]\naddress = \"0.0.0.0:9901\"\nenabled = false\n");
+}
+
+TEST(Files, MustBeReadable) {
+  expect_mistake("admin.token_file = \"/nonexistent\"",
+                 "1:20: admin.token_file:", "/nonexistent cannot be read: No such file");
+  expect_mistake("upstream.tls.ca_file = \"/\"", "1:24: upstream.tls.ca_file:", "is a directory, expected a file");
+  const std::string origin = "[[origin]]\nuri = \"https://a\"\n[origin.upstream.tls]\n";
+  expect_mistake(origin + "ca_file = \"/nonexistent\"", "4:11: origin.upstream.tls.ca_file:", "cannot be read");
+}
+
+TEST(ClientCertificate, ComesWithItsKey) {
+  expect_mistake("upstream.tls.cert_file = \"" + kThisFile + "\"", "1:26: upstream.tls.cert_file:", "without key_file");
+  expect_mistake("upstream.tls.key_file = \"" + kThisFile + "\"", "1:25: upstream.tls.key_file:", "without cert_file");
+  good("[upstream.tls]\nkey_file = \"" + kThisFile + "\"\ncert_file = \"" + kThisFile + "\"");
+  // An origin may add the other half, and is not blamed for what it inherits.
+  expect_mistake("upstream.tls.cert_file = \"" + kThisFile + "\"\n[[origin]]\nuri = \"https://a\"\n",
+                 "1:26: upstream.tls.cert_file:", "");
+  // A file that is wrong is one mistake.
+  expect_mistake("[upstream.tls]\nkey_file = \"/nonexistent\"\ncert_file = \"" + kThisFile + "\"",
+                 "2:12: upstream.tls.key_file:", "");
+}
+
+TEST(WarmUp, FitsThePool) {
+  expect_mistake("pool.size = 1\npool.warm_up.size = 2\n",
+                 "2:21: pool.warm_up.size:", "pool.warm_up.size = 2 is more than pool.size = 1");
+  expect_mistake("[[origin]]\nuri = \"http://a\"\n[origin.pool]\nsize = 4\nwarm_up.size = 5\n",
+                 "5:16: origin.pool.warm_up.size:", "more than origin.pool.size = 4");
+  good("pool.size = 1");
+}
+
+TEST(MinIdle, FitsThePoolAndTheTotal) {
+  EXPECT_NE(mistakes("pool.size = 3\npool.min_idle = 4\n")
+                .find("2:17: pool.min_idle: pool.min_idle = 4 is more than pool.size = 3"),
+            std::string::npos);
+  EXPECT_NE(mistakes("pool.total.max_connections = 5\n[[origin]]\nuri = \"http://a\"\npool.min_idle = 3\n"
+                     "[[origin]]\nuri = \"http://b\"\npool.min_idle = 3\n")
+                .find("1:30: pool.total.max_connections: is 5, less than the sum of min_idle over all origins (6)"),
+            std::string::npos);
+}
+
+TEST(Ranges, AreInOrder) {
+  expect_mistake("dns.min_ttl = \"10m\"", "1:15: dns.min_ttl:", "\"10m\" is more than dns.max_ttl = \"5m\"");
+  expect_mistake("dns.max_ttl = \"1s\"", "1:15: dns.max_ttl:", "\"5s\" is more than dns.max_ttl = \"1s\"");
+  EXPECT_NE(mistakes("threads.min = 20").find("threads.min = 20 is more than threads.max = 16"), std::string::npos);
+}
+
+TEST(Origins, AreListedOnceHoweverTheyAreSpelled) {
+  expect_mistake("[[origin]]\nuri = \"https://a\"\n[[origin]]\nuri = \"HTTPS://A:443/\"\n",
+                 "4:7: origin.uri:", "listed already (line 2)");
+  good("[[origin]]\nuri = \"https://a\"\n[[origin]]\nuri = \"http://a\"\n[[origin]]\nuri = \"https://a:444\"\n");
+}
+
+TEST(Aliases, AreHostsAndListedOnce) {
+  expect_mistake("[[origin]]\nuri = \"http://a\"\nalias = [\"x\", \"X.\"]\n",
+                 "3:9: origin.alias:", "is an alias already (line 3)");
+  expect_mistake("[[origin]]\nuri = \"http://a\"\nalias = [\"x\"]\n[[origin]]\nuri = \"http://b\"\nalias = [\"x\"]\n",
+                 "6:9: origin.alias:", "is an alias already (line 3)");
+  for (const std::string alias : {"x:81", "x:80", "x:", "http://x", "x/", "u@x", ""}) {
+    expect_mistake("[[origin]]\nuri = \"http://a\"\nalias = [\"" + alias + "\"]\n",
+                   "3:9: origin.alias:", "expected a host without scheme");
+  }
+  const Config config = good("[[origin]]\nuri = \"http://a\"\nalias = [\"[0::1]\", \"::2\", \"127.1\"]\n");
+  EXPECT_EQ(config.origins[0].alias, (std::vector<std::string>{"::1", "::2", "127.0.0.1"}));
+}
+
+TEST(PinnedAddresses, AreIpAddressesWithPort) {
+  for (const std::string address : {"a:1", "127.0.0.1", "127.0.0.1:0", "unix:/x", "[::1]"}) {
+    expect_mistake("[[origin]]\nuri = \"http://a\"\naddresses = [\"" + address + "\"]\n",
+                   "3:13: origin.addresses:", "expected \"IP:PORT\"");
+  }
+}
+
+TEST(Protocols, WithH2AreTakenWithOneWarning) {
+  EXPECT_TRUE(read_toml("").warnings.empty());
+  EXPECT_TRUE(read_toml("upstream.protocols = [\"h1\"]").warnings.empty());
+  const Reading reading = read_toml(
+      "upstream.protocols = [\"h2\", \"h1\"]\n[[origin]]\nuri = \"http://a\"\nupstream.protocols = [\"h1\", \"h2\"]\n");
+  EXPECT_TRUE(reading);
+  ASSERT_EQ(reading.warnings.size(), 1U);
+  EXPECT_EQ(reading.warnings[0].line_text(),
+            "c.toml:1:22: upstream.protocols: h2 is not yet available, only h1 is offered to origins");
+}
+
+TEST(Protocols, MustLeaveOneThatIsThere) {
+  expect_mistake("upstream.protocols = [\"h2\"]", "1:22: upstream.protocols:", "not yet available");
+  expect_mistake("upstream.protocols = []", "1:22: upstream.protocols:", "is empty");
+  expect_mistake("upstream.protocols = [\"h1\", \"h1\"]", "1:22: upstream.protocols:", "twice");
+}
+
+TEST(NotYetAvailable, IsRefusedAndNeverIgnored) {
+  for (const std::string setting : {"pool.strategy = \"random\"",
+                                    "pool.maximize = true",
+                                    "pool.quarantine = \"1s\"",
+                                    "pool.min_idle = 1",
+                                    "pool.warm_up.enabled = true",
+                                    "pool.health_check.probe = \"OPTIONS *\"",
+                                    "pool.health_check.interval = \"1s\"",
+                                    "pool.leak_timeout = \"1s\"",
+                                    "pool.leak_action = \"discard\"",
+                                    "pool.classes = [\"a\"]",
+                                    "pool.evict = \"least_used\"",
+                                    "pool.total.origin_idle_timeout = \"1m\"",
+                                    "pool.max_streams = 10",
+                                    "threads.strategy = \"produce\"",
+                                    "threads.min = 1",
+                                    "threads.max = 3",
+                                    "threads.reserved = 0",
+                                    "threads.idle_timeout = \"1s\"",
+                                    "threads.max_evict_count = 2",
+                                    "threads.stack_size = \"1MiB\"",
+                                    "threads.max_tasks = 1",
+                                    "metrics.address = \"127.0.0.1:9902\"",
+                                    "metrics.summary_interval = \"1m\""}) {
+    expect_mistake(setting, "1:", "is not yet available, expected the default");
+  }
+  expect_mistake("[[origin]]\nuri = \"http://a\"\npool.strategy = \"random\"\n",
+                 "3:17: origin.pool.strategy:", "not yet available");
+  expect_mistake("[[origin]]\nuri = \"tcp://a:1\"\n", "2:7: origin.uri:", "not yet available");
+}
+
+TEST(NotYetAvailable, TakesItsDefault) {
+  for (const Section& section : sections()) {
+    for (const Setting& setting : section.settings) {
+      const Value value = default_of(section, setting);
+      if (section.repeated || std::holds_alternative<Ports>(value)) continue;
+      good((section.path.empty() ? "" : "[" + std::string(section.path) + "]\n") + std::string(setting.key) + " = " +
+           toml(value));
+    }
+  }
+}
+
+TEST(Available, IsTaken) {
+  good(R"(
+pool = { learn_idle_timeout = false, reuse = "always", max_tunnels = 3, max_usage = 9, health_check.enabled = false }
+request = { replay_buffer = "1MiB", retry_idempotent = true, max_retries = 0, timeout = "9s" }
+metrics = { enabled = false, max_origins = 5 }
+egress = { default = "deny", allow = ["*"], deny = ["fd00::/8", "example.com"] }
+log = { format = "text", access = false, level = "off" }
+dns = { min_ttl = "0s", max_ttl = "1s", stale_for = "0s" }
+)");
+}
+
+TEST(EgressPatterns, AreChecked) {
+  expect_mistake("egress.allow = [\"a.*.com\"]", "1:16: egress.allow:", "may only stand alone or in front");
+  expect_mistake("egress.deny = [\"10.0.0.0/33\"]", "1:15: egress.deny:", "up to 32");
+}
+
+}  // namespace
+}  // namespace carpool::proxy::config

@@ -1,0 +1,48 @@
+// What the configuration tests share.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "proxy/config/read.h"
+
+namespace carpool::proxy::config {
+
+inline Env no_env() {
+  return [](std::string_view) -> std::optional<std::string> { return std::nullopt; };
+}
+
+inline Reading read_toml(std::string_view toml) {
+  return read_text(toml, "c.toml", no_env());
+}
+
+inline std::string mistakes_of(const Reading& reading) {
+  std::string out;
+  for (const Mistake& mistake : reading.mistakes) out += mistake.line_text() + '\n';
+  return out;
+}
+
+// All mistakes of a text, one a line.
+inline std::string mistakes(std::string_view toml) {
+  return mistakes_of(read_toml(toml));
+}
+
+// The text is refused with exactly one mistake, which begins so and says so.
+inline void expect_mistake(std::string_view toml, std::string_view start, std::string_view says) {
+  const Reading reading = read_toml(toml);
+  const std::string all = mistakes_of(reading);
+  EXPECT_EQ(reading.mistakes.size(), 1U) << toml << "\n--\n" << all;
+  EXPECT_TRUE(all.starts_with("c.toml:" + std::string(start))) << toml << "\n--\n" << all << "wanted: " << start;
+  EXPECT_NE(all.find(says), std::string::npos) << toml << "\n--\n" << all << "wanted: " << says;
+}
+
+inline Config good(std::string_view toml) {
+  Reading reading = read_toml(toml);
+  EXPECT_EQ(mistakes_of(reading), "") << toml;
+  return reading.config;
+}
+
+}  // namespace carpool::proxy::config

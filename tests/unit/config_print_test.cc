@@ -1,0 +1,121 @@
+// What is printed reads back as itself, and the files that are generated are up to date.
+// CARPOOL_UPDATE_GOLDEN=1 config_tests --gtest_filter='Generated.*' writes them anew.
+#include "proxy/config/print.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "config_helpers.h"
+
+namespace carpool::proxy::config {
+namespace {
+
+std::string slurp(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+// The file, from the first line that contains `mark` on (all of it: ""), is `text`.
+void expect_file(const std::string& name, const std::string& mark, const std::string& text) {
+  const std::string path = CARPOOL_SOURCE_DIR "/" + name;
+  const std::string now = slurp(path);
+  std::size_t start = 0;
+  if (!mark.empty()) {
+    start = now.find(mark);
+    ASSERT_NE(start, std::string::npos) << name << " lost its mark";
+    start = now.find('\n', start) + 1;
+  }
+  if (std::getenv("CARPOOL_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream(path) << now.substr(0, start) << text;
+    return;
+  }
+  EXPECT_EQ(now.substr(start), text) << name << " is out of date";
+}
+
+TEST(Generated, DefaultConfigIsTheFileAtTheRoot) {
+  expect_file("config.toml", "", print_default_config());
+}
+TEST(Generated, ReferenceIsInTheDocuments) {
+  expect_file("docs/configuration.md", "<!-- Generated", print_reference());
+}
+TEST(Generated, SchemaIsWhatItWas) {
+  expect_file("tests/golden/config.schema.json", "", print_schema());
+}
+
+TEST(DefaultConfig, ReadsAsTheDefaults) {
+  EXPECT_EQ(good(print_default_config()), Config{});
+}
+
+// The examples in comments are right too, or say that they are not yet available.
+TEST(DefaultConfig, HasExamplesThatAreRight) {
+  std::string text = print_default_config();
+  for (std::size_t at = 0; (at = text.find("\n# ", at)) != std::string::npos;) {
+    const std::size_t end = text.find('\n', at + 1);
+    const std::string line = text.substr(at + 3, end - at - 3);
+    const bool setting = line.starts_with("[[") || line.find(" = ") < 24;
+    if (setting) text.erase(at + 1, 2);
+    at = setting ? end - 2 : end;
+  }
+  for (const Mistake& mistake : read_toml(text).mistakes) {
+    const bool expected = mistake.text.find("not yet available") != std::string::npos ||
+                          mistake.text.find("cannot be read") != std::string::npos;
+    EXPECT_TRUE(expected) << mistake.line_text();
+  }
+}
+
+const char* const kRich = R"(
+workers = 3
+drain_delay = "1500ms"
+[[listen]]
+address = "127.0.0.1:0"
+max_body = "3GiB"
+[[listen]]
+address = "unix:/run/a \"b\" $${c}.sock"
+origin = "https://api.example.com"
+[admin]
+address = "unix:/run/admin.sock"
+[pool]
+size = 1
+[pool.total]
+max_connections = 20000
+[upstream]
+protocols = ["h1"]
+[upstream.tls]
+server_name = "origin.test"
+[egress]
+allow = ["*.example.com:443"]
+[[origin]]
+uri = "https://B\u00FCcher.example:443/"
+alias = ["api", "[::1]"]
+addresses = ["127.0.0.1:8443"]
+[origin.pool]
+size = 9
+[origin.pool.warm_up]
+size = 9
+[origin.request]
+timeout = "7s"
+[origin.upstream.tls]
+verify = false
+[[origin]]
+uri = "http://plain"
+)";
+
+TEST(PrintConfig, ReadsBackAsTheSame) {
+  for (const std::string& text : {std::string(), std::string(kRich), print_default_config()}) {
+    const Config config = good(text);
+    EXPECT_EQ(good(print_config(config)), config) << print_config(config);
+    EXPECT_EQ(print_config(good(print_config(config))), print_config(config));
+  }
+}
+
+TEST(PrintConfig, FillsInEveryDefault) {
+  const std::string text = print_config(good("workers = 2"));
+  for (const auto line : {"workers = 2\n", "[pool.warm_up]\nenabled = false\n", "idle_timeout = \"60s\"\n",
+                          "protocols = [\"h2\", \"h1\"]\n", "max_target = \"16KiB\"\n", "expire_time = \"30m\"\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line;
+  }
+}
+
+}  // namespace
+}  // namespace carpool::proxy::config

@@ -1,0 +1,251 @@
+// From text to Config: types, overrides, and every mistake with its place.
+#include <cstdio>
+#include <fstream>
+
+#include "config_helpers.h"
+#include "proxy/config/cores.h"
+#include "proxy/config/schema.h"
+
+namespace carpool::proxy::config {
+namespace {
+
+TEST(Read, TakesAnEmptyFileAsTheDefaults) {
+  EXPECT_EQ(good(""), Config{});
+}
+
+TEST(Read, TakesEveryKindOfValue) {
+  const Config config = good(R"(
+workers = 4
+shutdown_grace = "1500ms"
+[[listen]]
+address = "[::1]:3128"
+origin = "HTTPS://Api.Example.com:443/"
+max_header_bytes = "8KiB"
+connect = false
+[[listen]]
+address = "unix:/run/carpool/proxy.sock"
+[pool]
+size = 7
+reuse = "never"
+[pool.total]
+max_connections = 20_000
+[upstream]
+protocols = ["h1"]
+tls.min_version = "1.3"
+[egress]
+default = "deny"
+allow = ["*.example.com:443", "10.0.0.0/8"]
+[log]
+level = "warn"
+format = "text"
+)");
+  EXPECT_EQ(config.workers, 4U);
+  EXPECT_EQ(config.shutdown_grace, milliseconds(1500));
+  ASSERT_EQ(config.listen.size(), 2U);
+  EXPECT_EQ(config.listen[0].address, "[::1]:3128");
+  EXPECT_EQ(config.listen[0].origin, "https://api.example.com");
+  EXPECT_EQ(config.listen[0].max_header_bytes, 8192U);
+  EXPECT_FALSE(config.listen[0].connect);
+  EXPECT_TRUE(config.listen[1].connect);
+  EXPECT_EQ(config.listen[1].address, "unix:/run/carpool/proxy.sock");
+  EXPECT_EQ(config.pool.size, 7U);
+  EXPECT_EQ(config.pool.reuse, Reuse::never);
+  EXPECT_EQ(config.pool_total.max_connections, 20000U);
+  EXPECT_EQ(config.upstream.protocols, std::vector<std::string>{"h1"});
+  EXPECT_EQ(config.upstream.tls.min_version, TlsVersion::tls13);
+  EXPECT_EQ(config.egress.default_, Verdict::deny);
+  EXPECT_EQ(config.egress.allow.size(), 2U);
+  EXPECT_EQ(config.log.level, LogLevel::warn);
+  EXPECT_EQ(config.log.format, LogFormat::text);
+}
+
+TEST(Read, TakesAutoWorkersAsTheCoresThatAreGranted) {
+  EXPECT_EQ(good("workers = \"auto\"").workers, granted_cores());
+}
+
+TEST(Read, GivesAnOriginTheSectionsAndItsOverrides) {
+  const Config config = good(R"(
+[[origin]]
+uri = "https://API.example.com:443/"
+alias = ["API", "api.example.com."]
+addresses = ["127.0.0.1:8443", "[0:0::1]:8443"]
+[origin.pool]
+size = 3
+[origin.pool.health_check]
+enabled = false
+[origin.request]
+timeout = "1s"
+[origin.upstream.tls]
+verify = false
+[[origin]]
+uri = "http://b"
+# Written after the origins, and still below them.
+[pool]
+max_waiting = 9
+wait_timeout = "9s"
+[request]
+idle_timeout = "9s"
+)");
+  ASSERT_EQ(config.origins.size(), 2U);
+  const OriginSettings& a = config.origins[0];
+  EXPECT_EQ(a.origin.label(), "https://api.example.com");
+  EXPECT_EQ(a.alias, (std::vector<std::string>{"api", "api.example.com"}));
+  EXPECT_EQ(a.addresses, (std::vector<std::string>{"127.0.0.1:8443", "[::1]:8443"}));
+  EXPECT_EQ(a.pool.size, 3U);
+  EXPECT_EQ(a.pool.max_waiting, 9U);
+  EXPECT_EQ(a.pool.wait_timeout, seconds(9));
+  EXPECT_FALSE(a.pool.health_check.enabled);
+  EXPECT_EQ(a.request.timeout, seconds(1));
+  EXPECT_EQ(a.request.idle_timeout, seconds(9));
+  EXPECT_FALSE(a.upstream.tls.verify);
+  const OriginSettings& b = config.origins[1];
+  EXPECT_EQ(b.pool, config.pool);
+  EXPECT_EQ(b.request, config.request);
+  EXPECT_EQ(b.upstream, config.upstream);
+}
+
+TEST(Read, NumbersTlsIdentitiesByWhatTheyAre) {
+  const Config config = good(R"(
+[[origin]]
+uri = "https://a"
+[[origin]]
+uri = "https://b"
+upstream.tls.server_name = "x"
+[[origin]]
+uri = "https://c"
+upstream.tls.server_name = "y"
+[[origin]]
+uri = "https://d"
+upstream.tls.server_name = "X."
+[[origin]]
+uri = "http://e"
+upstream.tls.server_name = "y"
+)");
+  std::vector<std::uint32_t> numbers;
+  for (const auto& origin : config.origins) numbers.push_back(origin.origin.tls);
+  EXPECT_EQ(numbers, (std::vector<std::uint32_t>{0, 1, 2, 1, 0}));
+}
+
+TEST(Read, FitsAWarmUpThatNobodyWroteToThePool) {
+  const Config config = good("pool.size = 1\n[[origin]]\nuri = \"http://a\"\npool.size = 50\n");
+  EXPECT_EQ(config.pool.warm_up.size, 1U);
+  EXPECT_EQ(config.origins[0].pool.warm_up.size, 2U);
+}
+
+TEST(Read, ReplacesVariablesInStringsOnly) {
+  const auto env = [](std::string_view name) -> std::optional<std::string> {
+    return name == "PORT" ? std::optional<std::string>("4000") : std::nullopt;
+  };
+  const Reading reading =
+      read_text("shutdown_grace = \"${GRACE:-3s}\"\n[[listen]]\naddress = \"127.0.0.1:${PORT}\"\n", "c.toml", env);
+  EXPECT_EQ(mistakes_of(reading), "");
+  EXPECT_EQ(reading.config.listen[0].address, "127.0.0.1:4000");
+  EXPECT_EQ(reading.config.shutdown_grace, seconds(3));
+  expect_mistake("[[listen]]\naddress = \"127.0.0.1:${PORT}\"\n", "2:11: listen.address:", "PORT is not set");
+  expect_mistake("[egress]\nallow = [\"${NO}\"]\n", "2:9: egress.allow:", "NO is not set");
+}
+
+TEST(Mistakes, AreAllReportedAtOnceInTheOrderOfTheFile) {
+  EXPECT_EQ(
+      mistakes(R"([pool]
+sise = 3
+wait_timeout = 30
+size = 0
+[log]
+level = "wrn"
+)"),
+      "c.toml:2:1: pool.sise: is not known, expected a key of [pool]; did you mean `size`?\n"
+      "c.toml:3:16: pool.wait_timeout: is the integer 30, expected a duration such as \"250ms\", \"30s\", \"10m\" or "
+      "\"1h\": write \"30s\" or \"30ms\"\n"
+      "c.toml:4:8: pool.size: is the integer 0, expected an integer from 1 to 100000\n"
+      "c.toml:6:9: log.level: is \"wrn\", expected one of \"trace\", \"debug\", \"info\", \"warn\", \"error\", "
+      "\"off\"; did "
+      "you mean \"warn\"?\n");
+}
+
+TEST(Mistakes, NameTheNearestKey) {
+  expect_mistake("worker = 2", "1:1: worker:", "did you mean `workers`?");
+  expect_mistake("[[lisen]]\n", "1:3: lisen:", "did you mean `listen`?");
+  expect_mistake("[pol]\nsize = 1\n", "1:2: pol:", "did you mean `pool`?");
+  expect_mistake("[pool.warmup]\n", "1:7: pool.warmup:", "did you mean `warm_up`?");
+  expect_mistake("[[origin]]\nuri = \"http://a\"\n[origin.pools]\n", "3:9: origin.pools:", "did you mean `pool`?");
+  expect_mistake("[[origin]]\nuri = \"http://a\"\n[origin.pool]\nsizes = 1\n",
+                 "4:1: origin.pool.sizes:", "did you mean `size`?");
+  expect_mistake("ca_file = \"x\"\n", "1:1: ca_file:", "there is one in [upstream.tls]");
+  expect_mistake("nonsense = 1\n", "1:1: nonsense:", "expected a key of the top level");
+}
+
+TEST(Mistakes, SayWhereASectionBelongs) {
+  const std::string a = "[[origin]]\nuri = \"http://a\"\n";
+  expect_mistake(a + "[origin.admin]\nenabled = true\n", "3:9: origin.admin:", "expected in [admin]");
+  expect_mistake(a + "[origin.pool.total]\n", "3:14: origin.pool.total:", "expected in [pool.total]");
+  expect_mistake(a + "[[origin.listen]]\n", "3:10: origin.listen:", "expected at the top");
+  expect_mistake("[listen]\naddress = \"127.0.0.1:1\"\n", "1:2: listen:", "[[listen]]");
+  expect_mistake("origin = 3\n", "1:1: origin:", "[[origin]]");
+  expect_mistake("pool = 3\n", "1:1: pool:", "is the integer 3, expected a table [pool]");
+  expect_mistake("[[pool]]\nsize = 3\n", "1:3: pool:", "is a list, expected a table [pool]");
+  expect_mistake("[[origin]]\n[origin.pool]\nsize = 3\n", "1:1: origin.uri:", "is missing");
+}
+
+TEST(Mistakes, NameTheTypeThatIsExpected) {
+  expect_mistake("workers = \"many\"", "1:11: workers:", "is \"many\", expected an integer from 1 to 128, or \"auto\"");
+  expect_mistake("workers = 1.5", "1:11: workers:", "is a number with a fraction");
+  expect_mistake("workers = 1979-05-27", "1:11: workers:", "is a date or time");
+  expect_mistake("workers = 129", "1:11: workers:", "1 to 128");
+  expect_mistake("pool.size = \"3\"", "1:13: pool.size:", "is \"3\", expected an integer");
+  expect_mistake("pool.max_usage = -1", "1:18: pool.max_usage:", "is the integer -1");
+  expect_mistake("pool.max_usage = 9999999999999", "1:18: pool.max_usage:", "0 to 1048575");
+  expect_mistake("metrics.enabled = 1", "1:19: metrics.enabled:", "expected true or false");
+  expect_mistake("drain_delay = \"5\"", "1:15: drain_delay:", "is \"5\", expected a duration");
+  expect_mistake("drain_delay = []", "1:15: drain_delay:", "is a list, expected a duration");
+  expect_mistake("pool.wait_timeout = \"0s\"", "1:21: pool.wait_timeout:", "more than 0s");
+  expect_mistake("request.replay_buffer = 65536", "1:25: request.replay_buffer:", "write \"64KiB\"");
+  expect_mistake("request.replay_buffer = \"64KB\"", "1:25: request.replay_buffer:", "is \"64KB\", expected a size");
+  expect_mistake("request.replay_buffer = \"1GiB\"", "1:25: request.replay_buffer:", "expected 0 to 64MiB");
+  expect_mistake("upstream.protocols = \"h1\"", "1:22: upstream.protocols:", "expected a list of texts");
+  expect_mistake("upstream.protocols = [1]", "1:22: upstream.protocols:", "no text");
+  expect_mistake("upstream.protocols = [\"h3\"]",
+                 "1:22: upstream.protocols:", "`h3` is not known, expected \"h1\" or \"h2\"");
+  expect_mistake("log.level = true", "1:13: log.level:", "expected a text in quotes");
+  expect_mistake("[[listen]]\nconnect_ports = [0]", "2:17: listen.connect_ports:", "numbers from 1 to 65535");
+  expect_mistake("[[listen]]\nconnect_ports = 443", "2:17: listen.connect_ports:", "a list of ports");
+}
+
+TEST(Mistakes, CutWhatIsTooLongToShow) {
+  EXPECT_LT(mistakes("log.level = \"" + std::string(100'000, 'x') + "\"").size(), 300U);
+}
+
+TEST(Mistakes, InTheSyntaxLookLikeAllOthers) {
+  expect_mistake("workers = 1\n[pool\nsize = 3\n", "2:", ": syntax: ");
+  expect_mistake("workers = \n", "1:", ": syntax: ");
+  expect_mistake("workers = 1\nworkers = 2\n", "2:", ": syntax: ");
+  expect_mistake("a = \"\xff\"\n", "1:", ": syntax: ");
+  expect_mistake(std::string(5000, '['), "1:", ": syntax: ");
+}
+
+TEST(Mistakes, OfFilesNameThePath) {
+  const Reading missing = read_file("/nonexistent/c.toml", no_env());
+  EXPECT_EQ(mistakes_of(missing),
+            "/nonexistent/c.toml:1:1: file: cannot be read: No such file or directory, expected a TOML file\n");
+  EXPECT_NE(mistakes_of(read_file("/", no_env())).find("/:1:1: file: cannot be read: Is a directory"),
+            std::string::npos);
+}
+
+TEST(Read, TakesAnEmptyFile) {
+  EXPECT_EQ(mistakes_of(read_file("/dev/null", no_env())), "");
+}
+
+TEST(Schema, HasNoKeyTwiceAndNothingUndocumented) {
+  for (const Section& section : sections()) {
+    EXPECT_FALSE(section.doc.empty());
+    for (const Setting& setting : section.settings) {
+      EXPECT_EQ(find_setting(section, setting.key), &setting) << section.path << '.' << setting.key;
+      EXPECT_FALSE(setting.doc.empty()) << setting.key;
+      // A key that says nothing by default has an example to show.
+      EXPECT_NE(empty(default_of(section, setting)), setting.example.empty()) << section.path << '.' << setting.key;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace carpool::proxy::config

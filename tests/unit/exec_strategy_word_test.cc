@@ -1,0 +1,228 @@
+// The strategy's word, walked through every interleaving of its users: a small model of the threads around the pure
+// steps of the word, searched to the end. No two threads produce, and nothing that was announced is left unproduced.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "exec/strategy_word.h"
+
+namespace carpool::exec {
+namespace {
+
+using Word = StrategyWord;
+
+enum class At : std::uint8_t {
+  announce,    // puts one task there, then produce()
+  dispatch,    // puts one task there, then dispatch()
+  dispatched,  // to call the queued helper
+  begin,       // produce(): wants the role
+  look,        // has the role: produces
+  end,         // found nothing
+  let_go,      // has a blocking task
+  call,        // to ask for the helper
+  refused,     // to take the role back
+  task,        // runs its task
+  again,       // competes for the role again
+  execute,     // role back: the task is queued instead
+  gone,
+};
+
+constexpr std::size_t kThreads = 3;
+
+// Two actors and the helper's thread.
+struct World {
+  std::uint32_t word = Word::idle;
+  std::array<At, kThreads> at{At::gone, At::gone, At::gone};
+  std::uint8_t tasks = 0;               // announced, not produced
+  std::uint8_t free = 0;                // how often a thread is free for a hand-over
+  bool handed = false, queued = false;  // a helper is under way
+  auto key() const { return std::tie(word, at, tasks, free, handed, queued); }
+  bool operator<(const World& other) const { return key() < other.key(); }
+};
+
+// What a mutant of the word leaves out.
+struct Rules {
+  bool look_again = true;  // begin() leaves REPRODUCING
+  bool take_back = true;   // a refused hand-over takes the role back
+};
+
+struct Found {
+  bool two_producers = false, forgotten = false;
+  std::size_t worlds = 0;
+};
+
+class Search {
+ public:
+  explicit Search(Rules rules) : rules_(rules) {}
+
+  Found from(const World& start) {
+    todo_ = {start};
+    while (!todo_.empty()) {
+      const World world = todo_.back();
+      todo_.pop_back();
+      if (!seen_.insert(world).second) continue;
+      visit(world);
+    }
+    found_.worlds = seen_.size();
+    return found_;
+  }
+
+ private:
+  void visit(const World& world) {
+    int producers = 0;
+    for (const At at : world.at) producers += at == At::look || at == At::end || at == At::let_go ? 1 : 0;
+    if (producers > 1) found_.two_producers = true;
+    bool moved = false;
+    for (std::size_t i = 0; i < kThreads; ++i) {
+      if (world.at[i] == At::gone) continue;
+      moved = true;
+      step(world, i);
+    }
+    for (std::size_t i = 0; i < kThreads; ++i) {
+      if (world.at[i] != At::gone) continue;
+      if (world.handed) arrive(world, i, Word::handed), moved = true;
+      if (world.queued) arrive(world, i, Word::queued), moved = true;
+    }
+    // A world in which nobody can do anything any more, and work is left.
+    if (!moved && world.tasks > 0) found_.forgotten = true;
+  }
+
+  void arrive(World world, std::size_t i, Word::Helper helper) {
+    (helper == Word::handed ? world.handed : world.queued) = false;
+    go(world, i, Word::arrive_step(world.word, helper), At::look, At::gone);
+  }
+
+  void go(World world, std::size_t i, Word::Step step, At yes, At no) {
+    world.word = step.word;
+    world.at[i] = step.yes ? yes : no;
+    todo_.push_back(world);
+  }
+
+  void to(World world, std::size_t i, At next) {
+    world.at[i] = next;
+    todo_.push_back(world);
+  }
+
+  void step(World world, std::size_t i) {
+    switch (world.at[i]) {
+      case At::announce:
+        ++world.tasks;
+        return to(world, i, At::begin);
+      case At::dispatch: {
+        ++world.tasks;
+        return go(world, i, Word::dispatch_step(world.word), At::dispatched, At::gone);
+      }
+      case At::dispatched:
+        world.queued = true;
+        return to(world, i, At::gone);
+      case At::begin: {
+        Word::Step begun = Word::begin_step(world.word);
+        if (!rules_.look_again && !begun.yes) begun.word = world.word;
+        return go(world, i, begun, At::look, At::gone);
+      }
+      case At::look:
+        if (world.tasks == 0) return to(world, i, At::end);
+        --world.tasks;
+        return to(world, i, At::let_go);
+      case At::end:
+        return go(world, i, Word::end_step(world.word), At::gone, At::look);
+      case At::let_go:
+        return go(world, i, Word::let_go_step(world.word, Word::handed), At::call, At::task);
+      case At::call:
+        // A thread is free, or none is: both are looked into.
+        if (world.free > 0) {
+          World free = world;
+          --free.free;
+          free.handed = true;
+          to(free, i, At::task);
+        }
+        return to(world, i, At::refused);
+      case At::refused:
+        if (!rules_.take_back) return go(world, i, Word::drop_step(world.word, Word::handed), At::gone, At::gone);
+        return go(world, i, Word::take_back_step(world.word, Word::handed), At::execute, At::task);
+      case At::execute:
+        return to(world, i, At::look);
+      case At::task:
+        return to(world, i, At::again);
+      case At::again:
+        return go(world, i, Word::again_step(world.word), At::look, At::gone);
+      case At::gone:
+        return;
+    }
+  }
+
+  Rules rules_;
+  Found found_;
+  std::vector<World> todo_;
+  std::set<World> seen_;
+};
+
+Found search(std::array<At, kThreads> actors, std::uint8_t free, Rules rules = {}) {
+  World start;
+  start.at = actors;
+  start.free = free;
+  return Search(rules).from(start);
+}
+
+TEST(StrategyWord, NeverHasTwoProducersAndForgetsNoTaskInAnyInterleaving) {
+  const At actors[] = {At::announce, At::dispatch, At::gone};
+  for (const At a : actors) {
+    for (const At b : actors) {
+      for (const At c : actors) {
+        for (std::uint8_t free = 0; free <= 2; ++free) {
+          const Found found = search({a, b, c}, free);
+          EXPECT_FALSE(found.two_producers);
+          EXPECT_FALSE(found.forgotten);
+        }
+      }
+    }
+  }
+}
+
+TEST(StrategyWord, IsSearchedDeepEnoughToFindAForgottenTask) {
+  EXPECT_GT(search({At::announce, At::announce, At::announce}, 2).worlds, 500U);
+  EXPECT_TRUE(search({At::announce, At::announce, At::gone}, 0, {.look_again = false}).forgotten);
+}
+
+TEST(StrategyWord, IsSearchedDeepEnoughToFindARoleThatWasNotTakenBack) {
+  EXPECT_TRUE(search({At::announce, At::announce, At::gone}, 0, {.take_back = false}).forgotten);
+}
+
+TEST(StrategyWord, LooksOnceMoreWhenItWasToldToWhileProducing) {
+  StrategyWord word;
+  EXPECT_TRUE(word.begin());
+  EXPECT_FALSE(word.begin());
+  EXPECT_FALSE(word.begin());
+  EXPECT_FALSE(word.end()) << "produce once more";
+  EXPECT_TRUE(word.end());
+  EXPECT_TRUE(word.at_rest());
+}
+
+TEST(StrategyWord, HasOneHandOverOutstanding) {
+  StrategyWord word;
+  EXPECT_TRUE(word.begin());
+  EXPECT_TRUE(word.let_go(StrategyWord::handed)) << "call it";
+  EXPECT_TRUE(word.again());
+  EXPECT_FALSE(word.let_go(StrategyWord::handed)) << "it is under way";
+  EXPECT_TRUE(word.arrive(StrategyWord::handed));
+  EXPECT_TRUE(word.end());
+}
+
+TEST(StrategyWord, DoesNotTakeAQueuedHelperForAHandedOne) {
+  StrategyWord word;
+  EXPECT_TRUE(word.dispatch());
+  EXPECT_FALSE(word.dispatch()) << "it is under way";
+  EXPECT_TRUE(word.begin());
+  EXPECT_TRUE(word.let_go(StrategyWord::handed)) << "the queued one may wait behind tasks that block";
+  EXPECT_TRUE(word.arrive(StrategyWord::handed));
+  EXPECT_FALSE(word.arrive(StrategyWord::queued));
+  EXPECT_TRUE(word.end());
+  EXPECT_TRUE(word.at_rest());
+}
+
+}  // namespace
+}  // namespace carpool::exec

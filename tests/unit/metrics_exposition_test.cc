@@ -1,0 +1,175 @@
+// The text that /metrics answers: its grammar line by line, its names against the catalog, its sums.
+#include "metrics/prometheus.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+
+namespace carpool::metrics {
+namespace {
+
+Sample everything() {
+  Sample sample;
+  OriginSample a;
+  a.label = "http://a.example";
+  a.borrows = 10;
+  a.restores = 9;
+  a.opened = {{"first", 1}, {"all_busy", 2}, {"replay", 0}};
+  a.closed = {{"idle", 1}};
+  a.failures = {{"dns", 0}, {"refused", 0}};
+  a.connections = {{"connecting", 0}, {"idle", 1}, {"borrowed", 1}};
+  a.peak = 3;
+  a.size = 64;
+  sample.origins = {a};
+  ExecSample exec;
+  exec.tasks = {{"pc", 5}, {"epc", 1}};
+  exec.handovers = {{"took_over", 1}};
+  exec.threads = {{"idle", 2}};
+  exec.queue_wait.buckets[1] = 4;
+  sample.exec = exec;
+  sample.process = read_process();
+  sample.build = {"0.1.0", "g++ \"12\"\n\\", "Release"};
+  return sample;
+}
+
+std::string page_of(const Registry& registry, const Sample& sample) {
+  return exposition(families(registry, sample));
+}
+
+void serve(Registry& registry, const std::string& origin) {
+  const OriginSlot slot = registry.add_origin(origin);
+  registry.record_request(0, slot, {"GET", 200, std::chrono::microseconds(700), std::chrono::microseconds(1)});
+  registry.record_request(0, slot, {"PUT", 0, std::chrono::seconds(90), {}});
+  registry.record_retry(0, slot, "not_sent");
+  registry.record_handshake(0, slot, std::chrono::milliseconds(1));
+}
+
+// name{labels} -> value, as a scraper reads it.
+std::map<std::string, double> samples_of(const std::string& page) {
+  std::map<std::string, double> samples;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t gap = line.rfind(' ');
+    if (line[0] == '#') continue;
+    EXPECT_TRUE(samples.emplace(line.substr(0, gap), std::stod(line.substr(gap + 1))).second) << line;
+  }
+  return samples;
+}
+
+TEST(Exposition, IsWellFormedLineByLine) {
+  Registry registry(1, 10);
+  serve(registry, "http://a.example");
+  const std::string page = page_of(registry, everything());
+  const std::regex comment(R"(# (HELP [a-z_]+ \S.*|TYPE [a-z_]+ (counter|gauge|histogram)))");
+  const std::regex sample(
+      R"re([a-z_]+(\{[a-z_]+="([^"\\]|\\["\\n])*"(,[a-z_]+="([^"\\]|\\["\\n])*")*\})? (\+Inf|-?[0-9.]+(e[-+]?[0-9]+)?))re");
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_TRUE(std::regex_match(line, line[0] == '#' ? comment : sample)) << line;
+  }
+  EXPECT_EQ(page.back(), '\n');
+}
+
+TEST(Exposition, SaysHelpAndTypeOncePerFamilyBeforeItsSamples) {
+  Registry registry(1, 10);
+  serve(registry, "http://a.example");
+  std::set<std::string> seen;
+  std::string family;
+  std::istringstream lines(page_of(registry, everything()));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string mark, kind, name;
+    words >> mark >> kind >> name;
+    if (kind == "HELP") {
+      EXPECT_TRUE(seen.insert(name).second) << name;
+    }
+    if (mark == "#") {
+      family = name;
+    } else {
+      EXPECT_EQ(line.rfind(family, 0), 0U) << line;
+    }
+  }
+}
+
+TEST(Exposition, EscapesWhatALabelMayNotHold) {
+  Registry registry(1, 10);
+  const std::string page = page_of(registry, everything());
+  EXPECT_NE(page.find(R"(compiler="g++ \"12\"\n\\")"), std::string::npos) << page;
+}
+
+TEST(Exposition, CumulatesBucketsUpToInfinityWhichIsTheCount) {
+  Registry registry(1, 10);
+  serve(registry, "a");
+  const auto samples = samples_of(page_of(registry, {}));
+  EXPECT_EQ(samples.at(R"(carpool_request_seconds_bucket{origin="a",le="0.0005"})"), 0);
+  EXPECT_EQ(samples.at(R"(carpool_request_seconds_bucket{origin="a",le="0.001"})"), 1);
+  EXPECT_EQ(samples.at(R"(carpool_request_seconds_bucket{origin="a",le="60"})"), 1);
+  EXPECT_EQ(samples.at(R"(carpool_request_seconds_bucket{origin="a",le="+Inf"})"), 2);
+  EXPECT_EQ(samples.at(R"(carpool_request_seconds_count{origin="a"})"), 2);
+  EXPECT_DOUBLE_EQ(samples.at(R"(carpool_request_seconds_sum{origin="a"})"), 90.0007);
+}
+
+TEST(Exposition, NamesRequestsByMethodAndCodeAndRetriesByProof) {
+  Registry registry(1, 10);
+  serve(registry, "a");
+  const auto samples = samples_of(page_of(registry, {}));
+  EXPECT_EQ(samples.at(R"(carpool_requests_total{origin="a",method="GET",code="200"})"), 1);
+  EXPECT_EQ(samples.at(R"(carpool_requests_total{origin="a",method="PUT",code="none"})"), 1);
+  EXPECT_EQ(samples.at(R"(carpool_retries_total{origin="a",proof="not_sent"})"), 1);
+  EXPECT_EQ(samples.at(R"(carpool_retries_total{origin="a",proof="goaway"})"), 0);
+}
+
+TEST(Exposition, KeepsTheLedgerOfASampleBalanced) {
+  Registry registry(1, 10);
+  registry.add_origin("http://a.example");
+  double opened = 0, closed = 0, there = 0;
+  for (const auto& [name, value] : samples_of(page_of(registry, everything()))) {
+    if (name.rfind("carpool_pool_opened_total", 0) == 0) opened += value;
+    if (name.rfind("carpool_pool_closed_total", 0) == 0) closed += value;
+    if (name.rfind("carpool_pool_connections{", 0) == 0) there += value;
+  }
+  EXPECT_EQ(opened, 3);
+  EXPECT_EQ(opened - closed, there);
+}
+
+TEST(Exposition, AddsUpOriginsBeyondTheCapAsOther) {
+  Registry registry(1, 1);
+  registry.add_origin("a");
+  Sample sample;
+  for (const char* label : {"a", "b", "c"}) {
+    OriginSample& origin = sample.origins.emplace_back();
+    origin.label = label;
+    origin.borrows = 5;
+    origin.opened = {{"first", 1}};
+  }
+  const auto samples = samples_of(page_of(registry, sample));
+  EXPECT_EQ(samples.at(R"(carpool_pool_borrows_total{origin="a"})"), 5);
+  EXPECT_EQ(samples.at(R"(carpool_pool_borrows_total{origin="other"})"), 10);
+  EXPECT_EQ(samples.at(R"(carpool_pool_opened_total{origin="other",cause="first"})"), 2);
+}
+
+TEST(Exposition, LeavesOutFamiliesWithoutData) {
+  Registry registry(1, 1);
+  const std::string page = page_of(registry, {});
+  EXPECT_EQ(page.find("carpool_exec"), std::string::npos);
+  EXPECT_EQ(page.find("carpool_requests_total"), std::string::npos);
+  EXPECT_NE(page.find("carpool_downstream_connections 0"), std::string::npos);
+}
+
+TEST(Exposition, TellsOfTheProcess) {
+  Registry registry(1, 1);
+  const auto samples = samples_of(page_of(registry, everything()));
+  EXPECT_GT(samples.at("process_resident_memory_bytes"), 1e6);
+  EXPECT_GE(samples.at("process_open_fds"), 3);
+  EXPECT_GE(samples.at("process_max_fds"), samples.at("process_open_fds"));
+  EXPECT_GT(samples.at("process_start_time_seconds"), 1.6e9);
+  EXPECT_GE(samples.at("process_cpu_seconds_total"), 0);
+  EXPECT_GT(samples.at("process_virtual_memory_bytes"), samples.at("process_resident_memory_bytes"));
+}
+
+}  // namespace
+}  // namespace carpool::metrics

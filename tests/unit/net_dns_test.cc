@@ -1,0 +1,268 @@
+#include <optional>
+
+#include "proxy/dns/resolv_conf.h"
+#include "proxy/dns/resolver.h"
+#include "tests/unit/net_name_server.h"
+
+namespace carpool::proxy::dns {
+namespace {
+
+using namespace std::chrono_literals;
+using net::NameServer;
+using net::TurnedLoop;
+
+struct Asked final : Question {
+  void on_addresses(Result<std::vector<net::Address>> addresses) override {
+    ++answers;
+    if (addresses) {
+      for (const auto& address : *addresses) text += (text.empty() ? "" : " ") + address.host();
+    } else {
+      fault.emplace(addresses.take_fault());
+      text = "fault";
+    }
+  }
+  bool done() const { return answers > 0; }
+  int answers = 0;
+  std::string text;
+  std::optional<Fault> fault;
+};
+
+struct Dns : ::testing::Test {
+  Settings settings() const {
+    Settings out;
+    out.min_ttl = 20ms;
+    out.servers = {server.at()};
+    out.resolv_conf = conf.path();
+    return out;
+  }
+  std::string resolve(Resolver& resolver, std::string_view host) {
+    exec::assume_on_loop();
+    Asked asked;
+    resolver.ask(host, asked);
+    EXPECT_FALSE(asked.done()) << "answered from inside ask()";
+    EXPECT_TRUE(loop.until([&] { return asked.done(); }));
+    last = asked.fault;
+    return asked.text;
+  }
+  TurnedLoop loop;
+  NameServer server{loop};
+  net::TemporaryFile conf{"options timeout:1 attempts:1\nsearch svc.test\n"};
+  std::optional<Fault> last;
+};
+
+TEST_F(Dns, FindsBothFamilies) {
+  server.table["two.test"] = {{"127.0.0.1", "::1"}, 60, 0, {}};
+  Resolver resolver(*loop, settings());
+  const auto found = resolve(resolver, "two.test");
+  EXPECT_TRUE(found == "127.0.0.1 ::1" || found == "::1 127.0.0.1") << found;
+}
+
+TEST_F(Dns, AnswersFromWhatItRemembersUntilTheTtlEnds) {
+  server.table["one.test"] = {{"127.0.0.1"}, 60, 0, {}};
+  Settings short_lived = settings();
+  short_lived.max_ttl = 100ms;
+  Resolver resolver(*loop, short_lived);
+  EXPECT_EQ(resolve(resolver, "one.test"), "127.0.0.1");
+  EXPECT_EQ(resolve(resolver, "one.test"), "127.0.0.1");
+  EXPECT_EQ(server.asked["one.test"], 1);
+  server.table["one.test"] = {{"127.0.0.2"}, 60, 0, {}};
+  loop.pass(150ms);
+  EXPECT_EQ(resolve(resolver, "one.test"), "127.0.0.2");
+  EXPECT_EQ(server.asked["one.test"], 2);
+}
+
+TEST_F(Dns, ClampsATtlOfZeroUpwards) {
+  server.table["zero.test"] = {{"127.0.0.1"}, 0, 0, {}};
+  Settings clamped = settings();
+  clamped.min_ttl = 10s;
+  Resolver resolver(*loop, clamped);
+  resolve(resolver, "zero.test");
+  resolve(resolver, "zero.test");
+  EXPECT_EQ(server.asked["zero.test"], 1);
+}
+
+TEST_F(Dns, FollowsAnAliasAndItsTtl) {
+  server.table["alias.test"] = {{"127.0.0.3"}, 60, 0, "real.test"};
+  Resolver resolver(*loop, settings());
+  EXPECT_EQ(resolve(resolver, "alias.test"), "127.0.0.3");
+}
+
+TEST_F(Dns, AsksOnceHoweverManyWait) {
+  exec::assume_on_loop();
+  server.table["many.test"] = {{"127.0.0.1"}, 60, 0, {}};
+  Resolver resolver(*loop, settings());
+  std::array<Asked, 50> all;
+  for (auto& asked : all) resolver.ask("many.test", asked);
+  ASSERT_TRUE(loop.until([&] { return all.back().done(); }));
+  for (auto& asked : all) EXPECT_EQ(asked.answers, 1);
+  EXPECT_EQ(server.asked["many.test"], 1);
+}
+
+TEST_F(Dns, AQuestionMayDieWhileItWaits) {
+  exec::assume_on_loop();
+  server.table["gone.test"] = {{"127.0.0.1"}, 60, 0, {}};
+  Resolver resolver(*loop, settings());
+  Asked stays;
+  {
+    Asked dies;
+    resolver.ask("gone.test", dies);
+    resolver.ask("gone.test", stays);
+  }
+  EXPECT_TRUE(loop.until([&] { return stays.done(); }));
+  EXPECT_EQ(stays.text, "127.0.0.1");
+}
+
+TEST_F(Dns, ForgetsARefusalSoon) {
+  Resolver resolver(*loop, settings());
+  EXPECT_EQ(resolve(resolver, "none.test"), "fault");
+  EXPECT_EQ(last->kind, FaultKind::dns_error);
+  EXPECT_NE(last->detail.find("none.test"), std::string::npos) << last->detail;
+  EXPECT_NE(last->detail.find("not found"), std::string::npos) << last->detail;
+  const int before = server.asked["none.test"];
+  EXPECT_EQ(resolve(resolver, "none.test"), "fault");
+  EXPECT_EQ(server.asked["none.test"], before);
+  server.table["none.test"] = {{"127.0.0.1"}, 60, 0, {}};
+  loop.pass(1050ms);
+  EXPECT_EQ(resolve(resolver, "none.test"), "127.0.0.1");
+}
+
+TEST_F(Dns, GivesUpWhenNobodyAnswers) {
+  server.mute = true;
+  Resolver resolver(*loop, settings());
+  const Instant begin = Clock::now();
+  EXPECT_EQ(resolve(resolver, "mute.test"), "fault");
+  EXPECT_EQ(last->kind, FaultKind::dns_timeout) << last->detail;
+  EXPECT_LT(Clock::now() - begin, 3s);  // resolv.conf's timeout and attempts, not c-ares' own
+}
+
+TEST_F(Dns, ServesStaleAnswersWhileTheNameServerFails) {
+  server.table["stale.test"] = {{"127.0.0.1"}, 0, 0, {}};
+  Resolver resolver(*loop, settings());
+  EXPECT_EQ(resolve(resolver, "stale.test"), "127.0.0.1");
+  server.mute = true;
+  loop.pass(30ms);
+  Instant begin = Clock::now();
+  EXPECT_EQ(resolve(resolver, "stale.test"), "127.0.0.1");
+  EXPECT_LT(Clock::now() - begin, 900ms);  // before the name server's own timeout
+  loop.pass(1s);                           // now it is known to fail
+  begin = Clock::now();
+  EXPECT_EQ(resolve(resolver, "stale.test"), "127.0.0.1");
+  EXPECT_LT(Clock::now() - begin, 200ms);
+}
+
+TEST_F(Dns, ServesStaleAnswersAfterServfailAtOnce) {
+  server.table["fail.test"] = {{"127.0.0.1"}, 0, 0, {}};
+  Resolver resolver(*loop, settings());
+  EXPECT_EQ(resolve(resolver, "fail.test"), "127.0.0.1");
+  server.table["fail.test"].rcode = 2;
+  loop.pass(30ms);
+  EXPECT_EQ(resolve(resolver, "fail.test"), "127.0.0.1");
+}
+
+TEST_F(Dns, AnAuthoritativeNoEndsWhatWasKnown) {
+  server.table["left.test"] = {{"127.0.0.1"}, 0, 0, {}};
+  Resolver resolver(*loop, settings());
+  EXPECT_EQ(resolve(resolver, "left.test"), "127.0.0.1");
+  server.table.erase("left.test");
+  loop.pass(30ms);
+  EXPECT_EQ(resolve(resolver, "left.test"), "fault");
+  EXPECT_EQ(last->kind, FaultKind::dns_error);
+}
+
+TEST_F(Dns, StaleAnswersEndToo) {
+  server.table["old.test"] = {{"127.0.0.1"}, 0, 0, {}};
+  Settings brief = settings();
+  brief.stale_for = 50ms;
+  Resolver resolver(*loop, brief);
+  EXPECT_EQ(resolve(resolver, "old.test"), "127.0.0.1");
+  server.mute = true;
+  loop.pass(100ms);
+  EXPECT_EQ(resolve(resolver, "old.test"), "fault");
+}
+
+TEST_F(Dns, AsksAgainForADistrustedName) {
+  exec::assume_on_loop();
+  server.table["moved.test"] = {{"127.0.0.1"}, 300, 0, {}};
+  Settings lasting = settings();
+  lasting.min_ttl = 60s;
+  Resolver resolver(*loop, lasting);
+  EXPECT_EQ(resolve(resolver, "moved.test"), "127.0.0.1");
+  server.table["moved.test"] = {{"127.0.0.2"}, 300, 0, {}};
+  resolver.distrust("moved.test");
+  EXPECT_EQ(resolve(resolver, "moved.test"), "127.0.0.2");
+}
+
+TEST_F(Dns, KnowsLocalhostWithoutAsking) {
+  Resolver resolver(*loop, settings());
+  EXPECT_NE(resolve(resolver, "localhost").find("127.0.0.1"), std::string::npos);
+  EXPECT_EQ(server.asked.count("localhost"), 0U);
+}
+
+TEST_F(Dns, SearchesDomains) {
+  server.table["api.svc.test"] = {{"127.0.0.9"}, 60, 0, {}};
+  Resolver resolver(*loop, settings());
+  EXPECT_EQ(resolve(resolver, "api"), "127.0.0.9");
+}
+
+TEST_F(Dns, TakesLongAnswersOverTcp) {
+  NameServer::Record large{{}, 60, 0, {}};
+  for (int i = 1; i <= 100; ++i) large.addresses.push_back("127.0.1." + std::to_string(i));
+  server.table["large.test"] = large;
+  server.only_tcp = true;
+  Resolver resolver(*loop, settings());
+  const auto found = resolve(resolver, "large.test");
+  EXPECT_EQ(std::count(found.begin(), found.end(), ' '), 99) << found;
+  EXPECT_GE(server.tcp_answers, 2);
+}
+
+TEST_F(Dns, ReportsARefusingNameServer) {
+  Settings refused = settings();
+  refused.servers = {net::refusing("127.0.0.1:0")};
+  Resolver resolver(*loop, refused);
+  EXPECT_EQ(resolve(resolver, "any.test"), "fault");
+  EXPECT_TRUE(last->kind == FaultKind::dns_error || last->kind == FaultKind::dns_timeout) << last->detail;
+}
+
+TEST_F(Dns, AResolverMayEndWithQuestionsInFlight) {
+  exec::assume_on_loop();
+  server.mute = true;
+  Asked asked;
+  {
+    Resolver resolver(*loop, settings());
+    resolver.ask("mute.test", asked);
+    loop.pass(5ms);
+  }
+  loop.pass(5ms);
+  EXPECT_FALSE(asked.done());
+}
+
+TEST_F(Dns, HoldsABoundedNumberOfNames) {
+  exec::assume_on_loop();
+  Resolver resolver(*loop, settings());
+  std::vector<std::unique_ptr<Asked>> all;
+  for (int i = 0; i < 5000; ++i) {
+    all.push_back(std::make_unique<Asked>());
+    resolver.ask("a" + std::to_string(i) + ".onion", *all.back());  // answered without a name server (RFC 7686)
+    if (i % 100 == 0) loop->turn(false);
+  }
+  EXPECT_TRUE(loop.until([&] { return all.back()->done(); }));
+  for (const auto& asked : all) EXPECT_EQ(asked->answers, 1);
+}
+
+TEST(ResolvConf, ReadsTimeoutAndAttempts) {
+  const auto read =
+      parse_resolv_options("nameserver 1.2.3.4\n  options ndots:2 timeout:1 attempts:3\n# options timeout:9");
+  EXPECT_EQ(read.timeout_s, 1);
+  EXPECT_EQ(read.attempts, 3);
+}
+
+TEST(ResolvConf, KeepsDefaultsForNonsense) {
+  const auto read = parse_resolv_options("options timeout: attempts:x timeout:1x\noption attempts:4");
+  EXPECT_EQ(read.timeout_s, 5);
+  EXPECT_EQ(read.attempts, 2);
+  EXPECT_EQ(parse_resolv_options("options timeout:0 attempts:99").timeout_s, 1);
+  EXPECT_EQ(parse_resolv_options("options timeout:0 attempts:99").attempts, 5);
+}
+
+}  // namespace
+}  // namespace carpool::proxy::dns

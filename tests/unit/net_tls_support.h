@@ -1,0 +1,68 @@
+// Two TLS streams that talk to each other over loopback, driven by hand.
+#pragma once
+
+#include <optional>
+#include <thread>
+
+#include "proxy/net/plain.h"
+#include "proxy/tls/context.h"
+#include "proxy/tls/server.h"
+#include "proxy/tls/stream.h"
+#include "tests/unit/net_support.h"
+
+namespace carpool::proxy::tls {
+
+inline std::unique_ptr<ServerContext> serve(const ServerSettings& settings = {}) {
+  auto made = ServerContext::make(settings);
+  EXPECT_TRUE(made) << (made ? "" : made.fault().detail);
+  return std::move(*made);
+}
+
+inline std::unique_ptr<ClientContext> trust(const ServerContext& server, ClientSettings settings = {}) {
+  const net::TemporaryFile authority(server.certificate_pem());
+  settings.ca_file = authority.path();
+  auto made = ClientContext::make(settings);
+  EXPECT_TRUE(made) << (made ? "" : made.fault().detail);
+  return std::move(*made);
+}
+
+// One connection between the two contexts; `refusal` when the client's side of the handshake failed.
+struct Talk {
+  Talk(ClientContext& from, ServerContext& to, const std::string& host = "localhost", std::uint16_t port = 443) {
+    auto [here, there] = net::tcp_pair();
+    net::prepare_socket(here.get());
+    net::prepare_socket(there.get());
+    client = Stream::client(from, here.release(), host, port);
+    server = to.accept(there.release());
+    bool client_done = false, server_done = false;
+    for (int i = 0; i < 100 && !(client_done && server_done) && !refusal; ++i) {
+      client_done = client_done || step(*client, refusal);
+      server_done = server_done || step(*server, server_refusal);
+    }
+    up = client_done && server_done;
+  }
+  static bool step(Stream& stream, std::optional<Fault>& into) {
+    if (into) return true;
+    auto done = stream.handshake();
+    if (!done) into.emplace(done.take_fault());
+    return done && *done;
+  }
+  static std::string read(Stream& from, std::size_t most = 65536) {
+    std::string out(most, '\0');
+    if (!from.maybe_readable()) net::wait_readable(from.fd());
+    last_io = from.read(out);
+    out.resize(last_io.bytes);
+    return out;
+  }
+  static net::IoResult write(Stream& into, std::string_view bytes) {
+    const std::array pieces{net::piece(bytes)};
+    return into.write(pieces);
+  }
+
+  std::unique_ptr<Stream> client, server;
+  std::optional<Fault> refusal, server_refusal;
+  bool up = false;
+  static inline net::IoResult last_io;
+};
+
+}  // namespace carpool::proxy::tls

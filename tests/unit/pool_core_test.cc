@@ -1,0 +1,349 @@
+// The core that holds any object: its promises one by one, under threads, and against its locked twin.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "pool/locked_pool.h"
+#include "pool/pool.h"
+
+namespace carpool::pool {
+namespace {
+
+constexpr auto kAny = [](const auto&, Word) { return Verdict::take; };
+using Ints = Pool<int>;
+
+Entry<int>* take(Ints& pool, LoopId loop) {
+  return pool.acquire(loop, true, kAny).entry;
+}
+
+Entry<int>& add(Ints& pool, LoopId home) {
+  Entry<int>* entry = pool.reserve();
+  EXPECT_NE(entry, nullptr);
+  EXPECT_TRUE(pool.enable(*entry, home, false));
+  return *entry;
+}
+
+TEST(Pool, CountsAReservationAgainstTheCapAtOnce) {
+  Ints pool(1, 1);
+  Entry<int>* entry = pool.reserve();
+  ASSERT_NE(entry, nullptr);
+  EXPECT_EQ(pool.reserve(), nullptr);
+  EXPECT_TRUE(pool.close(*entry));
+  EXPECT_EQ(pool.reserve(), nullptr) << "the object is not gone yet";
+  pool.vacate(*entry);
+  EXPECT_NE(pool.reserve(), nullptr);
+}
+
+TEST(Pool, GrowsBeyondOneBlock) {
+  Ints pool(200, 1);
+  for (int n = 0; n < 200; ++n) add(pool, 0);
+  EXPECT_EQ(pool.reserve(), nullptr);
+  for (int n = 0; n < 200; ++n) EXPECT_NE(take(pool, 0), nullptr);
+  EXPECT_EQ(take(pool, 0), nullptr);
+}
+
+TEST(Pool, PrefersItsOwnLoopsEntries) {
+  Ints pool(3, 3);
+  add(pool, 0);
+  Entry<int>& own = add(pool, 1);
+  add(pool, 2);
+  EXPECT_EQ(take(pool, 1), &own);
+}
+
+TEST(Pool, TakesAnotherLoopsFreeEntryOver) {
+  Ints pool(1, 2);
+  Entry<int>& entry = add(pool, 0);
+  const std::uint32_t before = Word(entry.word.load()).generation();
+  EXPECT_EQ(take(pool, 1), &entry);
+  EXPECT_EQ(Word(entry.word.load()).home(), 1);
+  EXPECT_EQ(Word(entry.word.load()).generation(), before + 1);
+}
+
+TEST(Pool, TheLastReleasedEntryIsTheFirstLent) {
+  Ints pool(3, 1);
+  add(pool, 0);
+  Entry<int>& second = add(pool, 0);
+  Entry<int>* first = take(pool, 0);
+  ASSERT_EQ(take(pool, 0), &second);
+  EXPECT_TRUE(pool.release(*first));
+  EXPECT_TRUE(pool.release(second));
+  EXPECT_EQ(take(pool, 0), &second);
+}
+
+TEST(Pool, SkipsWhatTheJudgeRefusesAndStopsAtWhatIsDoomed) {
+  Ints pool(2, 1);
+  add(pool, 0).value = 1;
+  add(pool, 0).value = 2;
+  const auto found = pool.acquire(
+      0, true, [](const Entry<int>& entry, Word) { return entry.value == 1 ? Verdict::skip : Verdict::doomed; });
+  ASSERT_NE(found.entry, nullptr);
+  EXPECT_FALSE(found.taken);
+  EXPECT_EQ(found.entry->value, 2);
+  EXPECT_TRUE(pool.close_idle(*found.entry, found.before));
+}
+
+TEST(Pool, LendsASharedEntryUpToItsMultiplexAndOnlyAtHome) {
+  Ints pool(1, 2, 3);
+  Entry<int>& entry = add(pool, 0);
+  EXPECT_EQ(take(pool, 0), &entry);
+  EXPECT_EQ(take(pool, 1), nullptr) << "in use at home: it stays there";
+  EXPECT_EQ(take(pool, 0), &entry);
+  EXPECT_EQ(take(pool, 0), &entry);
+  EXPECT_EQ(take(pool, 0), nullptr);
+  EXPECT_TRUE(pool.release(entry));
+  EXPECT_EQ(take(pool, 0), &entry);
+}
+
+TEST(Pool, AShrunkenCapRefusesUntilUseFell) {
+  Ints pool(4, 1);
+  Entry<int>& one = add(pool, 0);
+  Entry<int>& two = add(pool, 0);
+  pool.cap(1);
+  EXPECT_EQ(pool.reserve(), nullptr);
+  for (Entry<int>* entry : {&one, &two}) {
+    EXPECT_TRUE(pool.close_idle(*entry, Word(entry->word.load())));
+    pool.vacate(*entry);
+  }
+  EXPECT_NE(pool.reserve(), nullptr);
+}
+
+TEST(Pool, AfterTerminateNothingIsLentReservedOrEnabled) {
+  Ints pool(3, 1);
+  Entry<int>& used = add(pool, 0);
+  ASSERT_EQ(take(pool, 0), &used);
+  Entry<int>& idle = add(pool, 0);
+  Entry<int>* reserved = pool.reserve();
+  std::vector<Entry<int>*> ended;
+  pool.terminate([&](Entry<int>& entry) { ended.push_back(&entry); });
+  EXPECT_EQ(ended, std::vector<Entry<int>*>{&idle});
+  EXPECT_EQ(take(pool, 0), nullptr);
+  EXPECT_EQ(pool.reserve(), nullptr);
+  EXPECT_FALSE(pool.enable(*reserved, 0, true));
+  EXPECT_FALSE(pool.release(used));
+  EXPECT_TRUE(pool.close(used));
+  pool.terminate([&](Entry<int>&) { ADD_FAILURE() << "once is enough"; });
+}
+
+TEST(EntryIndex, FindsAnEntryUntilItsPoolIsGoneAndReusesNumbersWithNewerGenerations) {
+  std::uint32_t index = 0, generation = 0;
+  {
+    Ints pool(1, 1, 1, &EntryIndex::process());
+    Entry<int>* entry = pool.reserve();
+    index = entry->index;
+    EXPECT_EQ(EntryIndex::process().find(index), entry);
+    for (int n = 0; n < 5; ++n) {
+      EXPECT_TRUE(pool.close(*entry));
+      pool.vacate(*entry);
+      ASSERT_EQ(pool.reserve(), entry);
+    }
+    generation = Word(entry->word.load()).generation();
+  }
+  EXPECT_EQ(EntryIndex::process().find(index), nullptr);
+  Ints next(1, 1, 1, &EntryIndex::process());
+  Entry<int>* entry = next.reserve();
+  ASSERT_EQ(entry->index, index);
+  EXPECT_GT(Word(entry->word.load()).generation(), generation);
+  EXPECT_EQ(EntryIndex::process().find(0xFFFFFFFFU), nullptr);
+}
+
+TEST(Pool, NeverPassesItsCapWithEightThreadsAtIt) {
+  constexpr std::uint32_t kCap = 5;
+  Ints pool(kCap, 8);
+  std::atomic<std::uint32_t> alive{0};
+  std::atomic<bool> passed{false};
+  std::vector<std::thread> threads;
+  for (unsigned loop = 0; loop < 8; ++loop) {
+    threads.emplace_back([&, loop] {
+      for (int n = 0; n < 20000; ++n) {
+        Entry<int>* entry = pool.reserve();
+        if (entry == nullptr) continue;
+        if (alive.fetch_add(1) + 1 > kCap) passed = true;
+        if (n % 2 == 0) {
+          EXPECT_TRUE(pool.enable(*entry, static_cast<LoopId>(loop), true));
+        }
+        alive.fetch_sub(1);
+        EXPECT_TRUE(pool.close(*entry));
+        pool.vacate(*entry);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_FALSE(passed);
+  EXPECT_EQ(pool.in_use(), 0U);
+}
+
+TEST(Pool, LendsAnEntryToOneThreadAtATimeAndLosesNone) {
+  constexpr unsigned kThreads = 4;
+  constexpr int kEntries = 3;
+  Ints pool(kEntries, kThreads);
+  for (int n = 0; n < kEntries; ++n) add(pool, 0);
+  std::vector<std::thread> threads;
+  for (unsigned loop = 0; loop < kThreads; ++loop) {
+    threads.emplace_back([&, loop] {
+      for (int n = 0; n < 20000; ++n) {
+        Entry<int>* entry = take(pool, static_cast<LoopId>(loop));
+        if (entry == nullptr) continue;
+        ++entry->value;  // plain: a second user would be a race
+        EXPECT_TRUE(pool.release(*entry));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int n = 0; n < kEntries; ++n) EXPECT_NE(take(pool, 0), nullptr) << "an idle entry was lost";
+}
+
+// One seed, one history of calls, made on both pools: every answer must be the same.
+class Twins {
+ public:
+  explicit Twins(std::uint64_t seed)
+      : random_(seed),
+        multiplex_(pick(3) == 0 ? 3 : 1),
+        cap_(1 + pick(6)),
+        pool_(cap_, kLoops, multiplex_),
+        locked_(cap_, multiplex_) {}
+
+  void run() {
+    for (int n = 0; n < 400 && !testing::Test::HasFailure(); ++n) {
+      step();
+      EXPECT_EQ(pool_.in_use(), locked_.in_use());
+      EXPECT_EQ(pool_.has_idle(), locked_.has_idle());
+    }
+  }
+
+ private:
+  static constexpr unsigned kLoops = 3;
+  using Free = Entry<int>;
+  using Locked = LockedPool<int>::Slot;
+
+  std::uint32_t pick(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
+  LoopId any_loop() { return static_cast<LoopId>(pick(kLoops)); }
+
+  void step() {
+    switch (pick(20)) {
+      case 0:
+        return terminate_rarely();
+      case 1:
+      case 2:
+      case 3:
+        return reserve();
+      case 4:
+      case 5:
+      case 6:
+        return enable();
+      case 7:
+        return close_reserved();
+      case 8:
+      case 9:
+        return close_used();
+      case 10:
+      case 11:
+      case 12:
+      case 13:
+        return release();
+      default:
+        return acquire();
+    }
+  }
+  void reserve() {
+    Free* a = pool_.reserve();
+    Locked* b = locked_.reserve();
+    ASSERT_EQ(a == nullptr, b == nullptr);
+    if (a == nullptr) return;
+    twin_[a] = b;
+    reserved_.push_back(a);
+  }
+  void enable() {
+    if (reserved_.empty()) return;
+    Free* a = pop(reserved_);
+    const LoopId home = any_loop();
+    const bool acquired = pick(2) == 0;
+    const bool ok = pool_.enable(*a, home, acquired);
+    ASSERT_EQ(ok, locked_.enable(*twin_[a], home, acquired));
+    if (!ok) return vacate(a);
+    if (acquired) users_.push_back(a);
+  }
+  void acquire() {
+    const LoopId loop = any_loop();
+    Free* a = pool_.acquire(loop, true, kAny).entry;
+    // The twin must have one to give as well; which one is the free pool's choice.
+    if (a == nullptr) {
+      ASSERT_EQ(locked_.acquire(loop), nullptr);
+      return;
+    }
+    Locked* b = twin_[a];
+    ASSERT_EQ(b->state, LockedPool<int>::State::enabled);
+    ASSERT_LT(b->users, multiplex_);
+    ASSERT_TRUE(b->users == 0 || b->home == loop);
+    ++b->users;
+    b->home = loop;
+    ASSERT_EQ(Word(a->word.load()).users(), b->users);
+    users_.push_back(a);
+  }
+  void release() {
+    if (users_.empty()) return;
+    Free* a = pop(users_);
+    const bool ok = pool_.release(*a);
+    ASSERT_EQ(ok, locked_.release(*twin_[a]));
+    if (!ok) close(a);
+  }
+  void close_used() {
+    if (!users_.empty()) close(pop(users_));
+  }
+  void close_reserved() {
+    if (reserved_.empty()) return;
+    Free* a = pop(reserved_);
+    const bool last = pool_.close(*a);
+    ASSERT_EQ(last, locked_.close(*twin_[a]));
+    vacate(a);
+  }
+  void close(Free* a) {
+    const bool last = pool_.close(*a);
+    ASSERT_EQ(last, locked_.close(*twin_[a]));
+    if (last) vacate(a);
+  }
+  void vacate(Free* a) {
+    locked_.vacate(*twin_[a]);
+    pool_.vacate(*a);
+  }
+  void terminate_rarely() {
+    if (pick(10) != 0) return;
+    std::size_t a = 0, b = 0;
+    pool_.terminate([&](Free& entry) {
+      pool_.vacate(entry);
+      ++a;
+    });
+    locked_.terminate([&](Locked& slot) {
+      locked_.vacate(slot);
+      ++b;
+    });
+    ASSERT_EQ(a, b);
+  }
+  Free* pop(std::vector<Free*>& from) {
+    std::swap(from[pick(static_cast<std::uint32_t>(from.size()))], from.back());
+    Free* last = from.back();
+    from.pop_back();
+    return last;
+  }
+
+  std::mt19937_64 random_;
+  const std::uint32_t multiplex_, cap_;
+  Ints pool_;
+  LockedPool<int> locked_;
+  std::map<Free*, Locked*> twin_;
+  std::vector<Free*> reserved_, users_;
+};
+
+TEST(Pool, AnswersEveryRandomHistoryAsItsLockedTwinDoes) {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Twins(seed).run();
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace carpool::pool
