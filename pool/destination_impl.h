@@ -13,6 +13,7 @@
 #include <string>
 #include <variant>
 
+#include "pool/atomic.h"
 #include "pool/backoff.h"
 #include "pool/destination.h"
 #include "pool/errands.h"
@@ -123,13 +124,13 @@ struct Destination::Impl {
   Total* const total;
   Pool<Seat> pool;
   std::unique_ptr<LoopCounters[]> counters;
-  alignas(kCacheLine) std::atomic<std::uint32_t> attention{0};  // borrowers in line; kStopped
-  std::atomic<std::uint32_t> tunnels{0};                        // places of max_tunnels taken
-  std::atomic<std::uint32_t> tunnelling{0};                     // connections that never come back
+  alignas(kCacheLine) Atomic<std::uint32_t> attention{0};  // borrowers in line; kStopped
+  std::atomic<std::uint32_t> tunnels{0};                   // places of max_tunnels taken
+  std::atomic<std::uint32_t> tunnelling{0};                // connections that never come back
 
-  std::atomic<std::uint32_t> ending{0};  // raised under the mutex, lowered after vacate()
+  Atomic<std::uint32_t> ending{0};  // raised under the mutex, lowered after vacate()
 
-  mutable std::mutex mutex;  // guards all below
+  mutable Mutex mutex;  // guards all below
   Line line;
   std::uint32_t dials = 0;
   std::uint32_t made_room = 0;  // idle ones closed because nobody in line wanted them; each is a dial of cause policy

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "pool/atomic.h"
 #include "pool/entry_state.h"
 
 namespace carpool::pool {
@@ -46,7 +47,7 @@ struct alignas(kCacheLine) Entry : EntryCore {
 };
 
 struct alignas(kCacheLine) Bitmap {
-  std::atomic<std::uint64_t> bits{0};
+  Atomic<std::uint64_t> bits{0};
 
   // seq_cst on both: the setter publishes a free entry, then reads `waiting`; a borrower publishes `waiting`, then
   // reads the map. An RMW is a full barrier on x86 anyway.
@@ -86,7 +87,7 @@ class Block final : public BlockCore {
   std::unique_ptr<Bitmap[]> idle_;
   Bitmap vacant_;
   const unsigned loops_;
-  std::atomic<Block*> next_{nullptr};
+  Atomic<Block*> next_{nullptr};
 };
 
 }  // namespace carpool::pool

@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "pool/atomic.h"
 #include "pool/pooled.h"
 
 namespace carpool::pool {
@@ -106,7 +107,7 @@ constexpr bool names(Word word, std::uint32_t generation, LoopId home) {
 
 // ---- verbs ----
 
-using AtomicWord = std::atomic<std::uint64_t>;
+using AtomicWord = Atomic<std::uint64_t>;
 
 struct Change {
   bool done = false;

@@ -14,6 +14,7 @@
 #include <mutex>
 
 #include "base/assert.h"
+#include "pool/atomic.h"
 #include "pool/entry.h"
 #include "pool/entry_index.h"
 #include "pool/search.h"
@@ -254,15 +255,15 @@ class Pool {
     if (word.lendable(multiplex_)) entry.block->idle(word.home()).set(entry.bit());
   }
 
-  std::atomic<std::uint32_t> cap_;
+  Atomic<std::uint32_t> cap_;
   const unsigned loops_;
   const std::uint32_t multiplex_;
   EntryIndex* const index_;
   std::unique_ptr<Hint[]> hints_;
-  std::atomic<Block<T>*> head_{nullptr};
-  std::mutex growing_;
-  std::uint32_t blocks_ = 0;                                  // guarded by growing_
-  alignas(kCacheLine) std::atomic<std::uint32_t> in_use_{0};  // and kTerminated
+  Atomic<Block<T>*> head_{nullptr};
+  Mutex growing_;
+  std::uint32_t blocks_ = 0;                             // guarded by growing_
+  alignas(kCacheLine) Atomic<std::uint32_t> in_use_{0};  // and kTerminated
 };
 
 }  // namespace carpool::pool

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "pool/atomic.h"
 
 namespace carpool::pool {
 
@@ -47,9 +48,9 @@ class Total {
   Destination* pop_hungry();
   const std::uint32_t cap_;
   Evictor& evictor_;
-  std::atomic<std::uint32_t> taken_{0};
-  std::atomic<std::uint32_t> hungry_count_{0};
-  std::mutex mutex_;
+  Atomic<std::uint32_t> taken_{0};
+  Atomic<std::uint32_t> hungry_count_{0};
+  Mutex mutex_;
   std::vector<Destination*> hungry_;  // guarded by mutex_; first come first served, each once
 };
 
