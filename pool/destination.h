@@ -73,6 +73,9 @@ class Destination {
   void dialed(Reservation reservation, std::unique_ptr<Pooled> made, Instant now);
   void dial_failed(Reservation reservation, Fault fault, Instant now);
 
+  // A lease of exactly this connection if it still rests on the calling loop, for a health check; else an empty one.
+  Lease lease_idle(std::uint32_t index, std::uint32_t generation, Instant now);
+
   // Ends idle connections that are expired or rested too long. Called now and then, from one loop.
   void sweep(Instant now);
   // An exchange failed on a connection that was up: counted with the failures.

@@ -41,6 +41,8 @@ class [[nodiscard]] Lease {
   // closes.
   void release(Instant now);
   void discard(Closed cause, Instant now);
+  // As release(), but it counts as no use and its rest goes on as if it had not been interrupted: a health check's.
+  void return_unused(Instant now);
   // From now on it never returns to the pool but keeps its slot (state `tunnel`); ends by discard(tunnel_ended). Borrow
   // with want.tunnel, else it goes beyond max_tunnels.
   void become_tunnel();

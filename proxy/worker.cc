@@ -37,7 +37,8 @@ Worker::Worker(House& house, std::unique_ptr<exec::UvLoop> loop)
       resolver_(*loop_, dns_settings(house.config().dns)),
       router_(house.origins(), house.policy()),
       recorder_(house, *loop_),
-      dialer_(*this, resolver_) {
+      dialer_(*this, resolver_),
+      health_check_(*this) {
   loop_->set_shared_watcher(this);
 }
 
@@ -57,6 +58,7 @@ void Worker::leave() {
 
 void Worker::run() {
   enter();
+  health_check_.start();
   loop_->run();
   leave();
 }
@@ -117,6 +119,7 @@ void Worker::tear_down() {
   draining_ = true;
   while (!clients_.empty()) clients_.front().end();
   run_deferred();
+  health_check_.stop();
   dialer_.stop_waiting();
   loop_->drain();
   dialer_.cancel_all();

@@ -17,6 +17,7 @@
 #include "proxy/recorder.h"
 #include "proxy/router.h"
 #include "proxy/upstream/dialer.h"
+#include "proxy/upstream/health_check.h"
 
 namespace carpool::proxy {
 
@@ -113,6 +114,7 @@ class Worker final : private exec::SharedWatcher {
   Router router_ LOOP_LOCAL;
   Recorder recorder_ LOOP_LOCAL;
   Dialer dialer_ LOOP_LOCAL;
+  HealthCheck health_check_ LOOP_LOCAL;
   Gather to_client_ LOOP_LOCAL, to_upstream_ LOOP_LOCAL;
   std::vector<iovec> pieces_ LOOP_LOCAL;
   std::vector<std::unique_ptr<Exchange>> exchanges_ LOOP_LOCAL;  // the slab: never shrinks

@@ -91,6 +91,17 @@ std::string accept_protocol(std::string& text) {
   return text == "h1" || text == "h2" ? std::string() : "`" + text + "` is not known";
 }
 
+// Sent unasked and again and again: only methods that change nothing.
+std::string accept_probe(std::string& text) {
+  const std::size_t space = text.find(' ');
+  const std::string method = text.substr(0, space);
+  if (method != "OPTIONS" && method != "HEAD" && method != "GET") return "a probe is OPTIONS, HEAD or GET";
+  const std::string target = space == std::string::npos ? std::string() : text.substr(space + 1);
+  if (target == "*") return method == "OPTIONS" ? std::string() : "only OPTIONS asks for `*`";
+  const bool printable = std::all_of(target.begin(), target.end(), [](char c) { return c > ' ' && c < 0x7F; });
+  return target.starts_with('/') && printable ? std::string() : "`" + target + "` is not a path";
+}
+
 }  // namespace
 
 const Form kListenAddress{R"("IP:PORT", "[IPv6]:PORT" or "unix:/path")", accept_listen};
@@ -101,6 +112,7 @@ const Form kHostName{"a host without scheme and port", accept_host};
 const Form kEgressPattern{R"("*.example.com", "example.com:443", "10.0.0.0/8" or "[fd00::]/8:443")", accept_pattern};
 const Form kReadableFile{"a file that carpool may read", accept_file};
 const Form kProtocol{R"("h1" or "h2")", accept_protocol};
+const Form kProbe{R"("OPTIONS *", "HEAD /path" or "GET /path")", accept_probe};
 
 bool unix_address(std::string_view address) {
   return address.starts_with(kUnix);

@@ -82,10 +82,9 @@ Section health_check_section() {
           false,
           {
               row<&HealthCheck::enabled>("enabled", "check idle connections"),
-              row<&HealthCheck::interval>("interval", "between two checks of a connection").at_least(1).not_yet(),
+              row<&HealthCheck::interval>("interval", "between two checks of a connection, jitter 10 %").at_least(1),
               row<&HealthCheck::probe>("probe", "sent on idle h1 connections; default none (read interest alone)")
-                  .shown_as(R"("OPTIONS *")")
-                  .not_yet(),
+                  .looks_like(kProbe, R"("OPTIONS *")"),
           },
           [](Config& config) -> void* { return &config.pool.health_check; },
           [](OriginSettings& origin) -> void* { return &origin.pool.health_check; },

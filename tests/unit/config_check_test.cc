@@ -157,8 +157,6 @@ TEST(NotYetAvailable, IsRefusedAndNeverIgnored) {
                                     "pool.quarantine = \"1s\"",
                                     "pool.min_idle = 1",
                                     "pool.warm_up.enabled = true",
-                                    "pool.health_check.probe = \"OPTIONS *\"",
-                                    "pool.health_check.interval = \"1s\"",
                                     "pool.leak_timeout = \"1s\"",
                                     "pool.leak_action = \"discard\"",
                                     "pool.classes = [\"a\"]",
@@ -202,6 +200,15 @@ egress = { default = "deny", allow = ["*"], deny = ["fd00::/8", "example.com"] }
 log = { format = "text", access = false, level = "off" }
 dns = { min_ttl = "0s", max_ttl = "1s", stale_for = "0s" }
 )");
+}
+
+TEST(AProbe, IsARequestThatChangesNothing) {
+  for (const std::string probe : {"OPTIONS *", "OPTIONS /x", "HEAD /healthz", "GET /a?b=c"}) {
+    good("pool.health_check = { interval = \"1s\", probe = \"" + probe + "\" }");
+  }
+  for (const std::string probe : {"POST /x", "GET *", "GET", "GET x", "options *", "GET /a b", "GET  /a"}) {
+    expect_mistake("pool.health_check.probe = \"" + probe + "\"", "1:", "expected \"OPTIONS *\", \"HEAD /path\"");
+  }
 }
 
 TEST(EgressPatterns, AreChecked) {
