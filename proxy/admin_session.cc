@@ -8,6 +8,7 @@ namespace carpool::proxy {
 
 namespace {
 constexpr http::Limits kLimits{16 * 1024, 100, 8 * 1024};
+constexpr std::size_t kMaxBody = 16 * 1024;
 constexpr Duration kPatience = std::chrono::seconds(30);  // for a request to come, and for an answer to be taken
 
 std::string_view reason(std::uint16_t status) {
@@ -28,6 +29,10 @@ std::string_view reason(std::uint16_t status) {
       return "Not Found";
     case 405:
       return "Method Not Allowed";
+    case 409:
+      return "Conflict";
+    case 413:
+      return "Content Too Large";
     case 501:
       return "Not Implemented";
     case 503:
@@ -38,12 +43,10 @@ std::string_view reason(std::uint16_t status) {
 }
 }  // namespace
 
-AdminSession::AdminSession(exec::Loop& loop, Owner& owner, const admin::Rules& rules, const admin::AdminView& view,
-                           std::unique_ptr<net::Transport> transport)
+AdminSession::AdminSession(exec::Loop& loop, Owner& owner, const Asks& asks, std::unique_ptr<net::Transport> transport)
     : loop_(loop),
       owner_(owner),
-      rules_(rules),
-      view_(view),
+      asks_(asks),
       transport_(std::move(transport)),
       reader_(kLimits),
       timer_(exec::Timer::bind<&AdminSession::on_timer>(loop, *this)) {}
@@ -67,7 +70,7 @@ void AdminSession::advance() {
   while (!over_) {
     if (!flush()) return;
     if (close_when_sent_) return end();
-    if (!read_some()) return;
+    if (!(listening_ ? drop_some() : read_some())) return;
   }
 }
 
@@ -82,6 +85,20 @@ bool AdminSession::read_some() {
   if (io.io == net::Io::ok) return take({scratch.data(), io.bytes});
   if (io.io != net::Io::would_block) end();
   return false;
+}
+
+// A listener has nothing to say: only its end matters.
+bool AdminSession::drop_some() {
+  pending_.clear();
+  if (!transport_->maybe_readable()) return false;
+  const net::IoResult io = transport_->read(loop_.scratch());
+  if (io.io != net::Io::ok && io.io != net::Io::would_block) end();
+  return io.io == net::Io::ok;
+}
+
+void AdminSession::on_body(std::string_view bytes) {
+  body_too_long_ = body_too_long_ || body_.size() + bytes.size() > kMaxBody;
+  if (!body_too_long_) body_.append(bytes);
 }
 
 // One request at a most: what follows waits until its answer is sent.
@@ -102,24 +119,61 @@ bool AdminSession::take(std::string_view bytes) {
   }
 }
 
+admin::Answer AdminSession::made() {
+  if (std::exchange(body_too_long_, false)) return admin::error_answer(413, "the body is too long");
+  admin::Answer answer = admin::handle(admin::make_request(head_, body_), asks_.rules, asks_.view, asks_.control);
+  if (answer.stream && !owner_.room_to_listen()) {
+    answer = admin::error_answer(503, "too many listen to /events");
+    answer.headers.emplace_back("Retry-After", "10");
+  }
+  return answer;
+}
+
+void AdminSession::send_head(const admin::Answer& answer, Gather& out) {
+  std::string& text = out.text();
+  text.append("HTTP/1.1 ").append(std::to_string(answer.status)).append(" ").append(reason(answer.status));
+  text.append("\r\n");
+  if (!answer.content_type.empty()) text.append("Content-Type: ").append(answer.content_type).append("\r\n");
+  for (const auto& [name, value] : answer.headers) text.append(name).append(": ").append(value).append("\r\n");
+  if (!head_.keep_alive || answer.stream) text.append("Connection: close\r\n");
+  if (!answer.stream) text.append("Content-Length: ").append(std::to_string(answer.body.size())).append("\r\n");
+  text.append("\r\n");
+}
+
 void AdminSession::answer() {
   if (head_.fields.count(http::FieldName::host) > 1) {
     return refuse({FaultKind::malformed_request, Side::client, "more than one Host"});
   }
-  const admin::Answer made = admin::handle(admin::make_request(head_), rules_, view_);
+  const admin::Answer answer = made();
   Gather out;
-  std::string& text = out.text();
-  text.append("HTTP/1.1 ").append(std::to_string(made.status)).append(" ").append(reason(made.status)).append("\r\n");
-  if (!made.content_type.empty()) text.append("Content-Type: ").append(made.content_type).append("\r\n");
-  for (const auto& [name, value] : made.headers) text.append(name).append(": ").append(value).append("\r\n");
-  close_when_sent_ = !head_.keep_alive;
-  if (close_when_sent_) text.append("Connection: close\r\n");
-  text.append("Content-Length: ").append(std::to_string(made.body.size())).append("\r\n\r\n");
-  if (head_.method != "HEAD") out.add(made.body);
+  send_head(answer, out);
+  const bool body_wanted = head_.method != "HEAD";
+  if (body_wanted) out.add(answer.body);
+  close_when_sent_ = !head_.keep_alive && !answer.stream;
+  const bool listens = answer.stream && body_wanted;
+  if (answer.stream && !body_wanted) close_when_sent_ = true;
   head_.clear();
+  body_.clear();
   std::vector<iovec> pieces;
   if (outbox_.send(*transport_, out, pieces) == Outbox::Sent::failed) return end();
   timer_.arm(loop_.now() + kPatience);
+  if (!listens) return;
+  owner_.listens(*this);
+}
+
+void AdminSession::offer(const std::string& whole, const std::string& changes) {
+  listening_ = true;
+  if (!flush()) {
+    up_to_date_ = false;
+    return;
+  }
+  Gather out;
+  out.add(up_to_date_ ? changes : whole);
+  std::vector<iovec> pieces;
+  const Outbox::Sent sent = outbox_.send(*transport_, out, pieces);
+  if (sent == Outbox::Sent::failed) return end();
+  up_to_date_ = true;
+  timer_.arm(loop_.now() + kPatience);  // until the next one at the latest: else it does not read
 }
 
 void AdminSession::refuse(const Fault& fault) {

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "proxy/descriptors.h"
+#include "proxy/log/log.h"
+#include "proxy/notify.h"
 
 namespace carpool::proxy {
 
@@ -18,6 +20,14 @@ std::string draw_pseudonym() {
   std::snprintf(text, sizeof text, "carpool-%08x", static_cast<unsigned>(device()));
   return text;
 }
+
+class ReopenOrder final : public exec::Mail {
+ public:
+  void arrive() override LOOP_ONLY {
+    const std::unique_ptr<ReopenOrder> self(this);  // was released into the mail
+    if (log::reopen()) log::info("house", "log reopened");
+  }
+};
 }  // namespace
 
 House::House(const config::Config& config)
@@ -68,10 +78,13 @@ Status House::open_listeners() {
 }
 
 Status House::open_admin() {
-  if (!config_.admin.enabled) return Done{};
   admin_ = std::make_unique<AdminServer>(*this);
   if (Status opened = admin_->open(); !opened) return opened;
-  policy_->set_forbidden({admin_->address()});
+  std::vector<net::Address> own;
+  for (const net::Address* address : {admin_->address(), admin_->metrics_address()}) {
+    if (address != nullptr) own.push_back(*address);
+  }
+  policy_->set_forbidden(std::move(own));
   return Done{};
 }
 
@@ -80,7 +93,7 @@ void House::run() {
   sweeper_ = std::make_unique<exec::Timer>(
       first, [](void* self) { static_cast<House*>(self)->sweep(); }, this);
   sweeper_->arm(first.now() + kSweepEvery);
-  if (admin_) admin_->start();
+  admin_->start();
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < workers_.size(); ++i)
     threads.emplace_back([worker = workers_[i].get()] { worker->run(); });
@@ -93,6 +106,15 @@ void House::sweep() {
   const Instant now = workers_.front()->loop().now();
   origins_->directory().sweep(now);
   sweeper_->arm(now + kSweepEvery);
+}
+
+void House::reopen_logs() {
+  admin_->loop().post(*std::make_unique<ReopenOrder>().release());
+}
+
+void House::begin_drain() {
+  if (drain_->serving()) notify_supervisor("STOPPING=1");
+  drain_->begin();
 }
 
 void House::on_worker_empty() {

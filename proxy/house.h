@@ -36,8 +36,10 @@ class House {
   Drain& drain() { return *drain_; }
   std::vector<std::unique_ptr<Worker>>& workers() { return workers_; }
   std::vector<std::unique_ptr<Listener>>& listeners() { return listeners_; }
-  const AdminServer* admin() const { return admin_.get(); }
-  void on_worker_empty();  // any loop: a draining worker lost its last client
+  const AdminServer& admin() const { return *admin_; }
+  void reopen_logs();            // any thread: on the admin thread, for a file system may be slow
+  void begin_drain() LOOP_ONLY;  // on the first worker's loop; tells the supervisor
+  void on_worker_empty();        // any loop: a draining worker lost its last client
 
  private:
   explicit House(const config::Config& config);

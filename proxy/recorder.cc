@@ -6,6 +6,7 @@
 #include "proxy/downstream/client.h"
 #include "proxy/exchange.h"
 #include "proxy/house.h"
+#include "proxy/log/levels.h"
 #include "proxy/log/log.h"
 
 namespace carpool::proxy {
@@ -19,7 +20,6 @@ log::Format format_of(const config::Log& settings) {
 Recorder::Recorder(House& house, exec::Loop& loop)
     : metrics_(house.metrics()),
       loop_(loop),
-      access_log_(house.config().log.access),
       log_(format_of(house.config().log)),
       flusher_(exec::Timer::bind<&Recorder::flush>(loop, *this)) {}
 
@@ -36,7 +36,7 @@ void Recorder::record(const Exchange& exchange, const Client& client) {
   if (asked) counted.waited = facts.waited;
   const metrics::OriginSlot slot = facts.origin != nullptr ? facts.origin->slot : metrics::kNoOrigin;
   metrics_.record_request(loop_.id(), slot, counted);
-  if (!access_log_) return;
+  if (!log::access_enabled()) return;
 
   log::AccessEntry entry;
   entry.began = facts.began;
@@ -62,7 +62,7 @@ void Recorder::record_refused(const Client& client, const Fault& fault, std::uin
   metrics::RequestFacts counted;
   counted.status = status;
   metrics_.record_request(loop_.id(), metrics::kNoOrigin, counted);
-  if (!access_log_) return;
+  if (!log::access_enabled()) return;
   log::AccessEntry entry;
   entry.began = loop_.now();
   entry.client = client.peer();

@@ -8,6 +8,7 @@
 #include "exec/role.h"
 #include "exec/timer.h"
 #include "proxy/log/access.h"
+#include "proxy/log/levels.h"
 #include "proxy/retry.h"
 
 namespace carpool::exec {
@@ -29,7 +30,7 @@ class Recorder {
   Recorder(House& house, exec::Loop& loop);
   ~Recorder() { log_.flush(); }
 
-  bool wants_peers() const { return access_log_; }  // is the address of a client ever shown?
+  static bool wants_peers() { return log::access_enabled(); }  // is the address of a client ever shown?
   void record(const Exchange& exchange, const Client& client) LOOP_ONLY;
   void record_refused(const Client& client, const Fault& fault, std::uint16_t status) LOOP_ONLY;  // no head, no origin
   void count_retry(const OriginContext& origin, Proof proof) LOOP_ONLY;
@@ -45,7 +46,6 @@ class Recorder {
 
   metrics::Registry& metrics_;
   exec::Loop& loop_;
-  const bool access_log_;
   log::AccessLog log_;
   exec::Timer flusher_;
   std::uint64_t requests_ = 0;

@@ -9,6 +9,7 @@
 
 #include "exec/uv/signal.h"
 #include "proxy/house.h"
+#include "proxy/log/levels.h"
 #include "proxy/log/log.h"
 #include "proxy/notify.h"
 
@@ -20,6 +21,7 @@ constexpr int kClean = 0, kConfiguration = 1, kCannotListen = 2, kInternal = 3;
 log::Options log_options(const config::Log& settings) {
   log::Options options;
   options.level = static_cast<log::Level>(settings.level);
+  log::set_access(settings.access);
   options.format = settings.format == config::LogFormat::text ? log::Format::text : log::Format::json;
   return options;
 }
@@ -53,12 +55,11 @@ class Signals {
       case SIGHUP:
         return log::warn("house", "reload is not yet available; the configuration stays as it is");
       case SIGUSR1:
-        return;  // the log goes to stderr: there is nothing to reopen
+        return house_.reopen_logs();
       default:
         break;
     }
-    if (house_.drain().serving()) notify_supervisor("STOPPING=1");
-    house_.drain().begin();
+    house_.begin_drain();
   }
   House& house_;
   std::vector<exec::Signal> signals_;
@@ -67,7 +68,8 @@ class Signals {
 void say_ready(House& house) {
   std::string line = "carpool ready";
   for (const auto& listener : house.listeners()) line += " listen=" + listener->address().text();
-  if (house.admin() != nullptr) line += " admin=" + house.admin()->address().text();
+  if (house.admin().address() != nullptr) line += " admin=" + house.admin().address()->text();
+  if (house.admin().metrics_address() != nullptr) line += " metrics=" + house.admin().metrics_address()->text();
   line += "\n";
   std::fputs(line.c_str(), stderr);
   notify_supervisor("READY=1");

@@ -14,7 +14,7 @@ class DemoGuest final : public Guest {
   explicit DemoGuest(Demo& demo) : demo_(demo) {}
   void on_ready(House& house) override {
     const Status started =
-        demo_.start(house.listeners().front()->address(), house.admin()->address(), [&house] { return count(house); });
+        demo_.start(house.listeners().front()->address(), *house.admin().address(), [&house] { return count(house); });
     if (!started) std::fprintf(stderr, "carpool: %s\n", started.fault().detail.c_str());
   }
   void on_stopped() override { demo_.stop(); }

@@ -9,7 +9,8 @@ Answer text_answer(std::uint16_t status, std::string_view content_type, std::str
   return {status,
           std::string(content_type),
           {{"Cache-Control", "no-store"}, {"X-Content-Type-Options", "nosniff"}},
-          std::move(body)};
+          std::move(body),
+          false};
 }
 
 Answer json_answer(std::uint16_t status, const Json& json) {

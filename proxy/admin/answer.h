@@ -14,6 +14,7 @@ struct Answer {
   std::string content_type;
   std::vector<std::pair<std::string, std::string>> headers;  // besides Content-Type, Content-Length and Date
   std::string body;
+  bool stream = false;  // server-sent events follow until the client leaves
 };
 
 Answer text_answer(std::uint16_t status, std::string_view content_type, std::string body);

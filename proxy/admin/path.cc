@@ -1,5 +1,6 @@
 #include "proxy/admin/path.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace carpool::proxy::admin {
@@ -28,6 +29,20 @@ std::string_view path_of(std::string_view target) {
   std::string_view path = target.substr(0, target.find_first_of("?#"));
   if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   return path;
+}
+
+std::optional<std::string> query_value(std::string_view target, std::string_view name) {
+  const std::size_t mark = target.find('?');
+  std::string_view query = mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
+  query = query.substr(0, query.find('#'));
+  while (!query.empty()) {
+    const std::string_view pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(pair.size() + 1, query.size()));
+    const std::size_t equals = pair.find('=');
+    if (pair.substr(0, equals) != name) continue;
+    return decoded(equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1));
+  }
+  return std::nullopt;
 }
 
 std::optional<std::vector<std::string>> segments_of(std::string_view path) {

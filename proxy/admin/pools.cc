@@ -34,6 +34,30 @@ std::vector<metrics::Labelled> labelled(const Names& names, const Counts& counts
   return parts;
 }
 
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+Json json_of(const ConnectionFacts& facts) {
+  Json json;
+  json["id"] = facts.id;
+  json["state"] = std::string(pool::name(facts.state));
+  json["opened"] = std::string(pool::name(facts.opened));
+  json["age_seconds"] = seconds(facts.age);
+  json["idle_seconds"] = seconds(facts.idle);
+  json["uses"] = facts.uses;
+  json["protocol"] = text_or_null(facts.protocol);
+  json["local"] = text_or_null(facts.local);
+  json["peer"] = text_or_null(facts.peer);
+  json["tls_version"] = text_or_null(facts.tls_version);
+  json["cipher"] = text_or_null(facts.cipher);
+  json["loop"] = facts.loop;
+  json["borrower"] = text_or_null(facts.borrower);
+  return json;
+}
+
+}  // namespace
+
 Json json_of(const PoolFacts& facts) {
   const Snapshot& s = facts.snapshot;
   Json json;
@@ -58,30 +82,6 @@ Json json_of(const PoolFacts& facts) {
       facts.learned_idle_timeout ? Json(seconds(*facts.learned_idle_timeout)) : Json(nullptr);
   return json;
 }
-
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-
-Json json_of(const ConnectionFacts& facts) {
-  Json json;
-  json["id"] = facts.id;
-  json["state"] = std::string(pool::name(facts.state));
-  json["opened"] = std::string(pool::name(facts.opened));
-  json["age_seconds"] = seconds(facts.age);
-  json["idle_seconds"] = seconds(facts.idle);
-  json["uses"] = facts.uses;
-  json["protocol"] = text_or_null(facts.protocol);
-  json["local"] = text_or_null(facts.local);
-  json["peer"] = text_or_null(facts.peer);
-  json["tls_version"] = text_or_null(facts.tls_version);
-  json["cipher"] = text_or_null(facts.cipher);
-  json["loop"] = facts.loop;
-  json["borrower"] = text_or_null(facts.borrower);
-  return json;
-}
-
-}  // namespace
 
 Answer pools_answer(const std::vector<PoolFacts>& pools) {
   Json list = Json::array();

@@ -11,17 +11,19 @@ struct AdminRequest {
   std::string_view method = "GET";
   std::string_view target = "/";  // origin-form
   std::string_view host, origin, fetch_site, authorization;
+  std::string_view body;
 
   bool reads() const { return method == "GET" || method == "HEAD"; }
 };
 
-inline AdminRequest make_request(const http::RequestHead& head) {
+inline AdminRequest make_request(const http::RequestHead& head, std::string_view body) {
   return {head.method,
           head.target,
           head.fields.get("Host"),
           head.fields.get("Origin"),
           head.fields.get("Sec-Fetch-Site"),
-          head.fields.get("Authorization")};
+          head.fields.get("Authorization"),
+          body};
 }
 
 }  // namespace carpool::proxy::admin

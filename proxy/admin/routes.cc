@@ -5,140 +5,176 @@
 
 #include "metrics/prometheus.h"
 #include "pool/origin.h"
+#include "proxy/admin/feed.h"
 #include "proxy/admin/index.h"
 #include "proxy/admin/json.h"
+#include "proxy/admin/log_level.h"
+#include "proxy/admin/openapi.h"
 #include "proxy/admin/path.h"
 #include "proxy/admin/pools.h"
+#include "proxy/admin/route.h"
 
 namespace carpool::proxy::admin {
 namespace {
 
-Answer metrics_answer(const AdminView& view) {
-  const metrics::Registry* registry = view.registry();
+Answer metrics_answer(const Call& call) {
+  const metrics::Registry* registry = call.view.registry();
   if (registry == nullptr) return text_answer(503, "text/plain; charset=utf-8", "Metrics not enabled\n");
-  return text_answer(200, metrics::kContentType, metrics_page(view, *registry));
+  return text_answer(200, metrics::kContentType, metrics_page(call.view, *registry));
 }
 
-Answer pool_metrics(const AdminView& view) {
-  if (view.registry() == nullptr) return text_answer(503, "text/plain; charset=utf-8", "Metrics not enabled");
-  return pool_metrics_answer(view.pools());
+Answer pool_metrics(const Call& call) {
+  if (call.view.registry() == nullptr) return text_answer(503, "text/plain; charset=utf-8", "Metrics not enabled");
+  return pool_metrics_answer(call.view.pools());
 }
 
-Answer pools(const AdminView& view) {
-  return pools_answer(view.pools());
+Answer index(const Call& call) {
+  return index_answer(call.view);
 }
 
-Answer livez(const AdminView&) {
+Answer pools(const Call& call) {
+  return pools_answer(call.view.pools());
+}
+
+Answer livez(const Call&) {
   return json_answer(200, {{"status", "live"}});
 }
 
-Answer readyz(const AdminView& view) {
-  const std::vector<std::string> reasons = view.not_ready();
+Answer readyz(const Call& call) {
+  const std::vector<std::string> reasons = call.view.not_ready();
   if (reasons.empty()) return json_answer(200, {{"status", "ready"}});
   return json_answer(503, {{"status", "not ready"}, {"reasons", reasons}});
 }
 
-Answer version(const AdminView& view) {
-  const metrics::BuildSample build = view.build();
+Answer version(const Call& call) {
+  const metrics::BuildSample build = call.view.build();
   return json_answer(200, {{"version", build.version}, {"compiler", build.compiler}, {"build", build.build}});
 }
 
-Answer config(const AdminView& view) {
-  return text_answer(200, "application/toml; charset=utf-8", view.config());
+Answer config(const Call& call) {
+  return text_answer(200, "application/toml; charset=utf-8", call.view.config());
 }
 
-Answer later(const AdminView&) {
+Answer quit(const Call& call) {
+  return json_answer(202, {{"status", call.control.quit() ? "draining" : "draining already"}});
+}
+
+Answer later(const Call&) {
   return error_answer(501, "not yet available");
 }
 
-// Every fixed path; `method` GET means HEAD too.
-struct Route {
-  std::string_view path, method;
-  Answer (*answer)(const AdminView&);
-};
-constexpr std::array<Route, 15> kRoutes{{{"/", "GET", index_answer},
-                                         {"/metrics", "GET", metrics_answer},
-                                         {"/pool/metrics", "GET", pool_metrics},
-                                         {"/pools", "GET", pools},
-                                         {"/livez", "GET", livez},
-                                         {"/readyz", "GET", readyz},
-                                         {"/version", "GET", version},
-                                         {"/config", "GET", config},
-                                         {"/leaks", "GET", later},
-                                         {"/threads", "GET", later},
-                                         {"/openapi.json", "GET", later},
-                                         {"/events", "GET", later},
-                                         {"/log-level", "PUT", later},
-                                         {"/reload", "POST", later},
-                                         {"/quit", "POST", later}}};
+constexpr std::array<Parameter, 2> kLogLevel{
+    {{"level", "string", "trace, debug, info, warn, error or off; may stand in a JSON body instead"},
+     {"module", "string", "only this one; without it all of them"}}};
 
-// What is told of one pool: /pools/{origin}/NAME.
-Answer one_pool(const AdminView&, const PoolFacts& pool) {
+constexpr std::array<Route, 16> kRoutes{{
+    {"/", "GET", index, "the live page", "text/html"},
+    {"/metrics", "GET", metrics_answer, "Prometheus text 0.0.4; 503 when metrics are off", "text/plain"},
+    {"/pool/metrics", "GET", pool_metrics, "SimplePool's counters per URI; 503 when metrics are off", "PoolMetrics"},
+    {"/pools", "GET", pools, "every pool", "Pools"},
+    {"/livez", "GET", livez, "200 while the program runs", "Health"},
+    {"/readyz", "GET", readyz, "200, or 503 with the reasons", "Health"},
+    {"/version", "GET", version, "what runs", "Version"},
+    {"/config", "GET", config, "the configuration in force, every default filled in, without secrets",
+     "application/toml"},
+    {"/leaks", "GET", later, "leases that were lost or are held for too long", "Later"},
+    {"/threads", "GET", later, "threads, their modes and their tasks", "Later"},
+    {"/openapi.json", "GET", openapi_answer, "this document", "application/json"},
+    {"/events", "GET", events_answer, "what the page shows, as server-sent events", "text/event-stream"},
+    {"/log-level", "GET", log_level_answer, "the log's levels", "LogLevels"},
+    {"/log-level", "PUT", set_log_level_answer, "sets the log's level, or one module's", "LogLevels", kLogLevel},
+    {"/reload", "POST", later, "reads the configuration again", "Later"},
+    {"/quit", "POST", quit, "drains and exits", "Status"},
+}};
+
+Answer one_pool(const Call&, const PoolFacts& pool) {
   return pool_answer(pool);
 }
-Answer its_connections(const AdminView& view, const PoolFacts& pool) {
-  return connections_answer(view.connections(pool.origin));
+Answer its_connections(const Call& call, const PoolFacts& pool) {
+  return connections_answer(call.view.connections(pool.origin));
 }
-Answer its_later(const AdminView& view, const PoolFacts&) {
-  return later(view);
+Answer its_later(const Call& call, const PoolFacts&) {
+  return later(call);
 }
 
-struct PoolRoute {
-  std::string_view name, method;
-  Answer (*answer)(const AdminView&, const PoolFacts&);
-};
-constexpr std::array<PoolRoute, 10> kPoolRoutes{{{"", "GET", one_pool},
-                                                 {"connections", "GET", its_connections},
-                                                 {"explain", "GET", its_later},
-                                                 {"advice", "GET", its_later},
-                                                 {"what-if", "GET", its_later},
-                                                 {"warm-up", "POST", its_later},
-                                                 {"pause", "POST", its_later},
-                                                 {"resume", "POST", its_later},
-                                                 {"drain", "POST", its_later},
-                                                 {"reconnect", "POST", its_later}}};
-
-// The refusal of a method that a route does not take.
-std::optional<Answer> wrong_method(const AdminRequest& request, std::string_view wanted) {
-  if (request.method == wanted || (wanted == "GET" && request.method == "HEAD")) return std::nullopt;
-  Answer answer = error_answer(405, "method not allowed");
-  answer.headers.emplace_back("Allow", wanted == "GET" ? "GET, HEAD" : std::string(wanted));
-  return answer;
-}
+constexpr std::array<PoolRoute, 10> kPoolRoutes{{
+    {"", "GET", one_pool, "one pool", "Pool"},
+    {"connections", "GET", its_connections, "every connection of it", "Connections"},
+    {"explain", "GET", its_later, "why connections were opened and closed", "Later"},
+    {"advice", "GET", its_later, "the measured load and the size it asks for", "Later"},
+    {"what-if", "GET", its_later, "the same load replayed on other settings", "Later"},
+    {"warm-up", "POST", its_later, "opens connections", "Later"},
+    {"pause", "POST", its_later, "lends nothing; waiters are kept", "Later"},
+    {"resume", "POST", its_later, "ends the pause", "Later"},
+    {"drain", "POST", its_later, "closes what is idle, and what is borrowed when it comes back", "Later"},
+    {"reconnect", "POST", its_later, "replaces every connection", "Later"},
+}};
 
 Answer not_found() {
   return error_answer(404, "not found");
 }
 
+bool takes(std::string_view wanted, std::string_view method) {
+  return method == wanted || (wanted == "GET" && method == "HEAD");
+}
+
+// The route among those of one path that takes the method; else what the path does take, for Allow.
+template <class Routes, class Same>
+const auto* choose(const Routes& all, std::string_view method, std::string& allow, Same same) {
+  const typename Routes::value_type* chosen = nullptr;
+  for (const auto& route : all) {
+    if (!same(route)) continue;
+    allow.append(allow.empty() ? "" : ", ").append(route.method == "GET" ? "GET, HEAD" : route.method);
+    if (takes(route.method, method)) chosen = &route;
+  }
+  return chosen;
+}
+
+Answer refused_method(const std::string& allow) {
+  if (allow.empty()) return not_found();
+  Answer answer = error_answer(405, "method not allowed");
+  answer.headers.emplace_back("Allow", allow);
+  return answer;
+}
+
 // `segments`: "pools", the origin, and what is wanted of it.
-Answer pool_route(const AdminRequest& request, const std::vector<std::string>& segments, const AdminView& view) {
+Answer pool_route(const Call& call, const std::vector<std::string>& segments) {
   const std::string wanted = segments.size() == 3 ? segments[2] : std::string();
-  const auto* route =
-      std::find_if(kPoolRoutes.begin(), kPoolRoutes.end(), [&](const auto& r) { return r.name == wanted; });
-  if (route == kPoolRoutes.end() || segments.size() > 3) return not_found();
-  if (auto refused = wrong_method(request, route->method)) return *refused;
+  if (segments.size() > 3) return not_found();
+  std::string allow;
+  const PoolRoute* route =
+      choose(kPoolRoutes, call.request.method, allow, [&](const PoolRoute& r) { return r.name == wanted; });
+  if (route == nullptr) return refused_method(allow);
   const Result<pool::Origin> origin = pool::parse_origin(segments[1]);
   if (!origin) return error_answer(400, "not an origin: " + origin.fault().detail);
   const std::string label = (*origin).label();
-  for (const PoolFacts& pool : view.pools()) {
-    if (pool.origin == label) return route->answer(view, pool);
+  for (const PoolFacts& pool : call.view.pools()) {
+    if (pool.origin == label) return route->answer(call, pool);
   }
   return error_answer(404, "no pool of " + label);
 }
 
 }  // namespace
 
-Answer handle(const AdminRequest& request, const Rules& rules, const AdminView& view) {
+std::span<const Route> routes() {
+  return kRoutes;
+}
+
+std::span<const PoolRoute> pool_routes() {
+  return kPoolRoutes;
+}
+
+Answer handle(const AdminRequest& request, const Rules& rules, const AdminView& view, AdminControl& control) {
+  const Call call{request, view, control};
   const std::string_view path = path_of(request.target);
   if (auto refused = refusal(request, rules, path)) return *refused;
-  const auto* route = std::find_if(kRoutes.begin(), kRoutes.end(), [&](const Route& r) { return r.path == path; });
-  if (route != kRoutes.end()) {
-    if (auto refused = wrong_method(request, route->method)) return *refused;
-    return route->answer(view);
-  }
+  std::string allow;
+  const Route* route = choose(kRoutes, request.method, allow, [&](const Route& r) { return r.path == path; });
+  if (route != nullptr) return route->answer(call);
+  if (!allow.empty()) return refused_method(allow);
   const auto segments = segments_of(path);
   if (!segments) return error_answer(400, "the path is not well encoded");
-  if (segments->size() >= 2 && segments->front() == "pools") return pool_route(request, *segments, view);
+  if (segments->size() >= 2 && segments->front() == "pools") return pool_route(call, *segments);
   return not_found();
 }
 

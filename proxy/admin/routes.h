@@ -3,12 +3,13 @@
 #pragma once
 
 #include "proxy/admin/answer.h"
+#include "proxy/admin/control.h"
 #include "proxy/admin/guard.h"
 #include "proxy/admin/request.h"
 #include "proxy/admin/view.h"
 
 namespace carpool::proxy::admin {
 
-Answer handle(const AdminRequest& request, const Rules& rules, const AdminView& view);
+Answer handle(const AdminRequest& request, const Rules& rules, const AdminView& view, AdminControl& control);
 
 }  // namespace carpool::proxy::admin

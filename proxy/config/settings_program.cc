@@ -86,8 +86,7 @@ Section metrics_section() {
               row<&Metrics::enabled>("enabled", "false: /metrics and /pool/metrics answer 503"),
               row<&Metrics::address>("address", "a listener with /metrics, /livez, /readyz and nothing else")
                   .looks_like(kListenAddress, R"("0.0.0.0:9902")")
-                  .restart()
-                  .not_yet(),
+                  .restart(),
               row<&Metrics::max_origins>("max_origins", R"(label cardinality; the rest share origin="other")")
                   .between(1, 100'000),
               row<&Metrics::summary_interval>("summary_interval", "one log line that sums up; 0s = off").not_yet(),

@@ -28,9 +28,10 @@ void start(const Options& options);
 void stop();
 
 // Any thread.
-void set_level(Level level);
-bool enabled(Level level);
 std::uint64_t dropped();  // lines, since the process began
+// Opens the file behind the descriptor anew under the name it had at start(), for those who rotate logs by renaming
+// them. False: it is no file (a pipe, a terminal), or it cannot be opened. May block on the file system.
+bool reopen();
 
 // A name (plain ASCII, chosen by the program) and a value (escaped); both only need to live for the call.
 struct Field {

@@ -10,11 +10,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+
+#include "base/fd.h"
+#include "proxy/log/levels.h"
 
 namespace carpool::proxy::log {
 namespace {
@@ -55,7 +61,17 @@ class FdSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex
  public:
   explicit FdSink(int fd) : fd_(fd) {
     struct stat about {};
-    piece_ = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) ? SIZE_MAX : kPiece;
+    const bool file = fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
+    piece_ = file ? SIZE_MAX : kPiece;
+    std::array<char, PATH_MAX> name;
+    const std::string link = "/proc/self/fd/" + std::to_string(fd);
+    const ssize_t length = file ? readlink(link.c_str(), name.data(), name.size()) : 0;
+    if (length > 0) path_.assign(name.data(), static_cast<std::size_t>(length));
+  }
+  bool reopen() const {
+    if (path_.empty()) return false;
+    const Fd fresh(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
+    return fresh && ::dup2(fresh.get(), fd_) == fd_;  // the writer sees the old file or the new one
   }
   void finish_by(Steady::time_point deadline) {
     const std::scoped_lock lock(deadline_mutex_);
@@ -87,6 +103,7 @@ class FdSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex
 
   const int fd_;
   std::size_t piece_;
+  std::string path_;  // empty: no file
   std::mutex deadline_mutex_;
   std::optional<Steady::time_point> deadline_;  // guarded by deadline_mutex_
 };
@@ -110,24 +127,6 @@ std::unique_ptr<Output>& output() {
   return output;
 }
 
-spdlog::level::level_enum level_of(Level level) {
-  switch (level) {
-    case Level::trace:
-      return spdlog::level::trace;
-    case Level::debug:
-      return spdlog::level::debug;
-    case Level::info:
-      return spdlog::level::info;
-    case Level::warn:
-      return spdlog::level::warn;
-    case Level::error:
-      return spdlog::level::err;
-    case Level::off:
-      break;
-  }
-  return spdlog::level::off;
-}
-
 void write_now(std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
@@ -142,6 +141,7 @@ void write_now(std::string_view text) {
 void start(const Options& options) {
   stop();
   output() = std::make_unique<Output>(options);
+  output()->logger->set_level(spdlog::level::trace);  // log/levels.h decides, before a line is made
   set_level(options.level);
 }
 
@@ -153,13 +153,8 @@ void stop() {
   ending->threads.reset();  // joins the writer
 }
 
-void set_level(Level level) {
-  if (output()) output()->logger->set_level(level_of(level));
-}
-
-bool enabled(Level level) {
-  if (level == Level::off) return false;
-  return output() ? output()->logger->should_log(level_of(level)) : level >= Level::info;
+bool reopen() {
+  return output() && output()->sink->reopen();
 }
 
 std::uint64_t dropped() {

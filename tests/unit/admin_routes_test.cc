@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "proxy/admin/feed.h"
 #include "proxy/admin/path.h"
+#include "proxy/admin/route.h"
 
 namespace carpool::proxy::admin {
 namespace {
@@ -73,14 +75,33 @@ class FakeView final : public AdminView {
   metrics::Registry registry_;
 };
 
+class FakeControl final : public AdminControl {
+ public:
+  LogLevels log_levels() const override { return levels; }
+  Status set_log_level(std::string_view module, std::string_view level) override {
+    if (level == "loud") return Fault{FaultKind::malformed_request, Side::client, "level must be a level"};
+    if (module.empty()) {
+      levels.level = level;
+    } else {
+      levels.modules.emplace_back(module, level);
+    }
+    return Done{};
+  }
+  bool quit() override { return quits++ == 0; }
+
+  LogLevels levels{"info", {}};
+  int quits = 0;
+};
+
 class Routes : public testing::Test {
  protected:
-  Answer ask(std::string_view target, std::string_view method = "GET") {
+  Answer ask(std::string_view target, std::string_view method = "GET", std::string_view body = {}) {
     AdminRequest request;
     request.method = method;
     request.target = target;
     request.host = "localhost";
-    return handle(request, {}, view);
+    request.body = body;
+    return handle(request, {}, view, control);
   }
   Json json(std::string_view target) {
     const Answer answer = ask(target);
@@ -89,6 +110,7 @@ class Routes : public testing::Test {
     return Json::parse(answer.body);
   }
   FakeView view;
+  FakeControl control;
 };
 
 TEST_F(Routes, TellsOfEveryPool) {
@@ -199,24 +221,77 @@ TEST_F(Routes, NamesTheMethodThatARouteTakes) {
   EXPECT_EQ(ask("/pools", "POST").status, 405);
   EXPECT_EQ(allow(ask("/pools", "POST")), "GET, HEAD");
   EXPECT_EQ(allow(ask("/quit")), "POST");
-  EXPECT_EQ(allow(ask("/log-level")), "PUT");
+  EXPECT_EQ(allow(ask("/log-level", "DELETE")), "GET, HEAD, PUT");
   EXPECT_EQ(allow(ask("/pools/http%3A%2F%2Fa.example/drain")), "POST");
 }
 
 TEST_F(Routes, SaysOfLaterOnesThatTheyAreNotYetThere) {
   const std::string pool = "/pools/http%3A%2F%2Fa.example";
-  for (const std::string& target :
-       {std::string("/leaks"), std::string("/threads"), std::string("/openapi.json"), std::string("/events"),
-        pool + "/explain", pool + "/advice", pool + "/what-if?size=3"}) {
+  for (const std::string& target : {std::string("/leaks"), std::string("/threads"), pool + "/explain", pool + "/advice",
+                                    pool + "/what-if?size=3"}) {
     const Answer answer = ask(target);
     EXPECT_EQ(answer.status, 501) << target;
     EXPECT_EQ(Json::parse(answer.body), Json({{"error", "not yet available"}}));
   }
-  for (const std::string& target :
-       {std::string("/reload"), std::string("/quit"), pool + "/warm-up?size=2", pool + "/pause"}) {
+  for (const std::string& target : {std::string("/reload"), pool + "/warm-up?size=2", pool + "/pause"}) {
     EXPECT_EQ(ask(target, "POST").status, 501) << target;
   }
-  EXPECT_EQ(ask("/log-level", "PUT").status, 501);
+}
+
+TEST_F(Routes, SetsTheLogsLevelFromTheQueryOrAJsonBody) {
+  EXPECT_EQ(Json::parse(ask("/log-level?level=debug", "PUT").body),
+            Json({{"level", "debug"}, {"modules", Json::object()}}));
+  EXPECT_EQ(Json::parse(ask("/log-level", "PUT", R"({"level": "warn", "module": "tls"})").body),
+            Json({{"level", "debug"}, {"modules", {{"tls", "warn"}}}}));
+  EXPECT_EQ(json("/log-level").at("level"), "debug");
+  EXPECT_EQ(ask("/log-level?level=loud", "PUT").status, 400);
+  for (const char* body : {"", "{", "[]", "7", R"({"level": 7})", R"({"module": "tls"})"}) {
+    EXPECT_EQ(ask("/log-level", "PUT", body).status, 400) << body;
+  }
+}
+
+TEST_F(Routes, QuitsOnceHoweverOftenItIsAsked) {
+  EXPECT_EQ(ask("/quit", "POST").status, 202);
+  EXPECT_EQ(Json::parse(ask("/quit", "POST").body).at("status"), "draining already");
+  EXPECT_EQ(ask("/quit").status, 405);
+}
+
+TEST_F(Routes, DescribesEveryRouteForMachines) {
+  const Json document = json("/openapi.json");
+  const Json& schemas = document.at("components").at("schemas");
+  std::size_t operations = 0;
+  for (const auto& [path, methods] : document.at("paths").items()) {
+    for (const auto& [method, operation] : methods.items()) {
+      ++operations;
+      const Json& content = operation.at("responses").at("2XX").at("content");
+      const Json& schema = content.begin()->at("schema");
+      if (schema.contains("$ref")) {
+        const std::string name =
+            schema.at("$ref").get<std::string>().substr(std::string("#/components/schemas/").size());
+        EXPECT_TRUE(schemas.contains(name)) << path << ' ' << name;
+      }
+    }
+  }
+  EXPECT_EQ(operations, routes().size() + pool_routes().size());
+}
+
+TEST_F(Routes, TellsListenersOfEverythingAndThenOnlyOfWhatChanged) {
+  EXPECT_TRUE(ask("/events").stream);
+  Feed feed;
+  feed.update(view);
+  const auto data = [](const std::string& text) { return Json::parse(text.substr(text.find("data: ") + 6)); };
+  EXPECT_TRUE(feed.whole().starts_with("event: state\n"));
+  EXPECT_EQ(data(feed.whole()).at("pools").size(), 2U);
+  view.list[1].snapshot.borrows = 500;
+  feed.update(view);
+  EXPECT_EQ(data(feed.whole()).at("pools").size(), 2U);
+  const Json change = data(feed.changes());
+  std::vector<std::string> told;
+  for (const Json& pool : change.at("pools")) told.push_back(pool.at("origin"));
+  EXPECT_NE(std::find(told.begin(), told.end(), view.list[1].origin), told.end());
+  view.list.pop_back();
+  feed.update(view);
+  EXPECT_EQ(data(feed.changes()).at("gone"), Json({"https://<b>.example:8443"}));
 }
 
 TEST_F(Routes, KnowsNothingElse) {
@@ -238,7 +313,7 @@ TEST_F(Routes, GuardsBeforeItAnswers) {
   AdminRequest request;
   request.target = "/pools";
   request.host = "evil.example";
-  EXPECT_EQ(handle(request, {}, view).status, 403);
+  EXPECT_EQ(handle(request, {}, view, control).status, 403);
 }
 
 TEST(Path, DividesBeforeItDecodes) {

@@ -171,7 +171,6 @@ TEST(NotYetAvailable, IsRefusedAndNeverIgnored) {
                                     "threads.max_evict_count = 2",
                                     "threads.stack_size = \"1MiB\"",
                                     "threads.max_tasks = 1",
-                                    "metrics.address = \"127.0.0.1:9902\"",
                                     "metrics.summary_interval = \"1m\""}) {
     expect_mistake(setting, "1:", "is not yet available, expected the default");
   }

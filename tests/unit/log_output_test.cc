@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "proxy/log/access.h"
+#include "proxy/log/levels.h"
 #include "proxy/log/log.h"
 
 namespace carpool::proxy::log {
@@ -62,14 +63,14 @@ TEST(Log, WritesWhatWasLoggedBeforeItStops) {
 TEST(Log, WritesNothingBelowItsLevelAndTheLevelCanChange) {
   Pipe pipe;
   start({Level::warn, Format::text, pipe.writer()});
-  EXPECT_FALSE(enabled(Level::info));
+  EXPECT_FALSE(enabled(Level::info, "test"));
   info("test", "unseen");
   set_level(Level::debug);
-  EXPECT_TRUE(enabled(Level::debug));
+  EXPECT_TRUE(enabled(Level::debug, "test"));
   debug("test", "seen");
   set_level(Level::off);
   error("test", "unseen");
-  EXPECT_FALSE(enabled(Level::off));
+  EXPECT_FALSE(enabled(Level::off, "test"));
   stop();
   const std::string all = pipe.read_all();
   EXPECT_EQ(count(all, "\n"), 1U);

@@ -1,0 +1,31 @@
+// AdminControl: what the admin endpoint may change in the running program. Called on the admin endpoint's own thread;
+// whatever belongs to a loop travels there by mail.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace carpool::proxy::admin {
+
+struct LogLevels {
+  std::string level;                                         // of every module without one of its own
+  std::vector<std::pair<std::string, std::string>> modules;  // those that have one
+};
+
+class AdminControl {
+ public:
+  virtual LogLevels log_levels() const = 0;
+  // An empty module: all of them, whatever they had of their own. The Fault names what is known.
+  virtual Status set_log_level(std::string_view module, std::string_view level) = 0;
+  // Drains and exits. False: that is going on already.
+  virtual bool quit() = 0;
+
+ protected:
+  ~AdminControl() = default;
+};
+
+}  // namespace carpool::proxy::admin

@@ -1,0 +1,131 @@
+#include "proxy/admin/openapi.h"
+
+#include <string>
+
+#include "pool/snapshot.h"
+#include "proxy/admin/json.h"
+
+namespace carpool::proxy::admin {
+namespace {
+
+// What the answers look like. Every name that a Route's `answers` uses stands here.
+constexpr const char* kSchemas = R"({
+  "Error": {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}}},
+  "Status": {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}},
+  "Later": {"type": "object"},
+  "Health": {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"},
+    "reasons": {"type": "array", "items": {"type": "string"}}}},
+  "Version": {"type": "object", "required": ["version", "compiler", "build"], "properties": {
+    "version": {"type": "string"}, "compiler": {"type": "string"}, "build": {"type": "string"}}},
+  "LogLevels": {"type": "object", "required": ["level", "modules"], "properties": {"level": {"type": "string"},
+    "modules": {"type": "object", "additionalProperties": {"type": "string"}}}},
+  "Counts": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
+  "PoolMetrics": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Counts"}},
+  "Pool": {"type": "object",
+    "required": ["origin", "active", "borrowable", "borrowed", "connecting", "waiting", "max_wait_seconds", "size",
+                 "peak", "borrows", "restores", "created", "leaks", "connections", "opened", "closed", "failures",
+                 "learned_idle_timeout_seconds"],
+    "properties": {
+      "origin": {"type": "string"},
+      "active": {"type": "integer", "minimum": 0}, "borrowable": {"type": "integer", "minimum": 0},
+      "borrowed": {"type": "integer", "minimum": 0}, "connecting": {"type": "integer", "minimum": 0},
+      "waiting": {"type": "integer", "minimum": 0}, "max_wait_seconds": {"type": "number", "minimum": 0},
+      "size": {"type": "integer", "minimum": 0}, "peak": {"type": "integer", "minimum": 0},
+      "borrows": {"type": "integer", "minimum": 0}, "restores": {"type": "integer", "minimum": 0},
+      "created": {"type": "integer", "minimum": 0}, "leaks": {"type": "integer", "minimum": 0},
+      "connections": {"$ref": "#/components/schemas/Counts"}, "opened": {"$ref": "#/components/schemas/Counts"},
+      "closed": {"$ref": "#/components/schemas/Counts"}, "failures": {"$ref": "#/components/schemas/Counts"},
+      "learned_idle_timeout_seconds": {"type": "number", "nullable": true}}},
+  "Pools": {"type": "object", "required": ["pools"], "properties": {
+    "pools": {"type": "array", "items": {"$ref": "#/components/schemas/Pool"}}}},
+  "Connection": {"type": "object",
+    "required": ["id", "state", "opened", "age_seconds", "idle_seconds", "uses", "protocol", "local", "peer",
+                 "tls_version", "cipher", "loop", "borrower"],
+    "properties": {
+      "id": {"type": "integer"}, "state": {"type": "string"}, "opened": {"type": "string"},
+      "age_seconds": {"type": "number"}, "idle_seconds": {"type": "number"}, "uses": {"type": "integer"},
+      "protocol": {"type": "string", "nullable": true}, "local": {"type": "string", "nullable": true},
+      "peer": {"type": "string", "nullable": true}, "tls_version": {"type": "string", "nullable": true},
+      "cipher": {"type": "string", "nullable": true}, "loop": {"type": "integer"},
+      "borrower": {"type": "string", "nullable": true}}},
+  "Connections": {"type": "object", "required": ["connections"], "properties": {
+    "connections": {"type": "array", "items": {"$ref": "#/components/schemas/Connection"}}}}
+})";
+
+Json reference(std::string_view schema) {
+  return {{"$ref", "#/components/schemas/" + std::string(schema)}};
+}
+
+Json content(std::string_view answers) {
+  if (answers.find('/') == std::string_view::npos) return {{"application/json", {{"schema", reference(answers)}}}};
+  return {{std::string(answers), {{"schema", {{"type", answers == "application/json" ? "object" : "string"}}}}}};
+}
+
+Json error(const char* why) {
+  return {{"description", why}, {"content", {{"application/json", {{"schema", reference("Error")}}}}}};
+}
+
+Json parameter(const Parameter& p) {
+  return {{"name", std::string(p.name)},
+          {"in", "query"},
+          {"required", p.required},
+          {"description", std::string(p.doc)},
+          {"schema", {{"type", std::string(p.type)}}}};
+}
+
+Json origin_parameter() {
+  return {{"name", "origin"},
+          {"in", "path"},
+          {"required", true},
+          {"description", "scheme://host[:port], percent-encoded"},
+          {"schema", {{"type", "string"}}}};
+}
+
+std::string lower(std::string_view method) {
+  std::string out;
+  for (const char c : method) out += static_cast<char>(c | 0x20);
+  return out;
+}
+
+template <class Any>
+Json operation(const Any& route, bool of_pool) {
+  Json json{{"summary", std::string(route.doc)}};
+  Json parameters = Json::array();
+  if (of_pool) parameters.push_back(origin_parameter());
+  for (const Parameter& p : route.query) parameters.push_back(parameter(p));
+  if (!parameters.empty()) json["parameters"] = std::move(parameters);
+  Json& responses = json["responses"];
+  responses["2XX"] = {{"description", std::string(route.doc)}, {"content", content(route.answers)}};
+  responses["4XX"] = error("what was asked is not possible; `error` says why");
+  responses["5XX"] = {{"description", "not available now"}};
+  return json;
+}
+
+}  // namespace
+
+Answer openapi_answer(const Call& call) {
+  Json paths = Json::object();
+  for (const Route& route : routes()) {
+    paths[std::string(route.path)][lower(route.method)] = operation(route, false);
+  }
+  for (const PoolRoute& route : pool_routes()) {
+    std::string path = "/pools/{origin}";
+    if (!route.name.empty()) path.append("/").append(route.name);
+    paths[path][lower(route.method)] = operation(route, true);
+  }
+  Json json{{"openapi", "3.0.3"},
+            {"info",
+             {{"title", "carpool's admin endpoint"},
+              {"version", call.view.build().version},
+              {"description",
+               "Errors are {\"error\": …}. Elsewhere than on loopback and Unix sockets every path but "
+               "/livez, /readyz and /metrics needs the bearer token."}}},
+            {"paths", std::move(paths)},
+            {"components",
+             {{"schemas", Json::parse(kSchemas)},
+              {"securitySchemes", {{"token", {{"type", "http"}, {"scheme", "bearer"}}}}}}},
+            {"security", Json::array({Json::object(), {{"token", Json::array()}}})}};
+  return json_answer(200, json);
+}
+
+}  // namespace carpool::proxy::admin

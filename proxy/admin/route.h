@@ -1,0 +1,45 @@
+// Route: one path of the admin endpoint: who answers it, and what /openapi.json says of it. Declared once, in
+// routes.cc.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "proxy/admin/answer.h"
+#include "proxy/admin/control.h"
+#include "proxy/admin/request.h"
+#include "proxy/admin/view.h"
+
+namespace carpool::proxy::admin {
+
+struct Call {
+  const AdminRequest& request;
+  const AdminView& view;
+  AdminControl& control;
+};
+
+struct Parameter {
+  std::string_view name, type, doc;  // type: JSON Schema's "integer", "string", "boolean"
+  bool required = false;
+};
+
+// `method` GET means HEAD too. `answers`: a schema of openapi.cc, or a content type where it has a "/".
+struct Route {
+  std::string_view path, method;
+  Answer (*answer)(const Call&);
+  std::string_view doc, answers;
+  std::span<const Parameter> query{};
+};
+
+// /pools/{origin}/NAME, with the pool already found.
+struct PoolRoute {
+  std::string_view name, method;
+  Answer (*answer)(const Call&, const PoolFacts&);
+  std::string_view doc, answers;
+  std::span<const Parameter> query{};
+};
+
+std::span<const Route> routes();
+std::span<const PoolRoute> pool_routes();
+
+}  // namespace carpool::proxy::admin

@@ -1,0 +1,22 @@
+// HouseControl: what the admin endpoint may change in the house. Lives on the admin thread; orders to loops go by mail.
+#pragma once
+
+#include "proxy/admin/control.h"
+
+namespace carpool::proxy {
+
+class House;
+
+class HouseControl final : public admin::AdminControl {
+ public:
+  explicit HouseControl(House& house) : house_(house) {}
+
+  admin::LogLevels log_levels() const override;
+  Status set_log_level(std::string_view module, std::string_view level) override;
+  bool quit() override;
+
+ private:
+  House& house_;
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,81 @@
+#include "proxy/admin_door.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <fstream>
+#include <utility>
+
+#include "proxy/net/bind.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr Duration kRetryAfter = std::chrono::milliseconds(100);
+constexpr mode_t kOwnerOnly = 0177;  // umask: the socket file is mode 0600 from its first moment
+}  // namespace
+
+AdminDoor::AdminDoor(exec::Loop& loop, Owner& owner, bool metrics_only)
+    : loop_(loop), owner_(owner), retry_(exec::Timer::bind<&AdminDoor::on_retry>(loop, *this)) {
+  rules_.metrics_only = metrics_only;
+}
+
+AdminDoor::~AdminDoor() {
+  if (fd_ && address_.family() == AF_UNIX) net::remove_socket_file(address_);
+}
+
+Status AdminDoor::open(const std::string& address) {
+  rules_.unix_socket = address.starts_with("unix:");
+  const mode_t before = ::umask(rules_.unix_socket ? kOwnerOnly : 0022);
+  Result<net::Bound> bound = net::bind_and_listen(address, 128);
+  ::umask(before);
+  if (!bound) return bound.take_fault();
+  fd_ = std::move(bound->fd);
+  address_ = bound->address;
+  exec::assume_on_loop();  // its thread has not begun
+  Result<exec::WatchKey> key = loop_.watch(fd_.get(), *this);
+  if (!key) return key.take_fault();
+  key_ = *key;
+  return Done{};
+}
+
+Status AdminDoor::read_token(const std::string& path) {
+  // Who can reach loopback or the socket file is inside already; what the metrics door has needs no token.
+  if (rules_.metrics_only || rules_.unix_socket || address_.loopback()) return Done{};
+  std::string token;
+  std::ifstream file(path);
+  if (!path.empty() && (!std::getline(file, token) || token.empty())) {
+    return Fault{FaultKind::malformed_request, Side::self, "admin.token_file " + path + ": no token in its first line"};
+  }
+  rules_.token = token;
+  return Done{};
+}
+
+void AdminDoor::on_ready(exec::Ready) {
+  for (;;) {
+    Fd client(::accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!client) {
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      if (errno != EAGAIN) retry_.arm(loop_.now() + kRetryAfter);
+      return;
+    }
+    if (trusted(client.get())) owner_.came(*this, std::move(client));  // else closed at once
+  }
+}
+
+void AdminDoor::on_retry() {
+  exec::assume_on_loop();
+  on_ready({});
+}
+
+// On a Unix socket: the same user, or root.
+bool AdminDoor::trusted(int fd) const {
+  if (!rules_.unix_socket || rules_.metrics_only) return true;
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return false;
+  return peer.uid == 0 || peer.uid == ::geteuid();
+}
+
+}  // namespace carpool::proxy

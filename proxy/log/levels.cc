@@ -1,0 +1,87 @@
+#include "proxy/log/levels.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+namespace carpool::proxy::log {
+namespace {
+
+constexpr std::array<std::string_view, 6> kNames{"trace", "debug", "info", "warn", "error", "off"};
+constexpr std::int8_t kFollows = -1;
+
+// Relaxed throughout: a level orders nothing, and a line more or less at the moment of a change does not matter.
+std::atomic<Level> program_level{Level::info};
+struct ModuleLevels {
+  ModuleLevels() { clear(); }
+  void clear() {
+    for (auto& one : own) one.store(kFollows, std::memory_order_relaxed);
+  }
+  std::array<std::atomic<std::int8_t>, kModules.size()> own;
+} module_level;
+
+constexpr std::size_t kAccess = 0;
+static_assert(kModules[kAccess] == "access");
+std::atomic<bool> access_on{true};
+
+std::size_t index_of(std::string_view module) {
+  return static_cast<std::size_t>(std::find(kModules.begin(), kModules.end(), module) - kModules.begin());
+}
+
+}  // namespace
+
+std::optional<Level> parse_level(std::string_view text) {
+  const auto* found = std::find(kNames.begin(), kNames.end(), text);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<Level>(found - kNames.begin());
+}
+
+std::string_view name(Level level) {
+  return kNames[static_cast<std::size_t>(level)];
+}
+
+void set_level(Level level) {
+  module_level.clear();
+  program_level.store(level, std::memory_order_relaxed);
+}
+
+bool set_level(std::string_view module, Level level) {
+  const std::size_t index = index_of(module);
+  if (index == kModules.size()) return false;
+  module_level.own[index].store(static_cast<std::int8_t>(level), std::memory_order_relaxed);
+  return true;
+}
+
+Level level() {
+  return program_level.load(std::memory_order_relaxed);
+}
+
+bool enabled(Level asked, std::string_view module) {
+  if (asked == Level::off) return false;
+  const std::size_t index = index_of(module);
+  if (index < kModules.size()) {
+    const std::int8_t own = module_level.own[index].load(std::memory_order_relaxed);
+    if (own != kFollows) return asked >= static_cast<Level>(own);
+  }
+  return asked >= level();
+}
+
+void set_access(bool on) {
+  access_on.store(on, std::memory_order_relaxed);
+}
+
+bool access_enabled() {
+  const std::int8_t own = module_level.own[kAccess].load(std::memory_order_relaxed);
+  return own == kFollows ? access_on.load(std::memory_order_relaxed) : Level::info >= static_cast<Level>(own);
+}
+
+std::vector<std::pair<std::string_view, Level>> module_levels() {
+  std::vector<std::pair<std::string_view, Level>> all;
+  for (std::size_t i = 0; i < kModules.size(); ++i) {
+    const std::int8_t own = module_level.own[i].load(std::memory_order_relaxed);
+    if (own != kFollows) all.emplace_back(kModules[i], static_cast<Level>(own));
+  }
+  return all;
+}
+
+}  // namespace carpool::proxy::log

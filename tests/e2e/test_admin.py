@@ -1,0 +1,285 @@
+"""The admin endpoint of the running program: its doors, its document, its levels, its events, its end."""
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+from harness.carpool import PROGRAM
+from harness.ports import free_port
+from harness.wait import until
+from harness.wire import Client
+
+
+def get(c, path, method="GET", headers=(), body=None):
+    with Client(c.admin_address) as client:
+        return client.request(method, path, headers, body=body or b"", host="127.0.0.1:%d" % c.admin_address[1])
+
+
+class Events:
+    """A listener of /events."""
+
+    def __init__(self, address):
+        self.sock = socket.create_connection(address, 10)
+        self.sock.settimeout(10)
+        self.sock.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        self.file = self.sock.makefile("rb")
+        self.status = int(self.file.readline().split()[1])
+        self.head = {}
+        while (line := self.file.readline().strip()):
+            name, _, value = line.decode().partition(": ")
+            self.head[name.lower()] = value
+
+    def next(self):
+        name = self.file.readline().decode().strip()
+        data = self.file.readline().decode()
+        assert self.file.readline() == b"\n"
+        return name.removeprefix("event: "), json.loads(data.removeprefix("data: "))
+
+    def close(self):
+        self.file.close()
+        self.sock.close()
+
+
+def schema_errors(schema, value, schemas, where="$"):
+    """What speaks against the value; the few words of JSON Schema that the document uses."""
+    if "$ref" in schema:
+        schema = schemas[schema["$ref"].rsplit("/", 1)[1]]
+    if value is None:
+        return [] if schema.get("nullable") else ["%s is null" % where]
+    kinds = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool}
+    if not isinstance(value, kinds[schema["type"]]) or (isinstance(value, bool) and schema["type"] != "boolean"):
+        return ["%s is no %s: %r" % (where, schema["type"], value)]
+    errors = ["%s lacks %s" % (where, key) for key in schema.get("required", ()) if key not in value]
+    if value == value and "minimum" in schema and value < schema["minimum"]:
+        errors.append("%s is %r" % (where, value))
+    if schema["type"] == "object":
+        known, rest = schema.get("properties", {}), schema.get("additionalProperties")
+        for key, part in value.items():
+            if key in known or rest:
+                errors += schema_errors(known.get(key, rest), part, schemas, "%s.%s" % (where, key))
+    if schema["type"] == "array":
+        for i, part in enumerate(value):
+            errors += schema_errors(schema["items"], part, schemas, "%s[%d]" % (where, i))
+    return errors
+
+
+def check_operation(c, path, method, operation, schemas):
+    answer = get(c, path, method.upper())
+    if answer.status >= 400:
+        kind = operation["responses"]["%dXX" % (answer.status // 100)]
+        if answer.status < 500 or answer.get("content-type") == "application/json":
+            assert json.loads(answer.body).keys() & {"error", "reasons"}, (path, answer)
+        return kind
+    content = operation["responses"]["2XX"]["content"]
+    kind = answer.get("content-type").split(";")[0]
+    assert list(content) == [kind], (path, kind)
+    if kind == "application/json":
+        errors = schema_errors(content[kind]["schema"], json.loads(answer.body), schemas)
+        assert not errors, (path, errors)
+    return answer
+
+
+def test_the_document_describes_what_the_server_does(origin, carpool):
+    o, c = origin(), carpool()
+    with c.client() as client:
+        client.get(o.url + "/")
+    document = c.get_json("/openapi.json")
+    assert document["openapi"].startswith("3.0") and len(document["paths"]) >= 20
+    name = o.url.replace(":", "%3A").replace("/", "%2F")
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            if path in ("/events", "/quit"):
+                continue
+            check_operation(c, path.replace("{origin}", name), method, operation, document["components"]["schemas"])
+        for method in {"get", "put", "post", "delete", "patch"} - methods.keys():
+            refused = get(c, path.replace("{origin}", name), method.upper())
+            assert refused.status == 405 and "error" in json.loads(refused.body), (path, method, refused)
+            assert {m.upper() for m in methods} <= set(refused.get("allow").split(", ")), (path, method)
+
+
+def test_unknown_and_broken_paths_are_errors_of_the_client(carpool):
+    c = carpool()
+    for path in ("/no-such", "/pools/%zz", "/pools/nonsense", "/pools/http%3A%2F%2Fnobody.test", "/metrics/x", "/%2e%2e/etc/passwd"):
+        answer = get(c, path)
+        assert 400 <= answer.status < 500 and json.loads(answer.body)["error"], (path, answer)
+
+
+def test_log_levels_change_while_it_runs(origin, carpool):
+    o, c = origin(), carpool()
+    put = get(c, "/log-level?level=off&module=access", "PUT")
+    assert put.status == 200 and json.loads(put.body) == {"level": "info", "modules": {"access": "off"}}
+    with c.client() as client:
+        client.get(o.url + "/silent")
+        assert get(c, "/log-level", "PUT", body=b'{"level": "debug"}').status == 200
+        client.get(o.url + "/told")
+    until(lambda: any("/told" in r["target"] for r in c.access_log()), what="the line of /told")
+    assert not any("/silent" in r["target"] for r in c.access_log())
+    assert c.get_json("/log-level") == {"level": "debug", "modules": {}}
+    for body in (b"", b"{", b'{"level": "loud"}', b'{"level": "info", "module": "nobody"}'):
+        assert get(c, "/log-level", "PUT", body=body).status == 400, body
+    assert get(c, "/log-level", "PUT", body=b"x" * 20000).status == 413
+
+
+def test_a_renamed_log_is_opened_anew(origin, carpool, tmp_path):
+    log = tmp_path / "carpool.log"
+    o, c = origin(), carpool(start=False)
+    with open(log, "ab") as out:
+        process = subprocess.Popen([PROGRAM, "--config", c.config], stderr=out)
+    try:
+        until(lambda: "carpool ready" in log.read_text(), 20, "the ready line")
+        log.rename(tmp_path / "carpool.log.1")
+        process.send_signal(signal.SIGUSR1)
+        until(lambda: log.exists() and "reopened" in log.read_text(), what="the new file")
+        with c.client() as client:
+            client.get(o.url + "/after")
+        until(lambda: "/after" in log.read_text(), what="the line of /after")
+        assert "/after" not in (tmp_path / "carpool.log.1").read_text()
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+def test_events_tell_the_state_and_then_what_changes(origin, carpool):
+    o, c = origin(), carpool()
+    with c.client() as client:
+        client.get(o.url + "/")
+        events = Events(c.admin_address)
+        assert events.status == 200 and events.head["content-type"] == "text/event-stream"
+        kind, state = events.next()
+        pool = next(p for p in state["pools"] if p["origin"] == o.url)
+        assert kind == "state" and pool["borrowable"] == len(pool["cells"]) == 1
+        assert pool["cells"][0][1] == "idle" and pool["cells"][0][4] == 1 and state["not_ready"] == []
+        client.get(o.url + "/")
+        changed = []
+        while not changed:
+            kind, change = events.next()
+            assert kind == "change"
+            changed = [p for p in change["pools"] if p["borrows"] == 2]
+        assert changed[0]["cells"][0][4] == 2
+        events.close()
+
+
+def test_a_listener_that_does_not_read_costs_one_message(origin, carpool):
+    origins = [origin() for _ in range(3)]
+    c = carpool()
+    lazy = Events(c.admin_address)
+    before = c.rss()
+    with c.client() as client:
+        deadline = time.monotonic() + 4
+        while time.monotonic() < deadline:
+            for o in origins:
+                client.get(o.url + "/")
+    assert c.rss() - before < 8 << 20
+    lazy.close()
+
+
+def test_listeners_are_bounded(carpool):
+    c = carpool()
+    listeners = [Events(c.admin_address) for _ in range(16)]
+    refused = Events(c.admin_address)
+    assert refused.status == 503 and refused.head["retry-after"]
+    assert [e.status for e in listeners] == [200] * 16
+    for one in listeners + [refused]:
+        one.close()
+    until(lambda: Events(c.admin_address).status == 200, what="room for another")
+
+
+def test_clients_are_bounded_and_come_back(carpool):
+    c = carpool()
+    held = []
+    for _ in range(256):
+        held.append(socket.create_connection(c.admin_address, 10))
+    extra = socket.create_connection(c.admin_address, 10)
+    extra.settimeout(10)
+    assert extra.recv(1) == b""
+    for sock in held:
+        sock.close()
+    until(lambda: c.admin("GET", "/livez").status == 200, what="an answer")
+
+
+def test_quit_drains_and_ends(origin, carpool):
+    o, c = origin(), carpool(drain_delay="300ms")
+    answer = get(c, "/quit", "POST")
+    assert answer.status == 202 and json.loads(answer.body)["status"] == "draining"
+    until(lambda: get(c, "/readyz").status == 503, what="not ready")
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+    assert c.wait() == 0
+
+
+def test_a_unix_socket_lets_in_its_owner_alone(carpool, tmp_path):
+    path = tmp_path / "admin.sock"
+    c = carpool(admin={"address": "unix:%s" % path})
+    assert os.stat(path).st_mode & 0o777 == 0o600
+
+    def ask(uid=None):
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                if uid is not None:
+                    os.chmod(path, 0o777)
+                    os.chmod(tmp_path, 0o755)
+                    os.setuid(uid)
+                sock = socket.socket(socket.AF_UNIX)
+                sock.connect(str(path))
+                sock.sendall(b"GET /livez HTTP/1.1\r\nHost: any.name\r\nConnection: close\r\n\r\n")
+                os.write(write, sock.recv(100) or b"closed")
+            except OSError as error:
+                os.write(write, str(error).encode())
+            finally:
+                os._exit(0)
+        os.close(write)
+        said = os.read(read, 100)
+        os.close(read)
+        os.waitpid(child, 0)
+        return said
+    assert ask().startswith(b"HTTP/1.1 200")
+    if os.geteuid() == 0:
+        said = ask(65534)
+        assert not said.startswith(b"HTTP/1.1"), said
+    c.stop()
+    assert not path.exists()
+
+
+def test_the_metrics_door_shows_metrics_and_health_and_nothing_else(origin, carpool):
+    port = free_port()
+    o, c = origin(), carpool(metrics={"address": "0.0.0.0:%d" % port})
+    with c.client() as client:
+        client.get(o.url + "/")
+    with Client(("127.0.0.1", port)) as client:
+        for path, status in (("/metrics", 200), ("/livez", 200), ("/readyz", 200), ("/", 404), ("/pools", 404), ("/config", 404), ("/events", 404)):
+            assert client.request("GET", path, host="carpool.monitoring.svc:%d" % port).status == status, path
+        assert client.request("POST", "/quit", host="127.0.0.1").status == 404
+    with c.client() as client:
+        assert client.get("http://127.0.0.1:%d/metrics" % port).status == 403
+    ready = next(line for line in c.output if "carpool ready" in line)
+    assert "metrics=0.0.0.0:%d" % port in ready
+
+
+def test_a_foreign_address_demands_the_token(carpool, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("s3cret-of-the-house\n")
+    port = free_port()
+    c = carpool(admin={"address": "0.0.0.0:%d" % port, "token_file": str(token)})
+    c.admin_address = ("127.0.0.1", port)
+    assert get(c, "/livez").status == get(c, "/metrics").status == 200
+    refused = get(c, "/pools")
+    assert refused.status == 401 and "Bearer" in refused.get("www-authenticate")
+    assert get(c, "/pools", headers=[("Authorization", "Bearer wrong")]).status == 401
+    assert get(c, "/pools", headers=[("Authorization", "Bearer s3cret-of-the-house")]).status == 200
+    shown = get(c, "/config", headers=[("Authorization", "Bearer s3cret-of-the-house")]).body.decode()
+    assert "s3cret" not in shown and str(token) in shown
+
+
+@pytest.mark.parametrize("header", [("Origin", "http://evil.test"), ("Sec-Fetch-Site", "cross-site")])
+def test_another_sites_page_changes_nothing(carpool, header):
+    c = carpool()
+    assert get(c, "/quit", "POST", headers=[header]).status == 403
+    assert get(c, "/log-level?level=off", "PUT", headers=[header]).status == 403
+    assert c.get_json("/log-level")["level"] == "info"
+    assert re.match("ready", c.get_json("/readyz")["status"])
