@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "proxy/downstream/client.h"
 #include "proxy/local_answer.h"
 #include "proxy/origins.h"
 #include "proxy/tunnel.h"
@@ -13,7 +12,7 @@ namespace carpool::proxy {
 
 Exchange::Exchange(Worker& worker)
     : worker_(worker),
-      reader_(worker.response_limits()),
+      h1_(worker, *this, response_),
       timer_(exec::Timer::bind<&Exchange::on_deadline>(worker.loop(), *this)) {}
 
 Exchange::~Exchange() = default;
@@ -24,12 +23,12 @@ bool Exchange::bodyless() const {
 
 // ---- borrowing: from the head to a connection ----
 
-void Exchange::begin(Client& client) {
-  client_ = &client;
+void Exchange::begin(Requester& requester) {
+  requester_ = &requester;
   const Instant now = worker_.loop().now();
   facts_ = {};
   facts_.began = now;
-  head_done_ = close_client_ = leftover_ = upstream_eof_ = tunnel_client_eof_ = private_ = false;
+  head_done_ = close_client_ = upstream_eof_ = tunnel_client_eof_ = private_ = false;
   idempotent_retries_ = proven_replays_ = 0;
   max_forwards_ = -1;
   total_deadline_ = wait_deadline_ = kNever;
@@ -52,12 +51,12 @@ bool Exchange::may_forward(const http::Target& target) {
     return false;
   }
   if (connect_) {
-    if (const std::optional<Fault> fault = tunnel_refusal(client_->listener(), request_, target)) {
+    if (const std::optional<Fault> fault = tunnel_refusal(requester_->listener(), request_, target)) {
       reply(*fault);
       return false;
     }
   }
-  const std::uint64_t max_body = client_->listen().max_body;
+  const std::uint64_t max_body = requester_->listen().max_body;
   if (max_body != 0 && request_.framing == http::Framing::length && request_.length > max_body) {
     reply({FaultKind::body_too_large, Side::client, "Content-Length is over max_body"});
     return false;
@@ -69,7 +68,7 @@ bool Exchange::may_forward(const http::Target& target) {
     }
     max_forwards_ = static_cast<int>(*forwards - 1);
   }
-  Result<const Route*> route = worker_.router().route(client_->listen(), target);
+  Result<const Route*> route = worker_.router().route(requester_->listen(), target);
   if (!route) {
     reply(route.fault());
     return false;
@@ -82,11 +81,10 @@ bool Exchange::may_forward(const http::Target& target) {
 
 // Max-Forwards ran out: we are the final recipient (RFC 9110 §7.6.2).
 void Exchange::answer_here() {
-  Gather& out = worker_.to_client();
   const bool keep = request_.keep_alive && bodyless() && !worker_.draining();
-  write_local_answer(out.text(), request_, worker_.pseudonym(), !keep);
+  requester_->send_local_answer(keep);
   facts_.status = 200;
-  const bool sent = client_->send(out);
+  const bool sent = requester_->flush();
   enter(ExchangeEvent::answered);
   rest(!sent ? ClientNext::gone : keep ? ClientNext::keep : ClientNext::close);
 }
@@ -95,7 +93,7 @@ void Exchange::borrow(bool fresh) {
   const Instant now = worker_.loop().now();
   const OriginContext& origin = *facts_.origin;
   if (!fresh) {
-    if (pool::Lease own = client_->take_private(origin)) {
+    if (pool::Lease own = requester_->take_private(origin)) {
       private_ = true;
       return take(std::move(own));
     }
@@ -128,7 +126,7 @@ void Exchange::on_lease(pool::Lease lease) {
 
 // What it held back while there was no connection, or no room, may come now: no event of its socket will say so.
 void Exchange::resume_client() {
-  if (client_ != nullptr && lease_) client_->resume();
+  if (requester_ != nullptr && lease_) requester_->resume();
 }
 
 void Exchange::on_refused(Fault fault) {
@@ -142,50 +140,45 @@ void Exchange::on_refused(Fault fault) {
 
 void Exchange::take(pool::Lease lease) {
   lease_ = std::move(lease);
-  upstream().user = this;
   wait_deadline_ = kNever;
   facts_.leased = worker_.loop().now();
   facts_.asked_pool = true;
-  facts_.connection = upstream().id();
+  auto& connection = static_cast<Connection&>(*lease_);
+  facts_.connection = connection.id();
   facts_.uses_before = lease_.uses_before();
   if (!lease_.reused()) facts_.opened = lease_.opened();
+  h1_.begin(connection, request_.method, upgrade_);
+  carrier_ = &h1_;
   enter(ExchangeEvent::lease);
   response_.clear();
-  reader_.expect(request_.method, upgrade_);
-  if (dead_before_use()) {
-    return on_upstream_broken({FaultKind::connection_terminated, Side::upstream, "it ended before it was used"}, true);
+  if (connect_) return open_tunnel();  // what it says, or that it left, is for the client to see
+  if (!carrier_->usable()) {
+    Breakage ended;
+    ended.fault.detail = "it ended before it was used";
+    ended.connection_ended = true;
+    ended.any_byte_sent = false;
+    return on_broken(std::move(ended));
   }
-
-  if (connect_) return open_tunnel();
-  Gather& out = worker_.to_upstream();
-  out.clear();
   http::ForwardRules rules;
   rules.via_pseudonym = worker_.pseudonym();
   rules.host = host_;
   rules.path = path_;
   rules.upgrade = upgrade_;
   rules.max_forwards = max_forwards_;
-  http::write_request(out.text(), request_, rules);
-  upload_.start(out);
+  carrier_->send_head(request_, rules);
+  upload_.start(*carrier_);
   touch();
-}
-
-// Its end may have been noticed between the grant and now, when nobody was there to act on it.
-bool Exchange::dead_before_use() {
-  net::Transport& transport = upstream().transport();
-  if (connect_) return false;  // what it says, or that it left, is for the client to see
-  return transport.hangup_seen() || (transport.maybe_readable() && !transport.quiet());
 }
 
 void Exchange::on_request_body(std::string_view bytes) {
   if (state_ == ExchangeState::resting) return;  // already answered; the client throws the rest away
   facts_.bytes_in += bytes.size();
-  const std::uint64_t max_body = client_->listen().max_body;
+  const std::uint64_t max_body = requester_->listen().max_body;
   if (max_body != 0 && facts_.bytes_in > max_body) {
     over_limit_ = true;
     return;
   }
-  upload_.add(bytes, lease_ ? &worker_.to_upstream() : nullptr);
+  upload_.add(bytes, carrier_);
 }
 
 void Exchange::on_request_trailer(std::string_view name, std::string_view value) {
@@ -194,7 +187,7 @@ void Exchange::on_request_trailer(std::string_view name, std::string_view value)
 
 void Exchange::on_request_end() {
   if (state_ == ExchangeState::resting) return;
-  upload_.end(lease_ ? &worker_.to_upstream() : nullptr);
+  upload_.end(carrier_);
 }
 
 void Exchange::pump() {
@@ -203,12 +196,7 @@ void Exchange::pump() {
     return on_request_broken({FaultKind::body_too_large, Side::client, "the body is over max_body"});
   }
   if (!lease_) return touch();
-  Gather& out = worker_.to_upstream();
-  if (write_failed_) out.clear();  // nobody reads it any more
-  if (out.empty()) return;
-  if (upload_.outbox.send(upstream().transport(), out, worker_.pieces()) == Outbox::Sent::failed)
-    return on_write_failed();
-  touch();
+  if (carrier_->flush()) touch();
 }
 
 bool Exchange::wants_input() const {
@@ -220,44 +208,24 @@ bool Exchange::wants_input() const {
     case ExchangeState::forwarding:
     case ExchangeState::relaying:
     case ExchangeState::tunnel:
-      return upload_.outbox.size() < kHighMark;
+      return carrier_->backlog() < kHighMark;
   }
   return false;
 }
 
-// The origin will not read on. What it said before it left still counts: an early answer is an answer.
-void Exchange::on_write_failed() {
-  upload_.outbox.drop_waiting();
-  upstream().transport().note({.readable = true, .writable = false, .hangup = true});
-  write_failed_ = true;
-  exec::Deferred::unlink();
-  worker_.loop().defer(*this);  // read what is there, outside of the client's turn
-}
-
-void Exchange::on_upstream_ready() {
-  if (!upload_.outbox.empty() && upstream().transport().maybe_writable() && !write_failed_) {
-    if (upload_.outbox.flush(upstream().transport()) == Outbox::Sent::failed) return on_write_failed();
-    touch();
-    if (upload_.outbox.size() < kHighMark) client_->resume();
-  }
-  read_on();
-}
-
 void Exchange::on_client_writable() {
-  if (lease_) read_on();
+  if (lease_) carrier_->read_on();
 }
 
-void Exchange::run() {
-  if (state_ == ExchangeState::resting || !lease_) return;
-  read_on();
-  if (write_failed_ && lease_ && !head_done_) {
-    on_upstream_broken({FaultKind::connection_terminated, Side::upstream, "the origin stopped reading"}, true);
+// What waited was sent, or never will be.
+bool Exchange::on_room() {
+  if (state_ == ExchangeState::tunnel && tunnel_over()) {
+    end_tunnel();
+    return false;
   }
-}
-
-void Exchange::read_on() {
-  if (state_ == ExchangeState::tunnel) return relay_tunnel();
-  read_response();
+  touch();
+  if (carrier_->backlog() < kHighMark) requester_->resume();
+  return true;
 }
 
 }  // namespace carpool::proxy

@@ -2,8 +2,9 @@
 // is exchange_table.h. Lives in its loop's slab and is never freed while the loop runs, so that a grant in the mail
 // always finds it (and sees by its ticket whether it is still meant).
 //
-// Who calls: the Client (request side), the Connection (response side), the Destination (lease), its own timer. It
-// tells its client that it is over once, last, with everything given back.
+// It knows no protocol: who asked is a Requester, who answers is a Carrier (HTTP/1.1, or a stream of HTTP/2, on either
+// side). Who calls: the Requester (request side), the Carrier (response side), the Destination (lease), its own timer.
+// It tells its requester that it is over once, last, with everything given back.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +14,16 @@
 #include "exec/loop.h"
 #include "pool/lease.h"
 #include "pool/waiters.h"
+#include "proxy/downstream/requester.h"
 #include "proxy/exchange_table.h"
 #include "proxy/http/forward.h"
-#include "proxy/http/h1_codec.h"
-#include "proxy/retry.h"
 #include "proxy/upload.h"
-#include "proxy/upstream/connection.h"
+#include "proxy/upstream/h1_carrier.h"
 
 namespace carpool::proxy {
 
-class Client;
 class Worker;
 struct OriginContext;
-
-// What one connection may read in one turn before the others get theirs.
-inline constexpr std::size_t kTurnBytes = std::size_t{256} * 1024;
-
-// How the client's connection goes on after an exchange.
-enum class ClientNext : std::uint8_t {
-  keep,   // the next request may come
-  close,  // everything was said; close gracefully
-  cut,    // the response broke off: the client must be able to tell
-  gone,   // the client's socket failed
-};
 
 // What an exchange did, for metrics and the access log.
 struct ExchangeFacts {
@@ -52,19 +40,15 @@ struct ExchangeFacts {
   std::optional<Fault> fault;
 };
 
-class Exchange final : public pool::Borrower,
-                       public UpstreamUser,
-                       public ListHook<struct ExchangeTag>,
-                       private exec::Deferred,
-                       private http::BodySink {
+class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag>, private CarrierUser {
  public:
   explicit Exchange(Worker& worker);
   ~Exchange();
 
-  // ---- the client's calls, in the order of a request ----
+  // ---- the requester's calls, in the order of a request ----
   http::RequestHead& request() LOOP_ONLY { return request_; }
   const http::RequestHead& request() const LOOP_ONLY { return request_; }
-  void begin(Client& client) LOOP_ONLY;  // the head is complete
+  void begin(Requester& requester) LOOP_ONLY;  // the head is complete
   void on_request_body(std::string_view bytes) LOOP_ONLY;
   void on_request_trailer(std::string_view name, std::string_view value) LOOP_ONLY;
   void on_request_end() LOOP_ONLY;
@@ -77,7 +61,7 @@ class Exchange final : public pool::Borrower,
   // After 101: raw bytes of the client, and its FIN.
   bool tunnelled() const LOOP_ONLY { return state_ == ExchangeState::tunnel; }
   void on_tunnel_bytes(std::string_view bytes) LOOP_ONLY;
-  void on_tunnel_eof() LOOP_ONLY;
+  void on_tunnel_input_end() LOOP_ONLY;
 
   // Bytes of its answer went out, but not all: whoever ends the client now must not make it look complete.
   bool half_told() const { return state_ == ExchangeState::relaying || state_ == ExchangeState::tunnel; }
@@ -90,8 +74,6 @@ class Exchange final : public pool::Borrower,
   // ---- the pool's ----
   void on_lease(pool::Lease lease) override;
   void on_refused(Fault fault) override;
-  // ---- the connection's ----
-  void on_upstream_ready() override LOOP_ONLY;
 
  private:
   // The way of a request, top to bottom.
@@ -99,21 +81,10 @@ class Exchange final : public pool::Borrower,
   void answer_here() LOOP_ONLY;
   void borrow(bool fresh) LOOP_ONLY;
   void take(pool::Lease lease) LOOP_ONLY;
-  bool dead_before_use() LOOP_ONLY;
-  void on_write_failed() LOOP_ONLY;
-  void read_on() LOOP_ONLY;
-  void read_response() LOOP_ONLY;
-  bool feed(std::string_view bytes) LOOP_ONLY;
-  void on_head() LOOP_ONLY;
-  http::ReplyRules reply_rules() const LOOP_ONLY;
   bool flush_reply() LOOP_ONLY;
-  void on_response_end() LOOP_ONLY;
   void end_lease() LOOP_ONLY;
-  void on_upstream_end(const net::IoResult& io) LOOP_ONLY;
-  void on_upstream_broken(Fault fault, bool connection_ended) LOOP_ONLY;
-  void switch_protocols(std::string_view rest) LOOP_ONLY;
+  void retry(Proof proof) LOOP_ONLY;
   void open_tunnel() LOOP_ONLY;
-  void relay_tunnel() LOOP_ONLY;
   bool tunnel_over() const LOOP_ONLY;
   void end_tunnel() LOOP_ONLY;
   void resume_client() LOOP_ONLY;
@@ -134,30 +105,34 @@ class Exchange final : public pool::Borrower,
   void on_deadline();
   Fault deadline_fault(bool total) const LOOP_ONLY;
 
-  void run() override LOOP_ONLY;  // exec::Deferred: read on in the next turn
+  // ---- CarrierUser: the response ----
+  bool may_take() const override LOOP_ONLY;
+  void on_response_head() override LOOP_ONLY;
   void on_body(std::string_view bytes) override;
   void on_trailer(std::string_view name, std::string_view value) override;
-
-  Connection& upstream() LOOP_ONLY { return static_cast<Connection&>(*lease_); }
+  bool on_response_piece() override LOOP_ONLY;
+  void on_response_end() override LOOP_ONLY;
+  void on_broken(Breakage breakage) override LOOP_ONLY;
+  bool on_room() override LOOP_ONLY;
+  bool on_switched(std::string_view rest) override LOOP_ONLY;
+  void on_tunnel_eof() override LOOP_ONLY;
 
   Worker& worker_;
-  Client* client_ = nullptr;
+  Requester* requester_ = nullptr;
   ExchangeState state_ = ExchangeState::resting;
   http::RequestHead request_;
   http::ResponseHead response_;
-  http::ResponseReader reader_;
   pool::Lease lease_;
+  H1Carrier h1_;
+  Carrier* carrier_ = nullptr;  // while there is a lease
   Upload upload_;
-  std::string host_;       // value of Host for the origin
-  std::string_view path_;  // in request_.target
-  http::Fields trailers_;  // of the response
-  http::Framing reply_framing_ = http::Framing::none;
+  std::string host_;           // value of Host for the origin
+  std::string_view path_;      // in request_.target
+  http::Fields trailers_;      // of the response
   bool connect_ = false;       // CONNECT: a tunnel from the start
   bool upgrade_ = false;       // asked for, and passed on
   bool head_done_ = false;     // final response head seen
   bool close_client_ = false;  // the reply says Connection: close
-  bool leftover_ = false;      // bytes behind the response: the wire is not clean
-  bool write_failed_ = false;  // the origin does not read any more
   bool over_limit_ = false;    // the body passed max_body
   bool private_ = false;       // the connection authenticated this client: never another's
   bool upstream_eof_ = false;  // tunnel: the origin said FIN

@@ -2,9 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "proxy/downstream/client.h"
 #include "proxy/exchange.h"
-#include "proxy/http/fault_reply.h"
 #include "proxy/origins.h"
 #include "proxy/worker.h"
 
@@ -29,14 +27,11 @@ void Exchange::on_request_broken(Fault fault) {
 }
 
 void Exchange::reply(const Fault& fault) {
-  const bool whole = client_->request_complete() || bodyless();
+  const bool whole = requester_->request_complete() || bodyless();
   const bool keep = request_.keep_alive && whole && !worker_.draining() && fault.side != Side::client;
-  Gather& out = worker_.to_client();
-  out.clear();
-  facts_.status = http::write_fault_reply(out.text(), fault, request_.version, !keep, request_.method == "HEAD",
-                                          worker_.pseudonym());
+  facts_.status = requester_->send_fault(fault, keep);
   facts_.fault = fault;
-  const bool sent = client_->send(out);
+  const bool sent = requester_->flush();
   enter(ExchangeEvent::answered);
   rest(!sent ? ClientNext::gone : keep ? ClientNext::keep : ClientNext::close);
 }
@@ -45,15 +40,10 @@ void Exchange::reply(const Fault& fault) {
 void Exchange::break_off(Fault fault) {
   if (fault.side == Side::upstream) facts_.origin->destination->note_failure(fault);
   facts_.fault = std::move(fault);
-  flush_what_came();
+  static_cast<void>(requester_->flush());  // what came of it
   give_back(state_ == ExchangeState::tunnel ? pool::Closed::tunnel_ended : pool::Closed::error);
   enter(ExchangeEvent::broken);
   rest(ClientNext::cut);
-}
-
-void Exchange::flush_what_came() {
-  Gather& out = worker_.to_client();
-  if (!out.empty()) static_cast<void>(client_->send(out));
 }
 
 void Exchange::on_client_gone() {
@@ -61,7 +51,7 @@ void Exchange::on_client_gone() {
   if (lease_) give_back(state_ == ExchangeState::tunnel ? pool::Closed::tunnel_ended : pool::Closed::error);
   if (facts_.status == 0) facts_.status = 499;  // nginx's word for a client that did not wait
   if (!facts_.fault) facts_.fault = Fault{FaultKind::client_gone, Side::client, "the client closed its connection"};
-  worker_.to_client().clear();
+  requester_->drop();
   enter(ExchangeEvent::client_gone);
   rest(ClientNext::gone);
 }
@@ -73,23 +63,23 @@ void Exchange::leave_line() {
 }
 
 void Exchange::give_back(pool::Closed cause) {
-  upstream().user = nullptr;
-  worker_.to_upstream().clear();
-  lease_.discard(cause, worker_.loop().now());
+  const std::optional<pool::Closed> unclean = std::exchange(carrier_, nullptr)->abandon(cause);
+  const Instant now = worker_.loop().now();
+  if (unclean) return lease_.discard(*unclean, now);
+  lease_.release(now);
 }
 
 // Everything is given back; the client is told last, and nothing of this exchange is touched afterwards.
 void Exchange::rest(ClientNext next) {
   CARPOOL_ASSERT(!lease_);
   timer_.disarm();
-  exec::Deferred::unlink();
-  if (begun()) worker_.record(*this, *client_);
+  if (begun()) worker_.record(*this, *requester_);
   upload_.finish();
   trailers_.clear();
-  write_failed_ = over_limit_ = false;
-  Client& client = *std::exchange(client_, nullptr);
+  over_limit_ = false;
+  Requester& requester = *std::exchange(requester_, nullptr);
   worker_.recycle(*this);
-  client.on_exchange_end(next);
+  requester.on_exchange_end(next);
 }
 
 void Exchange::tidy() {
@@ -152,7 +142,7 @@ Fault Exchange::deadline_fault(bool total) const {
     case ExchangeState::borrowing:
       return {FaultKind::wait_timeout, Side::self, "wait timed out"};
     case ExchangeState::forwarding:
-      if (!upload_.ended() && upload_.outbox.empty()) {
+      if (!upload_.ended() && carrier_->backlog() == 0) {
         return {FaultKind::head_timeout, Side::client, "request.idle_timeout passed while reading the request body"};
       }
       if (!upload_.ended()) {

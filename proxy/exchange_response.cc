@@ -1,10 +1,7 @@
-// The response's way: parsed where it was read, written to the client from there; and what follows when its connection
-// fails under it.
-#include <algorithm>
+// The response's way: what the carrier tells is passed on; and what follows when its connection fails under it.
 #include <utility>
 
 #include "proxy/authentication.h"
-#include "proxy/downstream/client.h"
 #include "proxy/exchange.h"
 #include "proxy/origins.h"
 #include "proxy/worker.h"
@@ -13,90 +10,29 @@ namespace carpool::proxy {
 
 // ---- relaying: the response travels ----
 
-void Exchange::read_response() {
-  std::size_t budget = kTurnBytes;
-  net::Transport& transport = upstream().transport();
-  while (client_->backlog() < kHighMark && transport.maybe_readable()) {
-    if (budget == 0) {
-      if (!exec::Deferred::linked()) worker_.loop().defer(*this);
-      return;
-    }
-    const std::span<char> scratch = worker_.loop().scratch();
-    const net::IoResult io = transport.read(scratch);
-    if (io.io == net::Io::would_block) return;
-    if (io.io != net::Io::ok) return on_upstream_end(io);
-    budget -= std::min(budget, io.bytes);
-    if (!feed({scratch.data(), io.bytes})) return;
-    touch();
-  }
+bool Exchange::may_take() const {
+  return requester_->backlog() < kHighMark;
 }
 
-// False: this exchange is over, or became a tunnel; nothing of it may be touched.
-bool Exchange::feed(std::string_view bytes) {
-  std::size_t used = 0;
-  for (;;) {
-    const Result<http::Fed> fed = reader_.feed(bytes.substr(used), response_, *this);
-    if (!fed) {
-      on_upstream_broken(fed.fault(), false);
-      return false;
-    }
-    used += fed->taken;
-    switch (fed->progress) {
-      case http::Progress::need_more:
-        return flush_reply();
-      case http::Progress::head:
-        on_head();
-        break;
-      case http::Progress::upgraded:
-        switch_protocols(bytes.substr(used));
-        return false;
-      case http::Progress::message:
-        leftover_ = used < bytes.size();
-        on_response_end();
-        return false;
-    }
-  }
-}
-
-void Exchange::on_head() {
-  if (response_.status == 101) return;  // Progress::upgraded follows
+void Exchange::on_response_head() {
   if (response_.status < 200) {
-    if (request_.version == http::Version::http11) {
-      http::write_informational(worker_.to_client().text(), response_, worker_.pseudonym());
-    }
+    if (response_.status != 101) requester_->send_informational(response_);  // on_switched() follows
     return;
   }
   head_done_ = true;
   facts_.head_back = worker_.loop().now();
   facts_.status = response_.status;
   private_ = private_ || authenticates_connection(request_) || authenticates_connection(response_);
+  enter(ExchangeEvent::response_head);
   // An answer before the request's end: whether the client will send the rest is unknown, so its connection ends with
   // it.
-  close_client_ = !request_.keep_alive || !upload_.ended() || worker_.draining();
-  http::ReplyRules rules = reply_rules();
-  reply_framing_ = http::reply_framing(response_, rules);
-  if (reply_framing_ == http::Framing::until_close) rules.close = close_client_ = true;
-  enter(ExchangeEvent::response_head);
-  http::write_response(worker_.to_client().text(), response_, rules);
-}
-
-http::ReplyRules Exchange::reply_rules() const {
-  http::ReplyRules rules;
-  rules.via_pseudonym = worker_.pseudonym();
-  rules.client_version = request_.version;
-  rules.close = close_client_;
-  rules.head_request = request_.method == "HEAD";
-  return rules;
+  close_client_ = requester_->send_head(response_, !request_.keep_alive || !upload_.ended() || worker_.draining());
 }
 
 void Exchange::on_body(std::string_view bytes) {
   exec::assume_on_loop();
   facts_.bytes_out += bytes.size();
-  Gather& out = worker_.to_client();
-  if (reply_framing_ != http::Framing::chunked) return out.add(bytes);
-  http::write_chunk_head(out.text(), bytes.size());
-  out.add(bytes);
-  out.text().append("\r\n");
+  requester_->send_body(bytes);
 }
 
 void Exchange::on_trailer(std::string_view name, std::string_view value) {
@@ -104,18 +40,22 @@ void Exchange::on_trailer(std::string_view name, std::string_view value) {
   if (http::trailer_allowed(name)) trailers_.add(name, value);
 }
 
+bool Exchange::on_response_piece() {
+  if (!flush_reply()) return false;
+  touch();
+  return true;
+}
+
 bool Exchange::flush_reply() {
-  Gather& out = worker_.to_client();
-  if (out.empty() || client_->send(out)) return true;
+  if (requester_->flush()) return true;
   on_client_gone();
   return false;
 }
 
 void Exchange::on_response_end() {
-  Gather& out = worker_.to_client();
-  if (reply_framing_ == http::Framing::chunked) http::write_last_chunk(out.text(), trailers_);
+  requester_->send_end(trailers_);
   end_lease();  // before the client knows: whoever asks next, on any loop, finds the connection
-  const bool sent = client_->send(out);
+  const bool sent = requester_->flush();
   ClientNext next = ClientNext::keep;
   if (close_client_ || !upload_.ended()) next = ClientNext::close;
   if (!sent) next = ClientNext::gone;
@@ -123,54 +63,44 @@ void Exchange::on_response_end() {
   rest(next);
 }
 
-// Back to the pool only when proven clean: both bodies complete, nothing behind them, both sides mean to go on.
 void Exchange::end_lease() {
-  const bool whole = upload_.ended() && upload_.outbox.empty() && !write_failed_ && !leftover_;
+  std::optional<pool::Closed> unclean = std::exchange(carrier_, nullptr)->finish();
   const Instant now = worker_.loop().now();
-  if (!whole) return give_back(pool::Closed::error);
-  if (!response_.keep_alive || response_.framing == http::Framing::until_close)
-    return give_back(pool::Closed::peer_closed);
-  upstream().user = nullptr;
-  if (private_) return client_->keep_private(*facts_.origin, std::move(lease_));
+  if (private_ && !unclean) {
+    if (requester_->keep_private(*facts_.origin, lease_)) return;
+    unclean = pool::Closed::private_;
+  }
+  if (unclean) return lease_.discard(*unclean, now);
   lease_.release(now);
 }
 
-void Exchange::on_upstream_end(const net::IoResult& io) {
-  if (io.io == net::Io::eof) {
-    Result<http::Progress> end = reader_.finish();
-    if (end) return on_response_end();
-    return on_upstream_broken(end.take_fault(), true);
-  }
-  const FaultKind kind = reader_.any_byte() ? FaultKind::response_incomplete : FaultKind::connection_terminated;
-  on_upstream_broken({kind, Side::upstream, std::string(io.detail)}, true);
-}
-
 // The connection failed under the exchange. Before the response's head another one may do.
-void Exchange::on_upstream_broken(Fault fault, bool connection_ended) {
-  if (state_ == ExchangeState::relaying) return break_off(std::move(fault));
+void Exchange::on_broken(Breakage breakage) {
+  if (state_ == ExchangeState::relaying || state_ == ExchangeState::tunnel) return break_off(std::move(breakage.fault));
   Attempt attempt;
   attempt.method = request_.method;
   attempt.has_body = !bodyless();
   attempt.body_whole = upload_.whole();
   attempt.reused = lease_.reused();
-  attempt.any_byte_sent = upload_.outbox.taken() > 0;
-  attempt.any_byte_back = reader_.any_byte();
-  attempt.connection_ended = connection_ended;
+  attempt.any_byte_sent = breakage.any_byte_sent;
+  attempt.any_byte_back = breakage.any_byte_back;
+  attempt.connection_ended = breakage.connection_ended;
+  attempt.unprocessed = breakage.unprocessed;
   attempt.idempotent_retries = idempotent_retries_;
   attempt.proven_replays = proven_replays_;
   const RetryRules rules{facts_.origin->request.max_retries, facts_.origin->request.retry_idempotent};
   const std::optional<Proof> proof = may_retry(attempt, rules);
-  give_back(connection_ended && lease_.reused() ? pool::Closed::peer_closed : pool::Closed::error);
-  if (!proof) {
-    facts_.origin->destination->note_failure(fault);
-    return reply(fault);
-  }
+  give_back(breakage.connection_ended && lease_.reused() ? pool::Closed::peer_closed : pool::Closed::error);
+  if (proof) return retry(*proof);
+  facts_.origin->destination->note_failure(breakage.fault);
+  reply(breakage.fault);
+}
 
-  ++(*proof == Proof::idempotent_reused ? idempotent_retries_ : proven_replays_);
+void Exchange::retry(Proof proof) {
+  ++(proof == Proof::idempotent_reused ? idempotent_retries_ : proven_replays_);
   ++facts_.retries;
-  worker_.count_retry(*facts_.origin, *proof);
-  private_ = write_failed_ = false;
-  upload_.restart();
+  worker_.count_retry(*facts_.origin, proof);
+  private_ = false;
   enter(ExchangeEvent::retry);
   borrow(true);
   if (lease_) pump();

@@ -1,30 +1,21 @@
 // An exchange that became a tunnel, by 101 or CONNECT: bytes both ways until both sides said their last word.
-#include <algorithm>
-
-#include "proxy/downstream/client.h"
 #include "proxy/exchange.h"
-#include "proxy/tunnel.h"
 #include "proxy/worker.h"
 
 namespace carpool::proxy {
 
-// ---- tunnel: bytes both ways after 101 ----
-
-void Exchange::switch_protocols(std::string_view rest) {
+bool Exchange::on_switched(std::string_view rest) {
   facts_.status = 101;
   facts_.head_back = worker_.loop().now();
   lease_.become_tunnel();
   enter(ExchangeEvent::switched);
-  http::ReplyRules rules = reply_rules();
-  rules.upgrade = true;
-  Gather& out = worker_.to_client();
-  http::write_response(out.text(), response_, rules);
-  out.add(rest);
+  requester_->send_tunnel(&response_);
+  requester_->send_body(rest);
   facts_.bytes_out += rest.size();
-  if (!client_->send(out)) return on_client_gone();
-  client_->on_tunnel();
+  if (!flush_reply()) return false;
+  requester_->on_tunnel();
   touch();
-  relay_tunnel();
+  return true;
 }
 
 // CONNECT: the connection is there, and nothing of the request travels on it.
@@ -32,57 +23,33 @@ void Exchange::open_tunnel() {
   facts_.status = 200;
   lease_.become_tunnel();
   enter(ExchangeEvent::switched);
-  Gather& out = worker_.to_client();
-  write_tunnel_answer(out.text(), request_.version, worker_.pseudonym());
-  if (!client_->send(out)) return on_client_gone();
-  client_->on_tunnel();
+  requester_->send_tunnel(nullptr);
+  if (!flush_reply()) return;
+  requester_->on_tunnel();
   touch();
-  if (upstream().transport().maybe_readable()) worker_.loop().defer(*this);  // it may speak first, and have spoken
+  carrier_->open_tunnel();
 }
 
 void Exchange::on_tunnel_bytes(std::string_view bytes) {
   facts_.bytes_in += bytes.size();
-  worker_.to_upstream().add(bytes);
+  carrier_->send_body(bytes);
+}
+
+void Exchange::on_tunnel_input_end() {
+  tunnel_client_eof_ = true;
+  if (tunnel_over()) return end_tunnel();
+  carrier_->shut_write_when_sent();
 }
 
 void Exchange::on_tunnel_eof() {
-  tunnel_client_eof_ = true;
-  if (tunnel_over()) return end_tunnel();
-  if (upload_.outbox.empty()) upstream().transport().shut_write();
-}
-
-void Exchange::relay_tunnel() {
-  net::Transport& transport = upstream().transport();
-  if (tunnel_over()) return end_tunnel();
-  if (tunnel_client_eof_ && upload_.outbox.empty()) transport.shut_write();
-  std::size_t budget = kTurnBytes;
-  while (!upstream_eof_ && client_->backlog() < kHighMark && transport.maybe_readable()) {
-    if (budget == 0) {
-      if (!exec::Deferred::linked()) worker_.loop().defer(*this);
-      return;
-    }
-    const std::span<char> scratch = worker_.loop().scratch();
-    const net::IoResult io = transport.read(scratch);
-    if (io.io == net::Io::would_block) return;
-    if (io.io == net::Io::failed)
-      return break_off({FaultKind::connection_terminated, Side::upstream, std::string(io.detail)});
-    if (io.io == net::Io::eof) {
-      upstream_eof_ = true;
-      client_->shut_write_when_sent();
-      if (tunnel_over()) end_tunnel();
-      return;
-    }
-    budget -= std::min(budget, io.bytes);
-    facts_.bytes_out += io.bytes;
-    worker_.to_client().add({scratch.data(), io.bytes});
-    if (!flush_reply()) return;
-    touch();
-  }
+  upstream_eof_ = true;
+  requester_->shut_write_when_sent();
+  if (tunnel_over()) end_tunnel();
 }
 
 // Both sides said their last word, and all of it is on its way.
 bool Exchange::tunnel_over() const {
-  return upstream_eof_ && (write_failed_ || (tunnel_client_eof_ && upload_.outbox.empty()));
+  return upstream_eof_ && (carrier_->deaf() || (tunnel_client_eof_ && carrier_->backlog() == 0));
 }
 
 void Exchange::end_tunnel() {

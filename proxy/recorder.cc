@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "metrics/registry.h"
-#include "proxy/downstream/client.h"
+#include "proxy/downstream/requester.h"
 #include "proxy/exchange.h"
 #include "proxy/house.h"
 #include "proxy/log/levels.h"
@@ -23,7 +23,7 @@ Recorder::Recorder(House& house, exec::Loop& loop)
       log_(format_of(house.config().log)),
       flusher_(exec::Timer::bind<&Recorder::flush>(loop, *this)) {}
 
-void Recorder::record(const Exchange& exchange, const Client& client) {
+void Recorder::record(const Exchange& exchange, const Requester& client) {
   const ExchangeFacts& facts = exchange.facts();
   const http::RequestHead& request = exchange.request();
   const Instant now = loop_.now();
@@ -58,7 +58,7 @@ void Recorder::record(const Exchange& exchange, const Client& client) {
   write_line(entry);
 }
 
-void Recorder::record_refused(const Client& client, const Fault& fault, std::uint16_t status) {
+void Recorder::record_refused(const Requester& client, const Fault& fault, std::uint16_t status) {
   metrics::RequestFacts counted;
   counted.status = status;
   metrics_.record_request(loop_.id(), metrics::kNoOrigin, counted);

@@ -20,7 +20,7 @@ class Registry;
 
 namespace carpool::proxy {
 
-class Client;
+class Requester;
 class Exchange;
 class House;
 struct OriginContext;
@@ -31,8 +31,9 @@ class Recorder {
   ~Recorder() { log_.flush(); }
 
   static bool wants_peers() { return log::access_enabled(); }  // is the address of a client ever shown?
-  void record(const Exchange& exchange, const Client& client) LOOP_ONLY;
-  void record_refused(const Client& client, const Fault& fault, std::uint16_t status) LOOP_ONLY;  // no head, no origin
+  void record(const Exchange& exchange, const Requester& client) LOOP_ONLY;
+  void record_refused(const Requester& client, const Fault& fault,
+                      std::uint16_t status) LOOP_ONLY;  // no head, no origin
   void count_retry(const OriginContext& origin, Proof proof) LOOP_ONLY;
   void observe_handshake(const OriginContext& origin, Duration took) LOOP_ONLY;
   void note_accept_failure(int error) LOOP_ONLY;

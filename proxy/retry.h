@@ -12,13 +12,14 @@ std::string_view name(Proof proof);
 
 struct Attempt {
   std::string_view method;
-  bool has_body = false;          // the request announces one
-  bool body_whole = true;         // every byte of the body that was received is still in the replay buffer
-  bool reused = false;            // the connection had served before
-  bool any_byte_sent = false;     // of the request
-  bool any_byte_back = false;     // of a response, 1xx included
-  bool timed_out = false;         // never again after a timeout
-  bool connection_ended = false;  // EOF, reset or a failed write (not a malformed answer)
+  bool has_body = false;             // the request announces one
+  bool body_whole = true;            // every byte of the body that was received is still in the replay buffer
+  bool reused = false;               // the connection had served before
+  bool any_byte_sent = false;        // of the request
+  bool any_byte_back = false;        // of a response, 1xx included
+  bool timed_out = false;            // never again after a timeout
+  bool connection_ended = false;     // EOF, reset or a failed write (not a malformed answer)
+  std::optional<Proof> unprocessed;  // goaway, refused_stream: the origin said that it did nothing
   std::uint32_t idempotent_retries = 0;
   std::uint32_t proven_replays = 0;
 };

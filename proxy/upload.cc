@@ -1,6 +1,6 @@
 #include "proxy/upload.h"
 
-#include "proxy/http/h1_codec.h"
+#include "proxy/upstream/carrier.h"
 
 namespace carpool::proxy {
 
@@ -12,7 +12,7 @@ void Upload::begin(http::Framing framing, std::uint64_t replay_limit) {
   ended_ = false;
 }
 
-void Upload::add(std::string_view bytes, Gather* to) {
+void Upload::add(std::string_view bytes, Carrier* to) {
   received_ += bytes.size();
   if (to == nullptr) {
     held_.append(bytes);
@@ -26,49 +26,29 @@ void Upload::add(std::string_view bytes, Gather* to) {
       std::string().swap(held_);
     }
   }
-  frame(bytes, *to);
+  to->send_body(bytes);
 }
 
-void Upload::end(Gather* to) {
+void Upload::end(Carrier* to) {
   ended_ = true;
-  if (to != nullptr) frame_end(*to);
+  if (to != nullptr) to->send_end(trailers_);
 }
 
-void Upload::start(Gather& to) {
-  if (held_.size() <= replay_limit_) {
-    frame(held_, to);
-  } else {
-    // More was held than may be replayed: it goes out as owned text and is not kept.
-    const bool chunked = framing_ == http::Framing::chunked;
-    if (chunked) http::write_chunk_head(to.text(), held_.size());
-    to.text().append(held_);
-    if (chunked) to.text().append("\r\n");
+void Upload::start(Carrier& to) {
+  to.send_body(held_);
+  if (held_.size() > replay_limit_) {
+    // More was held than may be replayed: it is not kept.
+    to.flush();
     whole_ = false;
     std::string().swap(held_);
   }
-  if (ended_) frame_end(to);
+  if (ended_) to.send_end(trailers_);
 }
 
 void Upload::finish() {
   if (held_.capacity() > 4096) std::string().swap(held_);
   held_.clear();
   trailers_.clear();
-  outbox.clear();
-}
-
-void Upload::frame(std::string_view bytes, Gather& to) const {
-  if (bytes.empty()) return;
-  if (framing_ != http::Framing::chunked) {
-    to.add(bytes);
-    return;
-  }
-  http::write_chunk_head(to.text(), bytes.size());
-  to.add(bytes);
-  to.text().append("\r\n");
-}
-
-void Upload::frame_end(Gather& to) const {
-  if (framing_ == http::Framing::chunked) http::write_last_chunk(to.text(), trailers_);
 }
 
 }  // namespace carpool::proxy

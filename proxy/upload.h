@@ -1,28 +1,26 @@
 // Upload: the request's body on its way to the origin. Keeps the beginning of the body as long as a proven replay may
-// need it (request.replay_buffer); frames it as the head announced.
+// need it (request.replay_buffer).
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "proxy/gather.h"
 #include "proxy/http/message.h"
-#include "proxy/outbox.h"
 
 namespace carpool::proxy {
+
+class Carrier;
 
 class Upload {
  public:
   void begin(http::Framing framing, std::uint64_t replay_limit);
   // Bytes of the body. With `to` they travel now, without they are held for the connection to come.
-  void add(std::string_view bytes, Gather* to);
+  void add(std::string_view bytes, Carrier* to);
   void add_trailer(std::string_view name, std::string_view value) { trailers_.add(name, value); }
-  void end(Gather* to);
-  // A connection is there: everything held goes into `to`, behind the head.
-  void start(Gather& to);
-  // The connection is gone; the body must be whole to start again.
-  void restart() { outbox.clear(); }
+  void end(Carrier* to);
+  // A connection is there: everything held goes to it, behind the head. Again after a failure, while the body is whole.
+  void start(Carrier& to);
   void finish();  // gives memory back
 
   bool ended() const { return ended_; }
@@ -31,11 +29,7 @@ class Upload {
   bool full() const { return held_.size() >= replay_limit_; }
   std::uint64_t received() const { return received_; }
 
-  Outbox outbox;  // what the origin's socket would not take yet
-
  private:
-  void frame(std::string_view bytes, Gather& to) const;
-  void frame_end(Gather& to) const;
   http::Framing framing_ = http::Framing::none;
   std::uint64_t replay_limit_ = 0;
   std::uint64_t received_ = 0;

@@ -93,7 +93,7 @@ void Worker::bury(Client& client) {
 void Worker::run_deferred() {
   while (!graves_.empty()) {
     const std::unique_ptr<Client> dies(&graves_.pop_front());
-    dies->listener().left();
+    dies->owner().left();
     --client_count_;
     recorder_.client_left();
   }

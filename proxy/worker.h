@@ -75,8 +75,8 @@ class Worker final : private exec::SharedWatcher {
   // destination.wake() on this loop at `when`.
   void wake_at(pool::Destination& destination, Instant when) LOOP_ONLY;
 
-  void record(const Exchange& exchange, const Client& client) LOOP_ONLY { recorder_.record(exchange, client); }
-  void record_refused(const Client& client, const Fault& fault, std::uint16_t status) LOOP_ONLY {
+  void record(const Exchange& exchange, const Requester& client) LOOP_ONLY { recorder_.record(exchange, client); }
+  void record_refused(const Requester& client, const Fault& fault, std::uint16_t status) LOOP_ONLY {
     recorder_.record_refused(client, fault, status);
   }
   void count_retry(const OriginContext& origin, Proof proof) LOOP_ONLY { recorder_.count_retry(origin, proof); }

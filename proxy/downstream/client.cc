@@ -19,8 +19,8 @@ http::Limits limits_of(const config::Listen& listen) {
 }  // namespace
 
 Client::Client(Worker& worker, Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer)
-    : worker_(worker),
-      listener_(listener),
+    : Requester(listener),
+      worker_(worker),
       listen_(listener.settings()),
       transport_(std::move(transport)),
       reader_(limits_of(listen_)),
@@ -70,7 +70,7 @@ void Client::advance() {
 // One step of this connection; false: nothing more to do until the next event.
 bool Client::step() {
   if (fate_ == Fate::closed) return false;
-  if (!outbox_.empty() && !flush()) return false;
+  if (!outbox_.empty() && !flush_waiting()) return false;
   if (fate_ == Fate::lingering) return discard_input();
   if (close_when_sent_) {
     if (outbox_.empty()) end_gracefully();
@@ -87,7 +87,7 @@ bool Client::step() {
   return false;
 }
 
-bool Client::flush() {
+bool Client::flush_waiting() {
   const std::size_t before = outbox_.size();
   const std::uint64_t taken = outbox_.taken();
   if (outbox_.flush(*transport_) == Outbox::Sent::failed) {
@@ -232,7 +232,7 @@ void Client::refuse(const Fault& fault) {
       http::write_fault_reply(out.text(), fault, http::Version::http11, true, false, worker_.pseudonym());
   worker_.record_refused(*this, fault, status);
   worker_.recycle(*std::exchange(exchange_, nullptr));
-  if (!send(out)) return lost();
+  if (!flush()) return lost();
   close_when_sent_ = true;
 }
 
@@ -244,31 +244,11 @@ void Client::on_eof() {
   }
   if (!begun_) return close();  // inside a head: nobody waits for an answer
   if (exchange_->tunnelled()) {
-    if (!std::exchange(told_eof_, true)) exchange_->on_tunnel_eof();
+    if (!std::exchange(told_eof_, true)) exchange_->on_tunnel_input_end();
     return;
   }
   if (!request_complete_) {
     exchange_->on_request_broken({FaultKind::malformed_request, Side::client, "the client ended inside its request"});
-  }
-}
-
-// ---- answers ----
-
-bool Client::send(Gather& gather) {
-  const Outbox::Sent sent = outbox_.send(*transport_, gather, worker_.pieces());
-  return sent != Outbox::Sent::failed;
-}
-
-void Client::on_tunnel() {
-  reader_.reset();
-  run_soon();
-}
-
-void Client::shut_write_when_sent() {
-  if (outbox_.empty()) {
-    transport_->shut_write();
-  } else {
-    shut_when_sent_ = true;
   }
 }
 

@@ -10,6 +10,7 @@
 #include "base/intrusive.h"
 #include "exec/loop.h"
 #include "proxy/config/config.h"
+#include "proxy/downstream/requester.h"
 #include "proxy/exchange.h"
 #include "proxy/gather.h"
 #include "proxy/http/h1_codec.h"
@@ -19,10 +20,10 @@
 
 namespace carpool::proxy {
 
-class Listener;
 class Worker;
 
 class Client final : public exec::Watcher,
+                     public Requester,
                      public ListHook<struct ClientTag>,
                      private exec::Deferred,
                      private http::BodySink {
@@ -31,22 +32,28 @@ class Client final : public exec::Watcher,
   ~Client();
   Status start() LOOP_ONLY;  // watch it; a failure means: drop it
 
-  const config::Listen& listen() const { return listen_; }
-  Listener& listener() const { return listener_; }
-  const std::string& peer() const { return peer_; }
+  Listener& owner() const { return listener_; }
 
   // ---- the exchange's calls ----
-  bool send(Gather& gather) LOOP_ONLY;  // false: the client is gone
-  std::size_t backlog() const LOOP_ONLY { return outbox_.size(); }
-  bool request_complete() const LOOP_ONLY { return request_complete_; }
-  void on_exchange_end(ClientNext next) LOOP_ONLY;  // the exchange is back in its slab
-  void resume() LOOP_ONLY { run_soon(); }           // the exchange wants input again
-  void on_tunnel() LOOP_ONLY;                       // 101 was sent: from here on bytes, not requests
-  void shut_write_when_sent() LOOP_ONLY;
-
-  // A connection that authenticated this client (NTLM, Negotiate) and nobody else: stays here until either side closes.
-  pool::Lease take_private(const OriginContext& origin) LOOP_ONLY;
-  void keep_private(const OriginContext& origin, pool::Lease lease) LOOP_ONLY;
+  std::string_view peer() const override { return peer_; }
+  bool request_complete() const override LOOP_ONLY { return request_complete_; }
+  void send_informational(const http::ResponseHead& head) override LOOP_ONLY;
+  bool send_head(const http::ResponseHead& head, bool close) override LOOP_ONLY;
+  void send_body(std::string_view bytes) override LOOP_ONLY;
+  void send_end(const http::Fields& trailers) override LOOP_ONLY;
+  std::uint16_t send_fault(const Fault& fault, bool keep) override LOOP_ONLY;
+  void send_local_answer(bool keep) override LOOP_ONLY;
+  void send_tunnel(const http::ResponseHead* switched) override LOOP_ONLY;
+  bool flush() override LOOP_ONLY;
+  void drop() override LOOP_ONLY;
+  std::size_t backlog() const override LOOP_ONLY { return outbox_.size(); }
+  void on_tunnel() override LOOP_ONLY;
+  void shut_write_when_sent() override LOOP_ONLY;
+  void resume() override LOOP_ONLY { run_soon(); }
+  void on_exchange_end(ClientNext next) override LOOP_ONLY;
+  // It stays here until either side closes.
+  pool::Lease take_private(const OriginContext& origin) override LOOP_ONLY;
+  bool keep_private(const OriginContext& origin, pool::Lease& lease) override LOOP_ONLY;
 
   void drain() LOOP_ONLY;  // close when idle; a running exchange answers with Connection: close
   void end() LOOP_ONLY;    // now, whatever it does
@@ -59,7 +66,8 @@ class Client final : public exec::Watcher,
   void run_soon() LOOP_ONLY;
   void advance() LOOP_ONLY;
   bool step() LOOP_ONLY;
-  bool flush() LOOP_ONLY;
+  bool flush_waiting() LOOP_ONLY;
+  http::ReplyRules reply_rules(bool close) const LOOP_ONLY;
   bool may_read() const LOOP_ONLY;
   bool read_some() LOOP_ONLY;
   void notice_hangup() LOOP_ONLY;
@@ -81,7 +89,6 @@ class Client final : public exec::Watcher,
   void on_trailer(std::string_view name, std::string_view value) override;
 
   Worker& worker_;
-  Listener& listener_;
   const config::Listen& listen_;
   std::unique_ptr<net::Transport> transport_;
   exec::WatchKey key_;
@@ -92,6 +99,7 @@ class Client final : public exec::Watcher,
   exec::Timer timer_;
   const std::string peer_;
   std::unique_ptr<PrivateConnection> private_;
+  http::Framing reply_framing_ = http::Framing::none;
   Fate fate_ = Fate::open;
   bool advancing_ = false;        // inside advance(): whoever would call it again lets it go on instead
   bool begun_ = false;            // the exchange has its head

@@ -117,8 +117,9 @@ pool::Lease Client::take_private(const OriginContext& origin) {
   return lease;
 }
 
-void Client::keep_private(const OriginContext& origin, pool::Lease lease) {
+bool Client::keep_private(const OriginContext& origin, pool::Lease& lease) {
   private_ = std::make_unique<PrivateConnection>(worker_.loop(), origin, std::move(lease));
+  return true;
 }
 
 }  // namespace carpool::proxy
