@@ -22,16 +22,15 @@ bool names_connection_scheme(std::string_view challenges) {
 
 bool authenticates_connection(const http::ResponseHead& head) {
   for (std::size_t i = 0; i < head.fields.size(); ++i) {
-    const http::Fields::Field field = head.fields[i];
-    const bool challenge =
-        http::iequals(field.name, "www-authenticate") || http::iequals(field.name, "proxy-authenticate");
-    if (challenge && names_connection_scheme(field.value)) return true;
+    const http::FieldName id = head.fields.id(i);
+    const bool challenge = id == http::FieldName::www_authenticate || id == http::FieldName::proxy_authenticate;
+    if (challenge && names_connection_scheme(head.fields[i].value)) return true;
   }
   return false;
 }
 
 bool authenticates_connection(const http::RequestHead& head) {
-  return names_connection_scheme(head.fields.get("authorization"));
+  return names_connection_scheme(head.fields.get(http::FieldName::authorization));
 }
 
 }  // namespace carpool::proxy

@@ -1,6 +1,7 @@
 // Gather: the pieces of one write in order: small owned text (heads, chunk framing) between foreign bytes that are sent
-// from where they were read. One per loop and direction, filled and sent within one event, so nothing is copied that
-// the socket takes at once.
+// from where they were read. One per loop and direction, filled and sent within one event, so no large piece is copied
+// that the socket takes at once. A small one is: a head and its short body then leave as one piece by send(), which
+// costs less than sendmsg() with two (measured: 6.8 against 7.0 us for 1.2 KiB; copying 1 KiB costs 0.02).
 #pragma once
 
 #include <sys/uio.h>
@@ -18,6 +19,10 @@ class Gather {
   std::string& text() { return text_; }
   // Foreign bytes: must stay alive until the gather is sent.
   void add(std::string_view bytes) {
+    if (bytes.size() <= kCopied && text_.size() < kMostText) {
+      text_.append(bytes);
+      return;
+    }
     if (bytes.empty()) return;
     seal_text();
     pieces_.push_back({bytes.data(), bytes.size()});
@@ -45,6 +50,8 @@ class Gather {
   }
 
  private:
+  static constexpr std::size_t kCopied = 2048;
+  static constexpr std::size_t kMostText = std::size_t{16} * 1024;  // of the loop's memory, kept from turn to turn
   struct Piece {
     const char* data;  // null: the next `size` bytes of text_
     std::size_t size;

@@ -50,11 +50,14 @@ FieldName field_name(std::string_view name) {
                                    : if_is(name, "keep-alive", FieldName::keep_alive);
     case 12:
       return if_is(name, "max-forwards", FieldName::max_forwards);
+    case 13:
+      return if_is(name, "authorization", FieldName::authorization);
     case 14:
       return lower(name[0]) == 'c' ? if_is(name, "content-length", FieldName::content_length)
                                    : if_is(name, "http2-settings", FieldName::http2_settings);
     case 16:
-      return if_is(name, "proxy-connection", FieldName::proxy_connection);
+      return lower(name[0]) == 'p' ? if_is(name, "proxy-connection", FieldName::proxy_connection)
+                                   : if_is(name, "www-authenticate", FieldName::www_authenticate);
     case 17:
       return if_is(name, "transfer-encoding", FieldName::transfer_encoding);
     case 18:

@@ -8,6 +8,7 @@ namespace carpool::proxy::http {
 
 enum class FieldName : std::uint8_t {
   other,
+  authorization,
   connection,
   content_length,
   expect,
@@ -24,6 +25,7 @@ enum class FieldName : std::uint8_t {
   transfer_encoding,
   upgrade,
   via,
+  www_authenticate,
 };
 
 FieldName field_name(std::string_view name);

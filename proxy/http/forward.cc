@@ -76,8 +76,10 @@ bool passes(const RequestHead& head, std::size_t i, const ConnectionOptions& opt
     case FieldName::expect:
       // An HTTP/1.0 client waits for no 100: what it says is no expectation (RFC 9110 §10.1.1).
       return head.version != Version::http10 && !listed(options, fields, i);
+    case FieldName::authorization:
     case FieldName::trailer:
     case FieldName::via:
+    case FieldName::www_authenticate:
     case FieldName::other:
       return !listed(options, fields, i);
   }
@@ -103,8 +105,10 @@ bool returns(const Fields& fields, std::size_t i, const ConnectionOptions& optio
     case FieldName::expect:
     case FieldName::host:
     case FieldName::max_forwards:
+    case FieldName::authorization:
     case FieldName::trailer:
     case FieldName::via:
+    case FieldName::www_authenticate:
     case FieldName::other:
       return !listed(options, fields, i);
   }

@@ -5,8 +5,6 @@
 namespace carpool::proxy::http {
 
 namespace {
-constexpr std::size_t kNameEnd = 2;   // ": "
-constexpr std::size_t kValueEnd = 2;  // CRLF
 constexpr std::size_t kModestBytes = 4096;
 constexpr std::size_t kModestFields = 64;
 
@@ -65,13 +63,6 @@ void Fields::abandon() {
 void Fields::pop_back() {
   spans_.pop_back();
   abandon();
-}
-
-Fields::Field Fields::operator[](std::size_t i) const {
-  const Span& span = spans_[i];
-  const std::string_view arena = arena_;
-  return {arena.substr(span.name, span.value - kNameEnd - span.name),
-          arena.substr(span.value, span.end - kValueEnd - span.value), span.id};
 }
 
 std::string_view Fields::get(std::string_view name) const {

@@ -24,7 +24,10 @@ class Fields {
   void add(std::string_view name, std::string_view value);
   std::size_t size() const { return spans_.size(); }
   bool empty() const { return spans_.empty(); }
-  Field operator[](std::size_t i) const;
+  Field operator[](std::size_t i) const {
+    const Span& span = spans_[i];
+    return {part(span.name, span.value - kNameEnd), part(span.value, span.end - kValueEnd), span.id};
+  }
   FieldName id(std::size_t i) const { return spans_[i].id; }
   // First value of that name, or empty with found=false by has().
   std::string_view get(std::string_view name) const;
@@ -48,6 +51,9 @@ class Fields {
   void pop_back();  // and a committed one
 
  private:
+  static constexpr std::uint32_t kNameEnd = 2;   // ": "
+  static constexpr std::uint32_t kValueEnd = 2;  // CRLF
+  std::string_view part(std::uint32_t from, std::uint32_t to) const { return {arena_.data() + from, to - from}; }
   struct Span {
     std::uint32_t name, value, end;  // offsets into arena_; ": " lies before value, CRLF before end
     FieldName id;

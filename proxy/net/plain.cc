@@ -48,11 +48,8 @@ class PlainTransport final : public Transport {
     const auto pieces = from.first(std::min(from.size(), kMostPieces));
     const std::size_t asked = total(pieces);
     CARPOOL_ASSERT(asked > 0);
-    msghdr message{};
-    message.msg_iov = const_cast<iovec*>(pieces.data());
-    message.msg_iovlen = pieces.size();
     ssize_t sent = 0;
-    do sent = ::sendmsg(fd_, &message, MSG_NOSIGNAL);
+    do sent = send_once(pieces);
     while (sent < 0 && errno == EINTR);
     if (sent < 0) return failed(writable_, "write failed");
     const auto bytes = static_cast<std::size_t>(sent);
@@ -70,6 +67,13 @@ class PlainTransport final : public Transport {
   }
 
  private:
+  ssize_t send_once(std::span<const iovec> pieces) const {
+    if (pieces.size() == 1) return ::send(fd_, pieces[0].iov_base, pieces[0].iov_len, MSG_NOSIGNAL);
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(pieces.data());
+    message.msg_iovlen = pieces.size();
+    return ::sendmsg(fd_, &message, MSG_NOSIGNAL);
+  }
   static IoResult failed(bool& bit, std::string_view detail) {
     if (!again(errno)) return {Io::failed, 0, errno, detail};
     bit = false;
