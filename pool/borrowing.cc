@@ -14,6 +14,7 @@ Fitness Destination::Impl::fitness(const Chair& entry, Word word, Duration max_i
   // `now` belongs to the calling loop's turn: it may be earlier than another loop's release.
   const Duration idle = now - entry.value.idle_since.get();
   if (limits.idle_timeout > Duration::zero() && idle > limits.idle_timeout) return Fitness::idle_too_long;
+  if (overdue(entry, now)) return Fitness::idle_too_long;
   return idle > max_idle ? Fitness::rested_too_long : Fitness::fit;
 }
 
@@ -141,6 +142,7 @@ void Destination::Impl::fill(Lease& lease, Chair& entry, Word word, Duration wai
   lease.entry_ = &entry;
   lease.pooled_ = entry.value.pooled;
   lease.waited_ = waited;
+  lease.leased_at_ = now;
   lease.index_ = entry.index;
   lease.uses_before_ = word.uses() == Word::kMaxUses ? Word::kMaxUses : word.uses() - 1;
   lease.opened_ = entry.value.opened.load(std::memory_order_relaxed);

@@ -16,7 +16,8 @@ Destination::Impl::Impl(Destination& destination, Origin where, const Limits& se
       loops(loop_count),
       total(over_all),
       pool(settings.size, loop_count, 1, &EntryIndex::process()),
-      counters(std::make_unique<LoopCounters[]>(loop_count)) {}
+      counters(std::make_unique<LoopCounters[]>(loop_count)),
+      histories(std::make_unique<History[]>(loop_count)) {}
 
 Destination::Impl::~Impl() {
   CARPOOL_ASSERT(line.empty() && dials == 0);

@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -26,6 +28,7 @@ struct Limits {
   std::uint32_t max_tunnels = 0;     // at most so many leases with want.tunnel; 0: no limit of their own
   Duration expire_time{};            // zero: never; jitter is applied per connection
   Duration idle_timeout{};           // zero: never
+  bool learn_idle = true;            // retire before the origin's own limit, once it is known (pool/keepalive.h)
 };
 
 // The right to make one connection: it counts against the cap from the moment it exists. Ends in dialed/dial_failed.
@@ -52,6 +55,7 @@ struct Waiting {};  // in line: on_lease or on_refused follows, unless cancel() 
 
 class Total;
 class ConnectionVisitor;
+struct Stay;
 
 class Destination {
  public:
@@ -80,6 +84,14 @@ class Destination {
   void sweep(Instant now);
   // An exchange failed on a connection that was up: counted with the failures.
   void note_failure(const Fault& fault);
+  // A lease on `loop` is held for too long: counted with the leaks. On that loop.
+  void note_leak(LoopId loop);
+  // What rested longer would be retired: the learned limit with its margin; Duration::max() while nothing is known.
+  Duration horizon() const;
+  // `Keep-Alive: timeout=` of a connection's first response; nothing: it had none.
+  void hint_keep_alive(std::optional<Duration> timeout);
+  // The last borrows that ended, of all loops, in no order.
+  std::vector<Stay> history() const;
   // What House::wake_at asked for: dials again after a failure, if somebody still waits.
   void wake(Instant now);
   // No new borrows; idle connections close; waiters are refused (draining). Leases finish.
@@ -112,6 +124,7 @@ struct EventClaim {
 };
 EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId here);
 // quiet: idle again and offered to the line. Otherwise it is closed with `cause`. On the loop that claimed it.
-void end_inspection(std::uint32_t index, bool quiet, Closed cause, Instant now);
+// in_order: its peer said FIN (or close_notify) and nothing else: how long it let the connection rest is learned.
+void end_inspection(std::uint32_t index, bool quiet, Closed cause, Instant now, bool in_order = false);
 
 }  // namespace carpool::pool

@@ -17,6 +17,8 @@
 #include "pool/backoff.h"
 #include "pool/destination.h"
 #include "pool/errands.h"
+#include "pool/history.h"
+#include "pool/keepalive.h"
 #include "pool/ledger.h"
 #include "pool/line.h"
 #include "pool/pool.h"
@@ -98,10 +100,16 @@ struct Destination::Impl {
   void discard(Chair& entry, Closed cause, Instant now);
   Chair* longest_rested() const;
   void end_all_idle(Errands& work);
-  void end_inspection(Chair& entry, bool quiet, Closed cause, Instant now);
+  void end_inspection(Chair& entry, bool quiet, Closed cause, Instant now, bool in_order);
   void sweep(Instant now);
   void stop(Instant now);
   bool evict(Instant now);
+
+  // ---- learning.cc: how long the origin lets a connection rest ----
+  bool overdue(const Chair& entry, Instant now) const;
+  bool leave_to_origin(Chair& entry, Instant now);
+  void learn_end(const Chair& entry, Instant now);
+  void publish_horizon();
 
   // ---- snapshot.cc ----
   Snapshot snapshot(Instant now) const;
@@ -124,11 +132,14 @@ struct Destination::Impl {
   Total* const total;
   Pool<Seat> pool;
   std::unique_ptr<LoopCounters[]> counters;
+  std::unique_ptr<History[]> histories;                    // one per loop
   alignas(kCacheLine) Atomic<std::uint32_t> attention{0};  // borrowers in line; kStopped
   std::atomic<std::uint32_t> tunnels{0};                   // places of max_tunnels taken
   std::atomic<std::uint32_t> tunnelling{0};                // connections that never come back
 
   Atomic<std::uint32_t> ending{0};  // raised under the mutex, lowered after vacate()
+  // keep_alive's, for whoever judges; relaxed: a limit, nothing is published by it.
+  std::atomic<Duration::rep> horizon{Duration::max().count()};
 
   mutable Mutex mutex;  // guards all below
   Line line;
@@ -136,6 +147,8 @@ struct Destination::Impl {
   std::uint32_t made_room = 0;  // idle ones closed because nobody in line wanted them; each is a dial of cause policy
   Backoff backoff;
   Ledger ledger;
+  KeepAlive keep_alive;
+  Duration dial_time{};  // a moving average of dials that succeeded
 };
 
 }  // namespace carpool::pool

@@ -115,6 +115,9 @@ void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<P
     entry.value.pooled = pooled;
     entry.value.expires_at.set(expiry(entry, now));
     entry.value.idle_since.set(now);
+    entry.value.left.store(false, std::memory_order_relaxed);
+    const Duration took = now - entry.value.opened_at.get();
+    dial_time = dial_time == Duration::zero() ? took : dial_time + (took - dial_time) / 8;
     Borrower* borrower = line.first();
     rests = !stopped() && borrower == nullptr && clean;
     CARPOOL_ASSERT(pool.enable(entry, here, !rests));

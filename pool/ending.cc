@@ -93,8 +93,11 @@ void Destination::Impl::sweep(Instant now) {
       const Word word(entry.word.load(std::memory_order_acquire));
       if (!word.idle()) return;
       const Fitness found = fitness(entry, word, Duration::max(), now);
-      if (found != Fitness::fit) static_cast<void>(end_idle(entry, word, cause_of(found), work));
+      if (found == Fitness::fit || (found == Fitness::idle_too_long && leave_to_origin(entry, now))) return;
+      static_cast<void>(end_idle(entry, word, cause_of(found), work));
     });
+    keep_alive.settle(now);
+    publish_horizon();
   }
   static_cast<void>(perform(work, now));
   attend(now);
@@ -143,12 +146,12 @@ EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId her
   }
 }
 
-void end_inspection(std::uint32_t index, bool quiet, Closed cause, Instant now) {
+void end_inspection(std::uint32_t index, bool quiet, Closed cause, Instant now, bool in_order) {
   Chair& entry = static_cast<Chair&>(*EntryIndex::process().find(index));
-  entry.value.owner->end_inspection(entry, quiet, cause, now);
+  entry.value.owner->end_inspection(entry, quiet, cause, now, in_order);
 }
 
-void Destination::Impl::end_inspection(Chair& entry, bool quiet, Closed cause, Instant now) {
+void Destination::Impl::end_inspection(Chair& entry, bool quiet, Closed cause, Instant now, bool in_order) {
   if (quiet) {
     const Change change = end_inspect(entry.word, true);
     CARPOOL_ASSERT(change);
@@ -158,6 +161,7 @@ void Destination::Impl::end_inspection(Chair& entry, bool quiet, Closed cause, I
   Errands work;
   {
     const std::scoped_lock lock(mutex);
+    if (in_order) learn_end(entry, now);
     CARPOOL_ASSERT(end_inspect(entry.word, false));
     book_end(entry, cause, work);
   }

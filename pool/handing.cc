@@ -11,7 +11,10 @@ void Destination::Impl::release(Chair& entry, bool used, Instant now) {
   const std::uint32_t uses = Word(entry.word.load(std::memory_order_relaxed)).uses();
   const Fitness wear = worn(entry, used || uses == 0 ? uses : uses - 1, now);
   if (wear != Fitness::fit) return discard(entry, cause_of(wear), now);
-  if (used) entry.value.idle_since.set(now);
+  if (used) {
+    entry.value.idle_since.set(now);
+    entry.value.left.store(false, std::memory_order_relaxed);
+  }
   if (waiting()) {
     Errands work;
     {

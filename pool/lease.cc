@@ -11,6 +11,7 @@ Lease::Lease(Lease&& other) noexcept
       pooled_(other.pooled_),
       entry_(other.entry_),
       waited_(other.waited_),
+      leased_at_(other.leased_at_),
       index_(other.index_),
       uses_before_(other.uses_before_),
       opened_(other.opened_) {}
@@ -22,6 +23,7 @@ Lease& Lease::operator=(Lease&& other) noexcept {
   pooled_ = other.pooled_;
   entry_ = other.entry_;
   waited_ = other.waited_;
+  leased_at_ = other.leased_at_;
   index_ = other.index_;
   uses_before_ = other.uses_before_;
   opened_ = other.opened_;
@@ -40,17 +42,24 @@ LoopId Lease::home() const {
   return Word(entry_->word.load(std::memory_order_relaxed)).home();
 }
 
+void Lease::note_end(Instant now) const {
+  Destination::Impl& pool = *destination_->impl_;
+  const LoopId loop = home();
+  LoopCounters::add(pool.count(loop).restores);
+  pool.histories[loop].note(leased_at_ - waited_, waited_, now - leased_at_);
+}
+
 void Lease::release(Instant now) {
+  note_end(now);
   Destination::Impl& pool = *std::exchange(destination_, nullptr)->impl_;
-  LoopCounters::add(pool.count(home()).restores);
   if (entry_->value.tunnel.load(std::memory_order_relaxed)) return pool.discard(*entry_, Closed::tunnel_ended, now);
   if (std::exchange(entry_->value.tunnel_place, false)) pool.return_tunnel_place();
   pool.release(*entry_, true, now);
 }
 
 void Lease::discard(Closed cause, Instant now) {
+  note_end(now);
   Destination::Impl& pool = *std::exchange(destination_, nullptr)->impl_;
-  LoopCounters::add(pool.count(home()).restores);
   pool.discard(*entry_, cause, now);
 }
 

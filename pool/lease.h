@@ -50,10 +50,12 @@ class [[nodiscard]] Lease {
  private:
   friend class Destination;
   LoopId home() const;
+  void note_end(Instant now) const;
   Destination* destination_ = nullptr;
   Pooled* pooled_ = nullptr;
   Entry<Seat>* entry_ = nullptr;
   Duration waited_{};
+  Instant leased_at_{};
   std::uint32_t index_ = 0;
   std::uint32_t uses_before_ = 0;
   Opened opened_ = Opened::first;

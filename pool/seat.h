@@ -40,7 +40,9 @@ struct Seat {
   };
 
   Time expires_at, idle_since, opened_at;
-  Pooled* pooled = nullptr;  // changes under the destination's mutex only
+  Time alive_at;                  // a check found it alive: its origin counts the rest from here
+  std::atomic<bool> left{false};  // at the horizon it was left to the origin; relaxed, as the times
+  Pooled* pooled = nullptr;       // changes under the destination's mutex only
   Destination::Impl* owner = nullptr;
   std::atomic<bool> tunnel{false};
   std::atomic<Opened> opened{Opened::first};

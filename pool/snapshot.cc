@@ -80,6 +80,9 @@ Destination::Snapshot Destination::Impl::snapshot(Instant now) const {
     result.size = pool.cap();
     result.waiting = line.size();
     result.max_wait = now - line.waiting_since(now);
+    result.learned_idle = keep_alive.limit();
+    if (result.learned_idle) result.horizon = keep_alive.horizon();
+    result.dial_time = dial_time;
     const std::uint64_t version = ledger.version;
     if (attempt == kTries) {
       count_states(pool, result, now);

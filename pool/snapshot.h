@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "pool/destination.h"
@@ -38,6 +39,9 @@ struct Destination::Snapshot {
   std::uint32_t waiting = 0;                                    // borrowers in line now
   Duration max_wait{};                                          // of the one who waits longest
   std::uint32_t size = 0, peak = 0;
+  // How long the origin lets a connection rest, and after which rest they are therefore retired; nothing: not known.
+  std::optional<Duration> learned_idle, horizon;
+  Duration dial_time{};  // on average; zero: none succeeded yet
 
   std::uint64_t of(Shown state) const { return connections[static_cast<std::size_t>(state)]; }
   std::uint64_t opened_total() const { return sum(opened); }

@@ -164,7 +164,7 @@ class History {
   void end_inspection() {
     Wire& wire = *std::exchange(looked_at_, nullptr);
     world_.on(*wire.watched_on);
-    pool::end_inspection(wire.index, wire.settle(), pool::Closed::peer_closed, world_.now);
+    pool::end_inspection(wire.index, wire.settle(), pool::Closed::peer_closed, world_.now, wire.peer_closed);
   }
 
   void close_some_wire() {

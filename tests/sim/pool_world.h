@@ -140,7 +140,7 @@ class World final : public pool::House {
     auto& wire = static_cast<Wire&>(*claim.pooled);
     wire.hangup_noted |= event.hangup;
     if (claim.kind == pool::EventClaim::Kind::inspecting) {
-      pool::end_inspection(event.index, wire.settle(), pool::Closed::peer_closed, now);
+      pool::end_inspection(event.index, wire.settle(), pool::Closed::peer_closed, now, wire.peer_closed && !wire.dirty);
     }
     return true;
   }

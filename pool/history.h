@@ -1,0 +1,82 @@
+// History: the last few thousand borrows of one loop at one destination: when they came, how long they waited and held.
+// Times only, no payload. One writer, read by anyone at any time; memory is bounded and grows by need.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace carpool::pool {
+
+// One borrow, over.
+struct Stay {
+  Instant arrived{};
+  Duration waited{}, held{};
+};
+
+class History {
+ public:
+  static constexpr std::size_t kChunk = 256, kChunks = 16;
+  static constexpr std::size_t kMost = kChunk * kChunks;
+
+  History() = default;
+  History(const History&) = delete;
+  History& operator=(const History&) = delete;
+  ~History() {
+    for (auto& chunk : chunks_) const std::unique_ptr<Slot[]> dies(chunk.load(std::memory_order_relaxed));
+  }
+
+  // On the loop's thread.
+  void note(Instant arrived, Duration waited, Duration held) {
+    Slot& slot = place(noted_++ % kMost);
+    // release: pairs with the acquires in read(), which takes a slot only if `when` was the same before and after.
+    slot.when.store(0, std::memory_order_release);
+    slot.how.store(std::uint64_t{micros(waited)} << 32 | micros(held), std::memory_order_release);
+    slot.when.store(static_cast<std::uint64_t>(arrived.time_since_epoch().count()), std::memory_order_release);
+  }
+
+  // Any thread; in no order. What is being written at that moment is left out.
+  void read(std::vector<Stay>& into) const {
+    for (const auto& chunk : chunks_) {
+      const Slot* slots = chunk.load(std::memory_order_acquire);  // pairs with place()
+      if (slots == nullptr) return;
+      for (std::size_t i = 0; i < kChunk; ++i) {
+        const std::uint64_t when = slots[i].when.load(std::memory_order_acquire);
+        const std::uint64_t how = slots[i].how.load(std::memory_order_acquire);
+        if (when == 0 || slots[i].when.load(std::memory_order_acquire) != when) continue;
+        into.push_back({Instant(Duration(static_cast<Duration::rep>(when))), std::chrono::microseconds(how >> 32),
+                        std::chrono::microseconds(how & 0xFFFFFFFFU)});
+      }
+    }
+  }
+
+ private:
+  struct Slot {
+    std::atomic<std::uint64_t> when{0}, how{0};
+  };
+  Slot& place(std::size_t at) {
+    auto& chunk = chunks_[at / kChunk];
+    Slot* slots = chunk.load(std::memory_order_relaxed);  // this thread wrote it
+    if (slots == nullptr) {
+      slots = std::make_unique<Slot[]>(kChunk).release();  // the chain's until ~History
+      chunk.store(slots, std::memory_order_release);       // pairs with read()
+    }
+    return slots[at % kChunk];
+  }
+  // Saturates at 71 minutes.
+  static std::uint32_t micros(Duration time) {
+    const auto count = std::chrono::duration_cast<std::chrono::microseconds>(time).count();
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(count, 0, 0xFFFFFFFF));
+  }
+
+  std::array<std::atomic<Slot*>, kChunks> chunks_{};
+  std::size_t noted_ = 0;
+};
+
+}  // namespace carpool::pool

@@ -1,0 +1,221 @@
+// How long an origin lets a connection rest: what counts as a sample, when it is believed, what refutes it; and what a
+// destination does with it.
+#include "pool/keepalive.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/pool_scene.h"
+
+namespace carpool::pool {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::Asker;
+using test::Wire;
+
+class AKeepAlive : public testing::Test {
+ protected:
+  // Ends far apart.
+  void ends(std::initializer_list<Duration> rests, bool left = false) {
+    for (const Duration rested : rests) {
+      now += seconds(1);
+      learned.closed_by_origin(rested, left, now);
+    }
+    now += seconds(1);
+    learned.settle(now);
+  }
+  KeepAlive learned;
+  Instant now = Instant(std::chrono::hours(1));
+};
+
+TEST_F(AKeepAlive, IsUnknownUntilThreeEndsAgree) {
+  EXPECT_FALSE(learned.limit());
+  EXPECT_EQ(learned.horizon(), Duration::max());
+  ends({seconds(5), seconds(5)});
+  EXPECT_FALSE(learned.limit());
+  ends({milliseconds(5900)});
+  EXPECT_EQ(learned.limit(), seconds(5)) << "the shortest of those that agree within 20 %";
+  EXPECT_EQ(learned.horizon(), milliseconds(4500)) << "ten per cent before it";
+}
+
+TEST_F(AKeepAlive, IsNotLearnedFromEndsThatDoNotAgree) {
+  ends({seconds(2), seconds(4), seconds(8), seconds(16), seconds(32)});
+  EXPECT_FALSE(learned.limit());
+}
+
+TEST_F(AKeepAlive, KeepsAHundredMillisecondsAtLeastAndNeverGoesBelowASecond) {
+  ends({milliseconds(300), milliseconds(300), milliseconds(300)});
+  EXPECT_EQ(learned.limit(), seconds(1));
+  EXPECT_EQ(learned.horizon(), milliseconds(900));
+}
+
+TEST_F(AKeepAlive, TakesManyEndsAtOnceForARestart) {
+  for (int i = 1; i <= 8; ++i) learned.closed_by_origin(seconds(i), false, now += milliseconds(5));
+  learned.settle(now + seconds(1));
+  EXPECT_EQ(learned.samples(), 0U);
+}
+
+TEST_F(AKeepAlive, TakesEndsAtOnceForSamplesWhenTheyRestedAlike) {
+  for (int i = 0; i < 4; ++i) learned.closed_by_origin(seconds(5) + milliseconds(i), false, now += milliseconds(5));
+  EXPECT_FALSE(learned.limit()) << "it could still be a restart";
+  learned.settle(now + seconds(1));
+  EXPECT_EQ(learned.limit(), seconds(5));
+}
+
+TEST_F(AKeepAlive, IsTheTenthPercentileOfTheLastThirtyTwo) {
+  for (int i = 0; i < 40; ++i) ends({seconds(10) + milliseconds(10 * i)});
+  EXPECT_EQ(learned.samples(), 32U);
+  EXPECT_EQ(learned.limit(), seconds(10) + milliseconds(110)) << "the fourth of those that are left";
+}
+
+TEST_F(AKeepAlive, IsNotPulledDownByOneAccident) {
+  ends({seconds(1), seconds(10), seconds(10), seconds(10)});
+  EXPECT_EQ(learned.limit(), seconds(10));
+}
+
+TEST_F(AKeepAlive, NeverExceedsWhatTheOriginSays) {
+  learned.hint(seconds(5));
+  EXPECT_EQ(learned.limit(), seconds(5)) << "before anything was learned";
+  ends({seconds(60), seconds(60), seconds(60)});
+  EXPECT_EQ(learned.limit(), seconds(5));
+  learned.hint(std::nullopt);
+  EXPECT_EQ(learned.limit(), seconds(5)) << "a response without the hint takes nothing back";
+  learned.hint(seconds(20));
+  EXPECT_EQ(learned.limit(), seconds(20));
+}
+
+TEST_F(AKeepAlive, LeavesEverySixteenthToTheOrigin) {
+  int left = 0;
+  for (int i = 0; i < 160; ++i) left += learned.retire() ? 0 : 1;
+  EXPECT_EQ(left, 10);
+}
+
+TEST_F(AKeepAlive, IsRaisedByOneThatWasLeftAndLivedLonger) {
+  ends({seconds(5), seconds(5), seconds(5)});
+  ends({seconds(5)}, true);
+  EXPECT_EQ(learned.limit(), seconds(5));
+  ends({seconds(60)}, true);
+  EXPECT_EQ(learned.limit(), seconds(60)) << "what was learned before is refuted";
+  ends({seconds(20)});
+  EXPECT_EQ(learned.limit(), seconds(20)) << "and so is what was raised too far";
+  ends({seconds(20), seconds(20)});
+  EXPECT_EQ(learned.limit(), seconds(20));
+}
+
+TEST_F(AKeepAlive, IsRaisedByOneThatOutlivedOurOwnLimit) {
+  ends({seconds(5), seconds(5), seconds(5)});
+  learned.hint(seconds(5));
+  learned.outlived(seconds(60));
+  EXPECT_EQ(learned.limit(), seconds(60)) << "the hint was wrong, too";
+}
+
+// ---- in a destination ----
+
+class ALearningDestination : public test::PoolScene {
+ protected:
+  ALearningDestination() : PoolScene(4) { limits.idle_timeout = seconds(60); }
+  void origin_ends(Wire& wire) {
+    world.close_by_peer(wire);
+    while (world.event_one(0)) continue;
+  }
+  // The origin closes what rests five seconds, and is seen to.
+  void learn() {
+    for (int i = 0; i < 3; ++i) {
+      Wire& wire = resting();
+      rest(seconds(5));
+      origin_ends(wire);
+    }
+    rest(seconds(1));
+    sweep();
+    ASSERT_EQ(snapshot().learned_idle, seconds(5));
+    world.closed.clear();
+  }
+  void sweep() {
+    world.on(0);
+    destination().sweep(world.now);
+  }
+};
+
+TEST_F(ALearningDestination, RetiresWhatRestedAlmostAsLongAsTheOriginAllows) {
+  learn();
+  resting();
+  rest(milliseconds(4400));
+  sweep();
+  EXPECT_TRUE(world.closed.empty());
+  rest(milliseconds(200));
+  sweep();
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::idle});
+  EXPECT_EQ(destination().horizon(), milliseconds(4500));
+}
+
+TEST_F(ALearningDestination, DoesNotLendWhatIsOverdueBetweenTwoSweeps) {
+  learn();
+  resting();
+  rest(milliseconds(4600));
+  EXPECT_EQ(asker().borrow(destination()), Asker::State::waiting);
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::idle});
+  EXPECT_EQ(world.opened.back(), Opened::stale_found);
+}
+
+TEST_F(ALearningDestination, LeavesOneOfSixteenToTheOriginAndLearnsThatItLivesLonger) {
+  learn();
+  for (int i = 0; i < 15; ++i) {
+    resting();
+    rest(milliseconds(4600));
+    sweep();
+  }
+  ASSERT_EQ(world.closed.size(), 15U);
+  Wire& left = resting();
+  rest(milliseconds(4600));
+  sweep();
+  EXPECT_EQ(world.closed.size(), 15U) << "the sixteenth stays";
+  rest(seconds(15));
+  sweep();
+  origin_ends(left);
+  rest(seconds(1));
+  sweep();
+  EXPECT_EQ(snapshot().learned_idle, seconds(15) + milliseconds(4600));
+}
+
+TEST_F(ALearningDestination, LearnsNothingFromConnectionsThatNeverServedOrWhenItIsOff) {
+  for (int i = 0; i < 4; ++i) {
+    Asker& one = waiting();
+    one.cancel();
+    world.dialed();
+    world.deliver_all();
+    rest(seconds(5));
+    origin_ends(**world.live.begin());
+  }
+  rest(seconds(1));
+  sweep();
+  EXPECT_FALSE(snapshot().learned_idle);
+}
+
+TEST_F(ALearningDestination, LearnsNothingWhenItIsToldNotTo) {
+  limits.learn_idle = false;
+  for (int i = 0; i < 4; ++i) {
+    Wire& wire = resting();
+    rest(seconds(5));
+    origin_ends(wire);
+  }
+  rest(seconds(1));
+  sweep();
+  destination().hint_keep_alive(seconds(5));
+  EXPECT_FALSE(snapshot().learned_idle);
+  EXPECT_EQ(destination().horizon(), Duration::max());
+}
+
+TEST_F(ALearningDestination, CountsTheRestFromTheLastCheckThatTheOriginAnswered) {
+  learn();
+  Wire& wire = resting();
+  rest(seconds(3));
+  world.on(0);
+  destination().lease_idle(wire.index, wire.generation, world.now).return_unused(world.now);
+  rest(seconds(3));
+  sweep();
+  EXPECT_TRUE(world.closed.empty()) << "the origin's clock began anew";
+}
+
+}  // namespace
+}  // namespace carpool::pool
