@@ -1,0 +1,169 @@
+#include "pool/explain.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace carpool::pool {
+
+namespace {
+std::string number(std::uint64_t count, std::string_view one, std::string_view many) {
+  return std::to_string(count).append(" ").append(count == 1 ? one : many);
+}
+
+std::string time(Duration duration) {
+  const double seconds = std::chrono::duration<double>(duration).count();
+  char text[32];
+  std::snprintf(text, sizeof text, seconds < 1 ? "%.0f ms" : "%.1f s", seconds < 1 ? seconds * 1000 : seconds);
+  return text;
+}
+
+std::string setting(std::string_view key, Duration value) {
+  return std::string(key) + " " + time(value);
+}
+
+std::string why_opened(Opened cause, const Destination::Snapshot& s, const Circumstances& c) {
+  switch (cause) {
+    case Opened::first:
+      return "nothing was open";
+    case Opened::all_busy:
+      return "every open one was lent at that moment";
+    case Opened::min_idle:
+      return "fewer than min_idle (" + std::to_string(c.min_idle) + ") rested";
+    case Opened::warm_up:
+      return "a warm-up asked for them";
+    case Opened::stale_found:
+      return s.learned_idle ? "the one before had rested too long: the origin closes idle connections after " +
+                                  time(*s.learned_idle)
+                            : std::string("the one before had rested too long or was closed by the origin");
+    case Opened::expired:
+      return "the one before had reached the end of its life (" + setting("expire_time", c.expire_time) + ")";
+    case Opened::max_usage:
+      return "the one before had served max_usage (" + std::to_string(c.max_usage) + ") requests";
+    case Opened::streams_exhausted:
+      return "no stream was left on the open ones";
+    case Opened::loop_local:
+      return "the loop that asked had none of its own";
+    case Opened::policy:
+      return "a request that must not be repeated (a POST, say) would not take one that had rested long";
+    case Opened::dns_changed:
+      return "the origin's addresses changed";
+    case Opened::health:
+      return "a health check replaced one";
+    case Opened::reconnect:
+      return "an operator asked to reconnect";
+    case Opened::replay:
+      return "a request whose connection failed was sent again on a new one";
+    case Opened::tunnel:
+      return "tunnels (CONNECT) take one each";
+  }
+  return {};
+}
+
+std::string why_closed(Closed cause, const Destination::Snapshot& s, const Circumstances& c) {
+  switch (cause) {
+    case Closed::expired:
+      return "had reached the end of their life (" + setting("expire_time", c.expire_time) + ")";
+    case Closed::idle:
+      return s.horizon ? "had rested " + time(*s.horizon) + ", just short of the " + time(*s.learned_idle) +
+                             " after which the origin closes them, or idle_timeout"
+                       : "had rested longer than idle_timeout (" + time(c.idle_timeout) + ")";
+    case Closed::max_usage:
+      return "had served max_usage requests";
+    case Closed::peer_closed:
+      return "were closed by the origin";
+    case Closed::error:
+      return "failed: their dial, or an exchange on them";
+    case Closed::unhealthy:
+      return "did not pass a health check";
+    case Closed::drained:
+      return "were drained by an operator";
+    case Closed::surplus:
+      return "were more than needed";
+    case Closed::budget:
+      return "gave their place to another origin (pool.total)";
+    case Closed::leak:
+      return "were not given back";
+    case Closed::policy:
+      return "were closed by policy";
+    case Closed::dns_changed:
+      return "led to an address that the name no longer has";
+    case Closed::goaway:
+      return "were told to go away (GOAWAY)";
+    case Closed::private_:
+      return "had authenticated one client and ended with it";
+    case Closed::reconnect:
+      return "were replaced because an operator asked to reconnect";
+    case Closed::config_changed:
+      return "did not fit the new configuration";
+    case Closed::tunnel_ended:
+      return "were tunnels that ended";
+    case Closed::shutdown:
+      return "ended with the program";
+  }
+  return {};
+}
+
+template <std::size_t N>
+std::vector<std::size_t> by_count(const std::array<std::uint64_t, N>& counts) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < N; ++i) {
+    if (counts[i] != 0) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return counts[a] > counts[b]; });
+  return order;
+}
+
+std::string share(std::uint64_t part, std::uint64_t whole, std::string_view verb) {
+  return std::to_string(part) + " of " + number(whole, "connection", "connections") + (part == 1 ? " was " : " were ") +
+         std::string(verb);
+}
+
+void reuse(const Destination::Snapshot& s, std::vector<std::string>& lines) {
+  if (s.borrows == 0 || s.created == 0) return;
+  char ratio[32];
+  std::snprintf(ratio, sizeof ratio, "%.1f", static_cast<double>(s.borrows) / static_cast<double>(s.created));
+  lines.push_back(number(s.borrows, "borrow", "borrows") + " on " + number(s.created, "connection", "connections") +
+                  ": each served " + ratio + " on average.");
+}
+
+void present(const Destination::Snapshot& s, std::vector<std::string>& lines) {
+  lines.push_back("Now " + std::to_string(s.alive()) + " of at most " + std::to_string(s.size) + " are open (" +
+                  std::to_string(s.of(Shown::idle)) + " idle); the peak was " + std::to_string(s.peak) + ".");
+  if (s.waiting != 0) {
+    lines.push_back(number(s.waiting, "request waits", "requests wait") + " for a connection, the longest for " +
+                    time(s.max_wait) + (s.alive() >= s.size ? ": the pool is at its size." : "."));
+  } else if (s.peak >= s.size && s.size != 0) {
+    lines.push_back(
+        "The pool has been at its size: requests had to wait then; /advice says which size the load asks for.");
+  }
+}
+}  // namespace
+
+std::vector<std::string> explain(const Destination::Snapshot& s, const Circumstances& c) {
+  std::vector<std::string> lines;
+  if (s.opened_total() == 0) return {"No connection was opened yet: nobody asked for one."};
+  for (const std::size_t cause : by_count(s.opened)) {
+    lines.push_back(share(s.opened[cause], s.opened_total(), "opened because ") +
+                    why_opened(static_cast<Opened>(cause), s, c) + " (cause " + std::string(kOpenedNames[cause]) +
+                    ").");
+  }
+  for (const std::size_t cause : by_count(s.closed)) {
+    lines.push_back(share(s.closed[cause], s.closed_total(), "closed: they ") +
+                    why_closed(static_cast<Closed>(cause), s, c) + " (cause " + std::string(kClosedNames[cause]) +
+                    ").");
+  }
+  for (const std::size_t reason : by_count(s.failures)) {
+    lines.push_back(number(s.failures[reason], "dial or exchange", "dials or exchanges") + " failed (reason " +
+                    std::string(kFailedNames[reason]) + ").");
+  }
+  reuse(s, lines);
+  if (s.learned_idle) {
+    lines.push_back("The origin was seen to close what rests " + time(*s.learned_idle) +
+                    ": connections are retired after " + time(*s.horizon) + ", before it does.");
+  }
+  if (s.leaks != 0) lines.push_back(number(s.leaks, "lease", "leases") + " leaked: see /leaks.");
+  present(s, lines);
+  return lines;
+}
+
+}  // namespace carpool::pool
