@@ -36,7 +36,11 @@ class Pool {
 
   // `index`: where the entries' numbers come from; null: they are the pool's own.
   Pool(std::uint32_t cap, unsigned loops, std::uint32_t multiplex = 1, EntryIndex* index = nullptr)
-      : cap_(cap), loops_(loops), multiplex_(multiplex), index_(index), hints_(std::make_unique<Hint[]>(loops)) {}
+      : loops_(loops),
+        multiplex_(multiplex),
+        index_(index),
+        hints_(std::make_unique<Hint[]>(loops)),
+        room_(Room{}.cap(cap).bits) {}
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
   ~Pool() {
@@ -115,14 +119,14 @@ class Pool {
   // The object is gone: the place can be reserved again.
   void vacate(Entry<T>& entry) {
     entry.block->vacant().set(entry.bit());
-    in_use_.fetch_sub(1, std::memory_order_seq_cst);  // only now: the cap counts objects until they are really gone
+    room_.fetch_sub(1, std::memory_order_seq_cst);  // only now: the cap counts objects until they are really gone
   }
 
   // end(entry) is called for each entry that was free: end its object, then vacate(). Who uses one closes it; who holds
   // a reservation learns of it from enable().
   template <class End>
   void terminate(End&& end) {
-    if ((in_use_.fetch_or(kTerminated, std::memory_order_seq_cst) & kTerminated) != 0) return;
+    if (Room{room_.fetch_or(Room::kTerminated, std::memory_order_seq_cst)}.terminated()) return;
     for_each([&](Entry<T>& entry) {
       const Change change = try_terminate(entry.word);
       if (!change || !change.after.vacant() || change.before.reserved()) return;
@@ -153,27 +157,48 @@ class Pool {
     return any;
   }
 
-  std::uint32_t cap() const { return cap_.load(std::memory_order_relaxed); }
+  std::uint32_t cap() const { return room(std::memory_order_relaxed).cap(); }
   // Below what is in use: nothing is reserved until use fell.
-  void cap(std::uint32_t cap) { cap_.store(cap, std::memory_order_seq_cst); }
-  std::uint32_t in_use() const { return in_use_.load(std::memory_order_seq_cst) & ~kTerminated; }
-  bool full() const { return in_use() >= cap(); }
-  bool terminated() const { return (in_use_.load(std::memory_order_seq_cst) & kTerminated) != 0; }
+  void cap(std::uint32_t cap) {
+    Room now = room(std::memory_order_relaxed);
+    // seq_cst: whoever lowers it and then reads in_use() agrees with reserve() on what came first.
+    while (!room_.compare_exchange_weak(now.bits, now.cap(cap).bits, std::memory_order_seq_cst,
+                                        std::memory_order_relaxed)) {
+    }
+  }
+  std::uint32_t in_use() const { return room().in_use(); }
+  bool full() const { return room().full(); }
+  bool terminated() const { return room().terminated(); }
 
  private:
-  static constexpr std::uint32_t kTerminated = 1u << 31;
+  // terminated 1 | cap 31 | in use 32: one word, so that a reservation and a cap that falls agree on what came first.
+  struct Room {
+    static constexpr std::uint64_t kTerminated = std::uint64_t{1} << 63;
+    std::uint32_t in_use() const { return static_cast<std::uint32_t>(bits); }
+    std::uint32_t cap() const { return static_cast<std::uint32_t>((bits & ~kTerminated) >> 32); }
+    bool terminated() const { return (bits & kTerminated) != 0; }
+    bool full() const { return in_use() >= cap(); }
+    Room cap(std::uint32_t cap) const {
+      const std::uint64_t mine = std::uint64_t{cap} << 32 & ~kTerminated;
+      return {(bits & (kTerminated | std::uint64_t{0xFFFFFFFF})) | mine};
+    }
+    std::uint64_t bits = 0;
+  };
   struct alignas(kCacheLine) Hint {
     Entry<T>* last = nullptr;  // the own loop's thread only; a stale one is harmless, the CAS decides
   };
 
   Block<T>* head() const { return head_.load(std::memory_order_acquire); }
 
+  Room room(std::memory_order order = std::memory_order_seq_cst) const { return {room_.load(order)}; }
+
   bool count_in() {
-    std::uint32_t now = in_use_.load(std::memory_order_relaxed);
+    Room now = room(std::memory_order_relaxed);
     do {
-      if ((now & kTerminated) != 0 || now >= cap_.load(std::memory_order_seq_cst)) return false;
-      // seq_cst: reserve and terminate agree on an order.
-    } while (!in_use_.compare_exchange_weak(now, now + 1, std::memory_order_seq_cst, std::memory_order_relaxed));
+      if (now.terminated() || now.full()) return false;
+      // seq_cst: reserve, terminate and cap agree on an order.
+    } while (
+        !room_.compare_exchange_weak(now.bits, now.bits + 1, std::memory_order_seq_cst, std::memory_order_relaxed));
     return true;
   }
 
@@ -255,15 +280,14 @@ class Pool {
     if (word.lendable(multiplex_)) entry.block->idle(word.home()).set(entry.bit());
   }
 
-  Atomic<std::uint32_t> cap_;
   const unsigned loops_;
   const std::uint32_t multiplex_;
   EntryIndex* const index_;
   std::unique_ptr<Hint[]> hints_;
   Atomic<Block<T>*> head_{nullptr};
   Mutex growing_;
-  std::uint32_t blocks_ = 0;                             // guarded by growing_
-  alignas(kCacheLine) Atomic<std::uint32_t> in_use_{0};  // and kTerminated
+  std::uint32_t blocks_ = 0;  // guarded by growing_
+  alignas(kCacheLine) Atomic<std::uint64_t> room_;
 };
 
 }  // namespace carpool::pool

@@ -2,6 +2,7 @@
 import json
 
 import lint
+import proof
 import suites
 import units
 from outcome import Outcome, Step, verdict
@@ -71,6 +72,8 @@ ALL = [
     Step("format", "clang-format", lint.formatted),
     Step("build", "release build, warnings are errors", build("release")),
     Step("unit", "unit tests, release", units.run("release")),
+    Step("explorer", "every order of a few threads in the pool, within bounds", proof.explorer),
+    Step("litmus", "the lost wake-up on this processor, ten million rounds", proof.litmus, full_only=True),
     Step("sim", "simulation of the pool", simulation, group="outside"),
     Step("wire-origin", "wire suite, origin-form", suites.wire("origin", 15200), PROGRAM_PATH, group="outside"),
     Step("wire-absolute", "wire suite, absolute-form", suites.wire("absolute", 15300), PROGRAM_PATH, group="outside"),

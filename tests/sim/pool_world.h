@@ -40,7 +40,7 @@ struct Event {
   bool hangup;
 };
 
-class World final : public pool::House {
+class World : public pool::House {
  public:
   explicit World(unsigned loops) : mail(loops), events(loops) {}
 

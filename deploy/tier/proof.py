@@ -1,0 +1,27 @@
+"""What shows that the pool is right: every order of a few threads within bounds, defects that must be found."""
+from outcome import Outcome, verdict
+from shell import ROOT
+
+TESTS = ROOT / "build/release/tests"
+
+
+def explorer(log, full):
+    """Bounds of three preemptions take half an hour; by lot they go deeper than any bound."""
+    program = TESTS / "pool_explorer"
+    runs = [[], ["--random", 20000, "--delays", 9]]
+    if full:
+        runs = [["--preemptions", 3, "--delays", 2, "--most", 2000000], ["--random", 1000000, "--delays", 9]]
+    for bounds in runs:
+        if log.run(program, *bounds, limit=3600):
+            return verdict(1, (log.tail("FAILED") or [""])[0])
+    explored = len(log.tail(" runs, ", 1000))
+    # A control of the explorer: without what seq_cst adds it has to find the lost wake-up.
+    if log.run(program, "--weaken", "--only", "a release meets a wish") != 1:
+        return Outcome(explored, failed=1, note="the explorer does not see a lost wake-up")
+    return Outcome(explored + 1)
+
+
+def litmus(log, full):
+    """The same pair on this processor, ten million times."""
+    return verdict(log.run(TESTS / "pool_tests", "--gtest_filter=AReleaseAndAWish.*", limit=1800,
+                           env={"CARPOOL_LITMUS_ROUNDS": "10000000"}))

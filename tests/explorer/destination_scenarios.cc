@@ -1,0 +1,299 @@
+// Destination: releases, wishes, takeovers, events, ends and mail that meet.
+#include "tests/explorer/scenarios.h"
+#include "tests/explorer/stage.h"
+
+namespace carpool::explore {
+namespace {
+
+using std::chrono::milliseconds;
+
+// The lost wake-up: the only connection is given back at the moment when somebody asks for it.
+class ReleaseMeetsWish : public Stage {
+ public:
+  explicit ReleaseMeetsWish(unsigned wishes = 1) : Stage(1 + wishes, cap(1)) {
+    for (unsigned n = 0; n < wishes; ++n) wishing_.push_back(&asker(static_cast<LoopId>(n + 1)));
+  }
+  void run(unsigned thread) override {
+    if (thread == 0) return holder_.release();
+    wishing_[thread - 1]->borrow(destination());
+    pump();
+  }
+  std::string verdict() override {
+    std::string wrong = settled();
+    return wrong.empty() && opened() != 1 ? "contention opened a connection" : wrong;
+  }
+
+ private:
+  Asker& holder_ = leased(0);
+  std::vector<Asker*> wishing_;
+};
+struct ReleaseMeetsTwoWishes : ReleaseMeetsWish {
+  ReleaseMeetsTwoWishes() : ReleaseMeetsWish(2) {}
+};
+
+// The same pair when the place itself becomes free.
+class DiscardMeetsWish : public Stage {
+ public:
+  DiscardMeetsWish() : Stage(2, cap(1)) {}
+  void run(unsigned thread) override {
+    if (thread == 0) return holder_.discard(pool::Closed::error);
+    wishing_.borrow(destination());
+    pump();
+  }
+
+ private:
+  Asker& holder_ = leased(0);
+  Asker& wishing_ = asker(1);
+};
+
+class FailedDialMeetsWish : public Stage {
+ public:
+  FailedDialMeetsWish() : Stage(2, cap(1)) {}
+  void run(unsigned thread) override {
+    if (thread == 0) return world.dial_failed();
+    wishing_.borrow(destination());
+    pump();
+  }
+
+ private:
+  Asker& first_ = waiting(0);
+  Asker& wishing_ = asker(1);
+};
+
+class InspectionMeetsWish : public Stage {
+ public:
+  InspectionMeetsWish() : Stage(2, cap(1)) {}
+  void run(unsigned thread) override {
+    if (thread == 0) return handle({wire_.index, wire_.generation, false}, true);
+    wishing_.borrow(destination());
+    pump();
+  }
+  std::string verdict() override {
+    std::string wrong = settled();
+    return wrong.empty() && opened() != 1 ? "contention opened a connection" : wrong;
+  }
+
+ private:
+  Wire& wire_ = resting(0);
+  Asker& wishing_ = asker(1);
+};
+
+// An event of loop 0 was dequeued; loop 1 takes the connection over and gives it back, loop 0 takes it back, and only
+// then handles the event.
+class StaleEvent : public Stage {
+ public:
+  StaleEvent() : Stage(2, cap(1)) {}
+  void run(unsigned thread) override {
+    Asker& one =
+        askers_[thread] == nullptr ? *(askers_[thread] = &asker(static_cast<LoopId>(thread))) : *askers_[thread];
+    if (one.borrow(destination()) == State::leased) one.release();
+    if (thread == 0) handle(event_, false);
+    pump();
+  }
+
+ private:
+  Wire& wire_ = resting(0);
+  const test::Event event_{wire_.index, wire_.generation, true};
+  Asker* askers_[2] = {};
+};
+
+class TakeoverAgainstEvent : public Stage {
+ public:
+  TakeoverAgainstEvent() : Stage(2, cap(1)) {}
+  void run(unsigned thread) override {
+    if (thread == 0) return handle(event_, false);
+    taker_.borrow(destination());
+    pump();
+  }
+
+ private:
+  Wire& wire_ = resting(0);
+  const test::Event event_{wire_.index, wire_.generation, true};
+  Asker& taker_ = asker(1);
+};
+
+// Takeover against close: the sweep finds it worn out at the moment when loop 1, whose clock is behind, takes it.
+class TakeoverAgainstSweep : public Stage {
+ public:
+  TakeoverAgainstSweep() : Stage(2, idle(milliseconds(5))) {}
+  void run(unsigned thread) override {
+    if (thread == 0) return destination().sweep(world.now + milliseconds(10));
+    taker_.borrow(destination());
+    pump();
+  }
+
+ private:
+  static pool::Limits idle(Duration time) {
+    pool::Limits limits = cap(1);
+    limits.idle_timeout = time;
+    return limits;
+  }
+  Wire& wire_ = resting(0);
+  Asker& taker_ = asker(1);
+};
+
+class TakeoverAgainstEviction : public Stage {
+ public:
+  TakeoverAgainstEviction() : Stage(3, cap(1)) {}
+  void run(unsigned thread) override {
+    if (thread == 0) return static_cast<void>(destination().evict(world.now));
+    (thread == 1 ? one_ : other_).borrow(destination());
+    pump();
+  }
+
+ private:
+  Wire& wire_ = resting(0);
+  Asker& one_ = asker(1);
+  Asker& other_ = asker(2);
+};
+
+// A connection is handed to somebody who leaves, while a third one comes.
+class HandOffAgainstCancel : public Stage {
+ public:
+  HandOffAgainstCancel() : Stage(3, cap(1)) {}
+  void run(unsigned thread) override {
+    switch (thread) {
+      case 0:
+        return holder_.release();
+      case 1:
+        waiter_.cancel();
+        return pump();
+      default:
+        third_.borrow(destination());
+        return pump();
+    }
+  }
+
+ private:
+  Asker& holder_ = leased(0);
+  Asker& waiter_ = waiting(1);
+  Asker& third_ = asker(2);
+};
+
+// It is handed on while it still lives and expires on the way.
+class HandOffAgainstExpiry : public Stage {
+ public:
+  HandOffAgainstExpiry() : Stage(2, life(milliseconds(100))) {}
+  void run(unsigned thread) override {
+    if (thread == 0) {
+      holder_.release();
+      world.now += milliseconds(200);
+      return destination().sweep(world.now);
+    }
+    pump();
+    second_.borrow(destination());
+    pump();
+  }
+
+ private:
+  static pool::Limits life(Duration time) {
+    pool::Limits limits = cap(1);
+    limits.expire_time = time;
+    return limits;
+  }
+  Asker& holder_ = leased(0);
+  Asker& waiter_ = waiting(1);
+  Asker& second_ = asker(1);
+};
+
+// Stop while a dial ends, somebody asks and somebody gives back.
+class StopAgainstAll : public Stage {
+ public:
+  StopAgainstAll() : Stage(3, cap(2)) {}
+  void run(unsigned thread) override {
+    switch (thread) {
+      case 0:
+        return destination().stop(world.now);
+      case 1:
+        world.dialed();
+        return pump();
+      default:
+        holder_.release();
+        asking_.borrow(destination());
+        return pump();
+    }
+  }
+  std::string verdict() override {
+    std::string wrong = settled();
+    if (wrong.empty() && !world.live.empty()) return "a connection survived the stop";
+    return wrong;
+  }
+
+ private:
+  Asker& holder_ = leased(2);
+  Asker& waiter_ = waiting(1);
+  Asker& asking_ = asker(2);
+};
+
+// One place for two origins: the one that lacks it is woken when the other's connection rests or ends.
+class ReleaseMeetsHunger : public Stage {
+ public:
+  ReleaseMeetsHunger() : Stage(2, cap(1), 1) {}
+  void run(unsigned thread) override {
+    if (thread == 0) return holder_.release();
+    hungry_.borrow(destination(1));
+    pump();
+  }
+
+ private:
+  Asker& holder_ = leased(0);
+  Asker& hungry_ = asker(1);
+};
+class EndMeetsHunger : public Stage {
+ public:
+  EndMeetsHunger() : Stage(2, cap(1), 1) {}
+  void run(unsigned thread) override {
+    if (thread == 0) return holder_.discard(pool::Closed::error);
+    hungry_.borrow(destination(1));
+    pump();
+  }
+
+ private:
+  Asker& holder_ = leased(0);
+  Asker& hungry_ = asker(1);
+};
+
+// A scrape balances whatever happens meanwhile.
+class ScrapeBalances : public Stage {
+ public:
+  ScrapeBalances() : Stage(3, cap(2)) {}
+  void run(unsigned thread) override {
+    switch (thread) {
+      case 0:
+        return holder_.discard(pool::Closed::error);
+      case 1:
+        asking_.borrow(destination());
+        return pump();
+      default: {
+        const pool::Destination::Snapshot now = destination().snapshot(world.now);
+        if (now.opened_total() - now.closed_total() != now.alive()) world.wrong = "a scrape does not balance";
+      }
+    }
+  }
+
+ private:
+  Asker& holder_ = leased(0);
+  Asker& asking_ = asker(1);
+};
+
+}  // namespace
+
+std::vector<Named> destination_scenarios() {
+  return {named<ReleaseMeetsWish>("a release meets a wish"),
+          named<ReleaseMeetsTwoWishes>("a release meets two wishes"),
+          named<DiscardMeetsWish>("a discard meets a wish"),
+          named<FailedDialMeetsWish>("a failed dial meets a wish"),
+          named<InspectionMeetsWish>("an inspection that ends quietly meets a wish"),
+          named<StaleEvent>("a stale event after takeover, release and taking back"),
+          named<TakeoverAgainstEvent>("a takeover against an event that closes"),
+          named<TakeoverAgainstSweep>("a takeover against the sweep"),
+          named<TakeoverAgainstEviction>("two takeovers against an eviction"),
+          named<HandOffAgainstCancel>("a hand-off against a cancel and a third"),
+          named<HandOffAgainstExpiry>("a hand-off against expiry"),
+          named<StopAgainstAll>("stop against a dial, a release and a wish"),
+          named<ReleaseMeetsHunger>("a release meets hunger for the total"),
+          named<EndMeetsHunger>("an end meets hunger for the total"),
+          named<ScrapeBalances>("a scrape against an end and a dial")};
+}
+
+}  // namespace carpool::explore

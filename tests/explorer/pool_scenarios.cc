@@ -1,0 +1,210 @@
+// Pool<T>: the cap, the terminated flag, one entry and those who race for it.
+#include <atomic>
+#include <string>
+
+#include "pool/pool.h"
+#include "tests/explorer/scenarios.h"
+
+namespace carpool::explore {
+namespace {
+
+using pool::LoopId;
+using pool::Verdict;
+using pool::Word;
+using IntPool = pool::Pool<int>;  // value: users inside, as the users themselves count them
+using IntEntry = pool::Entry<int>;
+
+class Bench : public Scenario {
+ public:
+  unsigned threads() const override { return threads_; }
+
+ protected:
+  Bench(unsigned threads, std::uint32_t cap, std::uint32_t multiplex = 1)
+      : pool_(cap, threads, multiplex), threads_(threads), multiplex_(multiplex) {}
+
+  IntEntry& enabled(LoopId home) {
+    IntEntry& entry = *pool_.reserve();
+    pool_.enable(entry, home, false);
+    return entry;
+  }
+  IntEntry* take(unsigned thread) {
+    const auto found =
+        pool_.acquire(static_cast<LoopId>(thread), true, [](const IntEntry&, Word) { return Verdict::take; });
+    if (!found.taken) return nullptr;
+    if (++found.entry->value > static_cast<int>(multiplex_)) wrong_ = "too many users on one";
+    return found.entry;
+  }
+  void give(IntEntry& entry) {
+    --entry.value;
+    if (!pool_.release(entry)) close(entry);
+  }
+  void close(IntEntry& entry) {
+    if (pool_.close(entry)) end(entry);
+  }
+  void end(IntEntry& entry) {
+    if (entry.value != 0) wrong_ = "ended while in use";
+    ++ended_;
+    pool_.vacate(entry);
+  }
+  // What is free can be found: as many as there are, and no more.
+  std::string findable(std::uint32_t free) {
+    for (std::uint32_t n = 0; n < free; ++n) {
+      if (take(0) == nullptr) return "a free entry cannot be found";
+    }
+    return take(0) == nullptr ? wrong_ : "more is lent than there is";
+  }
+
+  IntPool pool_;
+  int ended_ = 0;
+  std::string wrong_;
+
+ private:
+  const unsigned threads_;
+  const std::uint32_t multiplex_;
+};
+
+class TwoTakersOneEntry : public Bench {
+ public:
+  TwoTakersOneEntry() : Bench(3, 1) { enabled(0); }
+  void run(unsigned thread) override {
+    if (IntEntry* entry = take(thread)) give(*entry);
+  }
+  std::string verdict() override { return findable(1); }
+};
+
+// Each user of a shared entry lists or unlists it as the count says; none may be forgotten.
+class SharedEntry : public Bench {
+ public:
+  SharedEntry() : Bench(2, 1, 2) { enabled(0); }
+  void run(unsigned) override {
+    for (int n = 0; n < 2; ++n) {
+      if (IntEntry* entry = take(0)) give(*entry);
+    }
+  }
+  std::string verdict() override { return findable(2); }
+};
+
+// The thing is closed by one of its users, under the other: who leaves last ends it, once.
+class CloseUnderAnother : public Bench {
+ public:
+  CloseUnderAnother() : Bench(2, 1, 2) { take(0), take(0); }
+  void run(unsigned thread) override {
+    if (thread == 0) {
+      --entry_.value;
+      return close(entry_);
+    }
+    give(entry_);
+  }
+  std::string verdict() override {
+    if (ended_ != 1) return "ended " + std::to_string(ended_) + " times";
+    return pool_.in_use() == 0 ? wrong_ : "the place is still counted";
+  }
+
+ private:
+  IntEntry& entry_ = enabled(0);
+};
+
+class Terminate : public Bench {
+ public:
+  Terminate() : Bench(3, 2) {
+    enabled(1);
+    reserved_ = pool_.reserve();
+  }
+  void run(unsigned thread) override {
+    switch (thread) {
+      case 0:
+        return pool_.terminate([this](IntEntry& entry) { end(entry); });
+      case 1:
+        if (IntEntry* entry = take(1)) give(*entry);
+        if (IntEntry* entry = pool_.reserve()) pool_.enable(*entry, 1, false) ? void() : end(*entry);
+        return;
+      default:
+        if (!pool_.enable(*reserved_, 2, true)) return end(*reserved_);
+        ++reserved_->value;
+        give(*reserved_);
+    }
+  }
+  std::string verdict() override {
+    if (pool_.in_use() != 0) return "something survived: " + std::to_string(pool_.in_use());
+    return pool_.has_idle() ? "something rests in a terminated pool" : wrong_;
+  }
+
+ private:
+  IntEntry* reserved_ = nullptr;
+};
+
+// reserve() and close() of the same place, the number of it reused: the cap is exact throughout.
+class PlaceIsReused : public Bench {
+ public:
+  PlaceIsReused() : Bench(3, 2) {
+    enabled(0);
+    held_ = take(0);
+  }
+  void run(unsigned thread) override {
+    if (thread == 0) {
+      --held_->value;
+      return close(*held_);
+    }
+    IntEntry* entry = pool_.reserve();
+    if (entry == nullptr) return;
+    if (++inside_ > 2) wrong_ = "the cap was passed";
+    if (!pool_.enable(*entry, static_cast<LoopId>(thread), true)) wrong_ = "a reservation was lost";
+    ++entry->value;
+    give(*entry);
+  }
+  std::string verdict() override {
+    if (pool_.in_use() > 2) return "the cap was passed";
+    return findable(pool_.in_use());
+  }
+
+ private:
+  IntEntry* held_ = nullptr;
+  int inside_ = 0;
+};
+
+// The cap falls while two reserve: what was in use when cap() came back grows no more.
+class CapFalls : public Bench {
+ public:
+  CapFalls() : Bench(3, 2) {}
+  void run(unsigned thread) override {
+    if (thread != 0) return static_cast<void>(pool_.reserve());
+    pool_.cap(1);
+    seen_ = std::max(pool_.in_use(), 1U);
+  }
+  std::string verdict() override { return pool_.in_use() > seen_ ? "reserved above a cap that had fallen" : wrong_; }
+
+ private:
+  std::uint32_t seen_ = 0;
+};
+
+// Two find every place taken and append a block: one is enough.
+class TwoGrow : public Bench {
+ public:
+  TwoGrow() : Bench(2, 66) {
+    for (int n = 0; n < 64; ++n) enabled(0);
+  }
+  void run(unsigned thread) override { got_[thread] = pool_.reserve(); }
+  std::string verdict() override {
+    unsigned places = 0;
+    pool_.for_each([&](IntEntry&) { ++places; });
+    if (got_[0] == nullptr || got_[1] == nullptr || got_[0] == got_[1]) return "not two places for two";
+    return places == 128 ? wrong_ : "blocks: " + std::to_string(places / 64);
+  }
+
+ private:
+  IntEntry* got_[2] = {};
+};
+
+}  // namespace
+
+std::vector<Named> pool_scenarios() {
+  return {named<TwoTakersOneEntry>("three takers of one entry"),
+          named<SharedEntry>("two users of a shared entry"),
+          named<CloseUnderAnother>("a shared thing closed under another"),
+          named<Terminate>("terminate against enable and reserve"),
+          named<PlaceIsReused>("a place closed while two reserve"),
+          named<CapFalls>("the cap falls while two reserve"),
+          named<TwoGrow>("two append a block")};
+}
+
+}  // namespace carpool::explore

@@ -1,0 +1,151 @@
+// The stage of the destination's scenarios: the simulation's World, where each model thread is a loop. Mail and dials
+// that a thread leaves are there for others at once, as a mailbox with release and acquire has it.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pool/directory.h"
+#include "tests/explorer/machine.h"
+#include "tests/sim/pool_world.h"
+
+namespace carpool::explore {
+
+using pool::LoopId;
+using test::Asker;
+using test::Wire;
+using State = Asker::State;
+
+class StageWorld final : public test::World {
+ public:
+  explicit StageWorld(unsigned loops) : World(loops) {}
+  LoopId here() const override {
+    const Machine& machine = Machine::the();
+    return machine.running() ? static_cast<LoopId>(machine.thread()) : World::here();
+  }
+  void dial(pool::Destination& destination, pool::Reservation reservation) override {
+    Machine::the().publish();
+    on(here());
+    World::dial(destination, std::move(reservation));
+  }
+  void deliver(LoopId to, pool::Delivery& delivery) override {
+    Machine::the().publish();
+    World::deliver(to, delivery);
+  }
+  bool attach(pool::Pooled& pooled, std::uint32_t index, std::uint32_t generation) override {
+    Machine::the().publish();
+    on(here());
+    return World::attach(pooled, index, generation);
+  }
+};
+
+class Stage : public Scenario {
+ public:
+  unsigned threads() const override { return loops_; }
+
+ protected:
+  Stage(unsigned loops, pool::Limits limits, std::uint32_t total = 1000)
+      : world(loops), loops_(loops), limits_(limits), directory_({8, total}, world, loops) {}
+
+  static pool::Limits cap(std::uint32_t size) {
+    pool::Limits limits;
+    limits.size = size;
+    return limits;
+  }
+  pool::Destination& destination(unsigned n = 0) {
+    while (destinations_.size() <= n) {
+      pool::Origin origin;
+      origin.host = "origin-" + std::to_string(destinations_.size());
+      origin.port = 80;
+      destinations_.push_back(*directory_.at(origin, limits_));
+    }
+    return *destinations_[n];
+  }
+  pool::Directory& directory() { return directory_; }
+
+  // ---- before the run ----
+  Asker& asker(LoopId loop) { return askers_.emplace_back(world, loop); }
+  Asker& leased(LoopId loop, unsigned of = 0) {
+    Asker& one = asker(loop);
+    if (one.borrow(destination(of)) == State::waiting) {
+      world.dialed();
+      world.deliver_all();
+    }
+    if (one.state != State::leased) world.wrong = "the stage was not set";
+    return one;
+  }
+  Asker& waiting(LoopId loop) {
+    Asker& one = asker(loop);
+    if (one.borrow(destination()) != State::waiting) world.wrong = "the stage was not set";
+    return one;
+  }
+  Wire& resting(LoopId loop, unsigned of = 0) {
+    Asker& one = leased(loop, of);
+    Wire& wire = one.wire();
+    one.release();
+    return wire;
+  }
+
+  // ---- in it ----
+  // All that stands in the mailbox of the calling thread's loop.
+  void pump() {
+    while (world.deliver_one(world.here())) {
+    }
+  }
+  // An event that was dequeued earlier, handled now by the calling thread. It may act only on what it names.
+  void handle(const test::Event& event, bool quiet) {
+    const LoopId here = world.here();
+    const pool::EventClaim claim = pool::claim_event(event.index, event.generation, here);
+    if (claim.kind == pool::EventClaim::Kind::stale) return;
+    auto& wire = static_cast<Wire&>(*claim.pooled);
+    if (wire.generation != event.generation || wire.watched_on != here) world.wrong = "a stale event acted";
+    if (claim.kind != pool::EventClaim::Kind::inspecting) return;
+    if (wire.users != 0) world.wrong = "inspected while in use";
+    wire.peer_closed = !quiet;
+    pool::end_inspection(event.index, quiet, pool::Closed::peer_closed, world.now);
+  }
+
+  // ---- after it ----
+  // What was begun ends, leases are given back as their borrowers would; then nobody may be left behind.
+  std::string settled() {
+    for (bool more = true; more && world.wrong.empty();) {
+      more = world.deliver_all();
+      for (; !world.dials.empty(); more = true) world.dialed();
+      for (Asker& one : askers_) {
+        if (one.state != State::leased) continue;
+        one.release();
+        more = true;
+      }
+    }
+    if (!world.wrong.empty()) return world.wrong;
+    std::uint64_t alive = 0;
+    for (pool::Destination* one : destinations_) {
+      const pool::Destination::Snapshot now = one->snapshot(world.now);
+      if (now.opened_total() - now.closed_total() != now.alive()) return "the ledger does not balance";
+      if (now.alive() > limits_.size || now.peak > limits_.size) return "the cap was passed";
+      if (now.borrows != now.restores) return "a lease is missing";
+      alive += now.alive();
+    }
+    if (alive != world.live.size()) return "the pool counts other connections than there are";
+    if (alive != directory_.connections()) return "the total counts other connections than there are";
+    for (const Asker& one : askers_) {
+      if (one.state == State::waiting) return "a waiter was forgotten";
+    }
+    return {};
+  }
+  std::string verdict() override { return settled(); }
+  std::uint64_t opened() { return destination().snapshot(world.now).opened_total(); }
+
+  StageWorld world;
+
+ private:
+  const unsigned loops_;
+  const pool::Limits limits_;
+  pool::Directory directory_;
+  std::vector<pool::Destination*> destinations_;
+  std::deque<Asker> askers_;
+};
+
+}  // namespace carpool::explore
