@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "proxy/http/connection_options.h"
+#include "proxy/http/hop_fields.h"
 #include "proxy/http/list.h"
 
 namespace carpool::proxy::http {
@@ -17,11 +18,6 @@ constexpr std::size_t kAround = 256;
 void append_number(std::string& out, std::uint64_t value) {
   char text[20];
   out.append(text, static_cast<std::size_t>(std::to_chars(text, text + sizeof text, value).ptr - text));
-}
-
-std::string_view protocol_version(Version version) {
-  constexpr std::array<std::string_view, 3> kNames{"1.0", "1.1", "2.0"};
-  return kNames[static_cast<std::size_t>(version)];
 }
 
 void append_via(std::string& out, Version received, std::string_view pseudonym) {
@@ -48,83 +44,6 @@ void append_fields(std::string& out, const Fields& fields, const Keep& keep) {
     first = i + 1;
   }
   out.append(fields.lines(first, fields.size()));
-}
-
-bool listed(const ConnectionOptions& options, const Fields& fields, std::size_t i) {
-  return options.lists(fields[i].name);
-}
-
-// Fields of a request that go on as they are.
-bool passes(const RequestHead& head, std::size_t i, const ConnectionOptions& options, const ForwardRules& rules) {
-  const Fields& fields = head.fields;
-  switch (fields.id(i)) {
-    case FieldName::connection:
-    case FieldName::content_length:
-    case FieldName::host:
-    case FieldName::http2_settings:
-    case FieldName::keep_alive:
-    case FieldName::proxy_authenticate:
-    case FieldName::proxy_authentication_info:
-    case FieldName::proxy_authorization:
-    case FieldName::proxy_connection:
-    case FieldName::te:
-    case FieldName::transfer_encoding:
-    case FieldName::upgrade:
-      return false;
-    case FieldName::max_forwards:
-      return rules.max_forwards < 0 && !listed(options, fields, i);
-    case FieldName::expect:
-      // An HTTP/1.0 client waits for no 100: what it says is no expectation (RFC 9110 §10.1.1).
-      return head.version != Version::http10 && !listed(options, fields, i);
-    case FieldName::authorization:
-    case FieldName::trailer:
-    case FieldName::via:
-    case FieldName::www_authenticate:
-    case FieldName::other:
-      return !listed(options, fields, i);
-  }
-  return false;
-}
-
-// Fields of a response that go on as they are; `length`: Content-Length tells of a body that does not come (HEAD, 304).
-bool returns(const Fields& fields, std::size_t i, const ConnectionOptions& options, bool length) {
-  switch (fields.id(i)) {
-    case FieldName::connection:
-    case FieldName::http2_settings:
-    case FieldName::keep_alive:
-    case FieldName::proxy_authenticate:
-    case FieldName::proxy_authentication_info:
-    case FieldName::proxy_authorization:
-    case FieldName::proxy_connection:
-    case FieldName::te:
-    case FieldName::transfer_encoding:
-    case FieldName::upgrade:
-      return false;
-    case FieldName::content_length:
-      return length;
-    case FieldName::expect:
-    case FieldName::host:
-    case FieldName::max_forwards:
-    case FieldName::authorization:
-    case FieldName::trailer:
-    case FieldName::via:
-    case FieldName::www_authenticate:
-    case FieldName::other:
-      return !listed(options, fields, i);
-  }
-  return false;
-}
-
-// "trailers" is the one member of TE that does not speak of this hop's codings.
-bool wants_trailers(const Fields& fields) {
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (fields.id(i) != FieldName::te) continue;
-    ListReader list(fields[i].value);
-    for (std::string_view coding; list.next(coding);) {
-      if (iequals(coding, "trailers")) return true;
-    }
-  }
-  return false;
 }
 
 // "Upgrade: a, b" without h2c; nothing when nothing is left.
@@ -193,7 +112,7 @@ void write_request(std::string& out, const RequestHead& head, const ForwardRules
     out.append("\r\n");
   }
   const bool upgrade = rules.upgrade && append_upgrade(out, fields);
-  const bool trailers = options.te && wants_trailers(fields);
+  const bool trailers = asks_for_trailers(head, options);
   if (trailers) out.append("TE: trailers\r\n");
   if (upgrade || trailers) {
     out.append("Connection: ").append(upgrade ? "Upgrade" : "").append(upgrade && trailers ? ", " : "");

@@ -51,7 +51,7 @@ void Fields::commit() {
   arena_.append("\r\n");
   const std::uint32_t name = offset(open_at());
   const std::string_view text = std::string_view(arena_).substr(name, open_value_ - kNameEnd - name);
-  spans_.push_back({name, open_value_, offset(arena_.size()), field_name(text)});
+  spans_.push_back({name, open_value_, offset(arena_.size()), field_name(text), false});
   open_value_ = 0;
 }
 
@@ -107,6 +107,9 @@ void Fields::shrink() {
 void RequestHead::clear() {
   method.clear();
   target.clear();
+  scheme.clear();
+  authority.clear();
+  protocol.clear();
   version = Version::http11;
   fields.clear();
   framing = Framing::none;
@@ -117,6 +120,7 @@ void RequestHead::clear() {
 
 void RequestHead::shrink() {
   shrink_text(target, kModestBytes);
+  shrink_text(authority, kModestBytes);
   fields.shrink();
 }
 

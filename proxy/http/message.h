@@ -29,6 +29,9 @@ class Fields {
     return {part(span.name, span.value - kNameEnd), part(span.value, span.end - kValueEnd), span.id};
   }
   FieldName id(std::size_t i) const { return spans_[i].id; }
+  // Its sender forbade that it enters a compression context (RFC 7541 §7.1.3); whoever passes it on forbids it too.
+  bool sensitive(std::size_t i) const { return spans_[i].sensitive; }
+  void mark_sensitive() { spans_.back().sensitive = true; }  // the last one
   // First value of that name, or empty with found=false by has().
   std::string_view get(std::string_view name) const;
   std::string_view get(FieldName id) const;
@@ -57,6 +60,7 @@ class Fields {
   struct Span {
     std::uint32_t name, value, end;  // offsets into arena_; ": " lies before value, CRLF before end
     FieldName id;
+    bool sensitive = false;
   };
   std::size_t open_at() const { return spans_.empty() ? 0 : spans_.back().end; }
   std::string arena_;
@@ -69,7 +73,9 @@ enum class Framing : std::uint8_t { none, length, chunked, until_close };
 
 struct RequestHead {
   std::string method;
-  std::string target;  // as received
+  std::string target;  // as received; of HTTP/2 :path, empty with a plain CONNECT
+  // Of HTTP/2, else empty; `protocol` is that of an extended CONNECT (RFC 8441).
+  std::string scheme, authority, protocol;
   Version version = Version::http11;
   Fields fields;
   Framing framing = Framing::none;

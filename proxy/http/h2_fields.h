@@ -1,0 +1,47 @@
+// A header block in the making: what will be encoded, in order. One per loop, reused, so that it allocates nothing in
+// steady state.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proxy/http/forward.h"
+#include "proxy/http/message.h"
+
+namespace carpool::proxy::http {
+
+class H2Fields {
+ public:
+  struct Field {
+    std::string_view name, value;
+    bool sensitive = false;  // never to enter a compression context (RFC 7541 §7.1.3)
+  };
+  void clear();
+  // Names in any case; the encoder writes them in lower case. Pseudo-header fields come first.
+  void add(std::string_view name, std::string_view value, bool sensitive = false);
+  std::size_t size() const { return spans_.size(); }
+  Field operator[](std::size_t i) const;
+
+ private:
+  struct Span {
+    std::uint32_t name, value, end;
+    bool sensitive;
+  };
+  std::string text_;
+  std::vector<Span> spans_;
+};
+
+// The rules of forward.h for a peer that speaks HTTP/2 (RFC 9113 §8.2.2, §8.3): what they say about HTTP/1.1's framing
+// and persistence does not apply. Each clears `out` first.
+struct H2Asking {
+  std::string_view scheme;    // "http", "https"
+  std::string_view protocol;  // RFC 8441: of an extended CONNECT; else empty
+};
+void h2_request(H2Fields& out, const RequestHead& head, const ForwardRules& rules, const H2Asking& asking);
+void h2_response(H2Fields& out, const ResponseHead& head, const ReplyRules& rules);
+void h2_informational(H2Fields& out, const ResponseHead& head, std::string_view via_pseudonym);
+void h2_trailers(H2Fields& out, const Fields& trailers);
+
+}  // namespace carpool::proxy::http

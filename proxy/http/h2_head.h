@@ -1,0 +1,78 @@
+// From the fields of a header block to a head: the rules of RFC 9113 §8.2 and §8.3, and what a translation to HTTP/1.1
+// needs besides, so that nothing can be smuggled in a name, a value or a pseudo-header field. Pure: knows no library.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/fault.h"
+#include "proxy/http/limits.h"
+#include "proxy/http/message.h"
+
+namespace carpool::proxy::http {
+
+// One block at a time: begin(), field() for each, then end_*().
+class H2HeadReader {
+ public:
+  explicit H2HeadReader(const Limits& limits) : limits_(limits) {}
+
+  enum class Verdict : std::uint8_t {
+    good,
+    malformed,  // a stream error, PROTOCOL_ERROR (RFC 9113 §8.1.1); wrong() says why
+    too_large,  // over a limit: may be answered; too_large() says which
+  };
+
+  void begin_request(RequestHead& into);
+  void begin_response(ResponseHead& into);
+  void begin_trailers(Fields& into);
+  void field(std::string_view name, std::string_view value, bool sensitive);
+  // The block is complete; `end`: and with it the message. Settles how the body's end is found.
+  Verdict end_request(bool end, bool extended_connect);
+  Verdict end_response(bool end, bool head_request);
+  Verdict end_trailers(bool end);
+
+  const char* wrong() const { return wrong_; }
+  FaultKind too_large() const { return too_large_; }
+  // Decoded so far, as SETTINGS_MAX_HEADER_LIST_SIZE counts (RFC 9113 §6.5.2).
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  enum class Kind : std::uint8_t { request, response, trailers };
+  void begin(Kind kind, Fields& fields);
+  void pseudo(std::string_view name, std::string_view value);
+  void request_pseudo(std::string_view name, std::string_view value);
+  void regular(std::string_view name, std::string_view value, bool sensitive);
+  void text_of(std::string& into, std::string_view value);
+  void mark(std::uint8_t bit);
+  void check_request(const RequestHead& head, bool extended_connect);
+  void join_cookies();
+  void refuse(FaultKind kind) {
+    if (!refused_) too_large_ = kind;
+    refused_ = true;
+  }
+  void reject(const char* why) {
+    if (wrong_ == nullptr) wrong_ = why;
+  }
+  Verdict verdict() const {
+    if (wrong_ != nullptr) return Verdict::malformed;
+    return refused_ ? Verdict::too_large : Verdict::good;
+  }
+
+  Limits limits_;
+  Kind kind_ = Kind::request;
+  RequestHead* request_ = nullptr;
+  ResponseHead* response_ = nullptr;
+  Fields* fields_ = nullptr;
+  const char* wrong_ = nullptr;
+  FaultKind too_large_ = FaultKind::head_too_large;
+  bool refused_ = false;
+  bool regular_seen_ = false;
+  std::uint8_t seen_ = 0;  // pseudo-header fields
+  std::uint32_t count_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::string cookie_;  // its crumbs, joined (RFC 9113 §8.2.3)
+  bool cookie_sensitive_ = false;
+};
+
+}  // namespace carpool::proxy::http

@@ -1,0 +1,37 @@
+// The library's memory for one session: counted, bounded, and kept for the next stream while the session works.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+namespace carpool::proxy::http {
+
+class H2Memory {
+ public:
+  explicit H2Memory(std::size_t limit) : limit_(limit) {}
+  ~H2Memory();
+  H2Memory(const H2Memory&) = delete;
+  H2Memory& operator=(const H2Memory&) = delete;
+
+  // As malloc() and friends; nullptr past the limit.
+  void* take(std::size_t size);
+  void* resize(void* block, std::size_t size);
+  void give(void* block);
+
+  std::size_t in_use() const { return in_use_; }
+  std::size_t peak() const { return peak_; }
+  bool refused() const { return refused_; }  // the limit was met
+  void trim();                               // gives back what is kept for reuse
+
+ private:
+  struct Header;
+  static constexpr std::size_t kClasses = 8;  // of 128 bytes each
+  static constexpr std::size_t kKept = 16;    // blocks of a class
+  std::size_t limit_;
+  std::size_t in_use_ = 0, peak_ = 0;
+  bool refused_ = false;
+  std::array<Header*, kClasses> free_{};
+  std::array<std::size_t, kClasses> kept_{};
+};
+
+}  // namespace carpool::proxy::http

@@ -1,0 +1,144 @@
+// What came, as the library tells it, made into messages and held against the rules that are ours.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "proxy/http/h2_impl.h"
+
+namespace carpool::proxy::http {
+
+namespace {
+// How far a header block may grow past the limit while it is decoded: up to there its stream is answered, beyond it the
+// session ends (a few bytes may stand for megabytes).
+constexpr std::uint64_t kBlockGrowth = 4;
+
+bool ends(const nghttp2_frame& frame) {
+  return (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+}
+}  // namespace
+
+void H2Impl::stop(H2Error error, H2Abuse why) {
+  if (terminating) return;
+  terminating = true;
+  if (abuse == H2Abuse::none) abuse = why;
+  nghttp2_session_terminate_session(session, static_cast<std::uint32_t>(error));
+}
+
+void H2Impl::note(H2Guard::Frame frame) {
+  if (!guard.frame(frame, now)) stop(H2Error::enhance_your_calm, H2Abuse::control);
+}
+
+void H2Impl::begin_block(const nghttp2_frame& frame) {
+  H2Stream* stream = find(frame.hd.stream_id);
+  if (role == H2Role::server && frame.headers.cat == NGHTTP2_HCAT_REQUEST) {
+    stream = &open(frame.hd.stream_id);
+    nghttp2_session_set_stream_user_data(session, frame.hd.stream_id, stream);
+    // Served in turn, whatever the client says about priorities.
+    const nghttp2_extpri in_turn{NGHTTP2_EXTPRI_DEFAULT_URGENCY, 1};
+    nghttp2_session_change_extpri_stream_priority(session, frame.hd.stream_id, &in_turn, 1);
+    guard.note_request();
+    reader.begin_request(request);
+  } else if (stream != nullptr && role == H2Role::client && !stream->head_seen_) {
+    reader.begin_response(response);
+  } else {
+    reader.begin_trailers(trailers);
+  }
+  block = stream;
+}
+
+void H2Impl::end_block(const nghttp2_frame& frame) {
+  H2Stream* stream = std::exchange(block, nullptr);
+  if (stream == nullptr || stream->id_ != frame.hd.stream_id || stream->reset_ || terminating) return;
+  const bool end = ends(frame);
+  if (!stream->head_seen_) {
+    role == H2Role::server ? on_request_head(*stream, end) : on_response_head(*stream, end);
+  } else {
+    on_trailers(*stream, end);
+  }
+}
+
+void H2Impl::malformed(H2Stream& stream) {
+  H2StreamUser* user = std::exchange(stream.user_, nullptr);
+  submit_reset(stream, H2Error::protocol_error);
+  if (user != nullptr) user->on_closed(H2Error::protocol_error);
+}
+
+void H2Impl::on_request_head(H2Stream& stream, bool end) {
+  stream.head_seen_ = true;
+  stream.peer_ended_ = end;
+  const H2HeadReader::Verdict verdict = reader.end_request(end, options.extended_connect);
+  if (verdict == H2HeadReader::Verdict::malformed) return malformed(stream);
+  if (verdict == H2HeadReader::Verdict::too_large) return sink.on_refused_head(stream, reader.too_large());
+  stream.head_request_ = request.method == "HEAD";
+  stream.announced_ = request.framing == Framing::length;
+  stream.left_ = request.length;
+  if (H2StreamUser* user = sink.on_request(stream, request)) stream.user_ = user;
+  if (end && !stream.reset_) on_end(stream);
+}
+
+void H2Impl::on_response_head(H2Stream& stream, bool end) {
+  const H2HeadReader::Verdict verdict = reader.end_response(end, stream.head_request_);
+  if (verdict != H2HeadReader::Verdict::good) return malformed(stream);
+  stream.head_seen_ = response.status >= 200;
+  stream.announced_ = response.framing == Framing::length;
+  stream.left_ = response.length;
+  stream.bodiless_ = stream.head_seen_ && response.framing == Framing::none;
+  stream.peer_ended_ = end;
+  if (stream.user_ != nullptr) stream.user_->on_head(response);
+  if (end && !stream.reset_) on_end(stream);
+}
+
+void H2Impl::on_trailers(H2Stream& stream, bool end) {
+  const bool short_body = stream.announced_ && stream.left_ != 0;
+  if (reader.end_trailers(end) != H2HeadReader::Verdict::good || short_body) return malformed(stream);
+  stream.announced_ = false;
+  if (stream.user_ != nullptr) stream.user_->on_trailers(trailers);
+  if (!stream.reset_) on_end(stream);
+}
+
+void H2Impl::on_data(H2Stream& stream, std::string_view bytes) {
+  stream.unconsumed_ += bytes.size();
+  if (stream.reset_) return give_window(stream, bytes.size());
+  if (stream.bodiless_ || (stream.announced_ && bytes.size() > stream.left_)) return malformed(stream);
+  stream.left_ -= std::min<std::uint64_t>(stream.left_, bytes.size());
+  guard.note_body();
+  if (stream.user_ == nullptr) return give_window(stream, bytes.size());
+  stream.user_->on_body(bytes);
+}
+
+// END_STREAM; on requests and responses without a body too.
+void H2Impl::on_end(H2Stream& stream) {
+  stream.peer_ended_ = true;
+  if (stream.announced_ && stream.left_ != 0) return malformed(stream);
+  if (stream.user_ != nullptr) stream.user_->on_end();
+}
+
+void H2Impl::on_field(std::string_view name, std::string_view value, bool sensitive) {
+  reader.field(name, value, sensitive);
+  if (reader.bytes() > kBlockGrowth * options.head.header_bytes) {
+    stop(H2Error::enhance_your_calm, H2Abuse::header_list);
+  }
+}
+
+void H2Impl::on_reset_frame() {
+  ++resets_seen;
+  if (role == H2Role::server && !guard.reset_by_peer(now)) stop(H2Error::enhance_your_calm, H2Abuse::resets);
+}
+
+H2PeerSettings H2Impl::peer() const {
+  const auto value = [this](nghttp2_settings_id id) { return nghttp2_session_get_remote_settings(session, id); };
+  return {value(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS), value(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE),
+          value(NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL) != 0};
+}
+
+void H2Impl::on_peer_settings() {
+  sink.on_settings(peer());
+}
+
+void H2Impl::on_ping_ack(const std::uint8_t* payload) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, payload, sizeof value);
+  sink.on_ping_ack(value);
+}
+
+}  // namespace carpool::proxy::http

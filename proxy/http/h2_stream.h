@@ -1,0 +1,66 @@
+// H2Stream: one stream of a session, as its owner holds it: a queue of body bytes that no frame took yet, and who wants
+// to know what comes. Made and freed by the session; gone after on_closed(), and for its owner after reset() or
+// leave().
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/intrusive.h"
+#include "proxy/http/h2_types.h"
+#include "proxy/http/message.h"
+
+namespace carpool::proxy::http {
+
+// Told while the session receives or sends; the views are valid during the call. May give any command to the session,
+// but never destroy it.
+class H2StreamUser {
+ public:
+  // Clients: 1xx and the final head. May be swapped out. Framing::none: no body follows, and on_end() does.
+  virtual void on_head(ResponseHead& head) = 0;
+  virtual void on_body(std::string_view bytes) = 0;    // give the room back by consume(), when it is yours to give
+  virtual void on_trailers(const Fields& fields) = 0;  // on_end() follows
+  virtual void on_end() = 0;                           // the peer said all it has to say
+  virtual void on_sent(std::size_t bytes) = 0;         // so many bytes of the queue went into frames
+  virtual void on_closed(H2Error error) = 0;           // before both sides ended, or after; the last call
+
+ protected:
+  ~H2StreamUser() = default;
+};
+
+class H2Stream : public ListHook<struct H2StreamTag>, public ListHook<struct H2MovedTag> {
+ public:
+  StreamId id() const { return id_; }
+  // Bytes that wait for windows and for the socket.
+  std::size_t backlog() const { return queue_.size() - sent_; }
+  bool peer_ended() const { return peer_ended_; }
+  void set_user(H2StreamUser* user) { user_ = user; }
+
+ private:
+  friend class H2Session;
+  friend struct H2Impl;
+  H2StreamUser* user_ = nullptr;
+  StreamId id_ = 0;
+  std::string queue_;
+  std::size_t sent_ = 0;        // of queue_
+  std::size_t moved_ = 0;       // in this pull, not yet told
+  std::size_t unconsumed_ = 0;  // received, room not yet given back
+  std::uint64_t left_ = 0;      // of an announced length
+  Fields trailers_;             // to send, once the queue is empty
+  bool announced_ = false;      // the peer's Content-Length counts
+  bool bodiless_ = false;       // no DATA may come: HEAD, 204, 304
+  bool head_request_ = false;
+  bool head_seen_ = false;  // the peer's (final) head is complete
+  bool peer_ended_ = false;
+  bool ended_ = false;  // our end is queued
+  bool end_sent_ = false;
+  bool responded_ = false;   // our head is queued
+  bool idle_ = false;        // the library waits for resume
+  bool reset_ = false;       // by us
+  bool never_sent_ = false;  // no byte of it left
+  bool left_alone_ = false;  // its owner left
+  bool dead_ = false;        // the library knows it no more
+};
+
+}  // namespace carpool::proxy::http

@@ -1,0 +1,212 @@
+#include <gtest/gtest.h>
+
+#include "tests/unit/http_h2_support.h"
+
+namespace carpool::proxy::http {
+namespace {
+
+constexpr int kCalm = static_cast<int>(H2Error::enhance_your_calm);
+constexpr int kProtocol = static_cast<int>(H2Error::protocol_error);
+
+struct Server : End {
+  explicit Server(const H2Options& options = {}) : End(H2Role::server, options) {
+    receive(preface());
+    pull();
+  }
+  std::string answer_to(std::string_view bytes) {
+    receive(bytes);
+    return pull();
+  }
+};
+
+TEST(AMalformedRequest, IsResetAndNeverTold) {
+  Server server;
+  List_ fields = get();
+  fields.emplace_back("connection", "close");
+  EXPECT_EQ(error_of(server.answer_to(headers(1, fields)), 1), kProtocol);
+  EXPECT_TRUE(server.streams.empty());
+  server.answer_to(headers(3, get()));
+  EXPECT_EQ(server.streams.size(), 1U) << "the connection goes on";
+}
+
+TEST(ABodyOfAnotherLength, ThanAnnouncedIsMalformed) {
+  List_ fields = get();
+  fields.emplace_back("content-length", "3");
+  for (const std::string_view body : {"four", "ab"}) {
+    Server server;
+    const std::string said = server.answer_to(headers(1, fields, false) + data(1, body));
+    EXPECT_EQ(error_of(said, 1), kProtocol) << body;
+    EXPECT_TRUE(server.streams.at(1).closed);
+    EXPECT_FALSE(server.streams.at(1).ended);
+  }
+}
+
+TEST(Trailers, ThatDoNotEndTheStreamAreMalformed) {
+  Server server;
+  const std::string said = server.answer_to(headers(1, get(), false) + headers(1, {{"x", "y"}}, false));
+  EXPECT_EQ(error_of(said, 1), kProtocol);
+}
+
+TEST(AHeadOverALimit, IsToldSoThatItCanBeAnswered) {
+  Server server;
+  List_ fields = get();
+  const std::string value(10000, 'v');
+  for (int i = 0; i < 7; ++i) fields.emplace_back("x", value);
+  std::string bytes = block(fields);
+  std::string sent = frame(1, kEndStream, 1, bytes.substr(0, 16000));
+  for (std::size_t at = 16000; at < bytes.size(); at += 16000) {
+    sent += frame(9, at + 16000 < bytes.size() ? 0 : kEndHeaders, 1, bytes.substr(at, 16000));
+  }
+  server.answer_to(sent);
+  EXPECT_EQ(server.refused, FaultKind::head_too_large);
+  EXPECT_EQ(server.session.abuse(), H2Abuse::none);
+}
+
+// RFC 7541: one entry of 4,000 bytes, then one byte for each time it is repeated.
+std::string bomb(unsigned stream, std::size_t times) {
+  std::string out = block(get());
+  std::string entry(1, '\x40');
+  const std::string value(4000, 'v');
+  entry += literal("x", value).substr(1);
+  out += entry;
+  out.append(times, '\xbe');
+  return frame(1, kEndStream | kEndHeaders, stream, out);
+}
+
+TEST(AnHpackBomb, EndsTheSession) {
+  Server server;
+  EXPECT_EQ(error_of(server.answer_to(bomb(1, 8000)), 0), kCalm);
+  EXPECT_EQ(server.session.abuse(), H2Abuse::header_list);
+  EXPECT_TRUE(server.streams.empty());
+  EXPECT_TRUE(server.session.over());
+}
+
+TEST(AFloodOfContinuations, EndsTheSession) {
+  Server server;
+  std::string sent = frame(1, 0, 1, block(get()));
+  for (int i = 0; i < 2000; ++i) sent += frame(9, 0, 1, literal("x", "y"));
+  EXPECT_FALSE(server.receive(sent));
+  EXPECT_EQ(error_of(server.pull(), 0), kCalm);
+  EXPECT_EQ(server.session.abuse(), H2Abuse::continuations);
+  EXPECT_TRUE(server.session.over());
+}
+
+TEST(AFloodOfControlFrames, EndsTheSession) {
+  const std::string kinds[] = {frame(4, 0, 0, ""), frame(6, 0, 0, "01234567"), frame(2, 0, 5, std::string(5, '\1')),
+                               frame(8, 0, 0, number(1))};
+  for (const std::string& one : kinds) {
+    Server server;
+    bool ended = false;
+    for (int i = 0; i < 50 && !ended; ++i) {
+      std::string many;
+      for (int k = 0; k < 100; ++k) many += one;
+      server.answer_to(many);
+      ended = server.session.over();
+    }
+    EXPECT_TRUE(ended) << static_cast<int>(one[3]);
+    EXPECT_EQ(server.session.abuse(), H2Abuse::control) << static_cast<int>(one[3]);
+  }
+}
+
+TEST(AFloodOfEmptyFrames, EndsTheSession) {
+  Server server;
+  server.receive(headers(1, get(), false));
+  std::string many;
+  for (int k = 0; k < 3000; ++k) many += data(1, "", false);
+  EXPECT_EQ(error_of(server.answer_to(many), 0), kCalm);
+  EXPECT_EQ(server.session.abuse(), H2Abuse::control);
+}
+
+TEST(PingsBetweenRequests, AreNoFlood) {
+  Server server;
+  for (unsigned i = 0; i < 5000; ++i) {
+    const unsigned id = 2 * i + 1;
+    server.answer_to(frame(6, 0, 0, "01234567") + headers(id, get()));
+    H2Fields fields;
+    fields.add(":status", "200");
+    server.session.respond(*server.streams.at(static_cast<StreamId>(id)).stream, fields, true);
+    server.pull();
+  }
+  EXPECT_EQ(server.session.abuse(), H2Abuse::none);
+}
+
+TEST(RapidReset, EndsTheSession) {
+  Server server;
+  unsigned id = 1;
+  for (; id < 4000 && !server.session.over(); id += 2) {
+    server.answer_to(headers(id, get()) + frame(3, 0, id, number(8)));
+  }
+  EXPECT_EQ(server.session.abuse(), H2Abuse::resets);
+  EXPECT_LT(id, 1200U);
+}
+
+TEST(ClientsThatCancelNowAndThen, AreNoAttack) {
+  Server server;
+  for (unsigned i = 0; i < 3000; ++i) {
+    server.now += std::chrono::milliseconds(25);
+    server.answer_to(headers(2 * i + 1, get()) + frame(3, 0, 2 * i + 1, number(8)));
+  }
+  EXPECT_EQ(server.session.abuse(), H2Abuse::none);
+}
+
+// Streams that we are made to reset: a window that overflows, an increment of nothing, data behind the end.
+TEST(MadeYouReset, EndsTheSession) {
+  const auto provoke = [](unsigned id, int kind) {
+    if (kind == 0) return frame(8, 0, id, number(0));
+    if (kind == 1) return frame(8, 0, id, number(0x7fffffff));
+    return data(id, "x");
+  };
+  for (int kind = 0; kind < 3; ++kind) {
+    Server server;
+    unsigned id = 1;
+    for (; id < 4000 && !server.session.over(); id += 2) {
+      server.answer_to(headers(id, get()) + provoke(id, kind));
+    }
+    EXPECT_TRUE(server.session.over()) << kind;
+    EXPECT_LT(id, 400U) << kind;
+    EXPECT_TRUE(kind != 1 || server.session.abuse() == H2Abuse::resets) << "the others end it at once";
+  }
+}
+
+TEST(StreamsBeyondTheLimit, AreRefused) {
+  H2Options options;
+  options.max_streams = 3;
+  Server server(options);
+  server.receive(frame(4, 1, 0, ""));  // the client knows our settings
+  std::string four;
+  for (unsigned id = 1; id < 9; id += 2) four += headers(id, get());
+  const std::string said = server.answer_to(four);
+  EXPECT_EQ(server.streams.size(), 3U);
+  EXPECT_NE(error_of(said, 7) == -1 && error_of(said, 0) == -1, true) << "refused, or the session ended";
+}
+
+TEST(ASession, UsesNoMoreMemoryThanItMay) {
+  H2Options options;
+  options.memory = 100 * 1024;
+  options.max_streams = 5000;
+  Server server(options);
+  for (unsigned id = 1; id < 10000 && !server.session.over(); id += 2) {
+    if (!server.receive(headers(id, get(), false))) break;
+  }
+  server.pull();
+  EXPECT_EQ(server.session.abuse(), H2Abuse::memory);
+  EXPECT_LE(server.session.library_memory(), options.memory);
+}
+
+TEST(AnOrigin, ThatPushesOrBreaksTheRulesIsRefused) {
+  End client(H2Role::client);
+  Heard heard;
+  H2Fields fields;
+  for (const auto& [name, value] : get()) fields.add(name, value);
+  ASSERT_TRUE(client.session.request(fields, heard, true, false));
+  client.pull();
+  client.receive(frame(4, 0, 0, "") + frame(4, 1, 0, ""));
+  client.receive(headers(1, {{":status", "200"}, {"transfer-encoding", "chunked"}}, false));
+  EXPECT_EQ(error_of(client.pull(), 1), kProtocol);
+  EXPECT_TRUE(heard.closed);
+  client.receive(frame(5, kEndHeaders, 1, number(2) + block(get())));
+  EXPECT_EQ(error_of(client.pull(), 0), kProtocol);
+}
+
+}  // namespace
+}  // namespace carpool::proxy::http

@@ -1,0 +1,233 @@
+#include <gtest/gtest.h>
+
+#include <list>
+
+#include "tests/unit/http_h2_support.h"
+
+namespace carpool::proxy::http {
+namespace {
+
+constexpr std::size_t kBig = 300000;
+
+H2Fields fields_of(const List_& list) {
+  H2Fields fields;
+  for (const auto& [name, value] : list) fields.add(name, value);
+  return fields;
+}
+
+// A client and a server that know each other's settings.
+struct Pair {
+  explicit Pair(const H2Options& options = {}) : client(H2Role::client, options), server(H2Role::server, options) {
+    talk(client, server);
+  }
+  Heard& ask(bool end = true, const List_& list = get(), bool head = false) {
+    Heard& heard = asked.emplace_back();
+    Result<H2Stream*> stream = client.session.request(fields_of(list), heard, end, head);
+    EXPECT_TRUE(stream);
+    heard.stream = *stream;
+    return heard;
+  }
+  void talk_on() { talk(client, server); }
+  End client, server;
+  std::list<Heard> asked;
+};
+
+TEST(AnH2Session, CarriesARequestAndItsAnswer) {
+  Pair pair;
+  Heard& asked = pair.ask();
+  pair.talk_on();
+  Heard& served = pair.server.streams.at(1);
+  EXPECT_EQ(served.request.target, "/");
+  EXPECT_TRUE(served.ended);
+  pair.server.session.respond(*served.stream, fields_of({{":status", "200"}, {"x-a", "b"}}), false);
+  pair.server.session.body(*served.stream, "hello");
+  pair.server.session.end(*served.stream);
+  pair.talk_on();
+  EXPECT_EQ(asked.response.status, 200);
+  EXPECT_EQ(asked.response.fields.get("x-a"), "b");
+  EXPECT_EQ(asked.body, "hello");
+  EXPECT_TRUE(asked.ended);
+  EXPECT_TRUE(asked.closed);
+  EXPECT_EQ(asked.reason, H2Error::no_error);
+  EXPECT_TRUE(served.closed);
+  EXPECT_EQ(pair.server.session.streams(), 0U);
+}
+
+TEST(AnH2Session, PassesInterimAnswersAndTrailers) {
+  Pair pair;
+  Heard& asked = pair.ask(false);
+  pair.talk_on();
+  Heard& served = pair.server.streams.at(1);
+  EXPECT_FALSE(served.ended);
+  pair.server.session.inform(*served.stream, fields_of({{":status", "103"}, {"link", "x"}}));
+  pair.client.session.body(*asked.stream, "up");
+  Fields sums;
+  sums.add("X-Sum", "1");
+  pair.client.session.end(*asked.stream, sums);
+  pair.talk_on();
+  EXPECT_EQ(served.body, "up");
+  EXPECT_EQ(served.trailers.get("x-sum"), "1");
+  EXPECT_TRUE(served.ended);
+  EXPECT_EQ(asked.interim, std::vector<int>{103});
+  pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
+  Fields status;
+  status.add("grpc-status", "0");
+  pair.server.session.end(*served.stream, status);
+  pair.talk_on();
+  EXPECT_EQ(asked.trailers.get("grpc-status"), "0");
+  EXPECT_TRUE(asked.closed);
+}
+
+TEST(ABody, WaitsForTheWindowUntilItsReceiverGivesRoomBack) {
+  Pair pair;
+  Heard& asked = pair.ask();
+  pair.talk_on();
+  Heard& served = pair.server.streams.at(1);
+  const std::string big(kBig, 'x');
+  pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
+  pair.server.session.body(*served.stream, big);
+  pair.server.session.end(*served.stream);
+  pair.talk_on();
+  EXPECT_EQ(asked.body.size(), 65535U) << "one stream's window";
+  EXPECT_EQ(served.stream->backlog(), kBig - 65535);
+  EXPECT_EQ(served.sent, 65535U);
+  std::size_t given = 0;
+  while (!asked.closed && given < asked.body.size()) {
+    const std::size_t more = asked.body.size() - given;
+    given += more;
+    pair.client.session.consume(*asked.stream, more);
+    pair.talk_on();
+  }
+  EXPECT_EQ(asked.body, big);
+  EXPECT_TRUE(asked.ended);
+}
+
+TEST(AReset, IsTheLastThingToldAboutAStream) {
+  Pair pair;
+  Heard& asked = pair.ask(false);
+  pair.talk_on();
+  Heard& served = pair.server.streams.at(1);
+  pair.client.session.reset(*asked.stream, H2Error::cancel);
+  pair.talk_on();
+  EXPECT_TRUE(served.closed);
+  EXPECT_EQ(served.reason, H2Error::cancel);
+  EXPECT_FALSE(asked.closed) << "who resets has forgotten it";
+  EXPECT_EQ(pair.client.session.streams(), 0U);
+  EXPECT_EQ(pair.server.session.resets_seen(), 1U);
+}
+
+TEST(ARequest, TakenBackBeforeItLeftNeverExisted) {
+  Pair pair;
+  Heard& asked = pair.ask();
+  pair.client.session.reset(*asked.stream, H2Error::cancel);
+  pair.talk_on();
+  EXPECT_TRUE(pair.server.streams.empty());
+  EXPECT_EQ(pair.client.session.streams(), 0U);
+}
+
+TEST(AnAnswer, ThatEndsBeforeItsRequestClosesTheStreamWithoutAnError) {
+  Pair pair;
+  Heard& asked = pair.ask(false);
+  pair.talk_on();
+  Heard& served = pair.server.streams.at(1);
+  pair.server.session.respond(*served.stream, fields_of({{":status", "413"}}), true);
+  pair.server.session.leave(*served.stream);
+  pair.talk_on();
+  EXPECT_EQ(asked.response.status, 413);
+  EXPECT_TRUE(asked.ended);
+  EXPECT_TRUE(asked.closed);
+  EXPECT_EQ(asked.reason, H2Error::no_error);
+}
+
+TEST(Goaway, RefusesWhatCameTooLateAndLetsTheRestFinish) {
+  Pair pair;
+  Heard& first = pair.ask();
+  pair.talk_on();
+  pair.server.session.goaway(H2Error::no_error);
+  Heard& late = pair.ask();
+  const std::string crossing = pair.client.pull();
+  pair.talk_on();
+  EXPECT_EQ(pair.client.goaway.first, 1);
+  EXPECT_TRUE(late.closed);
+  EXPECT_EQ(late.reason, H2Error::refused_stream);
+  EXPECT_FALSE(pair.client.session.accepts_requests());
+  Heard& served = pair.server.streams.at(1);
+  pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), true);
+  pair.talk_on();
+  EXPECT_EQ(first.response.status, 200);
+  EXPECT_TRUE(pair.server.session.over());
+}
+
+TEST(AnAnnouncedShutdown, RefusesNothingYet) {
+  Pair pair;
+  pair.server.session.announce_shutdown();
+  pair.talk_on();
+  EXPECT_EQ(pair.client.goaway.first, 0x7fffffff);
+  EXPECT_FALSE(pair.server.session.over());
+}
+
+TEST(APing, ComesBack) {
+  Pair pair;
+  pair.client.session.ping(42);
+  pair.talk_on();
+  EXPECT_EQ(pair.client.pong, 42U);
+}
+
+TEST(ThePeersSettings, AreTold) {
+  H2Options options;
+  options.max_streams = 7;
+  Pair pair(options);
+  EXPECT_EQ(pair.client.peer.max_streams, 7U);
+  EXPECT_TRUE(pair.client.peer.extended_connect);
+}
+
+TEST(StreamsOfOneSession, AreServedInTurn) {
+  H2Options options;
+  options.window = 1 << 20;
+  options.stream_window = 1 << 20;
+  Pair pair(options);
+  Heard& first = pair.ask();
+  Heard& second = pair.ask();
+  pair.talk_on();
+  const std::string big(kBig, 'x');
+  for (auto& [id, served] : pair.server.streams) {
+    pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
+    pair.server.session.body(*served.stream, big);
+  }
+  pair.client.receive(pair.server.pull(200000));
+  EXPECT_GT(first.body.size(), 80000U);
+  EXPECT_GT(second.body.size(), 80000U);
+}
+
+TEST(Pull, StopsAtWhatItsOwnerCanTake) {
+  H2Options options;
+  options.window = 1 << 20;
+  options.stream_window = 1 << 20;
+  Pair pair(options);
+  pair.ask();
+  pair.talk_on();
+  Heard& served = pair.server.streams.at(1);
+  pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
+  pair.server.session.body(*served.stream, std::string(kBig, 'x'));
+  const std::string some = pair.server.pull(40000);
+  EXPECT_GE(some.size(), 40000U);
+  EXPECT_LT(some.size(), 40000U + 20000U);
+  EXPECT_TRUE(pair.server.session.wants_pull());
+}
+
+TEST(ASessionAtRest, OwnsLittle) {
+  Pair pair;
+  for (int i = 0; i < 50; ++i) {
+    pair.ask();
+    pair.talk_on();
+    Heard& served = pair.server.streams.at(1 + 2 * i);
+    pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), true);
+    pair.talk_on();
+  }
+  pair.server.session.rest();
+  EXPECT_LT(pair.server.session.library_memory(), 32U * 1024);
+  RecordProperty("bytes_at_rest", static_cast<int>(pair.server.session.library_memory()));
+}
+
+}  // namespace
+}  // namespace carpool::proxy::http
