@@ -183,6 +183,11 @@ std::string unknown_key(const Section& section, std::string_view key) {
     const std::string home = other.path.empty() ? "at the top of the file" : "in [" + std::string(other.path) + "]";
     return wrong + "; there is one " + home;
   }
+  for (const Section& other : sections()) {
+    if (!other.path.ends_with('.' + std::string(key))) continue;
+    const bool within = section.path == "origin" && other.in_origin != nullptr;
+    return wrong + "; there is a section [" + (within ? "origin." : "") + std::string(other.path) + "]";
+  }
   return wrong;
 }
 

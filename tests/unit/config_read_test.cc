@@ -167,6 +167,8 @@ TEST(Mistakes, NameTheNearestKey) {
   expect_mistake("worker = 2", "1:1: worker:", "did you mean `workers`?");
   expect_mistake("[[lisen]]\n", "1:3: lisen:", "did you mean `listen`?");
   expect_mistake("[pol]\nsize = 1\n", "1:2: pol:", "did you mean `pool`?");
+  expect_mistake("[[origin]]\nuri = \"http://a\"\n[origin.tls]\n",
+                 "3:9: origin.tls:", "there is a section [origin.upstream.tls]");
   expect_mistake("[pool.warmup]\n", "1:7: pool.warmup:", "did you mean `warm_up`?");
   expect_mistake("[[origin]]\nuri = \"http://a\"\n[origin.pools]\n", "3:9: origin.pools:", "did you mean `pool`?");
   expect_mistake("[[origin]]\nuri = \"http://a\"\n[origin.pool]\nsizes = 1\n",
@@ -218,6 +220,7 @@ TEST(Mistakes, CutWhatIsTooLongToShow) {
 TEST(Mistakes, InTheSyntaxLookLikeAllOthers) {
   expect_mistake("workers = 1\n[pool\nsize = 3\n", "2:", ": syntax: ");
   expect_mistake("workers = \n", "1:", ": syntax: ");
+  expect_mistake("a . . b = 1\n", "1:", ": syntax: ");
   expect_mistake("workers = 1\nworkers = 2\n", "2:", ": syntax: ");
   expect_mistake("a = \"\xff\"\n", "1:", ": syntax: ");
   expect_mistake(std::string(5000, '['), "1:", ": syntax: ");
