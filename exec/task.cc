@@ -3,6 +3,8 @@
 #include <exception>
 
 #include "base/assert.h"
+#include "exec/task_limit.h"
+#include "exec/thread_pool.h"
 
 namespace carpool::exec {
 namespace {
@@ -12,11 +14,37 @@ thread_local bool promised_not_to_block = false;
 
 }  // namespace
 
+void Task::count_off(TaskLimit* limit) {
+  if (limit != nullptr) limit->leave();
+}
+
+void RejectTask::operator()(Task* task) const {
+  TaskLimit* limit = std::exchange(task->limit_, nullptr);
+  task->close();
+  task->dispose();
+  Task::count_off(limit);
+}
+
+namespace {
+
+void start_named(Task& task, const char* name) {
+  const ThreadPool::Doing doing(name);
+  start_task(task);
+}
+
+}  // namespace
+
 bool run_task(TaskPtr task, FailureSink* sink) noexcept {
   const char* name = task->name();
   const char* why = "an exception of no kind we know";
+  struct Counted {
+    TaskLimit* limit;
+    ~Counted() { Task::count_off(limit); }
+  };
+  const Counted counted{std::exchange(task->limit_, nullptr)};
   try {
-    start_task(*task.release());
+    // Those that are counted are named in dumps; the others are the pool's own, which names them where it matters.
+    counted.limit == nullptr ? start_task(*task.release()) : start_named(*task.release(), name);
     return true;
   } catch (const std::exception& failure) {
     if (sink != nullptr) sink->on_task_failed(name, failure.what());

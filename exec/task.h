@@ -21,6 +21,19 @@ enum class Invocation : std::uint8_t {
   either,        // both are possible; run inside a NonBlockingCall it must not block, and is never queued
 };
 
+class FailureSink;
+class Task;
+class TaskLimit;
+class TaskSource;
+
+struct RejectTask {
+  void operator()(Task* task) const;
+};
+using TaskPtr = std::unique_ptr<Task, RejectTask>;
+
+// Runs it here. False: it threw; the thread and its production live on. `sink` may be null.
+bool run_task(TaskPtr task, FailureSink* sink) noexcept;
+
 class Task {
  public:
   virtual Invocation invocation() const { return Invocation::blocking; }
@@ -42,7 +55,10 @@ class Task {
   friend struct RejectTask;
   friend class TaskQueue;
   friend class ThreadPool;
+  friend class TaskLimit;
   friend void start_task(Task& task);
+  friend bool run_task(TaskPtr task, FailureSink* sink) noexcept;
+  static void count_off(TaskLimit* limit);
 
   // Once. Afterwards nobody but the task itself knows it: it deletes itself, posts itself or stays where it is.
   virtual void run() = 0;
@@ -53,16 +69,9 @@ class Task {
 
   Task* next_ = nullptr;  // the queue's
   Instant asked_at_;
-  class TaskSource* source_ = nullptr;
+  TaskSource* source_ = nullptr;
+  TaskLimit* limit_ = nullptr;  // it counts there
 };
-
-struct RejectTask {
-  void operator()(Task* task) const {
-    task->close();
-    task->dispose();
-  }
-};
-using TaskPtr = std::unique_ptr<Task, RejectTask>;
 
 // A task that its owner embeds: lent, never deleted.
 inline TaskPtr lend(Task& task) {
@@ -108,9 +117,6 @@ class FailureSink {
  protected:
   ~FailureSink() = default;
 };
-
-// Runs it here. False: it threw; the thread and its production live on. `sink` may be null.
-bool run_task(TaskPtr task, FailureSink* sink) noexcept;
 
 // Takes any number of tasks, each to be run once on some thread, soon.
 class Executor {

@@ -96,6 +96,7 @@ TaskPtr TaskExecutor::following(Runner& runner, bool failed) {
   if (task != nullptr) {
     runner.doing = task->name();
     runner.since = Clock::now();
+    queue_wait_.observe(runner.since - task->asked_at());
   } else {
     give_back(runner, lost);
   }
@@ -140,7 +141,9 @@ TaskExecutorCounts TaskExecutor::counts() const {
           .running = running_,
           .executed = executed_,
           .rejected = rejected_,
-          .failed = failed_};
+          .failed = failed_,
+          .max_tasks = options_.max_tasks,
+          .max_running = options_.max_running};
 }
 
 std::vector<TaskInfo> TaskExecutor::dump() const {

@@ -31,6 +31,7 @@ struct TaskInfo {
 struct TaskExecutorCounts {
   unsigned queued = 0, running = 0;
   std::uint64_t executed = 0, rejected = 0, failed = 0;
+  unsigned max_tasks = 0, max_running = 0;
 };
 
 class TaskExecutor final : public Executor, public TryExecutor {
@@ -51,6 +52,9 @@ class TaskExecutor final : public Executor, public TryExecutor {
 
   TaskExecutorCounts counts() const;
   std::vector<TaskInfo> dump() const;
+  // How long tasks waited to begin once a thread was theirs to wait for: behind max_running others.
+  metrics::HistogramTotals queue_wait() const { return queue_wait_.read(); }
+  const TaskSource& source() const { return source_; }
 
  private:
   class Runner;
@@ -66,6 +70,7 @@ class TaskExecutor final : public Executor, public TryExecutor {
   std::unique_ptr<Runner[]> runners_;
   Runner* free_ GUARDED_BY(mutex_) = nullptr;
   TaskQueue queue_ GUARDED_BY(mutex_);
+  metrics::Histogram queue_wait_;  // written under mutex_, read by anybody
   bool stopped_ GUARDED_BY(mutex_) = false;
   unsigned running_ GUARDED_BY(mutex_) = 0;
   std::uint64_t executed_ GUARDED_BY(mutex_) = 0, rejected_ GUARDED_BY(mutex_) = 0, failed_ GUARDED_BY(mutex_) = 0;

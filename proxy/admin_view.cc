@@ -58,6 +58,14 @@ const metrics::Registry* HouseView::registry() const {
   return house_.config().metrics.enabled ? &house_.metrics() : nullptr;
 }
 
+std::optional<metrics::ExecSample> HouseView::exec() const {
+  return house_.execution().sample();
+}
+
+admin::ThreadsFacts HouseView::threads() const {
+  return house_.execution().facts();
+}
+
 std::uint64_t HouseView::log_dropped() const {
   return log::dropped();
 }

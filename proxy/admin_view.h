@@ -14,7 +14,8 @@ class HouseView final : public admin::AdminView {
   std::vector<admin::PoolFacts> pools() const override;
   std::vector<admin::ConnectionFacts> connections(const std::string& origin) const override;
   const metrics::Registry* registry() const override;
-  std::optional<metrics::ExecSample> exec() const override { return std::nullopt; }
+  std::optional<metrics::ExecSample> exec() const override;
+  admin::ThreadsFacts threads() const override;
   std::uint64_t log_dropped() const override;
   metrics::BuildSample build() const override;
   std::vector<std::string> not_ready() const override;

@@ -4,6 +4,7 @@
 #include <random>
 #include <utility>
 
+#include "proxy/config/cores.h"
 #include "proxy/descriptors.h"
 #include "proxy/log/log.h"
 #include "proxy/notify.h"
@@ -12,6 +13,7 @@ namespace carpool::proxy {
 
 namespace {
 constexpr Duration kSweepEvery = std::chrono::milliseconds(500);
+constexpr Duration kPatience = std::chrono::seconds(1);  // with tasks that still run when every loop has stopped
 
 // RFC 9110 §7.6.3 lets a proxy hide behind a pseudonym; drawn per process, so that two sidecars in a row are no loop.
 std::string draw_pseudonym() {
@@ -51,6 +53,8 @@ Status House::open() {
   Result<std::unique_ptr<Origins>> origins = Origins::make(config_, pool_house_, *metrics_);
   if (!origins) return origins.take_fault();
   origins_ = std::move(*origins);
+  execution_ = std::make_unique<Execution>(config_.threads, config_.workers, config::granted_cores());
+  if (Status started = execution_->start(); !started) return started;
   for (std::uint32_t i = 0; i < config_.workers; ++i) {
     Result<std::unique_ptr<Worker>> worker = Worker::make(*this, static_cast<exec::LoopId>(i));
     if (!worker) return worker.take_fault();
@@ -88,17 +92,26 @@ Status House::open_admin() {
   return Done{};
 }
 
-void House::run() {
+Result<bool> House::run() {
   exec::Loop& first = workers_.front()->loop();
   sweeper_ = std::make_unique<exec::Timer>(
       first, [](void* self) { static_cast<House*>(self)->sweep(); }, this);
   sweeper_->arm(first.now() + kSweepEvery);
   admin_->start();
-  std::vector<std::thread> threads;
-  for (std::size_t i = 1; i < workers_.size(); ++i)
-    threads.emplace_back([worker = workers_[i].get()] { worker->run(); });
-  workers_.front()->run();
-  for (std::thread& thread : threads) thread.join();
+  return turn_loops();
+}
+
+Result<bool> House::turn_loops() {
+  std::size_t started = 0;
+  while (started < workers_.size() && workers_[started]->start()) ++started;
+  const bool all = started == workers_.size();
+  for (std::size_t i = 0; i < started; ++i) {
+    if (!all) workers_[i]->stop();
+    workers_[i]->wait_until_stopped();
+  }
+  const bool ended = execution_->stop(kPatience);
+  if (!all) return Fault{FaultKind::internal, Side::self, "no thread for loop " + std::to_string(started)};
+  return ended;
 }
 
 // Idle connections that are expired or rested too long end here, without traffic.
@@ -137,6 +150,8 @@ House::~House() {
   listeners_.clear();
   origins_.reset();
   workers_.clear();
+  // A house that never ran: its threads have had nothing to do.
+  if (execution_) static_cast<void>(execution_->stop(kPatience));
 }
 
 }  // namespace carpool::proxy

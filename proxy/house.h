@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "base/result.h"
@@ -13,6 +12,7 @@
 #include "proxy/config/config.h"
 #include "proxy/downstream/listener.h"
 #include "proxy/drain.h"
+#include "proxy/execution.h"
 #include "proxy/net/policy.h"
 #include "proxy/origins.h"
 #include "proxy/upstream/pool_house.h"
@@ -26,7 +26,9 @@ class House {
   static Result<std::unique_ptr<House>> build(const config::Config& config);
   ~House();
 
-  void run();  // until it is drained or told to leave; the calling thread drives the first worker
+  // Until it is drained or told to leave; the calling thread waits. False: a task did not end within a second after
+  // its loop, and works on things of this house, which must not be destroyed then. A Fault: no thread for a loop.
+  Result<bool> run();
 
   const config::Config& config() const { return config_; }
   Origins& origins() { return *origins_; }
@@ -34,6 +36,7 @@ class House {
   metrics::Registry& metrics() { return *metrics_; }
   std::string_view pseudonym() const { return pseudonym_; }
   Drain& drain() { return *drain_; }
+  Execution& execution() { return *execution_; }
   std::vector<std::unique_ptr<Worker>>& workers() { return workers_; }
   std::vector<std::unique_ptr<Listener>>& listeners() { return listeners_; }
   const AdminServer& admin() const { return *admin_; }
@@ -46,6 +49,7 @@ class House {
   Status open();
   Status open_listeners();
   Status open_admin();
+  Result<bool> turn_loops();
   void sweep();
 
   const config::Config& config_;
@@ -54,6 +58,7 @@ class House {
   std::unique_ptr<metrics::Registry> metrics_;
   std::unique_ptr<net::RulePolicy> policy_;
   std::unique_ptr<Origins> origins_;
+  std::unique_ptr<Execution> execution_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::unique_ptr<AdminServer> admin_;

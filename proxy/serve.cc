@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -88,16 +89,23 @@ int serve_with(const config::Config& config, Guest* guest) {
     std::fprintf(stderr, "carpool: %s\n", house.fault().detail.c_str());
     return exit_code(house.fault());
   }
+  Result<bool> ended = true;
   {
     const Signals signals(**house);
     say_ready(**house);
     if (guest != nullptr) guest->on_ready(**house);
-    (*house)->run();
+    ended = (*house)->run();
     if (guest != nullptr) guest->on_stopped();
+    if (ended && !*ended) {
+      log::stop();
+      std::_Exit(kClean);  // what a task still works on must not be destroyed
+    }
   }
   house->reset();  // everything ends in order while the log still takes lines
   log::stop();
-  return kClean;
+  if (ended) return kClean;
+  std::fprintf(stderr, "carpool: %s\n", ended.fault().detail.c_str());
+  return kInternal;
 }
 
 }  // namespace carpool::proxy

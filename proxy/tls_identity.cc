@@ -1,10 +1,8 @@
 #include "proxy/tls_identity.h"
 
-namespace carpool::proxy {
+#include "proxy/worker.h"
 
-TlsIdentity::~TlsIdentity() {
-  if (loader_.joinable()) loader_.join();
-}
+namespace carpool::proxy {
 
 Status TlsIdentity::load() {
   finish(tls::ClientContext::make(settings_));
@@ -12,11 +10,14 @@ Status TlsIdentity::load() {
   return Done{};
 }
 
-bool TlsIdentity::ready_or_notify(exec::Loop& loop, exec::Mail& mail) {
-  const std::scoped_lock lock(mutex_);
-  if (context_ || fault_) return true;
-  waiting_.emplace_back(&loop, &mail);
-  if (!loader_.joinable()) loader_ = std::thread([this] { finish(tls::ClientContext::make(settings_)); });
+bool TlsIdentity::ready_or_notify(Worker& worker, exec::Mail& mail) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (context_ || fault_) return true;
+    waiting_.emplace_back(&worker.loop(), &mail);
+    if (std::exchange(loading_, true)) return false;
+  }
+  worker.submit(exec::lend(loading_task_));  // refused: its close() has told those who wait
   return false;
 }
 
@@ -28,6 +29,7 @@ void TlsIdentity::forget(const exec::Mail& mail) {
 Result<tls::ClientContext*> TlsIdentity::get() {
   const std::scoped_lock lock(mutex_);
   if (fault_) return *fault_;
+  if (!context_) return Fault{FaultKind::budget, Side::self, "too many blocking tasks to load certificates now"};
   return context_.get();
 }
 
@@ -38,7 +40,17 @@ void TlsIdentity::finish(Result<std::unique_ptr<tls::ClientContext>> made) {
   } else {
     fault_ = made.take_fault();
   }
-  // Posted under the mutex, so that whoever forgets a mail knows that it is not about to be posted.
+  tell_all();
+}
+
+void TlsIdentity::give_up() {
+  const std::scoped_lock lock(mutex_);
+  loading_ = false;
+  tell_all();
+}
+
+// Posted under the mutex, so that whoever forgets a mail knows that it is not about to be posted.
+void TlsIdentity::tell_all() {
   for (const auto& [loop, mail] : waiting_) loop->post(*mail);
   waiting_.clear();
 }

@@ -1,39 +1,53 @@
 // TlsIdentity: one TLS identity towards origins, loaded when the first origin needs it. Reading the system's bundle
-// takes tens of milliseconds, so it happens on a thread of its own; dials wait for it in the mail.
+// takes tens of milliseconds: a blocking task of the loop that asked first; the dials of all loops wait in the mail.
 #pragma once
 
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "exec/loop.h"
+#include "exec/task.h"
 #include "proxy/tls/context.h"
 
 namespace carpool::proxy {
 
+class Worker;
+
 class TlsIdentity {
  public:
   explicit TlsIdentity(tls::ClientSettings settings) : settings_(std::move(settings)) {}
-  ~TlsIdentity();
 
   Status load();  // now, on this thread: for files that the configuration names
-  // True: get() answers. False: `mail` arrives on `loop` when it does.
-  bool ready_or_notify(exec::Loop& loop, exec::Mail& mail);
+  // True: get() answers. False: `mail` arrives on the worker's loop when it does.
+  bool ready_or_notify(Worker& worker, exec::Mail& mail) LOOP_ONLY;
   // The loop ends: `mail` is not wanted any more. Afterwards it will not be posted; it may have been.
   void forget(const exec::Mail& mail);
+  // A Fault of kind `budget`: nobody would run the loading; who comes next tries again.
   Result<tls::ClientContext*> get();
 
  private:
+  // Never twice at a time, so it is embedded.
+  struct Loading final : exec::Task {
+    explicit Loading(TlsIdentity& i) : identity(i) {}
+    const char* name() const override { return "loading certificates"; }
+    void run() override { identity.finish(tls::ClientContext::make(identity.settings_)); }
+    void close() override { identity.give_up(); }
+    TlsIdentity& identity;
+  };
   void finish(Result<std::unique_ptr<tls::ClientContext>> made);
+  void give_up();
+  void tell_all();
+
   const tls::ClientSettings settings_;
+  Loading loading_task_{*this};
   std::mutex mutex_;
-  std::thread loader_;
-  std::unique_ptr<tls::ClientContext> context_;               // guarded by mutex_
-  std::optional<Fault> fault_;                                // guarded by mutex_
-  std::vector<std::pair<exec::Loop*, exec::Mail*>> waiting_;  // guarded by mutex_
+  bool loading_ = false;  // guarded by mutex_, as all below
+  std::unique_ptr<tls::ClientContext> context_;
+  std::optional<Fault> fault_;
+  std::vector<std::pair<exec::Loop*, exec::Mail*>> waiting_;
 };
 
 }  // namespace carpool::proxy

@@ -1,5 +1,6 @@
 #include "proxy/worker.h"
 
+#include <array>
 #include <utility>
 
 #include "pool/destination.h"
@@ -12,8 +13,18 @@
 namespace carpool::proxy {
 
 namespace {
-// Which worker's loop this thread drives. Set around everything that runs on a loop, never kept across threads.
+// Which worker's loop this thread turns. Set around everything that runs on a loop, never kept across threads.
 thread_local Worker* current_worker = nullptr;
+
+// For dumps: each as long as the process.
+const char* name_of(exec::LoopId id) {
+  static const auto names = [] {
+    std::array<std::string, 256> all;
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = "loop " + std::to_string(i);
+    return all;
+  }();
+  return names[id].c_str();
+}
 
 dns::Settings dns_settings(const config::Dns& dns) {
   dns::Settings settings;
@@ -38,7 +49,8 @@ Worker::Worker(House& house, std::unique_ptr<exec::UvLoop> loop)
       router_(house.origins(), house.policy()),
       recorder_(house, *loop_),
       dialer_(*this, resolver_),
-      health_check_(*this) {
+      health_check_(*this),
+      driver_(house.execution().drive(*loop_, *this, name_of(loop_->id()))) {
   loop_->set_shared_watcher(this);
 }
 
@@ -56,15 +68,9 @@ void Worker::leave() {
   current_worker = nullptr;
 }
 
-void Worker::run() {
-  enter();
-  health_check_.start();
-  loop_->run();
-  leave();
-}
-
-void Worker::stop() {
-  loop_->stop();
+bool Worker::start() {
+  as_current([this] { health_check_.start(); });  // nobody turns the loop yet
+  return driver_->start();
 }
 
 const net::AddressPolicy& Worker::policy() const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/intrusive.h"
+#include "exec/uv/driver.h"
 #include "exec/uv/loop.h"
 #include "pool/delivery_queue.h"
 #include "proxy/dns/resolver.h"
@@ -26,12 +27,13 @@ struct ClientTag;
 class Listener;
 class House;
 
-class Worker final : private exec::SharedWatcher {
+class Worker final : private exec::SharedWatcher, private exec::TurnHost {
  public:
   static Result<std::unique_ptr<Worker>> make(House& house, exec::LoopId id);
   ~Worker();
 
-  // The worker whose loop this thread drives; for the pool, which asks where it is. Set by run() and by teardown.
+  // The worker whose loop this thread turns; for the pool, which asks where it is. Follows the loop from thread to
+  // thread.
   static Worker& current();
 
   template <class Work>
@@ -40,9 +42,13 @@ class Worker final : private exec::SharedWatcher {
     work();
     leave();
   }
-  void run();        // on its thread, until stop()
-  void stop();       // any thread
-  void tear_down();  // after run(): closes clients, gives leases back, delivers what is in the mail
+  bool start();                     // on threads of the house's execution, until stop(). False: none is left
+  void stop() { driver_->stop(); }  // any thread, once
+  void wait_until_stopped() const { driver_->wait_until_stopped(); }
+  // What may block, from this loop: runs after this turn, here or elsewhere, and posts its result back. False: too many
+  // such tasks exist; it was closed.
+  bool submit(exec::TaskPtr task) LOOP_ONLY { return driver_->submit(std::move(task)); }
+  void tear_down();  // after it stopped: closes clients, gives leases back, delivers what is in the mail
 
   exec::UvLoop& loop() { return *loop_; }
   House& house() { return house_; }
@@ -86,8 +92,8 @@ class Worker final : private exec::SharedWatcher {
  private:
   Worker(House& house, std::unique_ptr<exec::UvLoop> loop);
   void on_shared_ready(std::uint32_t index, std::uint32_t generation, exec::Ready ready) override LOOP_ONLY;
-  void enter() LOOP_ENTER;
-  void leave();
+  void enter() override LOOP_ENTER;
+  void leave() override;
   void run_deferred() LOOP_ONLY;  // ends what was buried in this turn
   void note_if_empty() LOOP_ONLY;
   // exec::Deferred, under a name that does not collide with run().
@@ -125,6 +131,7 @@ class Worker final : private exec::SharedWatcher {
   std::size_t client_count_ LOOP_LOCAL = 0;
   bool draining_ LOOP_LOCAL = false;
   std::atomic<bool> empty_{false};
+  std::unique_ptr<exec::Driver> driver_;
 };
 
 }  // namespace carpool::proxy

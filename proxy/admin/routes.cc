@@ -13,6 +13,7 @@
 #include "proxy/admin/path.h"
 #include "proxy/admin/pools.h"
 #include "proxy/admin/route.h"
+#include "proxy/admin/threads.h"
 
 namespace carpool::proxy::admin {
 namespace {
@@ -55,6 +56,10 @@ Answer config(const Call& call) {
   return text_answer(200, "application/toml; charset=utf-8", call.view.config());
 }
 
+Answer threads(const Call& call) {
+  return threads_answer(call.view.threads());
+}
+
 Answer quit(const Call& call) {
   return json_answer(202, {{"status", call.control.quit() ? "draining" : "draining already"}});
 }
@@ -78,7 +83,7 @@ constexpr std::array<Route, 16> kRoutes{{
     {"/config", "GET", config, "the configuration in force, every default filled in, without secrets",
      "application/toml"},
     {"/leaks", "GET", later, "leases that were lost or are held for too long", "Later"},
-    {"/threads", "GET", later, "threads, their modes and their tasks", "Later"},
+    {"/threads", "GET", threads, "what each thread does and since when; what bounds the queue", "Threads"},
     {"/openapi.json", "GET", openapi_answer, "this document", "application/json"},
     {"/events", "GET", events_answer, "what the page shows, as server-sent events", "text/event-stream"},
     {"/log-level", "GET", log_level_answer, "the log's levels", "LogLevels"},

@@ -33,6 +33,46 @@ struct ConnectionFacts {
   std::string borrower;             // who has it, for a person; empty: nobody
 };
 
+// The threads at one instant; names live as long as the process.
+struct ThreadsFacts {
+  struct Reserve {
+    unsigned capacity = 0, available = 0, pending = 0;
+  };
+  struct Tasks {  // blocking ones, wherever they are
+    unsigned limit = 0, existing = 0;
+    std::uint64_t refused = 0;
+  };
+  struct Source {
+    const char* name = "";
+    unsigned limit = 0, queued = 0;
+    std::uint64_t refused = 0;
+  };
+  struct Background {
+    unsigned queued = 0, running = 0, max_running = 0;
+  };
+  struct Thread {
+    unsigned number = 0;
+    const char* state = "";
+    const char* doing = "";
+    Duration since{};
+  };
+  struct Task {
+    const char* name = "";
+    bool running = false;
+    Duration since{};
+  };
+  std::string strategy;
+  unsigned min = 0, max = 0, leases = 0;
+  Reserve reserve;
+  Tasks tasks;
+  std::size_t queue = 0, queue_limit = 0;
+  std::vector<Source> sources;
+  Background background;
+  std::uint64_t started = 0, left = 0, start_failures = 0, failed = 0;
+  std::vector<Thread> threads;
+  std::vector<Task> background_tasks;
+};
+
 class AdminView {
  public:
   virtual std::vector<PoolFacts> pools() const = 0;
@@ -41,6 +81,7 @@ class AdminView {
 
   virtual const metrics::Registry* registry() const = 0;  // null: metrics are off
   virtual std::optional<metrics::ExecSample> exec() const = 0;
+  virtual ThreadsFacts threads() const = 0;
   virtual std::uint64_t log_dropped() const = 0;
   virtual metrics::BuildSample build() const = 0;
 

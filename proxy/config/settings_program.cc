@@ -97,30 +97,30 @@ Section metrics_section() {
 }
 
 Section threads_section() {
-  return {"threads",
-          "the pool that adaptive execution draws on; loops and reserved threads come on top of max",
-          false,
-          {
-              row<&Threads::strategy>("strategy", "who runs a task that may block").restart().not_yet(),
-              row<&Threads::min>("min", "threads kept").between(0, 10'000).restart().not_yet(),
-              row<&Threads::max>("max", "threads at most").between(1, 10'000).restart().not_yet(),
-              row<&Threads::reserved>("reserved", "ready to take a loop over; -1 = by the cores, 0 = none")
-                  .between(-1, 1024)
-                  .restart()
-                  .not_yet(),
-              row<&Threads::idle_timeout>("idle_timeout", "rest of a thread before it may leave").not_yet(),
-              row<&Threads::max_evict_count>("max_evict_count", "threads that may leave per idle_timeout")
-                  .between(1, 10'000)
-                  .not_yet(),
-              row<&Threads::stack_size>("stack_size", "of each thread").between(65'536, 1 << 30).restart().not_yet(),
-              row<&Threads::max_tasks>("max_tasks",
-                                       "blocking tasks that may exist at once; more are refused where they arise")
-                  .between(1, kMaxConnections)
-                  .not_yet(),
-          },
-          [](Config& config) -> void* { return &config.threads; },
-          nullptr,
-          &kDefaults<Threads>};
+  return {
+      "threads",
+      "the pool that adaptive execution draws on; loops and reserved threads come on top of max",
+      false,
+      {
+          row<&Threads::strategy>("strategy", "who runs a task that may block").restart(),
+          row<&Threads::min>("min", "threads kept").between(0, 10'000).restart(),
+          row<&Threads::max>("max", "threads at most").between(1, 10'000).restart(),
+          row<&Threads::reserved>("reserved", "ready to take a loop over; -1 = by the cores, 0 = none")
+              .between(-1, 1024)
+              .restart(),
+          row<&Threads::idle_timeout>("idle_timeout", "rest of a thread before it may leave; 0s = it stays").restart(),
+          row<&Threads::max_evict_count>("max_evict_count", "threads that may leave per idle_timeout")
+              .between(1, 10'000)
+              .restart(),
+          row<&Threads::stack_size>("stack_size", "of each thread").between(65'536, 1 << 30).restart(),
+          row<&Threads::max_tasks>("max_tasks",
+                                   "blocking tasks that may exist at once; more are refused where they arise")
+              .between(1, kMaxConnections)
+              .restart(),
+      },
+      [](Config& config) -> void* { return &config.threads; },
+      nullptr,
+      &kDefaults<Threads>};
 }
 
 Section log_section() {

@@ -21,7 +21,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner
   std::string_view phase() const { return dial_ ? dial_->phase() : "loading certificates"; }
 
   void start() LOOP_ONLY {
-    if (origin_.tls != nullptr && !origin_.tls->ready_or_notify(dialer_.worker_.loop(), *this)) return;
+    if (origin_.tls != nullptr && !origin_.tls->ready_or_notify(dialer_.worker_, *this)) return;
     dial_now();
   }
 

@@ -62,6 +62,8 @@ class FakeView final : public AdminView {
   }
   const metrics::Registry* registry() const override { return metrics_on ? &registry_ : nullptr; }
   std::optional<metrics::ExecSample> exec() const override { return std::nullopt; }
+  ThreadsFacts threads() const override { return threads_; }
+  ThreadsFacts threads_;
   std::uint64_t log_dropped() const override { return 3; }
   metrics::BuildSample build() const override { return {"0.1.0", "g++", "Release"}; }
   std::vector<std::string> not_ready() const override { return reasons; }
@@ -225,10 +227,24 @@ TEST_F(Routes, NamesTheMethodThatARouteTakes) {
   EXPECT_EQ(allow(ask("/pools/http%3A%2F%2Fa.example/drain")), "POST");
 }
 
+TEST_F(Routes, ToldOfThreadsSayWhatEachDoesAndWhatBoundsTheQueue) {
+  view.threads_.strategy = "adaptive";
+  view.threads_.queue_limit = 203;
+  view.threads_.sources = {{"loops", 201, 1, 2}, {"background", 2, 0, 0}};
+  view.threads_.threads = {{7, "leased", "loop 0", std::chrono::milliseconds(1500)}};
+  view.threads_.background_tasks = {{"gzip", true, std::chrono::seconds(1)}};
+  const Json json = Json::parse(ask("/threads").body);
+  EXPECT_EQ(json["strategy"], "adaptive");
+  EXPECT_EQ(json["queue"]["limit"], 203);
+  EXPECT_EQ(json["queue"]["sources"][0], Json({{"name", "loops"}, {"limit", 201}, {"queued", 1}, {"refused", 2}}));
+  EXPECT_EQ(json["threads"][0], Json({{"number", 7}, {"state", "leased"}, {"doing", "loop 0"}, {"seconds", 1.5}}));
+  EXPECT_EQ(json["background"]["tasks"][0], Json({{"name", "gzip"}, {"running", true}, {"seconds", 1.0}}));
+}
+
 TEST_F(Routes, SaysOfLaterOnesThatTheyAreNotYetThere) {
   const std::string pool = "/pools/http%3A%2F%2Fa.example";
-  for (const std::string& target : {std::string("/leaks"), std::string("/threads"), pool + "/explain", pool + "/advice",
-                                    pool + "/what-if?size=3"}) {
+  for (const std::string& target :
+       {std::string("/leaks"), pool + "/explain", pool + "/advice", pool + "/what-if?size=3"}) {
     const Answer answer = ask(target);
     EXPECT_EQ(answer.status, 501) << target;
     EXPECT_EQ(Json::parse(answer.body), Json({{"error", "not yet available"}}));

@@ -152,26 +152,11 @@ TEST(Protocols, MustLeaveOneThatIsThere) {
 }
 
 TEST(NotYetAvailable, IsRefusedAndNeverIgnored) {
-  for (const std::string setting : {"pool.strategy = \"random\"",
-                                    "pool.maximize = true",
-                                    "pool.quarantine = \"1s\"",
-                                    "pool.min_idle = 1",
-                                    "pool.warm_up.enabled = true",
-                                    "pool.leak_timeout = \"1s\"",
-                                    "pool.leak_action = \"discard\"",
-                                    "pool.classes = [\"a\"]",
-                                    "pool.evict = \"least_used\"",
-                                    "pool.total.origin_idle_timeout = \"1m\"",
-                                    "pool.max_streams = 10",
-                                    "threads.strategy = \"produce\"",
-                                    "threads.min = 1",
-                                    "threads.max = 3",
-                                    "threads.reserved = 0",
-                                    "threads.idle_timeout = \"1s\"",
-                                    "threads.max_evict_count = 2",
-                                    "threads.stack_size = \"1MiB\"",
-                                    "threads.max_tasks = 1",
-                                    "metrics.summary_interval = \"1m\""}) {
+  for (const std::string setting :
+       {"pool.strategy = \"random\"", "pool.maximize = true", "pool.quarantine = \"1s\"", "pool.min_idle = 1",
+        "pool.warm_up.enabled = true", "pool.leak_timeout = \"1s\"", "pool.leak_action = \"discard\"",
+        "pool.classes = [\"a\"]", "pool.evict = \"least_used\"", "pool.total.origin_idle_timeout = \"1m\"",
+        "pool.max_streams = 10", "metrics.summary_interval = \"1m\""}) {
     expect_mistake(setting, "1:", "is not yet available, expected the default");
   }
   expect_mistake("[[origin]]\nuri = \"http://a\"\npool.strategy = \"random\"\n",
