@@ -69,7 +69,9 @@ void Worker::leave() {
 }
 
 bool Worker::start() {
-  as_current([this] { health_check_.start(); });  // nobody turns the loop yet
+  enter();  // nobody turns the loop yet
+  health_check_.start();
+  leave();
   return driver_->start();
 }
 
