@@ -9,13 +9,15 @@ Fitness Destination::Impl::worn(const Chair& entry, std::uint32_t uses, Instant 
   return Fitness::fit;
 }
 
-Fitness Destination::Impl::fitness(const Chair& entry, Word word, Duration max_idle, Instant now) const {
+Fitness Destination::Impl::fitness(const Chair& entry, Word word, const Want& want, Instant now) const {
+  if (want.kind != Kinds::any && !accepts(want.kind, kind_of(entry))) return Fitness::unwanted;
   if (const Fitness wear = worn(entry, word.uses(), now); wear != Fitness::fit) return wear;
+  if (word.borrowed()) return Fitness::fit;  // a session in use: it did not rest
   // `now` belongs to the calling loop's turn: it may be earlier than another loop's release.
   const Duration idle = now - entry.value.idle_since.get();
   if (limits.idle_timeout > Duration::zero() && idle > limits.idle_timeout) return Fitness::idle_too_long;
   if (overdue(entry, now)) return Fitness::idle_too_long;
-  return idle > max_idle ? Fitness::rested_too_long : Fitness::fit;
+  return idle > want.max_idle ? Fitness::unwanted : Fitness::fit;
 }
 
 std::variant<Lease, Waiting, Fault> Destination::Impl::borrow(Borrower& borrower, const Want& want, Instant now) {
@@ -24,7 +26,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::borrow(Borrower& borrower
   Opened why = Opened::all_busy;
   // Who comes while others wait joins the line: no barging. Tunnels are counted, which the line does.
   if (!want.fresh && !want.tunnel && !waiting()) {
-    if (take_idle(*std::get_if<Lease>(&answer), here, want.max_idle, now, why)) return answer;
+    if (take_idle(*std::get_if<Lease>(&answer), here, want, now, why)) return answer;
   }
   CARPOOL_ASSERT(borrower.ticket_ == 0);
   borrower.want_ = want;
@@ -32,19 +34,19 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::borrow(Borrower& borrower
   return answer;
 }
 
-bool Destination::Impl::take_idle(Lease& lease, LoopId here, Duration max_idle, Instant now, Opened& why) {
+bool Destination::Impl::take_idle(Lease& lease, LoopId here, const Want& want, Instant now, Opened& why) {
   Fitness found_fitness = Fitness::fit;
   const auto judge = [&](const Chair& entry, Word word) {
-    found_fitness = fitness(entry, word, max_idle, now);
+    found_fitness = fitness(entry, word, want, now);
     if (found_fitness == Fitness::fit) return Verdict::take;
-    return found_fitness == Fitness::rested_too_long ? Verdict::skip : Verdict::doomed;
+    return found_fitness == Fitness::unwanted ? Verdict::skip : Verdict::doomed;
   };
   for (;;) {
     const auto found = pool.acquire(here, true, judge);
     if (found.entry == nullptr) return false;
     Chair& entry = *found.entry;
     if (found.taken) {
-      const bool moved = found.before.home() != here;
+      const bool moved = found.after.home() != found.before.home();
       if (moved) house.detach(*entry.value.pooled, found.before.home());
       if (!moved || house.attach(*entry.value.pooled, entry.index, found.after.generation())) {
         fill(lease, entry, found.after, Duration::zero(), now, here);
@@ -57,7 +59,7 @@ bool Destination::Impl::take_idle(Lease& lease, LoopId here, Duration max_idle, 
     Errands work;
     {
       const std::scoped_lock lock(mutex);
-      if (end_idle(entry, found.before, cause, work)) why = replaces(cause);
+      if (end_worn(entry, found.before, cause, work)) why = replaces(cause);
     }
     finish(work, now, why);
   }
@@ -85,10 +87,10 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::stand_in_line(Borrower& b
   finish(work, now, work.why);
   if (work.callers != nullptr) {
     if (Chair* entry = take_callers(work)) {
-      entry->value.tunnel_place = borrower.want_.tunnel;
       std::variant<Lease, Waiting, Fault> answer;
-      fill(*std::get_if<Lease>(&answer), *entry, Word(entry->word.load(std::memory_order_relaxed)), Duration::zero(),
-           now, here);
+      Lease& lease = *std::get_if<Lease>(&answer);
+      lease.tunnel_place_ = borrower.want_.tunnel;
+      fill(lease, *entry, Word(entry->word.load(std::memory_order_relaxed)), Duration::zero(), now, here);
       return answer;
     }
     if (borrower.want_.tunnel) return_tunnel_place();
@@ -109,17 +111,18 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::stand_in_line(Borrower& b
 // The grant of a borrower that is still in its borrow() call; null: it could not be watched here.
 Chair* Destination::Impl::take_callers(Errands& work) {
   Chair& entry = *work.callers;
-  const Grant& grant = entry.value.grant;
-  if (!grant.moved) return &entry;
-  house.detach(*entry.value.pooled, entry.value.from);
+  if (entry.sharing().stays || work.callers_from == house.here()) return &entry;
+  house.detach(*entry.value.pooled, work.callers_from);
   const std::uint32_t generation = Word(entry.word.load(std::memory_order_relaxed)).generation();
   return house.attach(*entry.value.pooled, entry.index, generation) ? &entry : nullptr;
 }
 
 // Only those count as waiting for whom no connection is on its way. Replays are not refused: they were admitted once.
 bool Destination::Impl::crowded() const {
-  const std::uint32_t supply = coming() + inspecting();
-  const std::uint32_t room = supply > line.replays() ? supply - line.replays() : 0;
+  std::uint32_t coming_up = supply() + inspecting();
+  // Not known yet what a dial brings: few are begun, but for whom there is a place there will be one.
+  if (expected == 0) coming_up += pool.cap() > pool.in_use() ? pool.cap() - pool.in_use() : 0;
+  const std::uint32_t room = coming_up > line.replays() ? coming_up - line.replays() : 0;
   return line.others() > room + limits.max_waiting;
 }
 
@@ -146,6 +149,10 @@ void Destination::Impl::fill(Lease& lease, Chair& entry, Word word, Duration wai
   lease.index_ = entry.index;
   lease.uses_before_ = word.uses() == Word::kMaxUses ? Word::kMaxUses : word.uses() - 1;
   lease.opened_ = entry.value.opened.load(std::memory_order_relaxed);
+  if (const Sharing sharing = entry.sharing(); sharing.stays) {
+    lease.shared_ = true;
+    lent_stream(word, sharing.most, here, now);
+  }
 }
 
 bool Destination::Impl::take_tunnel_place() {

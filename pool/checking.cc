@@ -13,7 +13,8 @@ Lease Destination::lease_idle(std::uint32_t index, std::uint32_t generation, Ins
   Chair& entry = static_cast<Chair&>(*core);
   const LoopId here = impl_->house.here();
   Word seen(entry.word.load(std::memory_order_acquire));
-  if (!names(seen, generation, here) || !seen.idle() || entry.value.owner != impl_.get()) return lease;
+  if (!names(seen, generation, here) || !seen.idle() || kind_of(entry) == Kind::h2 || entry.value.owner != impl_.get())
+    return lease;
   const Change change = try_acquire(entry.word, seen, here);
   if (!change) return lease;
   entry.block->idle(here).clear(entry.bit());

@@ -17,7 +17,8 @@ Destination::Impl::Impl(Destination& destination, Origin where, const Limits& se
       total(over_all),
       pool(settings.size, loop_count, 1, &EntryIndex::process()),
       counters(std::make_unique<LoopCounters[]>(loop_count)),
-      histories(std::make_unique<History[]>(loop_count)) {}
+      histories(std::make_unique<History[]>(loop_count)),
+      expected(settings.expected_streams) {}
 
 Destination::Impl::~Impl() {
   CARPOOL_ASSERT(line.empty() && dials == 0);
@@ -52,6 +53,13 @@ void Destination::dialed(Reservation reservation, std::unique_ptr<Pooled> made, 
 void Destination::dial_failed(Reservation reservation, Fault fault, Instant now) {
   reservation.live_ = false;
   impl_->dial_failed(reservation, fault, now);
+}
+
+void Destination::set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now) {
+  impl_->set_streams(index, generation, most, now);
+}
+void Destination::retire(std::uint32_t index, std::uint32_t generation, Closed cause, Instant now) {
+  impl_->retire(index, generation, cause, now);
 }
 
 void Destination::sweep(Instant now) {
@@ -93,6 +101,7 @@ Reservation::Reservation(Reservation&& other) noexcept
     : index_(other.index_),
       generation_(other.generation_),
       cause_(other.cause_),
+      kind_(other.kind_),
       live_(std::exchange(other.live_, false)) {}
 Reservation::~Reservation() {
   CARPOOL_ASSERT(!live_);

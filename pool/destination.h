@@ -29,6 +29,9 @@ struct Limits {
   Duration expire_time{};            // zero: never; jitter is applied per connection
   Duration idle_timeout{};           // zero: never
   bool learn_idle = true;            // retire before the origin's own limit, once it is known (pool/keepalive.h)
+  // Streams that a new connection is expected to give until the first one says it: 1: it is no session; 0: not known
+  // (TLS whose ALPN may choose either).
+  std::uint32_t expected_streams = 1;
 };
 
 // The right to make one connection: it counts against the cap from the moment it exists. Ends in dialed/dial_failed.
@@ -40,14 +43,17 @@ class [[nodiscard]] Reservation {
   std::uint32_t index() const { return index_; }
   std::uint32_t generation() const { return generation_; }
   Opened cause() const { return cause_; }
+  // What to bring. any: whichever the other side prefers.
+  Kinds kind() const { return kind_; }
 
  private:
   friend class Destination;
-  Reservation(std::uint32_t index, std::uint32_t generation, Opened cause)
-      : index_(index), generation_(generation), cause_(cause) {}
+  Reservation(std::uint32_t index, std::uint32_t generation, Opened cause, Kinds kind)
+      : index_(index), generation_(generation), cause_(cause), kind_(kind) {}
   std::uint32_t index_ = 0;
   std::uint32_t generation_ = 0;
   Opened cause_;
+  Kinds kind_;
   bool live_ = true;
 };
 
@@ -77,8 +83,16 @@ class Destination {
   void dialed(Reservation reservation, std::unique_ptr<Pooled> made, Instant now);
   void dial_failed(Reservation reservation, Fault fault, Instant now);
 
-  // A lease of exactly this connection if it still rests on the calling loop, for a health check; else an empty one.
+  // A lease of exactly this connection if it still rests on the calling loop, for a health check; else an empty one
+  // (also for a session, which looks after itself).
   Lease lease_idle(std::uint32_t index, std::uint32_t generation, Instant now);
+
+  // ---- sessions (Kind::h2), on their home loop; one that is gone meanwhile is ignored ----
+  // SETTINGS changed: so many leases at once from now on. More: who waits is served. 0: nobody new.
+  void set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now);
+  // GOAWAY, or it broke: nobody new gets it, who uses it goes on; it closes with the last one, or at once, with
+  // `cause`. House::dispose follows by a delivery, never from inside.
+  void retire(std::uint32_t index, std::uint32_t generation, Closed cause, Instant now);
 
   // Ends idle connections that are expired or rested too long. Called now and then, from one loop.
   void sweep(Instant now);
@@ -116,9 +130,10 @@ class Destination {
 
 // ---- readiness of a pooled connection: what the event (index, generation) means here and now ----
 // borrowed/connecting: it is this loop's and in use, hand the event to *pooled. inspecting: it was idle and this call
-// won it (nobody can borrow it meanwhile): look at the wire, then end_inspection. stale: drop the event.
+// won it (nobody can borrow it meanwhile): look at the wire, then end_inspection. session: this loop's, used or not;
+// hand the event to *pooled, which says retire() when it is over. stale: drop the event.
 struct EventClaim {
-  enum class Kind : std::uint8_t { stale, in_use, inspecting } kind = Kind::stale;
+  enum class Kind : std::uint8_t { stale, in_use, inspecting, session } kind = Kind::stale;
   Pooled* pooled = nullptr;
   Destination* destination = nullptr;
 };

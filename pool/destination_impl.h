@@ -1,5 +1,5 @@
 // The inside of a destination, in the order of a connection's life: borrowing (borrowing.cc), handing on (handing.cc),
-// dialing (dialing.cc), ending (ending.cc).
+// dialing (dialing.cc), ending (ending.cc); what is different for connections that are shared is in sessions.cc.
 //
 // Two worlds: entries, lock-free, and the line with all that opens or closes, under `mutex`. The bridge is `attention`:
 //   a release publishes its entry, then reads attention; a borrower raises attention, then looks through the entries
@@ -7,9 +7,11 @@
 // Nothing foreign is called under the mutex: what must be done goes into Errands and is performed after it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -27,8 +29,8 @@
 
 namespace carpool::pool {
 
-// What speaks against lending a connection. The last three end it.
-enum class Fitness : std::uint8_t { fit, rested_too_long, expired, used_up, idle_too_long };
+// What speaks against lending a connection. unwanted: not to this borrower; the others end it.
+enum class Fitness : std::uint8_t { fit, unwanted, expired, used_up, idle_too_long };
 constexpr Closed cause_of(Fitness fitness) {
   return fitness == Fitness::expired ? Closed::expired : fitness == Fitness::used_up ? Closed::max_usage : Closed::idle;
 }
@@ -54,12 +56,12 @@ struct Destination::Impl {
   // ---- borrowing.cc: from the wish to the lease ----
   std::variant<Lease, Waiting, Fault> borrow(Borrower& borrower, const Want& want, Instant now);
   void cancel(Borrower& borrower);
-  bool take_idle(Lease& lease, LoopId here, Duration max_idle, Instant now, Opened& why);
+  bool take_idle(Lease& lease, LoopId here, const Want& want, Instant now, Opened& why);
   std::variant<Lease, Waiting, Fault> stand_in_line(Borrower& borrower, LoopId here, Instant now, Opened why);
   bool crowded() const;
   void fill(Lease& lease, Chair& entry, Word word, Duration waited, Instant now, LoopId here);
   Fitness worn(const Chair& entry, std::uint32_t uses, Instant now) const;
-  Fitness fitness(const Chair& entry, Word word, Duration max_idle, Instant now) const;
+  Fitness fitness(const Chair& entry, Word word, const Want& want, Instant now) const;
   Chair* take_callers(Errands& work);
 
   // ---- handing.cc: from one borrower to the next ----
@@ -69,8 +71,9 @@ struct Destination::Impl {
   void hand_on(Chair& entry, bool used, Errands& work);
   void grant(Chair& entry, Borrower& borrower, LoopId from, Errands& work);
   void match_idle(Errands& work, Instant now);
-  Chair* find_idle(LoopId loop, Duration max_idle, Instant now, Errands& work);
-  void arrive(Chair& entry, Instant now);
+  bool give_idle(Borrower& borrower, Instant now, Errands& work);
+  void arrive(Grant& grant, Instant now);
+  void hand_over(Borrower& borrower, Chair& entry, Word word, LoopId here, Instant now);
   void rejoin(Borrower& borrower, Errands& work);
   void refuse(Borrower& borrower, Fault fault, Errands& work);
 
@@ -78,16 +81,26 @@ struct Destination::Impl {
   void attend(Instant now, Opened why = Opened::all_busy);
   void plan(Errands& work, Instant now, Opened why);
   void dial_for_demand(Errands& work, Instant now);
-  Opened cause_of_dial(Errands& work);
-  bool make_room(Errands& work, Instant now);
+  std::optional<Kinds> lacking(std::uint32_t looked_at);
+  void book_dial(Chair& entry, Kinds kind, Opened cause, Errands& work, Instant now);
+  Opened cause_of_dial(Kinds kind, Errands& work);
+  Chair* longest_unwanted(Kind kind, Instant now);
+  bool make_room(Kinds kind, Errands& work, Instant now);
   void wake(Instant now);
   Chair* reserve();
   void dialed(const Reservation& reservation, std::unique_ptr<Pooled> made, Instant now);
+  bool enable_h1(Chair& entry, bool clean, Errands& work);
+  void dial_ended(Chair& entry);
   void dial_failed(const Reservation& reservation, const Fault& fault, Instant now);
-  void refuse_after_failure(const Fault& fault, Errands& work);
+  void refuse_after_failure(Kinds asked, const Fault& fault, Errands& work);
   std::uint32_t inspecting() const;
   // Connections on their way, and places: whoever ends one plans again when its place is free.
   std::uint32_t coming() const { return dials + ending.load(std::memory_order_seq_cst); }
+  // How many borrowers those will serve.
+  std::uint32_t supply() const { return dial_supply() + ending.load(std::memory_order_seq_cst); }
+  std::uint32_t dial_supply() const { return h1_dials + wide_dials() * streams_a_dial(); }
+  std::uint32_t streams_a_dial() const { return expected != 0 ? expected : 1; }
+  std::uint32_t wide_dials() const { return dials - h1_dials; }
   std::uint32_t serving() const;
   Instant expiry(const Chair& entry, Instant now) const;
 
@@ -96,6 +109,8 @@ struct Destination::Impl {
   void finish(Errands& work, Instant now, Opened why);  // perform, then attend if that helps somebody
   void end(Chair& entry, Closed cause, Errands& work);  // the caller owns it
   bool end_idle(Chair& entry, Word seen, Closed cause, Errands& work);
+  bool end_worn(Chair& entry, Word seen, Closed cause, Errands& work);
+  void give_up(Chair& entry, Instant now);
   void book_end(Chair& entry, Closed cause, Errands& work);
   void discard(Chair& entry, Closed cause, Instant now);
   Chair* longest_rested() const;
@@ -110,6 +125,25 @@ struct Destination::Impl {
   bool leave_to_origin(Chair& entry, Instant now);
   void learn_end(const Chair& entry, Instant now);
   void publish_horizon();
+
+  // ---- sessions.cc: connections that are shared ----
+  void release_stream(Chair& entry, bool used, Instant now);
+  void leave_session(Chair& entry, Closed cause, bool broken, Instant now);
+  void drain(Chair& entry, Closed cause, Errands& work);
+  void note_draining(Chair& entry, const Change& change, Closed cause);
+  void set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now);
+  void retire(std::uint32_t index, std::uint32_t generation, Closed cause, Instant now);
+  void arrive_stream(Grant& grant, Instant now);
+  void part(Chair& entry, Instant now);
+  void learn_streams(Kinds asked, Kind kind, std::uint32_t streams, Errands& work);
+  void lent_stream(Word word, std::uint32_t most, LoopId here, Instant now);
+  void dial_ahead(Opened cause, Errands& work, Instant now);
+  static bool fresh_enough(const Chair& entry, Word word, Instant since);
+  bool lacks_streams() const;
+  void drain_for_h1(Errands& work);
+  bool enable_session(Chair& entry, Sharing sharing, bool clean, Errands& work, Instant now);
+  void count_local(Chair& entry, LoopId loop);
+  void uncount_local(Chair& entry);
 
   // ---- snapshot.cc ----
   Snapshot snapshot(Instant now) const;
@@ -144,6 +178,11 @@ struct Destination::Impl {
   mutable Mutex mutex;  // guards all below
   Line line;
   std::uint32_t dials = 0;
+  std::uint32_t h1_dials = 0;                // of those, the ones that can bring nothing else
+  std::uint32_t expected;                    // streams of the next connection; 0: not known yet
+  std::array<std::uint32_t, kKinds> held{};  // live ones that take new borrowers, by Kind
+  std::uint32_t draining = 0;                // sessions that take nobody new
+  GrantStore grants;
   std::uint32_t made_room = 0;  // idle ones closed because nobody in line wanted them; each is a dial of cause policy
   Backoff backoff;
   Ledger ledger;

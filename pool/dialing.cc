@@ -1,5 +1,7 @@
 // Supply and demand. A dial is not bound to the borrower who caused it: while fewer connections are coming than
 // borrowers wait, and the cap allows, one more is dialed; whoever is first in line then gets it.
+#include <algorithm>
+
 #include "pool/destination_impl.h"
 
 namespace carpool::pool {
@@ -31,6 +33,7 @@ void Destination::Impl::plan(Errands& work, Instant now, Opened why) {
   if (stopped()) return end_all_idle(work);
   match_idle(work, now);
   dial_for_demand(work, now);
+  if (work.shared) dial_ahead(Opened::streams_exhausted, work, now);
 }
 
 void Destination::Impl::dial_for_demand(Errands& work, Instant now) {
@@ -40,26 +43,55 @@ void Destination::Impl::dial_for_demand(Errands& work, Instant now) {
   }
   // What is being looked at may come back in a moment: nobody dials because of it.
   const std::uint32_t looked_at = line.size() > dials && !pool.full() ? inspecting() : 0;
-  for (;;) {
-    const std::uint32_t others = line.others() > looked_at ? line.others() - looked_at : 0;
-    if (line.replays() + others <= coming()) return;
-    if (backoff.holds(now) && serving() != 0) {
+  while (const std::optional<Kinds> kind = lacking(looked_at)) {
+    // Something else may serve, or ends soon: a failing origin is not stormed.
+    if (backoff.holds(now) && (serving() != 0 || dials != 0)) {
       if (backoff.ask_once()) work.wake_at = backoff.until();
       return;
     }
     Chair* entry = reserve();
     if (entry == nullptr) {
-      if (!make_room(work, now)) return;
+      if (!make_room(*kind, work, now)) return;
       continue;
     }
-    const Opened cause = cause_of_dial(work);
-    entry->value.owner = this;
-    entry->value.opened.store(cause, std::memory_order_relaxed);
-    entry->value.opened_at.set(now);
-    ledger.open(cause, pool.in_use());
-    ++dials;
-    work.dials.push(*entry);
+    book_dial(*entry, *kind, cause_of_dial(*kind, work), work, now);
   }
+}
+
+// What has to be dialed next for the line to be served, if anything. Who insists on h1 is served by a dial of its own;
+// the others share what a session will give.
+std::optional<Kinds> Destination::Impl::lacking(std::uint32_t looked_at) {
+  // Places that will be free in a moment: whoever ends one plans again.
+  const std::uint32_t spoken_for = std::min(looked_at, line.others()) + ending.load(std::memory_order_seq_cst);
+  const std::uint32_t h1 = line.wanting(Kinds::h1_only);
+  const std::uint32_t wide = line.size() - h1;
+  const std::uint32_t per_dial = streams_a_dial();
+  const std::uint32_t covered = wide_dials() * per_dial;
+  const std::uint32_t wide_lack = wide > covered ? wide - covered : 0;
+  const std::uint32_t h1_lack = h1 > h1_dials ? h1 - h1_dials : 0;
+  if (wide_lack + h1_lack <= spoken_for) return std::nullopt;
+  // Not known yet what a dial brings: two are enough to find out.
+  const bool enough = expected == 0 && wide_dials() >= 2;
+  // In the order of the line: at the cap what is dialed first decides who is served.
+  if (h1_lack != 0 && (wide_lack == 0 || enough || line.first()->want_.kind == Kinds::h1_only)) return Kinds::h1_only;
+  if (wide_lack == 0 || enough) return std::nullopt;
+  return line.wanting(Kinds::any) != 0 ? Kinds::any : Kinds::h2_only;
+}
+
+void Destination::Impl::book_dial(Chair& entry, Kinds kind, Opened cause, Errands& work, Instant now) {
+  Seat& seat = entry.value;
+  seat.owner = this;
+  seat.asked = kind;
+  seat.opened.store(cause, std::memory_order_relaxed);
+  seat.opened_at.set(now);
+  ledger.open(cause, pool.in_use());
+  ++dials;
+  if (kind == Kinds::h1_only) {
+    ++h1_dials;
+  } else if (expected != 1) {
+    count_local(entry, house.here());
+  }
+  work.dials.push(entry);
 }
 
 // A place under both caps, or null.
@@ -74,19 +106,34 @@ Chair* Destination::Impl::reserve() {
 
 // No place is left. What rests here and nobody in line wants ends for them, the longest rested first. What somebody
 // would take was published a moment ago: whoever did that serves the line with it.
-bool Destination::Impl::make_room(Errands& work, Instant now) {
-  while (Chair* entry = longest_rested()) {
-    const Word word(entry->word.load(std::memory_order_acquire));
-    if (now - entry->value.idle_since.get() <= line.most_patient()) break;
-    if (!end_idle(*entry, word, Closed::surplus, work)) continue;
-    if (line.replays() < coming()) ++made_room;  // it is not for a replay
-    return true;
+bool Destination::Impl::make_room(Kinds kind, Errands& work, Instant now) {
+  for (const Kind held_kind : {Kind::h1, Kind::h2}) {
+    while (Chair* entry = longest_unwanted(held_kind, now)) {
+      const Word word(entry->word.load(std::memory_order_acquire));
+      if (!end_idle(*entry, word, Closed::surplus, work)) continue;
+      if (line.replays() < supply()) ++made_room;  // it is not for a replay
+      return true;
+    }
   }
   work.hungry = total != nullptr && !pool.full();
+  if (!work.hungry && kind == Kinds::h1_only) drain_for_h1(work);
   return false;
 }
 
-Opened Destination::Impl::cause_of_dial(Errands& work) {
+// Of what rests and nobody in line would take, what rested longest.
+Chair* Destination::Impl::longest_unwanted(Kind kind, Instant now) {
+  const Duration most_patient = line.most_patient(kind);
+  Chair* longest = nullptr;
+  pool.for_each_idle([&](Chair& entry) {
+    if (kind_of(entry) != kind || !Word(entry.word.load(std::memory_order_acquire)).idle()) return;
+    const Instant since = entry.value.idle_since.get();
+    if (now - since <= most_patient) return;
+    if (longest == nullptr || since < longest->value.idle_since.get()) longest = &entry;
+  });
+  return longest;
+}
+
+Opened Destination::Impl::cause_of_dial(Kinds kind, Errands& work) {
   if (line.replays() > dials) return Opened::replay;
   if (origin.scheme == Scheme::tcp) return Opened::tunnel;
   if (made_room != 0) {
@@ -95,6 +142,7 @@ Opened Destination::Impl::cause_of_dial(Errands& work) {
   }
   if (work.why != Opened::all_busy) return std::exchange(work.why, Opened::all_busy);
   if (pool.in_use() == 1 + work.ended.size()) return Opened::first;  // but for its own place the pool is empty
+  if (kind != Kinds::h1_only && held[1] != 0) return Opened::streams_exhausted;
   return work.idle_refused ? Opened::policy : Opened::all_busy;
 }
 
@@ -102,14 +150,15 @@ Opened Destination::Impl::cause_of_dial(Errands& work) {
 
 void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<Pooled> made, Instant now) {
   Chair& entry = chair(reservation.index());
+  const Kind kind = made->kind();
+  const Sharing sharing{kind == Kind::h2 ? made->streams() : 1, kind == Kind::h2};
   Pooled* pooled = made.release();  // the entry's from here; ends in House::dispose
-  const LoopId here = house.here();
   const bool clean = pooled->settle();
   Errands work;
   bool rests = false;
   {
     const std::scoped_lock lock(mutex);
-    --dials;
+    dial_ended(entry);
     ++ledger.created;
     backoff.succeeded();
     entry.value.pooled = pooled;
@@ -118,22 +167,38 @@ void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<P
     entry.value.left.store(false, std::memory_order_relaxed);
     const Duration took = now - entry.value.opened_at.get();
     dial_time = dial_time == Duration::zero() ? took : dial_time + (took - dial_time) / 8;
-    Borrower* borrower = line.first();
-    rests = !stopped() && borrower == nullptr && clean;
-    CARPOOL_ASSERT(pool.enable(entry, here, !rests));
-    if (stopped()) {
-      end(entry, Closed::shutdown, work);
-    } else if (borrower != nullptr) {
-      // What speaks first, or said farewell already, is for the borrower to see: it answers for it once.
-      if (borrower->loop_ != here) CARPOOL_ASSERT(try_hand(entry.word, borrower->loop_, false));
-      grant(entry, *borrower, here, work);
-    } else if (!clean) {
-      end(entry, Closed::peer_closed, work);
-    }
+    entry.value.born = now;
+    ++held[static_cast<std::size_t>(kind)];
+    learn_streams(entry.value.asked, kind, sharing.most, work);
+    rests = kind == Kind::h2 ? enable_session(entry, sharing, clean, work, now) : enable_h1(entry, clean, work);
     plan(work, now, Opened::all_busy);
   }
   finish(work, now, Opened::all_busy);
   if (rests) feed_starving(now);
+}
+
+// True: it rests. Not clean: what speaks first, or said farewell already, is for a borrower to see: it answers for it
+// once.
+bool Destination::Impl::enable_h1(Chair& entry, bool clean, Errands& work) {
+  const LoopId here = house.here();
+  Borrower* borrower = line.first(Kind::h1);
+  const bool rests = !stopped() && borrower == nullptr && clean;
+  CARPOOL_ASSERT(pool.enable(entry, here, !rests, Sharing{1, false}));
+  if (stopped()) {
+    end(entry, Closed::shutdown, work);
+  } else if (borrower != nullptr) {
+    if (borrower->loop_ != here) CARPOOL_ASSERT(try_hand(entry.word, borrower->loop_, false));
+    grant(entry, *borrower, here, work);
+  } else if (!clean) {
+    end(entry, Closed::peer_closed, work);
+  }
+  return rests;
+}
+
+void Destination::Impl::dial_ended(Chair& entry) {
+  --dials;
+  if (entry.value.asked == Kinds::h1_only) --h1_dials;
+  uncount_local(entry);
 }
 
 void Destination::Impl::dial_failed(const Reservation& reservation, const Fault& fault, Instant now) {
@@ -141,26 +206,30 @@ void Destination::Impl::dial_failed(const Reservation& reservation, const Fault&
   Errands work;
   {
     const std::scoped_lock lock(mutex);
-    --dials;
+    dial_ended(entry);
     backoff.failed(now);
     ledger.fail(reason_of(fault));
     end(entry, Closed::error, work);
-    refuse_after_failure(fault, work);
+    refuse_after_failure(entry.value.asked, fault, work);
   }
   finish(work, now, Opened::all_busy);
 }
 
-// Nobody fails whom another connection can serve. A replay takes only a new one, so a failed dial is its own.
-void Destination::Impl::refuse_after_failure(const Fault& fault, Errands& work) {
-  if (line.replays() > dials) refuse(*line.first(), fault, work);
+// Nobody fails whom another connection can serve. A replay takes only a new one, so a failed dial is its own; so is the
+// one of who insists on h1 where there is none.
+void Destination::Impl::refuse_after_failure(Kinds asked, const Fault& fault, Errands& work) {
+  if (line.replays() > dial_supply()) refuse(*line.first(), fault, work);
+  if (asked == Kinds::h1_only && line.lacks_kind(Kind::h1, held, h1_dials)) {
+    refuse(*line.first_wanting(Kinds::h1_only), fault, work);
+  }
   if (serving() != 0) return;
   while (!line.empty() && dials == 0) refuse(*line.first(), fault, work);
-  if (line.size() > dials) refuse(*line.first(), fault, work);
+  if (line.size() > dial_supply()) refuse(*line.first(), fault, work);
 }
 
 // Live connections that will come back to the line one day.
 std::uint32_t Destination::Impl::serving() const {
-  const std::uint32_t others = coming() + tunnelling.load(std::memory_order_relaxed);
+  const std::uint32_t others = coming() + tunnelling.load(std::memory_order_relaxed) + draining;
   const std::uint32_t all = pool.in_use();
   return all > others ? all - others : 0;
 }

@@ -7,20 +7,23 @@ namespace carpool::pool {
 bool Destination::Impl::perform(Errands& work, Instant now) {
   bool freed = false;
   while (Chair* entry = work.ended.pop()) {
+    if (entry->value.pooled != nullptr) {  // a session: its home loop may be inside it
+      if (total != nullptr) total->promise();
+      house.deliver(Word(entry->word.load(std::memory_order_relaxed)).home(), entry->value.farewell);
+      continue;
+    }
     if (entry->value.ended != nullptr) house.dispose(std::exchange(entry->value.ended, nullptr), entry->value.closed);
-    pool.vacate(*entry);
-    ending.fetch_sub(1, std::memory_order_seq_cst);  // then attend() reads `attention`
-    if (total != nullptr) total->give(now);
+    give_up(*entry, now);
     freed = true;
   }
-  while (Chair* entry = work.grants.pop()) {
-    Grant& grant = entry->value.grant;
-    if (grant.moved) house.detach(*entry->value.pooled, entry->value.from);
-    house.deliver(grant.to, grant);  // from here on it is the borrower's
+  while (Grant* grant = work.grants.pop()) {
+    if (grant->moved) house.detach(*grant->entry->value.pooled, grant->from);
+    house.deliver(grant->to, *grant);  // from here on it is the borrower's
   }
   while (Chair* entry = work.dials.pop()) {
     const std::uint32_t generation = Word(entry->word.load(std::memory_order_relaxed)).generation();
-    house.dial(self, Reservation(entry->index, generation, entry->value.opened.load(std::memory_order_relaxed)));
+    const Opened cause = entry->value.opened.load(std::memory_order_relaxed);
+    house.dial(self, Reservation(entry->index, generation, cause, entry->value.asked));
   }
   for (std::unique_ptr<Refusal>& refusal : work.refusals) {
     const LoopId to = refusal->to();
@@ -30,6 +33,13 @@ bool Destination::Impl::perform(Errands& work, Instant now) {
   if (work.wake_at != kNever) house.wake_at(self, std::exchange(work.wake_at, kNever));
   if (work.hungry) freed |= total->hunger(self, now);
   return freed;
+}
+
+// What was in it is gone: its place is free. Then the caller attends, which reads `attention`.
+void Destination::Impl::give_up(Chair& entry, Instant now) {
+  pool.vacate(entry);
+  ending.fetch_sub(1, std::memory_order_seq_cst);
+  if (total != nullptr) total->give(now);
 }
 
 void Destination::Impl::finish(Errands& work, Instant now, Opened why) {
@@ -53,14 +63,29 @@ void Destination::Impl::book_end(Chair& entry, Closed cause, Errands& work) {
   Seat& seat = entry.value;
   ledger.close(cause);
   ending.fetch_add(1, std::memory_order_relaxed);
-  seat.ended = std::exchange(seat.pooled, nullptr);
+  if (seat.pooled != nullptr && !std::exchange(seat.draining, false)) {
+    --held[static_cast<std::size_t>(kind_of(entry))];
+  } else if (seat.pooled != nullptr) {
+    --draining;
+  }
+  uncount_local(entry);
+  // A session stays in its seat until its home loop takes it out.
+  if (kind_of(entry) == Kind::h1) seat.ended = std::exchange(seat.pooled, nullptr);
   seat.closed = cause;
   if (seat.tunnel.exchange(false, std::memory_order_relaxed)) tunnelling.fetch_sub(1, std::memory_order_relaxed);
-  if (std::exchange(seat.tunnel_place, false)) return_tunnel_place();
   work.ended.push(entry);
 }
 
+// Under the mutex. What was found worn out when somebody asked for it: an idle one ends, one in use takes nobody new.
+bool Destination::Impl::end_worn(Chair& entry, Word seen, Closed cause, Errands& work) {
+  if (!seen.borrowed()) return end_idle(entry, seen, cause, work);
+  if (Word(entry.word.load(std::memory_order_acquire)).generation() != seen.generation()) return false;
+  drain(entry, cause, work);
+  return true;
+}
+
 void Destination::Impl::discard(Chair& entry, Closed cause, Instant now) {
+  if (kind_of(entry) == Kind::h2) return leave_session(entry, cause, true, now);
   Errands work;
   {
     const std::scoped_lock lock(mutex);
@@ -92,7 +117,7 @@ void Destination::Impl::sweep(Instant now) {
     pool.for_each_idle([&](Chair& entry) {
       const Word word(entry.word.load(std::memory_order_acquire));
       if (!word.idle()) return;
-      const Fitness found = fitness(entry, word, Duration::max(), now);
+      const Fitness found = fitness(entry, word, Want{}, now);
       if (found == Fitness::fit || (found == Fitness::idle_too_long && leave_to_origin(entry, now))) return;
       static_cast<void>(end_idle(entry, word, cause_of(found), work));
     });
@@ -138,6 +163,7 @@ EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId her
     const Word word(entry.word.load(std::memory_order_acquire));
     if (!names(word, generation, here) || word.vacant() || word.reserved()) return {};
     Seat& seat = entry.value;
+    if (kind_of(entry) == Kind::h2) return {EventClaim::Kind::session, seat.pooled, &seat.owner->self};
     // Ours, lent or on its way to a borrower of this loop: nobody else touches it.
     if (word.borrowed() || word.inspecting()) return {EventClaim::Kind::in_use, seat.pooled, &seat.owner->self};
     if (!try_inspect(entry.word, generation, here)) continue;  // taken, closed or moved meanwhile: look again

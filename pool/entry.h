@@ -18,9 +18,24 @@ namespace carpool::pool {
 inline constexpr std::size_t kCacheLine = 64;
 inline constexpr unsigned kBlockEntries = 64;
 
+// To how many an entry is lent at once, and whether it moves to who borrows it.
+struct Sharing {
+  std::uint32_t most = 1;
+  bool stays = false;  // with its home loop, whoever borrows it
+
+  static constexpr std::uint32_t kStays = std::uint32_t{1} << 31;
+  constexpr std::uint32_t bits() const { return most | (stays ? kStays : 0); }
+  static constexpr Sharing of(std::uint32_t bits) { return {bits & ~kStays, (bits & kStays) != 0}; }
+};
+
 struct EntryCore {
   AtomicWord word{0};
+  Atomic<std::uint32_t> sharing_bits{1};
   std::uint32_t index = 0;  // process-wide, or within the pool when it is in no EntryIndex
+
+  // relaxed: `stays` is written while the entry is reserved, so the word orders it, and who read an older one loses its
+  // CAS. `most` may change at any time; who meets the old limit lends one more or one less, once.
+  Sharing sharing() const { return Sharing::of(sharing_bits.load(std::memory_order_relaxed)); }
 };
 
 // The part of a block that does not know what it holds.

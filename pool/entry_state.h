@@ -149,10 +149,11 @@ inline Change try_enable(AtomicWord& word, LoopId home, bool acquired) {
   });
 }
 
-// One attempt from `expected`, which is refreshed when it fails. A free entry of another loop moves to `loop` in the
-// same step (takeover). acquire: pairs with the release in try_release/try_enable.
-inline Change try_acquire(AtomicWord& word, Word& expected, LoopId loop) {
-  const Word after = expected.users(expected.users() + 1).used_once_more().moved_to(loop);
+// One attempt from `expected`, which is refreshed when it fails. An entry of another loop than `home` moves there in
+// the same step (takeover); one that stays is acquired with its own. acquire: pairs with the release in
+// try_release/try_enable.
+inline Change try_acquire(AtomicWord& word, Word& expected, LoopId home) {
+  const Word after = expected.users(expected.users() + 1).used_once_more().moved_to(home);
   std::uint64_t bits = expected.bits();
   const bool won =
       word.compare_exchange_strong(bits, after.bits(), std::memory_order_acq_rel, std::memory_order_acquire);

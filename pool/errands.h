@@ -51,16 +51,19 @@ class Chain {
 };
 
 struct Errands {
-  Chain grants, ended, dials;
+  GrantChain grants;
+  Chain ended, dials;
   std::vector<std::unique_ptr<Refusal>> refusals;
   Instant wake_at = kNever;
   Opened why = Opened::all_busy;  // of the next dial
   bool hungry = false;            // a place under the total is missing
   bool idle_refused = false;      // somebody in line did not want what rests here
+  bool shared = false;            // a stream of a session was given to somebody in line
 
   // A borrower that is in its borrow() call takes its grant home by hand.
   const Borrower* caller = nullptr;
   Chair* callers = nullptr;
+  LoopId callers_from = 0;
 };
 
 }  // namespace carpool::pool

@@ -45,10 +45,11 @@ void Destination::Impl::feed_starving(Instant now) {
 void Destination::Impl::hand_on(Chair& entry, bool used, Errands& work) {
   if (stopped()) return end(entry, Closed::shutdown, work);
   const bool no_room = pool.full() || (total != nullptr && total->full());
-  if (line.replays() > coming() && no_room && !backoff.holds(entry.value.idle_since.get())) {
+  const bool somebody_needs_the_place = line.replays() > supply() || line.lacks_kind(Kind::h2, held, wide_dials());
+  if (somebody_needs_the_place && no_room && !backoff.holds(entry.value.idle_since.get())) {
     return end(entry, Closed::surplus, work);
   }
-  Borrower* borrower = line.first_other();
+  Borrower* borrower = line.first_other(Kind::h1);
   if (borrower == nullptr) {
     CARPOOL_ASSERT(pool.release(entry, used));
     return;
@@ -62,57 +63,65 @@ void Destination::Impl::hand_on(Chair& entry, bool used, Errands& work) {
 void Destination::Impl::grant(Chair& entry, Borrower& borrower, LoopId from, Errands& work) {
   line.leave(borrower);
   attention.fetch_sub(1, std::memory_order_seq_cst);
-  entry.value.from = from;
-  Grant& grant = entry.value.grant;
-  grant.entry = &entry;
-  grant.borrower = &borrower;
-  grant.ticket = borrower.ticket_;
-  grant.to = borrower.loop_;
-  grant.moved = from != borrower.loop_;
+  const bool stays = entry.sharing().stays;
+  work.shared |= stays;
   if (&borrower == work.caller) {
     borrower.ticket_ = 0;
     work.callers = &entry;
-  } else {
-    work.grants.push(entry);
+    work.callers_from = from;
+    return;
   }
+  Grant& grant = stays ? grants.take() : entry.value.grant;
+  grant.entry = &entry;
+  grant.borrower = &borrower;
+  grant.ticket = borrower.ticket_;
+  grant.from = from;
+  grant.to = borrower.loop_;
+  grant.moved = !stays && from != borrower.loop_;
+  work.grants.push(grant);
 }
 
-// Idle connections for those who wait, in their order. Who refuses what rested long leaves it to the next; what nobody
-// wants stays.
+// Idle connections and spare streams for those who wait, in their order. Who refuses what rested long leaves it to the
+// next; what nobody wants stays.
 void Destination::Impl::match_idle(Errands& work, Instant now) {
-  Duration refused = Duration::min();  // no idle connection rested so short
-  for (Borrower* borrower = line.first_other(); borrower != nullptr;) {
-    Borrower* next = line.next_other(borrower);
-    if (borrower->want_.max_idle > refused) {
-      if (Chair* entry = find_idle(borrower->loop_, borrower->want_.max_idle, now, work)) {
-        grant(*entry, *borrower, entry->value.from, work);
-      } else {
-        refused = borrower->want_.max_idle;
-        if (refused == Duration::max()) return;
-      }
-    }
-    borrower = next;
+  for (Borrower* at = line.next_replay(nullptr); at != nullptr && held[1] != 0;) {
+    Borrower* next = line.next_replay(at);
+    static_cast<void>(give_idle(*at, now, work));
+    at = next;
+  }
+  // By Kinds: nothing rested so short.
+  std::array<Duration, 3> refused{Duration::min(), Duration::min(), Duration::min()};
+  for (Borrower* at = line.next_other(nullptr); at != nullptr && refused[0] != Duration::max();) {
+    Borrower* next = line.next_other(at);
+    const Want& want = at->want_;
+    Duration& limit = refused[static_cast<std::size_t>(want.kind)];
+    if (want.max_idle > limit && want.max_idle > refused[0] && !give_idle(*at, now, work)) limit = want.max_idle;
+    at = next;
   }
 }
 
-// An idle entry, won for `loop` (entry.value.from: whose it was). What is worn out ends on the way.
-Chair* Destination::Impl::find_idle(LoopId loop, Duration max_idle, Instant now, Errands& work) {
+// Something idle, or a spare stream, for this borrower. What is worn out ends on the way.
+bool Destination::Impl::give_idle(Borrower& borrower, Instant now, Errands& work) {
+  const Want want = borrower.want_;
   Fitness found_fitness = Fitness::fit;
   const auto judge = [&](const Chair& entry, Word word) {
-    found_fitness = fitness(entry, word, max_idle, now);
+    found_fitness = fitness(entry, word, want, now);
+    if (found_fitness == Fitness::fit && want.fresh && !fresh_enough(entry, word, borrower.since_)) {
+      found_fitness = Fitness::unwanted;
+    }
     if (found_fitness == Fitness::fit) return Verdict::take;
-    if (found_fitness != Fitness::rested_too_long) return Verdict::doomed;
+    if (found_fitness != Fitness::unwanted) return Verdict::doomed;
     work.idle_refused = true;
     return Verdict::skip;
   };
   for (;;) {
-    const auto found = pool.acquire(loop, false, judge);
-    if (found.entry == nullptr) return nullptr;
+    const auto found = pool.acquire(borrower.loop_, false, judge);
+    if (found.entry == nullptr) return false;
     if (found.taken) {
-      found.entry->value.from = found.before.home();
-      return found.entry;
+      grant(*found.entry, borrower, found.before.home(), work);
+      return true;
     }
-    if (end_idle(*found.entry, found.before, cause_of(found_fitness), work))
+    if (end_worn(*found.entry, found.before, cause_of(found_fitness), work))
       work.why = replaces(cause_of(found_fitness));
   }
 }
@@ -120,11 +129,12 @@ Chair* Destination::Impl::find_idle(LoopId loop, Duration max_idle, Instant now,
 // ---- arrival, on the borrower's loop ----
 
 void Grant::arrive(Instant now) {
-  entry->value.owner->arrive(*entry, now);
+  entry->value.owner->arrive(*this, now);
 }
 
-void Destination::Impl::arrive(Chair& entry, Instant now) {
-  const Grant& grant = entry.value.grant;
+void Destination::Impl::arrive(Grant& grant, Instant now) {
+  Chair& entry = *grant.entry;
+  if (entry.sharing().stays) return arrive_stream(grant, now);
   Borrower& borrower = *grant.borrower;
   const Word word(entry.word.load(std::memory_order_acquire));
   const bool meant = borrower.ticket_ == grant.ticket;
@@ -142,10 +152,14 @@ void Destination::Impl::arrive(Chair& entry, Instant now) {
     }
     return finish(work, now, replaces(cause));
   }
+  hand_over(borrower, entry, word, grant.to, now);
+}
+
+void Destination::Impl::hand_over(Borrower& borrower, Chair& entry, Word word, LoopId here, Instant now) {
   borrower.ticket_ = 0;
-  entry.value.tunnel_place = borrower.want_.tunnel;
   Lease lease;
-  fill(lease, entry, word, now - borrower.since_, now, grant.to);
+  lease.tunnel_place_ = borrower.want_.tunnel;
+  fill(lease, entry, word, now - borrower.since_, now, here);
   borrower.on_lease(std::move(lease));
 }
 

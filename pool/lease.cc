@@ -14,7 +14,9 @@ Lease::Lease(Lease&& other) noexcept
       leased_at_(other.leased_at_),
       index_(other.index_),
       uses_before_(other.uses_before_),
-      opened_(other.opened_) {}
+      opened_(other.opened_),
+      shared_(other.shared_),
+      tunnel_place_(other.tunnel_place_) {}
 
 Lease& Lease::operator=(Lease&& other) noexcept {
   if (this == &other) return *this;
@@ -27,13 +29,15 @@ Lease& Lease::operator=(Lease&& other) noexcept {
   index_ = other.index_;
   uses_before_ = other.uses_before_;
   opened_ = other.opened_;
+  shared_ = other.shared_;
+  tunnel_place_ = other.tunnel_place_;
   return *this;
 }
 
 Lease::~Lease() {
   if (destination_ == nullptr) return;
   Destination::Impl& pool = *destination_->impl_;
-  LoopCounters& count = pool.count(home());
+  LoopCounters& count = pool.count(shared_ ? pool.house.here() : home());
   LoopCounters::add(count.leaks);
   discard(Closed::leak, Instant(Duration(count.last_now.load(std::memory_order_relaxed))));
 }
@@ -42,30 +46,32 @@ LoopId Lease::home() const {
   return Word(entry_->word.load(std::memory_order_relaxed)).home();
 }
 
-void Lease::note_end(Instant now) const {
-  Destination::Impl& pool = *destination_->impl_;
-  const LoopId loop = home();
+// What every end has in common. The loop's own counters: a connection that is not shared is at home here.
+Destination& Lease::leave(Instant now) {
+  Destination& destination = *std::exchange(destination_, nullptr);
+  Destination::Impl& pool = *destination.impl_;
+  const LoopId loop = shared_ ? pool.house.here() : home();
   LoopCounters::add(pool.count(loop).restores);
   pool.histories[loop].note(leased_at_ - waited_, waited_, now - leased_at_);
+  if (std::exchange(tunnel_place_, false)) pool.return_tunnel_place();
+  return destination;
 }
 
 void Lease::release(Instant now) {
-  note_end(now);
-  Destination::Impl& pool = *std::exchange(destination_, nullptr)->impl_;
+  Destination::Impl& pool = *leave(now).impl_;
+  if (shared_) return pool.release_stream(*entry_, true, now);
   if (entry_->value.tunnel.load(std::memory_order_relaxed)) return pool.discard(*entry_, Closed::tunnel_ended, now);
-  if (std::exchange(entry_->value.tunnel_place, false)) pool.return_tunnel_place();
   pool.release(*entry_, true, now);
 }
 
 void Lease::discard(Closed cause, Instant now) {
-  note_end(now);
-  Destination::Impl& pool = *std::exchange(destination_, nullptr)->impl_;
-  pool.discard(*entry_, cause, now);
+  leave(now).impl_->discard(*entry_, cause, now);
 }
 
 void Lease::become_tunnel() {
   Destination::Impl& pool = *destination_->impl_;
-  if (!std::exchange(entry_->value.tunnel_place, true)) pool.tunnels.fetch_add(1, std::memory_order_relaxed);
+  if (!std::exchange(tunnel_place_, true)) pool.tunnels.fetch_add(1, std::memory_order_relaxed);
+  if (shared_) return;  // a stream of it is a tunnel, the session goes on
   if (!entry_->value.tunnel.exchange(true, std::memory_order_relaxed)) {
     pool.tunnelling.fetch_add(1, std::memory_order_relaxed);
   }

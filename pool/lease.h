@@ -47,10 +47,16 @@ class [[nodiscard]] Lease {
   // with want.tunnel, else it goes beyond max_tunnels.
   void become_tunnel();
 
+  // The loop that its connection lives on: the borrower's own, unless it is a session.
+  LoopId home() const;
+  // A lease of a session: others use it too, and release() gives back one stream. It may be taken, released and
+  // discarded on any loop. discard() is for a failed connection: nobody new gets it, who uses it goes on, and it closes
+  // with the last one; a failed stream is released.
+  bool shared() const { return shared_; }
+
  private:
   friend class Destination;
-  LoopId home() const;
-  void note_end(Instant now) const;
+  Destination& leave(Instant now);
   Destination* destination_ = nullptr;
   Pooled* pooled_ = nullptr;
   Entry<Seat>* entry_ = nullptr;
@@ -59,6 +65,8 @@ class [[nodiscard]] Lease {
   std::uint32_t index_ = 0;
   std::uint32_t uses_before_ = 0;
   Opened opened_ = Opened::first;
+  bool shared_ = false;
+  bool tunnel_place_ = false;  // holds one of max_tunnels
 };
 
 }  // namespace carpool::pool

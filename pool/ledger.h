@@ -39,6 +39,9 @@ struct Ledger {
 struct alignas(kCacheLine) LoopCounters {
   std::atomic<std::uint64_t> borrows{0}, restores{0}, leaks{0};
   std::atomic<Duration::rep> last_now{0};  // of the last borrow
+  // Sessions of this loop that take new streams, and dials that may bring one. Written under the destination's mutex,
+  // by any thread; who reads an old number dials its own session a borrow later.
+  std::atomic<std::uint32_t> sessions{0};
 
   static void add(std::atomic<std::uint64_t>& counter) {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

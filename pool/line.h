@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -17,6 +18,12 @@ class Line {
   std::uint32_t replays() const { return replays_size_; }
   std::uint32_t others() const { return others_size_; }
   bool empty() const { return size() == 0; }
+  // Somebody waits for a kind that is neither held nor dialed.
+  bool lacks_kind(Kind kind, const std::array<std::uint32_t, kKinds>& held, std::uint32_t dials) const {
+    const Kinds only = kind == Kind::h1 ? Kinds::h1_only : Kinds::h2_only;
+    return wanting(only) != 0 && dials == 0 && held[static_cast<std::size_t>(kind)] == 0;
+  }
+  std::uint32_t wanting(Kinds kind) const { return by_kind_[static_cast<std::size_t>(kind)]; }
   static bool in(const Borrower& borrower) { return hook(borrower).linked(); }
 
   // A new one goes to the end of its part; one that comes back, with its old ticket, to where it was.
@@ -31,21 +38,38 @@ class Line {
     }
     part.insert_after(before, borrower);
     ++size_of(borrower);
+    ++kind_of(borrower);
   }
   void leave(Borrower& borrower) {
     hook(borrower).unlink();
     --size_of(borrower);
+    --kind_of(borrower);
   }
 
-  // The first one whom a connection that never served would go to; the first one for any connection; null: nobody.
-  Borrower* first() { return replays_size_ != 0 ? &replays_.front() : first_other(); }
-  Borrower* first_other() { return others_size_ != 0 ? &others_.front() : nullptr; }
+  // Who is next; null: nobody.
+  Borrower* first() { return replays_size_ != 0 ? &replays_.front() : others_.next(nullptr); }
+  Borrower* next_replay(Borrower* borrower) { return replays_.next(borrower); }  // null: the first
   Borrower* next_other(Borrower* borrower) { return others_.next(borrower); }
-  // The longest rest that anyone but replays would accept; none waits: less than any.
-  Duration most_patient() {
+  // Whom a connection of `kind` that never served would go to; whom any of that kind would.
+  Borrower* first(Kind kind) {
+    Borrower* replay = accepting(replays_, kind);
+    return replay != nullptr ? replay : first_other(kind);
+  }
+  Borrower* first_other(Kind kind) { return accepting(others_, kind); }
+  Borrower* first_wanting(Kinds kind) {
+    if (wanting(kind) == 0) return nullptr;
+    for (List<Borrower, WaitersTag>* part : {&replays_, &others_}) {
+      for (Borrower* at = part->next(nullptr); at != nullptr; at = part->next(at)) {
+        if (at->want_.kind == kind) return at;
+      }
+    }
+    return nullptr;
+  }
+  // The longest rest of a connection of `kind` that anyone but replays would accept; none waits: less than any.
+  Duration most_patient(Kind kind) {
     Duration most = Duration::min();
-    for (Borrower* at = first_other(); at != nullptr && most != Duration::max(); at = next_other(at)) {
-      most = std::max(most, at->want_.max_idle);
+    for (Borrower* at = next_other(nullptr); at != nullptr && most != Duration::max(); at = next_other(at)) {
+      if (accepts(at->want_.kind, kind)) most = std::max(most, at->want_.max_idle);
     }
     return most;
   }
@@ -59,10 +83,17 @@ class Line {
   static ListHook<WaitersTag>& hook(Borrower& borrower) { return borrower; }
   static const ListHook<WaitersTag>& hook(const Borrower& borrower) { return borrower; }
   List<Borrower, WaitersTag>& part_of(const Borrower& borrower) { return borrower.want_.fresh ? replays_ : others_; }
+  static Borrower* accepting(List<Borrower, WaitersTag>& part, Kind kind) {
+    Borrower* at = part.next(nullptr);
+    while (at != nullptr && !accepts(at->want_.kind, kind)) at = part.next(at);
+    return at;
+  }
+  std::uint32_t& kind_of(const Borrower& borrower) { return by_kind_[static_cast<std::size_t>(borrower.want_.kind)]; }
   std::uint32_t& size_of(const Borrower& borrower) { return borrower.want_.fresh ? replays_size_ : others_size_; }
 
   List<Borrower, WaitersTag> replays_, others_;
   std::uint32_t replays_size_ = 0, others_size_ = 0;
+  std::array<std::uint32_t, 3> by_kind_{};  // by Kinds
 };
 
 }  // namespace carpool::pool

@@ -18,6 +18,8 @@ class LockedPool {
     State state = State::vacant;
     std::uint32_t users = 0;
     LoopId home = 0;
+    std::uint32_t most = 1;
+    bool shared = false;
     T value{};
   };
 
@@ -38,22 +40,28 @@ class LockedPool {
     slot.state = State::enabled;
     slot.home = home;
     slot.users = acquired ? 1 : 0;
+    slot.most = multiplex_;
+    slot.shared = multiplex_ > 1;
     return true;
   }
-  // The own loop's first; one of another loop only while nobody uses it, and then it moves.
+  void share(Slot& slot, std::uint32_t most) {
+    const std::scoped_lock lock(mutex_);
+    slot.most = most;
+  }
+  // The own loop's first; one of another loop stays there if it may be shared, else it moves.
   Slot* acquire(LoopId loop) {
     const std::scoped_lock lock(mutex_);
     Slot* best = nullptr;
     for (Place& slot : slots_) {
-      if (slot.state != State::enabled || slot.users >= multiplex_) continue;
+      if (slot.state != State::enabled || slot.users >= slot.most) continue;
       if (slot.home == loop) {
         best = &slot;
         break;
       }
-      if (slot.users == 0 && best == nullptr) best = &slot;
+      if (best == nullptr) best = &slot;
     }
     if (best == nullptr) return nullptr;
-    best->home = loop;
+    if (!best->shared) best->home = loop;
     ++best->users;
     return best;
   }

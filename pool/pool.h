@@ -1,7 +1,9 @@
 // Pool: a bounded set of entries that hold any object, lent and taken back without a lock. What it promises:
 //   - the cap is exact: reserve() counts at once, by CAS on one number, however many threads race;
-//   - an object is lent to at most `multiplex` borrowers; a judge of the caller's says yes or no to each candidate;
-//   - own loop's entries first, then others' (taken over: home and generation change in the acquiring CAS);
+//   - an object is lent to as many borrowers at once as its Sharing says, which may change while it is lent; a judge of
+//   the caller's says yes or no to each candidate;
+//   - own loop's entries first, then others': one that is lent to one at a time is taken over (home and generation
+//   change in the acquiring CAS), a shared one stays where it is;
 //   - two steps, reserve() and enable(), so that a connection in the making counts; enable can lend it in the same
 //   step.
 // After terminate() nothing is lent, reserved or enabled; who still uses an entry ends it by close().
@@ -34,10 +36,11 @@ class Pool {
     Word before, after;
   };
 
-  // `index`: where the entries' numbers come from; null: they are the pool's own.
+  // `multiplex`: how many share an entry unless enable() says otherwise. `index`: where the entries' numbers come from;
+  // null: they are the pool's own.
   Pool(std::uint32_t cap, unsigned loops, std::uint32_t multiplex = 1, EntryIndex* index = nullptr)
       : loops_(loops),
-        multiplex_(multiplex),
+        sharing_(limited(multiplex, multiplex > 1)),
         index_(index),
         hints_(std::make_unique<Hint[]>(loops)),
         room_(Room{}.cap(cap).bits) {}
@@ -64,10 +67,23 @@ class Pool {
 
   // The object is in entry.value: it can be borrowed from now on, or is by the caller. False: the entry was closed
   // meanwhile (terminate); the caller ends the object and calls vacate().
-  bool enable(Entry<T>& entry, LoopId home, bool acquired) {
+  bool enable(Entry<T>& entry, LoopId home, bool acquired) { return enable(entry, home, acquired, sharing_); }
+  bool enable(Entry<T>& entry, LoopId home, bool acquired, Sharing sharing) {
+    sharing = limited(sharing.most, sharing.stays);
+    // relaxed: the word, set next, publishes it.
+    entry.sharing_bits.store(sharing.bits(), std::memory_order_relaxed);
     if (!try_enable(entry.word, home, acquired)) return false;
-    if (!acquired || multiplex_ > 1) entry.block->idle(home).set(entry.bit());
+    if (sharing.most > (acquired ? 1U : 0U)) entry.block->idle(home).set(entry.bit());
     return true;
+  }
+
+  // From now on `most` may use the entry at once; who uses it already goes on. The caller keeps it from being vacated.
+  void share(Entry<T>& entry, std::uint32_t most) {
+    const Sharing now = limited(most, entry.sharing().stays);
+    // seq_cst: pairs with unlist(), as does the reading of the word.
+    entry.sharing_bits.store(now.bits(), std::memory_order_seq_cst);
+    const Word word(entry.word.load(std::memory_order_seq_cst));
+    if (word.lendable(now.most)) list(entry, word.home());
   }
 
   // A free entry for `loop`. judge(entry, word) is asked before each attempt. `on_loop`: the calling thread drives that
@@ -88,11 +104,17 @@ class Pool {
     return {};
   }
 
-  // One user is done; on the entry's home loop. False: it is closed (or was not borrowed): close() it.
+  // One user is done; on the entry's home loop, or any if it is shared. False: it is closed (or was not borrowed):
+  // close() it.
   bool release(Entry<T>& entry, bool used = true) {
+    const bool stays = entry.sharing().stays;
     const Change change = try_release(entry.word, used);
     if (!change) return false;
-    publish(entry, change.after.home());
+    if (stays) {
+      list(entry, change.after.home());
+    } else {
+      publish(entry, change.after.home());
+    }
     return true;
   }
 
@@ -171,6 +193,9 @@ class Pool {
   bool terminated() const { return room().terminated(); }
 
  private:
+  static constexpr Sharing limited(std::uint32_t most, bool stays) {
+    return {most < Word::kMaxUsers ? most : Word::kMaxUsers, stays};
+  }
   // terminated 1 | cap 31 | in use 32: one word, so that a reservation and a cap that falls agree on what came first.
   struct Room {
     static constexpr std::uint64_t kTerminated = std::uint64_t{1} << 63;
@@ -206,6 +231,7 @@ class Pool {
     for (std::uint64_t bits = block.vacant().read(); bits != 0; bits &= bits - 1) {
       Entry<T>& entry = block.entry(FirstPlace::pick(bits));
       if (!block.vacant().claim(entry.bit())) continue;
+      entry.sharing_bits.store(sharing_.bits(), std::memory_order_relaxed);  // until enable() says
       CARPOOL_ASSERT(try_reserve(entry.word));
       return &entry;
     }
@@ -256,13 +282,13 @@ class Pool {
   Found attempt(Entry<T>& entry, LoopId loop, LoopId map, Judge&& judge) {
     Word word(entry.word.load(std::memory_order_acquire));
     for (;;) {
-      if (!word.lendable(multiplex_)) return {};
-      if (word.users() != 0 && word.home() != loop) return {};  // shared ones stay at home
+      const Sharing sharing = entry.sharing();
+      if (!word.lendable(sharing.most)) return {};
       const Verdict verdict = judge(entry, word);
       if (verdict == Verdict::skip) return {};
       if (verdict == Verdict::doomed) return {&entry, false, word, word};
-      if (const Change change = try_acquire(entry.word, word, loop)) {
-        unlist(entry, change, map);
+      if (const Change change = try_acquire(entry.word, word, sharing.stays ? word.home() : loop)) {
+        if (change.after.users() >= sharing.most) unlist(entry, change, map, sharing);
         return {&entry, true, change.before, change.after};
       }
     }
@@ -270,18 +296,25 @@ class Pool {
 
   // Only the winner of the acquiring CAS clears the bit, so none is lost. With a hint or a late setter a map may name
   // an entry that is not free, or moved: harmless, the word decides.
-  void unlist(Entry<T>& entry, const Change& change, LoopId map) {
-    if (change.after.users() < multiplex_) return;
+  void unlist(Entry<T>& entry, const Change& change, LoopId map, Sharing sharing) {
     entry.block->idle(change.before.home()).clear(entry.bit());
     if (map != change.before.home()) entry.block->idle(map).clear(entry.bit());
-    if (multiplex_ == 1) return;
-    // Another user may have left between the CAS and the clear: then the bit was theirs.
+    if (!sharing.stays) return;
+    // Another user may have left between the CAS and the clear, or the limit grown: then the bit was theirs. seq_cst on
+    // all: they change word or limit, then look at the bit; here the bit was cleared, then both are read.
     const Word word(entry.word.load(std::memory_order_seq_cst));
-    if (word.lendable(multiplex_)) entry.block->idle(word.home()).set(entry.bit());
+    const Sharing now = Sharing::of(entry.sharing_bits.load(std::memory_order_seq_cst));
+    if (word.lendable(now.most)) entry.block->idle(word.home()).set(entry.bit());
+  }
+
+  // A shared entry can be lent (again): findable, if it is not already.
+  void list(Entry<T>& entry, LoopId home) {
+    Bitmap& idle = entry.block->idle(home);
+    if ((idle.read() & entry.bit()) == 0) idle.set(entry.bit());
   }
 
   const unsigned loops_;
-  const std::uint32_t multiplex_;
+  const Sharing sharing_;
   EntryIndex* const index_;
   std::unique_ptr<Hint[]> hints_;
   Atomic<Block<T>*> head_{nullptr};

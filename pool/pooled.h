@@ -2,6 +2,7 @@
 // are the pool's only contact with I/O, loops and time: a test or a simulation implements them in a few lines.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/clock.h"
@@ -15,12 +16,29 @@ class Delivery;
 class Reservation;
 using LoopId = std::uint8_t;
 
+// h1: one borrower at a time, moves to the loop that borrows it. h2: a session; many borrowers of any loop at once,
+// never moves, and is disposed of on its home loop.
+enum class Kind : std::uint8_t { h1, h2 };
+inline constexpr std::size_t kKinds = 2;
+
+// Which of them a borrower would take, and a dial may bring.
+enum class Kinds : std::uint8_t { any, h1_only, h2_only };
+constexpr bool accepts(Kinds wanted, Kind kind) {
+  return wanted == Kinds::any || (wanted == Kinds::h1_only) == (kind == Kind::h1);
+}
+
 // A pooled thing (a connection). Touched by one thread at a time: its home loop's, or the one that just won its entry.
+// A session is touched by its home loop alone; borrowers of other loops reach it by that loop's mail.
 class Pooled {
  public:
   virtual ~Pooled() = default;
+  // Both are read once, when dialed() brings it. streams: the most leases at once (Destination::set_streams changes
+  // it).
+  virtual Kind kind() const { return Kind::h1; }
+  virtual std::uint32_t streams() const { return 1; }
   // Asked right before it is published idle, on its home loop: false = not provably clean, close it (cause
-  // peer_closed). Must look at the wire while any readiness is unsettled (DESIGN: look once before going idle).
+  // peer_closed). Must look at the wire while any readiness is unsettled (DESIGN: look once before going idle). A
+  // session is asked once, when dialed() brings it: later it looks at its wire itself and says retire().
   virtual bool settle() = 0;
 };
 
@@ -44,6 +62,7 @@ class House {
   // it).
   virtual bool attach(Pooled& pooled, std::uint32_t index, std::uint32_t generation) = 0;
   // Close and destroy. The entry no longer refers to it. Any thread that owned the entry; detach comes with the close.
+  // A session: on its home loop, by a delivery, never from inside.
   virtual void dispose(Pooled* pooled, Closed cause) = 0;
   virtual LoopId here() const = 0;  // the calling loop
 

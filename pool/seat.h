@@ -10,21 +10,15 @@
 #include "pool/delivery.h"
 #include "pool/destination.h"
 #include "pool/entry.h"
+#include "pool/grants.h"
 
 namespace carpool::pool {
 
-struct Seat;
-
-// A connection on its way to the borrower it was given to.
-class Grant final : public Delivery {
+// A session that nobody uses any more, on its way home, where it is disposed of.
+class Farewell final : public Delivery {
  public:
   void arrive(Instant now) override;
-
   Entry<Seat>* entry = nullptr;
-  Borrower* borrower = nullptr;
-  std::uint64_t ticket = 0;
-  LoopId to = 0;
-  bool moved = false;  // from another loop: attached on arrival
 };
 
 struct Seat {
@@ -42,20 +36,33 @@ struct Seat {
   Time expires_at, idle_since, opened_at;
   Time alive_at;                  // a check found it alive: its origin counts the rest from here
   std::atomic<bool> left{false};  // at the horizon it was left to the origin; relaxed, as the times
-  Pooled* pooled = nullptr;       // changes under the destination's mutex only
+  // Changes under the destination's mutex, or, a session's, on its home loop when nobody can find it any more.
+  Pooled* pooled = nullptr;
   Destination::Impl* owner = nullptr;
   std::atomic<bool> tunnel{false};
   std::atomic<Opened> opened{Opened::first};
-  bool tunnel_place = false;  // holds one of max_tunnels
 
   // On an errand (pool/errands.h): decided under the mutex, done after it.
   Entry<Seat>* next = nullptr;
-  LoopId from = 0;
-  Closed closed = Closed::error;
+  Closed closed = Closed::error;  // a draining one's: of who ended it first
   Pooled* ended = nullptr;
   Grant grant;
+
+  // Guarded by the destination's mutex.
+  Kinds asked = Kinds::any;    // of its dial
+  bool counted_local = false;  // in its loop's LoopCounters::sessions
+  LoopId local_to = 0;
+  bool draining = false;  // a session that takes nobody new
+  bool broken = false;    // and cannot serve those either to whom it was given a moment ago
+  Instant born{};         // when its dial ended
+  Farewell farewell;
 };
 
 using Chair = Entry<Seat>;
+
+// Sessions are what stays at home.
+inline Kind kind_of(const Chair& entry) {
+  return entry.sharing().stays ? Kind::h2 : Kind::h1;
+}
 
 }  // namespace carpool::pool

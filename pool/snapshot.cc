@@ -110,6 +110,7 @@ void Destination::Impl::visit(ConnectionVisitor& visitor, Instant now) const {
     if (!word.borrowed() && !word.reserved())
       view.idle = std::max(Duration::zero(), now - entry.value.idle_since.get());
     view.uses = word.uses();
+    view.users = word.users();
     view.home = word.home();
     view.pooled = entry.value.pooled;
     visitor.visit(view);

@@ -44,6 +44,7 @@ struct Destination::Snapshot {
   Duration dial_time{};  // on average; zero: none succeeded yet
 
   std::uint64_t of(Shown state) const { return connections[static_cast<std::size_t>(state)]; }
+  std::uint64_t leases() const { return borrows - restores; }
   std::uint64_t opened_total() const { return sum(opened); }
   std::uint64_t closed_total() const { return sum(closed); }
   std::uint64_t alive() const { return sum(connections); }  // opened_total() - closed_total(), always
@@ -66,6 +67,7 @@ struct ConnectionView {
   Duration age{};   // since its dial began
   Duration idle{};  // zero unless it rests
   std::uint32_t uses = 0;
+  std::uint32_t users = 0;  // leases of it now; more than one on a session
   LoopId home = 0;
   // Null while connecting. Good only inside the visit, from any thread: touch nothing but what never changes in it.
   const Pooled* pooled = nullptr;

@@ -28,7 +28,11 @@ bool Total::hunger(Destination& destination, Instant now) {
       hungry_count_.fetch_add(1, std::memory_order_seq_cst);
     }
   }
-  return evictor_.evict(now, &destination) || !full();
+  // What is promised comes with a give(), which wakes who registered here.
+  if (promised_.load(std::memory_order_relaxed) < hungry_count_.load(std::memory_order_seq_cst)) {
+    static_cast<void>(evictor_.evict(now, &destination));
+  }
+  return !full();
 }
 
 void Total::feed(Instant now) {

@@ -32,6 +32,10 @@ class Total {
   // Gives a place back and wakes who is hungry. No lock is held by the caller.
   void give(Instant now);
 
+  // A place will be given back soon: nobody evicts one more for it.
+  void promise() { promised_.fetch_add(1, std::memory_order_relaxed); }
+  void keep_promise() { promised_.fetch_sub(1, std::memory_order_relaxed); }  // then give()
+
   std::uint32_t taken() const { return taken_.load(std::memory_order_relaxed); }
   bool full() const { return taken_.load(std::memory_order_seq_cst) >= cap_; }
   // seq_cst: pairs with hunger(): a release publishes its idle connection, then reads this; a hungry destination
@@ -50,6 +54,7 @@ class Total {
   Evictor& evictor_;
   Atomic<std::uint32_t> taken_{0};
   Atomic<std::uint32_t> hungry_count_{0};
+  std::atomic<std::uint32_t> promised_{0};  // a hint: relaxed
   Mutex mutex_;
   std::vector<Destination*> hungry_;  // guarded by mutex_; first come first served, each once
 };

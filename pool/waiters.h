@@ -15,8 +15,11 @@ class Lease;
 // What a borrower asks for.
 struct Want {
   Duration max_idle = Duration::max();  // refuse a connection that rested longer (requests that must not be replayed)
-  bool fresh = false;                   // a replay: only a connection that never served; head of the line
-  bool tunnel = false;                  // will keep its slot to the end (Upgrade, CONNECT)
+  // A replay: only a connection that never served, or a session that is newer than this wish or in use right now (what
+  // it must not meet is one that went stale at rest). Head of the line.
+  bool fresh = false;
+  bool tunnel = false;  // will keep its slot to the end (Upgrade, CONNECT)
+  Kinds kind = Kinds::any;
 };
 
 // Who waits. Lives in memory that outlives any mail that names it (its loop's slab: never freed while loops run), so a

@@ -64,7 +64,7 @@ Json json_of(const PoolFacts& facts) {
   json["origin"] = facts.origin;
   json["active"] = open(s);
   json["borrowable"] = s.of(Shown::idle);
-  json["borrowed"] = s.of(Shown::borrowed) + s.of(Shown::expired_borrowed) + s.of(Shown::tunnel);
+  json["borrowed"] = s.leases();  // streams count each
   json["connecting"] = s.of(Shown::connecting);
   json["waiting"] = s.waiting;
   json["max_wait_seconds"] = seconds(s.max_wait);

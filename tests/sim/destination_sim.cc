@@ -23,6 +23,7 @@ class History {
   explicit History(std::uint64_t seed) : random_(seed), world_(1 + pick(4)) {
     const auto loops = static_cast<unsigned>(world_.mail.size());
     plain_ = chance(30);
+    sessions_ = !plain_ && chance(50);
     pool::DirectoryLimits limits;
     const bool tight = !plain_ && chance(30);
     limits.max_connections = tight ? 1 + pick(5) : 1000;
@@ -37,6 +38,7 @@ class History {
       own.max_tunnels = 1 + pick(own.size);
       own.expire_time = !plain_ && chance(50) ? milliseconds(5 + pick(200)) : Duration::zero();
       own.idle_timeout = !plain_ && chance(50) ? milliseconds(5 + pick(100)) : Duration::zero();
+      own.expected_streams = sessions_ ? pick(4) : 1;
       sizes_.push_back(own.size);
       pool::Origin origin;
       origin.host = "origin-" + std::to_string(n);
@@ -67,6 +69,7 @@ class History {
   Asker& any_asker() { return *askers_[pick(static_cast<std::uint32_t>(askers_.size()))]; }
 
   void step() {
+    if (sessions_ && chance(15)) return change_session();
     switch (pick(16)) {
       case 0:
       case 1:
@@ -118,14 +121,20 @@ class History {
       want.fresh = chance(10);
       want.tunnel = chance(10);
       if (chance(20)) want.max_idle = milliseconds(pick(20));
+      if (sessions_ && chance(20)) want.kind = pool::Kinds::h1_only;
+      if (sessions_ && chance(5)) want.kind = pool::Kinds::h2_only;
     }
     world_.attach_fails = !plain_ && chance(3);
     Destination& destination = *destinations_[pick(static_cast<std::uint32_t>(destinations_.size()))];
     asker.order = ++asked_;
+    asker.kind = want.kind;
     const State state = asker.borrow(destination, want);
     world_.attach_fails = false;
     if (state == State::leased) {
-      if (want.fresh) world_.wrong = "a replay was given a connection at once";
+      if (want.fresh && !asker.wire().session()) world_.wrong = "a replay was given a connection at once";
+      if (!accepts(want.kind, asker.wire().kind())) world_.wrong = "lent to one who wanted the other kind";
+      if (asker.wire().session() && asker.wire().users > asker.wire().most) world_.wrong = "lent beyond its streams";
+      if (asker.wire().session() && asker.wire().retired) world_.wrong = "lent though it was retired";
       if (plain_ && someone_waits_longer(asker)) world_.wrong = "barged past the line";
     }
     if (want.tunnel && state == State::leased && chance(50)) asker.lease.become_tunnel();
@@ -139,6 +148,20 @@ class History {
     }
     if (chance(5)) return asker.lose();
     asker.discard(chance(50) ? pool::Closed::error : pool::Closed::private_);
+  }
+
+  // SETTINGS, GOAWAY, and what a new connection turns out to be.
+  void change_session() {
+    world_.next_streams = chance(25) ? 0 : 1 + pick(6);
+    if (world_.live.empty()) return;
+    auto at = world_.live.begin();
+    std::advance(at, pick(static_cast<std::uint32_t>(world_.live.size())));
+    Wire& wire = **at;
+    if (!wire.session()) return;
+    Destination& destination = *wire.destination;
+    if (chance(40)) return world_.retire(destination, wire, pool::Closed::goaway);
+    const std::uint32_t most = pick(6);
+    world_.set_streams(destination, wire, most);
   }
 
   void end_dial() {
@@ -207,9 +230,11 @@ class History {
       all += now.alive();
     }
     if (plain_ && !stopped_ && !world_.closed.empty()) return "a connection was closed though nothing spoke against it";
-    if (all != world_.live.size() + world_.dials.size()) return "the pool counts other connections than there are";
-    if (all > total_) return "the total was passed";
-    if (directory_->connections() != all) return "the total counts other connections than there are";
+    // A session that ended in the books still stands until its loop disposes of it.
+    const std::uint64_t there = world_.live.size() + world_.dials.size();
+    if (sessions_ ? all > there : all != there) return "the pool counts other connections than there are";
+    if (there > total_) return "the total was passed";
+    if (directory_->connections() != there) return "the total counts other connections than there are";
     return check_leases();
   }
 
@@ -232,12 +257,19 @@ class History {
 
   // Nothing is on its way that could still serve a waiter.
   bool nothing_happens() const {
+    for (const Wire* wire : world_.live) {
+      if (wire->session() && !wire->retired && wire->most == 0)
+        return false;  // it may say that it takes somebody again
+    }
     return world_.mail_empty() && world_.dials.empty() && world_.wakes.empty() && looked_at_ == nullptr;
   }
 
   // Everything that was begun ends; then nobody may wait and everything must be given back.
   std::string settle() {
     failing_ = 0;
+    for (Wire* wire : world_.live) {  // a session that takes nobody would keep them waiting with right
+      if (wire->session() && !wire->retired) world_.set_streams(*wire->destination, *wire, 2);
+    }
     for (std::uint32_t rounds = 0; rounds < 10000; ++rounds) {
       if (looked_at_ != nullptr) end_inspection();
       bool moved = world_.deliver_all();
@@ -274,7 +306,8 @@ class History {
   std::uint32_t failing_ = 0;  // percent of dials
   Wire* looked_at_ = nullptr;
   bool stopped_ = false;
-  bool plain_ = false;  // no failures and no odd wishes: order must be exact
+  bool sessions_ = false;  // some connections are shared
+  bool plain_ = false;     // no failures and no odd wishes: order must be exact
 };
 
 }  // namespace

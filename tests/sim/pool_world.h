@@ -25,12 +25,19 @@ using pool::LoopId;
 struct Wire final : pool::Pooled {
   explicit Wire(std::uint64_t number) : id(number) {}
   bool settle() override { return !peer_closed && !hangup_noted && !dirty; }
+  pool::Kind kind() const override { return speaks; }
+  std::uint32_t streams() const override { return most; }
+  bool session() const { return speaks == pool::Kind::h2; }
 
   const std::uint64_t id;
   bool peer_closed = false;   // the origin closed it
   bool hangup_noted = false;  // an event said so
   bool dirty = false;         // something unread stands on it
-  int users = 0;
+  pool::Kind speaks = pool::Kind::h1;
+  std::uint32_t most = 1;  // users at once; a session says when it changes
+  bool retired = false;    // its loop said so
+  Destination* destination = nullptr;
+  std::uint32_t users = 0;
   std::uint32_t index = 0, generation = 0;  // as watched
   std::optional<LoopId> watched_on;
 };
@@ -60,6 +67,7 @@ class World : public pool::House {
   void detach(pool::Pooled& pooled, LoopId from) override {
     auto& wire = static_cast<Wire&>(pooled);
     if (wire.watched_on != from) wrong = "detached from a loop that does not watch it";
+    if (wire.session()) wrong = "a session was moved";
     wire.watched_on.reset();
     ++moves;
   }
@@ -75,6 +83,9 @@ class World : public pool::House {
     const std::unique_ptr<Wire> dies(static_cast<Wire*>(pooled));
     if (live.erase(dies.get()) != 1) wrong = "disposed twice";
     if (dies->users != 0) wrong = "disposed while in use";
+    if (dies->session() && (!delivering_ || dies->watched_on != here_)) {
+      wrong = "a session was disposed of from inside, or away from home";
+    }
     if (cause == pool::Closed::peer_closed && !dies->peer_closed && !dies->dirty) {
       wrong = "a healthy connection was closed as if its peer had";
     }
@@ -97,6 +108,11 @@ class World : public pool::House {
     auto wire = std::make_unique<Wire>(++made);
     Wire& made_wire = *wire;
     wire->dirty = std::exchange(next_is_dirty, false);
+    if (dial.reservation->kind() != pool::Kinds::h1_only && next_streams != 0) {
+      wire->speaks = pool::Kind::h2;
+      wire->most = next_streams;
+    }
+    made_wire.destination = dial.destination;
     live.insert(&made_wire);
     watch(made_wire, dial.reservation->index(), dial.reservation->generation());
     dial.destination->dialed(std::move(*dial.reservation), std::move(wire), now);
@@ -113,7 +129,9 @@ class World : public pool::House {
     pool::Delivery* delivery = mail[loop].front();
     mail[loop].pop_front();
     here_ = loop;
+    delivering_ = true;
     delivery->arrive(now);
+    delivering_ = false;
     return true;
   }
   bool deliver_all() {
@@ -139,10 +157,24 @@ class World : public pool::House {
     if (claim.kind == pool::EventClaim::Kind::stale) return true;
     auto& wire = static_cast<Wire&>(*claim.pooled);
     wire.hangup_noted |= event.hangup;
+    if (claim.kind == pool::EventClaim::Kind::session && event.hangup) {
+      retire(*claim.destination, wire, pool::Closed::peer_closed);
+    }
     if (claim.kind == pool::EventClaim::Kind::inspecting) {
       pool::end_inspection(event.index, wire.settle(), pool::Closed::peer_closed, now, wire.peer_closed && !wire.dirty);
     }
     return true;
+  }
+  // What a session says of itself, at home.
+  void retire(Destination& destination, Wire& wire, pool::Closed cause) {
+    here_ = *wire.watched_on;
+    wire.retired = true;
+    destination.retire(wire.index, wire.generation, cause, now);
+  }
+  void set_streams(Destination& destination, Wire& wire, std::uint32_t streams) {
+    here_ = *wire.watched_on;
+    wire.most = streams;
+    destination.set_streams(wire.index, wire.generation, streams, now);
   }
   bool mail_empty() const {
     for (const auto& box : mail) {
@@ -161,9 +193,10 @@ class World : public pool::House {
   std::vector<pool::Closed> closed;
   std::size_t most = 0;  // live and dialing at once
   std::uint64_t made = 0, moves = 0;
-  bool attach_fails = false;   // the next one
-  bool next_is_dirty = false;  // the next connection speaks first
-  std::string wrong;           // what must not happen did
+  bool attach_fails = false;       // the next one
+  bool next_is_dirty = false;      // the next connection speaks first
+  std::uint32_t next_streams = 0;  // of the next connections; 0: they are no sessions
+  std::string wrong;               // what must not happen did
 
  private:
   Dial take(std::size_t n) {
@@ -174,6 +207,7 @@ class World : public pool::House {
     return dial;
   }
   LoopId here_ = 0;
+  bool delivering_ = false;
 };
 
 // A borrower that keeps what it gets.
@@ -240,13 +274,19 @@ class Asker final : public pool::Borrower {
   std::optional<Fault> fault;
   int leases = 0, refusals = 0;
   std::uint64_t order = 0;  // the test's
+  pool::Kinds kind = pool::Kinds::any;
 
  private:
   void take(pool::Lease got) {
     lease = std::move(got);
     state = State::leased;
     ++leases;
-    if (++wire().users != 1) world_.wrong = "two borrowers on one connection";
+    ++wire().users;
+    if (!accepts(kind, wire().kind())) world_.wrong = "given to one who wanted the other kind";
+    if (lease.home() != wire().watched_on) world_.wrong = "the lease names another home than the connection has";
+    if (lease.shared() != wire().session()) world_.wrong = "the lease takes it for another kind";
+    if (wire().session()) return;
+    if (wire().users != 1) world_.wrong = "two borrowers on one connection";
     if (wire().watched_on != loop_) world_.wrong = "lent on a loop that does not watch it";
   }
   void leave() {

@@ -86,16 +86,36 @@ TEST(Pool, SkipsWhatTheJudgeRefusesAndStopsAtWhatIsDoomed) {
   EXPECT_TRUE(pool.close_idle(*found.entry, found.before));
 }
 
-TEST(Pool, LendsASharedEntryUpToItsMultiplexAndOnlyAtHome) {
+TEST(Pool, LendsASharedEntryUpToItsMultiplexToAnyLoopAndLeavesItAtHome) {
   Ints pool(1, 2, 3);
   Entry<int>& entry = add(pool, 0);
   EXPECT_EQ(take(pool, 0), &entry);
-  EXPECT_EQ(take(pool, 1), nullptr) << "in use at home: it stays there";
+  EXPECT_EQ(take(pool, 1), &entry);
+  EXPECT_EQ(Word(entry.word.load()).home(), 0);
+  EXPECT_EQ(take(pool, 0), &entry);
+  EXPECT_EQ(take(pool, 0), nullptr);
+  EXPECT_EQ(take(pool, 1), nullptr);
+  EXPECT_TRUE(pool.release(entry));
+  EXPECT_EQ(take(pool, 1), &entry);
+}
+
+TEST(Pool, FollowsALiveChangeOfTheMultiplexOfAnEntry) {
+  Ints pool(1, 1, 2);
+  Entry<int>& entry = add(pool, 0);
   EXPECT_EQ(take(pool, 0), &entry);
   EXPECT_EQ(take(pool, 0), &entry);
   EXPECT_EQ(take(pool, 0), nullptr);
+  pool.share(entry, 3);
+  EXPECT_EQ(take(pool, 0), &entry);
+  pool.share(entry, 1);
+  EXPECT_TRUE(pool.release(entry));
+  EXPECT_TRUE(pool.release(entry));
+  EXPECT_EQ(take(pool, 0), nullptr) << "one uses it, one may";
   EXPECT_TRUE(pool.release(entry));
   EXPECT_EQ(take(pool, 0), &entry);
+  EXPECT_TRUE(pool.release(entry));
+  pool.share(entry, 0);
+  EXPECT_EQ(take(pool, 0), nullptr) << "nobody new";
 }
 
 TEST(Pool, AShrunkenCapRefusesUntilUseFell) {
@@ -235,7 +255,7 @@ class Twins {
       case 6:
         return enable();
       case 7:
-        return close_reserved();
+        return pick(2) == 0 ? close_reserved() : share();
       case 8:
       case 9:
         return close_used();
@@ -276,12 +296,20 @@ class Twins {
     }
     Locked* b = twin_[a];
     ASSERT_EQ(b->state, LockedPool<int>::State::enabled);
-    ASSERT_LT(b->users, multiplex_);
-    ASSERT_TRUE(b->users == 0 || b->home == loop);
+    ASSERT_LT(b->users, b->most);
+    ASSERT_TRUE(b->users == 0 || b->shared);
     ++b->users;
-    b->home = loop;
+    if (!b->shared) b->home = loop;
+    ASSERT_EQ(Word(a->word.load()).home(), b->home);
     ASSERT_EQ(Word(a->word.load()).users(), b->users);
     users_.push_back(a);
+  }
+  void share() {
+    if (users_.empty() || multiplex_ == 1) return;
+    Free* a = users_[pick(static_cast<std::uint32_t>(users_.size()))];
+    const std::uint32_t most = pick(5);
+    pool_.share(*a, most);
+    locked_.share(*twin_[a], most);
   }
   void release() {
     if (users_.empty()) return;

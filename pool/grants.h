@@ -1,0 +1,60 @@
+// Grants: connections on their way to the borrower they were given to. A connection that is lent to one at a time
+// carries its only grant with it; a session may have many on their way, which come from a store that grows by need.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "pool/delivery.h"
+#include "pool/destination.h"
+#include "pool/entry.h"
+
+namespace carpool::pool {
+
+struct Seat;
+
+class Grant final : public Delivery {
+ public:
+  void arrive(Instant now) override;
+
+  Entry<Seat>* entry = nullptr;
+  Borrower* borrower = nullptr;
+  std::uint64_t ticket = 0;
+  LoopId from = 0, to = 0;
+  bool moved = false;  // from another loop: attached on arrival
+};
+
+// In the order they were added; linked as the mail links them, which they are not in yet.
+class GrantChain {
+ public:
+  void push(Grant& grant) {
+    grant.next_delivery = nullptr;
+    (first_ == nullptr ? first_ : last_->next_delivery) = &grant;
+    last_ = &grant;
+  }
+  Grant* pop() {
+    Delivery* grant = first_;
+    if (grant != nullptr) first_ = grant->next_delivery;
+    return static_cast<Grant*>(grant);
+  }
+
+ private:
+  Delivery* first_ = nullptr;
+  Delivery* last_ = nullptr;
+};
+
+// Guarded by its destination's mutex. As many as were ever on their way at once.
+class GrantStore {
+ public:
+  Grant& take() {
+    if (Grant* grant = free_.pop()) return *grant;
+    return all_.emplace_back();
+  }
+  void put(Grant& grant) { free_.push(grant); }
+
+ private:
+  std::deque<Grant> all_;
+  GrantChain free_;
+};
+
+}  // namespace carpool::pool
