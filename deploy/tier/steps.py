@@ -1,6 +1,7 @@
 """The steps of deploy/test, cheap ones first."""
 import json
 
+import chart
 import lint
 import proof
 import suites
@@ -74,6 +75,7 @@ ALL = [
     Step("unit", "unit tests, release", units.run("release")),
     Step("explorer", "every order of a few threads in the pool, within bounds", proof.explorer),
     Step("litmus", "the lost wake-up on this processor, ten million rounds", proof.litmus, full_only=True),
+    Step("chart", "helm chart: lint, golden files, schemas, rules, --check", chart.chart, PROGRAM_PATH),
     Step("sim", "simulation of the pool", simulation, group="outside"),
     Step("wire-origin", "wire suite, origin-form", suites.wire("origin", 15200), PROGRAM_PATH, group="outside"),
     Step("wire-absolute", "wire suite, absolute-form", suites.wire("absolute", 15300), PROGRAM_PATH, group="outside"),

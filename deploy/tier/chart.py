@@ -1,0 +1,200 @@
+"""The chart: strict lint, rendered files against what is kept in tests/helm, Kubernetes' own schemas, Prometheus' rules,
+and every rendered carpool.toml through `carpool --check`. CARPOOL_UPDATE_GOLDEN=1 renews what is kept."""
+import dataclasses
+import difflib
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import textwrap
+
+import tools
+from outcome import Outcome
+from shell import PROGRAM, ROOT
+
+CHART, KEPT = ROOT / "helm" / "carpool", ROOT / "tests" / "helm"
+KUBERNETES = "1.34.4"
+VERSION = ("--kube-version", "1.34.0")
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    name: str
+    chart: str  # below helm/
+    values: tuple = ()
+    version: str = "1.34.0"
+
+
+CASES = (
+    Case("sidecar", "examples/sidecar"),
+    Case("sidecar-job", "examples/sidecar", ("jobRequests=5",)),
+    Case("sidecar-classic", "examples/sidecar", ("carpool.sidecar.native=false",), "1.27.0"),
+    Case("daemonset", "examples/daemonset"),
+    Case("daemonset-socket", "examples/daemonset", ("carpool.daemonset.socket.enabled=true", "carpool.daemonset.service.enabled=true",
+                                                    "carpool.daemonset.hostPort=0")),
+    Case("everything", "examples/sidecar", tuple("carpool.%s.enabled=true" % n for n in (
+        "podMonitor", "serviceMonitor", "prometheusRule", "networkPolicy", "podDisruptionBudget", "sidecar.socket"))),
+)
+# What helm has to refuse, and the word that shows why.
+REFUSED = (
+    ("carpool.config.pool.sise=3", "1.34.0", "sise"),
+    ("carpool.config.pool.size=three", "1.34.0", "size"),
+    ("carpool.config.pool.wait_timeout=soon", "1.34.0", "wait_timeout"),
+    ("carpool.imgae.tag=1", "1.34.0", "imgae"),
+    ("carpool.mode=pod", "1.34.0", "mode"),
+    ("carpool.podMonitor.enabled=true,carpool.sidecar.selectorLabels=null", "1.34.0", "selectorLabels"),
+    ("replicas=1", "1.28.0", "native"),
+)
+
+
+def lay_out(folder):
+    """Copies of the charts with the dependency in its place, as `helm dependency build` would leave them."""
+    shutil.copytree(CHART, folder / "carpool")
+    for example in sorted((ROOT / "helm" / "examples").iterdir()):
+        target = folder / "examples" / example.name
+        shutil.copytree(example, target)
+        shutil.copytree(CHART, target / "charts" / "carpool")
+    return folder
+
+
+def template(helm, charts, chart, values, version):
+    sets = [word for value in values for word in ("--set", value)]
+    return subprocess.run([helm, "template", "demo", charts / chart, "--namespace", "shop", "--kube-version", version, *sets],
+                          capture_output=True, text=True)
+
+
+def same_as_kept(name, text, log):
+    path = KEPT / "golden" / (name + ".yaml")
+    if os.environ.get("CARPOOL_UPDATE_GOLDEN"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    before = path.read_text() if path.exists() else ""
+    if before == text:
+        return True
+    log.say("\n".join(difflib.unified_diff(before.splitlines(), text.splitlines(), str(path), "rendered", lineterm="")))
+    return False
+
+
+def schema_is_fresh(log):
+    """helm/carpool/values.schema.json is what helm/schema.py makes of the program."""
+    spec = importlib.util.spec_from_file_location("schema", ROOT / "helm" / "schema.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text, path = module.schema(str(PROGRAM)), CHART / "values.schema.json"
+    if os.environ.get("CARPOOL_UPDATE_GOLDEN"):
+        path.write_text(text)
+    return path.read_text() == text
+
+
+class Judge:
+    """Counts, and says what went wrong."""
+    def __init__(self, log):
+        self.log, self.total, self.bad = log, Outcome(), []
+
+    def take(self, good, name, why=""):
+        self.total += Outcome(passed=1) if good else Outcome(failed=1)
+        if not good:
+            self.bad.append(name)
+            self.log.say("FAILED: %s %s" % (name, why))
+
+    def skip(self, why):
+        self.total += Outcome(skipped=1, note=why)
+
+    def outcome(self):
+        notes = [n for n in (", ".join(self.bad[:5]), self.total.note) if n]
+        return dataclasses.replace(self.total, note="; ".join(notes))
+
+
+def documents(text):
+    """The documents of a YAML stream, as text."""
+    return [d for d in re.split(r"^---$", text, flags=re.M) if d.strip()]
+
+
+def block(document, key):
+    """The lines below a key, as far as they are indented more, without that indentation."""
+    found = re.search(r"^( *)%s:(?: \|)?\n((?:\1 +.*\n|\n)*)" % re.escape(key), document, re.M)
+    return textwrap.dedent(found.group(2)) if found else ""
+
+
+def check_configurations(judge, name, rendered, folder):
+    """Each carpool.toml that the chart writes is one that carpool takes."""
+    for document in documents(rendered):
+        text = block(document, "carpool.toml")
+        if text:
+            path = folder / (name + ".toml")
+            path.write_text(text)
+            done = subprocess.run([PROGRAM, "--check", "--config", path], capture_output=True, text=True)
+            judge.take(done.returncode == 0, name + " --check", done.stdout + done.stderr)
+
+
+def check_rules(judge, rendered, folder):
+    promtool = tools.have("promtool")
+    if not promtool:
+        return judge.skip("promtool is not installed")
+    rules = [block(d, "spec") for d in documents(rendered) if "kind: PrometheusRule" in d]
+    (folder / "rules.yaml").write_text("".join(rules))
+    shutil.copy(KEPT / "rules_test.yaml", folder / "rules_test.yaml")
+    judge.take(judge.log.run(promtool, "check", "rules", folder / "rules.yaml") == 0, "promtool check rules")
+    return judge.take(judge.log.run(promtool, "test", "rules", folder / "rules_test.yaml", cwd=folder) == 0, "promtool test rules")
+
+
+def schemas(log, folder):
+    """Kubernetes' schemas, offline, from its own module; None where they cannot be had."""
+    target, module = tools.FOLDER / "schemas", "k8s.io/kubernetes@v" + KUBERNETES
+    if (target / "_definitions.json").exists():
+        return target
+    if not shutil.which("go") or log.run("go", "mod", "download", module, limit=300, cwd=folder, env={"GOFLAGS": "-mod=mod"}):
+        return None
+    cache = tools.output("go", "env", "GOMODCACHE").strip()
+    source = pathlib.Path(cache) / module / "api" / "openapi-spec" / "swagger.json"
+    return target if log.run("python3", "-B", "deploy/tier/kubernetes_schemas.py", source, target) == 0 else None
+
+
+def check_kinds(judge, rendered, folder):
+    kubeconform, why = tools.get(judge.log, "kubeconform")
+    offline = schemas(judge.log, folder) if kubeconform else None
+    if not offline:
+        return judge.skip(why or "Kubernetes' schemas cannot be had")
+    for name, text in rendered.items():
+        path = folder / (name + ".yaml")
+        path.write_text(text)
+        judge.take(judge.log.run(kubeconform, "-strict", "-summary", "-schema-location",
+                                 "%s/{{.ResourceKind}}{{.KindSuffix}}.json" % offline,
+                                 "-skip", "PodMonitor,ServiceMonitor,PrometheusRule", path) == 0, name + " kubeconform")
+
+
+def render(judge, helm, charts):
+    rendered = {}
+    for case in CASES:
+        done = template(helm, charts, case.chart, case.values, case.version)
+        judge.take(done.returncode == 0, case.name + " template", done.stderr)
+        if done.returncode == 0:
+            rendered[case.name] = done.stdout
+            judge.take(same_as_kept(case.name, done.stdout, judge.log), case.name + " golden")
+    return rendered
+
+
+def chart(log, full):
+    judge = Judge(log)
+    judge.take(schema_is_fresh(log), "values.schema.json", "CARPOOL_UPDATE_GOLDEN=1 deploy/test --only chart renews it")
+    helm, why = tools.get(log, "helm")
+    if not helm:
+        judge.skip(why)
+        return judge.outcome()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        charts = lay_out(folder / "charts")
+        for path in ("carpool", "examples/sidecar", "examples/daemonset"):
+            judge.take(log.run(helm, "lint", "--strict", *VERSION, charts / path) == 0, path + " lint")
+        rendered = render(judge, helm, charts)
+        for value, version, word in REFUSED:
+            done = template(helm, charts, "examples/sidecar", (value,), version)
+            judge.take(done.returncode != 0 and word in done.stderr, "refuse " + value, done.stderr)
+        for case, text in rendered.items():
+            check_configurations(judge, case, text, folder)
+        check_rules(judge, rendered.get("everything", ""), folder)
+        check_kinds(judge, rendered, folder)
+    return judge.outcome()

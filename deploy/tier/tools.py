@@ -1,0 +1,42 @@
+"""Programs that a step needs and the machine may not have: from the path, from build/tools, or made with Go in bounded
+time. Nothing is fetched but by name and through Go's own client."""
+import os
+import shutil
+import subprocess
+
+from shell import ROOT, TooLate
+
+FOLDER = ROOT / "build" / "tools"
+MADE_WITH_GO = {
+    "helm": "helm.sh/helm/v3/cmd/helm@latest",
+    "kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform@latest",
+}
+
+
+def have(name):
+    """Its path, or None."""
+    mine = FOLDER / name
+    return str(mine) if os.access(mine, os.X_OK) else shutil.which(name)
+
+
+def get(log, name, seconds=420):
+    """(path, ""), or (None, why it cannot be had)."""
+    path = have(name)
+    if path or name not in MADE_WITH_GO:
+        return path, "" if path else name + " is not installed"
+    if not shutil.which("go"):
+        return None, "%s is not installed, and there is no Go to make it" % name
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    try:
+        status = log.run("nice", "go", "install", MADE_WITH_GO[name], limit=seconds, env={"GOBIN": str(FOLDER)})
+    except TooLate as late:
+        return None, str(late)
+    return (have(name), "") if status == 0 else (None, "%s could not be made" % name)
+
+
+def output(*argv, **more):
+    """What a command prints; its complaints are the error."""
+    done = subprocess.run([str(a) for a in argv], cwd=ROOT, capture_output=True, text=True, **more)
+    if done.returncode:
+        raise RuntimeError("%s: %s" % (" ".join(map(str, argv[:3])), (done.stderr or done.stdout).strip()[-800:]))
+    return done.stdout

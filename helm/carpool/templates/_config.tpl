@@ -1,0 +1,47 @@
+{{/* The configuration as it is used: what the user wrote, and what the way of deployment adds to it. */}}
+
+{{/* YAML of the whole config table. */}}
+{{- define "carpool.config" -}}
+{{- $config := deepCopy .Values.config -}}
+{{- if eq .Values.mode "sidecar" -}}
+{{- if .Values.sidecar.socket.enabled -}}
+{{- $_ := set $config "listen" (append $config.listen (dict "address" (printf "unix:%s" (include "carpool.socket" .)))) -}}
+{{- end -}}
+{{- if and (not .Values.sidecar.native) (eq (default "0s" $config.drain_delay) "0s") -}}
+{{- $_ := set $config "drain_delay" .Values.sidecar.classicDrainDelay -}}
+{{- end -}}
+{{- else if .Values.daemonset.socket.enabled -}}
+{{- $_ := set $config "listen" (append $config.listen (dict "address" (printf "unix:%s" (include "carpool.socket" .)))) -}}
+{{- end -}}
+{{- toYaml $config -}}
+{{- end -}}
+
+{{- define "carpool.configFile" -}}
+{{- include "carpool.toml.table" (dict "path" "" "table" (include "carpool.config" . | fromYaml)) | trim -}}
+{{- end -}}
+
+{{- define "carpool.checksum" -}}
+{{- include "carpool.configFile" . | sha256sum -}}
+{{- end -}}
+
+{{- define "carpool.socket" -}}
+{{- if eq .Values.mode "sidecar" -}}
+{{ .Values.sidecar.socket.directory }}/{{ .Values.sidecar.socket.name }}
+{{- else -}}
+/run/carpool/{{ .Values.daemonset.socket.name }}
+{{- end -}}
+{{- end -}}
+
+{{/* Port of the first listener that has one; empty: only sockets. */}}
+{{- define "carpool.proxyPort" -}}
+{{- $port := "" -}}
+{{- range .Values.config.listen -}}
+{{- if and (eq $port "") (not (hasPrefix "unix:" .address)) -}}{{- $port = include "carpool.port" .address -}}{{- end -}}
+{{- end -}}
+{{- $port -}}
+{{- end -}}
+
+{{- define "carpool.metricsPort" -}}
+{{- $address := dig "metrics" "address" "" .Values.config -}}
+{{- include "carpool.port" (required "carpool: config.metrics.address is where the kubelet and Prometheus ask; set it" $address) -}}
+{{- end -}}

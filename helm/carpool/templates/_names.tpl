@@ -1,0 +1,45 @@
+{{/* Names and labels. Every template takes carpool's own context; an application's chart passes .Subcharts.carpool. */}}
+
+{{- define "carpool.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- else if contains "carpool" .Release.Name -}}
+{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-carpool" .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "carpool.selector" -}}
+app.kubernetes.io/name: carpool
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "carpool.labels" -}}
+helm.sh/chart: {{ printf "carpool-%s" .Chart.Version | replace "+" "_" }}
+{{ include "carpool.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{/* The labels of the pods in which carpool runs. */}}
+{{- define "carpool.podSelector" -}}
+{{- if eq .Values.mode "daemonset" -}}
+{{ include "carpool.selector" . }}
+{{- else -}}
+{{ toYaml (required "carpool: sidecar.selectorLabels has to name the application's pods for a monitor, a network policy or a disruption budget" .Values.sidecar.selectorLabels) }}
+{{- end -}}
+{{- end -}}
+
+{{- define "carpool.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+
+{{/* The number behind the last colon of an address. */}}
+{{- define "carpool.port" -}}
+{{- regexFind "[0-9]+$" . -}}
+{{- end -}}
