@@ -6,11 +6,13 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <optional>
 #include <vector>
 
 #include "pool/delivery.h"
 #include "pool/destination.h"
 #include "pool/pool.h"
+#include "tests/bench/pool_work.h"
 
 namespace {
 thread_local std::uint64_t allocations = 0;
@@ -117,6 +119,38 @@ void DestinationHit(benchmark::State& state) {
 }
 BENCHMARK(DestinationHit)->Arg(1)->Arg(12)->Arg(100);
 BENCHMARK(DestinationHit)->Arg(12)->Arg(100)->Threads(2)->UseRealTime();
+
+// The whole state machine, with the work of the Java rows between borrow and restore; a loop per thread.
+void StateMachine(benchmark::State& state) {
+  static std::unique_ptr<Fixture> fixture;
+  if (state.thread_index() == 0) {
+    fixture =
+        std::make_unique<Fixture>(static_cast<std::uint32_t>(state.range(0)), static_cast<unsigned>(state.threads()));
+  }
+  const auto me = static_cast<LoopId>(state.thread_index());
+  this_loop = me;
+  Someone borrower;
+  bench::Work work(me + 1U);
+  std::optional<bench::CpuTime> time;
+  for (auto step : state) {
+    static_cast<void>(step);
+    if (!time) {
+      this_loop = me;  // the first thread made the fixture as every loop
+      time.emplace(state);
+    }
+    auto answer = fixture->destination.borrow(borrower, {}, fixture->now);
+    auto* lease = std::get_if<Lease>(&answer);
+    if (lease == nullptr) {
+      state.SkipWithError("a miss");
+      break;
+    }
+    work();
+    lease->release(fixture->now);
+  }
+  time.reset();
+  if (state.thread_index() == 0) fixture.reset();
+}
+BENCHMARK(StateMachine)->Arg(12)->Arg(100)->Arg(1000)->Threads(1)->Threads(2)->Threads(4)->Threads(12)->UseRealTime();
 
 void PoolHit(benchmark::State& state) {
   Pool<int> pool(static_cast<std::uint32_t>(state.range(0)), 1);

@@ -117,9 +117,17 @@ class TakeoverAgainstSweep : public Stage {
  public:
   TakeoverAgainstSweep() : Stage(2, idle(milliseconds(5))) {}
   void run(unsigned thread) override {
-    if (thread == 0) return destination().sweep(world.now + milliseconds(10));
-    taker_.borrow(destination());
+    if (thread == 0) return destination().sweep(late_);
+    if (taker_.borrow(destination()) == State::leased) {
+      world.now = late_;
+      taker_.release();
+      rested_again_ = world.closed.empty();
+    }
     pump();
+  }
+  std::string verdict() override {
+    if (rested_again_ && !world.closed.empty()) return "closed on a judgement that a use had overtaken";
+    return settled();
   }
 
  private:
@@ -130,6 +138,8 @@ class TakeoverAgainstSweep : public Stage {
   }
   Wire& wire_ = resting(0);
   Asker& taker_ = asker(1);
+  const Instant late_ = world.now + milliseconds(10);
+  bool rested_again_ = false;
 };
 
 class TakeoverAgainstEviction : public Stage {
@@ -225,6 +235,37 @@ class StopAgainstAll : public Stage {
   Asker& asking_ = asker(2);
 };
 
+// Who comes while somebody stands in line does not go past: not even to what was published a moment ago.
+class NobodyBarges : public Stage {
+ public:
+  NobodyBarges() : Stage(3, cap(1)) {}
+  void run(unsigned thread) override {
+    switch (thread) {
+      case 0:
+        return holder_.release();
+      case 1:
+        first_.borrow(destination());
+        in_line_ = first_.state == State::waiting;
+        return pump();
+      default:
+        const bool late = in_line_;
+        later_.borrow(destination());
+        if (late && later_.state == State::leased && in_line_ && first_.state == State::waiting && !served()) {
+          world.wrong = "barged past the line";
+        }
+        return pump();
+    }
+  }
+
+ private:
+  // Its grant is on the way, or has been.
+  bool served() const { return !world.mail[1].empty() || first_.leases != 0; }
+  Asker& holder_ = leased(0);
+  Asker& first_ = asker(1);
+  Asker& later_ = asker(2);
+  bool in_line_ = false;
+};
+
 // One place for two origins: the one that lacks it is woken when the other's connection rests or ends.
 class ReleaseMeetsHunger : public Stage {
  public:
@@ -251,6 +292,24 @@ class EndMeetsHunger : public Stage {
  private:
   Asker& holder_ = leased(0);
   Asker& hungry_ = asker(1);
+};
+
+// A reservation that the total refuses was never opened: no scrape may count it.
+class ScrapeAgainstUndone : public Stage {
+ public:
+  ScrapeAgainstUndone() : Stage(2, cap(2), 1) { destination(1); }
+  void run(unsigned thread) override {
+    if (thread == 0) {
+      asking_.borrow(destination(1));
+      return pump();
+    }
+    const pool::Destination::Snapshot now = destination(1).snapshot(world.now);
+    if (now.opened_total() - now.closed_total() != now.alive()) world.wrong = "a scrape does not balance";
+  }
+
+ private:
+  Asker& holder_ = leased(1);
+  Asker& asking_ = asker(0);
 };
 
 // A scrape balances whatever happens meanwhile.
@@ -291,8 +350,10 @@ std::vector<Named> destination_scenarios() {
           named<HandOffAgainstCancel>("a hand-off against a cancel and a third"),
           named<HandOffAgainstExpiry>("a hand-off against expiry"),
           named<StopAgainstAll>("stop against a dial, a release and a wish"),
+          named<NobodyBarges>("nobody barges past the line"),
           named<ReleaseMeetsHunger>("a release meets hunger for the total"),
           named<EndMeetsHunger>("an end meets hunger for the total"),
+          named<ScrapeAgainstUndone>("a scrape against a reservation that is undone"),
           named<ScrapeBalances>("a scrape against an end and a dial")};
 }
 
