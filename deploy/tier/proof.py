@@ -1,6 +1,8 @@
 """What shows that the pool is right: every order of a few threads within bounds, defects that must be found."""
+import datetime
+
 from outcome import Outcome, verdict
-from shell import ROOT
+from shell import CORES, ROOT
 
 TESTS = ROOT / "build/release/tests"
 
@@ -25,3 +27,16 @@ def litmus(log, full):
     """The same pair on this processor, ten million times."""
     return verdict(log.run(TESTS / "pool_tests", "--gtest_filter=AReleaseAndAWish.*", limit=1800,
                            env={"CARPOOL_LITMUS_ROUNDS": "10000000"}))
+
+
+def mutants(log, full):
+    """Defects put into a copy of the pool; all of them, or four that change with the day."""
+    sample = [] if full else ["--sample", 4, "--seed", datetime.date.today().isoformat()]
+    status = log.run(ROOT / "build/venv/bin/python", "-B", "tests/mutants/run.py", "--jobs", CORES, *sample, limit=3600)
+    survivors = [line[10:72].strip() for line in log.tail("survived ", 100) if line.startswith("survived ")]
+    killed = len([line for line in log.tail("killed ", 100) if line.startswith("killed ")])
+    return Outcome(killed, len(survivors) or bool(status), note=", ".join(survivors))
+
+
+def example(log, full):
+    return verdict(log.run(TESTS / "pool_example"))

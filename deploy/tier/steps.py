@@ -74,6 +74,8 @@ ALL = [
     Step("build", "release build, warnings are errors", build("release")),
     Step("unit", "unit tests, release", units.run("release")),
     Step("explorer", "every order of a few threads in the pool, within bounds", proof.explorer),
+    Step("mutants", "defects of the pool that its tests must notice", proof.mutants),
+    Step("example", "the pool used alone", proof.example),
     Step("litmus", "the lost wake-up on this processor, ten million rounds", proof.litmus, full_only=True),
     Step("chart", "helm chart: lint, golden files, schemas, rules, --check", chart.chart, PROGRAM_PATH),
     Step("sim", "simulation of the pool", simulation, group="outside"),

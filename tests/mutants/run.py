@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Puts one defect after the other into a copy of the pool, builds what has to notice it, and says who did.
+"""Defects of the pool that its tests have to notice.
 
-    tests/mutants/run.py [--sample N [--seed TEXT]] [--only WORDS] [--jobs N] [--list]
+    tests/mutants/run.py [--sample N --seed TEXT] [--only WORDS] [--jobs N] [--list]
 
-The tree itself is never touched. Ends with `N killed, N survived, N stale`; a mutant whose text is no longer there is
-stale, and a failure like a survivor: who changes the line says what its defect is now."""
+In a copy of the pool each mutant's text becomes a choice between right and wrong, so that one build of each program holds
+all of them; CARPOOL_MUTANT says which is wrong in a run, 0 none. The tree itself is never touched. Ends with `N killed,
+N survived`; a mutant whose text is no longer there stops the run: who changes the line says what its defect is now."""
 import argparse
 import concurrent.futures
 import os
 import pathlib
 import random
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,101 +23,104 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from pool import MUTANTS  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FLAGS = ["-std=c++20", "-O1", "-DCARPOOL_SOURCE_DIR=\"%s\"" % ROOT]
-SEAM = '-DCARPOOL_POOL_ATOMIC="tests/explorer/atomic.h"'
-RUN = {"explorer": [], "sim": ["--seconds", "20"], "litmus": ["--gtest_filter=*NeverMiss*"]}
-LIMIT = 120  # seconds; who hangs is dead
+FLAGS = ["-std=c++20", "-O1", "-w", '-DCARPOOL_SOURCE_DIR="%s"' % ROOT]
+SEAM = ['-DCARPOOL_POOL_ATOMIC="tests/explorer/atomic.h"']
+UNITS = ("entry_state", "core", "event", "line", "dialing", "destination", "directory", "bugs", "sessions")
+PROGRAMS = {"unit": ["--gtest_filter=-Pool.*Threads*:Pool.AnswersEvery*"], "explorer": [], "sim": ["--seconds", "20"]}
+LIMIT = 120  # seconds of CPU; who does not end is dead
+
+CHOICE = """
+#include <cstdlib>
+#include <type_traits>
+namespace carpool {
+inline const int chosen_mutant = std::getenv("CARPOOL_MUTANT") == nullptr ? 0 : std::atoi(std::getenv("CARPOOL_MUTANT"));
+constexpr bool mutant(int number) { return std::is_constant_evaluated() ? false : number == chosen_mutant; }
+}
+"""
 
 
-def copy(to):
+def chosen_between(old, variants):
+    """The text of a place: what is right, unless one of the variants (number, text) is chosen."""
+    if old.split("//")[0].rstrip().endswith(";"):
+        return "".join("if (::carpool::mutant(%d)) {\n%s\n} else " % v for v in variants) + "{\n%s\n}" % old
+    return "(" + "".join("::carpool::mutant(%d) ? (%s) : " % v for v in variants) + "(%s))" % old
+
+
+def scratch(to):
     for folder in ("base", "pool", "tests/explorer", "tests/sim", "tests/unit"):
         shutil.copytree(ROOT / folder, to / folder)
+    seam = to / "pool/atomic.h"
+    seam.write_text(seam.read_text() + CHOICE)
+    places = {}
+    for number, mutant in enumerate(MUTANTS, 1):
+        places.setdefault((mutant.path, mutant.old), []).append((number, mutant.new))
+    for (path, old), variants in places.items():
+        text = (to / path).read_text()
+        if text.count(old) != 1:
+            sys.exit("%s has %d times: %s\nits mutants: %s" % (path, text.count(old), old, ", ".join(MUTANTS[n - 1].name for n, _ in variants)))
+        (to / path).write_text(text.replace(old, chosen_between(old, variants)))
 
 
-def sources(folder, killer):
-    """The pool in one file, so that it is compiled once, by one compiler; and who looks at it."""
-    parts = sorted((folder / "pool").glob("*.cc")) + sorted((folder / "base").glob("*.cc"))
-    own = [folder / ("tests/unit/pool_%s_test.cc" % killer)]
-    if killer == "explorer":
-        own = sorted((folder / "tests/explorer").glob("*.cc"))
-    elif killer == "sim":
-        own = [folder / "tests/sim/destination_sim.cc"]
-    all_in_one = folder / "pool_all.cc"
-    all_in_one.write_text("".join('#include "%s"\n' % p.relative_to(folder) for p in parts))
-    return [all_in_one, *own]
-
-
-def built(folder, killer):
-    program = folder / (killer + "_program")
-    argv = ["nice", os.environ.get("CXX", "c++"), *FLAGS, "-I", str(folder), *map(str, sources(folder, killer)), "-o", str(program)]
-    argv += [SEAM] if killer == "explorer" else [] if killer == "sim" else ["-lgtest", "-lgtest_main"]
-    done = subprocess.run(argv + ["-lidn2", "-lpthread"], cwd=folder, text=True, capture_output=True)
+def build(folder, program):
+    """The pool in one file, so that it is compiled once, and who looks at it."""
+    everything = folder / "all.cc"
+    parts = sorted(p for room in ("pool", "base") for p in (folder / room).glob("*.cc"))
+    everything.write_text("".join('#include "%s"\n' % p.relative_to(folder) for p in parts))
+    own = {"unit": [folder / ("tests/unit/pool_%s_test.cc" % u) for u in UNITS], "sim": [folder / "tests/sim/destination_sim.cc"],
+           "explorer": sorted((folder / "tests/explorer").glob("*.cc"))}[program]
+    argv = ["nice", os.environ.get("CXX", "c++"), *FLAGS, *(SEAM if program == "explorer" else []), "-I", folder, everything, *own,
+            "-o", folder / program, *(["-lgtest", "-lgtest_main"] if program == "unit" else []), "-lidn2", "-lpthread"]
+    done = subprocess.run([str(a) for a in argv], cwd=folder, text=True, capture_output=True)
     if done.returncode:
-        raise RuntimeError("%s does not compile: %s" % (killer, [x for x in done.stderr.splitlines() if "error" in x][:2]))
-    return program
+        sys.exit("%s does not compile:\n%s" % (program, done.stderr[:3000]))
 
 
-def notices(folder, killer):
-    """What the killer said; empty: it noticed nothing."""
-    program = built(folder, killer)
-    try:
-        done = subprocess.run(["nice", str(program), *RUN.get(killer, [])], cwd=folder, text=True, capture_output=True, timeout=LIMIT)
-    except subprocess.TimeoutExpired:
-        return "hangs"
+def complaint(folder, program, number):
+    """What the program says of this mutant; empty: it noticed nothing."""
+    done = subprocess.run(["nice", str(folder / program), *PROGRAMS[program]], cwd=folder, text=True, capture_output=True,
+                          env={**os.environ, "CARPOOL_MUTANT": str(number)},
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT)))
     if done.returncode == 0:
         return ""
+    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        return "does not end"
     said = [line for line in (done.stdout + done.stderr).splitlines() if "FAILED" in line or "assert" in line.lower()]
     return (said or ["exit status %d" % done.returncode])[0].strip()
 
 
-def judge(mutant):
-    """(word, who and what)."""
-    with tempfile.TemporaryDirectory(prefix="mutant-") as name:
-        folder = pathlib.Path(name)
-        copy(folder)
-        path = folder / mutant.path
-        text = path.read_text()
-        if text.count(mutant.old) != 1:
-            return "stale", "%s has its text %d times" % (mutant.path, text.count(mutant.old))
-        path.write_text(text.replace(mutant.old, mutant.new))
-        for killer in mutant.killers:
-            if said := notices(folder, killer):
-                return "killed", "%s: %s" % (killer, said)
-    return "survived", ", ".join(mutant.killers)
-
-
-def report(mutant):
-    began = time.monotonic()
-    try:
-        word, what = judge(mutant)
-    except RuntimeError as error:
-        word, what = "stale", str(error)
-    print("%-9s %-62s %4.0f s  %s" % (word, mutant.name, time.monotonic() - began, what[:110]), flush=True)
-    return word
+def judge(folder, number):
+    mutant, began = MUTANTS[number - 1], time.monotonic()
+    said = ""
+    for program in sorted(PROGRAMS, key=lambda p: p != mutant.killer):
+        said = said or (text := complaint(folder, program, number)) and "%s: %s" % (program, text)
+        if said:
+            break
+    print("%-9s %-62s %4.0f s  %s" % ("killed" if said else "survived", mutant.name, time.monotonic() - began, said[:110]), flush=True)
+    return bool(said)
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", type=int, default=0, help="so many, drawn by --seed")
     parser.add_argument("--seed", default="")
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
-    chosen = [m for m in MUTANTS if args.only in m.name]
+    chosen = [n for n, mutant in enumerate(MUTANTS, 1) if args.only in mutant.name]
     if args.list:
-        return print("\n".join(m.name for m in chosen))
-    stale = [m for m in chosen if (ROOT / m.path).read_text().count(m.old) != 1]  # all of them, whatever the sample is
+        return print("\n".join(MUTANTS[n - 1].name for n in chosen))
     if args.sample:
         chosen = random.Random(args.seed).sample(chosen, min(args.sample, len(chosen)))
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        words = list(pool.map(report, chosen))
-    for mutant in stale:
-        if mutant not in chosen:
-            print("stale     %s" % mutant.name)
-            words.append("stale")
-    print("%d killed, %d survived, %d stale" % tuple(words.count(w) for w in ("killed", "survived", "stale")))
-    return 0 if words.count("killed") == len(words) else 1
+    with tempfile.TemporaryDirectory(prefix="mutants-") as name, concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        folder = pathlib.Path(name)
+        scratch(folder)
+        list(pool.map(lambda p: build(folder, p), PROGRAMS))
+        if wrong := [p for p, said in zip(PROGRAMS, pool.map(lambda p: complaint(folder, p, 0), PROGRAMS)) if said]:
+            sys.exit("without a mutant already wrong: " + ", ".join(wrong))
+        killed = sum(pool.map(lambda n: judge(folder, n), chosen))
+    print("%d killed, %d survived" % (killed, len(chosen) - killed))
+    return 0 if killed == len(chosen) else 1
 
 
 if __name__ == "__main__":
