@@ -10,6 +10,7 @@ find_package(nlohmann_json CONFIG REQUIRED)
 pkg_check_modules(uv REQUIRED IMPORTED_TARGET libuv)
 pkg_check_modules(cares REQUIRED IMPORTED_TARGET libcares)
 pkg_check_modules(nghttp2 REQUIRED IMPORTED_TARGET libnghttp2)
+pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(idn2 REQUIRED IMPORTED_TARGET libidn2)
 
 # llhttp: an installed library from 9 on, else Debian 12's C sources (8.1.0), which are only safe in strict mode: built

@@ -15,10 +15,7 @@ constexpr Duration kTellEvery = std::chrono::seconds(1);
 AdminServer::AdminServer(House& house) : house_(house), view_(house), control_(house) {}
 
 AdminServer::~AdminServer() {
-  if (thread_.joinable()) {
-    loop_->stop();
-    thread_.join();
-  }
+  CARPOOL_ASSERT(!started_);
   if (!loop_) return;
   loop_->drain();
   bury();
@@ -29,6 +26,7 @@ Status AdminServer::open() {
   Result<std::unique_ptr<exec::UvLoop>> loop = exec::UvLoop::make(kAdminLoop);
   if (!loop) return loop.take_fault();
   loop_ = std::move(*loop);
+  driver_ = house_.execution().drive(*loop_, *this, "admin loop");
   teller_ = std::make_unique<exec::Timer>(
       *loop_, [](void* self) { static_cast<AdminServer*>(self)->tell(); }, this);
   const config::Config& config = house_.config();
@@ -48,8 +46,19 @@ Status AdminServer::read_token() {
   return main_ ? main_->read_token(house_.config().admin.token_file) : Status(Done{});
 }
 
-void AdminServer::start() {
-  thread_ = std::thread([this] { loop_->run(); });
+bool AdminServer::start() {
+  started_ = driver_->start();
+  return started_;
+}
+
+void AdminServer::stop() {
+  if (!std::exchange(started_, false)) return;
+  driver_->stop();
+  driver_->wait_until_stopped();
+}
+
+void AdminServer::in_background(exec::TaskPtr task) {
+  house_.execution().in_background(std::move(task));
 }
 
 void AdminServer::came(AdminDoor& door, Fd client) {

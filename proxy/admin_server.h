@@ -1,14 +1,14 @@
-// AdminServer: the admin endpoint, on a loop and thread of its own: a scrape of a thousand pools takes milliseconds
-// that no request should wait for. Reads with the proxy's codec, asks proxy/admin for the answer, writes it. Its
-// clients are bounded, and so is what waits for each of them. The thread runs also when no door is open: other slow
-// work of the house (a reload) lives on it.
+// AdminServer: the admin endpoint, on a loop of its own (docs/decisions/0007): no request waits for a scrape, and no
+// scrape for requests. Reads with the proxy's codec, asks proxy/admin for the answer as a blocking task, writes it. Its
+// clients are bounded, and so is what waits for each of them. The loop runs also when no door is open: other slow work
+// of the house (a reload) lives on it.
 #pragma once
 
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "base/intrusive.h"
+#include "exec/uv/driver.h"
 #include "exec/uv/loop.h"
 #include "proxy/admin/feed.h"
 #include "proxy/admin_control.h"
@@ -20,13 +20,15 @@ namespace carpool::proxy {
 
 class House;
 
-class AdminServer final : public AdminDoor::Owner, public AdminSession::Owner {
+class AdminServer final : public AdminDoor::Owner, public AdminSession::Owner, private exec::TurnHost {
  public:
   explicit AdminServer(House& house);
   ~AdminServer();
 
   Status open();  // the doors that the configuration wants; the Fault names the address and the system's reason
-  void start();   // its thread; open() must have succeeded
+  // Its loop begins to turn; open() must have succeeded. False: no thread is left.
+  bool start();
+  void stop();  // returns when the loop has stopped; before the house's execution does
   exec::UvLoop& loop() { return *loop_; }
   // Null: not configured.
   const net::Address* address() const { return main_ ? &main_->address() : nullptr; }
@@ -41,6 +43,10 @@ class AdminServer final : public AdminDoor::Owner, public AdminSession::Owner {
   };
   void came(AdminDoor& door, Fd client) override LOOP_ONLY;
   void ended(AdminSession& session) override LOOP_ONLY;
+  void submit(exec::TaskPtr task) override LOOP_ONLY { driver_->submit(std::move(task)); }
+  void in_background(exec::TaskPtr task) override;
+  void enter() override {}
+  void leave() override {}
   bool room_to_listen() const override LOOP_ONLY { return listeners_ < kMostListeners; }
   void listens(AdminSession& session) override LOOP_ONLY;
   void tell();
@@ -59,7 +65,8 @@ class AdminServer final : public AdminDoor::Owner, public AdminSession::Owner {
   std::size_t listeners_ = 0;  // of /events, among the sessions
   admin::Feed feed_;
   std::unique_ptr<exec::Timer> teller_;  // runs while somebody listens
-  std::thread thread_;
+  std::unique_ptr<exec::Driver> driver_;
+  bool started_ = false;
 };
 
 }  // namespace carpool::proxy

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "proxy/admin/gzip.h"
 #include "proxy/http/fault_reply.h"
 
 namespace carpool::proxy {
@@ -67,7 +68,7 @@ void AdminSession::on_ready(exec::Ready ready) {
 }
 
 void AdminSession::advance() {
-  while (!over_) {
+  while (!over_ && !answering_) {
     if (!flush()) return;
     if (close_when_sent_) return end();
     if (!(listening_ ? drop_some() : read_some())) return;
@@ -119,7 +120,7 @@ bool AdminSession::take(std::string_view bytes) {
   }
 }
 
-admin::Answer AdminSession::made() {
+admin::Answer AdminSession::made_at_once() {
   if (std::exchange(body_too_long_, false)) return admin::error_answer(413, "the body is too long");
   admin::Answer answer = admin::handle(admin::make_request(head_, body_), asks_.rules, asks_.view, asks_.control);
   if (answer.stream && !owner_.room_to_listen()) {
@@ -144,7 +145,39 @@ void AdminSession::answer() {
   if (head_.fields.count(http::FieldName::host) > 1) {
     return refuse({FaultKind::malformed_request, Side::client, "more than one Host"});
   }
-  const admin::Answer answer = made();
+  if (body_too_long_ || !admin::may_block(admin::make_request(head_, body_))) return send(made_at_once());
+  answering_ = true;
+  timer_.disarm();
+  owner_.submit(exec::lend(making_));
+}
+
+void AdminSession::Making::run() {
+  AdminSession& s = session;
+  const admin::AdminRequest request = admin::make_request(s.head_, s.body_);
+  s.answer_ = admin::handle(request, s.asks_.rules, s.asks_.view, s.asks_.control);
+  if (admin::worth_packing(request, s.answer_)) return s.owner_.in_background(exec::lend(s.packing_));
+  s.loop_.post(s.home_);
+}
+
+void AdminSession::Making::close() {
+  session.answer_ = admin::error_answer(503, "too many blocking tasks");
+  session.answer_.headers.emplace_back("Retry-After", "1");
+  session.loop_.post(session.home_);
+}
+
+void AdminSession::Packing::run() {
+  admin::pack(session.answer_);
+  session.loop_.post(session.home_);
+}
+
+void AdminSession::answered() {
+  answering_ = false;
+  if (over_) return owner_.ended(*this);
+  send(std::exchange(answer_, {}));
+  advance();
+}
+
+void AdminSession::send(const admin::Answer& answer) {
   Gather out;
   send_head(answer, out);
   const bool body_wanted = head_.method != "HEAD";
@@ -200,7 +233,7 @@ void AdminSession::end() {
   if (std::exchange(over_, true)) return;
   timer_.disarm();
   loop_.unwatch(transport_->fd(), key_);
-  owner_.ended(*this);
+  if (!answering_) owner_.ended(*this);  // else when the answer has come
 }
 
 }  // namespace carpool::proxy

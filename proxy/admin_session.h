@@ -7,6 +7,7 @@
 
 #include "base/intrusive.h"
 #include "exec/loop.h"
+#include "exec/task.h"
 #include "proxy/admin/routes.h"
 #include "proxy/http/h1_codec.h"
 #include "proxy/net/transport.h"
@@ -21,6 +22,9 @@ class AdminSession final : public exec::Watcher, public ListHook<struct SessionT
     virtual void ended(AdminSession& session) LOOP_ONLY = 0;  // destroy it, later
     virtual bool room_to_listen() const LOOP_ONLY = 0;
     virtual void listens(AdminSession& session) LOOP_ONLY = 0;  // from now on offer() events
+    // What may block; refused: closed. The second: any thread, for what never touches a loop.
+    virtual void submit(exec::TaskPtr task) LOOP_ONLY = 0;
+    virtual void in_background(exec::TaskPtr task) = 0;
 
    protected:
     ~Owner() = default;
@@ -46,7 +50,9 @@ class AdminSession final : public exec::Watcher, public ListHook<struct SessionT
   bool take(std::string_view bytes) LOOP_ONLY;
   bool drop_some() LOOP_ONLY;
   void answer() LOOP_ONLY;
-  admin::Answer made() LOOP_ONLY;
+  void answered() LOOP_ONLY;
+  void send(const admin::Answer& answer) LOOP_ONLY;
+  admin::Answer made_at_once() LOOP_ONLY;
   void send_head(const admin::Answer& answer, Gather& out) LOOP_ONLY;
   void refuse(const Fault& fault) LOOP_ONLY;
   bool flush() LOOP_ONLY;
@@ -54,6 +60,28 @@ class AdminSession final : public exec::Watcher, public ListHook<struct SessionT
   void end() LOOP_ONLY;
   void on_body(std::string_view bytes) override;
   void on_trailer(std::string_view, std::string_view) override {}
+
+  // An answer that takes its time: made off the loop, compressed in the background, brought home by mail. Meanwhile the
+  // session reads nothing, and outlives its client.
+  struct Making final : exec::Task {
+    explicit Making(AdminSession& s) : session(s) {}
+    const char* name() const override { return "admin answer"; }
+    void run() override;
+    void close() override;
+    AdminSession& session;
+  };
+  struct Packing final : exec::Task {
+    explicit Packing(AdminSession& s) : session(s) {}
+    const char* name() const override { return "gzip"; }
+    void run() override;
+    void close() override { session.loop_.post(session.home_); }  // as it is, then
+    AdminSession& session;
+  };
+  struct Home final : exec::Mail {
+    explicit Home(AdminSession& s) : session(s) {}
+    void arrive() override LOOP_ONLY { session.answered(); }
+    AdminSession& session;
+  };
 
   exec::Loop& loop_;
   Owner& owner_;
@@ -71,6 +99,11 @@ class AdminSession final : public exec::Watcher, public ListHook<struct SessionT
   bool listening_ = false;
   bool up_to_date_ = false;  // a listener that has everything but the next change
   bool over_ = false;
+  bool answering_ = false;  // the request's head and body, and `answer_`, belong to a task
+  admin::Answer answer_;
+  Making making_{*this};
+  Packing packing_{*this};
+  Home home_{*this};
 };
 
 }  // namespace carpool::proxy

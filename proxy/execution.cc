@@ -175,7 +175,7 @@ admin::ThreadsFacts Execution::facts() const {
   const exec::TaskSource& runners = background_.source();
   facts.sources = {{from_loops_.name(), from_loops_.limit(), from_loops_.queued(), from_loops_.refused()},
                    {runners.name(), runners.limit(), runners.queued(), runners.refused()}};
-  facts.background = {background.queued, background.running, background.max_running};
+  facts.background = {background.queued, background.running, background.max_running, background.executed};
   facts.started = threads.started;
   facts.left = threads.evicted;
   facts.start_failures = threads.start_failures;

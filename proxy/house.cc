@@ -53,7 +53,7 @@ Status House::open() {
   Result<std::unique_ptr<Origins>> origins = Origins::make(config_, pool_house_, *metrics_);
   if (!origins) return origins.take_fault();
   origins_ = std::move(*origins);
-  execution_ = std::make_unique<Execution>(config_.threads, config_.workers, config::granted_cores());
+  execution_ = std::make_unique<Execution>(config_.threads, config_.workers + 1, config::granted_cores());
   if (Status started = execution_->start(); !started) return started;
   for (std::uint32_t i = 0; i < config_.workers; ++i) {
     Result<std::unique_ptr<Worker>> worker = Worker::make(*this, static_cast<exec::LoopId>(i));
@@ -97,18 +97,22 @@ Result<bool> House::run() {
   sweeper_ = std::make_unique<exec::Timer>(
       first, [](void* self) { static_cast<House*>(self)->sweep(); }, this);
   sweeper_->arm(first.now() + kSweepEvery);
-  admin_->start();
+  if (config_.log.sync > Duration::zero()) {
+    log_sync_ = std::make_unique<LogSync>(admin_->loop(), *execution_, config_.log.sync);
+  }
   return turn_loops();
 }
 
 Result<bool> House::turn_loops() {
   std::size_t started = 0;
-  while (started < workers_.size() && workers_[started]->start()) ++started;
+  const bool admin = admin_->start();
+  while (admin && started < workers_.size() && workers_[started]->start()) ++started;
   const bool all = started == workers_.size();
   for (std::size_t i = 0; i < started; ++i) {
     if (!all) workers_[i]->stop();
     workers_[i]->wait_until_stopped();
   }
+  admin_->stop();
   const bool ended = execution_->stop(kPatience);
   if (!all) return Fault{FaultKind::internal, Side::self, "no thread for loop " + std::to_string(started)};
   return ended;
@@ -137,6 +141,8 @@ void House::on_worker_empty() {
 House::~House() {
   exec::assume_on_loop();  // none runs any more: this thread stands in for each of them
   sweeper_.reset();
+  if (log_sync_) admin_->loop().drain();
+  log_sync_.reset();
   admin_.reset();
   for (auto& listener : listeners_) listener->close();
   for (auto& worker : workers_) worker->tear_down();

@@ -13,6 +13,7 @@
 #include "proxy/downstream/listener.h"
 #include "proxy/drain.h"
 #include "proxy/execution.h"
+#include "proxy/log_sync.h"
 #include "proxy/net/policy.h"
 #include "proxy/origins.h"
 #include "proxy/upstream/pool_house.h"
@@ -64,6 +65,7 @@ class House {
   std::unique_ptr<AdminServer> admin_;
   std::unique_ptr<Drain> drain_;
   std::unique_ptr<exec::Timer> sweeper_;
+  std::unique_ptr<LogSync> log_sync_;  // absent: nobody asked for it
 };
 
 }  // namespace carpool::proxy

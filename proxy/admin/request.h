@@ -12,6 +12,7 @@ struct AdminRequest {
   std::string_view target = "/";  // origin-form
   std::string_view host, origin, fetch_site, authorization;
   std::string_view body;
+  std::string_view accept_encoding;
 
   bool reads() const { return method == "GET" || method == "HEAD"; }
 };
@@ -23,7 +24,8 @@ inline AdminRequest make_request(const http::RequestHead& head, std::string_view
           head.fields.get("Origin"),
           head.fields.get("Sec-Fetch-Site"),
           head.fields.get("Authorization"),
-          body};
+          body,
+          head.fields.get("Accept-Encoding")};
 }
 
 }  // namespace carpool::proxy::admin

@@ -169,6 +169,11 @@ std::span<const PoolRoute> pool_routes() {
   return kPoolRoutes;
 }
 
+bool may_block(const AdminRequest& request) {
+  constexpr std::array<std::string_view, 6> kLight{"/livez", "/readyz", "/version", "/threads", "/events", "/log-level"};
+  return request.reads() && std::find(kLight.begin(), kLight.end(), path_of(request.target)) == kLight.end();
+}
+
 Answer handle(const AdminRequest& request, const Rules& rules, const AdminView& view, AdminControl& control) {
   const Call call{request, view, control};
   const std::string_view path = path_of(request.target);

@@ -49,6 +49,7 @@ Answer threads_answer(const ThreadsFacts& facts) {
   json["background"] = {{"queued", facts.background.queued},
                         {"running", facts.background.running},
                         {"max_running", facts.background.max_running},
+                        {"executed", facts.background.executed},
                         {"tasks", tasks}};
   return json_answer(200, json);
 }

@@ -49,6 +49,7 @@ struct ThreadsFacts {
   };
   struct Background {
     unsigned queued = 0, running = 0, max_running = 0;
+    std::uint64_t executed = 0;
   };
   struct Thread {
     unsigned number = 0;

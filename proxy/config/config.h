@@ -183,6 +183,7 @@ struct Log {
   LogLevel level = LogLevel::info;
   LogFormat format = LogFormat::json;
   bool access = true;
+  Duration sync{};  // zero: the system decides when lines reach the disk
   friend bool operator==(const Log&, const Log&) = default;
 };
 

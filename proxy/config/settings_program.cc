@@ -124,17 +124,20 @@ Section threads_section() {
 }
 
 Section log_section() {
-  return {"log",
-          "to stderr",
-          false,
-          {
-              row<&Log::level>("level", "what is worth a line"),
-              row<&Log::format>("format", "of a line"),
-              row<&Log::access>("access", "a line for every request"),
-          },
-          [](Config& config) -> void* { return &config.log; },
-          nullptr,
-          &kDefaults<Log>};
+  return {
+      "log",
+      "to stderr",
+      false,
+      {
+          row<&Log::level>("level", "what is worth a line"),
+          row<&Log::format>("format", "of a line"),
+          row<&Log::access>("access", "a line for every request"),
+          row<&Log::sync>("sync", "a log file's lines are on disk at most so long after; 0s = when the system likes")
+              .restart(),
+      },
+      [](Config& config) -> void* { return &config.log; },
+      nullptr,
+      &kDefaults<Log>};
 }
 
 }  // namespace carpool::proxy::config

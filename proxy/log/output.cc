@@ -73,6 +73,7 @@ class FdSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex
     const Fd fresh(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
     return fresh && ::dup2(fresh.get(), fd_) == fd_;  // the writer sees the old file or the new one
   }
+  bool sync() const { return !path_.empty() && ::fdatasync(fd_) == 0; }
   void finish_by(Steady::time_point deadline) {
     const std::scoped_lock lock(deadline_mutex_);
     deadline_ = deadline;
@@ -155,6 +156,10 @@ void stop() {
 
 bool reopen() {
   return output() && output()->sink->reopen();
+}
+
+bool sync() {
+  return output() && output()->sink->sync();
 }
 
 std::uint64_t dropped() {

@@ -1,5 +1,7 @@
 """Which thread runs what, seen from outside: GET /threads, exec_* metrics, [threads] keys."""
+import gzip
 import ssl
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -64,3 +66,42 @@ def test_no_reserve_means_no_execute_produce_consume(carpool):
         assert c.admin("GET", "/metrics").status == 200
     assert c.metric("carpool_exec_tasks_total", mode="epc") == 0
     assert c.metric("carpool_exec_threads", state="reserved") == 0
+
+
+def test_a_long_answer_is_compressed_for_who_takes_it(origin, carpool):
+    o, c = origin(), carpool()
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+    plain = c.admin("GET", "/metrics")
+    packed = c.admin("GET", "/metrics", headers=[("Accept-Encoding", "gzip")])
+    assert packed.get("content-encoding") == "gzip" and len(packed.body) < len(plain.body) / 3
+    assert b"carpool_exec_threads" in gzip.decompress(packed.body)
+    refused = c.admin("GET", "/metrics", headers=[("Accept-Encoding", "gzip;q=0")])
+    assert refused.get("content-encoding") is None and b"carpool_exec_threads" in refused.body
+    short = c.admin("GET", "/version", headers=[("Accept-Encoding", "gzip")])
+    assert short.get("content-encoding") is None
+
+
+def test_an_answer_that_may_block_is_a_task_and_liveness_is_not(carpool):
+    c = carpool()
+    before = c.metric("carpool_exec_tasks_total")
+    for _ in range(5):
+        assert c.admin("GET", "/livez").status == c.admin("GET", "/threads").status == 200
+    assert c.metric("carpool_exec_tasks_total") == before + 1  # the question itself
+    c.admin("GET", "/pools")
+    assert c.metric("carpool_exec_tasks_total") == before + 3
+
+
+def test_too_many_tasks_are_refused_where_they_arise(carpool):
+    c = carpool(threads={"max_tasks": 1, "max": 1, "min": 1, "reserved": 0})
+    with ThreadPoolExecutor(8) as clients:
+        answers = list(clients.map(lambda _: c.admin("GET", "/metrics"), range(64)))
+    assert {a.status for a in answers} <= {200, 503} and any(a.status == 200 for a in answers)
+    for refused in (a for a in answers if a.status == 503):
+        assert refused.get("retry-after") == "1"
+    assert c.get_json("/threads")["tasks"]["existing"] == 0
+
+
+def test_the_log_is_synced_in_the_background_again_and_again(carpool):
+    c = carpool(log={"sync": "10ms"})
+    until(lambda: c.get_json("/threads")["background"]["executed"] >= 3, 10, "three syncs")

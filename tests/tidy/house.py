@@ -30,6 +30,7 @@ DOORS = {
     "spdlog/*": ["proxy/log/*"],
     "fmt/*": ["proxy/log/*"],
     "nlohmann/*": ["proxy/admin/*"],
+    "zlib.h": ["proxy/admin/gzip*"],
     "idn2.h": ["pool/origin*"],
     "gtest/*": [],
     "gmock/*": [],

@@ -109,6 +109,25 @@ TEST(Log, NeverWaitsForAReaderThatSleepsButCountsWhatItDrops) {
   EXPECT_EQ(written + (dropped() - before), 2000U);
 }
 
+TEST(Log, IsOnDiskAfterASyncWhereItIsAFile) {
+  std::FILE* file = std::tmpfile();
+  ASSERT_NE(nullptr, file);
+  Options options;
+  options.fd = fileno(file);
+  start(options);
+  EXPECT_TRUE(sync());
+  stop();
+  std::fclose(file);
+  int ends[2];
+  ASSERT_EQ(0, pipe(ends));
+  options.fd = ends[1];
+  start(options);
+  EXPECT_FALSE(sync()) << "a pipe has no disk";
+  stop();
+  close(ends[0]);
+  close(ends[1]);
+}
+
 TEST(Log, OutlivesAReaderThatLeft) {
   signal(SIGPIPE, SIG_IGN);
   std::array<int, 2> ends{};

@@ -1,0 +1,30 @@
+// LogSync: [log] sync. fdatasync takes milliseconds, on a bad day seconds, and touches no loop: it runs in the
+// background. The next one is due a period after the last one ended, so a slow disk gets fewer, never more.
+#pragma once
+
+#include "exec/loop.h"
+#include "exec/task.h"
+#include "exec/timer.h"
+
+namespace carpool::proxy {
+
+class Execution;
+
+class LogSync final : private exec::Task, private exec::Mail {
+ public:
+  // Before the loop turns.
+  LogSync(exec::Loop& loop, Execution& execution, Duration period);
+
+ private:
+  const char* name() const override { return "log sync"; }
+  void run() override;
+  void close() override { loop_.post(*this); }
+  void arrive() override LOOP_ONLY { timer_.arm(loop_.now() + period_); }
+  void due();
+  exec::Loop& loop_;
+  Execution& execution_;
+  const Duration period_;
+  exec::Timer timer_;
+};
+
+}  // namespace carpool::proxy
