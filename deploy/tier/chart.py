@@ -12,7 +12,7 @@ import tempfile
 import textwrap
 
 import tools
-from outcome import Outcome
+from judge import Judge
 from shell import PROGRAM, ROOT
 
 CHART, KEPT = ROOT / "helm" / "carpool", ROOT / "tests" / "helm"
@@ -87,25 +87,6 @@ def schema_is_fresh(log):
     if os.environ.get("CARPOOL_UPDATE_GOLDEN"):
         path.write_text(text)
     return path.read_text() == text
-
-
-class Judge:
-    """Counts, and says what went wrong."""
-    def __init__(self, log):
-        self.log, self.total, self.bad = log, Outcome(), []
-
-    def take(self, good, name, why=""):
-        self.total += Outcome(passed=1) if good else Outcome(failed=1)
-        if not good:
-            self.bad.append(name)
-            self.log.say("FAILED: %s %s" % (name, why))
-
-    def skip(self, why):
-        self.total += Outcome(skipped=1, note=why)
-
-    def outcome(self):
-        notes = [n for n in (", ".join(self.bad[:5]), self.total.note) if n]
-        return dataclasses.replace(self.total, note="; ".join(notes))
 
 
 def documents(text):

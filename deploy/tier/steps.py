@@ -3,6 +3,7 @@ import json
 
 import chart
 import lint
+import packages
 import proof
 import suites
 import units
@@ -78,6 +79,8 @@ ALL = [
     Step("example", "the pool used alone", proof.example),
     Step("litmus", "the lost wake-up on this processor, ten million rounds", proof.litmus, full_only=True),
     Step("chart", "helm chart: lint, golden files, schemas, rules, --check", chart.chart, PROGRAM_PATH),
+    Step("install", "cmake --install, and a project that builds on it", packages.install, PROGRAM_PATH),
+    Step("packages", "Debian packages: lintian, installed and started in a fresh Debian", packages.packages, PROGRAM_PATH, full_only=True),
     Step("sim", "simulation of the pool", simulation, group="outside"),
     Step("wire-origin", "wire suite, origin-form", suites.wire("origin", 15200), PROGRAM_PATH, group="outside"),
     Step("wire-absolute", "wire suite, absolute-form", suites.wire("absolute", 15300), PROGRAM_PATH, group="outside"),

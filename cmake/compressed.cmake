@@ -1,0 +1,16 @@
+# Manual pages and changelogs are installed compressed, without a time in them, so that two builds agree.
+find_program(GZIP gzip REQUIRED)
+
+# carpool_compressed(FILE DESTINATION COMPONENT [NAME])
+function(carpool_compressed file destination component)
+  get_filename_component(name ${file} NAME)
+  set(target ${name}.gz)
+  if(ARGC GREATER 3)
+    set(target ${ARGV3})
+  endif()
+  set(output ${CMAKE_BINARY_DIR}/compressed/${target})
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/compressed)
+  execute_process(COMMAND ${GZIP} -9nc ${file} OUTPUT_FILE ${output} COMMAND_ERROR_IS_FATAL ANY)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  install(FILES ${output} DESTINATION ${destination} COMPONENT ${component})
+endfunction()

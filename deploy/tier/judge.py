@@ -1,0 +1,22 @@
+"""Counts what a step looked at one by one, and says what went wrong."""
+import dataclasses
+
+from outcome import Outcome
+
+
+class Judge:
+    def __init__(self, log):
+        self.log, self.total, self.bad = log, Outcome(), []
+
+    def take(self, good, name, why=""):
+        self.total += Outcome(passed=1) if good else Outcome(failed=1)
+        if not good:
+            self.bad.append(name)
+            self.log.say("FAILED: %s %s" % (name, why))
+
+    def skip(self, why):
+        self.total += Outcome(skipped=1, note=why)
+
+    def outcome(self):
+        notes = [n for n in (", ".join(self.bad[:5]), self.total.note) if n]
+        return dataclasses.replace(self.total, note="; ".join(notes))

@@ -1,0 +1,94 @@
+"""What is installed: by cmake, with a project that builds on it; by a Debian package, in a fresh Debian."""
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import tools
+from judge import Judge
+from outcome import Outcome
+from shell import CORES, ROOT
+
+BUILD, PACKAGE = ROOT / "build" / "release", ROOT / "build" / "package"
+CONSUMER = ROOT / "tests" / "package" / "consumer"
+
+
+def consumer(judge, folder, prefix):
+    """find_package finds what was installed, and nothing of this tree."""
+    log, build = judge.log, folder / "consumer"
+    judge.take(log.run("cmake", "-S", CONSUMER, "-B", build, "-G", "Ninja", "-DCMAKE_PREFIX_PATH=%s" % prefix) == 0, "find_package")
+    judge.take(log.run("cmake", "--build", build, "-j", CORES) == 0, "consumer builds")
+    done = subprocess.run([build / "consumer"], capture_output=True, text=True)
+    judge.take(done.returncode == 0 and done.stdout == "https://xn--bcher-kva.example\n", "consumer runs", done.stdout + done.stderr)
+
+
+def install(log, full):
+    judge = Judge(log)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        tree = folder / "tree"
+        for component in ("program", "development"):
+            judge.take(log.run("cmake", "--install", BUILD, "--component", component, env={"DESTDIR": str(tree)}) == 0, component)
+        program = next(tree.rglob("bin/carpool"), None)
+        config = next(tree.rglob("carpool/config.toml"), None)
+        judge.take(program and config and log.run(program, "--check", "--config", config) == 0, "installed --check")
+        archives = next(tree.rglob("libcarpool_pool.a"), None)
+        judge.take(archives is not None, "archives")
+        if archives:
+            consumer(judge, folder, prefix_of(tree))
+    return judge.outcome()
+
+
+def prefix_of(tree):
+    """The folder of the tree that stands for the prefix: it has an include folder."""
+    return next(tree.rglob("include/carpool")).parents[1]
+
+
+def unit(judge):
+    """systemd's own judgement of the sandbox."""
+    analyze = shutil.which("systemd-analyze")
+    if not analyze:
+        return judge.skip("systemd-analyze is not installed")
+    done = subprocess.run([analyze, "security", "--offline=true", "--threshold=20", PACKAGE / "carpool.service"],
+                          capture_output=True, text=True)
+    judge.log.say(done.stdout + done.stderr)
+    return judge.take(done.returncode == 0, "sandbox of the unit")
+
+
+def fresh_root(judge, folder, package):
+    """Installed by apt into a Debian that has nothing else, started as its user, asked, ended."""
+    if os.geteuid() != 0 or not shutil.which("mmdebstrap"):
+        return judge.skip("a fresh Debian needs root and mmdebstrap")
+    root = folder / "root"
+    made = judge.log.run("mmdebstrap", "--quiet", "--variant=essential", "--include=%s" % package,
+                         "--hook-dir=/usr/share/mmdebstrap/hooks/file-mirror-automount", "bookworm", root,
+                         "/etc/apt/sources.list.d/debian.sources", limit=900)
+    judge.take(made == 0, "installs into a fresh Debian")
+    if made == 0:
+        judge.take(judge.log.run("unshare", "--net", "deploy/package/start", root, limit=120) == 0, "starts in a fresh Debian")
+        purge = judge.log.run("chroot", root, "dpkg", "--purge", "carpool", limit=120)
+        left = [p for p in ("usr/bin/carpool", "etc/carpool") if (root / p).exists()]
+        judge.take(purge == 0 and not left, "is purged", " ".join(left))
+
+
+def packages(log, full):
+    judge = Judge(log)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        os.chmod(folder, 0o755)
+        if log.run("cmake", "--preset", "package") or log.run("nice", "cmake", "--build", PACKAGE, "-j", CORES, limit=1800):
+            return Outcome(failed=1, note="the build failed")
+        made = log.run("cpack", "-G", "DEB", "-B", folder / "debs", cwd=PACKAGE)
+        debs = sorted((folder / "debs").glob("*.deb"))
+        judge.take(made == 0 and len(debs) == 2, "cpack", " ".join(d.name for d in debs))
+        if tools.have("lintian"):
+            judge.take(log.run("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags-from-file",
+                               "deploy/package/lintian.ignore", *debs) == 0, "lintian", "; ".join(log.tail("W: ") + log.tail("E: ")))
+        else:
+            judge.skip("lintian is not installed")
+        unit(judge)
+        mine = [d for d in debs if d.name.startswith("carpool_")]
+        if mine:
+            fresh_root(judge, folder, mine[0])
+    return judge.outcome()
