@@ -2,6 +2,7 @@
 import json
 
 import chart
+import editors
 import lint
 import packages
 import proof
@@ -79,6 +80,7 @@ ALL = [
     Step("example", "the pool used alone", proof.example),
     Step("litmus", "the lost wake-up on this processor, ten million rounds", proof.litmus, full_only=True),
     Step("chart", "helm chart: lint, golden files, schemas, rules, --check", chart.chart, PROGRAM_PATH),
+    Step("editors", "configurations by taplo with the program's schema", editors.editors, PROGRAM_PATH),
     Step("install", "cmake --install, and a project that builds on it", packages.install, PROGRAM_PATH),
     Step("packages", "Debian packages: lintian, installed and started in a fresh Debian", packages.packages, PROGRAM_PATH, full_only=True),
     Step("sim", "simulation of the pool", simulation, group="outside"),
