@@ -20,6 +20,7 @@ class TlsIdentity {
  public:
   explicit TlsIdentity(tls::ClientSettings settings) : settings_(std::move(settings)) {}
 
+  bool signs() const { return !settings_.cert_file.empty(); }  // with a client certificate
   Status load();  // now, on this thread: for files that the configuration names
   // True: get() answers. False: `mail` arrives on the worker's loop when it does.
   bool ready_or_notify(Worker& worker, exec::Mail& mail) LOOP_ONLY;

@@ -48,6 +48,7 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   // What may block, from this loop: runs after this turn, here or elsewhere, and posts its result back. False: too many
   // such tasks exist; it was closed.
   bool submit(exec::TaskPtr task) LOOP_ONLY { return driver_->submit(std::move(task)); }
+  exec::Driver& driver() { return *driver_; }
   void tear_down();  // after it stopped: closes clients, gives leases back, delivers what is in the mail
 
   exec::UvLoop& loop() { return *loop_; }

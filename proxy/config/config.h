@@ -176,6 +176,7 @@ struct Threads {
   std::uint32_t max_evict_count = 1;
   Size stack_size = 256 * kKiB;
   std::uint32_t max_tasks = 200;
+  std::uint32_t inline_handshakes = 200;
   friend bool operator==(const Threads&, const Threads&) = default;
 };
 

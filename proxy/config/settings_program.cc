@@ -117,6 +117,10 @@ Section threads_section() {
                                    "blocking tasks that may exist at once; more are refused where they arise")
               .between(1, kMaxConnections)
               .restart(),
+          row<&Threads::inline_handshakes>(
+              "inline_handshakes", "TLS handshakes a second that a loop does itself; more, and signing ones, are tasks")
+              .between(0, kMaxConnections)
+              .restart(),
       },
       [](Config& config) -> void* { return &config.threads; },
       nullptr,

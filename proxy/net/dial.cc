@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "exec/uv/driver.h"
 #include "proxy/net/plain.h"
 #include "proxy/net/race.h"
 #include "proxy/tls/stream.h"
@@ -37,6 +38,28 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   void greet(int fd) LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void step_handshake() LOOP_ONLY;
+  void judge(Result<bool> done) LOOP_ONLY;
+  void came_home() LOOP_ONLY;
+
+  // One step of the handshake elsewhere. The stream is its own meanwhile: readiness is noted and told afterwards, the
+  // deadline and the end of the dial wait.
+  struct Greeting final : exec::Task, exec::Mail {
+    explicit Greeting(Impl& i) : impl(i) {}
+    const char* name() const override { return "TLS handshake"; }
+    void run() override {
+      result = impl.stream->handshake();
+      impl.loop.post(*this);
+    }
+    void close() override {
+      result = Fault{FaultKind::budget, Side::self, "too many blocking tasks for a TLS handshake"};
+      impl.loop.post(*this);
+    }
+    void arrive() override LOOP_ONLY { impl.came_home(); }
+    Impl& impl;
+    Result<bool> result = false;
+    exec::Ready ready{};
+    bool away = false, again = false, late = false, abandoned = false;
+  };
   void on_deadline();
   Fault late() const;
   void unwatch() LOOP_ONLY;
@@ -56,6 +79,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   std::unique_ptr<tls::Stream> stream;
   exec::WatchKey key;
   Dialed made;
+  Greeting greeting{*this};
 };
 
 void Dial::Impl::start() {
@@ -109,16 +133,41 @@ void Dial::Impl::greet(int fd) {
   auto watched = loop.watch(fd, *this);
   if (!watched) return finish(watched.take_fault());
   key = *watched;
-  step_handshake();
+  judge(stream->handshake());  // our hello: cheap
 }
 
 void Dial::Impl::on_ready(exec::Ready ready) {
-  stream->note(ready);
-  step_handshake();
+  if (!greeting.away) {
+    stream->note(ready);
+    return step_handshake();
+  }
+  greeting.again = true;
+  greeting.ready.readable |= ready.readable;
+  greeting.ready.writable |= ready.writable;
+  greeting.ready.hangup |= ready.hangup;
 }
 
 void Dial::Impl::step_handshake() {
-  auto done = stream->handshake();
+  if (plan.tasks == nullptr) return judge(stream->handshake());
+  greeting.away = true;
+  plan.tasks->submit(exec::lend(greeting));
+}
+
+void Dial::Impl::came_home() {
+  greeting.away = false;
+  if (greeting.abandoned) {
+    const std::unique_ptr<Impl> dies(this);
+    return;
+  }
+  if (greeting.late) return finish(late());
+  const bool again = std::exchange(greeting.again, false);
+  if (again) stream->note(std::exchange(greeting.ready, {}));
+  const bool over = !greeting.result || *greeting.result;
+  if (over || !again) return judge(std::exchange(greeting.result, false));
+  step_handshake();
+}
+
+void Dial::Impl::judge(Result<bool> done) {
   if (!done) return finish(done.take_fault());
   if (!*done) return;
   made.tls = lap();
@@ -129,6 +178,8 @@ void Dial::Impl::step_handshake() {
 
 void Dial::Impl::on_deadline() {
   exec::assume_on_loop();
+  greeting.late = greeting.away;
+  if (greeting.away) return;
   if (phase == Phase::connecting && asked_dns) resolver.distrust(plan.origin->host);
   finish(late());
 }
@@ -170,8 +221,18 @@ Duration Dial::Impl::lap() {
 }
 
 Dial::Dial(exec::Loop& loop, dns::Resolver& resolver, DialPlan plan, DialOwner& owner)
-    : impl_(std::make_unique<Impl>(loop, resolver, std::move(plan), owner)) {}
+    : impl_(std::make_unique<Impl>(loop, resolver, std::move(plan), owner).release()) {}
 Dial::~Dial() = default;
+
+void Dial::Let::operator()(Impl* impl) const {
+  exec::assume_on_loop();
+  std::unique_ptr<Impl> ended(impl);
+  if (!impl->greeting.away) return;
+  impl->greeting.abandoned = true;
+  impl->deadline.disarm();
+  static_cast<void>(ended.release());  // came_home() destroys it
+}
+
 void Dial::start() {
   impl_->start();
 }

@@ -14,6 +14,9 @@
 #include "proxy/net/address.h"
 #include "proxy/net/transport.h"
 
+namespace carpool::exec {
+class Driver;
+}
 namespace carpool::proxy::tls {
 class ClientContext;
 }
@@ -37,6 +40,8 @@ struct DialPlan {
   tls::ClientContext* tls = nullptr;     // null: plain text
   const AddressPolicy* policy = nullptr;
   Duration timeout{};  // connect_timeout: DNS + TCP + TLS; zero: none
+  // Where the costly part of the TLS handshake (checking the peer, signing) is a blocking task; null: on the loop.
+  exec::Driver* tasks = nullptr;
 };
 
 struct Dialed {
@@ -66,7 +71,10 @@ class Dial {
 
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  struct Let {
+    void operator()(Impl* impl) const;  // one whose handshake is on another thread ends when that has come home
+  };
+  std::unique_ptr<Impl, Let> impl_;
 };
 
 }  // namespace carpool::proxy::net

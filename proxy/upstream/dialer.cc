@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "proxy/house.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/worker.h"
 
@@ -48,6 +49,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner
       Result<tls::ClientContext*> context = origin_.tls->get();
       if (!context) return fail(context.take_fault());
       plan.tls = *context;
+      plan.tasks = dialer_.tasks_for_handshake(origin_.tls->signs());
     }
     dial_.emplace(dialer_.worker_.loop(), dialer_.resolver_, std::move(plan), *this);
     dial_->start();
@@ -85,6 +87,18 @@ void Dialer::dial(pool::Destination& destination, OriginContext& origin, pool::R
   Attempt& attempt = *std::make_unique<Attempt>(*this, destination, origin, std::move(reservation)).release();
   attempts_.push_back(attempt);  // owns it until finished()
   attempt.start();
+}
+
+// A full handshake costs half a millisecond, one that signs with an RSA key more: more of them in a second than the
+// configuration says, or one that signs, would be felt by others on this loop.
+exec::Driver* Dialer::tasks_for_handshake(bool signs) {
+  const Instant now = worker_.loop().now();
+  if (now - second_began_ >= std::chrono::seconds(1)) {
+    second_began_ = now;
+    handshakes_ = 0;
+  }
+  const std::uint32_t most = worker_.house().config().threads.inline_handshakes;
+  return signs || ++handshakes_ > most ? &worker_.driver() : nullptr;
 }
 
 std::string_view Dialer::phase_of(const OriginContext& origin) const {

@@ -11,6 +11,10 @@
 #include "proxy/net/dial.h"
 #include "proxy/origins.h"
 
+namespace carpool::exec {
+class Driver;
+}
+
 namespace carpool::proxy {
 
 class Worker;
@@ -29,8 +33,11 @@ class Dialer {
  private:
   class Attempt;
   void finished(Attempt& attempt) LOOP_ONLY;
+  exec::Driver* tasks_for_handshake(bool signs) LOOP_ONLY;
   Worker& worker_;
   dns::Resolver& resolver_;
+  Instant second_began_{};
+  std::uint32_t handshakes_ = 0;                       // since then
   mutable List<Attempt, struct AttemptTag> attempts_;  // owned
 };
 

@@ -1,5 +1,6 @@
 """Which thread runs what, seen from outside: GET /threads, exec_* metrics, [threads] keys."""
 import gzip
+import socket
 import ssl
 from concurrent.futures import ThreadPoolExecutor
 
@@ -105,3 +106,46 @@ def test_too_many_tasks_are_refused_where_they_arise(carpool):
 def test_the_log_is_synced_in_the_background_again_and_again(carpool):
     c = carpool(log={"sync": "10ms"})
     until(lambda: c.get_json("/threads")["background"]["executed"] >= 3, 10, "three syncs")
+
+
+@pytest.fixture
+def tls_context(pki):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pki.server, pki.server_key)
+    return context
+
+
+@pytest.mark.parametrize("strategy", ["adaptive", "produce_execute", "produce"])
+def test_handshakes_past_the_rate_are_tasks(origin, carpool, pki, tls_context, strategy):
+    o = origin(tls=tls_context)
+    c = carpool(workers=1, threads={"inline_handshakes": 3, "strategy": strategy}, upstream={"tls": {"ca_file": pki.ca}},
+                pool={"max_usage": 1})
+    with ThreadPoolExecutor(8) as clients:
+        def ask(_):
+            with c.client() as client:
+                return client.get(o.url + "/").status
+        before = c.metric("carpool_exec_tasks_total")
+        assert set(clients.map(ask, range(40))) == {200}
+    assert c.metric("carpool_exec_tasks_total") - before > 10
+    until(lambda: c.get_json("/threads")["tasks"]["existing"] == 0, 10, "tasks to end")
+
+
+def test_a_signing_handshake_is_a_task_and_keeps_its_deadline(origin, carpool, pki, tls_context):
+    tls_context.verify_mode = ssl.CERT_REQUIRED
+    tls_context.load_verify_locations(pki.ca)
+    o = origin(lambda e: e.reply(body=str(e.stream.sock.getpeercert()["subject"]).encode()), tls=tls_context)
+    shown = {"ca_file": pki.ca, "cert_file": pki.client, "key_file": pki.client_key}
+    c = carpool(workers=1, upstream={"tls": shown})
+    before = c.metric("carpool_exec_tasks_total")
+    with c.client() as client:
+        answer = client.get(o.url + "/")
+    assert answer.status == 200 and b"client" in answer.body
+    assert c.metric("carpool_exec_tasks_total") >= before + 2  # the handshake and the question
+
+
+def test_a_handshake_that_never_ends_is_late_in_a_task_too(carpool, pki):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        c = carpool(workers=1, threads={"inline_handshakes": 0}, upstream={"tls": {"ca_file": pki.ca}},
+                    pool={"connect_timeout": "300ms"})
+        with c.client() as client:
+            assert client.get("https://127.0.0.1:%d/" % silent.getsockname()[1]).status == 504
