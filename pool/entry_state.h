@@ -193,7 +193,7 @@ inline Change try_retire(AtomicWord& word) {
 // vacant and the generation another. `after.vacant()`: the caller is the one who ends the thing.
 inline Change try_close(AtomicWord& word) {
   return detail::change(word, std::memory_order_acq_rel, [](Word was, Word& after) {
-    if (was.vacant() || was.idle() || was.inspecting()) return false;  // nobody's, or not the caller's
+    if (was.users() == 0 && !was.reserved()) return false;  // nobody's, or not the caller's
     const std::uint32_t left = was.users() > 1 ? was.users() - 1 : 0;
     after = was.users(left).without(Word::kReserved).with(Word::kClosed);
     if (left == 0) after = after.without(Word::kExpired).next_generation();

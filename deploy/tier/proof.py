@@ -38,5 +38,11 @@ def mutants(log, full):
     return Outcome(killed, len(survivors) or bool(status), note=", ".join(survivors))
 
 
+def soak(log, full):
+    """A thousand origins come and go: nothing grows."""
+    status = log.run(ROOT / "build/venv/bin/python", "-B", "tests/soak/soak.py", "--seconds", 600 if full else 60, limit=900)
+    return verdict(status, ", ".join(line.split("  ")[0] for line in log.tail("DRIFTS", 10)))
+
+
 def example(log, full):
     return verdict(log.run(TESTS / "pool_example"))

@@ -86,6 +86,7 @@ ALL = [
     Step("sim", "simulation of the pool", simulation, group="outside"),
     Step("wire-origin", "wire suite, origin-form", suites.wire("origin", 15200), PROGRAM_PATH, group="outside"),
     Step("wire-absolute", "wire suite, absolute-form", suites.wire("absolute", 15300), PROGRAM_PATH, group="outside"),
+    Step("soak", "a thousand origins come and go, nothing grows", proof.soak, PROGRAM_PATH, group="outside"),
     Step("faults", "fault suite", suites.faults, PROGRAM_PATH),
     Step("e2e", "end to end: real clients, real nginx", e2e(PROGRAM), PROGRAM_PATH),
     Step("build-asan", "build with ASan and UBSan", build("asan")),

@@ -33,7 +33,9 @@ def ours(program, rows):
 
 def theirs(folder, rows):
     """The Java rows of the same names."""
-    wanted = "PoolBench cpu=15 .*|SimplePoolBench .*h2=false.*expireMs=0.*|SimplePoolBench .*expireMs=0.*h2=false.*"
+    wanted = "PoolBench cpu=15 strategy=(%s) " % rows
+    if re.search(rows, "StateMachine"):
+        wanted += "|SimplePoolBench (?=.*h2=false)(?=.*expireMs=0 )"
     env = {**os.environ, "ITERATION_MS": "250", "WARMUPS": "2", "ITERATIONS": "3"}
     done = subprocess.run(["nice", "sh", "run.sh", wanted], cwd=folder, text=True, capture_output=True, env=env, check=True)
     for line in done.stdout.splitlines():

@@ -71,13 +71,13 @@ void Machine::entry() {
   Machine& machine = the();
   machine.scenario_->run(machine.current_);
   machine.threads_[machine.current_].done = true;
-  machine.leave(true);
+  machine.leave();
 }
 
-std::vector<unsigned> Machine::able() const {
-  std::vector<unsigned> able;
+Machine::Others Machine::able() const {
+  Others able;
   for (unsigned n = 0; n < threads_.size(); ++n) {
-    if (n != current_ && !threads_[n].done && threads_[n].waits_for == nullptr) able.push_back(n);
+    if (n != current_ && !threads_[n].done && threads_[n].waits_for == nullptr) able.thread[able.count++] = n;
   }
   return able;
 }
@@ -86,29 +86,29 @@ void Machine::point() {
   if (!running_) return;
   if (++steps_ > 20000) fail("a thread does not come to an end");
   if (bounds_.random ? random_() % 8 != 0 : preemptions_ == bounds_.preemptions) return;
-  const std::vector<unsigned> others = able();
-  if (others.empty()) return;
-  const unsigned next = choose(static_cast<unsigned>(others.size()) + 1);
+  const Others others = able();
+  if (others.count == 0) return;
+  const unsigned next = choose(others.count + 1);
   if (next == 0) return;
   ++preemptions_;
   Thread& was = threads_[current_];
   maybe_flush(was);
-  current_ = others[next - 1];
+  current_ = others.thread[next - 1];
   swapcontext(&was.context, &threads_[current_].context);
 }
 
 // The thread cannot go on, or is done.
-void Machine::leave(bool) {
+void Machine::leave() {
   Thread& was = threads_[current_];
   maybe_flush(was);
-  const std::vector<unsigned> others = able();
-  if (others.empty()) {
+  const Others others = able();
+  if (others.count == 0) {
     for (const Thread& thread : threads_) {
       if (!thread.done) fail("a deadlock");
     }
     setcontext(&outside_);
   }
-  current_ = others[choose(static_cast<unsigned>(others.size()))];
+  current_ = others.thread[choose(others.count)];
   swapcontext(&was.context, &threads_[current_].context);
 }
 
@@ -176,7 +176,7 @@ void Machine::lock(const void* mutex, int& holder, int& last) {
   point();
   while (holder != 0) {
     threads_[current_].waits_for = mutex;
-    leave(true);
+    leave();
   }
   holder = static_cast<int>(current_) + 1;
   // acquire: sees all that its former holder did; its own stores may still be on their way.

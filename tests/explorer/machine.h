@@ -9,6 +9,7 @@
 
 #include <ucontext.h>
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -93,13 +94,19 @@ class Machine {
   void run_once();
   bool advance();
   unsigned choose(unsigned of);
-  void leave(bool free);  // picks the next thread and goes there
+  void leave();  // picks the next thread and goes there
   void maybe_flush(Thread& thread);
   void flush(unsigned thread) { flush(threads_[thread]); }
   static void flush(Thread& thread);
   void flush_rmws_of_others(Cell& cell);
   static void entry();
-  std::vector<unsigned> able() const;
+  // Those that could go on instead of the current one. Plain data: a thread that is done never comes back to destroy
+  // it.
+  struct Others {
+    std::array<unsigned, 8> thread{};
+    unsigned count = 0;
+  };
+  Others able() const;
 
   Bounds bounds_;
   std::vector<Thread> threads_;

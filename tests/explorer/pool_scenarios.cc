@@ -84,6 +84,17 @@ class SharedEntry : public Bench {
   std::string verdict() override { return findable(2); }
 };
 
+// One takes the last place on it while another leaves: it must stay findable for a third.
+class SharedToItsLimit : public Bench {
+ public:
+  SharedToItsLimit() : Bench(2, 1, 2) { take(0); }
+  void run(unsigned thread) override { thread == 0 ? static_cast<void>(take(0)) : give(entry_); }
+  std::string verdict() override { return findable(1); }
+
+ private:
+  IntEntry& entry_ = enabled(0);
+};
+
 // The thing is closed by one of its users, under the other: who leaves last ends it, once.
 class CloseUnderAnother : public Bench {
  public:
@@ -106,7 +117,7 @@ class CloseUnderAnother : public Bench {
 
 class Terminate : public Bench {
  public:
-  Terminate() : Bench(3, 2) {
+  Terminate() : Bench(3, 3) {  // room for one more reservation
     enabled(1);
     reserved_ = pool_.reserve();
   }
@@ -200,6 +211,7 @@ class TwoGrow : public Bench {
 std::vector<Named> pool_scenarios() {
   return {named<TwoTakersOneEntry>("three takers of one entry"),
           named<SharedEntry>("two users of a shared entry"),
+          named<SharedToItsLimit>("a shared entry taken to its limit while one leaves"),
           named<CloseUnderAnother>("a shared thing closed under another"),
           named<Terminate>("terminate against enable and reserve"),
           named<PlaceIsReused>("a place closed while two reserve"),

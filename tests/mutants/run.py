@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Defects of the pool that its tests have to notice.
 
-    tests/mutants/run.py [--sample N --seed TEXT] [--only WORDS] [--jobs N] [--list]
+    tests/mutants/run.py [--sample N --seed TEXT] [--only REGEX] [--jobs N] [--list]
 
 In a copy of the pool each mutant's text becomes a choice between right and wrong, so that one build of each program holds
 all of them; CARPOOL_MUTANT says which is wrong in a run, 0 none. The tree itself is never touched. Ends with `N killed,
@@ -11,6 +11,7 @@ import concurrent.futures
 import os
 import pathlib
 import random
+import re
 import resource
 import shutil
 import signal
@@ -26,7 +27,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLAGS = ["-std=c++20", "-O1", "-w", '-DCARPOOL_SOURCE_DIR="%s"' % ROOT]
 SEAM = ['-DCARPOOL_POOL_ATOMIC="tests/explorer/atomic.h"']
 UNITS = ("entry_state", "core", "event", "line", "dialing", "destination", "directory", "bugs", "sessions")
-PROGRAMS = {"unit": ["--gtest_filter=-Pool.*Threads*:Pool.AnswersEvery*"], "explorer": [], "sim": ["--seconds", "20"]}
+PROGRAMS = {"unit": ["--gtest_filter=-Pool.*Threads*:Pool.AnswersEvery*"], "explorer": ["--random", "10000", "--delays", "4"],
+            "sim": ["--seconds", "300", "--histories", "10000"], "every order": []}
+BUILT = {"every order": "explorer"}  # the same program, all of its schedules: when nobody else noticed anything
 LIMIT = 120  # seconds of CPU; who does not end is dead
 
 CHOICE = """
@@ -77,7 +80,7 @@ def build(folder, program):
 
 def complaint(folder, program, number):
     """What the program says of this mutant; empty: it noticed nothing."""
-    done = subprocess.run(["nice", str(folder / program), *PROGRAMS[program]], cwd=folder, text=True, capture_output=True,
+    done = subprocess.run(["nice", str(folder / BUILT.get(program, program)), *PROGRAMS[program]], cwd=folder, text=True, capture_output=True,
                           env={**os.environ, "CARPOOL_MUTANT": str(number)},
                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT)))
     if done.returncode == 0:
@@ -107,7 +110,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
-    chosen = [n for n, mutant in enumerate(MUTANTS, 1) if args.only in mutant.name]
+    chosen = [n for n, mutant in enumerate(MUTANTS, 1) if re.search(args.only, mutant.name)]
     if args.list:
         return print("\n".join(MUTANTS[n - 1].name for n in chosen))
     if args.sample:
@@ -115,8 +118,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="mutants-") as name, concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         folder = pathlib.Path(name)
         scratch(folder)
-        list(pool.map(lambda p: build(folder, p), PROGRAMS))
-        if wrong := [p for p, said in zip(PROGRAMS, pool.map(lambda p: complaint(folder, p, 0), PROGRAMS)) if said]:
+        programs = [p for p in PROGRAMS if p not in BUILT]
+        list(pool.map(lambda p: build(folder, p), programs))
+        if wrong := [p for p, said in zip(programs, pool.map(lambda p: complaint(folder, p, 0), programs)) if said]:
             sys.exit("without a mutant already wrong: " + ", ".join(wrong))
         killed = sum(pool.map(lambda n: judge(folder, n), chosen))
     print("%d killed, %d survived" % (killed, len(chosen) - killed))
