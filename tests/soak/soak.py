@@ -33,16 +33,24 @@ async def serve(reader, writer):
         writer.close()
 
 
+async def rest(over, seconds):
+    """Until the soak is over, or so long: a pace, nothing is waited for."""
+    try:
+        await asyncio.wait_for(over.wait(), seconds)
+    except asyncio.TimeoutError:
+        pass
+
+
 class Client:
     """One connection to carpool that asks one origin after the other."""
 
     def __init__(self, address, port, origins, latencies):
         self.address, self.port, self.origins, self.latencies = address, port, origins, latencies
 
-    async def run(self, number, until):
+    async def run(self, number, over):
         reader, writer = await asyncio.open_connection(*self.address)
         nth = number
-        while time.monotonic() < until:
+        while not over.is_set():
             # The window is 100 wide and comes round in ten seconds: each origin rests for most of the time.
             origin = (int(time.monotonic() * self.origins / 10) + nth * 7 % 100) % self.origins
             host = "127.%d.%d.%d:%d" % (1 + origin // 250 // 250, origin // 250 % 250, 1 + origin % 250, self.port)
@@ -54,7 +62,7 @@ class Client:
             await reader.readexactly(5)
             self.latencies.append(time.monotonic() - began)
             nth += 13
-            await asyncio.sleep(0.002)
+            await rest(over, 0.002)
         writer.close()
 
 
@@ -67,15 +75,16 @@ def look(carpool, rows):
             "threads": int(status["Threads"]), "pools": len(rows)}
 
 
-async def sample(carpool, until, samples):
+async def sample(carpool, until, over, samples):
     loop = asyncio.get_running_loop()
     while time.monotonic() < until - 2:
-        await asyncio.sleep(1)
+        await rest(over, 1)
         data = await loop.run_in_executor(None, carpool.get_json, "/pools")
         rows = data.get("pools", data) if isinstance(data, dict) else data
         samples.append(look(carpool, rows))
         if len(samples) % 5 == 4:
             await loop.run_in_executor(None, carpool.admin, "POST", "/reload")  # refused where there is none
+    over.set()
 
 
 def drifted(samples):
@@ -95,9 +104,9 @@ def drifted(samples):
 
 async def soak(carpool, port, args):
     server = await asyncio.start_server(serve, "0.0.0.0", port, backlog=4096)
-    latencies, samples, until = [], [], time.monotonic() + args.seconds
-    clients = [Client(carpool.address, port, args.origins, latencies).run(n, until) for n in range(16)]
-    await asyncio.gather(sample(carpool, until, samples), *clients)
+    latencies, samples, over, until = [], [], asyncio.Event(), time.monotonic() + args.seconds
+    clients = [Client(carpool.address, port, args.origins, latencies).run(n, over) for n in range(16)]
+    await asyncio.gather(sample(carpool, until, over, samples), *clients)
     server.close()
     print("%d requests to %d origins, p50 %.1f ms, p99 %.1f ms" % (
         len(latencies), args.origins, 1e3 * statistics.median(latencies), 1e3 * sorted(latencies)[len(latencies) * 99 // 100]))
