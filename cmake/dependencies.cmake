@@ -12,6 +12,12 @@ pkg_check_modules(cares REQUIRED IMPORTED_TARGET libcares)
 pkg_check_modules(nghttp2 REQUIRED IMPORTED_TARGET libnghttp2)
 pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(idn2 REQUIRED IMPORTED_TARGET libidn2)
+if(CARPOOL_STATIC)  # libuv's archive has a name of its own; idn2's leaves its own library to us
+  find_library(UV_ARCHIVE uv_a REQUIRED)
+  set_target_properties(PkgConfig::uv PROPERTIES INTERFACE_LINK_LIBRARIES "${UV_ARCHIVE};Threads::Threads;dl;rt")
+  find_library(UNISTRING unistring REQUIRED)
+  target_link_libraries(PkgConfig::idn2 INTERFACE ${UNISTRING})
+endif()
 
 # llhttp: an installed library from 9 on, else Debian 12's C sources (8.1.0), which are only safe in strict mode: built
 # plainly they accept a space before the colon, chunk data without CRLF and a lone CR as the end of a head.

@@ -15,6 +15,9 @@ def parse():
     parser = argparse.ArgumentParser(prog="deploy/test")
     parser.add_argument("--full", action="store_true", help="everything, longer")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="this step alone (repeatable)")
+    for step in steps.ALL:
+        if step.flag:
+            parser.add_argument(step.flag, dest="only", action="append_const", const=step.name, help="%s: %s" % (step.name, step.what))
     parser.add_argument("--list", action="store_true", help="name the steps")
     return parser.parse_args()
 
@@ -26,7 +29,7 @@ def chosen(args):
             sys.exit("no step %s; there are: %s" % (name, " ".join(known)))
     if args.only:
         return [known[name] for name in args.only]
-    return [step for step in steps.ALL if args.full or not step.full_only]
+    return [step for step in steps.ALL if not step.flag and (args.full or not step.full_only)]
 
 
 def run_step(step, full):
@@ -63,7 +66,7 @@ def main():
     args = parse()
     if args.list:
         for step in steps.ALL:
-            print("%-14s %s%s" % (step.name, step.what, " (only with --full)" if step.full_only else ""))
+            print("%-14s %s%s" % (step.name, step.what, " (only with --full)" if step.full_only else " (only with %s)" % step.flag if step.flag else ""))
         return 0
     os.makedirs(shell.LOGS, exist_ok=True)
     total, broken, began = Outcome(), set(), time.monotonic()

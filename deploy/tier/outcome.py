@@ -22,6 +22,7 @@ class Step:
     run: Callable  # (log, full) -> Outcome
     needs: str = ""    # the file without which this one says nothing
     full_only: bool = False
+    flag: str = ""     # only when this option, or its name, asks for it: minutes of work that few changes touch
     group: str = ""    # neighbours of one group run side by side
 
 

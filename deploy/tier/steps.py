@@ -3,6 +3,7 @@ import json
 
 import chart
 import editors
+import images
 import lint
 import packages
 import proof
@@ -98,5 +99,6 @@ ALL = [
     Step("fuzz", "libFuzzer, five minutes a target", fuzz, full_only=True),
     Step("clang", "clang, thread-safety analysis", lint.thread_safety),
     Step("clang-tidy", "clang-tidy", lint.clang_tidy),
+    Step("images", "the image, built without a registry and run read-only", images.images, flag="--images"),
     Step("build-clang", "the whole build with clang", build("clang"), full_only=True),
 ]
