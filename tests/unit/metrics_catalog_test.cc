@@ -86,7 +86,7 @@ std::string document() {
   out << ".\n";
   out << "- States: `connecting idle borrowed expired_idle expired_borrowed draining tunnel`.\n- Opened by cause:";
   for (const std::string_view cause : pool::kOpenedNames) out << " `" << cause << '`';
-  out << ".\n- Closed by cause:";
+  out << ".\n- Closed by cause ([each in a sentence](pool.md#the-causes)):";
   for (const std::string_view cause : pool::kClosedNames) out << " `" << cause << '`';
   out << ".\n- Replays by proof:";
   for (const std::string_view proof : kProofs) out << " `" << proof << '`';
