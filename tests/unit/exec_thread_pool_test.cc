@@ -223,6 +223,22 @@ TEST(ThreadPool, ShrinksFromASpikeToItsMinimum) {
   EXPECT_TRUE(pool.run([] {}));
 }
 
+// The other knob: one at a time, one per idle timeout.
+TEST(ThreadPool, ShrinksOneByOneWhenOnlyOneMayLeavePerIdleTimeout) {
+  Gate gate;
+  auto options = sized(2, 16);
+  options.idle_timeout = 10ms;
+  options.max_evict_count = 1;
+  Pool pool(options);
+  for (int i = 0; i < 16; ++i) pool.run([&] { gate.pass(); });
+  EXPECT_TRUE(comes([&] { return pool.counts().busy == 16; }));
+  const Instant begin = Clock::now();
+  gate.open();
+  EXPECT_TRUE(comes([&] { return pool.counts().threads == 2; }));
+  EXPECT_GE(Clock::now() - begin, 14 * options.idle_timeout) << "and none of the fourteen before its time";
+  EXPECT_EQ(14U, pool.counts().evicted);
+}
+
 TEST(ThreadPool, ShrinksToNothingAndGrowsAgain) {
   auto options = sized(0, 4);
   options.idle_timeout = 2ms;
