@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 
+import beside
 import tools
 from judge import Judge
 from outcome import Outcome
@@ -139,6 +140,9 @@ def images(log, full):
         return judge.outcome()
     first = look(judge, podman, environment)
     run(judge, podman, environment)
+    if log.run(*buildah, "inspect", "--type", "image", beside.APPLICATION, env=environment):
+        judge.take(log.run("nice", "deploy/image/base", beside.APPLICATION, "python3", limit=1200) == 0, "the application's base")
+    beside.beside(judge, podman, environment, NAME)
     if full:
         judge.take(build(log, environment, buildah, NAME + "-again") == 0, "builds again")
         again = image_of(podman, environment, NAME + "-again")

@@ -1,5 +1,6 @@
 """Stands for an application: asks one address through the proxy that the environment names, at a steady rate, and says
 now and then how it went. After TERM it goes on for a while, sums up and exits with 0."""
+import http.client
 import os
 import signal
 import threading
@@ -23,7 +24,7 @@ def ask():
         with urllib.request.urlopen(URL, timeout=10) as answer:
             answer.read()
             return answer.status == 200, answer.status
-    except OSError as error:
+    except (OSError, http.client.HTTPException) as error:
         return False, error
 
 
