@@ -5,7 +5,8 @@ namespace carpool::pool {
 
 Fitness Destination::Impl::worn(const Chair& entry, std::uint32_t uses, Instant now) const {
   if (entry.value.expires_at.get() <= now) return Fitness::expired;
-  if (limits.max_usage != 0 && uses >= limits.max_usage) return Fitness::used_up;
+  const std::uint32_t max_usage = live.max_usage();
+  if (max_usage != 0 && uses >= max_usage) return Fitness::used_up;
   return Fitness::fit;
 }
 
@@ -15,8 +16,10 @@ Fitness Destination::Impl::fitness(const Chair& entry, Word word, const Want& wa
   if (word.borrowed()) return Fitness::fit;  // a session in use: it did not rest
   // `now` belongs to the calling loop's turn: it may be earlier than another loop's release.
   const Duration idle = now - entry.value.idle_since.get();
-  if (limits.idle_timeout > Duration::zero() && idle > limits.idle_timeout) return Fitness::idle_too_long;
+  const Duration idle_timeout = live.idle_timeout();
+  if (idle_timeout > Duration::zero() && idle > idle_timeout) return Fitness::idle_too_long;
   if (overdue(entry, now)) return Fitness::idle_too_long;
+  if (idle < live.quarantine() && word.uses() != 0) return Fitness::unwanted;
   return idle > want.max_idle ? Fitness::unwanted : Fitness::fit;
 }
 
@@ -26,7 +29,10 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::borrow(Borrower& borrower
   Opened why = Opened::all_busy;
   // Who comes while others wait joins the line: no barging. Tunnels are counted, which the line does.
   if (!want.fresh && !want.tunnel && !waiting()) {
-    if (take_idle(*std::get_if<Lease>(&answer), here, want, now, why)) return answer;
+    if (take_idle(*std::get_if<Lease>(&answer), here, want, now, why)) {
+      if (live.maximize()) dial_one_more(now);
+      return answer;
+    }
   }
   CARPOOL_ASSERT(borrower.ticket_ == 0);
   borrower.want_ = want;
@@ -42,7 +48,7 @@ bool Destination::Impl::take_idle(Lease& lease, LoopId here, const Want& want, I
     return found_fitness == Fitness::unwanted ? Verdict::skip : Verdict::doomed;
   };
   for (;;) {
-    const auto found = pool.acquire(here, true, judge);
+    const auto found = search(here, true, judge);
     if (found.entry == nullptr) return false;
     Chair& entry = *found.entry;
     if (found.taken) {
@@ -153,6 +159,19 @@ void Destination::Impl::fill(Lease& lease, Chair& entry, Word word, Duration wai
     lease.shared_ = true;
     lent_stream(word, sharing.most, here, now);
   }
+}
+
+// maximize: connections are opened up to the cap though there was one to lend.
+void Destination::Impl::dial_one_more(Instant now) {
+  if (pool.full() || (total != nullptr && total->full())) return;
+  Errands work;
+  {
+    const std::scoped_lock lock(mutex);
+    if (stopped() || paused() || backoff.holds(now)) return;
+    Chair* entry = reserve();
+    if (entry != nullptr) book_dial(*entry, Kinds::any, Opened::all_busy, work, now);
+  }
+  finish(work, now, Opened::all_busy);
 }
 
 bool Destination::Impl::take_tunnel_place() {

@@ -11,13 +11,14 @@ Destination::Impl::Impl(Destination& destination, Origin where, const Limits& se
     : self(destination),
       origin(std::move(where)),
       label(origin.label()),
-      limits(settings),
+      live(settings),
       house(around),
       loops(loop_count),
       total(over_all),
       pool(settings.size, loop_count, 1, &EntryIndex::process()),
       counters(std::make_unique<LoopCounters[]>(loop_count)),
       histories(std::make_unique<History[]>(loop_count)),
+      limits(settings),
       expected(settings.expected_streams) {}
 
 Destination::Impl::~Impl() {
@@ -62,6 +63,21 @@ void Destination::retire(std::uint32_t index, std::uint32_t generation, Closed c
   impl_->retire(index, generation, cause, now);
 }
 
+void Destination::set_limits(const Limits& limits, Instant now) {
+  impl_->set_limits(limits, now);
+}
+void Destination::pause(Instant now) {
+  impl_->pause(now, false);
+}
+void Destination::drain(Instant now) {
+  impl_->pause(now, true);
+}
+void Destination::resume(Instant now) {
+  impl_->resume(now);
+}
+void Destination::reconnect(Instant now) {
+  impl_->reconnect(now);
+}
 void Destination::sweep(Instant now) {
   impl_->sweep(now);
 }

@@ -14,25 +14,12 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "pool/lease.h"
+#include "pool/limits.h"
 #include "pool/origin.h"
 #include "pool/pooled.h"
 #include "pool/waiters.h"
 
 namespace carpool::pool {
-
-// Settings of one destination ([pool] and its overrides).
-struct Limits {
-  std::uint32_t size = 64;           // most connections, all loops together, dialing ones included; exact
-  std::uint32_t max_waiting = 1024;  // 0: fail at once when none is free
-  std::uint32_t max_usage = 0;       // 0: no limit
-  std::uint32_t max_tunnels = 0;     // at most so many leases with want.tunnel; 0: no limit of their own
-  Duration expire_time{};            // zero: never; jitter is applied per connection
-  Duration idle_timeout{};           // zero: never
-  bool learn_idle = true;            // retire before the origin's own limit, once it is known (pool/keepalive.h)
-  // Streams that a new connection is expected to give until the first one says it: 1: it is no session; 0: not known
-  // (TLS whose ALPN may choose either).
-  std::uint32_t expected_streams = 1;
-};
 
 // The right to make one connection: it counts against the cap from the moment it exists. Ends in dialed/dial_failed.
 class [[nodiscard]] Reservation {
@@ -110,6 +97,20 @@ class Destination {
   void wake(Instant now);
   // No new borrows; idle connections close; waiters are refused (draining). Leases finish.
   void stop(Instant now);
+
+  // ---- an operator's words, on any loop ----
+  // New settings for what comes and for what is there: a smaller size closes idle surplus (config_changed), the rest as
+  // it is given back, and nothing is dialed until use fell; a larger one serves the line.
+  void set_limits(const Limits& limits, Instant now);
+  // Nobody is lent anything and nothing is dialed; who borrows waits, within max_waiting and its deadline. Leases go
+  // on, and what they give back rests.
+  void pause(Instant now);
+  // As pause, and connections close (drained): the idle ones now, the others when they are given back.
+  void drain(Instant now);
+  void resume(Instant now);
+  // Every connection is replaced (reconnect): an idle one when its successor is there (the cap permitting), one in use
+  // when it is given back; a session takes nobody new. Tunnels stay.
+  void reconnect(Instant now);
 
   // Everything that /pools, /metrics and explain say of it; consistent: the ledger balances in each snapshot.
   struct Snapshot;  // pool/snapshot.h

@@ -63,6 +63,16 @@ struct Destination::Impl {
   Fitness worn(const Chair& entry, std::uint32_t uses, Instant now) const;
   Fitness fitness(const Chair& entry, Word word, const Want& want, Instant now) const;
   Chair* take_callers(Errands& work);
+  void dial_one_more(Instant now);
+  template <class Judge>
+  Pool<Seat>::Found search(LoopId loop, bool on_loop, Judge&& judge) {
+    const Strategy strategy = live.strategy();
+    if (strategy == Strategy::first) return pool.acquire(loop, on_loop, judge);
+    if (strategy == Strategy::thread_id) return pool.acquire_from(loop, std::uint32_t{loop} * 7, true, judge);
+    const std::uint32_t next = turn.fetch_add(1, std::memory_order_relaxed);
+    const auto anywhere = static_cast<std::uint32_t>(scatter(next));
+    return pool.acquire_from(loop, strategy == Strategy::random ? anywhere : next, false, judge);
+  }
 
   // ---- handing.cc: from one borrower to the next ----
   void release(Chair& entry, bool used, Instant now);
@@ -72,6 +82,8 @@ struct Destination::Impl {
   void grant(Chair& entry, Borrower& borrower, LoopId from, Errands& work);
   void match_idle(Errands& work, Instant now);
   bool give_idle(Borrower& borrower, Instant now, Errands& work);
+  void wake_after_quarantine(Instant since, Instant now, Errands& work);
+  void ask_for_quarantined(Errands& work, Instant now);
   void arrive(Grant& grant, Instant now);
   void hand_over(Borrower& borrower, Chair& entry, Word word, LoopId here, Instant now);
   void rejoin(Borrower& borrower, Errands& work);
@@ -114,7 +126,8 @@ struct Destination::Impl {
   void book_end(Chair& entry, Closed cause, Errands& work);
   void discard(Chair& entry, Closed cause, Instant now);
   Chair* longest_rested() const;
-  void end_all_idle(Errands& work);
+  Chair* least_used() const;
+  void end_all_idle(Closed cause, Errands& work);
   void end_inspection(Chair& entry, bool quiet, Closed cause, Instant now, bool in_order);
   void sweep(Instant now);
   void stop(Instant now);
@@ -125,6 +138,20 @@ struct Destination::Impl {
   bool leave_to_origin(Chair& entry, Instant now);
   void learn_end(const Chair& entry, Instant now);
   void publish_horizon();
+
+  // ---- commanding.cc: an operator's words ----
+  void set_limits(const Limits& settings, Instant now);
+  void pause(Instant now, bool drains);
+  void resume(Instant now);
+  void reconnect(Instant now);
+  std::optional<Closed> unwelcome(const Chair& entry) const;
+  std::uint32_t beyond_the_cap() const;
+  void shrink(Errands& work);
+  void drain_sessions(Closed cause, std::uint32_t most, Errands& work);
+  void review();
+  void renew(Errands& work, Instant now);
+  void replaced(const Chair& entry, Errands& work);
+  Chair* idle_old_one() const;
 
   // ---- sessions.cc: connections that are shared ----
   void release_stream(Chair& entry, bool used, Instant now);
@@ -150,17 +177,21 @@ struct Destination::Impl {
   void visit(ConnectionVisitor& visitor, Instant now) const;
   bool waiting() const { return attention.load(std::memory_order_seq_cst) != 0; }
   LoopCounters& count(LoopId loop) { return counters[loop]; }
+  bool paused() const { return (attention.load(std::memory_order_seq_cst) & kPaused) != 0; }
   bool stopped() const { return (attention.load(std::memory_order_seq_cst) & kStopped) != 0; }
   static Chair& chair(std::uint32_t index) { return static_cast<Chair&>(*EntryIndex::process().find(index)); }
   bool take_tunnel_place();
   void return_tunnel_place() { tunnels.fetch_sub(1, std::memory_order_relaxed); }
 
+  // In `attention`, beside the number of borrowers in line: everyone comes under the mutex while one of them is set.
   static constexpr std::uint32_t kStopped = 1u << 31;
+  static constexpr std::uint32_t kPaused = 1u << 30;
+  static constexpr std::uint32_t kReview = 1u << 29;  // who gives back asks unwelcome()
 
   Destination& self;
   const Origin origin;
   const std::string label;
-  const Limits limits;
+  LiveLimits live;
   House& house;
   const unsigned loops;
   Total* const total;
@@ -175,14 +206,24 @@ struct Destination::Impl {
   // keep_alive's, for whoever judges; relaxed: a limit, nothing is published by it.
   std::atomic<Duration::rep> horizon{Duration::max().count()};
 
+  std::atomic<std::uint32_t> turn{0};  // of round_robin; relaxed: only its spread matters
+
   mutable Mutex mutex;  // guards all below
+  Limits limits;        // `live` has what is read without the mutex
   Line line;
+  std::uint32_t alive = 0;  // connections and dials that did not end in the ledger
   std::uint32_t dials = 0;
   std::uint32_t h1_dials = 0;                // of those, the ones that can bring nothing else
   std::uint32_t expected;                    // streams of the next connection; 0: not known yet
   std::array<std::uint32_t, kKinds> held{};  // live ones that take new borrowers, by Kind
   std::uint32_t draining = 0;                // sessions that take nobody new
   GrantStore grants;
+  bool drains = false;             // paused, and what comes back closes
+  std::uint32_t old_ones = 0;      // connections that are to be replaced,
+  std::uint32_t to_redial = 0;     // and successors that were not dialed yet
+  std::uint32_t redialing = 0;     // such dials under way
+  std::uint32_t broken_ahead = 0;  // that ended before their successor came
+  Instant quarantine_wake{};       // asked for
   std::uint32_t made_room = 0;  // idle ones closed because nobody in line wanted them; each is a dial of cause policy
   Backoff backoff;
   Ledger ledger;

@@ -30,8 +30,11 @@ void Destination::Impl::wake(Instant now) {
 // Under the mutex.
 void Destination::Impl::plan(Errands& work, Instant now, Opened why) {
   work.why = why;
-  if (stopped()) return end_all_idle(work);
+  if (stopped()) return end_all_idle(Closed::shutdown, work);
+  if (paused()) return;
+  renew(work, now);
   match_idle(work, now);
+  if (live.quarantine() > Duration::zero() && !line.empty()) ask_for_quarantined(work, now);
   dial_for_demand(work, now);
   if (work.shared) dial_ahead(Opened::streams_exhausted, work, now);
 }
@@ -86,6 +89,8 @@ void Destination::Impl::book_dial(Chair& entry, Kinds kind, Opened cause, Errand
   seat.opened_at.set(now);
   ledger.open(cause, pool.in_use());
   ++dials;
+  ++alive;
+  if (cause == Opened::reconnect) ++redialing;
   if (kind == Kinds::h1_only) {
     ++h1_dials;
   } else if (expected != 1) {
@@ -171,6 +176,7 @@ void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<P
     ++held[static_cast<std::size_t>(kind)];
     learn_streams(entry.value.asked, kind, sharing.most, work);
     rests = kind == Kind::h2 ? enable_session(entry, sharing, clean, work, now) : enable_h1(entry, clean, work);
+    replaced(entry, work);
     plan(work, now, Opened::all_busy);
   }
   finish(work, now, Opened::all_busy);
@@ -181,11 +187,12 @@ void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<P
 // once.
 bool Destination::Impl::enable_h1(Chair& entry, bool clean, Errands& work) {
   const LoopId here = house.here();
-  Borrower* borrower = line.first(Kind::h1);
-  const bool rests = !stopped() && borrower == nullptr && clean;
+  Borrower* borrower = paused() ? nullptr : line.first(Kind::h1);
+  const std::optional<Closed> ends = unwelcome(entry);
+  const bool rests = !ends && borrower == nullptr && clean;
   CARPOOL_ASSERT(pool.enable(entry, here, !rests, Sharing{1, false}));
-  if (stopped()) {
-    end(entry, Closed::shutdown, work);
+  if (ends) {
+    end(entry, *ends, work);
   } else if (borrower != nullptr) {
     if (borrower->loop_ != here) CARPOOL_ASSERT(try_hand(entry.word, borrower->loop_, false));
     grant(entry, *borrower, here, work);
@@ -197,6 +204,7 @@ bool Destination::Impl::enable_h1(Chair& entry, bool clean, Errands& work) {
 
 void Destination::Impl::dial_ended(Chair& entry) {
   --dials;
+  if (entry.value.opened.load(std::memory_order_relaxed) == Opened::reconnect) --redialing;
   if (entry.value.asked == Kinds::h1_only) --h1_dials;
   uncount_local(entry);
 }
@@ -218,6 +226,7 @@ void Destination::Impl::dial_failed(const Reservation& reservation, const Fault&
 // Nobody fails whom another connection can serve. A replay takes only a new one, so a failed dial is its own; so is the
 // one of who insists on h1 where there is none.
 void Destination::Impl::refuse_after_failure(Kinds asked, const Fault& fault, Errands& work) {
+  if (paused()) return;  // they wait for the end of the pause
   if (line.replays() > dial_supply()) refuse(*line.first(), fault, work);
   if (asked == Kinds::h1_only && line.lacks_kind(Kind::h1, held, h1_dials)) {
     refuse(*line.first_wanting(Kinds::h1_only), fault, work);
@@ -243,10 +252,8 @@ std::uint32_t Destination::Impl::inspecting() const {
 // Up to 10 % early, so that connections of one moment do not all end in one.
 Instant Destination::Impl::expiry(const Chair& entry, Instant now) const {
   if (limits.expire_time <= Duration::zero()) return kNever;
-  std::uint64_t mixed = (std::uint64_t{entry.index} << 20) ^ static_cast<std::uint64_t>(now.time_since_epoch().count());
-  mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBULL;
-  const auto per_mille = static_cast<Duration::rep>((mixed ^ (mixed >> 31)) % 100);
+  const auto moment = static_cast<std::uint64_t>(now.time_since_epoch().count());
+  const auto per_mille = static_cast<Duration::rep>(scatter((std::uint64_t{entry.index} << 20) ^ moment) % 100);
   return now + limits.expire_time - limits.expire_time / 1000 * per_mille;
 }
 

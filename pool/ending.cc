@@ -69,6 +69,9 @@ void Destination::Impl::book_end(Chair& entry, Closed cause, Errands& work) {
     --draining;
   }
   uncount_local(entry);
+  --alive;
+  if (std::exchange(seat.old, false)) --old_ones;
+  review();
   // A session stays in its seat until its home loop takes it out.
   if (kind_of(entry) == Kind::h1) seat.ended = std::exchange(seat.pooled, nullptr);
   seat.closed = cause;
@@ -103,9 +106,21 @@ Chair* Destination::Impl::longest_rested() const {
   return longest;
 }
 
-void Destination::Impl::end_all_idle(Errands& work) {
+Chair* Destination::Impl::least_used() const {
+  Chair* least = nullptr;
+  std::uint32_t least_uses = 0;
+  pool.for_each_idle([&](Chair& entry) {
+    const Word word(entry.word.load(std::memory_order_acquire));
+    if (!word.idle() || (least != nullptr && word.uses() >= least_uses)) return;
+    least = &entry;
+    least_uses = word.uses();
+  });
+  return least;
+}
+
+void Destination::Impl::end_all_idle(Closed cause, Errands& work) {
   while (Chair* entry = longest_rested()) {
-    static_cast<void>(end_idle(*entry, Word(entry->word.load(std::memory_order_acquire)), Closed::shutdown, work));
+    static_cast<void>(end_idle(*entry, Word(entry->word.load(std::memory_order_acquire)), cause, work));
   }
 }
 
@@ -135,7 +150,7 @@ void Destination::Impl::stop(Instant now) {
     // From now on every borrow and release comes here and sees it: see `attention`.
     attention.fetch_or(kStopped, std::memory_order_seq_cst);
     while (!line.empty()) refuse(*line.first(), Fault(FaultKind::draining, Side::self, "the pool is stopping"), work);
-    end_all_idle(work);
+    end_all_idle(Closed::shutdown, work);
   }
   static_cast<void>(perform(work, now));
 }
@@ -144,7 +159,7 @@ bool Destination::Impl::evict(Instant now) {
   Errands work;
   {
     const std::scoped_lock lock(mutex);
-    while (Chair* entry = longest_rested()) {
+    while (Chair* entry = limits.evict == Evict::least_used ? least_used() : longest_rested()) {
       if (end_idle(*entry, Word(entry->word.load(std::memory_order_acquire)), Closed::budget, work)) break;
     }
   }

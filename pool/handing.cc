@@ -1,4 +1,5 @@
 // From one borrower to the next: release, hand-off to the line, arrival.
+#include <algorithm>
 #include <memory>
 
 #include "pool/destination_impl.h"
@@ -44,6 +45,13 @@ void Destination::Impl::feed_starving(Instant now) {
 // way, the connection makes room for the replay's own.
 void Destination::Impl::hand_on(Chair& entry, bool used, Errands& work) {
   if (stopped()) return end(entry, Closed::shutdown, work);
+  if (const std::optional<Closed> cause = unwelcome(entry)) return end(entry, *cause, work);
+  if (paused() || live.quarantine() > Duration::zero()) {
+    const Instant now = entry.value.idle_since.get();
+    if (live.quarantine() > Duration::zero() && !line.empty()) wake_after_quarantine(now, now, work);
+    CARPOOL_ASSERT(pool.release(entry, used));
+    return;
+  }
   const bool no_room = pool.full() || (total != nullptr && total->full());
   const bool somebody_needs_the_place = line.replays() > supply() || line.lacks_kind(Kind::h2, held, wide_dials());
   if (somebody_needs_the_place && no_room && !backoff.holds(entry.value.idle_since.get())) {
@@ -100,6 +108,23 @@ void Destination::Impl::match_idle(Errands& work, Instant now) {
   }
 }
 
+// Under the mutex: somebody waits for one that was given back at `since`.
+void Destination::Impl::wake_after_quarantine(Instant since, Instant now, Errands& work) {
+  const Instant at = since + live.quarantine();
+  if (quarantine_wake > now && quarantine_wake <= at) return;  // asked for already
+  quarantine_wake = at;
+  work.wake_at = std::min(work.wake_at, at);
+}
+
+void Destination::Impl::ask_for_quarantined(Errands& work, Instant now) {
+  Instant earliest = kNever;
+  pool.for_each_idle([&](Chair& entry) {
+    const Instant since = entry.value.idle_since.get();
+    if (now - since < live.quarantine()) earliest = std::min(earliest, since);
+  });
+  if (earliest != kNever) wake_after_quarantine(earliest, now, work);
+}
+
 // Something idle, or a spare stream, for this borrower. What is worn out ends on the way.
 bool Destination::Impl::give_idle(Borrower& borrower, Instant now, Errands& work) {
   const Want want = borrower.want_;
@@ -115,7 +140,7 @@ bool Destination::Impl::give_idle(Borrower& borrower, Instant now, Errands& work
     return Verdict::skip;
   };
   for (;;) {
-    const auto found = pool.acquire(borrower.loop_, false, judge);
+    const auto found = search(borrower.loop_, false, judge);
     if (found.entry == nullptr) return false;
     if (found.taken) {
       grant(*found.entry, borrower, found.before.home(), work);

@@ -47,8 +47,8 @@ Duration Destination::horizon() const {
 }
 
 void Destination::hint_keep_alive(std::optional<Duration> timeout) {
-  if (!impl_->limits.learn_idle) return;
   const std::scoped_lock lock(impl_->mutex);
+  if (!impl_->limits.learn_idle) return;
   impl_->keep_alive.hint(timeout);
   impl_->publish_horizon();
 }

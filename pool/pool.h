@@ -104,6 +104,21 @@ class Pool {
     return {};
   }
 
+  // As acquire(), beginning at the place that `key` falls on. near: the own loop's entries first, then others'; else
+  // whichever comes next, of any loop.
+  template <class Judge>
+  Found acquire_from(LoopId loop, std::uint32_t key, bool near, Judge&& judge) {
+    const std::uint32_t known = places();
+    const std::uint32_t start = known == 0 ? 0 : key % known;
+    if (!near) return search_all(loop, start, judge);
+    for (unsigned n = 0; n < loops_; ++n) {
+      const auto map = static_cast<LoopId>((loop + n) % loops_);
+      const auto idle = [map](Block<T>& block) { return block.idle(map).read(); };
+      if (Found found = search_from(loop, start, idle, judge); found.entry != nullptr) return found;
+    }
+    return {};
+  }
+
   // One user is done; on the entry's home loop, or any if it is shared. False: it is closed (or was not borrowed):
   // close() it.
   bool release(Entry<T>& entry, bool used = true) {
@@ -272,6 +287,43 @@ class Pool {
         const unsigned place = FirstPlace::pick(bits);
         bits &= ~(std::uint64_t{1} << place);
         if (Found found = attempt(block->entry(place), loop, map, judge); found.entry != nullptr) return found;
+      }
+    }
+    return {};
+  }
+
+  // As many places as may be in use: a key falls on one of them.
+  std::uint32_t places() const {
+    const Room now = room(std::memory_order_relaxed);
+    return now.in_use() < now.cap() ? now.cap() : now.in_use();
+  }
+
+  template <class Judge>
+  Found search_all(LoopId loop, std::uint32_t start, Judge&& judge) {
+    const auto idle = [this](Block<T>& block) {
+      std::uint64_t bits = 0;
+      for (unsigned map = 0; map < loops_; ++map) bits |= block.idle(static_cast<LoopId>(map)).read();
+      return bits;
+    };
+    return search_from(loop, start, idle, judge);
+  }
+
+  // Round all places once, from `start`; bits(block) are the free ones.
+  template <class Bits, class Judge>
+  Found search_from(LoopId loop, std::uint32_t start, Bits&& bits, Judge&& judge) {
+    const std::uint32_t first = start / kBlockEntries;
+    const unsigned within = start % kBlockEntries;
+    for (const bool wrapped : {false, true}) {
+      std::uint32_t number = 0;
+      for (Block<T>* block = head(); block != nullptr; block = block->next(), ++number) {
+        if (wrapped ? number > first : number < first) continue;
+        std::uint64_t free = bits(*block);
+        if (number == first) free = wrapped ? before_place(free, within) : from_place(free, within);
+        for (; free != 0; free &= free - 1) {
+          Entry<T>& entry = block->entry(FirstPlace::pick(free));
+          const LoopId map = Word(entry.word.load(std::memory_order_relaxed)).home();
+          if (Found found = attempt(entry, loop, map, judge); found.entry != nullptr) return found;
+        }
       }
     }
     return {};

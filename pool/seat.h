@@ -52,6 +52,7 @@ struct Seat {
   Kinds asked = Kinds::any;    // of its dial
   bool counted_local = false;  // in its loop's LoopCounters::sessions
   LoopId local_to = 0;
+  bool old = false;       // to be replaced: see Destination::reconnect
   bool draining = false;  // a session that takes nobody new
   bool broken = false;    // and cannot serve those either to whom it was given a moment ago
   Instant born{};         // when its dial ended

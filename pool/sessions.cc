@@ -123,9 +123,9 @@ bool Destination::Impl::enable_session(Chair& entry, Sharing sharing, bool clean
   entry.value.broken = false;
   count_local(entry, house.here());
   CARPOOL_ASSERT(pool.enable(entry, house.here(), false, sharing));
-  if (stopped() || !clean) {
-    drain(entry, stopped() ? Closed::shutdown : Closed::peer_closed, work);
-    if (stopped()) return false;
+  if (const std::optional<Closed> ends = unwelcome(entry); ends || !clean) {
+    drain(entry, ends.value_or(Closed::peer_closed), work);
+    if (ends) return false;
     backoff.failed(now);
     const Fault fault(FaultKind::connection_terminated, Side::upstream, "closed before its first request");
     ledger.fail(reason_of(fault));
@@ -168,7 +168,7 @@ void Destination::Impl::lent_stream(Word word, std::uint32_t most, LoopId here, 
 
 // Under the mutex: a dial that nobody waits for, if there is room and nothing speaks against it.
 void Destination::Impl::dial_ahead(Opened cause, Errands& work, Instant now) {
-  if (stopped() || expected == 1 || backoff.holds(now)) return;
+  if (stopped() || paused() || expected == 1 || backoff.holds(now)) return;
   const bool lonely = cause == Opened::loop_local && count(house.here()).sessions.load(std::memory_order_relaxed) == 0;
   if (!lonely && !lacks_streams()) return;
   Chair* entry = reserve();

@@ -3,6 +3,7 @@
 // look: the cap, one borrower per connection, the ledger, one answer per wish; at the end nobody may be left waiting.
 //
 //   pool_sim [--seconds N] [--seed S] [--histories N]
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -24,6 +25,7 @@ class History {
     const auto loops = static_cast<unsigned>(world_.mail.size());
     plain_ = chance(30);
     sessions_ = !plain_ && chance(50);
+    commanded_ = !plain_ && chance(40);
     pool::DirectoryLimits limits;
     const bool tight = !plain_ && chance(30);
     limits.max_connections = tight ? 1 + pick(5) : 1000;
@@ -39,6 +41,13 @@ class History {
       own.expire_time = !plain_ && chance(50) ? milliseconds(5 + pick(200)) : Duration::zero();
       own.idle_timeout = !plain_ && chance(50) ? milliseconds(5 + pick(100)) : Duration::zero();
       own.expected_streams = sessions_ ? pick(4) : 1;
+      if (!plain_) {
+        own.strategy = static_cast<pool::Strategy>(pick(4));
+        own.maximize = chance(15);
+        own.quarantine = chance(15) ? milliseconds(pick(20)) : Duration::zero();
+        own.evict = static_cast<pool::Evict>(pick(2));
+      }
+      limits_.push_back(own);
       sizes_.push_back(own.size);
       pool::Origin origin;
       origin.host = "origin-" + std::to_string(n);
@@ -70,6 +79,7 @@ class History {
 
   void step() {
     if (sessions_ && chance(15)) return change_session();
+    if (commanded_ && chance(8)) return command(pick(static_cast<std::uint32_t>(destinations_.size())));
     switch (pick(16)) {
       case 0:
       case 1:
@@ -148,6 +158,28 @@ class History {
     }
     if (chance(5)) return asker.lose();
     asker.discard(chance(50) ? pool::Closed::error : pool::Closed::private_);
+  }
+
+  void command(std::uint32_t n) {
+    world_.on(any_loop());
+    Destination& destination = *destinations_[n];
+    switch (pick(8)) {
+      case 0:
+        return destination.pause(world_.now);
+      case 1:
+        return destination.drain(world_.now);
+      case 2:
+      case 3:
+        return destination.resume(world_.now);
+      case 4:
+      case 5:
+        return destination.reconnect(world_.now);
+      default:
+        limits_[n].size = 1 + pick(6);
+        sizes_[n] =
+            std::max(sizes_[n], limits_[n].size);  // what is lent beyond a smaller one stays until it comes back
+        destination.set_limits(limits_[n], world_.now);
+    }
   }
 
   // SETTINGS, GOAWAY, and what a new connection turns out to be.
@@ -261,12 +293,17 @@ class History {
       if (wire->session() && !wire->retired && wire->most == 0)
         return false;  // it may say that it takes somebody again
     }
+    if (commanded_) return false;  // there may be a pause
     return world_.mail_empty() && world_.dials.empty() && world_.wakes.empty() && looked_at_ == nullptr;
   }
 
   // Everything that was begun ends; then nobody may wait and everything must be given back.
   std::string settle() {
     failing_ = 0;
+    if (commanded_) {
+      world_.on(any_loop());
+      for (Destination* destination : destinations_) destination->resume(world_.now);
+    }
     for (Wire* wire : world_.live) {  // a session that takes nobody would keep them waiting with right
       if (wire->session() && !wire->retired) world_.set_streams(*wire->destination, *wire, 2);
     }
@@ -289,6 +326,9 @@ class History {
     for (const auto& asker : askers_) {
       if (asker->state == State::waiting) return "a waiter is left at the end";
     }
+    for (std::size_t n = 0; n < destinations_.size(); ++n) {
+      if (destinations_[n]->snapshot(world_.now).alive() > limits_[n].size) return "a smaller size was not obeyed";
+    }
     stopped_ = true;
     directory_->stop(world_.now);
     world_.deliver_all();
@@ -306,6 +346,8 @@ class History {
   std::uint32_t failing_ = 0;  // percent of dials
   Wire* looked_at_ = nullptr;
   bool stopped_ = false;
+  bool commanded_ = false;  // an operator is at work
+  std::vector<pool::Limits> limits_;
   bool sessions_ = false;  // some connections are shared
   bool plain_ = false;     // no failures and no odd wishes: order must be exact
 };

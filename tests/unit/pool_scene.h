@@ -61,7 +61,7 @@ class PoolScene : public testing::Test {
       world.now += std::chrono::seconds(2);
       world.on(0);
       destination().sweep(world.now);
-      more |= !world.dials.empty();
+      more |= !world.dials.empty() || !world.mail_empty();
     }
     for (Asker& one : askers_) EXPECT_NE(one.state, Asker::State::waiting) << "forgotten";
     const Destination::Snapshot end = snapshot();
