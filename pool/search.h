@@ -12,7 +12,7 @@
 
 namespace carpool::pool {
 
-enum class Strategy : std::uint8_t { first, thread_id, random, round_robin };
+enum class Strategy : std::uint8_t { first, random, thread_id, round_robin };
 
 struct FirstPlace {
   // The next place to try among `bits` (not 0).

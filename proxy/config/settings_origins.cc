@@ -33,10 +33,10 @@ std::vector<Setting> pool_sizes() {
 
 std::vector<Setting> pool_ways() {
   return {
-      row<&PoolSettings::strategy>("strategy", "where the search for an idle connection starts").not_yet(),
-      row<&PoolSettings::maximize>("maximize", "open up to size before reusing").not_yet(),
-      row<&PoolSettings::quarantine>("quarantine", "rest after release before the next borrow").not_yet(),
-      row<&PoolSettings::evict>("evict", "who goes under the total budget").not_yet(),
+      row<&PoolSettings::strategy>("strategy", "where the search for an idle connection starts"),
+      row<&PoolSettings::maximize>("maximize", "open up to size before reusing"),
+      row<&PoolSettings::quarantine>("quarantine", "rest after release before the next borrow"),
+      row<&PoolSettings::evict>("evict", "who goes under the total budget"),
       row<&PoolSettings::reuse>("reuse",
                                 "may a request use a connection that served before; safe = by method and rest"),
       row<&PoolSettings::leak_timeout>("leak_timeout",

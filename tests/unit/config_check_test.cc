@@ -153,14 +153,13 @@ TEST(Protocols, MustLeaveOneThatIsThere) {
 
 TEST(NotYetAvailable, IsRefusedAndNeverIgnored) {
   for (const std::string setting :
-       {"pool.strategy = \"random\"", "pool.maximize = true", "pool.quarantine = \"1s\"", "pool.min_idle = 1",
-        "pool.warm_up.enabled = true", "pool.leak_timeout = \"1s\"", "pool.leak_action = \"discard\"",
-        "pool.classes = [\"a\"]", "pool.evict = \"least_used\"", "pool.total.origin_idle_timeout = \"1m\"",
+       {"pool.min_idle = 1", "pool.warm_up.enabled = true", "pool.leak_timeout = \"1s\"",
+        "pool.leak_action = \"discard\"", "pool.classes = [\"a\"]", "pool.total.origin_idle_timeout = \"1m\"",
         "pool.max_streams = 10", "metrics.summary_interval = \"1m\""}) {
     expect_mistake(setting, "1:", "is not yet available, expected the default");
   }
-  expect_mistake("[[origin]]\nuri = \"http://a\"\npool.strategy = \"random\"\n",
-                 "3:17: origin.pool.strategy:", "not yet available");
+  expect_mistake("[[origin]]\nuri = \"http://a\"\npool.max_streams = 10\n",
+                 "3:20: origin.pool.max_streams:", "not yet available");
   expect_mistake("[[origin]]\nuri = \"tcp://a:1\"\n", "2:7: origin.uri:", "not yet available");
 }
 
