@@ -36,7 +36,7 @@ CASES = (
     Case("daemonset-socket", "examples/daemonset", ("carpool.daemonset.socket.enabled=true", "carpool.daemonset.service.enabled=true",
                                                     "carpool.daemonset.hostPort=0")),
     Case("everything", "examples/sidecar", tuple("carpool.%s.enabled=true" % n for n in (
-        "podMonitor", "serviceMonitor", "prometheusRule", "networkPolicy", "podDisruptionBudget", "sidecar.socket"))),
+        "podMonitor", "serviceMonitor", "prometheusRule", "networkPolicy", "podDisruptionBudget", "sidecar.socket")) + ("carpool.sidecar.runAsUser=10001",)),
 )
 # What helm has to refuse, and the word that shows why.
 REFUSED = (
@@ -44,6 +44,7 @@ REFUSED = (
     ("carpool.config.pool.size=three", "1.34.0", "size"),
     ("carpool.config.pool.wait_timeout=soon", "1.34.0", "wait_timeout"),
     ("carpool.imgae.tag=1", "1.34.0", "imgae"),
+    ("carpool.sidecar.runAsUser=0", "1.34.0", "runAsUser"),
     ("carpool.mode=pod", "1.34.0", "mode"),
     ("carpool.podMonitor.enabled=true,carpool.sidecar.selectorLabels=null", "1.34.0", "selectorLabels"),
     ("replicas=1", "1.28.0", "native"),

@@ -77,6 +77,9 @@ def main():
             ended = list(pool.map(lambda step: report(step, args.full), group))
         total = sum(ended, total)
         broken |= {step.name for step, outcome in zip(group, ended) if outcome.failed}
+    if not args.only:
+        left = ["%s (%s)" % (step.name, step.flag or "--full") for step in steps.ALL if step not in chosen(args)]
+        print("not run: %s" % (", ".join(left) or "nothing"))
     print("%.0f s in all%s" % (time.monotonic() - began, "; failed: " + " ".join(sorted(broken)) if broken else ""))
     print("%d passed, %d failed, %d skipped" % (total.passed, total.failed, total.skipped))
     return 1 if total.failed else 0

@@ -11,8 +11,8 @@ seccompProfile:
 runAsUser: 0
 {{- else }}
 runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
+runAsUser: {{ .Values.sidecar.runAsUser | int }}
+runAsGroup: {{ .Values.sidecar.runAsUser | int }}
 {{- end }}
 {{- end -}}
 
