@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import textwrap
 
+import dashboard
 import tools
 from judge import Judge
 from shell import PROGRAM, ROOT
@@ -36,7 +37,7 @@ CASES = (
     Case("daemonset-socket", "examples/daemonset", ("carpool.daemonset.socket.enabled=true", "carpool.daemonset.service.enabled=true",
                                                     "carpool.daemonset.hostPort=0")),
     Case("everything", "examples/sidecar", tuple("carpool.%s.enabled=true" % n for n in (
-        "podMonitor", "serviceMonitor", "prometheusRule", "networkPolicy", "podDisruptionBudget", "sidecar.socket")) + ("carpool.sidecar.runAsUser=10001",)),
+        "podMonitor", "serviceMonitor", "prometheusRule", "dashboard", "networkPolicy", "podDisruptionBudget", "sidecar.socket")) + ("carpool.sidecar.runAsUser=10001",)),
 )
 # What helm has to refuse, and the word that shows why.
 REFUSED = (
@@ -178,5 +179,6 @@ def chart(log, full):
         for case, text in rendered.items():
             check_configurations(judge, case, text, folder)
         check_rules(judge, rendered.get("everything", ""), folder)
+        dashboard.check(judge, folder)
         check_kinds(judge, rendered, folder)
     return judge.outcome()
