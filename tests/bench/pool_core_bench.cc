@@ -3,7 +3,9 @@
 // twelve threads, twelve entries, a locked stack, a locked stack with counts, a locked queue.
 #include <benchmark/benchmark.h>
 
+#include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -59,11 +61,38 @@ class Ours {
   }
   void give(Entry<int>& entry) { pool_.release(entry); }
 
+ protected:
+  Pool<int>& pool() { return pool_; }
+
  private:
   Pool<int> pool_;
 };
 using First = Ours<false>;
 using ThreadId = Ours<true>;
+
+// Over all entries, whosever they are: pays the takeover. Where a search begins is a lot, or one number for all.
+template <bool kRandom>
+class OverAll : public Ours<false> {
+ public:
+  using Ours<false>::Ours;
+  Entry<int>* take(unsigned me) {
+    return pool()
+        .acquire_from(static_cast<LoopId>(me), kRandom ? lot() : next_.fetch_add(1, std::memory_order_relaxed), false,
+                      [](const Entry<int>&, Word) { return Verdict::take; })
+        .entry;
+  }
+
+ private:
+  static std::uint32_t lot() {
+    static thread_local std::uint32_t state =
+        0x9E3779B9U ^ static_cast<std::uint32_t>(std::hash<std::thread::id>()(std::this_thread::get_id()));
+    state ^= state << 13, state ^= state >> 17, state ^= state << 5;
+    return state;
+  }
+  alignas(kCacheLine) std::atomic<std::uint32_t> next_{0};
+};
+using Random = OverAll<true>;
+using RoundRobin = OverAll<false>;
 
 // std::mutex + deque: the last one given back is the next one lent, or the first one.
 template <bool kStack>
@@ -132,6 +161,12 @@ void twelve(benchmark::internal::Benchmark* row) {
 
 BENCHMARK_TEMPLATE(row, First)->Setup(make<First>)->Teardown(unmake<First>)->Apply(grid)->Name("FIRST");
 BENCHMARK_TEMPLATE(row, ThreadId)->Setup(make<ThreadId>)->Teardown(unmake<ThreadId>)->Apply(grid)->Name("THREAD_ID");
+BENCHMARK_TEMPLATE(row, Random)->Setup(make<Random>)->Teardown(unmake<Random>)->Apply(grid)->Name("RANDOM");
+BENCHMARK_TEMPLATE(row, RoundRobin)
+    ->Setup(make<RoundRobin>)
+    ->Teardown(unmake<RoundRobin>)
+    ->Apply(grid)
+    ->Name("ROUND_ROBIN");
 BENCHMARK_TEMPLATE(row, Deque)->Setup(make<Deque>)->Teardown(unmake<Deque>)->Apply(grid)->Name("DEQUE");
 BENCHMARK_TEMPLATE(row, Queue)->Setup(make<Queue>)->Teardown(unmake<Queue>)->Apply(twelve)->Name("QUEUE");
 BENCHMARK_TEMPLATE(row, CountedStack)

@@ -266,6 +266,33 @@ class NobodyBarges : public Stage {
   bool in_line_ = false;
 };
 
+// The limit falls below what is open, while one of them is given back and somebody asks.
+class LimitFalls : public Stage {
+ public:
+  LimitFalls() : Stage(3, cap(2)) {}
+  void run(unsigned thread) override {
+    switch (thread) {
+      case 0:
+        return destination().set_limits(cap(1), world.now);
+      case 1:
+        return holder_.release();
+      default:
+        asking_.borrow(destination());
+        return pump();
+    }
+  }
+  std::string verdict() override {
+    std::string wrong = settled();
+    if (wrong.empty() && destination().snapshot(world.now).alive() > 1) return "more survive than the limit allows";
+    return wrong;
+  }
+
+ private:
+  Asker& holder_ = leased(1);
+  Asker& other_ = leased(2);
+  Asker& asking_ = asker(2);
+};
+
 // One place for two origins: the one that lacks it is woken when the other's connection rests or ends.
 class ReleaseMeetsHunger : public Stage {
  public:
@@ -350,6 +377,7 @@ std::vector<Named> destination_scenarios() {
           named<HandOffAgainstCancel>("a hand-off against a cancel and a third"),
           named<HandOffAgainstExpiry>("a hand-off against expiry"),
           named<StopAgainstAll>("stop against a dial, a release and a wish"),
+          named<LimitFalls>("the limit falls against a release and a wish"),
           named<NobodyBarges>("nobody barges past the line"),
           named<ReleaseMeetsHunger>("a release meets hunger for the total"),
           named<EndMeetsHunger>("an end meets hunger for the total"),
