@@ -49,6 +49,10 @@ Status HouseControl::set_log_level(std::string_view module, std::string_view lev
   return Done{};
 }
 
+admin::ReloadReport HouseControl::reload(bool dry_run) {
+  return house_.reloader().reload(dry_run);
+}
+
 bool HouseControl::quit() {
   const bool first = house_.drain().serving();
   if (first) house_.workers().front()->loop().post(*std::make_unique<QuitOrder>(house_).release());

@@ -14,6 +14,7 @@ class HouseControl final : public admin::AdminControl {
   admin::LogLevels log_levels() const override;
   Status set_log_level(std::string_view module, std::string_view level) override;
   bool quit() override;
+  admin::ReloadReport reload(bool dry_run) override;
 
  private:
   House& house_;

@@ -122,7 +122,7 @@ bool AdminSession::take(std::string_view bytes) {
 
 admin::Answer AdminSession::made_at_once() {
   if (std::exchange(body_too_long_, false)) return admin::error_answer(413, "the body is too long");
-  admin::Answer answer = admin::handle(admin::make_request(head_, body_), asks_.rules, asks_.view, asks_.control);
+  admin::Answer answer = admin::handle(admin::make_request(head_, body_), rules_, asks_.view, asks_.control);
   if (answer.stream && !owner_.room_to_listen()) {
     answer = admin::error_answer(503, "too many listen to /events");
     answer.headers.emplace_back("Retry-After", "10");
@@ -145,6 +145,7 @@ void AdminSession::answer() {
   if (head_.fields.count(http::FieldName::host) > 1) {
     return refuse({FaultKind::malformed_request, Side::client, "more than one Host"});
   }
+  rules_ = asks_.rules;
   if (body_too_long_ || !admin::may_block(admin::make_request(head_, body_))) return send(made_at_once());
   answering_ = true;
   timer_.disarm();
@@ -154,7 +155,7 @@ void AdminSession::answer() {
 void AdminSession::Making::run() {
   AdminSession& s = session;
   const admin::AdminRequest request = admin::make_request(s.head_, s.body_);
-  s.answer_ = admin::handle(request, s.asks_.rules, s.asks_.view, s.asks_.control);
+  s.answer_ = admin::handle(request, s.rules_, s.asks_.view, s.asks_.control);
   if (admin::worth_packing(request, s.answer_)) return s.owner_.in_background(exec::lend(s.packing_));
   s.loop_.post(s.home_);
 }

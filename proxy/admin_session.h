@@ -30,7 +30,7 @@ class AdminSession final : public exec::Watcher, public ListHook<struct SessionT
     ~Owner() = default;
   };
   struct Asks {
-    const admin::Rules& rules;
+    const admin::Rules& rules;  // the door's, which a reload may change: read on the loop
     const admin::AdminView& view;
     admin::AdminControl& control;
   };
@@ -86,6 +86,7 @@ class AdminSession final : public exec::Watcher, public ListHook<struct SessionT
   exec::Loop& loop_;
   Owner& owner_;
   const Asks asks_;
+  admin::Rules rules_;  // as they were when the request came
   std::unique_ptr<net::Transport> transport_;
   exec::WatchKey key_;
   http::RequestReader reader_;

@@ -55,7 +55,8 @@ std::vector<admin::ConnectionFacts> HouseView::connections(const std::string& or
 }
 
 const metrics::Registry* HouseView::registry() const {
-  return house_.config().metrics.enabled ? &house_.metrics() : nullptr;
+  const bool wanted = house_.with_config([](const config::Config& config) { return config.metrics.enabled; });
+  return wanted ? &house_.metrics() : nullptr;
 }
 
 std::optional<metrics::ExecSample> HouseView::exec() const {
@@ -80,7 +81,7 @@ std::vector<std::string> HouseView::not_ready() const {
 }
 
 std::string HouseView::config() const {
-  return config::print_config(house_.config());
+  return house_.with_config([](const config::Config& config) { return config::print_config(config); });
 }
 
 }  // namespace carpool::proxy

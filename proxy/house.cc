@@ -1,5 +1,6 @@
 #include "proxy/house.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <random>
 #include <utility>
@@ -33,29 +34,35 @@ class ReopenOrder final : public exec::Mail {
 }  // namespace
 
 House::House(const config::Config& config)
-    : config_(config),
+    : config_(std::make_unique<config::Config>(config)),
+      in_force_(config_.get()),
       pseudonym_(draw_pseudonym()),
       pool_house_(*this),
       metrics_(std::make_unique<metrics::Registry>(config.workers, config.metrics.max_origins)) {}
 
-Result<std::unique_ptr<House>> House::build(const config::Config& config) {
+Result<std::unique_ptr<House>> House::build(const config::Config& config, std::optional<config::Options> source) {
   raise_descriptor_limit();
   std::unique_ptr<House> house(new House(config));
   if (Status opened = house->open(); !opened) return opened.take_fault();
+  house->reloader_ = std::make_unique<Reloader>(*house, std::move(source));
+  exec::assume_on_loop();  // the admin thread has not begun
+  house->files_ = std::make_unique<FileWatch>(
+      house->admin_->loop(), [](void* self) { static_cast<House*>(self)->reloader_->ask(); }, house.get());
+  house->watch_files();
   return house;
 }
 
 // In order: rules, origins, loops, doors. Each stands on the ones before.
 Status House::open() {
-  Result<std::unique_ptr<net::RulePolicy>> policy = net::RulePolicy::make(config_.egress);
+  Result<std::unique_ptr<net::RulePolicy>> policy = net::RulePolicy::make(config_->egress);
   if (!policy) return policy.take_fault();
   policy_ = std::move(*policy);
-  Result<std::unique_ptr<Origins>> origins = Origins::make(config_, pool_house_, *metrics_);
+  Result<std::unique_ptr<Origins>> origins = Origins::make(*config_, pool_house_, *metrics_);
   if (!origins) return origins.take_fault();
   origins_ = std::move(*origins);
-  execution_ = std::make_unique<Execution>(config_.threads, config_.workers + 1, config::granted_cores());
+  execution_ = std::make_unique<Execution>(config_->threads, config_->workers + 1, config::granted_cores());
   if (Status started = execution_->start(); !started) return started;
-  for (std::uint32_t i = 0; i < config_.workers; ++i) {
+  for (std::uint32_t i = 0; i < config_->workers; ++i) {
     Result<std::unique_ptr<Worker>> worker = Worker::make(*this, static_cast<exec::LoopId>(i));
     if (!worker) return worker.take_fault();
     workers_.push_back(std::move(*worker));
@@ -70,7 +77,7 @@ Status House::open_listeners() {
   std::vector<Worker*> workers;
   for (auto& worker : workers_) workers.push_back(worker.get());
   std::vector<net::Address> own;
-  for (const config::Listen& listen : config_.listen) {
+  for (const config::Listen& listen : config_->listen) {
     auto listener = std::make_unique<Listener>(listen, workers);
     if (Status opened = listener->open(); !opened) return opened;
     if (Status started = listener->start(); !started) return started;
@@ -92,13 +99,56 @@ Status House::open_admin() {
   return Done{};
 }
 
+void House::watch_files() {
+  if (Status watched = files_->watch(reloader_->files()); !watched) log::warn("reload", watched.fault().detail);
+}
+
+std::unique_ptr<const config::Config> House::put_in_force(std::unique_ptr<config::Config> fresh) {
+  const std::scoped_lock lock(config_mutex_);
+  in_force_.store(fresh.get(), std::memory_order_release);
+  return std::exchange(config_, std::move(fresh));
+}
+
+std::vector<const Listener*> House::change_listeners(ReloadRound& round) {
+  std::vector<const Listener*> closed;
+  const auto at = [](auto& all, const std::string& address) {
+    return std::find_if(all.begin(), all.end(), [&](const auto& l) { return l->settings().address == address; });
+  };
+  if (!drain_->serving()) return closed;  // no doors open any more
+  for (const std::string& address : round.closing) {
+    const auto found = at(listeners_, address);
+    (*found)->close();
+    closed.push_back(found->get());
+    closed_listeners_.push_back(std::move(*found));
+    listeners_.erase(found);
+  }
+  for (const config::Listen& listen : round.changing) (*at(listeners_, listen.address))->change(listen);
+  for (ListenerChange& change : round.opening) {
+    const auto known = at(closed_listeners_, change.settings.address);
+    std::unique_ptr<Listener> listener;
+    if (known != closed_listeners_.end()) {
+      listener = std::move(*known);
+      closed_listeners_.erase(known);
+      listener->change(change.settings);
+    } else {
+      std::vector<Worker*> workers;
+      for (auto& worker : workers_) workers.push_back(worker.get());
+      listener = std::make_unique<Listener>(change.settings, workers);
+    }
+    listener->take(std::move(change.bound));
+    if (Status started = listener->start(); !started) log::error("reload", started.fault().detail);
+    listeners_.push_back(std::move(listener));
+  }
+  return closed;
+}
+
 Result<bool> House::run() {
   exec::Loop& first = workers_.front()->loop();
   sweeper_ = std::make_unique<exec::Timer>(
       first, [](void* self) { static_cast<House*>(self)->sweep(); }, this);
   sweeper_->arm(first.now() + kSweepEvery);
-  if (config_.log.sync > Duration::zero()) {
-    log_sync_ = std::make_unique<LogSync>(admin_->loop(), *execution_, config_.log.sync);
+  if (config_->log.sync > Duration::zero()) {
+    log_sync_ = std::make_unique<LogSync>(admin_->loop(), *execution_, config_->log.sync);
   }
   return turn_loops();
 }
@@ -143,6 +193,7 @@ House::~House() {
   sweeper_.reset();
   if (log_sync_) admin_->loop().drain();
   log_sync_.reset();
+  files_.reset();
   admin_.reset();
   for (auto& listener : listeners_) listener->close();
   for (auto& worker : workers_) worker->tear_down();
@@ -154,6 +205,7 @@ House::~House() {
   for (auto& worker : workers_) worker->tear_down();
   drain_.reset();
   listeners_.clear();
+  closed_listeners_.clear();
   origins_.reset();
   workers_.clear();
   // A house that never ran: its threads have had nothing to do.

@@ -1,7 +1,10 @@
 // House: builds the parts in order, owns them, and takes them down in order. One per process.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +19,9 @@
 #include "proxy/log_sync.h"
 #include "proxy/net/policy.h"
 #include "proxy/origins.h"
+#include "proxy/reload/file_watch.h"
+#include "proxy/reload/reloader.h"
+#include "proxy/reload/round.h"
 #include "proxy/upstream/pool_house.h"
 #include "proxy/worker.h"
 
@@ -24,23 +30,37 @@ namespace carpool::proxy {
 class House {
  public:
   // Everything up to listening; nothing runs yet. Faults of opening sockets have kind `unroutable`: exit 2.
-  static Result<std::unique_ptr<House>> build(const config::Config& config);
+  // `source`: where the configuration came from, for a reload; nothing: it cannot be read again.
+  static Result<std::unique_ptr<House>> build(const config::Config& config, std::optional<config::Options> source);
   ~House();
 
   // Until it is drained or told to leave; the calling thread waits. False: a task did not end within a second after
   // its loop, and works on things of this house, which must not be destroyed then. A Fault: no thread for a loop.
   Result<bool> run();
 
-  const config::Config& config() const { return config_; }
+  // The one in force. On a worker's loop good for its turn, on the admin loop until the next reload.
+  const config::Config& config() const { return *in_force_.load(std::memory_order_acquire); }
+  // On the admin loop. The old one: a worker may look into it until its turn ends.
+  std::unique_ptr<const config::Config> put_in_force(std::unique_ptr<config::Config> fresh);
+  // For everybody else: work on it while it cannot go.
+  template <class Work>
+  auto with_config(Work work) const {
+    const std::scoped_lock lock(config_mutex_);
+    return work(*config_);
+  }
+  Reloader& reloader() { return *reloader_; }
+  void watch_files() LOOP_ONLY;  // those that the configuration in force names; on the admin thread
   Origins& origins() { return *origins_; }
-  const net::RulePolicy& policy() const { return *policy_; }
+  net::RulePolicy& policy() { return *policy_; }
   metrics::Registry& metrics() { return *metrics_; }
   std::string_view pseudonym() const { return pseudonym_; }
   Drain& drain() { return *drain_; }
   Execution& execution() { return *execution_; }
   std::vector<std::unique_ptr<Worker>>& workers() { return workers_; }
   std::vector<std::unique_ptr<Listener>>& listeners() { return listeners_; }
-  const AdminServer& admin() const { return *admin_; }
+  AdminServer& admin() { return *admin_; }
+  // On the first worker's loop. Those that closed: their clients should end.
+  std::vector<const Listener*> change_listeners(ReloadRound& round) LOOP_ONLY;
   void reopen_logs();            // any thread: on the admin thread, for a file system may be slow
   void begin_drain() LOOP_ONLY;  // on the first worker's loop; tells the supervisor
   void on_worker_empty();        // any loop: a draining worker lost its last client
@@ -53,7 +73,9 @@ class House {
   Result<bool> turn_loops();
   void sweep();
 
-  const config::Config& config_;
+  mutable std::mutex config_mutex_;  // around its replacement, and around those who may look at any time
+  std::unique_ptr<config::Config> config_;
+  std::atomic<const config::Config*> in_force_;  // release in put_in_force(), acquire in config()
   const std::string pseudonym_;
   PoolHouse pool_house_;
   std::unique_ptr<metrics::Registry> metrics_;
@@ -62,7 +84,10 @@ class House {
   std::unique_ptr<Execution> execution_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Listener>> listeners_;
+  std::vector<std::unique_ptr<Listener>> closed_listeners_;  // clients of theirs may live; reopened, not made again
   std::unique_ptr<AdminServer> admin_;
+  std::unique_ptr<Reloader> reloader_;
+  std::unique_ptr<FileWatch> files_;
   std::unique_ptr<Drain> drain_;
   std::unique_ptr<exec::Timer> sweeper_;
   std::unique_ptr<LogSync> log_sync_;  // absent: nobody asked for it

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "proxy/cli/cli.h"
 #include "proxy/config/options.h"
 #include "proxy/demo/demo.h"
 #include "proxy/health.h"
@@ -24,12 +25,13 @@ int dispatch(const carpool::proxy::config::Options& options) {
   config::report(reading, std::cerr);
   if (!reading) return kConfiguration;
   if (options.command == config::Command::health) return carpool::proxy::ask_health(reading.config);
-  return carpool::proxy::serve(reading.config);
+  return carpool::proxy::serve(reading.config, options);
 }
 }  // namespace
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a peer that left is an error value, not a signal
+  if (const std::optional<int> code = carpool::proxy::cli::run(argc, argv, std::cout, std::cerr)) return *code;
   const auto options = carpool::proxy::config::parse_options(argc, argv);
   if (const auto* complaint = std::get_if<std::string>(&options)) {
     std::fprintf(stderr, "carpool: %s\n", complaint->c_str());

@@ -36,56 +36,138 @@ pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme
   return limits;
 }
 
+// Can a pool that exists get other limits?
+template <class Destination>
+concept TakesLimits = requires(Destination& destination, const pool::Limits& limits, Instant now) {
+  destination.set_limits(limits, now);
+};
+template <class Destination>
+constexpr bool kLimitsFollow = TakesLimits<Destination>;
+template <class Destination>
+void give_limits(Destination& destination, const pool::Limits& limits, Instant now) {
+  if constexpr (TakesLimits<Destination>) destination.set_limits(limits, now);
+}
+
+constexpr std::size_t kMostIdentities = 1000;  // over the life of the program, as the next
+constexpr std::size_t kMostVersions = 1000;    // of one origin's settings
+
 std::string key_of(const pool::Origin& origin) {
   return origin.label();
 }
 }  // namespace
 
-Origins::Origins(const config::Config& config, metrics::Registry& metrics) : config_(config), metrics_(metrics) {
-  for (const config::OriginSettings& settings : config.origins) {
-    configured_.emplace(key_of(settings.origin), &settings);
-    for (const std::string& alias : settings.alias) aliases_.emplace(alias, &settings);
-  }
-}
+Origins::Origins(const config::Config& config, metrics::Registry& metrics) : metrics_(metrics), config_(&config) {}
 
 Origins::~Origins() = default;
 
-Result<std::unique_ptr<Origins>> Origins::make(const config::Config& config, pool::House& house,
-                                               metrics::Registry& metrics) {
+Result<std::unique_ptr<Origins>> Origins::make(config::Config& config, pool::House& house, metrics::Registry& metrics) {
   std::unique_ptr<Origins> origins(new Origins(config, metrics));
   origins->directory_ = std::make_unique<pool::Directory>(
       pool::DirectoryLimits{config.pool_total.max_origins, effective_total(config)}, house, config.workers);
-  if (Status loaded = origins->load_tls(); !loaded) return loaded.take_fault();
+  Result<Prepared> prepared = origins->prepare(config);
+  if (!prepared) return prepared.take_fault();
+  origins->apply(config, std::move(*prepared));
   return origins;
 }
 
-Status Origins::load_tls() {
-  std::uint32_t identities = 1;
-  for (const config::OriginSettings& settings : config_.origins)
-    identities = std::max(identities, settings.origin.tls + 1);
-  tls_.resize(identities);
-  tls_[0] = std::make_unique<TlsIdentity>(tls_settings(config_.upstream));
-  for (const config::OriginSettings& settings : config_.origins) {
-    auto& identity = tls_[settings.origin.tls];
-    if (!identity) identity = std::make_unique<TlsIdentity>(tls_settings(settings.upstream));
+// ---- a configuration comes into force ----
+
+// Equal settings have one number for ever, so that a pool whose settings came back is found again. Without TLS only the
+// protocols tell two origins apart.
+Result<std::uint32_t> Origins::number_of(pool::Scheme scheme, const config::Upstream& upstream) {
+  if (scheme == pool::Scheme::tcp) return 0U;
+  config::Upstream key = upstream;
+  if (scheme == pool::Scheme::http) key.tls = {};
+  for (std::size_t i = 0; i < identities_.size(); ++i) {
+    if (identities_[i].upstream == key) return static_cast<std::uint32_t>(i);
   }
+  if (identities_.size() >= kMostIdentities) {
+    return Fault{FaultKind::budget, Side::self, "too many different [upstream] settings since the start: restart"};
+  }
+  auto identity = std::make_unique<TlsIdentity>(tls_settings(key));
   // Files that the configuration names must be good now; the system's bundle is read when an origin needs it.
-  if (!config_.upstream.tls.ca_file.empty() || !config_.upstream.tls.cert_file.empty()) {
-    if (Status loaded = tls_[0]->load(); !loaded) return loaded;
+  if (!key.tls.ca_file.empty() || !key.tls.cert_file.empty()) {
+    if (Status loaded = identity->load(); !loaded) return loaded.take_fault();
   }
-  for (std::size_t i = 1; i < tls_.size(); ++i) {
-    if (!tls_[i]) continue;
-    if (Status loaded = tls_[i]->load(); !loaded) return loaded;
-  }
-  return Done{};
+  const std::scoped_lock lock(mutex_);
+  identities_.push_back({std::move(key), std::move(identity)});
+  return static_cast<std::uint32_t>(identities_.size() - 1);
 }
+
+Result<Origins::Prepared> Origins::prepare(config::Config& fresh) {
+  Prepared prepared;
+  for (const Identity& identity : identities_) {
+    Result<std::shared_ptr<tls::ClientContext>> renewed = identity.tls->renew();
+    if (!renewed) return renewed.take_fault();
+    if (!*renewed) continue;
+    prepared.renewed.emplace_back(identity.tls.get(), std::move(*renewed));
+    const config::Tls& tls = identity.upstream.tls;
+    for (const std::string& file : {tls.ca_file, tls.cert_file}) {
+      if (!file.empty()) prepared.files.push_back(file);
+    }
+  }
+  for (const pool::Scheme scheme : {pool::Scheme::https, pool::Scheme::http}) {
+    Result<std::uint32_t> number = number_of(scheme, fresh.upstream);
+    if (!number) return number.take_fault();
+    (scheme == pool::Scheme::https ? prepared.default_https : prepared.default_http) = *number;
+  }
+  for (config::OriginSettings& settings : fresh.origins) {
+    Result<std::uint32_t> number = number_of(settings.origin.scheme, settings.upstream);
+    if (!number) return number.take_fault();
+    settings.origin.tls = *number;
+  }
+  return prepared;
+}
+
+std::vector<std::string> Origins::apply(const config::Config& fresh, Prepared prepared) {
+  for (auto& [identity, context] : prepared.renewed) identity->replace(std::move(context));
+  const std::scoped_lock lock(mutex_);
+  config_ = &fresh;
+  default_http_ = prepared.default_http;
+  default_https_ = prepared.default_https;
+  configured_.clear();
+  aliases_.clear();
+  for (const config::OriginSettings& settings : fresh.origins) {
+    configured_.emplace(key_of(settings.origin), &settings);
+    for (const std::string& alias : settings.alias) aliases_.emplace(alias, &settings);
+  }
+  std::vector<std::string> behind;
+  for (auto& [label, current] : contexts_) {
+    Result<OriginContext*> made = version_of(current->destination->origin());
+    if (made) {
+      if (!kLimitsFollow<pool::Destination> && !current->same_limits(**made)) {
+        behind.push_back(label + " (its pool exists already)");
+      }
+      current = *made;
+    } else {
+      behind.push_back(label + ": " + made.fault().detail);
+    }
+  }
+  return behind;
+}
+
+void Origins::follow_limits(Instant now) {
+  for (OriginContext* context : all()) {
+    pool::Destination& destination = *context->destination;
+    give_limits(destination, limits_of(context->pool, destination.origin().scheme), now);
+  }
+}
+
+// ---- one origin ----
 
 const config::OriginSettings* Origins::settings_of(const pool::Origin& origin) const {
   const auto found = configured_.find(key_of(origin));
   return found == configured_.end() ? nullptr : found->second;
 }
 
+std::uint32_t Origins::tls_number(const pool::Origin& origin) const {
+  if (origin.scheme == pool::Scheme::tcp) return 0;
+  if (const config::OriginSettings* settings = settings_of(origin)) return settings->origin.tls;
+  return origin.scheme == pool::Scheme::https ? default_https_ : default_http_;
+}
+
 const config::OriginSettings* Origins::alias(const std::string& host) const {
+  const std::scoped_lock lock(mutex_);
   const auto found = aliases_.find(host);
   return found == aliases_.end() ? nullptr : found->second;
 }
@@ -93,10 +175,10 @@ const config::OriginSettings* Origins::alias(const std::string& host) const {
 std::unique_ptr<OriginContext> Origins::describe(const pool::Origin& origin) const {
   auto context = std::make_unique<OriginContext>();
   const config::OriginSettings* settings = settings_of(origin);
-  context->pool = settings != nullptr ? settings->pool : config_.pool;
-  context->request = settings != nullptr ? settings->request : config_.request;
+  context->pool = settings != nullptr ? settings->pool : config_->pool;
+  context->request = settings != nullptr ? settings->request : config_->request;
   context->authority = origin.authority();
-  if (origin.scheme == pool::Scheme::https) context->tls = tls_[origin.tls].get();
+  if (origin.scheme == pool::Scheme::https) context->tls = identities_[origin.tls].tls.get();
   if (settings == nullptr) return context;
   for (const std::string& text : settings->addresses) {
     const Result<net::Address> address = net::Address::parse(text);
@@ -105,18 +187,34 @@ std::unique_ptr<OriginContext> Origins::describe(const pool::Origin& origin) con
   return context;
 }
 
-Result<OriginContext*> Origins::at(pool::Origin origin) {
-  if (const config::OriginSettings* settings = settings_of(origin)) origin.tls = settings->origin.tls;
-  const std::string key = key_of(origin);
-  const std::scoped_lock lock(mutex_);
-  if (const auto found = contexts_.find(key); found != contexts_.end()) return found->second.get();
+// The context that the configuration in force asks for: a new one only if there was never one like it.
+Result<OriginContext*> Origins::version_of(pool::Origin origin) {
+  origin.tls = tls_number(origin);
   std::unique_ptr<OriginContext> context = describe(origin);
-  Result<pool::Destination*> destination = directory_->at(origin, limits_of(context->pool, origin.scheme));
+  const pool::Limits limits = limits_of(context->pool, origin.scheme);
+  Result<pool::Destination*> destination = directory_->at(origin, limits);
   if (!destination) return destination.take_fault();
   context->destination = *destination;
-  context->slot = metrics_.add_origin(origin.label());
-  by_destination_.emplace(*destination, context.get());
-  return contexts_.emplace(key, std::move(context)).first->second.get();
+  std::vector<Context>& versions = versions_[key_of(origin)];
+  auto known = std::find_if(versions.begin(), versions.end(), [&](const Context& v) { return v->same(*context); });
+  if (known == versions.end()) {
+    if (versions.size() >= kMostVersions) {
+      return Fault{FaultKind::budget, Side::self, "too many different settings since the start: restart"};
+    }
+    context->slot = metrics_.add_origin(origin.label());
+    known = versions.insert(versions.end(), std::move(context));
+  }
+  by_destination_[*destination] = known->get();
+  return known->get();
+}
+
+Result<OriginContext*> Origins::at(pool::Origin origin) {
+  const std::string key = key_of(origin);
+  const std::scoped_lock lock(mutex_);
+  if (const auto found = contexts_.find(key); found != contexts_.end()) return found->second;
+  Result<OriginContext*> made = version_of(std::move(origin));
+  if (made) contexts_.emplace(key, *made);
+  return made;
 }
 
 OriginContext* Origins::of(const pool::Destination& destination) const {
@@ -128,7 +226,7 @@ OriginContext* Origins::of(const pool::Destination& destination) const {
 std::vector<OriginContext*> Origins::all() const {
   const std::scoped_lock lock(mutex_);
   std::vector<OriginContext*> all;
-  for (const auto& [key, context] : contexts_) all.push_back(context.get());
+  for (const auto& [key, context] : contexts_) all.push_back(context);
   return all;
 }
 

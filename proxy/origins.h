@@ -1,5 +1,6 @@
 // Origins: what the proxy knows of each origin besides its pool: settings, TLS identity, pinned addresses, metrics.
-// Made once per origin, never destroyed while loops run, so that loops keep plain pointers.
+// Never destroyed while loops run, so that loops keep plain pointers: after a reload an origin has another context, and
+// whoever has the old one finishes by it.
 #pragma once
 
 #include <atomic>
@@ -8,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -21,7 +23,7 @@
 
 namespace carpool::proxy {
 
-// One origin. Immutable after it was made, but for `dials`; the destination guards itself.
+// One origin under one configuration. Immutable after it was made, but for `dials`; the destination guards itself.
 struct OriginContext {
   pool::Destination* destination = nullptr;
   config::PoolSettings pool;
@@ -31,13 +33,23 @@ struct OriginContext {
   std::vector<net::Address> pinned;
   std::atomic<std::uint32_t> dials{0};  // in progress, all loops together; relaxed: a hint for deadlines
   metrics::OriginSlot slot = metrics::kOtherOrigin;
+
+  // What its pool was made with, and keeps.
+  bool same_limits(const OriginContext& other) const {
+    const config::PoolSettings &a = pool, &b = other.pool;
+    return a.size == b.size && a.max_waiting == b.max_waiting && a.max_usage == b.max_usage && a.reuse == b.reuse &&
+           a.max_tunnels == b.max_tunnels && a.expire_time == b.expire_time && a.idle_timeout == b.idle_timeout;
+  }
+  bool same(const OriginContext& other) const {
+    return destination == other.destination && pool == other.pool && request == other.request && tls == other.tls &&
+           pinned == other.pinned;
+  }
 };
 
 class Origins {
  public:
   // Loads every TLS file that the configuration names: blocking, before the loops run.
-  static Result<std::unique_ptr<Origins>> make(const config::Config& config, pool::House& house,
-                                               metrics::Registry& metrics);
+  static Result<std::unique_ptr<Origins>> make(config::Config& config, pool::House& house, metrics::Registry& metrics);
   ~Origins();
 
   // The context of `origin`; its TLS identity is filled in from the configuration. Takes a mutex: loops cache the
@@ -46,24 +58,49 @@ class Origins {
   // Of a destination made by at(); any thread.
   OriginContext* of(const pool::Destination& destination) const;
   std::vector<OriginContext*> all() const;
-  // The [[origin]] that lists this canonical host as an alias, or null.
+  // What must be loaded before `fresh` can be in force, and what its origins' TLS identities are called: blocking, off
+  // the loops, one at a time. A Fault: it cannot be, and nothing has changed.
+  struct Prepared {
+    std::vector<std::pair<TlsIdentity*, std::shared_ptr<tls::ClientContext>>> renewed;
+    std::vector<std::string> files;  // of those
+    std::uint32_t default_http = 0, default_https = 0;
+  };
+  Result<Prepared> prepare(config::Config& fresh);
+  // Puts it in force: origins that it changes get another context (another pool only where their TLS identity changed),
+  // the others are not touched. `fresh` outlives it; loops look into the one before until their turn ends. Names those
+  // that could not follow.
+  std::vector<std::string> apply(const config::Config& fresh, Prepared prepared);
+
+  // On a worker's loop, after apply(): pools get the limits that are in force now.
+  void follow_limits(Instant now);
+
+  // The [[origin]] that lists this canonical host as an alias, or null. Good for this turn of the loop.
   const config::OriginSettings* alias(const std::string& host) const;
   pool::Directory& directory() { return *directory_; }
 
  private:
+  struct Identity {
+    config::Upstream upstream;
+    std::unique_ptr<TlsIdentity> tls;
+  };
+  using Context = std::unique_ptr<OriginContext>;
   Origins(const config::Config& config, metrics::Registry& metrics);
-  Status load_tls();
+  Result<std::uint32_t> number_of(pool::Scheme scheme, const config::Upstream& upstream);
   std::unique_ptr<OriginContext> describe(const pool::Origin& origin) const;
+  Result<OriginContext*> version_of(pool::Origin origin);
   const config::OriginSettings* settings_of(const pool::Origin& origin) const;
+  std::uint32_t tls_number(const pool::Origin& origin) const;
 
-  const config::Config& config_;
   metrics::Registry& metrics_;
-  std::vector<std::unique_ptr<TlsIdentity>> tls_;  // by Origin::tls; [0]: what [upstream] says
+  mutable std::mutex mutex_;  // guards all below but directory_
+  const config::Config* config_;
+  std::vector<Identity> identities_;                                           // by Origin::tls; only grows
+  std::uint32_t default_http_ = 0, default_https_ = 0;                         // the numbers of what [upstream] says
   std::unordered_map<std::string, const config::OriginSettings*> configured_;  // by label
   std::unordered_map<std::string, const config::OriginSettings*> aliases_;     // by canonical host
-  mutable std::mutex mutex_;
-  std::unordered_map<std::string, std::unique_ptr<OriginContext>> contexts_;     // guarded by mutex_; by label
-  std::unordered_map<const pool::Destination*, OriginContext*> by_destination_;  // guarded by mutex_
+  std::unordered_map<std::string, OriginContext*> contexts_;                   // in force, by label
+  std::unordered_map<std::string, std::vector<Context>> versions_;             // all there ever were, each once
+  std::unordered_map<const pool::Destination*, OriginContext*> by_destination_;
   std::unique_ptr<pool::Directory> directory_;  // last: ends first, while contexts still stand
 };
 

@@ -25,6 +25,7 @@ class Router {
   Router(Origins& origins, const net::RulePolicy& policy) : origins_(origins), policy_(policy) {}
   // Faults: malformed_request, egress_denied, origins_exhausted. The route lives until the next call.
   Result<const Route*> route(const config::Listen& listen, const http::Target& target) LOOP_ONLY;
+  void forget() LOOP_ONLY { cache_.clear(); }  // other rules are in force
 
  private:
   struct Hash {

@@ -54,7 +54,7 @@ class Signals {
     exec::assume_on_loop();
     switch (number) {
       case SIGHUP:
-        return log::warn("house", "reload is not yet available; the configuration stays as it is");
+        return house_.reloader().ask();
       case SIGUSR1:
         return house_.reopen_logs();
       default:
@@ -77,13 +77,13 @@ void say_ready(House& house) {
 }
 }  // namespace
 
-int serve(const config::Config& config) {
-  return serve_with(config, nullptr);
+int serve(const config::Config& config, const config::Options& options) {
+  return serve_with(config, options, nullptr);
 }
 
-int serve_with(const config::Config& config, Guest* guest) {
+int serve_with(const config::Config& config, std::optional<config::Options> source, Guest* guest) {
   log::start(log_options(config.log));
-  Result<std::unique_ptr<House>> house = House::build(config);
+  Result<std::unique_ptr<House>> house = House::build(config, std::move(source));
   if (!house) {
     log::stop();
     std::fprintf(stderr, "carpool: %s\n", house.fault().detail.c_str());

@@ -2,13 +2,17 @@
 // to stop. Answers the exit code of the contract.
 #pragma once
 
+#include <optional>
+
 #include "proxy/config/config.h"
+#include "proxy/config/options.h"
 
 namespace carpool::proxy {
 
 class House;
 
-int serve(const config::Config& config);
+// `options`: where the configuration came from, so that it can be read again.
+int serve(const config::Config& config, const config::Options& options);
 int serve_demo();
 
 // Somebody who lives beside the house: told when it listens, before it runs, and when it has stopped running.
@@ -20,6 +24,6 @@ class Guest {
  protected:
   ~Guest() = default;
 };
-int serve_with(const config::Config& config, Guest* guest);
+int serve_with(const config::Config& config, std::optional<config::Options> source, Guest* guest);
 
 }  // namespace carpool::proxy

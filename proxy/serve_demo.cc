@@ -42,7 +42,7 @@ int serve_demo() {
     return 3;
   }
   DemoGuest guest(**demo);
-  return serve_with((*demo)->config(), &guest);
+  return serve_with((*demo)->config(), std::nullopt, &guest);
 }
 
 }  // namespace carpool::proxy

@@ -1,10 +1,29 @@
 #include "proxy/tls_identity.h"
 
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+
 #include "proxy/worker.h"
 
 namespace carpool::proxy {
 
+namespace {
+// Of what the files hold, 0: there are none. A change between this and the loading is seen at the next look.
+std::size_t fingerprint(const tls::ClientSettings& settings) {
+  std::string all;
+  for (const std::string& path : {settings.ca_file, settings.cert_file, settings.key_file}) {
+    if (path.empty()) continue;
+    std::ifstream file(path, std::ios::binary);
+    all.append(path).append(1, '\0').append(std::istreambuf_iterator<char>(file), {}).append(1, '\0');
+  }
+  return all.empty() ? 0 : std::hash<std::string>{}(all);
+}
+}  // namespace
+
 Status TlsIdentity::load() {
+  loaded_ = fingerprint(settings_);
   finish(tls::ClientContext::make(settings_));
   if (fault_) return *fault_;
   return Done{};
@@ -26,11 +45,27 @@ void TlsIdentity::forget(const exec::Mail& mail) {
   std::erase_if(waiting_, [&mail](const auto& waiting) { return waiting.second == &mail; });
 }
 
-Result<tls::ClientContext*> TlsIdentity::get() {
+Result<std::shared_ptr<tls::ClientContext>> TlsIdentity::get() {
   const std::scoped_lock lock(mutex_);
   if (fault_) return *fault_;
   if (!context_) return Fault{FaultKind::budget, Side::self, "too many blocking tasks to load certificates now"};
-  return context_.get();
+  return context_;
+}
+
+Result<std::shared_ptr<tls::ClientContext>> TlsIdentity::renew() {
+  const std::size_t now = fingerprint(settings_);
+  if (now == loaded_) return std::shared_ptr<tls::ClientContext>();
+  Result<std::unique_ptr<tls::ClientContext>> made = tls::ClientContext::make(settings_);
+  if (!made) return made.take_fault();
+  renewed_ = now;
+  return std::shared_ptr<tls::ClientContext>(std::move(*made));
+}
+
+void TlsIdentity::replace(std::shared_ptr<tls::ClientContext> context) {
+  const std::scoped_lock lock(mutex_);
+  context_ = std::move(context);
+  fault_.reset();
+  loaded_ = renewed_;
 }
 
 void TlsIdentity::finish(Result<std::unique_ptr<tls::ClientContext>> made) {

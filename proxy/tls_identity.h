@@ -27,7 +27,13 @@ class TlsIdentity {
   // The loop ends: `mail` is not wanted any more. Afterwards it will not be posted; it may have been.
   void forget(const exec::Mail& mail);
   // A Fault of kind `budget`: nobody would run the loading; who comes next tries again.
-  Result<tls::ClientContext*> get();
+  Result<std::shared_ptr<tls::ClientContext>> get();
+
+  // Its files hold something else than when they were loaded: loaded anew, not yet in force. Null: they do not, or they
+  // were never loaded. Blocking, on any one thread.
+  Result<std::shared_ptr<tls::ClientContext>> renew();
+  // From now on get() answers this one. Dials and connections keep what they have.
+  void replace(std::shared_ptr<tls::ClientContext> context);
 
  private:
   // Never twice at a time, so it is embedded.
@@ -44,9 +50,10 @@ class TlsIdentity {
 
   const tls::ClientSettings settings_;
   Loading loading_task_{*this};
+  std::size_t loaded_ = 0, renewed_ = 0;  // fingerprints of the files; only of those who load()
   std::mutex mutex_;
   bool loading_ = false;  // guarded by mutex_, as all below
-  std::unique_ptr<tls::ClientContext> context_;
+  std::shared_ptr<tls::ClientContext> context_;
   std::optional<Fault> fault_;
   std::vector<std::pair<exec::Loop*, exec::Mail*>> waiting_;
 };

@@ -1,5 +1,6 @@
 #include "proxy/worker.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -116,6 +117,16 @@ void Worker::drain() {
     client = after;
   }
   note_if_empty();
+}
+
+void Worker::on_reload(const config::Dns& dns, const std::vector<const Listener*>& closed) {
+  router_.forget();
+  resolver_.set_ttls(dns.min_ttl, dns.max_ttl, dns.stale_for);
+  for (Client* client = clients_.next(nullptr); client != nullptr;) {
+    Client* after = clients_.next(client);
+    if (std::find(closed.begin(), closed.end(), &client->listener()) != closed.end()) client->drain();
+    client = after;
+  }
 }
 
 void Worker::note_if_empty() {

@@ -72,6 +72,9 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   void bury(Client& client) LOOP_ONLY;  // destroyed at the end of the turn
   std::size_t clients() const LOOP_ONLY { return client_count_; }
 
+  // Another configuration is in force: forgets the routes it knows, and ends the clients of listeners that are closed
+  // as drain() does.
+  void on_reload(const config::Dns& dns, const std::vector<const Listener*>& closed) LOOP_ONLY;
   // From the next answer on every client's connection ends; idle ones end now. `empty()` turns true when none is left.
   void drain() LOOP_ONLY;
   bool draining() const LOOP_ONLY { return draining_; }

@@ -2,6 +2,7 @@
 // whatever belongs to a loop travels there by mail.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,18 @@ struct LogLevels {
   std::vector<std::pair<std::string, std::string>> modules;  // those that have one
 };
 
+struct ReloadReport {
+  enum class Outcome : std::uint8_t { applied, unchanged, dry_run, refused, busy } outcome = Outcome::unchanged;
+  struct Change {
+    std::string key, from, to;
+    bool live = true;  // false: it takes a restart
+  };
+  std::vector<Change> changes;
+  std::vector<std::string> renewed;   // files whose contents changed: certificates, keys
+  std::vector<std::string> mistakes;  // why it was refused: nothing has changed
+  std::vector<std::string> warnings;
+};
+
 class AdminControl {
  public:
   virtual LogLevels log_levels() const = 0;
@@ -23,6 +36,8 @@ class AdminControl {
   virtual Status set_log_level(std::string_view module, std::string_view level) = 0;
   // Drains and exits. False: that is going on already.
   virtual bool quit() = 0;
+  // Reads the configuration again; a dry run only says what would change. Waits until it is in force on every loop.
+  virtual ReloadReport reload(bool dry_run) = 0;
 
  protected:
   ~AdminControl() = default;

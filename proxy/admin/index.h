@@ -1,11 +1,11 @@
-// The page at "/": what runs, its pools, and where to read on. No script, no foreign resource.
+// The page at "/": page.html, which is embedded when carpool is built, loads nothing but itself, and shows what /events
+// tells.
 #pragma once
 
 #include "proxy/admin/answer.h"
-#include "proxy/admin/view.h"
 
 namespace carpool::proxy::admin {
 
-Answer index_answer(const AdminView& view);
+Answer index_answer();
 
 }  // namespace carpool::proxy::admin

@@ -29,6 +29,12 @@ constexpr const char* kSchemas = R"({
       "left": {"type": "integer"}, "start_failures": {"type": "integer"}, "failed_jobs": {"type": "integer"},
       "threads": {"type": "array", "items": {"type": "object", "required": ["number", "state", "doing", "seconds"]}},
       "background": {"type": "object"}}},
+  "Reload": {"type": "object", "required": ["status", "changes"], "properties": {"status": {"type": "string"},
+    "changes": {"type": "array", "items": {"type": "object", "required": ["key", "from", "to", "applies"], "properties": {
+      "key": {"type": "string"}, "from": {"type": "string", "nullable": true}, "to": {"type": "string", "nullable": true},
+      "applies": {"type": "string"}}}},
+    "renewed": {"type": "array", "items": {"type": "string"}},
+    "warnings": {"type": "array", "items": {"type": "string"}}}},
   "Counts": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
   "PoolMetrics": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Counts"}},
   "Pool": {"type": "object",

@@ -12,6 +12,7 @@
 #include "proxy/admin/openapi.h"
 #include "proxy/admin/path.h"
 #include "proxy/admin/pools.h"
+#include "proxy/admin/reload.h"
 #include "proxy/admin/route.h"
 #include "proxy/admin/threads.h"
 
@@ -29,8 +30,8 @@ Answer pool_metrics(const Call& call) {
   return pool_metrics_answer(call.view.pools());
 }
 
-Answer index(const Call& call) {
-  return index_answer(call.view);
+Answer index(const Call&) {
+  return index_answer();
 }
 
 Answer pools(const Call& call) {
@@ -72,6 +73,8 @@ constexpr std::array<Parameter, 2> kLogLevel{
     {{"level", "string", "trace, debug, info, warn, error or off; may stand in a JSON body instead"},
      {"module", "string", "only this one; without it all of them"}}};
 
+constexpr std::array<Parameter, 1> kReload{{{"dry_run", "string", "1: only say what would change"}}};
+
 constexpr std::array<Route, 16> kRoutes{{
     {"/", "GET", index, "the live page", "text/html"},
     {"/metrics", "GET", metrics_answer, "Prometheus text 0.0.4; 503 when metrics are off", "text/plain"},
@@ -88,7 +91,8 @@ constexpr std::array<Route, 16> kRoutes{{
     {"/events", "GET", events_answer, "what the page shows, as server-sent events", "text/event-stream"},
     {"/log-level", "GET", log_level_answer, "the log's levels", "LogLevels"},
     {"/log-level", "PUT", set_log_level_answer, "sets the log's level, or one module's", "LogLevels", kLogLevel},
-    {"/reload", "POST", later, "reads the configuration again", "Later"},
+    {"/reload", "POST", reload_answer, "reads the configuration again; says what changed, or why it was refused",
+     "Reload", kReload},
     {"/quit", "POST", quit, "drains and exits", "Status"},
 }};
 
@@ -170,7 +174,8 @@ std::span<const PoolRoute> pool_routes() {
 }
 
 bool may_block(const AdminRequest& request) {
-  constexpr std::array<std::string_view, 6> kLight{"/livez", "/readyz", "/version", "/threads", "/events", "/log-level"};
+  constexpr std::array<std::string_view, 6> kLight{"/livez",   "/readyz", "/version",
+                                                   "/threads", "/events", "/log-level"};
   return request.reads() && std::find(kLight.begin(), kLight.end(), path_of(request.target)) == kLight.end();
 }
 

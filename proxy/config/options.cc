@@ -12,22 +12,31 @@
 namespace carpool::proxy::config {
 namespace {
 
-constexpr std::string_view kUsage = R"(carpool: a forward proxy that shares connections to origins
+constexpr std::array<ProgramFlag, 9> kFlags{{
+    {"--config", "FILE", "the configuration; default: config.toml here, /etc/carpool/config.toml, built-in defaults",
+     std::nullopt},
+    {"--check", "", "print every mistake of the configuration, or ok", Command::check},
+    {"--print-config", "", "the effective configuration, every default filled in", Command::print_config},
+    {"--print-default-config", "", "a commented file with every setting and its default", Command::print_default_config},
+    {"--print-schema", "", "JSON Schema of the configuration", Command::print_schema},
+    {"--health", "", "exit 0 if the instance of this configuration is ready", Command::health},
+    {"--demo", "", "an embedded origin and a little traffic, to see it work", Command::demo},
+    {"--version", "", "the version", Command::version},
+    {"--help", "", "this text", Command::help},
+}};
+constexpr std::string_view kConfig = "--config";
 
-usage: carpool [--config FILE] [COMMAND]
+constexpr std::string_view kUsageHead = R"(carpool: a forward proxy that shares connections to origins
 
-  --config FILE            configuration; default: config.toml in the working directory,
-                           then /etc/carpool/config.toml, then built-in defaults
+usage: carpool [--config FILE] [FLAG]
+       carpool COMMAND [ORIGIN] [--admin ADDRESS | --config FILE] [--json]
 
-Without a command it runs. The commands:
-  --check                  print every mistake of the configuration, or ok
-  --print-config           the effective configuration, every default filled in
-  --print-default-config   a commented file with every setting and its default
-  --print-schema           JSON Schema of the configuration
-  --health                 exit 0 if the instance of this configuration is ready
-  --demo                   an embedded origin and a little traffic, to see it work
-  --version                the version
-  --help                   this text
+Without a flag or a command it runs. The flags:
+)";
+constexpr std::string_view kUsageTail = R"(
+Commands ask a running instance, or order it (carpool COMMAND --help):
+  top pools connections explain advice what-if leaks threads
+  warm-up pause resume drain reconnect reload quit; and completion, man
 
 Exit codes: 0 clean, 1 configuration or command line, 2 could not listen, 3 internal.
 Signals: TERM and INT drain and exit, a second one exits at once; HUP reloads; USR1 reopens logs.
@@ -37,37 +46,20 @@ Try: carpool --print-default-config > config.toml; carpool --check; carpool
      http_proxy=http://127.0.0.1:3128 curl http://example.com/
 )";
 
-struct Flag {
-  std::string_view name;
-  Command command;
-};
-constexpr std::array<Flag, 8> kFlags{{
-    {"--check", Command::check},
-    {"--print-config", Command::print_config},
-    {"--print-default-config", Command::print_default_config},
-    {"--print-schema", Command::print_schema},
-    {"--health", Command::health},
-    {"--demo", Command::demo},
-    {"--version", Command::version},
-    {"--help", Command::help},
-}};
-constexpr std::string_view kConfig = "--config";
-constexpr std::array<std::string_view, 2> kLaterFlags{"--admin", "--json"};
-constexpr std::array<std::string_view, 13> kSubcommands{"top",       "pools",   "connections", "explain", "leaks",
-                                                        "threads",   "warm-up", "pause",       "resume",  "drain",
-                                                        "reconnect", "reload",  "quit"};
-
-template <class List>
-bool contains(const List& list, std::string_view word) {
-  for (const std::string_view item : list) {
-    if (item == word) return true;
+std::string usage() {
+  std::string text(kUsageHead);
+  for (const ProgramFlag& flag : kFlags) {
+    std::string left = "  " + std::string(flag.name);
+    if (!flag.value.empty()) left.append(" ").append(flag.value);
+    left.resize(27, ' ');
+    text.append(left).append(flag.doc).append(1, '\n');
   }
-  return false;
+  return text.append(kUsageTail);
 }
 
-const Flag* find_flag(std::string_view word) {
+const ProgramFlag* find_flag(std::string_view word) {
   if (word == "-h") word = "--help";
-  for (const Flag& flag : kFlags) {
+  for (const ProgramFlag& flag : kFlags) {
     if (flag.name == word) return &flag;
   }
   return nullptr;
@@ -78,12 +70,8 @@ std::string in_ticks(std::string_view word) {
 }
 
 std::string not_known(std::string_view word) {
-  if (contains(kSubcommands, word) || contains(kLaterFlags, word.substr(0, word.find('=')))) {
-    return in_ticks(word) + " is not yet available";
-  }
-  std::vector<std::string_view> known{kConfig};
-  for (const Flag& flag : kFlags) known.push_back(flag.name);
-  known.insert(known.end(), kSubcommands.begin(), kSubcommands.end());
+  std::vector<std::string_view> known;
+  for (const ProgramFlag& flag : kFlags) known.push_back(flag.name);
   const auto meant = nearest(word, known);
   return in_ticks(word) + " is not known; " +
          (meant.empty() ? "see carpool --help" : "did you mean " + in_ticks(meant) + "?");
@@ -96,12 +84,12 @@ std::string take_config(Options& options, std::string_view file) {
   return {};
 }
 
-std::string take_command(Options& options, const Flag& flag, std::string_view& chosen) {
+std::string take_command(Options& options, const ProgramFlag& flag, std::string_view& chosen) {
   if (!chosen.empty() && chosen != flag.name) {
     return in_ticks(chosen) + " and " + in_ticks(flag.name) + " cannot go together";
   }
   chosen = flag.name;
-  options.command = flag.command;
+  options.command = *flag.command;
   return {};
 }
 
@@ -136,7 +124,7 @@ std::variant<Options, std::string> parse_options(int argc, const char* const* ar
       wrong = take_config(options, i + 1 < argc ? argv[++i] : "");
     } else if (word.starts_with("--config=")) {
       wrong = take_config(options, word.substr(kConfig.size() + 1));
-    } else if (const Flag* flag = find_flag(word)) {
+    } else if (const ProgramFlag* flag = find_flag(word)) {
       wrong = take_command(options, *flag, chosen);
     } else {
       wrong = not_known(word);
@@ -144,6 +132,10 @@ std::variant<Options, std::string> parse_options(int argc, const char* const* ar
     if (!wrong.empty()) return wrong;
   }
   return options;
+}
+
+std::span<const ProgramFlag> program_flags() {
+  return kFlags;
 }
 
 std::string find_config(const Options& options) {
@@ -177,7 +169,7 @@ std::optional<int> answer(const Options& options, const Env& env, std::ostream& 
     case Command::version:
       return print(out, std::string("carpool ").append(version()).append(1, '\n'));
     case Command::help:
-      return print(out, kUsage);
+      return print(out, usage());
     case Command::run:
     case Command::demo:
     case Command::health:

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -24,6 +25,13 @@ enum class Command : std::uint8_t {
   version,
   help,
 };
+
+// Of the program; each declared once: the help, the completions and the manual page follow from the table.
+struct ProgramFlag {
+  std::string_view name, value, doc;
+  std::optional<Command> command;  // none: --config, which goes with each
+};
+std::span<const ProgramFlag> program_flags();
 
 struct Options {
   Command command = Command::run;

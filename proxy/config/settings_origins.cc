@@ -97,8 +97,9 @@ Section total_section() {
           false,
           {
               row<&Total::max_connections>("max_connections", "over all origins; least recently used idle ones go")
-                  .between(1, kMaxConnections),
-              row<&Total::max_origins>("max_origins", "pools").between(1, 100'000),
+                  .between(1, kMaxConnections)
+                  .restart(),
+              row<&Total::max_origins>("max_origins", "pools").between(1, 100'000).restart(),
               row<&Total::origin_idle_timeout>("origin_idle_timeout", "an idle pool is reclaimed after it")
                   .at_least(1)
                   .not_yet(),

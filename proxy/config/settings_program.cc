@@ -34,8 +34,7 @@ Section listen_section() {
       true,
       {
           row<&Listen::address>("address", R"(also "[::1]:3128", "unix:/run/carpool/proxy.sock"; port 0 = any)")
-              .looks_like(kListenAddress)
-              .restart(),
+              .looks_like(kListenAddress),
           row<&Listen::origin>("origin", "every request of this listener goes there, whatever Host says")
               .looks_like(kHttpOrigin, R"("https://api.example.com")"),
           row<&Listen::route_by_host>("route_by_host", "`GET /x` with `Host: a` goes to http://a"),
@@ -88,7 +87,8 @@ Section metrics_section() {
                   .looks_like(kListenAddress, R"("0.0.0.0:9902")")
                   .restart(),
               row<&Metrics::max_origins>("max_origins", R"(label cardinality; the rest share origin="other")")
-                  .between(1, 100'000),
+                  .between(1, 100'000)
+                  .restart(),
               row<&Metrics::summary_interval>("summary_interval", "one log line that sums up; 0s = off").not_yet(),
           },
           [](Config& config) -> void* { return &config.metrics; },
@@ -134,7 +134,7 @@ Section log_section() {
       false,
       {
           row<&Log::level>("level", "what is worth a line"),
-          row<&Log::format>("format", "of a line"),
+          row<&Log::format>("format", "of a line").restart(),
           row<&Log::access>("access", "a line for every request"),
           row<&Log::sync>("sync", "a log file's lines are on disk at most so long after; 0s = when the system likes")
               .restart(),

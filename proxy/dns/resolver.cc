@@ -47,7 +47,7 @@ struct Resolver::Impl final : exec::Deferred {
   void deliver(Name& name) LOOP_ONLY;
 
   exec::Loop& loop;
-  const Settings settings;
+  Settings settings;
   std::unordered_map<std::string_view, std::unique_ptr<Name>> names;  // keys lie in the Names
   List<Name, DueTag> due;
   List<Name, AgeTag> by_age;  // last asked at the back
@@ -171,6 +171,12 @@ void Resolver::ask(std::string_view host, Question& question) {
 void Resolver::distrust(std::string_view host) {
   const auto found = impl_->names.find(host);
   if (found != impl_->names.end()) found->second->fresh_until = kPast;
+}
+
+void Resolver::set_ttls(Duration min_ttl, Duration max_ttl, Duration stale_for) {
+  impl_->settings.min_ttl = min_ttl;
+  impl_->settings.max_ttl = max_ttl;
+  impl_->settings.stale_for = stale_for;
 }
 
 }  // namespace carpool::proxy::dns

@@ -40,6 +40,8 @@ class Resolver {
   Resolver(exec::Loop& loop, const Settings& settings);
   ~Resolver();  // questions that still wait are left unanswered
   void ask(std::string_view host, Question& question) LOOP_ONLY;
+  // From the next answer on.
+  void set_ttls(Duration min_ttl, Duration max_ttl, Duration stale_for) LOOP_ONLY;
   // None of its addresses answered: what is remembered of `host` counts as stale, the next question asks anew.
   void distrust(std::string_view host) LOOP_ONLY;
 

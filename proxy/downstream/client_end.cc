@@ -111,7 +111,7 @@ void Client::on_timer() {
 // ---- connections that authenticated this client ----
 
 pool::Lease Client::take_private(const OriginContext& origin) {
-  if (!private_ || &private_->origin() != &origin) return {};
+  if (!private_ || private_->origin().destination != origin.destination) return {};
   pool::Lease lease = private_->take();
   private_.reset();
   return lease;

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <utility>
@@ -12,8 +13,8 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr int kBacklog = 4096;
 constexpr int kAcceptsPerTurn = 64;
+constexpr std::size_t kMostVersions = 1000;  // of its settings
 constexpr Duration kRetryAfter = std::chrono::milliseconds(100);
 
 // A client on its way to its loop.
@@ -34,19 +35,33 @@ class Newcomer final : public exec::Mail {
 };
 }  // namespace
 
-Listener::Listener(const config::Listen& settings, std::vector<Worker*> workers)
-    : settings_(settings),
-      workers_(std::move(workers)),
-      retry_(exec::Timer::bind<&Listener::on_retry>(workers_.front()->loop(), *this)) {}
+Listener::Listener(config::Listen settings, std::vector<Worker*> workers)
+    : workers_(std::move(workers)), retry_(exec::Timer::bind<&Listener::on_retry>(workers_.front()->loop(), *this)) {
+  change(settings);
+}
 
 Listener::~Listener() = default;
 
+bool Listener::change(const config::Listen& settings) {
+  auto known = std::find_if(versions_.begin(), versions_.end(), [&](const auto& v) { return *v == settings; });
+  if (known == versions_.end()) {
+    if (versions_.size() >= kMostVersions) return false;
+    known = versions_.insert(versions_.end(), std::make_unique<const config::Listen>(settings));
+  }
+  settings_.store(known->get(), std::memory_order_release);
+  return true;
+}
+
 Status Listener::open() {
-  Result<net::Bound> bound = net::bind_and_listen(settings_.address, kBacklog);
+  Result<net::Bound> bound = net::bind_and_listen(settings().address, kListenBacklog);
   if (!bound) return bound.take_fault();
-  fd_ = std::move(bound->fd);
-  address_ = bound->address;
+  take(std::move(*bound));
   return Done{};
+}
+
+void Listener::take(net::Bound bound) {
+  fd_ = std::move(bound.fd);
+  address_ = bound.address;
 }
 
 Status Listener::start() {
@@ -79,11 +94,11 @@ void Listener::arrive() {
 void Listener::accept_some() {
   const bool name_peers = workers_.front()->recorder().wants_peers();
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
-    if (clients_.load(std::memory_order_relaxed) >= settings_.max_connections) {
+    if (clients_.load(std::memory_order_relaxed) >= settings().max_connections) {
       // Clients wait in the kernel's queue until one leaves. seq_cst pairs with left(): either it sees `full_`, or the
       // second look sees its decrement.
       full_.store(true, std::memory_order_seq_cst);
-      if (clients_.load(std::memory_order_seq_cst) >= settings_.max_connections) return;
+      if (clients_.load(std::memory_order_seq_cst) >= settings().max_connections) return;
       full_.store(false, std::memory_order_seq_cst);
     }
     sockaddr_storage peer{};

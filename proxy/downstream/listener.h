@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,22 +12,31 @@
 #include "exec/loop.h"
 #include "proxy/config/config.h"
 #include "proxy/net/address.h"
+#include "proxy/net/bind.h"
 
 namespace carpool::proxy {
 
 class Worker;
 
+inline constexpr int kListenBacklog = 4096;
+
 class Listener final : private exec::Watcher, private exec::Deferred, private exec::Mail {
  public:
-  Listener(const config::Listen& settings, std::vector<Worker*> workers);
+  Listener(config::Listen settings, std::vector<Worker*> workers);
   ~Listener();
 
-  Status open();             // bind and listen; the Fault names the address and the system's reason
-  Status start() LOOP_ONLY;  // on the first worker's loop, or before it runs
-  void close() LOOP_ONLY;    // no new clients; on the first worker's loop
+  Status open();                // bind and listen; the Fault names the address and the system's reason
+  void take(net::Bound bound);  // what was bound elsewhere already
+  Status start() LOOP_ONLY;     // on the first worker's loop, or before it runs
+  void close() LOOP_ONLY;       // no new clients; on the first worker's loop
 
-  const config::Listen& settings() const { return settings_; }
-  const net::Address& address() const { return address_; }  // the real port, after open()
+  // What is in force now; a client keeps what it was accepted with, so no version ever goes away.
+  const config::Listen& settings() const { return *settings_.load(std::memory_order_acquire); }
+  // For clients that come from now on; one thread at a time. Settings that it once had cost no memory again. False: it
+  // has had too many.
+  bool change(const config::Listen& settings);
+  bool open_now() const LOOP_ONLY { return static_cast<bool>(fd_); }  // on the first worker's loop
+  const net::Address& address() const { return address_; }            // the real port, after open()
   std::uint32_t clients() const { return clients_.load(std::memory_order_relaxed); }
   void left();  // a client of this listener ended; any loop
 
@@ -37,7 +47,8 @@ class Listener final : private exec::Watcher, private exec::Deferred, private ex
   void accept_some() LOOP_ONLY;
   void on_retry();
   void hand_over(int fd, std::string peer) LOOP_ONLY;
-  const config::Listen& settings_;
+  std::vector<std::unique_ptr<const config::Listen>> versions_;
+  std::atomic<const config::Listen*> settings_;  // release in change(), acquire in settings()
   std::vector<Worker*> workers_;
   std::size_t next_ = 0;
   Fd fd_;

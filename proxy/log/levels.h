@@ -14,9 +14,9 @@
 namespace carpool::proxy::log {
 
 // Every name that a line may carry as its module; a line of any other has the program's level.
-inline constexpr std::array<std::string_view, 14> kModules{"access", "admin",   "dial",     "dns",      "exec",
-                                                           "house",  "leak",    "listener", "overload", "pool",
-                                                           "reload", "summary", "tls",      "upgrade"};
+inline constexpr std::array<std::string_view, 15> kModules{"access", "admin",  "dial",    "dns",      "exec",
+                                                           "health", "house",  "leak",    "listener", "overload",
+                                                           "pool",   "reload", "summary", "tls",      "upgrade"};
 
 std::optional<Level> parse_level(std::string_view text);
 std::string_view name(Level level);

@@ -45,52 +45,88 @@ Fault denied(const pool::Origin& origin, const std::string& why) {
   return {FaultKind::egress_denied, Side::self, origin.label() + " is not allowed: " + why};
 }
 
+using Book = RulePolicy::Book;
+
+bool named_in_allow(const Book& book, const Address& address) {
+  const auto range = protected_range(address);
+  const auto bytes = rule_bytes(address);
+  return std::any_of(book.allow.begin(), book.allow.end(), [&](const EgressRule& rule) {
+    return rule.kind == EgressRule::Kind::network && rule.prefix >= range->prefix &&
+           rule.matches_address(bytes, address.port());
+  });
+}
+
+// The rules that forbid, for one reading of an address.
+Status judge(const Book& book, const pool::Origin& origin, const Address& address) {
+  if (any_reached(book.own, address)) {
+    return Fault(FaultKind::loop_detected, Side::self, origin.label() + " is carpool's own listener " + address.text());
+  }
+  if (any_reached(book.forbidden, address)) return denied(origin, "it is carpool's own admin or metrics address");
+  if (protected_range(address) && !named_in_allow(book, address)) {
+    return denied(origin, address.host() + " is link-local or a metadata service, and egress.allow does not name it");
+  }
+  if (any_address(book.deny, address)) return denied(origin, "egress.deny, as " + address.host());
+  return Done{};
+}
+
+Status may_dial_by(const Book& book, const pool::Origin& origin, const Address& address) {
+  for (const Address& reading : readings_of(address)) {
+    if (auto status = judge(book, origin, reading); !status) return status;
+  }
+  if (any_name(book.deny, origin)) return denied(origin, "egress.deny");
+  if (book.default_allow || any_name(book.allow, origin) || any_address(book.allow, address)) return Done{};
+  return denied(origin, "egress.default is deny and egress.allow names neither it nor " + address.host());
+}
+
 }  // namespace
 
+Result<std::unique_ptr<Book>> RulePolicy::read(const config::Egress& egress) {
+  auto book = std::make_unique<Book>();
+  book->default_allow = egress.default_ == config::Verdict::allow;
+  if (auto status = parse_all(egress.allow, book->allow); !status) return status.take_fault();
+  if (auto status = parse_all(egress.deny, book->deny); !status) return status.take_fault();
+  return book;
+}
+
 Result<std::unique_ptr<RulePolicy>> RulePolicy::make(const config::Egress& egress) {
+  Result<std::unique_ptr<Book>> book = read(egress);
+  if (!book) return book.take_fault();
   auto policy = std::make_unique<RulePolicy>();
-  policy->default_allow_ = egress.default_ == config::Verdict::allow;
-  if (auto status = parse_all(egress.allow, policy->allow_); !status) return status.take_fault();
-  if (auto status = parse_all(egress.deny, policy->deny_); !status) return status.take_fault();
+  policy->replace(std::move(*book));
   return policy;
 }
 
+std::unique_ptr<const Book> RulePolicy::replace(std::unique_ptr<const Book> book) {
+  current_.store(book.get(), std::memory_order_release);
+  return std::exchange(book_, std::move(book));
+}
+
+void RulePolicy::edit(const Book& changed) {
+  replace(std::make_unique<Book>(changed));
+}
+
+void RulePolicy::set_own_listeners(std::vector<Address> listeners) {
+  Book changed = *book_;
+  changed.own = std::move(listeners);
+  edit(changed);
+}
+
+void RulePolicy::set_forbidden(std::vector<Address> addresses) {
+  Book changed = *book_;
+  changed.forbidden = std::move(addresses);
+  edit(changed);
+}
+
 Status RulePolicy::may_ask(const pool::Origin& origin) const {
-  if (const auto literal = Address::literal(origin.host, origin.port)) return may_dial(origin, *literal);
-  if (any_name(deny_, origin)) return denied(origin, "egress.deny");
-  if (default_allow_ || any_name(allow_, origin) || any_network(allow_, origin.port)) return Done{};
+  const Book& book = now();
+  if (const auto literal = Address::literal(origin.host, origin.port)) return may_dial_by(book, origin, *literal);
+  if (any_name(book.deny, origin)) return denied(origin, "egress.deny");
+  if (book.default_allow || any_name(book.allow, origin) || any_network(book.allow, origin.port)) return Done{};
   return denied(origin, "egress.default is deny and egress.allow does not name it");
 }
 
 Status RulePolicy::may_dial(const pool::Origin& origin, const Address& address) const {
-  for (const Address& reading : readings_of(address)) {
-    if (auto status = judge(origin, reading); !status) return status;
-  }
-  if (any_name(deny_, origin)) return denied(origin, "egress.deny");
-  if (default_allow_ || any_name(allow_, origin) || any_address(allow_, address)) return Done{};
-  return denied(origin, "egress.default is deny and egress.allow names neither it nor " + address.host());
-}
-
-// The rules that forbid, for one reading of an address.
-Status RulePolicy::judge(const pool::Origin& origin, const Address& address) const {
-  if (any_reached(own_, address)) {
-    return Fault(FaultKind::loop_detected, Side::self, origin.label() + " is carpool's own listener " + address.text());
-  }
-  if (any_reached(forbidden_, address)) return denied(origin, "it is carpool's own admin or metrics address");
-  if (protected_range(address) && !named_in_allow(address)) {
-    return denied(origin, address.host() + " is link-local or a metadata service, and egress.allow does not name it");
-  }
-  if (any_address(deny_, address)) return denied(origin, "egress.deny, as " + address.host());
-  return Done{};
-}
-
-bool RulePolicy::named_in_allow(const Address& address) const {
-  const auto range = protected_range(address);
-  const auto bytes = rule_bytes(address);
-  return std::any_of(allow_.begin(), allow_.end(), [&](const EgressRule& rule) {
-    return rule.kind == EgressRule::Kind::network && rule.prefix >= range->prefix &&
-           rule.matches_address(bytes, address.port());
-  });
+  return may_dial_by(now(), origin, address);
 }
 
 }  // namespace carpool::proxy::net

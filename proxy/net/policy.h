@@ -1,5 +1,6 @@
 // RulePolicy: where carpool may connect to. Asked twice: with the origin before its name is resolved, and with each
-// address that is about to be dialed. Immutable once the loops run, so every loop asks it without a lock.
+// address that is about to be dialed. Its book of rules is immutable and replaced as a whole, so every loop asks it
+// without a lock.
 //
 // What decides, first match wins:
 //   1. an own listener: loop_detected; an admin or metrics address: egress_denied. Nothing lifts these.
@@ -11,6 +12,7 @@
 // forbid; those that allow believe only the v4-mapped one, which is the same address.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -25,12 +27,23 @@ namespace carpool::proxy::net {
 
 class RulePolicy final : public AddressPolicy {
  public:
+  using Rules = std::vector<config::EgressRule>;
+  struct Book {
+    bool default_allow = true;
+    Rules allow, deny;
+    // With the ports that the sockets really got; Unix sockets are passed over.
+    std::vector<Address> own, forbidden;
+  };
   // Faults name the pattern.
+  static Result<std::unique_ptr<Book>> read(const config::Egress& egress);
   static Result<std::unique_ptr<RulePolicy>> make(const config::Egress& egress);
 
-  // With the ports that the sockets really got; Unix sockets are passed over. Before the loops start.
-  void set_own_listeners(std::vector<Address> listeners) { own_ = std::move(listeners); }
-  void set_forbidden(std::vector<Address> addresses) { forbidden_ = std::move(addresses); }
+  // The one in force; changed and replaced by one thread only.
+  const Book& book() const { return *book_; }
+  // The old one: whoever asks in this moment may still look into it, nobody longer than one turn of a loop.
+  std::unique_ptr<const Book> replace(std::unique_ptr<const Book> book);
+  void set_own_listeners(std::vector<Address> listeners);  // these two before the loops start
+  void set_forbidden(std::vector<Address> addresses);
 
   // Before resolution. An address literal is judged completely; a name may still turn out to have no address that
   // may_dial() lets pass.
@@ -38,13 +51,12 @@ class RulePolicy final : public AddressPolicy {
   Status may_dial(const pool::Origin& origin, const Address& address) const override;
 
  private:
-  using Rules = std::vector<config::EgressRule>;
-  Status judge(const pool::Origin& origin, const Address& address) const;
-  bool named_in_allow(const Address& address) const;
+  // Acquire, with the release of replace(): a new book is whole before a loop reads it.
+  const Book& now() const { return *current_.load(std::memory_order_acquire); }
+  void edit(const Book& changed);
 
-  bool default_allow_ = true;
-  Rules allow_, deny_;
-  std::vector<Address> own_, forbidden_;
+  std::unique_ptr<const Book> book_ = std::make_unique<Book>();
+  std::atomic<const Book*> current_{book_.get()};
 };
 
 }  // namespace carpool::proxy::net

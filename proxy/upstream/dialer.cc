@@ -46,9 +46,10 @@ class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner
     plan.policy = &dialer_.worker_.policy();
     plan.timeout = origin_.pool.connect_timeout;
     if (origin_.tls != nullptr) {
-      Result<tls::ClientContext*> context = origin_.tls->get();
+      Result<std::shared_ptr<tls::ClientContext>> context = origin_.tls->get();
       if (!context) return fail(context.take_fault());
-      plan.tls = *context;
+      context_ = std::move(*context);
+      plan.tls = context_.get();
       plan.tasks = dialer_.tasks_for_handshake(origin_.tls->signs());
     }
     dial_.emplace(dialer_.worker_.loop(), dialer_.resolver_, std::move(plan), *this);
@@ -74,6 +75,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner
   pool::Destination& destination_;
   OriginContext& origin_;
   pool::Reservation reservation_;
+  std::shared_ptr<tls::ClientContext> context_;  // outlives the dial, whatever is loaded meanwhile
   std::optional<net::Dial> dial_;
 };
 
@@ -103,7 +105,7 @@ exec::Driver* Dialer::tasks_for_handshake(bool signs) {
 
 std::string_view Dialer::phase_of(const OriginContext& origin) const {
   for (Attempt* attempt = attempts_.next(nullptr); attempt != nullptr; attempt = attempts_.next(attempt)) {
-    if (&attempt->origin() == &origin) return attempt->phase();
+    if (attempt->origin().destination == origin.destination) return attempt->phase();
   }
   return {};
 }

@@ -90,9 +90,14 @@ class FakeControl final : public AdminControl {
     return Done{};
   }
   bool quit() override { return quits++ == 0; }
+  ReloadReport reload(bool dry_run) override {
+    dry_runs += dry_run ? 1 : 0;
+    return report;
+  }
 
   LogLevels levels{"info", {}};
-  int quits = 0;
+  int quits = 0, dry_runs = 0;
+  ReloadReport report;
 };
 
 class Routes : public testing::Test {
@@ -200,13 +205,24 @@ TEST_F(Routes, TellsVersionAndConfiguration) {
   EXPECT_EQ(ask("/config").body, "workers = 1\n");
 }
 
-TEST_F(Routes, ShowsAPageThatEscapesNamesAndLoadsNothing) {
-  const Answer answer = ask("/");
-  EXPECT_EQ(answer.content_type, "text/html; charset=utf-8");
-  EXPECT_EQ(answer.body.find("<b>"), std::string::npos);
-  EXPECT_NE(answer.body.find("https://&lt;b&gt;.example:8443"), std::string::npos);
-  EXPECT_NE(answer.body.find("href=\"/pools/http%3A%2F%2Fa.example\""), std::string::npos);
-  EXPECT_EQ(answer.body.find("<script"), std::string::npos);
+TEST_F(Routes, ShowsAPageThatLoadsNothingAndRunsOnlyWhatBearsItsNonce) {
+  const auto policy_of = [](const Answer& answer) {
+    for (const auto& [name, value] : answer.headers) {
+      if (name == "Content-Security-Policy") return value;
+    }
+    return std::string();
+  };
+  const Answer one = ask("/"), two = ask("/");
+  EXPECT_EQ(one.content_type, "text/html; charset=utf-8");
+  const std::string policy = policy_of(one);
+  EXPECT_TRUE(policy.starts_with("default-src 'none'; script-src 'nonce-")) << policy;
+  EXPECT_NE(policy, policy_of(two)) << "a nonce serves once";
+  const std::string nonce = policy.substr(policy.find("nonce-") + 6, 32);
+  EXPECT_NE(one.body.find("<script nonce=\"" + nonce + "\">"), std::string::npos);
+  EXPECT_EQ(one.body.find("__NONCE__"), std::string::npos);
+  for (const char* foreign : {"http://", "https://", "src=", "@import", "url(", "<link", "javascript:"}) {
+    EXPECT_EQ(one.body.find(foreign), std::string::npos) << foreign;
+  }
 }
 
 TEST_F(Routes, AnswersHeadAsGet) {
@@ -249,7 +265,7 @@ TEST_F(Routes, SaysOfLaterOnesThatTheyAreNotYetThere) {
     EXPECT_EQ(answer.status, 501) << target;
     EXPECT_EQ(Json::parse(answer.body), Json({{"error", "not yet available"}}));
   }
-  for (const std::string& target : {std::string("/reload"), pool + "/warm-up?size=2", pool + "/pause"}) {
+  for (const std::string& target : {pool + "/warm-up?size=2", pool + "/pause"}) {
     EXPECT_EQ(ask(target, "POST").status, 501) << target;
   }
 }
@@ -264,6 +280,26 @@ TEST_F(Routes, SetsTheLogsLevelFromTheQueryOrAJsonBody) {
   for (const char* body : {"", "{", "[]", "7", R"({"level": 7})", R"({"module": "tls"})"}) {
     EXPECT_EQ(ask("/log-level", "PUT", body).status, 400) << body;
   }
+}
+
+TEST_F(Routes, TellsWhatAReloadChangedAndWhyItWasRefused) {
+  using Outcome = ReloadReport::Outcome;
+  control.report = {
+      Outcome::applied, {{"pool.size", "64", "8", true}, {"workers", "1", "2", false}}, {"ca.pem"}, {}, {}};
+  const Json told = Json::parse(ask("/reload", "POST").body);
+  EXPECT_EQ(told.at("status"), "reloaded");
+  EXPECT_EQ(told.at("changes").at(0), Json({{"key", "pool.size"}, {"from", "64"}, {"to", "8"}, {"applies", "now"}}));
+  EXPECT_EQ(told.at("changes").at(1).at("applies"), "restart");
+  EXPECT_EQ(control.dry_runs, 0);
+  ask("/reload?dry_run=1", "POST");
+  EXPECT_EQ(control.dry_runs, 1);
+  EXPECT_EQ(ask("/reload?dry_run=maybe", "POST").status, 400);
+  control.report = {Outcome::refused, {}, {}, {"c.toml:1:1: x: wrong"}, {}};
+  const Answer refused = ask("/reload", "POST");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(Json::parse(refused.body).at("mistakes"), Json({"c.toml:1:1: x: wrong"}));
+  control.report = {Outcome::busy, {}, {}, {"carpool is draining"}, {}};
+  EXPECT_EQ(ask("/reload", "POST").status, 409);
 }
 
 TEST_F(Routes, QuitsOnceHoweverOftenItIsAsked) {

@@ -56,15 +56,8 @@ TEST(Options, NameTheNearestFlag) {
   EXPECT_EQ(refused({"--chek"}), "`--chek` is not known; did you mean `--check`?");
   EXPECT_EQ(refused({"--conf"}), "`--conf` is not known; did you mean `--config`?");
   EXPECT_EQ(refused({"--frobnicate"}), "`--frobnicate` is not known; see carpool --help");
-  EXPECT_EQ(refused({"pool"}), "`pool` is not known; did you mean `pools`?");
+  EXPECT_EQ(refused({"pool"}), "`pool` is not known; see carpool --help");
   EXPECT_EQ(refused({""}), "`` is not known; see carpool --help");
-}
-
-TEST(Options, SayWhatIsNotYetAvailable) {
-  for (const char* word : {"top", "pools", "connections", "explain", "leaks", "threads", "warm-up", "pause", "resume",
-                           "drain", "reconnect", "reload", "quit", "--admin", "--admin=x", "--json"}) {
-    EXPECT_EQ(refused({word}), "`" + std::string(word) + "` is not yet available");
-  }
 }
 
 TEST(Options, RefuseWhatContradictsItself) {

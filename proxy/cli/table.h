@@ -1,0 +1,29 @@
+// JSON for a person in a terminal: lists of objects become tables, objects lines of "name value".
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace carpool::proxy::cli {
+
+using Json = nlohmann::ordered_json;
+
+class Table {
+ public:
+  explicit Table(std::vector<std::string> heads) { rows_.push_back(std::move(heads)); }
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  std::size_t rows() const { return rows_.size() - 1; }
+  std::string text() const;  // numbers to the right
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// Whatever it is.
+std::string shown(const Json& json);
+std::string pools_table(const Json& pools);
+std::string connections_table(const Json& connections);
+
+}  // namespace carpool::proxy::cli

@@ -1,0 +1,102 @@
+#include "proxy/config/diff.h"
+
+#include <algorithm>
+#include <map>
+
+#include "proxy/config/schema.h"
+
+namespace carpool::proxy::config {
+namespace {
+
+std::string join(std::string_view path, std::string_view key) {
+  return path.empty() ? std::string(key) : std::string(path).append(".").append(key);
+}
+
+void compare(const Section& section, const std::string& prefix, const void* before, const void* after,
+             std::vector<Change>& changes) {
+  for (const Setting& setting : section.settings) {
+    const Value a = setting.get(before), b = setting.get(after);
+    if (a != b) changes.push_back({prefix + join(section.path, setting.key), toml(a), toml(b), setting.live});
+  }
+}
+
+void compare_listeners(const Config& before, const Config& after, std::vector<Change>& changes) {
+  const Section& section = *find_section("listen");
+  const auto at = [](const Config& config, const std::string& address) {
+    return std::find_if(config.listen.begin(), config.listen.end(),
+                        [&](const auto& l) { return l.address == address; });
+  };
+  for (const Listen& listen : before.listen) {
+    const auto now = at(after, listen.address);
+    if (now == after.listen.end()) {
+      changes.push_back({"listen " + listen.address, "open", {}, true});
+    } else {
+      compare(section, "listen " + listen.address + ": ", &listen, &*now, changes);
+    }
+  }
+  for (const Listen& listen : after.listen) {
+    if (at(before, listen.address) == before.listen.end()) {
+      changes.push_back({"listen " + listen.address, {}, "open", true});
+    }
+  }
+}
+
+// `common`: what changed in the sections that every origin inherits.
+void compare_origin(OriginSettings before, OriginSettings after, const std::vector<Change>& common,
+                    std::vector<Change>& changes) {
+  const std::string prefix = "origin " + after.origin.label() + ": ";
+  std::vector<Change> own;
+  for (const Section& section : sections()) {
+    if (section.in_origin != nullptr) {
+      compare(section, prefix, section.in_origin(before), section.in_origin(after), own);
+    }
+  }
+  compare(*find_section("origin"), prefix, &before, &after, own);
+  const auto inherited = [&](const Change& change) {
+    return std::any_of(common.begin(), common.end(), [&](const Change& c) {
+      return prefix + c.key == change.key && c.from == change.from && c.to == change.to;
+    });
+  };
+  std::copy_if(own.begin(), own.end(), std::back_inserter(changes), [&](const Change& c) { return !inherited(c); });
+}
+
+void compare_origins(const Config& before, const Config& after, std::vector<Change>& changes) {
+  const std::vector<Change> common = changes;
+  std::map<std::string, const OriginSettings*> gone;
+  for (const OriginSettings& settings : before.origins) gone.emplace(settings.origin.label(), &settings);
+  for (const OriginSettings& settings : after.origins) {
+    const auto known = gone.find(settings.origin.label());
+    if (known == gone.end()) {
+      changes.push_back({"origin " + settings.origin.label(), {}, "configured", true});
+    } else {
+      compare_origin(*known->second, settings, common, changes);
+      gone.erase(known);
+    }
+  }
+  for (const auto& [label, settings] : gone) changes.push_back({"origin " + label, "configured", {}, true});
+}
+
+}  // namespace
+
+std::vector<Change> diff(const Config& before, const Config& after) {
+  Config a = before, b = after;  // the schema reaches values through pointers that may write
+  std::vector<Change> changes;
+  for (const Section& section : sections()) {
+    if (section.in_config != nullptr) compare(section, "", section.in_config(a), section.in_config(b), changes);
+  }
+  compare_listeners(a, b, changes);
+  compare_origins(a, b, changes);
+  return changes;
+}
+
+void keep_what_needs_restart(const Config& before, Config& after) {
+  Config old = before;
+  for (const Section& section : sections()) {
+    if (section.in_config == nullptr) continue;
+    for (const Setting& setting : section.settings) {
+      if (!setting.live) setting.set(section.in_config(after), setting.get(section.in_config(old)));
+    }
+  }
+}
+
+}  // namespace carpool::proxy::config

@@ -1,0 +1,179 @@
+#include "proxy/reload/reloader.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "proxy/config/diff.h"
+#include "proxy/house.h"
+#include "proxy/log/levels.h"
+#include "proxy/log/log.h"
+#include "proxy/reload/round.h"
+
+namespace carpool::proxy {
+
+namespace {
+using Outcome = admin::ReloadReport::Outcome;
+constexpr Duration kPatience = std::chrono::seconds(5);  // with loops that should look up within milliseconds
+
+class HangUp final : public exec::Mail {
+ public:
+  explicit HangUp(Reloader& reloader) : reloader_(reloader) {}
+  void arrive() override LOOP_ONLY {
+    const std::unique_ptr<HangUp> self(this);  // was released into the mail
+    static_cast<void>(reloader_.reload(false));
+  }
+
+ private:
+  Reloader& reloader_;
+};
+
+bool listed(const std::vector<config::Listen>& all, const std::string& address) {
+  return std::any_of(all.begin(), all.end(), [&](const config::Listen& l) { return l.address == address; });
+}
+}  // namespace
+
+// Everything that can fail, done; nothing of it in force.
+struct Reloader::Plan {
+  std::unique_ptr<config::Config> config;
+  std::unique_ptr<net::RulePolicy::Book> book;
+  Origins::Prepared origins;
+  std::shared_ptr<ReloadRound> round;
+  std::map<std::string, net::Address> bound;
+};
+
+Reloader::Reloader(House& house, std::optional<config::Options> source) : house_(house), source_(std::move(source)) {
+  for (const auto& listener : house.listeners()) bound_[listener->settings().address] = listener->address();
+}
+
+Reloader::~Reloader() = default;
+
+void Reloader::ask() {
+  house_.admin().loop().post(*std::make_unique<HangUp>(*this).release());
+}
+
+std::vector<std::string> Reloader::files() const {
+  const std::string main = source_ ? config::find_config(*source_) : std::string();
+  if (main.empty()) return {};
+  std::vector<std::string> all{main, house_.config().admin.token_file};
+  const auto add = [&all](const config::Tls& tls) {
+    for (const std::string& file : {tls.ca_file, tls.cert_file, tls.key_file}) all.push_back(file);
+  };
+  add(house_.config().upstream.tls);
+  for (const config::OriginSettings& origin : house_.config().origins) add(origin.upstream.tls);
+  std::erase(all, std::string());
+  return all;
+}
+
+admin::ReloadReport Reloader::reload(bool dry_run) {
+  Report report;
+  const auto end = [&](Outcome outcome) {
+    report.outcome = outcome;
+    if (outcome == Outcome::refused) ++refused_;
+    if (outcome == Outcome::applied) ++applied_;
+    tell(report);
+    return report;
+  };
+  if (!source_ || !house_.drain().serving()) {
+    report.mistakes.emplace_back(source_ ? "carpool is draining" : "there is no configuration file to read again");
+    return end(Outcome::busy);
+  }
+  // A program that writes it in place has truncated it first, and nothing at all would mean the defaults.
+  std::error_code ignored;
+  if (const std::string path = config::find_config(*source_);
+      !path.empty() && std::filesystem::file_size(path, ignored) == 0) {
+    report.mistakes.push_back(path + ": is empty, as while it is being written");
+    return end(Outcome::refused);
+  }
+  config::Reading reading = config::load(*source_, config::process_env());
+  for (const config::Mistake& warning : reading.warnings) report.warnings.push_back(warning.line_text());
+  for (const config::Mistake& mistake : reading.mistakes) report.mistakes.push_back(mistake.line_text());
+  if (!reading) return end(Outcome::refused);
+  for (config::Change& change : config::diff(house_.config(), reading.config)) {
+    report.changes.push_back({std::move(change.key), std::move(change.from), std::move(change.to), change.live});
+  }
+  if (dry_run) return end(Outcome::dry_run);
+  config::keep_what_needs_restart(house_.config(), reading.config);
+  Plan plan;
+  plan.config = std::make_unique<config::Config>(std::move(reading.config));
+  if (Status prepared = prepare(plan); !prepared) {
+    report.mistakes.push_back(prepared.fault().detail);
+    return end(Outcome::refused);
+  }
+  report.renewed = plan.origins.files;
+  apply(plan, report);
+  return end(report.changes.empty() && report.renewed.empty() ? Outcome::unchanged : Outcome::applied);
+}
+
+Status Reloader::prepare(Plan& plan) {
+  Result<std::unique_ptr<net::RulePolicy::Book>> book = net::RulePolicy::read(plan.config->egress);
+  if (!book) return book.take_fault();
+  plan.book = std::move(*book);
+  plan.round = std::make_shared<ReloadRound>(house_);
+  if (Status listeners = prepare_listeners(plan); !listeners) return listeners;
+  Result<Origins::Prepared> origins = house_.origins().prepare(*plan.config);
+  if (!origins) return origins.take_fault();
+  plan.origins = std::move(*origins);
+  return Done{};
+}
+
+Status Reloader::prepare_listeners(Plan& plan) {
+  for (const auto& [address, bound] : bound_) {
+    if (listed(plan.config->listen, address)) {
+      plan.bound[address] = bound;
+    } else {
+      plan.round->closing.push_back(address);
+    }
+  }
+  for (const config::Listen& listen : plan.config->listen) {
+    if (bound_.contains(listen.address)) {
+      plan.round->changing.push_back(listen);
+      continue;
+    }
+    Result<net::Bound> bound = net::bind_and_listen(listen.address, kListenBacklog);
+    if (!bound) return bound.take_fault();
+    plan.bound[listen.address] = bound->address;
+    plan.round->opening.push_back({listen, std::move(*bound)});
+  }
+  plan.round->dns = plan.config->dns;
+  plan.book->forbidden = house_.policy().book().forbidden;
+  for (const auto& [address, bound] : plan.bound) plan.book->own.push_back(bound);
+  return Done{};
+}
+
+void Reloader::apply(Plan& plan, Report& report) {
+  const config::Config& fresh = *plan.config;
+  log::set_access(fresh.log.access);
+  const auto level = static_cast<log::Level>(fresh.log.level);
+  if (fresh.log.level != house_.config().log.level) log::set_level(level);
+  old_configs_.push_back(house_.put_in_force(std::move(plan.config)));
+  old_books_.push_back(house_.policy().replace(std::move(plan.book)));
+  for (std::string& one : house_.origins().apply(fresh, std::move(plan.origins))) {
+    report.warnings.push_back("keeps its settings: " + one);
+  }
+  bound_ = std::move(plan.bound);
+  if (Status token = house_.admin().read_token(); !token) report.warnings.push_back(token.fault().detail);
+  house_.watch_files();
+  if (plan.round->run(kPatience)) {
+    old_configs_.clear();
+    old_books_.clear();
+  } else {
+    report.warnings.emplace_back("a loop is busy: it follows when it looks up");
+  }
+}
+
+void Reloader::tell(const Report& report) const {
+  for (const std::string& mistake : report.mistakes) log::error("reload", mistake);
+  for (const std::string& warning : report.warnings) log::warn("reload", warning);
+  if (report.outcome == Outcome::refused) return log::error("reload", "the configuration stays as it is");
+  if (report.outcome == Outcome::unchanged) log::info("reload", "the configuration is unchanged");
+  if (report.outcome != Outcome::applied) return;
+  for (const Report::Change& change : report.changes) {
+    log::info(
+        "reload", "changed",
+        {{"key", change.key}, {"from", change.from}, {"to", change.to}, {"applies", change.live ? "now" : "restart"}});
+  }
+  log::info("reload", "configuration reloaded", {{"changes", report.changes.size()}, {"files", report.renewed.size()}});
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,61 @@
+// Reloader: another configuration for the running house. Lives on the admin thread, so that reading, checking and
+// loading certificates delay no loop. In order: read, check, say what differs; prepare whatever can fail (files,
+// sockets); then put it in force everywhere. Until then nothing has changed, so a bad file costs nothing but a line in
+// the log.
+//
+// Whoever is in the middle of something finishes by the old rules: requests keep the settings they began with, clients
+// those of their listener when they came. Pools keep their connections.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "exec/mail.h"
+#include "proxy/admin/control.h"
+#include "proxy/config/config.h"
+#include "proxy/config/options.h"
+#include "proxy/net/bind.h"
+#include "proxy/net/policy.h"
+#include "proxy/origins.h"
+
+namespace carpool::proxy {
+
+class House;
+
+class Reloader {
+ public:
+  using Report = admin::ReloadReport;
+
+  // `source`: where the configuration came from; nothing: there is no file to read again.
+  Reloader(House& house, std::optional<config::Options> source);
+  ~Reloader();
+
+  Report reload(bool dry_run) LOOP_ONLY;
+  // From any thread: reload(false) on the admin thread, as HUP asks for it.
+  void ask();
+
+  // Files that the configuration in force depends on, itself first; empty: none.
+  std::vector<std::string> files() const;
+  std::uint64_t applied() const { return applied_; }  // reloads; on the admin thread, as the next
+  std::uint64_t refused() const { return refused_; }
+
+ private:
+  struct Plan;
+  Status prepare(Plan& plan);
+  Status prepare_listeners(Plan& plan);
+  void apply(Plan& plan, Report& report) LOOP_ONLY;
+  void tell(const Report& report) const;
+
+  House& house_;
+  const std::optional<config::Options> source_;
+  std::map<std::string, net::Address> bound_;  // listeners in force: as configured -> as bound
+  // What a loop did not let go in time; freed by the next reload that every loop answers.
+  std::vector<std::unique_ptr<const config::Config>> old_configs_;
+  std::vector<std::unique_ptr<const net::RulePolicy::Book>> old_books_;
+  std::uint64_t applied_ = 0, refused_ = 0;
+};
+
+}  // namespace carpool::proxy

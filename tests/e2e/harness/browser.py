@@ -1,0 +1,94 @@
+"""A headless Chromium, driven over its DevTools protocol: what a person sees of the page."""
+import base64
+import itertools
+import json
+import pathlib
+import shutil
+import subprocess
+import urllib.request
+
+from websockets.sync.client import connect
+
+from .wait import until
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+def program():
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+class Browser:
+    def __init__(self, folder, width=1280, height=800):
+        folder = pathlib.Path(folder)
+        self._process = subprocess.Popen(
+            [program(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-port=0",
+             "--user-data-dir=%s" % folder, "--window-size=%d,%d" % (width, height), "about:blank"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        port_file = folder / "DevToolsActivePort"
+        until(lambda: port_file.exists() and port_file.read_text().count("\n"), 60, "the browser")
+        port = port_file.read_text().split()[0]
+        with urllib.request.urlopen("http://127.0.0.1:%s/json" % port, timeout=20) as answer:
+            target = next(t for t in json.load(answer) if t["type"] == "page")
+        self._socket = connect(target["webSocketDebuggerUrl"], max_size=None, open_timeout=20)
+        self._numbers = itertools.count(1)
+        self.problems = []  # console errors, exceptions, what the page's policy refused
+        for domain in ("Page", "Runtime", "Log"):
+            self.call(domain + ".enable")
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def call(self, method, **parameters):
+        number = next(self._numbers)
+        self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
+        while True:
+            message = json.loads(self._socket.recv(timeout=30))
+            if message.get("id") == number:
+                assert "error" not in message, (method, message["error"])
+                return message["result"]
+            self._note(message)
+
+    def _note(self, message):
+        kind, what = message.get("method"), message.get("params", {})
+        if kind == "Runtime.exceptionThrown":
+            self.problems.append(json.dumps(what["exceptionDetails"])[:500])
+        if kind == "Log.entryAdded" and what["entry"]["level"] == "error":
+            self.problems.append(what["entry"]["text"] + " " + what["entry"].get("url", ""))
+        if kind == "Runtime.consoleAPICalled" and what["type"] in ("error", "assert"):
+            self.problems.append(json.dumps(what["args"])[:500])
+
+    def go(self, url):
+        self.call("Page.navigate", url=url)
+
+    def run(self, script):
+        """The value of a JavaScript expression; a promise is waited for."""
+        answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def see(self, script, seconds=15):
+        return until(lambda: self.run(script), seconds, script)
+
+    def press(self, key, text=""):
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, **({"text": text} if text and kind == "keyDown" else {}))
+
+    def move(self, x, y):
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def click(self, selector):
+        x, y = self.run("(() => { const b = document.querySelector(%s).getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()"
+                        % json.dumps(selector))
+        self.move(x, y)
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def dark(self, on=True):
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if on else "light"}])
+
+    def screenshot(self, path):
+        pathlib.Path(path).write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
+
+    def stop(self):
+        self._socket.close()
+        self._process.terminate()
+        self._process.wait(20)

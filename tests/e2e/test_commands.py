@@ -1,0 +1,119 @@
+"""The subcommands: tables and JSON of a running instance, orders, exit codes; and what is generated from their table."""
+import json
+import subprocess
+
+import pytest
+from harness.carpool import PROGRAM, ROOT
+from harness.ports import free_port
+
+
+def run(*arguments, **more):
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=20, **more)
+
+
+@pytest.fixture
+def used(origin, carpool):
+    o, c = origin(), carpool()
+    with c.client() as client:
+        for _ in range(3):
+            client.get(o.url + "/")
+    c.admin_text = "%s:%d" % c.admin_address
+    return o, c
+
+
+def test_pools_are_a_table_or_json(used):
+    o, c = used
+    done = run("pools", "--admin", c.admin_text)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and lines[0].split()[:4] == ["ORIGIN", "OPEN", "IDLE", "BUSY"]
+    assert lines[1].split()[:4] == [o.url, "1", "1", "0"]
+    as_json = run("--admin", c.admin_text, "--json", "pools")
+    assert json.loads(as_json.stdout)["pools"][0]["origin"] == o.url
+
+
+def test_the_configuration_names_the_instance(used):
+    o, c = used
+    assert o.url in run("--config", c.config, "pools").stdout
+    assert o.url in run("top", "--config=%s" % c.config, "--once").stdout
+
+
+def test_a_part_of_the_uri_is_enough_where_only_one_pool_has_it(used, origin):
+    o, c = used
+    other = origin()
+    with c.client() as client:
+        client.get(other.url + "/")
+    done = run("connections", o.port, "--admin", c.admin_text)
+    assert done.returncode == 0 and done.stdout.splitlines()[1].split()[1] == "idle"
+    assert run("connections", o.url, "--admin", c.admin_text).stdout == done.stdout or done.returncode == 0
+    both = run("connections", "127.0.0.1", "--admin", c.admin_text)
+    assert both.returncode == 1 and o.url in both.stderr and other.url in both.stderr
+    none = run("connections", "nowhere", "--admin", c.admin_text)
+    assert none.returncode == 3 and "nowhere" in none.stderr
+    assert run("connections", "--admin", c.admin_text).returncode == 1
+
+
+def test_reload_says_what_changed_and_why_not(used):
+    o, c = used
+    text = c.config.read_text()
+    c.config.write_text(text + "\n[request]\nmax_retries = 3\n")
+    dry = run("reload", "--dry-run", "--config", c.config)
+    assert dry.returncode == 0 and "request.max_retries" in dry.stdout and "dry run" in dry.stdout
+    c.config.write_text(text + "\n[request]\nmax_retries = 99\n")
+    bad = run("reload", "--admin", c.admin_text)
+    assert bad.returncode == 3 and "request.max_retries" in bad.stderr
+
+
+def test_threads_and_every_other_question_have_an_answer(used):
+    o, c = used
+    assert "threads" in run("threads", "--admin", c.admin_text).stdout
+    for name, *rest in (("explain", o.url), ("leaks",), ("advice", o.url), ("pause", o.url), ("resume", o.url)):
+        done = run(name, *rest, "--admin", c.admin_text)
+        assert done.returncode in (0, 3) and (done.stdout or done.stderr), done
+
+
+def test_quit_ends_it(used):
+    _, c = used
+    assert run("quit", "--admin", c.admin_text).returncode == 0
+    assert c.wait() == 0
+
+
+def test_a_unix_socket_and_a_token_are_used(carpool, tmp_path):
+    c = carpool(admin={"address": "unix:%s" % (tmp_path / "admin.sock")})
+    assert run("pools", "--config", c.config).stdout == "none\n"
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    other = carpool(admin={"address": "0.0.0.0:%d" % free_port(), "token_file": str(token)})
+    assert run("pools", "--config", other.config).returncode == 0
+    address = other.config.read_text().split('[admin]\naddress = "')[1].split('"')[0] if "[admin]\naddress" in other.config.read_text() else None
+    if address:
+        assert run("pools", "--admin", address).returncode == 3
+
+
+def test_nobody_there_is_exit_code_two():
+    done = run("pools", "--admin", "127.0.0.1:%d" % free_port())
+    assert done.returncode == 2 and "no answer" in done.stderr
+
+
+def test_wrong_use_is_exit_code_one(used):
+    _, c = used
+    for wrong in (["pools", "--nonsense"], ["pools", "a", "b"], ["completion", "tcsh"], ["man", "nothing"]):
+        assert run(*wrong, "--admin", c.admin_text).returncode == 1, wrong
+    assert run("nonsense").returncode == 1
+    shown = run("warm-up", "--help")
+    assert shown.returncode == 0 and "--size" in shown.stdout and "ORIGIN" in shown.stdout
+
+
+@pytest.mark.parametrize("arguments, path", [
+    (["completion", "bash"], "deploy/completions/carpool.bash"), (["completion", "zsh"], "deploy/completions/_carpool"),
+    (["completion", "fish"], "deploy/completions/carpool.fish"), (["man", "carpool"], "docs/man/carpool.1"),
+    (["man", "carpool.toml"], "docs/man/carpool.toml.5")])
+def test_the_shipped_pages_are_what_the_program_prints(arguments, path):
+    """carpool ARGUMENTS > PATH renews it."""
+    assert run(*arguments).stdout == (ROOT / path).read_text(), "build/release/carpool %s > %s" % (" ".join(arguments), path)
+
+
+def test_bash_completes_commands():
+    script = ROOT / "deploy/completions/carpool.bash"
+    done = subprocess.run(["bash", "-c", "source '%s'; COMP_WORDS=(carpool re); COMP_CWORD=1; _carpool; echo ${COMPREPLY[@]}" % script],
+                          capture_output=True, text=True, timeout=20)
+    assert done.stdout.split() == ["resume", "reconnect", "reload"], done

@@ -1,0 +1,263 @@
+"""Another configuration for the running program: by HUP, POST /reload and the file itself, under load, whole or not at all."""
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import ssl
+import threading
+
+import pytest
+from harness.origin import Gate
+from harness.pki import Pki
+from harness.ports import free_port
+from harness.wait import until
+from harness.wire import Client
+
+
+def post(c, path="/reload"):
+    answer = c.admin("POST", path)
+    return answer.status, json.loads(answer.body)
+
+
+def rewrite(c, old, new):
+    """As an editor does it: a new file over the old one."""
+    text = c.config.read_text()
+    assert old in text, text
+    replace(c, text.replace(old, new))
+
+
+def replace(c, text):
+    fresh = c.config.with_suffix(".new")
+    fresh.write_text(text)
+    fresh.rename(c.config)
+
+
+def fds(c):
+    return len(os.listdir("/proc/%d/fd" % c.process.pid))
+
+
+def test_it_says_what_would_change_and_what_changed(origin, carpool):
+    o, c = origin(), carpool(pool={"wait_timeout": "3s"}, workers=1)
+    c.config.write_text(c.config.read_text().replace('"3s"', '"1s"').replace("workers = 1", "workers = 2"))
+    want = [{"key": "workers", "from": "1", "to": "2", "applies": "restart"},
+            {"key": "pool.wait_timeout", "from": '"3s"', "to": '"1s"', "applies": "now"}]
+    status, dry = post(c, "/reload?dry_run=1")
+    assert (status, dry["status"], dry["changes"]) == (200, "dry run", want)
+    until(lambda: 'wait_timeout = "1s"' in c.admin("GET", "/config").body.decode(), what="the file's own change, or POST")
+    shown = c.admin("GET", "/config").body.decode()
+    assert "workers = 1" in shown, "what takes a restart is not said to be in force"
+    status, again = post(c)
+    assert status == 200 and [x["key"] for x in again["changes"]] == ["workers"]
+
+
+@pytest.mark.parametrize("how", ["hup", "post", "rename", "in place", "configmap"])
+def test_every_way_to_ask_for_it_works(origin, carpool, tmp_path, how):
+    c = carpool(start=False, request={"max_retries": 1})
+    if how == "configmap":
+        text = c.config.read_text()
+        (tmp_path / "..1").mkdir()
+        (tmp_path / "..1/config.toml").write_text(text)
+        (tmp_path / "..data").symlink_to("..1")
+        (tmp_path / "config.toml").symlink_to("..data/config.toml")
+        c.config = tmp_path / "config.toml"
+    c.start()
+    text = c.config.read_text().replace("max_retries = 1", "max_retries = 4")
+    if how == "configmap":
+        (tmp_path / "..2").mkdir()
+        (tmp_path / "..2/config.toml").write_text(text)
+        (tmp_path / "..data_tmp").symlink_to("..2")
+        (tmp_path / "..data_tmp").rename(tmp_path / "..data")
+    elif how == "in place":
+        c.config.write_text(text)
+    else:
+        rewrite(c, "max_retries = 1", "max_retries = 4")
+        if how == "hup":
+            c.signal(signal.SIGHUP)
+        if how == "post":
+            assert post(c)[0] == 200
+    until(lambda: "max_retries = 4" in c.admin("GET", "/config").body.decode(), what="the new value")
+    until(lambda: any("reloaded" in line for line in c.output), what="the log's word")
+
+
+def test_a_bad_file_changes_nothing_and_says_why(origin, carpool):
+    o, c = origin(), carpool(pool={"size": 7})
+    c.config.write_text(c.config.read_text().replace("size = 7", "size = 0\nsizee = 3"))
+    status, said = post(c)
+    assert status == 400 and len(said["mistakes"]) == 2
+    assert all(re.search(r"config.toml:\d+:\d+: pool\.size", m) for m in said["mistakes"]), said
+    until(lambda: any("stays as it is" in line for line in c.output), what="the log's word")
+    assert "size = 7" in c.admin("GET", "/config").body.decode()
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+
+
+def test_a_file_that_is_being_written_is_not_taken_for_an_empty_configuration(origin, carpool):
+    o, c = origin(), carpool()
+    text = c.config.read_text()
+    with c.client() as client:
+        c.config.write_text("")
+        status, said = post(c)
+        assert status == 400 and "empty" in said["error"]
+        c.config.write_text(text)
+        assert client.get(o.url + "/").status == 200
+
+
+def test_a_certificate_that_cannot_be_loaded_refuses_the_whole_reload(carpool, pki, tmp_path):
+    ca = tmp_path / "ca.pem"
+    ca.write_text("not a certificate\n")
+    c = carpool(request={"max_retries": 1})
+    c.config.write_text(c.config.read_text().replace("max_retries = 1", "max_retries = 3")
+                        + '\n[upstream.tls]\nca_file = "%s"\n' % ca)
+    status, said = post(c)
+    assert status == 400 and str(ca) in said["error"]
+    assert "max_retries = 1" in c.admin("GET", "/config").body.decode()
+
+
+def test_other_pools_are_not_touched(origin, carpool):
+    one, two = origin(), origin()
+    c = carpool(origin=[{"uri": one.url, "request": {"max_retries": 1}}])
+    with c.client() as client:
+        for o in (one, two):
+            assert client.get(o.url + "/").status == 200
+        rewrite(c, "max_retries = 1", "max_retries = 0")
+        status, said = post(c)
+        assert status == 200 and [x["key"] for x in said["changes"]] == ["origin %s: request.max_retries" % one.url]
+        for o in (one, two):
+            assert client.get(o.url + "/").status == 200
+    assert (one.opened, two.opened) == (1, 1), "both pools kept their connection"
+
+
+def test_aliases_and_egress_follow(origin, carpool):
+    o, c = origin(), carpool()
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+        c.config.write_text(c.config.read_text() + '\n[egress]\ndeny = ["127.0.0.1:%d"]\n' % o.port)
+        assert post(c)[0] == 200
+        assert client.get(o.url + "/").status == 403
+        rewrite(c, 'deny = ["127.0.0.1:%d"]' % o.port, '[[origin]]\nuri = "%s"\nalias = ["the-alias"]' % o.url)
+        assert post(c)[0] == 200
+        assert client.get("http://the-alias/x").status == 200
+    assert o.targets()[-1] == "/x"
+
+
+def test_a_request_in_progress_finishes_by_the_old_rules(origin, carpool):
+    gate = Gate()
+
+    def slow(exchange):
+        exchange.read_body()
+        gate.enter()
+        exchange.reply()
+    o, c = origin(slow), carpool(request={"response_header_timeout": "60s"})
+    with c.client() as client:
+        client.ask("GET", o.url + "/")
+        gate.wait_for(1)
+        rewrite(c, '"60s"', '"50ms"')
+        assert post(c)[0] == 200
+        with c.client() as other:  # the new rule is in force: it ends this one, and not that one
+            assert other.get(o.url + "/other").status == 504
+        gate.open()
+        assert client.response().status == 200
+
+
+def test_listeners_come_change_and_go(origin, carpool):
+    o, c = origin(), carpool()
+    extra = ("127.0.0.1", free_port())
+    before = c.config.read_text()
+    c.config.write_text(before + '\n[[listen]]\naddress = "%s:%d"\norigin = "%s"\n' % (*extra, o.url))
+    status, said = post(c)
+    assert status == 200 and said["changes"] == [{"key": "listen %s:%d" % extra, "from": None, "to": "open", "applies": "now"}]
+    with Client(extra) as client:
+        assert client.get("/fixed").status == 200
+        with c.client() as other:
+            assert other.get("http://%s:%d/loop" % extra).status == 508, "the new listener is one of our own"
+        c.config.write_text(before)
+        assert post(c)[0] == 200
+        assert client.sock.recv(1) == b"", "who came by it is let go"
+    with pytest.raises(OSError):
+        socket.create_connection(extra, 2)
+    for _ in range(3):  # and it can come back
+        c.config.write_text(before + '\n[[listen]]\naddress = "%s:%d"\norigin = "%s"\n' % (*extra, o.url))
+        assert post(c)[0] == 200
+        with Client(extra) as client:
+            assert client.get("/again").status == 200
+        c.config.write_text(before)
+        assert post(c)[0] == 200
+
+
+def test_a_listener_that_cannot_open_refuses_the_whole_reload(carpool):
+    taken = socket.create_server(("127.0.0.1", 0))
+    c = carpool(request={"max_retries": 1})
+    rewrite(c, "max_retries = 1", "max_retries = 2")
+    c.config.write_text(c.config.read_text() + '\n[[listen]]\naddress = "127.0.0.1:%d"\n' % taken.getsockname()[1])
+    status, said = post(c)
+    assert status == 400 and str(taken.getsockname()[1]) in said["error"]
+    assert "max_retries = 1" in c.admin("GET", "/config").body.decode()
+    taken.close()
+
+
+def test_a_renewed_ca_is_believed(origin, carpool, pki, tmp_path):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pki.server, pki.server_key)
+    o = origin(tls=context)
+    stranger = tmp_path / "stranger"
+    stranger.mkdir()
+    ca = tmp_path / "trusted.pem"
+    ca.write_bytes(pathlib.Path(Pki(stranger).ca).read_bytes())
+    c = carpool(upstream={"tls": {"ca_file": str(ca)}})
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 502
+        ca.write_bytes(pathlib.Path(pki.ca).read_bytes())
+        status, said = post(c)
+        assert status == 200, said
+        assert client.get(o.url + "/").status == 200
+
+
+class Load(threading.Thread):
+    """Requests without end; what does not come back whole is an error."""
+
+    def __init__(self, address, url):
+        super().__init__(daemon=True)
+        self.address, self.url, self.done, self.errors, self.over = address, url, 0, [], False
+
+    def run(self):
+        try:
+            with Client(self.address) as client:
+                while not self.over:
+                    answer = client.get(self.url + "/")
+                    if answer.status != 200 or answer.body != b"ok":
+                        self.errors.append(answer)
+                    self.done += 1
+        except Exception as error:  # noqa: BLE001: every end but ours is an error
+            self.errors.append(error)
+
+
+def test_reloads_under_load_lose_no_request_and_no_descriptor(origin, carpool, full):
+    reloads = 1000 if full else 100
+    origins = [origin() for _ in range(3)]
+    c = carpool(pool={"size": 8, "wait_timeout": "3s"}, log={"access": False},
+                origin=[{"uri": origins[0].url, "pool": {"max_waiting": 64}}])
+    load = [Load(c.address, o.url) for o in origins for _ in range(2)]
+    for one in load:
+        one.start()
+    until(lambda: all(one.done > 10 for one in load), what="load")
+    text = c.config.read_text()
+    variants = [text, text.replace('"3s"', '"4s"'), text.replace("size = 8", "size = 9"), text.replace("max_waiting = 64", "max_waiting = 32")]
+    before, rss = None, None
+    for i in range(reloads):
+        replace(c, variants[i % len(variants)])
+        status, said = post(c)
+        assert status == 200, said
+        if i == 20:
+            before, rss = fds(c), c.rss()
+    after = fds(c)
+    for one in load:
+        one.over = True
+    for one in load:
+        one.join(10)
+    assert [one.errors for one in load] == [[]] * len(load)
+    assert sum(one.done for one in load) > reloads
+    assert abs(after - before) <= 2, (before, after)
+    assert c.rss() - rss < 8 << 20
+    assert [o.opened for o in origins] == [o.peak for o in origins], "no connection was closed for a reload"
