@@ -20,6 +20,9 @@ foreach(section 1 5)
   endforeach()
 endforeach()
 carpool_compressed(${CMAKE_SOURCE_DIR}/deploy/package/changelog ${CMAKE_INSTALL_DOCDIR} program changelog.Debian.gz)
+install(FILES deploy/completions/carpool.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME carpool COMPONENT program)
+install(FILES deploy/completions/_carpool DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT program)
+install(FILES deploy/completions/carpool.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
 
 # ---- the libraries ----
 set(libraries carpool_base carpool_metrics carpool_exec carpool_pool)

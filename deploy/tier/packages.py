@@ -33,6 +33,8 @@ def install(log, full):
         program = next(tree.rglob("bin/carpool"), None)
         config = next(tree.rglob("carpool/config.toml"), None)
         judge.take(program and config and log.run(program, "--check", "--config", config) == 0, "installed --check")
+        for file in ("man1/carpool.1.gz", "man5/carpool.toml.5.gz", "completions/carpool", "vendor-completions/_carpool", "carpool.fish"):
+            judge.take(next(tree.rglob(file), None) is not None, file)
         archives = next(tree.rglob("libcarpool_pool.a"), None)
         judge.take(archives is not None, "archives")
         if archives:
