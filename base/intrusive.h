@@ -66,6 +66,11 @@ class List {
     ListHook<Tag>* after = node == nullptr ? root_.next_ : static_cast<ListHook<Tag>*>(node)->next_;
     return after == &root_ ? nullptr : static_cast<T*>(after);
   }
+  // The node before `node`, or nullptr at the beginning; start with nullptr.
+  T* previous(T* node) {
+    ListHook<Tag>* before = node == nullptr ? root_.prev_ : static_cast<ListHook<Tag>*>(node)->prev_;
+    return before == &root_ ? nullptr : static_cast<T*>(before);
+  }
   // nullptr when it is empty.
   T* last() { return empty() ? nullptr : static_cast<T*>(root_.prev_); }
   // Behind `where`; nullptr: in front of all.

@@ -85,6 +85,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::stand_in_line(Borrower& b
     borrower.loop_ = here;
     borrower.since_ = now;
     borrower.ticket_ = next_ticket();
+    borrower.turn_ = 0;
     line.join(borrower);
     attention.fetch_add(1, std::memory_order_seq_cst);  // then plan() looks through the entries: see destination_impl.h
     plan(work, now, why);

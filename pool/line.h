@@ -1,5 +1,6 @@
-// Line: who waits, in the order of tickets. Replays stand apart and in front: they take nothing but a new connection,
-// the others take what comes first. Guarded by its destination's mutex.
+// Line: who waits, in the order of turns: first come first served for equals, clients and classes in fair shares.
+// Replays stand apart and in front: they take nothing but a new connection, the others take what comes first. Guarded
+// by its destination's mutex.
 #pragma once
 
 #include <algorithm>
@@ -26,21 +27,21 @@ class Line {
   std::uint32_t wanting(Kinds kind) const { return by_kind_[static_cast<std::size_t>(kind)]; }
   static bool in(const Borrower& borrower) { return hook(borrower).linked(); }
 
-  // A new one goes to the end of its part; one that comes back, with its old ticket, to where it was.
+  // A new one goes behind those whose turn comes before its own; one that comes back, to where it was.
   void join(Borrower& borrower) {
     List<Borrower, WaitersTag>& part = part_of(borrower);
-    Borrower* before = nullptr;  // the last one with a smaller ticket
-    if (part.last() != nullptr && part.last()->ticket_ < borrower.ticket_) {
-      before = part.last();
-    } else {
-      for (Borrower* at = part.next(nullptr); at != nullptr && at->ticket_ < borrower.ticket_; at = part.next(at))
-        before = at;
-    }
+    if (borrower.turn_ == 0) borrower.turn_ = turn_of(part, borrower);
+    Borrower* before = part.previous(nullptr);
+    while (before != nullptr && later(*before, borrower)) before = part.previous(before);
     part.insert_after(before, borrower);
     ++size_of(borrower);
     ++kind_of(borrower);
   }
   void leave(Borrower& borrower) {
+    // Time goes on with who is served, not with who gives up further behind.
+    if (part_of(borrower).next(nullptr) == &borrower) {
+      served_ = std::max(served_, borrower.turn_);
+    }
     hook(borrower).unlink();
     --size_of(borrower);
     --kind_of(borrower);
@@ -83,6 +84,25 @@ class Line {
   static ListHook<WaitersTag>& hook(Borrower& borrower) { return borrower; }
   static const ListHook<WaitersTag>& hook(const Borrower& borrower) { return borrower; }
   List<Borrower, WaitersTag>& part_of(const Borrower& borrower) { return borrower.want_.fresh ? replays_ : others_; }
+  // Self-clocked fair queueing (Golestani 1994): a wish starts when the client's former one ends, or now, and takes as
+  // long as its class has patience. Who is alone, or the same as all others, is served first come first served.
+  static constexpr unsigned kMostClasses = 8;
+  static std::uint64_t patience(const Borrower& borrower) {
+    return std::uint64_t{1} << (2 * std::min<unsigned>(borrower.want_.priority_class, kMostClasses - 1));
+  }
+  std::uint64_t turn_of(List<Borrower, WaitersTag>& part, const Borrower& borrower) const {
+    const Want& want = borrower.want_;
+    Borrower* former = part.previous(nullptr);
+    while (former != nullptr &&
+           (former->want_.client != want.client || former->want_.priority_class != want.priority_class)) {
+      former = part.previous(former);
+    }
+    const std::uint64_t start = former == nullptr ? served_ : std::max(served_, former->turn_);
+    return start + patience(borrower);
+  }
+  static bool later(const Borrower& one, const Borrower& than) {
+    return one.turn_ != than.turn_ ? one.turn_ > than.turn_ : one.ticket_ > than.ticket_;
+  }
   static Borrower* accepting(List<Borrower, WaitersTag>& part, Kind kind) {
     Borrower* at = part.next(nullptr);
     while (at != nullptr && !accepts(at->want_.kind, kind)) at = part.next(at);
@@ -93,6 +113,7 @@ class Line {
 
   List<Borrower, WaitersTag> replays_, others_;
   std::uint32_t replays_size_ = 0, others_size_ = 0;
+  std::uint64_t served_ = 0;                // the turn of the latest one who was served
   std::array<std::uint32_t, 3> by_kind_{};  // by Kinds
 };
 

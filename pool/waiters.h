@@ -20,6 +20,10 @@ struct Want {
   bool fresh = false;
   bool tunnel = false;  // will keep its slot to the end (Upgrade, CONNECT)
   Kinds kind = Kinds::any;
+  // In line: a class waits four times as long for its turn as the one above it (0: the highest), and inside a class
+  // clients take turns, so that nobody starves.
+  std::uint8_t priority_class = 0;
+  std::uint64_t client = 0;
 };
 
 // Who waits. Lives in memory that outlives any mail that names it (its loop's slab: never freed while loops run), so a
@@ -39,6 +43,7 @@ class Borrower : public ListHook<struct WaitersTag> {
   friend class Refusal;
   // Written on the own loop: under the destination's mutex when it joins the line, without when it has left it.
   LoopId loop_ = 0;
+  std::uint64_t turn_ = 0;    // its place in line; 0: not known yet. Guarded by the destination's mutex
   std::uint64_t ticket_ = 0;  // 0: not waiting; a grant must carry the same. Grows in the order of joining
   Instant since_{};
   Want want_;

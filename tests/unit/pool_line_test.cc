@@ -1,6 +1,11 @@
 // Who waits: order across loops, bounds, and grants that find their borrower gone.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "tests/unit/pool_scene.h"
 
 namespace carpool::pool {
@@ -13,6 +18,22 @@ using State = Asker::State;
 class TheLine : public test::PoolScene {
  protected:
   TheLine() : PoolScene(2) {}
+
+  // Who is served in which order when all have joined; each letter a client or a class.
+  std::string served(Asker& holder, const std::vector<std::pair<char, Asker*>>& line) {
+    std::string order;
+    Asker* last = &holder;
+    for (std::size_t n = 0; n < line.size(); ++n) {
+      last->release();
+      world.deliver_all();
+      for (const auto& [who, one] : line) {
+        if (one->state != State::leased) continue;
+        order += who;
+        last = one;
+      }
+    }
+    return order;
+  }
 };
 
 TEST_F(TheLine, ServesWaitersInOrderAcrossLoops) {
@@ -138,6 +159,56 @@ TEST_F(TheLine, JudgesAgainOnArrivalAndPutsTheBorrowerBackWhereItStood) {
   world.deliver_all();
   EXPECT_EQ(first.state, State::leased);
   EXPECT_EQ(second.state, State::waiting);
+}
+
+TEST_F(TheLine, LetsClientsTakeTurns) {
+  limits.size = 1;
+  Asker& holder = leased();
+  std::vector<std::pair<char, Asker*>> line;
+  for (const char who : std::string("aaaaaabbc")) {
+    Want want;
+    want.client = static_cast<std::uint64_t>(who);
+    line.emplace_back(who, &waiting(want));
+  }
+  EXPECT_EQ(served(holder, line), "abcabaaaa");
+}
+
+TEST_F(TheLine, ServesAHigherClassMoreOften) {
+  limits.size = 1;
+  Asker& holder = leased();
+  std::vector<std::pair<char, Asker*>> line;
+  for (const char who : std::string("lllhhhhhhhhhhhh")) {
+    Want want;
+    want.priority_class = who == 'h' ? 0 : 1;
+    line.emplace_back(who, &waiting(want));
+  }
+  EXPECT_EQ(served(holder, line), "hhhlhhhhlhhhhlh");
+}
+
+TEST_F(TheLine, StarvesNoClassAndNoClient) {
+  limits.size = 1;
+  std::vector<std::pair<Want, Asker*>> all;
+  std::map<Asker*, int> count;
+  for (unsigned n = 0; n < 12; ++n) {
+    Want want;
+    want.priority_class = static_cast<std::uint8_t>(n % 3);
+    want.client = n / 3;
+    all.emplace_back(want, &waiting(want));
+  }
+  world.dialed();
+  for (int round = 0; round < 2100; ++round) {
+    world.deliver_all();
+    for (const auto& [want, one] : all) {
+      if (one->state != State::leased) continue;
+      ++count[one];
+      one->release();
+      one->borrow(destination(), want);  // always in line but while it is served
+    }
+  }
+  for (const auto& [want, one] : all) {
+    const int share = want.priority_class == 0 ? 400 : want.priority_class == 1 ? 100 : 25;
+    EXPECT_NEAR(count[one], share, share / 4 + 2) << "class " << int{want.priority_class} << " client " << want.client;
+  }
 }
 
 TEST_F(TheLine, CancelsWithoutATrace) {
