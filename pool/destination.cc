@@ -38,6 +38,9 @@ const Origin& Destination::origin() const {
 const std::string& Destination::label() const {
   return impl_->label;
 }
+const Limits& Destination::limits() const {
+  return impl_->limits;
+}
 
 std::variant<Lease, Waiting, Fault> Destination::borrow(Borrower& borrower, const Want& want, Instant now) {
   return impl_->borrow(borrower, want, now);

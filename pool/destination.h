@@ -58,6 +58,7 @@ class Destination {
 
   const Origin& origin() const;
   const std::string& label() const;
+  const Limits& limits() const;
 
   // A connection now, or a place in line, or a Fault (queue_full, budget, draining). On the calling loop.
   // want.tunnel takes one of max_tunnels places until the lease ends, so that a switch of protocols cannot fail later.

@@ -1,8 +1,12 @@
 #include "proxy/admin_view.h"
 
+#include <algorithm>
+#include <map>
+
 #include "proxy/config/options.h"
 #include "proxy/config/print.h"
 #include "proxy/house.h"
+#include "proxy/inquiry.h"
 #include "proxy/log/log.h"
 #include "proxy/upstream/connection.h"
 
@@ -35,13 +39,36 @@ class Collector final : public pool::ConnectionVisitor {
     facts.cipher = connection.security().cipher;
   }
 };
+
+// Who has which connection of `origin`, by the connection's id: only the loops know.
+std::map<std::uint64_t, std::string> borrowers(House& house, const std::string& origin) {
+  constexpr Duration kPatience = std::chrono::milliseconds(250);
+  using Held = std::vector<admin::BorrowerFacts>;
+  const auto ask = [origin](Worker& worker) {
+    exec::assume_on_loop();
+    Held held;
+    worker.for_each_exchange([&](const Exchange& exchange) {
+      exec::assume_on_loop();
+      if (!exchange.holds_lease() || exchange.facts().origin->destination->label() != origin) return;
+      held.push_back(exchange.describe_borrower());
+    });
+    return held;
+  };
+  std::map<std::uint64_t, std::string> all;
+  for (const Held& held : ask_loops<Held>(house.workers(), kPatience, ask)) {
+    for (const admin::BorrowerFacts& one : held) all.emplace(one.connection, admin::borrower_text(one));
+  }
+  return all;
+}
 }  // namespace
 
 std::vector<admin::PoolFacts> HouseView::pools() const {
   const Instant now = Clock::now();
   std::vector<admin::PoolFacts> all;
   for (const pool::Destination* destination : house_.origins().directory().all()) {
-    all.push_back({destination->label(), destination->snapshot(now), std::nullopt});
+    admin::PoolFacts facts{destination->label(), destination->snapshot(now), std::nullopt};
+    facts.learned_idle_timeout = facts.snapshot.learned_idle;
+    all.push_back(std::move(facts));
   }
   return all;
 }
@@ -52,6 +79,36 @@ std::vector<admin::ConnectionFacts> HouseView::connections(const std::string& or
     if (destination->label() == origin) destination->visit(collector, Clock::now());
   }
   return std::move(collector.all);
+}
+
+void HouseView::name_borrowers(const std::string& origin, std::vector<admin::ConnectionFacts>& connections) const {
+  const auto lent = [](const admin::ConnectionFacts& one) {
+    return one.state != pool::Shown::idle && one.state != pool::Shown::connecting;
+  };
+  if (std::none_of(connections.begin(), connections.end(), lent)) return;
+  const std::map<std::uint64_t, std::string> held = borrowers(house_, origin);
+  for (admin::ConnectionFacts& one : connections) {
+    if (const auto found = held.find(one.id); found != held.end()) one.borrower = found->second;
+  }
+}
+
+std::optional<admin::PoolStudy> HouseView::study(const std::string& origin) const {
+  for (const OriginContext* context : house_.origins().all()) {
+    if (context->destination->label() != origin) continue;
+    admin::PoolStudy study;
+    study.limits = context->destination->limits();
+    study.circumstances.idle_timeout = study.limits.idle_timeout;
+    study.circumstances.expire_time = study.limits.expire_time;
+    study.circumstances.max_usage = study.limits.max_usage;
+    study.wait_timeout = context->pool.wait_timeout;
+    study.past = context->destination->history();
+    return study;
+  }
+  return std::nullopt;
+}
+
+std::vector<admin::LeakFacts> HouseView::leaks() const {
+  return house_.leaks().all();
 }
 
 const metrics::Registry* HouseView::registry() const {

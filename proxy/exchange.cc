@@ -89,6 +89,16 @@ void Exchange::answer_here() {
   rest(!sent ? ClientNext::gone : keep ? ClientNext::keep : ClientNext::close);
 }
 
+namespace {
+// What a request that must not be repeated may find on a connection: the learned horizon, or a guess before that.
+Duration most_rest(const OriginContext& origin) {
+  constexpr Duration kGuess = std::chrono::seconds(5);
+  if (const Duration learned = origin.destination->horizon(); learned != Duration::max()) return learned;
+  const Duration half = origin.pool.idle_timeout / 2;  // zero: connections rest for ever
+  return half > Duration::zero() ? std::min(half, kGuess) : kGuess;
+}
+}  // namespace
+
 void Exchange::borrow(bool fresh) {
   const Instant now = worker_.loop().now();
   const OriginContext& origin = *facts_.origin;
@@ -102,9 +112,7 @@ void Exchange::borrow(bool fresh) {
   want.fresh = fresh;
   want.tunnel = upgrade_ || connect_;
   if (origin.pool.reuse == config::Reuse::safe && !repeatable(request_.method, origin.request.retry_idempotent)) {
-    constexpr Duration kMostRest = std::chrono::seconds(5);
-    const Duration half = origin.pool.idle_timeout / 2;  // zero: connections rest for ever
-    want.max_idle = half > Duration::zero() ? std::min(half, kMostRest) : kMostRest;
+    want.max_idle = most_rest(origin);
   }
   auto answer = origin.destination->borrow(*this, want, now);
   if (auto* lease = std::get_if<pool::Lease>(&answer)) return take(std::move(*lease));
@@ -139,6 +147,7 @@ void Exchange::on_refused(Fault fault) {
 // ---- forwarding: the request travels ----
 
 void Exchange::take(pool::Lease lease) {
+  close_leak();
   lease_ = std::move(lease);
   wait_deadline_ = kNever;
   facts_.leased = worker_.loop().now();

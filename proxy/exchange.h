@@ -14,6 +14,7 @@
 #include "exec/loop.h"
 #include "pool/lease.h"
 #include "pool/waiters.h"
+#include "proxy/admin/leaks.h"
 #include "proxy/downstream/requester.h"
 #include "proxy/exchange_table.h"
 #include "proxy/http/forward.h"
@@ -71,6 +72,13 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   const ExchangeFacts& facts() const LOOP_ONLY { return facts_; }
   std::string_view phase() const LOOP_ONLY;  // for a person: what it is doing now
 
+  // ---- the leak watch's ----
+  bool holds_lease() const LOOP_ONLY { return static_cast<bool>(lease_); }
+  std::uint64_t leak() const LOOP_ONLY { return leak_; }  // its number in the book once this lease was reported
+  void mark_leaked(std::uint64_t number) LOOP_ONLY { leak_ = number; }
+  void end_leaked() LOOP_ONLY;                               // its connection is closed, cause `leak`
+  admin::BorrowerFacts describe_borrower() const LOOP_ONLY;  // while it holds a lease
+
   // ---- the pool's ----
   void on_lease(pool::Lease lease) override;
   void on_refused(Fault fault) override;
@@ -93,9 +101,9 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // Ends.
   void reply(const Fault& fault) LOOP_ONLY;
   void break_off(Fault fault) LOOP_ONLY;
-  void flush_what_came() LOOP_ONLY;
   void give_back(pool::Closed cause) LOOP_ONLY;
   void rest(ClientNext next) LOOP_ONLY;
+  void close_leak() LOOP_ONLY;
   void enter(ExchangeEvent event) LOOP_ONLY;
   bool bodyless() const;
   bool begun() const LOOP_ONLY { return facts_.began != Instant{}; }
@@ -139,6 +147,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   bool tunnel_client_eof_ = false;
   int max_forwards_ = -1;
   std::uint32_t idempotent_retries_ = 0, proven_replays_ = 0;
+  std::uint64_t leak_ = 0;  // this lease was reported as held for too long, under this number
   Instant waiting_since_{};
   exec::Timer timer_;
   Instant total_deadline_ = kNever;

@@ -72,6 +72,7 @@ void Exchange::give_back(pool::Closed cause) {
 // Everything is given back; the client is told last, and nothing of this exchange is touched afterwards.
 void Exchange::rest(ClientNext next) {
   CARPOOL_ASSERT(!lease_);
+  close_leak();
   timer_.disarm();
   if (begun()) worker_.record(*this, *requester_);
   upload_.finish();

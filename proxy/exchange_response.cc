@@ -3,6 +3,7 @@
 
 #include "proxy/authentication.h"
 #include "proxy/exchange.h"
+#include "proxy/http/keep_alive.h"
 #include "proxy/origins.h"
 #include "proxy/worker.h"
 
@@ -22,6 +23,10 @@ void Exchange::on_response_head() {
   head_done_ = true;
   facts_.head_back = worker_.loop().now();
   facts_.status = response_.status;
+  if (!lease_.reused() && response_.fields.has(http::FieldName::keep_alive)) {
+    const std::string_view hint = response_.fields.get(http::FieldName::keep_alive);
+    facts_.origin->destination->hint_keep_alive(http::keep_alive_timeout(hint));
+  }
   private_ = private_ || authenticates_connection(request_) || authenticates_connection(response_);
   enter(ExchangeEvent::response_head);
   // An answer before the request's end: whether the client will send the rest is unknown, so its connection ends with

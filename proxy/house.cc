@@ -150,6 +150,9 @@ Result<bool> House::run() {
   if (config_->log.sync > Duration::zero()) {
     log_sync_ = std::make_unique<LogSync>(admin_->loop(), *execution_, config_->log.sync);
   }
+  exec::assume_on_loop();  // its thread is this one, before it runs
+  summary_ = std::make_unique<Summary>(first, view_, config_.metrics.summary_interval);
+  summary_->start();
   return turn_loops();
 }
 
@@ -191,6 +194,7 @@ void House::on_worker_empty() {
 House::~House() {
   exec::assume_on_loop();  // none runs any more: this thread stands in for each of them
   sweeper_.reset();
+  summary_.reset();
   if (log_sync_) admin_->loop().drain();
   log_sync_.reset();
   files_.reset();

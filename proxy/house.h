@@ -16,12 +16,14 @@
 #include "proxy/downstream/listener.h"
 #include "proxy/drain.h"
 #include "proxy/execution.h"
+#include "proxy/leak_book.h"
 #include "proxy/log_sync.h"
 #include "proxy/net/policy.h"
 #include "proxy/origins.h"
 #include "proxy/reload/file_watch.h"
 #include "proxy/reload/reloader.h"
 #include "proxy/reload/round.h"
+#include "proxy/summary.h"
 #include "proxy/upstream/pool_house.h"
 #include "proxy/worker.h"
 
@@ -54,6 +56,7 @@ class House {
   net::RulePolicy& policy() { return *policy_; }
   metrics::Registry& metrics() { return *metrics_; }
   std::string_view pseudonym() const { return pseudonym_; }
+  LeakBook& leaks() { return leaks_; }
   Drain& drain() { return *drain_; }
   Execution& execution() { return *execution_; }
   std::vector<std::unique_ptr<Worker>>& workers() { return workers_; }
@@ -78,6 +81,7 @@ class House {
   std::atomic<const config::Config*> in_force_;  // release in put_in_force(), acquire in config()
   const std::string pseudonym_;
   PoolHouse pool_house_;
+  LeakBook leaks_;
   std::unique_ptr<metrics::Registry> metrics_;
   std::unique_ptr<net::RulePolicy> policy_;
   std::unique_ptr<Origins> origins_;
@@ -91,6 +95,8 @@ class House {
   std::unique_ptr<Drain> drain_;
   std::unique_ptr<exec::Timer> sweeper_;
   std::unique_ptr<LogSync> log_sync_;  // absent: nobody asked for it
+  const HouseView view_{*this};
+  std::unique_ptr<Summary> summary_;
 };
 
 }  // namespace carpool::proxy

@@ -51,6 +51,7 @@ Worker::Worker(House& house, std::unique_ptr<exec::UvLoop> loop)
       recorder_(house, *loop_),
       dialer_(*this, resolver_),
       health_check_(*this),
+      leak_watch_(*this),
       driver_(house.execution().drive(*loop_, *this, name_of(loop_->id()))) {
   loop_->set_shared_watcher(this);
 }
@@ -72,6 +73,7 @@ void Worker::leave() {
 bool Worker::start() {
   enter();  // nobody turns the loop yet
   health_check_.start();
+  leak_watch_.start();
   leave();
   return driver_->start();
 }
@@ -199,7 +201,8 @@ void Worker::on_shared_ready(std::uint32_t index, std::uint32_t generation, exec
   }
   // At rest and won by us: only control records of TLS may come here.
   const bool quiet = !connection.transport().hangup_seen() && connection.transport().quiet();
-  pool::end_inspection(index, quiet, pool::Closed::peer_closed, loop_->now());
+  const bool in_order = !quiet && connection.transport().ended_in_order();
+  pool::end_inspection(index, quiet, pool::Closed::peer_closed, loop_->now(), in_order);
 }
 
 }  // namespace carpool::proxy

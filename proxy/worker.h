@@ -15,6 +15,7 @@
 #include "proxy/dns/resolver.h"
 #include "proxy/exchange.h"
 #include "proxy/gather.h"
+#include "proxy/leak_watch.h"
 #include "proxy/recorder.h"
 #include "proxy/router.h"
 #include "proxy/upstream/dialer.h"
@@ -67,6 +68,11 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   std::vector<iovec>& pieces() LOOP_ONLY { return pieces_; }
 
   Exchange& take_exchange() LOOP_ONLY;
+  // Every exchange of the slab, resting ones too.
+  template <class Visit>
+  void for_each_exchange(Visit visit) LOOP_ONLY {
+    for (const std::unique_ptr<Exchange>& exchange : exchanges_) visit(*exchange);
+  }
   void recycle(Exchange& exchange) LOOP_ONLY;
   void adopt(Listener& listener, int fd, std::string peer) LOOP_ONLY;
   void bury(Client& client) LOOP_ONLY;  // destroyed at the end of the turn
@@ -125,6 +131,7 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   Recorder recorder_ LOOP_LOCAL;
   Dialer dialer_ LOOP_LOCAL;
   HealthCheck health_check_ LOOP_LOCAL;
+  LeakWatch leak_watch_ LOOP_LOCAL;
   Gather to_client_ LOOP_LOCAL, to_upstream_ LOOP_LOCAL;
   std::vector<iovec> pieces_ LOOP_LOCAL;
   std::vector<std::unique_ptr<Exchange>> exchanges_ LOOP_LOCAL;  // the slab: never shrinks

@@ -64,6 +64,27 @@ constexpr const char* kSchemas = R"({
       "peer": {"type": "string", "nullable": true}, "tls_version": {"type": "string", "nullable": true},
       "cipher": {"type": "string", "nullable": true}, "loop": {"type": "integer"},
       "borrower": {"type": "string", "nullable": true}}},
+  "Sentences": {"type": "array", "items": {"type": "string"}},
+  "Explanation": {"type": "object", "required": ["origin", "sentences"], "properties": {"origin": {"type": "string"},
+    "sentences": {"$ref": "#/components/schemas/Sentences"}}},
+  "Advice": {"type": "object", "required": ["origin", "method", "advice"], "properties": {"origin": {"type": "string"},
+    "method": {"type": "string"}, "why_not": {"type": "string"},
+    "advice": {"type": "object", "nullable": true, "required": ["arrivals_per_second", "hold_seconds", "wait_seconds",
+      "offered_load", "present", "recommended", "sentences"]}}},
+  "Replayed": {"type": "object", "required": ["settings", "outcome"], "properties": {"settings": {"type": "object"},
+    "outcome": {"type": "object", "required": ["served", "refused", "timed_out", "handshakes", "peak", "wait_seconds"]}}},
+  "WhatIf": {"type": "object", "required": ["origin", "borrows", "present", "what_if", "handshakes_saved", "sentences"],
+    "properties": {"present": {"$ref": "#/components/schemas/Replayed"}, "what_if": {"$ref": "#/components/schemas/Replayed"},
+      "handshakes_saved": {"type": "integer"}, "sentences": {"$ref": "#/components/schemas/Sentences"}}},
+  "Leak": {"type": "object", "required": ["id", "kind", "origin", "connection", "found_seconds_ago", "age_seconds",
+      "returned", "action", "borrower"], "properties": {"id": {"type": "integer"},
+      "kind": {"type": "string", "enum": ["held", "lost"]}, "origin": {"type": "string", "nullable": true},
+      "connection": {"type": "integer"}, "found_seconds_ago": {"type": "number"}, "age_seconds": {"type": "number"},
+      "returned": {"type": "boolean"}, "action": {"type": "string", "enum": ["report", "discard"]},
+      "borrower": {"type": "object", "required": ["request", "phase", "client", "pid", "uid", "trace_id", "bytes_in",
+        "bytes_out"]}}},
+  "Leaks": {"type": "object", "required": ["leaks"], "properties": {
+    "leaks": {"type": "array", "items": {"$ref": "#/components/schemas/Leak"}}}},
   "Connections": {"type": "object", "required": ["connections"], "properties": {
     "connections": {"type": "array", "items": {"$ref": "#/components/schemas/Connection"}}}}
 })";

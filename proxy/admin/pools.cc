@@ -1,6 +1,8 @@
 #include "proxy/admin/pools.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 #include "metrics/prometheus.h"
 #include "proxy/admin/json.h"
@@ -56,6 +58,38 @@ Json json_of(const ConnectionFacts& facts) {
   return json;
 }
 
+// One bar per bound: how many lie at or below it and above the one before; the last bar has no bound.
+template <std::size_t N, class Measure>
+Json histogram(const std::vector<ConnectionFacts>& all, const std::array<double, N>& bounds, Measure measure) {
+  std::array<std::uint64_t, N + 1> counts{};
+  for (const ConnectionFacts& one : all) {
+    if (const std::optional<double> value = measure(one)) {
+      ++counts[static_cast<std::size_t>(std::lower_bound(bounds.begin(), bounds.end(), *value) - bounds.begin())];
+    }
+  }
+  Json bars = Json::array();
+  for (std::size_t i = 0; i <= N; ++i) {
+    bars.push_back({{"up_to", i < N ? Json(bounds[i]) : Json(nullptr)}, {"count", counts[i]}});
+  }
+  return bars;
+}
+
+Json histograms(const std::vector<ConnectionFacts>& all) {
+  constexpr std::array<double, 8> kSeconds{0.1, 1, 5, 15, 60, 300, 1800, 7200};
+  constexpr std::array<double, 7> kUses{0, 1, 10, 100, 1000, 10'000, 100'000};
+  const auto age = [](const ConnectionFacts& one) -> std::optional<double> { return seconds(one.age); };
+  const auto idle = [](const ConnectionFacts& one) -> std::optional<double> {
+    if (one.state != Shown::idle && one.state != Shown::expired_idle) return std::nullopt;
+    return seconds(one.idle);
+  };
+  const auto uses = [](const ConnectionFacts& one) -> std::optional<double> { return one.uses; };
+  Json json;
+  json["age_seconds"] = histogram(all, kSeconds, age);
+  json["idle_seconds"] = histogram(all, kSeconds, idle);
+  json["uses"] = histogram(all, kUses, uses);
+  return json;
+}
+
 }  // namespace
 
 Json json_of(const PoolFacts& facts) {
@@ -89,8 +123,10 @@ Answer pools_answer(const std::vector<PoolFacts>& pools) {
   return json_answer(200, {{"pools", std::move(list)}});
 }
 
-Answer pool_answer(const PoolFacts& pool) {
-  return json_answer(200, json_of(pool));
+Answer pool_answer(const PoolFacts& pool, const std::vector<ConnectionFacts>& connections) {
+  Json json = json_of(pool);
+  json["histograms"] = histograms(connections);
+  return json_answer(200, json);
 }
 
 Answer connections_answer(const std::vector<ConnectionFacts>& connections) {

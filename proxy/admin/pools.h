@@ -11,7 +11,8 @@
 namespace carpool::proxy::admin {
 
 Answer pools_answer(const std::vector<PoolFacts>& pools);
-Answer pool_answer(const PoolFacts& pool);
+// With live histograms of the ages, rests and uses of its connections.
+Answer pool_answer(const PoolFacts& pool, const std::vector<ConnectionFacts>& connections);
 Answer connections_answer(const std::vector<ConnectionFacts>& connections);
 // SimplePool's counters per URI; the form is golden.
 Answer pool_metrics_answer(const std::vector<PoolFacts>& pools);

@@ -14,6 +14,7 @@
 #include "proxy/admin/pools.h"
 #include "proxy/admin/reload.h"
 #include "proxy/admin/route.h"
+#include "proxy/admin/study.h"
 #include "proxy/admin/threads.h"
 
 namespace carpool::proxy::admin {
@@ -65,6 +66,10 @@ Answer quit(const Call& call) {
   return json_answer(202, {{"status", call.control.quit() ? "draining" : "draining already"}});
 }
 
+Answer leaks(const Call& call) {
+  return leaks_answer(call.view.leaks(), Clock::now());
+}
+
 Answer later(const Call&) {
   return error_answer(501, "not yet available");
 }
@@ -85,7 +90,7 @@ constexpr std::array<Route, 16> kRoutes{{
     {"/version", "GET", version, "what runs", "Version"},
     {"/config", "GET", config, "the configuration in force, every default filled in, without secrets",
      "application/toml"},
-    {"/leaks", "GET", later, "leases that were lost or are held for too long", "Later"},
+    {"/leaks", "GET", leaks, "leases that were lost or are held for too long, with their borrowers", "Leaks"},
     {"/threads", "GET", threads, "what each thread does and since when; what bounds the queue", "Threads"},
     {"/openapi.json", "GET", openapi_answer, "this document", "application/json"},
     {"/events", "GET", events_answer, "what the page shows, as server-sent events", "text/event-stream"},
@@ -96,22 +101,40 @@ constexpr std::array<Route, 16> kRoutes{{
     {"/quit", "POST", quit, "drains and exits", "Status"},
 }};
 
-Answer one_pool(const Call&, const PoolFacts& pool) {
-  return pool_answer(pool);
+Answer one_pool(const Call& call, const PoolFacts& pool) {
+  return pool_answer(pool, call.view.connections(pool.origin));
 }
 Answer its_connections(const Call& call, const PoolFacts& pool) {
-  return connections_answer(call.view.connections(pool.origin));
+  std::vector<ConnectionFacts> connections = call.view.connections(pool.origin);
+  call.view.name_borrowers(pool.origin, connections);
+  return connections_answer(connections);
+}
+Answer its_explanation(const Call& call, const PoolFacts& pool) {
+  return explain_answer(pool, call.view.study(pool.origin).value_or(PoolStudy{}));
+}
+Answer its_advice(const Call& call, const PoolFacts& pool) {
+  return advice_answer(pool, call.view.study(pool.origin).value_or(PoolStudy{}));
+}
+Answer its_what_if(const Call& call, const PoolFacts& pool) {
+  return what_if_answer(pool, call.view.study(pool.origin).value_or(PoolStudy{}), call.request.target);
 }
 Answer its_later(const Call& call, const PoolFacts&) {
   return later(call);
 }
 
+constexpr std::array<Parameter, 6> kWhatIf{{{"size", "integer", "pool.size"},
+                                            {"max_waiting", "integer", "pool.max_waiting"},
+                                            {"max_usage", "integer", "pool.max_usage"},
+                                            {"idle_timeout", "string", "pool.idle_timeout, as 30s"},
+                                            {"expire_time", "string", "pool.expire_time, as 30m"},
+                                            {"wait_timeout", "string", "pool.wait_timeout, as 3s"}}};
+
 constexpr std::array<PoolRoute, 10> kPoolRoutes{{
     {"", "GET", one_pool, "one pool", "Pool"},
     {"connections", "GET", its_connections, "every connection of it", "Connections"},
-    {"explain", "GET", its_later, "why connections were opened and closed", "Later"},
-    {"advice", "GET", its_later, "the measured load and the size it asks for", "Later"},
-    {"what-if", "GET", its_later, "the same load replayed on other settings", "Later"},
+    {"explain", "GET", its_explanation, "why connections were opened and closed", "Explanation"},
+    {"advice", "GET", its_advice, "the measured load and the size it asks for", "Advice"},
+    {"what-if", "GET", its_what_if, "the same load replayed on other settings", "WhatIf", kWhatIf},
     {"warm-up", "POST", its_later, "opens connections", "Later"},
     {"pause", "POST", its_later, "lends nothing; waiters are kept", "Later"},
     {"resume", "POST", its_later, "ends the pause", "Later"},

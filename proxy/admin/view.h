@@ -11,6 +11,8 @@
 #include "metrics/registry.h"
 #include "metrics/sample.h"
 #include "pool/snapshot.h"
+#include "proxy/admin/leaks.h"
+#include "proxy/admin/pool_study.h"
 
 namespace carpool::proxy::admin {
 
@@ -79,6 +81,11 @@ class AdminView {
   virtual std::vector<PoolFacts> pools() const = 0;
   // Of the origin with this label; empty when there is none.
   virtual std::vector<ConnectionFacts> connections(const std::string& origin) const = 0;
+  // Fills in who has them, which only the loops know: takes as long as their turns.
+  virtual void name_borrowers(const std::string& origin, std::vector<ConnectionFacts>& connections) const = 0;
+  // Of an origin that has a pool; nothing: it has none.
+  virtual std::optional<PoolStudy> study(const std::string& origin) const = 0;
+  virtual std::vector<LeakFacts> leaks() const = 0;  // the newest first
 
   virtual const metrics::Registry* registry() const = 0;  // null: metrics are off
   virtual std::optional<metrics::ExecSample> exec() const = 0;

@@ -40,9 +40,8 @@ std::vector<Setting> pool_ways() {
       row<&PoolSettings::reuse>("reuse",
                                 "may a request use a connection that served before; safe = by method and rest"),
       row<&PoolSettings::leak_timeout>("leak_timeout",
-                                       "a borrow older than this is reported; 0s = only structural leaks")
-          .not_yet(),
-      row<&PoolSettings::leak_action>("leak_action", "what happens to it").not_yet(),
+                                       "a borrow older than this is reported; 0s = only structural leaks"),
+      row<&PoolSettings::leak_action>("leak_action", "what happens to it"),
       row<&PoolSettings::classes>("classes", "priority classes with a reserved share of the cap")
           .shown_as(R"(["high", "normal"])")
           .not_yet(),

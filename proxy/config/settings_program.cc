@@ -89,7 +89,7 @@ Section metrics_section() {
               row<&Metrics::max_origins>("max_origins", R"(label cardinality; the rest share origin="other")")
                   .between(1, 100'000)
                   .restart(),
-              row<&Metrics::summary_interval>("summary_interval", "one log line that sums up; 0s = off").not_yet(),
+              row<&Metrics::summary_interval>("summary_interval", "one log line that sums up; 0s = off").restart(),
           },
           [](Config& config) -> void* { return &config.metrics; },
           nullptr,

@@ -36,6 +36,7 @@ class Client final : public exec::Watcher,
 
   // ---- the exchange's calls ----
   std::string_view peer() const override { return peer_; }
+  int socket() const override { return transport_->fd(); }
   bool request_complete() const override LOOP_ONLY { return request_complete_; }
   void send_informational(const http::ResponseHead& head) override LOOP_ONLY;
   bool send_head(const http::ResponseHead& head, bool close) override LOOP_ONLY;

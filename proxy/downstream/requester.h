@@ -33,6 +33,7 @@ class Requester {
   const Listener& listener() const { return listener_; }
   const config::Listen& listen() const { return listener_.settings(); }
   virtual std::string_view peer() const = 0;            // for the log
+  virtual int socket() const { return -1; }             // to ask the system who it is; -1: there is none of its own
   virtual bool request_complete() const LOOP_ONLY = 0;  // every byte of the request was read
 
   // ---- the answer; views live until flush() ----

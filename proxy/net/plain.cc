@@ -66,6 +66,11 @@ class PlainTransport final : public Transport {
     return seen == Glance::silent;
   }
 
+  bool ended_in_order() override {
+    char byte = 0;
+    return ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+  }
+
  private:
   ssize_t send_once(std::span<const iovec> pieces) const {
     if (pieces.size() == 1) return ::send(fd_, pieces[0].iov_base, pieces[0].iov_len, MSG_NOSIGNAL);

@@ -46,6 +46,9 @@ class Transport {
   // Is the wire silent? True: nothing but control records (tickets, KeyUpdate) and EAGAIN behind them.
   // False: data, EOF or an error. Consumes only control records.
   virtual bool quiet() = 0;
+  // It is not quiet: because the peer ended it in order (FIN, close_notify), with nothing said before that? Consumes
+  // nothing of use: for a connection that is about to be closed.
+  virtual bool ended_in_order() = 0;
   virtual SecurityInfo security() const { return {}; }
 
   int fd() const { return fd_; }

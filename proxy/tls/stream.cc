@@ -207,6 +207,19 @@ bool Stream::peek_is_silent() {
   return !partial_;
 }
 
+// A close_notify, or a bare FIN: at rest, with no record begun, nothing can have been cut off.
+bool Stream::ended_in_order() {
+  if (!established_) return false;
+  if ((SSL_get_shutdown(ssl_.get()) & SSL_RECEIVED_SHUTDOWN) != 0) return true;
+  if (failed_) return fin_ && between_records();
+  begin_call();
+  char byte = 0;
+  std::size_t got = 0;
+  if (SSL_peek_ex(ssl_.get(), &byte, 1, &got) == 1) return false;
+  const IoResult end = interpret(SSL_get_error(ssl_.get(), 0));
+  return end.io == Io::eof || (fin_ && between_records());
+}
+
 // SSL holds no part of a record or of a handshake message.
 bool Stream::between_records() const {
   const bool at_header = std::strcmp(SSL_rstate_string(ssl_.get()), "RH") == 0;

@@ -37,6 +37,7 @@ class Stream final : public net::Transport {
   net::IoResult write(std::span<const iovec> from) override;
   void shut_write() override;
   bool quiet() override;
+  bool ended_in_order() override;
   net::SecurityInfo security() const override;
 
   // For the callbacks of OpenSSL.

@@ -23,6 +23,9 @@ class UpstreamUser {
   ~UpstreamUser() = default;
 };
 
+// Where a connection stands, for the log: each change is a debug line.
+enum class Standing : std::uint8_t { connecting, idle, borrowed, closed };
+
 // Numbers are given in the order of opening, process-wide.
 std::uint64_t next_connection_id();
 
@@ -41,6 +44,8 @@ class Connection final : public pool::Pooled {
 
   // Set while leased, cleared before release; events of the connection go there.
   UpstreamUser* user = nullptr;
+  Standing standing = Standing::connecting;  // with `user`: whoever holds the connection
+  std::string_view origin;                   // its label, which outlives every connection
 
  private:
   std::unique_ptr<net::Transport> transport_;
@@ -49,5 +54,9 @@ class Connection final : public pool::Pooled {
   const std::string local_, peer_;
   const net::SecurityInfo security_;  // static texts: safe to read from any thread
 };
+
+// Its owner moves it: a line for whoever wants to follow one connection through its life.
+void note_standing(Connection& connection, Standing to, std::string_view cause);
+void note_dial(std::uint64_t id, std::string_view origin, std::string_view cause);
 
 }  // namespace carpool::proxy

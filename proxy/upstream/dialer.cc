@@ -15,6 +15,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner
   Attempt(Dialer& dialer, pool::Destination& destination, OriginContext& origin, pool::Reservation reservation)
       : dialer_(dialer), destination_(destination), origin_(origin), reservation_(std::move(reservation)) {
     origin_.dials.fetch_add(1, std::memory_order_relaxed);
+    note_dial(id_, destination_.label(), pool::name(reservation_.cause()));
   }
   ~Attempt() { origin_.dials.fetch_sub(1, std::memory_order_relaxed); }
 
@@ -62,7 +63,8 @@ class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner
     const Instant now = worker.loop().now();
     if (origin_.tls != nullptr) worker.recorder().observe_handshake(origin_, result->tls);
     const int fd = result->transport->fd();
-    auto made = std::make_unique<Connection>(next_connection_id(), std::move(*result), now);
+    auto made = std::make_unique<Connection>(id_, std::move(*result), now);
+    made->origin = destination_.label();
     dial_.reset();
     if (Status watched = worker.loop().watch_shared(fd, reservation_.index(), reservation_.generation()); !watched) {
       return fail(watched.take_fault());
@@ -76,6 +78,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner
   OriginContext& origin_;
   pool::Reservation reservation_;
   std::shared_ptr<tls::ClientContext> context_;  // outlives the dial, whatever is loaded meanwhile
+  const std::uint64_t id_ = next_connection_id();  // the connection's from the start of its dial
   std::optional<net::Dial> dial_;
 };
 

@@ -15,6 +15,7 @@ void H1Carrier::begin(Connection& connection, std::string_view method, bool upgr
   CARPOOL_ASSERT(connection_ == nullptr);
   connection_ = &connection;
   connection.user = this;
+  note_standing(connection, Standing::borrowed, method);
   reader_.expect(method, upgrade);
   framing_ = http::Framing::none;
   asked_whole_ = head_done_ = leftover_ = write_failed_ = tunnel_ = eof_ = shut_when_sent_ = false;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "proxy/house.h"
+#include "proxy/log/log.h"
 #include "proxy/upstream/connection.h"
 
 namespace carpool::proxy {
@@ -36,8 +37,25 @@ bool PoolHouse::attach(pool::Pooled& pooled, std::uint32_t index, std::uint32_t 
   return static_cast<bool>(Worker::current().loop().watch_shared(transport.fd(), index, generation));
 }
 
-void PoolHouse::dispose(pool::Pooled* pooled, pool::Closed) {
+void PoolHouse::dispose(pool::Pooled* pooled, pool::Closed cause) {
   const std::unique_ptr<pool::Pooled> dies(pooled);
+  auto& connection = static_cast<Connection&>(*pooled);
+  // Whoever gives a lease back takes its hands off the connection first.
+  if (cause == pool::Closed::leak && connection.user != nullptr) note_lost(connection);
+  note_standing(connection, Standing::closed, pool::name(cause));
+}
+
+// A lease died without being given back: a bug of ours. Its borrower may be half gone: it is not asked.
+void PoolHouse::note_lost(const Connection& connection) {
+  admin::LeakFacts leak;
+  leak.kind = admin::LeakKind::lost;
+  leak.origin = connection.origin;
+  leak.action = "discard";
+  leak.found = Clock::now();
+  leak.borrower.connection = connection.id();
+  log::error("leak", "a lease died without being given back",
+             {{"origin", connection.origin}, {"connection", connection.id()}, {"local", connection.local()}});
+  house_.leaks().add(std::move(leak));
 }
 
 pool::LoopId PoolHouse::here() const {

@@ -5,6 +5,7 @@
 
 namespace carpool::proxy {
 
+class Connection;
 class House;
 
 class PoolHouse final : public pool::House {
@@ -20,6 +21,7 @@ class PoolHouse final : public pool::House {
   pool::LoopId here() const override;
 
  private:
+  void note_lost(const Connection& connection);
   proxy::House& house_;
 };
 

@@ -49,7 +49,7 @@ class FakeView final : public AdminView {
   }
 
   std::vector<PoolFacts> pools() const override { return list; }
-  std::vector<ConnectionFacts> connections(const std::string& origin) const override {
+  std::vector<ConnectionFacts> connections(const std::string&) const override {
     ConnectionFacts facts;
     facts.id = 42;
     facts.state = pool::Shown::borrowed;
@@ -57,9 +57,13 @@ class FakeView final : public AdminView {
     facts.uses = 9;
     facts.protocol = "h1";
     facts.peer = "10.0.0.1:80";
-    facts.borrower = "GET /x of 127.0.0.1:5000 to " + origin;
     return {facts};
   }
+  void name_borrowers(const std::string& origin, std::vector<ConnectionFacts>& connections) const override {
+    for (ConnectionFacts& facts : connections) facts.borrower = "GET /x of 127.0.0.1:5000 to " + origin;
+  }
+  std::optional<PoolStudy> study(const std::string&) const override { return past; }
+  std::vector<LeakFacts> leaks() const override { return lost; }
   const metrics::Registry* registry() const override { return metrics_on ? &registry_ : nullptr; }
   std::optional<metrics::ExecSample> exec() const override { return std::nullopt; }
   ThreadsFacts threads() const override { return threads_; }
@@ -70,6 +74,8 @@ class FakeView final : public AdminView {
   std::string config() const override { return "workers = 1\n"; }
 
   std::vector<PoolFacts> list;
+  PoolStudy past;
+  std::vector<LeakFacts> lost;
   bool metrics_on = true;
   std::vector<std::string> reasons;
 
@@ -259,15 +265,39 @@ TEST_F(Routes, ToldOfThreadsSayWhatEachDoesAndWhatBoundsTheQueue) {
 
 TEST_F(Routes, SaysOfLaterOnesThatTheyAreNotYetThere) {
   const std::string pool = "/pools/http%3A%2F%2Fa.example";
-  for (const std::string& target :
-       {std::string("/leaks"), pool + "/explain", pool + "/advice", pool + "/what-if?size=3"}) {
-    const Answer answer = ask(target);
-    EXPECT_EQ(answer.status, 501) << target;
-    EXPECT_EQ(Json::parse(answer.body), Json({{"error", "not yet available"}}));
-  }
   for (const std::string& target : {pool + "/warm-up?size=2", pool + "/pause"}) {
     EXPECT_EQ(ask(target, "POST").status, 501) << target;
   }
+}
+
+TEST_F(Routes, StudiesOnePool) {
+  const std::string pool = "/pools/http%3A%2F%2Fa.example";
+  EXPECT_GE(json(pool + "/explain").at("sentences").size(), 3U);
+  EXPECT_TRUE(json(pool + "/advice").at("advice").is_null());
+  EXPECT_EQ(json(pool + "/what-if?size=3").at("what_if").at("settings").at("size"), 3);
+  EXPECT_EQ(ask(pool + "/what-if?size=none").status, 400);
+  EXPECT_EQ(ask("/pools/http%3A%2F%2Fc.example/explain").status, 404);
+}
+
+TEST_F(Routes, ShowsHowOldAndHowUsedTheConnectionsAre) {
+  const Json bars = json("/pools/http%3A%2F%2Fa.example").at("histograms");
+  const auto bar = [&](const char* name, const Json& up_to) {
+    for (const Json& one : bars.at(name)) {
+      if (one.at("up_to") == up_to) return one.at("count").get<int>();
+    }
+    return -1;
+  };
+  EXPECT_EQ(bar("age_seconds", 5), 1) << "one and a half seconds";
+  EXPECT_EQ(bar("age_seconds", 1), 0);
+  EXPECT_EQ(bar("uses", 10), 1);
+  EXPECT_EQ(bar("idle_seconds", 0.1), 0) << "it does not rest";
+  EXPECT_EQ(bar("idle_seconds", nullptr), 0);
+}
+
+TEST_F(Routes, TellsOfLeaks) {
+  EXPECT_EQ(json("/leaks"), Json({{"leaks", Json::array()}}));
+  view.lost.resize(2);
+  EXPECT_EQ(json("/leaks").at("leaks").size(), 2U);
 }
 
 TEST_F(Routes, SetsTheLogsLevelFromTheQueryOrAJsonBody) {

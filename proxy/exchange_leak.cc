@@ -1,0 +1,52 @@
+// An exchange that holds its connection for longer than its origin's leak_timeout allows: who it is, and its end.
+#include <utility>
+
+#include "proxy/exchange.h"
+#include "proxy/house.h"
+#include "proxy/log/redact.h"
+#include "proxy/origins.h"
+#include "proxy/peer.h"
+#include "proxy/worker.h"
+
+namespace carpool::proxy {
+
+admin::BorrowerFacts Exchange::describe_borrower() const {
+  constexpr std::size_t kTraceAt = 3, kTraceSize = 32;  // in "00-<trace id>-<parent>-<flags>"
+  admin::BorrowerFacts facts;
+  facts.connection = facts_.connection;
+  std::string scratch;
+  facts.request.append(request_.method).append(" ").append(facts_.origin->destination->label());
+  facts.request.append(log::redacted(path_, scratch));
+  facts.phase = phase();
+  const PeerFacts peer = peer_of(requester_->socket());
+  facts.client = peer.address;
+  facts.pid = peer.pid;
+  facts.uid = peer.uid;
+  const std::string_view trace = request_.fields.get("traceparent");
+  if (trace.size() >= kTraceAt + kTraceSize) facts.trace_id = trace.substr(kTraceAt, kTraceSize);
+  facts.held = worker_.loop().now() - facts_.leased;
+  facts.bytes_in = facts_.bytes_in;
+  facts.bytes_out = facts_.bytes_out;
+  return facts;
+}
+
+void Exchange::end_leaked() {
+  Fault fault{FaultKind::request_timeout, Side::self, "pool.leak_timeout passed while " + std::string(phase())};
+  if (state_ != ExchangeState::relaying) {
+    give_back(pool::Closed::leak);
+    return reply(fault);
+  }
+  facts_.fault = std::move(fault);
+  static_cast<void>(requester_->flush());  // what came of it
+  give_back(pool::Closed::leak);
+  enter(ExchangeEvent::broken);
+  rest(ClientNext::cut);
+}
+
+// What was reported came back after all.
+void Exchange::close_leak() {
+  if (leak_ == 0) return;
+  worker_.house().leaks().returned(std::exchange(leak_, 0), worker_.loop().now() - facts_.leased);
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,27 @@
+#include "proxy/leak_book.h"
+
+#include <utility>
+
+namespace carpool::proxy {
+
+std::uint64_t LeakBook::add(admin::LeakFacts leak) {
+  const std::scoped_lock lock(mutex_);
+  leak.id = ++last_;
+  leaks_.push_front(std::move(leak));
+  if (leaks_.size() > kMost) leaks_.pop_back();
+  return last_;
+}
+
+void LeakBook::returned(std::uint64_t id, Duration after) {
+  const std::scoped_lock lock(mutex_);
+  for (admin::LeakFacts& leak : leaks_) {
+    if (leak.id == id) leak.returned_after = after;
+  }
+}
+
+std::vector<admin::LeakFacts> LeakBook::all() const {
+  const std::scoped_lock lock(mutex_);
+  return {leaks_.begin(), leaks_.end()};
+}
+
+}  // namespace carpool::proxy

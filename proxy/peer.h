@@ -1,0 +1,17 @@
+// Who is at the other end of a client's socket, asked when somebody wants to know, not when it connects.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace carpool::proxy {
+
+struct PeerFacts {
+  std::string address;                   // "127.0.0.1:5000"; of a Unix socket "unix"
+  std::optional<std::int64_t> pid, uid;  // of the process that connected, on a Unix socket
+};
+
+PeerFacts peer_of(int fd);
+
+}  // namespace carpool::proxy

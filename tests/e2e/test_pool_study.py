@@ -1,0 +1,114 @@
+"""What a pool learns and tells: the origin's keep-alive limit, explanations, advice, replays, the summary line."""
+import json
+import re
+import time
+
+from harness.wait import until
+
+
+def path(o, what=""):
+    return "/pools/%s%s" % (o.url.replace("/", "%2F"), what)
+
+
+def closed(c, o, cause):
+    return c.metric("carpool_pool_closed_total", origin=o.url, cause=cause)
+
+
+def test_the_origins_idle_limit_is_learned_and_connections_are_retired_before_it(origin, carpool):
+    o = origin()
+    c = carpool(workers=1)
+
+    def rest(seconds):
+        with c.client() as client:
+            assert client.get(o.url + "/").status == 200
+        before = closed(c, o, "peer_closed")
+        time.sleep(seconds)  # the origin's own clock, which is what is learned
+        o.close_connections()
+        until(lambda: closed(c, o, "peer_closed") == before + 1, what="the origin's close")
+    for _ in range(3):
+        rest(1.5)
+    until(lambda: c.pool(o.url)["learned_idle_timeout_seconds"] is not None, what="the limit")
+    assert 1.4 < c.pool(o.url)["learned_idle_timeout_seconds"] < 2.5
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+    until(lambda: closed(c, o, "idle") == 1, what="a retirement")
+    assert any("was seen to close what rests" in s for s in c.get_json(path(o, "/explain"))["sentences"])
+
+
+def test_a_keep_alive_hint_is_taken_at_its_word(origin, carpool):
+    o = origin(lambda exchange: exchange.reply(headers=[("Keep-Alive", "timeout=2, max=100")]))
+    c = carpool()
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+    assert c.pool(o.url)["learned_idle_timeout_seconds"] == 2
+    until(lambda: closed(c, o, "idle") == 1, what="its retirement, before the origin's")
+
+
+def test_learn_idle_timeout_false_learns_nothing(origin, carpool):
+    o = origin(lambda exchange: exchange.reply(headers=[("Keep-Alive", "timeout=2")]))
+    c = carpool(pool={"learn_idle_timeout": False})
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+    assert c.pool(o.url)["learned_idle_timeout_seconds"] is None
+
+
+def test_a_restart_of_the_origin_teaches_nothing(origin, carpool):
+    o, c = origin(), carpool()
+    clients = [c.client() for _ in range(4)]
+    for client in clients:
+        client.ask("GET", o.url + "/")
+    for client in clients:
+        assert client.response().status == 200
+        client.close()
+        time.sleep(0.3)  # different rests
+    o.close_connections()
+    until(lambda: c.metric("carpool_pool_connections", origin=o.url) == 0, what="their ends")
+    time.sleep(0.7)  # beyond the moment in which ends count as one, and a sweep
+    assert c.pool(o.url)["learned_idle_timeout_seconds"] is None
+
+
+def test_a_pool_explains_itself_and_says_what_size_it_should_have(origin, carpool):
+    o, c = origin(), carpool()
+    with c.client() as client:
+        for _ in range(50):
+            assert client.get(o.url + "/").status == 200
+    sentences = c.get_json(path(o, "/explain"))["sentences"]
+    assert sentences[0].startswith("1 of 1 connection was opened because nothing was open")
+    assert any(s.startswith("50 borrows on 1 connection: each served 50.0") for s in sentences)
+    advice = c.get_json(path(o, "/advice"))
+    assert advice["advice"]["borrows"] == 50 and "Erlang" in advice["method"]
+    assert 1 <= advice["advice"]["recommended"]["size"] <= 5
+    replay = c.get_json(path(o, "/what-if?size=1&idle_timeout=1s"))
+    assert replay["present"]["outcome"]["handshakes"] == replay["what_if"]["outcome"]["handshakes"] == 1
+    assert replay["what_if"]["outcome"]["served"] == 50
+    assert c.admin("GET", path(o, "/what-if?size=0")).status == 400
+    bars = c.get_json(path(o))["histograms"]
+    assert sum(bar["count"] for bar in bars["uses"]) == 1
+    assert next(b for b in bars["uses"] if b["up_to"] == 100)["count"] == 1
+
+
+def test_the_summary_is_one_line_that_agrees_with_the_pools(origin, carpool):
+    o, c = origin(), carpool(metrics={"summary_interval": "300ms"})
+    with c.client() as client:
+        for _ in range(3):
+            assert client.get(o.url + "/").status == 200
+    lines = []
+    until(lambda: lines.extend(line for line in list(c.output) if '"summary"' in line and '"borrows":3' in line) or lines,
+          what="a summary of three borrows")
+    said = json.loads(lines[-1])
+    assert (said["pools"], said["restores"], said["created"], said["failures"]) == (1, 3, 1, 0)
+    assert said["busiest"].startswith(o.url + " active=1")
+
+
+def test_each_state_of_a_connection_is_a_debug_line(origin, carpool):
+    o, c = origin(), carpool(log={"level": "debug"}, pool={"idle_timeout": "300ms"})
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+    until(lambda: closed(c, o, "idle") == 1, what="its end")
+    until(lambda: any('"to":"closed"' in line for line in list(c.output)), what="the last line")
+    steps = [json.loads(line) for line in list(c.output) if '"from"' in line]
+    assert [(s["from"], s["to"]) for s in steps] == [
+        ("none", "connecting"), ("connecting", "idle"), ("idle", "borrowed"), ("borrowed", "idle"), ("idle", "closed")]
+    assert steps[0]["cause"] == "first" and steps[-1]["cause"] == "idle"
+    assert len({s["connection"] for s in steps}) == 1
+    assert re.fullmatch(r"127\.0\.0\.1:\d+", steps[-1]["local"])
