@@ -38,7 +38,8 @@ const Origin& Destination::origin() const {
 const std::string& Destination::label() const {
   return impl_->label;
 }
-const Limits& Destination::limits() const {
+Limits Destination::limits() const {
+  const std::scoped_lock lock(impl_->mutex);
   return impl_->limits;
 }
 

@@ -58,7 +58,7 @@ class Destination {
 
   const Origin& origin() const;
   const std::string& label() const;
-  const Limits& limits() const;
+  Limits limits() const;
 
   // A connection now, or a place in line, or a Fault (queue_full, budget, draining). On the calling loop.
   // want.tunnel takes one of max_tunnels places until the lease ends, so that a switch of protocols cannot fail later.
@@ -81,6 +81,10 @@ class Destination {
   // GOAWAY, or it broke: nobody new gets it, who uses it goes on; it closes with the last one, or at once, with
   // `cause`. House::dispose follows by a delivery, never from inside.
   void retire(std::uint32_t index, std::uint32_t generation, Closed cause, Instant now);
+
+  // Dials, for nobody yet, until `open` connections are open, `most` of them now; as far as the caps allow. How many
+  // dials begin; each ends in dialed() or dial_failed() as any other.
+  std::uint32_t warm_up(std::uint32_t open, std::uint32_t most, Instant now);
 
   // Ends idle connections that are expired or rested too long. Called now and then, from one loop.
   void sweep(Instant now);

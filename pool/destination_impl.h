@@ -116,6 +116,10 @@ struct Destination::Impl {
   std::uint32_t serving() const;
   Instant expiry(const Chair& entry, Instant now) const;
 
+  // ---- warming.cc: before anybody asks ----
+  std::uint32_t open_ahead(std::uint32_t count, Opened cause, Errands& work, Instant now);
+  void keep_min_idle(Errands& work, Instant now);
+
   // ---- ending.cc: every way out ----
   bool perform(Errands& work, Instant now);             // true: places became free
   void finish(Errands& work, Instant now, Opened why);  // perform, then attend if that helps somebody

@@ -138,6 +138,7 @@ void Destination::Impl::sweep(Instant now) {
     });
     keep_alive.settle(now);
     publish_horizon();
+    keep_min_idle(work, now);
   }
   static_cast<void>(perform(work, now));
   attend(now);

@@ -21,6 +21,7 @@ struct Limits {
   std::uint32_t max_tunnels = 0;     // at most so many leases with want.tunnel; 0: no limit of their own
   Duration expire_time{};            // zero: never; jitter is applied per connection
   Duration idle_timeout{};           // zero: never
+  std::uint32_t min_idle = 0;        // so many are kept ready, as far as size allows
   bool learn_idle = true;            // retire before the origin's own limit, once it is known (pool/keepalive.h)
   // Streams that a new connection is expected to give until the first one says it: 1: it is no session; 0: not known
   // (TLS whose ALPN may choose either).

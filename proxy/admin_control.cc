@@ -1,8 +1,10 @@
 #include "proxy/admin_control.h"
 
+#include <atomic>
 #include <memory>
 #include <string>
 
+#include "proxy/admin/warm_up.h"
 #include "proxy/house.h"
 #include "proxy/log/levels.h"
 
@@ -57,6 +59,56 @@ bool HouseControl::quit() {
   const bool first = house_.drain().serving();
   if (first) house_.workers().front()->loop().post(*std::make_unique<QuitOrder>(house_).release());
   return first;
+}
+
+// ---- warm-up ----
+
+namespace {
+// The order travels to the first worker and is numbered there; whoever asks for its end reads the number here.
+class WarmUpOrder final : public admin::PendingAnswer {
+ public:
+  WarmUpOrder(House& house, OriginContext& origin, std::uint32_t size)
+      : house_(house), paper_(std::make_shared<Paper>()) {
+    house.workers().front()->loop().post(*std::make_unique<Letter>(house, origin, size, paper_).release());
+  }
+  std::optional<admin::Answer> look() override {
+    const std::uint64_t number = paper_->number.load(std::memory_order_acquire);  // pairs with Letter's release
+    if (number == 0) return std::nullopt;
+    const std::optional<WarmUpResult> result = house_.warm_up().result(number);
+    if (!result) return std::nullopt;
+    return admin::warm_up_answer(result->made, result->failure);
+  }
+
+ private:
+  struct Paper {
+    std::atomic<std::uint64_t> number{0};
+  };
+  class Letter final : public exec::Mail {
+   public:
+    Letter(House& house, OriginContext& origin, std::uint32_t size, std::shared_ptr<Paper> paper)
+        : house_(house), origin_(origin), size_(size), paper_(std::move(paper)) {}
+    void arrive() override LOOP_ONLY {
+      const std::unique_ptr<Letter> self(this);  // was released into the mail
+      if (!house_.drain().serving()) return;     // its sender is going, too
+      paper_->number.store(house_.warm_up().begin(origin_, size_), std::memory_order_release);
+    }
+
+   private:
+    House& house_;
+    OriginContext& origin_;
+    const std::uint32_t size_;
+    std::shared_ptr<Paper> paper_;
+  };
+  House& house_;
+  std::shared_ptr<Paper> paper_;
+};
+}  // namespace
+
+Result<std::unique_ptr<admin::PendingAnswer>> HouseControl::warm_up(const pool::Origin& origin, std::uint32_t size) {
+  if (Status asked = house_.policy().may_ask(origin); !asked) return asked.take_fault();
+  Result<OriginContext*> context = house_.origins().at(origin);
+  if (!context) return context.take_fault();
+  return std::unique_ptr<admin::PendingAnswer>(std::make_unique<WarmUpOrder>(house_, **context, size));
 }
 
 }  // namespace carpool::proxy

@@ -71,6 +71,7 @@ void AdminSession::advance() {
   while (!over_ && !answering_) {
     if (!flush()) return;
     if (close_when_sent_) return end();
+    if (later_) return;  // what follows waits for its answer
     if (!(listening_ ? drop_some() : read_some())) return;
   }
 }
@@ -146,7 +147,10 @@ void AdminSession::answer() {
     return refuse({FaultKind::malformed_request, Side::client, "more than one Host"});
   }
   rules_ = asks_.rules;
-  if (body_too_long_ || !admin::may_block(admin::make_request(head_, body_))) return send(made_at_once());
+  if (body_too_long_ || !admin::may_block(admin::make_request(head_, body_))) {
+    answer_ = made_at_once();
+    return tell();
+  }
   answering_ = true;
   timer_.disarm();
   owner_.submit(exec::lend(making_));
@@ -174,8 +178,23 @@ void AdminSession::Packing::run() {
 void AdminSession::answered() {
   answering_ = false;
   if (over_) return owner_.ended(*this);
+  tell();
+  if (!later_) advance();
+}
+
+void AdminSession::tell() {
+  later_ = std::move(answer_.later);
+  if (later_) return look();
   send(std::exchange(answer_, {}));
-  advance();
+}
+
+// Now and then, until it is known.
+void AdminSession::look() {
+  constexpr Duration kNowAndThen = std::chrono::milliseconds(5);
+  std::optional<admin::Answer> answer = later_->look();
+  if (!answer) return timer_.arm(loop_.now() + kNowAndThen);
+  later_.reset();
+  send(*answer);
 }
 
 void AdminSession::send(const admin::Answer& answer) {
@@ -227,6 +246,10 @@ bool AdminSession::flush() {
 
 void AdminSession::on_timer() {
   exec::assume_on_loop();
+  if (later_) {
+    look();
+    return later_ ? void() : advance();
+  }
   end();
 }
 

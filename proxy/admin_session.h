@@ -51,6 +51,8 @@ class AdminSession final : public exec::Watcher, public ListHook<struct SessionT
   bool drop_some() LOOP_ONLY;
   void answer() LOOP_ONLY;
   void answered() LOOP_ONLY;
+  void tell() LOOP_ONLY;
+  void look() LOOP_ONLY;
   void send(const admin::Answer& answer) LOOP_ONLY;
   admin::Answer made_at_once() LOOP_ONLY;
   void send_head(const admin::Answer& answer, Gather& out) LOOP_ONLY;
@@ -96,6 +98,7 @@ class AdminSession final : public exec::Watcher, public ListHook<struct SessionT
   std::string pending_;
   Outbox outbox_;
   exec::Timer timer_;
+  std::unique_ptr<admin::PendingAnswer> later_;  // the answer that this request waits for
   bool close_when_sent_ = false;
   bool listening_ = false;
   bool up_to_date_ = false;  // a listener that has everything but the next change

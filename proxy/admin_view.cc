@@ -100,6 +100,7 @@ std::optional<admin::PoolStudy> HouseView::study(const std::string& origin) cons
     study.circumstances.idle_timeout = study.limits.idle_timeout;
     study.circumstances.expire_time = study.limits.expire_time;
     study.circumstances.max_usage = study.limits.max_usage;
+    study.circumstances.min_idle = study.limits.min_idle;
     study.wait_timeout = context->pool.wait_timeout;
     study.past = context->destination->history();
     return study;
@@ -133,8 +134,14 @@ metrics::BuildSample HouseView::build() const {
 }
 
 std::vector<std::string> HouseView::not_ready() const {
-  if (house_.drain().serving()) return {};
-  return {"draining"};
+  std::vector<std::string> reasons;
+  if (!house_.drain().serving()) reasons.emplace_back("draining");
+  for (const std::string& origin : house_.warm_up().under_way()) reasons.push_back("warming up " + origin);
+  return reasons;
+}
+
+std::vector<std::string> HouseView::warm_ups_failed() const {
+  return house_.warm_up().failed();
 }
 
 std::string HouseView::config() const {

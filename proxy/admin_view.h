@@ -22,6 +22,7 @@ class HouseView final : public admin::AdminView {
   std::uint64_t log_dropped() const override;
   metrics::BuildSample build() const override;
   std::vector<std::string> not_ready() const override;
+  std::vector<std::string> warm_ups_failed() const override;
   std::string config() const override;
 
  private:

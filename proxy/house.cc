@@ -68,6 +68,7 @@ Status House::open() {
     workers_.push_back(std::move(*worker));
   }
   drain_ = std::make_unique<Drain>(*this);
+  warm_up_ = std::make_unique<WarmUp>(*this);
   if (Status opened = open_listeners(); !opened) return opened;
   return open_admin();
 }
@@ -153,6 +154,10 @@ Result<bool> House::run() {
   exec::assume_on_loop();  // its thread is this one, before it runs
   summary_ = std::make_unique<Summary>(first, view_, config_.metrics.summary_interval);
   summary_->start();
+  workers_.front()->as_current([this] {
+    exec::assume_on_loop();
+    warm_up_->start(ready_);
+  });
   return turn_loops();
 }
 
@@ -199,6 +204,7 @@ House::~House() {
   log_sync_.reset();
   files_.reset();
   admin_.reset();
+  warm_up_.reset();
   for (auto& listener : listeners_) listener->close();
   for (auto& worker : workers_) worker->tear_down();
   if (origins_) {

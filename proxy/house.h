@@ -25,6 +25,7 @@
 #include "proxy/reload/round.h"
 #include "proxy/summary.h"
 #include "proxy/upstream/pool_house.h"
+#include "proxy/warm_up.h"
 #include "proxy/worker.h"
 
 namespace carpool::proxy {
@@ -38,6 +39,9 @@ class House {
 
   // Until it is drained or told to leave; the calling thread waits. False: a task did not end within a second after
   // its loop, and works on things of this house, which must not be destroyed then. A Fault: no thread for a loop.
+  // `ready` is called on the first worker's loop once connections that the configuration wants at start are open, or
+  // given up.
+  void when_ready(void (*ready)(House&)) { ready_ = ready; }
   Result<bool> run();
 
   // The one in force. On a worker's loop good for its turn, on the admin loop until the next reload.
@@ -57,6 +61,10 @@ class House {
   metrics::Registry& metrics() { return *metrics_; }
   std::string_view pseudonym() const { return pseudonym_; }
   LeakBook& leaks() { return leaks_; }
+  WarmUp& warm_up() { return *warm_up_; }
+  void warm_dial_ended(const pool::Destination& destination, const Fault* fault) LOOP_ONLY {
+    if (warm_up_) warm_up_->dial_ended(destination, fault);
+  }
   Drain& drain() { return *drain_; }
   Execution& execution() { return *execution_; }
   std::vector<std::unique_ptr<Worker>>& workers() { return workers_; }
@@ -97,6 +105,8 @@ class House {
   std::unique_ptr<LogSync> log_sync_;  // absent: nobody asked for it
   const HouseView view_{*this};
   std::unique_ptr<Summary> summary_;
+  std::unique_ptr<WarmUp> warm_up_;
+  void (*ready_)(House&) = [](House&) {};
 };
 
 }  // namespace carpool::proxy

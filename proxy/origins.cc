@@ -33,6 +33,7 @@ pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme
   limits.maximize = settings.maximize;
   limits.quarantine = settings.quarantine;
   limits.evict = static_cast<pool::Evict>(settings.evict);
+  limits.min_idle = settings.min_idle;
   limits.learn_idle = settings.learn_idle_timeout;
   return limits;
 }

@@ -92,7 +92,7 @@ int serve_with(const config::Config& config, std::optional<config::Options> sour
   Result<bool> ended = true;
   {
     const Signals signals(**house);
-    say_ready(**house);
+    (*house)->when_ready(&say_ready);
     if (guest != nullptr) guest->on_ready(**house);
     ended = (*house)->run();
     if (guest != nullptr) guest->on_stopped();

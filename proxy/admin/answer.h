@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,12 +11,25 @@
 
 namespace carpool::proxy::admin {
 
+struct Answer;
+
+// An answer that is not known yet: asked for it now and then, on the admin thread.
+class PendingAnswer {
+ public:
+  PendingAnswer() = default;
+  PendingAnswer(const PendingAnswer&) = delete;
+  PendingAnswer& operator=(const PendingAnswer&) = delete;
+  virtual ~PendingAnswer() = default;
+  virtual std::optional<Answer> look() = 0;
+};
+
 struct Answer {
   std::uint16_t status = 200;
   std::string content_type;
   std::vector<std::pair<std::string, std::string>> headers;  // besides Content-Type, Content-Length and Date
   std::string body;
-  bool stream = false;  // server-sent events follow until the client leaves
+  bool stream = false;                     // server-sent events follow until the client leaves
+  std::unique_ptr<PendingAnswer> later{};  // instead of all the rest
 };
 
 Answer text_answer(std::uint16_t status, std::string_view content_type, std::string body);

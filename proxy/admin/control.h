@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "pool/origin.h"
+#include "proxy/admin/answer.h"
 
 namespace carpool::proxy::admin {
 
@@ -31,6 +33,9 @@ struct ReloadReport {
 
 class AdminControl {
  public:
+  // Opens connections until `size` are open; the pool is made if there is none. The answer comes when that has ended,
+  // within connect_timeout. The Fault: the origin may not be reached (egress), or there are too many.
+  virtual Result<std::unique_ptr<PendingAnswer>> warm_up(const pool::Origin& origin, std::uint32_t size) = 0;
   virtual LogLevels log_levels() const = 0;
   // An empty module: all of them, whatever they had of their own. The Fault names what is known.
   virtual Status set_log_level(std::string_view module, std::string_view level) = 0;

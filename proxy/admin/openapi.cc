@@ -14,7 +14,8 @@ constexpr const char* kSchemas = R"({
   "Status": {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}},
   "Later": {"type": "object"},
   "Health": {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"},
-    "reasons": {"type": "array", "items": {"type": "string"}}}},
+    "reasons": {"type": "array", "items": {"type": "string"}},
+    "warm_up_failed": {"type": "array", "items": {"type": "string"}}}},
   "Version": {"type": "object", "required": ["version", "compiler", "build"], "properties": {
     "version": {"type": "string"}, "compiler": {"type": "string"}, "build": {"type": "string"}}},
   "LogLevels": {"type": "object", "required": ["level", "modules"], "properties": {"level": {"type": "string"},
@@ -64,6 +65,8 @@ constexpr const char* kSchemas = R"({
       "peer": {"type": "string", "nullable": true}, "tls_version": {"type": "string", "nullable": true},
       "cipher": {"type": "string", "nullable": true}, "loop": {"type": "integer"},
       "borrower": {"type": "string", "nullable": true}}},
+  "WarmUp": {"type": "object", "required": ["made", "failure"], "properties": {"made": {"type": "integer", "minimum": 0},
+    "failure": {"type": "string", "nullable": true}}},
   "Sentences": {"type": "array", "items": {"type": "string"}},
   "Explanation": {"type": "object", "required": ["origin", "sentences"], "properties": {"origin": {"type": "string"},
     "sentences": {"$ref": "#/components/schemas/Sentences"}}},

@@ -16,6 +16,7 @@
 #include "proxy/admin/route.h"
 #include "proxy/admin/study.h"
 #include "proxy/admin/threads.h"
+#include "proxy/admin/warm_up.h"
 
 namespace carpool::proxy::admin {
 namespace {
@@ -45,7 +46,11 @@ Answer livez(const Call&) {
 
 Answer readyz(const Call& call) {
   const std::vector<std::string> reasons = call.view.not_ready();
-  if (reasons.empty()) return json_answer(200, {{"status", "ready"}});
+  if (reasons.empty()) {
+    Json json{{"status", "ready"}};
+    if (const auto cold = call.view.warm_ups_failed(); !cold.empty()) json["warm_up_failed"] = cold;
+    return json_answer(200, json);
+  }
   return json_answer(503, {{"status", "not ready"}, {"reasons", reasons}});
 }
 
@@ -122,12 +127,15 @@ Answer its_later(const Call& call, const PoolFacts&) {
   return later(call);
 }
 
-constexpr std::array<Parameter, 6> kWhatIf{{{"size", "integer", "pool.size"},
+constexpr std::array<Parameter, 7> kWhatIf{{{"size", "integer", "pool.size"},
+                                            {"min_idle", "integer", "pool.min_idle"},
                                             {"max_waiting", "integer", "pool.max_waiting"},
                                             {"max_usage", "integer", "pool.max_usage"},
                                             {"idle_timeout", "string", "pool.idle_timeout, as 30s"},
                                             {"expire_time", "string", "pool.expire_time, as 30m"},
                                             {"wait_timeout", "string", "pool.wait_timeout, as 3s"}}};
+
+constexpr std::array<Parameter, 1> kWarmUp{{{"size", "integer", "2 if it is not given"}}};
 
 constexpr std::array<PoolRoute, 10> kPoolRoutes{{
     {"", "GET", one_pool, "one pool", "Pool"},
@@ -135,7 +143,8 @@ constexpr std::array<PoolRoute, 10> kPoolRoutes{{
     {"explain", "GET", its_explanation, "why connections were opened and closed", "Explanation"},
     {"advice", "GET", its_advice, "the measured load and the size it asks for", "Advice"},
     {"what-if", "GET", its_what_if, "the same load replayed on other settings", "WhatIf", kWhatIf},
-    {"warm-up", "POST", its_later, "opens connections", "Later"},
+    {"warm-up", "POST", its_later, "opens connections until `size` are open; makes the pool if there is none", "WarmUp",
+     kWarmUp},
     {"pause", "POST", its_later, "lends nothing; waiters are kept", "Later"},
     {"resume", "POST", its_later, "ends the pause", "Later"},
     {"drain", "POST", its_later, "closes what is idle, and what is borrowed when it comes back", "Later"},
@@ -179,6 +188,7 @@ Answer pool_route(const Call& call, const std::vector<std::string>& segments) {
   if (route == nullptr) return refused_method(allow);
   const Result<pool::Origin> origin = pool::parse_origin(segments[1]);
   if (!origin) return error_answer(400, "not an origin: " + origin.fault().detail);
+  if (route->name == "warm-up") return warm_up_route(call, *origin);  // the only one that needs no pool
   const std::string label = (*origin).label();
   for (const PoolFacts& pool : call.view.pools()) {
     if (pool.origin == label) return route->answer(call, pool);
@@ -205,7 +215,7 @@ bool may_block(const AdminRequest& request) {
 Answer handle(const AdminRequest& request, const Rules& rules, const AdminView& view, AdminControl& control) {
   const Call call{request, view, control};
   const std::string_view path = path_of(request.target);
-  if (auto refused = refusal(request, rules, path)) return *refused;
+  if (auto refused = refusal(request, rules, path)) return std::move(*refused);
   std::string allow;
   const Route* route = choose(kRoutes, request.method, allow, [&](const Route& r) { return r.path == path; });
   if (route != nullptr) return route->answer(call);

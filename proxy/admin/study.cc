@@ -91,6 +91,7 @@ Json causes(const std::array<std::string_view, N>& names, const std::array<std::
 
 Json json_of(const pool::Limits& limits, Duration wait_timeout) {
   return {{"size", limits.size},
+          {"min_idle", limits.min_idle},
           {"max_waiting", limits.max_waiting},
           {"max_usage", limits.max_usage},
           {"idle_timeout_seconds", seconds(limits.idle_timeout)},
@@ -126,11 +127,13 @@ class Changes {
   Changes(std::string_view target, Settings& settings) : target_(target), settings_(settings) {}
   std::optional<std::string> apply() {
     number("size", settings_.limits.size, 1, 100'000);
+    number("min_idle", settings_.limits.min_idle, 0, 100'000);
     number("max_waiting", settings_.limits.max_waiting, 0, 1'000'000);
     number("max_usage", settings_.limits.max_usage, 0, (1 << 20) - 1);
     duration("idle_timeout", settings_.limits.idle_timeout);
     duration("expire_time", settings_.limits.expire_time);
     duration("wait_timeout", settings_.wait_timeout);
+    if (!wrong_ && settings_.limits.min_idle > settings_.limits.size) return "min_idle is more than size";
     return wrong_;
   }
 

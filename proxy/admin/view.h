@@ -93,8 +93,9 @@ class AdminView {
   virtual std::uint64_t log_dropped() const = 0;
   virtual metrics::BuildSample build() const = 0;
 
-  virtual std::vector<std::string> not_ready() const = 0;  // reasons; empty: ready
-  virtual std::string config() const = 0;                  // the effective one as TOML, without secrets
+  virtual std::vector<std::string> not_ready() const = 0;        // reasons; empty: ready
+  virtual std::vector<std::string> warm_ups_failed() const = 0;  // at start, with the reason; they are tried again
+  virtual std::string config() const = 0;                        // the effective one as TOML, without secrets
 
  protected:
   ~AdminView() = default;

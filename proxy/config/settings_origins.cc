@@ -11,7 +11,7 @@ constexpr std::int64_t kMaxUsage = (1 << 20) - 1;  // and uses in 20
 std::vector<Setting> pool_sizes() {
   return {
       row<&PoolSettings::size>("size", "most connections, all workers together; exact").between(1, kMaxSize),
-      row<&PoolSettings::min_idle>("min_idle", "idle connections to keep ready").between(0, kMaxSize).not_yet(),
+      row<&PoolSettings::min_idle>("min_idle", "idle connections to keep ready").between(0, kMaxSize),
       row<&PoolSettings::max_streams>("max_streams",
                                       "most requests at once on one h2 connection, below the peer's own limit")
           .between(1, kMaxStreams)
@@ -67,7 +67,7 @@ Section warm_up_section() {
           "connections opened before the first request",
           false,
           {
-              row<&WarmUp::enabled>("enabled", "open them at start").not_yet(),
+              row<&WarmUp::enabled>("enabled", "open them at start"),
               row<&WarmUp::size>("size", "how many; at most the pool's size").between(0, kMaxSize),
           },
           [](Config& config) -> void* { return &config.pool.warm_up; },

@@ -33,7 +33,10 @@ class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner
 
   void fail(Fault fault) LOOP_ONLY {
     dial_.reset();
+    const Fault told = fault;
+    const bool warming = reservation_.cause() == pool::Opened::warm_up;
     destination_.dial_failed(std::move(reservation_), std::move(fault), dialer_.worker_.loop().now());
+    if (warming) dialer_.worker_.house().warm_dial_ended(destination_, &told);
     dialer_.finished(*this);
   }
 
@@ -69,7 +72,9 @@ class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner
     if (Status watched = worker.loop().watch_shared(fd, reservation_.index(), reservation_.generation()); !watched) {
       return fail(watched.take_fault());
     }
+    const bool warming = reservation_.cause() == pool::Opened::warm_up;
     destination_.dialed(std::move(reservation_), std::move(made), now);
+    if (warming) worker.house().warm_dial_ended(destination_, nullptr);
     dialer_.finished(*this);
   }
 

@@ -1,13 +1,26 @@
 """What a pool learns and tells: the origin's keep-alive limit, explanations, advice, replays, the summary line."""
 import json
 import re
-import time
 
+import pytest
+from harness.origin import Gate
 from harness.wait import until
+
+
+@pytest.fixture
+def gate():
+    one = Gate()
+    yield one
+    one.open()
 
 
 def path(o, what=""):
     return "/pools/%s%s" % (o.url.replace("/", "%2F"), what)
+
+
+def rests(c, o):
+    """How long what rests has done so; the shortest."""
+    return min((r["idle_seconds"] for r in c.get_json(path(o, "/connections"))["connections"]), default=0)
 
 
 def closed(c, o, cause):
@@ -22,7 +35,7 @@ def test_the_origins_idle_limit_is_learned_and_connections_are_retired_before_it
         with c.client() as client:
             assert client.get(o.url + "/").status == 200
         before = closed(c, o, "peer_closed")
-        time.sleep(seconds)  # the origin's own clock, which is what is learned
+        until(lambda: rests(c, o) >= seconds, what="its rest")
         o.close_connections()
         until(lambda: closed(c, o, "peer_closed") == before + 1, what="the origin's close")
     for _ in range(3):
@@ -52,19 +65,29 @@ def test_learn_idle_timeout_false_learns_nothing(origin, carpool):
     assert c.pool(o.url)["learned_idle_timeout_seconds"] is None
 
 
-def test_a_restart_of_the_origin_teaches_nothing(origin, carpool):
-    o, c = origin(), carpool()
+def test_a_restart_of_the_origin_teaches_nothing(origin, carpool, gate):
+    def held(exchange):
+        gate.enter()
+        exchange.reply()
+    o, c = origin(held), carpool()
     clients = [c.client() for _ in range(4)]
-    for client in clients:
+    for i, client in enumerate(clients):
         client.ask("GET", o.url + "/")
+        gate.wait_for(i + 1)
+    for i, client in enumerate(clients):  # they come to rest one after the other
+        gate.let(1)
+        until(lambda: sum(r["idle_seconds"] > 0.3 for r in c.get_json(path(o, "/connections"))["connections"]) == i + 1,
+              what="%d at rest" % (i + 1))
     for client in clients:
         assert client.response().status == 200
-        client.close()
-        time.sleep(0.3)  # different rests
     o.close_connections()
     until(lambda: c.metric("carpool_pool_connections", origin=o.url) == 0, what="their ends")
-    time.sleep(0.7)  # beyond the moment in which ends count as one, and a sweep
+    gate.open()
+    assert clients[0].get(o.url + "/").status == 200
+    until(lambda: rests(c, o) > 0.7, what="the time in which ends count as one, and a sweep")
     assert c.pool(o.url)["learned_idle_timeout_seconds"] is None
+    for client in clients:
+        client.close()
 
 
 def test_a_pool_explains_itself_and_says_what_size_it_should_have(origin, carpool):

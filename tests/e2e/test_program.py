@@ -69,9 +69,9 @@ def test_toml_that_does_not_parse_names_its_place(tmp_path):
 
 
 def test_what_is_not_available_yet_is_refused_not_ignored(tmp_path):
-    done = check(tmp_path, '[pool]\nleak_timeout = "5s"\n')
+    done = check(tmp_path, '[pool]\nclasses = ["a"]\n')
     said = done.stdout + done.stderr
-    assert done.returncode == 1 and "not yet available" in said and "pool.leak_timeout" in said
+    assert done.returncode == 1 and "not yet available" in said and "pool.classes" in said
 
 
 def test_the_environment_fills_in(tmp_path):

@@ -9,6 +9,7 @@
 #include "proxy/admin/feed.h"
 #include "proxy/admin/path.h"
 #include "proxy/admin/route.h"
+#include "proxy/admin/warm_up.h"
 
 namespace carpool::proxy::admin {
 namespace {
@@ -71,13 +72,14 @@ class FakeView final : public AdminView {
   std::uint64_t log_dropped() const override { return 3; }
   metrics::BuildSample build() const override { return {"0.1.0", "g++", "Release"}; }
   std::vector<std::string> not_ready() const override { return reasons; }
+  std::vector<std::string> warm_ups_failed() const override { return cold; }
   std::string config() const override { return "workers = 1\n"; }
 
   std::vector<PoolFacts> list;
   PoolStudy past;
   std::vector<LeakFacts> lost;
   bool metrics_on = true;
-  std::vector<std::string> reasons;
+  std::vector<std::string> reasons, cold;
 
  private:
   metrics::Registry registry_;
@@ -99,6 +101,23 @@ class FakeControl final : public AdminControl {
   ReloadReport reload(bool dry_run) override {
     dry_runs += dry_run ? 1 : 0;
     return report;
+  }
+  Result<std::unique_ptr<PendingAnswer>> warm_up(const pool::Origin& origin, std::uint32_t size) override {
+    if (origin.host == "denied") return Fault{FaultKind::egress_denied, Side::client, "egress says no"};
+    class Soon final : public PendingAnswer {
+     public:
+      explicit Soon(std::uint32_t made) : made_(made) {}
+      std::optional<Answer> look() override {
+        if (looks_++ == 0) return std::nullopt;
+        if (made_ == 7) return warm_up_answer(3, "connection refused");
+        return warm_up_answer(made_, std::nullopt);
+      }
+
+     private:
+      const std::uint32_t made_;
+      int looks_ = 0;
+    };
+    return std::unique_ptr<PendingAnswer>(std::make_unique<Soon>(size));
   }
 
   LogLevels levels{"info", {}};
@@ -265,9 +284,34 @@ TEST_F(Routes, ToldOfThreadsSayWhatEachDoesAndWhatBoundsTheQueue) {
 
 TEST_F(Routes, SaysOfLaterOnesThatTheyAreNotYetThere) {
   const std::string pool = "/pools/http%3A%2F%2Fa.example";
-  for (const std::string& target : {pool + "/warm-up?size=2", pool + "/pause"}) {
+  for (const std::string& target : {pool + "/pause"}) {
     EXPECT_EQ(ask(target, "POST").status, 501) << target;
   }
+}
+
+TEST_F(Routes, WarmsUpAPoolThatThereNeedNotBeAndAnswersWhenThatHasEnded) {
+  const auto warm_up = [&](const std::string& target) {
+    Answer answer = ask(target, "POST");
+    if (!answer.later) return answer;
+    EXPECT_FALSE(answer.later->look());
+    return std::move(*answer.later->look());
+  };
+  const std::string unknown = "/pools/http%3A%2F%2Funknown.example/warm-up";
+  EXPECT_EQ(Json::parse(warm_up(unknown).body), Json({{"made", 2}, {"failure", nullptr}}));
+  EXPECT_EQ(Json::parse(warm_up(unknown + "?size=5").body).at("made"), 5);
+  const Answer failed = warm_up(unknown + "?size=7");
+  EXPECT_EQ(failed.status, 502);
+  EXPECT_EQ(Json::parse(failed.body).at("failure"), "connection refused");
+  EXPECT_EQ(Json::parse(failed.body).at("made"), 3);
+  EXPECT_EQ(warm_up("/pools/http%3A%2F%2Fdenied/warm-up").status, 403);
+  for (const char* size : {"0", "x", "-1", "1e3", ""})
+    EXPECT_EQ(warm_up(unknown + "?size=" + size).status, 400) << size;
+  EXPECT_EQ(ask(unknown).status, 405);
+}
+
+TEST_F(Routes, NamesAFailedWarmUpWithoutBeingUnready) {
+  view.cold = {"http://a.example: connection refused"};
+  EXPECT_EQ(json("/readyz"), Json({{"status", "ready"}, {"warm_up_failed", {"http://a.example: connection refused"}}}));
 }
 
 TEST_F(Routes, StudiesOnePool) {

@@ -106,8 +106,8 @@ TEST_F(AStudy, ReplaysThePresentSettingsBesideTheOthers) {
 }
 
 TEST_F(AStudy, RefusesSettingsThatAreNone) {
-  for (const char* query :
-       {"size=0", "size=x", "size=-1", "size=1000000", "max_usage=9999999", "idle_timeout=5", "wait_timeout=soon"}) {
+  for (const char* query : {"size=0", "size=x", "size=-1", "size=1000000", "max_usage=9999999", "size=2&min_idle=3",
+                            "idle_timeout=5", "wait_timeout=soon"}) {
     const Answer answer = what_if_answer(facts, study, std::string("/x?") + query);
     EXPECT_EQ(answer.status, 400) << query;
   }

@@ -153,8 +153,7 @@ TEST(Protocols, MustLeaveOneThatIsThere) {
 
 TEST(NotYetAvailable, IsRefusedAndNeverIgnored) {
   for (const std::string setting :
-       {"pool.min_idle = 1", "pool.warm_up.enabled = true", "pool.classes = [\"a\"]",
-        "pool.total.origin_idle_timeout = \"1m\"", "pool.max_streams = 10"}) {
+       {"pool.classes = [\"a\"]", "pool.total.origin_idle_timeout = \"1m\"", "pool.max_streams = 10"}) {
     expect_mistake(setting, "1:", "is not yet available, expected the default");
   }
   expect_mistake("[[origin]]\nuri = \"http://a\"\npool.max_streams = 10\n",

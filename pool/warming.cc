@@ -1,0 +1,43 @@
+// Connections that nobody waits for yet: a warm-up's, and those that min_idle keeps ready. They are dialed like others
+// and count like others; whoever comes meanwhile takes them.
+#include <algorithm>
+
+#include "pool/destination_impl.h"
+
+namespace carpool::pool {
+
+std::uint32_t Destination::warm_up(std::uint32_t open, std::uint32_t most, Instant now) {
+  Errands work;
+  std::uint32_t begun = 0;
+  {
+    const std::scoped_lock lock(impl_->mutex);
+    const std::uint32_t there = impl_->pool.in_use();
+    if (!impl_->stopped() && open > there)
+      begun = impl_->open_ahead(std::min(open - there, most), Opened::warm_up, work, now);
+  }
+  impl_->finish(work, now, Opened::all_busy);
+  return begun;
+}
+
+// Under the mutex; as far as both caps allow. How many dials begin.
+std::uint32_t Destination::Impl::open_ahead(std::uint32_t count, Opened cause, Errands& work, Instant now) {
+  for (std::uint32_t begun = 0; begun < count; ++begun) {
+    Chair* entry = reserve();
+    if (entry == nullptr) return begun;
+    book_dial(*entry, Kinds::any, cause, work, now);
+  }
+  return count;
+}
+
+// Under the mutex. Connections come to rest, are lent and are closed by the origin all the time: what is missing is
+// looked for now and then, not at each of these moments, and not while dials fail.
+void Destination::Impl::keep_min_idle(Errands& work, Instant now) {
+  if (limits.min_idle == 0 || stopped() || backoff.holds(now)) return;
+  std::uint32_t ready = inspecting();
+  pool.for_each_idle(
+      [&](const Chair& entry) { ready += Word(entry.word.load(std::memory_order_acquire)).idle() ? 1 : 0; });
+  ready += dials > line.size() ? dials - line.size() : 0;
+  if (ready < limits.min_idle) open_ahead(limits.min_idle - ready, Opened::min_idle, work, now);
+}
+
+}  // namespace carpool::pool
