@@ -4,7 +4,12 @@
 
 #include <cstdint>
 
+#include "base/clock.h"
 #include "proxy/config/config.h"
+
+namespace carpool::pool {
+class Directory;
+}
 
 namespace carpool::proxy {
 
@@ -14,5 +19,9 @@ void raise_descriptor_limit();
 std::uint32_t effective_total(const config::Config& config);
 // The same for a given limit; pure.
 std::uint32_t total_under_limit(const config::Config& config, std::uint64_t limit);
+
+// The system has no descriptor left: closes the idle connection of the pool that was used least recently, so that what
+// is wanted now gets its place. False: nothing is idle anywhere. Any thread that turns a loop.
+bool free_a_descriptor(const pool::Directory& directory, Instant now);
 
 }  // namespace carpool::proxy

@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "proxy/descriptors.h"
+#include "proxy/house.h"
 #include "proxy/net/bind.h"
 #include "proxy/worker.h"
 
@@ -107,7 +109,11 @@ void Listener::accept_some() {
     if (fd < 0) {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       if (errno == EINTR || errno == ECONNABORTED) continue;
+      const bool no_descriptor = errno == EMFILE || errno == ENFILE;
       workers_.front()->recorder().note_accept_failure(errno);
+      if (no_descriptor) {
+        free_a_descriptor(workers_.front()->house().origins().directory(), workers_.front()->loop().now());
+      }
       return retry_.arm(workers_.front()->loop().now() + kRetryAfter);
     }
     hand_over(fd, name_peers ? net::Address(reinterpret_cast<sockaddr*>(&peer), length).text() : std::string());

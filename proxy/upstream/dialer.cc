@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "proxy/descriptors.h"
 #include "proxy/house.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/worker.h"
@@ -61,6 +62,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner
   }
 
   void on_dialed(Result<net::Dialed> result) override LOOP_ONLY {
+    if (!result && may_try_again(result.fault())) return dial_now();
     if (!result) return fail(result.take_fault());
     Worker& worker = dialer_.worker_;
     const Instant now = worker.loop().now();
@@ -78,6 +80,13 @@ class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner
     dialer_.finished(*this);
   }
 
+  // Once: no descriptor was left, and an idle connection elsewhere gave up its own.
+  bool may_try_again(const Fault& fault) LOOP_ONLY {
+    if (fault.kind != FaultKind::budget || std::exchange(relieved_, true)) return false;
+    Worker& worker = dialer_.worker_;
+    return free_a_descriptor(worker.house().origins().directory(), worker.loop().now());
+  }
+
   Dialer& dialer_;
   pool::Destination& destination_;
   OriginContext& origin_;
@@ -85,6 +94,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner
   std::shared_ptr<tls::ClientContext> context_;  // outlives the dial, whatever is loaded meanwhile
   const std::uint64_t id_ = next_connection_id();  // the connection's from the start of its dial
   std::optional<net::Dial> dial_;
+  bool relieved_ = false;
 };
 
 Dialer::Dialer(Worker& worker, dns::Resolver& resolver) : worker_(worker), resolver_(resolver) {}

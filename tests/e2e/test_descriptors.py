@@ -1,0 +1,40 @@
+"""Out of descriptors: what is idle gives way to who comes."""
+import concurrent.futures
+
+from harness.origin import Gate
+from harness.wait import until
+
+
+def test_idle_connections_give_their_descriptors_to_clients_who_come(origin, carpool):
+    gate = Gate()
+
+    def held(exchange):
+        gate.enter()
+        exchange.reply()
+    o = origin(held)
+    c = carpool(inside=["prlimit", "--nofile=72:72"], pool={"size": 16})
+
+    def one(_):
+        with c.client() as client:
+            return client.get(o.url + "/").status
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        answers = [pool.submit(one, i) for i in range(16)]
+        gate.wait_for(16)
+        gate.open()
+        assert [a.result(20) for a in answers] == [200] * 16
+    assert c.pool(o.url)["borrowable"] == 16
+    clients = []
+    try:
+        for _ in range(60):  # more than there are descriptors left
+            clients.append(c.client())
+            clients[-1].ask("GET", o.url + "/")
+            if len(clients) <= 30:
+                assert clients[-1].response().status == 200
+        until(lambda: any("cannot accept clients" in line for line in list(c.output)), what="the complaint")
+        for client in clients[30:]:
+            clients.pop(0).close()
+            assert client.response().status in (200, 503)  # 503: it was accepted with the last one there was
+        assert c.metric("carpool_pool_closed_total", origin=o.url, cause="budget") >= 1
+    finally:
+        for client in clients:
+            client.close()
