@@ -40,7 +40,7 @@ inline constexpr Metric kWaiting{"carpool_pool_waiting", gauge, "origin", "Reque
 inline constexpr Metric kWaitSeconds{"carpool_pool_wait_seconds", histogram, "origin",
                                      "Time from asking the pool to having a connection."};
 inline constexpr Metric kLeaks{"carpool_pool_leaks_total", counter, "origin",
-                               "Leases that died without release or discard."};
+                               "Leases that died without release or discard, or were held longer than leak_timeout."};
 
 // ---- requests ----
 inline constexpr Metric kRequests{"carpool_requests_total", counter, "origin,method,code",

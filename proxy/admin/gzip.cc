@@ -2,12 +2,20 @@
 
 #include <zlib.h>
 
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "pool/pool.h"
 #include "proxy/http/list.h"
 
 namespace carpool::proxy::admin {
 namespace {
 
 constexpr std::size_t kWorthIt = 4096;
+constexpr std::uint32_t kContexts = 4;
 constexpr int kGzip = 16 + MAX_WBITS;  // zlib's way to ask for gzip's frame
 constexpr int kLevel = 1;              // Prometheus text: level 6 makes it a fifth smaller for three times the time
 
@@ -27,25 +35,85 @@ bool accepts_gzip(std::string_view field) {
   return accepted;
 }
 
+// zlib's state for one answer at a time; 256 KiB, which costs more to make than many an answer to pack.
+class Deflater {
+ public:
+  Deflater() : ready_(deflateInit2(&stream_, kLevel, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) == Z_OK) {}
+  ~Deflater() {
+    if (ready_) deflateEnd(&stream_);
+  }
+  Deflater(const Deflater&) = delete;
+  Deflater& operator=(const Deflater&) = delete;
+
+  // Nothing: zlib has no memory.
+  std::optional<std::string> pack(std::string& text) {
+    if (!ready_ || deflateReset(&stream_) != Z_OK) return std::nullopt;  // nothing of the last answer stays
+    std::string packed(deflateBound(&stream_, text.size()), '\0');
+    stream_.next_in = reinterpret_cast<Bytef*>(text.data());
+    stream_.avail_in = static_cast<uInt>(text.size());
+    stream_.next_out = reinterpret_cast<Bytef*>(packed.data());
+    stream_.avail_out = static_cast<uInt>(packed.size());
+    if (deflate(&stream_, Z_FINISH) != Z_STREAM_END) return std::nullopt;
+    packed.resize(stream_.total_out);
+    return packed;
+  }
+
+ private:
+  z_stream stream_{};
+  const bool ready_;
+};
+
+// The second use of the house's own pool: it holds any object, not only connections.
+class Contexts {
+ public:
+  using Entry = pool::Entry<std::unique_ptr<Deflater>>;
+
+  // One that rests, or a new one if the cap allows; null: all are lent.
+  Entry* borrow() {
+    const std::scoped_lock lock(lane_);
+    const auto any = [](const auto&, pool::Word) { return pool::Verdict::take; };
+    if (const auto found = pool_.acquire(0, true, any); found.taken) return found.entry;
+    Entry* entry = pool_.reserve();
+    if (entry == nullptr) return nullptr;
+    entry->value = std::make_unique<Deflater>();
+    static_cast<void>(pool_.enable(*entry, 0, true));  // refused only after terminate(), which nobody calls
+    return entry;
+  }
+  void give_back(Entry& entry) {
+    const std::scoped_lock lock(lane_);
+    static_cast<void>(pool_.release(entry));
+  }
+  std::uint32_t made() const { return pool_.in_use(); }
+
+ private:
+  // The pool wants one thread at a time to act as a loop; whoever packs runs on any thread, so they take turns at its
+  // door. Packing itself is outside.
+  std::mutex lane_;
+  pool::Pool<std::unique_ptr<Deflater>> pool_{kContexts, 1};
+};
+
+Contexts& contexts() {
+  static Contexts all;
+  return all;
+}
+
 }  // namespace
+
+std::uint32_t packing_contexts() {
+  return contexts().made();
+}
 
 bool worth_packing(const AdminRequest& request, const Answer& answer) {
   return answer.body.size() >= kWorthIt && accepts_gzip(request.accept_encoding);
 }
 
 void pack(Answer& answer) {
-  z_stream stream{};
-  if (deflateInit2(&stream, kLevel, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK) return;
-  std::string packed(deflateBound(&stream, answer.body.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(answer.body.data());
-  stream.avail_in = static_cast<uInt>(answer.body.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  const bool done = deflate(&stream, Z_FINISH) == Z_STREAM_END;
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  if (!done) return;
-  answer.body = std::move(packed);
+  auto* context = contexts().borrow();
+  if (context == nullptr) return;
+  std::optional<std::string> packed = context->value->pack(answer.body);
+  contexts().give_back(*context);
+  if (!packed) return;
+  answer.body = std::move(*packed);
   answer.headers.emplace_back("Content-Encoding", "gzip");
   answer.headers.emplace_back("Vary", "Accept-Encoding");
 }
