@@ -12,7 +12,7 @@ std::uint32_t Destination::warm_up(std::uint32_t open, std::uint32_t most, Insta
   {
     const std::scoped_lock lock(impl_->mutex);
     const std::uint32_t there = impl_->pool.in_use();
-    if (!impl_->stopped() && open > there)
+    if (!impl_->stopped() && !impl_->paused() && open > there)
       begun = impl_->open_ahead(std::min(open - there, most), Opened::warm_up, work, now);
   }
   impl_->finish(work, now, Opened::all_busy);
@@ -32,7 +32,7 @@ std::uint32_t Destination::Impl::open_ahead(std::uint32_t count, Opened cause, E
 // Under the mutex. Connections come to rest, are lent and are closed by the origin all the time: what is missing is
 // looked for now and then, not at each of these moments, and not while dials fail.
 void Destination::Impl::keep_min_idle(Errands& work, Instant now) {
-  if (limits.min_idle == 0 || stopped() || backoff.holds(now)) return;
+  if (limits.min_idle == 0 || stopped() || paused() || backoff.holds(now)) return;
   std::uint32_t ready = inspecting();
   pool.for_each_idle(
       [&](const Chair& entry) { ready += Word(entry.word.load(std::memory_order_acquire)).idle() ? 1 : 0; });
