@@ -13,7 +13,8 @@
 namespace carpool::metrics {
 
 // Proofs that made a replay safe.
-inline constexpr std::array<std::string_view, 4> kProofs{"not_sent", "goaway", "refused_stream", "idempotent_reused"};
+inline constexpr std::array<std::string_view, 5> kProofs{"not_sent", "goaway", "refused_stream", "idempotent_reused",
+                                                         "misdirected"};
 
 struct alignas(kCacheLine) OriginShard {
   Histogram request;    // head to last byte

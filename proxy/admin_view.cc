@@ -35,6 +35,7 @@ class Collector final : public pool::ConnectionVisitor {
     facts.id = connection.id();
     facts.local = connection.local();
     facts.peer = connection.peer();
+    facts.protocol = connection.kind() == pool::Kind::h2 ? "h2" : "h1";
     facts.tls_version = connection.security().version;
     facts.cipher = connection.security().cipher;
   }

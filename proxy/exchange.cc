@@ -6,6 +6,7 @@
 #include "proxy/local_answer.h"
 #include "proxy/origins.h"
 #include "proxy/tunnel.h"
+#include "proxy/upstream/h2_connection.h"
 #include "proxy/worker.h"
 
 namespace carpool::proxy {
@@ -13,6 +14,7 @@ namespace carpool::proxy {
 Exchange::Exchange(Worker& worker)
     : worker_(worker),
       h1_(worker, *this, response_),
+      h2_(worker, *this, response_),
       timer_(exec::Timer::bind<&Exchange::on_deadline>(worker.loop(), *this)) {}
 
 Exchange::~Exchange() = default;
@@ -28,6 +30,7 @@ void Exchange::begin(Requester& requester) {
   const Instant now = worker_.loop().now();
   facts_ = {};
   facts_.began = now;
+  need_h1_ = misdirected_ = false;
   head_done_ = close_client_ = upstream_eof_ = tunnel_client_eof_ = private_ = false;
   idempotent_retries_ = proven_replays_ = 0;
   max_forwards_ = -1;
@@ -37,7 +40,7 @@ void Exchange::begin(Requester& requester) {
   if (!target) return reply(target.fault());
   connect_ = request_.method == "CONNECT";
   if (!may_forward(*target)) return;
-  upgrade_ = request_.upgrade && !http::iequals(request_.fields.get("upgrade"), "h2c");
+  upgrade_ = request_.upgrade && facts_.origin->speaks.h1 && !http::iequals(request_.fields.get("upgrade"), "h2c");
   upload_.begin(request_.framing, facts_.origin->request.replay_buffer);
   total_deadline_ = deadline_after(now, facts_.origin->request.timeout);
   enter(ExchangeEvent::begin);
@@ -111,6 +114,7 @@ void Exchange::borrow(bool fresh) {
   pool::Want want;
   want.fresh = fresh;
   want.tunnel = upgrade_ || connect_;
+  if (upgrade_ || connect_ || need_h1_) want.kind = pool::Kinds::h1_only;
   if (origin.pool.reuse == config::Reuse::safe && !repeatable(request_.method, origin.request.retry_idempotent)) {
     want.max_idle = most_rest(origin);
   }
@@ -156,8 +160,7 @@ void Exchange::take(pool::Lease lease) {
   facts_.connection = connection.id();
   facts_.uses_before = lease_.uses_before();
   if (!lease_.reused()) facts_.opened = lease_.opened();
-  h1_.begin(connection, request_.method, upgrade_);
-  carrier_ = &h1_;
+  carrier_ = &carry();
   enter(ExchangeEvent::lease);
   response_.clear();
   if (connect_) return open_tunnel();  // what it says, or that it left, is for the client to see
@@ -177,6 +180,23 @@ void Exchange::take(pool::Lease lease) {
   carrier_->send_head(request_, rules);
   upload_.start(*carrier_);
   touch();
+}
+
+// Who speaks for this exchange on the connection that it has.
+Carrier& Exchange::carry() {
+  auto& connection = static_cast<Connection&>(*lease_);
+  if (!lease_.shared()) {
+    h1_.begin(connection, request_.method, upgrade_);
+    return h1_;
+  }
+  auto& session = static_cast<H2Connection&>(connection);
+  if (lease_.home() != worker_.loop().id()) {
+    RemoteStream& remote = worker_.take_remote(lease_.home());
+    remote.begin(session, *this, response_);
+    return remote;
+  }
+  h2_.begin(session);
+  return h2_;
 }
 
 void Exchange::on_request_body(std::string_view bytes) {

@@ -20,6 +20,7 @@
 #include "proxy/http/forward.h"
 #include "proxy/upload.h"
 #include "proxy/upstream/h1_carrier.h"
+#include "proxy/upstream/h2_carrier.h"
 
 namespace carpool::proxy {
 
@@ -92,6 +93,8 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   bool flush_reply() LOOP_ONLY;
   void end_lease() LOOP_ONLY;
   void retry(Proof proof) LOOP_ONLY;
+  Carrier& carry() LOOP_ONLY;
+  bool ask_elsewhere() LOOP_ONLY;
   void open_tunnel() LOOP_ONLY;
   bool tunnel_over() const LOOP_ONLY;
   void end_tunnel() LOOP_ONLY;
@@ -115,7 +118,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
 
   // ---- CarrierUser: the response ----
   bool may_take() const override LOOP_ONLY;
-  void on_response_head() override LOOP_ONLY;
+  bool on_response_head() override LOOP_ONLY;
   void on_body(std::string_view bytes) override;
   void on_trailer(std::string_view name, std::string_view value) override;
   bool on_response_piece() override LOOP_ONLY;
@@ -132,6 +135,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   http::ResponseHead response_;
   pool::Lease lease_;
   H1Carrier h1_;
+  H2Carrier h2_;
   Carrier* carrier_ = nullptr;  // while there is a lease
   Upload upload_;
   std::string host_;           // value of Host for the origin
@@ -139,6 +143,8 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   http::Fields trailers_;      // of the response
   bool connect_ = false;       // CONNECT: a tunnel from the start
   bool upgrade_ = false;       // asked for, and passed on
+  bool need_h1_ = false;       // the origin said that this request wants HTTP/1.1
+  bool misdirected_ = false;   // 421 came once
   bool head_done_ = false;     // final response head seen
   bool close_client_ = false;  // the reply says Connection: close
   bool over_limit_ = false;    // the body passed max_body

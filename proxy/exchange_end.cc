@@ -63,7 +63,8 @@ void Exchange::leave_line() {
 }
 
 void Exchange::give_back(pool::Closed cause) {
-  const std::optional<pool::Closed> unclean = std::exchange(carrier_, nullptr)->abandon(cause);
+  const std::optional<pool::Closed> unclean = std::exchange(carrier_, nullptr)->abandon(cause, lease_);
+  if (!lease_) return;
   const Instant now = worker_.loop().now();
   if (unclean) return lease_.discard(*unclean, now);
   lease_.release(now);

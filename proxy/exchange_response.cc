@@ -15,11 +15,12 @@ bool Exchange::may_take() const {
   return requester_->backlog() < kHighMark;
 }
 
-void Exchange::on_response_head() {
+bool Exchange::on_response_head() {
   if (response_.status < 200) {
     if (response_.status != 101) requester_->send_informational(response_);  // on_switched() follows
-    return;
+    return true;
   }
+  if (response_.status == 421 && ask_elsewhere()) return false;
   head_done_ = true;
   facts_.head_back = worker_.loop().now();
   facts_.status = response_.status;
@@ -27,11 +28,22 @@ void Exchange::on_response_head() {
     const std::string_view hint = response_.fields.get(http::FieldName::keep_alive);
     facts_.origin->destination->hint_keep_alive(http::keep_alive_timeout(hint));
   }
-  private_ = private_ || authenticates_connection(request_) || authenticates_connection(response_);
+  private_ =
+      private_ || (!lease_.shared() && (authenticates_connection(request_) || authenticates_connection(response_)));
   enter(ExchangeEvent::response_head);
   // An answer before the request's end: whether the client will send the rest is unknown, so its connection ends with
   // it.
   close_client_ = requester_->send_head(response_, !request_.keep_alive || !upload_.ended() || worker_.draining());
+  return true;
+}
+
+// 421: the origin did nothing, but on this connection. Once it is asked on another (RFC 9110 §15.5.20).
+bool Exchange::ask_elsewhere() {
+  if (misdirected_ || !upload_.whole()) return false;
+  misdirected_ = true;
+  give_back(pool::Closed::error);
+  retry(Proof::misdirected);
+  return true;
 }
 
 void Exchange::on_body(std::string_view bytes) {
@@ -69,7 +81,8 @@ void Exchange::on_response_end() {
 }
 
 void Exchange::end_lease() {
-  std::optional<pool::Closed> unclean = std::exchange(carrier_, nullptr)->finish();
+  std::optional<pool::Closed> unclean = std::exchange(carrier_, nullptr)->finish(lease_);
+  if (!lease_) return;
   const Instant now = worker_.loop().now();
   if (private_ && !unclean) {
     if (requester_->keep_private(*facts_.origin, lease_)) return;
@@ -96,6 +109,7 @@ void Exchange::on_broken(Breakage breakage) {
   const RetryRules rules{facts_.origin->request.max_retries, facts_.origin->request.retry_idempotent};
   const std::optional<Proof> proof = may_retry(attempt, rules);
   give_back(breakage.connection_ended && lease_.reused() ? pool::Closed::peer_closed : pool::Closed::error);
+  need_h1_ = need_h1_ || breakage.ask_h1;
   if (proof) return retry(*proof);
   facts_.origin->destination->note_failure(breakage.fault);
   reply(breakage.fault);

@@ -212,7 +212,10 @@ House::~House() {
     if (first != nullptr) first->as_current([this, first] { origins_->directory().stop(first->loop().now()); });
   }
   // Grants that were in the mail between loops end only now, when every loop has given back what it had.
-  for (auto& worker : workers_) worker->tear_down();
+  // Streams between loops need an answer and then a close of the session: letters there, back, and there again.
+  for (int round = 0; round < 3; ++round) {
+    for (auto& worker : workers_) worker->tear_down();
+  }
   drain_.reset();
   listeners_.clear();
   closed_listeners_.clear();

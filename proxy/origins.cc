@@ -16,11 +16,29 @@ tls::ClientSettings tls_settings(const config::Upstream& upstream) {
   settings.min_version = upstream.tls.min_version == config::TlsVersion::tls13 ? "1.3" : "1.2";
   settings.verify = upstream.tls.verify;
   settings.server_name = upstream.tls.server_name;
-  settings.alpn = {"http/1.1"};  // h2 joins the list when the upstream side speaks it
+  for (const std::string& protocol : upstream.protocols)
+    settings.alpn.emplace_back(protocol == "h1" ? "http/1.1" : "h2");
   return settings;
 }
 
-pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme) {
+// Over TLS the origin chooses; plain text is HTTP/1.1 unless nothing but HTTP/2 is allowed (prior knowledge).
+Speaks speaks_of(const config::Upstream& upstream, pool::Scheme scheme) {
+  const auto lists = [&](std::string_view word) {
+    return std::find(upstream.protocols.begin(), upstream.protocols.end(), word) != upstream.protocols.end();
+  };
+  Speaks speaks{lists("h1"), lists("h2")};
+  if (scheme == pool::Scheme::tcp) return {true, false};
+  if (scheme == pool::Scheme::http && speaks.h1) speaks.h2 = false;
+  return speaks;
+}
+
+// Until the first connection says it.
+std::uint32_t expected_streams(const Speaks& speaks, std::uint32_t max_streams) {
+  if (!speaks.h2) return 1;
+  return speaks.h1 ? 0 : max_streams;
+}
+
+pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme, const Speaks& speaks) {
   pool::Limits limits;
   limits.size = settings.size;
   limits.max_waiting = settings.max_waiting;
@@ -35,6 +53,7 @@ pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme
   limits.evict = static_cast<pool::Evict>(settings.evict);
   limits.min_idle = settings.min_idle;
   limits.learn_idle = settings.learn_idle_timeout;
+  limits.expected_streams = expected_streams(speaks, settings.max_streams);
   return limits;
 }
 
@@ -151,7 +170,7 @@ std::vector<std::string> Origins::apply(const config::Config& fresh, Prepared pr
 void Origins::follow_limits(Instant now) {
   for (OriginContext* context : all()) {
     pool::Destination& destination = *context->destination;
-    give_limits(destination, limits_of(context->pool, destination.origin().scheme), now);
+    give_limits(destination, limits_of(context->pool, destination.origin().scheme, context->speaks), now);
   }
 }
 
@@ -180,6 +199,7 @@ std::unique_ptr<OriginContext> Origins::describe(const pool::Origin& origin) con
   context->pool = settings != nullptr ? settings->pool : config_->pool;
   context->request = settings != nullptr ? settings->request : config_->request;
   context->authority = origin.authority();
+  context->speaks = speaks_of(settings != nullptr ? settings->upstream : config_->upstream, origin.scheme);
   if (origin.scheme == pool::Scheme::https) context->tls = identities_[origin.tls].tls.get();
   if (settings == nullptr) return context;
   for (const std::string& text : settings->addresses) {
@@ -193,7 +213,7 @@ std::unique_ptr<OriginContext> Origins::describe(const pool::Origin& origin) con
 Result<OriginContext*> Origins::version_of(pool::Origin origin) {
   origin.tls = tls_number(origin);
   std::unique_ptr<OriginContext> context = describe(origin);
-  const pool::Limits limits = limits_of(context->pool, origin.scheme);
+  const pool::Limits limits = limits_of(context->pool, origin.scheme, context->speaks);
   Result<pool::Destination*> destination = directory_->at(origin, limits);
   if (!destination) return destination.take_fault();
   context->destination = *destination;

@@ -23,6 +23,12 @@
 
 namespace carpool::proxy {
 
+// What may be spoken with an origin, of upstream.protocols.
+struct Speaks {
+  bool h1 = true;
+  bool h2 = false;
+};
+
 // One origin under one configuration. Immutable after it was made, but for `dials`; the destination guards itself.
 struct OriginContext {
   pool::Destination* destination = nullptr;
@@ -30,6 +36,7 @@ struct OriginContext {
   config::Request request;
   std::string authority;       // Host for this origin
   TlsIdentity* tls = nullptr;  // null: plain text
+  Speaks speaks;
   std::vector<net::Address> pinned;
   std::atomic<std::uint32_t> dials{0};  // in progress, all loops together; relaxed: a hint for deadlines
   metrics::OriginSlot slot = metrics::kOtherOrigin;

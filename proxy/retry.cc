@@ -12,6 +12,8 @@ std::string_view name(Proof proof) {
       return "refused_stream";
     case Proof::idempotent_reused:
       return "idempotent_reused";
+    case Proof::misdirected:
+      return "misdirected";
   }
   return "";
 }

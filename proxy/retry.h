@@ -7,7 +7,7 @@
 
 namespace carpool::proxy {
 
-enum class Proof : std::uint8_t { not_sent, goaway, refused_stream, idempotent_reused };
+enum class Proof : std::uint8_t { not_sent, goaway, refused_stream, idempotent_reused, misdirected };
 std::string_view name(Proof proof);
 
 struct Attempt {

@@ -10,6 +10,7 @@
 #include "proxy/house.h"
 #include "proxy/net/plain.h"
 #include "proxy/upstream/connection.h"
+#include "proxy/upstream/h2_connection.h"
 
 namespace carpool::proxy {
 
@@ -159,6 +160,18 @@ Exchange& Worker::take_exchange() {
   return free_exchanges_.pop_front();
 }
 
+RemoteStream& Worker::take_remote(exec::LoopId far) {
+  while (free_remotes_.size() <= far) free_remotes_.push_back(std::make_unique<List<RemoteStream, RemoteStreamTag>>());
+  auto& free = *free_remotes_[far];
+  if (!free.empty()) return free.pop_front();
+  remotes_.push_back(std::make_unique<RemoteStream>(*this, *house_.workers()[far]));
+  return *remotes_.back();
+}
+
+void Worker::recycle(RemoteStream& stream, exec::LoopId far) {
+  free_remotes_[far]->push_front(stream);
+}
+
 void Worker::recycle(Exchange& exchange) {
   exchange.tidy();
   free_exchanges_.push_front(exchange);
@@ -193,6 +206,9 @@ void Worker::wake_due() {
 void Worker::on_shared_ready(std::uint32_t index, std::uint32_t generation, exec::Ready ready) {
   const pool::EventClaim claim = pool::claim_event(index, generation, loop_->id());
   if (claim.kind == pool::EventClaim::Kind::stale) return;
+  if (claim.kind == pool::EventClaim::Kind::session) {
+    return static_cast<H2Connection&>(*claim.pooled).on_ready(ready);
+  }
   auto& connection = static_cast<Connection&>(*claim.pooled);
   connection.transport().note(ready);
   if (claim.kind == pool::EventClaim::Kind::in_use) {

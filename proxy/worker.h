@@ -15,11 +15,13 @@
 #include "proxy/dns/resolver.h"
 #include "proxy/exchange.h"
 #include "proxy/gather.h"
+#include "proxy/http/h2_fields.h"
 #include "proxy/leak_watch.h"
 #include "proxy/recorder.h"
 #include "proxy/router.h"
 #include "proxy/upstream/dialer.h"
 #include "proxy/upstream/health_check.h"
+#include "proxy/upstream/remote_stream.h"
 
 namespace carpool::proxy {
 
@@ -57,7 +59,7 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   const net::AddressPolicy& policy() const;
   std::string_view pseudonym() const;
   // Of an origin's answer; generous where clients are strict, yet bounded.
-  http::Limits response_limits() const { return {128 * 1024, 512, 16 * 1024}; }
+  static http::Limits response_limits() { return {128 * 1024, 512, 16 * 1024}; }
   Router& router() LOOP_ONLY { return router_; }
   Dialer& dialer() LOOP_ONLY { return dialer_; }
   Recorder& recorder() LOOP_ONLY { return recorder_; }
@@ -66,6 +68,8 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   Gather& to_client() LOOP_ONLY { return to_client_; }
   Gather& to_upstream() LOOP_ONLY { return to_upstream_; }
   std::vector<iovec>& pieces() LOOP_ONLY { return pieces_; }
+  http::H2Fields& h2_fields() LOOP_ONLY { return h2_fields_; }  // a head on its way into a session
+  std::string& h2_frames() LOOP_ONLY { return h2_frames_; }     // frames on their way into a socket
 
   Exchange& take_exchange() LOOP_ONLY;
   // Every exchange of the slab, resting ones too.
@@ -81,6 +85,11 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   // Another configuration is in force: forgets the routes it knows, and ends the clients of listeners that are closed
   // as drain() does.
   void on_reload(const config::Dns& dns, const std::vector<const Listener*>& closed) LOOP_ONLY;
+
+  // A stream of a session of loop `far`, for an exchange of this one.
+  RemoteStream& take_remote(exec::LoopId far) LOOP_ONLY;
+  void recycle(RemoteStream& stream, exec::LoopId far) LOOP_ONLY;
+
   // From the next answer on every client's connection ends; idle ones end now. `empty()` turns true when none is left.
   void drain() LOOP_ONLY;
   bool draining() const LOOP_ONLY { return draining_; }
@@ -134,10 +143,14 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   LeakWatch leak_watch_ LOOP_LOCAL;
   Gather to_client_ LOOP_LOCAL, to_upstream_ LOOP_LOCAL;
   std::vector<iovec> pieces_ LOOP_LOCAL;
+  http::H2Fields h2_fields_ LOOP_LOCAL;
+  std::string h2_frames_ LOOP_LOCAL;
   std::vector<std::unique_ptr<Exchange>> exchanges_ LOOP_LOCAL;  // the slab: never shrinks
   List<Exchange, ExchangeTag> free_exchanges_ LOOP_LOCAL;
-  List<Client, ClientTag> clients_ LOOP_LOCAL;  // owned: made by adopt()
-  List<Client, ClientTag> graves_ LOOP_LOCAL;   // owned: destroyed by run_deferred()
+  std::vector<std::unique_ptr<RemoteStream>> remotes_ LOOP_LOCAL;                              // as exchanges_
+  std::vector<std::unique_ptr<List<RemoteStream, RemoteStreamTag>>> free_remotes_ LOOP_LOCAL;  // by far loop
+  List<Client, ClientTag> clients_ LOOP_LOCAL;                                                 // owned: made by adopt()
+  List<Client, ClientTag> graves_ LOOP_LOCAL;  // owned: destroyed by run_deferred()
   Gravedigger gravedigger_{*this};
   std::size_t client_count_ LOOP_LOCAL = 0;
   bool draining_ LOOP_LOCAL = false;

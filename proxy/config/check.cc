@@ -32,7 +32,6 @@ class Checker {
     aliases_are_listed_once();
     idle_fits_the_total();
     ranges_are_in_order();
-    h2_is_announced();
   }
 
  private:
@@ -110,9 +109,6 @@ class Checker {
       if (std::count(protocols.begin(), protocols.end(), protocols[i]) == 1) continue;
       return mistake(key, "lists " + quoted(protocols[i]) + " twice, expected each protocol once");
     }
-    if (protocols == std::vector<std::string>{"h2"}) {
-      mistake(key, R"(["h2"] alone is not yet available, expected "h1" in the list)");
-    }
   }
 
   void origin_is_whole(std::size_t i) {
@@ -167,20 +163,6 @@ class Checker {
                   quoted(duration_text(config_.dns.max_ttl)) + ", expected at most that");
     }
     at_most("threads.min", config_.threads.min, "threads.max", config_.threads.max);
-  }
-
-  // Said once, and only to those who asked for it: the default means "the best there is".
-  void h2_is_announced() {
-    std::vector<std::string> keys{"upstream.protocols"};
-    for (std::size_t i = 0; i < config_.origins.size(); ++i)
-      keys.push_back(indexed("origin", i) + ".upstream.protocols");
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      const auto& protocols = i == 0 ? config_.upstream.protocols : config_.origins[i - 1].upstream.protocols;
-      const bool h2 = std::find(protocols.begin(), protocols.end(), "h2") != protocols.end();
-      if (!h2 || !places_.given(keys[i])) continue;
-      reading_.warnings.push_back(at(keys[i], "h2 is not yet available, only h1 is offered to origins"));
-      return;
-    }
   }
 
   Reading& reading_;

@@ -14,8 +14,7 @@ std::vector<Setting> pool_sizes() {
       row<&PoolSettings::min_idle>("min_idle", "idle connections to keep ready").between(0, kMaxSize),
       row<&PoolSettings::max_streams>("max_streams",
                                       "most requests at once on one h2 connection, below the peer's own limit")
-          .between(1, kMaxStreams)
-          .not_yet(),
+          .between(1, kMaxStreams),
       row<&PoolSettings::max_usage>("max_usage", "requests per connection; 0 = no limit").between(0, kMaxUsage),
       row<&PoolSettings::expire_time>("expire_time", "life of a connection, jitter 10 %; 0s = no limit"),
       row<&PoolSettings::idle_timeout>("idle_timeout", "rest of a connection before it is closed; 0s = no limit"),

@@ -98,6 +98,7 @@ void H2Impl::on_trailers(H2Stream& stream, bool end) {
 
 void H2Impl::on_data(H2Stream& stream, std::string_view bytes) {
   stream.unconsumed_ += bytes.size();
+  if (options.shared_window_is_free) nghttp2_session_consume_connection(session, bytes.size());
   if (stream.reset_) return give_window(stream, bytes.size());
   if (stream.bodiless_ || (stream.announced_ && bytes.size() > stream.left_)) return malformed(stream);
   stream.left_ -= std::min<std::uint64_t>(stream.left_, bytes.size());

@@ -35,6 +35,8 @@ class H2Stream : public ListHook<struct H2StreamTag>, public ListHook<struct H2M
   // Bytes that wait for windows and for the socket.
   std::size_t backlog() const { return queue_.size() - sent_; }
   bool peer_ended() const { return peer_ended_; }
+  bool head_sent() const { return head_sent_; }    // clients: the request's head went into frames
+  bool never_sent() const { return never_sent_; }  // and never will: the peer knows nothing of the request
   void set_user(H2StreamUser* user) { user_ = user; }
 
  private:
@@ -55,9 +57,10 @@ class H2Stream : public ListHook<struct H2StreamTag>, public ListHook<struct H2M
   bool peer_ended_ = false;
   bool ended_ = false;  // our end is queued
   bool end_sent_ = false;
-  bool responded_ = false;   // our head is queued
-  bool idle_ = false;        // the library waits for resume
-  bool reset_ = false;       // by us
+  bool responded_ = false;  // our head is queued
+  bool idle_ = false;       // the library waits for resume
+  bool reset_ = false;      // by us
+  bool head_sent_ = false;
   bool never_sent_ = false;  // no byte of it left
   bool left_alone_ = false;  // its owner left
   bool dead_ = false;        // the library knows it no more

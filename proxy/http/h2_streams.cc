@@ -67,7 +67,9 @@ H2Stream* H2Impl::find(StreamId id) {
 void H2Impl::close(H2Stream& stream, H2Error error) {
   stream.dead_ = true;
   if (stream.never_sent_) error = H2Error::refused_stream;  // as good as refused: proven unprocessed
-  if (stream.unconsumed_ != 0) nghttp2_session_consume_connection(session, stream.unconsumed_);
+  if (stream.unconsumed_ != 0 && !options.shared_window_is_free) {
+    nghttp2_session_consume_connection(session, stream.unconsumed_);
+  }
   stream.unconsumed_ = 0;
   H2StreamUser* user = stream.user_;
   stream.user_ = nullptr;
@@ -111,8 +113,11 @@ void H2Impl::give_window(H2Stream& stream, std::size_t bytes) {
   if (bytes > stream.unconsumed_) bytes = stream.unconsumed_;
   if (bytes == 0) return;
   stream.unconsumed_ -= bytes;
-  if (stream.dead_ || stream.peer_ended_) {
-    nghttp2_session_consume_connection(session, bytes);  // nothing more comes on the stream itself
+  const bool over = stream.dead_ || stream.peer_ended_;  // nothing more comes on the stream itself
+  if (options.shared_window_is_free) {
+    if (!over) nghttp2_session_consume_stream(session, stream.id_, bytes);
+  } else if (over) {
+    nghttp2_session_consume_connection(session, bytes);
   } else {
     nghttp2_session_consume(session, stream.id_, bytes);
   }

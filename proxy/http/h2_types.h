@@ -54,6 +54,9 @@ struct H2Options {
   std::uint32_t header_table = 4096;          // HPACK's dynamic table, each way
   std::size_t memory = std::size_t{4} << 20;  // what the library may allocate for this session
   bool extended_connect = true;               // server: RFC 8441 is offered
+  // Bytes are given back to the session's window as they come; consume() opens the stream's alone, so that a reader
+  // that is slow on one stream holds up no other.
+  bool shared_window_is_free = false;
 };
 
 // What the peer's SETTINGS said.

@@ -130,6 +130,7 @@ void Dial::Impl::on_race(Result<Winner> result) {
 void Dial::Impl::greet(int fd) {
   phase = Phase::greeting;
   stream = tls::Stream::client(*plan.tls, fd, plan.origin->host, plan.origin->port);
+  if (!plan.alpn.empty()) stream->offer(plan.alpn);
   auto watched = loop.watch(fd, *this);
   if (!watched) return finish(watched.take_fault());
   key = *watched;

@@ -38,6 +38,7 @@ struct DialPlan {
   const pool::Origin* origin = nullptr;  // outlives the dial, as do tls and policy
   std::vector<Address> pinned;           // [[origin]].addresses instead of DNS; port 0 means the origin's
   tls::ClientContext* tls = nullptr;     // null: plain text
+  std::vector<std::string> alpn;         // what to offer instead of what `tls` says; empty: that
   const AddressPolicy* policy = nullptr;
   Duration timeout{};  // connect_timeout: DNS + TCP + TLS; zero: none
   // Where the costly part of the TLS handshake (checking the peer, signing) is a blocking task; null: on the loop.

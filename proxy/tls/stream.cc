@@ -81,6 +81,12 @@ std::unique_ptr<Stream> Stream::server(ssl_ctx_st* context, int fd) {
   return stream;
 }
 
+void Stream::offer(const std::vector<std::string>& protocols) {
+  const std::string wire = alpn_wire(protocols);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(wire.data());
+  if (!failed_) failed_ = SSL_set_alpn_protos(ssl_.get(), bytes, static_cast<unsigned>(wire.size())) != 0;
+}
+
 // Every public call goes to the socket at least once, whatever the bits say; after that the bits are believed. The
 // error queue belongs to the thread, which may have served another stream in between.
 void Stream::begin_call() {

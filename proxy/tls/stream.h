@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "proxy/net/transport.h"
@@ -30,6 +31,8 @@ class Stream final : public net::Transport {
   explicit Stream(int fd);
   ~Stream() override;
 
+  // ALPN, instead of what the context says; before the first handshake().
+  void offer(const std::vector<std::string>& protocols);
   // True: established. False: come back on readiness. Faults: tls_certificate, tls_protocol.
   Result<bool> handshake();
 

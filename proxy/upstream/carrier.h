@@ -9,9 +9,10 @@
 #include <optional>
 #include <string_view>
 
+#include "base/assert.h"
 #include "base/fault.h"
 #include "exec/role.h"
-#include "pool/cause.h"
+#include "pool/lease.h"
 #include "proxy/http/forward.h"
 #include "proxy/http/h1_codec.h"
 #include "proxy/http/message.h"
@@ -35,7 +36,7 @@ struct Breakage {
 class CarrierUser : public http::BodySink {
  public:
   virtual bool may_take() const LOOP_ONLY = 0;     // the client has room for more of the response
-  virtual void on_response_head() LOOP_ONLY = 0;   // it is in the head that begin() named; 1xx too
+  virtual bool on_response_head() LOOP_ONLY = 0;   // it is in the carrier's head; 1xx too
   virtual bool on_response_piece() LOOP_ONLY = 0;  // what came at once was told: pass it on
   virtual void on_response_end() LOOP_ONLY = 0;    // whole
   virtual void on_broken(Breakage breakage) LOOP_ONLY = 0;
@@ -59,15 +60,16 @@ class Carrier {
   virtual std::size_t backlog() const LOOP_ONLY = 0;  // bytes of it that wait here; kHighMark pauses the client
   // ---- the response ----
   virtual void read_on() LOOP_ONLY = 0;  // may_take() turned true
-  // ---- the end: why the connection must not be used again, if it must not; the lease ends accordingly ----
-  virtual std::optional<pool::Closed> finish() LOOP_ONLY = 0;  // the exchange is over, its response was whole
+  // ---- the end: why the connection must not be used again, if it must not; the lease ends accordingly. A carrier that
+  // needs the connection a little longer keeps the lease and ends it itself. ----
+  virtual std::optional<pool::Closed> finish(pool::Lease& lease) LOOP_ONLY = 0;  // over, and the response was whole
   // The exchange gives up; `cause` tells why, for a connection that cannot be used after that.
-  virtual std::optional<pool::Closed> abandon(pool::Closed cause) LOOP_ONLY = 0;
+  virtual std::optional<pool::Closed> abandon(pool::Closed cause, pool::Lease& lease) LOOP_ONLY = 0;
 
   // ---- tunnels: on a connection of HTTP/1.1 only ----
-  virtual void open_tunnel() LOOP_ONLY = 0;           // CONNECT: bare bytes from the start
-  virtual void shut_write_when_sent() LOOP_ONLY = 0;  // the client said its last word
-  virtual bool deaf() const LOOP_ONLY = 0;            // the origin does not read any more
+  virtual void open_tunnel() LOOP_ONLY { CARPOOL_ASSERT(false); }           // CONNECT: bare bytes from the start
+  virtual void shut_write_when_sent() LOOP_ONLY { CARPOOL_ASSERT(false); }  // the client said its last word
+  virtual bool deaf() const LOOP_ONLY { return false; }                     // the origin does not read any more
 
  protected:
   ~Carrier() = default;

@@ -1,5 +1,5 @@
-// Connection: what the pool holds, an HTTP/1.1 connection to an origin. At rest it owns a transport and facts about
-// itself, no buffer and no parser: those belong to the exchange that borrows it.
+// Connection: what the pool holds, an HTTP/1.1 connection to an origin, or the base of an HTTP/2 one. At rest it owns a
+// transport and facts about itself, no buffer and no parser: those belong to the exchange that borrows it.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ enum class Standing : std::uint8_t { connecting, idle, borrowed, closed };
 // Numbers are given in the order of opening, process-wide.
 std::uint64_t next_connection_id();
 
-class Connection final : public pool::Pooled {
+class Connection : public pool::Pooled {
  public:
   Connection(std::uint64_t id, net::Dialed dialed, Instant now);
 

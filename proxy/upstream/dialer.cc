@@ -6,6 +6,7 @@
 #include "proxy/descriptors.h"
 #include "proxy/house.h"
 #include "proxy/upstream/connection.h"
+#include "proxy/upstream/h2_connection.h"
 #include "proxy/worker.h"
 
 namespace carpool::proxy {
@@ -51,6 +52,8 @@ class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner
     plan.policy = &dialer_.worker_.policy();
     plan.timeout = origin_.pool.connect_timeout;
     if (origin_.tls != nullptr) {
+      if (reservation_.kind() == pool::Kinds::h1_only) plan.alpn = {"http/1.1"};
+      if (reservation_.kind() == pool::Kinds::h2_only) plan.alpn = {"h2"};
       Result<std::shared_ptr<tls::ClientContext>> context = origin_.tls->get();
       if (!context) return fail(context.take_fault());
       context_ = std::move(*context);
@@ -68,12 +71,15 @@ class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner
     const Instant now = worker.loop().now();
     if (origin_.tls != nullptr) worker.recorder().observe_handshake(origin_, result->tls);
     const int fd = result->transport->fd();
-    auto made = std::make_unique<Connection>(id_, std::move(*result), now);
-    made->origin = destination_.label();
-    dial_.reset();
+    const Result<bool> session = chose_h2(*result);
+    if (!session) return fail(session.fault());
     if (Status watched = worker.loop().watch_shared(fd, reservation_.index(), reservation_.generation()); !watched) {
       return fail(watched.take_fault());
     }
+    std::unique_ptr<Connection> made =
+        *session ? make_session(std::move(*result), now) : make_plain(std::move(*result), now);
+    made->origin = destination_.label();
+    dial_.reset();
     const bool warming = reservation_.cause() == pool::Opened::warm_up;
     destination_.dialed(std::move(reservation_), std::move(made), now);
     if (warming) worker.house().warm_dial_ended(destination_, nullptr);
@@ -85,6 +91,24 @@ class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner
     if (fault.kind != FaultKind::budget || std::exchange(relieved_, true)) return false;
     Worker& worker = dialer_.worker_;
     return free_a_descriptor(worker.house().origins().directory(), worker.loop().now());
+  }
+
+  // ALPN says it; without TLS prior knowledge does.
+  Result<bool> chose_h2(const net::Dialed& dialed) const {
+    if (origin_.tls == nullptr) return origin_.speaks.h2;
+    if (dialed.transport->security().alpn == "h2") return true;
+    if (origin_.speaks.h1 && reservation_.kind() != pool::Kinds::h2_only) return false;
+    return Fault{FaultKind::tls_protocol, Side::upstream, "the origin does not speak HTTP/2"};
+  }
+
+  std::unique_ptr<Connection> make_plain(net::Dialed dialed, Instant now) const {
+    return std::make_unique<Connection>(id_, std::move(dialed), now);
+  }
+
+  std::unique_ptr<Connection> make_session(net::Dialed dialed, Instant now) LOOP_ONLY {
+    auto made = std::make_unique<H2Connection>(dialer_.worker_, origin_, std::move(dialed), now);
+    made->start(reservation_.index(), reservation_.generation());
+    return made;
   }
 
   Dialer& dialer_;

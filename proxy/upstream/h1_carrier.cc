@@ -122,7 +122,7 @@ bool H1Carrier::feed(std::string_view bytes) {
         return user_.on_response_piece();
       case http::Progress::head:
         if (response_.status >= 200) head_done_ = true;
-        user_.on_response_head();
+        if (!user_.on_response_head()) return false;
         break;
       case http::Progress::upgraded:
         tunnel_ = true;
@@ -165,7 +165,7 @@ void H1Carrier::leave() {
 }
 
 // Back to the pool only when proven clean: both bodies complete, nothing behind them, both sides mean to go on.
-std::optional<pool::Closed> H1Carrier::finish() {
+std::optional<pool::Closed> H1Carrier::finish(pool::Lease&) {
   const bool whole = asked_whole_ && outbox_.empty() && !write_failed_ && !leftover_;
   leave();
   outbox_.clear();
@@ -174,7 +174,7 @@ std::optional<pool::Closed> H1Carrier::finish() {
   return std::nullopt;
 }
 
-std::optional<pool::Closed> H1Carrier::abandon(pool::Closed cause) {
+std::optional<pool::Closed> H1Carrier::abandon(pool::Closed cause, pool::Lease&) {
   leave();
   outbox_.clear();
   return cause;

@@ -29,8 +29,8 @@ class H1Carrier final : public Carrier, private UpstreamUser, private exec::Defe
   bool flush() override LOOP_ONLY;
   std::size_t backlog() const override LOOP_ONLY { return outbox_.size(); }
   void read_on() override LOOP_ONLY;
-  std::optional<pool::Closed> finish() override LOOP_ONLY;
-  std::optional<pool::Closed> abandon(pool::Closed cause) override LOOP_ONLY;
+  std::optional<pool::Closed> finish(pool::Lease& lease) override LOOP_ONLY;
+  std::optional<pool::Closed> abandon(pool::Closed cause, pool::Lease& lease) override LOOP_ONLY;
   void open_tunnel() override LOOP_ONLY;
   void shut_write_when_sent() override LOOP_ONLY;
   bool deaf() const override LOOP_ONLY { return write_failed_; }

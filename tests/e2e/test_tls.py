@@ -18,9 +18,9 @@ def told(exchange):
     exchange.reply(body=("%s %s %s" % (sock.version(), sock.selected_alpn_protocol(), sock.session_reused)).encode())
 
 
-def test_http11_is_offered_and_taken(origin, carpool, pki, context):
+def test_http11_alone_is_offered_where_it_is_listed_alone(origin, carpool, pki, context):
     context.set_alpn_protocols(["h2", "http/1.1"])
-    o, c = origin(told, tls=context), carpool(upstream={"tls": {"ca_file": pki.ca}})
+    o, c = origin(told, tls=context), carpool(upstream={"protocols": ["h1"], "tls": {"ca_file": pki.ca}})
     with c.client() as client:
         assert client.get(o.url + "/").body == b"TLSv1.3 http/1.1 False"
 

@@ -134,30 +134,20 @@ TEST(PinnedAddresses, AreIpAddressesWithPort) {
   }
 }
 
-TEST(Protocols, WithH2AreTakenWithOneWarning) {
-  EXPECT_TRUE(read_toml("").warnings.empty());
-  EXPECT_TRUE(read_toml("upstream.protocols = [\"h1\"]").warnings.empty());
-  const Reading reading = read_toml(
-      "upstream.protocols = [\"h2\", \"h1\"]\n[[origin]]\nuri = \"http://a\"\nupstream.protocols = [\"h1\", \"h2\"]\n");
-  EXPECT_TRUE(reading);
-  ASSERT_EQ(reading.warnings.size(), 1U);
-  EXPECT_EQ(reading.warnings[0].line_text(),
-            "c.toml:1:22: upstream.protocols: h2 is not yet available, only h1 is offered to origins");
-}
-
-TEST(Protocols, MustLeaveOneThatIsThere) {
-  expect_mistake("upstream.protocols = [\"h2\"]", "1:22: upstream.protocols:", "not yet available");
+TEST(Protocols, AreEachListedOnceAndAtLeastOne) {
+  EXPECT_TRUE(read_toml("upstream.protocols = [\"h2\"]"));
+  EXPECT_TRUE(read_toml("upstream.protocols = [\"h1\", \"h2\"]"));
   expect_mistake("upstream.protocols = []", "1:22: upstream.protocols:", "is empty");
   expect_mistake("upstream.protocols = [\"h1\", \"h1\"]", "1:22: upstream.protocols:", "twice");
 }
 
 TEST(NotYetAvailable, IsRefusedAndNeverIgnored) {
   for (const std::string setting :
-       {"pool.classes = [\"a\"]", "pool.total.origin_idle_timeout = \"1m\"", "pool.max_streams = 10"}) {
+       {"pool.classes = [\"a\"]", "pool.total.origin_idle_timeout = \"1m\""}) {
     expect_mistake(setting, "1:", "is not yet available, expected the default");
   }
-  expect_mistake("[[origin]]\nuri = \"http://a\"\npool.max_streams = 10\n",
-                 "3:20: origin.pool.max_streams:", "not yet available");
+  expect_mistake("[[origin]]\nuri = \"http://a\"\npool.classes = [\"a\"]\n",
+                 "3:16: origin.pool.classes:", "not yet available");
   expect_mistake("[[origin]]\nuri = \"tcp://a:1\"\n", "2:7: origin.uri:", "not yet available");
 }
 

@@ -106,13 +106,6 @@ TEST_F(Answer, IsEveryMistakeForABadOne) {
   EXPECT_NE(err_.str().find("missing.toml:1:1: file: "), std::string::npos);
 }
 
-TEST_F(Answer, TakesWarningsForNoMistakes) {
-  std::ofstream("h2.toml") << "upstream.protocols = [\"h2\", \"h1\"]\n";
-  EXPECT_EQ(ask(Command::check, "h2.toml"), 0);
-  EXPECT_EQ(err_.str(),
-            "warning: h2.toml:1:22: upstream.protocols: h2 is not yet available, only h1 is offered to origins\n");
-}
-
 TEST_F(Answer, TakesTheFileInTheWorkingDirectory) {
   EXPECT_NE(find_config({}), "config.toml");
   std::ofstream("config.toml") << "workers = 3\n";

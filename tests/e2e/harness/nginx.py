@@ -16,6 +16,7 @@ http {{
   client_body_temp_path {dir}/body; proxy_temp_path {dir}/p; fastcgi_temp_path {dir}/f; uwsgi_temp_path {dir}/u; scgi_temp_path {dir}/s;
   server {{
     listen 127.0.0.1:{port}; listen 127.0.0.1:{tls_port} ssl;
+    listen 127.0.0.1:{h2_port} ssl http2;
     server_name origin.test; ssl_certificate {pki.server}; ssl_certificate_key {pki.server_key};
     ssl_client_certificate {pki.ca}; ssl_verify_client optional;
     root {dir}/www;
@@ -39,10 +40,10 @@ class Nginx:
         self.dir.chmod(0o755)
         (self.dir / "www").mkdir()
         (self.dir / "www" / "big").write_bytes(bytes(range(256)) * 4096)  # 1 MiB
-        self.port, self.tls_port = free_port(), free_port()
+        self.port, self.tls_port, self.h2_port = free_port(), free_port(), free_port()
         config = self.dir / "nginx.conf"
         user = "user root;" if pathlib.Path("/proc/self").stat().st_uid == 0 else ""
-        config.write_text(CONFIG.format(dir=self.dir, port=self.port, tls_port=self.tls_port, pki=pki, user=user))
+        config.write_text(CONFIG.format(dir=self.dir, port=self.port, tls_port=self.tls_port, h2_port=self.h2_port, pki=pki, user=user))
         self._process = subprocess.Popen([available(), "-p", self.dir, "-c", config, "-e", self.dir / "error.log"],
                                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until(self._answers, what="nginx's listener")

@@ -1,0 +1,238 @@
+#include "proxy/upstream/h2_connection.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/worker.h"
+
+namespace carpool::proxy {
+
+namespace {
+// Bytes of a response that an origin may send ahead of its client. On all streams together the session's window never
+// holds anybody up: a client that does not read stops its own stream, not its neighbours'.
+constexpr std::uint32_t kStreamWindow = 256 * 1024;
+constexpr std::uint32_t kWindow = 4 * 1024 * 1024;
+constexpr std::size_t kPull = std::size_t{64} * 1024;  // bytes of frames in one write
+
+// After so long without a byte a PING goes in front of the next request, or asks for those that hang.
+constexpr Duration kQuiet = std::chrono::seconds(5);
+constexpr Duration kPatience = std::chrono::seconds(3);  // for its answer
+constexpr unsigned kUserTimeoutMs = 10000;               // bytes that nobody acknowledges
+
+http::H2Options session_options() {
+  http::H2Options options;
+  options.head = Worker::response_limits();
+  options.stream_window = kStreamWindow;
+  options.window = kWindow;
+  options.shared_window_is_free = true;
+  return options;
+}
+}  // namespace
+
+H2Connection::H2Connection(Worker& worker, OriginContext& origin, net::Dialed dialed, Instant now)
+    : Connection(next_connection_id(), std::move(dialed), now),
+      worker_(worker),
+      origin_(origin),
+      session_(http::H2Role::client, session_options(), *this),
+      timer_(exec::Timer::bind<&H2Connection::on_timer>(worker.loop(), *this)),
+      streams_(origin.pool.max_streams),
+      last_read_(now) {
+  const unsigned limit = kUserTimeoutMs;
+  ::setsockopt(transport().fd(), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);  // fails on Unix sockets
+}
+
+// Says goodbye if that costs no wait.
+H2Connection::~H2Connection() {
+  exec::assume_on_loop();
+  CARPOOL_ASSERT(open_.empty() && broken_.empty());
+  exec::Deferred::unlink();
+  if (dead_ || !outbox_.empty()) return;
+  session_.goaway(http::H2Error::no_error);
+  send_pulled();
+}
+
+void H2Connection::start(std::uint32_t index, std::uint32_t generation) {
+  index_ = index;
+  generation_ = generation;
+  soon();  // reads too what came with the handshake, once the pool knows this connection
+}
+
+void H2Connection::soon() {
+  if (!exec::Deferred::linked()) worker_.loop().defer(*this);
+}
+
+void H2Connection::run() {
+  if (transport().maybe_readable()) read_some();
+  flush();
+  tell_broken();
+}
+
+// ---- what comes ----
+
+void H2Connection::on_ready(exec::Ready ready) {
+  transport().note(ready);
+  read_some();
+  if (!outbox_.empty() || session_.wants_pull() || !broken_.empty()) soon();
+}
+
+void H2Connection::read_some() {
+  std::size_t budget = kTurnBytes;
+  const Instant now = worker_.loop().now();
+  while (!dead_ && transport().maybe_readable()) {
+    if (budget == 0) return soon();
+    const std::span<char> scratch = worker_.loop().scratch();
+    const net::IoResult io = transport().read(scratch);
+    if (io.io == net::Io::would_block) break;
+    if (io.io != net::Io::ok) {
+      const bool eof = io.io == net::Io::eof;
+      return die(eof ? pool::Closed::peer_closed : pool::Closed::error,
+                 {FaultKind::connection_terminated, Side::upstream,
+                  eof ? std::string("the origin closed the connection without a response") : std::string(io.detail)});
+    }
+    budget -= std::min(budget, io.bytes);
+    last_read_ = now;
+    asked_ = {};
+    if (std::exchange(holding_, false)) soon();
+    Status received = session_.receive({scratch.data(), io.bytes}, now);
+    pass_on();
+    if (!received) {
+      send_pulled();  // why it ends
+      return die(pool::Closed::error, received.take_fault());
+    }
+  }
+}
+
+// It may end by its own rules: all was said after GOAWAY, or the peer broke a rule that concerns every stream.
+void H2Connection::look_for_the_end() {
+  if (dead_ || !session_.over()) return;
+  die(pool::Closed::error,
+      {FaultKind::connection_terminated, Side::upstream, "the HTTP/2 session ended with this stream open"});
+}
+
+void H2Connection::speaking(H2Carrier& carrier) {
+  if (speaking_ == &carrier) return;
+  pass_on();
+  speaking_ = &carrier;
+}
+
+void H2Connection::silent(H2Carrier& carrier) {
+  if (speaking_ == &carrier) speaking_ = nullptr;
+}
+
+void H2Connection::pass_on() {
+  if (H2Carrier* carrier = std::exchange(speaking_, nullptr)) carrier->pass_on();
+}
+
+void H2Connection::on_settings(const http::H2PeerSettings& settings) {
+  exec::assume_on_loop();
+  const std::uint32_t most = std::min(origin_.pool.max_streams, settings.max_streams);
+  if (most == streams_ || retired_) return;
+  streams_ = most;
+  origin_.destination->set_streams(index_, generation_, most, worker_.loop().now());
+}
+
+void H2Connection::on_goaway(http::StreamId last, http::H2Error) {
+  exec::assume_on_loop();
+  goaway_last_ = last;
+  retire(pool::Closed::goaway);
+}
+
+// ---- what goes ----
+
+http::H2Stream* H2Connection::open(H2Carrier& carrier, const http::H2Fields& fields, bool end, bool head_request) {
+  if (dead_) return nullptr;
+  if (open_.empty() && !holding_ && worker_.loop().now() - last_read_ >= kQuiet) ask_for_life(true);
+  Result<http::H2Stream*> stream = session_.request(fields, carrier, end, head_request);
+  if (!stream) return nullptr;
+  open_.push_back(carrier);
+  arm_timer();
+  soon();
+  return *stream;
+}
+
+void H2Connection::flush() {
+  if (dead_ || holding_) return;
+  if (!outbox_.empty() && outbox_.flush(transport()) == Outbox::Sent::failed) {
+    return die(pool::Closed::error, {FaultKind::connection_terminated, Side::upstream, std::string(outbox_.failure())});
+  }
+  send_pulled();
+  look_for_the_end();
+}
+
+void H2Connection::send_pulled() {
+  const Instant now = worker_.loop().now();
+  while (!dead_ && outbox_.empty() && session_.wants_pull()) {
+    std::string& frames = worker_.h2_frames();
+    frames.clear();
+    const bool good = session_.pull(frames, kPull, now);
+    if (frames.empty() && good) return;
+    Gather& out = worker_.to_upstream();
+    out.clear();
+    out.add(frames);
+    const bool sent = outbox_.send(transport(), out, worker_.pieces()) != Outbox::Sent::failed;
+    if (good && sent) continue;
+    const std::string why(sent ? std::string_view("the HTTP/2 session failed") : outbox_.failure());
+    return die(pool::Closed::error, {FaultKind::connection_terminated, Side::upstream, why});
+  }
+}
+
+// ---- its end ----
+
+void H2Connection::retire(pool::Closed cause) {
+  if (std::exchange(retired_, true)) return;
+  origin_.destination->retire(index_, generation_, cause, worker_.loop().now());
+}
+
+void H2Connection::die(pool::Closed cause, Fault fault) {
+  if (std::exchange(dead_, true)) return;
+  timer_.disarm();
+  outbox_.clear();
+  pass_on();
+  while (!open_.empty()) open_.front().connection_ended(fault);
+  soon();
+  retire(cause);
+}
+
+void H2Connection::tell_later(H2Carrier& carrier) {
+  carrier.ListHook<H2CarrierTag>::unlink();
+  broken_.push_back(carrier);
+  soon();
+}
+
+void H2Connection::tell_broken() {
+  while (!broken_.empty()) broken_.pop_front().tell();
+}
+
+// ---- is it alive? ----
+
+void H2Connection::ask_for_life(bool hold) {
+  asked_ = worker_.loop().now();
+  session_.ping(static_cast<std::uint64_t>(asked_.time_since_epoch().count()));
+  send_pulled();
+  holding_ = hold;
+}
+
+// One timer for all streams: it looks now and then, and asks when nothing came.
+void H2Connection::arm_timer() {
+  if (timer_.armed() && asked_ == Instant{}) return;
+  timer_.arm(asked_ != Instant{} ? asked_ + kPatience : worker_.loop().now() + kQuiet);
+}
+
+void H2Connection::on_timer() {
+  exec::assume_on_loop();
+  if (dead_) return;
+  const Instant now = worker_.loop().now();
+  if (asked_ != Instant{} && now >= asked_ + kPatience) {
+    die(pool::Closed::unhealthy, {FaultKind::connection_terminated, Side::upstream, "the origin answers no PING"});
+    return;
+  }
+  if (open_.empty()) return;
+  if (asked_ == Instant{} && now - last_read_ >= kQuiet) ask_for_life(false);
+  arm_timer();
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,304 @@
+"""HTTP/2 to origins: sessions shared by many requests, what each message turns into, and every way a stream may end."""
+import concurrent.futures
+import ssl
+
+import h2.errors
+import h2.settings
+import pytest
+from harness.h2_origin import H2Origin
+from harness.origin import Gate
+from harness.wait import until
+
+PRIOR = {"protocols": ["h2"]}
+MAX_STREAMS = h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS
+
+
+@pytest.fixture
+def h2_origin():
+    started = []
+
+    def start(*args, **more):
+        started.append(H2Origin(*args, **more))
+        return started[-1]
+    yield start
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture
+def context(pki):
+    one = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    one.load_cert_chain(pki.server, pki.server_key)
+    one.set_alpn_protocols(["h2"])
+    return one
+
+
+@pytest.fixture
+def gate():
+    one = Gate()
+    yield one
+    one.open()
+
+
+def at_once(count, work):
+    with concurrent.futures.ThreadPoolExecutor(count) as pool:
+        return list(pool.map(work, range(count)))
+
+
+def held(gate):
+    def handler(stream):
+        gate.enter()
+        stream.reply(body=stream.pseudo[":path"].encode())
+    return handler
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_many_requests_share_one_connection_a_loop(h2_origin, carpool, pki, context, gate, workers):
+    o = h2_origin(held(gate), tls=context)
+    c = carpool(workers=workers, upstream={"tls": {"ca_file": pki.ca}})
+    with c.client() as first:
+        gate.let(1)
+        assert first.get(o.url + "/first").body == b"/first"
+
+    def one(i):
+        with c.client() as client:
+            return client.get("%s/%d" % (o.url, i)).body
+    with concurrent.futures.ThreadPoolExecutor(32) as pool:
+        answers = [pool.submit(one, i) for i in range(32)]
+        gate.wait_for(32)
+        gate.open()
+    assert [a.result() for a in answers] == [b"/%d" % i for i in range(32)]
+    assert o.opened <= workers
+    assert {r["protocol"] for r in c.get_json("/pools/%s/connections" % o.url.replace(":", "%3A").replace("/", "%2F"))["connections"]} == {"h2"}
+
+
+def test_one_session_serves_the_loops_that_the_cap_has_no_other_for(h2_origin, carpool):
+    def echo(stream):
+        stream.reply(body=stream.body + stream.pseudo[":path"].encode())
+    o = h2_origin(echo)
+    c = carpool(workers=2, upstream=PRIOR, pool={"size": 1, "wait_timeout": "20s"})
+
+    def one(i):
+        with c.client() as client:
+            body = bytes([i]) * (i * 9000)
+            for k in range(5):
+                answer = client.request("POST", "%s/%d-%d" % (o.url, i, k), body=body)
+                assert answer.status == 200 and answer.body == body + b"/%d-%d" % (i, k)
+    at_once(16, one)
+    assert o.opened == 1
+    assert c.pool(o.url)["borrows"] == 80
+
+
+@pytest.mark.parametrize("size", [1, 64])
+def test_large_bodies_pass_both_ways_through_the_windows(h2_origin, carpool, size):
+    big = bytes(range(256)) * 16384  # 4 MiB
+    o = h2_origin(lambda stream: stream.reply(body=stream.body))
+    c = carpool(workers=2, upstream=PRIOR, pool={"size": size})
+
+    def one(i):
+        with c.client() as client:
+            return client.request("PUT", o.url + "/", body=big).body == big
+    assert all(at_once(4, one))
+
+
+def test_a_client_that_does_not_read_holds_up_only_its_own_stream(h2_origin, carpool):
+    big = b"x" * (32 * 1024 * 1024)
+    o = h2_origin(lambda stream: stream.reply(body=big if stream.pseudo[":path"] == "/big" else b"small"))
+    c = carpool(workers=1, upstream=PRIOR)
+    before = c.rss()
+    with c.client() as slow, c.client() as quick:
+        slow.ask("GET", o.url + "/big")
+        slow.head()
+        assert [quick.get(o.url + "/small").body for _ in range(50)] == [b"small"] * 50
+        assert c.rss() - before < 8 * 1024 * 1024
+    assert o.opened == 1
+    o.wait_for(lambda: o.resets)
+    assert o.resets == [(1, h2.errors.ErrorCodes.CANCEL)]
+
+
+def test_fields_of_the_connection_end_here_and_the_authority_names_the_origin(h2_origin, carpool):
+    o = h2_origin()
+    c = carpool(upstream=PRIOR)
+    with c.client() as client:
+        client.request("GET", o.url + "/a?b", [("Connection", "keep-alive, x-mine"), ("X-Mine", "1"), ("Keep-Alive", "5"),
+                                               ("TE", "trailers, gzip"), ("Connection", "te"), ("Cookie", "a=1; b=2"),
+                                               ("Proxy-Connection", "keep-alive"), ("X-Other", "Kept")])
+    stream = o.seen[0]
+    assert stream.pseudo == {":method": "GET", ":scheme": "http", ":authority": o.authority, ":path": "/a?b"}
+    names = [n for n, _ in stream.fields]
+    assert names == [n.lower() for n in names]
+    assert not {"connection", "keep-alive", "x-mine", "proxy-connection", "host", "transfer-encoding"} & set(names)
+    assert stream.field("te") == ["trailers"] and stream.field("x-other") == ["Kept"]
+    assert "; ".join(stream.field("cookie")) == "a=1; b=2"
+    assert stream.field("via")[0].startswith("1.1 carpool-")
+
+
+def test_trailers_pass_both_ways(h2_origin, carpool):
+    def answer(stream):
+        stream.head(200)
+        stream.data(b"body")
+        stream.end([("x-sum", "7")])
+    o = h2_origin(answer)
+    c = carpool(upstream=PRIOR)
+    with c.client() as client:
+        client.send(b"POST %s/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: x-in\r\n\r\n"
+                    b"3\r\nabc\r\n0\r\nX-In: 5\r\n\r\n" % o.url.encode())
+        reply = client.response()
+        assert reply.body == b"body" and reply.trailers == [("x-sum", "7")]
+        assert client.get(o.url + "/").status == 200
+    assert o.seen[0].body == b"abc" and o.seen[0].trailers == [("x-in", "5")]
+
+
+def test_answers_without_a_body_leave_the_client_in_step(h2_origin, carpool):
+    def answer(stream):
+        path = stream.pseudo[":path"]
+        if path == "/head":
+            return stream.head(200, [("content-length", "12")], end=True)
+        if path == "/304":
+            return stream.head(304, [("etag", "x")], end=True)
+        return stream.head(204 if path == "/204" else 200, end=True)
+    o = h2_origin(answer)
+    c = carpool(upstream=PRIOR)
+    with c.client() as client:
+        assert client.request("HEAD", o.url + "/head").get("content-length") == "12"
+        assert client.get(o.url + "/204").get("content-length") is None
+        assert client.get(o.url + "/304").status == 304
+        empty = client.get(o.url + "/none")
+        assert empty.body == b"" and empty.get("content-length") == "0"
+
+
+def test_interim_answers_come_before_the_final_one(h2_origin, carpool):
+    def answer(stream):
+        stream.head(103, [("link", "</a.css>; rel=preload")])
+        stream.reply()
+    o = h2_origin(answer)
+    c = carpool(upstream=PRIOR)
+    with c.client() as client:
+        reply = client.get(o.url + "/")
+        assert [(m.status, m.get("link")) for m in reply.interim] == [(103, "</a.css>; rel=preload")]
+
+
+@pytest.mark.parametrize("size", [1, 64])
+def test_a_stream_that_is_reset_inside_its_answer_never_looks_complete(h2_origin, carpool, size):
+    def answer(stream):
+        if stream.pseudo[":path"] == "/good":
+            return stream.reply()
+        stream.head(200)
+        stream.data(b"half")
+        stream.reset(h2.errors.ErrorCodes.NO_ERROR)
+    o = h2_origin(answer)
+    c = carpool(workers=2, upstream=PRIOR, pool={"size": size})
+
+    def one(i):
+        with c.client() as client:
+            good = client.get(o.url + "/good").status == 200
+            return good and not client.get(o.url + "/bad").complete
+    assert all(at_once(4, one))
+    assert o.opened <= 2
+
+
+def test_what_a_goaway_leaves_out_is_replayed_whatever_it_is(h2_origin, carpool):
+    def answer(stream):
+        if stream.connection.number == 1 and stream.id > 1:
+            return stream.connection.goaway(1)
+        stream.reply(body=stream.body)
+    o = h2_origin(answer)
+    c = carpool(workers=1, upstream=PRIOR)
+    with c.client() as client:
+        assert client.request("POST", o.url + "/", body=b"one").body == b"one"
+        assert client.request("POST", o.url + "/", body=b"two").body == b"two"
+    assert c.metric("carpool_retries_total", proof="goaway") == 1
+    assert c.metric("carpool_pool_closed_total", cause="goaway") == 1
+
+
+def test_a_refused_stream_is_replayed_whatever_it_is(h2_origin, carpool):
+    refused = []
+
+    def answer(stream):
+        if not refused:
+            refused.append(stream.id)
+            return stream.reset(h2.errors.ErrorCodes.REFUSED_STREAM)
+        stream.reply(body=stream.body)
+    o = h2_origin(answer)
+    c = carpool(workers=1, upstream=PRIOR)
+    with c.client() as client:
+        assert client.request("POST", o.url + "/", body=b"one").body == b"one"
+    assert c.metric("carpool_retries_total", proof="refused_stream") == 1
+
+
+def test_a_stream_that_fails_otherwise_is_not_sent_again(h2_origin, carpool):
+    o = h2_origin(lambda stream: stream.reset(h2.errors.ErrorCodes.INTERNAL_ERROR))
+    c = carpool(workers=1, upstream=PRIOR)
+    with c.client() as client:
+        reply = client.get(o.url + "/")
+        assert reply.status == 502 and "INTERNAL_ERROR" in reply.get("proxy-status")
+    assert len(o.seen) == 1
+
+
+def test_a_misdirected_request_is_asked_once_more(h2_origin, carpool):
+    o = h2_origin(lambda stream: stream.reply(status=421 if len(o.seen) == 1 or stream.field("x-always") else 200))
+    c = carpool(workers=1, upstream=PRIOR)
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+        assert len(o.seen) == 2
+        assert client.get(o.url + "/", ("X-Always", "1")).status == 421
+    assert len(o.seen) == 4
+
+
+def test_the_origins_limit_of_streams_is_kept(h2_origin, carpool, gate):
+    o = h2_origin(held(gate), settings={MAX_STREAMS: 4})
+    c = carpool(workers=1, upstream=PRIOR, pool={"size": 2, "wait_timeout": "20s"})
+    gate.let(1)
+    with c.client() as client:
+        client.get(o.url + "/")
+
+    def one(i):
+        with c.client() as client:
+            return client.get("%s/%d" % (o.url, i)).status
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        answers = [pool.submit(one, i) for i in range(12)]
+        gate.wait_for(8)
+        until(lambda: c.metric("carpool_pool_waiting", origin=o.url) == 4, what="four waiting requests")
+        gate.open()
+    assert [a.result() for a in answers] == [200] * 12
+    assert o.opened == 2 and c.metric("carpool_retries_total") == 0
+
+
+def test_an_answer_before_the_requests_end_reaches_the_client(h2_origin, carpool):
+    o = h2_origin(early=lambda stream: stream.reply(status=413, body=b"no"))
+    c = carpool(workers=1, upstream=PRIOR)
+    with c.client() as client:
+        client.send(b"POST %s/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nabc" % o.url.encode())
+        reply = client.response()
+        assert reply.status == 413 and reply.body == b"no" and not reply.keeps_alive()
+    o.wait_for(lambda: o.resets)
+
+
+def test_an_origin_that_stopped_answering_is_found_dead_in_seconds(h2_origin, carpool, gate):
+    def stuck(stream):
+        if stream.pseudo[":path"] == "/stuck":
+            stream.connection.lock.acquire()  # this connection reads and says nothing any more
+            gate.enter()
+        stream.reply()
+    o = h2_origin(stuck)
+    c = carpool(workers=1, upstream=PRIOR)
+    with c.client() as client:
+        reply = client.request("POST", o.url + "/stuck", body=b"x")
+        assert reply.status == 502 and "PING" in reply.get("proxy-status")
+        assert client.get(o.url + "/").status == 200
+    assert o.opened == 2 and c.metric("carpool_pool_closed_total", cause="unhealthy") == 1
+
+
+def test_nginx_serves_over_http2(nginx, carpool, pki):
+    c = carpool(workers=2, upstream={"tls": {"ca_file": pki.ca}})
+    url = "https://localhost:%d" % nginx.h2_port
+    with c.client() as client:
+        assert client.get(url + "/hello").status == 200  # what it speaks is known from here on
+
+    def one(i):
+        with c.client() as client:
+            assert client.get(url + "/hello").body == b"hello over https\n"
+            assert client.get(url + "/big").body == bytes(range(256)) * 4096
+            assert client.request("POST", url + "/sink", body=b"x" * 300000).body.startswith(b"got 300000")
+    at_once(8, one)
+    assert c.pool(url)["created"] <= 2
