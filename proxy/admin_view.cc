@@ -22,6 +22,7 @@ class Collector final : public pool::ConnectionVisitor {
     facts.age = view.age;
     facts.idle = view.idle;
     facts.uses = view.uses;
+    facts.streams = view.users;
     facts.loop = view.home;
     facts.protocol = "h1";
     if (view.pooled != nullptr) describe(static_cast<const Connection&>(*view.pooled), facts);

@@ -27,6 +27,7 @@ namespace carpool::proxy {
 struct Speaks {
   bool h1 = true;
   bool h2 = false;
+  bool operator==(const Speaks&) const = default;
 };
 
 // One origin under one configuration. Immutable after it was made, but for `dials`; the destination guards itself.
@@ -49,7 +50,7 @@ struct OriginContext {
   }
   bool same(const OriginContext& other) const {
     return destination == other.destination && pool == other.pool && request == other.request && tls == other.tls &&
-           pinned == other.pinned;
+           speaks == other.speaks && pinned == other.pinned;
   }
 };
 

@@ -56,11 +56,11 @@ constexpr const char* kSchemas = R"({
   "Pools": {"type": "object", "required": ["pools"], "properties": {
     "pools": {"type": "array", "items": {"$ref": "#/components/schemas/Pool"}}}},
   "Connection": {"type": "object",
-    "required": ["id", "state", "opened", "age_seconds", "idle_seconds", "uses", "protocol", "local", "peer",
-                 "tls_version", "cipher", "loop", "borrower"],
+    "required": ["id", "state", "opened", "age_seconds", "idle_seconds", "uses", "streams", "protocol", "local",
+                 "peer", "tls_version", "cipher", "loop", "borrower"],
     "properties": {
       "id": {"type": "integer"}, "state": {"type": "string"}, "opened": {"type": "string"},
-      "age_seconds": {"type": "number"}, "idle_seconds": {"type": "number"}, "uses": {"type": "integer"},
+      "age_seconds": {"type": "number"}, "idle_seconds": {"type": "number"}, "uses": {"type": "integer"}, "streams": {"type": "integer"},
       "protocol": {"type": "string", "nullable": true}, "local": {"type": "string", "nullable": true},
       "peer": {"type": "string", "nullable": true}, "tls_version": {"type": "string", "nullable": true},
       "cipher": {"type": "string", "nullable": true}, "loop": {"type": "integer"},

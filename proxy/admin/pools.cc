@@ -48,6 +48,7 @@ Json json_of(const ConnectionFacts& facts) {
   json["age_seconds"] = seconds(facts.age);
   json["idle_seconds"] = seconds(facts.idle);
   json["uses"] = facts.uses;
+  json["streams"] = facts.streams;
   json["protocol"] = text_or_null(facts.protocol);
   json["local"] = text_or_null(facts.local);
   json["peer"] = text_or_null(facts.peer);

@@ -28,8 +28,9 @@ struct ConnectionFacts {
   pool::Opened opened = pool::Opened::first;
   Duration age{}, idle{};
   std::uint32_t uses = 0;
+  std::uint32_t streams = 0;  // exchanges on it now
   unsigned loop = 0;
-  std::string protocol;             // "h1"
+  std::string protocol;             // "h1", "h2"
   std::string local, peer;          // addresses
   std::string tls_version, cipher;  // empty: plain text
   std::string borrower;             // who has it, for a person; empty: nobody

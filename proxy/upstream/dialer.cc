@@ -12,17 +12,26 @@
 namespace carpool::proxy {
 
 // One dial and the place in the pool that it fills.
-class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner, public exec::Mail {
+class Dialer::Attempt final : public ListHook<AttemptTag>,
+                              public net::DialOwner,
+                              public exec::Mail,
+                              private exec::Watcher {
  public:
   Attempt(Dialer& dialer, pool::Destination& destination, OriginContext& origin, pool::Reservation reservation)
-      : dialer_(dialer), destination_(destination), origin_(origin), reservation_(std::move(reservation)) {
+      : dialer_(dialer),
+        destination_(destination),
+        origin_(origin),
+        reservation_(std::move(reservation)),
+        patience_(exec::Timer::bind<&Attempt::on_silence>(dialer.worker_.loop(), *this)) {
     origin_.dials.fetch_add(1, std::memory_order_relaxed);
     note_dial(id_, destination_.label(), pool::name(reservation_.cause()));
   }
   ~Attempt() { origin_.dials.fetch_sub(1, std::memory_order_relaxed); }
 
   const OriginContext& origin() const { return origin_; }
-  std::string_view phase() const { return dial_ ? dial_->phase() : "loading certificates"; }
+  std::string_view phase() const {
+    return dial_ ? dial_->phase() : session_ ? std::string_view("in the HTTP/2 handshake") : "loading certificates";
+  }
 
   void start() LOOP_ONLY {
     if (origin_.tls != nullptr && !origin_.tls->ready_or_notify(dialer_.worker_, *this)) return;
@@ -37,6 +46,8 @@ class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner
     dial_.reset();
     const Fault told = fault;
     const bool warming = reservation_.cause() == pool::Opened::warm_up;
+    if (session_) dialer_.worker_.loop().unwatch(session_->transport().fd(), key_);
+    session_.reset();
     destination_.dial_failed(std::move(reservation_), std::move(fault), dialer_.worker_.loop().now());
     if (warming) dialer_.worker_.house().warm_dial_ended(destination_, &told);
     dialer_.finished(*this);
@@ -70,19 +81,24 @@ class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner
     Worker& worker = dialer_.worker_;
     const Instant now = worker.loop().now();
     if (origin_.tls != nullptr) worker.recorder().observe_handshake(origin_, result->tls);
-    const int fd = result->transport->fd();
-    const Result<bool> session = chose_h2(*result);
-    if (!session) return fail(session.fault());
-    if (Status watched = worker.loop().watch_shared(fd, reservation_.index(), reservation_.generation()); !watched) {
+    const Result<bool> h2 = chose_h2(*result);
+    if (!h2) return fail(h2.fault());
+    if (*h2) return greet(std::move(*result));
+    auto made = std::make_unique<Connection>(id_, std::move(*result), now);
+    dial_.reset();
+    finish(std::move(made));
+  }
+
+  void finish(std::unique_ptr<Connection> made) LOOP_ONLY {
+    exec::Loop& loop = dialer_.worker_.loop();
+    const int fd = made->transport().fd();
+    if (Status watched = loop.watch_shared(fd, reservation_.index(), reservation_.generation()); !watched) {
       return fail(watched.take_fault());
     }
-    std::unique_ptr<Connection> made =
-        *session ? make_session(std::move(*result), now) : make_plain(std::move(*result), now);
     made->origin = destination_.label();
-    dial_.reset();
     const bool warming = reservation_.cause() == pool::Opened::warm_up;
-    destination_.dialed(std::move(reservation_), std::move(made), now);
-    if (warming) worker.house().warm_dial_ended(destination_, nullptr);
+    destination_.dialed(std::move(reservation_), std::move(made), loop.now());
+    if (warming) dialer_.worker_.house().warm_dial_ended(destination_, nullptr);
     dialer_.finished(*this);
   }
 
@@ -93,22 +109,40 @@ class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner
     return free_a_descriptor(worker.house().origins().directory(), worker.loop().now());
   }
 
+  // ---- HTTP/2: the dial ends with the origin's SETTINGS ----
+
+  void greet(net::Dialed dialed) LOOP_ONLY {
+    exec::Loop& loop = dialer_.worker_.loop();
+    session_ = std::make_unique<H2Connection>(dialer_.worker_, origin_, id_, std::move(dialed), loop.now());
+    dial_.reset();
+    Result<exec::WatchKey> watched = loop.watch(session_->transport().fd(), *this);
+    if (!watched) return fail(watched.take_fault());
+    key_ = *watched;
+    patience_.arm(deadline_after(loop.now(), origin_.pool.connect_timeout));
+    on_ready({});
+  }
+
+  void on_ready(exec::Ready ready) override LOOP_ONLY {
+    Result<bool> greeted = session_->greet(ready);
+    if (!greeted) return fail(greeted.take_fault());
+    if (!*greeted) return;
+    patience_.disarm();
+    dialer_.worker_.loop().unwatch(session_->transport().fd(), key_);
+    session_->take_place(reservation_.index(), reservation_.generation());
+    finish(std::move(session_));
+  }
+
+  void on_silence() {
+    exec::assume_on_loop();
+    fail({FaultKind::connect_timeout, Side::upstream, "the origin says nothing where HTTP/2 was agreed on"});
+  }
+
   // ALPN says it; without TLS prior knowledge does.
   Result<bool> chose_h2(const net::Dialed& dialed) const {
     if (origin_.tls == nullptr) return origin_.speaks.h2;
     if (dialed.transport->security().alpn == "h2") return true;
     if (origin_.speaks.h1 && reservation_.kind() != pool::Kinds::h2_only) return false;
     return Fault{FaultKind::tls_protocol, Side::upstream, "the origin does not speak HTTP/2"};
-  }
-
-  std::unique_ptr<Connection> make_plain(net::Dialed dialed, Instant now) const {
-    return std::make_unique<Connection>(id_, std::move(dialed), now);
-  }
-
-  std::unique_ptr<Connection> make_session(net::Dialed dialed, Instant now) LOOP_ONLY {
-    auto made = std::make_unique<H2Connection>(dialer_.worker_, origin_, std::move(dialed), now);
-    made->start(reservation_.index(), reservation_.generation());
-    return made;
   }
 
   Dialer& dialer_;
@@ -119,6 +153,9 @@ class Dialer::Attempt final : public ListHook<AttemptTag>, public net::DialOwner
   const std::uint64_t id_ = next_connection_id();  // the connection's from the start of its dial
   std::optional<net::Dial> dial_;
   bool relieved_ = false;
+  std::unique_ptr<H2Connection> session_;  // that waits for SETTINGS
+  exec::WatchKey key_;
+  exec::Timer patience_;
 };
 
 Dialer::Dialer(Worker& worker, dns::Resolver& resolver) : worker_(worker), resolver_(resolver) {}

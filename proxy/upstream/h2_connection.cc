@@ -33,8 +33,8 @@ http::H2Options session_options() {
 }
 }  // namespace
 
-H2Connection::H2Connection(Worker& worker, OriginContext& origin, net::Dialed dialed, Instant now)
-    : Connection(next_connection_id(), std::move(dialed), now),
+H2Connection::H2Connection(Worker& worker, OriginContext& origin, std::uint64_t id, net::Dialed dialed, Instant now)
+    : Connection(id, std::move(dialed), now),
       worker_(worker),
       origin_(origin),
       session_(http::H2Role::client, session_options(), *this),
@@ -55,10 +55,20 @@ H2Connection::~H2Connection() {
   send_pulled();
 }
 
-void H2Connection::start(std::uint32_t index, std::uint32_t generation) {
+Result<bool> H2Connection::greet(exec::Ready ready) {
+  transport().note(ready);
+  read_some();
+  flush();
+  if (!dead_ && !retired_) return greeted_;
+  return Fault{FaultKind::connection_terminated, Side::upstream,
+               "no HTTP/2 session with the origin: " + (dead_ ? why_ : std::string("it said GOAWAY"))};
+}
+
+void H2Connection::take_place(std::uint32_t index, std::uint32_t generation) {
   index_ = index;
   generation_ = generation;
-  soon();  // reads too what came with the handshake, once the pool knows this connection
+  placed_ = true;
+  soon();
 }
 
 void H2Connection::soon() {
@@ -76,7 +86,7 @@ void H2Connection::run() {
 void H2Connection::on_ready(exec::Ready ready) {
   transport().note(ready);
   read_some();
-  if (!outbox_.empty() || session_.wants_pull() || !broken_.empty()) soon();
+  if (!outbox_.empty() || session_.wants_pull() || session_.over() || !broken_.empty()) soon();
 }
 
 void H2Connection::read_some() {
@@ -130,9 +140,10 @@ void H2Connection::pass_on() {
 void H2Connection::on_settings(const http::H2PeerSettings& settings) {
   exec::assume_on_loop();
   const std::uint32_t most = std::min(origin_.pool.max_streams, settings.max_streams);
+  greeted_ = true;
   if (most == streams_ || retired_) return;
   streams_ = most;
-  origin_.destination->set_streams(index_, generation_, most, worker_.loop().now());
+  if (placed_) origin_.destination->set_streams(index_, generation_, most, worker_.loop().now());
 }
 
 void H2Connection::on_goaway(http::StreamId last, http::H2Error) {
@@ -183,7 +194,7 @@ void H2Connection::send_pulled() {
 // ---- its end ----
 
 void H2Connection::retire(pool::Closed cause) {
-  if (std::exchange(retired_, true)) return;
+  if (std::exchange(retired_, true) || !placed_) return;
   origin_.destination->retire(index_, generation_, cause, worker_.loop().now());
 }
 
@@ -192,6 +203,7 @@ void H2Connection::die(pool::Closed cause, Fault fault) {
   timer_.disarm();
   outbox_.clear();
   pass_on();
+  why_ = fault.detail;
   while (!open_.empty()) open_.front().connection_ended(fault);
   soon();
   retire(cause);
@@ -230,7 +242,7 @@ void H2Connection::on_timer() {
     die(pool::Closed::unhealthy, {FaultKind::connection_terminated, Side::upstream, "the origin answers no PING"});
     return;
   }
-  if (open_.empty()) return;
+  if (open_.empty()) return session_.rest();  // at rest it owns little
   if (asked_ == Instant{} && now - last_read_ >= kQuiet) ask_for_life(false);
   arm_timer();
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "base/intrusive.h"
 #include "exec/loop.h"
@@ -23,11 +24,14 @@ class Worker;
 
 class H2Connection final : public Connection, private http::H2Sink, private exec::Deferred {
  public:
-  H2Connection(Worker& worker, OriginContext& origin, net::Dialed dialed, Instant now);
+  H2Connection(Worker& worker, OriginContext& origin, std::uint64_t id, net::Dialed dialed, Instant now);
   ~H2Connection() override;
 
-  // Its place in the pool, right before Destination::dialed(); says the preface.
-  void start(std::uint32_t index, std::uint32_t generation) LOOP_ONLY;
+  // The dial's last step: says the preface, and goes on with each readiness until the origin's SETTINGS are here, which
+  // is true. Only then it is known how many streams may be lent, and that HTTP/2 is spoken at all.
+  Result<bool> greet(exec::Ready ready) LOOP_ONLY;
+  // Its place in the pool, right before Destination::dialed().
+  void take_place(std::uint32_t index, std::uint32_t generation) LOOP_ONLY;
   void on_ready(exec::Ready ready) LOOP_ONLY;
 
   // ---- the pool's questions ----
@@ -81,9 +85,12 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   std::uint32_t index_ = 0, generation_ = 0;
   std::uint32_t streams_;
   std::optional<http::StreamId> goaway_last_;
+  std::string why_;  // it died
   Instant last_read_;
   Instant asked_{};       // when the last unanswered PING left
   bool holding_ = false;  // after a quiet time: nothing but the PING leaves until a byte came back
+  bool greeted_ = false;  // SETTINGS came
+  bool placed_ = false;   // take_place() was called
   bool dead_ = false;
   bool retired_ = false;
 };

@@ -1,6 +1,7 @@
 """HTTP/2 to origins: sessions shared by many requests, what each message turns into, and every way a stream may end."""
 import concurrent.futures
 import ssl
+import urllib.parse
 
 import h2.errors
 import h2.settings
@@ -52,6 +53,10 @@ def held(gate):
     return handler
 
 
+def connections(c, o):
+    return c.get_json("/pools/%s/connections" % urllib.parse.quote(o.url, safe=""))["connections"]
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_many_requests_share_one_connection_a_loop(h2_origin, carpool, pki, context, gate, workers):
     o = h2_origin(held(gate), tls=context)
@@ -66,10 +71,10 @@ def test_many_requests_share_one_connection_a_loop(h2_origin, carpool, pki, cont
     with concurrent.futures.ThreadPoolExecutor(32) as pool:
         answers = [pool.submit(one, i) for i in range(32)]
         gate.wait_for(32)
+        assert sum(r["streams"] for r in connections(c, o)) == 32 and {r["protocol"] for r in connections(c, o)} == {"h2"}
+        assert o.opened <= workers
         gate.open()
     assert [a.result() for a in answers] == [b"/%d" % i for i in range(32)]
-    assert o.opened <= workers
-    assert {r["protocol"] for r in c.get_json("/pools/%s/connections" % o.url.replace(":", "%3A").replace("/", "%2F"))["connections"]} == {"h2"}
 
 
 def test_one_session_serves_the_loops_that_the_cap_has_no_other_for(h2_origin, carpool):

@@ -31,6 +31,26 @@ TEST(Retry, RepeatsAnyMethodOfWhichNothingWasSent) {
   EXPECT_EQ(may_retry(attempt, {}), Proof::not_sent);
 }
 
+TEST(Retry, RepeatsAnyMethodThatTheOriginSaysItDidNotTouch) {
+  for (const Proof proof : {Proof::goaway, Proof::refused_stream, Proof::not_sent}) {
+    Attempt attempt = stale_get();
+    attempt.method = "POST";
+    attempt.has_body = true;
+    attempt.connection_ended = false;
+    attempt.unprocessed = proof;
+    EXPECT_EQ(may_retry(attempt, {}), proof);
+    attempt.body_whole = false;
+    EXPECT_EQ(may_retry(attempt, {}), std::nullopt);
+  }
+}
+
+TEST(Retry, IsBoundedForWhatTheOriginRefuses) {
+  Attempt attempt = stale_get();
+  attempt.unprocessed = Proof::refused_stream;
+  attempt.proven_replays = kMaxProvenReplays;
+  EXPECT_EQ(may_retry(attempt, {}), std::nullopt);
+}
+
 TEST(Retry, NeedsTheWholeBodyToRepeatIt) {
   Attempt attempt = stale_get();
   attempt.any_byte_sent = attempt.body_whole = false;
