@@ -63,7 +63,10 @@ class RemoteStream final : public Carrier, private CarrierUser, public ListHook<
   template <class Content>
   struct Parcel final : exec::Mail {
     explicit Parcel(RemoteStream& stream) : owner(stream) {}
-    void arrive() override { owner.arrived(*this); }
+    void arrive() override {
+      exec::assume_on_loop();
+      owner.arrived(*this);
+    }
     RemoteStream& owner;
     Content content;
     bool outward = true;  // full, on its way to who reads it; else empty, on its way back
