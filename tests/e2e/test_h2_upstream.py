@@ -294,6 +294,26 @@ def test_an_origin_that_stopped_answering_is_found_dead_in_seconds(h2_origin, ca
     assert o.opened == 2 and c.metric("carpool_pool_closed_total", cause="unhealthy") == 1
 
 
+def test_an_upgrade_goes_to_a_connection_of_http11(origin, carpool, pki, context):
+    context.set_alpn_protocols(["h2", "http/1.1"])
+
+    def switch(exchange):
+        chosen = exchange.stream.sock.selected_alpn_protocol().encode()
+        exchange.send(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + chosen)
+        return False
+    o, c = origin(switch, tls=context), carpool(upstream={"tls": {"ca_file": pki.ca}})
+    with c.client() as client:
+        assert client.get(o.url + "/", ("Connection", "Upgrade"), ("Upgrade", "websocket")).status == 101
+        assert client.exactly(8) == b"http/1.1"
+
+
+def test_prior_knowledge_of_an_origin_that_has_none_is_a_failed_dial(origin, carpool):
+    o, c = origin(), carpool(upstream=PRIOR)
+    with c.client() as client:
+        reply = client.get(o.url + "/")
+        assert reply.status == 502 and "no HTTP/2 session" in reply.get("proxy-status")
+
+
 def test_nginx_serves_over_http2(nginx, carpool, pki):
     c = carpool(workers=2, upstream={"tls": {"ca_file": pki.ca}})
     url = "https://localhost:%d" % nginx.h2_port
