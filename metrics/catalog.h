@@ -50,6 +50,9 @@ inline constexpr Metric kRequestSeconds{"carpool_request_seconds", histogram, "o
 inline constexpr Metric kRetries{"carpool_retries_total", counter, "origin,proof",
                                  "Requests sent again, by what proved it safe."};
 inline constexpr Metric kDownstream{"carpool_downstream_connections", gauge, "", "Client connections open."};
+inline constexpr Metric kH2Abuse{"carpool_downstream_h2_abuse_total", counter, "kind",
+                                 "Clients' HTTP/2 connections ended for what they did (resets, control, "
+                                 "continuations, header_list, memory, unread)."};
 inline constexpr Metric kHandshake{"carpool_upstream_handshake_seconds", histogram, "origin",
                                    "Time of TLS handshakes with origins."};
 
@@ -78,14 +81,17 @@ inline constexpr Metric kStartTime{"process_start_time_seconds", gauge, "", "Sta
 }  // namespace catalog
 
 // In the order of export.
-inline constexpr std::array<const Metric*, 31> kCatalog{
-    &catalog::kBorrows,        &catalog::kRestores,    &catalog::kOpened,          &catalog::kClosed,
-    &catalog::kFailures,       &catalog::kConnections, &catalog::kConnectionsPeak, &catalog::kSize,
-    &catalog::kWaiting,        &catalog::kWaitSeconds, &catalog::kLeaks,           &catalog::kRequests,
-    &catalog::kRequestSeconds, &catalog::kRetries,     &catalog::kDownstream,      &catalog::kHandshake,
-    &catalog::kTasks,          &catalog::kHandovers,   &catalog::kThreads,         &catalog::kThreadsMax,
-    &catalog::kLowOnThreads,   &catalog::kQueue,       &catalog::kQueueWait,       &catalog::kLogDropped,
-    &catalog::kBuildInfo,      &catalog::kCpu,         &catalog::kResident,        &catalog::kVirtual,
-    &catalog::kOpenFds,        &catalog::kMaxFds,      &catalog::kStartTime};
+inline constexpr std::array<const Metric*, 32> kCatalog{
+    &catalog::kBorrows,         &catalog::kRestores,  &catalog::kOpened,
+    &catalog::kClosed,          &catalog::kFailures,  &catalog::kConnections,
+    &catalog::kConnectionsPeak, &catalog::kSize,      &catalog::kWaiting,
+    &catalog::kWaitSeconds,     &catalog::kLeaks,     &catalog::kRequests,
+    &catalog::kRequestSeconds,  &catalog::kRetries,   &catalog::kDownstream,
+    &catalog::kH2Abuse,         &catalog::kHandshake, &catalog::kTasks,
+    &catalog::kHandovers,       &catalog::kThreads,   &catalog::kThreadsMax,
+    &catalog::kLowOnThreads,    &catalog::kQueue,     &catalog::kQueueWait,
+    &catalog::kLogDropped,      &catalog::kBuildInfo, &catalog::kCpu,
+    &catalog::kResident,        &catalog::kVirtual,   &catalog::kOpenFds,
+    &catalog::kMaxFds,          &catalog::kStartTime};
 
 }  // namespace carpool::metrics

@@ -105,6 +105,9 @@ std::vector<Family> families(const Registry& registry, const Sample& sample) {
   }
   registry.for_each_shard([&](const std::string& label, const OriginShard& shard) { add_shard(book, label, shard); });
   book.set(catalog::kDownstream, static_cast<double>(registry.client_count()));
+  for (std::size_t i = 0; i < kAbuses.size(); ++i) {
+    book.add(catalog::kH2Abuse, {std::string(kAbuses[i])}, registry.abuse_count(i));
+  }
   if (sample.exec) add_exec(book, *sample.exec);
   book.set(catalog::kLogDropped, static_cast<double>(sample.log_dropped));
   book.add(catalog::kBuildInfo, {sample.build.version, sample.build.compiler, sample.build.build}, 1);

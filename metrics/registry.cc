@@ -6,6 +6,8 @@ namespace carpool::metrics {
 
 Registry::Registry(unsigned loops, std::uint32_t max_origins)
     : loops_(loops), capacity_(max_origins + 2), origins_(std::make_unique<Origin[]>(capacity_)), clients_(loops) {
+  abuses_.reserve(kAbuses.size());
+  for (std::size_t i = 0; i < kAbuses.size(); ++i) abuses_.emplace_back(loops);
   open_slot("none");
   open_slot("other");
 }
@@ -57,6 +59,12 @@ void Registry::record_retry(LoopId loop, OriginSlot origin, std::string_view pro
   const auto found = std::find(kProofs.begin(), kProofs.end(), proof);
   CARPOOL_ASSERT(found != kProofs.end());
   shard(loop, origin).retries[static_cast<std::size_t>(found - kProofs.begin())].add();
+}
+
+void Registry::record_abuse(LoopId loop, std::string_view kind) {
+  const auto found = std::find(kAbuses.begin(), kAbuses.end(), kind);
+  CARPOOL_ASSERT(found != kAbuses.end());
+  abuses_[static_cast<std::size_t>(found - kAbuses.begin())].add(loop);
 }
 
 void Registry::record_handshake(LoopId loop, OriginSlot origin, Duration took) {

@@ -6,6 +6,7 @@
 // fold.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -14,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "metrics/gauge.h"
 #include "metrics/origin_shard.h"
@@ -23,6 +25,10 @@ namespace carpool::metrics {
 using OriginSlot = std::uint32_t;
 inline constexpr OriginSlot kNoOrigin = 0;     // refused before there was one: origin="none"
 inline constexpr OriginSlot kOtherOrigin = 1;  // beyond max_origins: origin="other"
+
+// Why a client's HTTP/2 connection was ended.
+inline constexpr std::array<std::string_view, 6> kAbuses{"resets",      "control", "continuations",
+                                                         "header_list", "memory",  "unread"};
 
 // One request, over.
 struct RequestFacts {
@@ -47,10 +53,12 @@ class Registry {
   void record_request(LoopId loop, OriginSlot origin, const RequestFacts& facts);
   void record_retry(LoopId loop, OriginSlot origin, std::string_view proof);
   void record_handshake(LoopId loop, OriginSlot origin, Duration took);
+  void record_abuse(LoopId loop, std::string_view kind);
   Gauge& clients() { return clients_; }
 
   // ---- a scrape, any thread ----
   std::uint64_t client_count() const { return clients_.total(); }
+  std::uint64_t abuse_count(std::size_t kind) const { return abuses_[kind].total(); }
   // visit(label, loop's shard); once for each shard that exists.
   template <class Visit>
   void for_each_shard(Visit visit) const {
@@ -82,6 +90,7 @@ class Registry {
   const std::uint32_t capacity_;
   std::unique_ptr<Origin[]> origins_;  // a slot is complete before its number is known to anyone
   Gauge clients_;
+  std::vector<Counter> abuses_;  // in the order of kAbuses
   mutable std::mutex mutex_;
   std::uint32_t used_ = 0;                             // guarded by mutex_
   std::unordered_map<std::string, OriginSlot> slots_;  // guarded by mutex_

@@ -91,6 +91,10 @@ void Recorder::observe_handshake(const OriginContext& origin, Duration took) {
   metrics_.record_handshake(loop_.id(), origin.slot, took);
 }
 
+void Recorder::count_abuse(http::H2Abuse abuse) {
+  metrics_.record_abuse(loop_.id(), http::h2_abuse_name(abuse));
+}
+
 void Recorder::client_came() {
   metrics_.clients().add(loop_.id());
 }

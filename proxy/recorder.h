@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "exec/role.h"
 #include "exec/timer.h"
+#include "proxy/http/h2_types.h"
 #include "proxy/log/access.h"
 #include "proxy/log/levels.h"
 #include "proxy/retry.h"
@@ -37,6 +38,7 @@ class Recorder {
   void count_retry(const OriginContext& origin, Proof proof) LOOP_ONLY;
   void observe_handshake(const OriginContext& origin, Duration took) LOOP_ONLY;
   void note_accept_failure(int error) LOOP_ONLY;
+  void count_abuse(http::H2Abuse abuse) LOOP_ONLY;
   void client_came() LOOP_ONLY;
   void client_left() LOOP_ONLY;
 

@@ -6,6 +6,7 @@
 
 #include "pool/destination.h"
 #include "proxy/downstream/client.h"
+#include "proxy/downstream/h2_client.h"
 #include "proxy/downstream/listener.h"
 #include "proxy/house.h"
 #include "proxy/net/plain.h"
@@ -96,7 +97,16 @@ void Worker::adopt(Listener& listener, int fd, std::string peer) {
   clients_.push_back(*client.release());  // owned by the list until bury_all()
 }
 
-void Worker::bury(Client& client) {
+void Worker::promote(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
+                     std::string_view bytes) {
+  auto client = std::make_unique<H2Client>(*this, listener, std::move(transport), std::move(peer));
+  H2Client& started = *client;
+  clients_.push_back(*client.release());  // owned by the list until run_deferred()
+  if (!started.start(bytes)) return started.end();
+  if (draining_) started.drain();
+}
+
+void Worker::bury(Downstream& client) {
   client.ListHook<ClientTag>::unlink();
   graves_.push_back(client);
   if (!gravedigger_.linked()) loop_->defer(gravedigger_);
@@ -104,8 +114,9 @@ void Worker::bury(Client& client) {
 
 void Worker::run_deferred() {
   while (!graves_.empty()) {
-    const std::unique_ptr<Client> dies(&graves_.pop_front());
-    dies->owner().left();
+    const std::unique_ptr<Downstream> dies(&graves_.pop_front());
+    if (dies->owner() == nullptr) continue;
+    dies->owner()->left();
     --client_count_;
     recorder_.client_left();
   }
@@ -114,8 +125,8 @@ void Worker::run_deferred() {
 
 void Worker::drain() {
   draining_ = true;
-  for (Client* client = clients_.next(nullptr); client != nullptr;) {
-    Client* after = clients_.next(client);
+  for (Downstream* client = clients_.next(nullptr); client != nullptr;) {
+    Downstream* after = clients_.next(client);
     client->drain();
     client = after;
   }

@@ -25,7 +25,7 @@
 
 namespace carpool::proxy {
 
-class Client;
+class Downstream;
 struct ClientTag;
 class Listener;
 class House;
@@ -79,7 +79,11 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   }
   void recycle(Exchange& exchange) LOOP_ONLY;
   void adopt(Listener& listener, int fd, std::string peer) LOOP_ONLY;
-  void bury(Client& client) LOOP_ONLY;  // destroyed at the end of the turn
+  // A client that turned out to speak HTTP/2: another object takes its connection over, and what was read of it. The
+  // one that asks ends at once and counts no more.
+  void promote(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
+               std::string_view bytes) LOOP_ONLY;
+  void bury(Downstream& client) LOOP_ONLY;  // destroyed at the end of the turn
   std::size_t clients() const LOOP_ONLY { return client_count_; }
 
   // Another configuration is in force: forgets the routes it knows, and ends the clients of listeners that are closed
@@ -149,8 +153,8 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   List<Exchange, ExchangeTag> free_exchanges_ LOOP_LOCAL;
   std::vector<std::unique_ptr<RemoteStream>> remotes_ LOOP_LOCAL;                              // as exchanges_
   std::vector<std::unique_ptr<List<RemoteStream, RemoteStreamTag>>> free_remotes_ LOOP_LOCAL;  // by far loop
-  List<Client, ClientTag> clients_ LOOP_LOCAL;                                                 // owned: made by adopt()
-  List<Client, ClientTag> graves_ LOOP_LOCAL;  // owned: destroyed by run_deferred()
+  List<Downstream, ClientTag> clients_ LOOP_LOCAL;                                             // owned: made by adopt()
+  List<Downstream, ClientTag> graves_ LOOP_LOCAL;  // owned: destroyed by run_deferred()
   Gravedigger gravedigger_{*this};
   std::size_t client_count_ LOOP_LOCAL = 0;
   bool draining_ LOOP_LOCAL = false;

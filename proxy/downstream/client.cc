@@ -7,6 +7,7 @@
 
 #include "proxy/downstream/listener.h"
 #include "proxy/http/fault_reply.h"
+#include "proxy/http/h2_types.h"
 #include "proxy/worker.h"
 
 namespace carpool::proxy {
@@ -155,6 +156,7 @@ void Client::notice_hangup() {
 
 // Feeds what was read; keeps what may not be used yet. False: no further step now.
 bool Client::take(std::string_view bytes) {
+  if (preface_ != kNoPreface) return take_preface(bytes);
   std::size_t used = 0;
   while (used < bytes.size() && fate_ == Fate::open && !close_when_sent_ && may_read()) {
     if (exchange_ != nullptr && exchange_->tunnelled()) {
@@ -169,6 +171,33 @@ bool Client::take(std::string_view bytes) {
   // One write for the head and all of the body that came with it.
   if (exchange_ != nullptr && begun_) exchange_->pump();
   return fate_ == Fate::open && (used == bytes.size() || may_read());
+}
+
+// HTTP/2 with prior knowledge (RFC 9113 §3.3), or the beginning of a request after all.
+bool Client::take_preface(std::string_view bytes) {
+  const std::string_view expected = http::kH2Preface.substr(preface_);
+  const auto [at, end] = std::mismatch(bytes.begin(), bytes.end(), expected.begin(), expected.end());
+  const auto same = static_cast<std::size_t>(at - bytes.begin());
+  if (end == expected.end()) {
+    hand_over(bytes.substr(same));
+    return false;
+  }
+  if (same == bytes.size()) {
+    preface_ = static_cast<std::uint8_t>(preface_ + same);
+    return true;
+  }
+  const std::size_t before = std::exchange(preface_, kNoPreface);
+  if (before == 0) return take(bytes);
+  return take(std::string(http::kH2Preface.substr(0, before)).append(bytes));
+}
+
+void Client::hand_over(std::string_view bytes) {
+  fate_ = Fate::closed;
+  handed_over_ = true;
+  timer_.disarm();
+  exec::Deferred::unlink();
+  worker_.loop().unwatch(transport_->fd(), key_);
+  worker_.promote(listener_, std::move(transport_), peer_, bytes);
 }
 
 std::size_t Client::feed(std::string_view bytes) {

@@ -10,6 +10,7 @@
 #include "base/intrusive.h"
 #include "exec/loop.h"
 #include "proxy/config/config.h"
+#include "proxy/downstream/downstream.h"
 #include "proxy/downstream/requester.h"
 #include "proxy/exchange.h"
 #include "proxy/gather.h"
@@ -22,17 +23,17 @@ namespace carpool::proxy {
 
 class Worker;
 
-class Client final : public exec::Watcher,
+class Client final : public Downstream,
+                     public exec::Watcher,
                      public Requester,
-                     public ListHook<struct ClientTag>,
                      private exec::Deferred,
                      private http::BodySink {
  public:
   Client(Worker& worker, Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer);
-  ~Client();
+  ~Client() override;
   Status start() LOOP_ONLY;  // watch it; a failure means: drop it
 
-  Listener& owner() const { return listener_; }
+  Listener* owner() const override { return handed_over_ ? nullptr : &listener_; }
 
   // ---- the exchange's calls ----
   std::string_view peer() const override { return peer_; }
@@ -56,8 +57,8 @@ class Client final : public exec::Watcher,
   pool::Lease take_private(const OriginContext& origin) override LOOP_ONLY;
   bool keep_private(const OriginContext& origin, pool::Lease& lease) override LOOP_ONLY;
 
-  void drain() LOOP_ONLY;  // close when idle; a running exchange answers with Connection: close
-  void end() LOOP_ONLY;    // now, whatever it does
+  void drain() override LOOP_ONLY;  // close when idle; a running exchange answers with Connection: close
+  void end() override LOOP_ONLY;
 
  private:
   enum class Fate : std::uint8_t { open, lingering, closed };
@@ -73,6 +74,8 @@ class Client final : public exec::Watcher,
   bool read_some() LOOP_ONLY;
   void notice_hangup() LOOP_ONLY;
   bool take(std::string_view bytes) LOOP_ONLY;
+  bool take_preface(std::string_view bytes) LOOP_ONLY;
+  void hand_over(std::string_view bytes) LOOP_ONLY;
   std::size_t feed(std::string_view bytes) LOOP_ONLY;
   bool on_fed(const http::Fed& fed) LOOP_ONLY;
   void on_eof() LOOP_ONLY;
@@ -82,7 +85,9 @@ class Client final : public exec::Watcher,
   void lost() LOOP_ONLY;
   void reset_on_close();
   // Some bytes of a head are here, but not all.
-  bool in_head() const { return exchange_ != nullptr && !begun_ && reader_.in_head(); }
+  bool in_head() const {
+    return (exchange_ != nullptr && !begun_ && reader_.in_head()) || (preface_ > 0 && preface_ != kNoPreface);
+  }
   void close() LOOP_ONLY;
   void arm_timer() LOOP_ONLY;
   void on_timer();
@@ -101,6 +106,9 @@ class Client final : public exec::Watcher,
   const std::string peer_;
   std::unique_ptr<PrivateConnection> private_;
   http::Framing reply_framing_ = http::Framing::none;
+  static constexpr std::uint8_t kNoPreface = 255;
+  std::uint8_t preface_ = 0;  // bytes of HTTP/2's preface that this connection began with
+  bool handed_over_ = false;  // it speaks HTTP/2, and another took it
   Fate fate_ = Fate::open;
   bool advancing_ = false;        // inside advance(): whoever would call it again lets it go on instead
   bool begun_ = false;            // the exchange has its head

@@ -43,7 +43,7 @@ bool via_names(const Fields& fields, std::string_view pseudonym);
 void write_request(std::string& out, const RequestHead& head, const ForwardRules& rules);
 
 struct ReplyRules {
-  std::string_view via_pseudonym;
+  std::string_view via_pseudonym;  // empty: Via is there already
   Version client_version = Version::http11;
   bool close = false;  // say Connection: close (or, to 1.0 keep-alive clients, Connection: keep-alive when not)
   bool head_request = false;

@@ -36,6 +36,8 @@ int on_begin_frame(nghttp2_session* /*session*/, const nghttp2_frame_hd* hd, voi
       if (hd->length == 0 && (hd->flags & NGHTTP2_FLAG_END_STREAM) == 0) self.note(H2Guard::Frame::empty);
       break;
     case NGHTTP2_HEADERS:
+      self.judge_late(hd->stream_id);
+      [[fallthrough]];
     case NGHTTP2_CONTINUATION:
       if (hd->length == 0) self.note(H2Guard::Frame::empty);
       break;
@@ -85,6 +87,14 @@ int on_frame_recv(nghttp2_session* /*session*/, const nghttp2_frame* frame, void
     default:
       break;
   }
+  return 0;
+}
+
+// A stream that the library refuses by itself: what its client still sends on it is forgiven.
+int on_invalid_frame(nghttp2_session* /*session*/, const nghttp2_frame* frame, int /*error*/, void* user) noexcept {
+  H2Impl& self = impl(user);
+  self.past.note_opened(frame->hd.stream_id);
+  self.past.note_reset_by_us(frame->hd.stream_id);
   return 0;
 }
 
@@ -143,6 +153,7 @@ const nghttp2_session_callbacks* h2_callbacks() {
     nghttp2_session_callbacks_set_on_begin_headers_callback(all, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(all, on_header);
     nghttp2_session_callbacks_set_on_frame_recv_callback(all, on_frame_recv);
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(all, on_invalid_frame);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(all, on_data_chunk);
     nghttp2_session_callbacks_set_on_stream_close_callback(all, on_stream_close);
     nghttp2_session_callbacks_set_on_frame_send_callback(all, on_frame_send);

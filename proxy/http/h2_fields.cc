@@ -25,9 +25,9 @@ void add_number(H2Fields& out, std::string_view name, std::uint64_t value) {
 }
 
 void add_via(H2Fields& out, Version received, std::string_view pseudonym) {
+  if (pseudonym.empty()) return;
   std::array<char, 64> text;
-  const std::string_view version = protocol_version(received);
-  std::size_t size = version.copy(text.data(), text.size());
+  std::size_t size = protocol_version(received).copy(text.data(), 3);
   text[size++] = ' ';
   size += pseudonym.copy(text.data() + size, text.size() - size);
   out.add("via", {text.data(), size});

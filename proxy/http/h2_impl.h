@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "proxy/http/h2_frame_watch.h"
 #include "proxy/http/h2_guard.h"
 #include "proxy/http/h2_head.h"
 #include "proxy/http/h2_memory.h"
+#include "proxy/http/h2_past.h"
 #include "proxy/http/h2_session.h"
 
 namespace carpool::proxy::http {
@@ -47,6 +49,8 @@ struct H2Impl {
   H2PeerSettings peer() const;
   void malformed(H2Stream& stream);
   void note(H2Guard::Frame frame);
+  void judge_late(StreamId id);
+  void watch_frames(std::string_view bytes);
   void stop(H2Error error, H2Abuse why);
 
   // ---- what goes (h2_send.cc) ----
@@ -64,6 +68,9 @@ struct H2Impl {
   H2Sink& sink;
   H2Memory memory;
   H2Guard guard;
+  H2Past past;        // servers
+  FrameWatch frames;  // servers
+  std::size_t preface_left = kH2Preface.size();
   H2HeadReader reader;
   nghttp2_session* session = nullptr;
   Instant now{};

@@ -28,6 +28,25 @@ void H2Impl::note(H2Guard::Frame frame) {
   if (!guard.frame(frame, now)) stop(H2Error::enhance_your_calm, H2Abuse::control);
 }
 
+// HEADERS on a stream that the library does not know any more.
+void H2Impl::judge_late(StreamId id) {
+  if (role != H2Role::server || find(id) != nullptr) return;
+  const H2Error error = past.judge_headers(id);
+  if (error != H2Error::no_error) stop(error, H2Abuse::none);
+}
+
+void H2Impl::watch_frames(std::string_view bytes) {
+  if (role != H2Role::server) return;
+  const std::size_t preface = std::min(preface_left, bytes.size());
+  preface_left -= preface;
+  frames.pass(bytes.substr(preface), [this](std::uint32_t type, std::uint32_t stream) {
+    const auto id = static_cast<StreamId>(stream);
+    if (type == NGHTTP2_PRIORITY && id == 0) stop(H2Error::protocol_error, H2Abuse::none);
+    if (type == NGHTTP2_RST_STREAM) past.note_ended_by_peer(id);
+    if (type == NGHTTP2_DATA && past.ended_by_peer(id)) stop(H2Error::stream_closed, H2Abuse::none);
+  });
+}
+
 void H2Impl::begin_block(const nghttp2_frame& frame) {
   H2Stream* stream = find(frame.hd.stream_id);
   if (role == H2Role::server && frame.headers.cat == NGHTTP2_HCAT_REQUEST) {
@@ -37,6 +56,7 @@ void H2Impl::begin_block(const nghttp2_frame& frame) {
     const nghttp2_extpri in_turn{NGHTTP2_EXTPRI_DEFAULT_URGENCY, 1};
     nghttp2_session_change_extpri_stream_priority(session, frame.hd.stream_id, &in_turn, 1);
     guard.note_request();
+    past.note_opened(stream->id_);
     reader.begin_request(request);
   } else if (stream != nullptr && role == H2Role::client && !stream->head_seen_) {
     reader.begin_response(response);

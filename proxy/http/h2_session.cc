@@ -101,6 +101,7 @@ Status H2Session::receive(std::string_view bytes, Instant now) {
   const Side side = self.role == H2Role::server ? Side::client : Side::upstream;
   const FaultKind kind = self.role == H2Role::server ? FaultKind::malformed_request : FaultKind::malformed_response;
   if (self.failed) return Fault{kind, side, "bytes behind the end of an HTTP/2 session"};
+  self.watch_frames(bytes);
   const ssize_t taken =
       nghttp2_session_mem_recv(self.session, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   if (taken >= 0) return Done{};
@@ -237,6 +238,9 @@ bool H2Session::accepts_requests() const {
   return !impl_->failed && !impl_->terminating && nghttp2_session_check_request_allowed(impl_->session) != 0;
 }
 
+bool H2Session::in_head() const {
+  return impl_->block != nullptr;
+}
 std::size_t H2Session::streams() const {
   return impl_->stream_count;
 }

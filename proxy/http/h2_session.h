@@ -80,6 +80,7 @@ class H2Session {
   void terminate(H2Error error, H2Abuse abuse);
   bool accepts_requests() const;  // clients: may request() be called?
 
+  bool in_head() const;                // a header block began and is not yet complete
   std::size_t streams() const;         // open, of both sides
   std::size_t backlog() const;         // queued on all streams
   std::size_t library_memory() const;  // bytes

@@ -66,6 +66,7 @@ H2Stream* H2Impl::find(StreamId id) {
 // The library forgets the stream now.
 void H2Impl::close(H2Stream& stream, H2Error error) {
   stream.dead_ = true;
+  if (stream.peer_ended_ && !stream.reset_) past.note_ended_by_peer(stream.id_);
   if (stream.never_sent_) error = H2Error::refused_stream;  // as good as refused: proven unprocessed
   if (stream.unconsumed_ != 0 && !options.shared_window_is_free) {
     nghttp2_session_consume_connection(session, stream.unconsumed_);
@@ -105,6 +106,7 @@ void H2Impl::drop_queue(H2Stream& stream) {
 void H2Impl::submit_reset(H2Stream& stream, H2Error error) {
   if (stream.reset_ || stream.dead_) return;
   stream.reset_ = true;
+  past.note_reset_by_us(stream.id_);
   drop_queue(stream);
   nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream.id_, static_cast<std::uint32_t>(error));
 }

@@ -115,9 +115,41 @@ Result<std::string_view> host_of(const RequestHead& head) {
   return host;
 }
 
+// Does :authority name another place than Host? The default port may be there or not.
+bool same_place(std::string_view a, std::string_view b, pool::Scheme scheme) {
+  const std::string_view port = scheme == pool::Scheme::https ? ":443" : ":80";
+  if (a.ends_with(port)) a.remove_suffix(port.size());
+  if (b.ends_with(port)) b.remove_suffix(port.size());
+  return iequals(a, b);
+}
+
+// :scheme and :authority of HTTP/2 (RFC 9113 §8.3.1). "https" asks for TLS to the origin, as an absolute form does;
+// "http" is what every client of plain text says, also one that does not know it speaks to a proxy.
+Result<Target> of_http2(const RequestHead& head) {
+  Target found;
+  if (iequals(head.scheme, "https")) {
+    found.scheme = pool::Scheme::https;
+    found.form = TargetForm::absolute;
+  } else if (!iequals(head.scheme, "http")) {
+    return malformed(":scheme is neither http nor https");
+  }
+  if (head.fields.count(FieldName::host) > 1) return malformed("more than one Host");
+  const std::string_view host = head.fields.get(FieldName::host);
+  found.authority = head.authority.empty() ? host : std::string_view(head.authority);
+  if (const char* wrong = check_authority(found.authority)) return malformed(wrong);
+  if (!host.empty() && !head.authority.empty() && !same_place(head.authority, host, found.scheme)) {
+    return Fault{FaultKind::misdirected, Side::client, ":authority contradicts Host"};
+  }
+  if (head.target.find('#') != std::string::npos) return malformed("the request target has a fragment");
+  if (head.target == "*" && found.form == TargetForm::origin) found.form = TargetForm::asterisk;
+  found.path = head.target;
+  return found;
+}
+
 }  // namespace
 
 Result<Target> parse_target(const RequestHead& head) {
+  if (head.version == Version::http2) return head.method == "CONNECT" ? authority(head) : of_http2(head);
   const Result<std::string_view> host = host_of(head);
   if (!host) return host.fault();
   const std::string_view target = head.target;

@@ -1,0 +1,22 @@
+// Downstream: a client's connection as its worker owns it, whatever it speaks.
+#pragma once
+
+#include "base/intrusive.h"
+#include "exec/role.h"
+
+namespace carpool::proxy {
+
+class Listener;
+
+class Downstream : public ListHook<struct ClientTag> {
+ public:
+  virtual ~Downstream() = default;
+  virtual Listener* owner() const = 0;  // nullptr: another one took its place there
+  virtual void drain() LOOP_ONLY = 0;   // end when idle; what runs is answered, and nothing new taken
+  virtual void end() LOOP_ONLY = 0;     // now, whatever it does
+
+ protected:
+  Downstream() = default;
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,185 @@
+#include "proxy/downstream/h2_client.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/downstream/listener.h"
+#include "proxy/http/h2_types.h"
+#include "proxy/worker.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr std::size_t kTurnRead = std::size_t{256} * 1024;  // what one client may read in one turn
+constexpr std::size_t kPull = std::size_t{128} * 1024;      // and be written at once
+constexpr std::size_t kCrowd = std::size_t{512} * 1024;     // waiting for one client, on all of its streams
+
+http::H2Options options_of(const config::Listen& listen) {
+  http::H2Options options;
+  options.head = {static_cast<std::uint32_t>(listen.max_header_bytes), listen.max_headers,
+                  static_cast<std::uint32_t>(listen.max_target)};
+  options.stream_window = 128 * 1024;
+  options.window = 512 * 1024;
+  return options;
+}
+}  // namespace
+
+H2Client::H2Client(Worker& worker, Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer)
+    : worker_(worker),
+      listener_(listener),
+      listen_(listener.settings()),
+      transport_(std::move(transport)),
+      session_(http::H2Role::server, options_of(listen_), *this),
+      timer_(exec::Timer::bind<&H2Client::on_timer>(worker.loop(), *this)),
+      peer_(std::move(peer)) {}
+
+H2Client::~H2Client() = default;
+
+Status H2Client::start(std::string_view bytes) {
+  transport_->forget_readiness();
+  Result<exec::WatchKey> key = worker_.loop().watch(transport_->fd(), *this);
+  if (!key) return key.take_fault();
+  key_ = *key;
+  since_ = worker_.loop().now();
+  advancing_ = true;
+  take(http::kH2Preface);
+  take(bytes);
+  advancing_ = false;
+  flush_soon();
+  return Done{};
+}
+
+// ---- turns ----
+
+void H2Client::on_ready(exec::Ready ready) {
+  transport_->note(ready);
+  advance();
+}
+
+void H2Client::run() {
+  advance();
+}
+
+void H2Client::flush_soon() {
+  if (fate_ != Fate::closed && !advancing_ && !exec::Deferred::linked()) worker_.loop().defer(*this);
+}
+
+void H2Client::advance() {
+  if (fate_ == Fate::closed) return;
+  advancing_ = true;
+  if (fate_ == Fate::lingering) {
+    discard_input();
+  } else {
+    read_all();
+    if (fate_ == Fate::open && !write_all()) close();
+    if (fate_ == Fate::open) note_end();
+  }
+  advancing_ = false;
+  if (fate_ == Fate::closed) return worker_.bury(*this);
+  arm_timer();
+}
+
+void H2Client::read_all() {
+  std::size_t budget = kTurnRead;
+  while (fate_ == Fate::open && outbox_.size() < kHighMark && !session_.over() && transport_->maybe_readable()) {
+    if (budget == 0) {
+      if (!exec::Deferred::linked()) worker_.loop().defer(*this);
+      break;
+    }
+    const std::span<char> scratch = worker_.loop().scratch();
+    const net::IoResult io = transport_->read(scratch);
+    if (io.io == net::Io::would_block) break;
+    if (io.io != net::Io::ok) return close();  // a FIN too: no client of HTTP/2 closes by halves
+    budget -= std::min(budget, io.bytes);
+    take({scratch.data(), io.bytes});
+  }
+  // Those that began in this turn, and were not taken back in it.
+  while (fate_ == Fate::open && !todo_.empty()) todo_.pop_front().catch_up();
+  pump_now();
+}
+
+void H2Client::take(std::string_view bytes) {
+  static_cast<void>(session_.receive(bytes, worker_.loop().now()));  // a Fault: over() once its GOAWAY is out
+  while (!todo_.empty()) todo_.pop_front().catch_up();
+  pump_now();
+  if (!session_.in_head()) head_since_ = {};
+  if (session_.in_head() && head_since_ == Instant{}) head_since_ = worker_.loop().now();
+}
+
+void H2Client::turn_to(H2Request& request) {
+  if (unpumped_ == &request) return;
+  pump_now();
+  unpumped_ = &request;
+}
+
+void H2Client::turn_from(H2Request& request) {
+  if (unpumped_ == &request) {
+    unpumped_ = nullptr;
+  } else {
+    pump_now();
+  }
+}
+
+void H2Client::pump_now() {
+  if (H2Request* request = std::exchange(unpumped_, nullptr)) request->pump();
+}
+
+void H2Client::later(H2Request& request) {
+  if (!request.ListHook<H2TodoTag>::linked()) todo_.push_back(request);
+  flush_soon();
+}
+
+bool H2Client::crowded() const {
+  return session_.backlog() >= kCrowd;
+}
+
+void H2Client::note_progress() {
+  since_ = worker_.loop().now();
+}
+
+// Everything that this turn brought about leaves in as few writes as there is room for. False: the client is gone.
+bool H2Client::write_all() {
+  if (!outbox_.empty() && outbox_.flush(*transport_) == Outbox::Sent::failed) return false;
+  std::string& frames = worker_.h2_frames();
+  Gather& out = worker_.to_client();
+  while (outbox_.empty()) {
+    frames.clear();
+    session_.pull(frames, kPull, worker_.loop().now());
+    if (frames.empty()) return true;
+    out.clear();
+    out.add(frames);
+    if (outbox_.send(*transport_, out, worker_.pieces()) == Outbox::Sent::failed) return false;
+  }
+  return true;
+}
+
+// ---- requests ----
+
+H2Request& H2Client::take_request() {
+  if (!free_.empty()) return free_.pop_front();
+  requests_.push_back(std::make_unique<H2Request>(*this, listener_));
+  return *requests_.back();
+}
+
+void H2Client::recycle(H2Request& request) {
+  note_progress();
+  free_.push_front(request);
+}
+
+http::H2StreamUser* H2Client::on_request(http::H2Stream& stream, http::RequestHead& head) {
+  exec::assume_on_loop();
+  H2Request& request = take_request();
+  Exchange& exchange = worker_.take_exchange();
+  std::swap(exchange.request(), head);
+  request.open(stream, exchange);
+  todo_.push_back(request);
+  note_progress();
+  return &request;
+}
+
+void H2Client::on_refused_head(http::H2Stream& stream, FaultKind kind) {
+  exec::assume_on_loop();
+  take_request().refuse(stream, {kind, Side::client, "the request's head is over a limit"});
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,97 @@
+// H2Client: a client's connection that began with HTTP/2's preface (RFC 9113 §3.3). Moves bytes between its socket and
+// the session, gives each stream to an Exchange, writes once a turn, and decides how the connection ends.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "exec/loop.h"
+#include "proxy/config/config.h"
+#include "proxy/downstream/downstream.h"
+#include "proxy/downstream/h2_request.h"
+#include "proxy/http/h2_session.h"
+#include "proxy/net/transport.h"
+#include "proxy/outbox.h"
+
+namespace carpool::proxy {
+
+class Listener;
+class Worker;
+
+class H2Client final : public Downstream, private exec::Watcher, private exec::Deferred, private http::H2Sink {
+ public:
+  H2Client(Worker& worker, Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer);
+  ~H2Client() override;
+  // Watches the socket and takes what was read behind the preface already; a failure means: drop it.
+  Status start(std::string_view bytes) LOOP_ONLY;
+
+  Listener* owner() const override { return &listener_; }
+  void drain() override LOOP_ONLY;
+  void end() override LOOP_ONLY { close(); }
+
+  // ---- of its requests ----
+  Worker& worker() { return worker_; }
+  http::H2Session& session() { return session_; }
+  std::string_view peer() const { return peer_; }
+  // The loop has one gather towards origins: before one exchange fills it, the last one's is sent.
+  void turn_to(H2Request& request) LOOP_ONLY;
+  void turn_from(H2Request& request) LOOP_ONLY;  // what is left of it is dropped
+  void later(H2Request& request) LOOP_ONLY;      // catch_up() before this turn ends
+  void flush_soon() LOOP_ONLY;
+  void note_progress() LOOP_ONLY;
+  bool crowded() const;  // more waits for this client than it may have waiting
+  void recycle(H2Request& request) LOOP_ONLY;
+
+ private:
+  enum class Fate : std::uint8_t { open, lingering, closed };
+
+  http::H2StreamUser* on_request(http::H2Stream& stream, http::RequestHead& head) override;
+  void on_refused_head(http::H2Stream& stream, FaultKind kind) override;
+  void on_settings(const http::H2PeerSettings&) override {}
+  void on_goaway(http::StreamId, http::H2Error) override {}
+  void on_ping_ack(std::uint64_t payload) override;
+
+  void on_ready(exec::Ready ready) override LOOP_ONLY;
+  void run() override LOOP_ONLY;
+  void advance() LOOP_ONLY;
+  void read_all() LOOP_ONLY;
+  void take(std::string_view bytes) LOOP_ONLY;
+  void pump_now() LOOP_ONLY;
+  bool write_all() LOOP_ONLY;
+  void note_end() LOOP_ONLY;
+  void linger() LOOP_ONLY;
+  void discard_input() LOOP_ONLY;
+  void close() LOOP_ONLY;
+  void last_goaway() LOOP_ONLY;
+  H2Request& take_request() LOOP_ONLY;
+  void arm_timer() LOOP_ONLY;
+  void on_timer();
+
+  Worker& worker_;
+  Listener& listener_;
+  const config::Listen& listen_;
+  std::unique_ptr<net::Transport> transport_;
+  exec::WatchKey key_;
+  http::H2Session session_;
+  Outbox outbox_;
+  exec::Timer timer_;
+  const std::string peer_;
+  std::vector<std::unique_ptr<H2Request>> requests_;
+  List<H2Request, H2FreeTag> free_;
+  List<H2Request, H2TodoTag> todo_;
+  H2Request* unpumped_ = nullptr;
+  Fate fate_ = Fate::open;
+  bool advancing_ = false;
+  bool draining_ = false;
+  bool said_goaway_ = false;
+  bool counted_ = false;  // its abuse, in the metrics
+  Instant since_{};       // nothing moved: idle, or not reading its answers
+  Instant head_since_{};  // a header block began
+  Instant drain_until_ = kNever;
+  std::uint32_t thrown_away_ = 0;
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,188 @@
+"""An HTTP/2 client with prior knowledge: a library's for what is allowed, and frames by hand for what is not."""
+import collections
+import socket
+import struct
+
+import h2.config
+import h2.connection
+import h2.events
+import h2.settings
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, PRIORITY, RST, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = range(10)
+END_STREAM, END_HEADERS = 1, 4
+
+
+class Answer:
+    def __init__(self):
+        self.headers, self.interim, self.trailers, self.body = [], [], [], b""
+        self.ended, self.reset = False, None
+
+    @property
+    def status(self):
+        return int(self.get(":status"))
+
+    def get(self, name, default=None):
+        return next((v for n, v in self.headers if n == name), default)
+
+
+class H2Client:
+    """One connection; not for several threads."""
+
+    def __init__(self, address):
+        self.sock = socket.create_connection(address, 20)
+        self.h2 = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding="utf-8"))
+        self.h2.initiate_connection()
+        self.answers = collections.defaultdict(Answer)
+        self.goaways, self.closed, self.settings = [], False, {}
+        self.flush()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.sock.close()
+
+    def flush(self):
+        data = self.h2.data_to_send()
+        if data:
+            self.sock.sendall(data)
+
+    def ask(self, path="/", method="GET", authority="a.test", headers=(), end=True, scheme="http", pseudo=()):
+        """The number of the stream."""
+        stream = self.h2.get_next_available_stream_id()
+        first = [(":method", method), (":scheme", scheme), (":authority", authority), (":path", path), *pseudo]
+        if method == "CONNECT" and not pseudo:
+            first = [(":method", method), (":authority", authority)]
+        self.h2.send_headers(stream, first + list(headers), end_stream=end)
+        self.flush()
+        return stream
+
+    def send(self, stream, data, end=False):
+        """All of it, as the windows allow."""
+        while data or end:
+            size = min(len(data), self.h2.local_flow_control_window(stream), self.h2.max_outbound_frame_size)
+            if size or not data:
+                self.h2.send_data(stream, data[:size], end_stream=end and size == len(data))
+                data = data[size:]
+                self.flush()
+                if not data:
+                    return
+            else:
+                self.read()
+
+    def read(self):
+        """What comes next; False at the end of the connection."""
+        try:
+            data = self.sock.recv(65536)
+        except ConnectionError:
+            data = b""
+        if not data:
+            self.closed = True
+            return False
+        for event in self.h2.receive_data(data):
+            self.note(event)
+        self.flush()
+        return True
+
+    def note(self, event):
+        answer = self.answers[event.stream_id] if getattr(event, "stream_id", None) else None
+        if isinstance(event, h2.events.InformationalResponseReceived):
+            answer.interim.append(event.headers)
+        elif isinstance(event, h2.events.ResponseReceived):
+            answer.headers = event.headers
+        elif isinstance(event, h2.events.TrailersReceived):
+            answer.trailers = event.headers
+        elif isinstance(event, h2.events.DataReceived):
+            answer.body += event.data
+            self.h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+        elif isinstance(event, h2.events.StreamEnded):
+            answer.ended = True
+        elif isinstance(event, h2.events.StreamReset):
+            answer.reset = event.error_code
+        elif isinstance(event, h2.events.ConnectionTerminated):
+            self.goaways.append((event.last_stream_id, event.error_code))
+            # The library takes every GOAWAY for the end; streams below its number go on (RFC 9113 6.8).
+            self.h2.state_machine.state = h2.connection.ConnectionState.CLIENT_OPEN
+        elif isinstance(event, h2.events.RemoteSettingsChanged):
+            self.settings.update({code: change.new_value for code, change in event.changed_settings.items()})
+
+    def until(self, look):
+        """Reads on until look() is true, or nothing comes any more."""
+        while not look():
+            if not self.read():
+                break
+        return look()
+
+    def answer(self, stream):
+        answer = self.answers[stream]
+        assert self.until(lambda: answer.ended or answer.reset is not None), "the connection ended first"
+        return answer
+
+    def get(self, *args, **more):
+        return self.answer(self.ask(*args, **more))
+
+
+# ---- frames by hand ----
+
+def frame(kind, flags, stream, payload=b""):
+    return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+
+
+def text(value):
+    size, out = len(value), b""
+    if size < 127:
+        return bytes([size]) + value
+    size -= 127
+    while size >= 128:
+        out, size = out + bytes([size % 128 + 128]), size // 128
+    return b"\x7f" + out + bytes([size]) + value
+
+
+def block(fields):
+    """Literals without indexing, no Huffman: what is written is what is meant."""
+    return b"".join(b"\x00" + text(n) + text(v) for n, v in fields)
+
+
+def request(authority, path=b"/", method=b"GET", more=()):
+    return block([(b":method", method), (b":scheme", b"http"), (b":authority", authority), (b":path", path), *more])
+
+
+def headers(stream, fields, end=True):
+    return frame(HEADERS, END_HEADERS | (END_STREAM if end else 0), stream, fields)
+
+
+class Attacker:
+    """Writes what it likes and notes how the connection ends."""
+
+    def __init__(self, address, settings=b""):
+        self.sock = socket.create_connection(address, 20)
+        self.sock.sendall(PREFACE + frame(SETTINGS, 0, 0, settings))
+        self.buffer = b""
+
+    def send(self, data):
+        """False: the connection is gone."""
+        try:
+            self.sock.sendall(data)
+            return True
+        except OSError:
+            return False
+
+    def goaway(self, seconds=20):
+        """Reads to the end: the error code of the last GOAWAY, None where there was none."""
+        self.sock.settimeout(seconds)
+        code = None
+        while True:
+            try:
+                data = self.sock.recv(65536)
+            except ConnectionError:
+                data = b""
+            if not data:
+                self.sock.close()
+                return code
+            self.buffer += data
+            while len(self.buffer) >= 9 and len(self.buffer) >= 9 + int.from_bytes(self.buffer[:3], "big"):
+                size = int.from_bytes(self.buffer[:3], "big")
+                if self.buffer[3] == GOAWAY:
+                    code = int.from_bytes(self.buffer[13:17], "big")
+                self.buffer = self.buffer[9 + size:]

@@ -1,0 +1,115 @@
+"""gRPC with its own library on both ends: h2c to carpool, h2c or TLS to the origin."""
+import concurrent.futures
+import pathlib
+import threading
+
+import pytest
+
+grpc = pytest.importorskip("grpc")
+
+STREAMS = 1000
+
+
+class Echo(grpc.GenericRpcHandler):
+    """Bytes in, bytes out; no compiler of interfaces needed."""
+
+    def __init__(self):
+        self.arrived, self.release = threading.Semaphore(0), threading.Event()
+
+    def service(self, details):
+        name = details.method.rsplit("/", 1)[1]
+        return {
+            "Unary": grpc.unary_unary_rpc_method_handler(lambda r, _: r[::-1]),
+            "Many": grpc.unary_stream_rpc_method_handler(lambda r, _: (b"%d" % i for i in range(int(r)))),
+            "Sum": grpc.stream_unary_rpc_method_handler(lambda rs, _: b"%d" % sum(int(r) for r in rs)),
+            "Talk": grpc.stream_stream_rpc_method_handler(lambda rs, _: (r.upper() for r in rs)),
+            "Fail": grpc.unary_unary_rpc_method_handler(self.fail),
+            "Wait": grpc.unary_unary_rpc_method_handler(self.wait),
+        }.get(name)
+
+    def fail(self, _, context):
+        context.set_trailing_metadata((("why", "because"),))
+        context.abort(grpc.StatusCode.FAILED_PRECONDITION, "not now")
+
+    def wait(self, request, _):
+        self.arrived.release()
+        self.release.wait(60)
+        return request
+
+
+def serve(credentials=None, threads=8):
+    handler = Echo()
+    server = grpc.server(concurrent.futures.ThreadPoolExecutor(threads))
+    server.add_generic_rpc_handlers((handler,))
+    port = server.add_secure_port("127.0.0.1:0", credentials) if credentials else server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    return server, handler, port
+
+
+@pytest.fixture(params=["h2c", "tls"])
+def service(request, carpool, pki):
+    """A server behind carpool, and what dials it through carpool."""
+    tls = request.param == "tls"
+    credentials = None
+    if tls:
+        files = [(pathlib.Path(pki.server_key).read_bytes(), pathlib.Path(pki.server).read_bytes())]
+        credentials = grpc.ssl_server_credentials(files)
+    server, handler, port = serve(credentials, 32)
+    uri = "%s://%s:%d" % ("https" if tls else "http", "localhost" if tls else "127.0.0.1", port)
+    c = carpool(listen={"origin": uri}, upstream={"protocols": ["h2"], **({"tls": {"ca_file": pki.ca}} if tls else {})})
+    with grpc.insecure_channel("%s:%d" % c.address) as channel:
+        yield channel, handler, c
+    server.stop(None)
+
+
+def test_all_four_kinds_of_calls(service):
+    channel, _, _ = service
+    assert channel.unary_unary("/t.Echo/Unary")(b"abc", timeout=20) == b"cba"
+    assert list(channel.unary_stream("/t.Echo/Many")(b"500", timeout=20)) == [b"%d" % i for i in range(500)]
+    assert channel.stream_unary("/t.Echo/Sum")((b"%d" % i for i in range(300)), timeout=20) == b"%d" % sum(range(300))
+    assert list(channel.stream_stream("/t.Echo/Talk")((b"a%d" % i for i in range(200)), timeout=20))[-1] == b"A199"
+    assert channel.unary_unary("/t.Echo/Unary")(b"x" * 3_000_000, timeout=30) == b"x" * 3_000_000
+
+
+def test_a_conversation_needs_no_end_of_the_request(service):
+    channel, _, _ = service
+    turn = threading.Semaphore(1)
+
+    def ask():
+        for word in (b"one", b"two", b"three"):
+            turn.acquire()
+            yield word
+    for got, word in zip(channel.stream_stream("/t.Echo/Talk")(ask(), timeout=20), (b"ONE", b"TWO", b"THREE")):
+        assert got == word
+        turn.release()
+
+
+def test_errors_trailers_and_deadlines_arrive(service):
+    channel, handler, _ = service
+    with pytest.raises(grpc.RpcError) as raised:
+        channel.unary_unary("/t.Echo/Fail")(b"", timeout=20)
+    assert raised.value.code() == grpc.StatusCode.FAILED_PRECONDITION
+    assert dict(raised.value.trailing_metadata())["why"] == "because"
+    with pytest.raises(grpc.RpcError) as raised:
+        channel.unary_unary("/t.Echo/Missing")(b"", timeout=20)
+    assert raised.value.code() == grpc.StatusCode.UNIMPLEMENTED
+    with pytest.raises(grpc.RpcError) as raised:
+        channel.unary_unary("/t.Echo/Wait")(b"", timeout=0.5)
+    assert raised.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+    handler.release.set()
+
+
+def test_a_thousand_streams_share_few_connections(carpool):
+    server, handler, port = serve(threads=STREAMS + 8)
+    c = carpool(listen={"origin": "http://127.0.0.1:%d" % port}, upstream={"protocols": ["h2"]},
+                pool={"size": 4, "max_streams": 250})
+    channels = [grpc.insecure_channel("%s:%d" % c.address, [("grpc.use_local_subchannel_pool", 1)]) for _ in range(8)]
+    calls = [channels[i % 8].unary_unary("/t.Echo/Wait").future(b"%d" % i, timeout=60) for i in range(STREAMS)]
+    for _ in range(STREAMS):
+        assert handler.arrived.acquire(timeout=60), "every stream reaches the origin at once"
+    assert c.metric("carpool_pool_connections", origin="http://127.0.0.1:%d" % port) <= 4
+    handler.release.set()
+    assert [f.result() for f in calls] == [b"%d" % i for i in range(STREAMS)]
+    for channel in channels:
+        channel.close()
+    server.stop(None)

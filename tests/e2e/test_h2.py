@@ -1,0 +1,189 @@
+"""Clients that speak HTTP/2 with prior knowledge, to origins of HTTP/1.1: what each form of a request becomes."""
+import signal
+import socket
+import threading
+
+import h2.settings
+from harness.h2_client import PREFACE, H2Client
+from harness.origin import Gate, hello
+from harness.wait import until
+from harness.wire import Client
+
+BIG = 700_000
+
+
+def place(origin):
+    """What its :authority says."""
+    return "127.0.0.1:%d" % origin.port
+
+
+def test_a_request_reaches_its_authority_and_its_answer_comes_back(carpool, origin):
+    o, c = origin(hello), carpool()
+    with H2Client(c.address) as client:
+        answer = client.get("/x?q", authority=place(o), headers=[("cookie", "a=1"), ("cookie", "b=2"), ("te", "trailers")])
+    assert answer.status == 200 and answer.ended
+    seen = o.seen[-1].message
+    assert seen.target == "/x?q" and seen.get("host") == place(o)
+    assert seen.get("cookie") == "a=1; b=2"
+    assert seen.get("te") == "trailers" and "TE" in seen.get("connection")
+    assert c.metric("carpool_requests_total", code="200") == 1
+
+
+def test_a_listener_with_an_origin_sends_everything_there(carpool, origin):
+    o = origin(hello)
+    c = carpool(listen={"origin": "http://" + o.authority})
+    with H2Client(c.address) as client:
+        assert client.get("/y", authority="other.test").status == 200
+    assert o.seen[-1].message.get("host") == place(o)
+
+
+def test_an_authority_that_contradicts_host_is_misdirected(carpool, origin):
+    o, c = origin(hello), carpool()
+    with H2Client(c.address) as client:
+        client.h2.config.validate_outbound_headers = False
+        client.h2.config.normalize_outbound_headers = False
+        answer = client.get("/", authority=place(o), headers=[("host", "other.test")])
+        assert answer.status == 421
+        assert client.get("/", authority=place(o), headers=[("host", place(o))]).status == 200
+    assert len(o.seen) == 1
+
+
+def test_many_streams_of_one_client_are_answered_each_with_its_own(carpool, origin):
+    gate = Gate()
+
+    def echo(exchange):
+        gate.enter()
+        exchange.reply(body=exchange.request.target.encode())
+    o, c = origin(echo), carpool()
+    with H2Client(c.address) as client:
+        streams = {client.ask("/%d" % i, authority=place(o)): i for i in range(40)}
+        gate.wait_for(40)
+        gate.open()
+        for stream, i in streams.items():
+            assert client.answer(stream).body == b"/%d" % i
+
+
+def test_bodies_pass_both_ways_through_the_windows(carpool, origin):
+    def echo(exchange):
+        exchange.read_body()
+        exchange.reply(body=exchange.request.body)
+    o, c = origin(echo), carpool()
+    data = bytes(range(256)) * (BIG // 256)
+    for length in (True, False):
+        with H2Client(c.address) as client:
+            stream = client.ask("/up", "POST", place(o), [("content-length", str(len(data)))] if length else [], end=False)
+            client.send(stream, data, end=True)
+            assert client.answer(stream).body == data
+
+
+def test_head_errors_and_empty_answers_end_their_streams(carpool, origin):
+    o, c = origin(hello), carpool()
+    with H2Client(c.address) as client:
+        answer = client.get("/", "HEAD", place(o))
+        assert answer.status == 200 and answer.body == b"" and answer.ended
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            nobody = "127.0.0.1:%d" % free.getsockname()[1]
+        answer = client.get("/", authority=nobody)
+        assert answer.status == 502 and "connection_refused" in answer.get("proxy-status")
+
+
+def test_a_client_that_takes_its_request_back_frees_its_connection(carpool, origin):
+    gate = Gate()
+
+    def wait(exchange):
+        gate.enter()
+        exchange.reply()
+    o, c = origin(wait), carpool()
+    with H2Client(c.address) as client:
+        stream = client.ask("/", authority=place(o))
+        gate.wait_for(1)
+        client.h2.reset_stream(stream)
+        client.flush()
+        until(lambda: c.metric("carpool_requests_total", code="499") == 1, what="the request's end")
+        gate.open()
+        assert client.get("/again", authority=place(o)).status == 200
+    assert c.metric("carpool_pool_connections", state="borrowed") == 0
+
+
+def test_connect_is_a_tunnel_with_two_ends(carpool):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        def serve():
+            peer, _ = server.accept()
+            with peer:
+                data = b""
+                while more := peer.recv(4096):
+                    data += more
+                peer.sendall(b"got " + data)  # behind the client's last word
+        threading.Thread(target=serve, daemon=True).start()
+        c = carpool()
+        with H2Client(c.address) as client:
+            target = "127.0.0.1:%d" % server.getsockname()[1]
+            stream = client.ask(method="CONNECT", authority=target, end=False)
+            client.send(stream, b"early ")
+            client.until(lambda: client.answers[stream].headers)
+            assert client.answers[stream].status == 200
+            client.send(stream, b"late", end=True)
+            answer = client.answer(stream)
+            assert answer.body == b"got early late" and answer.reset is None
+
+
+def test_websocket_by_extended_connect_meets_an_origin_of_http1(carpool):
+    server = __import__("pytest").importorskip("websockets.sync.server")
+    frames = __import__("websockets.frames", fromlist=["Frame"])
+
+    def talk(connection):
+        for message in connection:
+            connection.send(message.upper())
+    running = server.serve(talk, "127.0.0.1", 0)
+    threading.Thread(target=running.serve_forever, daemon=True).start()
+    try:
+        c = carpool()
+        with H2Client(c.address) as client:
+            client.until(lambda: client.settings)
+            assert client.settings[h2.settings.SettingCodes.ENABLE_CONNECT_PROTOCOL] == 1
+            stream = client.ask("/chat", "CONNECT", "127.0.0.1:%d" % running.socket.getsockname()[1],
+                                [("sec-websocket-version", "13")], end=False, pseudo=[(":protocol", "websocket")])
+            client.until(lambda: client.answers[stream].headers)
+            assert client.answers[stream].status == 200
+            assert client.answers[stream].get("sec-websocket-accept") is None
+            client.send(stream, frames.Frame(frames.Opcode.TEXT, b"hello").serialize(mask=True))
+            client.until(lambda: len(client.answers[stream].body) >= 7)
+            assert client.answers[stream].body.endswith(b"HELLO")
+            client.send(stream, frames.Frame(frames.Opcode.CLOSE, b"\x03\xe8").serialize(mask=True), end=True)
+            client.answer(stream)
+    finally:
+        running.shutdown()
+
+
+def test_a_preface_in_pieces_and_a_method_that_begins_like_it(carpool, origin):
+    o, c = origin(hello), carpool()
+    with socket.create_connection(c.address, 20) as sock:
+        for i in range(len(PREFACE)):
+            sock.sendall(PREFACE[i:i + 1])
+        sock.sendall(b"\0\0\0\4\0\0\0\0\0")
+        assert sock.recv(9)[3] == 4
+    with Client(c.address) as client:
+        client.sock.sendall(b"P")
+        client.sock.sendall(b"RI")
+        client.sock.sendall(b"NT /x HTTP/1.1\r\nHost: %s\r\n\r\n" % place(o).encode())
+        assert client.response().status == 200
+
+
+def test_draining_says_goaway_twice_and_finishes_what_runs(carpool, origin):
+    gate = Gate()
+
+    def wait(exchange):
+        gate.enter()
+        exchange.reply()
+    o, c = origin(wait), carpool()
+    with H2Client(c.address) as client:
+        stream = client.ask("/", authority=place(o))
+        gate.wait_for(1)
+        c.signal(signal.SIGTERM)
+        client.until(lambda: len(client.goaways) == 2)
+        assert [code for _, code in client.goaways] == [0, 0]
+        assert client.goaways[0][0] == 2**31 - 1 and client.goaways[1][0] == stream
+        gate.open()
+        assert client.answer(stream).status == 200
+        client.until(lambda: client.closed)
+    assert c.wait() == 0
