@@ -9,7 +9,7 @@ from outcome import Outcome
 from shell import PROGRAM, ROOT, SHARED
 
 EXPECTED = ROOT / "tests/e2e/expected_failures"
-UNBUILT = ("h2", "connect", "h2at")  # classes of features to come
+UNBUILT = ()  # classes of features to come
 SHOULD_SHARE = 0.9
 # SHOULD cases that carpool promises all the same.
 PROMISED = {"dns-01", "stale-02", "connect-01", "connect-02", "slow-02"}

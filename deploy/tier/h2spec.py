@@ -1,0 +1,37 @@
+"""h2spec's cases against the listener: all of HTTP/2 that a client may get wrong."""
+import json
+import os
+import pathlib
+import shutil
+
+from outcome import Outcome
+from shell import PROGRAM, ROOT, SHARED
+
+# One port speaks both versions: what is no preface is a request of HTTP/1.1 and answered as one, with 400.
+EXPLAINED = {"http2/3.5: Sends invalid connection preface"}
+BASE = 15800
+
+
+def program():
+    """Where `go install github.com/summerwind/h2spec/cmd/h2spec@latest` may have put it."""
+    return os.environ.get("H2SPEC") or shutil.which("h2spec") or next(
+        (str(p) for p in (pathlib.Path.home() / "go/bin/h2spec", ROOT / "build/h2spec") if p.exists()), None)
+
+
+def run(log, full):
+    if not (SHARED / "suites").is_dir():
+        return Outcome(skipped=1, note="../shared is not there")
+    found = program()
+    if found is None:
+        return Outcome(skipped=1, note="h2spec is not installed (H2SPEC names it)")
+    report = log.path.with_suffix(".json")
+    report.unlink(missing_ok=True)
+    log.run(ROOT / "build/venv/bin/python", "-B", SHARED / "suites/h2spec.py", "--spec", SHARED / "suites/specs/carpool.toml",
+            "--h2spec", found, "--base", BASE, "--json", report, env={"CARPOOL": str(PROGRAM)})
+    if not report.exists():
+        return Outcome(failed=1, note="the suite wrote no report")
+    said = json.loads(report.read_text())
+    wrong = [name for name in said["failed"] if name not in EXPLAINED]
+    failed = len(wrong) + (not said["alive"])
+    return Outcome(said["tests"] - said["skipped"] - len(said["failed"]), failed,
+                   said["skipped"] + len(said["failed"]) - len(wrong), ", ".join(wrong) or "one explained: 3.5, see docs/testing.md")
