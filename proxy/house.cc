@@ -152,7 +152,7 @@ Result<bool> House::run() {
     log_sync_ = std::make_unique<LogSync>(admin_->loop(), *execution_, config_->log.sync);
   }
   exec::assume_on_loop();  // its thread is this one, before it runs
-  summary_ = std::make_unique<Summary>(first, view_, config_.metrics.summary_interval);
+  summary_ = std::make_unique<Summary>(first, view_, config().metrics.summary_interval);
   summary_->start();
   workers_.front()->as_current([this] {
     exec::assume_on_loop();
