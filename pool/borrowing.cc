@@ -19,7 +19,8 @@ Fitness Destination::Impl::fitness(const Chair& entry, Word word, const Want& wa
   const Duration idle_timeout = live.idle_timeout();
   if (idle_timeout > Duration::zero() && idle > idle_timeout) return Fitness::idle_too_long;
   if (overdue(entry, now)) return Fitness::idle_too_long;
-  if (idle < live.quarantine() && word.uses() != 0) return Fitness::unwanted;
+  const Duration quarantine = live.quarantine();
+  if (quarantine > Duration::zero() && idle < quarantine && word.uses() != 0) return Fitness::unwanted;
   return idle > want.max_idle ? Fitness::unwanted : Fitness::fit;
 }
 

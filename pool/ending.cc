@@ -133,7 +133,8 @@ void Destination::Impl::sweep(Instant now) {
       const Word word(entry.word.load(std::memory_order_acquire));
       if (!word.idle()) return;
       const Fitness found = fitness(entry, word, Want{}, now);
-      if (found == Fitness::fit || (found == Fitness::idle_too_long && leave_to_origin(entry, now))) return;
+      if (found == Fitness::fit || found == Fitness::unwanted) return;  // one in quarantine stays
+      if (found == Fitness::idle_too_long && leave_to_origin(entry, now)) return;
       static_cast<void>(end_idle(entry, word, cause_of(found), work));
     });
     keep_alive.settle(now);

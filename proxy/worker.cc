@@ -136,9 +136,9 @@ void Worker::drain() {
 void Worker::on_reload(const config::Dns& dns, const std::vector<const Listener*>& closed) {
   router_.forget();
   resolver_.set_ttls(dns.min_ttl, dns.max_ttl, dns.stale_for);
-  for (Client* client = clients_.next(nullptr); client != nullptr;) {
-    Client* after = clients_.next(client);
-    if (std::find(closed.begin(), closed.end(), &client->listener()) != closed.end()) client->drain();
+  for (Downstream* client = clients_.next(nullptr); client != nullptr;) {
+    Downstream* after = clients_.next(client);
+    if (std::find(closed.begin(), closed.end(), client->owner()) != closed.end()) client->drain();
     client = after;
   }
 }

@@ -149,7 +149,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
   pool::Destination& destination_;
   OriginContext& origin_;
   pool::Reservation reservation_;
-  std::shared_ptr<tls::ClientContext> context_;  // outlives the dial, whatever is loaded meanwhile
+  std::shared_ptr<tls::ClientContext> context_;    // outlives the dial, whatever is loaded meanwhile
   const std::uint64_t id_ = next_connection_id();  // the connection's from the start of its dial
   std::optional<net::Dial> dial_;
   bool relieved_ = false;

@@ -33,13 +33,13 @@ http::H2Options session_options() {
 }
 }  // namespace
 
-H2Connection::H2Connection(Worker& worker, OriginContext& origin, std::uint64_t id, net::Dialed dialed, Instant now)
+H2Connection::H2Connection(Worker& worker, OriginContext& context, std::uint64_t id, net::Dialed dialed, Instant now)
     : Connection(id, std::move(dialed), now),
       worker_(worker),
-      origin_(origin),
+      origin_(context),
       session_(http::H2Role::client, session_options(), *this),
       timer_(exec::Timer::bind<&H2Connection::on_timer>(worker.loop(), *this)),
-      streams_(origin.pool.max_streams),
+      streams_(context.pool.max_streams),
       last_read_(now) {
   const unsigned limit = kUserTimeoutMs;
   ::setsockopt(transport().fd(), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);  // fails on Unix sockets

@@ -24,7 +24,7 @@ class Worker;
 
 class H2Connection final : public Connection, private http::H2Sink, private exec::Deferred {
  public:
-  H2Connection(Worker& worker, OriginContext& origin, std::uint64_t id, net::Dialed dialed, Instant now);
+  H2Connection(Worker& worker, OriginContext& context, std::uint64_t id, net::Dialed dialed, Instant now);
   ~H2Connection() override;
 
   // The dial's last step: says the preface, and goes on with each readiness until the origin's SETTINGS are here, which

@@ -142,8 +142,7 @@ TEST(Protocols, AreEachListedOnceAndAtLeastOne) {
 }
 
 TEST(NotYetAvailable, IsRefusedAndNeverIgnored) {
-  for (const std::string setting :
-       {"pool.classes = [\"a\"]", "pool.total.origin_idle_timeout = \"1m\""}) {
+  for (const std::string setting : {"pool.classes = [\"a\"]", "pool.total.origin_idle_timeout = \"1m\""}) {
     expect_mistake(setting, "1:", "is not yet available, expected the default");
   }
   expect_mistake("[[origin]]\nuri = \"http://a\"\npool.classes = [\"a\"]\n",

@@ -64,9 +64,9 @@ TEST(Exposition, IsWellFormedLineByLine) {
   Registry registry(1, 10);
   serve(registry, "http://a.example");
   const std::string page = page_of(registry, everything());
-  const std::regex comment(R"(# (HELP [a-z_]+ \S.*|TYPE [a-z_]+ (counter|gauge|histogram)))");
+  const std::regex comment(R"(# (HELP [a-z0-9_]+ \S.*|TYPE [a-z0-9_]+ (counter|gauge|histogram)))");
   const std::regex sample(
-      R"re([a-z_]+(\{[a-z_]+="([^"\\]|\\["\\n])*"(,[a-z_]+="([^"\\]|\\["\\n])*")*\})? (\+Inf|-?[0-9.]+(e[-+]?[0-9]+)?))re");
+      R"re([a-z0-9_]+(\{[a-z_]+="([^"\\]|\\["\\n])*"(,[a-z_]+="([^"\\]|\\["\\n])*")*\})? (\+Inf|-?[0-9.]+(e[-+]?[0-9]+)?))re");
   std::istringstream lines(page);
   for (std::string line; std::getline(lines, line);) {
     EXPECT_TRUE(std::regex_match(line, line[0] == '#' ? comment : sample)) << line;
