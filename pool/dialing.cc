@@ -23,6 +23,7 @@ void Destination::Impl::wake(Instant now) {
   {
     const std::scoped_lock lock(mutex);
     backoff.woken();
+    quarantine_wake = {};  // this was it: who is in quarantine now, or was being looked at, asks again
   }
   attend(now);
 }

@@ -1,9 +1,11 @@
 #include "proxy/admin_control.h"
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <string>
 
+#include "proxy/admin/pool_order.h"
 #include "proxy/admin/warm_up.h"
 #include "proxy/house.h"
 #include "proxy/log/levels.h"
@@ -109,6 +111,69 @@ Result<std::unique_ptr<admin::PendingAnswer>> HouseControl::warm_up(const pool::
   Result<OriginContext*> context = house_.origins().at(origin);
   if (!context) return context.take_fault();
   return std::unique_ptr<admin::PendingAnswer>(std::make_unique<WarmUpOrder>(house_, **context, size));
+}
+
+// ---- an operator's word to a pool ----
+
+namespace {
+// Given on the first worker's loop, as everything that a pool is told comes from a loop.
+class GivenOrder final : public admin::PendingAnswer {
+ public:
+  GivenOrder(House& house, std::string origin, admin::PoolOrder order)
+      : given_(std::make_shared<std::atomic<bool>>(false)), order_(order) {
+    house.workers().front()->loop().post(*std::make_unique<Letter>(house, std::move(origin), order, given_).release());
+  }
+  std::optional<admin::Answer> look() override {
+    if (!given_->load(std::memory_order_acquire)) return std::nullopt;  // pairs with Letter's release
+    return admin::pool_order_answer(order_);
+  }
+
+ private:
+  class Letter final : public exec::Mail {
+   public:
+    Letter(House& house, std::string origin, admin::PoolOrder order, std::shared_ptr<std::atomic<bool>> given)
+        : house_(house), origin_(std::move(origin)), order_(order), given_(std::move(given)) {}
+    void arrive() override LOOP_ONLY {
+      const std::unique_ptr<Letter> self(this);  // was released into the mail
+      if (!house_.drain().serving()) return;     // its sender is going, too
+      const Instant now = house_.workers().front()->loop().now();
+      for (pool::Destination* destination : house_.origins().directory().all()) {
+        if (destination->label() == origin_) tell(*destination, now);
+      }
+      given_->store(true, std::memory_order_release);
+    }
+
+   private:
+    void tell(pool::Destination& destination, Instant now) const {
+      switch (order_) {
+        case admin::PoolOrder::pause:
+          return destination.pause(now);
+        case admin::PoolOrder::resume:
+          return destination.resume(now);
+        case admin::PoolOrder::drain:
+          return destination.drain(now);
+        case admin::PoolOrder::reconnect:
+          return destination.reconnect(now);
+      }
+    }
+    House& house_;
+    const std::string origin_;
+    const admin::PoolOrder order_;
+    std::shared_ptr<std::atomic<bool>> given_;
+  };
+  std::shared_ptr<std::atomic<bool>> given_;
+  const admin::PoolOrder order_;
+};
+
+std::string_view name(admin::PoolOrder order) {
+  constexpr std::array<std::string_view, 4> kNames{"pause", "resume", "drain", "reconnect"};
+  return kNames[static_cast<std::size_t>(order)];
+}
+}  // namespace
+
+std::unique_ptr<admin::PendingAnswer> HouseControl::order(const std::string& origin, admin::PoolOrder order) {
+  log::warn("admin", "order to a pool", {{"origin", origin}, {"order", name(order)}});
+  return std::make_unique<GivenOrder>(house_, origin, order);
 }
 
 }  // namespace carpool::proxy

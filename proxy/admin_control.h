@@ -12,6 +12,7 @@ class HouseControl final : public admin::AdminControl {
   explicit HouseControl(House& house) : house_(house) {}
 
   admin::LogLevels log_levels() const override;
+  std::unique_ptr<admin::PendingAnswer> order(const std::string& origin, admin::PoolOrder order) override;
   Status set_log_level(std::string_view module, std::string_view level) override;
   bool quit() override;
   admin::ReloadReport reload(bool dry_run) override;

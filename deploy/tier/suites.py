@@ -1,7 +1,7 @@
 """The acceptance suites beside the tree, judged case by case against tests/e2e/expected_failures.
 
 A case of a feature that does not exist yet may be listed there; it counts as skipped while it fails, and as a failure
-once it passes: then its line goes.
+once it passes: then its line goes. One with a ~ in front of its id is known to fail in some runs and to pass in others.
 """
 import json
 
@@ -34,6 +34,9 @@ def judge(cases, listed, log):
             should.append(passed)
         if passed is None or (not passed and (name in listed or (unbuilt and held))):
             total.skipped += 1
+        elif not passed and "~" + name in listed:
+            total.skipped += 1
+            log.say("failed this time: %s %s" % (name, why))
         elif passed and name not in listed:
             total.passed += 1
         elif passed:

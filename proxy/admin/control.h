@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,8 +32,12 @@ struct ReloadReport {
   std::vector<std::string> warnings;
 };
 
+enum class PoolOrder : std::uint8_t { pause, resume, drain, reconnect };
+
 class AdminControl {
  public:
+  // To every pool of that label; the answer comes when it was given.
+  virtual std::unique_ptr<PendingAnswer> order(const std::string& origin, PoolOrder order) = 0;
   // Opens connections until `size` are open; the pool is made if there is none. The answer comes when that has ended,
   // within connect_timeout. The Fault: the origin may not be reached (egress), or there are too many.
   virtual Result<std::unique_ptr<PendingAnswer>> warm_up(const pool::Origin& origin, std::uint32_t size) = 0;

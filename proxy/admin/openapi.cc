@@ -12,7 +12,6 @@ namespace {
 constexpr const char* kSchemas = R"({
   "Error": {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}}},
   "Status": {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}},
-  "Later": {"type": "object"},
   "Health": {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"},
     "reasons": {"type": "array", "items": {"type": "string"}},
     "warm_up_failed": {"type": "array", "items": {"type": "string"}}}},

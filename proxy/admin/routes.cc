@@ -11,6 +11,7 @@
 #include "proxy/admin/log_level.h"
 #include "proxy/admin/openapi.h"
 #include "proxy/admin/path.h"
+#include "proxy/admin/pool_order.h"
 #include "proxy/admin/pools.h"
 #include "proxy/admin/reload.h"
 #include "proxy/admin/route.h"
@@ -75,10 +76,6 @@ Answer leaks(const Call& call) {
   return leaks_answer(call.view.leaks(), Clock::now());
 }
 
-Answer later(const Call&) {
-  return error_answer(501, "not yet available");
-}
-
 constexpr std::array<Parameter, 2> kLogLevel{
     {{"level", "string", "trace, debug, info, warn, error or off; may stand in a JSON body instead"},
      {"module", "string", "only this one; without it all of them"}}};
@@ -123,8 +120,8 @@ Answer its_advice(const Call& call, const PoolFacts& pool) {
 Answer its_what_if(const Call& call, const PoolFacts& pool) {
   return what_if_answer(pool, call.view.study(pool.origin).value_or(PoolStudy{}), call.request.target);
 }
-Answer its_later(const Call& call, const PoolFacts&) {
-  return later(call);
+Answer its_warm_up(const Call&, const PoolFacts&) {
+  return error_answer(500, "answered before its pool was looked for");
 }
 
 constexpr std::array<Parameter, 7> kWhatIf{{{"size", "integer", "pool.size"},
@@ -143,12 +140,12 @@ constexpr std::array<PoolRoute, 10> kPoolRoutes{{
     {"explain", "GET", its_explanation, "why connections were opened and closed", "Explanation"},
     {"advice", "GET", its_advice, "the measured load and the size it asks for", "Advice"},
     {"what-if", "GET", its_what_if, "the same load replayed on other settings", "WhatIf", kWhatIf},
-    {"warm-up", "POST", its_later, "opens connections until `size` are open; makes the pool if there is none", "WarmUp",
-     kWarmUp},
-    {"pause", "POST", its_later, "lends nothing; waiters are kept", "Later"},
-    {"resume", "POST", its_later, "ends the pause", "Later"},
-    {"drain", "POST", its_later, "closes what is idle, and what is borrowed when it comes back", "Later"},
-    {"reconnect", "POST", its_later, "replaces every connection", "Later"},
+    {"warm-up", "POST", its_warm_up, "opens connections until `size` are open; makes the pool if there is none",
+     "WarmUp", kWarmUp},
+    {"pause", "POST", pause_route, "lends nothing; waiters are kept", "Status"},
+    {"resume", "POST", resume_route, "ends the pause", "Status"},
+    {"drain", "POST", drain_route, "closes what is idle, and what is borrowed when it comes back", "Status"},
+    {"reconnect", "POST", reconnect_route, "replaces every connection", "Status"},
 }};
 
 Answer not_found() {

@@ -73,7 +73,7 @@ int on_frame_recv(nghttp2_session* /*session*/, const nghttp2_frame* frame, void
       if (H2Stream* stream = self.find(frame->hd.stream_id)) self.on_end(*stream);
       break;
     case NGHTTP2_SETTINGS:
-      if (!ack) self.on_peer_settings();
+      ack ? self.sink.on_settings_ack() : self.on_peer_settings();
       break;
     case NGHTTP2_PING:
       if (ack) self.on_ping_ack(frame->ping.opaque_data);

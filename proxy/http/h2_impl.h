@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "proxy/http/h2_frame_watch.h"
+#include "proxy/http/h2_goaway_filter.h"
 #include "proxy/http/h2_guard.h"
 #include "proxy/http/h2_head.h"
 #include "proxy/http/h2_memory.h"
@@ -51,6 +52,7 @@ struct H2Impl {
   void note(H2Guard::Frame frame);
   void judge_late(StreamId id);
   void watch_frames(std::string_view bytes);
+  ssize_t feed(std::string_view bytes);  // to the library; below zero: its error
   void stop(H2Error error, H2Abuse why);
 
   // ---- what goes (h2_send.cc) ----
@@ -70,6 +72,7 @@ struct H2Impl {
   H2Guard guard;
   H2Past past;        // servers
   FrameWatch frames;  // servers
+  GoawayFilter goaways;
   std::size_t preface_left = kH2Preface.size();
   H2HeadReader reader;
   nghttp2_session* session = nullptr;

@@ -47,6 +47,16 @@ void H2Impl::watch_frames(std::string_view bytes) {
   });
 }
 
+ssize_t H2Impl::feed(std::string_view bytes) {
+  ssize_t taken = 0;
+  const auto pass = [&](std::string_view run) {
+    if (taken < 0) return;
+    taken = nghttp2_session_mem_recv(session, reinterpret_cast<const std::uint8_t*>(run.data()), run.size());
+  };
+  role == H2Role::client ? goaways.filter(bytes, pass) : pass(bytes);
+  return taken;
+}
+
 void H2Impl::begin_block(const nghttp2_frame& frame) {
   H2Stream* stream = find(frame.hd.stream_id);
   if (role == H2Role::server && frame.headers.cat == NGHTTP2_HCAT_REQUEST) {

@@ -102,8 +102,7 @@ Status H2Session::receive(std::string_view bytes, Instant now) {
   const FaultKind kind = self.role == H2Role::server ? FaultKind::malformed_request : FaultKind::malformed_response;
   if (self.failed) return Fault{kind, side, "bytes behind the end of an HTTP/2 session"};
   self.watch_frames(bytes);
-  const ssize_t taken =
-      nghttp2_session_mem_recv(self.session, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  const ssize_t taken = self.feed(bytes);
   if (taken >= 0) return Done{};
   const auto error = static_cast<int>(taken);
   if (self.abuse == H2Abuse::none) self.abuse = abuse_of(error);

@@ -30,6 +30,7 @@ class H2Sink {
   // Servers: a head over a limit (431, 414); answer or reset it.
   virtual void on_refused_head(H2Stream& stream, FaultKind kind) = 0;
   virtual void on_settings(const H2PeerSettings& settings) = 0;
+  virtual void on_settings_ack() {}  // of ours: whatever the peer said before it has come
   virtual void on_goaway(StreamId last,
                          H2Error error) = 0;  // streams above `last` are closed with refused_stream first
   virtual void on_ping_ack(std::uint64_t payload) = 0;

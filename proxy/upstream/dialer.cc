@@ -11,6 +11,10 @@
 
 namespace carpool::proxy {
 
+namespace {
+constexpr Duration kAckPatience = std::chrono::milliseconds(250);
+}  // namespace
+
 // One dial and the place in the pool that it fills.
 class Dialer::Attempt final : public ListHook<AttemptTag>,
                               public net::DialOwner,
@@ -125,7 +129,18 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
   void on_ready(exec::Ready ready) override LOOP_ONLY {
     Result<bool> greeted = session_->greet(ready);
     if (!greeted) return fail(greeted.take_fault());
-    if (!*greeted) return;
+    if (!*greeted) return await_ack();
+    take_place();
+  }
+
+  // An origin may lower its limit of streams right behind its first SETTINGS: whoever is sent before that is known is
+  // refused. It has said so by the time it acknowledges ours; one that does not is not waited for.
+  void await_ack() LOOP_ONLY {
+    if (!session_->has_settings() || std::exchange(awaits_ack_, true)) return;
+    patience_.arm(dialer_.worker_.loop().now() + kAckPatience);
+  }
+
+  void take_place() LOOP_ONLY {
     patience_.disarm();
     dialer_.worker_.loop().unwatch(session_->transport().fd(), key_);
     session_->take_place(reservation_.index(), reservation_.generation());
@@ -134,6 +149,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
 
   void on_silence() {
     exec::assume_on_loop();
+    if (session_->has_settings()) return take_place();
     fail({FaultKind::connect_timeout, Side::upstream, "the origin says nothing where HTTP/2 was agreed on"});
   }
 
@@ -153,6 +169,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
   const std::uint64_t id_ = next_connection_id();  // the connection's from the start of its dial
   std::optional<net::Dial> dial_;
   bool relieved_ = false;
+  bool awaits_ack_ = false;
   std::unique_ptr<H2Connection> session_;  // that waits for SETTINGS
   exec::WatchKey key_;
   exec::Timer patience_;

@@ -59,7 +59,7 @@ Result<bool> H2Connection::greet(exec::Ready ready) {
   transport().note(ready);
   read_some();
   flush();
-  if (!dead_ && !retired_) return greeted_;
+  if (!dead_ && !retired_) return greeted_ && acked_;
   return Fault{FaultKind::connection_terminated, Side::upstream,
                "no HTTP/2 session with the origin: " + (dead_ ? why_ : std::string("it said GOAWAY"))};
 }

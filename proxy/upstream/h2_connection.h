@@ -30,6 +30,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   // The dial's last step: says the preface, and goes on with each readiness until the origin's SETTINGS are here, which
   // is true. Only then it is known how many streams may be lent, and that HTTP/2 is spoken at all.
   Result<bool> greet(exec::Ready ready) LOOP_ONLY;
+  bool has_settings() const LOOP_ONLY { return greeted_; }
   // Its place in the pool, right before Destination::dialed().
   void take_place(std::uint32_t index, std::uint32_t generation) LOOP_ONLY;
   void on_ready(exec::Ready ready) LOOP_ONLY;
@@ -71,6 +72,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   http::H2StreamUser* on_request(http::H2Stream&, http::RequestHead&) override { return nullptr; }
   void on_refused_head(http::H2Stream&, FaultKind) override {}
   void on_settings(const http::H2PeerSettings& settings) override;
+  void on_settings_ack() override { acked_ = true; }
   void on_goaway(http::StreamId last, http::H2Error error) override;
   void on_ping_ack(std::uint64_t) override {}  // any byte proves life
 
@@ -90,6 +92,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   Instant asked_{};       // when the last unanswered PING left
   bool holding_ = false;  // after a quiet time: nothing but the PING leaves until a byte came back
   bool greeted_ = false;  // SETTINGS came
+  bool acked_ = false;    // and ours were acknowledged: the origin's first words are all here
   bool placed_ = false;   // take_place() was called
   bool dead_ = false;
   bool retired_ = false;

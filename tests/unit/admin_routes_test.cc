@@ -8,6 +8,7 @@
 
 #include "proxy/admin/feed.h"
 #include "proxy/admin/path.h"
+#include "proxy/admin/pool_order.h"
 #include "proxy/admin/route.h"
 #include "proxy/admin/warm_up.h"
 
@@ -102,6 +103,19 @@ class FakeControl final : public AdminControl {
     dry_runs += dry_run ? 1 : 0;
     return report;
   }
+  std::unique_ptr<PendingAnswer> order(const std::string&, PoolOrder order) override {
+    class Given final : public PendingAnswer {
+     public:
+      explicit Given(PoolOrder given) : order_(given) {}
+      std::optional<Answer> look() override { return pool_order_answer(order_); }
+
+     private:
+      const PoolOrder order_;
+    };
+    orders.push_back(order);
+    return std::make_unique<Given>(order);
+  }
+  std::vector<PoolOrder> orders;
   Result<std::unique_ptr<PendingAnswer>> warm_up(const pool::Origin& origin, std::uint32_t size) override {
     if (origin.host == "denied") return Fault{FaultKind::egress_denied, Side::client, "egress says no"};
     class Soon final : public PendingAnswer {
@@ -282,11 +296,16 @@ TEST_F(Routes, ToldOfThreadsSayWhatEachDoesAndWhatBoundsTheQueue) {
   EXPECT_EQ(json["background"]["tasks"][0], Json({{"name", "gzip"}, {"running", true}, {"seconds", 1.0}}));
 }
 
-TEST_F(Routes, SaysOfLaterOnesThatTheyAreNotYetThere) {
+TEST_F(Routes, GiveAnOperatorsWordToThePoolAndAnswerWhenItWasGiven) {
   const std::string pool = "/pools/http%3A%2F%2Fa.example";
-  for (const std::string& target : {pool + "/pause"}) {
-    EXPECT_EQ(ask(target, "POST").status, 501) << target;
+  for (const std::string word : {"pause", "resume", "drain", "reconnect"}) {
+    Answer answer = ask(pool + "/" + word, "POST");
+    ASSERT_TRUE(answer.later) << word;
+    EXPECT_EQ(answer.later->look()->status, 200) << word;
   }
+  EXPECT_EQ(control.orders,
+            (std::vector<PoolOrder>{PoolOrder::pause, PoolOrder::resume, PoolOrder::drain, PoolOrder::reconnect}));
+  EXPECT_EQ(ask("/pools/http%3A%2F%2Fnobody.example/pause", "POST").status, 404);
 }
 
 TEST_F(Routes, WarmsUpAPoolThatThereNeedNotBeAndAnswersWhenThatHasEnded) {

@@ -1,0 +1,42 @@
+#include "proxy/admin/pool_order.h"
+
+#include "proxy/admin/json.h"
+
+namespace carpool::proxy::admin {
+
+namespace {
+Answer give(const Call& call, const PoolFacts& pool, PoolOrder order) {
+  Answer answer;
+  answer.later = call.control.order(pool.origin, order);
+  return answer;
+}
+}  // namespace
+
+Answer pause_route(const Call& call, const PoolFacts& pool) {
+  return give(call, pool, PoolOrder::pause);
+}
+Answer resume_route(const Call& call, const PoolFacts& pool) {
+  return give(call, pool, PoolOrder::resume);
+}
+Answer drain_route(const Call& call, const PoolFacts& pool) {
+  return give(call, pool, PoolOrder::drain);
+}
+Answer reconnect_route(const Call& call, const PoolFacts& pool) {
+  return give(call, pool, PoolOrder::reconnect);
+}
+
+Answer pool_order_answer(PoolOrder order) {
+  switch (order) {
+    case PoolOrder::pause:
+      return json_answer(200, {{"status", "paused"}});
+    case PoolOrder::resume:
+      return json_answer(200, {{"status", "resumed"}});
+    case PoolOrder::drain:
+      return json_answer(200, {{"status", "draining; resume ends it"}});
+    case PoolOrder::reconnect:
+      return json_answer(200, {{"status", "reconnecting"}});
+  }
+  return error_answer(500, "no such order");
+}
+
+}  // namespace carpool::proxy::admin

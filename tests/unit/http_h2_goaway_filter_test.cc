@@ -1,0 +1,41 @@
+// A second GOAWAY that raises the last stream is taken out; everything else goes on byte for byte, however it was cut.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "proxy/http/h2_goaway_filter.h"
+
+namespace carpool::proxy::http {
+namespace {
+
+std::string frame(char type, const std::string& payload) {
+  std::string out{'\0', '\0', static_cast<char>(payload.size()), type, '\0', '\0', '\0', '\0', '\0'};
+  return out + payload;
+}
+std::string goaway(char last, const std::string& words = "") {
+  return frame(7, std::string{'\0', '\0', '\0', last, '\0', '\0', '\0', '\0'} + words);
+}
+
+std::string filtered(const std::string& bytes, std::size_t cut) {
+  GoawayFilter filter;
+  std::string out;
+  for (std::size_t at = 0; at < bytes.size(); at += cut) {
+    filter.filter(std::string_view(bytes).substr(at, cut), [&](std::string_view run) { out.append(run); });
+  }
+  return out;
+}
+
+TEST(GoawayFilter, TakesOutWhatRaisesTheLastStreamAndNothingElse) {
+  const std::string data = frame(0, "body"), ping = frame(6, "12345678");
+  const std::string in = data + goaway(37, "soon") + ping + goaway(39, "later") + data + goaway(35) + goaway(37) + data;
+  const std::string out = data + goaway(37, "soon") + ping + data + goaway(35) + data;
+  for (std::size_t cut = 1; cut <= in.size(); ++cut) EXPECT_EQ(filtered(in, cut), out) << cut;
+}
+
+TEST(GoawayFilter, LeavesAFrameThatIsTooShortToTheLibrary) {
+  const std::string in = frame(7, "abc") + frame(0, "");
+  for (std::size_t cut = 1; cut <= in.size(); ++cut) EXPECT_EQ(filtered(in, cut), in) << cut;
+}
+
+}  // namespace
+}  // namespace carpool::proxy::http
