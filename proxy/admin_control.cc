@@ -54,6 +54,7 @@ Status HouseControl::set_log_level(std::string_view module, std::string_view lev
 }
 
 admin::ReloadReport HouseControl::reload(bool dry_run) {
+  exec::assume_on_loop();  // the admin endpoint's
   return house_.reloader().reload(dry_run);
 }
 

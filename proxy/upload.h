@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "exec/role.h"
 #include "proxy/http/message.h"
 
 namespace carpool::proxy {
@@ -16,11 +17,11 @@ class Upload {
  public:
   void begin(http::Framing framing, std::uint64_t replay_limit);
   // Bytes of the body. With `to` they travel now, without they are held for the connection to come.
-  void add(std::string_view bytes, Carrier* to);
+  void add(std::string_view bytes, Carrier* to) LOOP_ONLY;
   void add_trailer(std::string_view name, std::string_view value) { trailers_.add(name, value); }
-  void end(Carrier* to);
+  void end(Carrier* to) LOOP_ONLY;
   // A connection is there: everything held goes to it, behind the head. Again after a failure, while the body is whole.
-  void start(Carrier& to);
+  void start(Carrier& to) LOOP_ONLY;
   void finish();  // gives memory back
 
   bool ended() const { return ended_; }
