@@ -50,7 +50,6 @@ MUTANTS = [
     m("a wish is published acq_rel", "pool/borrowing.cc", "attention.fetch_add(1, std::memory_order_seq_cst);",
       "attention.fetch_add(1, std::memory_order_acq_rel);", "explorer"),
     m("who leaves is still meant", "pool/borrowing.cc", "borrower.ticket_ = 0;  // what is in the mail finds out and passes on", "", "unit"),
-    m("who comes back stands at the end", "pool/line.h", "part.last()->ticket_ < borrower.ticket_", "true", "unit"),
     # ---- handing on ----
     m("a release does not look whether somebody waits", "pool/handing.cc", "if (waiting()) attend(now);  // the pair of stand_in_line()",
       "", "explorer"),
