@@ -20,6 +20,7 @@ enum class FaultKind : std::uint8_t {
   egress_denied,
   client_gone,
   draining,
+  overloaded,  // memory or descriptors run short
   // The pool has no connection to give.
   queue_full,
   wait_timeout,

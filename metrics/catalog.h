@@ -49,6 +49,8 @@ inline constexpr Metric kRequestSeconds{"carpool_request_seconds", histogram, "o
                                         "Time from a request's head to its response's last byte."};
 inline constexpr Metric kRetries{"carpool_retries_total", counter, "origin,proof",
                                  "Requests sent again, by what proved it safe."};
+inline constexpr Metric kRetriesDenied{"carpool_retries_denied_total", counter, "origin",
+                                       "Requests that were not sent again because request.retry_budget was spent."};
 inline constexpr Metric kDownstream{"carpool_downstream_connections", gauge, "", "Client connections open."};
 inline constexpr Metric kH2Abuse{"carpool_downstream_h2_abuse_total", counter, "kind",
                                  "Clients' HTTP/2 connections ended for what they did (resets, control, "
@@ -69,6 +71,16 @@ inline constexpr Metric kQueueWait{"carpool_exec_queue_wait_seconds", histogram,
                                    "Time a task waited for a thread."};
 
 // ---- the program ----
+inline constexpr Metric kOverloadStage{"carpool_overload_stage", gauge, "",
+                                       "What is shed: 0 nothing, 1 keep-alive, 2 new clients too, 3 idle ones too."};
+inline constexpr Metric kOverloadUsed{"carpool_overload_used_ratio", gauge, "resource",
+                                      "Share in use of what may be used (memory, descriptors); 0: no limit."};
+inline constexpr Metric kOverloadShed{"carpool_overload_shed_total", counter, "what",
+                                      "Clients refused (new_clients) and idle ones closed (idle) by overload."};
+inline constexpr Metric kReloads{"carpool_reloads_total", counter, "result",
+                                 "Reloads of the configuration, by result (applied, refused)."};
+inline constexpr Metric kAdminConnections{"carpool_admin_connections", gauge, "",
+                                          "Connections to the admin endpoint, listeners of /events included."};
 inline constexpr Metric kLogDropped{"carpool_log_dropped_total", counter, "",
                                     "Log lines dropped because their reader was too slow."};
 inline constexpr Metric kBuildInfo{"carpool_build_info", gauge, "version,compiler,build", "A constant 1."};
@@ -81,17 +93,19 @@ inline constexpr Metric kStartTime{"process_start_time_seconds", gauge, "", "Sta
 }  // namespace catalog
 
 // In the order of export.
-inline constexpr std::array<const Metric*, 32> kCatalog{
-    &catalog::kBorrows,         &catalog::kRestores,  &catalog::kOpened,
-    &catalog::kClosed,          &catalog::kFailures,  &catalog::kConnections,
-    &catalog::kConnectionsPeak, &catalog::kSize,      &catalog::kWaiting,
-    &catalog::kWaitSeconds,     &catalog::kLeaks,     &catalog::kRequests,
-    &catalog::kRequestSeconds,  &catalog::kRetries,   &catalog::kDownstream,
-    &catalog::kH2Abuse,         &catalog::kHandshake, &catalog::kTasks,
-    &catalog::kHandovers,       &catalog::kThreads,   &catalog::kThreadsMax,
-    &catalog::kLowOnThreads,    &catalog::kQueue,     &catalog::kQueueWait,
-    &catalog::kLogDropped,      &catalog::kBuildInfo, &catalog::kCpu,
-    &catalog::kResident,        &catalog::kVirtual,   &catalog::kOpenFds,
+inline constexpr std::array<const Metric*, 38> kCatalog{
+    &catalog::kBorrows,         &catalog::kRestores,      &catalog::kOpened,
+    &catalog::kClosed,          &catalog::kFailures,      &catalog::kConnections,
+    &catalog::kConnectionsPeak, &catalog::kSize,          &catalog::kWaiting,
+    &catalog::kWaitSeconds,     &catalog::kLeaks,         &catalog::kRequests,
+    &catalog::kRequestSeconds,  &catalog::kRetries,       &catalog::kRetriesDenied,
+    &catalog::kDownstream,      &catalog::kH2Abuse,       &catalog::kHandshake,
+    &catalog::kTasks,           &catalog::kHandovers,     &catalog::kThreads,
+    &catalog::kThreadsMax,      &catalog::kLowOnThreads,  &catalog::kQueue,
+    &catalog::kQueueWait,       &catalog::kOverloadStage, &catalog::kOverloadUsed,
+    &catalog::kOverloadShed,    &catalog::kReloads,       &catalog::kAdminConnections,
+    &catalog::kLogDropped,      &catalog::kBuildInfo,     &catalog::kCpu,
+    &catalog::kResident,        &catalog::kVirtual,       &catalog::kOpenFds,
     &catalog::kMaxFds,          &catalog::kStartTime};
 
 }  // namespace carpool::metrics

@@ -15,7 +15,8 @@ class Book {
   void add(const Metric& metric, Labels labels, std::uint64_t value) {
     values_[&metric][std::move(labels)].value += static_cast<double>(value);
   }
-  void set(const Metric& metric, double value) { values_[&metric][{}].value = value; }
+  void set(const Metric& metric, double value) { set(metric, {}, value); }
+  void set(const Metric& metric, Labels labels, double value) { values_[&metric][std::move(labels)].value = value; }
   void add(const Metric& metric, Labels labels, const HistogramTotals& totals) {
     if (totals.count() != 0) values_[&metric][std::move(labels)].histogram += totals;
   }
@@ -62,6 +63,7 @@ void add_shard(Book& book, const std::string& origin, const OriginShard& shard) 
   for (std::size_t i = 0; i < kProofs.size(); ++i) {
     book.add(catalog::kRetries, {origin, std::string(kProofs[i])}, shard.retries[i].read());
   }
+  book.add(catalog::kRetriesDenied, {origin}, shard.retries_denied.read());
 }
 
 void add_origin(Book& book, const std::string& label, const OriginSample& origin) {
@@ -87,6 +89,18 @@ void add_exec(Book& book, const ExecSample& exec) {
   book.add(catalog::kQueueWait, {}, exec.queue_wait);
 }
 
+void add_overload(Book& book, const OverloadSample& overload) {
+  book.set(catalog::kOverloadStage, static_cast<double>(overload.stage));
+  book.set(catalog::kOverloadUsed, {"memory"}, overload.memory_ratio);
+  book.set(catalog::kOverloadUsed, {"descriptors"}, overload.descriptor_ratio);
+}
+
+void add_admin(Book& book, const AdminSample& admin) {
+  book.add(catalog::kReloads, {"applied"}, admin.reloads_applied);
+  book.add(catalog::kReloads, {"refused"}, admin.reloads_refused);
+  book.set(catalog::kAdminConnections, static_cast<double>(admin.connections));
+}
+
 void add_process(Book& book, const ProcessSample& process) {
   book.set(catalog::kCpu, process.cpu_seconds);
   book.set(catalog::kResident, static_cast<double>(process.resident_bytes));
@@ -108,6 +122,11 @@ std::vector<Family> families(const Registry& registry, const Sample& sample) {
   for (std::size_t i = 0; i < kAbuses.size(); ++i) {
     book.add(catalog::kH2Abuse, {std::string(kAbuses[i])}, registry.abuse_count(i));
   }
+  for (std::size_t i = 0; i < kSheds.size(); ++i) {
+    book.add(catalog::kOverloadShed, {std::string(kSheds[i])}, registry.shed_count(i));
+  }
+  if (sample.overload) add_overload(book, *sample.overload);
+  if (sample.admin) add_admin(book, *sample.admin);
   if (sample.exec) add_exec(book, *sample.exec);
   book.set(catalog::kLogDropped, static_cast<double>(sample.log_dropped));
   book.add(catalog::kBuildInfo, {sample.build.version, sample.build.compiler, sample.build.build}, 1);

@@ -22,6 +22,7 @@ struct alignas(kCacheLine) OriginShard {
   Histogram handshake;  // TLS to the origin
   RequestTable requests;
   std::array<Cell, kProofs.size()> retries;
+  Cell retries_denied;  // by request.retry_budget
 };
 static_assert(sizeof(OriginShard) <= 1280);
 

@@ -8,6 +8,8 @@ Registry::Registry(unsigned loops, std::uint32_t max_origins)
     : loops_(loops), capacity_(max_origins + 2), origins_(std::make_unique<Origin[]>(capacity_)), clients_(loops) {
   abuses_.reserve(kAbuses.size());
   for (std::size_t i = 0; i < kAbuses.size(); ++i) abuses_.emplace_back(loops);
+  sheds_.reserve(kSheds.size());
+  for (std::size_t i = 0; i < kSheds.size(); ++i) sheds_.emplace_back(loops);
   open_slot("none");
   open_slot("other");
 }

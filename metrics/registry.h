@@ -30,6 +30,10 @@ inline constexpr OriginSlot kOtherOrigin = 1;  // beyond max_origins: origin="ot
 inline constexpr std::array<std::string_view, 6> kAbuses{"resets",      "control", "continuations",
                                                          "header_list", "memory",  "unread"};
 
+// What overload took from clients (proxy/overload).
+enum class Shed : std::uint8_t { new_clients, idle };
+inline constexpr std::array<std::string_view, 2> kSheds{"new_clients", "idle"};
+
 // One request, over.
 struct RequestFacts {
   std::string_view method;
@@ -54,11 +58,14 @@ class Registry {
   void record_retry(LoopId loop, OriginSlot origin, std::string_view proof);
   void record_handshake(LoopId loop, OriginSlot origin, Duration took);
   void record_abuse(LoopId loop, std::string_view kind);
+  void record_shed(LoopId loop, Shed what) { sheds_[static_cast<std::size_t>(what)].add(loop); }
+  void record_retry_denied(LoopId loop, OriginSlot origin) { shard(loop, origin).retries_denied.add(); }
   Gauge& clients() { return clients_; }
 
   // ---- a scrape, any thread ----
   std::uint64_t client_count() const { return clients_.total(); }
   std::uint64_t abuse_count(std::size_t kind) const { return abuses_[kind].total(); }
+  std::uint64_t shed_count(std::size_t what) const { return sheds_[what].total(); }
   // visit(label, loop's shard); once for each shard that exists.
   template <class Visit>
   void for_each_shard(Visit visit) const {
@@ -90,6 +97,7 @@ class Registry {
   const std::uint32_t capacity_;
   std::unique_ptr<Origin[]> origins_;  // a slot is complete before its number is known to anyone
   Gauge clients_;
+  std::vector<Counter> sheds_;   // in the order of kSheds
   std::vector<Counter> abuses_;  // in the order of kAbuses
   mutable std::mutex mutex_;
   std::uint32_t used_ = 0;                             // guarded by mutex_

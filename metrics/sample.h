@@ -47,11 +47,24 @@ struct BuildSample {
   std::string version, compiler, build;  // build: the build type
 };
 
+// Of memory and descriptors, and what is shed for it.
+struct OverloadSample {
+  std::uint64_t stage = 0;
+  double memory_ratio = 0, descriptor_ratio = 0;  // of what may be used; 0: no limit
+};
+
+// The configuration, and who asks for it.
+struct AdminSample {
+  std::uint64_t reloads_applied = 0, reloads_refused = 0, connections = 0;
+};
+
 struct Sample {
   std::vector<OriginSample> origins;
   std::optional<ExecSample> exec;
   std::optional<ProcessSample> process;
   BuildSample build;
+  std::optional<OverloadSample> overload;
+  std::optional<AdminSample> admin;
   std::uint64_t log_dropped = 0;
 };
 

@@ -62,11 +62,11 @@ void AdminServer::in_background(exec::TaskPtr task) {
 }
 
 void AdminServer::came(AdminDoor& door, Fd client) {
-  if (open_ >= kMostSessions) return;  // closed at once
+  if (sessions() >= kMostSessions) return;  // closed at once
   const AdminSession::Asks asks{door.rules(), view_, control_};
   auto session = std::make_unique<AdminSession>(*loop_, *this, asks, net::make_plain(client.release()));
   if (!session->start()) return;
-  ++open_;
+  open_.fetch_add(1, std::memory_order_relaxed);
   sessions_.push_back(*session.release());  // owned by the list until bury()
 }
 
@@ -94,7 +94,7 @@ void AdminServer::ended(AdminSession& session) {
   if (session.listening()) --listeners_;
   session.unlink();
   graves_.push_back(session);
-  --open_;
+  open_.fetch_sub(1, std::memory_order_relaxed);
   if (!undertaker_.linked()) loop_->defer(undertaker_);
 }
 

@@ -4,6 +4,7 @@
 // of the house (a reload) lives on it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -33,7 +34,8 @@ class AdminServer final : public AdminDoor::Owner, public AdminSession::Owner, p
   // Null: not configured.
   const net::Address* address() const { return main_ ? &main_->address() : nullptr; }
   const net::Address* metrics_address() const { return metrics_ ? &metrics_->address() : nullptr; }
-  Status read_token() LOOP_ONLY;  // again: a reload
+  std::size_t sessions() const { return open_.load(std::memory_order_relaxed); }  // any thread
+  Status read_token() LOOP_ONLY;                                                  // again: a reload
 
  private:
   struct Undertaker final : exec::Deferred {
@@ -61,8 +63,8 @@ class AdminServer final : public AdminDoor::Owner, public AdminSession::Owner, p
   std::unique_ptr<AdminDoor> main_, metrics_;
   List<AdminSession, SessionTag> sessions_, graves_;  // owned
   Undertaker undertaker_{*this};
-  std::size_t open_ = 0;
-  std::size_t listeners_ = 0;  // of /events, among the sessions
+  std::atomic<std::size_t> open_{0};  // written here, shown anywhere: relaxed, no partner
+  std::size_t listeners_ = 0;         // of /events, among the sessions
   admin::Feed feed_;
   std::unique_ptr<exec::Timer> teller_;  // runs while somebody listens
   std::unique_ptr<exec::Driver> driver_;

@@ -135,6 +135,20 @@ metrics::BuildSample HouseView::build() const {
   return {std::string(config::version()), __VERSION__, CARPOOL_BUILD_TYPE};
 }
 
+admin::OverloadFacts HouseView::overload() const {
+  const Overload& state = house_.overload();
+  admin::OverloadFacts facts;
+  facts.stage = static_cast<std::uint64_t>(state.stage());
+  facts.sheds = name(state.stage());
+  facts.memory = {state.memory().used, state.memory().limit};
+  facts.descriptors = {state.descriptors().used, state.descriptors().limit};
+  return facts;
+}
+
+metrics::AdminSample HouseView::admin() const {
+  return {house_.reloader().applied(), house_.reloader().refused(), house_.admin().sessions()};
+}
+
 std::vector<std::string> HouseView::not_ready() const {
   std::vector<std::string> reasons;
   if (!house_.drain().serving()) reasons.emplace_back("draining");

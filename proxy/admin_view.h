@@ -21,6 +21,8 @@ class HouseView final : public admin::AdminView {
   admin::ThreadsFacts threads() const override;
   std::uint64_t log_dropped() const override;
   metrics::BuildSample build() const override;
+  admin::OverloadFacts overload() const override;
+  metrics::AdminSample admin() const override;
   std::vector<std::string> not_ready() const override;
   std::vector<std::string> warm_ups_failed() const override;
   std::string config() const override;

@@ -43,12 +43,18 @@ void Exchange::begin(Requester& requester) {
   upgrade_ = request_.upgrade && facts_.origin->speaks.h1 && !http::iequals(request_.fields.get("upgrade"), "h2c");
   upload_.begin(request_.framing, facts_.origin->request.replay_buffer);
   total_deadline_ = deadline_after(now, facts_.origin->request.timeout);
+  facts_.origin->retries.earn();
   enter(ExchangeEvent::begin);
   borrow(false);
 }
 
 // Everything that is decided by the head alone; false: it was answered.
 bool Exchange::may_forward(const http::Target& target) {
+  if (requester_->unwelcome() && worker_.sheds(Shedding::new_clients)) {
+    worker_.recorder().count_shed(metrics::Shed::new_clients);
+    reply({FaultKind::overloaded, Side::self, "memory or file descriptors run short"});
+    return false;
+  }
   if (http::via_names(request_.fields, worker_.pseudonym())) {
     reply({FaultKind::loop_detected, Side::client, "the request has passed this proxy before"});
     return false;
@@ -84,7 +90,7 @@ bool Exchange::may_forward(const http::Target& target) {
 
 // Max-Forwards ran out: we are the final recipient (RFC 9110 §7.6.2).
 void Exchange::answer_here() {
-  const bool keep = request_.keep_alive && bodyless() && !worker_.draining();
+  const bool keep = request_.keep_alive && bodyless() && worker_.keeps_clients();
   requester_->send_local_answer(keep);
   facts_.status = 200;
   const bool sent = requester_->flush();

@@ -28,7 +28,7 @@ void Exchange::on_request_broken(Fault fault) {
 
 void Exchange::reply(const Fault& fault) {
   const bool whole = requester_->request_complete() || bodyless();
-  const bool keep = request_.keep_alive && whole && !worker_.draining() && fault.side != Side::client;
+  const bool keep = request_.keep_alive && whole && worker_.keeps_clients() && fault.side != Side::client;
   facts_.status = requester_->send_fault(fault, keep);
   facts_.fault = fault;
   const bool sent = requester_->flush();

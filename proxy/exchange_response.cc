@@ -33,7 +33,8 @@ bool Exchange::on_response_head() {
   enter(ExchangeEvent::response_head);
   // An answer before the request's end: whether the client will send the rest is unknown, so its connection ends with
   // it.
-  close_client_ = requester_->send_head(response_, !request_.keep_alive || !upload_.ended() || worker_.draining());
+  close_client_ =
+      requester_->send_head(response_, !request_.keep_alive || !upload_.ended() || !worker_.keeps_clients());
   return true;
 }
 
@@ -107,7 +108,11 @@ void Exchange::on_broken(Breakage breakage) {
   attempt.idempotent_retries = idempotent_retries_;
   attempt.proven_replays = proven_replays_;
   const RetryRules rules{facts_.origin->request.max_retries, facts_.origin->request.retry_idempotent};
-  const std::optional<Proof> proof = may_retry(attempt, rules);
+  std::optional<Proof> proof = may_retry(attempt, rules);
+  if (proof == Proof::idempotent_reused && !facts_.origin->retries.spend()) {
+    worker_.recorder().count_retry_denied(*facts_.origin);
+    proof.reset();
+  }
   give_back(breakage.connection_ended && lease_.reused() ? pool::Closed::peer_closed : pool::Closed::error);
   need_h1_ = need_h1_ || breakage.ask_h1;
   if (proof) return retry(*proof);

@@ -92,6 +92,7 @@ Status House::open_listeners() {
 Status House::open_admin() {
   admin_ = std::make_unique<AdminServer>(*this);
   if (Status opened = admin_->open(); !opened) return opened;
+  overload_watch_ = std::make_unique<OverloadWatch>(*this);
   std::vector<net::Address> own;
   for (const net::Address* address : {admin_->address(), admin_->metrics_address()}) {
     if (address != nullptr) own.push_back(*address);
@@ -203,6 +204,7 @@ House::~House() {
   if (log_sync_) admin_->loop().drain();
   log_sync_.reset();
   files_.reset();
+  if (overload_watch_) overload_watch_->stop();
   admin_.reset();
   warm_up_.reset();
   for (auto& listener : listeners_) listener->close();
@@ -217,6 +219,7 @@ House::~House() {
     for (auto& worker : workers_) worker->tear_down();
   }
   drain_.reset();
+  overload_watch_.reset();
   listeners_.clear();
   closed_listeners_.clear();
   origins_.reset();

@@ -20,6 +20,8 @@
 #include "proxy/log_sync.h"
 #include "proxy/net/policy.h"
 #include "proxy/origins.h"
+#include "proxy/overload/overload.h"
+#include "proxy/overload/watch.h"
 #include "proxy/reload/file_watch.h"
 #include "proxy/reload/reloader.h"
 #include "proxy/reload/round.h"
@@ -65,6 +67,7 @@ class House {
   void warm_dial_ended(const pool::Destination& destination, const Fault* fault) LOOP_ONLY {
     if (warm_up_) warm_up_->dial_ended(destination, fault);
   }
+  Overload& overload() { return overload_; }
   Drain& drain() { return *drain_; }
   Execution& execution() { return *execution_; }
   std::vector<std::unique_ptr<Worker>>& workers() { return workers_; }
@@ -97,6 +100,8 @@ class House {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<std::unique_ptr<Listener>> closed_listeners_;  // clients of theirs may live; reopened, not made again
+  Overload overload_;
+  std::unique_ptr<OverloadWatch> overload_watch_;
   std::unique_ptr<AdminServer> admin_;
   std::unique_ptr<Reloader> reloader_;
   std::unique_ptr<FileWatch> files_;

@@ -19,6 +19,7 @@
 #include "pool/origin.h"
 #include "proxy/config/config.h"
 #include "proxy/net/address.h"
+#include "proxy/retry_budget.h"
 #include "proxy/tls_identity.h"
 
 namespace carpool::proxy {
@@ -30,7 +31,8 @@ struct Speaks {
   bool operator==(const Speaks&) const = default;
 };
 
-// One origin under one configuration. Immutable after it was made, but for `dials`; the destination guards itself.
+// One origin under one configuration. Immutable after it was made, but for `dials` and `retries`; the destination
+// guards itself.
 struct OriginContext {
   pool::Destination* destination = nullptr;
   config::PoolSettings pool;
@@ -41,6 +43,7 @@ struct OriginContext {
   std::vector<net::Address> pinned;
   std::atomic<std::uint32_t> dials{0};  // in progress, all loops together; relaxed: a hint for deadlines
   metrics::OriginSlot slot = metrics::kOtherOrigin;
+  mutable RetryBudget retries;  // guards itself
 
   // What its pool was made with, and keeps.
   bool same_limits(const OriginContext& other) const {

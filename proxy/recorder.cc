@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "metrics/registry.h"
 #include "proxy/downstream/requester.h"
 #include "proxy/exchange.h"
 #include "proxy/house.h"
@@ -93,6 +92,14 @@ void Recorder::observe_handshake(const OriginContext& origin, Duration took) {
 
 void Recorder::count_abuse(http::H2Abuse abuse) {
   metrics_.record_abuse(loop_.id(), http::h2_abuse_name(abuse));
+}
+
+void Recorder::count_shed(metrics::Shed what) {
+  metrics_.record_shed(loop_.id(), what);
+}
+
+void Recorder::count_retry_denied(const OriginContext& origin) {
+  metrics_.record_retry_denied(loop_.id(), origin.slot);
 }
 
 void Recorder::client_came() {

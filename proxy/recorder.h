@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "exec/role.h"
 #include "exec/timer.h"
+#include "metrics/registry.h"
 #include "proxy/http/h2_types.h"
 #include "proxy/log/access.h"
 #include "proxy/log/levels.h"
@@ -14,9 +15,6 @@
 
 namespace carpool::exec {
 class Loop;
-}
-namespace carpool::metrics {
-class Registry;
 }
 
 namespace carpool::proxy {
@@ -39,6 +37,8 @@ class Recorder {
   void observe_handshake(const OriginContext& origin, Duration took) LOOP_ONLY;
   void note_accept_failure(int error) LOOP_ONLY;
   void count_abuse(http::H2Abuse abuse) LOOP_ONLY;
+  void count_shed(metrics::Shed what) LOOP_ONLY;
+  void count_retry_denied(const OriginContext& origin) LOOP_ONLY;
   void client_came() LOOP_ONLY;
   void client_left() LOOP_ONLY;
 

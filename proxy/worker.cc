@@ -133,6 +133,18 @@ void Worker::drain() {
   note_if_empty();
 }
 
+bool Worker::sheds(Shedding what) const {
+  return house_.overload().sheds(what);
+}
+
+void Worker::shed_idle() {
+  for (Downstream* client = clients_.next(nullptr); client != nullptr;) {
+    Downstream* after = clients_.next(client);
+    if (client->end_if_idle()) recorder_.count_shed(metrics::Shed::idle);
+    client = after;
+  }
+}
+
 void Worker::on_reload(const config::Dns& dns, const std::vector<const Listener*>& closed) {
   router_.forget();
   resolver_.set_ttls(dns.min_ttl, dns.max_ttl, dns.stale_for);

@@ -17,6 +17,7 @@
 #include "proxy/gather.h"
 #include "proxy/http/h2_fields.h"
 #include "proxy/leak_watch.h"
+#include "proxy/overload/stage.h"
 #include "proxy/recorder.h"
 #include "proxy/router.h"
 #include "proxy/upstream/dialer.h"
@@ -97,6 +98,10 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   // From the next answer on every client's connection ends; idle ones end now. `empty()` turns true when none is left.
   void drain() LOOP_ONLY;
   bool draining() const LOOP_ONLY { return draining_; }
+  // What is shed now (proxy/overload): whoever asks for it sees for itself.
+  bool sheds(Shedding what) const;
+  bool keeps_clients() const LOOP_ONLY { return !draining_ && !sheds(Shedding::keep_alive); }
+  void shed_idle() LOOP_ONLY;                                            // ends clients that rest
   bool empty() const { return empty_.load(std::memory_order_acquire); }  // any thread
 
   // Grants and refusals of the pool for borrowers of this loop; any thread.

@@ -56,6 +56,7 @@ std::string opening(const AdminView& view, Instant now) {
   Json json{{"now", milliseconds(now)},
             {"version", view.build().version},
             {"not_ready", view.not_ready()},
+            {"sheds", view.overload().sheds},
             {"threads", threads_of(view)}};
   std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   text.pop_back();

@@ -35,6 +35,11 @@ constexpr const char* kSchemas = R"({
       "applies": {"type": "string"}}}},
     "renewed": {"type": "array", "items": {"type": "string"}},
     "warnings": {"type": "array", "items": {"type": "string"}}}},
+  "Use": {"type": "object", "required": ["used", "limit"], "properties": {"used": {"type": "integer", "minimum": 0},
+    "limit": {"type": "integer", "nullable": true}}},
+  "Overload": {"type": "object", "required": ["sheds", "stage", "memory", "descriptors"], "properties": {
+    "sheds": {"type": "string", "enum": ["nothing", "keep_alive", "new_clients", "idle"]}, "stage": {"type": "integer"},
+    "memory": {"$ref": "#/components/schemas/Use"}, "descriptors": {"$ref": "#/components/schemas/Use"}}},
   "Counts": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
   "PoolMetrics": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Counts"}},
   "Pool": {"type": "object",

@@ -176,6 +176,12 @@ std::string metrics_page(const AdminView& view, const metrics::Registry& registr
   sample.process = metrics::read_process();
   sample.build = view.build();
   sample.log_dropped = view.log_dropped();
+  sample.admin = view.admin();
+  const OverloadFacts overload = view.overload();
+  const auto ratio = [](const OverloadFacts::Use& use) {
+    return use.limit == 0 ? 0.0 : static_cast<double>(use.used) / static_cast<double>(use.limit);
+  };
+  sample.overload = metrics::OverloadSample{overload.stage, ratio(overload.memory), ratio(overload.descriptors)};
   return metrics::exposition(metrics::families(registry, sample));
 }
 

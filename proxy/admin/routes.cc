@@ -68,6 +68,17 @@ Answer threads(const Call& call) {
   return threads_answer(call.view.threads());
 }
 
+Answer overload(const Call& call) {
+  const OverloadFacts facts = call.view.overload();
+  const auto use = [](const OverloadFacts::Use& one) {
+    return Json{{"used", one.used}, {"limit", one.limit == 0 ? Json(nullptr) : Json(one.limit)}};
+  };
+  return json_answer(200, {{"sheds", facts.sheds},
+                           {"stage", facts.stage},
+                           {"memory", use(facts.memory)},
+                           {"descriptors", use(facts.descriptors)}});
+}
+
 Answer quit(const Call& call) {
   return json_answer(202, {{"status", call.control.quit() ? "draining" : "draining already"}});
 }
@@ -82,7 +93,7 @@ constexpr std::array<Parameter, 2> kLogLevel{
 
 constexpr std::array<Parameter, 1> kReload{{{"dry_run", "string", "1: only say what would change"}}};
 
-constexpr std::array<Route, 16> kRoutes{{
+constexpr std::array<Route, 17> kRoutes{{
     {"/", "GET", index, "the live page", "text/html"},
     {"/metrics", "GET", metrics_answer, "Prometheus text 0.0.4; 503 when metrics are off", "text/plain"},
     {"/pool/metrics", "GET", pool_metrics, "SimplePool's counters per URI; 503 when metrics are off", "PoolMetrics"},
@@ -94,6 +105,7 @@ constexpr std::array<Route, 16> kRoutes{{
      "application/toml"},
     {"/leaks", "GET", leaks, "leases that were lost or are held for too long, with their borrowers", "Leaks"},
     {"/threads", "GET", threads, "what each thread does and since when; what bounds the queue", "Threads"},
+    {"/overload", "GET", overload, "memory and descriptors in use, and what is shed for it", "Overload"},
     {"/openapi.json", "GET", openapi_answer, "this document", "application/json"},
     {"/events", "GET", events_answer, "what the page shows, as server-sent events", "text/event-stream"},
     {"/log-level", "GET", log_level_answer, "the log's levels", "LogLevels"},
@@ -204,8 +216,8 @@ std::span<const PoolRoute> pool_routes() {
 }
 
 bool may_block(const AdminRequest& request) {
-  constexpr std::array<std::string_view, 6> kLight{"/livez",   "/readyz", "/version",
-                                                   "/threads", "/events", "/log-level"};
+  constexpr std::array<std::string_view, 7> kLight{"/livez",  "/readyz",    "/version", "/threads",
+                                                   "/events", "/log-level", "/overload"};
   return request.reads() && std::find(kLight.begin(), kLight.end(), path_of(request.target)) == kLight.end();
 }
 

@@ -77,6 +77,15 @@ struct ThreadsFacts {
   std::vector<Task> background_tasks;
 };
 
+struct OverloadFacts {
+  struct Use {
+    std::uint64_t used = 0, limit = 0;  // limit 0: none that counts
+  };
+  std::string sheds;        // "nothing", "keep_alive", "new_clients", "idle"
+  std::uint64_t stage = 0;  // the same as a number
+  Use memory, descriptors;
+};
+
 class AdminView {
  public:
   virtual std::vector<PoolFacts> pools() const = 0;
@@ -93,6 +102,8 @@ class AdminView {
   virtual ThreadsFacts threads() const = 0;
   virtual std::uint64_t log_dropped() const = 0;
   virtual metrics::BuildSample build() const = 0;
+  virtual OverloadFacts overload() const = 0;
+  virtual metrics::AdminSample admin() const = 0;
 
   virtual std::vector<std::string> not_ready() const = 0;        // reasons; empty: ready
   virtual std::vector<std::string> warm_ups_failed() const = 0;  // at start, with the reason; they are tried again

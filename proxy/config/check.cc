@@ -32,6 +32,7 @@ class Checker {
     aliases_are_listed_once();
     idle_fits_the_total();
     ranges_are_in_order();
+    watermarks_are_in_order();
   }
 
  private:
@@ -163,6 +164,15 @@ class Checker {
                   quoted(duration_text(config_.dns.max_ttl)) + ", expected at most that");
     }
     at_most("threads.min", config_.threads.min, "threads.max", config_.threads.max);
+  }
+
+  void watermarks_are_in_order() {
+    const Overload& marks = config_.overload;
+    const auto ordered = [this](const char* low, std::uint32_t a, const char* high, std::uint32_t b) {
+      if (a != 0 && b != 0) at_most(std::string("overload.") + low, a, std::string("overload.") + high, b);
+    };
+    ordered("stop_keep_alive", marks.stop_keep_alive, "refuse_clients", marks.refuse_clients);
+    ordered("refuse_clients", marks.refuse_clients, "close_idle", marks.close_idle);
   }
 
   Reading& reading_;

@@ -121,9 +121,19 @@ struct Request {
   Duration response_header_timeout = seconds(60);
   Duration idle_timeout = seconds(60);
   std::uint32_t max_retries = 1;
+  std::uint32_t retry_budget = 20;  // percent of an origin's requests; 100: no bound
   bool retry_idempotent = false;
   Size replay_buffer = 64 * kKiB;
   friend bool operator==(const Request&, const Request&) = default;
+};
+
+// Shares of what may be used, in percent, at which carpool begins to shed; 0: never.
+struct Overload {
+  Size memory_limit = 0;  // 0: what the cgroup grants
+  std::uint32_t stop_keep_alive = 85;
+  std::uint32_t refuse_clients = 90;
+  std::uint32_t close_idle = 95;
+  friend bool operator==(const Overload&, const Overload&) = default;
 };
 
 struct Dns {
@@ -202,6 +212,7 @@ struct Config {
   Upstream upstream;
   Egress egress;
   std::vector<OriginSettings> origins;
+  Overload overload;
   Threads threads;
   Log log;
   friend bool operator==(const Config&, const Config&) = default;

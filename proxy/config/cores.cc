@@ -7,7 +7,8 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
-#include <string_view>
+
+#include "proxy/config/cgroup.h"
 
 namespace carpool::proxy::config {
 namespace {
@@ -38,30 +39,6 @@ double quota_v1(const std::string& group) {
   return cores(quota, period);
 }
 
-// The least that a group or any group above it grants. A path that the mount does not show (a container's view of the
-// host's hierarchy) has no files; the walk still ends at the mount itself.
-double least(const std::string& mount, std::string group, double (*quota)(const std::string&)) {
-  double granted = quota(mount);
-  while (group.size() > 1) {
-    granted = std::min(granted, quota(mount + group));
-    group.erase(group.rfind('/'));
-  }
-  return granted;
-}
-
-// One line of /proc/self/cgroup: ID:CONTROLLERS:PATH, no controllers on v2.
-double granted_by(const std::string& line, const std::string& mounts) {
-  const std::size_t first = line.find(':');
-  const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-  if (second == std::string::npos) return kUnlimited;
-  const std::string controllers = line.substr(first + 1, second - first - 1);
-  const std::string path = line.substr(second + 1);
-  if (!path.starts_with('/')) return kUnlimited;
-  if (controllers.empty()) return least(mounts, path, quota_v2);
-  if ((',' + controllers + ',').find(",cpu,") == std::string::npos) return kUnlimited;
-  return std::min(least(mounts + "/cpu", path, quota_v1), least(mounts + '/' + controllers, path, quota_v1));
-}
-
 unsigned affinity() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -72,11 +49,7 @@ unsigned affinity() {
 }  // namespace
 
 unsigned granted_cores(const std::string& root) {
-  double granted = kUnlimited;
-  std::ifstream groups(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    granted = std::min(granted, granted_by(line, root + "/sys/fs/cgroup"));
-  }
+  const double granted = least_of_cgroups(root, "cpu", quota_v2, quota_v1);
   const unsigned available = affinity();
   if (granted >= available) return available;
   return std::max(1U, static_cast<unsigned>(std::ceil(granted)));

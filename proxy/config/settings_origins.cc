@@ -121,6 +121,10 @@ Section request_section() {
               row<&Request::max_retries>("max_retries",
                                          "of idempotent requests on a reused connection that ended without a byte")
                   .between(0, 8),
+              row<&Request::retry_budget>("retry_budget",
+                                          "of those at most so many percent of an origin's requests, once a pool's "
+                                          "worth of them is spent; 100 = no bound")
+                  .between(0, 100),
               row<&Request::retry_idempotent>("retry_idempotent", "PUT and DELETE too"),
               row<&Request::replay_buffer>("replay_buffer", "of a request body kept for a proven replay")
                   .between(0, 64 << 20),

@@ -96,6 +96,24 @@ Section metrics_section() {
           &kDefaults<Metrics>};
 }
 
+Section overload_section() {
+  return {
+      "overload",
+      "what is shed, in this order, when memory or file descriptors run short; percent of what may be used, 0 = never",
+      false,
+      {
+          row<&Overload::memory_limit>("memory_limit", R"("0" = what the cgroup grants)"),
+          row<&Overload::stop_keep_alive>("stop_keep_alive", "answers end their client's connection").between(0, 100),
+          row<&Overload::refuse_clients>("refuse_clients", "clients who come are answered 503 with Retry-After")
+              .between(0, 100),
+          row<&Overload::close_idle>("close_idle", "idle connections of clients and to origins are closed")
+              .between(0, 100),
+      },
+      [](Config& config) -> void* { return &config.overload; },
+      nullptr,
+      &kDefaults<Overload>};
+}
+
 Section threads_section() {
   return {
       "threads",

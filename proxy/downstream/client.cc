@@ -22,6 +22,7 @@ http::Limits limits_of(const config::Listen& listen) {
 Client::Client(Worker& worker, Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer)
     : Requester(listener),
       worker_(worker),
+      unwelcome_(worker.sheds(Shedding::new_clients)),
       listen_(listener.settings()),
       transport_(std::move(transport)),
       reader_(limits_of(listen_)),

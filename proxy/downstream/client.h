@@ -38,6 +38,7 @@ class Client final : public Downstream,
   // ---- the exchange's calls ----
   std::string_view peer() const override { return peer_; }
   int socket() const override { return transport_->fd(); }
+  bool unwelcome() const override { return unwelcome_; }
   bool request_complete() const override LOOP_ONLY { return request_complete_; }
   void send_informational(const http::ResponseHead& head) override LOOP_ONLY;
   bool send_head(const http::ResponseHead& head, bool close) override LOOP_ONLY;
@@ -58,6 +59,7 @@ class Client final : public Downstream,
   bool keep_private(const OriginContext& origin, pool::Lease& lease) override LOOP_ONLY;
 
   void drain() override LOOP_ONLY;  // close when idle; a running exchange answers with Connection: close
+  bool end_if_idle() override LOOP_ONLY;
   void end() override LOOP_ONLY;
 
  private:
@@ -95,6 +97,7 @@ class Client final : public Downstream,
   void on_trailer(std::string_view name, std::string_view value) override;
 
   Worker& worker_;
+  const bool unwelcome_;
   const config::Listen& listen_;
   std::unique_ptr<net::Transport> transport_;
   exec::WatchKey key_;

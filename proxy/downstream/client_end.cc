@@ -79,10 +79,14 @@ void Client::end() {
 
 void Client::drain() {
   draining_ = true;
-  if (fate_ == Fate::open && !begun_ && !in_head()) {
-    close_when_sent_ = true;
-    run_soon();
-  }
+  static_cast<void>(end_if_idle());
+}
+
+bool Client::end_if_idle() {
+  if (fate_ != Fate::open || begun_ || in_head() || close_when_sent_) return false;
+  close_when_sent_ = true;
+  run_soon();
+  return true;
 }
 
 // ---- time ----

@@ -11,9 +11,10 @@ class Listener;
 class Downstream : public ListHook<struct ClientTag> {
  public:
   virtual ~Downstream() = default;
-  virtual Listener* owner() const = 0;  // nullptr: another one took its place there
-  virtual void drain() LOOP_ONLY = 0;   // end when idle; what runs is answered, and nothing new taken
-  virtual void end() LOOP_ONLY = 0;     // now, whatever it does
+  virtual Listener* owner() const = 0;       // nullptr: another one took its place there
+  virtual void drain() LOOP_ONLY = 0;        // end when idle; what runs is answered, and nothing new taken
+  virtual bool end_if_idle() LOOP_ONLY = 0;  // true: it was, and ends
+  virtual void end() LOOP_ONLY = 0;          // now, whatever it does
 
  protected:
   Downstream() = default;

@@ -26,6 +26,7 @@ http::H2Options options_of(const config::Listen& listen) {
 
 H2Client::H2Client(Worker& worker, Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer)
     : worker_(worker),
+      unwelcome_(worker.sheds(Shedding::new_clients)),
       listener_(listener),
       listen_(listener.settings()),
       transport_(std::move(transport)),
@@ -168,6 +169,7 @@ void H2Client::recycle(H2Request& request) {
 
 http::H2StreamUser* H2Client::on_request(http::H2Stream& stream, http::RequestHead& head) {
   exec::assume_on_loop();
+  if (!worker_.keeps_clients()) drain();
   H2Request& request = take_request();
   Exchange& exchange = worker_.take_exchange();
   std::swap(exchange.request(), head);

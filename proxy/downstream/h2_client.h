@@ -30,6 +30,7 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
 
   Listener* owner() const override { return &listener_; }
   void drain() override LOOP_ONLY;
+  bool end_if_idle() override LOOP_ONLY;
   void end() override LOOP_ONLY { close(); }
 
   // ---- of its requests ----
@@ -42,6 +43,7 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
   void later(H2Request& request) LOOP_ONLY;      // catch_up() before this turn ends
   void flush_soon() LOOP_ONLY;
   void note_progress() LOOP_ONLY;
+  bool unwelcome() const { return unwelcome_; }
   bool crowded() const;  // more waits for this client than it may have waiting
   void recycle(H2Request& request) LOOP_ONLY;
 
@@ -71,6 +73,7 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
   void on_timer();
 
   Worker& worker_;
+  const bool unwelcome_;  // it came while clients were refused
   Listener& listener_;
   const config::Listen& listen_;
   std::unique_ptr<net::Transport> transport_;

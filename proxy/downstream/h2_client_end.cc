@@ -26,6 +26,12 @@ void H2Client::drain() {
   flush_soon();
 }
 
+bool H2Client::end_if_idle() {
+  if (fate_ != Fate::open || session_.streams() != 0 || draining_) return false;
+  drain();
+  return true;
+}
+
 void H2Client::on_ping_ack(std::uint64_t payload) {
   exec::assume_on_loop();
   if (draining_ && payload == kDrainPing) last_goaway();

@@ -123,6 +123,10 @@ std::string_view H2Request::peer() const {
   return client_.peer();
 }
 
+bool H2Request::unwelcome() const {
+  return client_.unwelcome();
+}
+
 void H2Request::send_informational(const http::ResponseHead& head) {
   if (stream_ == nullptr) return;
   http::H2Fields& fields = client_.worker().h2_fields();

@@ -34,6 +34,7 @@ class Requester {
   const config::Listen& listen() const { return listener_.settings(); }
   virtual std::string_view peer() const = 0;            // for the log
   virtual int socket() const { return -1; }             // to ask the system who it is; -1: there is none of its own
+  virtual bool unwelcome() const { return false; }      // it came while clients were refused
   virtual bool request_complete() const LOOP_ONLY = 0;  // every byte of the request was read
 
   // ---- the answer; views live until flush() ----

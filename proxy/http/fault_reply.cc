@@ -27,6 +27,7 @@ constexpr std::array kRows = {
     Row{egress_denied, "egress_denied", 403, "http_request_denied", ""},
     Row{client_gone, "client_gone", 400, "http_request_error", ""},
     Row{draining, "draining", 503, "proxy_internal_response", ""},
+    Row{overloaded, "overloaded", 503, "proxy_internal_response", ""},
     Row{queue_full, "queue_full", 503, "connection_limit_reached", ""},
     Row{wait_timeout, "wait_timeout", 503, "connection_limit_reached", ""},
     Row{origins_exhausted, "origins_exhausted", 503, "connection_limit_reached", ""},

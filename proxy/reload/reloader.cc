@@ -69,8 +69,8 @@ admin::ReloadReport Reloader::reload(bool dry_run) {
   Report report;
   const auto end = [&](Outcome outcome) {
     report.outcome = outcome;
-    if (outcome == Outcome::refused) ++refused_;
-    if (outcome == Outcome::applied) ++applied_;
+    if (outcome == Outcome::refused) refused_.fetch_add(1, std::memory_order_relaxed);
+    if (outcome == Outcome::applied) applied_.fetch_add(1, std::memory_order_relaxed);
     tell(report);
     return report;
   };

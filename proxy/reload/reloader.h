@@ -7,6 +7,7 @@
 // those of their listener when they came. Pools keep their connections.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -39,8 +40,8 @@ class Reloader {
 
   // Files that the configuration in force depends on, itself first; empty: none.
   std::vector<std::string> files() const;
-  std::uint64_t applied() const { return applied_; }  // reloads; on the admin thread, as the next
-  std::uint64_t refused() const { return refused_; }
+  std::uint64_t applied() const { return applied_.load(std::memory_order_relaxed); }  // reloads; any thread
+  std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
   struct Plan;
@@ -55,7 +56,7 @@ class Reloader {
   // What a loop did not let go in time; freed by the next reload that every loop answers.
   std::vector<std::unique_ptr<const config::Config>> old_configs_;
   std::vector<std::unique_ptr<const net::RulePolicy::Book>> old_books_;
-  std::uint64_t applied_ = 0, refused_ = 0;
+  std::atomic<std::uint64_t> applied_{0}, refused_{0};  // counts alone: relaxed, no partner
 };
 
 }  // namespace carpool::proxy

@@ -72,6 +72,8 @@ class FakeView final : public AdminView {
   ThreadsFacts threads_;
   std::uint64_t log_dropped() const override { return 3; }
   metrics::BuildSample build() const override { return {"0.1.0", "g++", "Release"}; }
+  OverloadFacts overload() const override { return shedding; }
+  metrics::AdminSample admin() const override { return {3, 1, 2}; }
   std::vector<std::string> not_ready() const override { return reasons; }
   std::vector<std::string> warm_ups_failed() const override { return cold; }
   std::string config() const override { return "workers = 1\n"; }
@@ -80,6 +82,7 @@ class FakeView final : public AdminView {
   PoolStudy past;
   std::vector<LeakFacts> lost;
   bool metrics_on = true;
+  OverloadFacts shedding{"keep_alive", 1, {850, 1000}, {20, 0}};
   std::vector<std::string> reasons, cold;
 
  private:

@@ -12,6 +12,10 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = range(10)
 END_STREAM, END_HEADERS = 1, 4
 
+# The library takes every GOAWAY for the end; streams below its number go on (RFC 9113 6.8), in the same read even.
+_OPEN = h2.connection.ConnectionState.CLIENT_OPEN
+h2.connection.H2ConnectionStateMachine._transitions[(_OPEN, h2.connection.ConnectionInputs.RECV_GOAWAY)] = (None, _OPEN)
+
 
 class Answer:
     def __init__(self):
@@ -102,8 +106,6 @@ class H2Client:
             answer.reset = event.error_code
         elif isinstance(event, h2.events.ConnectionTerminated):
             self.goaways.append((event.last_stream_id, event.error_code))
-            # The library takes every GOAWAY for the end; streams below its number go on (RFC 9113 6.8).
-            self.h2.state_machine.state = h2.connection.ConnectionState.CLIENT_OPEN
         elif isinstance(event, h2.events.RemoteSettingsChanged):
             self.settings.update({code: change.new_value for code, change in event.changed_settings.items()})
 

@@ -1,0 +1,24 @@
+// What the cgroups of this process grant, v1 and v2. A group's parents bind it as well, so the walk goes up to the
+// mount; a path that the mount does not show (a container's view of the host's hierarchy) has no files and grants
+// everything.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace carpool::proxy::config {
+
+// Reads one group's limit from its directory; infinity: it has none.
+using CgroupLimit = double (*)(const std::string& directory);
+
+// The least over all groups of `controller`. `root` stands before /proc and /sys.
+double least_of_cgroups(const std::string& root, std::string_view controller, CgroupLimit v2, CgroupLimit v1);
+
+struct CgroupMemory {
+  std::uint64_t limit = 0;    // bytes; 0: none
+  std::uint64_t sockets = 0;  // the kernel's buffers of its sockets
+};
+CgroupMemory cgroup_memory(const std::string& root = {});
+
+}  // namespace carpool::proxy::config

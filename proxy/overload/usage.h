@@ -1,0 +1,21 @@
+// Usage: what this process uses of memory and descriptors, and how much it may use, as the kernel says. Reads a few
+// files below /proc and /sys: for the admin thread, not for a loop that serves.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace carpool::proxy {
+
+struct Use {
+  std::uint64_t used = 0, limit = 0;  // limit 0: there is none that counts
+  double percent() const { return limit == 0 ? 0 : 100.0 * static_cast<double>(used) / static_cast<double>(limit); }
+};
+
+// Resident pages, and the socket buffers that the kernel holds for the cgroup. The limit is the least of `configured`
+// (0: not given) and what the cgroup grants. `root` stands before /proc and /sys.
+Use memory_use(std::uint64_t configured, const std::string& root = {});
+// Of RLIMIT_NOFILE.
+Use descriptor_use();
+
+}  // namespace carpool::proxy

@@ -1,0 +1,70 @@
+#include "proxy/overload/watch.h"
+
+#include <algorithm>
+
+#include "proxy/descriptors.h"
+#include "proxy/house.h"
+#include "proxy/log/log.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr Duration kLookEvery = std::chrono::milliseconds(250);
+constexpr int kMostClosed = 256;  // idle connections to origins, by one look
+}  // namespace
+
+OverloadWatch::OverloadWatch(House& house)
+    : house_(house),
+      timer_(std::make_unique<exec::Timer>(
+          house.admin().loop(), [](void* self) { static_cast<OverloadWatch*>(self)->look(); }, this)) {
+  for (const auto& worker : house.workers()) {
+    orders_.push_back(std::make_unique<Order>(house, *worker, worker == house.workers().front()));
+  }
+  timer_->arm(house.admin().loop().now() + kLookEvery);
+}
+
+OverloadWatch::~OverloadWatch() = default;
+
+void OverloadWatch::look() {
+  exec::assume_on_loop();
+  const config::Overload& rules = house_.config().overload;
+  const Use memory = memory_use(rules.memory_limit);
+  const Use descriptors = descriptor_use();
+  const Shedding before = house_.overload().stage();
+  const Watermarks marks{rules.stop_keep_alive, rules.refuse_clients, rules.close_idle};
+  const Shedding now = next_stage(before, std::max(memory.percent(), descriptors.percent()), marks);
+  house_.overload().set(now, memory, descriptors);
+  if (now != before) say(before, now);
+  if (now == Shedding::idle) {
+    for (const auto& order : orders_) order->send();
+  }
+  timer_->arm(house_.admin().loop().now() + kLookEvery);
+}
+
+void OverloadWatch::say(Shedding before, Shedding now) const {
+  const Use memory = house_.overload().memory(), descriptors = house_.overload().descriptors();
+  const log::Fields fields{
+      {"sheds", name(now)},           {"before", name(before)},          {"memory", memory.used},
+      {"memory_limit", memory.limit}, {"descriptors", descriptors.used}, {"descriptor_limit", descriptors.limit}};
+  if (now > before) return log::warn("overload", "too much is in use: sheds more", fields);
+  log::info("overload", "less is in use: sheds less", fields);
+}
+
+void OverloadWatch::Order::send() {
+  if (!in_the_mail_.exchange(true, std::memory_order_acq_rel)) worker_.loop().post(*this);
+}
+
+void OverloadWatch::Order::arrive() {
+  in_the_mail_.store(false, std::memory_order_release);
+  worker_.shed_idle();
+  if (first_) close_idle_upstream();
+}
+
+void OverloadWatch::Order::close_idle_upstream() {
+  const Instant now = worker_.loop().now();
+  for (int closed = 0; closed < kMostClosed; ++closed) {
+    if (!free_a_descriptor(house_.origins().directory(), now)) return;
+  }
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,48 @@
+// OverloadWatch: looks four times a second at memory and descriptors, on the admin thread, and sets the stage of
+// shedding. What rests is closed by order to every loop, once a look, for as long as that stage lasts; the rest the
+// loops see for themselves.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "exec/mail.h"
+#include "exec/timer.h"
+#include "proxy/overload/stage.h"
+
+namespace carpool::proxy {
+
+class House;
+class Worker;
+
+class OverloadWatch {
+ public:
+  explicit OverloadWatch(House& house);  // when the admin loop and the workers exist, and none of them runs
+  ~OverloadWatch();                      // when no order is in the mail any more
+  void stop() { timer_.reset(); }        // before the admin loop goes
+
+ private:
+  // To one worker: close what rests. One at a time: acq_rel against itself, whoever takes the flag owns the mail.
+  class Order final : public exec::Mail {
+   public:
+    Order(House& house, Worker& worker, bool first) : house_(house), worker_(worker), first_(first) {}
+    void send();
+
+   private:
+    void arrive() override LOOP_ONLY;
+    void close_idle_upstream() LOOP_ONLY;
+    House& house_;
+    Worker& worker_;
+    const bool first_;
+    std::atomic<bool> in_the_mail_{false};
+  };
+  void look();
+  void say(Shedding before, Shedding now) const;
+
+  House& house_;
+  std::unique_ptr<exec::Timer> timer_;
+  std::vector<std::unique_ptr<Order>> orders_;
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,142 @@
+"""Memory or descriptors run short: first connections are not kept, then who comes is refused, then what rests is closed."""
+import contextlib
+import json
+
+import pytest
+from harness.h2_client import H2Client
+from harness.origin import Gate
+from harness.wait import until
+
+
+def overload(c):
+    return c.get_json("/overload")
+
+
+def reload(c):
+    answer = c.admin("POST", "/reload")
+    assert answer.status == 200, answer
+
+
+@pytest.fixture
+def pressed(origin, carpool):
+    """Memory is what the test says it is: the limit follows from what the program uses, and is live."""
+    c = carpool(overload={"memory_limit": "4GiB"}, listen={"idle_timeout": "120s"})
+    text = c.config.read_text()
+
+    def press(percent):
+        c.config.write_text(text.replace("4GiB", "%dB" % (c.rss() * 100 // percent)))
+        reload(c)
+    yield origin(), c, press
+
+
+def test_it_sheds_in_order_and_comes_back(pressed):
+    o, c, press = pressed
+    with contextlib.ExitStack() as stack:
+        known, resting = (stack.enter_context(c.client()) for _ in range(2))
+        for client in (known, resting):
+            assert client.get(o.url + "/").keeps_alive()
+        assert overload(c)["sheds"] == "nothing"
+
+        press(87)
+        until(lambda: overload(c)["sheds"] == "keep_alive", what="the first stage")
+        answer = known.get(o.url + "/")
+        assert (answer.status, answer.keeps_alive()) == (200, False)
+        assert known.at_end()
+
+        press(92)
+        until(lambda: overload(c)["sheds"] == "new_clients", what="the second stage")
+        with c.client() as late:
+            answer = late.get(o.url + "/")
+            assert (answer.status, answer.get("retry-after"), answer.keeps_alive()) == (503, "1", False)
+            assert "run short" in answer.get("proxy-status")
+        assert c.metric("carpool_overload_shed_total", what="new_clients") == 1
+        assert c.metric("carpool_overload_stage") == 2
+        assert 0.88 < c.metric("carpool_overload_used_ratio", resource="memory") < 0.96
+        assert c.pool(o.url)["borrowable"] >= 1, "what rests is left alone until the last stage"
+
+        press(99)
+        until(lambda: overload(c)["sheds"] == "idle", what="the last stage")
+        assert resting.at_end()
+        until(lambda: c.pool(o.url)["active"] == 0, what="the end of idle connections to the origin")
+        assert c.metric("carpool_overload_shed_total", what="idle") == 1
+        assert c.metric("carpool_pool_closed_total", origin=o.url, cause="budget") >= 1
+
+        press(10)
+        until(lambda: overload(c)["sheds"] == "nothing", what="the end of it")
+        with c.client() as back:
+            assert back.get(o.url + "/").keeps_alive()
+    said = [json.loads(line) for line in c.output if '"overload"' in line]
+    assert [row["sheds"] for row in said] == ["keep_alive", "new_clients", "idle", "nothing"]
+
+
+def test_a_request_that_runs_is_finished_at_the_last_stage(origin, carpool):
+    gate = Gate()
+
+    def held(exchange):
+        gate.enter()
+        exchange.reply(body=b"x" * 100000)
+    o, c = origin(held), carpool(overload={"memory_limit": "4GiB"})
+    with c.client() as client:
+        client.ask("GET", o.url + "/")
+        gate.wait_for(1)
+        c.config.write_text(c.config.read_text().replace("4GiB", "%dB" % (c.rss() * 100 // 99)))
+        reload(c)
+        until(lambda: overload(c)["sheds"] == "idle", what="the last stage")
+        gate.open()
+        answer = client.response()
+        assert (answer.status, len(answer.body), answer.keeps_alive()) == (200, 100000, False)
+
+
+def test_idle_clients_make_room_before_descriptors_run_out(origin, carpool):
+    """As many clients as there are descriptors, all idle: whoever comes is served or told to come again, never left waiting."""
+    o, c = origin(), carpool(inside=["prlimit", "--nofile=128:128"])
+    with contextlib.ExitStack() as stack:
+        statuses = []
+        for _ in range(200):
+            client = stack.enter_context(c.client())
+            statuses.append(client.get(o.url + "/").status)
+            if statuses[-1] == 503:
+                break
+        assert statuses[-1] == 503 and set(statuses[:-1]) == {200} and len(statuses) > 60
+        for _ in range(20):  # those who ask on, all the same
+            stack.enter_context(c.client()).ask("GET", o.url + "/")
+        until(lambda: overload(c)["descriptors"]["used"] < 110, what="room")
+    until(lambda: overload(c)["sheds"] == "nothing", what="the end of it")
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+
+
+def test_the_marks_must_be_in_order(carpool):
+    c = carpool(start=False, overload={"refuse_clients": 97})
+    assert "overload.refuse_clients = 97 is more than overload.close_idle = 95" in c.check()
+
+
+def test_h2_clients_are_asked_to_go_and_new_ones_are_refused(pressed):
+    o, c, press = pressed
+    with H2Client(c.address) as known:
+        assert known.get("/", authority=o.authority).status == 200
+        press(92)
+        until(lambda: overload(c)["sheds"] == "new_clients", what="the second stage")
+        assert known.get("/", authority=o.authority).status == 200
+        assert known.until(lambda: known.goaways), "GOAWAY"
+        with H2Client(c.address) as late:
+            answer = late.get("/", authority=o.authority)
+            assert (answer.status, answer.get("retry-after")) == (503, "1")
+
+
+def test_retries_stop_when_their_budget_is_spent(origin, carpool):
+    def flaky(exchange):
+        exchange.read_body()
+        if exchange.nth > 1:
+            return False  # every reused connection ends without a byte
+        exchange.reply()
+        return True
+    o = origin(flaky)
+    c = carpool(pool={"size": 4}, request={"retry_budget": 10})
+    with c.client() as client:
+        statuses = [client.get(o.url + "/").status for _ in range(60)]
+    assert statuses[:11] == [200] * 11, "the purse holds ten, and every request but the first needs one"
+    assert 502 in statuses[11:]
+    denied = c.metric("carpool_retries_denied_total", origin=o.url)
+    assert denied == statuses.count(502) > 0
+    assert c.metric("carpool_retries_total", origin=o.url, proof="idempotent_reused") <= 10 + 60 * 0.1 + 1

@@ -1,0 +1,147 @@
+// When carpool sheds what, and what a kernel says of memory.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "proxy/overload/stage.h"
+#include "proxy/overload/usage.h"
+#include "proxy/retry_budget.h"
+
+namespace carpool::proxy {
+namespace {
+
+namespace fs = std::filesystem;
+
+Shedding after(std::initializer_list<double> uses, const Watermarks& marks = {}) {
+  Shedding stage = Shedding::nothing;
+  for (const double use : uses) stage = next_stage(stage, use, marks);
+  return stage;
+}
+
+TEST(TheStage, RisesWithWhatIsUsed) {
+  EXPECT_EQ(after({84.9}), Shedding::nothing);
+  EXPECT_EQ(after({85}), Shedding::keep_alive);
+  EXPECT_EQ(after({90}), Shedding::new_clients);
+  EXPECT_EQ(after({95}), Shedding::idle);
+  EXPECT_EQ(after({120}), Shedding::idle);
+}
+
+TEST(TheStage, IsLeftOnlyWellBelowItsMark) {
+  EXPECT_EQ(after({95, 93}), Shedding::idle);
+  EXPECT_EQ(after({95, 91.9}), Shedding::new_clients);
+  EXPECT_EQ(after({95, 86.9}), Shedding::keep_alive);
+  EXPECT_EQ(after({95, 81.9}), Shedding::nothing);
+  EXPECT_EQ(after({85, 84.9, 84.9}), Shedding::keep_alive);
+}
+
+TEST(TheStage, NeverComesWhereItsMarkIsZero) {
+  EXPECT_EQ(after({100}, {0, 0, 0}), Shedding::nothing);
+  EXPECT_EQ(after({100}, {85, 90, 0}), Shedding::new_clients);
+  EXPECT_EQ(after({100}, {0, 0, 95}), Shedding::idle);
+}
+
+class Memory : public ::testing::Test {
+ protected:
+  Memory() {
+    std::string pattern = fs::temp_directory_path() / "carpool-memory-XXXXXX";
+    root_ = mkdtemp(pattern.data());
+    write("/proc/self/statm", "5000 1000 500 1 0 500 0");
+  }
+  ~Memory() override { fs::remove_all(root_); }
+  void write(const std::string& path, const std::string& text) {
+    fs::create_directories(fs::path(root_ + path).parent_path());
+    std::ofstream(root_ + path) << text << '\n';
+  }
+  std::string root_;
+  static constexpr std::uint64_t kResident = 1000 * 4096;
+};
+
+TEST_F(Memory, HasNoLimitWithoutACgroup) {
+  EXPECT_EQ(memory_use(0, root_).limit, 0U);
+  EXPECT_EQ(memory_use(0, root_).percent(), 0);
+  EXPECT_EQ(memory_use(0, root_).used, kResident);
+}
+
+TEST_F(Memory, IsLimitedByTheLeastOfTheGroupsAbove) {
+  write("/proc/self/cgroup", "0::/pod/app");
+  write("/sys/fs/cgroup/pod/app/memory.max", "max");
+  EXPECT_EQ(memory_use(0, root_).limit, 0U);
+  write("/sys/fs/cgroup/pod/memory.max", "8192000");
+  EXPECT_EQ(memory_use(0, root_).limit, 8192000U);
+  EXPECT_NEAR(memory_use(0, root_).percent(), 50, 0.01);
+  write("/sys/fs/cgroup/pod/app/memory.max", "4096000");
+  EXPECT_EQ(memory_use(0, root_).limit, 4096000U);
+}
+
+TEST_F(Memory, CountsTheKernelsSocketBuffersOfTheContainer) {
+  write("/proc/self/cgroup", "0::/");
+  write("/sys/fs/cgroup/memory.max", "100000000");
+  write("/sys/fs/cgroup/memory.stat", "anon 1\nfile 2\nsock 77\n");
+  EXPECT_EQ(memory_use(0, root_).used, kResident + 77);
+}
+
+TEST_F(Memory, KnowsThatTheHugeNumberOfVersion1MeansNone) {
+  write("/proc/self/cgroup", "4:memory:/app");
+  write("/sys/fs/cgroup/memory/app/memory.limit_in_bytes", "9223372036854771712");
+  EXPECT_EQ(memory_use(0, root_).limit, 0U);
+  write("/sys/fs/cgroup/memory/app/memory.limit_in_bytes", "268435456");
+  EXPECT_EQ(memory_use(0, root_).limit, 268435456U);
+}
+
+TEST_F(Memory, TakesTheSmallerOfTheConfiguredLimitAndTheGrantedOne) {
+  EXPECT_EQ(memory_use(1000, root_).limit, 1000U);
+  write("/proc/self/cgroup", "0::/");
+  write("/sys/fs/cgroup/memory.max", "500");
+  EXPECT_EQ(memory_use(1000, root_).limit, 500U);
+  EXPECT_EQ(memory_use(100, root_).limit, 100U);
+}
+
+TEST(Descriptors, AreCounted) {
+  const std::uint64_t before = descriptor_use().used;
+  const std::ifstream one("/proc/self/status"), two("/proc/self/status");
+  EXPECT_EQ(descriptor_use().used, before + 2);
+  EXPECT_GE(descriptor_use().limit, before);
+}
+
+TEST(TheRetryBudget, StartsWithAPurseAndEarnsItsShare) {
+  RetryBudget budget;
+  budget.open(20, 10);
+  int spent = 0;
+  while (budget.spend()) ++spent;
+  EXPECT_EQ(spent, 20);
+  for (int i = 0; i < 9; ++i) budget.earn();
+  EXPECT_FALSE(budget.spend());
+  budget.earn();
+  EXPECT_TRUE(budget.spend());
+  EXPECT_FALSE(budget.spend());
+}
+
+TEST(TheRetryBudget, KeepsNoMoreThanAPurse) {
+  RetryBudget budget;
+  budget.open(10, 50);
+  for (int i = 0; i < 1000; ++i) budget.earn();
+  int spent = 0;
+  while (budget.spend()) ++spent;
+  EXPECT_EQ(spent, 10);
+}
+
+TEST(TheRetryBudget, HasNoBoundAtAHundredPercent) {
+  RetryBudget budget;
+  budget.open(1, 100);
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(budget.spend());
+}
+
+TEST(TheRetryBudget, OfZeroPercentEndsWithItsPurse) {
+  RetryBudget budget;
+  budget.open(1, 0);
+  int spent = 0;
+  while (budget.spend()) ++spent;
+  EXPECT_EQ(spent, 10);
+  for (int i = 0; i < 1000; ++i) budget.earn();
+  EXPECT_FALSE(budget.spend());
+}
+
+}  // namespace
+}  // namespace carpool::proxy
