@@ -13,6 +13,8 @@ class Mail {
  public:
   // On the receiving loop's thread. The mail may be posted again, or destroyed, from inside.
   virtual void arrive() LOOP_ONLY = 0;
+  // Instead of arrive(), when the mailbox ends with the mail inside. The mail may be destroyed from inside.
+  virtual void never_arrives() {}
 
  protected:
   Mail() = default;

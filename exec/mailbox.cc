@@ -4,8 +4,7 @@ namespace carpool::exec {
 
 Mailbox::~Mailbox() {
   do {
-    while (pop() != nullptr) {
-    }
+    while (Mail* mail = pop()) mail->never_arrives();
     take();
   } while (batch_ != nullptr);
 }

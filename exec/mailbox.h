@@ -18,7 +18,7 @@ class Mailbox {
   Mailbox() = default;
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
-  ~Mailbox();  // what never arrived is let go: it may be destroyed from now on
+  ~Mailbox();  // what never arrived is told so, and is its owner's again
 
   // Any thread. True: the box was empty, wake the receiver.
   [[nodiscard]] bool push(Mail& mail);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "exec/errand.h"
 #include "proxy/admin/pool_order.h"
 #include "proxy/admin/warm_up.h"
 #include "proxy/house.h"
@@ -13,19 +14,6 @@
 namespace carpool::proxy {
 
 namespace {
-// The order to stop, on its way to the first worker, which alone may give it.
-class QuitOrder final : public exec::Mail {
- public:
-  explicit QuitOrder(House& house) : house_(house) {}
-  void arrive() override LOOP_ONLY {
-    const std::unique_ptr<QuitOrder> self(this);  // was released into the mail
-    if (house_.drain().serving()) house_.begin_drain();
-  }
-
- private:
-  House& house_;
-};
-
 std::string known_modules() {
   std::string text;
   for (const std::string_view module : log::kModules) text.append(text.empty() ? "" : ", ").append(module);
@@ -60,7 +48,11 @@ admin::ReloadReport HouseControl::reload(bool dry_run) {
 
 bool HouseControl::quit() {
   const bool first = house_.drain().serving();
-  if (first) house_.workers().front()->loop().post(*std::make_unique<QuitOrder>(house_).release());
+  if (first) {
+    exec::send(house_.workers().front()->loop(), [&house = house_]() LOOP_ONLY {
+      if (house.drain().serving()) house.begin_drain();
+    });
+  }
   return first;
 }
 
@@ -71,11 +63,14 @@ namespace {
 class WarmUpOrder final : public admin::PendingAnswer {
  public:
   WarmUpOrder(House& house, OriginContext& origin, std::uint32_t size)
-      : house_(house), paper_(std::make_shared<Paper>()) {
-    house.workers().front()->loop().post(*std::make_unique<Letter>(house, origin, size, paper_).release());
+      : house_(house), number_(std::make_shared<std::atomic<std::uint64_t>>(0)) {
+    exec::send(house.workers().front()->loop(), [&house, &origin, size, number = number_]() LOOP_ONLY {
+      if (!house.drain().serving()) return;  // who asked is going, too
+      number->store(house.warm_up().begin(origin, size), std::memory_order_release);
+    });
   }
   std::optional<admin::Answer> look() override {
-    const std::uint64_t number = paper_->number.load(std::memory_order_acquire);  // pairs with Letter's release
+    const std::uint64_t number = number_->load(std::memory_order_acquire);  // pairs with the release above
     if (number == 0) return std::nullopt;
     const std::optional<WarmUpResult> result = house_.warm_up().result(number);
     if (!result) return std::nullopt;
@@ -83,27 +78,8 @@ class WarmUpOrder final : public admin::PendingAnswer {
   }
 
  private:
-  struct Paper {
-    std::atomic<std::uint64_t> number{0};
-  };
-  class Letter final : public exec::Mail {
-   public:
-    Letter(House& house, OriginContext& origin, std::uint32_t size, std::shared_ptr<Paper> paper)
-        : house_(house), origin_(origin), size_(size), paper_(std::move(paper)) {}
-    void arrive() override LOOP_ONLY {
-      const std::unique_ptr<Letter> self(this);  // was released into the mail
-      if (!house_.drain().serving()) return;     // its sender is going, too
-      paper_->number.store(house_.warm_up().begin(origin_, size_), std::memory_order_release);
-    }
-
-   private:
-    House& house_;
-    OriginContext& origin_;
-    const std::uint32_t size_;
-    std::shared_ptr<Paper> paper_;
-  };
   House& house_;
-  std::shared_ptr<Paper> paper_;
+  std::shared_ptr<std::atomic<std::uint64_t>> number_;
 };
 }  // namespace
 
@@ -117,51 +93,40 @@ Result<std::unique_ptr<admin::PendingAnswer>> HouseControl::warm_up(const pool::
 // ---- an operator's word to a pool ----
 
 namespace {
+void tell(pool::Destination& destination, admin::PoolOrder order, Instant now) LOOP_ONLY {
+  switch (order) {
+    case admin::PoolOrder::pause:
+      return destination.pause(now);
+    case admin::PoolOrder::resume:
+      return destination.resume(now);
+    case admin::PoolOrder::drain:
+      return destination.drain(now);
+    case admin::PoolOrder::reconnect:
+      return destination.reconnect(now);
+  }
+}
+
 // Given on the first worker's loop, as everything that a pool is told comes from a loop.
 class GivenOrder final : public admin::PendingAnswer {
  public:
   GivenOrder(House& house, std::string origin, admin::PoolOrder order)
       : given_(std::make_shared<std::atomic<bool>>(false)), order_(order) {
-    house.workers().front()->loop().post(*std::make_unique<Letter>(house, std::move(origin), order, given_).release());
+    exec::send(house.workers().front()->loop(),
+               [&house, origin = std::move(origin), order, given = given_]() LOOP_ONLY {
+                 if (!house.drain().serving()) return;  // who asked is going, too
+                 const Instant now = house.workers().front()->loop().now();
+                 for (pool::Destination* destination : house.origins().directory().all()) {
+                   if (destination->label() == origin) tell(*destination, order, now);
+                 }
+                 given->store(true, std::memory_order_release);
+               });
   }
   std::optional<admin::Answer> look() override {
-    if (!given_->load(std::memory_order_acquire)) return std::nullopt;  // pairs with Letter's release
+    if (!given_->load(std::memory_order_acquire)) return std::nullopt;  // pairs with the release above
     return admin::pool_order_answer(order_);
   }
 
  private:
-  class Letter final : public exec::Mail {
-   public:
-    Letter(House& house, std::string origin, admin::PoolOrder order, std::shared_ptr<std::atomic<bool>> given)
-        : house_(house), origin_(std::move(origin)), order_(order), given_(std::move(given)) {}
-    void arrive() override LOOP_ONLY {
-      const std::unique_ptr<Letter> self(this);  // was released into the mail
-      if (!house_.drain().serving()) return;     // its sender is going, too
-      const Instant now = house_.workers().front()->loop().now();
-      for (pool::Destination* destination : house_.origins().directory().all()) {
-        if (destination->label() == origin_) tell(*destination, now);
-      }
-      given_->store(true, std::memory_order_release);
-    }
-
-   private:
-    void tell(pool::Destination& destination, Instant now) const {
-      switch (order_) {
-        case admin::PoolOrder::pause:
-          return destination.pause(now);
-        case admin::PoolOrder::resume:
-          return destination.resume(now);
-        case admin::PoolOrder::drain:
-          return destination.drain(now);
-        case admin::PoolOrder::reconnect:
-          return destination.reconnect(now);
-      }
-    }
-    House& house_;
-    const std::string origin_;
-    const admin::PoolOrder order_;
-    std::shared_ptr<std::atomic<bool>> given_;
-  };
   std::shared_ptr<std::atomic<bool>> given_;
   const admin::PoolOrder order_;
 };

@@ -1,25 +1,9 @@
 #include "proxy/drain.h"
 
-#include <memory>
-
+#include "exec/errand.h"
 #include "proxy/house.h"
 
 namespace carpool::proxy {
-
-namespace {
-// Asks one worker, on its own loop, to drain.
-class DrainOrder final : public exec::Mail {
- public:
-  explicit DrainOrder(Worker& worker) : worker_(worker) {}
-  void arrive() override LOOP_ONLY {
-    const std::unique_ptr<DrainOrder> self(this);  // was released into the mail
-    worker_.drain();
-  }
-
- private:
-  Worker& worker_;
-};
-}  // namespace
 
 Drain::Drain(House& house)
     : house_(house),
@@ -52,7 +36,9 @@ void Drain::close_doors() {
   for (auto& listener : house_.listeners()) listener->close();
   const Duration grace = house_.config().shutdown_grace;
   timer_.arm(house_.workers().front()->loop().now() + grace);
-  for (auto& worker : house_.workers()) worker->loop().post(*std::make_unique<DrainOrder>(*worker).release());
+  for (auto& worker : house_.workers()) {
+    exec::send(worker->loop(), [&to = *worker]() LOOP_ONLY { to.drain(); });
+  }
 }
 
 void Drain::on_worker_empty() {

@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "exec/errand.h"
 #include "proxy/config/cores.h"
 #include "proxy/descriptors.h"
 #include "proxy/log/log.h"
@@ -23,14 +24,6 @@ std::string draw_pseudonym() {
   std::snprintf(text, sizeof text, "carpool-%08x", static_cast<unsigned>(device()));
   return text;
 }
-
-class ReopenOrder final : public exec::Mail {
- public:
-  void arrive() override LOOP_ONLY {
-    const std::unique_ptr<ReopenOrder> self(this);  // was released into the mail
-    if (log::reopen()) log::info("house", "log reopened");
-  }
-};
 }  // namespace
 
 House::House(const config::Config& config)
@@ -185,7 +178,9 @@ void House::sweep() {
 }
 
 void House::reopen_logs() {
-  admin_->loop().post(*std::make_unique<ReopenOrder>().release());
+  exec::send(admin_->loop(), [] {
+    if (log::reopen()) log::info("house", "log reopened");
+  });
 }
 
 void House::begin_drain() {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "exec/mail.h"
+#include "exec/errand.h"
 #include "proxy/worker.h"
 
 namespace carpool::proxy {
@@ -23,27 +23,17 @@ std::vector<Answer> ask_loops(const std::vector<std::unique_ptr<Worker>>& worker
     std::condition_variable came;
     std::vector<Answer> answers;  // guarded by mutex
   };
-  class Question final : public exec::Mail {
-   public:
-    Question(Worker& worker, std::shared_ptr<Desk> desk, Ask ask)
-        : worker_(worker), desk_(std::move(desk)), ask_(std::move(ask)) {}
-    void arrive() override LOOP_ONLY {
-      const std::unique_ptr<Question> self(this);  // was released into the mail
-      Answer answer = ask_(worker_);
-      {
-        const std::scoped_lock lock(desk_->mutex);
-        desk_->answers.push_back(std::move(answer));
-      }
-      desk_->came.notify_one();
-    }
-
-   private:
-    Worker& worker_;
-    std::shared_ptr<Desk> desk_;
-    Ask ask_;
-  };
   const auto desk = std::make_shared<Desk>();
-  for (const auto& worker : workers) worker->loop().post(*std::make_unique<Question>(*worker, desk, ask).release());
+  for (const auto& worker : workers) {
+    exec::send(worker->loop(), [&to = *worker, desk, ask]() LOOP_ONLY {
+      Answer answer = ask(to);
+      {
+        const std::scoped_lock lock(desk->mutex);
+        desk->answers.push_back(std::move(answer));
+      }
+      desk->came.notify_one();
+    });
+  }
   std::unique_lock lock(desk->mutex);
   desk->came.wait_for(lock, patience, [&] { return desk->answers.size() == workers.size(); });
   return std::move(desk->answers);

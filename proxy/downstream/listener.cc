@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "exec/errand.h"
 #include "proxy/descriptors.h"
 #include "proxy/house.h"
 #include "proxy/net/bind.h"
@@ -18,23 +19,6 @@ namespace {
 constexpr int kAcceptsPerTurn = 64;
 constexpr std::size_t kMostVersions = 1000;  // of its settings
 constexpr Duration kRetryAfter = std::chrono::milliseconds(100);
-
-// A client on its way to its loop.
-class Newcomer final : public exec::Mail {
- public:
-  Newcomer(Worker& to, Listener& listener, int fd, std::string peer)
-      : to_(to), listener_(listener), fd_(fd), peer_(std::move(peer)) {}
-  void arrive() override LOOP_ONLY {
-    const std::unique_ptr<Newcomer> self(this);  // was released into the mail
-    to_.adopt(listener_, fd_.release(), std::move(peer_));
-  }
-
- private:
-  Worker& to_;
-  Listener& listener_;
-  Fd fd_;
-  std::string peer_;
-};
 }  // namespace
 
 Listener::Listener(config::Listen settings, std::vector<Worker*> workers)
@@ -126,7 +110,8 @@ void Listener::hand_over(int fd, std::string peer) {
   Worker& to = *workers_[next_];
   next_ = (next_ + 1) % workers_.size();
   if (&to == workers_.front()) return to.adopt(*this, fd, std::move(peer));
-  to.loop().post(*std::make_unique<Newcomer>(to, *this, fd, std::move(peer)).release());
+  exec::send(to.loop(), [this, &to, client = Fd(fd), name = std::move(peer)]()
+                            LOOP_ONLY mutable { to.adopt(*this, client.release(), std::move(name)); });
 }
 
 void Listener::on_retry() {

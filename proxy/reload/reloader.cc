@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "exec/errand.h"
 #include "proxy/config/diff.h"
 #include "proxy/house.h"
 #include "proxy/log/levels.h"
@@ -15,18 +16,6 @@ namespace carpool::proxy {
 namespace {
 using Outcome = admin::ReloadReport::Outcome;
 constexpr Duration kPatience = std::chrono::seconds(5);  // with loops that should look up within milliseconds
-
-class HangUp final : public exec::Mail {
- public:
-  explicit HangUp(Reloader& reloader) : reloader_(reloader) {}
-  void arrive() override LOOP_ONLY {
-    const std::unique_ptr<HangUp> self(this);  // was released into the mail
-    static_cast<void>(reloader_.reload(false));
-  }
-
- private:
-  Reloader& reloader_;
-};
 
 bool listed(const std::vector<config::Listen>& all, const std::string& address) {
   return std::any_of(all.begin(), all.end(), [&](const config::Listen& l) { return l.address == address; });
@@ -49,7 +38,7 @@ Reloader::Reloader(House& house, std::optional<config::Options> source) : house_
 Reloader::~Reloader() = default;
 
 void Reloader::ask() {
-  house_.admin().loop().post(*std::make_unique<HangUp>(*this).release());
+  exec::send(house_.admin().loop(), [this]() LOOP_ONLY { static_cast<void>(reload(false)); });
 }
 
 std::vector<std::string> Reloader::files() const {

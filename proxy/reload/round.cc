@@ -2,41 +2,32 @@
 
 #include <utility>
 
+#include "exec/errand.h"
 #include "proxy/house.h"
 
 namespace carpool::proxy {
 
-class ReloadRound::Order final : public exec::Mail {
- public:
-  // `closed`: whose clients end; filled by the first worker's order, which the others wait for.
-  Order(std::shared_ptr<ReloadRound> round, Worker& worker, std::vector<const Listener*> closed)
-      : round_(std::move(round)), worker_(worker), closed_(std::move(closed)) {}
+void ReloadRound::visit(Worker& worker, const std::vector<const Listener*>& closed) {
+  worker.on_reload(dns, closed);
+  arrived();
+}
 
-  void arrive() override LOOP_ONLY {
-    const std::unique_ptr<Order> self(this);  // was released into the mail
-    House& house = round_->house_;
-    if (&worker_ == house.workers().front().get()) {
-      closed_ = house.change_listeners(*round_);
-      house.origins().follow_limits(worker_.loop().now());
-      for (auto& other : house.workers()) {
-        if (other.get() == &worker_) continue;
-        other->loop().post(*std::make_unique<Order>(round_, *other, closed_).release());
-      }
-    }
-    worker_.on_reload(round_->dns, closed_);
-    round_->arrived();
+// The first worker changes the listeners; the others wait for it, to be told whose clients end.
+void ReloadRound::begin() {
+  Worker& first = *house_.workers().front();
+  const std::vector<const Listener*> closed = house_.change_listeners(*this);
+  house_.origins().follow_limits(first.loop().now());
+  for (auto& other : house_.workers()) {
+    if (other.get() == &first) continue;
+    exec::send(other->loop(),
+               [round = shared_from_this(), &to = *other, closed]() LOOP_ONLY { round->visit(to, closed); });
   }
-
- private:
-  const std::shared_ptr<ReloadRound> round_;
-  Worker& worker_;
-  std::vector<const Listener*> closed_;
-};
+  visit(first, closed);
+}
 
 bool ReloadRound::run(Duration patience) {
   missing_ = house_.workers().size();
-  Worker& first = *house_.workers().front();
-  first.loop().post(*std::make_unique<Order>(shared_from_this(), first, std::vector<const Listener*>()).release());
+  exec::send(house_.workers().front()->loop(), [round = shared_from_this()]() LOOP_ONLY { round->begin(); });
   std::unique_lock lock(mutex_);
   return all_.wait_for(lock, patience, [this] { return missing_ == 0; });
 }

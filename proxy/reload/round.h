@@ -8,12 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "exec/role.h"
 #include "proxy/config/config.h"
 #include "proxy/net/bind.h"
 
 namespace carpool::proxy {
 
 class House;
+class Listener;
+class Worker;
 
 // Listeners that come, change and go.
 struct ListenerChange {
@@ -34,7 +37,8 @@ class ReloadRound : public std::enable_shared_from_this<ReloadRound> {
   bool run(Duration patience);
 
  private:
-  class Order;
+  void begin() LOOP_ONLY;
+  void visit(Worker& worker, const std::vector<const Listener*>& closed) LOOP_ONLY;
   void arrived();
   House& house_;
   std::mutex mutex_;

@@ -1,8 +1,11 @@
 // The mailbox alone: order, coalescing of wake-ups, and what a mail may do to itself while it arrives.
 #include "exec/mailbox.h"
 
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "exec/errand.h"
 #include "tests/unit/exec_support.h"
 
 namespace carpool::exec {
@@ -127,6 +130,31 @@ TEST(Mailbox, KeepsEachSendersOrderUnderContention) {
   for (std::thread& sender : senders) sender.join();
   EXPECT_TRUE(in_order);
   for (const int count : next) EXPECT_EQ(kEach, count);
+}
+
+TEST(AnErrand, EndsWithWhatItOwnsWhenItHasArrived) {
+  assume_on_loop();
+  auto owned = std::make_shared<int>(7);
+  int seen = 0;
+  Mailbox box;
+  auto work = [&seen, owned] { seen = *owned; };
+  static_cast<void>(box.push(*std::make_unique<Errand<decltype(work)>>(std::move(work)).release()));
+  EXPECT_EQ(2, owned.use_count());
+  box.deliver(100);
+  EXPECT_EQ(7, seen);
+  EXPECT_EQ(1, owned.use_count());
+}
+
+TEST(AnErrand, EndsUndoneWithTheMailboxThatItNeverLeft) {
+  auto owned = std::make_shared<int>(7);
+  bool done = false;
+  {
+    Mailbox box;
+    auto work = [&done, owned] { done = true; };
+    static_cast<void>(box.push(*std::make_unique<Errand<decltype(work)>>(std::move(work)).release()));
+  }
+  EXPECT_FALSE(done);
+  EXPECT_EQ(1, owned.use_count());
 }
 
 }  // namespace
