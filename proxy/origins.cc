@@ -57,18 +57,6 @@ pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme
   return limits;
 }
 
-// Can a pool that exists get other limits?
-template <class Destination>
-concept TakesLimits = requires(Destination& destination, const pool::Limits& limits, Instant now) {
-  destination.set_limits(limits, now);
-};
-template <class Destination>
-constexpr bool kLimitsFollow = TakesLimits<Destination>;
-template <class Destination>
-void give_limits(Destination& destination, const pool::Limits& limits, Instant now) {
-  if constexpr (TakesLimits<Destination>) destination.set_limits(limits, now);
-}
-
 constexpr std::size_t kMostIdentities = 1000;  // over the life of the program, as the next
 constexpr std::size_t kMostVersions = 1000;    // of one origin's settings
 
@@ -156,9 +144,6 @@ std::vector<std::string> Origins::apply(const config::Config& fresh, Prepared pr
   for (auto& [label, current] : contexts_) {
     Result<OriginContext*> made = version_of(current->destination->origin());
     if (made) {
-      if (!kLimitsFollow<pool::Destination> && !current->same_limits(**made)) {
-        behind.push_back(label + " (its pool exists already)");
-      }
       current = *made;
     } else {
       behind.push_back(label + ": " + made.fault().detail);
@@ -170,7 +155,7 @@ std::vector<std::string> Origins::apply(const config::Config& fresh, Prepared pr
 void Origins::follow_limits(Instant now) {
   for (OriginContext* context : all()) {
     pool::Destination& destination = *context->destination;
-    give_limits(destination, limits_of(context->pool, destination.origin().scheme, context->speaks), now);
+    destination.set_limits(limits_of(context->pool, destination.origin().scheme, context->speaks), now);
   }
 }
 

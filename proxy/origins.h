@@ -45,12 +45,6 @@ struct OriginContext {
   metrics::OriginSlot slot = metrics::kOtherOrigin;
   mutable RetryBudget retries;  // guards itself
 
-  // What its pool was made with, and keeps.
-  bool same_limits(const OriginContext& other) const {
-    const config::PoolSettings &a = pool, &b = other.pool;
-    return a.size == b.size && a.max_waiting == b.max_waiting && a.max_usage == b.max_usage && a.reuse == b.reuse &&
-           a.max_tunnels == b.max_tunnels && a.expire_time == b.expire_time && a.idle_timeout == b.idle_timeout;
-  }
   bool same(const OriginContext& other) const {
     return destination == other.destination && pool == other.pool && request == other.request && tls == other.tls &&
            speaks == other.speaks && pinned == other.pinned;
