@@ -4,27 +4,6 @@
 
 namespace carpool::proxy::admin {
 
-namespace {
-Answer give(const Call& call, const PoolFacts& pool, PoolOrder order) {
-  Answer answer;
-  answer.later = call.control.order(pool.origin, order);
-  return answer;
-}
-}  // namespace
-
-Answer pause_route(const Call& call, const PoolFacts& pool) {
-  return give(call, pool, PoolOrder::pause);
-}
-Answer resume_route(const Call& call, const PoolFacts& pool) {
-  return give(call, pool, PoolOrder::resume);
-}
-Answer drain_route(const Call& call, const PoolFacts& pool) {
-  return give(call, pool, PoolOrder::drain);
-}
-Answer reconnect_route(const Call& call, const PoolFacts& pool) {
-  return give(call, pool, PoolOrder::reconnect);
-}
-
 Answer pool_order_answer(PoolOrder order) {
   switch (order) {
     case PoolOrder::pause:

@@ -5,10 +5,12 @@
 
 namespace carpool::proxy::admin {
 
-Answer pause_route(const Call& call, const PoolFacts& pool);
-Answer resume_route(const Call& call, const PoolFacts& pool);
-Answer drain_route(const Call& call, const PoolFacts& pool);
-Answer reconnect_route(const Call& call, const PoolFacts& pool);
+template <PoolOrder order>
+Answer order_route(const Call& call, const PoolFacts& pool) {
+  Answer answer;
+  answer.later = call.control.order(pool.origin, order);
+  return answer;
+}
 // 200 and what the pool is now.
 Answer pool_order_answer(PoolOrder order);
 

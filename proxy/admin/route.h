@@ -4,7 +4,9 @@
 
 #include <span>
 #include <string_view>
+#include <variant>
 
+#include "pool/origin.h"
 #include "proxy/admin/answer.h"
 #include "proxy/admin/control.h"
 #include "proxy/admin/request.h"
@@ -31,10 +33,12 @@ struct Route {
   std::span<const Parameter> query{};
 };
 
-// /pools/{origin}/NAME, with the pool already found.
+// /pools/{origin}/NAME: of a pool that was found, or of an origin that may have none yet.
 struct PoolRoute {
+  using OfPool = Answer (*)(const Call&, const PoolFacts&);
+  using OfOrigin = Answer (*)(const Call&, const pool::Origin&);
   std::string_view name, method;
-  Answer (*answer)(const Call&, const PoolFacts&);
+  std::variant<OfPool, OfOrigin> answer;
   std::string_view doc, answers;
   std::span<const Parameter> query{};
 };

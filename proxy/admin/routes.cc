@@ -132,10 +132,6 @@ Answer its_advice(const Call& call, const PoolFacts& pool) {
 Answer its_what_if(const Call& call, const PoolFacts& pool) {
   return what_if_answer(pool, call.view.study(pool.origin).value_or(PoolStudy{}), call.request.target);
 }
-Answer its_warm_up(const Call&, const PoolFacts&) {
-  return error_answer(500, "answered before its pool was looked for");
-}
-
 constexpr std::array<Parameter, 7> kWhatIf{{{"size", "integer", "pool.size"},
                                             {"min_idle", "integer", "pool.min_idle"},
                                             {"max_waiting", "integer", "pool.max_waiting"},
@@ -152,12 +148,13 @@ constexpr std::array<PoolRoute, 10> kPoolRoutes{{
     {"explain", "GET", its_explanation, "why connections were opened and closed", "Explanation"},
     {"advice", "GET", its_advice, "the measured load and the size it asks for", "Advice"},
     {"what-if", "GET", its_what_if, "the same load replayed on other settings", "WhatIf", kWhatIf},
-    {"warm-up", "POST", its_warm_up, "opens connections until `size` are open; makes the pool if there is none",
+    {"warm-up", "POST", warm_up_route, "opens connections until `size` are open; makes the pool if there is none",
      "WarmUp", kWarmUp},
-    {"pause", "POST", pause_route, "lends nothing; waiters are kept", "Status"},
-    {"resume", "POST", resume_route, "ends the pause", "Status"},
-    {"drain", "POST", drain_route, "closes what is idle, and what is borrowed when it comes back", "Status"},
-    {"reconnect", "POST", reconnect_route, "replaces every connection", "Status"},
+    {"pause", "POST", order_route<PoolOrder::pause>, "lends nothing; waiters are kept", "Status"},
+    {"resume", "POST", order_route<PoolOrder::resume>, "ends the pause", "Status"},
+    {"drain", "POST", order_route<PoolOrder::drain>, "closes what is idle, and what is borrowed when it comes back",
+     "Status"},
+    {"reconnect", "POST", order_route<PoolOrder::reconnect>, "replaces every connection", "Status"},
 }};
 
 Answer not_found() {
@@ -197,10 +194,10 @@ Answer pool_route(const Call& call, const std::vector<std::string>& segments) {
   if (route == nullptr) return refused_method(allow);
   const Result<pool::Origin> origin = pool::parse_origin(segments[1]);
   if (!origin) return error_answer(400, "not an origin: " + origin.fault().detail);
-  if (route->name == "warm-up") return warm_up_route(call, *origin);  // the only one that needs no pool
+  if (const auto* answer = std::get_if<PoolRoute::OfOrigin>(&route->answer)) return (*answer)(call, *origin);
   const std::string label = (*origin).label();
   for (const PoolFacts& pool : call.view.pools()) {
-    if (pool.origin == label) return route->answer(call, pool);
+    if (pool.origin == label) return std::get<PoolRoute::OfPool>(route->answer)(call, pool);
   }
   return error_answer(404, "no pool of " + label);
 }
