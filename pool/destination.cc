@@ -61,7 +61,10 @@ void Destination::dial_failed(Reservation reservation, Fault fault, Instant now)
 }
 
 void Destination::set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now) {
-  impl_->set_streams(index, generation, most, now);
+  impl_->set_streams(index, generation, most, false, now);
+}
+void Destination::first_answer(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now) {
+  impl_->set_streams(index, generation, most, true, now);
 }
 void Destination::retire(std::uint32_t index, std::uint32_t generation, Closed cause, Instant now) {
   impl_->retire(index, generation, cause, now);

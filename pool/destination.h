@@ -78,6 +78,8 @@ class Destination {
   // ---- sessions (Kind::h2), on their home loop; one that is gone meanwhile is ignored ----
   // SETTINGS changed: so many leases at once from now on. More: who waits is served. 0: nobody new.
   void set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now);
+  // Its first response came, while its SETTINGS allowed `most`: from now on it is lent to so many, see first_streams.h.
+  void first_answer(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now);
   // GOAWAY, or it broke: nobody new gets it, who uses it goes on; it closes with the last one, or at once, with
   // `cause`. House::dispose follows by a delivery, never from inside.
   void retire(std::uint32_t index, std::uint32_t generation, Closed cause, Instant now);

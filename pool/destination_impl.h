@@ -162,7 +162,7 @@ struct Destination::Impl {
   void leave_session(Chair& entry, Closed cause, bool broken, Instant now);
   void drain(Chair& entry, Closed cause, Errands& work);
   void note_draining(Chair& entry, const Change& change, Closed cause);
-  void set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now);
+  void set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, bool answered, Instant now);
   void retire(std::uint32_t index, std::uint32_t generation, Closed cause, Instant now);
   void arrive_stream(Grant& grant, Instant now);
   void part(Chair& entry, Instant now);
@@ -217,8 +217,9 @@ struct Destination::Impl {
   Line line;
   std::uint32_t alive = 0;  // connections and dials that did not end in the ledger
   std::uint32_t dials = 0;
-  std::uint32_t h1_dials = 0;                // of those, the ones that can bring nothing else
-  std::uint32_t expected;                    // streams of the next connection; 0: not known yet
+  std::uint32_t h1_dials = 0;  // of those, the ones that can bring nothing else
+  std::uint32_t expected;      // streams of the next connection; 0: not known yet
+  FirstStreams first_streams;
   std::array<std::uint32_t, kKinds> held{};  // live ones that take new borrowers, by Kind
   std::uint32_t draining = 0;                // sessions that take nobody new
   GrantStore grants;

@@ -157,13 +157,14 @@ Opened Destination::Impl::cause_of_dial(Kinds kind, Errands& work) {
 void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<Pooled> made, Instant now) {
   Chair& entry = chair(reservation.index());
   const Kind kind = made->kind();
-  const Sharing sharing{kind == Kind::h2 ? made->streams() : 1, kind == Kind::h2};
+  Sharing sharing{kind == Kind::h2 ? made->streams() : 1, kind == Kind::h2};
   Pooled* pooled = made.release();  // the entry's from here; ends in House::dispose
   const bool clean = pooled->settle();
   Errands work;
   bool rests = false;
   {
     const std::scoped_lock lock(mutex);
+    if (sharing.stays) sharing.most = first_streams.begin(entry.value.first_streams, sharing.most);
     dial_ended(entry);
     ++ledger.created;
     backoff.succeeded();

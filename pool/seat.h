@@ -10,6 +10,7 @@
 #include "pool/delivery.h"
 #include "pool/destination.h"
 #include "pool/entry.h"
+#include "pool/first_streams.h"
 #include "pool/grants.h"
 
 namespace carpool::pool {
@@ -56,6 +57,7 @@ struct Seat {
   bool draining = false;  // a session that takes nobody new
   bool broken = false;    // and cannot serve those either to whom it was given a moment ago
   Instant born{};         // when its dial ended
+  FirstStreams::Session first_streams;
   Farewell farewell;
 };
 

@@ -53,12 +53,16 @@ void Destination::Impl::note_draining(Chair& entry, const Change& change, Closed
 
 // ---- what its home loop says ----
 
-void Destination::Impl::set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now) {
+void Destination::Impl::set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, bool answered,
+                                    Instant now) {
   Chair& entry = chair(index);
   {
     const std::scoped_lock lock(mutex);  // keeps it from being vacated
     const Word word(entry.word.load(std::memory_order_acquire));
     if (word.closed() || word.reserved() || !names(word, generation, house.here())) return;
+    FirstStreams::Session& first = entry.value.first_streams;
+    answered ? first_streams.proven(first, most) : first_streams.changed(first, most);
+    if (most == entry.sharing().most) return;
     pool.share(entry, most);
     if (most != 0) expected = most;
   }

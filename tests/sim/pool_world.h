@@ -176,6 +176,10 @@ class World : public pool::House {
     wire.most = streams;
     destination.set_streams(wire.index, wire.generation, streams, now);
   }
+  void first_answer(Destination& destination, Wire& wire) {
+    here_ = *wire.watched_on;
+    destination.first_answer(wire.index, wire.generation, wire.most, now);
+  }
   bool mail_empty() const {
     for (const auto& box : mail) {
       if (!box.empty()) return false;

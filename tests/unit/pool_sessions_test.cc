@@ -232,6 +232,75 @@ TEST_F(ASession, ThatDiesWithALostLeaseIsALeakAndServesItsOthers) {
   EXPECT_EQ(world.closed, std::vector<Closed>{Closed::leak});
 }
 
+// ---- origins that promise more streams than they keep ----
+
+class ASessionThatCameDown : public ASession {
+ protected:
+  // The first one was greeted with three streams, and allowed one a moment later.
+  ASessionThatCameDown() {
+    limits.size = 4;
+    first = &on_session();
+    world.set_streams(destination(), first->wire(), 1);
+  }
+  void first_answer(Asker& of, std::uint32_t most) {
+    of.wire().most = most;
+    world.first_answer(destination(), of.wire());
+  }
+  Asker& next() {
+    Asker& one = waiting();
+    world.dialed();
+    world.deliver_all();
+    EXPECT_EQ(one.state, State::leased);
+    return one;
+  }
+  Asker* first = nullptr;
+};
+
+TEST_F(ASessionThatCameDown, MakesTheNextBeginWithSoManyUntilItsFirstAnswer) {
+  Asker& one = next();
+  EXPECT_NE(&one.wire(), &first->wire());
+  Asker& two = waiting();
+  first_answer(one, 3);
+  world.deliver_all();
+  EXPECT_EQ(two.state, State::leased);
+  EXPECT_EQ(&two.wire(), &one.wire());
+}
+
+TEST_F(ASessionThatCameDown, IsNotForgottenWhileOthersDoTheSame) {
+  Asker& one = next();
+  world.set_streams(destination(), one.wire(), 1);
+  first_answer(one, 1);
+  world.set_streams(destination(), one.wire(), 3);
+  ASSERT_EQ(asker().borrow(destination()), State::leased);
+  ASSERT_EQ(asker().borrow(destination()), State::leased);
+  next();
+  EXPECT_EQ(asker().borrow(destination()), State::waiting);
+}
+
+TEST_F(ASessionThatCameDown, IsForgottenWhenAnotherKeepsItsPromise) {
+  Asker& one = next();
+  first_answer(one, 3);
+  ASSERT_EQ(asker().borrow(destination()), State::leased);
+  ASSERT_EQ(asker().borrow(destination()), State::leased);
+  Asker& another = next();
+  Asker& beside = asker();
+  EXPECT_EQ(beside.borrow(destination()), State::leased);
+  EXPECT_EQ(&beside.wire(), &another.wire());
+}
+
+TEST_F(ASession, ThatComesDownLaterSaysNothingOfTheNext) {
+  limits.size = 2;
+  Asker& one = on_session();
+  world.first_answer(destination(), one.wire());
+  world.set_streams(destination(), one.wire(), 1);
+  Asker& two = waiting();
+  Asker& three = waiting();
+  while (!world.dials.empty()) world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(two.state, State::leased);
+  EXPECT_EQ(&two.wire(), &three.wire());
+}
+
 // ---- how many are dialed ----
 
 TEST_F(ASession, IsDialedOnceForAllWhomItWillServe) {
