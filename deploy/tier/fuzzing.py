@@ -1,0 +1,34 @@
+"""libFuzzer on everything that reads bytes of others: from the seeds in the tree, into a corpus that grows in
+build/corpus."""
+import concurrent.futures
+
+from outcome import Outcome, verdict
+from shell import CORES, LOGS, ROOT, Log
+
+# Target -> its seeds, and whether they go in as they are.
+TARGETS = {
+    "h1_request": ("tests/property/h1_requests.txt", ()),
+    "h1_response": ("tests/property/h1_responses.txt", ()),
+    "translation": ("tests/property/h1_requests.txt", ("--bare",)),
+    "h2_server": ("tests/fuzz/seeds/h2_server.txt", ()),
+    "h2_client": ("tests/fuzz/seeds/h2_client.txt", ()),
+    "config": ("tests/fuzz/seeds/config.txt", ("--bare",)),
+    "authority": ("tests/fuzz/seeds/authority.txt", ("--bare",)),
+}
+PROGRAMS = ["%s_fuzz" % name for name in TARGETS]
+
+
+def one(name, seconds):
+    log = Log("fuzz-" + name)
+    seeds, how = TARGETS[name]
+    corpus = ROOT / "build/corpus" / name
+    log.run("python3", "-B", "tests/fuzz/seeds.py", seeds, corpus, *how)
+    words = ["-dict=tests/fuzz/h1.dict"] if seeds.startswith("tests/property") else []
+    status = log.run(ROOT / "build/fuzz/tests/fuzz" / (name + "_fuzz"), corpus, *words, "-max_total_time=%d" % seconds, "-timeout=10",
+                     "-rss_limit_mb=2048", "-artifact_prefix=%s/%s-" % (LOGS, name), limit=seconds + 120)
+    return verdict(status, "" if status == 0 else name)
+
+
+def run(log, full):
+    with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
+        return sum(pool.map(lambda name: one(name, 60 if full else 10), TARGETS), Outcome())

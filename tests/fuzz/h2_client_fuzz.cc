@@ -1,0 +1,61 @@
+// HTTP/2 from an origin that may do anything: what it is told to have answered leaves as a strict HTTP/1.1 message, and
+// nothing that it sends harms us.
+#include <random>
+
+#include "proxy/http/forward.h"
+#include "tests/fuzz/strict_head.h"
+#include "tests/unit/http_h2_support.h"
+
+namespace carpool::fuzz {
+namespace {
+
+using namespace proxy::http;
+
+void check(const Heard& heard) {
+  if (heard.response.status == 0) return;
+  must(heard.response.status >= 200 && heard.response.status != 101, "a final status", "");
+  ReplyRules rules;
+  rules.via_pseudonym = "carpool-0badcafe";
+  std::string out;
+  write_response(out, heard.response, rules);
+  strict_fields(std::string_view(out).substr(out.find("\r\n") + 2));
+  if (heard.response.framing == Framing::none) must(heard.body.empty(), "no body where none may be", heard.body);
+  if (heard.ended && heard.response.framing == Framing::length) {
+    must(heard.body.size() == heard.response.length, "a whole body", heard.body);
+  }
+}
+
+}  // namespace
+}  // namespace carpool::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace carpool::fuzz;
+  if (size < 2) return 0;
+  H2Options options;
+  if (data[0] % 4 == 0) options.memory = std::size_t{64} << 10;
+  End client(H2Role::client, options);
+  std::minstd_rand random(data[1]);
+  H2Fields fields;
+  for (const auto& [name, value] : get()) fields.add(name, value);
+  Heard asked[3];
+  for (Heard& heard : asked) {
+    const carpool::Result<H2Stream*> stream =
+        client.session.request(fields, heard, data[0] % 2 == 0, &heard == &asked[2]);
+    if (stream) heard.stream = *stream;
+    if (data[0] % 16 < 8) client.pull();
+  }
+  std::string_view rest(reinterpret_cast<const char*>(data) + 2, size - 2);
+  while (!rest.empty() && !client.session.over()) {
+    const std::size_t piece = std::min<std::size_t>(rest.size(), 1 + random() % 512);
+    client.receive(rest.substr(0, piece));
+    rest.remove_prefix(piece);
+    for (Heard& heard : asked) {
+      if (heard.stream == nullptr) continue;
+      if (random() % 8 == 0) client.session.consume(*heard.stream, random() % 4096);
+      if (random() % 64 == 0) client.session.reset(*std::exchange(heard.stream, nullptr), H2Error::cancel);
+    }
+    client.pull();
+  }
+  for (const Heard& heard : asked) check(heard);
+  return 0;
+}

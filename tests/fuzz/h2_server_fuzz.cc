@@ -1,0 +1,109 @@
+// HTTP/2 from a client that may do anything, the session in an owner's hands that answers at random: no byte corrupts
+// us, what is told is a strict message, every split of the bytes tells the same, and memory has its bound.
+#include <random>
+
+#include "proxy/http/forward.h"
+#include "tests/fuzz/strict_head.h"
+#include "tests/unit/http_h2_support.h"
+
+namespace carpool::fuzz {
+namespace {
+
+using namespace proxy::http;
+
+void check(const Heard& heard) {
+  const RequestHead& head = heard.request;
+  must(!head.method.empty(), "a method", head.target);
+  must(heard.body.size() <= head.length || head.framing != Framing::length, "the length is kept", head.target);
+  must(!heard.ended || head.framing != Framing::length || heard.body.size() == head.length, "a whole body",
+       head.target);
+  const Result<Target> target = parse_target(head);
+  if (!target || head.method == "CONNECT") return;
+  ForwardRules rules;
+  rules.via_pseudonym = "carpool-0badcafe";
+  rules.host = "origin.test";
+  rules.path = target->path;
+  std::string out;
+  write_request(out, head, rules);
+  const std::size_t line = out.find("\r\n");
+  must(std::count(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(line), ' ') == 2, "three words", out);
+  must(strict_fields(std::string_view(out).substr(line + 2)).host == 1, "one Host", out);
+}
+
+// Answers what is open, or resets it, or lets it wait.
+void act(End& server, std::minstd_rand& random) {
+  H2Fields fields;
+  fields.add(":status", "200");
+  for (auto& [id, heard] : server.streams) {
+    if (heard.stream == nullptr) continue;
+    H2Stream& stream = *heard.stream;
+    switch (random() % 6) {
+      case 0:
+        server.session.respond(stream, fields, true);
+        server.session.leave(stream);
+        heard.stream = nullptr;
+        break;
+      case 1:
+        heard.stream = nullptr;
+        server.session.reset(stream, H2Error::cancel);
+        break;
+      case 2:
+        server.session.consume(stream, random() % 4096);
+        break;
+      case 3:
+        server.session.respond(stream, fields, false);
+        server.session.body(stream, std::string(random() % 70000, 'b'));
+        server.session.end(stream);
+        server.session.leave(stream);
+        heard.stream = nullptr;
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+void play(std::string_view bytes, unsigned seed, const H2Options& options) {
+  End server(H2Role::server, options);
+  std::minstd_rand random(seed);
+  const std::string all = std::string(seed % 16 == 0 ? "" : kH2Preface).append(bytes);
+  for (std::string_view rest = all; !rest.empty() && !server.session.over();) {
+    const std::size_t size = std::min<std::size_t>(rest.size(), 1 + random() % (seed % 4 == 0 ? 8 : 4096));
+    server.receive(rest.substr(0, size));
+    rest.remove_prefix(size);
+    act(server, random);
+    if (random() % 2 == 0) server.pull(random() % 65536);
+    server.now += std::chrono::milliseconds(random() % 20);
+  }
+  server.pull();
+  must(server.session.library_memory() <= options.memory, "memory has its bound", "");
+  for (const auto& [id, heard] : server.streams) check(heard);
+}
+
+// Without an owner that interferes, how the bytes were cut cannot matter.
+std::string told(std::string_view bytes, std::size_t piece) {
+  End server(H2Role::server);
+  server.receive(kH2Preface);
+  for (std::size_t at = 0; at < bytes.size(); at += piece) server.receive(bytes.substr(at, piece));
+  std::string all = server.session.over() ? "over " : "";
+  for (const auto& [id, heard] : server.streams) {
+    all += std::to_string(id) + heard.request.method + heard.request.target + heard.body + (heard.ended ? "." : "");
+  }
+  return all;
+}
+
+}  // namespace
+}  // namespace carpool::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace carpool::fuzz;
+  if (size < 2) return 0;
+  H2Options options;
+  if (data[0] % 4 == 0) options.memory = std::size_t{64} << 10;
+  if (data[0] % 3 == 0) options.head = {.header_bytes = 256, .headers = 6, .target = 48};
+  if (data[0] % 5 == 0) options.max_streams = 2;
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
+  play(bytes, data[1] * 256U + data[0], options);
+  if (data[0] % 8 == 0) must(told(bytes, bytes.size()) == told(bytes, 7), "any split tells the same", bytes);
+  return 0;
+}

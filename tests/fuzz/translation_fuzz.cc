@@ -1,0 +1,79 @@
+// A message sent as HTTP/1.1 and the same sent as HTTP/2 reach an origin of HTTP/1.1 alike: the same line, the same
+// fields in the same order, whatever the sender wrote.
+#include "proxy/http/forward.h"
+#include "proxy/http/h1_codec.h"
+#include "proxy/http/h2_fields.h"
+#include "proxy/http/h2_head.h"
+#include "tests/fuzz/strict_head.h"
+
+namespace carpool::fuzz {
+namespace {
+
+using namespace proxy::http;
+
+struct Nothing final : BodySink {
+  void on_body(std::string_view) override {}
+  void on_trailer(std::string_view, std::string_view) override {}
+};
+
+// What the origin gets, names in lower case; without Via, which tells the versions apart, and cookies in one line.
+std::string forwarded(const RequestHead& head, std::string_view path) {
+  ForwardRules rules;
+  rules.via_pseudonym = "carpool-0badcafe";
+  rules.host = "origin.test";
+  rules.path = path;
+  std::string out;
+  write_request(out, head, rules);
+  std::string all, cookies;
+  std::string_view rest = out;
+  bool first = true;
+  for (std::size_t end = rest.find("\r\n"); end != std::string_view::npos && end != 0; end = rest.find("\r\n")) {
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end + 2);
+    const std::string name = lower(line.substr(0, std::min(line.find(':'), line.size())));
+    if (std::exchange(first, false)) {
+      all.append(line).append("\n");
+    } else if (name == "cookie") {
+      const std::string_view value = line.substr(std::min(line.size(), name.size() + 2));
+      if (!value.empty()) cookies.append(cookies.empty() ? "" : "; ").append(value);
+    } else if (name != "via" && name != "te" && name != "connection") {
+      all.append(name).append(line.substr(name.size())).append("\n");
+    }
+  }
+  return all + "cookie: " + cookies;
+}
+
+}  // namespace
+}  // namespace carpool::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace carpool::fuzz;
+  RequestHead sent;
+  Nothing nothing;
+  RequestReader reader({});
+  std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const carpool::Result<Fed> fed = reader.feed(bytes, sent, nothing);
+  if (!fed || fed->progress != Progress::head || sent.version != Version::http11) return 0;
+  const carpool::Result<Target> target = parse_target(sent);
+  if (!target || sent.method == "CONNECT" || sent.upgrade) return 0;
+  ForwardRules rules;
+  rules.host = "a.test";
+  rules.path = target->path;
+  H2Fields fields;
+  h2_request(fields, sent, rules, {"http", {}});
+
+  H2HeadReader other({});
+  RequestHead received;
+  other.begin_request(received);
+  for (std::size_t i = 0; i < fields.size(); ++i) other.field(lower(fields[i].name), fields[i].value, false);
+  const bool bodyless = sent.framing == Framing::none || (sent.framing == Framing::length && sent.length == 0);
+  const H2HeadReader::Verdict verdict = other.end_request(bodyless, true);
+  if (verdict == H2HeadReader::Verdict::too_large) return 0;  // each field counts 32 bytes more in HTTP/2
+  must(verdict == H2HeadReader::Verdict::good, other.wrong() == nullptr ? "good" : other.wrong(), bytes);
+  const carpool::Result<Target> again = parse_target(received);
+  must(static_cast<bool>(again), "a target stays one", bytes);
+  const std::string one = forwarded(sent, target->path), two = forwarded(received, again->path);
+  if (one != two) std::fprintf(stderr, "--- as HTTP/1.1\n%s\n--- as HTTP/2\n%s\n", one.c_str(), two.c_str());
+  must(one == two, "the origin gets the same", bytes);
+  return 0;
+}
