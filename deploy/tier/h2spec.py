@@ -1,9 +1,7 @@
 """h2spec's cases against the listener: all of HTTP/2 that a client may get wrong."""
 import json
-import os
-import pathlib
-import shutil
 
+import tools
 from outcome import Outcome
 from shell import PROGRAM, ROOT, SHARED
 
@@ -12,18 +10,12 @@ EXPLAINED = {"http2/3.5: Sends invalid connection preface"}
 BASE = 15800
 
 
-def program():
-    """Where `go install github.com/summerwind/h2spec/cmd/h2spec@latest` may have put it."""
-    return os.environ.get("H2SPEC") or shutil.which("h2spec") or next(
-        (str(p) for p in (pathlib.Path.home() / "go/bin/h2spec", ROOT / "build/h2spec") if p.exists()), None)
-
-
 def run(log, full):
     if not (SHARED / "suites").is_dir():
         return Outcome(skipped=1, note="../shared is not there")
-    found = program()
+    found, why = tools.get(log, "h2spec")
     if found is None:
-        return Outcome(skipped=1, note="h2spec is not installed (H2SPEC names it)")
+        return Outcome(skipped=1, note=why)
     report = log.path.with_suffix(".json")
     report.unlink(missing_ok=True)
     log.run(ROOT / "build/venv/bin/python", "-B", SHARED / "suites/h2spec.py", "--spec", SHARED / "suites/specs/carpool.toml",

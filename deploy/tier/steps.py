@@ -3,6 +3,7 @@ import json
 
 import chart
 import editors
+import fuzzing
 import h2spec
 import images
 import lint
@@ -55,23 +56,6 @@ def e2e(program, long_form=True):
     return run
 
 
-FUZZED = ("h1_request", "h1_response")
-
-
-def fuzz(log, full):
-    """Each target for five minutes from its corpus, which grows in build/corpus."""
-    total = Outcome()
-    for name in FUZZED:
-        corpus = ROOT / "build/corpus" / name
-        corpus.mkdir(parents=True, exist_ok=True)
-        for seeds in (ROOT / "tests/golden").glob(name + "*"):
-            log.run(PYTHON, "-B", "tests/fuzz/seeds.py", seeds, corpus)
-        status = log.run(ROOT / "build/fuzz/tests/fuzz" / (name + "_fuzz"), corpus, "-dict=tests/fuzz/h1.dict",
-                         "-max_total_time=300", "-timeout=10", "-artifact_prefix=build/test-logs/", limit=400)
-        total += verdict(status, "" if status == 0 else name)
-    return total
-
-
 ALL = [
     Step("tidy", "house rules", tidy),
     Step("format", "clang-format", lint.formatted),
@@ -97,8 +81,8 @@ ALL = [
     Step("build-tsan", "build with TSan", build("tsan", *units.tsan_targets())),
     Step("unit-tsan", "threads under TSan", units.run("tsan")),
     Step("e2e-asan", "end to end under ASan and UBSan", e2e(ROOT / "build/asan/carpool", False), "build/asan/carpool", full_only=True),
-    Step("build-fuzz", "build of the fuzz targets", build("fuzz", *["%s_fuzz" % n for n in FUZZED]), full_only=True),
-    Step("fuzz", "libFuzzer, five minutes a target", fuzz, full_only=True),
+    Step("build-fuzz", "build of the fuzz targets", build("fuzz", *fuzzing.PROGRAMS)),
+    Step("fuzz", "libFuzzer, ten seconds a target, a minute with --full", fuzzing.run),
     Step("clang", "clang, thread-safety analysis", lint.thread_safety),
     Step("clang-tidy", "clang-tidy", lint.clang_tidy),
     Step("images", "the image, built without a registry and run read-only", images.images, flag="--images"),

@@ -10,6 +10,7 @@ FOLDER = ROOT / "build" / "tools"
 MADE_WITH_GO = {
     "helm": "helm.sh/helm/v3/cmd/helm@latest",
     "kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform@latest",
+    "h2spec": "github.com/summerwind/h2spec/cmd/h2spec@latest",
 }
 
 
