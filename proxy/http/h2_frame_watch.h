@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "proxy/http/h2_frame_head.h"
+
 namespace carpool::proxy::http {
 
 class FrameWatch {
@@ -30,24 +32,25 @@ class FrameWatch {
   }
 
  private:
-  static constexpr std::size_t kHead = 9, kParent = 4;
-  static constexpr std::uint8_t kPriority = 2;
-  std::size_t wanted() const { return have_ >= kHead && priority() ? kHead + kParent : kHead; }
-  bool priority() const { return byte(3) == kPriority && length() == kParent + 1; }
-  std::uint32_t byte(std::size_t at) const { return static_cast<unsigned char>(head_[at]); }
-  std::uint32_t length() const { return byte(0) << 16 | byte(1) << 8 | byte(2); }
-  std::uint32_t stream(std::size_t at) const {
-    return (byte(at) & 0x7f) << 24 | byte(at + 1) << 16 | byte(at + 2) << 8 | byte(at + 3);
+  static constexpr std::size_t kParent = 4;
+  FrameHead head() const { return FrameHead::read({head_.data(), FrameHead::kSize}); }
+  // PRIORITY names the stream that it depends on right behind its head.
+  std::size_t wanted() const {
+    if (have_ < FrameHead::kSize) return FrameHead::kSize;
+    const FrameHead frame = head();
+    const bool parent = frame.type == FrameHead::priority && frame.length == kParent + 1;
+    return FrameHead::kSize + (parent ? kParent : 0);
   }
   template <class Visit>
   void end_of_head(const Visit& visit) {
-    const bool more = have_ > kHead;
-    const std::uint32_t id = stream(5);
-    skip_ = length() - (more ? static_cast<std::uint32_t>(kParent) : 0);
+    const FrameHead frame = head();
+    const bool more = have_ > FrameHead::kSize;
+    skip_ = frame.length - (more ? static_cast<std::uint32_t>(kParent) : 0);
     have_ = 0;
-    visit(byte(3), more && id == stream(kHead) ? 0 : id);
+    const bool own_parent = more && read_stream_id({head_.data() + FrameHead::kSize, kParent}) == frame.stream;
+    visit(frame.type, own_parent ? 0 : frame.stream);
   }
-  std::array<char, kHead + kParent> head_{};
+  std::array<char, FrameHead::kSize + kParent> head_{};
   std::size_t have_ = 0;
   std::uint32_t skip_ = 0;  // of a payload
 };

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "proxy/http/h2_frame_head.h"
+
 namespace carpool::proxy::http {
 
 class GoawayFilter {
@@ -31,10 +33,13 @@ class GoawayFilter {
         continue;
       }
       dropping_ = false;
-      if (held_size_ == 0 && bytes.size() - at >= kHead && !is_goaway(bytes.substr(at))) {
-        body_left_ = length_of(bytes.substr(at));
-        at += kHead;
-        continue;
+      if (held_size_ == 0 && bytes.size() - at >= FrameHead::kSize) {
+        const FrameHead frame = FrameHead::read(bytes.substr(at));
+        if (!is_goaway(frame)) {
+          body_left_ = frame.length;
+          at += FrameHead::kSize;
+          continue;
+        }
       }
       if (held_size_ == 0) pass_run();
       held_[held_size_++] = bytes[at++];
@@ -45,23 +50,20 @@ class GoawayFilter {
   }
 
  private:
-  static constexpr std::size_t kHead = 9, kLast = 4, kGoaway = kHead + 8;
-  static std::uint32_t byte(std::string_view bytes, std::size_t at) { return static_cast<unsigned char>(bytes[at]); }
-  static std::size_t length_of(std::string_view head) {
-    return byte(head, 0) << 16 | byte(head, 1) << 8 | byte(head, 2);
+  static constexpr std::size_t kGoaway = FrameHead::kSize + 8;
+  static bool is_goaway(const FrameHead& frame) {
+    return frame.type == FrameHead::goaway && frame.length >= kGoaway - FrameHead::kSize;
   }
-  static bool is_goaway(std::string_view head) { return byte(head, 3) == 7 && length_of(head) >= kGoaway - kHead; }
   // Of the head that is held, as far as it came. True: it goes on.
   bool judge() {
     const std::string_view held(held_.data(), held_size_);
-    if (held.size() < kHead) return false;
-    const bool goaway = is_goaway(held);
+    if (held.size() < FrameHead::kSize) return false;
+    const FrameHead frame = FrameHead::read(held);
+    const bool goaway = is_goaway(frame);
     if (goaway && held.size() < kGoaway) return false;
-    body_left_ = length_of(held) - (held.size() - kHead);
+    body_left_ = frame.length - (held.size() - FrameHead::kSize);
     if (!goaway) return true;
-    std::uint32_t last = 0;
-    for (std::size_t i = 0; i < kLast; ++i) last = last << 8 | byte(held, kHead + i);
-    last &= 0x7FFFFFFFU;
+    const std::uint32_t last = read_stream_id(held.substr(FrameHead::kSize));
     dropping_ = last > lowest_;
     if (dropping_) held_size_ = 0;
     lowest_ = std::min(lowest_, last);
