@@ -14,6 +14,7 @@ namespace {
 
 constexpr const char* kPlain = DemoOrigin::kPlainName;
 constexpr const char* kTls = DemoOrigin::kTlsName;
+constexpr const char* kH2 = DemoOrigin::kH2Name;
 
 // The name leads to the origin's real port by `addresses`, so that it looks the same in every run.
 config::OriginSettings named(const config::Config& config, const std::string& scheme, const std::string& name,
@@ -48,10 +49,13 @@ config::Config demo_config(const DemoOrigin& origin) {
   config.log.format = config::LogFormat::text;
   config.log.access = false;  // a line for each request would bury the demo's own
   config.origins.push_back(named(config, "http", kPlain, origin.plain()));
-  config::OriginSettings& secure = config.origins.emplace_back(named(config, "https", kTls, origin.secure()));
-  secure.upstream.tls.ca_file = origin.ca_file();
-  secure.upstream.tls.server_name = kTls;
-  secure.origin.tls = 1;  // an identity of its own
+  std::uint32_t identity = 0;
+  for (const auto& [name, at] : {std::pair(kTls, &origin.secure()), std::pair(kH2, &origin.h2())}) {
+    config::OriginSettings& secure = config.origins.emplace_back(named(config, "https", name, *at));
+    secure.upstream.tls.ca_file = origin.ca_file();
+    secure.upstream.tls.server_name = name;
+    secure.origin.tls = ++identity;  // one of its own
+  }
   return config;
 }
 
@@ -93,13 +97,15 @@ std::string demo_greeting(const net::Address& listener, const net::Address& admi
   line({});
   line({"  listener  ", proxy});
   line({"  admin     ", pools});
-  line({"  origin    http://", kPlain, "       at ", origin.plain().text()});
-  line({"  origin    https://", kTls, "  at ", origin.secure().text(), ", its certificate in ", origin.ca_file()});
+  line({"  origin    http://", kPlain, "       HTTP/1.1, at ", origin.plain().text()});
+  line({"  origin    https://", kTls, "  HTTP/1.1 over TLS, at ", origin.secure().text()});
+  line({"  origin    https://", kH2, "   HTTP/2 over TLS, at ", origin.h2().text()});
+  line({"            their certificates, made a moment ago, are in ", origin.ca_file()});
   line({});
   line({"Try in another terminal (paths: / /bytes/N /delay/MS /echo /close):"});
   line({});
   line({"  curl -x ", proxy, " http://", kPlain, "/"});
-  line({"  curl -H 'Host: ", kTls, "' ", proxy, "/"});
+  line({"  curl --http2-prior-knowledge -H 'Host: ", kH2, "' ", proxy, "/"});
   line({"  curl ", pools, "/pools"});
   line({});
   return out;

@@ -29,10 +29,15 @@ Result<std::unique_ptr<DemoOrigin>> DemoOrigin::start(const Settings& settings) 
   identity.names = {kTlsName, kPlainName, "localhost", "127.0.0.1"};
   auto tls = tls::ServerContext::make(identity);
   if (!tls) return tls.take_fault();
-  auto certificate = TemporaryFile::make("carpool-demo", (*tls)->certificate_pem());
-  if (!certificate) return certificate.take_fault();
-  auto origin = std::make_unique<DemoOrigin>(settings, std::move(*loop), std::move(*tls), std::move(*certificate));
-  for (Door* door : {&origin->plain_, &origin->secure_}) {
+  identity.names = {kH2Name, "localhost", "127.0.0.1"};
+  identity.alpn = {"h2"};
+  auto h2 = tls::ServerContext::make(identity);
+  if (!h2) return h2.take_fault();
+  auto certificates = TemporaryFile::make("carpool-demo", (*tls)->certificate_pem() + (*h2)->certificate_pem());
+  if (!certificates) return certificates.take_fault();
+  auto origin = std::make_unique<DemoOrigin>(settings, std::move(*loop), std::move(*tls), std::move(*h2),
+                                             std::move(*certificates));
+  for (Door* door : {&origin->plain_, &origin->secure_, &origin->h2_}) {
     if (Status opened = origin->open(*door); !opened) return opened.take_fault();
   }
   origin->thread_ = std::thread([made = origin.get()] { made->loop_->run(); });
@@ -40,8 +45,13 @@ Result<std::unique_ptr<DemoOrigin>> DemoOrigin::start(const Settings& settings) 
 }
 
 DemoOrigin::DemoOrigin(const Settings& settings, std::unique_ptr<exec::UvLoop> loop,
-                       std::unique_ptr<tls::ServerContext> tls, TemporaryFile certificate)
-    : settings_(settings), loop_(std::move(loop)), tls_(std::move(tls)), certificate_(std::move(certificate)) {}
+                       std::unique_ptr<tls::ServerContext> tls, std::unique_ptr<tls::ServerContext> h2,
+                       TemporaryFile certificates)
+    : settings_(settings),
+      loop_(std::move(loop)),
+      tls_(std::move(tls)),
+      h2_tls_(std::move(h2)),
+      certificates_(std::move(certificates)) {}
 
 DemoOrigin::~DemoOrigin() {
   if (thread_.joinable()) {
@@ -49,10 +59,11 @@ DemoOrigin::~DemoOrigin() {
     thread_.join();
   }
   loop_->enter();
-  for (Door* door : {&plain_, &secure_}) {
+  for (Door* door : {&plain_, &secure_, &h2_}) {
     if (door->fd) loop_->unwatch(door->fd.get(), door->key);
   }
   connections_.clear();
+  sessions_.clear();
 }
 
 // Before the loop runs.
@@ -84,19 +95,35 @@ void DemoOrigin::accept_all(Door& door) {
 void DemoOrigin::adopt(Door& door, int fd) {
   net::prepare_socket(fd);
   Fd owned(fd);
-  if (connections_.size() >= settings_.max_connections) return;
+  if (connections_.size() + sessions_.size() >= settings_.max_connections) return;
   ++accepted_;
+  static_cast<void>(welcome(door, owned.release()));
+}
+
+// What cannot start is gone again.
+Status DemoOrigin::welcome(Door& door, int fd) {
+  if (&door == &h2_) {
+    OriginSession::Owner& owner = *this;
+    auto& made = sessions_.emplace_back(*loop_, owner, h2_tls_->accept(fd), accepted_, settings_.idle_timeout);
+    Status started = made.start();
+    if (!started) sessions_.pop_back();
+    return started;
+  }
   OriginConnection::Owner& owner = *this;
-  OriginConnection& made =
-      &door == &secure_
-          ? connections_.emplace_back(*loop_, owner, tls_->accept(owned.release()), accepted_, settings_.idle_timeout)
-          : connections_.emplace_back(*loop_, owner, net::make_plain(owned.release()), accepted_,
-                                      settings_.idle_timeout);
-  if (!made.start()) connections_.pop_back();
+  auto& made = &door == &secure_
+                   ? connections_.emplace_back(*loop_, owner, tls_->accept(fd), accepted_, settings_.idle_timeout)
+                   : connections_.emplace_back(*loop_, owner, net::make_plain(fd), accepted_, settings_.idle_timeout);
+  Status started = made.start();
+  if (!started) connections_.pop_back();
+  return started;
 }
 
 void DemoOrigin::on_connection_end(OriginConnection& connection) {
   connections_.remove_if([&](const OriginConnection& other) { return &other == &connection; });
+}
+
+void DemoOrigin::on_session_end(OriginSession& session) {
+  sessions_.remove_if([&](const OriginSession& other) { return &other == &session; });
 }
 
 }  // namespace carpool::proxy

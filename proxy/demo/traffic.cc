@@ -14,13 +14,19 @@ namespace {
 
 constexpr std::string_view kPlain = DemoOrigin::kPlainName;
 constexpr std::string_view kTls = DemoOrigin::kTlsName;
+constexpr std::string_view kH2 = DemoOrigin::kH2Name;
 
 // One round. The origin ends a connection once a round, and idle ones after a rest.
-constexpr std::array kErrands = {
-    Errand{kPlain, "/"},           Errand{kTls, "/", true},           Errand{kPlain, "/bytes/2000"},
-    Errand{kPlain, "/delay/20"},   Errand{kTls, "/bytes/2000", true}, Errand{kPlain, "/echo", false, 500},
-    Errand{kTls, "/", true},       Errand{kPlain, "/bytes/100000"},   Errand{kTls, "/echo", true, 20000},
-    Errand{kTls, "/delay/5", true}};
+constexpr std::array kErrands = {Errand{kPlain, "/"},
+                                 Errand{kTls, "/", true},
+                                 Errand{kPlain, "/bytes/2000"},
+                                 Errand{kH2, "/", true},
+                                 Errand{kPlain, "/delay/20"},
+                                 Errand{kTls, "/bytes/2000", true},
+                                 Errand{kPlain, "/echo", false, 500},
+                                 Errand{kH2, "/echo", true, 20000},
+                                 Errand{kPlain, "/bytes/100000"},
+                                 Errand{kH2, "/delay/5", true}};
 constexpr std::uint64_t kRoundsPerClose = 8;
 constexpr Errand kClose{kPlain, "/close"};
 // Everybody at once, rarely enough that the connections it takes are idle for long enough to be closed in between.

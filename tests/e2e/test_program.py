@@ -7,6 +7,7 @@ import tomllib
 
 import pytest
 from harness.carpool import PROGRAM, ROOT
+from harness.h2_client import H2Client
 
 LOCATED = re.compile(r"^(.+):(\d+):(\d+): ([\w.\[\]\"-]+): .+")
 
@@ -151,6 +152,23 @@ def test_the_manager_is_notified(carpool, tmp_path, monkeypatch):
     manager.close()
 
 
+def every_path_of_the_demo(address):
+    """Of its origin of HTTP/2, by a client of HTTP/2."""
+    with H2Client(address) as client:
+        def get(path, **more):
+            return client.get(path, authority="demo-h2", **more)
+        first, again = get("/"), get("/")
+        assert int(again.get("demo-request")) > int(first.get("demo-request")) or first.get("demo-connection") != again.get("demo-connection")
+        assert len(get("/bytes/700000").body) == 700_000
+        assert get("/delay/30").body == b"waited 30 ms\n"
+        assert get("/bytes/10", method="HEAD").get("content-length") == "10"
+        echo = client.ask("/echo", "POST", "demo-h2", end=False)
+        client.send(echo, b"x" * 300_000, end=True)
+        assert client.answer(echo).body == b"x" * 300_000
+        assert get("/nothing").status == 404
+        assert get("/close").status == 200 and get("/").status == 200
+
+
 def test_the_demo_serves_and_prints_what_to_try(tmp_path):
     demo = subprocess.Popen([PROGRAM, "--demo"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path)
     try:
@@ -159,9 +177,14 @@ def test_the_demo_serves_and_prints_what_to_try(tmp_path):
             line = demo.stdout.readline()
             assert line, said
             said.append(line)
-        command = next(s for s in said if "curl " in s).strip()
-        done = subprocess.run(["sh", "-c", command[command.index("curl "):]], capture_output=True, timeout=20)
-        assert done.returncode == 0, (command, done.stderr)
+        for command in [s.strip() for s in said if "curl " in s]:
+            done = subprocess.run(["sh", "-c", command + " -sS"], capture_output=True, text=True, timeout=20)
+            assert done.returncode == 0, (command, done.stderr)
+            assert "demo-h2" not in command or "protocol    HTTP/2 over TLSv1.3" in done.stdout
+        for protocol in ("HTTP/1.1, at", "HTTP/1.1 over TLS, at", "HTTP/2 over TLS, at"):
+            assert any("  origin    http" in s and protocol in s for s in said), said
+        host, port = re.search(r"listener  http://(\S+):(\d+)", "".join(said)).groups()
+        every_path_of_the_demo((host, int(port)))
     finally:
         demo.terminate()
         assert demo.wait(20) == 0

@@ -50,11 +50,14 @@ Fd listening(std::string& address) {
   return fd;
 }
 
-TEST(DemoConfig, LeadsTwoNamesToTheOrigin) {
+TEST(DemoConfig, LeadsThreeNamesToTheOrigin) {
   Served served;
   const config::Config config = demo_config(served.origin());
-  ASSERT_EQ(config.origins.size(), 2U);
-  const config::OriginSettings &plain = config.origins[0], &secure = config.origins[1];
+  ASSERT_EQ(config.origins.size(), 3U);
+  const config::OriginSettings &plain = config.origins[0], &secure = config.origins[1], &h2 = config.origins[2];
+  EXPECT_EQ(h2.origin.label(), "https://demo-h2");
+  EXPECT_EQ(h2.addresses, std::vector<std::string>{served.origin().h2().text()});
+  EXPECT_NE(h2.origin.tls, secure.origin.tls);
   EXPECT_EQ(plain.origin.label(), "http://demo");
   EXPECT_EQ(plain.alias, std::vector<std::string>{"demo"});
   EXPECT_EQ(plain.addresses, std::vector<std::string>{served.origin().plain().text()});
@@ -117,11 +120,13 @@ TEST(DemoGreeting, NamesWhatIsWhereAndThreeCommands) {
     all += line + '\n';
     if (line.find("curl ") != std::string::npos) commands.push_back(line);
   }
-  EXPECT_EQ(commands, (std::vector<std::string>{"  curl -x http://127.0.0.1:3128 http://demo/",
-                                                "  curl -H 'Host: demo-tls' http://127.0.0.1:3128/",
-                                                "  curl http://127.0.0.1:9901/pools"}));
+  EXPECT_EQ(commands,
+            (std::vector<std::string>{"  curl -x http://127.0.0.1:3128 http://demo/",
+                                      "  curl --http2-prior-knowledge -H 'Host: demo-h2' http://127.0.0.1:3128/",
+                                      "  curl http://127.0.0.1:9901/pools"}));
   EXPECT_NE(all.find(served.origin().plain().text()), std::string::npos);
-  EXPECT_NE(all.find(served.origin().secure().text()), std::string::npos);
+  EXPECT_NE(all.find("HTTP/1.1 over TLS, at " + served.origin().secure().text()), std::string::npos);
+  EXPECT_NE(all.find("HTTP/2 over TLS, at " + served.origin().h2().text()), std::string::npos);
   EXPECT_NE(all.find(served.origin().ca_file()), std::string::npos);
 }
 
@@ -149,7 +154,7 @@ TEST(Demo, GreetsStartsTrafficCountsAndStops) {
   Printed printed;
   auto demo = Demo::make(printed.file());
   ASSERT_TRUE(demo);
-  EXPECT_EQ((*demo)->config().origins.size(), 2U);
+  EXPECT_EQ((*demo)->config().origins.size(), 3U);
   const net::Address listener = (*demo)->origin().plain();  // it takes whole URIs as a proxy does
   ASSERT_TRUE((*demo)->start(listener, listener, [] { return DemoNumbers{160, 4, 2}; }));
   EXPECT_NE(printed.lines_to("reuse").find("http://" + listener.text() + "/pools"), std::string::npos);
