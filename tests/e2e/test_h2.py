@@ -17,6 +17,14 @@ def place(origin):
     return "127.0.0.1:%d" % origin.port
 
 
+def behind(gate):
+    """How an origin answers that waits for the gate."""
+    def wait(exchange):
+        gate.enter()
+        exchange.reply()
+    return wait
+
+
 def test_a_request_reaches_its_authority_and_its_answer_comes_back(carpool, origin):
     o, c = origin(hello), carpool()
     with H2Client(c.address) as client:
@@ -89,11 +97,7 @@ def test_head_errors_and_empty_answers_end_their_streams(carpool, origin):
 
 def test_a_client_that_takes_its_request_back_frees_its_connection(carpool, origin):
     gate = Gate()
-
-    def wait(exchange):
-        gate.enter()
-        exchange.reply()
-    o, c = origin(wait), carpool()
+    o, c = origin(behind(gate)), carpool()
     with H2Client(c.address) as client:
         stream = client.ask("/", authority=place(o))
         gate.wait_for(1)
@@ -171,11 +175,7 @@ def test_a_preface_in_pieces_and_a_method_that_begins_like_it(carpool, origin):
 
 def test_draining_says_goaway_twice_and_finishes_what_runs(carpool, origin):
     gate = Gate()
-
-    def wait(exchange):
-        gate.enter()
-        exchange.reply()
-    o, c = origin(wait), carpool()
+    o, c = origin(behind(gate)), carpool()
     with H2Client(c.address) as client:
         stream = client.ask("/", authority=place(o))
         gate.wait_for(1)
