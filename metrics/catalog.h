@@ -57,6 +57,11 @@ inline constexpr Metric kH2Abuse{"carpool_downstream_h2_abuse_total", counter, "
                                  "continuations, header_list, memory, unread)."};
 inline constexpr Metric kHandshake{"carpool_upstream_handshake_seconds", histogram, "origin",
                                    "Time of TLS handshakes with origins."};
+inline constexpr Metric kResets{"carpool_upstream_h2_resets_total", counter, "origin,code",
+                                "Requests to origins of HTTP/2 whose stream ended by a reset, by error code."};
+inline constexpr Metric kEgress{
+    "carpool_egress_decisions_total", counter, "decision",
+    "What the egress rules said of a name or an address (allowed, denied, or reported: only said to be denied)."};
 
 // ---- execution ----
 inline constexpr Metric kTasks{"carpool_exec_tasks_total", counter, "mode", "Tasks run, by mode of execution."};
@@ -93,19 +98,45 @@ inline constexpr Metric kStartTime{"process_start_time_seconds", gauge, "", "Sta
 }  // namespace catalog
 
 // In the order of export.
-inline constexpr std::array<const Metric*, 38> kCatalog{
-    &catalog::kBorrows,         &catalog::kRestores,      &catalog::kOpened,
-    &catalog::kClosed,          &catalog::kFailures,      &catalog::kConnections,
-    &catalog::kConnectionsPeak, &catalog::kSize,          &catalog::kWaiting,
-    &catalog::kWaitSeconds,     &catalog::kLeaks,         &catalog::kRequests,
-    &catalog::kRequestSeconds,  &catalog::kRetries,       &catalog::kRetriesDenied,
-    &catalog::kDownstream,      &catalog::kH2Abuse,       &catalog::kHandshake,
-    &catalog::kTasks,           &catalog::kHandovers,     &catalog::kThreads,
-    &catalog::kThreadsMax,      &catalog::kLowOnThreads,  &catalog::kQueue,
-    &catalog::kQueueWait,       &catalog::kOverloadStage, &catalog::kOverloadUsed,
-    &catalog::kOverloadShed,    &catalog::kReloads,       &catalog::kAdminConnections,
-    &catalog::kLogDropped,      &catalog::kBuildInfo,     &catalog::kCpu,
-    &catalog::kResident,        &catalog::kVirtual,       &catalog::kOpenFds,
-    &catalog::kMaxFds,          &catalog::kStartTime};
+inline constexpr std::array<const Metric*, 40> kCatalog{&catalog::kBorrows,
+                                                        &catalog::kRestores,
+                                                        &catalog::kOpened,
+                                                        &catalog::kClosed,
+                                                        &catalog::kFailures,
+                                                        &catalog::kConnections,
+                                                        &catalog::kConnectionsPeak,
+                                                        &catalog::kSize,
+                                                        &catalog::kWaiting,
+                                                        &catalog::kWaitSeconds,
+                                                        &catalog::kLeaks,
+                                                        &catalog::kRequests,
+                                                        &catalog::kRequestSeconds,
+                                                        &catalog::kRetries,
+                                                        &catalog::kRetriesDenied,
+                                                        &catalog::kDownstream,
+                                                        &catalog::kH2Abuse,
+                                                        &catalog::kHandshake,
+                                                        &catalog::kResets,
+                                                        &catalog::kEgress,
+                                                        &catalog::kTasks,
+                                                        &catalog::kHandovers,
+                                                        &catalog::kThreads,
+                                                        &catalog::kThreadsMax,
+                                                        &catalog::kLowOnThreads,
+                                                        &catalog::kQueue,
+                                                        &catalog::kQueueWait,
+                                                        &catalog::kOverloadStage,
+                                                        &catalog::kOverloadUsed,
+                                                        &catalog::kOverloadShed,
+                                                        &catalog::kReloads,
+                                                        &catalog::kAdminConnections,
+                                                        &catalog::kLogDropped,
+                                                        &catalog::kBuildInfo,
+                                                        &catalog::kCpu,
+                                                        &catalog::kResident,
+                                                        &catalog::kVirtual,
+                                                        &catalog::kOpenFds,
+                                                        &catalog::kMaxFds,
+                                                        &catalog::kStartTime};
 
 }  // namespace carpool::metrics

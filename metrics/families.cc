@@ -64,6 +64,11 @@ void add_shard(Book& book, const std::string& origin, const OriginShard& shard) 
     book.add(catalog::kRetries, {origin, std::string(kProofs[i])}, shard.retries[i].read());
   }
   book.add(catalog::kRetriesDenied, {origin}, shard.retries_denied.read());
+  for (std::size_t i = 0; i < kResets.size(); ++i) {
+    if (const std::uint64_t count = shard.resets[i].read(); count != 0) {
+      book.add(catalog::kResets, {origin, std::string(kResets[i])}, count);
+    }
+  }
 }
 
 void add_origin(Book& book, const std::string& label, const OriginSample& origin) {
@@ -127,6 +132,9 @@ std::vector<Family> families(const Registry& registry, const Sample& sample) {
   }
   if (sample.overload) add_overload(book, *sample.overload);
   if (sample.admin) add_admin(book, *sample.admin);
+  for (std::size_t i = 0; i < kEgress.size(); ++i) {
+    book.add(catalog::kEgress, {std::string(kEgress[i])}, registry.egress_count(i));
+  }
   if (sample.exec) add_exec(book, *sample.exec);
   book.set(catalog::kLogDropped, static_cast<double>(sample.log_dropped));
   book.add(catalog::kBuildInfo, {sample.build.version, sample.build.compiler, sample.build.build}, 1);

@@ -16,6 +16,10 @@ namespace carpool::metrics {
 inline constexpr std::array<std::string_view, 5> kProofs{"not_sent", "goaway", "refused_stream", "idempotent_reused",
                                                          "misdirected"};
 
+// Error codes of HTTP/2 that origins reset streams with; the rarer ones share the last.
+inline constexpr std::array<std::string_view, 7> kResets{
+    "REFUSED_STREAM", "CANCEL", "INTERNAL_ERROR", "PROTOCOL_ERROR", "NO_ERROR", "HTTP_1_1_REQUIRED", "other"};
+
 struct alignas(kCacheLine) OriginShard {
   Histogram request;    // head to last byte
   Histogram wait;       // from asking the pool to the lease
@@ -23,6 +27,7 @@ struct alignas(kCacheLine) OriginShard {
   RequestTable requests;
   std::array<Cell, kProofs.size()> retries;
   Cell retries_denied;  // by request.retry_budget
+  std::array<Cell, kResets.size()> resets;
 };
 static_assert(sizeof(OriginShard) <= 1280);
 

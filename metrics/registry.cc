@@ -63,6 +63,11 @@ void Registry::record_retry(LoopId loop, OriginSlot origin, std::string_view pro
   shard(loop, origin).retries[static_cast<std::size_t>(found - kProofs.begin())].add();
 }
 
+void Registry::record_reset(LoopId loop, OriginSlot origin, std::string_view code) {
+  const auto found = std::min(std::find(kResets.begin(), kResets.end(), code), kResets.end() - 1);
+  shard(loop, origin).resets[static_cast<std::size_t>(found - kResets.begin())].add();
+}
+
 void Registry::record_abuse(LoopId loop, std::string_view kind) {
   const auto found = std::find(kAbuses.begin(), kAbuses.end(), kind);
   CARPOOL_ASSERT(found != kAbuses.end());

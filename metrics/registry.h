@@ -33,6 +33,9 @@ inline constexpr std::array<std::string_view, 6> kAbuses{"resets",      "control
 // What overload took from clients (proxy/overload).
 enum class Shed : std::uint8_t { new_clients, idle };
 inline constexpr std::array<std::string_view, 2> kSheds{"new_clients", "idle"};
+// What the egress rules said of an origin or an address.
+enum class Egress : std::uint8_t { allowed, denied, reported };
+inline constexpr std::array<std::string_view, 3> kEgress{"allowed", "denied", "reported"};
 
 // One request, over.
 struct RequestFacts {
@@ -52,10 +55,13 @@ class Registry {
   // ---- any thread ----
   OriginSlot add_origin(const std::string& label);     // the same label: the same slot
   OriginSlot slot_of(const std::string& label) const;  // unknown: kOtherOrigin
+  // Names that are routed anew and dials, not requests: rare, so they share their cells. Relaxed has no partner.
+  void record_egress(Egress said) { egress_[static_cast<std::size_t>(said)].fetch_add(1, std::memory_order_relaxed); }
 
   // ---- on loop `loop`'s thread ----
   void record_request(LoopId loop, OriginSlot origin, const RequestFacts& facts);
   void record_retry(LoopId loop, OriginSlot origin, std::string_view proof);
+  void record_reset(LoopId loop, OriginSlot origin, std::string_view code);  // a name of HTTP/2; unknown: other
   void record_handshake(LoopId loop, OriginSlot origin, Duration took);
   void record_abuse(LoopId loop, std::string_view kind);
   void record_shed(LoopId loop, Shed what) { sheds_[static_cast<std::size_t>(what)].add(loop); }
@@ -64,6 +70,7 @@ class Registry {
 
   // ---- a scrape, any thread ----
   std::uint64_t client_count() const { return clients_.total(); }
+  std::uint64_t egress_count(std::size_t said) const { return egress_[said].load(std::memory_order_relaxed); }
   std::uint64_t abuse_count(std::size_t kind) const { return abuses_[kind].total(); }
   std::uint64_t shed_count(std::size_t what) const { return sheds_[what].total(); }
   // visit(label, loop's shard); once for each shard that exists.
@@ -97,7 +104,8 @@ class Registry {
   const std::uint32_t capacity_;
   std::unique_ptr<Origin[]> origins_;  // a slot is complete before its number is known to anyone
   Gauge clients_;
-  std::vector<Counter> sheds_;   // in the order of kSheds
+  std::vector<Counter> sheds_;  // in the order of kSheds
+  std::array<std::atomic<std::uint64_t>, kEgress.size()> egress_{};
   std::vector<Counter> abuses_;  // in the order of kAbuses
   mutable std::mutex mutex_;
   std::uint32_t used_ = 0;                             // guarded by mutex_

@@ -50,6 +50,8 @@ Status House::open() {
   Result<std::unique_ptr<net::RulePolicy>> policy = net::RulePolicy::make(config_->egress);
   if (!policy) return policy.take_fault();
   policy_ = std::move(*policy);
+  egress_ = std::make_unique<EgressWitness>(*metrics_);
+  policy_->set_witness(*egress_);
   Result<std::unique_ptr<Origins>> origins = Origins::make(*config_, pool_house_, *metrics_);
   if (!origins) return origins.take_fault();
   origins_ = std::move(*origins);

@@ -15,6 +15,7 @@
 #include "proxy/config/config.h"
 #include "proxy/downstream/listener.h"
 #include "proxy/drain.h"
+#include "proxy/egress_witness.h"
 #include "proxy/execution.h"
 #include "proxy/leak_book.h"
 #include "proxy/log_sync.h"
@@ -94,6 +95,7 @@ class House {
   PoolHouse pool_house_;
   LeakBook leaks_;
   std::unique_ptr<metrics::Registry> metrics_;
+  std::unique_ptr<EgressWitness> egress_;
   std::unique_ptr<net::RulePolicy> policy_;
   std::unique_ptr<Origins> origins_;
   std::unique_ptr<Execution> execution_;

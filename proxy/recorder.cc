@@ -86,6 +86,10 @@ void Recorder::count_retry(const OriginContext& origin, Proof proof) {
   metrics_.record_retry(loop_.id(), origin.slot, name(proof));
 }
 
+void Recorder::count_reset(const OriginContext& origin, http::H2Error code) {
+  metrics_.record_reset(loop_.id(), origin.slot, http::h2_error_name(code));
+}
+
 void Recorder::observe_handshake(const OriginContext& origin, Duration took) {
   metrics_.record_handshake(loop_.id(), origin.slot, took);
 }

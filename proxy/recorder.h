@@ -34,6 +34,7 @@ class Recorder {
   void record_refused(const Requester& client, const Fault& fault,
                       std::uint16_t status) LOOP_ONLY;  // no head, no origin
   void count_retry(const OriginContext& origin, Proof proof) LOOP_ONLY;
+  void count_reset(const OriginContext& origin, http::H2Error code) LOOP_ONLY;
   void observe_handshake(const OriginContext& origin, Duration took) LOOP_ONLY;
   void note_accept_failure(int error) LOOP_ONLY;
   void count_abuse(http::H2Abuse abuse) LOOP_ONLY;

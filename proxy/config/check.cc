@@ -67,7 +67,8 @@ class Checker {
     const std::string key = indexed("listen", i) + ".address";
     if (places_.wrong(key) || unix_address(listen.address) || loopback_address(listen.address)) return;
     const bool fixed = !listen.origin.empty() && !listen.connect;
-    if (listen.open || fixed || config_.egress.default_ == Verdict::deny) return;
+    const bool ruled = config_.egress.default_ == Verdict::deny && !config_.egress.report_only;
+    if (listen.open || fixed || ruled) return;
     mistake(key, quoted(listen.address) +
                      R"( is not loopback and would be an open proxy, expected one of egress.default = "deny", )"
                      "a fixed origin with connect = false, or open = true");

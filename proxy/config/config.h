@@ -161,6 +161,7 @@ struct Upstream {
 struct Egress {
   Verdict default_ = Verdict::allow;
   std::vector<std::string> allow, deny;  // see egress_rule.h
+  bool report_only = false;
   friend bool operator==(const Egress&, const Egress&) = default;
 };
 

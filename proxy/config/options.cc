@@ -72,6 +72,7 @@ std::string in_ticks(std::string_view word) {
 
 std::string not_known(std::string_view word) {
   std::vector<std::string_view> known;
+  known.reserve(std::size(kFlags));
   for (const ProgramFlag& flag : kFlags) known.push_back(flag.name);
   const auto meant = nearest(word, known);
   return in_ticks(word) + " is not known; " +

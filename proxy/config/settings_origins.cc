@@ -192,6 +192,7 @@ Section egress_section() {
           row<&Egress::allow>("allow", "names, addresses and networks, each with an optional port")
               .looks_like(kEgressPattern, R"(["*.example.com:443"])"),
           row<&Egress::deny>("deny", "the same; goes before allow").looks_like(kEgressPattern, R"(["169.254.0.0/16"])"),
+          row<&Egress::report_only>("report_only", "say in log and metrics what the rules above deny, and let it pass"),
       },
       [](Config& config) -> void* { return &config.egress; },
       nullptr,

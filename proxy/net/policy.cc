@@ -56,8 +56,8 @@ bool named_in_allow(const Book& book, const Address& address) {
   });
 }
 
-// The rules that forbid, for one reading of an address.
-Status judge(const Book& book, const pool::Origin& origin, const Address& address) {
+// What no rule lifts, for one reading of an address.
+Status never(const Book& book, const pool::Origin& origin, const Address& address) {
   if (any_reached(book.own, address)) {
     return Fault(FaultKind::loop_detected, Side::self, origin.label() + " is carpool's own listener " + address.text());
   }
@@ -65,17 +65,29 @@ Status judge(const Book& book, const pool::Origin& origin, const Address& addres
   if (protected_range(address) && !named_in_allow(book, address)) {
     return denied(origin, address.host() + " is link-local or a metadata service, and egress.allow does not name it");
   }
-  if (any_address(book.deny, address)) return denied(origin, "egress.deny, as " + address.host());
   return Done{};
 }
 
-Status may_dial_by(const Book& book, const pool::Origin& origin, const Address& address) {
+Status never_in_any_reading(const Book& book, const pool::Origin& origin, const Address& address) {
   for (const Address& reading : readings_of(address)) {
-    if (auto status = judge(book, origin, reading); !status) return status;
+    if (auto status = never(book, origin, reading); !status) return status;
+  }
+  return Done{};
+}
+
+Status by_rules(const Book& book, const pool::Origin& origin, const Address& address) {
+  for (const Address& reading : readings_of(address)) {
+    if (any_address(book.deny, reading)) return denied(origin, "egress.deny, as " + reading.host());
   }
   if (any_name(book.deny, origin)) return denied(origin, "egress.deny");
   if (book.default_allow || any_name(book.allow, origin) || any_address(book.allow, address)) return Done{};
   return denied(origin, "egress.default is deny and egress.allow names neither it nor " + address.host());
+}
+
+Status by_name(const Book& book, const pool::Origin& origin) {
+  if (any_name(book.deny, origin)) return denied(origin, "egress.deny");
+  if (book.default_allow || any_name(book.allow, origin) || any_network(book.allow, origin.port)) return Done{};
+  return denied(origin, "egress.default is deny and egress.allow does not name it");
 }
 
 }  // namespace
@@ -83,6 +95,7 @@ Status may_dial_by(const Book& book, const pool::Origin& origin, const Address& 
 Result<std::unique_ptr<Book>> RulePolicy::read(const config::Egress& egress) {
   auto book = std::make_unique<Book>();
   book->default_allow = egress.default_ == config::Verdict::allow;
+  book->report_only = egress.report_only;
   if (auto status = parse_all(egress.allow, book->allow); !status) return status.take_fault();
   if (auto status = parse_all(egress.deny, book->deny); !status) return status.take_fault();
   return book;
@@ -117,16 +130,26 @@ void RulePolicy::set_forbidden(std::vector<Address> addresses) {
   edit(changed);
 }
 
+Status RulePolicy::tell(const Book& book, const pool::Origin& origin, Status absolute, Status rules) const {
+  const bool lifted = absolute && !rules && book.report_only;
+  Status& said = absolute ? rules : absolute;
+  if (witness_ != nullptr) {
+    const Decision decision = said ? Decision::allowed : lifted ? Decision::reported : Decision::denied;
+    witness_->on_decision(decision, origin, said ? nullptr : &said.fault());
+  }
+  return lifted ? Status(Done{}) : std::move(said);
+}
+
 Status RulePolicy::may_ask(const pool::Origin& origin) const {
   const Book& book = now();
-  if (const auto literal = Address::literal(origin.host, origin.port)) return may_dial_by(book, origin, *literal);
-  if (any_name(book.deny, origin)) return denied(origin, "egress.deny");
-  if (book.default_allow || any_name(book.allow, origin) || any_network(book.allow, origin.port)) return Done{};
-  return denied(origin, "egress.default is deny and egress.allow does not name it");
+  const auto literal = Address::literal(origin.host, origin.port);
+  if (!literal) return tell(book, origin, Done{}, by_name(book, origin));
+  return tell(book, origin, never_in_any_reading(book, origin, *literal), by_rules(book, origin, *literal));
 }
 
 Status RulePolicy::may_dial(const pool::Origin& origin, const Address& address) const {
-  return may_dial_by(now(), origin, address);
+  const Book& book = now();
+  return tell(book, origin, never_in_any_reading(book, origin, address), by_rules(book, origin, address));
 }
 
 }  // namespace carpool::proxy::net

@@ -8,6 +8,7 @@
 //      (a name or a wider network does not: whoever owns the name, or a typo, would decide).
 //   3. `deny`, by name or by address.
 //   4. with default = "allow": allowed. With default = "deny": allowed if `allow` matches the name or the address.
+// With report_only what 3 and 4 deny passes, and is told as `reported`.
 // An IPv4 address is judged in every spelling IPv6 has for it (v4-mapped, v4-compatible, NAT64, 6to4) by the rules that
 // forbid; those that allow believe only the v4-mapped one, which is the same address.
 #pragma once
@@ -27,9 +28,18 @@ namespace carpool::proxy::net {
 
 class RulePolicy final : public AddressPolicy {
  public:
+  enum class Decision : std::uint8_t { allowed, denied, reported };
+  class Witness {
+   public:
+    // On the thread that asks. `fault`: why not; null: allowed.
+    virtual void on_decision(Decision decision, const pool::Origin& origin, const Fault* fault) = 0;
+
+   protected:
+    ~Witness() = default;
+  };
   using Rules = std::vector<config::EgressRule>;
   struct Book {
-    bool default_allow = true;
+    bool default_allow = true, report_only = false;
     Rules allow, deny;
     // With the ports that the sockets really got; Unix sockets are passed over.
     std::vector<Address> own, forbidden;
@@ -42,7 +52,8 @@ class RulePolicy final : public AddressPolicy {
   const Book& book() const { return *book_; }
   // The old one: whoever asks in this moment may still look into it, nobody longer than one turn of a loop.
   std::unique_ptr<const Book> replace(std::unique_ptr<const Book> book);
-  void set_own_listeners(std::vector<Address> listeners);  // these two before the loops start
+  void set_witness(Witness& witness) { witness_ = &witness; }  // these three before the loops start
+  void set_own_listeners(std::vector<Address> listeners);
   void set_forbidden(std::vector<Address> addresses);
 
   // Before resolution. An address literal is judged completely; a name may still turn out to have no address that
@@ -54,9 +65,11 @@ class RulePolicy final : public AddressPolicy {
   // Acquire, with the release of replace(): a new book is whole before a loop reads it.
   const Book& now() const { return *current_.load(std::memory_order_acquire); }
   void edit(const Book& changed);
+  Status tell(const Book& book, const pool::Origin& origin, Status absolute, Status rules) const;
 
   std::unique_ptr<const Book> book_ = std::make_unique<Book>();
   std::atomic<const Book*> current_{book_.get()};
+  Witness* witness_ = nullptr;
 };
 
 }  // namespace carpool::proxy::net

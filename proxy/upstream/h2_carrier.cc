@@ -68,6 +68,7 @@ void H2Carrier::on_sent(std::size_t) {
 void H2Carrier::on_head(http::ResponseHead& head) {
   exec::assume_on_loop();
   connection_->speaking(*this);
+  connection_->answered();
   any_byte_back_ = true;
   std::swap(response_, head);
   // No body follows where one could have been: HTTP/1.1 says that by a length.
@@ -133,6 +134,7 @@ void H2Carrier::on_closed(http::H2Error error) {
                                          : FaultKind::connection_terminated;
   breakage.fault.detail.assign("the HTTP/2 stream was reset: ").append(http::h2_error_name(error));
   if (breakage.unprocessed && connection_->given_up(stream_->id())) breakage.unprocessed = Proof::goaway;
+  if (breakage.unprocessed != Proof::not_sent) connection_->note_reset(error);
   broken(std::move(breakage));
 }
 

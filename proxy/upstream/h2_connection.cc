@@ -146,6 +146,15 @@ void H2Connection::on_settings(const http::H2PeerSettings& settings) {
   if (placed_) origin_.destination->set_streams(index_, generation_, most, worker_.loop().now());
 }
 
+void H2Connection::note_reset(http::H2Error error) {
+  worker_.recorder().count_reset(origin_, error);
+}
+
+void H2Connection::answered() {
+  if (std::exchange(proven_, true) || retired_) return;
+  origin_.destination->first_answer(index_, generation_, streams_, worker_.loop().now());
+}
+
 void H2Connection::on_goaway(http::StreamId last, http::H2Error) {
   exec::assume_on_loop();
   goaway_last_ = last;
@@ -198,7 +207,7 @@ void H2Connection::retire(pool::Closed cause) {
   origin_.destination->retire(index_, generation_, cause, worker_.loop().now());
 }
 
-void H2Connection::die(pool::Closed cause, Fault fault) {
+void H2Connection::die(pool::Closed cause, const Fault& fault) {
   if (std::exchange(dead_, true)) return;
   timer_.disarm();
   outbox_.clear();

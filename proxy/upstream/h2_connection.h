@@ -50,7 +50,9 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   // Its user is told something that it collects; what another one collected leaves first.
   void speaking(H2Carrier& carrier) LOOP_ONLY;
   void silent(H2Carrier& carrier) LOOP_ONLY;
-  void tell_later(H2Carrier& carrier) LOOP_ONLY;  // that it broke
+  void note_reset(http::H2Error error) LOOP_ONLY;  // of a stream, by the origin
+  void answered() LOOP_ONLY;                       // a response's head came
+  void tell_later(H2Carrier& carrier) LOOP_ONLY;   // that it broke
   std::string_view scheme() const { return origin_.tls != nullptr ? "https" : "http"; }
   // Did the peer say with GOAWAY that it did nothing for this stream?
   bool given_up(http::StreamId id) const LOOP_ONLY { return goaway_last_ && id > *goaway_last_; }
@@ -62,7 +64,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   void flush() LOOP_ONLY;
   void send_pulled() LOOP_ONLY;
   void look_for_the_end() LOOP_ONLY;
-  void die(pool::Closed cause, Fault fault) LOOP_ONLY;
+  void die(pool::Closed cause, const Fault& fault) LOOP_ONLY;
   void retire(pool::Closed cause) LOOP_ONLY;
   void tell_broken() LOOP_ONLY;
   void ask_for_life(bool hold) LOOP_ONLY;
@@ -94,6 +96,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   bool greeted_ = false;  // SETTINGS came
   bool acked_ = false;    // and ours were acknowledged: the origin's first words are all here
   bool placed_ = false;   // take_place() was called
+  bool proven_ = false;   // the first response came
   bool dead_ = false;
   bool retired_ = false;
 };

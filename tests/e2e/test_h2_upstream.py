@@ -238,6 +238,7 @@ def test_a_stream_that_fails_otherwise_is_not_sent_again(h2_origin, carpool):
         reply = client.get(o.url + "/")
         assert reply.status == 502 and "INTERNAL_ERROR" in reply.get("proxy-status")
     assert len(o.seen) == 1
+    assert c.metric("carpool_upstream_h2_resets_total", code="INTERNAL_ERROR", origin=o.url) == 1
 
 
 def test_a_misdirected_request_is_asked_once_more(h2_origin, carpool):

@@ -1,5 +1,6 @@
 """What no request may reach through the proxy: carpool's own listeners, its admin address, link-local metadata."""
 import pytest
+from harness.wait import until
 from harness.wire import Client
 
 SPELLINGS = ["127.0.0.1", "localhost", "LOCALHOST.", "127.1", "127.0.1", "0x7f000001", "2130706433", "0177.0.0.1", "0x7f.1",
@@ -106,6 +107,19 @@ def test_egress_rules_hold_by_name_and_by_address(origin, resolver, carpool):
         assert client.get("http://denied.test:%d/" % o.port).status == 403
         assert client.get(o.url + "/").status == 403
     assert "denied.test" not in resolver.asked
+
+
+def test_rules_that_only_report_deny_nothing_and_are_counted(origin, carpool):
+    o = origin()
+    c = carpool(egress={"default": "deny", "allow": ["other.test"], "report_only": True})
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+        assert client.get("http://169.254.169.254/").status == 403
+    assert c.metric("carpool_egress_decisions_total", decision="reported") == 2  # the name, and the address dialed
+    assert c.metric("carpool_egress_decisions_total", decision="denied") == 1
+    lines = until(lambda: [x for x in c.output if '"module":"egress"' in x], what="lines of the log")
+    assert sum('"would be denied"' in line for line in lines) == 2
+    assert any('"denied"' in line and "169.254.169.254" in line for line in lines)
 
 
 # ---- who may talk to the admin address itself ----

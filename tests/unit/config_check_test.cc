@@ -17,6 +17,8 @@ TEST(OpenListener, IsRefusedWhereItIsNotLoopback) {
     good(listen + "origin = \"http://a\"\nconnect = false\n");
     good(listen + "open = true\n");
     good(listen + "[egress]\ndefault = \"deny\"\n");
+    expect_mistake(listen + "[egress]\ndefault = \"deny\"\nreport_only = true\n",
+                   "2:11: listen.address:", "open proxy");
   }
 }
 
@@ -166,7 +168,7 @@ TEST(Available, IsTaken) {
 pool = { learn_idle_timeout = false, reuse = "always", max_tunnels = 3, max_usage = 9, health_check.enabled = false }
 request = { replay_buffer = "1MiB", retry_idempotent = true, max_retries = 0, timeout = "9s" }
 metrics = { enabled = false, max_origins = 5 }
-egress = { default = "deny", allow = ["*"], deny = ["fd00::/8", "example.com"] }
+egress = { default = "deny", allow = ["*"], deny = ["fd00::/8", "example.com"], report_only = true }
 log = { format = "text", access = false, level = "off" }
 dns = { min_ttl = "0s", max_ttl = "1s", stale_for = "0s" }
 )");

@@ -86,9 +86,13 @@ TEST(Registry, CountsRetriesByTheirProofAndHandshakes) {
   Registry registry(1, 10);
   const OriginSlot a = registry.add_origin("a");
   registry.record_retry(0, a, "idempotent_reused");
+  registry.record_reset(0, a, "CANCEL");
+  registry.record_reset(0, a, "FRAME_SIZE_ERROR");
   registry.record_handshake(0, a, std::chrono::milliseconds(2));
   registry.for_each_shard([](const std::string&, const OriginShard& shard) {
     EXPECT_EQ(shard.retries[3].read(), 1U);
+    EXPECT_EQ(shard.resets[1].read(), 1U);
+    EXPECT_EQ(shard.resets.back().read(), 1U) << "a rarer code";
     EXPECT_EQ(shard.handshake.read().count(), 1U);
   });
 }

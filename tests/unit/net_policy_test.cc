@@ -141,6 +141,55 @@ TEST(Policy, AsksForNamesThatMayLieInAnAllowedNetwork) {
   EXPECT_FALSE(may_ask(*rules, "11.1.1.1:5432"));
 }
 
+struct Heard final : RulePolicy::Witness {
+  void on_decision(RulePolicy::Decision decision, const pool::Origin&, const Fault* fault) override {
+    decisions.push_back(decision);
+    why = fault == nullptr ? "" : fault->detail;
+  }
+  std::vector<RulePolicy::Decision> decisions;
+  std::string why;
+};
+using enum RulePolicy::Decision;
+
+TEST(Policy, TellsEveryDecisionAndItsReason) {
+  const auto rules = policy(egress(kDeny, {"good.test", "10.0.0.0/8"}));
+  Heard heard;
+  rules->set_witness(heard);
+  may_ask(*rules, "good.test");
+  EXPECT_EQ(heard.why, "");
+  may_dial(*rules, "other.test", "192.0.2.1:80");
+  EXPECT_NE(heard.why.find("egress.default is deny"), std::string::npos);
+  may_dial(*rules, "good.test", "169.254.169.254:80");
+  EXPECT_EQ(heard.decisions, (std::vector{allowed, denied, denied}));
+}
+
+TEST(Policy, OnlyTellsWhatItWouldDenyWhileItReports) {
+  config::Egress reporting = egress(kDeny, {"good.test"}, {"10.0.0.0/8"});
+  reporting.report_only = true;
+  const auto rules = policy(reporting);
+  Heard heard;
+  rules->set_witness(heard);
+  EXPECT_TRUE(may_ask(*rules, "good.test"));
+  EXPECT_TRUE(may_ask(*rules, "other.test"));
+  EXPECT_NE(heard.why.find("other.test"), std::string::npos);
+  EXPECT_TRUE(may_dial(*rules, "good.test", "10.1.1.1:80"));
+  EXPECT_EQ(heard.decisions, (std::vector{allowed, reported, reported}));
+}
+
+TEST(Policy, LiftsNothingThatNoRuleLiftsWhileItReports) {
+  config::Egress reporting = egress(kAllow);
+  reporting.report_only = true;
+  const auto rules = policy(reporting);
+  rules->set_own_listeners({address("127.0.0.1:3128")});
+  rules->set_forbidden({address("127.0.0.1:9901")});
+  Heard heard;
+  rules->set_witness(heard);
+  for (const char* at : {"127.0.0.1:3128", "127.0.0.1:9901", "169.254.169.254:80"}) {
+    EXPECT_FALSE(may_dial(*rules, "name.test", at)) << at;
+    EXPECT_EQ(heard.decisions.back(), denied) << at;
+  }
+}
+
 TEST(Policy, RefusesAPatternItDoesNotUnderstandByName) {
   const auto made = RulePolicy::make(egress(kDeny, {"10.0.0.0/99"}));
   ASSERT_FALSE(made);
