@@ -78,7 +78,7 @@ double erlang_c(std::uint32_t servers, double offered_load) {
   return servers * blocked / (servers - offered_load * (1 - blocked));
 }
 
-std::optional<Advice> advise(std::vector<Stay> stays, std::uint32_t present_size) {
+std::optional<Advice> advise(const std::vector<Stay>& stays, std::uint32_t present_size) {
   if (stays.size() < kFewestForAdvice) return std::nullopt;
   Advice advice;
   advice.borrows = stays.size();

@@ -229,7 +229,7 @@ Outcome Stage::play() {
     perform(event);
     if (on_stage_ == 0 && !over_) finish();
   }
-  return std::move(outcome_);
+  return outcome_;
 }
 
 // The last one left. What is under way ends, nothing new begins.
