@@ -1,5 +1,5 @@
 """The chart: strict lint, rendered files against what is kept in tests/helm, Kubernetes' own schemas, Prometheus' rules,
-and every rendered carpool.toml through `carpool --check`. CARPOOL_UPDATE_GOLDEN=1 renews what is kept."""
+and every rendered config.toml through `carpool --check`. CARPOOL_UPDATE_GOLDEN=1 renews what is kept."""
 import dataclasses
 import difflib
 import importlib.util
@@ -105,7 +105,7 @@ def block(document, key):
 def check_configurations(judge, name, rendered, folder):
     """Each carpool.toml that the chart writes is one that carpool takes."""
     for document in documents(rendered):
-        text = block(document, "carpool.toml")
+        text = block(document, "config.toml")
         if text:
             path = folder / (name + ".toml")
             path.write_text(text)

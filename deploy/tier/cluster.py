@@ -1,20 +1,26 @@
-"""A real one-node Kubernetes for a test (../shared/kubernetes), its images, and what one asks of it."""
+"""A real one-node Kubernetes for a test (../shared/kubernetes) in a network namespace of its own, and what one asks of it.
+
+There is one of its kind on a machine, in one folder: whoever comes next finds what a run that died has left, and ends it
+first. Two kubelets side by side would take each other's pods for orphans, so a lock keeps a second run away."""
+import fcntl
 import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
+import tempfile
 import time
 
-import images
 import tools
-from shell import ROOT, SHARED
+from shell import SHARED
 
 SCRIPT = SHARED / "kubernetes" / "cluster.sh"
-NEEDS = ("containerd", "runc", "etcd", "kubectl", "catatonit", "mmdebstrap", "buildah", "podman", "nsenter")
+NEEDS = ("containerd", "runc", "etcd", "kubectl", "catatonit", "mmdebstrap", "buildah", "podman", "nsenter", "ip", "openssl", "curl")
 VERSION = "1.34.4"
 FLAGS = " ".join("-X k8s.io/component-base/version.%s" % word for word in (
     "gitVersion=v" + VERSION, "gitMajor=1", "gitMinor=34"))
+SPACE = "carpool-test"  # the network's name
 
 
 def absent():
@@ -29,7 +35,7 @@ def absent():
 
 def kubeone(log):
     """The one program that is a whole Kubernetes; made once, which takes a quarter of an hour. None: it cannot be made."""
-    path = tools.have("kubeone")
+    path = os.environ.get("KUBEONE") or tools.have("kubeone")
     if path or not shutil.which("go"):
         return path
     source, target = tools.FOLDER / "kubeone-source", tools.FOLDER / "kubeone"
@@ -42,55 +48,90 @@ def kubeone(log):
 
 
 class Cluster:
-    def __init__(self, log, folder):
-        self.log, self.folder = log, pathlib.Path(folder)
-        self.environment, self.buildah, self.podman = images.engines()
-        self.environment |= {"KUBEONE": kubeone(log) or "", "CLUSTER_DIR": str(self.folder / "cluster"), "CLUSTER_NS": "carpool-test"}
+    def __init__(self, log, program):
+        self.log = log
+        self.folder = pathlib.Path(tempfile.gettempdir()) / "carpool-kubernetes"
+        self.state = self.folder / "cluster"
+        self.environment = {"KUBEONE": program, "CLUSTER_DIR": str(self.state), "CLUSTER_NS": SPACE}
 
     def __enter__(self):
-        self.down()  # what a run that died may have left
-        self.run("up", limit=300)
-        self.run("load", self.saved(), limit=300)
+        self.folder.mkdir(exist_ok=True)
+        self.lock = (self.folder / "lock").open("w")
+        fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            self.down()
+            self.run("up", limit=300)
+        except BaseException:
+            self.down()
+            raise
         return self
 
     def __exit__(self, *_):
         self.down()
+        self.lock.close()
 
     def down(self):
+        """Nothing is left: no process, no mount, no network, no folder. Also after a run that was killed."""
+        self.forget_strangers()
         self.log.run(SCRIPT, "down", env=self.environment, limit=180)
-        shutil.rmtree(self.folder / "cluster", ignore_errors=True)
+        for process in self.processes():  # what the script did not know of: shims of containers whose containerd died
+            os.kill(process, signal.SIGKILL)
+        shutil.rmtree(self.state, ignore_errors=True)
 
-    def saved(self):
+    def forget_strangers(self):
+        """A number that a dead run wrote down may be another program's by now: the script must not end that one."""
+        mine = self.processes()
+        for path in self.state.glob("*.pid"):
+            if int(path.read_text() or 0) not in mine:
+                path.unlink()
+
+    def processes(self):
+        """Those whose command line names the cluster's folder."""
+        found = set()
+        for path in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if str(self.state).encode() in (path / "cmdline").read_bytes() and int(path.name) != os.getpid():
+                    found.add(int(path.name))
+            except OSError:
+                pass  # it has ended
+        return found
+
+    def load(self, podman, environment, names):
         archive = self.folder / "images.tar"
         archive.unlink(missing_ok=True)
-        if self.log.run(*self.podman, "save", "-q", "-m", "-o", archive, images.NAME, "localhost/app:1", "localhost/pause:1",
-                        env=self.environment, limit=300):
+        if self.log.run(*podman, "save", "-q", "-m", "-o", archive, *names, env=environment, limit=300):
             raise RuntimeError("the images cannot be saved")
-        return archive
+        self.run("load", archive, limit=300)
+        archive.unlink()
 
     def run(self, *words, limit=120):
         if self.log.run(SCRIPT, *words, env=self.environment, limit=limit):
             raise RuntimeError("%s failed" % " ".join(map(str, words[:4])))
 
-    def command(self, *words):
-        """The words of a command that runs beside the cluster, for those who start it themselves."""
-        return [str(SCRIPT), *map(str, words)], self.environment
+    def start(self, *words, **more):
+        """A command beside the cluster that its caller reads and ends."""
+        return subprocess.Popen([str(SCRIPT), *map(str, words)], env={**os.environ, **self.environment}, text=True, start_new_session=True,
+                                **more)
 
-    def say(self, *words, limit=60):
-        """What a command beside the cluster prints; a complaint is an error."""
-        argv, environment = self.command(*words)
-        done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=limit)
+    def try_out(self, *words, limit=60, stdin=None):
+        """(exit status, what a command beside the cluster prints, its complaints)."""
+        done = subprocess.run([str(SCRIPT), *map(str, words)], env={**os.environ, **self.environment}, capture_output=True, text=True,
+                              timeout=limit, input=stdin if stdin is not None else "")
         self.log.say("$ %s\n%s%s" % (" ".join(map(str, words)), done.stdout[-2000:], done.stderr[-2000:]))
-        if done.returncode:
-            raise RuntimeError("%s: %s" % (" ".join(map(str, words[:5])), done.stderr.strip()[-300:]))
-        return done.stdout
+        return done.returncode, done.stdout, done.stderr
 
-    def kubectl(self, *words, limit=60):
-        return self.say("kubectl", *words, limit=limit)
+    def say(self, *words, limit=60, stdin=None):
+        """What a command beside the cluster prints; a complaint is an error."""
+        status, out, err = self.try_out(*words, limit=limit, stdin=stdin)
+        if status:
+            raise RuntimeError("%s: %s" % (" ".join(map(str, words[:5])), (err or out).strip()[-300:]))
+        return out
 
-    def pods(self, selector, namespace):
-        found = json.loads(self.kubectl("get", "pods", "-n", namespace, "-l", selector, "-o", "json"))["items"]
-        return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+    def kubectl(self, *words, limit=60, stdin=None):
+        return self.say("kubectl", *words, limit=limit, stdin=stdin)
+
+    def get(self, *words):
+        return json.loads(self.kubectl("get", *words, "-o", "json"))
 
     def until(self, what, look, seconds=60):
         """Asks until the answer is something; an error past the time."""
@@ -101,3 +142,12 @@ class Cluster:
                 return answer
             time.sleep(0.2)
         raise RuntimeError("waited %d s for %s" % (seconds, what))
+
+
+def end(process):
+    """A command that start() began."""
+    try:
+        os.killpg(process.pid, signal.SIGTERM)
+    except ProcessLookupError:
+        pass
+    process.wait(10)

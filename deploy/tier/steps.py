@@ -6,6 +6,7 @@ import editors
 import fuzzing
 import h2spec
 import images
+import kubernetes
 import lint
 import packages
 import proof
@@ -86,5 +87,6 @@ ALL = [
     Step("clang", "clang, thread-safety analysis", lint.thread_safety),
     Step("clang-tidy", "clang-tidy", lint.clang_tidy),
     Step("images", "the image, built without a registry and run read-only", images.images, flag="--images"),
+    Step("kubernetes", "pods of a real cluster: sidecar, injection, every node", kubernetes.kubernetes, PROGRAM_PATH, flag="--kubernetes"),
     Step("build-clang", "the whole build with clang", build("clang"), full_only=True),
 ]

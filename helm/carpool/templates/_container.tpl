@@ -41,7 +41,7 @@ readinessProbe:
 name: {{ .Values.sidecar.name }}
 image: {{ include "carpool.image" . | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
-args: [--config, /etc/carpool/carpool.toml]
+args: [--config, /etc/carpool/config.toml]
 {{- with .Values.extraEnv }}
 env:
   {{- toYaml . | nindent 2 }}

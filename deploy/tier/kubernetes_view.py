@@ -1,0 +1,26 @@
+"""Looking at a sidecar: carpool's own commands by `kubectl exec`, its page by port-forward."""
+import json
+import re
+
+from cluster import end
+from kubernetes_scene import SPACE, name_of
+
+
+def commands_answer(scene):
+    """The image has neither a shell nor curl; the program asks itself."""
+    pod = scene.pod("one")
+    top = scene.carpool(pod, "top", "--once")
+    scene.judge.take("shop.test:8080" in top, "kubectl exec … carpool top", top)
+    pools = json.loads(scene.carpool(pod, "pools", "--json"))
+    scene.judge.take("shop.test" in json.dumps(pools), "kubectl exec … carpool pools", str(pools)[:200])
+
+
+def page_is_forwarded(scene):
+    forward = scene.cluster.start("kubectl", "port-forward", "-n", SPACE, name_of(scene.pod("one")), ":9901", stdout=-1)
+    try:
+        port = re.search(r"127\.0\.0\.1:(\d+) ->", forward.stdout.readline()).group(1)
+        page = scene.cluster.say("run", "curl", "-sf", "http://127.0.0.1:%s/" % port)
+        pools = scene.cluster.say("run", "curl", "-sf", "http://127.0.0.1:%s/pools" % port)
+    finally:
+        end(forward)
+    scene.judge.take("<html" in page and "shop.test" in pools, "port-forward to the page", page[:200])
