@@ -2,6 +2,7 @@
 promises of them looked at line by line."""
 import pathlib
 import shutil
+import time
 
 import images
 import kubernetes_change
@@ -62,11 +63,13 @@ def make_images(log, folder):
 def play(judge, cluster, helm):
     scene = Scene(cluster, judge, helm)
     for part in PARTS:
+        began = time.monotonic()
         judge.log.say("== " + part.__name__)
         try:
             part(scene)
         except Exception as error:  # the next parts have their say
             judge.take(False, part.__name__, "%s: %s" % (type(error).__name__, error))
+        judge.log.say("took %.0f s" % (time.monotonic() - began))
     judge.log.say("\n".join(scene.figures))
     return scene.figures
 

@@ -31,7 +31,7 @@ def configuration_arrives(scene):
 
 
 def secrets_rotate(scene):
-    """The CA in a Secret is exchanged: whom the old one vouched for is refused from then on, whom the new one does is trusted."""
+    """The CA in a Secret is exchanged: an origin that was refused before is trusted, by the same process."""
     pod, judge = scene.pod("one"), scene.judge
     process = scene.process(pod)
     first = {name: scene.ask(pod, "http://%s/" % name)[0] for name in ("old", "new")}

@@ -10,6 +10,7 @@ def on_every_node(scene):
     egress = {"default": "deny", "allow": ["shop.test:8080", scene.origin + ":8080"]}
     scene.install("node", "daemonset", {"image": "localhost/app:1", "rate": 20, "carpool": {
         "config": {"origin": scene.origins()[:1], "egress": egress, "log": {"access": False}}}}, namespace=SPACE)
+    cluster.kubectl("rollout", "status", "daemonset/node-carpool", "-n", SPACE, "--timeout=60s", limit=90)
     daemons = cluster.get("daemonset", "node-carpool", "-n", SPACE)["status"]
     judge.take(daemons["numberReady"] == daemons["desiredNumberScheduled"] == 1, "one a node", str(daemons))
     pod = next(p for p in scene.pods("node", SPACE) if p["metadata"]["labels"]["app.kubernetes.io/name"] == "daemonset")
