@@ -7,6 +7,7 @@
 
 #include "exec/errand.h"
 #include "proxy/admin/pool_order.h"
+#include "proxy/admin/reload.h"
 #include "proxy/admin/warm_up.h"
 #include "proxy/house.h"
 #include "proxy/log/levels.h"
@@ -41,9 +42,23 @@ Status HouseControl::set_log_level(std::string_view module, std::string_view lev
   return Done{};
 }
 
-admin::ReloadReport HouseControl::reload(bool dry_run) {
+namespace {
+class ReloadOrder final : public admin::PendingAnswer {
+ public:
+  explicit ReloadOrder(Reloader::Heard heard) : heard_(std::move(heard)) {}
+  std::optional<admin::Answer> look() override {
+    if (!*heard_) return std::nullopt;
+    return admin::reload_answer(**heard_);
+  }
+
+ private:
+  Reloader::Heard heard_;
+};
+}  // namespace
+
+std::unique_ptr<admin::PendingAnswer> HouseControl::reload(bool dry_run) {
   exec::assume_on_loop();  // the admin endpoint's
-  return house_.reloader().reload(dry_run);
+  return std::make_unique<ReloadOrder>(house_.reloader().reload(dry_run));
 }
 
 bool HouseControl::quit() {

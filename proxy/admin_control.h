@@ -15,7 +15,7 @@ class HouseControl final : public admin::AdminControl {
   std::unique_ptr<admin::PendingAnswer> order(const std::string& origin, admin::PoolOrder order) override;
   Status set_log_level(std::string_view module, std::string_view level) override;
   bool quit() override;
-  admin::ReloadReport reload(bool dry_run) override;
+  std::unique_ptr<admin::PendingAnswer> reload(bool dry_run) override;
   Result<std::unique_ptr<admin::PendingAnswer>> warm_up(const pool::Origin& origin, std::uint32_t size) override;
 
  private:

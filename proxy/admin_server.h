@@ -36,6 +36,8 @@ class AdminServer final : public AdminDoor::Owner, public AdminSession::Owner, p
   const net::Address* metrics_address() const { return metrics_ ? &metrics_->address() : nullptr; }
   std::size_t sessions() const { return open_.load(std::memory_order_relaxed); }  // any thread
   Status read_token() LOOP_ONLY;                                                  // again: a reload
+  // False: too many tasks exist; it was closed.
+  bool submit(exec::TaskPtr task) override LOOP_ONLY { return driver_->submit(std::move(task)); }
 
  private:
   struct Undertaker final : exec::Deferred {
@@ -45,7 +47,6 @@ class AdminServer final : public AdminDoor::Owner, public AdminSession::Owner, p
   };
   void came(AdminDoor& door, Fd client) override LOOP_ONLY;
   void ended(AdminSession& session) override LOOP_ONLY;
-  void submit(exec::TaskPtr task) override LOOP_ONLY { driver_->submit(std::move(task)); }
   void in_background(exec::TaskPtr task) override;
   void enter() override {}
   void leave() override {}

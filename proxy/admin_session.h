@@ -23,7 +23,7 @@ class AdminSession final : public exec::Watcher, public ListHook<struct SessionT
     virtual bool room_to_listen() const LOOP_ONLY = 0;
     virtual void listens(AdminSession& session) LOOP_ONLY = 0;  // from now on offer() events
     // What may block; refused: closed. The second: any thread, for what never touches a loop.
-    virtual void submit(exec::TaskPtr task) LOOP_ONLY = 0;
+    virtual bool submit(exec::TaskPtr task) LOOP_ONLY = 0;
     virtual void in_background(exec::TaskPtr task) = 0;
 
    protected:

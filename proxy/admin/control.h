@@ -46,8 +46,9 @@ class AdminControl {
   virtual Status set_log_level(std::string_view module, std::string_view level) = 0;
   // Drains and exits. False: that is going on already.
   virtual bool quit() = 0;
-  // Reads the configuration again; a dry run only says what would change. Waits until it is in force on every loop.
-  virtual ReloadReport reload(bool dry_run) = 0;
+  // Reads the configuration again; a dry run only says what would change. The answer comes when it is in force on
+  // every loop, or refused.
+  virtual std::unique_ptr<PendingAnswer> reload(bool dry_run) = 0;
 
  protected:
   ~AdminControl() = default;

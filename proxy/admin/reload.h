@@ -5,6 +5,8 @@
 
 namespace carpool::proxy::admin {
 
-Answer reload_answer(const Call& call);
+Answer reload_route(const Call& call);
+// 200; 400 with the mistakes when it was refused, 409 when it cannot be now.
+Answer reload_answer(const ReloadReport& report);
 
 }  // namespace carpool::proxy::admin

@@ -110,7 +110,7 @@ constexpr std::array<Route, 17> kRoutes{{
     {"/events", "GET", events_answer, "what the page shows, as server-sent events", "text/event-stream"},
     {"/log-level", "GET", log_level_answer, "the log's levels", "LogLevels"},
     {"/log-level", "PUT", set_log_level_answer, "sets the log's level, or one module's", "LogLevels", kLogLevel},
-    {"/reload", "POST", reload_answer, "reads the configuration again; says what changed, or why it was refused",
+    {"/reload", "POST", reload_route, "reads the configuration again; says what changed, or why it was refused",
      "Reload", kReload},
     {"/quit", "POST", quit, "drains and exits", "Status"},
 }};

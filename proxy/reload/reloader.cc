@@ -38,7 +38,46 @@ Reloader::Reloader(House& house, std::optional<config::Options> source) : house_
 Reloader::~Reloader() = default;
 
 void Reloader::ask() {
-  exec::send(house_.admin().loop(), [this]() LOOP_ONLY { static_cast<void>(reload(false)); });
+  exec::send(house_.admin().loop(), [this]() LOOP_ONLY {
+    const auto nobodys = [](const Asked& one) { return !one.dry_run && one.heard.use_count() == 1; };
+    if (std::any_of(asked_.begin(), asked_.end(), nobodys)) return;  // that one has not begun to read
+    static_cast<void>(reload(false));
+  });
+}
+
+Reloader::Heard Reloader::reload(bool dry_run) {
+  Heard heard = std::make_shared<std::optional<Report>>();
+  asked_.push_back({dry_run, heard});
+  next();
+  return heard;
+}
+
+void Reloader::next() {
+  if (under_way_ || asked_.empty()) return;
+  under_way_ = true;
+  const Asked one = std::move(asked_.front());
+  asked_.pop_front();
+  exec::TaskPtr task = exec::make_task("reload", [this, one] {
+    exec::send(house_.admin().loop(), [this, heard = one.heard, report = work(one.dry_run)]()
+                                          LOOP_ONLY mutable { end(heard, std::move(report)); });
+  });
+  if (house_.admin().submit(std::move(task))) return;
+  Report report;
+  report.outcome = Outcome::busy;
+  report.mistakes.emplace_back("too many blocking tasks ([threads] max_tasks)");
+  end(one.heard, std::move(report));
+}
+
+// What only the admin loop may do.
+void Reloader::end(const Heard& heard, Report report) {
+  if (report.outcome == Outcome::applied || report.outcome == Outcome::unchanged) {
+    if (Status token = house_.admin().read_token(); !token) report.warnings.push_back(token.fault().detail);
+    house_.watch_files();
+  }
+  tell(report);
+  *heard = std::move(report);
+  under_way_ = false;
+  next();
 }
 
 std::vector<std::string> Reloader::files() const {
@@ -54,13 +93,12 @@ std::vector<std::string> Reloader::files() const {
   return all;
 }
 
-admin::ReloadReport Reloader::reload(bool dry_run) {
+admin::ReloadReport Reloader::work(bool dry_run) {
   Report report;
   const auto end = [&](Outcome outcome) {
     report.outcome = outcome;
     if (outcome == Outcome::refused) refused_.fetch_add(1, std::memory_order_relaxed);
     if (outcome == Outcome::applied) applied_.fetch_add(1, std::memory_order_relaxed);
-    tell(report);
     return report;
   };
   if (!source_ || !house_.drain().serving()) {
@@ -141,8 +179,6 @@ void Reloader::apply(Plan& plan, Report& report) {
     report.warnings.push_back("keeps its settings: " + one);
   }
   bound_ = std::move(plan.bound);
-  if (Status token = house_.admin().read_token(); !token) report.warnings.push_back(token.fault().detail);
-  house_.watch_files();
   if (plan.round->run(kPatience)) {
     old_configs_.clear();
     old_books_.clear();

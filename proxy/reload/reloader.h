@@ -1,13 +1,14 @@
-// Reloader: another configuration for the running house. Lives on the admin thread, so that reading, checking and
-// loading certificates delay no loop. In order: read, check, say what differs; prepare whatever can fail (files,
-// sockets); then put it in force everywhere. Until then nothing has changed, so a bad file costs nothing but a line in
-// the log.
+// Reloader: another configuration for the running house. Asked on the admin loop; the work (reading, checking, loading
+// certificates, waiting for the loops) is a blocking task, one at a time, so that it delays no loop. In order: read,
+// check, say what differs; prepare whatever can fail (files, sockets); then put it in force everywhere. Until then
+// nothing has changed, so a bad file costs nothing but a line in the log.
 //
 // Whoever is in the middle of something finishes by the old rules: requests keep the settings they began with, clients
 // those of their listener when they came. Pools keep their connections.
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -34,24 +35,37 @@ class Reloader {
   Reloader(House& house, std::optional<config::Options> source);
   ~Reloader();
 
-  Report reload(bool dry_run) LOOP_ONLY;
-  // From any thread: reload(false) on the admin thread, as HUP asks for it.
+  // Written when the reload has ended; read and written on the admin loop.
+  using Heard = std::shared_ptr<std::optional<Report>>;
+  // On the admin loop. Waits for the one that is under way.
+  Heard reload(bool dry_run) LOOP_ONLY;
+  // From any thread: reload(false), as HUP and changed files ask for it.
   void ask();
 
-  // Files that the configuration in force depends on, itself first; empty: none.
+  // Files that the configuration in force depends on, itself first; empty: none. On the admin loop.
   std::vector<std::string> files() const;
   std::uint64_t applied() const { return applied_.load(std::memory_order_relaxed); }  // reloads; any thread
   std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
   struct Plan;
+  struct Asked {
+    bool dry_run;
+    Heard heard;
+  };
+  void next() LOOP_ONLY;
+  void end(const Heard& heard, Report report) LOOP_ONLY;
+  // ---- in the task ----
+  Report work(bool dry_run);
   Status prepare(Plan& plan);
   Status prepare_listeners(Plan& plan);
-  void apply(Plan& plan, Report& report) LOOP_ONLY;
+  void apply(Plan& plan, Report& report);
   void tell(const Report& report) const;
 
   House& house_;
   const std::optional<config::Options> source_;
+  std::deque<Asked> asked_;                    // by one admin client each, and once by HUP
+  bool under_way_ = false;                     // a task is; what follows is that task's
   std::map<std::string, net::Address> bound_;  // listeners in force: as configured -> as bound
   // What a loop did not let go in time; freed by the next reload that every loop answers.
   std::vector<std::unique_ptr<const config::Config>> old_configs_;

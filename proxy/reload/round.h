@@ -33,7 +33,7 @@ class ReloadRound : public std::enable_shared_from_this<ReloadRound> {
   std::vector<config::Listen> changing;  // others that stay
   config::Dns dns;
 
-  // On the admin thread. False: a loop has not answered within `patience`; it will.
+  // In a blocking task. False: a loop has not answered within `patience`; it will.
   bool run(Duration patience);
 
  private:

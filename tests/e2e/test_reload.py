@@ -261,3 +261,25 @@ def test_reloads_under_load_lose_no_request_and_no_descriptor(origin, carpool, f
     assert abs(after - before) <= 2, (before, after)
     assert c.rss() - rss < 8 << 20
     assert [o.opened for o in origins] == [o.peak for o in origins], "no connection was closed for a reload"
+
+
+def test_reading_files_that_hang_holds_up_neither_admin_nor_requests(origin, carpool, tmp_path):
+    pki = Pki(tmp_path)
+    o, c = origin(), carpool()
+    slow = tmp_path / "slow.pem"
+    os.mkfifo(slow)  # who opens it waits until somebody writes
+    config = c.config.read_text()
+    c.config.write_text(config + '\n[[origin]]\nuri = "https://other.test"\n[origin.upstream.tls]\nca_file = "%s"\n' % slow)
+    answers = []
+    asking = threading.Thread(target=lambda: answers.append(post(c)))
+    asking.start()
+    until(lambda: any(thread.get("doing") == "reload" for thread in c.get_json("/threads")["threads"]), what="the task")
+    assert c.admin("GET", "/livez").status == 200
+    assert Client(c.address).get("http://%s/" % o.authority).status == 200
+    assert not answers
+    pem = pathlib.Path(pki.ca).read_bytes()
+    while asking.is_alive():
+        with open(slow, "wb", buffering=0) as pipe:  # each time that it is opened
+            pipe.write(pem)
+        asking.join(0.05)
+    assert answers[0][0] == 200, answers

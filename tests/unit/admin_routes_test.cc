@@ -9,6 +9,7 @@
 #include "proxy/admin/feed.h"
 #include "proxy/admin/path.h"
 #include "proxy/admin/pool_order.h"
+#include "proxy/admin/reload.h"
 #include "proxy/admin/route.h"
 #include "proxy/admin/warm_up.h"
 
@@ -102,9 +103,17 @@ class FakeControl final : public AdminControl {
     return Done{};
   }
   bool quit() override { return quits++ == 0; }
-  ReloadReport reload(bool dry_run) override {
+  std::unique_ptr<PendingAnswer> reload(bool dry_run) override {
+    class Read final : public PendingAnswer {
+     public:
+      explicit Read(ReloadReport report) : report_(std::move(report)) {}
+      std::optional<Answer> look() override { return reload_answer(report_); }
+
+     private:
+      const ReloadReport report_;
+    };
     dry_runs += dry_run ? 1 : 0;
-    return report;
+    return std::make_unique<Read>(report);
   }
   std::unique_ptr<PendingAnswer> order(const std::string&, PoolOrder order) override {
     class Given final : public PendingAnswer {
@@ -382,7 +391,7 @@ TEST_F(Routes, TellsWhatAReloadChangedAndWhyItWasRefused) {
   using Outcome = ReloadReport::Outcome;
   control.report = {
       Outcome::applied, {{"pool.size", "64", "8", true}, {"workers", "1", "2", false}}, {"ca.pem"}, {}, {}};
-  const Json told = Json::parse(ask("/reload", "POST").body);
+  const Json told = Json::parse(ask("/reload", "POST").later->look()->body);
   EXPECT_EQ(told.at("status"), "reloaded");
   EXPECT_EQ(told.at("changes").at(0), Json({{"key", "pool.size"}, {"from", "64"}, {"to", "8"}, {"applies", "now"}}));
   EXPECT_EQ(told.at("changes").at(1).at("applies"), "restart");
@@ -391,11 +400,11 @@ TEST_F(Routes, TellsWhatAReloadChangedAndWhyItWasRefused) {
   EXPECT_EQ(control.dry_runs, 1);
   EXPECT_EQ(ask("/reload?dry_run=maybe", "POST").status, 400);
   control.report = {Outcome::refused, {}, {}, {"c.toml:1:1: x: wrong"}, {}};
-  const Answer refused = ask("/reload", "POST");
+  const Answer refused = *ask("/reload", "POST").later->look();
   EXPECT_EQ(refused.status, 400);
   EXPECT_EQ(Json::parse(refused.body).at("mistakes"), Json({"c.toml:1:1: x: wrong"}));
   control.report = {Outcome::busy, {}, {}, {"carpool is draining"}, {}};
-  EXPECT_EQ(ask("/reload", "POST").status, 409);
+  EXPECT_EQ(ask("/reload", "POST").later->look()->status, 409);
 }
 
 TEST_F(Routes, QuitsOnceHoweverOftenItIsAsked) {
