@@ -9,7 +9,7 @@ namespace carpool::proxy {
 
 namespace {
 constexpr http::Limits kLimits{16 * 1024, 100, 8 * 1024};
-constexpr std::size_t kMaxBody = 16 * 1024;
+constexpr std::size_t kMaxBody = std::size_t{16} * 1024;
 constexpr Duration kPatience = std::chrono::seconds(30);  // for a request to come, and for an answer to be taken
 
 std::string_view reason(std::uint16_t status) {

@@ -41,6 +41,7 @@ std::string of_objects(const Json& list) {
   Table table(heads);
   for (const Json& item : list) {
     std::vector<std::string> row;
+    row.reserve(heads.size());
     for (const std::string& head : heads) row.push_back(item.contains(head) ? cell(item.at(head)) : "-");
     table.add(std::move(row));
   }
@@ -73,10 +74,12 @@ struct Column {
 template <std::size_t N>
 std::string picked(const Json& list, const std::array<Column, N>& columns) {
   std::vector<std::string> heads;
+  heads.reserve(N);
   for (const Column& column : columns) heads.emplace_back(column.head);
   Table table(std::move(heads));
   for (const Json& item : list) {
     std::vector<std::string> row;
+    row.reserve(N);
     for (const Column& column : columns) row.push_back(item.contains(column.key) ? cell(item.at(column.key)) : "-");
     table.add(std::move(row));
   }
