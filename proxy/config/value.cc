@@ -175,18 +175,18 @@ std::string unknown_key(const Section& section, std::string_view key) {
       known.push_back(other.path.substr(below.size()));
   }
   const std::string where = section.path.empty() ? "of the top level" : "of [" + std::string(section.path) + "]";
-  const std::string wrong = "is not known, expected a key " + where;
+  std::string wrong = "is not known, expected a key " + where;
   if (const auto meant = nearest(key, known); !meant.empty())
-    return wrong + "; did you mean `" + std::string(meant) + "`?";
+    return wrong.append("; did you mean `").append(meant).append("`?");
   for (const Section& other : sections()) {
     if (find_setting(other, key) == nullptr) continue;
     const std::string home = other.path.empty() ? "at the top of the file" : "in [" + std::string(other.path) + "]";
-    return wrong + "; there is one " + home;
+    return wrong.append("; there is one ").append(home);
   }
   for (const Section& other : sections()) {
     if (!other.path.ends_with('.' + std::string(key))) continue;
     const bool within = section.path == "origin" && other.in_origin != nullptr;
-    return wrong + "; there is a section [" + (within ? "origin." : "") + std::string(other.path) + "]";
+    return wrong.append("; there is a section [").append(within ? "origin." : "").append(other.path).append("]");
   }
   return wrong;
 }

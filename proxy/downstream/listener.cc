@@ -21,7 +21,7 @@ constexpr std::size_t kMostVersions = 1000;  // of its settings
 constexpr Duration kRetryAfter = std::chrono::milliseconds(100);
 }  // namespace
 
-Listener::Listener(config::Listen settings, std::vector<Worker*> workers)
+Listener::Listener(const config::Listen& settings, std::vector<Worker*> workers)
     : workers_(std::move(workers)), retry_(exec::Timer::bind<&Listener::on_retry>(workers_.front()->loop(), *this)) {
   change(settings);
 }

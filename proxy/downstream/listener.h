@@ -22,7 +22,7 @@ inline constexpr int kListenBacklog = 4096;
 
 class Listener final : private exec::Watcher, private exec::Deferred, private exec::Mail {
  public:
-  Listener(config::Listen settings, std::vector<Worker*> workers);
+  Listener(const config::Listen& settings, std::vector<Worker*> workers);
   ~Listener();
 
   Status open();                // bind and listen; the Fault names the address and the system's reason

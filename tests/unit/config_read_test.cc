@@ -13,6 +13,12 @@ TEST(Read, TakesAnEmptyFileAsTheDefaults) {
   EXPECT_EQ(good(""), Config{});
 }
 
+TEST(Read, TellsWhereALetterStandsThatMayNotStandThere) {
+  expect_mistake("[pool]\nsize = 3\u00e9\n", "2:", "");
+  expect_mistake("[pool]\nsize = 3 \u0499\n", "2:", "");
+  good("# \u00e9\n[admin]\naddress = \"\"\"\\\n\u00a0unix:/tmp/x\"\"\" # \u0499\n");
+}
+
 TEST(Read, TakesEveryKindOfValue) {
   const Config config = good(R"(
 workers = 4
