@@ -80,8 +80,8 @@ void play(std::string_view bytes, unsigned seed, const H2Options& options) {
   for (const auto& [id, heard] : server.streams) check(heard);
 }
 
-// Without an owner that interferes, how the bytes were cut cannot matter; but when a rule is broken that concerns every
-// stream, what came in the same breath is told no more.
+// Without an owner that interferes, how the bytes were cut cannot matter, but for what a broken rule ends: of that, what
+// came in the same breath is told no more.
 std::string told(std::string_view bytes, std::size_t piece) {
   End server(H2Role::server);
   server.receive(kH2Preface);
@@ -90,6 +90,7 @@ std::string told(std::string_view bytes, std::size_t piece) {
   if (server.session.over()) return "over";
   std::string all;
   for (const auto& [id, heard] : server.streams) {
+    if (heard.closed && heard.reason != H2Error::no_error) continue;
     all += std::to_string(id) + heard.request.method + heard.request.target + heard.body + (heard.ended ? "." : "");
   }
   return all;
