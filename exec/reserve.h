@@ -1,9 +1,7 @@
 // Reserve: threads that wait for one task each, handed over at once or not at all, after Jetty's
 // ReservedThreadExecutor.
 //
-// One fixed place per thread. A thread that is free offers itself: null -> itself; who needs one takes it: itself ->
-// null; it withdraws: itself -> null. Every dispute is settled by that one exchange: who got the pointer out owns the
-// thread. There is no stack and no link between threads, so nothing can be put back under an old name (ABA).
+// One fixed place per thread (exec/reserve_places.h): who gets a thread's pointer out of its place owns the thread.
 //
 // Threads come from a ThreadPool's leased places and are asked for when one was missing, so none exists before it was
 // needed. A thread that cannot be started is forgotten at once: the next miss asks again.
@@ -15,6 +13,7 @@
 
 #include "exec/mutex.h"
 #include "exec/parker.h"
+#include "exec/reserve_places.h"
 #include "exec/task.h"
 #include "exec/thread_pool.h"
 
@@ -43,30 +42,23 @@ class Reserve final : public TryExecutor {
 
   unsigned capacity() const { return options_.capacity; }
   // For scrapes and tests. Available ones wait in a place; pending ones were asked for and have not come.
-  unsigned available() const;
-  unsigned pending() const { return pending_.load(std::memory_order_relaxed); }
+  unsigned available() const { return places_.waiting(); }
+  unsigned pending() const { return places_.pending(); }
   std::uint64_t failed() const { return failed_.load(std::memory_order_relaxed); }
 
  private:
   class Thread;
-  struct alignas(64) Place {
-    std::atomic<Thread*> thread{nullptr};
-  };
+  using Places = ReservePlaces<Thread>;
 
-  Thread* take();
-  Place* offer(Thread& thread);
   bool stay(Thread& thread);
-  bool wait(Thread& thread, Place& place);
-  bool may_leave();
+  bool wait(Thread& thread, Places::Place& place);
   void refill();
   void end();
 
   ThreadPool& pool_;
   const ReserveOptions options_;
   ThreadPool::Lease lease_;
-  std::unique_ptr<Place[]> places_;
-  std::atomic<bool> stopped_{false};
-  std::atomic<unsigned> available_{0}, pending_{0};  // available_: those about to offer themselves too
+  Places places_;
   std::atomic<std::uint64_t> failed_{0};
 
   Mutex mutex_;  // orders the end of the last thread with the end of this

@@ -17,6 +17,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "exec/atomic.h"
+
 namespace carpool::exec {
 
 class StrategyWord {
@@ -98,7 +100,7 @@ class StrategyWord {
     }
   }
 
-  std::atomic<Word> word_{idle};
+  Atomic<Word> word_{idle};
 };
 
 }  // namespace carpool::exec

@@ -1,0 +1,11 @@
+// What exec/atomic.h becomes in the explorer's build.
+#pragma once
+
+#include "tests/explorer/atomic.h"
+
+namespace carpool::exec {
+
+template <class T>
+using Atomic = pool::Atomic<T>;
+
+}  // namespace carpool::exec

@@ -1,0 +1,250 @@
+// The reserve's places and the strategy's word: threads that wait, those who take them, and who produces.
+#include <array>
+#include <string>
+
+#include "exec/reserve_places.h"
+#include "exec/strategy_word.h"
+#include "tests/explorer/scenarios.h"
+
+namespace carpool::explore {
+namespace {
+
+using exec::StrategyWord;
+
+// ---- the reserve ----
+
+struct Waiter {
+  int taken = 0, woken = 0;
+};
+
+class Places : public Scenario {
+ public:
+  using Reserve = exec::ReservePlaces<Waiter>;
+  unsigned threads() const override { return threads_; }
+
+ protected:
+  Places(unsigned threads, unsigned capacity, unsigned min = 0) : places(capacity, min), threads_(threads) {}
+  void take() {
+    if (Waiter* waiter = places.take()) ++waiter->taken;
+  }
+  void stop() {
+    places.stop([](Waiter& waiter) { ++waiter.woken; });
+  }
+  // What the counts say is what the places hold.
+  std::string counted() { return places.counted() == places.waiting() ? std::string() : "the count is not what waits"; }
+
+  Reserve places;
+  std::array<Waiter, 2> waiters;
+
+ private:
+  const unsigned threads_;
+};
+
+class TwoTakeOneThread : public Places {
+ public:
+  TwoTakeOneThread() : Places(3, 2) {}
+  void run(unsigned thread) override { thread == 0 ? static_cast<void>(places.offer(waiters[0])) : take(); }
+  std::string verdict() override {
+    if (waiters[0].taken + static_cast<int>(places.waiting()) != 1) return "one thread was taken twice, or lost";
+    return counted();
+  }
+};
+
+class TakenWhileItLeaves : public Places {
+ public:
+  TakenWhileItLeaves() : Places(3, 1), place_(*places.offer(waiters[0])) {}
+  void run(unsigned thread) override {
+    if (thread != 0) return take();
+    left_ = places.leave(place_, waiters[0]);
+  }
+  std::string verdict() override {
+    if (waiters[0].taken + (left_ ? 1 : 0) != 1) return "it left with what it was taken for, or neither";
+    return counted();
+  }
+
+ private:
+  Reserve::Place& place_;
+  bool left_ = false;
+};
+
+class TwoLeaveAndOneMustStay : public Places {
+ public:
+  TwoLeaveAndOneMustStay() : Places(2, 2, 1), at_{places.offer(waiters[0]), places.offer(waiters[1])} {}
+  void run(unsigned thread) override { left_[thread] = places.leave(*at_[thread], waiters[thread]); }
+  std::string verdict() override {
+    if (left_[0] + left_[1] != 1 || places.waiting() != 1) return "not one left and one stayed";
+    return counted();
+  }
+
+ private:
+  std::array<Reserve::Place*, 2> at_;
+  std::array<int, 2> left_{};
+};
+
+// Nobody waits in what has stopped: who offered itself was woken, or saw it and went.
+class OfferMeetsStop : public Places {
+ public:
+  OfferMeetsStop() : Places(2, 1) {}
+  void run(unsigned thread) override {
+    if (thread == 1) return stop();
+    stays_ = places.offer(waiters[0]) != nullptr;
+  }
+  std::string verdict() override {
+    if (places.waiting() != 0) return "a thread waits in a reserve that has stopped";
+    if (stays_ != (waiters[0].woken == 1)) return "it stays unwoken, or was woken after it went";
+    return counted();
+  }
+
+ private:
+  bool stays_ = false;
+};
+
+class StopMeetsTakeAndLeave : public Places {
+ public:
+  StopMeetsTakeAndLeave() : Places(3, 1), place_(*places.offer(waiters[0])) {}
+  void run(unsigned thread) override {
+    if (thread == 0) return stop();
+    if (thread == 1) return take();
+    left_ = places.leave(place_, waiters[0]);
+  }
+  std::string verdict() override {
+    if (waiters[0].taken + waiters[0].woken + (left_ ? 1 : 0) != 1) return "not exactly one got it out";
+    return counted();
+  }
+
+ private:
+  Reserve::Place& place_;
+  bool left_ = false;
+};
+
+// Two that miss ask for threads while one comes: never more under way than allowed, and the count ends at none.
+class AskedForAtOnce : public Places {
+ public:
+  AskedForAtOnce() : Places(3, 2) { places.ask(1); }
+  void run(unsigned thread) override {
+    if (thread == 0) {
+      places.came();
+      places.offer(waiters[0]);
+    } else if (places.ask(1)) {
+      if (places.pending() > 1) wrong_ = "more are under way than may be";
+      places.came();
+    }
+  }
+  std::string verdict() override {
+    if (places.pending() != 0) return "a thread that came is still counted as under way";
+    return wrong_.empty() ? counted() : wrong_;
+  }
+
+ private:
+  std::string wrong_;
+};
+
+// ---- the strategy's word ----
+
+// Work that comes up, and who has the role produces it. Plain numbers are seen where the word's order says so: the
+// machine stops only at atomics, so they are exact.
+class Production : public Scenario {
+ public:
+  unsigned threads() const override { return threads_; }
+  std::string verdict() override {
+    if (!wrong_.empty()) return wrong_;
+    if (produced_ != came_) return "work was forgotten";
+    return word.at_rest() ? std::string() : "the role was not given back";
+  }
+
+ protected:
+  explicit Production(unsigned threads) : threads_(threads) {}
+  void comes() {
+    ++came_;
+    work_.fetch_add(1, std::memory_order_relaxed);
+  }
+  void produce() {
+    if (producers_++ != 0) wrong_ = "two produce at once";
+    for (;;) {
+      if (work_.load(std::memory_order_relaxed) != 0) {
+        work_.fetch_sub(1, std::memory_order_relaxed);
+        ++produced_;
+        continue;
+      }
+      --producers_;
+      if (word.end()) return;
+      if (producers_++ != 0) wrong_ = "two produce at once";
+    }
+  }
+
+  StrategyWord word;
+
+ private:
+  const unsigned threads_;
+  exec::Atomic<unsigned> work_{0};
+  int producers_ = 0, produced_ = 0, came_ = 0;
+  std::string wrong_;
+};
+
+// The producer finds nothing and goes, as work comes up twice.
+class WorkComesAsTheProducerGoes : public Production {
+ public:
+  WorkComesAsTheProducerGoes() : Production(3) { word.begin(); }
+  void run(unsigned thread) override {
+    if (thread != 0) {
+      comes();
+      if (!word.begin()) return;
+    }
+    produce();
+  }
+};
+
+// The producer gave the role away and runs its task; the one it called, work that comes up, and its own return meet.
+class TheHelperComesAsItReturns : public Production {
+ public:
+  TheHelperComesAsItReturns() : Production(3) {
+    word.begin();
+    comes();
+    word.let_go(StrategyWord::handed);
+  }
+  void run(unsigned thread) override {
+    const auto has_role = [&] {
+      if (thread == 0) return word.again();
+      if (thread == 1) return word.arrive(StrategyWord::handed);
+      comes();
+      return word.begin();
+    };
+    if (has_role()) produce();
+  }
+};
+
+// The one that was called is refused while others find the role free.
+class TheHelperIsRefused : public Production {
+ public:
+  TheHelperIsRefused() : Production(3) {
+    word.begin();
+    comes();
+    word.let_go(StrategyWord::queued);
+  }
+  void run(unsigned thread) override {
+    const auto has_role = [&] {
+      if (thread == 0) return word.take_back(StrategyWord::queued);
+      comes();
+      return word.begin();
+    };
+    if (has_role()) produce();
+  }
+};
+
+}  // namespace
+
+std::vector<Named> exec_scenarios() {
+  return {
+      named<TwoTakeOneThread>("reserve: two take one thread"),
+      named<TakenWhileItLeaves>("reserve: taken while it leaves"),
+      named<TwoLeaveAndOneMustStay>("reserve: two leave and one must stay"),
+      named<OfferMeetsStop>("reserve: an offer meets the stop"),
+      named<StopMeetsTakeAndLeave>("reserve: a stop meets a taker and a leaver"),
+      named<AskedForAtOnce>("reserve: threads asked for at once"),
+      named<WorkComesAsTheProducerGoes>("word: work comes as the producer goes"),
+      named<TheHelperComesAsItReturns>("word: the helper comes as the producer returns"),
+      named<TheHelperIsRefused>("word: the helper is refused"),
+  };
+}
+
+}  // namespace carpool::explore
