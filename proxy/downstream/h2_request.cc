@@ -13,6 +13,10 @@
 
 namespace carpool::proxy {
 
+namespace {
+constexpr std::size_t kSmallStep = std::size_t{16} * 1024;
+}  // namespace
+
 // ---- the request ----
 
 void H2Request::open(http::H2Stream& stream, Exchange& exchange) {
@@ -252,6 +256,11 @@ std::size_t H2Request::backlog() const {
   if (stream_ == nullptr) return 0;
   const std::size_t own = stream_->backlog();
   return own != 0 && client_.crowded() ? std::max(own, kHighMark) : own;
+}
+
+// A crowd of clients' streams goes on in small steps: two hundred that are not read would hold as many whole reads.
+std::size_t H2Request::room() const {
+  return client_.crowded() ? kSmallStep : SIZE_MAX;
 }
 
 void H2Request::on_tunnel() {

@@ -52,8 +52,9 @@ class Requester {
   virtual bool flush() LOOP_ONLY = 0;  // false: the client is gone
   virtual void drop() LOOP_ONLY = 0;   // what was collected will not be sent
   virtual std::size_t backlog()
-      const LOOP_ONLY = 0;                 // bytes that the client did not take yet; kHighMark pauses the source
-  virtual void on_tunnel() LOOP_ONLY = 0;  // send_tunnel() was flushed: on_tunnel_bytes() may come
+      const LOOP_ONLY = 0;  // bytes that the client did not take yet; kHighMark pauses the source
+  virtual std::size_t room() const LOOP_ONLY { return SIZE_MAX; }  // the most that may be read for it at once
+  virtual void on_tunnel() LOOP_ONLY = 0;             // send_tunnel() was flushed: on_tunnel_bytes() may come
   virtual void shut_write_when_sent() LOOP_ONLY = 0;  // tunnel: the origin said its last word
 
   // The exchange wants input again. Never calls back from inside.

@@ -163,7 +163,7 @@ void H2HeadReader::regular(std::string_view name, std::string_view value, bool s
   const FieldName id = field_name(name);
   if (const char* why = check_hop(id, value)) return reject(why);
   if (kind_ == Kind::request && name == "cookie") {
-    if (!cookie_.empty()) cookie_.append("; ");
+    if (!cookie_.empty() && !value.empty()) cookie_.append("; ");
     cookie_.append(value);
     cookie_sensitive_ |= sensitive;
     return;

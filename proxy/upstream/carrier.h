@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -35,10 +36,11 @@ struct Breakage {
 // a call that returned false.
 class CarrierUser : public http::BodySink {
  public:
-  virtual bool may_take() const LOOP_ONLY = 0;     // the client has room for more of the response
-  virtual bool on_response_head() LOOP_ONLY = 0;   // it is in the carrier's head; 1xx too
-  virtual bool on_response_piece() LOOP_ONLY = 0;  // what came at once was told: pass it on
-  virtual void on_response_end() LOOP_ONLY = 0;    // whole
+  virtual bool may_take() const LOOP_ONLY = 0;                     // the client has room for more of the response
+  virtual std::size_t room() const LOOP_ONLY { return SIZE_MAX; }  // then: for so much at once, and never none
+  virtual bool on_response_head() LOOP_ONLY = 0;                   // it is in the carrier's head; 1xx too
+  virtual bool on_response_piece() LOOP_ONLY = 0;                  // what came at once was told: pass it on
+  virtual void on_response_end() LOOP_ONLY = 0;                    // whole
   virtual void on_broken(Breakage breakage) LOOP_ONLY = 0;
   virtual bool on_room() LOOP_ONLY = 0;                           // backlog() fell
   virtual bool on_switched(std::string_view rest) LOOP_ONLY = 0;  // 101: from here on on_body() brings bare bytes

@@ -99,7 +99,7 @@ void H1Carrier::read_response() {
       return;
     }
     const std::span<char> scratch = worker_.loop().scratch();
-    const net::IoResult io = transport().read(scratch);
+    const net::IoResult io = transport().read(scratch.first(std::min(scratch.size(), user_.room())));
     if (io.io == net::Io::would_block) return;
     if (io.io != net::Io::ok) return on_end(io);
     budget -= std::min(budget, io.bytes);
@@ -203,7 +203,7 @@ void H1Carrier::read_tunnel() {
       return;
     }
     const std::span<char> scratch = worker_.loop().scratch();
-    const net::IoResult io = transport().read(scratch);
+    const net::IoResult io = transport().read(scratch.first(std::min(scratch.size(), user_.room())));
     if (io.io == net::Io::would_block) return;
     if (io.io == net::Io::failed)
       return broken({FaultKind::connection_terminated, Side::upstream, std::string(io.detail)}, true);

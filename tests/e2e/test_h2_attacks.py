@@ -106,6 +106,38 @@ def test_others_wait_at_most_twice_as_long_while_an_attack_goes_on(warm, attack)
     assert c.rss() - before <= GROWTH
 
 
+class Unread:
+    """A client that asks fifty times and takes no byte of any answer."""
+
+    def __init__(self, c, o):
+        self.c, before = c, c.metric("carpool_pool_borrows_total")
+        self.reader = Attacker(c.address, settings=b"\0\x04\0\0\0\0")  # a window of nothing
+        self.reader.send(b"".join(headers(stream, request(place(o))) for stream in range(1, 101, 2)))
+        until(lambda: c.metric("carpool_pool_borrows_total") >= before + 50, what="the origin being asked")
+
+    def leave(self):
+        self.reader.sock.close()
+        until(lambda: self.c.metric("carpool_pool_connections", state="borrowed") == 0, what="every connection given back")
+
+
+def test_others_wait_at_most_twice_as_long_for_readers_that_never_read(carpool, origin):
+    o = origin(lambda exchange: exchange.reply(body=b"x" * (300_000 if exchange.request.get("via").startswith("2") else 100)))
+    c = carpool(log={"access": False})
+    with Client(c.address) as client:
+        Unread(c, o).leave()
+        before, seen = c.rss(), []
+        while not seen or (seen[-1][1] > 2 * seen[-1][0] + SLICE and len(seen) < ATTEMPTS):
+            quiet, attacked = [], []
+            for _ in range(ROUNDS):
+                ask_on(client, o, quiet)
+                unread = Unread(c, o)
+                ask_on(client, o, attacked)
+                assert c.rss() - before <= GROWTH
+                unread.leave()
+            seen.append((p99(quiet), p99(attacked)))
+    assert seen[-1][1] <= 2 * seen[-1][0] + SLICE, seen
+
+
 def test_readers_that_never_read_cost_little_and_are_ended(carpool, origin):
     body = b"x" * 3_000_000
     o = origin(lambda exchange: exchange.reply(body=body))
@@ -113,9 +145,7 @@ def test_readers_that_never_read_cost_little_and_are_ended(carpool, origin):
     with Client(c.address) as client:
         assert len(client.get("/", host=o.authority).body) == len(body)
     before = c.rss()
-    reader = Attacker(c.address, settings=b"\0\x04\0\0\0\0")  # a window of nothing
-    reader.send(b"".join(headers(stream, request(place(o))) for stream in range(1, 101, 2)))
-    until(lambda: c.metric("carpool_pool_borrows_total") >= 51, what="the origin being asked")
+    reader = Unread(c, o).reader
     assert c.rss() - before <= GROWTH
     assert reader.goaway() in (0, CALM)
     until(lambda: c.metric("carpool_pool_connections", state="borrowed") == 0, what="every connection given back")

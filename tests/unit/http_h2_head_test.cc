@@ -45,6 +45,13 @@ TEST(AnH2Request, BecomesAHeadWithItsPseudoHeaderFields) {
   EXPECT_EQ(head.fields.size(), 1U);
 }
 
+TEST(AnH2Request, HasNoCookieForAnEmptyCrumb) {
+  RequestHead head;
+  List_ fields = with(with(with(get(), "cookie", "a=1"), "cookie", ""), "cookie", "b=2");
+  ASSERT_EQ(read(fields, head), Verdict::good);
+  EXPECT_EQ(head.fields.get("cookie"), "a=1; b=2");
+}
+
 TEST(AnH2Request, HasItsCookieCrumbsJoined) {
   RequestHead head;
   List_ fields = with(with(with(get(), "cookie", "a=1"), "accept", "x"), "cookie", "b=2");
