@@ -75,6 +75,10 @@ inline constexpr Metric kQueue{"carpool_exec_queue", gauge, "", "Tasks waiting f
 inline constexpr Metric kQueueWait{"carpool_exec_queue_wait_seconds", histogram, "",
                                    "Time a task waited for a thread."};
 
+// ---- carpool webhook ----
+inline constexpr Metric kReviews{"carpool_webhook_reviews_total", counter, "outcome",
+                                 "Reviews answered, by outcome (injected, untouched, refused, malformed)."};
+
 // ---- the program ----
 inline constexpr Metric kOverloadStage{"carpool_overload_stage", gauge, "",
                                        "What is shed: 0 nothing, 1 keep-alive, 2 new clients too, 3 idle ones too."};
@@ -98,7 +102,7 @@ inline constexpr Metric kStartTime{"process_start_time_seconds", gauge, "", "Sta
 }  // namespace catalog
 
 // In the order of export.
-inline constexpr std::array<const Metric*, 40> kCatalog{&catalog::kBorrows,
+inline constexpr std::array<const Metric*, 41> kCatalog{&catalog::kBorrows,
                                                         &catalog::kRestores,
                                                         &catalog::kOpened,
                                                         &catalog::kClosed,
@@ -137,6 +141,7 @@ inline constexpr std::array<const Metric*, 40> kCatalog{&catalog::kBorrows,
                                                         &catalog::kVirtual,
                                                         &catalog::kOpenFds,
                                                         &catalog::kMaxFds,
-                                                        &catalog::kStartTime};
+                                                        &catalog::kStartTime,
+                                                        &catalog::kReviews};
 
 }  // namespace carpool::metrics

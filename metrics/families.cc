@@ -136,6 +136,7 @@ std::vector<Family> families(const Registry& registry, const Sample& sample) {
     book.add(catalog::kEgress, {std::string(kEgress[i])}, registry.egress_count(i));
   }
   if (sample.exec) add_exec(book, *sample.exec);
+  book.add(catalog::kReviews, sample.reviews);
   book.set(catalog::kLogDropped, static_cast<double>(sample.log_dropped));
   book.add(catalog::kBuildInfo, {sample.build.version, sample.build.compiler, sample.build.build}, 1);
   if (sample.process) add_process(book, *sample.process);

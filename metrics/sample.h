@@ -66,6 +66,7 @@ struct Sample {
   std::optional<OverloadSample> overload;
   std::optional<AdminSample> admin;
   std::uint64_t log_dropped = 0;
+  std::vector<Labelled> reviews;  // of the webhook, by outcome; none: it is not one
 };
 
 }  // namespace carpool::metrics

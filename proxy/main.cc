@@ -11,6 +11,7 @@
 #include "proxy/demo/demo.h"
 #include "proxy/health.h"
 #include "proxy/serve.h"
+#include "proxy/webhook_server.h"
 
 namespace {
 // Exit codes of the contract.
@@ -27,10 +28,22 @@ int dispatch(const carpool::proxy::config::Options& options) {
   if (options.command == config::Command::health) return carpool::proxy::ask_health(reading.config);
   return carpool::proxy::serve(reading.config, options);
 }
+
+// `carpool webhook` is a program of its own; the exit code, or nothing: another command.
+std::optional<int> run_webhook(int argc, char** argv) {
+  const auto options = carpool::proxy::parse_webhook(argc, argv);
+  if (!options) return std::nullopt;
+  if (const auto* settings = std::get_if<carpool::proxy::WebhookOptions>(&*options)) {
+    return carpool::proxy::serve_webhook(*settings);
+  }
+  std::fprintf(stderr, "carpool: %s\n", std::get<std::string>(*options).c_str());
+  return kConfiguration;
+}
 }  // namespace
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a peer that left is an error value, not a signal
+  if (const std::optional<int> code = run_webhook(argc, argv)) return *code;
   if (const std::optional<int> code = carpool::proxy::cli::run(argc, argv, std::cout, std::cerr)) return *code;
   const auto options = carpool::proxy::config::parse_options(argc, argv);
   if (const auto* complaint = std::get_if<std::string>(&options)) {

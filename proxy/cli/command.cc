@@ -8,7 +8,7 @@ namespace {
 
 using enum Argument;
 
-constexpr std::array<Command, 17> kCommands{{
+constexpr std::array<Command, 18> kCommands{{
     {"top", "GET", "/pools", none, "", "every pool, renewed each second until interrupted"},
     {"pools", "GET", "/pools", none, "", "every pool"},
     {"connections", "GET", "/pools/{origin}/connections", origin, "", "every connection of one pool"},
@@ -24,17 +24,22 @@ constexpr std::array<Command, 17> kCommands{{
     {"reconnect", "POST", "/pools/{origin}/reconnect", origin, "", "replaces every connection"},
     {"reload", "POST", "/reload", none, "--dry-run", "reads the configuration again; says what changed"},
     {"quit", "POST", "/quit", none, "", "drains and exits"},
+    {"webhook", "", "", none, "", "serves as Kubernetes' admission webhook that adds carpool to pods"},
     {"completion", "", "", none, "", "prints the completion for a shell: bash, zsh or fish"},
     {"man", "", "", none, "", "prints a manual page: carpool (1) or carpool.toml (5)"},
 }};
 
-constexpr std::array<Flag, 6> kFlags{{
+constexpr std::array<Flag, 10> kFlags{{
     {"--admin", "ADDRESS", "the instance to ask; else the [admin] address of the configuration"},
     {"--config", "FILE", "the configuration that names it"},
     {"--json", "", "the answer as it came"},
     {"--size", "N", "for warm-up and what-if: so many connections"},
     {"--dry-run", "", "for reload: only say what would change"},
     {"--once", "", "for top: one look"},
+    {"--listen", "ADDRESS", "for webhook: where it serves HTTPS; default 0.0.0.0:8443"},
+    {"--certificate", "FILE", "for webhook: PEM; default /etc/carpool/tls/tls.crt"},
+    {"--key", "FILE", "for webhook: PEM; default /etc/carpool/tls/tls.key"},
+    {"--injection", "FILE", "for webhook: what is added to a pod, as the chart writes it"},
 }};
 
 }  // namespace

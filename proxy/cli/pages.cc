@@ -28,8 +28,8 @@ std::string bash() {
          "_carpool() {\n"
          "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
          "  case $before in\n"
-         "    --config) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n"
-         "    --admin|--size) return ;;\n"
+         "    --config|--certificate|--key|--injection) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n"
+         "    --admin|--size|--listen) return ;;\n"
          "    completion) COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$word\")); return ;;\n"
          "    man) COMPREPLY=($(compgen -W 'carpool carpool.toml' -- \"$word\")); return ;;\n"
          "  esac\n"
@@ -126,7 +126,7 @@ std::string manual_of_program() {
       "Without a flag or a command it runs: applications on the same machine send it their requests, and it keeps the "
       "connections to their origins.\n.SH FLAGS\n";
   for (const config::ProgramFlag& flag : config::program_flags()) entry(out, flag.name, flag.value, flag.doc);
-  out += ".SH COMMANDS\nThey speak to a running instance over its admin address.\n";
+  out += ".SH COMMANDS\nThey speak to a running instance over its admin address, but for the last three.\n";
   for (const Command& command : commands()) {
     std::string value(command.argument == Argument::origin ? "ORIGIN" : "");
     if (!command.option.empty()) value.append(value.empty() ? "" : " ").append("[").append(command.option).append("]");

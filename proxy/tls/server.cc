@@ -39,6 +39,21 @@ bool demand_client_certificate(SSL_CTX* context, const std::string& authority) {
   return true;
 }
 
+bool use_files(SSL_CTX* context, const ServerSettings& settings) {
+  return SSL_CTX_use_certificate_chain_file(context, settings.cert_file.c_str()) == 1 &&
+         SSL_CTX_use_PrivateKey_file(context, settings.key_file.c_str(), SSL_FILETYPE_PEM) == 1 &&
+         SSL_CTX_check_private_key(context) == 1;
+}
+
+bool use_self_signed(ServerContext::Impl& impl, const ServerSettings& settings) {
+  const SelfSigned own = make_self_signed(settings.names, settings.valid_from, settings.valid_until);
+  if (!own.certificate) return false;
+  impl.certificate = pem_of(own.certificate.get());
+  impl.key = pem_of(own.key.get());
+  return SSL_CTX_use_certificate(impl.context.get(), own.certificate.get()) == 1 &&
+         SSL_CTX_use_PrivateKey(impl.context.get(), own.key.get()) == 1;
+}
+
 }  // namespace
 
 ServerContext::ServerContext(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -55,18 +70,17 @@ Result<std::unique_ptr<ServerContext>> ServerContext::make(const ServerSettings&
   auto impl = std::make_unique<Impl>();
   impl->context.reset(SSL_CTX_new(TLS_server_method()));
   SSL_CTX* context = impl->context.get();
-  const SelfSigned own = make_self_signed(settings.names, settings.valid_from, settings.valid_until);
-  if (context == nullptr || !own.certificate) return cannot("a self-signed certificate");
+  if (context == nullptr) return cannot("a TLS server");
   apply_house_rules(context);
-  if (SSL_CTX_use_certificate(context, own.certificate.get()) != 1 ||
-      SSL_CTX_use_PrivateKey(context, own.key.get()) != 1 ||
-      SSL_CTX_set_max_proto_version(context, version_number(settings.max_version)) != 1 ||
+  if (!settings.cert_file.empty() && !use_files(context, settings)) {
+    return cannot("the certificate " + settings.cert_file + " with the key " + settings.key_file);
+  }
+  if (settings.cert_file.empty() && !use_self_signed(*impl, settings)) return cannot("a self-signed certificate");
+  if (SSL_CTX_set_max_proto_version(context, version_number(settings.max_version)) != 1 ||
       SSL_CTX_set_session_id_context(context, kSessionContext, sizeof kSessionContext) != 1 ||
       !demand_client_certificate(context, settings.client_ca)) {
     return cannot("a TLS server");
   }
-  impl->certificate = pem_of(own.certificate.get());
-  impl->key = pem_of(own.key.get());
   impl->alpn = alpn_wire(settings.alpn);
   if (!impl->alpn.empty()) SSL_CTX_set_alpn_select_cb(context, choose_alpn, &impl->alpn);
   return std::make_unique<ServerContext>(std::move(impl));

@@ -1,4 +1,5 @@
-// ServerContext: the other side of TLS for --demo and tests: a self-signed certificate made at start, nothing on disk.
+// ServerContext: the other side of TLS: for --demo and tests a self-signed certificate made at start, nothing on disk;
+// for the webhook a certificate from files.
 #pragma once
 
 #include <chrono>
@@ -17,16 +18,18 @@ struct ServerSettings {
   std::chrono::seconds valid_until = std::chrono::hours(24 * 30);
   std::string max_version = "1.3";  // "1.2" or "1.3"
   std::vector<std::string> alpn{"http/1.1"};
-  std::string client_ca;  // PEM: demand a client certificate signed by it
+  std::string client_ca;            // PEM: demand a client certificate signed by it
+  std::string cert_file, key_file;  // PEM, the chain and its key, instead of a self-signed one
 };
 
 class ServerContext {
  public:
+  // Makes a key or reads files: some milliseconds. Faults name the files and OpenSSL's reason.
   static Result<std::unique_ptr<ServerContext>> make(const ServerSettings& settings);
   ~ServerContext();
   // Takes an accepted descriptor over; drive Stream::handshake() on it.
   std::unique_ptr<Stream> accept(int fd);
-  // Its own authority: what a client puts into ca_file.
+  // Of a self-signed one its own authority: what a client puts into ca_file. Empty for one from files.
   const std::string& certificate_pem() const;
   const std::string& key_pem() const;
 

@@ -29,7 +29,7 @@ DOORS = {
     "ares*.h": ["proxy/dns/*"],
     "spdlog/*": ["proxy/log/*"],
     "fmt/*": ["proxy/log/*"],
-    "nlohmann/*": ["proxy/admin/*", "proxy/cli/*"],
+    "nlohmann/*": ["proxy/admin/*", "proxy/cli/*", "proxy/webhook/*"],
     "zlib.h": ["proxy/admin/gzip*"],
     "idn2.h": ["pool/origin*"],
     "gtest/*": [],

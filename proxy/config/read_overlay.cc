@@ -1,0 +1,70 @@
+#include "proxy/config/read_overlay.h"
+
+#define TOML_ASSERT(expr) static_assert(true)
+#include <toml++/toml.h>
+#include <sstream>
+
+namespace carpool::proxy::config {
+namespace {
+
+using OriginUri = std::optional<std::string>;
+
+OriginUri uri_of(const toml::node& origin) {
+  const toml::table* const table = origin.as_table();
+  return table == nullptr ? std::nullopt : (*table)["uri"].value<std::string>();
+}
+
+void merge(toml::table& base, const toml::table& over, bool top);
+
+void merge_origins(toml::array& base, const toml::array& over) {
+  for (const toml::node& origin : over) {
+    const OriginUri uri = uri_of(origin);
+    toml::table* same = nullptr;
+    for (toml::node& known : base) {
+      if (uri && uri_of(known) == uri) same = known.as_table();
+    }
+    if (same != nullptr) {
+      merge(*same, *origin.as_table(), false);
+    } else {
+      origin.visit([&](const auto& value) { base.push_back(value); });
+    }
+  }
+}
+
+void merge(toml::table& base, const toml::table& over, bool top) {
+  for (auto&& [name, node] : over) {
+    toml::node* const known = base.get(name.str());
+    if (known != nullptr && known->is_table() && node.is_table()) {
+      merge(*known->as_table(), *node.as_table(), false);
+    } else if (top && name.str() == "origin" && known != nullptr && known->is_array() && node.is_array()) {
+      merge_origins(*known->as_array(), *node.as_array());
+    } else {
+      node.visit([&base, key = name.str()](const auto& value) { base.insert_or_assign(key, value); });
+    }
+  }
+}
+
+Result<toml::table> parse(std::string_view text) {
+  try {
+    return toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    std::ostringstream where;
+    where << error.source().begin.line << ':' << error.source().begin.column << ": " << error.description();
+    return Fault{FaultKind::malformed_request, Side::client, where.str()};
+  }
+}
+
+}  // namespace
+
+Result<std::string> overlay(std::string_view base, std::string_view over) {
+  Result<toml::table> merged = parse(base);
+  if (!merged) return merged.take_fault();
+  const Result<toml::table> changes = parse(over);
+  if (!changes) return changes.fault();
+  merge(*merged, *changes, true);
+  std::ostringstream text;
+  text << *merged << '\n';
+  return text.str();
+}
+
+}  // namespace carpool::proxy::config

@@ -1,0 +1,20 @@
+// The command line of `carpool webhook`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+
+namespace carpool::proxy {
+
+struct WebhookOptions {
+  std::string listen = "0.0.0.0:8443";
+  std::string certificate = "/etc/carpool/tls/tls.crt",
+              key = "/etc/carpool/tls/tls.key";  // of a Secret kubernetes.io/tls
+  std::string injection = "/etc/carpool/injection/injection.json";
+};
+
+// Nothing: another command, or one that only asks for help. Else the options, or the sentence that says what is wrong.
+std::optional<std::variant<WebhookOptions, std::string>> parse_webhook(int argc, const char* const* argv);
+
+}  // namespace carpool::proxy

@@ -1,0 +1,204 @@
+#include "proxy/webhook_server.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "metrics/families.h"
+#include "metrics/prometheus.h"
+#include "proxy/config/options.h"
+#include "proxy/log/log.h"
+#include "proxy/net/bind.h"
+#include "proxy/net/plain.h"
+#include "proxy/notify.h"
+
+namespace carpool::proxy {
+namespace {
+
+constexpr int kConfiguration = 1, kCannotListen = 2;
+constexpr int kBacklog = 128;
+constexpr std::array<std::string_view, 4> kOutcomes{"injected", "untouched", "refused", "malformed"};
+
+Result<std::string> contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file) return Fault{FaultKind::malformed_request, Side::self, "cannot read " + path};
+  return text;
+}
+
+bool is(const http::RequestHead& head, std::string_view path) {
+  return head.target == path || (head.target.starts_with(path) && head.target[path.size()] == '?');
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WebhookServer>> WebhookServer::make(const WebhookOptions& options) {
+  Result<std::unique_ptr<exec::UvLoop>> loop = exec::UvLoop::make(0);
+  if (!loop) return loop.take_fault();
+  auto server = std::make_unique<WebhookServer>(options, std::move(*loop));
+  if (Status loaded = server->load(); !loaded) return loaded.take_fault();
+  if (Status opened = server->open(); !opened) return opened.take_fault();
+  return server;
+}
+
+WebhookServer::WebhookServer(const WebhookOptions& options, std::unique_ptr<exec::UvLoop> loop)
+    : options_(options),
+      loop_(std::move(loop)),
+      watch_(
+          *loop_, [](void* self) { static_cast<WebhookServer*>(self)->reload(); }, this) {}
+
+WebhookServer::~WebhookServer() {
+  loop_->enter();
+  while (!sessions_.empty()) sessions_.front().end();
+  bury();
+  if (fd_) loop_->unwatch(fd_.get(), key_);
+  signals_.clear();
+  loop_->drain();
+}
+
+// All or nothing: what is in force stays when one of the files is no good.
+Status WebhookServer::load() {
+  tls::ServerSettings identity;
+  identity.cert_file = options_.certificate;
+  identity.key_file = options_.key;
+  identity.alpn.clear();  // the API server offers HTTP/2 too, and takes HTTP/1.1 when nothing is chosen
+  auto tls = tls::ServerContext::make(identity);
+  if (!tls) return tls.take_fault();
+  Result<std::string> injection = contents(options_.injection);
+  if (!injection) return injection.take_fault();
+  auto reviewer = webhook::Reviewer::make(*injection);
+  if (!reviewer) return reviewer.take_fault();
+  tls_ = std::move(*tls);
+  reviewer_ = std::move(*reviewer);
+  return Done{};
+}
+
+Status WebhookServer::open() {
+  loop_->enter();
+  Result<net::Bound> bound = net::bind_and_listen(options_.listen, kBacklog);
+  if (!bound) return bound.take_fault();
+  fd_ = std::move(bound->fd);
+  address_ = bound->address;
+  Result<exec::WatchKey> key = loop_->watch(fd_.get(), *this);
+  if (!key) return key.take_fault();
+  key_ = *key;
+  for (const int number : {SIGTERM, SIGINT}) {
+    auto stop = [](void* self, int) {
+      exec::assume_on_loop();
+      static_cast<WebhookServer*>(self)->stop();
+    };
+    Result<exec::Signal> signal = exec::on_signal(*loop_, number, stop, this);
+    if (signal) signals_.push_back(std::move(*signal));
+  }
+  return watch_.watch({options_.certificate, options_.key, options_.injection});
+}
+
+void WebhookServer::run() {
+  loop_->run();
+}
+
+// A few small files, a few times a year: milliseconds in which a review waits.
+void WebhookServer::reload() {
+  if (const Status loaded = load(); !loaded) {
+    return log::error("webhook", "reload refused", {{"why", std::string_view(loaded.fault().detail)}});
+  }
+  log::info("webhook", "reloaded");
+}
+
+void WebhookServer::on_ready(exec::Ready) {
+  for (;;) {
+    Fd client(::accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!client && (errno == EINTR || errno == ECONNABORTED)) continue;
+    if (!client) return;  // out of descriptors: the next client brings another event
+    net::prepare_socket(client.get());
+    if (open_ >= kMostSessions) continue;  // closed at once; the API server asks again
+    WebhookSession::Owner& owner = *this;
+    auto session = std::make_unique<WebhookSession>(*loop_, owner, tls_->accept(client.release()));
+    if (!session->start()) continue;
+    ++open_;
+    sessions_.push_back(*session.release());  // owned by the list until bury()
+  }
+}
+
+WebhookSession::Answer WebhookServer::answer(const http::RequestHead& head, const std::string& body) {
+  if (is(head, "/inject")) {
+    return head.method == "POST" ? review(body)
+                                 : WebhookSession::Answer{405, "application/json", R"({"error": "expected POST"})"};
+  }
+  if (is(head, "/livez")) return {200, "text/plain", "ok\n"};
+  if (is(head, "/readyz"))
+    return stopping_ ? WebhookSession::Answer{503, "text/plain", "draining\n"}
+                     : WebhookSession::Answer{200, "text/plain", "ok\n"};
+  if (is(head, "/metrics")) return {200, metrics::kContentType, metrics()};
+  return {404, "application/json", R"({"error": "expected /inject, /livez, /readyz or /metrics"})"};
+}
+
+WebhookSession::Answer WebhookServer::review(const std::string& body) {
+  const webhook::Verdict verdict = reviewer_->review(body);
+  ++outcomes_[static_cast<std::size_t>(verdict.outcome)];
+  const std::string_view outcome = kOutcomes[static_cast<std::size_t>(verdict.outcome)];
+  if (verdict.outcome == webhook::Outcome::refused) {
+    log::warn("webhook", "review",
+              {{"outcome", outcome}, {"pod", std::string_view(verdict.pod)}, {"why", std::string_view(verdict.why)}});
+  } else {
+    log::info("webhook", "review", {{"outcome", outcome}, {"pod", std::string_view(verdict.pod)}});
+  }
+  const bool understood = verdict.outcome != webhook::Outcome::malformed;
+  return {static_cast<std::uint16_t>(understood ? 200 : 400), "application/json", verdict.body};
+}
+
+std::string WebhookServer::metrics() const {
+  metrics::Sample sample;
+  for (std::size_t i = 0; i < kOutcomes.size(); ++i) sample.reviews.push_back({kOutcomes[i], outcomes_[i]});
+  sample.process = metrics::read_process();
+  sample.build = {std::string(config::version()), __VERSION__, "webhook"};
+  sample.log_dropped = log::dropped();
+  return metrics::exposition(metrics::families(metrics::Registry(1, 1), sample));
+}
+
+void WebhookServer::ended(WebhookSession& session) {
+  session.unlink();
+  graves_.push_back(session);
+  --open_;
+  if (!undertaker_.linked()) loop_->defer(undertaker_);
+}
+
+void WebhookServer::bury() {
+  while (!graves_.empty()) const std::unique_ptr<WebhookSession> dies(&graves_.pop_front());
+  if (stopping_ && open_ == 0) loop_->stop();
+}
+
+// What is being answered is answered; a second signal ends at once.
+void WebhookServer::stop() {
+  if (std::exchange(stopping_, true) || open_ == 0) return loop_->stop();
+  loop_->unwatch(fd_.get(), key_);
+  fd_.reset();
+  for (WebhookSession* session = sessions_.next(nullptr); session != nullptr;) {
+    WebhookSession* after = sessions_.next(session);
+    session->end_soon();
+    session = after;
+  }
+}
+
+int serve_webhook(const WebhookOptions& options) {
+  log::start(log::Options{});
+  Result<std::unique_ptr<WebhookServer>> server = WebhookServer::make(options);
+  if (!server) {
+    log::stop();
+    std::fprintf(stderr, "carpool: %s\n", server.fault().detail.c_str());
+    return server.fault().kind == FaultKind::unroutable ? kCannotListen : kConfiguration;
+  }
+  std::fprintf(stderr, "carpool webhook ready listen=%s\n", (*server)->address().text().c_str());
+  notify_supervisor("READY=1");
+  (*server)->run();
+  server = Fault{FaultKind::draining, Side::self};
+  log::stop();
+  return 0;
+}
+
+}  // namespace carpool::proxy

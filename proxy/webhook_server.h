@@ -1,0 +1,71 @@
+// WebhookServer: `carpool webhook`, the admission webhook of Kubernetes that adds carpool to pods (proxy/webhook). A
+// program of its own beside the proxy: one loop, HTTPS, and three files that it watches: certificate, key, and what to
+// inject.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/intrusive.h"
+#include "exec/uv/loop.h"
+#include "exec/uv/signal.h"
+#include "proxy/net/address.h"
+#include "proxy/reload/file_watch.h"
+#include "proxy/tls/server.h"
+#include "proxy/webhook/review.h"
+#include "proxy/webhook_options.h"
+#include "proxy/webhook_session.h"
+
+namespace carpool::proxy {
+
+class WebhookServer final : private WebhookSession::Owner, private exec::Watcher {
+ public:
+  // Reads the files and listens.
+  static Result<std::unique_ptr<WebhookServer>> make(const WebhookOptions& options);
+  WebhookServer(const WebhookOptions& options, std::unique_ptr<exec::UvLoop> loop);  // for make()
+  ~WebhookServer();
+
+  const net::Address& address() const { return address_; }
+  void run();  // until TERM or INT
+
+ private:
+  struct Undertaker final : exec::Deferred {
+    explicit Undertaker(WebhookServer& server) : server_(server) {}
+    void run() override LOOP_ONLY { server_.bury(); }
+    WebhookServer& server_;
+  };
+  Status open();
+  Status load();
+  void on_ready(exec::Ready ready) override LOOP_ONLY;
+  WebhookSession::Answer answer(const http::RequestHead& head, const std::string& body) override LOOP_ONLY;
+  WebhookSession::Answer review(const std::string& body);
+  std::string metrics() const;
+  void ended(WebhookSession& session) override LOOP_ONLY;
+  void bury() LOOP_ONLY;
+  void reload();
+  void stop() LOOP_ONLY;
+
+  static constexpr std::size_t kMostSessions = 128;
+  const WebhookOptions options_;
+  std::unique_ptr<exec::UvLoop> loop_;
+  std::unique_ptr<tls::ServerContext> tls_;
+  std::unique_ptr<webhook::Reviewer> reviewer_;
+  FileWatch watch_;
+  Fd fd_;
+  exec::WatchKey key_;
+  net::Address address_;
+  std::vector<exec::Signal> signals_;
+  List<WebhookSession, WebhookTag> sessions_, graves_;  // owned
+  Undertaker undertaker_{*this};
+  std::size_t open_ = 0;
+  std::array<std::uint64_t, 4> outcomes_{};  // by webhook::Outcome
+  bool stopping_ = false;
+};
+
+// The exit code of the program.
+int serve_webhook(const WebhookOptions& options);
+
+}  // namespace carpool::proxy

@@ -1,0 +1,70 @@
+// WebhookSession: one connection of the API server (or of a kubelet's probe) to the webhook: TLS, HTTP/1.1, one request
+// at a time.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/intrusive.h"
+#include "exec/loop.h"
+#include "proxy/http/h1_codec.h"
+#include "proxy/outbox.h"
+#include "proxy/tls/stream.h"
+
+namespace carpool::proxy {
+
+class WebhookSession final : public ListHook<struct WebhookTag>, private exec::Watcher, private http::BodySink {
+ public:
+  struct Answer {
+    std::uint16_t status = 200;
+    std::string_view content_type = "application/json";
+    std::string body;
+  };
+  class Owner {
+   public:
+    virtual Answer answer(const http::RequestHead& head, const std::string& body) LOOP_ONLY = 0;
+    virtual void ended(WebhookSession& session) LOOP_ONLY = 0;  // destroy it, later
+
+   protected:
+    ~Owner() = default;
+  };
+  WebhookSession(exec::Loop& loop, Owner& owner, std::unique_ptr<tls::Stream> stream);
+  WebhookSession(const WebhookSession&) = delete;
+  WebhookSession& operator=(const WebhookSession&) = delete;
+  ~WebhookSession();
+
+  Status start() LOOP_ONLY;
+  void end() LOOP_ONLY;
+  // The program ends: after the answer that is under way.
+  void end_soon() LOOP_ONLY;
+
+ private:
+  void on_ready(exec::Ready ready) override LOOP_ONLY;
+  void on_timer();
+  void advance() LOOP_ONLY;
+  bool shake();
+  bool read_some() LOOP_ONLY;
+  void take(std::string_view bytes) LOOP_ONLY;
+  void send(const Answer& answer);
+  void write(std::string_view bytes);
+  bool flush();
+  void on_body(std::string_view bytes) override;
+  void on_trailer(std::string_view, std::string_view) override {}
+
+  exec::Loop& loop_;
+  Owner& owner_;
+  std::unique_ptr<tls::Stream> stream_;
+  exec::WatchKey key_;
+  exec::Timer timer_;
+  http::RequestReader reader_;
+  http::RequestHead head_;
+  std::string body_, pending_;
+  Outbox outbox_;
+  bool shaken_ = false;
+  bool too_long_ = false;
+  bool last_ = false;  // close when what is written has left
+  bool failed_ = false;
+  bool over_ = false;
+};
+
+}  // namespace carpool::proxy

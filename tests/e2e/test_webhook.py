@@ -1,0 +1,166 @@
+"""`carpool webhook` as the API server meets it: AdmissionReviews over HTTPS, rotated files, and its end."""
+import base64
+import http.client
+import json
+import re
+import select
+import signal
+import ssl
+import subprocess
+import time
+
+import pytest
+from harness.carpool import PROGRAM
+
+INJECTION = {
+    "initContainers": [{"name": "carpool", "image": "carpool:1", "restartPolicy": "Always"}],
+    "volumes": [{"name": "carpool-config", "downwardAPI": {"items": []}}],
+    "env": [{"name": "http_proxy", "value": "http://127.0.0.1:3128"}],
+    "config": "[[origin]]\nuri = \"https://api.example.com\"\nalias = [\"api\"]\n",
+}
+
+
+def certificate(folder, name):
+    """A new one that vouches for itself, under the names that the webhook reads."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+                    "/CN=" + name, "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", folder / "new.key", "-out",
+                    folder / "new.crt"], check=True, capture_output=True)
+    for ending in ("key", "crt"):
+        (folder / ("new." + ending)).rename(folder / ("tls." + ending))
+
+
+class Webhook:
+    def __init__(self, folder):
+        self.folder = folder
+        certificate(folder, "first")
+        (folder / "injection.json").write_text(json.dumps(INJECTION))
+        self.process = subprocess.Popen([PROGRAM, "webhook", "--listen=127.0.0.1:0", "--certificate", folder / "tls.crt", "--key",
+                                         folder / "tls.key", "--injection", folder / "injection.json"], stderr=subprocess.PIPE, text=True)
+        self.port = int(re.search(r"listen=127\.0\.0\.1:(\d+)", self.line("webhook ready")).group(1))
+
+    def line(self, word, seconds=20):
+        """The next line of its log that has the word."""
+        end = time.monotonic() + seconds
+        while select.select([self.process.stderr], [], [], max(0, end - time.monotonic()))[0]:
+            line = self.process.stderr.readline()
+            assert line, "it has ended"
+            if word in line:
+                return line
+        raise AssertionError("no line with " + word)
+
+    def wire(self, trust=None):
+        context = ssl.create_default_context(cafile=trust or self.folder / "tls.crt")
+        return http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=10)
+
+    def ask(self, method, path, body=None, wire=None):
+        wire = wire or self.wire()
+        wire.request(method, path, body)
+        answer = wire.getresponse()
+        return answer.status, answer.read().decode()
+
+    def review(self, pod, wire=None):
+        request = {"uid": "1", "kind": {"kind": "Pod"}, "namespace": "shop", "operation": "CREATE", "object": pod}
+        status, text = self.ask("POST", "/inject?timeout=5s", json.dumps(
+            {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}), wire)
+        assert status == 200
+        return json.loads(text)["response"]
+
+
+@pytest.fixture
+def webhook(tmp_path):
+    made = Webhook(tmp_path)
+    yield made
+    made.process.kill()
+    made.process.wait()
+
+
+def pod(**annotations):
+    return {"metadata": {"name": "app", "labels": {"carpool.io/inject": "true"}, "annotations": annotations},
+            "spec": {"containers": [{"name": "app"}]}}
+
+
+def patch_of(response):
+    return {op["path"]: op["value"] for op in json.loads(base64.b64decode(response["patch"]))}
+
+
+def test_a_labelled_pod_gets_the_sidecar(webhook):
+    response = webhook.review(pod())
+    patch = patch_of(response)
+    assert response["allowed"] and response["uid"] == "1" and response["patchType"] == "JSONPatch"
+    assert patch["/spec/initContainers"][0]["name"] == "carpool"
+    assert patch["/spec/containers/0/env"] == INJECTION["env"]
+    assert "api.example.com" in patch["/metadata/annotations/carpool.io~1effective-config"]
+
+
+def test_many_reviews_share_a_connection_and_are_counted(webhook):
+    wire = webhook.wire()
+    for _ in range(50):
+        assert "patch" in webhook.review(pod(), wire)
+    bare = {"metadata": {}, "spec": {"containers": []}}
+    assert "patch" not in webhook.review(bare, wire)
+    refused = webhook.review(pod(**{"carpool.io/config-overlay": "[pool]\nsise = 1"}), wire)
+    assert not refused["allowed"] and "pool.sise" in refused["status"]["message"]
+    status, text = webhook.ask("GET", "/metrics", wire=wire)
+    assert status == 200
+    for outcome, count in (("injected", 50), ("untouched", 1), ("refused", 1), ("malformed", 0)):
+        assert 'carpool_webhook_reviews_total{outcome="%s"} %d' % (outcome, count) in text
+
+
+def test_a_large_review_passes_and_a_huge_one_is_refused(webhook):
+    large = pod()
+    large["spec"]["containers"][0]["args"] = ["x" * 1_000_000]
+    assert "patch" in webhook.review(large)
+    status, _ = webhook.ask("POST", "/inject", "x" * 5_000_000)
+    assert status == 413
+
+
+def test_what_is_no_review_is_refused(webhook):
+    assert webhook.ask("POST", "/inject", "{}")[0] == 400
+    assert webhook.ask("GET", "/inject")[0] == 405
+    assert webhook.ask("GET", "/elsewhere")[0] == 404
+    assert webhook.ask("GET", "/livez")[0] == webhook.ask("GET", "/readyz")[0] == 200
+    assert "patch" in webhook.review(pod())
+
+
+def test_plain_text_and_silence_do_not_disturb_it(webhook):
+    plain = http.client.HTTPConnection("127.0.0.1", webhook.port, timeout=10)
+    with pytest.raises((OSError, http.client.HTTPException)):
+        plain.request("GET", "/livez")
+        plain.getresponse()
+    assert "patch" in webhook.review(pod())
+
+
+def test_a_renewed_certificate_is_served_and_a_wrong_one_is_not(webhook):
+    before = webhook.wire()
+    assert "patch" in webhook.review(pod(), before)
+    certificate(webhook.folder, "second")
+    webhook.line("reloaded")
+    assert "patch" in webhook.review(pod())  # the new one is trusted now
+    assert "patch" in webhook.review(pod(), before)  # who was there stays
+    good = (webhook.folder / "tls.crt").read_bytes()
+    (webhook.folder / "trust.crt").write_bytes(good)
+    (webhook.folder / "tls.crt").write_text("no certificate")
+    assert "tls.crt" in webhook.line("reload refused")
+    assert "patch" in webhook.review(pod(), webhook.wire(webhook.folder / "trust.crt"))
+
+
+def test_what_is_injected_can_be_changed(webhook):
+    (webhook.folder / "injection.json").write_text(json.dumps({**INJECTION, "env": [{"name": "other", "value": "1"}]}))
+    webhook.line("reloaded")
+    assert patch_of(webhook.review(pod()))["/spec/containers/0/env"] == [{"name": "other", "value": "1"}]
+
+
+def test_it_ends_on_term_with_clients_at_rest(webhook):
+    wire = webhook.wire()
+    assert "patch" in webhook.review(pod(), wire)
+    webhook.process.send_signal(signal.SIGTERM)
+    assert webhook.process.wait(10) == 0
+
+
+def test_a_wrong_command_line_or_file_says_so(tmp_path):
+    def run(*words):
+        return subprocess.run([PROGRAM, "webhook", *words], capture_output=True, text=True, timeout=20)
+    assert run("--sekrit", "x").returncode == 1
+    done = run("--listen", "127.0.0.1:0", "--certificate", tmp_path / "none.crt", "--key", tmp_path / "none.key")
+    assert done.returncode == 1 and "none.crt" in done.stderr
+    assert "--injection" in run("--help").stdout
