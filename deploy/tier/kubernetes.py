@@ -6,6 +6,7 @@ import time
 
 import images
 import kubernetes_change
+import kubernetes_injection
 import kubernetes_life
 import kubernetes_limits
 import kubernetes_nodes
@@ -33,6 +34,12 @@ PARTS = (
     kubernetes_life.ends_last,
     kubernetes_life.job_completes,
     kubernetes_nodes.on_every_node,
+    kubernetes_injection.label_brings_the_sidecar,  # and the webhook, for the next ones
+    kubernetes_injection.annotation_is_live,
+    kubernetes_injection.wrong_overlay_is_refused,
+    kubernetes_injection.injected_once,
+    kubernetes_injection.certificate_renews_in_place,
+    kubernetes_injection.gone_webhook_stops_only_who_asks,
     kubernetes_change.rolled_out,
 )
 

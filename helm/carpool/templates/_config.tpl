@@ -3,7 +3,7 @@
 {{/* YAML of the whole config table. */}}
 {{- define "carpool.config" -}}
 {{- $config := deepCopy .Values.config -}}
-{{- if eq .Values.mode "sidecar" -}}
+{{- if ne .Values.mode "daemonset" -}}
 {{- if .Values.sidecar.socket.enabled -}}
 {{- $_ := set $config "listen" (append $config.listen (dict "address" (printf "unix:%s" (include "carpool.socket" .)))) -}}
 {{- end -}}
@@ -25,7 +25,7 @@
 {{- end -}}
 
 {{- define "carpool.socket" -}}
-{{- if eq .Values.mode "sidecar" -}}
+{{- if ne .Values.mode "daemonset" -}}
 {{ .Values.sidecar.socket.directory }}/{{ .Values.sidecar.socket.name }}
 {{- else -}}
 /run/carpool/{{ .Values.daemonset.socket.name }}

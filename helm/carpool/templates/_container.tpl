@@ -84,8 +84,17 @@ volumeMounts:
 
 {{- define "carpool.volumes" -}}
 - name: carpool-config
+  {{- if eq .Values.mode "inject" }}
+  # The pod's own annotation, which the webhook writes: nothing has to be in the pod's namespace.
+  downwardAPI:
+    items:
+      - path: config.toml
+        fieldRef:
+          fieldPath: metadata.annotations['carpool.io/effective-config']
+  {{- else }}
   configMap:
     name: {{ include "carpool.fullname" . }}
+  {{- end }}
 {{- range .Values.secrets }}
 - name: carpool-secret-{{ .name }}
   secret:

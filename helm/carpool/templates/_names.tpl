@@ -26,8 +26,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "carpool.podSelector" -}}
 {{- if eq .Values.mode "daemonset" -}}
 {{ include "carpool.selector" . }}
+{{- else if eq .Values.mode "inject" -}}
+carpool.io/inject: "true"
 {{- else -}}
 {{ toYaml (required "carpool: sidecar.selectorLabels has to name the application's pods for a monitor, a network policy or a disruption budget" .Values.sidecar.selectorLabels) }}
+{{- end -}}
+{{- end -}}
+
+{{/* The labels of the pods that a network policy and a disruption budget of this chart are for. */}}
+{{- define "carpool.guarded" -}}
+{{- if eq .Values.mode "inject" -}}
+{{ include "carpool.selector" . }}
+{{- else -}}
+{{ include "carpool.podSelector" . }}
 {{- end -}}
 {{- end -}}
 
@@ -37,6 +48,16 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- else -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end -}}
+{{- end -}}
+
+{{/* What rules and dashboard go by, inside Kubernetes and outside: that it is a carpool (job), and which one (instance). */}}
+{{- define "carpool.relabelings" -}}
+relabelings:
+  - targetLabel: job
+    replacement: carpool
+  - sourceLabels: [__meta_kubernetes_namespace, __meta_kubernetes_pod_name]
+    separator: /
+    targetLabel: instance
 {{- end -}}
 
 {{/* The number behind the last colon of an address. */}}

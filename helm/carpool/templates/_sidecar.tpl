@@ -13,8 +13,8 @@ orders the start: the application asks again until carpool listens.
 */}}
 
 {{- define "carpool.checkVersion" -}}
-{{- if ne .Values.mode "sidecar" -}}
-{{- fail "carpool: these templates are for mode: sidecar" -}}
+{{- if eq .Values.mode "daemonset" -}}
+{{- fail "carpool: these templates are not for mode: daemonset" -}}
 {{- end -}}
 {{- if and .Values.sidecar.native (semverCompare "<1.29.0-0" .Capabilities.KubeVersion.Version) -}}
 {{- fail (printf "carpool: %s has no native sidecars (1.29 has): set sidecar.native to false" .Capabilities.KubeVersion.Version) -}}

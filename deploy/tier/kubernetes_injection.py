@@ -1,0 +1,125 @@
+"""The webhook in a cluster: a label brings the sidecar, an annotation changes its configuration, a wrong one is refused where
+it is applied, and a renewed certificate is served without a restart."""
+import json
+import time
+
+from kubernetes_scene import ADMIN, SPACE, name_of, status
+from shell import ROOT
+
+HOME = "carpool-system"
+OVERLAY = '[[origin]]\nuri = "http://shop.test:8080"\npool = {size = 7}\n'
+LABEL = {"carpool.io/inject": "true"}
+
+
+def service_leads_to(scene, pod):
+    """There is no kube-proxy here: what it would do for this one Service."""
+    address = scene.cluster.get("service", "carpool-webhook", "-n", HOME)["spec"]["clusterIP"]
+    scene.cluster.say("run", "iptables", "-t", "nat", "-A", "OUTPUT", "-d", address, "-p", "tcp", "--dport", "443", "-j", "DNAT",
+                      "--to-destination", pod["status"]["podIP"] + ":8443")
+
+
+def webhook_pod(scene):
+    return scene.pods("carpool", HOME)[0]
+
+
+def install_webhook(scene):
+    scene.space(HOME, "restricted")
+    values = {"webhook": {"replicas": 1}, "config": {"log": {"access": False}, "origin": [{**scene.origins()[0], "pool": {"size": 16}}]}}
+    scene.helm_do("install", "carpool", "carpool", values, "-f", ROOT / "helm/examples/inject/injector.yaml", "-f", scene.files / "carpool.json",
+                  "--wait", "--timeout", "90s", namespace=HOME)
+    service_leads_to(scene, webhook_pod(scene))
+
+
+def label_brings_the_sidecar(scene):
+    install_webhook(scene)
+    judge = scene.judge
+    scene.install("injected", "inject", {"image": "localhost/app:1", "rate": 20, "overlay": OVERLAY})
+    pod = scene.pod("injected")
+    judge.take(status(pod, "carpool").get("started") is True and "running" in status(pod, "app")["state"],
+               "a label brings the sidecar, where `restricted` is enforced", str(pod["status"])[:300])
+    answers = scene.ask(pod, "http://shop/", 20)
+    judge.take(len(answers) == 20 and all(a.startswith("200") for a in answers), "requests go through it", str(answers[:3]))
+    judge.take(size_of_pool(scene, pod) == 7, "the annotation changed its pool")
+    pools = scene.cluster.kubectl("exec", "-n", SPACE, "deploy/injected", "-c", "carpool", "--", "carpool", "pools")
+    judge.take("shop.test:8080" in pools, "carpool pools shows it", pools)
+    good, bad = scene.cluster.until("an answer", lambda: (lambda c: c if c[0] else None)(scene.counts(pod)))
+    judge.take(bad == 0, "its very first request is answered", "%d, %d" % (good, bad))
+
+
+def size_of_pool(scene, pod):
+    return json.loads(scene.past(pod, ADMIN + "/pools/http%3A%2F%2Fshop.test%3A8080"))["size"]
+
+
+def annotation_is_live(scene):
+    """The effective configuration is an annotation: changed on the running pod, it is in force in the same process."""
+    pod = scene.pod("injected")
+    process, key = scene.process(pod), "carpool.io/effective-config"
+    text = pod["metadata"]["annotations"][key]
+    began = time.monotonic()
+    scene.cluster.kubectl("annotate", "pod", "-n", SPACE, name_of(pod), "--overwrite", key + "=" + text.replace("size = 7", "size = 5"))
+    scene.cluster.until("the new size", lambda: size_of_pool(scene, pod) == 5, 90)
+    scene.figure("an edited annotation in force after %.1f s" % (time.monotonic() - began))
+    scene.judge.take(scene.process(scene.pod("injected")) == process, "an edited annotation in place")
+
+
+def pod_of(name, annotations):
+    restricted = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "runAsNonRoot": True, "runAsUser": 10001,
+                  "seccompProfile": {"type": "RuntimeDefault"}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": LABEL, "annotations": annotations},
+            "spec": {"containers": [{"name": "app", "image": "localhost/app:1", "command": ["true"], "securityContext": restricted}]}}
+
+
+def tried(scene, pod):
+    return scene.cluster.try_out("kubectl", "create", "-n", SPACE, "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(pod))
+
+
+def wrong_overlay_is_refused(scene):
+    code, _, complaint = tried(scene, pod_of("wrong", {"carpool.io/config-overlay": "[pool]\nsise = 3\n"}))
+    scene.judge.take(code != 0 and "pool.sise" in complaint, "a wrong annotation is refused, in words", complaint)
+
+
+def injected_once(scene):
+    """What the webhook made of a pod, applied again, stays as it is."""
+    code, out, complaint = tried(scene, pod_of("twice", {}))
+    if code:
+        return scene.judge.take(False, "a plain pod is admitted", complaint)
+    made = json.loads(out)
+    again = {key: made[key] for key in ("apiVersion", "kind")}
+    again |= {"metadata": {key: made["metadata"][key] for key in ("labels", "annotations", "name")}, "spec": made["spec"]}
+    code, out, complaint = tried(scene, again)
+    spec = json.loads(out)["spec"] if code == 0 else {}
+    scene.judge.take(code == 0 and [c["name"] for c in spec["initContainers"]] == ["carpool"], "a second time changes nothing", complaint)
+    return scene.judge.take(json.dumps(spec["containers"]) == json.dumps(made["spec"]["containers"]), "nor the application's container")
+
+
+def served(scene, pod):
+    """The certificate that the webhook serves, seen from the cluster's network."""
+    program = ("import ssl, sys; sys.stdout.write(ssl.get_server_certificate(('%s', 8443)))" % pod["status"]["podIP"])
+    return scene.cluster.say("run", "python3", "-c", program)
+
+
+def certificate_renews_in_place(scene):
+    pod = webhook_pod(scene)
+    before = served(scene, pod)
+    crt, key = scene.certificate("webhook", "carpool-webhook.%s.svc" % HOME)
+    text = scene.cluster.kubectl("create", "secret", "tls", "carpool-webhook", "-n", HOME, "--cert", crt, "--key", key, "--dry-run=client",
+                                 "-o", "json")
+    scene.cluster.kubectl("patch", "secret", "carpool-webhook", "-n", HOME, "--type=merge", "-p", json.dumps({"data": json.loads(text)["data"]}))
+    scene.cluster.kubectl("annotate", "pod", "-n", HOME, name_of(pod), "--overwrite", "example/nudge=1")
+    scene.cluster.until("the new certificate", lambda: served(scene, pod) != before, 90)
+    now = webhook_pod(scene)
+    scene.judge.take(status(now, "webhook")["restartCount"] == 0, "the certificate is renewed in place")
+
+
+def gone_webhook_stops_only_who_asks(scene):
+    """failurePolicy Fail: without a webhook a labelled pod is refused, any other is made."""
+    scene.cluster.kubectl("scale", "-n", HOME, "deployment/carpool-webhook", "--replicas=0")
+    scene.cluster.until("its end", lambda: not scene.pods("carpool", HOME))
+    asks = pod_of("asks", {})
+    code, _, complaint = tried(scene, asks)
+    scene.judge.take(code != 0 and "inject.carpool.io" in complaint, "who asks for a sidecar does not start without", complaint)
+    asks["metadata"]["labels"] = {}
+    code, _, complaint = tried(scene, asks)
+    scene.judge.take(code == 0, "who does not ask never waits for it", complaint)
+    scene.remove("injected")
+    scene.remove("carpool", HOME)
