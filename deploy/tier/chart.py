@@ -17,7 +17,7 @@ import tools
 from judge import Judge
 from shell import PROGRAM, ROOT
 
-CHART, KEPT = ROOT / "helm" / "carpool", ROOT / "tests" / "helm"
+CHART, EXAMPLES, KEPT = ROOT / "helm" / "carpool", ROOT / "helm" / "examples", ROOT / "tests" / "helm"
 KUBERNETES = "1.34.4"
 VERSION = ("--kube-version", "1.34.0")
 
@@ -66,7 +66,7 @@ REFUSED = (
 def lay_out(folder):
     """Copies of the charts with the dependency in its place, as `helm dependency build` would leave them."""
     shutil.copytree(CHART, folder / "carpool")
-    for example in sorted((ROOT / "helm" / "examples").iterdir()):
+    for example in sorted(EXAMPLES.iterdir()):
         target = folder / "examples" / example.name
         shutil.copytree(example, target)
         if "dependencies:" in (example / "Chart.yaml").read_text():
@@ -104,10 +104,12 @@ def are_fresh(judge):
     """What is made from something else is what would be made of it now."""
     made = {CHART / "values.schema.json": generator("schema").schema(str(PROGRAM)), CHART / "README.md": generator("readme").readme()}
     made |= {CHART / "files" / name: (ROOT / source / name).read_text() for name, source in COPIES.items()}
+    # Each chart needs the application's program in its own folder.
+    made |= {EXAMPLES / name / "files/app.py": (EXAMPLES / "sidecar/files/app.py").read_text() for name in ("inject", "daemonset")}
     for path, text in made.items():
         if os.environ.get("CARPOOL_UPDATE_GOLDEN"):
             path.write_text(text)
-        judge.take(path.exists() and path.read_text() == text, path.name, "CARPOOL_UPDATE_GOLDEN=1 deploy/test --only chart renews it")
+        judge.take(path.exists() and path.read_text() == text, str(path.relative_to(ROOT)), "CARPOOL_UPDATE_GOLDEN=1 deploy/test --only chart renews it")
 
 
 def documents(text):
