@@ -25,6 +25,7 @@ PARTS = (
     kubernetes_limits.has_a_metric,
     kubernetes_view.commands_answer,
     kubernetes_view.page_is_forwarded,
+    kubernetes_view.by_unix_socket,
     kubernetes_limits.memory_at_work,
     kubernetes_limits.clients_fit,
     kubernetes_limits.workers_follow_the_quota,

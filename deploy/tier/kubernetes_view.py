@@ -1,4 +1,4 @@
-"""Looking at a sidecar: carpool's own commands by `kubectl exec`, its page by port-forward."""
+"""Looking at a sidecar: carpool's own commands by `kubectl exec`, its page by port-forward; and the Unix socket."""
 import json
 import re
 
@@ -24,3 +24,11 @@ def page_is_forwarded(scene):
     finally:
         end(forward)
     scene.judge.take("<html" in page and "shop.test" in pools, "port-forward to the page", page[:200])
+
+
+def by_unix_socket(scene):
+    """A socket in a folder that both containers see; only its owner may connect."""
+    scene.install("socket", "sidecar", scene.values(carpool={"sidecar": {"runAsUser": 10001, "socket": {"enabled": True}}}))
+    said = scene.python(scene.pod("socket"), "ask_socket.py")
+    scene.judge.take("200" in said, "a request over the Unix socket", said)
+    scene.remove("socket")
