@@ -63,6 +63,26 @@ def test_a_button_asks_first_and_then_acts(browser, origin, carpool):
     assert [p for p in browser.problems if "501" not in p] == []
 
 
+def test_a_paused_pool_is_shown_and_a_click_resumes_it(browser, origin, carpool):
+    o, c = origin(), carpool()
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+        open_page(browser, c)
+        browser.see("document.querySelectorAll('.pool').length === 1")
+        browser.click(".pool .open")
+        browser.click("[data-act=pause]")
+        browser.click("#yes")
+        browser.see("document.getElementById('say').textContent.startsWith('pause %s: ')" % o.url)
+        client.ask("GET", o.url + "/")
+        browser.see("document.querySelector('.wait') && document.querySelector('.wait').textContent.includes('1')")
+        browser.click("[data-act=resume]")
+        browser.click("#yes")
+        browser.see("document.getElementById('say').textContent.startsWith('resume %s: ')" % o.url)
+        assert client.response().status == 200
+        browser.see("!document.querySelector('.wait')")
+    assert browser.problems == []
+
+
 def test_search_and_keyboard_find_an_origin(browser, origin, carpool):
     origins = [origin() for _ in range(4)]
     c = carpool()

@@ -214,6 +214,47 @@ def test_a_renewed_ca_is_believed(origin, carpool, pki, tmp_path):
         assert client.get(o.url + "/").status == 200
 
 
+def test_a_renewed_client_certificate_is_shown_to_who_asks_next(origin, carpool, pki, tmp_path):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pki.server, pki.server_key)
+    context.load_verify_locations(pki.ca)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_TICKET
+    o = origin(lambda e: e.reply(body=str(e.stream.sock.getpeercert()["subject"]).encode()) and None, tls=context)
+    shown = {"cert_file": tmp_path / "mine.pem", "key_file": tmp_path / "mine.key"}
+
+    def wear(certificate, key):  # as a mounted Secret changes
+        shown["cert_file"].write_bytes(pathlib.Path(certificate).read_bytes())
+        shown["key_file"].write_bytes(pathlib.Path(key).read_bytes())
+    wear(pki.client, pki.client_key)
+    c = carpool(upstream={"tls": {"ca_file": pki.ca, **{k: str(v) for k, v in shown.items()}}})
+    with c.client() as client:
+        assert b"client.test" in client.get(o.url + "/").body
+        wear(pki.wrong_name, pki.wrong_name_key)
+        until(lambda: any("configuration reloaded" in line for line in c.output), what="the file watch")
+        assert b"client.test" in client.get(o.url + "/").body, "the open connection keeps what it was made with"
+        o.close_connections()
+        until(lambda: c.pool(o.url)["active"] == 0, what="the end of it")
+        assert b"other.test" in client.get(o.url + "/").body
+    assert c.metric("carpool_reloads_total", result="applied") == 1
+
+
+def test_a_renewed_admin_token_is_demanded(carpool, tmp_path):
+    token, port = tmp_path / "token", free_port()
+    token.write_text("old-secret\n")
+    c = carpool(admin={"address": "0.0.0.0:%d" % port, "token_file": str(token)})
+    c.admin_address = ("127.0.0.1", port)
+
+    def status(secret):
+        return c.admin("GET", "/pools", [("Authorization", "Bearer " + secret)]).status
+    assert (status("old-secret"), status("new-secret")) == (200, 401)
+    token.write_text("new-secret\n")
+    until(lambda: status("new-secret") == 200, what="the file watch")
+    assert status("old-secret") == 401
+    assert not any("new-secret" in line for line in c.output)
+
+
 class Load(threading.Thread):
     """Requests without end; what does not come back whole is an error."""
 
