@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """Whether requests notice what blocks: p50, p99 and p99.9 of 2,000 requests a second through one worker, quiet and while a scrape of
-1,000 origins and a dump of their pools are asked for each second, adaptive beside produce, in turns.
+1,000 origins, a dump of their pools and a reload with another bundle of some 140 authorities are asked for each second, adaptive
+beside produce, in turns. The last lines are the medians of the rounds, and by how much the busy p99 is above the quiet one.
 
     tests/bench/exec_p99.py [PROGRAM] [--rounds 5] [--seconds 10]
 
 Needs nginx and h2load. The machine must be quiet: where a quiet run's p99 is not near 1 ms, the figures say nothing of carpool.
 """
 import argparse
+import collections
 import contextlib
 import http.client
 import os
 import pathlib
 import socket
+import statistics
 import subprocess
 import tempfile
 import threading
@@ -31,9 +34,12 @@ address = "127.0.0.1:%(any)d"
 address = "127.0.0.1:%(admin)d"
 [threads]
 strategy = "%(strategy)s"
+[upstream.tls]
+ca_file = "%(bundle)s"
 [log]
 access = false
 """
+BUNDLE = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
 
 
 def free_port():
@@ -49,9 +55,9 @@ def until_open(port):
                 return
 
 
-def ask(port, path):
+def ask(port, path, method="GET"):
     client = http.client.HTTPConnection("127.0.0.1", port)
-    client.request("GET", path)
+    client.request(method, path)
     body = client.getresponse().read()
     client.close()
     return body
@@ -61,8 +67,10 @@ class Program:
     def __init__(self, program, folder, origin, strategy):
         ports = {name: free_port() for name in ("fixed", "any", "admin")}
         config = folder / (strategy + ".toml")
-        config.write_text(CONFIG % {**ports, "origin": origin, "strategy": strategy})
-        self.fixed, self.admin = ports["fixed"], ports["admin"]
+        self.bundle, self.pem = folder / (strategy + ".pem"), BUNDLE.read_text()
+        self.bundle.write_text(self.pem)
+        config.write_text(CONFIG % {**ports, "origin": origin, "strategy": strategy, "bundle": self.bundle})
+        self.fixed, self.admin, self.reloads = ports["fixed"], ports["admin"], 0
         self.process = subprocess.Popen([program, "--config", config], stderr=subprocess.PIPE, text=True)
         assert "carpool ready" in self.process.stderr.readline()
         client = http.client.HTTPConnection("127.0.0.1", ports["any"])
@@ -77,7 +85,7 @@ class Program:
         subprocess.run(["h2load", "--h1", "-c%d" % CLIENTS, "--rps=%d" % (RATE // CLIENTS), "-D%d" % seconds, "--log-file=%s" % log,
                         "http://127.0.0.1:%d/" % self.fixed], check=True, stdout=subprocess.DEVNULL)
         us = sorted(int(line.split()[2]) for line in log.read_text().splitlines())
-        return "n %6d  p50 %6d  p99 %6d  p99.9 %6d us" % (len(us), us[len(us) // 2], us[len(us) * 99 // 100], us[len(us) * 999 // 1000])
+        return len(us), us[len(us) // 2], us[len(us) * 99 // 100], us[len(us) * 999 // 1000]
 
     @contextlib.contextmanager
     def busy(self):
@@ -87,6 +95,9 @@ class Program:
             while not stop.wait(1):
                 ask(self.admin, "/metrics")
                 ask(self.admin, "/pools")
+                self.reloads += 1
+                self.bundle.write_text("# %d\n%s" % (self.reloads, self.pem))
+                assert b"%s" % str(self.bundle).encode() in ask(self.admin, "/reload", "POST"), "the bundle was not renewed"
         asker = threading.Thread(target=each_second)
         asker.start()
         yield
@@ -113,12 +124,19 @@ def main():
             ends.callback(programs[strategy].process.terminate)
         print("a scrape has %d lines, a dump %d bytes" % (ask(programs["produce"].admin, "/metrics").count(b"\n"),
                                                         len(ask(programs["produce"].admin, "/pools"))))
+        rows = collections.defaultdict(list)
+
+        def note(strategy, how, row):
+            rows[strategy, how].append(row)
+            print("%-9s %-5s n %6d  p50 %6d  p99 %6d  p99.9 %6d us   load %.1f" % (strategy, how, *row, os.getloadavg()[0]), flush=True)
         for _ in range(wanted.rounds):
             for strategy, program in programs.items():
-                print("%-9s quiet %s" % (strategy, program.load(folder / "log", wanted.seconds)))
+                note(strategy, "quiet", program.load(folder / "log", wanted.seconds))
                 with program.busy():
-                    print("%-9s busy  %s   load %.1f" % (strategy, program.load(folder / "log", wanted.seconds), os.getloadavg()[0]),
-                          flush=True)
+                    note(strategy, "busy", program.load(folder / "log", wanted.seconds))
+        for strategy in programs:
+            quiet, busy = (statistics.median(row[2] for row in rows[strategy, how]) for how in ("quiet", "busy"))
+            print("%-9s p99 quiet %d us, busy %d us: %+d us; %d reloads" % (strategy, quiet, busy, busy - quiet, programs[strategy].reloads))
 
 
 if __name__ == "__main__":
