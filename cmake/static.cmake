@@ -1,10 +1,11 @@
 # With CARPOOL_STATIC the libraries that Debian also ships as archives become part of the program, and with them only
 # what is used of them: the image is 3 MB smaller. prometheus-cpp has no archive and stays shared, and so does libstdc++,
-# which it needs. Rooms that no request passes through are compiled for size.
+# which it needs. Rooms and files that no request passes through are compiled for size: about half of the code.
 option(CARPOOL_STATIC "Link archives of libraries where there are any" OFF)
 if(CARPOOL_STATIC)
   set(OPENSSL_USE_STATIC_LIBS TRUE)
   set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
+  add_compile_options(-ffunction-sections -fdata-sections)  # what the linker can leave out
   add_link_options(-Wl,--gc-sections,-z,pack-relative-relocs)
 endif()
 
@@ -14,5 +15,13 @@ function(carpool_small)
     foreach(room ${ARGN})
       target_compile_options(carpool_${room} PRIVATE -Os)
     endforeach()
+  endif()
+endfunction()
+
+# Files of a room that has hot ones too; patterns.
+function(carpool_small_files)
+  if(CARPOOL_STATIC)
+    file(GLOB files CONFIGURE_DEPENDS ${ARGN})
+    set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS -Os)
   endif()
 endfunction()
