@@ -128,7 +128,7 @@ Result<Origins::Prepared> Origins::prepare(config::Config& fresh) {
   return prepared;
 }
 
-std::vector<std::string> Origins::apply(const config::Config& fresh, Prepared prepared) {
+std::vector<std::string> Origins::apply(const config::Config& fresh, Prepared&& prepared) {
   for (auto& [identity, context] : prepared.renewed) identity->replace(std::move(context));
   const std::scoped_lock lock(mutex_);
   config_ = &fresh;

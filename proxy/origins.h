@@ -74,7 +74,7 @@ class Origins {
   // Puts it in force: origins that it changes get another context (another pool only where their TLS identity changed),
   // the others are not touched. `fresh` outlives it; loops look into the one before until their turn ends. Names those
   // that could not follow.
-  std::vector<std::string> apply(const config::Config& fresh, Prepared prepared);
+  std::vector<std::string> apply(const config::Config& fresh, Prepared&& prepared);
 
   // On a worker's loop, after apply(): pools get the limits that are in force now.
   void follow_limits(Instant now);

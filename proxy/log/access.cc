@@ -7,7 +7,7 @@
 namespace carpool::proxy::log {
 namespace {
 
-constexpr std::size_t kChunk = 16 * 1024;
+constexpr std::size_t kChunk = std::size_t{16} * 1024;
 constexpr std::size_t kMaxMethod = 32;
 constexpr std::size_t kMaxFault = 512;
 
