@@ -208,6 +208,12 @@ void H2Session::reset(H2Stream& stream, H2Error error) {
   impl_->submit_reset(stream, error);
 }
 
+void H2Session::widen(H2Stream& stream, std::uint32_t window) {
+  if (stream.dead_ || stream.peer_ended_) return;
+  nghttp2_session_set_local_window_size(impl_->session, NGHTTP2_FLAG_NONE, stream.id_,
+                                        static_cast<std::int32_t>(window));
+}
+
 void H2Session::consume(H2Stream& stream, std::size_t bytes) {
   impl_->give_window(stream, bytes);
 }

@@ -72,6 +72,7 @@ class H2Session {
   void leave(H2Stream& stream);
   void reset(H2Stream& stream, H2Error error);  // and its owner forgets it
   void consume(H2Stream& stream, std::size_t bytes);
+  void widen(H2Stream& stream, std::uint32_t window);  // so much more may the peer send ahead on this stream
 
   // ---- the connection ----
   void ping(std::uint64_t payload);

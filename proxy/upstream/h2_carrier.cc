@@ -9,11 +9,18 @@
 
 namespace carpool::proxy {
 
+namespace {
+// More than what could wait for a client on this side of its socket: it has read, and may have a wide window. Nobody
+// holds much who asks a hundred times and reads nothing.
+constexpr std::size_t kKeepsUp = std::size_t{256} * 1024;
+constexpr std::uint32_t kWideWindow = 256 * 1024;
+}  // namespace
+
 void H2Carrier::begin(H2Connection& connection) {
   CARPOOL_ASSERT(connection_ == nullptr);
   connection_ = &connection;
   stream_ = nullptr;
-  untaken_ = 0;
+  untaken_ = taken_ = 0;
   ended_ = any_byte_back_ = false;
 }
 
@@ -109,7 +116,12 @@ bool H2Carrier::pass_on() {
 // What the client did not take yet stays in the stream's window, so that the origin stops by itself.
 void H2Carrier::read_on() {
   if (stream_ == nullptr || untaken_ == 0 || !user_.may_take()) return;
-  connection_->session().consume(*stream_, std::exchange(untaken_, 0));
+  const std::size_t bytes = std::exchange(untaken_, 0);
+  connection_->session().consume(*stream_, bytes);
+  if (taken_ < kKeepsUp) {
+    taken_ += bytes;
+    if (taken_ >= kKeepsUp) connection_->session().widen(*stream_, kWideWindow);
+  }
   connection_->soon();
 }
 

@@ -54,6 +54,7 @@ class H2Carrier final : public Carrier, public ListHook<struct H2CarrierTag>, pu
   http::H2Stream* stream_ = nullptr;
   std::optional<Breakage> breakage_;
   std::size_t untaken_ = 0;  // bytes whose room in the stream's window is not given back
+  std::size_t taken_ = 0;    // and those whose room is, while the window is narrow
   bool head_request_ = false;
   bool ended_ = false;  // our end is said
   bool any_byte_back_ = false;

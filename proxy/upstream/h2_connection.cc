@@ -12,9 +12,10 @@
 namespace carpool::proxy {
 
 namespace {
-// Bytes of a response that an origin may send ahead of its client. On all streams together the session's window never
-// holds anybody up: a client that does not read stops its own stream, not its neighbours'.
-constexpr std::uint32_t kStreamWindow = 256 * 1024;
+// Bytes of a response that an origin may send ahead of its client; a stream whose client keeps up gets more
+// (h2_carrier). On all streams together the session's window never holds anybody up: a client that does not read stops
+// its own stream, not its neighbours'.
+constexpr std::uint32_t kStreamWindow = 32 * 1024;
 constexpr std::uint32_t kWindow = 4 * 1024 * 1024;
 constexpr std::size_t kPull = std::size_t{64} * 1024;  // bytes of frames in one write
 

@@ -9,12 +9,14 @@ import time
 import pytest
 from harness import attacks
 from harness.h2_client import Attacker, headers, request
+from harness.h2_origin import H2Origin
 from harness.wait import until
 from harness.wire import Client
 
 CALM = 0xb
 GROWTH = 5 * 1024 * 1024
 ROUNDS, PHASE = 8, 0.15
+WINDOWS = 256 * 1024  # a stream's window and what is in front of it, with all that a growing buffer leaves behind
 SLICE = 0.003  # of the processor, that somebody else had
 ATTEMPTS = 3  # noise of the machine only ever adds
 
@@ -136,6 +138,22 @@ def test_others_wait_at_most_twice_as_long_for_readers_that_never_read(carpool, 
                 unread.leave()
             seen.append((p99(quiet), p99(attacked)))
     assert seen[-1][1] <= 2 * seen[-1][0] + SLICE, seen
+
+
+def test_readers_that_never_read_hold_a_narrow_window_where_the_origin_speaks_http2_too(carpool):
+    o = H2Origin(lambda stream: stream.reply(body=b"x" * 3_000_000))
+    try:
+        c = carpool(upstream={"protocols": ["h2"]}, log={"access": False})
+        with Client(c.address) as client:
+            assert len(client.get("/", host=o.authority).body) == 3_000_000
+        before = c.rss()
+        unread = Unread(c, o)
+        with Client(c.address) as client:  # all others' answers came before this one's
+            assert len(client.get("/", host=o.authority).body) == 3_000_000
+        assert c.rss() - before <= 50 * WINDOWS
+        unread.leave()
+    finally:
+        o.stop()
 
 
 def test_readers_that_never_read_cost_little_and_are_ended(carpool, origin):
