@@ -27,7 +27,8 @@ OverloadWatch::~OverloadWatch() = default;
 
 void OverloadWatch::look() {
   exec::assume_on_loop();
-  const config::Overload& rules = house_.config().overload;
+  // A copy: a reload is a task and may replace the configuration while this thread looks into it.
+  const auto rules = house_.with_config([](const config::Config& config) { return config.overload; });
   const Use memory = memory_use(rules.memory_limit);
   const Use descriptors = descriptor_use();
   const Shedding before = house_.overload().stage();
