@@ -37,6 +37,12 @@ inline constexpr Metric kConnectionsPeak{"carpool_pool_connections_peak", gauge,
                                          "Most connections at once since the pool was made."};
 inline constexpr Metric kSize{"carpool_pool_size", gauge, "origin", "Most connections allowed (pool.size)."};
 inline constexpr Metric kWaiting{"carpool_pool_waiting", gauge, "origin", "Requests waiting for a connection."};
+inline constexpr Metric kClassWaiting{"carpool_pool_class_waiting", gauge, "origin,class",
+                                      "Requests of a priority class waiting for a connection (pool.classes)."};
+inline constexpr Metric kClassLeases{"carpool_pool_class_leases", gauge, "origin,class",
+                                     "Leases that a priority class holds."};
+inline constexpr Metric kClassShare{"carpool_pool_class_share", gauge, "origin,class",
+                                    "Most leases of a priority class and those below it together."};
 inline constexpr Metric kWaitSeconds{"carpool_pool_wait_seconds", histogram, "origin",
                                      "Time from asking the pool to having a connection."};
 inline constexpr Metric kLeaks{"carpool_pool_leaks_total", counter, "origin",
@@ -101,47 +107,53 @@ inline constexpr Metric kMaxFds{"process_max_fds", gauge, "", "Most file descrip
 inline constexpr Metric kStartTime{"process_start_time_seconds", gauge, "", "Start time since the Unix epoch."};
 }  // namespace catalog
 
-// In the order of export.
-inline constexpr std::array<const Metric*, 41> kCatalog{&catalog::kBorrows,
-                                                        &catalog::kRestores,
-                                                        &catalog::kOpened,
-                                                        &catalog::kClosed,
-                                                        &catalog::kFailures,
-                                                        &catalog::kConnections,
-                                                        &catalog::kConnectionsPeak,
-                                                        &catalog::kSize,
-                                                        &catalog::kWaiting,
-                                                        &catalog::kWaitSeconds,
-                                                        &catalog::kLeaks,
-                                                        &catalog::kRequests,
-                                                        &catalog::kRequestSeconds,
-                                                        &catalog::kRetries,
-                                                        &catalog::kRetriesDenied,
-                                                        &catalog::kDownstream,
-                                                        &catalog::kH2Abuse,
-                                                        &catalog::kHandshake,
-                                                        &catalog::kResets,
-                                                        &catalog::kEgress,
-                                                        &catalog::kTasks,
-                                                        &catalog::kHandovers,
-                                                        &catalog::kThreads,
-                                                        &catalog::kThreadsMax,
-                                                        &catalog::kLowOnThreads,
-                                                        &catalog::kQueue,
-                                                        &catalog::kQueueWait,
-                                                        &catalog::kOverloadStage,
-                                                        &catalog::kOverloadUsed,
-                                                        &catalog::kOverloadShed,
-                                                        &catalog::kReloads,
-                                                        &catalog::kAdminConnections,
-                                                        &catalog::kLogDropped,
-                                                        &catalog::kBuildInfo,
-                                                        &catalog::kCpu,
-                                                        &catalog::kResident,
-                                                        &catalog::kVirtual,
-                                                        &catalog::kOpenFds,
-                                                        &catalog::kMaxFds,
-                                                        &catalog::kStartTime,
-                                                        &catalog::kReviews};
+<<<<<<< HEAD
+// In the order of export, which is that of their declarations.
+inline constexpr std::array kCatalog{
+    &catalog::kBorrows,           //
+    &catalog::kRestores,          //
+    &catalog::kOpened,            //
+    &catalog::kClosed,            //
+    &catalog::kFailures,          //
+    &catalog::kConnections,       //
+    &catalog::kConnectionsPeak,   //
+    &catalog::kSize,              //
+    &catalog::kWaiting,           //
+    &catalog::kClassWaiting,      //
+    &catalog::kClassLeases,       //
+    &catalog::kClassShare,        //
+    &catalog::kWaitSeconds,       //
+    &catalog::kLeaks,             //
+    &catalog::kRequests,          //
+    &catalog::kRequestSeconds,    //
+    &catalog::kRetries,           //
+    &catalog::kRetriesDenied,     //
+    &catalog::kDownstream,        //
+    &catalog::kH2Abuse,           //
+    &catalog::kHandshake,         //
+    &catalog::kResets,            //
+    &catalog::kEgress,            //
+    &catalog::kTasks,             //
+    &catalog::kHandovers,         //
+    &catalog::kThreads,           //
+    &catalog::kThreadsMax,        //
+    &catalog::kLowOnThreads,      //
+    &catalog::kQueue,             //
+    &catalog::kQueueWait,         //
+    &catalog::kReviews,           //
+    &catalog::kOverloadStage,     //
+    &catalog::kOverloadUsed,      //
+    &catalog::kOverloadShed,      //
+    &catalog::kReloads,           //
+    &catalog::kAdminConnections,  //
+    &catalog::kLogDropped,        //
+    &catalog::kBuildInfo,         //
+    &catalog::kCpu,               //
+    &catalog::kResident,          //
+    &catalog::kVirtual,           //
+    &catalog::kOpenFds,           //
+    &catalog::kMaxFds,            //
+    &catalog::kStartTime,         //
+};
 
 }  // namespace carpool::metrics

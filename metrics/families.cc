@@ -82,6 +82,11 @@ void add_origin(Book& book, const std::string& label, const OriginSample& origin
   book.add(catalog::kSize, {label}, origin.size);
   book.add(catalog::kWaiting, {label}, origin.waiting);
   book.add(catalog::kLeaks, {label}, origin.leaks);
+  for (const ClassSample& one : origin.classes) {
+    book.add(catalog::kClassWaiting, {label, one.name}, one.waiting);
+    book.add(catalog::kClassLeases, {label, one.name}, one.leases);
+    book.add(catalog::kClassShare, {label, one.name}, one.share);
+  }
 }
 
 void add_exec(Book& book, const ExecSample& exec) {

@@ -18,6 +18,12 @@ struct Labelled {
   std::uint64_t value = 0;
 };
 
+// A priority class of an origin's pool.
+struct ClassSample {
+  std::string name;
+  std::uint64_t waiting = 0, leases = 0, share = 0;
+};
+
 // A destination's snapshot. Several with one label, or beyond max_origins, are added up.
 struct OriginSample {
   std::string label;
@@ -26,6 +32,7 @@ struct OriginSample {
   std::vector<Labelled> failures;        // by reason
   std::vector<Labelled> connections;     // by state
   std::uint64_t peak = 0, size = 0, waiting = 0;
+  std::vector<ClassSample> classes;
 };
 
 // Of the thread pool and the strategies.

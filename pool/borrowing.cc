@@ -29,14 +29,18 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::borrow(Borrower& borrower
   const LoopId here = house.here();
   Opened why = Opened::all_busy;
   // Who comes while others wait joins the line: no barging. Tunnels are counted, which the line does.
-  if (!want.fresh && !want.tunnel && !waiting()) {
-    if (take_idle(*std::get_if<Lease>(&answer), here, want, now, why)) {
+  if (!want.fresh && !want.tunnel && !waiting() && shares.take(share_of(want))) {
+    Lease& lease = *std::get_if<Lease>(&answer);
+    if (take_idle(lease, here, want, now, why)) {
+      lease.share_ = share_of(want);
       if (live.maximize()) dial_one_more(now);
       return answer;
     }
+    shares.give(share_of(want));  // plan() looks at everybody in line, and follows
   }
   CARPOOL_ASSERT(borrower.ticket_ == 0);
   borrower.want_ = want;
+  if (want.client == 0) borrower.want_.client = borrower.client();
   answer = stand_in_line(borrower, here, now, why);
   return answer;
 }
@@ -98,10 +102,12 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::stand_in_line(Borrower& b
       std::variant<Lease, Waiting, Fault> answer;
       Lease& lease = *std::get_if<Lease>(&answer);
       lease.tunnel_place_ = borrower.want_.tunnel;
+      lease.share_ = share_of(borrower.want_);
       fill(lease, *entry, Word(entry->word.load(std::memory_order_relaxed)), Duration::zero(), now, here);
       return answer;
     }
     if (borrower.want_.tunnel) return_tunnel_place();
+    shares.give(share_of(borrower.want_));
     discard(*work.callers, Closed::error, now);
     return stand_in_line(borrower, here, now, why);
   }

@@ -37,6 +37,7 @@ void Destination::Impl::set_limits(const Limits& settings, Instant now) {
     limits = settings;
     live.set(settings);
     pool.cap(settings.size);
+    set_shares();
     shrink(work);
     review();
   }

@@ -19,7 +19,9 @@ Destination::Impl::Impl(Destination& destination, Origin where, const Limits& se
       counters(std::make_unique<LoopCounters[]>(loop_count)),
       histories(std::make_unique<History[]>(loop_count)),
       limits(settings),
-      expected(settings.expected_streams) {}
+      expected(settings.expected_streams) {
+  set_shares();
+}
 
 Destination::Impl::~Impl() {
   CARPOOL_ASSERT(line.empty() && dials == 0);

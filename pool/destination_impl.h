@@ -25,6 +25,7 @@
 #include "pool/line.h"
 #include "pool/pool.h"
 #include "pool/seat.h"
+#include "pool/shares.h"
 #include "pool/total.h"
 
 namespace carpool::pool {
@@ -87,6 +88,7 @@ struct Destination::Impl {
   void arrive(Grant& grant, Instant now);
   void hand_over(Borrower& borrower, Chair& entry, Word word, LoopId here, Instant now);
   void rejoin(Borrower& borrower, Errands& work);
+  Borrower* taker(Kind kind);
   void refuse(Borrower& borrower, Fault fault, Errands& work);
 
   // ---- dialing.cc: supply and demand ----
@@ -104,6 +106,7 @@ struct Destination::Impl {
   bool enable_h1(Chair& entry, bool clean, Errands& work);
   void dial_ended(Chair& entry);
   void dial_failed(const Reservation& reservation, const Fault& fault, Instant now);
+  void set_shares() { shares.set(limits.classes, std::uint64_t{limits.size} * streams_a_dial()); }
   void refuse_after_failure(Kinds asked, const Fault& fault, Errands& work);
   std::uint32_t inspecting() const;
   // Connections on their way, and places: whoever ends one plans again when its place is free.
@@ -178,6 +181,7 @@ struct Destination::Impl {
 
   // ---- snapshot.cc ----
   Snapshot snapshot(Instant now) const;
+  void tell_classes(Snapshot& into) const;
   void visit(ConnectionVisitor& visitor, Instant now) const;
   bool waiting() const { return attention.load(std::memory_order_seq_cst) != 0; }
   LoopCounters& count(LoopId loop) { return counters[loop]; }
@@ -203,6 +207,7 @@ struct Destination::Impl {
   std::unique_ptr<LoopCounters[]> counters;
   std::unique_ptr<History[]> histories;                    // one per loop
   alignas(kCacheLine) Atomic<std::uint32_t> attention{0};  // borrowers in line; kStopped
+  Shares shares;                                           // of the priority classes
   std::atomic<std::uint32_t> tunnels{0};                   // places of max_tunnels taken
   std::atomic<std::uint32_t> tunnelling{0};                // connections that never come back
 

@@ -50,7 +50,7 @@ void Destination::Impl::dial_for_demand(Errands& work, Instant now) {
   while (const std::optional<Kinds> kind = lacking(looked_at)) {
     // Something else may serve, or ends soon: a failing origin is not stormed.
     if (backoff.holds(now) && (serving() != 0 || dials != 0)) {
-      if (backoff.ask_once()) work.wake_at = backoff.until();
+      if (backoff.ask_once()) work.wake_at = std::min(work.wake_at, backoff.until());
       return;
     }
     Chair* entry = reserve();
@@ -66,7 +66,9 @@ void Destination::Impl::dial_for_demand(Errands& work, Instant now) {
 // the others share what a session will give.
 std::optional<Kinds> Destination::Impl::lacking(std::uint32_t looked_at) {
   // Places that will be free in a moment: whoever ends one plans again.
-  const std::uint32_t spoken_for = std::min(looked_at, line.others()) + ending.load(std::memory_order_seq_cst);
+  // Nor does a connection help who waits for a share.
+  const std::uint32_t spoken_for =
+      std::min(looked_at, line.others()) + ending.load(std::memory_order_seq_cst) + shares.held_back(line.by_class());
   const std::uint32_t h1 = line.wanting(Kinds::h1_only);
   const std::uint32_t wide = line.size() - h1;
   const std::uint32_t per_dial = streams_a_dial();
@@ -189,8 +191,8 @@ void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<P
 // once.
 bool Destination::Impl::enable_h1(Chair& entry, bool clean, Errands& work) {
   const LoopId here = house.here();
-  Borrower* borrower = paused() ? nullptr : line.first(Kind::h1);
   const std::optional<Closed> ends = unwelcome(entry);
+  Borrower* borrower = ends || paused() ? nullptr : taker(Kind::h1);
   const bool rests = !ends && borrower == nullptr && clean;
   CARPOOL_ASSERT(pool.enable(entry, here, !rests, Sharing{1, false}));
   if (ends) {

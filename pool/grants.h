@@ -21,7 +21,8 @@ class Grant final : public Delivery {
   Borrower* borrower = nullptr;
   std::uint64_t ticket = 0;
   LoopId from = 0, to = 0;
-  bool moved = false;  // from another loop: attached on arrival
+  bool moved = false;      // from another loop: attached on arrival
+  std::uint8_t share = 0;  // the class whose share it takes
 };
 
 // In the order they were added; linked as the mail links them, which they are not in yet.

@@ -23,6 +23,7 @@ void Destination::Impl::release(Chair& entry, bool used, Instant now) {
       hand_on(entry, used, work);
     }
     finish(work, now, Opened::all_busy);
+    if (shares.limited()) attend(now);  // beside this one a share came back, for which something else may rest
     feed_starving(now);
   } else {
     CARPOOL_ASSERT(pool.release(entry, used));  // published: from here on it is not ours
@@ -57,7 +58,7 @@ void Destination::Impl::hand_on(Chair& entry, bool used, Errands& work) {
   if (somebody_needs_the_place && no_room && !backoff.holds(entry.value.idle_since.get())) {
     return end(entry, Closed::surplus, work);
   }
-  Borrower* borrower = line.first_other(Kind::h1);
+  Borrower* borrower = line.first_other(Kind::h1, shares);
   if (borrower == nullptr) {
     CARPOOL_ASSERT(pool.release(entry, used));
     return;
@@ -67,7 +68,13 @@ void Destination::Impl::hand_on(Chair& entry, bool used, Errands& work) {
   grant(entry, *borrower, change.before.home(), work);
 }
 
-// The entry belongs to `borrower` from now on: in the word already, in fact when it arrives there.
+// Whom a connection that never served goes to; with its share.
+Borrower* Destination::Impl::taker(Kind kind) {
+  Borrower* replay = line.first_replay(kind);
+  return replay != nullptr ? replay : line.first_other(kind, shares);
+}
+
+// The entry belongs to `borrower` from now on: in the word already, in fact when it arrives there. Its share was taken.
 void Destination::Impl::grant(Chair& entry, Borrower& borrower, LoopId from, Errands& work) {
   line.leave(borrower);
   attention.fetch_sub(1, std::memory_order_seq_cst);
@@ -86,6 +93,7 @@ void Destination::Impl::grant(Chair& entry, Borrower& borrower, LoopId from, Err
   grant.from = from;
   grant.to = borrower.loop_;
   grant.moved = !stays && from != borrower.loop_;
+  grant.share = share_of(borrower.want_);
   work.grants.push(grant);
 }
 
@@ -103,7 +111,12 @@ void Destination::Impl::match_idle(Errands& work, Instant now) {
     Borrower* next = line.next_other(at);
     const Want& want = at->want_;
     Duration& limit = refused[static_cast<std::size_t>(want.kind)];
-    if (want.max_idle > limit && want.max_idle > refused[0] && !give_idle(*at, now, work)) limit = want.max_idle;
+    const std::uint8_t share = share_of(want);
+    const Duration most = want.max_idle;  // a grant ends `at`
+    if (most > limit && most > refused[0] && shares.take(share) && !give_idle(*at, now, work)) {
+      shares.give(share);
+      limit = most;
+    }
     at = next;
   }
 }
@@ -166,6 +179,7 @@ void Destination::Impl::arrive(Grant& grant, Instant now) {
   const bool watched = !grant.moved || house.attach(*entry.value.pooled, entry.index, word.generation());
   // A new connection serves once whatever its life; one that served is judged again.
   const bool worn_out = word.uses() > 1 && worn(entry, word.uses() - 1, now) != Fitness::fit;
+  if (!meant || !watched || worn_out) shares.give(grant.share);
   if (watched && !meant) return release(entry, false, now);
   if (!watched || worn_out) {
     const Closed cause = watched ? cause_of(worn(entry, word.uses() - 1, now)) : Closed::error;
@@ -183,6 +197,7 @@ void Destination::Impl::arrive(Grant& grant, Instant now) {
 void Destination::Impl::hand_over(Borrower& borrower, Chair& entry, Word word, LoopId here, Instant now) {
   borrower.ticket_ = 0;
   Lease lease;
+  lease.share_ = share_of(borrower.want_);  // as its grant
   lease.tunnel_place_ = borrower.want_.tunnel;
   fill(lease, entry, word, now - borrower.since_, now, here);
   borrower.on_lease(std::move(lease));

@@ -1,5 +1,6 @@
 // History: the last few thousand borrows of one loop at one destination: when they came, how long they waited and held.
-// Times only, no payload. One writer, read by anyone at any time; memory is bounded and grows by need.
+// Times only, no payload. One writer, read by anyone at any time. Memory is bounded, and grows only where borrows come
+// so fast that what there is would hold less than the last kSpan of them: a thousand quiet origins keep a chunk each.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +25,7 @@ class History {
  public:
   static constexpr std::size_t kChunk = 256, kChunks = 16;
   static constexpr std::size_t kMost = kChunk * kChunks;
+  static constexpr Duration kSpan = std::chrono::seconds(10);
 
   History() = default;
   History(const History&) = delete;
@@ -34,7 +36,8 @@ class History {
 
   // On the loop's thread.
   void note(Instant arrived, Duration waited, Duration held) {
-    Slot& slot = place(noted_++ % kMost);
+    if (next_ == size_) turn_over(arrived);
+    Slot& slot = place(next_++);
     // release: pairs with the acquires in read(), which takes a slot only if `when` was the same before and after.
     slot.when.store(0, std::memory_order_release);
     slot.how.store(std::uint64_t{micros(waited)} << 32 | micros(held), std::memory_order_release);
@@ -60,6 +63,15 @@ class History {
   struct Slot {
     std::atomic<std::uint64_t> when{0}, how{0};
   };
+  // The end of the ring: from the beginning again, or, where its first one is young, into one chunk more.
+  void turn_over(Instant now) {
+    const auto first = static_cast<Duration::rep>(place(0).when.load(std::memory_order_relaxed));  // this thread's
+    if (size_ < kMost && now - Instant(Duration(first)) < kSpan) {
+      size_ += kChunk;
+    } else {
+      next_ = 0;
+    }
+  }
   Slot& place(std::size_t at) {
     auto& chunk = chunks_[at / kChunk];
     Slot* slots = chunk.load(std::memory_order_relaxed);  // this thread wrote it
@@ -76,7 +88,7 @@ class History {
   }
 
   std::array<std::atomic<Slot*>, kChunks> chunks_{};
-  std::size_t noted_ = 0;
+  std::size_t next_ = 0, size_ = kChunk;  // of the ring, as large as it is now
 };
 
 }  // namespace carpool::pool

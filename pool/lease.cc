@@ -16,7 +16,8 @@ Lease::Lease(Lease&& other) noexcept
       uses_before_(other.uses_before_),
       opened_(other.opened_),
       shared_(other.shared_),
-      tunnel_place_(other.tunnel_place_) {}
+      tunnel_place_(other.tunnel_place_),
+      share_(other.share_) {}
 
 Lease& Lease::operator=(Lease&& other) noexcept {
   if (this == &other) return *this;
@@ -31,6 +32,7 @@ Lease& Lease::operator=(Lease&& other) noexcept {
   opened_ = other.opened_;
   shared_ = other.shared_;
   tunnel_place_ = other.tunnel_place_;
+  share_ = other.share_;
   return *this;
 }
 
@@ -54,6 +56,7 @@ Destination& Lease::leave(Instant now) {
   LoopCounters::add(pool.count(loop).restores);
   pool.histories[loop].note(leased_at_ - waited_, waited_, now - leased_at_);
   if (std::exchange(tunnel_place_, false)) pool.return_tunnel_place();
+  pool.shares.give(std::exchange(share_, std::uint8_t{0}));  // every end looks for waiters after this
   return destination;
 }
 

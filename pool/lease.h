@@ -67,6 +67,7 @@ class [[nodiscard]] Lease {
   Opened opened_ = Opened::first;
   bool shared_ = false;
   bool tunnel_place_ = false;  // holds one of max_tunnels
+  std::uint8_t share_ = 0;     // the class whose share it holds
 };
 
 }  // namespace carpool::pool

@@ -7,11 +7,50 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "base/intrusive.h"
+#include "pool/search.h"
+#include "pool/shares.h"
 #include "pool/waiters.h"
 
 namespace carpool::pool {
+
+// The class whose share a wish takes: none for a replay, which had one before.
+inline std::uint8_t share_of(const Want& want) {
+  return want.fresh ? std::uint8_t{0} : std::min(want.priority_class, std::uint8_t{Shares::kMostClasses - 1});
+}
+
+// The wishes in line by client and class, so that a new one finds the client's former one without a walk.
+class Clients {
+ public:
+  void note(Borrower& borrower) {
+    if (!chains_) chains_ = std::make_unique<Chains>();  // once: when somebody has to wait for the first time
+    Chain& chain = of(borrower.want_);
+    // One that comes back is not the client's latest.
+    if (const Borrower* newest = latest(borrower.want_); newest != nullptr && newest->turn_ > borrower.turn_) {
+      chain.push_back(borrower);
+    } else {
+      chain.push_front(borrower);
+    }
+  }
+  static void forget(Borrower& borrower) { static_cast<ListHook<ClientsTag>&>(borrower).unlink(); }
+  const Borrower* latest(const Want& want) {
+    if (!chains_) return nullptr;
+    Chain& chain = of(want);
+    Borrower* at = chain.next(nullptr);
+    while (at != nullptr && (at->want_.client != want.client || at->want_.priority_class != want.priority_class)) {
+      at = chain.next(at);
+    }
+    return at;
+  }
+
+ private:
+  using Chain = List<Borrower, ClientsTag>;
+  using Chains = std::array<Chain, 64>;
+  Chain& of(const Want& want) { return (*chains_)[scatter(want.client) % chains_->size()]; }
+  std::unique_ptr<Chains> chains_;
+};
 
 class Line {
  public:
@@ -24,18 +63,22 @@ class Line {
     const Kinds only = kind == Kind::h1 ? Kinds::h1_only : Kinds::h2_only;
     return wanting(only) != 0 && dials == 0 && held[static_cast<std::size_t>(kind)] == 0;
   }
+  // Of those that are no replays, by class.
+  const std::array<std::uint32_t, Shares::kMostClasses>& by_class() const { return by_class_; }
   std::uint32_t wanting(Kinds kind) const { return by_kind_[static_cast<std::size_t>(kind)]; }
   static bool in(const Borrower& borrower) { return hook(borrower).linked(); }
 
   // A new one goes behind those whose turn comes before its own; one that comes back, to where it was.
   void join(Borrower& borrower) {
     List<Borrower, WaitersTag>& part = part_of(borrower);
-    if (borrower.turn_ == 0) borrower.turn_ = turn_of(part, borrower);
+    if (borrower.turn_ == 0) borrower.turn_ = turn_of(borrower);
     Borrower* before = part.previous(nullptr);
     while (before != nullptr && later(*before, borrower)) before = part.previous(before);
     part.insert_after(before, borrower);
+    if (!borrower.want_.fresh) clients_.note(borrower);
     ++size_of(borrower);
     ++kind_of(borrower);
+    ++class_of(borrower);
   }
   void leave(Borrower& borrower) {
     // Time goes on with who is served, not with who gives up further behind.
@@ -43,20 +86,29 @@ class Line {
       served_ = std::max(served_, borrower.turn_);
     }
     hook(borrower).unlink();
+    clients_.forget(borrower);
     --size_of(borrower);
     --kind_of(borrower);
+    --class_of(borrower);
   }
 
   // Who is next; null: nobody.
   Borrower* first() { return replays_size_ != 0 ? &replays_.front() : others_.next(nullptr); }
   Borrower* next_replay(Borrower* borrower) { return replays_.next(borrower); }  // null: the first
   Borrower* next_other(Borrower* borrower) { return others_.next(borrower); }
-  // Whom a connection of `kind` that never served would go to; whom any of that kind would.
-  Borrower* first(Kind kind) {
-    Borrower* replay = accepting(replays_, kind);
-    return replay != nullptr ? replay : first_other(kind);
+  // The first replay that a new connection of `kind` would serve.
+  Borrower* first_replay(Kind kind) { return accepting(replays_, kind); }
+  // Whom any connection of `kind` would go to: the first one for whom there is a share, which is taken.
+  Borrower* first_other(Kind kind, Shares& shares) {
+    unsigned held_back = Shares::kMostClasses;  // that class and those below it
+    for (Borrower* at = others_.next(nullptr); at != nullptr && held_back != 0; at = others_.next(at)) {
+      const std::uint8_t share = share_of(at->want_);
+      if (share >= held_back || !accepts(at->want_.kind, kind)) continue;
+      if (shares.take(share)) return at;
+      held_back = share;
+    }
+    return nullptr;
   }
-  Borrower* first_other(Kind kind) { return accepting(others_, kind); }
   Borrower* first_wanting(Kinds kind) {
     if (wanting(kind) == 0) return nullptr;
     for (List<Borrower, WaitersTag>* part : {&replays_, &others_}) {
@@ -90,15 +142,9 @@ class Line {
   static std::uint64_t patience(const Borrower& borrower) {
     return std::uint64_t{1} << (2 * std::min<unsigned>(borrower.want_.priority_class, kMostClasses - 1));
   }
-  std::uint64_t turn_of(List<Borrower, WaitersTag>& part, const Borrower& borrower) const {
-    const Want& want = borrower.want_;
-    Borrower* former = part.previous(nullptr);
-    while (former != nullptr &&
-           (former->want_.client != want.client || former->want_.priority_class != want.priority_class)) {
-      former = part.previous(former);
-    }
-    const std::uint64_t start = former == nullptr ? served_ : std::max(served_, former->turn_);
-    return start + patience(borrower);
+  std::uint64_t turn_of(const Borrower& borrower) {
+    const Borrower* former = borrower.want_.fresh ? nullptr : clients_.latest(borrower.want_);
+    return (former == nullptr ? served_ : std::max(served_, former->turn_)) + patience(borrower);
   }
   static bool later(const Borrower& one, const Borrower& than) {
     return one.turn_ != than.turn_ ? one.turn_ > than.turn_ : one.ticket_ > than.ticket_;
@@ -109,12 +155,18 @@ class Line {
     return at;
   }
   std::uint32_t& kind_of(const Borrower& borrower) { return by_kind_[static_cast<std::size_t>(borrower.want_.kind)]; }
+  std::uint32_t& class_of(const Borrower& borrower) {
+    return borrower.want_.fresh ? fresh_ : by_class_[share_of(borrower.want_)];
+  }
   std::uint32_t& size_of(const Borrower& borrower) { return borrower.want_.fresh ? replays_size_ : others_size_; }
 
   List<Borrower, WaitersTag> replays_, others_;
   std::uint32_t replays_size_ = 0, others_size_ = 0;
   std::uint64_t served_ = 0;                // the turn of the latest one who was served
   std::array<std::uint32_t, 3> by_kind_{};  // by Kinds
+  std::array<std::uint32_t, Shares::kMostClasses> by_class_{};
+  std::uint32_t fresh_ = 0;  // replays, which have no share
+  Clients clients_;
 };
 
 }  // namespace carpool::pool

@@ -65,6 +65,7 @@ void Destination::Impl::set_streams(std::uint32_t index, std::uint32_t generatio
     if (most == entry.sharing().most) return;
     pool.share(entry, most);
     if (most != 0) expected = most;
+    set_shares();
   }
   attend(now, Opened::streams_exhausted);
 }
@@ -95,6 +96,7 @@ void Destination::Impl::arrive_stream(Grant& grant, Instant now) {
   bool broken = false;
   {
     const std::scoped_lock lock(mutex);
+    if (!meant || entry.value.broken) shares.give(grant.share);
     grants.put(grant);
     // Its life was judged when it was given: one that takes nobody new any more still serves this one, if it can.
     broken = entry.value.broken;
@@ -143,6 +145,7 @@ bool Destination::Impl::enable_session(Chair& entry, Sharing sharing, bool clean
 void Destination::Impl::learn_streams(Kinds asked, Kind kind, std::uint32_t streams, Errands& work) {
   if (asked == Kinds::h1_only) return;
   expected = kind == Kind::h1 ? 1 : std::max(1U, streams);
+  set_shares();
   if (kind == Kind::h2 || stopped()) return;
   const Fault fault(FaultKind::tls_protocol, Side::upstream, "the origin speaks no HTTP/2");
   while (Borrower* borrower = line.first_wanting(Kinds::h2_only)) refuse(*borrower, fault, work);

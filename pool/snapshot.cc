@@ -58,6 +58,20 @@ void count_states(const Pool<Seat>& pool, Destination::Snapshot& into, Instant n
 }
 }  // namespace
 
+// Under the mutex.
+void Destination::Impl::tell_classes(Snapshot& into) const {
+  if (limits.classes < 2) return;
+  into.class_count = limits.classes;
+  const std::uint64_t all = into.leases();
+  for (unsigned level = 0; level < limits.classes; ++level) {
+    const bool lowest = level + 1 == limits.classes;
+    const std::uint64_t from = level == 0 ? std::max(all, shares.held(1)) : shares.held(level);
+    const std::uint64_t below = lowest ? 0 : std::min(from, shares.held(level + 1));
+    const std::uint64_t whole = std::uint64_t{limits.size} * streams_a_dial();
+    into.classes[level] = {line.by_class()[level], from - below, level == 0 ? whole : shares.most(level)};
+  }
+}
+
 // Nothing opens or closes while the version stands still, and idle <-> borrowed does not change the sum: so a scan
 // between two equal versions balances. Under steady opening and closing the last scan is made under the mutex.
 Destination::Snapshot Destination::Impl::snapshot(Instant now) const {
@@ -83,6 +97,7 @@ Destination::Snapshot Destination::Impl::snapshot(Instant now) const {
     result.learned_idle = keep_alive.limit();
     if (result.learned_idle) result.horizon = keep_alive.horizon();
     result.dial_time = dial_time;
+    tell_classes(result);
     const std::uint64_t version = ledger.version;
     if (attempt == kTries) {
       count_states(pool, result, now);

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "pool/destination.h"
+#include "pool/shares.h"
 
 namespace carpool::pool {
 
@@ -42,6 +43,13 @@ struct Destination::Snapshot {
   // How long the origin lets a connection rest, and after which rest they are therefore retired; nothing: not known.
   std::optional<Duration> learned_idle, horizon;
   Duration dial_time{};  // on average; zero: none succeeded yet
+  // Priority classes, the highest first; none: there are none. most: leases of it and of those below it together.
+  struct Class {
+    std::uint32_t waiting = 0;
+    std::uint64_t leases = 0, most = 0;
+  };
+  std::array<Class, Shares::kMostClasses> classes{};
+  std::size_t class_count = 0;
 
   std::uint64_t of(Shown state) const { return connections[static_cast<std::size_t>(state)]; }
   std::uint64_t leases() const { return borrows - restores; }

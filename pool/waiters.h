@@ -21,18 +21,20 @@ struct Want {
   bool tunnel = false;  // will keep its slot to the end (Upgrade, CONNECT)
   Kinds kind = Kinds::any;
   // In line: a class waits four times as long for its turn as the one above it (0: the highest), and inside a class
-  // clients take turns, so that nobody starves.
+  // clients take turns, so that nobody starves. Limits::classes says how many there are.
   std::uint8_t priority_class = 0;
-  std::uint64_t client = 0;
+  std::uint64_t client = 0;  // 0: Borrower::client() is asked if it has to wait
 };
 
 // Who waits. Lives in memory that outlives any mail that names it (its loop's slab: never freed while loops run), so a
 // grant that arrives late finds the borrower and sees by the ticket that it is no longer meant.
-class Borrower : public ListHook<struct WaitersTag> {
+class Borrower : public ListHook<struct WaitersTag>, public ListHook<struct ClientsTag> {
  public:
   // On the borrower's own loop, never from inside borrow() or cancel().
   virtual void on_lease(Lease lease) = 0;
   virtual void on_refused(Fault fault) = 0;
+  // Whose turn it is in line; equal for the wishes of one client. Asked on the own loop, only when it must wait.
+  virtual std::uint64_t client() const { return 0; }
 
  protected:
   ~Borrower() = default;
@@ -40,6 +42,7 @@ class Borrower : public ListHook<struct WaitersTag> {
  private:
   friend class Destination;
   friend class Line;
+  friend class Clients;
   friend class Refusal;
   // Written on the own loop: under the destination's mutex when it joins the line, without when it has left it.
   LoopId loop_ = 0;

@@ -68,8 +68,9 @@ std::vector<admin::PoolFacts> HouseView::pools() const {
   const Instant now = Clock::now();
   std::vector<admin::PoolFacts> all;
   for (const pool::Destination* destination : house_.origins().directory().all()) {
-    admin::PoolFacts facts{destination->label(), destination->snapshot(now), std::nullopt};
+    admin::PoolFacts facts{destination->label(), destination->snapshot(now), std::nullopt, {}};
     facts.learned_idle_timeout = facts.snapshot.learned_idle;
+    if (facts.snapshot.class_count != 0) facts.classes = house_.origins().of(*destination)->pool.classes;
     all.push_back(std::move(facts));
   }
   return all;

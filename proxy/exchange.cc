@@ -5,6 +5,7 @@
 
 #include "proxy/local_answer.h"
 #include "proxy/origins.h"
+#include "proxy/priority.h"
 #include "proxy/tunnel.h"
 #include "proxy/upstream/h2_connection.h"
 #include "proxy/worker.h"
@@ -124,6 +125,10 @@ void Exchange::borrow(bool fresh) {
   if (origin.pool.reuse == config::Reuse::safe && !repeatable(request_.method, origin.request.retry_idempotent)) {
     want.max_idle = most_rest(origin);
   }
+  if (!origin.pool.classes.empty()) {
+    want.priority_class =
+        class_of(origin.pool.classes, requester_->listen().class_name, request_.fields.get("priority"));
+  }
   auto answer = origin.destination->borrow(*this, want, now);
   if (auto* lease = std::get_if<pool::Lease>(&answer)) return take(std::move(*lease));
   if (auto* fault = std::get_if<Fault>(&answer)) return reply(*fault);
@@ -145,6 +150,10 @@ void Exchange::on_lease(pool::Lease lease) {
 // What it held back while there was no connection, or no room, may come now: no event of its socket will say so.
 void Exchange::resume_client() {
   if (requester_ != nullptr && lease_) requester_->resume();
+}
+
+std::uint64_t Exchange::client() const {
+  return requester_->identity();
 }
 
 void Exchange::on_refused(Fault fault) {

@@ -83,6 +83,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // ---- the pool's ----
   void on_lease(pool::Lease lease) override;
   void on_refused(Fault fault) override;
+  std::uint64_t client() const override;
 
  private:
   // The way of a request, top to bottom.

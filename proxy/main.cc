@@ -1,4 +1,6 @@
 // The table of contents: read, check, build, run, drain.
+#include <malloc.h>
+
 #include <csignal>
 #include <cstdio>
 #include <iostream>
@@ -16,6 +18,8 @@
 namespace {
 // Exit codes of the contract.
 constexpr int kConfiguration = 1;
+// An answer about a thousand pools is megabytes for a moment: they go back to the system, not into the heap.
+constexpr int kOwnMapping = 256 * 1024;
 
 int dispatch(const carpool::proxy::config::Options& options) {
   namespace config = carpool::proxy::config;
@@ -42,6 +46,7 @@ std::optional<int> run_webhook(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ::mallopt(M_MMAP_THRESHOLD, kOwnMapping);
   std::signal(SIGPIPE, SIG_IGN);  // a peer that left is an error value, not a signal
   if (const std::optional<int> code = run_webhook(argc, argv)) return *code;
   if (const std::optional<int> code = carpool::proxy::cli::run(argc, argv, std::cout, std::cerr)) return *code;

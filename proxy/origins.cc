@@ -53,6 +53,7 @@ pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme
   limits.evict = static_cast<pool::Evict>(settings.evict);
   limits.min_idle = settings.min_idle;
   limits.learn_idle = settings.learn_idle_timeout;
+  limits.classes = static_cast<std::uint8_t>(settings.classes.size());  // few: checked with the configuration
   limits.expected_streams = expected_streams(speaks, settings.max_streams);
   return limits;
 }

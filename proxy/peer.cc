@@ -2,6 +2,9 @@
 
 #include <sys/socket.h>
 
+#include <functional>
+#include <string_view>
+
 #include "proxy/net/address.h"
 
 namespace carpool::proxy {
@@ -23,6 +26,19 @@ PeerFacts peer_of(int fd) {
     facts.uid = who.uid;
   }
   return facts;
+}
+
+std::uint64_t identity_of(int fd) {
+  constexpr std::uint64_t kConnection = 1, kProcess = 2, kAddress = 3;  // in the low bits: what it is made of
+  const auto number = static_cast<std::uint64_t>(static_cast<std::uint32_t>(fd));
+  const net::Address peer = net::Address::peer_of(fd);
+  if (peer.ip()) {
+    if (peer.loopback()) return number << 2 | kConnection;
+    const net::Address plain = peer.unmapped();
+    return std::hash<std::string_view>{}(plain.bytes()) << 2 | kAddress;
+  }
+  const PeerFacts facts = peer_of(fd);
+  return facts.pid ? static_cast<std::uint64_t>(*facts.pid) << 2 | kProcess : number << 2 | kConnection;
 }
 
 }  // namespace carpool::proxy

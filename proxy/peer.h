@@ -14,4 +14,8 @@ struct PeerFacts {
 
 PeerFacts peer_of(int fd);
 
+// Whose turn it is where clients take turns; equal for connections of one client, never 0. A Unix socket's process, a
+// remote address; of what comes over loopback, where all have one address, the connection.
+std::uint64_t identity_of(int fd);
+
 }  // namespace carpool::proxy

@@ -56,7 +56,10 @@ constexpr const char* kSchemas = R"({
       "created": {"type": "integer", "minimum": 0}, "leaks": {"type": "integer", "minimum": 0},
       "connections": {"$ref": "#/components/schemas/Counts"}, "opened": {"$ref": "#/components/schemas/Counts"},
       "closed": {"$ref": "#/components/schemas/Counts"}, "failures": {"$ref": "#/components/schemas/Counts"},
-      "learned_idle_timeout_seconds": {"type": "number", "nullable": true}}},
+      "learned_idle_timeout_seconds": {"type": "number", "nullable": true},
+      "classes": {"type": "array", "items": {"type": "object", "required": ["name", "waiting", "leases", "share"],
+        "properties": {"name": {"type": "string"}, "waiting": {"type": "integer", "minimum": 0},
+          "leases": {"type": "integer", "minimum": 0}, "share": {"type": "integer", "minimum": 0}}}}}},
   "Pools": {"type": "object", "required": ["pools"], "properties": {
     "pools": {"type": "array", "items": {"$ref": "#/components/schemas/Pool"}}}},
   "Connection": {"type": "object",

@@ -91,6 +91,21 @@ Json histograms(const std::vector<ConnectionFacts>& all) {
   return json;
 }
 
+// A reload may have named others a moment ago.
+std::string class_name(const PoolFacts& facts, std::size_t i) {
+  return i < facts.classes.size() ? facts.classes[i] : std::to_string(i);
+}
+
+Json classes_of(const PoolFacts& facts) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < facts.snapshot.class_count; ++i) {
+    const Snapshot::Class& one = facts.snapshot.classes[i];
+    list.push_back(
+        {{"name", class_name(facts, i)}, {"waiting", one.waiting}, {"leases", one.leases}, {"share", one.most}});
+  }
+  return list;
+}
+
 }  // namespace
 
 Json json_of(const PoolFacts& facts) {
@@ -115,6 +130,7 @@ Json json_of(const PoolFacts& facts) {
   json["failures"] = by_name(pool::kFailedNames, s.failures);
   json["learned_idle_timeout_seconds"] =
       facts.learned_idle_timeout ? Json(seconds(*facts.learned_idle_timeout)) : Json(nullptr);
+  if (s.class_count != 0) json["classes"] = classes_of(facts);
   return json;
 }
 
@@ -166,6 +182,9 @@ metrics::OriginSample sample_of(const PoolFacts& facts) {
   sample.peak = s.peak;
   sample.size = s.size;
   sample.waiting = s.waiting;
+  for (std::size_t i = 0; i < s.class_count; ++i) {
+    sample.classes.push_back({class_name(facts, i), s.classes[i].waiting, s.classes[i].leases, s.classes[i].most});
+  }
   return sample;
 }
 

@@ -20,6 +20,7 @@ struct PoolFacts {
   std::string origin;  // label
   pool::Destination::Snapshot snapshot;
   std::optional<Duration> learned_idle_timeout;
+  std::vector<std::string> classes;  // names, the highest first
 };
 
 struct ConnectionFacts {

@@ -16,6 +16,8 @@ std::string indexed(std::string_view name, std::size_t i) {
   return std::string(name).append(1, '[').append(std::to_string(i)).append(1, ']');
 }
 
+constexpr std::size_t kMostClasses = 4;  // pool::Shares counts so many
+
 class Checker {
  public:
   Checker(Reading& reading, const Places& places, const std::string& file)
@@ -26,6 +28,7 @@ class Checker {
     for (std::size_t i = 0; i < config_.listen.size(); ++i) listener_is_not_open(i);
     admin_has_a_token();
     pool_fits(config_.pool, "pool");
+    listeners_classes_are_known();
     upstream_is_complete(config_.upstream, "upstream");
     for (std::size_t i = 0; i < config_.origins.size(); ++i) origin_is_whole(i);
     origins_are_listed_once();
@@ -91,6 +94,33 @@ class Checker {
   void pool_fits(const PoolSettings& pool, const std::string& prefix) {
     at_most(prefix + ".min_idle", pool.min_idle, prefix + ".size", pool.size);
     at_most(prefix + ".warm_up.size", pool.warm_up.size, prefix + ".size", pool.size);
+    classes_are_usable(pool.classes, prefix + ".classes");
+  }
+
+  void classes_are_usable(const std::vector<std::string>& classes, const std::string& key) {
+    if (places_.wrong(key) || classes.empty()) return;
+    if (classes.size() == 1 || classes.size() > kMostClasses) {
+      return mistake(
+          key, "lists " + std::to_string(classes.size()) + ", expected none, or 2 to " + std::to_string(kMostClasses));
+    }
+    for (const std::string& name : classes) {
+      if (std::count(classes.begin(), classes.end(), name) == 1) continue;
+      return mistake(key, "lists " + quoted(name) + " twice, expected each class once");
+    }
+  }
+
+  void listeners_classes_are_known() {
+    const auto lists = [](const PoolSettings& pool, const std::string& name) {
+      return std::find(pool.classes.begin(), pool.classes.end(), name) != pool.classes.end();
+    };
+    for (std::size_t i = 0; i < config_.listen.size(); ++i) {
+      const std::string& name = config_.listen[i].class_name;
+      const std::string key = indexed("listen", i) + ".class";
+      if (name.empty() || places_.wrong(key) || lists(config_.pool, name)) continue;
+      const auto its = [&](const OriginSettings& origin) { return lists(origin.pool, name); };
+      if (std::any_of(config_.origins.begin(), config_.origins.end(), its)) continue;
+      mistake(key, quoted(name) + " is in no pool.classes, expected one of those");
+    }
   }
 
   void upstream_is_complete(const Upstream& upstream, const std::string& prefix) {

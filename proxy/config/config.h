@@ -44,7 +44,8 @@ struct Listen {
   Size max_header_bytes = 64 * kKiB;
   std::uint32_t max_headers = 100;
   Size max_target = 16 * kKiB;
-  Size max_body = 0;  // 0: no limit
+  Size max_body = 0;       // 0: no limit
+  std::string class_name;  // the priority class of its requests; empty: by their Priority field
   friend bool operator==(const Listen&, const Listen&) = default;
 };
 
@@ -96,7 +97,7 @@ struct PoolSettings {
   Reuse reuse = Reuse::safe;
   Duration leak_timeout{};
   LeakAction leak_action = LeakAction::report;
-  std::vector<std::string> classes;
+  std::vector<std::string> classes;  // the highest first; none: all are equal
   WarmUp warm_up;
   HealthCheck health_check;
 

@@ -91,6 +91,13 @@ std::string accept_protocol(std::string& text) {
   return text == "h1" || text == "h2" ? std::string() : "`" + text + "` is not known";
 }
 
+// It is a label of metrics.
+std::string accept_class(std::string& text) {
+  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-'; };
+  const bool good = !text.empty() && text.size() <= 32 && std::all_of(text.begin(), text.end(), plain);
+  return good ? std::string() : "`" + text + "` is no name of a class";
+}
+
 // Sent unasked and again and again: only methods that change nothing.
 std::string accept_probe(std::string& text) {
   const std::size_t space = text.find(' ');
@@ -112,6 +119,7 @@ const Form kHostName{"a host without scheme and port", accept_host};
 const Form kEgressPattern{R"("*.example.com", "example.com:443", "10.0.0.0/8" or "[fd00::]/8:443")", accept_pattern};
 const Form kReadableFile{"a file that carpool may read", accept_file};
 const Form kProtocol{R"("h1" or "h2")", accept_protocol};
+const Form kClassName{"up to 32 of a-z, 0-9, _ and -", accept_class};
 const Form kProbe{R"("OPTIONS *", "HEAD /path" or "GET /path")", accept_probe};
 
 bool unix_address(std::string_view address) {

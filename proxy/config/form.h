@@ -20,6 +20,7 @@ extern const Form kHostName;       // a host without port
 extern const Form kEgressPattern;
 extern const Form kReadableFile;
 extern const Form kProtocol;
+extern const Form kClassName;
 extern const Form kProbe;  // METHOD TARGET
 
 // Of an address that kListenAddress accepted.

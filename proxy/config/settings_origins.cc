@@ -41,9 +41,8 @@ std::vector<Setting> pool_ways() {
       row<&PoolSettings::leak_timeout>("leak_timeout",
                                        "a borrow older than this is reported; 0s = only structural leaks"),
       row<&PoolSettings::leak_action>("leak_action", "what happens to it"),
-      row<&PoolSettings::classes>("classes", "priority classes with a reserved share of the cap")
-          .shown_as(R"(["high", "normal"])")
-          .not_yet(),
+      row<&PoolSettings::classes>("classes", "2 to 4 priority classes, the highest first, each with a share of the cap")
+          .looks_like(kClassName, R"(["high", "normal"])"),
   };
 }
 

@@ -54,6 +54,8 @@ Section listen_section() {
           row<&Listen::max_headers>("max_headers", "fields of a request; more is 431").between(1, 10'000),
           row<&Listen::max_target>("max_target", "of a request's target; more is 414").between(64, kMaxHead),
           row<&Listen::max_body>("max_body", "of a request's body; more is 413; 0 = no limit"),
+          row<&Listen::class_name>("class", "priority class of its requests, see pool.classes; default: their Priority")
+              .looks_like(kClassName, R"("high")"),
       },
       nullptr,
       nullptr,

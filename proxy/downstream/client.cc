@@ -8,6 +8,7 @@
 #include "proxy/downstream/listener.h"
 #include "proxy/http/fault_reply.h"
 #include "proxy/http/h2_types.h"
+#include "proxy/peer.h"
 #include "proxy/worker.h"
 
 namespace carpool::proxy {
@@ -28,6 +29,11 @@ Client::Client(Worker& worker, Listener& listener, std::unique_ptr<net::Transpor
       reader_(limits_of(listen_)),
       timer_(exec::Timer::bind<&Client::on_timer>(worker.loop(), *this)),
       peer_(std::move(peer)) {}
+
+std::uint64_t Client::identity() const {
+  if (identity_ == 0) identity_ = identity_of(transport_->fd());
+  return identity_;
+}
 
 Client::~Client() = default;
 

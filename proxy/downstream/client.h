@@ -39,6 +39,7 @@ class Client final : public Downstream,
   std::string_view peer() const override { return peer_; }
   int socket() const override { return transport_->fd(); }
   bool unwelcome() const override { return unwelcome_; }
+  std::uint64_t identity() const override;
   bool request_complete() const override LOOP_ONLY { return request_complete_; }
   void send_informational(const http::ResponseHead& head) override LOOP_ONLY;
   bool send_head(const http::ResponseHead& head, bool close) override LOOP_ONLY;
@@ -107,6 +108,7 @@ class Client final : public Downstream,
   Outbox outbox_;
   exec::Timer timer_;
   const std::string peer_;
+  mutable std::uint64_t identity_ = 0;  // asked for once, by the first request that has to wait
   std::unique_ptr<PrivateConnection> private_;
   http::Framing reply_framing_ = http::Framing::none;
   static constexpr std::uint8_t kNoPreface = 255;

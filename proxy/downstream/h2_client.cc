@@ -5,6 +5,7 @@
 
 #include "proxy/downstream/listener.h"
 #include "proxy/http/h2_types.h"
+#include "proxy/peer.h"
 #include "proxy/worker.h"
 
 namespace carpool::proxy {
@@ -35,6 +36,11 @@ H2Client::H2Client(Worker& worker, Listener& listener, std::unique_ptr<net::Tran
       peer_(std::move(peer)) {}
 
 H2Client::~H2Client() = default;
+
+std::uint64_t H2Client::identity() const {
+  if (identity_ == 0) identity_ = identity_of(transport_->fd());
+  return identity_;
+}
 
 Status H2Client::start(std::string_view bytes) {
   transport_->forget_readiness();

@@ -37,6 +37,7 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
   Worker& worker() { return worker_; }
   http::H2Session& session() { return session_; }
   std::string_view peer() const { return peer_; }
+  std::uint64_t identity() const;
   // The loop has one gather towards origins: before one exchange fills it, the last one's is sent.
   void turn_to(H2Request& request) LOOP_ONLY;
   void turn_from(H2Request& request) LOOP_ONLY;  // what is left of it is dropped
@@ -82,6 +83,7 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
   Outbox outbox_;
   exec::Timer timer_;
   const std::string peer_;
+  mutable std::uint64_t identity_ = 0;  // asked for once, by the first request that has to wait
   std::vector<std::unique_ptr<H2Request>> requests_;
   List<H2Request, H2FreeTag> free_;
   List<H2Request, H2TodoTag> todo_;

@@ -123,6 +123,9 @@ void H2Request::abandon() {
 
 // ---- the answer ----
 
+std::uint64_t H2Request::identity() const {
+  return client_.identity();
+}
 std::string_view H2Request::peer() const {
   return client_.peer();
 }

@@ -31,6 +31,7 @@ class H2Request final : public Requester,
   // ---- Requester ----
   std::string_view peer() const override;
   bool unwelcome() const override;
+  std::uint64_t identity() const override;
   bool request_complete() const override LOOP_ONLY { return complete_; }
   void send_informational(const http::ResponseHead& head) override LOOP_ONLY;
   bool send_head(const http::ResponseHead& head, bool close) override LOOP_ONLY;

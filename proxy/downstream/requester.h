@@ -35,6 +35,7 @@ class Requester {
   virtual std::string_view peer() const = 0;            // for the log
   virtual int socket() const { return -1; }             // to ask the system who it is; -1: there is none of its own
   virtual bool unwelcome() const { return false; }      // it came while clients were refused
+  virtual std::uint64_t identity() const = 0;           // whose turn it is among those who wait
   virtual bool request_complete() const LOOP_ONLY = 0;  // every byte of the request was read
 
   // ---- the answer; views live until flush() ----

@@ -46,6 +46,7 @@ class History {
         own.maximize = chance(15);
         own.quarantine = chance(15) ? milliseconds(pick(20)) : Duration::zero();
         own.evict = static_cast<pool::Evict>(pick(2));
+        own.classes = static_cast<std::uint8_t>(chance(30) ? 2 + pick(3) : 0);
       }
       limits_.push_back(own);
       sizes_.push_back(own.size);
@@ -131,6 +132,8 @@ class History {
       want.fresh = chance(10);
       want.tunnel = chance(10);
       if (chance(20)) want.max_idle = milliseconds(pick(20));
+      want.priority_class = static_cast<std::uint8_t>(pick(4));
+      want.client = pick(4);
       if (sessions_ && chance(20)) want.kind = pool::Kinds::h1_only;
       if (sessions_ && chance(5)) want.kind = pool::Kinds::h2_only;
     }
@@ -260,6 +263,7 @@ class History {
       if (now.opened_total() - now.closed_total() != now.alive()) return "the ledger does not balance";
       if (now.alive() > sizes_[n]) return "the cap was passed";
       if (now.peak > sizes_[n]) return "the peak is above the cap";
+      if (std::string wrong = check_shares(now); !wrong.empty()) return wrong;
       all += now.alive();
     }
     if (plain_ && !stopped_ && !world_.closed.empty()) return "a connection was closed though nothing spoke against it";
@@ -269,6 +273,16 @@ class History {
     if (there > total_) return "the total was passed";
     if (directory_->connections() != there) return "the total counts other connections than there are";
     return check_leases();
+  }
+
+  // Leases of a class and those below it; where no operator changes the size they are counted by.
+  std::string check_shares(const Destination::Snapshot& now) const {
+    std::uint64_t leases = 0;
+    for (std::size_t level = now.class_count; level-- > 1;) {
+      leases += now.classes[level].leases;
+      if (!commanded_ && !sessions_ && leases > now.classes[level].most) return "a class has more than its share";
+    }
+    return {};
   }
 
   std::string check_leases() const {
@@ -329,6 +343,12 @@ class History {
     }
     for (std::size_t n = 0; n < destinations_.size(); ++n) {
       if (destinations_[n]->snapshot(world_.now).alive() > limits_[n].size) return "a smaller size was not obeyed";
+    }
+    for (Destination* destination : destinations_) {
+      const Destination::Snapshot now = destination->snapshot(world_.now);
+      for (std::size_t level = 1; level < now.class_count; ++level) {
+        if (now.classes[level].leases != 0) return "a share was not given back";
+      }
     }
     stopped_ = true;
     directory_->stop(world_.now);

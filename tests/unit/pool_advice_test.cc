@@ -30,14 +30,26 @@ std::vector<Stay> steady(int count, Duration gap, Duration held) {
 
 TEST(AHistory, KeepsTheLastBorrowsAndNoMore) {
   History history;
-  for (int i = 0; i < 5000; ++i) history.note(kStart + seconds(i), microseconds(7), milliseconds(i));
+  for (int i = 0; i < 5000; ++i) history.note(kStart + milliseconds(i), microseconds(7), milliseconds(i));
   std::vector<Stay> all;
   history.read(all);
   ASSERT_EQ(all.size(), History::kMost);
   const auto oldest = std::min_element(all.begin(), all.end(), [](auto& a, auto& b) { return a.arrived < b.arrived; });
-  EXPECT_EQ(oldest->arrived, kStart + seconds(5000 - static_cast<int>(History::kMost)));
+  EXPECT_EQ(oldest->arrived, kStart + milliseconds(5000 - static_cast<int>(History::kMost)));
   EXPECT_EQ(oldest->waited, microseconds(7));
   EXPECT_EQ(oldest->held, milliseconds(5000 - static_cast<int>(History::kMost)));
+}
+
+TEST(AHistory, StaysSmallWhereBorrowsAreFewAndGrowsWhenTheyComeFast) {
+  History history;
+  for (int i = 0; i < 5000; ++i) history.note(kStart + seconds(i), {}, {});
+  std::vector<Stay> all;
+  history.read(all);
+  EXPECT_EQ(all.size(), History::kChunk) << "one a second: a chunk is minutes";
+  for (int i = 0; i < 5000; ++i) history.note(kStart + seconds(5000) + milliseconds(10 * i), {}, {});
+  all.clear();
+  history.read(all);
+  EXPECT_EQ(all.size(), 4 * History::kChunk) << "a hundred a second: ten seconds of them";
 }
 
 TEST(AHistory, SaturatesInsteadOfWrapping) {

@@ -220,6 +220,48 @@ TEST_F(Commanded, AQuarantinedConnectionRestsFirst) {
   EXPECT_EQ(asker().borrow(destination()), State::waiting);
 }
 
+// What is looked at when its quarantine ends is not there to be lent, and the look may end on a loop whose clock is
+// behind.
+TEST_F(Commanded, AQuarantineThatEndsWhileItsConnectionIsInspectedIsNotForgotten) {
+  limits.size = 1;
+  limits.quarantine = milliseconds(50);
+  Asker& one = leased();
+  Wire& wire = one.wire();
+  Asker& two = waiting();
+  one.release();
+  world.on(0);
+  ASSERT_EQ(claim_event(wire.index, wire.generation, 0).kind, EventClaim::Kind::inspecting);
+  const Instant before = world.now;
+  rest(milliseconds(50));
+  world.wakes.clear();
+  destination().wake(world.now);
+  world.deliver_all();
+  EXPECT_EQ(two.state, State::waiting) << "it is being inspected";
+  world.now = before + milliseconds(49);
+  end_inspection(wire.index, true, Closed::peer_closed, world.now);
+  ASSERT_EQ(world.wakes.size(), 1U) << "somebody waits, and only time can serve it";
+  world.now = world.wakes.front().first;
+  destination().wake(world.now);
+  world.deliver_all();
+  EXPECT_EQ(two.state, State::leased);
+}
+
+TEST_F(Commanded, AWakeForTheBackOffDoesNotPutOffTheEndOfAQuarantine) {
+  limits.size = 2;
+  limits.quarantine = milliseconds(50);
+  Asker& one = leased();
+  waiting().cancel();
+  world.dial_failed();  // the next dial in 100 ms
+  one.release();
+  Asker& two = waiting();
+  ASSERT_EQ(world.wakes.size(), 1U);
+  EXPECT_EQ(world.wakes.front().first, world.now + milliseconds(50));
+  rest(milliseconds(50));
+  destination().wake(world.now);
+  world.deliver_all();
+  EXPECT_EQ(two.state, State::leased);
+}
+
 // ---- strategies ----
 
 TEST_F(Commanded, RoundRobinUsesEveryConnectionInTurnWhosesoeverItIs) {
