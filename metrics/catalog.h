@@ -43,6 +43,11 @@ inline constexpr Metric kClassLeases{"carpool_pool_class_leases", gauge, "origin
                                      "Leases that a priority class holds."};
 inline constexpr Metric kClassShare{"carpool_pool_class_share", gauge, "origin,class",
                                     "Most leases of a priority class and those below it together."};
+inline constexpr Metric kOrigins{"carpool_pool_origins", gauge, "", "Pools, one for each origin in use."};
+inline constexpr Metric kOriginsMax{"carpool_pool_origins_max", gauge, "", "Most pools (pool.total.max_origins)."};
+inline constexpr Metric kReclaimed{"carpool_pool_reclaimed_total", counter, "",
+                                   "Pools that ended because nobody used them (pool.total.origin_idle_timeout); what "
+                                   "they had counted goes on in origin=\"other\"."};
 inline constexpr Metric kWaitSeconds{"carpool_pool_wait_seconds", histogram, "origin",
                                      "Time from asking the pool to having a connection."};
 inline constexpr Metric kLeaks{"carpool_pool_leaks_total", counter, "origin",
@@ -122,6 +127,9 @@ inline constexpr std::array kCatalog{
     &catalog::kClassWaiting,      //
     &catalog::kClassLeases,       //
     &catalog::kClassShare,        //
+    &catalog::kOrigins,           //
+    &catalog::kOriginsMax,        //
+    &catalog::kReclaimed,         //
     &catalog::kWaitSeconds,       //
     &catalog::kLeaks,             //
     &catalog::kRequests,          //

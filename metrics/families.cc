@@ -135,6 +135,9 @@ std::vector<Family> families(const Registry& registry, const Sample& sample) {
   for (std::size_t i = 0; i < kSheds.size(); ++i) {
     book.add(catalog::kOverloadShed, {std::string(kSheds[i])}, registry.shed_count(i));
   }
+  book.set(catalog::kOrigins, static_cast<double>(sample.pools));
+  book.set(catalog::kOriginsMax, static_cast<double>(sample.pools_max));
+  book.set(catalog::kReclaimed, static_cast<double>(sample.pools_reclaimed));
   if (sample.overload) add_overload(book, *sample.overload);
   if (sample.admin) add_admin(book, *sample.admin);
   for (std::size_t i = 0; i < kEgress.size(); ++i) {

@@ -67,6 +67,7 @@ struct AdminSample {
 
 struct Sample {
   std::vector<OriginSample> origins;
+  std::uint64_t pools = 0, pools_max = 0, pools_reclaimed = 0;
   std::optional<ExecSample> exec;
   std::optional<ProcessSample> process;
   BuildSample build;

@@ -124,6 +124,13 @@ class Destination {
   Snapshot snapshot(Instant now) const;
   void visit(ConnectionVisitor& visitor, Instant now) const;
 
+  // Nobody was lent anything for `unused`, and nothing is open, waits or is on its way: then it ends here, true, and
+  // every borrow from now on is refused (draining), whereupon reclaimed() says: look for its successor. What rests in
+  // one that is unused ends first (idle). touch(): somebody is about to use it.
+  bool reclaim(Instant now, Duration unused);
+  bool reclaimed() const;
+  void touch(Instant now);
+
   // For the total budget: when it was last borrowed from, whether something rests, and to close what rested longest.
   Instant last_borrow() const;
   bool has_idle() const;

@@ -139,6 +139,7 @@ struct Destination::Impl {
   void sweep(Instant now);
   void stop(Instant now);
   bool evict(Instant now);
+  bool reclaim(Instant now, Duration unused);
 
   // ---- learning.cc: how long the origin lets a connection rest ----
   bool overdue(const Chair& entry, Instant now) const;
@@ -208,6 +209,8 @@ struct Destination::Impl {
   std::unique_ptr<History[]> histories;                    // one per loop
   alignas(kCacheLine) Atomic<std::uint32_t> attention{0};  // borrowers in line; kStopped
   Shares shares;                                           // of the priority classes
+  std::atomic<bool> reclaimed{false};                      // release under the mutex, acquire by who was refused
+  std::atomic<Duration::rep> touched{0};                   // relaxed, as the times of entries
   std::atomic<std::uint32_t> tunnels{0};                   // places of max_tunnels taken
   std::atomic<std::uint32_t> tunnelling{0};                // connections that never come back
 

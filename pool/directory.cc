@@ -10,14 +10,18 @@ Directory::Directory(const DirectoryLimits& limits, House& house, unsigned loops
 
 Directory::~Directory() = default;
 
-Result<Destination*> Directory::at(const Origin& origin, const Limits& limits) {
+Result<Destination*> Directory::at(const Origin& origin, const Limits& limits, Instant now) {
   const std::scoped_lock lock(mutex_);
-  if (const auto found = by_origin_.find(origin); found != by_origin_.end()) return found->second;
+  if (const auto found = by_origin_.find(origin); found != by_origin_.end() && !found->second->reclaimed()) {
+    found->second->touch(now);
+    return found->second;
+  }
   if (destinations_.size() >= max_origins_) {
     return Fault(FaultKind::origins_exhausted, Side::self, "no pool left for another origin");
   }
   destinations_.push_back(std::make_unique<Destination>(origin, limits, house_, loops_, &total_));
-  by_origin_.emplace(origin, destinations_.back().get());
+  destinations_.back()->touch(now);
+  by_origin_.insert_or_assign(origin, destinations_.back().get());
   return destinations_.back().get();
 }
 
@@ -38,6 +42,58 @@ std::vector<Destination*> Directory::all() const {
   all.reserve(destinations_.size());
   for (const auto& destination : destinations_) all.push_back(destination.get());
   return all;
+}
+
+// ---- the end of those that nobody uses ----
+
+namespace {
+template <class Counts>
+void add(Counts& to, const Counts& from) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+}
+}  // namespace
+
+void Directory::take_out(Destination& destination, Instant now) {
+  total_.forget(destination);
+  const Destination::Snapshot last = destination.snapshot(now);
+  const std::scoped_lock lock(mutex_);
+  const auto mine = std::find_if(destinations_.begin(), destinations_.end(),
+                                 [&](const auto& one) { return one.get() == &destination; });
+  CARPOOL_ASSERT(mine != destinations_.end());
+  const auto found = by_origin_.find(destination.origin());
+  if (found != by_origin_.end() && found->second == &destination) by_origin_.erase(found);
+  retired_.push_back(std::move(*mine));
+  destinations_.erase(mine);
+  add(reclaimed_.opened, last.opened);
+  add(reclaimed_.closed, last.closed);
+  add(reclaimed_.failures, last.failures);
+  reclaimed_.borrows += last.borrows;
+  reclaimed_.restores += last.restores;
+  reclaimed_.leaks += last.leaks;
+  reclaimed_.created += last.created;
+  ++reclaimed_count_;
+}
+
+void Directory::forget_hungry(const std::vector<Destination*>& retired) {
+  for (const Destination* destination : retired) total_.forget(*destination);
+}
+
+bool Directory::bury(const std::vector<Destination*>& retired) {
+  const std::unique_lock nobody_looks(looked_at_, std::try_to_lock);
+  if (!nobody_looks) return false;
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(retired_,
+                [&](const auto& one) { return std::find(retired.begin(), retired.end(), one.get()) != retired.end(); });
+  return true;
+}
+
+Destination::Snapshot Directory::reclaimed() const {
+  const std::scoped_lock lock(mutex_);
+  return reclaimed_;
+}
+std::uint64_t Directory::reclaimed_count() const {
+  const std::scoped_lock lock(mutex_);
+  return reclaimed_count_;
 }
 
 void Directory::sweep(Instant now) {

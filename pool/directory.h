@@ -1,10 +1,12 @@
-// Directory: every origin's destination, made once and kept to the end, so that loops may keep plain pointers. It holds
-// what spans destinations: how many there may be, and how many connections they may have together.
+// Directory: every origin's destination. Loops keep plain pointers to them: one that nobody uses any more leaves the
+// directory first (retire) and ends when nobody can know it any more (bury), which its caller finds out. The directory
+// holds what spans destinations: how many there may be, and how many connections they may have together.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <unordered_map>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "base/result.h"
 #include "pool/destination.h"
 #include "pool/origin.h"
+#include "pool/snapshot.h"
 #include "pool/total.h"
 
 namespace carpool::pool {
@@ -28,8 +31,32 @@ class Directory final : private Evictor {
 
   // The destination of `origin`, made with `limits` if it is new. Takes a mutex: callers keep the answer.
   // Fault: origins_exhausted.
-  Result<Destination*> at(const Origin& origin, const Limits& limits);
+  Result<Destination*> at(const Origin& origin, const Limits& limits, Instant now = Clock::now());
   Destination* find(const Origin& origin) const;  // null: none yet
+
+  // Takes those out for which `wanted` is false and that reclaim(now, unused) ends; they stay in memory. None while
+  // somebody looks through the pools: what is counted moves from them to reclaimed().
+  template <class Wanted>
+  std::vector<Destination*> retire(Instant now, Duration unused, Wanted wanted) {
+    std::vector<Destination*> retired;
+    const std::unique_lock nobody_looks(looked_at_, std::try_to_lock);
+    if (!nobody_looks) return retired;
+    for (Destination* destination : all()) {
+      if (wanted(*destination) || !destination->reclaim(now, unused)) continue;
+      take_out(*destination, now);
+      retired.push_back(destination);
+    }
+    return retired;
+  }
+  void forget_hungry(const std::vector<Destination*>& retired);
+  // Destroys them. False: somebody looks through the pools at this moment; later.
+  bool bury(const std::vector<Destination*>& retired);
+  // Who is no loop and looks through the pools holds this meanwhile.
+  std::shared_lock<std::shared_mutex> hold() const { return std::shared_lock(looked_at_); }
+  // What all that were retired had counted, so that sums never go down.
+  Destination::Snapshot reclaimed() const;
+  std::uint64_t reclaimed_count() const;
+  std::uint32_t max_origins() const { return max_origins_; }
 
   void sweep(Instant now);  // every destination's
   void stop(Instant now);
@@ -40,6 +67,7 @@ class Directory final : private Evictor {
 
  private:
   bool evict(Instant now, const Destination* requester) override;
+  void take_out(Destination& destination, Instant now);
 
   House& house_;
   const unsigned loops_;
@@ -47,7 +75,11 @@ class Directory final : private Evictor {
   Total total_;
   mutable std::mutex mutex_;
   std::unordered_map<Origin, Destination*> by_origin_;      // guarded by mutex_
-  std::vector<std::unique_ptr<Destination>> destinations_;  // guarded by mutex_; only grows
+  std::vector<std::unique_ptr<Destination>> destinations_;  // guarded by mutex_, as the next
+  std::vector<std::unique_ptr<Destination>> retired_;
+  Destination::Snapshot reclaimed_;    // guarded by mutex_
+  std::uint64_t reclaimed_count_ = 0;  // guarded by mutex_
+  mutable std::shared_mutex looked_at_;
 };
 
 }  // namespace carpool::pool

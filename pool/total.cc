@@ -35,6 +35,14 @@ bool Total::hunger(Destination& destination, Instant now) {
   return !full();
 }
 
+void Total::forget(const Destination& destination) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = std::find(hungry_.begin(), hungry_.end(), &destination);
+  if (found == hungry_.end()) return;
+  hungry_.erase(found);
+  hungry_count_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
 void Total::feed(Instant now) {
   static_cast<void>(evictor_.evict(now, nullptr));
 }

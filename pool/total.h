@@ -44,6 +44,8 @@ class Total {
 
   // `destination` needs a place and there is none: remembers it and evicts if possible. True: a place became free.
   bool hunger(Destination& destination, Instant now);
+  // It ends: nothing is asked for in its name any more.
+  void forget(const Destination& destination);
   // An idle connection appeared while somebody is hungry: let it go, so that they are served. No lock is held.
   void feed(Instant now);
 

@@ -64,7 +64,14 @@ std::map<std::uint64_t, std::string> borrowers(House& house, const std::string& 
 }
 }  // namespace
 
+admin::CountedPools HouseView::counted() const {
+  const pool::Directory& directory = house_.origins().directory();
+  const auto held = directory.hold();
+  return {pools(), {directory.reclaimed(), directory.reclaimed_count(), directory.max_origins()}};
+}
+
 std::vector<admin::PoolFacts> HouseView::pools() const {
+  const auto held = house_.origins().directory().hold();
   const Instant now = Clock::now();
   std::vector<admin::PoolFacts> all;
   for (const pool::Destination* destination : house_.origins().directory().all()) {
@@ -78,6 +85,7 @@ std::vector<admin::PoolFacts> HouseView::pools() const {
 
 std::vector<admin::ConnectionFacts> HouseView::connections(const std::string& origin) const {
   Collector collector;
+  const auto held = house_.origins().directory().hold();
   for (const pool::Destination* destination : house_.origins().directory().all()) {
     if (destination->label() == origin) destination->visit(collector, Clock::now());
   }
@@ -96,6 +104,7 @@ void HouseView::name_borrowers(const std::string& origin, std::vector<admin::Con
 }
 
 std::optional<admin::PoolStudy> HouseView::study(const std::string& origin) const {
+  const auto held = house_.origins().directory().hold();
   for (const OriginContext* context : house_.origins().all()) {
     if (context->destination->label() != origin) continue;
     admin::PoolStudy study;

@@ -131,11 +131,25 @@ void Exchange::borrow(bool fresh) {
   }
   auto answer = origin.destination->borrow(*this, want, now);
   if (auto* lease = std::get_if<pool::Lease>(&answer)) return take(std::move(*lease));
-  if (auto* fault = std::get_if<Fault>(&answer)) return reply(*fault);
+  if (auto* fault = std::get_if<Fault>(&answer)) {
+    if (origin.destination->reclaimed()) return borrow_from_successor(fresh);
+    return reply(*fault);
+  }
   facts_.asked_pool = true;
   waiting_since_ = now;
   wait_deadline_ = now + origin.pool.wait_timeout;
   touch();
+}
+
+// The pool that its route leads to was not used for so long that it has just ended: there is a new one, or will be.
+void Exchange::borrow_from_successor(bool fresh) {
+  worker_.router().forget();
+  const Result<http::Target> target = http::parse_target(request_);
+  Result<const Route*> route =
+      target ? worker_.router().route(requester_->listen(), *target) : Result<const Route*>(target.fault());
+  if (!route) return reply(route.fault());
+  facts_.origin = (*route)->origin;
+  borrow(fresh);
 }
 
 void Exchange::on_lease(pool::Lease lease) {

@@ -100,6 +100,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   bool tunnel_over() const LOOP_ONLY;
   void end_tunnel() LOOP_ONLY;
   void resume_client() LOOP_ONLY;
+  void borrow_from_successor(bool fresh) LOOP_ONLY;
   void leave_line() LOOP_ONLY;
 
   // Ends.

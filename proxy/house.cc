@@ -174,8 +174,10 @@ Result<bool> House::turn_loops() {
 
 // Idle connections that are expired or rested too long end here, without traffic.
 void House::sweep() {
+  exec::assume_on_loop();
   const Instant now = workers_.front()->loop().now();
   origins_->directory().sweep(now);
+  reclaimer_.sweep(now);
   sweeper_->arm(now + kSweepEvery);
 }
 

@@ -23,6 +23,7 @@
 #include "proxy/origins.h"
 #include "proxy/overload/overload.h"
 #include "proxy/overload/watch.h"
+#include "proxy/reclaimer.h"
 #include "proxy/reload/file_watch.h"
 #include "proxy/reload/reloader.h"
 #include "proxy/reload/round.h"
@@ -109,6 +110,7 @@ class House {
   std::unique_ptr<FileWatch> files_;
   std::unique_ptr<Drain> drain_;
   std::unique_ptr<exec::Timer> sweeper_;
+  Reclaimer reclaimer_{*this};
   std::unique_ptr<LogSync> log_sync_;  // absent: nobody asked for it
   const HouseView view_{*this};
   std::unique_ptr<Summary> summary_;

@@ -217,12 +217,42 @@ Result<OriginContext*> Origins::version_of(pool::Origin origin) {
   return known->get();
 }
 
+std::vector<pool::Destination*> Origins::retire_idle(Instant now, Duration unused) {
+  // Not under the mutex as a whole: a place that one gives back may make another pool dial, which asks here.
+  std::vector<pool::Destination*> retired = directory_->retire(now, unused, [&](const pool::Destination& destination) {
+    const std::scoped_lock lock(mutex_);
+    const config::OriginSettings* settings = settings_of(destination.origin());
+    return settings != nullptr && settings->origin.tls == destination.origin().tls;
+  });
+  const std::scoped_lock lock(mutex_);
+  for (const pool::Destination* destination : retired) {
+    const auto current = contexts_.find(destination->label());
+    if (current != contexts_.end() && current->second->destination == destination) contexts_.erase(current);
+  }
+  return retired;
+}
+
+bool Origins::bury(const std::vector<pool::Destination*>& retired) {
+  const std::scoped_lock lock(mutex_);
+  for (const pool::Destination* destination : retired) {
+    by_destination_.erase(destination);
+    const auto versions = versions_.find(destination->label());
+    if (versions == versions_.end()) continue;
+    std::erase_if(versions->second, [&](const Context& one) { return one->destination == destination; });
+    if (versions->second.empty()) versions_.erase(versions);
+  }
+  return directory_->bury(retired);
+}
+
 Result<OriginContext*> Origins::at(pool::Origin origin) {
   const std::string key = key_of(origin);
   const std::scoped_lock lock(mutex_);
-  if (const auto found = contexts_.find(key); found != contexts_.end()) return found->second;
+  if (const auto found = contexts_.find(key); found != contexts_.end() && !found->second->destination->reclaimed()) {
+    found->second->destination->touch(Clock::now());
+    return found->second;
+  }
   Result<OriginContext*> made = version_of(std::move(origin));
-  if (made) contexts_.emplace(key, *made);
+  if (made) contexts_.insert_or_assign(key, *made);
   return made;
 }
 

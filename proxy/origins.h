@@ -76,6 +76,11 @@ class Origins {
   // that could not follow.
   std::vector<std::string> apply(const config::Config& fresh, Prepared&& prepared);
 
+  // Those that no [[origin]] names and nobody asked for since `unused`: from now on nobody finds them. On the first
+  // worker's loop, as bury(): when no loop knows them any more; false: somebody looks through the pools.
+  std::vector<pool::Destination*> retire_idle(Instant now, Duration unused);
+  bool bury(const std::vector<pool::Destination*>& retired);
+
   // On a worker's loop, after apply(): pools get the limits that are in force now.
   void follow_limits(Instant now);
 

@@ -23,6 +23,7 @@ class DemoGuest final : public Guest {
   static DemoNumbers count(House& house) {
     DemoNumbers numbers;
     const Instant now = Clock::now();
+    const auto held = house.origins().directory().hold();
     for (const pool::Destination* destination : house.origins().directory().all()) {
       const pool::Destination::Snapshot snapshot = destination->snapshot(now);
       numbers.requests += snapshot.borrows;

@@ -155,6 +155,20 @@ void Worker::on_reload(const config::Dns& dns, const std::vector<const Listener*
   }
 }
 
+bool Worker::forget(const std::vector<pool::Destination*>& leaving) {
+  const auto leaves = [&](const pool::Destination* one) {
+    return std::find(leaving.begin(), leaving.end(), one) != leaving.end();
+  };
+  router_.forget();
+  std::erase_if(to_wake_, [&](const auto& one) { return leaves(one.second); });
+  health_check_.forget(leaving);
+  return std::any_of(exchanges_.begin(), exchanges_.end(), [&](const std::unique_ptr<Exchange>& exchange) {
+    exec::assume_on_loop();
+    const OriginContext* origin = exchange->facts().origin;
+    return exchange->state() != ExchangeState::resting && origin != nullptr && leaves(origin->destination);
+  });
+}
+
 void Worker::note_if_empty() {
   if (draining_ && client_count_ == 0 && !empty_.exchange(true, std::memory_order_acq_rel)) house_.on_worker_empty();
 }

@@ -91,6 +91,9 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   // as drain() does.
   void on_reload(const config::Dns& dns, const std::vector<const Listener*>& closed) LOOP_ONLY;
 
+  // Forgets pools that are about to end. True: an exchange still goes by one of them.
+  bool forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
+
   // A stream of a session of loop `far`, for an exchange of this one.
   RemoteStream& take_remote(exec::LoopId far) LOOP_ONLY;
   void recycle(RemoteStream& stream, exec::LoopId far) LOOP_ONLY;

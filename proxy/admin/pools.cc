@@ -190,7 +190,13 @@ metrics::OriginSample sample_of(const PoolFacts& facts) {
 
 std::string metrics_page(const AdminView& view, const metrics::Registry& registry) {
   metrics::Sample sample;
-  for (const PoolFacts& pool : view.pools()) sample.origins.push_back(sample_of(pool));
+  const CountedPools counted = view.counted();
+  const ReclaimedFacts& reclaimed = counted.reclaimed;
+  for (const PoolFacts& pool : counted.pools) sample.origins.push_back(sample_of(pool));
+  sample.pools = sample.origins.size();
+  sample.pools_max = reclaimed.max_origins;
+  sample.pools_reclaimed = reclaimed.pools;
+  if (reclaimed.pools != 0) sample.origins.push_back(sample_of({"other", reclaimed.sums, std::nullopt, {}}));
   sample.exec = view.exec();
   sample.process = metrics::read_process();
   sample.build = view.build();

@@ -23,6 +23,16 @@ struct PoolFacts {
   std::vector<std::string> classes;  // names, the highest first
 };
 
+struct ReclaimedFacts {
+  pool::Destination::Snapshot sums;
+  std::uint64_t pools = 0, max_origins = 0;
+};
+
+struct CountedPools {
+  std::vector<PoolFacts> pools;
+  ReclaimedFacts reclaimed;
+};
+
 struct ConnectionFacts {
   std::uint64_t id = 0;  // 0 while connecting
   pool::Shown state = pool::Shown::connecting;
@@ -90,6 +100,8 @@ struct OverloadFacts {
 class AdminView {
  public:
   virtual std::vector<PoolFacts> pools() const = 0;
+  // As they were together, with what those had counted that ended because nobody used them.
+  virtual CountedPools counted() const { return {pools(), {}}; }
   // Of the origin with this label; empty when there is none.
   virtual std::vector<ConnectionFacts> connections(const std::string& origin) const = 0;
   // Fills in who has them, which only the loops know: takes as long as their turns.

@@ -97,9 +97,9 @@ Section total_section() {
                   .between(1, kMaxConnections)
                   .restart(),
               row<&Total::max_origins>("max_origins", "pools").between(1, 100'000).restart(),
-              row<&Total::origin_idle_timeout>("origin_idle_timeout", "an idle pool is reclaimed after it")
-                  .at_least(1)
-                  .not_yet(),
+              row<&Total::origin_idle_timeout>("origin_idle_timeout",
+                                               "a pool that nobody used for so long, and no [[origin]] names, ends")
+                  .at_least(1),
           },
           [](Config& config) -> void* { return &config.pool_total; },
           nullptr,

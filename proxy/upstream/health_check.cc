@@ -55,6 +55,14 @@ void HealthCheck::stop() {
   asked_ = 0;
 }
 
+void HealthCheck::forget(const std::vector<pool::Destination*>& leaving) {
+  const auto leaves = [&](const OriginContext& origin) {
+    return std::find(leaving.begin(), leaving.end(), origin.destination) != leaving.end();
+  };
+  std::erase_if(due_, [&](const auto& one) { return leaves(*one.first); });
+  std::erase_if(to_ask_, [&](const Candidate& one) { return leaves(*one.origin); });
+}
+
 void HealthCheck::tick() {
   exec::assume_on_loop();
   const Instant now = worker_.loop().now();

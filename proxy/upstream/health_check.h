@@ -22,6 +22,8 @@ class HealthCheck final : public Probe::Owner {
   ~HealthCheck();
   void start() LOOP_ONLY;
   void stop() LOOP_ONLY;  // probes under way end
+  // Pools that are about to end: nothing rests in them.
+  void forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
 
  private:
   // A connection that rests here, as it was seen.

@@ -146,5 +146,92 @@ TEST_F(ADirectory, SweepsAndStopsEveryDestination) {
   EXPECT_EQ(directory().connections(), 0U);
 }
 
+// ---- the end of those that nobody uses ----
+
+class AnIdlePool : public ADirectory {
+ protected:
+  Destination& made(const std::string& host) {
+    Result<Destination*> found = directory().at(origin_named(host), {}, world.now);
+    EXPECT_TRUE(found);
+    return **found;
+  }
+  std::vector<Destination*> retire() {
+    world.on(0);
+    return directory().retire(world.now, seconds(10), [](const Destination&) { return false; });
+  }
+};
+
+TEST_F(AnIdlePool, EndsWhenNobodyUsedItForSoLong) {
+  Destination& one = made("a.test");
+  leased(one).release();
+  world.now += seconds(9);
+  EXPECT_TRUE(retire().empty());
+  world.now += seconds(1);
+  EXPECT_TRUE(retire().empty()) << "what rests in it ends first";
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::idle});
+  EXPECT_EQ(retire(), std::vector<Destination*>{&one});
+  EXPECT_TRUE(one.reclaimed());
+  EXPECT_EQ(directory().size(), 0U);
+  EXPECT_EQ(directory().find(origin_named("a.test")), nullptr);
+  EXPECT_EQ(directory().reclaimed().borrows, 1U);
+  EXPECT_EQ(directory().reclaimed().opened_total(), directory().reclaimed().closed_total());
+  EXPECT_TRUE(directory().bury({&one}));
+}
+
+TEST_F(AnIdlePool, MakesRoomForAnotherOrigin) {
+  limits.max_origins = 1;
+  made("a.test");
+  EXPECT_FALSE(directory().at(origin_named("b.test"), {}, world.now));
+  world.now += seconds(10);
+  const std::vector<Destination*> gone = retire();
+  ASSERT_EQ(gone.size(), 1U);
+  EXPECT_TRUE(directory().at(origin_named("b.test"), {}, world.now));
+  EXPECT_TRUE(directory().bury(gone));
+}
+
+TEST_F(AnIdlePool, IsNotOneThatIsInUseOrWaitedForOrPausedOrKeptReady) {
+  Asker& held = leased(made("held.test"));
+  Destination& waited = made("waited.test");
+  Asker& waiting = asker();
+  ASSERT_EQ(waiting.borrow(waited), State::waiting);
+  made("paused.test").pause(world.now);
+  Limits ready;
+  ready.min_idle = 1;
+  ASSERT_TRUE(directory().at(origin_named("ready.test"), ready, world.now));
+  world.now += seconds(100);
+  EXPECT_TRUE(retire().empty());
+  EXPECT_EQ(directory().size(), 4U);
+  held.release();
+}
+
+// The sweeper's race: somebody found it a moment before it ended.
+TEST_F(AnIdlePool, SendsWhoComesAMomentTooLateToItsSuccessor) {
+  Destination& old = made("a.test");
+  world.now += seconds(10);
+  ASSERT_EQ(retire().size(), 1U);
+  Asker& late = asker();
+  EXPECT_EQ(late.borrow(old), State::refused);
+  EXPECT_TRUE(old.reclaimed()) << "look again";
+  Destination& successor = made("a.test");
+  EXPECT_NE(&successor, &old);
+  EXPECT_EQ(leased(successor).state, State::leased);
+  EXPECT_TRUE(directory().bury({&old}));
+}
+
+TEST_F(AnIdlePool, StaysWhileSomebodyLooksThroughThePools) {
+  Destination& one = made("a.test");
+  world.now += seconds(10);
+  {
+    const auto held = directory().hold();
+    EXPECT_TRUE(retire().empty());
+  }
+  ASSERT_EQ(retire().size(), 1U);
+  {
+    const auto held = directory().hold();
+    EXPECT_FALSE(directory().bury({&one}));
+  }
+  EXPECT_TRUE(directory().bury({&one}));
+}
+
 }  // namespace
 }  // namespace carpool::pool

@@ -1,0 +1,73 @@
+"""Pools that nobody uses end: max_origins bounds those in use, sums go on, and who comes at that moment notices nothing."""
+import random
+import threading
+import time
+
+from harness.origin import hello
+from harness.wait import until
+
+
+def test_a_pool_that_nobody_uses_makes_room_for_another_origin(origin, carpool):
+    a, b, d = origin(hello), origin(hello), origin(hello)
+    c = carpool(pool={"total": {"max_origins": 2, "origin_idle_timeout": "1s"}})
+    with c.client() as client:
+        assert [client.get(o.url + "/").status for o in (a, b)] == [200, 200]
+        refused = client.get(d.url + "/")
+        assert refused.status == 503
+        assert c.metric("carpool_pool_origins") == c.metric("carpool_pool_origins_max") == 2
+        opened = c.metric("carpool_pool_opened_total")
+        until(lambda: c.metric("carpool_pool_reclaimed_total") == 2, what="two pools reclaimed")
+        assert c.get_json("/pools")["pools"] == []
+        assert client.get(d.url + "/").status == 200
+        assert client.get(a.url + "/").status == 200, "and one that ended begins again"
+    assert c.metric("carpool_pool_opened_total") == opened + 2, "sums go on"
+    assert c.metric("carpool_pool_opened_total", origin="other") == 2
+    assert c.metric("carpool_pool_borrows_total") == c.metric("carpool_pool_restores_total") == 4
+
+
+def test_an_origin_of_the_configuration_keeps_its_pool(origin, carpool):
+    a, b = origin(hello), origin(hello)
+    c = carpool(pool={"total": {"origin_idle_timeout": "500ms"}}, origin=[{"uri": a.url}])
+    with c.client() as client:
+        assert [client.get(o.url + "/").status for o in (a, b)] == [200, 200]
+    until(lambda: c.metric("carpool_pool_reclaimed_total") == 1, what="one pool reclaimed")
+    assert [row["origin"] for row in c.get_json("/pools")["pools"]] == [a.url]
+
+
+def test_a_pool_in_use_stays(origin, carpool):
+    a, b = origin(hello), origin(hello)
+    c = carpool(pool={"total": {"origin_idle_timeout": "300ms"}})
+    with c.client() as client:
+        assert client.get(b.url + "/").status == 200
+        # Asked again and again, until the other one is gone.
+        while c.metric("carpool_pool_reclaimed_total") == 0:
+            assert client.get(a.url + "/").status == 200
+    assert a.opened == 1
+
+
+def test_nobody_notices_the_end_of_a_pool(origin, carpool, full):
+    """Origins that are asked just when their pools end: every request is answered, on whatever loop."""
+    o = origin(hello)
+    c = carpool(workers=2, pool={"total": {"origin_idle_timeout": "1ms"}})
+    places = ["http://127.0.0.%d:%d/" % (n, o.port) for n in range(1, 25)]
+    wrong, end = [], time.monotonic() + (60 if full else 6)
+
+    def ask(seed):
+        pick = random.Random(seed)
+        with c.client() as client:
+            while time.monotonic() < end and not wrong:
+                answer = client.get(pick.choice(places))
+                if answer.status != 200:
+                    wrong.append(answer)
+                threading.Event().wait(pick.random() / 20)
+    threads = [threading.Thread(target=ask, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        c.get_json("/pools")
+        c.metrics()
+    for thread in threads:
+        thread.join()
+    assert not wrong, wrong[0]
+    assert c.metric("carpool_pool_reclaimed_total") > 20
+    assert c.metric("carpool_pool_borrows_total") == c.metric("carpool_pool_restores_total")
