@@ -47,7 +47,7 @@ def test_a_pool_in_use_stays(origin, carpool):
 
 def test_nobody_notices_the_end_of_a_pool(origin, carpool, full):
     """Origins that are asked just when their pools end: every request is answered, on whatever loop."""
-    o = origin(hello)
+    o = origin(hello, host="0.0.0.0")
     c = carpool(workers=2, pool={"total": {"origin_idle_timeout": "1ms"}})
     places = ["http://127.0.0.%d:%d/" % (n, o.port) for n in range(1, 25)]
     wrong, end = [], time.monotonic() + (60 if full else 6)

@@ -73,4 +73,18 @@ MUTANTS = [
       "unit"),
     m("a quiet inspection tells nobody", "pool/ending.cc", "return came_to_rest(now);", "return;", "explorer"),
     m("a place given back wakes nobody", "pool/total.cc", "if (anyone_hungry()) wake_hungry(now);", "", "unit"),
+    # ---- classes, clients, idle pools ----
+    m("a share is never given back", "pool/shares.h", "if (of != 0) held_.fetch_sub(unit(of), std::memory_order_seq_cst);", "", "unit"),
+    m("a lower class may hold everything", "pool/shares.h", "if (room(held, of) == 0) return false;", "", "unit"),
+    m("a lease counts for its class alone", "pool/shares.h", "least = std::min(least, left(held, level));",
+      "least = left(held, level);", "unit"),
+    m("who has no share is dialed for", "pool/dialing.cc", "shares.held_back(line.by_class())", "0U", "unit"),
+    m("a grant that finds nobody keeps its share", "pool/handing.cc", "if (!meant || !watched || worn_out) shares.give(grant.share);", "",
+      "unit"),
+    m("a client's wishes do not wait for each other", "pool/line.h", "former == nullptr ? served_ : std::max(served_, former->turn_)",
+      "served_", "unit"),
+    m("a pool that was used a moment ago ends", "pool/reclaiming.cc", "if (now - used < unused) return false;", "", "unit"),
+    m("a pool with what rests ends", "pool/reclaiming.cc", "work.ended.empty() && pool.in_use() == 0", "true", "unit"),
+    m("a pool that ended is found again", "pool/directory.cc", "found != by_origin_.end() && !found->second->reclaimed()",
+      "found != by_origin_.end()", "unit"),
 ]

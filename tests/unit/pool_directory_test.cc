@@ -218,6 +218,14 @@ TEST_F(AnIdlePool, SendsWhoComesAMomentTooLateToItsSuccessor) {
   EXPECT_TRUE(directory().bury({&old}));
 }
 
+TEST_F(AnIdlePool, IsNotFoundAgainOnceItEnded) {
+  Destination& old = made("a.test");
+  world.now += seconds(10);
+  world.on(0);
+  ASSERT_TRUE(old.reclaim(world.now, seconds(10)));
+  EXPECT_NE(&made("a.test"), &old) << "even before it is taken out";
+}
+
 TEST_F(AnIdlePool, StaysWhileSomebodyLooksThroughThePools) {
   Destination& one = made("a.test");
   world.now += seconds(10);
