@@ -128,6 +128,7 @@ class Destination {
   // every borrow from now on is refused (draining), whereupon reclaimed() says: look for its successor. What rests in
   // one that is unused ends first (idle). touch(): somebody is about to use it.
   bool reclaim(Instant now, Duration unused);
+  bool unused_for(Duration time, Instant now) const;
   bool reclaimed() const;
   void touch(Instant now);
 

@@ -42,7 +42,7 @@ class Directory final : private Evictor {
     const std::unique_lock nobody_looks(looked_at_, std::try_to_lock);
     if (!nobody_looks) return retired;
     for (Destination* destination : all()) {
-      if (wanted(*destination) || !destination->reclaim(now, unused)) continue;
+      if (!destination->unused_for(unused, now) || wanted(*destination) || !destination->reclaim(now, unused)) continue;
       take_out(*destination, now);
       retired.push_back(destination);
     }

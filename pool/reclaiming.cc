@@ -12,13 +12,16 @@ bool Destination::reclaim(Instant now, Duration unused) {
 bool Destination::reclaimed() const {
   return impl_->reclaimed.load(std::memory_order_acquire);
 }
+bool Destination::unused_for(Duration time, Instant now) const {
+  const Instant touched(Duration(impl_->touched.load(std::memory_order_relaxed)));
+  return now - std::max(last_borrow(), touched) >= time;
+}
 void Destination::touch(Instant now) {
   impl_->touched.store(now.time_since_epoch().count(), std::memory_order_relaxed);
 }
 
 bool Destination::Impl::reclaim(Instant now, Duration unused) {
-  const Instant used = std::max(self.last_borrow(), Instant(Duration(touched.load(std::memory_order_relaxed))));
-  if (now - used < unused) return false;
+  if (!self.unused_for(unused, now)) return false;
   Errands work;
   bool gone = false;
   {

@@ -83,7 +83,7 @@ MUTANTS = [
       "unit"),
     m("a client's wishes do not wait for each other", "pool/line.h", "former == nullptr ? served_ : std::max(served_, former->turn_)",
       "served_", "unit"),
-    m("a pool that was used a moment ago ends", "pool/reclaiming.cc", "if (now - used < unused) return false;", "", "unit"),
+    m("a pool that was used a moment ago ends", "pool/reclaiming.cc", "now - std::max(last_borrow(), touched) >= time", "true", "unit"),
     m("a pool with what rests ends", "pool/reclaiming.cc", "work.ended.empty() && pool.in_use() == 0", "true", "unit"),
     m("a pool that ended is found again", "pool/directory.cc", "found != by_origin_.end() && !found->second->reclaimed()",
       "found != by_origin_.end()", "unit"),
