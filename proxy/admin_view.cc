@@ -77,7 +77,8 @@ std::vector<admin::PoolFacts> HouseView::pools() const {
   for (const pool::Destination* destination : house_.origins().directory().all()) {
     admin::PoolFacts facts{destination->label(), destination->snapshot(now), std::nullopt, {}};
     facts.learned_idle_timeout = facts.snapshot.learned_idle;
-    if (facts.snapshot.class_count != 0) facts.classes = house_.origins().of(*destination)->pool.classes;
+    const OriginContext* context = facts.snapshot.class_count == 0 ? nullptr : house_.origins().of(*destination);
+    if (context != nullptr) facts.classes = context->pool.classes;
     all.push_back(std::move(facts));
   }
   return all;
