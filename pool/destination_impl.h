@@ -141,6 +141,10 @@ struct Destination::Impl {
   bool evict(Instant now);
   bool reclaim(Instant now, Duration unused);
 
+  // ---- trimming.cc: surplus at rest ----
+  std::optional<std::uint32_t> measured_need(Instant now);
+  void trim(std::uint32_t need, Errands& work);
+
   // ---- learning.cc: how long the origin lets a connection rest ----
   bool overdue(const Chair& entry, Instant now) const;
   bool leave_to_origin(Chair& entry, Instant now);
@@ -219,6 +223,8 @@ struct Destination::Impl {
   std::atomic<Duration::rep> horizon{Duration::max().count()};
 
   std::atomic<std::uint32_t> turn{0};  // of round_robin; relaxed: only its spread matters
+
+  Instant trimmed_at{};  // the sweeper's
 
   mutable Mutex mutex;  // guards all below
   Limits limits;        // `live` has what is read without the mutex

@@ -127,6 +127,7 @@ void Destination::Impl::end_all_idle(Closed cause, Errands& work) {
 // From one loop, now and then.
 void Destination::Impl::sweep(Instant now) {
   Errands work;
+  const std::optional<std::uint32_t> need = measured_need(now);
   {
     const std::scoped_lock lock(mutex);
     pool.for_each_idle([&](Chair& entry) {
@@ -137,6 +138,7 @@ void Destination::Impl::sweep(Instant now) {
       if (found == Fitness::idle_too_long && leave_to_origin(entry, now)) return;
       static_cast<void>(end_idle(entry, word, cause_of(found), work));
     });
+    if (need) trim(*need, work);
     keep_alive.settle(now);
     publish_horizon();
     keep_min_idle(work, now);

@@ -102,5 +102,63 @@ TEST_F(AWarmUp, NeverPassesTheCapForMinIdle) {
   EXPECT_EQ(world.dials.size(), 2U);
 }
 
+// ---- and what is too much of them ----
+
+class ASurplus : public test::PoolScene {
+ protected:
+  ASurplus() : PoolScene(8) {
+    limits.strategy = Strategy::round_robin;
+    limits.idle_timeout = seconds(10);
+  }
+  // So many at once, each for ten milliseconds.
+  void busy(int at_once) {
+    std::vector<Asker*> all;
+    for (int n = 0; n < at_once; ++n) all.push_back(&leased());
+    rest(milliseconds(10));
+    for (Asker* one : all) one->release();
+  }
+  void load(int at_once, Duration time) {
+    for (const Instant end = world.now + time; world.now < end; rest(milliseconds(90))) {
+      busy(at_once);
+      world.on(0);
+      destination().sweep(world.now);
+    }
+  }
+};
+
+TEST_F(ASurplus, EndsThoughTheStrategyUsesAllOfThem) {
+  busy(8);
+  EXPECT_EQ(snapshot().alive(), 8U);
+  load(2, seconds(9));
+  EXPECT_EQ(snapshot().alive(), 8U) << "eight were lent at once a moment ago";
+  load(2, seconds(14));
+  EXPECT_EQ(snapshot().alive(), 2U);
+  EXPECT_EQ(snapshot().closed[static_cast<std::size_t>(Closed::surplus)], 6U);
+}
+
+TEST_F(ASurplus, IsNothingThatTheLoadAsksFor) {
+  load(6, seconds(40));
+  EXPECT_EQ(snapshot().alive(), 6U);
+  EXPECT_EQ(snapshot().closed_total(), 0U);
+}
+
+TEST_F(ASurplus, IsNotWhatMinIdleKeepsReady) {
+  limits.min_idle = 3;
+  busy(8);
+  load(1, seconds(40));
+  EXPECT_EQ(snapshot().alive(), 4U);
+}
+
+TEST_F(ASurplus, IsNotJudgedByTooFewBorrows) {
+  busy(4);
+  for (int n = 0; n < 8; ++n) {
+    rest(seconds(3));
+    busy(1);
+    world.on(0);
+    destination().sweep(world.now);
+  }
+  EXPECT_EQ(snapshot().closed[static_cast<std::size_t>(Closed::surplus)], 0U);
+}
+
 }  // namespace
 }  // namespace carpool::pool

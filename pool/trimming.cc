@@ -1,0 +1,45 @@
+// Surplus at rest. With round_robin or random every connection is used now and then, so none ever rests for
+// idle_timeout however few would do. So once in that time it is asked how many the load of that time needed
+// (pool/advice.h: Little's law and Erlang's C, and never less than were lent at once), and those beyond end.
+#include <algorithm>
+
+#include "pool/advice.h"
+#include "pool/destination_impl.h"
+
+namespace carpool::pool {
+
+// Nothing: it is not time, or the record says too little. The borrows that it reads are many: not under the mutex.
+std::optional<std::uint32_t> Destination::Impl::measured_need(Instant now) {
+  const Duration window = live.idle_timeout();
+  if (window <= Duration::zero()) return std::nullopt;
+  if (trimmed_at == Instant{}) trimmed_at = now;
+  if (now - trimmed_at < window) return std::nullopt;
+  trimmed_at = now;
+  if (pool.in_use() < 2) return std::nullopt;
+  std::vector<Stay> stays = self.history();
+  const Instant begin = now - window;
+  const bool covers =
+      std::any_of(stays.begin(), stays.end(), [&](const Stay& stay) { return stay.arrived <= now - window / 2; });
+  std::erase_if(stays, [&](const Stay& stay) { return stay.arrived + stay.waited + stay.held < begin; });
+  const std::optional<Advice> advice = covers ? advise(std::move(stays), pool.cap()) : std::nullopt;
+  if (!advice) return std::nullopt;
+  return std::max(advice->size, advice->busy_most);
+}
+
+// Under the mutex. What never served was opened for the load to come. Sessions end by idle_timeout alone: how many are
+// needed is not a matter of leases.
+void Destination::Impl::trim(std::uint32_t need, Errands& work) {
+  if (stopped() || paused() || !line.empty() || held[static_cast<std::size_t>(Kind::h2)] != 0) return;
+  while (alive > need + limits.min_idle) {
+    Chair* longest = nullptr;
+    pool.for_each_idle([&](Chair& entry) {
+      const Word word(entry.word.load(std::memory_order_acquire));
+      if (!word.idle() || word.uses() == 0) return;
+      if (longest == nullptr || entry.value.idle_since.get() < longest->value.idle_since.get()) longest = &entry;
+    });
+    if (longest == nullptr) return;
+    static_cast<void>(end_idle(*longest, Word(longest->word.load(std::memory_order_acquire)), Closed::surplus, work));
+  }
+}
+
+}  // namespace carpool::pool
