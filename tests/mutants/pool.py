@@ -85,6 +85,7 @@ MUTANTS = [
       "served_", "unit"),
     m("a pool that was used a moment ago ends", "pool/reclaiming.cc", "now - std::max(last_borrow(), touched) >= time", "true", "unit"),
     m("a pool with what rests ends", "pool/reclaiming.cc", "work.ended.empty() && pool.in_use() == 0", "true", "unit"),
+    m("what the load needs ends as surplus", "pool/trimming.cc", "alive > need + limits.min_idle", "alive > 1", "unit"),
     m("a pool that ended is found again", "pool/directory.cc", "found != by_origin_.end() && !found->second->reclaimed()",
       "found != by_origin_.end()", "unit"),
 ]
