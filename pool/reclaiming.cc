@@ -6,8 +6,9 @@
 
 namespace carpool::pool {
 
+// What rests ends first; a session only when its loop has taken it out, so that the next look finds it gone.
 bool Destination::reclaim(Instant now, Duration unused) {
-  return impl_->reclaim(now, unused);
+  return impl_->reclaim(now, unused) || impl_->reclaim(now, unused);
 }
 bool Destination::reclaimed() const {
   return impl_->reclaimed.load(std::memory_order_acquire);
@@ -35,7 +36,7 @@ bool Destination::Impl::reclaim(Instant now, Duration unused) {
       reclaimed.store(true, std::memory_order_release);
     }
   }
-  static_cast<void>(perform(work, now));  // then the next look finds it empty
+  static_cast<void>(perform(work, now));
   return gone;
 }
 

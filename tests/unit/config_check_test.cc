@@ -144,11 +144,6 @@ TEST(Protocols, AreEachListedOnceAndAtLeastOne) {
 }
 
 TEST(NotYetAvailable, IsRefusedAndNeverIgnored) {
-  for (const std::string setting : {"pool.classes = [\"a\"]", "pool.total.origin_idle_timeout = \"1m\""}) {
-    expect_mistake(setting, "1:", "is not yet available, expected the default");
-  }
-  expect_mistake("[[origin]]\nuri = \"http://a\"\npool.classes = [\"a\"]\n",
-                 "3:16: origin.pool.classes:", "not yet available");
   expect_mistake("[[origin]]\nuri = \"tcp://a:1\"\n", "2:7: origin.uri:", "not yet available");
 }
 
@@ -172,6 +167,17 @@ egress = { default = "deny", allow = ["*"], deny = ["fd00::/8", "example.com"], 
 log = { format = "text", access = false, level = "off" }
 dns = { min_ttl = "0s", max_ttl = "1s", stale_for = "0s" }
 )");
+}
+
+TEST(Classes, AreTwoToFourNamesThatListenersMayUse) {
+  good("pool.classes = [\"high\", \"normal\"]\n[[listen]]\naddress = \"127.0.0.1:1\"\nclass = \"high\"");
+  good("[[origin]]\nuri = \"http://a\"\npool.classes = [\"a\", \"b-1\", \"c_2\", \"d\"]\n");
+  expect_mistake("pool.classes = [\"a\"]", "1:16: pool.classes:", "lists 1, expected none, or 2 to 4");
+  expect_mistake("pool.classes = [\"a\", \"b\", \"a\"]", "1:16: pool.classes:", "twice");
+  expect_mistake("[[origin]]\nuri = \"http://a\"\npool.classes = [\"a\"]\n", "3:16: origin.pool.classes:", "lists 1");
+  expect_mistake("pool.classes = [\"High\", \"b\"]", "1:", "is no name of a class");
+  expect_mistake("[[listen]]\naddress = \"127.0.0.1:1\"\nclass = \"gold\"",
+                 "3:9: listen.class:", "is in no pool.classes");
 }
 
 TEST(AProbe, IsARequestThatChangesNothing) {

@@ -167,9 +167,8 @@ TEST_F(AnIdlePool, EndsWhenNobodyUsedItForSoLong) {
   world.now += seconds(9);
   EXPECT_TRUE(retire().empty());
   world.now += seconds(1);
-  EXPECT_TRUE(retire().empty()) << "what rests in it ends first";
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::idle});
   EXPECT_EQ(retire(), std::vector<Destination*>{&one});
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::idle}) << "what rested in it ended first";
   EXPECT_TRUE(one.reclaimed());
   EXPECT_EQ(directory().size(), 0U);
   EXPECT_EQ(directory().find(origin_named("a.test")), nullptr);
