@@ -112,7 +112,6 @@ inline constexpr Metric kMaxFds{"process_max_fds", gauge, "", "Most file descrip
 inline constexpr Metric kStartTime{"process_start_time_seconds", gauge, "", "Start time since the Unix epoch."};
 }  // namespace catalog
 
-<<<<<<< HEAD
 // In the order of export, which is that of their declarations.
 inline constexpr std::array kCatalog{
     &catalog::kBorrows,           //
