@@ -25,7 +25,7 @@ from pool import MUTANTS  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLAGS = ["-std=c++20", "-O1", "-w", '-DCARPOOL_SOURCE_DIR="%s"' % ROOT]
-SEAM = ['-DCARPOOL_POOL_ATOMIC="tests/explorer/atomic.h"']
+SEAM = ['-DCARPOOL_POOL_ATOMIC="tests/explorer/atomic.h"', '-DCARPOOL_EXEC_ATOMIC="tests/explorer/exec_atomic.h"']
 UNITS = ("entry_state", "core", "event", "line", "dialing", "destination", "directory", "bugs", "sessions", "shares", "warming")
 PROGRAMS = {"unit": ["--gtest_filter=-Pool.*Threads*:Pool.AnswersEvery*"], "explorer": ["--random", "10000", "--delays", "4"],
             "sim": ["--seconds", "300", "--histories", "10000"], "every order": []}
@@ -50,7 +50,7 @@ def chosen_between(old, variants):
 
 
 def scratch(to):
-    for folder in ("base", "pool", "tests/explorer", "tests/sim", "tests/unit"):
+    for folder in ("base", "exec", "pool", "tests/explorer", "tests/sim", "tests/unit"):
         shutil.copytree(ROOT / folder, to / folder)
     seam = to / "pool/atomic.h"
     seam.write_text(seam.read_text() + CHOICE)
