@@ -267,7 +267,8 @@ void Client::refuse(const Fault& fault) {
   const std::uint16_t status =
       http::write_fault_reply(out.text(), fault, http::Version::http11, true, false, worker_.pseudonym());
   worker_.record_refused(*this, fault, status);
-  worker_.recycle(*std::exchange(exchange_, nullptr));
+  // None yet: what came so far may also be the beginning of HTTP/2's preface.
+  if (exchange_ != nullptr) worker_.recycle(*std::exchange(exchange_, nullptr));
   if (!flush()) return lost();
   close_when_sent_ = true;
 }
