@@ -182,7 +182,7 @@ void Exchange::on_refused(Fault fault) {
 void Exchange::take(pool::Lease lease) {
   close_leak();
   lease_ = std::move(lease);
-  wait_deadline_ = kNever;
+  wait_deadline_ = asked_at_ = kNever;
   facts_.leased = worker_.loop().now();
   facts_.asked_pool = true;
   auto& connection = static_cast<Connection&>(*lease_);

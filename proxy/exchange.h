@@ -117,6 +117,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void touch() LOOP_ONLY;  // a byte moved, or the phase changed
   void on_deadline();
   Fault deadline_fault(bool total) const LOOP_ONLY;
+  Instant forwarding_deadline(Instant now) LOOP_ONLY;
 
   // ---- CarrierUser: the response ----
   bool may_take() const override LOOP_ONLY;
@@ -161,6 +162,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   exec::Timer timer_;
   Instant total_deadline_ = kNever;
   Instant wait_deadline_ = kNever;
+  Instant asked_at_ = kNever;  // the request was sent whole, or the origin said since that it works on it (1xx)
   ExchangeFacts facts_;
 };
 

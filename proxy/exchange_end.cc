@@ -28,7 +28,8 @@ void Exchange::on_request_broken(Fault fault) {
 
 void Exchange::reply(const Fault& fault) {
   const bool whole = requester_->request_complete() || bodyless();
-  const bool keep = request_.keep_alive && whole && worker_.keeps_clients() && fault.side != Side::client;
+  // Behind a CONNECT that was refused there may be bytes meant for its tunnel: they are nobody's request.
+  const bool keep = request_.keep_alive && whole && !connect_ && worker_.keeps_clients() && fault.side != Side::client;
   facts_.status = requester_->send_fault(fault, keep);
   facts_.fault = fault;
   const bool sent = requester_->flush();
@@ -111,7 +112,7 @@ void Exchange::touch() {
       deadline = wait_deadline_;
       break;
     case ExchangeState::forwarding:
-      deadline = deadline_after(now, upload_.ended() ? limits.response_header_timeout : limits.idle_timeout);
+      deadline = forwarding_deadline(now);
       break;
     case ExchangeState::relaying:
     case ExchangeState::tunnel:
@@ -119,6 +120,15 @@ void Exchange::touch() {
       break;
   }
   timer_.arm(std::min(deadline, total_deadline_));
+}
+
+// Bytes of a head do not put its deadline off: an origin that sends one now and then would never be given up.
+Instant Exchange::forwarding_deadline(Instant now) {
+  const config::Request& limits = facts_.origin->request;
+  if (!upload_.ended()) return deadline_after(now, limits.idle_timeout);
+  if (carrier_->backlog() != 0) return deadline_after(now, limits.response_header_timeout);
+  if (asked_at_ == kNever) asked_at_ = now;
+  return deadline_after(asked_at_, limits.response_header_timeout);
 }
 
 void Exchange::on_deadline() {

@@ -17,6 +17,7 @@ bool Exchange::may_take() const {
 
 bool Exchange::on_response_head() {
   if (response_.status < 200) {
+    asked_at_ = kNever;
     if (response_.status != 101) requester_->send_informational(response_);  // on_switched() follows
     return true;
   }

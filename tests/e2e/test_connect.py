@@ -85,6 +85,17 @@ def test_a_target_that_refuses_is_502(carpool):
         assert tunnel(client, free_port()).status == 502
 
 
+def test_what_follows_a_refused_connect_is_no_request(origin, carpool):
+    o, c, port = origin(), carpool(), free_port()
+    with c.client() as client:
+        client.send(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n"
+                    b"GET %s/meant-for-the-tunnel HTTP/1.1\r\nHost: x\r\n\r\n" % (port, port, o.url.encode()))
+        refused = client.response()
+        assert refused.status == 502 and not refused.keeps_alive()
+        assert client.at_end()
+    assert o.opened == 0
+
+
 @pytest.mark.parametrize("target", ["127.0.0.1", "/x", "127.0.0.1:0", "127.0.0.1:99999", "u@127.0.0.1:80", ":80"])
 def test_targets_that_are_no_authority_are_400(carpool, target):
     with carpool().client() as client:

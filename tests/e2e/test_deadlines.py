@@ -1,5 +1,6 @@
 """Each deadline answers in time, with its own status, and names the phase in which the request died."""
 import re
+import select
 import time
 
 import pytest
@@ -102,6 +103,36 @@ def test_a_response_head_that_does_not_come_is_504(origin, carpool, gate):
         assert len(o.seen) == 1  # never replayed after a timeout
 
 
+def gone_within(exchange, seconds):
+    return bool(select.select([exchange.stream.sock], [], [], seconds)[0])
+
+
+def test_a_response_head_that_drips_is_given_up_all_the_same(origin, carpool):
+    def drips(exchange):
+        exchange.read_body()
+        for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"y" * 200:
+            exchange.send(bytes([byte]))
+            if gone_within(exchange, 0.05):
+                return False
+    o = origin(drips)
+    c = carpool(request={"response_header_timeout": "300ms"})
+    with c.client() as client:
+        says(ask(client, o.url + "/"), 504, "http_response_timeout.*response head")
+        assert len(o.seen) == 1
+
+
+def test_an_origin_that_says_it_works_on_it_has_its_time_again(origin, carpool):
+    def processes(exchange):
+        exchange.read_body()
+        for _ in range(4):
+            exchange.send(b"HTTP/1.1 102 Processing\r\n\r\n")
+            assert not gone_within(exchange, 0.2)
+        exchange.reply()
+    o, c = origin(processes), carpool(request={"response_header_timeout": "500ms"})
+    with c.client() as client:
+        assert ask(client, o.url + "/").status == 200
+
+
 def test_silence_inside_a_response_breaks_it(origin, carpool, gate):
     def stalls(exchange):
         exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
@@ -127,6 +158,18 @@ def test_a_head_that_comes_too_slowly_is_408(origin, carpool):
         client.send(b"GET %s/ HTTP/1.1\r\nHos" % o.url.encode())
         assert client.response().status == 408
         assert client.at_end()
+
+
+@pytest.mark.parametrize("start", [b"P", b"PRI * HTTP/2.0\r\n\r\nSM\r\n"])
+def test_what_may_yet_become_http_2_is_408_too_and_harms_nobody_after_it(origin, carpool, start):
+    o, c = origin(), carpool(workers=1, listen={"header_timeout": "300ms"})
+    with c.client() as client:
+        client.send(start)
+        assert client.response().status == 408
+        assert client.at_end()
+    for _ in range(3):
+        with c.client() as client:
+            assert client.get(o.url + "/").status == 200
 
 
 def test_a_client_at_rest_is_let_go_without_a_word(origin, carpool):
