@@ -61,6 +61,8 @@ bool Destination::Impl::take_idle(Lease& lease, LoopId here, const Want& want, I
       if (moved) house.detach(*entry.value.pooled, found.before.home());
       if (!moved || house.attach(*entry.value.pooled, entry.index, found.after.generation())) {
         fill(lease, entry, found.after, Duration::zero(), now, here);
+        // The pair of stand_in_line(): who looked meanwhile did not see its spare stream.
+        if (found.relisted && waiting()) attend(now);
         return true;
       }
       discard(entry, Closed::error, now);

@@ -67,12 +67,7 @@ struct Destination::Impl {
   void dial_one_more(Instant now);
   template <class Judge>
   Pool<Seat>::Found search(LoopId loop, bool on_loop, Judge&& judge) {
-    const Strategy strategy = live.strategy();
-    if (strategy == Strategy::first) return pool.acquire(loop, on_loop, judge);
-    if (strategy == Strategy::thread_id) return pool.acquire_from(loop, std::uint32_t{loop} * 7, true, judge);
-    const std::uint32_t next = turn.fetch_add(1, std::memory_order_relaxed);
-    const auto anywhere = static_cast<std::uint32_t>(scatter(next));
-    return pool.acquire_from(loop, strategy == Strategy::random ? anywhere : next, false, judge);
+    return pool.acquire(Where{loop, on_loop, live.strategy(), std::uint32_t{loop} * 7}, judge);
   }
 
   // ---- handing.cc: from one borrower to the next ----
@@ -221,8 +216,6 @@ struct Destination::Impl {
   Atomic<std::uint32_t> ending{0};  // raised under the mutex, lowered after vacate()
   // keep_alive's, for whoever judges; relaxed: a limit, nothing is published by it.
   std::atomic<Duration::rep> horizon{Duration::max().count()};
-
-  std::atomic<std::uint32_t> turn{0};  // of round_robin; relaxed: only its spread matters
 
   Instant trimmed_at{};  // the sweeper's
 

@@ -1,11 +1,9 @@
-// Entries stand in blocks of 64 that are appended by need and never freed before their pool: whoever holds a pointer to
-// one may always read its word. A block also keeps, as bitmaps, which places are vacant and which entries are free, one
-// map per home loop, so that a search looks at what is free and its own first, not at everything.
+// Entries stand in blocks of 64 (pool/blocks.h). A block also keeps, as bitmaps, which places are vacant and which
+// entries are free, one map per home loop, so that a search looks at what is free and its own first, not at everything.
 #pragma once
 
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -59,6 +57,7 @@ struct alignas(kCacheLine) Entry : EntryCore {
   T value{};
 
   std::uint64_t bit() const { return std::uint64_t{1} << (index % kBlockEntries); }
+  std::uint32_t place() const;  // in its pool, from 0
 };
 
 struct alignas(kCacheLine) Bitmap {
@@ -76,8 +75,11 @@ struct alignas(kCacheLine) Bitmap {
 template <class T>
 class Block final : public BlockCore {
  public:
-  Block(unsigned loops, std::uint32_t first_index, std::uint32_t generation)
-      : idle_(std::make_unique<Bitmap[]>(loops)), loops_(loops) {
+  explicit Block(unsigned loops) : idle_(std::make_unique<Bitmap[]>(loops)), loops_(loops) {}
+
+  // Before anyone can find it.
+  void number(std::uint32_t first_index, std::uint32_t first_place, std::uint32_t generation) {
+    first_place_ = first_place;
     for (unsigned place = 0; place < kBlockEntries; ++place) {
       Entry<T>& entry = entries_[place];
       entry.index = first_index + place;
@@ -91,18 +93,26 @@ class Block final : public BlockCore {
   Entry<T>& entry(unsigned place) { return entries_[place]; }
   Bitmap& idle(LoopId loop) { return idle_[loop]; }
   Bitmap& vacant() { return vacant_; }
-  unsigned loops() const { return loops_; }
-
-  Block* next() const { return next_.load(std::memory_order_acquire); }
-  // release: pairs with next(); a block is complete before it can be found.
-  void append(Block& block) { next_.store(&block, std::memory_order_release); }
+  std::uint32_t first_place() const { return first_place_; }
+  // What any of the maps calls free.
+  std::uint64_t idle_anywhere() const {
+    std::uint64_t bits = 0;
+    for (unsigned loop = 0; loop < loops_; ++loop) bits |= idle_[loop].read();
+    return bits;
+  }
 
  private:
-  std::array<Entry<T>, kBlockEntries> entries_;
+  // In front, beside each other: every borrow reads them.
   std::unique_ptr<Bitmap[]> idle_;
-  Bitmap vacant_;
   const unsigned loops_;
-  Atomic<Block*> next_{nullptr};
+  std::uint32_t first_place_ = 0;
+  Bitmap vacant_;
+  std::array<Entry<T>, kBlockEntries> entries_;
 };
+
+template <class T>
+std::uint32_t Entry<T>::place() const {
+  return block->first_place() + index % kBlockEntries;
+}
 
 }  // namespace carpool::pool

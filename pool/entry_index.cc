@@ -19,6 +19,7 @@ EntryIndex::Place EntryIndex::reserve() {
     return place;
   }
   CARPOOL_ASSERT(used_ < kBlocks);
+  free_.reserve(used_ + 1);  // so that withdraw() needs no memory
   return {used_++ * kBlockEntries, 1};
 }
 

@@ -34,14 +34,17 @@ struct Seat {
     std::atomic<Duration::rep> at_{0};
   };
 
-  Time expires_at, idle_since, opened_at;
-  Time alive_at;                  // a check found it alive: its origin counts the rest from here
-  std::atomic<bool> left{false};  // at the horizon it was left to the origin; relaxed, as the times
+  // What a borrow and a release look at, in the entry's first cache line.
+  Time expires_at, idle_since;
   // Changes under the destination's mutex, or, a session's, on its home loop when nobody can find it any more.
   Pooled* pooled = nullptr;
-  Destination::Impl* owner = nullptr;
+  std::atomic<bool> left{false};  // at the horizon it was left to the origin; relaxed, as the times
   std::atomic<bool> tunnel{false};
   std::atomic<Opened> opened{Opened::first};
+
+  Time opened_at;
+  Time alive_at;  // a check found it alive: its origin counts the rest from here
+  Destination::Impl* owner = nullptr;
 
   // On an errand (pool/errands.h): decided under the mutex, done after it.
   Entry<Seat>* next = nullptr;

@@ -3,12 +3,11 @@
 #include <zlib.h>
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "pool/pool.h"
+#include "pool/lender.h"
 #include "proxy/http/list.h"
 
 namespace carpool::proxy::admin {
@@ -45,9 +44,11 @@ class Deflater {
   Deflater(const Deflater&) = delete;
   Deflater& operator=(const Deflater&) = delete;
 
-  // Nothing: zlib has no memory.
+  // Nothing of the last answer stays. False: zlib had no memory for it.
+  bool renew() { return ready_ && deflateReset(&stream_) == Z_OK; }
+
+  // Nothing: zlib would not.
   std::optional<std::string> pack(std::string& text) {
-    if (!ready_ || deflateReset(&stream_) != Z_OK) return std::nullopt;  // nothing of the last answer stays
     std::string packed(deflateBound(&stream_, text.size()), '\0');
     stream_.next_in = reinterpret_cast<Bytef*>(text.data());
     stream_.avail_in = static_cast<uInt>(text.size());
@@ -64,43 +65,20 @@ class Deflater {
 };
 
 // The second use of the house's own pool: it holds any object, not only connections.
-class Contexts {
- public:
-  using Entry = pool::Entry<std::unique_ptr<Deflater>>;
-
-  // One that rests, or a new one if the cap allows; null: all are lent.
-  Entry* borrow() {
-    const std::scoped_lock lock(lane_);
-    const auto any = [](const auto&, pool::Word) { return pool::Verdict::take; };
-    if (const auto found = pool_.acquire(0, true, any); found.taken) return found.entry;
-    Entry* entry = pool_.reserve();
-    if (entry == nullptr) return nullptr;
-    entry->value = std::make_unique<Deflater>();
-    static_cast<void>(pool_.enable(*entry, 0, true));  // refused only after terminate(), which nobody calls
-    return entry;
-  }
-  void give_back(Entry& entry) {
-    const std::scoped_lock lock(lane_);
-    static_cast<void>(pool_.release(entry));
-  }
-  std::uint32_t made() const { return pool_.in_use(); }
-
- private:
-  // The pool wants one thread at a time to act as a loop; whoever packs runs on any thread, so they take turns at its
-  // door. Packing itself is outside.
-  std::mutex lane_;
-  pool::Pool<std::unique_ptr<Deflater>> pool_{kContexts, 1};
+struct Renewing {
+  static bool on_acquire(const std::unique_ptr<Deflater>& context) { return context->renew(); }
 };
+using Contexts = pool::Lender<std::unique_ptr<Deflater>, Renewing>;
 
 Contexts& contexts() {
-  static Contexts all;
+  static Contexts all({.cap = kContexts});
   return all;
 }
 
 }  // namespace
 
 std::uint32_t packing_contexts() {
-  return contexts().made();
+  return contexts().in_use();
 }
 
 bool worth_packing(const AdminRequest& request, const Answer& answer) {
@@ -108,10 +86,10 @@ bool worth_packing(const AdminRequest& request, const Answer& answer) {
 }
 
 void pack(Answer& answer) {
-  auto* context = contexts().borrow();
-  if (context == nullptr) return;
-  std::optional<std::string> packed = context->value->pack(answer.body);
-  contexts().give_back(*context);
+  auto context = contexts().take_or_make({}, [] { return std::optional(std::make_unique<Deflater>()); });
+  if (!context) return;
+  std::optional<std::string> packed = (*context)->pack(answer.body);
+  context.give_back();
   if (!packed) return;
   answer.body = std::move(*packed);
   answer.headers.emplace_back("Content-Encoding", "gzip");

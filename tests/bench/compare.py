@@ -4,8 +4,13 @@
     cmake --preset release -DCARPOOL_BENCH=ON && cmake --build --preset release --target pool_bench
     tests/bench/compare.py [--rounds 3] [--jmh ../shared/bench/jmh] [--rows REGEX] [--bench PATH] [--without-java]
 
-One operation is borrow, 10..19 tokens of work (about 20 ns), restore. CPU-ns are those of all threads of the row; Java's
-count the whole process, JIT and collector too. Ratio: ours to theirs, below 1 is less. Medians over the rounds."""
+One operation is borrow, 10..19 tokens of work (about 20 ns), restore; without the work in the rows _TIGHT, where threads
+contend all the time. CPU-ns are those of all threads of the row; Java's count the whole process, JIT and collector too.
+Ratio: ours to theirs; of CPU less is better, of operations a second more. Medians over the rounds; in each round a kind
+of row is measured here and there before the next kind.
+
+Afterwards the experiment that began it all (twelve threads, twelve entries: locked stack, counted stack, locked queue
+against ours, without the hint and with it) with its five factors: reproduced here, or not."""
 import argparse
 import collections
 import json
@@ -17,9 +22,10 @@ import statistics
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-STRATEGIES = ("FIRST", "RANDOM", "THREAD_ID", "ROUND_ROBIN", "DEQUE")
+STRATEGIES = ("FIRST", "RANDOM", "THREAD_ID", "ROUND_ROBIN", "DEQUE")  # as JMH names them too
+ALONE = ("LENDER", "LENDER_TIGHT", "QUEUE", "QUEUE_TIGHT", "COUNTED_STACK", "COUNTED_STACK_TIGHT", "StateMachine")
 OURS = re.compile(r"^(\w+)/(\d+)(?:/(\d+))?/real_time/threads:(\d+)$")
-POOL = re.compile(r"^PoolBench cpu=15 strategy=(\w+) size=(\d+) mux=(\d+) threads=(\d+)$")
+POOL = re.compile(r"^PoolBench cpu=(15|0) strategy=(\w+) size=(\d+) mux=(\d+) threads=(\d+)$")
 SIMPLE = re.compile(r"^SimplePoolBench .*threads=(\d+)$")
 
 
@@ -31,11 +37,15 @@ def ours(program, rows):
             yield (name, int(size), int(multiplex or 1), int(threads)), run["cpu_ns"], run["items_per_second"] / 1e6, run["busy"]
 
 
-def theirs(folder, rows):
-    """The Java rows of the same names."""
-    wanted = "PoolBench cpu=15 strategy=(%s) " % rows
-    if re.search(rows, "StateMachine"):
-        wanted += "|SimplePoolBench (?=.*h2=false)(?=.*expireMs=0 )"
+def theirs(folder, row):
+    """The Java rows of the same name."""
+    if row == "StateMachine":
+        wanted = "SimplePoolBench (?=.*h2=false)(?=.*expireMs=0 )"
+    elif row.removesuffix("_TIGHT") in STRATEGIES:
+        tight = row.endswith("_TIGHT")
+        wanted = "PoolBench cpu=%d strategy=%s %s" % (0 if tight else 15, row.removesuffix("_TIGHT"), "size=12 " if tight else "")
+    else:
+        return
     env = {**os.environ, "ITERATION_MS": "250", "WARMUPS": "2", "ITERATIONS": "3"}
     done = subprocess.run(["nice", "sh", "run.sh", wanted], cwd=folder, text=True, capture_output=True, env=env, check=True)
     for line in done.stdout.splitlines():
@@ -44,14 +54,10 @@ def theirs(folder, rows):
             continue
         case, (ops, _, cpu) = " ".join(words[:-3]), words[-3:]
         if found := POOL.match(case):
-            name, size, multiplex, threads = found.groups()
-            key = (name, int(size), int(multiplex), int(threads))
+            _, _, size, multiplex, threads = found.groups()
+            yield (row, int(size), int(multiplex), int(threads)), float(cpu), float(ops) / 1e6, 0.0
         elif found := SIMPLE.match(case):
-            key = ("StateMachine", int(re.search(r"size=(\d+)", case).group(1)), 1, int(found.group(1)))
-        else:
-            continue
-        if re.match(rows, key[0]):
-            yield key, float(cpu), float(ops) / 1e6, 0.0
+            yield (row, int(re.search(r"size=(\d+)", case).group(1)), 1, int(found.group(1))), float(cpu), float(ops) / 1e6, 0.0
 
 
 def java(folder):
@@ -62,20 +68,44 @@ def java(folder):
     return copy
 
 
+def medians(figures):
+    return {key: [statistics.median(column) for column in zip(*rounds)] for key, rounds in figures.items()}
+
+
 def table(here, there):
-    print("| row | size | multiplex | threads | ours CPU-ns | M/s | busy | original CPU-ns | M/s | ratio of CPU |")
-    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
-    worse = 0
-    for key in sorted(here, key=lambda k: (k[0] not in STRATEGIES, k)):
-        cpu, ops, busy = (statistics.median(x) for x in zip(*here[key]))
+    print("| row | size | multiplex | threads | ours CPU-ns | M/s | CPU | original CPU-ns | M/s | ratio of CPU | of M/s |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    dearer = 0
+    for key in sorted(here, key=lambda k: (k[0].removesuffix("_TIGHT") not in STRATEGIES, k)):
+        cpu, ops, busy = here[key]
         line = "| %s | %d | %d | %d | %.1f | %.1f | %.0f %% |" % (*key, cpu, ops, 100 * busy / os.cpu_count())
         if key in there:
-            original, speed, _ = (statistics.median(x) for x in zip(*there[key]))
-            worse += cpu > original
-            print(line, "%.0f | %.1f | %.3f |" % (original, speed, cpu / original))
+            original, speed, _ = there[key]
+            dearer += cpu > original
+            print(line, "%.0f | %.1f | %.2f | %.2f |" % (original, speed, cpu / original, ops / speed))
         else:
-            print(line, " | | |")
-    print("\n%d rows, %d of them beside an original, %d dearer than it" % (len(here), len(there.keys() & here.keys()), worse))
+            print(line, "| | | |")
+    print("\n%d rows, %d of them beside an original, %d dearer than it" % (len(here), len(there.keys() & here.keys()), dearer))
+
+
+# what was claimed, how many times faster, (who, multiplex), (than whom, multiplex); twelve threads, twelve entries
+CLAIMS = [("locked stack replaced", 5, ("FIRST", 1), ("DEQUE", 1)), ("counted stack replaced", 3, ("FIRST", 8), ("COUNTED_STACK", 8)),
+          ("locked queue replaced", 10, ("ROUND_ROBIN", 1), ("QUEUE", 1)), ("hint, duplex", 4, ("THREAD_ID", 1), ("FIRST", 1)),
+          ("hint, multiplexed", 10, ("THREAD_ID", 8), ("FIRST", 8))]
+
+
+def experiment(here):
+    """The five factors of the experiment, by throughput; a tenth less still counts."""
+    print("\n| claim | factor | ours M/s, CPU | against M/s, CPU | factor here | |\n|---|--:|--:|--:|--:|---|")
+    for claim, factor, who, whom in CLAIMS:
+        keys = [(name, 12, multiplex, 12) for name, multiplex in (who, whom)]
+        if not all(key in here for key in keys):
+            continue
+        (_, ours, busy), (_, others, other_busy) = (here[key] for key in keys)
+        share = [100 * b / os.cpu_count() for b in (busy, other_busy)]
+        verdict = "reproduced" if ours / others >= 0.9 * factor else "not reproduced"
+        print("| %s | x%d | %.1f, %.0f %% | %.1f, %.0f %% | x%.2f | %s |" % (claim, factor, ours, share[0], others, share[1], ours / others, verdict))
+    print("\non %d processors" % os.cpu_count())
 
 
 def main():
@@ -83,17 +113,21 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--jmh", type=pathlib.Path, default=ROOT.parent / "shared/bench/jmh")
     parser.add_argument("--bench", type=pathlib.Path, default=ROOT / "build/release/tests/bench/pool_bench")
-    parser.add_argument("--rows", default="FIRST|RANDOM|THREAD_ID|ROUND_ROBIN|DEQUE|QUEUE|COUNTED_STACK|StateMachine")
+    parser.add_argument("--rows", default=".", help="a pattern of names, as FIRST or .*_TIGHT")
     parser.add_argument("--without-java", action="store_true")
     args = parser.parse_args()
+    names = [name for name in (*STRATEGIES, *(s + "_TIGHT" for s in STRATEGIES), *ALONE) if re.match(args.rows, name)]
+    with_java = not args.without_java and args.jmh.is_dir() and shutil.which("java") and shutil.which("mvn")
     here, there = collections.defaultdict(list), collections.defaultdict(list)
     for _ in range(args.rounds):
-        for key, *figures in ours(args.bench, "^(%s)/" % args.rows):
-            here[key].append(figures)
-        if not args.without_java and args.jmh.is_dir():
-            for key, *figures in theirs(java(args.jmh), args.rows):
+        for name in names:
+            for key, *figures in ours(args.bench, "^%s/" % name):
+                here[key].append(figures)
+            for key, *figures in theirs(java(args.jmh), name) if with_java else ():
                 there[key].append(figures)
+    here, there = medians(here), medians(there)
     table(here, there)
+    experiment(here)
 
 
 if __name__ == "__main__":

@@ -5,13 +5,13 @@
 
 #include <atomic>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "pool/lender.h"
 #include "pool/pool.h"
 #include "tests/bench/pool_work.h"
 
@@ -22,7 +22,8 @@ namespace {
 template <class Subject>
 std::unique_ptr<Subject> subject;
 
-template <class Subject>
+// kWork: the tokens between borrow and restore. Without them the threads are at the pool all the time.
+template <class Subject, bool kWork>
 void row(benchmark::State& state) {
   const auto me = static_cast<unsigned>(state.thread_index());
   bench::Work work(me + 1);
@@ -33,7 +34,7 @@ void row(benchmark::State& state) {
     Subject& pool = *subject<Subject>;
     auto* got = pool.take(me);
     for (; got == nullptr; got = pool.take(me)) std::this_thread::yield();
-    work();
+    if (kWork) work();
     pool.give(*got);
   }
 }
@@ -70,29 +71,44 @@ class Ours {
 using First = Ours<false>;
 using ThreadId = Ours<true>;
 
-// Over all entries, whosever they are: pays the takeover. Where a search begins is a lot, or one number for all.
-template <bool kRandom>
+// Over all entries, whosever they are: pays the takeover.
+template <Strategy kStrategy>
 class OverAll : public Ours<false> {
  public:
   using Ours<false>::Ours;
   Entry<int>* take(unsigned me) {
     return pool()
-        .acquire_from(static_cast<LoopId>(me), kRandom ? lot() : next_.fetch_add(1, std::memory_order_relaxed), false,
-                      [](const Entry<int>&, Word) { return Verdict::take; })
+        .acquire(Where{static_cast<LoopId>(me), true, kStrategy}, [](const Entry<int>&, Word) { return Verdict::take; })
         .entry;
   }
+};
+using Random = OverAll<Strategy::random>;
+using RoundRobin = OverAll<Strategy::round_robin>;
+
+// With loans, hooks and limits (pool/lender.h), with the defaults.
+class Lent {
+ public:
+  using Things = Lender<int>;
+  Lent(std::uint32_t size, std::uint32_t multiplex, unsigned threads)
+      : things_({.cap = size, .loops = threads, .multiplex = multiplex}), loans_(threads) {
+    for (std::uint32_t n = 0; n < size; ++n) {
+      int thing = 0;
+      things_.adopt(thing, static_cast<LoopId>(n % threads));
+    }
+  }
+  Things::Loan* take(unsigned me) {
+    loans_[me].loan = things_.take({.loop = static_cast<LoopId>(me)});
+    return loans_[me].loan ? &loans_[me].loan : nullptr;
+  }
+  static void give(Things::Loan& loan) { loan.give_back(); }
 
  private:
-  static std::uint32_t lot() {
-    static thread_local std::uint32_t state =
-        0x9E3779B9U ^ static_cast<std::uint32_t>(std::hash<std::thread::id>()(std::this_thread::get_id()));
-    state ^= state << 13, state ^= state >> 17, state ^= state << 5;
-    return state;
-  }
-  alignas(kCacheLine) std::atomic<std::uint32_t> next_{0};
+  struct alignas(kCacheLine) Own {
+    Things::Loan loan;
+  };
+  Things things_;
+  std::vector<Own> loans_;
 };
-using Random = OverAll<true>;
-using RoundRobin = OverAll<false>;
 
 // std::mutex + deque: the last one given back is the next one lent, or the first one.
 template <bool kStack>
@@ -158,22 +174,27 @@ void grid(benchmark::internal::Benchmark* row) {
 void twelve(benchmark::internal::Benchmark* row) {
   row->Args({12, 1})->Args({12, 8})->Threads(1)->Threads(2)->Threads(4)->Threads(12)->UseRealTime();
 }
+// The contended rows: as many entries as threads of the experiment, and nothing but borrow and restore.
+void tight(benchmark::internal::Benchmark* row) {
+  row->Args({12, 1})->Args({12, 8})->Threads(1)->Threads(2)->Threads(4)->Threads(12)->UseRealTime();
+}
 
-BENCHMARK_TEMPLATE(row, First)->Setup(make<First>)->Teardown(unmake<First>)->Apply(grid)->Name("FIRST");
-BENCHMARK_TEMPLATE(row, ThreadId)->Setup(make<ThreadId>)->Teardown(unmake<ThreadId>)->Apply(grid)->Name("THREAD_ID");
-BENCHMARK_TEMPLATE(row, Random)->Setup(make<Random>)->Teardown(unmake<Random>)->Apply(grid)->Name("RANDOM");
-BENCHMARK_TEMPLATE(row, RoundRobin)
-    ->Setup(make<RoundRobin>)
-    ->Teardown(unmake<RoundRobin>)
-    ->Apply(grid)
-    ->Name("ROUND_ROBIN");
-BENCHMARK_TEMPLATE(row, Deque)->Setup(make<Deque>)->Teardown(unmake<Deque>)->Apply(grid)->Name("DEQUE");
-BENCHMARK_TEMPLATE(row, Queue)->Setup(make<Queue>)->Teardown(unmake<Queue>)->Apply(twelve)->Name("QUEUE");
-BENCHMARK_TEMPLATE(row, CountedStack)
-    ->Setup(make<CountedStack>)
-    ->Teardown(unmake<CountedStack>)
-    ->Apply(twelve)
-    ->Name("COUNTED_STACK");
+#define CARPOOL_ROWS(subject, name, sizes)                                                                           \
+  BENCHMARK_TEMPLATE(row, subject, true)->Setup(make<subject>)->Teardown(unmake<subject>)->Apply(sizes)->Name(name); \
+  BENCHMARK_TEMPLATE(row, subject, false)                                                                            \
+      ->Setup(make<subject>)                                                                                         \
+      ->Teardown(unmake<subject>)                                                                                    \
+      ->Apply(tight)                                                                                                 \
+      ->Name(name "_TIGHT")
+
+CARPOOL_ROWS(First, "FIRST", grid);
+CARPOOL_ROWS(ThreadId, "THREAD_ID", grid);
+CARPOOL_ROWS(Random, "RANDOM", grid);
+CARPOOL_ROWS(RoundRobin, "ROUND_ROBIN", grid);
+CARPOOL_ROWS(Lent, "LENDER", twelve);
+CARPOOL_ROWS(Deque, "DEQUE", grid);
+CARPOOL_ROWS(Queue, "QUEUE", twelve);
+CARPOOL_ROWS(CountedStack, "COUNTED_STACK", twelve);
 
 }  // namespace
 }  // namespace carpool::pool

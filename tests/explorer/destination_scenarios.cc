@@ -31,6 +31,34 @@ struct ReleaseMeetsTwoWishes : ReleaseMeetsWish {
   ReleaseMeetsTwoWishes() : ReleaseMeetsWish(2) {}
 };
 
+// Of a session's two streams one comes back while somebody takes the other and a third asks: the taker hides the
+// session for a moment, and nobody may wait beside the spare stream because of it.
+class StreamMeetsWish : public Stage {
+ public:
+  StreamMeetsWish() : Stage(3, cap(1)) {}
+  void run(unsigned thread) override {
+    if (thread == 0) return holder_.release();
+    Asker& one = thread == 1 ? taking_ : wishing_;
+    one.borrow(destination());
+    pump();
+  }
+  std::string verdict() override {
+    world.deliver_all();
+    const bool both = taking_.state == State::leased && wishing_.state == State::leased;
+    const std::string wrong = settled();
+    return wrong.empty() && !both ? "a waiter stood beside a spare stream" : wrong;
+  }
+
+ private:
+  Asker& on_session() {
+    world.next_streams = 2;
+    return leased(0);
+  }
+  Asker& holder_ = on_session();
+  Asker& taking_ = asker(1);
+  Asker& wishing_ = asker(2);
+};
+
 // The same pair when the place itself becomes free.
 class DiscardMeetsWish : public Stage {
  public:
@@ -367,6 +395,7 @@ class ScrapeBalances : public Stage {
 std::vector<Named> destination_scenarios() {
   return {named<ReleaseMeetsWish>("a release meets a wish"),
           named<ReleaseMeetsTwoWishes>("a release meets two wishes"),
+          named<StreamMeetsWish>("a stream that comes back meets a taker and a wish"),
           named<DiscardMeetsWish>("a discard meets a wish"),
           named<FailedDialMeetsWish>("a failed dial meets a wish"),
           named<InspectionMeetsWish>("an inspection that ends quietly meets a wish"),

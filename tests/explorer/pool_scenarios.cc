@@ -2,6 +2,7 @@
 #include <atomic>
 #include <string>
 
+#include "pool/lender.h"
 #include "pool/pool.h"
 #include "tests/explorer/scenarios.h"
 
@@ -206,6 +207,57 @@ class TwoGrow : public Bench {
   IntEntry* got_[2] = {};
 };
 
+// Takers over all entries, whosever they are: entries change homes under the searches, none is lost.
+template <pool::Strategy kStrategy>
+class TakersOfAny : public Bench {
+ public:
+  TakersOfAny() : Bench(3, 2) { enabled(0), enabled(1); }
+  void run(unsigned thread) override {
+    const auto found = pool_.acquire({static_cast<LoopId>(thread), true, kStrategy},
+                                     [](const IntEntry&, Word) { return Verdict::take; });
+    if (!found.taken) return;
+    if (++found.entry->value > 1) wrong_ = "too many users on one";
+    give(*found.entry);
+  }
+  std::string verdict() override { return findable(2); }
+};
+
+// An object that its hook refuses, one that it takes, and the end: each hook once, each object ended once.
+class HooksAndTheEnd : public Scenario {
+ public:
+  HooksAndTheEnd() {
+    for (int value : {kBad, kGood}) things_.adopt(value);
+  }
+  unsigned threads() const override { return 3; }
+  void run(unsigned thread) override {
+    if (thread == 2) return things_.terminate();
+    const auto loan = things_.take({static_cast<LoopId>(thread)});
+    if (loan && *loan != kGood) wrong_ = "what was refused was lent";
+  }
+  std::string verdict() override {
+    if (things_.in_use() != 0) return "something survived";
+    if (ended_ != 2) return "ended " + std::to_string(ended_) + " times";
+    if (refused_ > 1) return "refused twice";
+    return ready_ == anonymous_ ? wrong_ : "made ready and not anonymous";
+  }
+
+ private:
+  static constexpr int kBad = 1, kGood = 2;
+  struct Hooks {
+    HooksAndTheEnd* of;
+    bool on_acquire(int& value) const {
+      if (value == kBad) ++of->refused_;
+      if (value == kGood) ++of->ready_;
+      return value == kGood;
+    }
+    void on_release(int&) const { ++of->anonymous_; }
+    void ended(std::uint32_t) const { ++of->ended_; }
+  };
+  int ready_ = 0, anonymous_ = 0, refused_ = 0, ended_ = 0;
+  std::string wrong_;
+  pool::Lender<int, Hooks> things_{{.cap = 2, .loops = 3}, {this}};
+};
+
 }  // namespace
 
 std::vector<Named> pool_scenarios() {
@@ -216,7 +268,10 @@ std::vector<Named> pool_scenarios() {
           named<Terminate>("terminate against enable and reserve"),
           named<PlaceIsReused>("a place closed while two reserve"),
           named<CapFalls>("the cap falls while two reserve"),
-          named<TwoGrow>("two append a block")};
+          named<TwoGrow>("two append a block"),
+          named<TakersOfAny<pool::Strategy::round_robin>>("three takers in turn over all entries"),
+          named<TakersOfAny<pool::Strategy::random>>("three takers at random over all entries"),
+          named<HooksAndTheEnd>("hooks, a refusal and the end")};
 }
 
 }  // namespace carpool::explore

@@ -9,12 +9,6 @@
 namespace carpool::pool {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-using test::Asker;
-using test::Wire;
-using State = Asker::State;
-
 class Commanded : public test::PoolScene {
  protected:
   Commanded() : PoolScene(4) {}

@@ -10,12 +10,6 @@
 namespace carpool::pool {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-using test::Asker;
-using test::Wire;
-using State = Asker::State;
-
 class ADestination : public test::PoolScene {
  protected:
   ADestination() : PoolScene(2) {}

@@ -95,3 +95,14 @@ class PoolScene : public testing::Test {
 };
 
 }  // namespace carpool::test
+
+// What the destination's tests say all the time.
+namespace carpool::pool {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::Asker;
+using test::Wire;
+using State = Asker::State;
+
+}  // namespace carpool::pool

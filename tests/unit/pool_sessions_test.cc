@@ -6,11 +6,6 @@
 namespace carpool::pool {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-using test::Asker;
-using test::Wire;
-using State = Asker::State;
 using Kind = EventClaim::Kind;
 
 class ASession : public test::PoolScene {
@@ -22,6 +17,15 @@ class ASession : public test::PoolScene {
     Want want;
     want.kind = kind;
     return want;
+  }
+  // They wait where it is not known yet what a dial brings; what it will bring.
+  void wait_for_the_unknown(int waiters, std::uint32_t streams) {
+    limits.size = 8;
+    limits.expected_streams = 0;
+    world.next_streams = streams;
+    for (int n = 0; n < waiters; ++n) waiting();
+    ASSERT_EQ(world.dials.size(), 2U);
+    world.dialed();
   }
   std::uint64_t leases() { return snapshot().borrows - snapshot().restores; }
 };
@@ -314,23 +318,13 @@ TEST_F(ASession, IsDialedOnceForAllWhomItWillServe) {
 }
 
 TEST_F(ASession, IsLookedForWithTwoDialsUntilItIsKnownWhatTheyBring) {
-  limits.size = 8;
-  limits.expected_streams = 0;
-  world.next_streams = 10;
-  for (int n = 0; n < 5; ++n) waiting();
-  ASSERT_EQ(world.dials.size(), 2U);
-  world.dialed();
+  wait_for_the_unknown(5, 10);
   world.deliver_all();
   EXPECT_EQ(snapshot().waiting, 0U) << "the first one serves them all";
 }
 
 TEST_F(ASession, ThatIsNoneTopsTheDialsUpAtOnce) {
-  limits.size = 8;
-  limits.expected_streams = 0;
-  world.next_streams = 0;
-  for (int n = 0; n < 5; ++n) waiting();
-  ASSERT_EQ(world.dials.size(), 2U);
-  world.dialed();
+  wait_for_the_unknown(5, 0);
   EXPECT_EQ(world.dials.size(), 4U) << "four wait, four come";
   while (!world.dials.empty()) world.dialed();
   world.deliver_all();
