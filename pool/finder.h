@@ -118,14 +118,14 @@ class Finder {
     const std::uint32_t known = blocks_.count();
     if (known == 0) return false;
     std::atomic<std::uint32_t>& number = memory_[where.loop].number;
-    const std::uint32_t drawn = scatter(number.load(std::memory_order_relaxed));
+    const std::uint32_t drawn = drawn_after(number.load(std::memory_order_relaxed));
     number.store(drawn, std::memory_order_relaxed);
     const std::uint32_t first = known == 1 ? 0 : lot(drawn, known);
     Block<T>& begin = blocks_.at(first);
     const std::uint64_t bits = begin.idle_anywhere();
     // Below the highest that rests: a block is filled from below. Other bits of the number than chose the block.
     const auto height = static_cast<std::uint32_t>(std::bit_width(bits | 1));
-    return round(where, first, lot(known == 1 ? drawn : scatter(drawn), height), bits, judge, found);
+    return round(where, first, lot(known == 1 ? drawn : drawn_after(drawn), height), bits, judge, found);
   }
 
   // Each loop goes round all entries by itself: no number is shared.

@@ -41,8 +41,15 @@ constexpr std::uint64_t before_place(std::uint64_t all, unsigned from) {
   return all & ~(~std::uint64_t{0} << from);
 }
 
-// The next number of a sequence that looks like none (a linear congruence; its high bits are the good ones).
-constexpr std::uint32_t scatter(std::uint32_t last) {
+// A number that looks like none before it (splitmix64).
+constexpr std::uint64_t scatter(std::uint64_t mixed) {
+  mixed += 0x9E3779B97F4A7C15ULL;
+  mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBULL;
+  return mixed ^ (mixed >> 31);
+}
+// The next number of a cheap sequence (a linear congruence; its high bits are the good ones).
+constexpr std::uint32_t drawn_after(std::uint32_t last) {
   return last * 747796405U + 2891336453U;
 }
 // One of 0..n-1, for a number that is spread over all there are.

@@ -43,7 +43,6 @@ MUTANTS = [
       "explorer"),
     m("a shared entry is unlisted without a second look", "pool/finder.h",
       "if (!word.lendable(now.most)) return false;", "if (now.most != 0) return false;", "explorer"),
-    m("who hid a spare stream looks after nobody", "pool/borrowing.cc", "if (found.relisted && waiting()) attend(now);", "", "explorer"),
     m("two append a block each", "pool/blocks.h", "if (at(n).vacant().read() != 0) return;  // somebody was faster", "", "explorer"),
     # ---- borrowing and the line ----
     m("who comes goes past the line", "pool/borrowing.cc", "!want.fresh && !want.tunnel && !waiting()", "!want.fresh && !want.tunnel",

@@ -8,7 +8,6 @@
 #include <optional>
 #include <vector>
 
-#include "pool/history.h"
 #include "pool/lender.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -134,17 +133,6 @@ TEST_F(NoMemory, IsNotNeededToBorrowAndToGiveBack) {
     for (int n = 0; n < 100; ++n) EXPECT_TRUE(things.take({.strategy = strategy}));
   }
   EXPECT_EQ(asked, before);
-}
-
-TEST_F(NoMemory, CostsAHistorySomeOfItsPastAndNothingElse) {
-  History history;
-  std::uint64_t n = 1;
-  const Instant start(std::chrono::hours(1));
-  EXPECT_FALSE(fails(n, [&] { history.note(start, {}, {}); })) << "a release must not fail for its sake";
-  history.note(start, {}, {});
-  std::vector<Stay> all;
-  history.read(all);
-  EXPECT_EQ(all.size(), 1U);
 }
 
 }  // namespace
