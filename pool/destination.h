@@ -98,6 +98,8 @@ class Destination {
   Duration horizon() const;
   // `Keep-Alive: timeout=` of a connection's first response; nothing: it had none.
   void hint_keep_alive(std::optional<Duration> timeout);
+  // What the process before has learned of how long the origin lets a connection rest.
+  void recall_idle(Duration limit);
   // The last borrows that ended, of all loops, in no order.
   std::vector<Stay> history() const;
   // What House::wake_at asked for: dials again after a failure, if somebody still waits.

@@ -49,6 +49,12 @@ void KeepAlive::hint(std::optional<Duration> timeout) {
   judge();
 }
 
+void KeepAlive::recall(Duration limit) {
+  if (limit_) return;
+  raised_ = limit;
+  judge();
+}
+
 void KeepAlive::judge() {
   std::optional<Duration> limit = agreed();
   if (limit) raised_.reset();

@@ -35,6 +35,8 @@ class KeepAlive {
   void outlived(Duration rested);
   // Of a connection's first response; nothing when it had none.
   void hint(std::optional<Duration> timeout);
+  // What another process has learned of it: believed until samples of our own agree on something else.
+  void recall(Duration limit);
   // Takes in what waits to be told apart from a restart. Called now and then.
   void settle(Instant now);
   // At the horizon: may this connection be retired? Else it is left to the origin.

@@ -53,6 +53,13 @@ void Destination::hint_keep_alive(std::optional<Duration> timeout) {
   impl_->publish_horizon();
 }
 
+void Destination::recall_idle(Duration limit) {
+  const std::scoped_lock lock(impl_->mutex);
+  if (!impl_->limits.learn_idle) return;
+  impl_->keep_alive.recall(limit);
+  impl_->publish_horizon();
+}
+
 // ---- what was observed ----
 
 std::vector<Stay> Destination::history() const {

@@ -1,13 +1,12 @@
 #include "proxy/admin_door.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <fstream>
 #include <utility>
-
-#include "proxy/net/bind.h"
 
 namespace carpool::proxy {
 
@@ -25,19 +24,33 @@ AdminDoor::~AdminDoor() {
   if (fd_ && address_.family() == AF_UNIX) net::remove_socket_file(address_);
 }
 
-Status AdminDoor::open(const std::string& address) {
+Status AdminDoor::open(const std::string& address, std::optional<net::Bound> inherited) {
   rules_.unix_socket = address.starts_with("unix:");
-  const mode_t before = ::umask(rules_.unix_socket ? kOwnerOnly : 0022);
-  Result<net::Bound> bound = net::bind_and_listen(address, 128);
-  ::umask(before);
-  if (!bound) return bound.take_fault();
-  fd_ = std::move(bound->fd);
-  address_ = bound->address;
+  if (!inherited) {
+    const mode_t before = ::umask(rules_.unix_socket ? kOwnerOnly : 0022);
+    Result<net::Bound> bound = net::bind_and_listen(address, 128);
+    ::umask(before);
+    if (!bound) return bound.take_fault();
+    inherited = std::move(*bound);
+  }
+  fd_ = std::move(inherited->fd);
+  address_ = inherited->address;
   exec::assume_on_loop();  // its thread has not begun
   Result<exec::WatchKey> key = loop_.watch(fd_.get(), *this);
   if (!key) return key.take_fault();
   key_ = *key;
   return Done{};
+}
+
+void AdminDoor::leave() {
+  if (!fd_) return;
+  retry_.disarm();
+  loop_.unwatch(fd_.get(), key_);
+  fd_.reset();
+}
+
+Fd AdminDoor::copy() const {
+  return Fd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
 }
 
 Status AdminDoor::read_token(const std::string& path) {

@@ -2,6 +2,7 @@
 // or [metrics] address with nothing but /metrics, /livez and /readyz behind it.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/fd.h"
@@ -9,6 +10,7 @@
 #include "exec/timer.h"
 #include "proxy/admin/guard.h"
 #include "proxy/net/address.h"
+#include "proxy/net/bind.h"
 
 namespace carpool::proxy {
 
@@ -24,7 +26,11 @@ class AdminDoor final : private exec::Watcher {
   AdminDoor(exec::Loop& loop, Owner& owner, bool metrics_only);
   ~AdminDoor();  // a socket file goes with it
 
-  Status open(const std::string& address);  // the Fault names the address and the system's reason
+  // `inherited`: bound already, by the process before.
+  Status open(const std::string& address,
+              std::optional<net::Bound> inherited);  // the Fault names the address and the system's reason
+  void leave() LOOP_ONLY;                            // nobody new; another process goes on listening on the socket
+  Fd copy() const;                                   // of the socket, for it
   // The bearer token out of this file, read anew; empty: none is demanded. The old one stays after a Fault.
   Status read_token(const std::string& path);
   const net::Address& address() const { return address_; }  // the real port

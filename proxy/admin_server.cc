@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "proxy/handover/inheritance.h"
 #include "proxy/house.h"
 #include "proxy/net/plain.h"
 
@@ -22,7 +23,7 @@ AdminServer::~AdminServer() {
   while (!sessions_.empty()) const std::unique_ptr<AdminSession> dies(&sessions_.pop_front());
 }
 
-Status AdminServer::open() {
+Status AdminServer::open(Inheritance* inherited) {
   Result<std::unique_ptr<exec::UvLoop>> loop = exec::UvLoop::make(kAdminLoop);
   if (!loop) return loop.take_fault();
   loop_ = std::move(*loop);
@@ -30,13 +31,18 @@ Status AdminServer::open() {
   teller_ = std::make_unique<exec::Timer>(
       *loop_, [](void* self) { static_cast<AdminServer*>(self)->tell(); }, this);
   const config::Config& config = house_.config();
+  const auto given = [inherited](const char* role, const std::string& address) {
+    return inherited != nullptr ? inherited->take(role, address) : std::nullopt;
+  };
   if (config.admin.enabled) {
     main_ = std::make_unique<AdminDoor>(*loop_, *this, false);
-    if (Status opened = main_->open(config.admin.address); !opened) return opened;
+    if (Status opened = main_->open(config.admin.address, given("admin", config.admin.address)); !opened) return opened;
   }
   if (!config.metrics.address.empty()) {
     metrics_ = std::make_unique<AdminDoor>(*loop_, *this, true);
-    if (Status opened = metrics_->open(config.metrics.address); !opened) return opened;
+    if (Status opened = metrics_->open(config.metrics.address, given("metrics", config.metrics.address)); !opened) {
+      return opened;
+    }
   }
   exec::assume_on_loop();  // its thread has not begun
   return read_token();
@@ -44,6 +50,11 @@ Status AdminServer::open() {
 
 Status AdminServer::read_token() {
   return main_ ? main_->read_token(house_.config().admin.token_file) : Status(Done{});
+}
+
+void AdminServer::close_doors() {
+  if (main_) main_->leave();
+  if (metrics_) metrics_->leave();
 }
 
 bool AdminServer::start() {

@@ -20,13 +20,15 @@
 namespace carpool::proxy {
 
 class House;
+class Inheritance;
 
 class AdminServer final : public AdminDoor::Owner, public AdminSession::Owner, private exec::TurnHost {
  public:
   explicit AdminServer(House& house);
   ~AdminServer();
 
-  Status open();  // the doors that the configuration wants; the Fault names the address and the system's reason
+  Status open(Inheritance* inherited);  // the doors that the configuration wants; the Fault names the address and the
+                                        // system's reason
   // Its loop begins to turn; open() must have succeeded. False: no thread is left.
   bool start();
   void stop();  // returns when the loop has stopped; before the house's execution does
@@ -36,6 +38,9 @@ class AdminServer final : public AdminDoor::Owner, public AdminSession::Owner, p
   const net::Address* metrics_address() const { return metrics_ ? &metrics_->address() : nullptr; }
   std::size_t sessions() const { return open_.load(std::memory_order_relaxed); }  // any thread
   Status read_token() LOOP_ONLY;                                                  // again: a reload
+  void close_doors() LOOP_ONLY;  // nobody new: a successor has the sockets
+  Fd copy_of_door() const LOOP_ONLY { return main_->copy(); }
+  Fd copy_of_metrics_door() const LOOP_ONLY { return metrics_->copy(); }
   // False: too many tasks exist; it was closed.
   bool submit(exec::TaskPtr task) override LOOP_ONLY { return driver_->submit(std::move(task)); }
 

@@ -28,7 +28,11 @@ void Drain::begin() {
 
 void Drain::on_timer() {
   exec::assume_on_loop();
-  stage() == Stage::announced ? close_doors() : finish();
+  if (stage() == Stage::announced) return close_doors();
+  if (!parting_) return finish();
+  parting_ = false;
+  timer_.arm(house_.workers().front()->loop().now() + house_.config().shutdown_grace / 2);
+  drain_workers();
 }
 
 void Drain::close_doors() {
@@ -36,8 +40,23 @@ void Drain::close_doors() {
   for (auto& listener : house_.listeners()) listener->close();
   const Duration grace = house_.config().shutdown_grace;
   timer_.arm(house_.workers().front()->loop().now() + grace);
+  drain_workers();
+}
+
+void Drain::drain_workers() {
   for (auto& worker : house_.workers()) {
     exec::send(worker->loop(), [&to = *worker]() LOOP_ONLY { to.drain(); });
+  }
+}
+
+void Drain::hand_over() {
+  if (!serving()) return;
+  stage_.store(Stage::draining, std::memory_order_relaxed);
+  parting_ = true;
+  for (auto& listener : house_.listeners()) listener->leave();
+  timer_.arm(house_.workers().front()->loop().now() + house_.config().shutdown_grace / 2);
+  for (auto& worker : house_.workers()) {
+    exec::send(worker->loop(), [&to = *worker]() LOOP_ONLY { to.part(); });
   }
 }
 

@@ -23,16 +23,21 @@ class Drain final : private exec::Mail {
 
   // On the first worker's loop.
   void begin() LOOP_ONLY;  // TERM, INT, POST /quit; the second call ends now
+  // A successor listens on the same sockets: doors close, clients are asked to come again with their next answer, and
+  // those who rest are ended only when half the grace is over.
+  void hand_over() LOOP_ONLY;
   void on_worker_empty();  // any loop
 
  private:
   void arrive() override LOOP_ONLY;  // a worker became empty
   void on_timer();
   void close_doors() LOOP_ONLY;
+  void drain_workers() LOOP_ONLY;
   void finish() LOOP_ONLY;
   House& house_;
   std::atomic<Stage> stage_{Stage::serving};
   std::atomic<bool> in_the_mail_{false};
+  bool parting_ = false;  // clients who rest are still left alone
   exec::Timer timer_;
 };
 

@@ -47,6 +47,11 @@ Result<std::unique_ptr<House>> House::build(const config::Config& config, std::o
 
 // In order: rules, origins, loops, doors. Each stands on the ones before.
 Status House::open() {
+  if (!config_->handover.address.empty()) {
+    Result<std::unique_ptr<Inheritance>> inheritance = Inheritance::ask(config_->handover.address);
+    if (!inheritance) return inheritance.take_fault();
+    inheritance_ = std::move(*inheritance);
+  }
   Result<std::unique_ptr<net::RulePolicy>> policy = net::RulePolicy::make(config_->egress);
   if (!policy) return policy.take_fault();
   policy_ = std::move(*policy);
@@ -65,7 +70,8 @@ Status House::open() {
   drain_ = std::make_unique<Drain>(*this);
   warm_up_ = std::make_unique<WarmUp>(*this);
   if (Status opened = open_listeners(); !opened) return opened;
-  return open_admin();
+  if (Status opened = open_admin(); !opened) return opened;
+  return open_handover();
 }
 
 Status House::open_listeners() {
@@ -75,7 +81,12 @@ Status House::open_listeners() {
   std::vector<net::Address> own;
   for (const config::Listen& listen : config_->listen) {
     auto listener = std::make_unique<Listener>(listen, workers);
-    if (Status opened = listener->open(); !opened) return opened;
+    std::optional<net::Bound> given = inheritance_ ? inheritance_->take("listen", listen.address) : std::nullopt;
+    if (given) {
+      listener->take(std::move(*given));
+    } else if (Status opened = listener->open(); !opened) {
+      return opened;
+    }
     if (Status started = listener->start(); !started) return started;
     own.push_back(listener->address());
     listeners_.push_back(std::move(listener));
@@ -86,7 +97,7 @@ Status House::open_listeners() {
 
 Status House::open_admin() {
   admin_ = std::make_unique<AdminServer>(*this);
-  if (Status opened = admin_->open(); !opened) return opened;
+  if (Status opened = admin_->open(inheritance_.get()); !opened) return opened;
   overload_watch_ = std::make_unique<OverloadWatch>(*this);
   std::vector<net::Address> own;
   for (const net::Address* address : {admin_->address(), admin_->metrics_address()}) {
@@ -94,6 +105,21 @@ Status House::open_admin() {
   }
   policy_->set_forbidden(std::move(own));
   return Done{};
+}
+
+Status House::open_handover() {
+  const std::string& address = config_->handover.address;
+  if (address.empty()) return Done{};
+  handover_ = std::make_unique<HandoverDoor>(*this);
+  std::optional<net::Bound> given = inheritance_ ? inheritance_->take("handover", address) : std::nullopt;
+  if (Status opened = handover_->open(address, std::move(given)); !opened) return opened;
+  if (inheritance_) inheritance_->teach(*this);
+  return Done{};
+}
+
+void House::warmed_up() {
+  if (!inheritance_) return ready_(*this);
+  inheritance_->begin(*this, ready_);
 }
 
 void House::watch_files() {
@@ -152,7 +178,10 @@ Result<bool> House::run() {
   summary_->start();
   workers_.front()->as_current([this] {
     exec::assume_on_loop();
-    warm_up_->start(ready_);
+    warm_up_->start([](House& house) {
+      exec::assume_on_loop();
+      house.warmed_up();
+    });
   });
   return turn_loops();
 }
@@ -199,10 +228,12 @@ void House::on_worker_empty() {
 House::~House() {
   exec::assume_on_loop();  // none runs any more: this thread stands in for each of them
   sweeper_.reset();
+  if (inheritance_) inheritance_->stop();
   summary_.reset();
   if (log_sync_) admin_->loop().drain();
   log_sync_.reset();
   files_.reset();
+  handover_.reset();
   if (overload_watch_) overload_watch_->stop();
   admin_.reset();
   warm_up_.reset();

@@ -17,6 +17,8 @@
 #include "proxy/drain.h"
 #include "proxy/egress_witness.h"
 #include "proxy/execution.h"
+#include "proxy/handover/door.h"
+#include "proxy/handover/inheritance.h"
 #include "proxy/leak_book.h"
 #include "proxy/log_sync.h"
 #include "proxy/net/policy.h"
@@ -77,6 +79,7 @@ class House {
   AdminServer& admin() { return *admin_; }
   // On the first worker's loop. Those that closed: their clients should end.
   std::vector<const Listener*> change_listeners(ReloadRound& round) LOOP_ONLY;
+  bool took_over() const { return inheritance_ != nullptr; }
   void reopen_logs();            // any thread: on the admin thread, for a file system may be slow
   void begin_drain() LOOP_ONLY;  // on the first worker's loop; tells the supervisor
   void on_worker_empty();        // any loop: a draining worker lost its last client
@@ -86,6 +89,8 @@ class House {
   Status open();
   Status open_listeners();
   Status open_admin();
+  Status open_handover();
+  void warmed_up() LOOP_ONLY;
   Result<bool> turn_loops();
   void sweep();
 
@@ -115,6 +120,8 @@ class House {
   const HouseView view_{*this};
   std::unique_ptr<Summary> summary_;
   std::unique_ptr<WarmUp> warm_up_;
+  std::unique_ptr<Inheritance> inheritance_;  // null: nobody was there before
+  std::unique_ptr<HandoverDoor> handover_;    // null: nobody can take over
   void (*ready_)(House&) = [](House&) {};
 };
 

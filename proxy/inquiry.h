@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,28 @@ std::vector<Answer> ask_loops(const std::vector<std::unique_ptr<Worker>>& worker
   std::unique_lock lock(desk->mutex);
   desk->came.wait_for(lock, patience, [&] { return desk->answers.size() == workers.size(); });
   return std::move(desk->answers);
+}
+
+// One loop alone; nothing: it did not answer in time.
+template <class Answer, class Ask>
+std::optional<Answer> ask_loop(Worker& worker, Duration patience, Ask ask) {
+  struct Desk {
+    std::mutex mutex;
+    std::condition_variable came;
+    std::optional<Answer> answer;  // guarded by mutex
+  };
+  const auto desk = std::make_shared<Desk>();
+  exec::send(worker.loop(), [desk, ask]() LOOP_ONLY {
+    Answer answer = ask();
+    {
+      const std::scoped_lock lock(desk->mutex);
+      desk->answer = std::move(answer);
+    }
+    desk->came.notify_one();
+  });
+  std::unique_lock lock(desk->mutex);
+  desk->came.wait_for(lock, patience, [&] { return desk->answer.has_value(); });
+  return std::move(desk->answer);
 }
 
 }  // namespace carpool::proxy

@@ -1,5 +1,7 @@
 #include "proxy/serve.h"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -73,7 +75,9 @@ void say_ready(House& house) {
   if (house.admin().metrics_address() != nullptr) line += " metrics=" + house.admin().metrics_address()->text();
   line += "\n";
   std::fputs(line.c_str(), stderr);
-  notify_supervisor("READY=1");
+  // Who took over from another process is the one to watch now.
+  const std::string whom = house.took_over() ? "\nMAINPID=" + std::to_string(::getpid()) : std::string();
+  notify_supervisor("READY=1" + whom);
 }
 }  // namespace
 

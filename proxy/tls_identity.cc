@@ -22,7 +22,22 @@ std::size_t fingerprint(const tls::ClientSettings& settings) {
 }
 }  // namespace
 
+std::uint64_t TlsIdentity::likeness() const {
+  std::string all = std::to_string(fingerprint(settings_));
+  for (const std::string& part :
+       {settings_.min_version, settings_.server_name, std::string(settings_.verify ? "1" : "0")})
+    all.append(1, '\0').append(part);
+  for (const std::string& protocol : settings_.alpn) all.append(1, '\0').append(protocol);
+  return std::hash<std::string>{}(all);
+}
+
+std::shared_ptr<tls::ClientContext> TlsIdentity::loaded() {
+  const std::scoped_lock lock(mutex_);
+  return context_;
+}
+
 Status TlsIdentity::load() {
+  if (loaded()) return Done{};
   loaded_ = fingerprint(settings_);
   finish(tls::ClientContext::make(settings_));
   if (fault_) return *fault_;

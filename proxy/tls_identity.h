@@ -2,6 +2,7 @@
 // takes tens of milliseconds: a blocking task of the loop that asked first; the dials of all loops wait in the mail.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,6 +29,10 @@ class TlsIdentity {
   void forget(const exec::Mail& mail);
   // A Fault of kind `budget`: nobody would run the loading; who comes next tries again.
   Result<std::shared_ptr<tls::ClientContext>> get();
+
+  // The same in two processes whose settings and files are the same: what one verified, the other would. Reads files.
+  std::uint64_t likeness() const;
+  std::shared_ptr<tls::ClientContext> loaded();  // null: nobody needed it yet
 
   // Its files hold something else than when they were loaded: loaded anew, not yet in force. Null: they do not, or they
   // were never loaded. Blocking, on any one thread.

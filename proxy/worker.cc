@@ -133,6 +133,16 @@ void Worker::drain() {
   note_if_empty();
 }
 
+void Worker::part() {
+  draining_ = true;
+  for (Downstream* client = clients_.next(nullptr); client != nullptr;) {
+    Downstream* after = clients_.next(client);
+    client->part();
+    client = after;
+  }
+  note_if_empty();
+}
+
 bool Worker::sheds(Shedding what) const {
   return house_.overload().sheds(what);
 }

@@ -100,6 +100,8 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
 
   // From the next answer on every client's connection ends; idle ones end now. `empty()` turns true when none is left.
   void drain() LOOP_ONLY;
+  // As drain(), but clients who rest are left until they ask once more.
+  void part() LOOP_ONLY;
   bool draining() const LOOP_ONLY { return draining_; }
   // What is shed now (proxy/overload): whoever asks for it sees for itself.
   bool sheds(Shedding what) const;

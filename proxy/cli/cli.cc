@@ -23,7 +23,7 @@ constexpr int kDone = 0, kWrongUse = 1, kNoAnswer = 2, kRefused = 3;
 
 struct Request {
   const Command* command = nullptr;
-  std::string admin, config, size;
+  std::string admin, token_file, config, size;
   std::vector<std::string> arguments;
   bool json = false, dry_run = false, once = false, help = false;
 };
@@ -45,6 +45,7 @@ std::string parse(Request& request, const char* const* at, const char* const* en
   for (; at != end; ++at) {
     const std::string_view word = *at;
     const char* const* taken = value_of("--admin", at, end, request.admin);
+    if (taken == nullptr) taken = value_of("--token-file", at, end, request.token_file);
     if (taken == nullptr) taken = value_of("--config", at, end, request.config);
     if (taken == nullptr) taken = value_of("--size", at, end, request.size);
     if (taken != nullptr) {
@@ -72,7 +73,7 @@ std::string help(const Command& command) {
   std::string text = "carpool " + std::string(command.name);
   if (command.argument == Argument::origin) text += " ORIGIN";
   if (!command.option.empty()) text.append(" [").append(command.option).append("]");
-  if (!command.path.empty()) text += " [--admin ADDRESS | --config FILE] [--json]";
+  if (!command.path.empty()) text += " [--admin ADDRESS [--token-file FILE] | --config FILE] [--json]";
   text.append("\n  ").append(command.doc).append("\n\n");
   for (const Flag& flag : flags()) {
     std::string left = "  " + std::string(flag.name) + (flag.value.empty() ? "" : " ") + std::string(flag.value);
@@ -130,7 +131,7 @@ class Session {
   int find_instance() {
     if (!request_.admin.empty()) {
       instance_.address = request_.admin;
-      return kDone;
+      return read_token(request_.token_file);
     }
     config::Options options;
     options.config = request_.config;
@@ -141,11 +142,14 @@ class Session {
     }
     if (!reading.config.admin.enabled) return fail(kWrongUse, "the configuration has no admin endpoint");
     instance_.address = reading.config.admin.address;
-    if (!reading.config.admin.token_file.empty()) {
-      std::ifstream file(reading.config.admin.token_file);
-      std::getline(file, instance_.token);
-    }
-    return kDone;
+    return read_token(request_.token_file.empty() ? reading.config.admin.token_file : request_.token_file);
+  }
+
+  int read_token(const std::string& path) {
+    if (path.empty()) return kDone;
+    std::ifstream file(path);
+    if (std::getline(file, instance_.token) && !instance_.token.empty()) return kDone;
+    return fail(kWrongUse, path + ": no token in its first line");
   }
 
   // An URI stands for itself; anything else must be part of exactly one pool's.
@@ -241,7 +245,7 @@ int print_page(const std::optional<std::string>& page, const char* which, std::o
 const Command* command_of(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    if (word == "--admin" || word == "--config" || word == "--size") {
+    if (word == "--admin" || word == "--token-file" || word == "--config" || word == "--size") {
       ++i;
     } else if (!word.starts_with('-')) {
       return find_command(word);

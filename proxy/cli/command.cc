@@ -29,8 +29,9 @@ constexpr std::array<Command, 18> kCommands{{
     {"man", "", "", none, "", "prints a manual page: carpool (1) or carpool.toml (5)"},
 }};
 
-constexpr std::array<Flag, 10> kFlags{{
+constexpr std::array<Flag, 11> kFlags{{
     {"--admin", "ADDRESS", "the instance to ask; else the [admin] address of the configuration"},
+    {"--token-file", "FILE", "its bearer token; else the [admin] token_file of the configuration"},
     {"--config", "FILE", "the configuration that names it"},
     {"--json", "", "the answer as it came"},
     {"--size", "N", "for warm-up and what-if: so many connections"},

@@ -28,7 +28,7 @@ std::string bash() {
          "_carpool() {\n"
          "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
          "  case $before in\n"
-         "    --config|--certificate|--key|--injection) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n"
+         "    --config|--token-file|--certificate|--key|--injection) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n"
          "    --admin|--size|--listen) return ;;\n"
          "    completion) COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$word\")); return ;;\n"
          "    man) COMPREPLY=($(compgen -W 'carpool carpool.toml' -- \"$word\")); return ;;\n"

@@ -62,6 +62,7 @@ class Checker {
     }
     if (config_.admin.enabled) once(config_.admin.address, "admin.address");
     once(config_.metrics.address, "metrics.address");
+    once(config_.handover.address, "handover.address");
   }
 
   // An open proxy lends its network to whoever finds it.

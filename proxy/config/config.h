@@ -128,6 +128,13 @@ struct Request {
   friend bool operator==(const Request&, const Request&) = default;
 };
 
+// Taking over from the process before, without a moment in which nobody listens.
+struct Handover {
+  std::string address;  // "unix:/path"; empty: off
+  std::uint32_t warm_rate = 50;
+  friend bool operator==(const Handover&, const Handover&) = default;
+};
+
 // Shares of what may be used, in percent, at which carpool begins to shed; 0: never.
 struct Overload {
   Size memory_limit = 0;  // 0: what the cgroup grants
@@ -214,6 +221,7 @@ struct Config {
   Upstream upstream;
   Egress egress;
   std::vector<OriginSettings> origins;
+  Handover handover;
   Overload overload;
   Threads threads;
   Log log;

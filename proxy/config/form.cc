@@ -87,6 +87,10 @@ std::string accept_file(std::string& text) {
   return file ? std::string() : text + " is a directory";
 }
 
+std::string accept_unix(std::string& text) {
+  return text.starts_with("unix:") ? accept_listen(text) : "`" + text + "` is no Unix socket";
+}
+
 std::string accept_protocol(std::string& text) {
   return text == "h1" || text == "h2" ? std::string() : "`" + text + "` is not known";
 }
@@ -112,6 +116,7 @@ std::string accept_probe(std::string& text) {
 }  // namespace
 
 const Form kListenAddress{R"("IP:PORT", "[IPv6]:PORT" or "unix:/path")", accept_listen};
+const Form kUnixAddress{R"("unix:/path")", accept_unix};
 const Form kPinnedAddress{R"("IP:PORT" or "[IPv6]:PORT")", accept_pinned};
 const Form kOriginUri{R"("https://host" or "http://host:port" with no path)", accept_uri};
 const Form kHttpOrigin{R"("https://host" or "http://host:port" with no path)", accept_http_uri};

@@ -13,6 +13,7 @@ struct Form {
 };
 
 extern const Form kListenAddress;  // IP:PORT, port 0 allowed, or unix:/path
+extern const Form kUnixAddress;    // unix:/path
 extern const Form kPinnedAddress;  // IP:PORT
 extern const Form kOriginUri;      // any scheme
 extern const Form kHttpOrigin;     // http or https

@@ -105,6 +105,7 @@ Section upstream_section();
 Section tls_section();
 Section egress_section();
 Section origin_section();
+Section handover_section();
 Section overload_section();
 Section threads_section();
 Section log_section();

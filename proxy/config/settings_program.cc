@@ -98,6 +98,23 @@ Section metrics_section() {
           &kDefaults<Metrics>};
 }
 
+Section handover_section() {
+  return {"handover",
+          "an upgrade without a gap: a process that starts takes the sockets over from the one that runs",
+          false,
+          {
+              row<&Handover::address>("address", "where the one that runs gives them away (same user, or root)")
+                  .looks_like(kUnixAddress, R"("unix:/run/carpool/handover.sock")")
+                  .restart(),
+              row<&Handover::warm_rate>("warm_rate", "connections a second that the new one opens ahead")
+                  .between(1, 100'000)
+                  .restart(),
+          },
+          [](Config& config) -> void* { return &config.handover; },
+          nullptr,
+          &kDefaults<Handover>};
+}
+
 Section overload_section() {
   return {
       "overload",

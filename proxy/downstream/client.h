@@ -60,6 +60,7 @@ class Client final : public Downstream,
   bool keep_private(const OriginContext& origin, pool::Lease& lease) override LOOP_ONLY;
 
   void drain() override LOOP_ONLY;  // close when idle; a running exchange answers with Connection: close
+  void part() override LOOP_ONLY { draining_ = true; }
   bool end_if_idle() override LOOP_ONLY;
   void end() override LOOP_ONLY;
 

@@ -13,6 +13,7 @@ class Downstream : public ListHook<struct ClientTag> {
   virtual ~Downstream() = default;
   virtual Listener* owner() const = 0;       // nullptr: another one took its place there
   virtual void drain() LOOP_ONLY = 0;        // end when idle; what runs is answered, and nothing new taken
+  virtual void part() LOOP_ONLY = 0;         // with the next answer, or by a word of its protocol
   virtual bool end_if_idle() LOOP_ONLY = 0;  // true: it was, and ends
   virtual void end() LOOP_ONLY = 0;          // now, whatever it does
 

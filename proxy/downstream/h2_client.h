@@ -30,6 +30,7 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
 
   Listener* owner() const override { return &listener_; }
   void drain() override LOOP_ONLY;
+  void part() override LOOP_ONLY { drain(); }
   bool end_if_idle() override LOOP_ONLY;
   void end() override LOOP_ONLY { close(); }
 

@@ -1,5 +1,6 @@
 #include "proxy/downstream/listener.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -58,12 +59,20 @@ Status Listener::start() {
 }
 
 void Listener::close() {
+  if (fd_ && address_.family() == AF_UNIX) net::remove_socket_file(address_);
+  leave();
+}
+
+void Listener::leave() {
   if (!fd_) return;
   exec::Deferred::unlink();
   retry_.disarm();
   workers_.front()->loop().unwatch(fd_.get(), key_);
-  if (address_.family() == AF_UNIX) net::remove_socket_file(address_);
   fd_.reset();
+}
+
+Fd Listener::copy() const {
+  return Fd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
 }
 
 void Listener::on_ready(exec::Ready) {

@@ -29,6 +29,8 @@ class Listener final : private exec::Watcher, private exec::Deferred, private ex
   void take(net::Bound bound);  // what was bound elsewhere already
   Status start() LOOP_ONLY;     // on the first worker's loop, or before it runs
   void close() LOOP_ONLY;       // no new clients; on the first worker's loop
+  void leave() LOOP_ONLY;       // the same, but another process goes on listening on the socket
+  Fd copy() const LOOP_ONLY;    // of the socket, for it
 
   // What is in force now; a client keeps what it was accepted with, so no version ever goes away.
   const config::Listen& settings() const { return *settings_.load(std::memory_order_acquire); }

@@ -59,6 +59,30 @@ ClientContext::~ClientContext() = default;
 const ClientSettings& ClientContext::settings() const {
   return impl_->settings;
 }
+std::vector<std::string> ClientContext::hand_out(const std::string& peer, std::size_t most) {
+  std::vector<std::string> all;
+  while (all.size() < most) {
+    const SessionPtr session = impl_->store->take(peer);
+    const int length = session == nullptr ? 0 : i2d_SSL_SESSION(session.get(), nullptr);
+    if (length <= 0) return all;
+    std::string bytes(static_cast<std::size_t>(length), '\0');
+    auto* at = reinterpret_cast<unsigned char*>(bytes.data());
+    i2d_SSL_SESSION(session.get(), &at);
+    all.push_back(std::move(bytes));
+    if (SSL_SESSION_get_protocol_version(session.get()) < TLS1_3_VERSION) return all;  // it stays: one copy will do
+  }
+  return all;
+}
+
+bool ClientContext::remember(const std::string& peer, const std::string& session) {
+  const auto* at = reinterpret_cast<const unsigned char*>(session.data());
+  SessionPtr made(d2i_SSL_SESSION(nullptr, &at, static_cast<long>(session.size())));
+  ERR_clear_error();
+  if (made == nullptr) return false;
+  impl_->store->put(peer, std::move(made));
+  return true;
+}
+
 std::size_t ClientContext::sessions() const {
   return impl_->store->size();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,12 +26,22 @@ struct ClientSettings {
   friend bool operator==(const ClientSettings&, const ClientSettings&) = default;
 };
 
+// How sessions know their peer.
+inline std::string peer_name(const std::string& host, std::uint16_t port) {
+  return host + ":" + std::to_string(port);
+}
+
 class ClientContext {
  public:
   // Loads files: blocking. Faults name the file and OpenSSL's reason.
   static Result<std::unique_ptr<ClientContext>> make(const ClientSettings& settings);
   ~ClientContext();
   const ClientSettings& settings() const;
+  // For a successor: sessions to resume with this peer, serialised; those of single use leave the store. They are
+  // secrets.
+  std::vector<std::string> hand_out(const std::string& peer, std::size_t most);
+  // One that another process handed out for the same settings. False: it is none.
+  bool remember(const std::string& peer, const std::string& session);
   // Sessions that wait to be resumed, over all origins.
   std::size_t sessions() const;
 

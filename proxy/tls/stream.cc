@@ -59,7 +59,7 @@ std::unique_ptr<Stream> Stream::client(ClientContext& context, int fd, const std
   auto& home = context.impl();
   auto stream = std::make_unique<Stream>(fd);
   stream->store_ = home.store;
-  stream->peer_ = host + ":" + std::to_string(port);
+  stream->peer_ = peer_name(host, port);
   const std::string& wanted = home.settings.server_name.empty() ? host : home.settings.server_name;
   stream->greeting_ = std::make_unique<Greeting>(Greeting{stream->peer_, wanted, {}});
   if (!stream->attach(home.context.get()) || !ask_for(stream->ssl_.get(), wanted)) {

@@ -87,6 +87,8 @@ def test_a_unix_socket_and_a_token_are_used(carpool, tmp_path):
     address = other.config.read_text().split('[admin]\naddress = "')[1].split('"')[0] if "[admin]\naddress" in other.config.read_text() else None
     if address:
         assert run("pools", "--admin", address).returncode == 3
+        assert run("pools", "--admin", address, "--token-file", token).stdout == "none\n"
+        assert "no token" in run("pools", "--admin", address, "--token-file", "/dev/null").stderr
 
 
 def test_nobody_there_is_exit_code_two():

@@ -1,0 +1,164 @@
+#include "proxy/handover/door.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "pool/snapshot.h"
+#include "proxy/handover/manifest.h"
+#include "proxy/handover/parcel.h"
+#include "proxy/house.h"
+#include "proxy/inquiry.h"
+#include "proxy/log/log.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr mode_t kOwnerOnly = 0177;
+constexpr Duration kPatience = std::chrono::seconds(1);
+constexpr std::size_t kMostSessions = 4;  // of an origin
+constexpr std::size_t kMostSecrets = std::size_t{2} << 20;
+
+struct Copy {
+  std::string address;
+  Fd fd;
+};
+
+void tell_of(const OriginContext& context, Manifest& manifest, std::size_t& secrets, Instant now) {
+  const pool::Destination::Snapshot snapshot = context.destination->snapshot(now);
+  Manifest::Origin one;
+  one.label = context.destination->label();
+  one.open = static_cast<std::uint32_t>(snapshot.of(pool::Shown::idle) + snapshot.of(pool::Shown::borrowed));
+  one.learned_idle = snapshot.learned_idle;
+  if (context.tls != nullptr) {
+    if (const auto client = context.tls->loaded()) {
+      one.tls_likeness = context.tls->likeness();
+      const pool::Origin& origin = context.destination->origin();
+      one.sessions = client->hand_out(tls::peer_name(origin.host, origin.port), kMostSessions);
+    }
+  }
+  for (const std::string& session : one.sessions) secrets += session.size();
+  if (secrets > kMostSecrets) one.sessions.clear();
+  manifest.origins.push_back(std::move(one));
+}
+}  // namespace
+
+HandoverDoor::HandoverDoor(House& house) : house_(house) {}
+
+HandoverDoor::~HandoverDoor() {
+  if (fd_) net::remove_socket_file(address_);
+}
+
+Status HandoverDoor::open(const std::string& address, std::optional<net::Bound> inherited) {
+  configured_ = address;
+  if (!inherited) {
+    const mode_t before = ::umask(kOwnerOnly);
+    Result<net::Bound> bound = net::bind_and_listen(address, 4);
+    ::umask(before);
+    if (!bound) return bound.take_fault();
+    inherited = std::move(*bound);
+  }
+  fd_ = std::move(inherited->fd);
+  address_ = inherited->address;
+  exec::assume_on_loop();  // its thread has not begun
+  Result<exec::WatchKey> key = house_.admin().loop().watch(fd_.get(), *this);
+  if (!key) return key.take_fault();
+  key_ = *key;
+  return Done{};
+}
+
+void HandoverDoor::on_ready(exec::Ready) {
+  while (fd_) {
+    Fd socket(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));  // blocking, bounded by send_parcel
+    if (!socket && (errno == EINTR || errno == ECONNABORTED)) continue;
+    if (!socket) return;
+    if (may_inherit(socket.get())) give(std::move(socket));
+  }
+}
+
+bool HandoverDoor::may_inherit(int socket) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return false;
+  if (peer.uid != 0 && peer.uid != ::geteuid()) return false;
+  if (heir_.socket || !house_.drain().serving()) return false;
+  heir_.pid = peer.pid;
+  return true;
+}
+
+void HandoverDoor::give(Fd socket) {
+  Result<Parcel> parcel = pack();
+  const Status sent = parcel ? send_parcel(socket.get(), *parcel, kPatience) : Status(parcel.take_fault());
+  if (!sent) return log::warn("handover", sent.fault().detail, {{"pid", heir_.pid}});
+  ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
+  heir_.socket = std::move(socket);
+  Result<exec::WatchKey> key = house_.admin().loop().watch(heir_.socket.get(), heir_);
+  if (!key) return heir_.socket.reset();
+  heir_.key = *key;
+  log::info("handover", "a successor has the sockets and starts", {{"pid", heir_.pid}});
+}
+
+Result<Parcel> HandoverDoor::pack() {
+  House& house = house_;
+  auto listeners = ask_loop<std::vector<Copy>>(*house.workers().front(), kPatience, [&house] {
+    exec::assume_on_loop();
+    std::vector<Copy> copies;
+    for (const auto& listener : house.listeners()) copies.push_back({listener->settings().address, listener->copy()});
+    return copies;
+  });
+  if (!listeners) return Fault{FaultKind::internal, Side::self, "hand-over: a loop is busy"};
+  Parcel parcel;
+  Manifest manifest;
+  const auto add = [&](const char* role, std::string address, Fd fd) {
+    if (!fd) return;
+    manifest.sockets.push_back({role, std::move(address)});
+    parcel.descriptors.push_back(std::move(fd));
+  };
+  for (Copy& copy : *listeners) add("listen", std::move(copy.address), std::move(copy.fd));
+  if (house.admin().address() != nullptr) add("admin", house.config().admin.address, house.admin().copy_of_door());
+  if (house.admin().metrics_address() != nullptr) {
+    add("metrics", house.config().metrics.address, house.admin().copy_of_metrics_door());
+  }
+  add("handover", configured_, Fd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0)));
+  std::size_t secrets = 0;
+  for (const OriginContext* context : house.origins().all()) tell_of(*context, manifest, secrets, Clock::now());
+  parcel.text = encode(manifest);
+  return parcel;
+}
+
+void HandoverDoor::hear() {
+  char word[2];
+  const ssize_t got = ::recv(heir_.socket.get(), word, sizeof word, 0);
+  if (got < 0 && errno == EAGAIN) return;
+  if (got != 2 || !house_.drain().serving()) {
+    log::warn("handover", "the successor left; all stays as it is", {{"pid", heir_.pid}});
+    return forget_heir();
+  }
+  leave();
+}
+
+void HandoverDoor::leave() {
+  house_.admin().close_doors();
+  House& house = house_;
+  const auto closed = ask_loop<bool>(*house.workers().front(), kPatience, [&house] {
+    exec::assume_on_loop();
+    house.drain().hand_over();
+    return true;
+  });
+  if (!closed) log::warn("handover", "a loop is busy: its doors close when it looks up");
+  log::info("handover", "a successor took over; finishing what runs", {{"pid", heir_.pid}});
+  static_cast<void>(::send(heir_.socket.get(), "gone", 4, MSG_NOSIGNAL));
+  house_.admin().loop().unwatch(fd_.get(), key_);
+  fd_.reset();
+  forget_heir();
+}
+
+void HandoverDoor::forget_heir() {
+  house_.admin().loop().unwatch(heir_.socket.get(), heir_.key);
+  heir_.socket.reset();
+}
+
+}  // namespace carpool::proxy

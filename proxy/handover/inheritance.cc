@@ -1,0 +1,142 @@
+#include "proxy/handover/inheritance.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "proxy/handover/parcel.h"
+#include "proxy/house.h"
+#include "proxy/log/log.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr Duration kPatience = std::chrono::seconds(5);    // for the parcel
+constexpr Duration kTick = std::chrono::milliseconds(50);  // between handfuls of dials
+constexpr Duration kWarmFor = std::chrono::seconds(10);    // whatever is open then must do
+constexpr Duration kLastWord = std::chrono::seconds(5);    // for the other one's doors to close
+}  // namespace
+
+Result<std::unique_ptr<Inheritance>> Inheritance::ask(const std::string& address) {
+  Result<net::Address> where = net::Address::parse(address);
+  if (!where) return where.take_fault();
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket || ::connect(socket.get(), where->get(), where->length()) != 0) return std::unique_ptr<Inheritance>();
+  Result<Parcel> parcel = receive_parcel(socket.get(), kPatience);
+  if (!parcel) return parcel.take_fault();
+  Result<Manifest> manifest = decode_manifest(parcel->text);
+  if (!manifest) return manifest.take_fault();
+  if (manifest->sockets.size() != parcel->descriptors.size()) {
+    return Fault{FaultKind::internal, Side::self, "hand-over: sockets are missing"};
+  }
+  std::unique_ptr<Inheritance> heir(new Inheritance(std::move(socket)));
+  heir->manifest_ = std::move(*manifest);
+  heir->descriptors_ = std::move(parcel->descriptors);
+  return heir;
+}
+
+Inheritance::~Inheritance() = default;
+
+std::optional<net::Bound> Inheritance::take(std::string_view role, const std::string& address) {
+  for (std::size_t i = 0; i < descriptors_.size(); ++i) {
+    const Manifest::Socket& socket = manifest_.sockets[i];
+    if (socket.role != role || socket.address != address || !descriptors_[i]) continue;
+    net::Bound bound{std::move(descriptors_[i]), {}};
+    bound.address = net::Address::local_of(bound.fd.get());
+    return bound;
+  }
+  return std::nullopt;
+}
+
+// ---- what was learned ----
+
+void Inheritance::teach(House& house) {
+  descriptors_.clear();  // those that this configuration has no use for
+  for (const Manifest::Origin& one : manifest_.origins) teach_one(house, one);
+  for (Manifest::Origin& one : manifest_.origins) one.sessions.clear();
+}
+
+void Inheritance::teach_one(House& house, const Manifest::Origin& one) {
+  const Result<pool::Origin> origin = pool::parse_origin(one.label);
+  if (!origin || !house.policy().may_ask(*origin)) return;
+  Result<OriginContext*> context = house.origins().at(*origin);
+  if (!context) return;
+  if (one.learned_idle) (*context)->destination->recall_idle(*one.learned_idle);
+  if (one.open != 0) cold_.push_back({*context, one.open});
+  // A session was verified by the rules that it was made under: under others it would let a peer in unseen.
+  TlsIdentity* tls = (*context)->tls;
+  if (tls == nullptr || one.sessions.empty() || tls->likeness() != one.tls_likeness || !tls->load()) return;
+  const Result<std::shared_ptr<tls::ClientContext>> client = tls->get();
+  if (!client) return;
+  const std::string peer = tls::peer_name(origin->host, origin->port);
+  for (const std::string& session : one.sessions) static_cast<void>((*client)->remember(peer, session));
+}
+
+// ---- taking over ----
+
+void Inheritance::begin(House& house, void (*ready)(House&)) {
+  house_ = &house;
+  ready_ = ready;
+  exec::Loop& loop = house.workers().front()->loop();
+  give_up_ = loop.now() + kWarmFor;
+  timer_ = std::make_unique<exec::Timer>(
+      loop, [](void* self) { static_cast<Inheritance*>(self)->tick(); }, this);
+  tick();
+}
+
+void Inheritance::stop() {
+  timer_.reset();
+}
+
+void Inheritance::tick() {
+  exec::assume_on_loop();
+  const Instant now = house_->workers().front()->loop().now();
+  if (said_go_) {
+    log::warn("handover", "the process before did not say that it closed its doors");
+    return end();
+  }
+  const std::uint32_t rate = house_->config().handover.warm_rate;
+  auto left =
+      static_cast<std::uint32_t>(std::max<std::int64_t>(1, rate * (kTick / std::chrono::milliseconds(1)) / 1000));
+  while (left > 0 && !cold_.empty()) {
+    Warm& warm = cold_.back();
+    const std::uint32_t begun =
+        warm.origin->destination->warm_up(std::min(warm.open, warm.origin->pool.size), left, now);
+    left -= std::min(left, begun);
+    if (begun == 0) cold_.pop_back();  // all are there, or none may be opened
+  }
+  if (cold_.empty() || now >= give_up_) return say_go();
+  timer_->arm(now + kTick);
+}
+
+void Inheritance::say_go() {
+  said_go_ = true;
+  exec::Loop& loop = house_->workers().front()->loop();
+  ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
+  Result<exec::WatchKey> key = loop.watch(socket_.get(), *this);
+  if (!key || ::send(socket_.get(), "go", 2, MSG_NOSIGNAL) != 2) return end();
+  key_ = *key;
+  timer_->arm(loop.now() + kLastWord);
+}
+
+// The other one says "gone" and closes; or it crashed, and is gone all the same.
+void Inheritance::on_ready(exec::Ready) {
+  char word[8];
+  const ssize_t got = ::recv(socket_.get(), word, sizeof word, 0);
+  if (got < 0 && errno == EAGAIN) return;
+  end();
+}
+
+void Inheritance::end() {
+  if (socket_) {
+    house_->workers().front()->loop().unwatch(socket_.get(), key_);
+    socket_.reset();
+  }
+  timer_->disarm();
+  if (ready_ != nullptr) std::exchange(ready_, nullptr)(*house_);
+}
+
+}  // namespace carpool::proxy

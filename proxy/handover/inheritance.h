@@ -1,0 +1,65 @@
+// Inheritance: what a starting process was given by the one that it takes over from. The sockets take the place of
+// those it would have bound, so clients who connect meanwhile wait in the same queue, whoever accepts them. When it is
+// ready it says so, and only then the other one stops; should it never come so far, nothing has changed.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "exec/loop.h"
+#include "exec/timer.h"
+#include "proxy/handover/manifest.h"
+#include "proxy/net/bind.h"
+
+namespace carpool::proxy {
+
+class House;
+struct OriginContext;
+
+class Inheritance final : private exec::Watcher {
+ public:
+  // Blocking, a few milliseconds: asks whoever listens at [handover] address. Null: nobody does. A Fault: somebody
+  // does, but gives nothing (another user, or it is stopping).
+  static Result<std::unique_ptr<Inheritance>> ask(const std::string& address);
+  ~Inheritance();
+
+  // The socket that has this role and was configured with this address, once; nothing: it has to be bound.
+  std::optional<net::Bound> take(std::string_view role, const std::string& address);
+  // What is known of origins goes to their pools, before the loops run. Reads certificates.
+  void teach(House& house);
+
+  // On the first worker's loop: opens as many connections as the other one had, at a bounded rate, then tells it to
+  // go, and calls `ready` when it has closed its doors.
+  void begin(House& house, void (*ready)(House&)) LOOP_ONLY;
+  void stop();  // before that loop goes
+
+ private:
+  struct Warm {
+    OriginContext* origin;
+    std::uint32_t open;
+  };
+  explicit Inheritance(Fd socket) : socket_(std::move(socket)) {}
+  void teach_one(House& house, const Manifest::Origin& one);
+  void tick();
+  void say_go() LOOP_ONLY;
+  void on_ready(exec::Ready ready) override LOOP_ONLY;
+  void end() LOOP_ONLY;
+
+  Fd socket_;
+  Manifest manifest_;
+  std::vector<Fd> descriptors_;  // of manifest_.sockets
+  std::vector<Warm> cold_;
+  House* house_ = nullptr;
+  void (*ready_)(House&) = nullptr;  // until it was called
+  std::unique_ptr<exec::Timer> timer_;
+  exec::WatchKey key_;
+  Instant give_up_{};
+  bool said_go_ = false;
+};
+
+}  // namespace carpool::proxy

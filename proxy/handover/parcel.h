@@ -1,0 +1,27 @@
+// Parcel: a text and descriptors, from one process to another over a Unix socket (SCM_RIGHTS). Blocking, bounded by
+// time: for a start, and for the admin thread.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace carpool::proxy {
+
+struct Parcel {
+  static constexpr std::size_t kMostDescriptors = 250;  // the kernel takes 253 in one message
+  static constexpr std::size_t kMostBytes = std::size_t{8} << 20;
+
+  std::string text;
+  std::vector<Fd> descriptors;
+};
+
+// The descriptors stay the sender's.
+Status send_parcel(int socket, const Parcel& parcel, Duration patience);
+Result<Parcel> receive_parcel(int socket, Duration patience);
+
+}  // namespace carpool::proxy

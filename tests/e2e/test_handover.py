@@ -1,0 +1,249 @@
+"""An upgrade: a process that starts takes the sockets over from the one that runs, and no request is lost between them."""
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+from harness.carpool import PROGRAM, Carpool
+from harness.h2_client import H2Client
+from harness.origin import Gate
+from harness.wait import until
+from harness.wire import Client, Gone
+
+
+class Successor(Carpool):
+    """Another process of the same configuration; `process_before` goes by itself."""
+
+    def __init__(self, before, start=True):
+        self.folder, self._inside, self.config = before.folder, [], before.config
+        self.address, self.admin_address = before.address, before.admin_address
+        self.process, self.output, self._reader = None, [], None
+        if start:
+            self.start()
+
+
+@pytest.fixture
+def line(tmp_path_factory):
+    """line(...) -> the first process; line.next(c) -> its successor. All must end by themselves, clean."""
+    all_of_them = []
+
+    class Line:
+        def __call__(self, **settings):
+            folder = tmp_path_factory.mktemp("line")
+            settings.setdefault("handover", {"address": "unix:%s" % (folder / "h.sock")})
+            all_of_them.append(Carpool(folder, **settings))
+            return all_of_them[-1]
+
+        def next(self, before, **more):
+            all_of_them.append(Successor(before, **more))
+            return all_of_them[-1]
+    yield Line()
+    errors = []
+    for one in all_of_them:
+        try:
+            one.stop()
+        except AssertionError as error:
+            errors.append(str(error))
+    assert not errors, "\n".join(errors)
+
+
+class Load(threading.Thread):
+    """Requests at an even rate on a kept connection; whoever is asked to close comes again, as a client does."""
+
+    def __init__(self, address, url, rate):
+        super().__init__(daemon=True)
+        self.address, self.url, self.pause = address, url, 1 / rate
+        self.done, self.connections, self.errors, self.over = 0, 0, [], False
+
+    def run(self):
+        client, due = None, time.monotonic()
+        while not self.over:
+            try:
+                if client is None:
+                    client = Client(self.address)
+                    self.connections += 1
+                answer = client.get(self.url + "/")
+                if answer.status != 200 or answer.body != b"ok":
+                    self.errors.append(answer)
+                if not answer.keeps_alive():
+                    client.close()
+                    client = None
+            except (OSError, Gone) as error:
+                self.errors.append(error)
+                client = None
+            self.done += 1
+            due = max(due + self.pause, time.monotonic() - 0.05)
+            time.sleep(max(0, due - time.monotonic()))  # the rate, not a wait
+
+
+def fds(c):
+    return len(os.listdir("/proc/%d/fd" % c.process.pid))
+
+
+def test_restarts_under_load_lose_no_request_and_no_descriptor(origin, line, full):
+    restarts, threads, rate = (20, 10, 1000) if full else (4, 4, 400)
+    o = origin()
+    c = line(shutdown_grace="6s", log={"access": False}, pool={"size": 16})
+    load = [Load(c.address, o.url, rate / threads) for _ in range(threads)]
+    for one in load:
+        one.start()
+    until(lambda: all(one.done > 10 for one in load), what="load")
+    began, counted = time.monotonic(), sum(one.done for one in load)
+    open_fds, before = [], c
+    for _ in range(restarts):
+        c = line.next(before)
+        assert before.wait(15) == 0, "the one before ends by itself"
+        assert c.get_json("/version"), "and the successor answers at the same admin address"
+        until(lambda: c.pool(o.url)["borrows"] > 20, what="load on the successor")
+        open_fds.append(fds(c))
+        before = c
+    seconds = time.monotonic() - began
+    done = sum(one.done for one in load) - counted
+    for one in load:
+        one.over = True
+    for one in load:
+        one.join(10)
+    assert [one.errors for one in load] == [[]] * threads
+    print("%d restarts, %.0f requests/s over %.1f s, descriptors %s" % (restarts, done / seconds, seconds, open_fds))
+    assert max(open_fds[1:]) - min(open_fds[1:]) <= threads + 4, open_fds
+
+
+def test_nobody_is_refused_while_the_sockets_change_hands(origin, line):
+    """New connections, one after the other, from before the successor starts until after the other one has gone."""
+    o = origin()
+    c = line(shutdown_grace="4s")
+    over, errors, served = threading.Event(), [], [0]
+
+    def come_and_go():
+        while not over.is_set():
+            try:
+                with Client(c.address) as client:
+                    if client.get(o.url + "/").status != 200:
+                        errors.append("status")
+                served[0] += 1
+            except (OSError, Gone) as error:
+                errors.append(error)
+    visitor = threading.Thread(target=come_and_go)
+    visitor.start()
+    until(lambda: served[0] > 20, what="visits")
+    heir = line.next(c)
+    assert c.wait(10) == 0
+    seen = served[0]
+    until(lambda: served[0] > seen + 20, what="more visits")
+    over.set()
+    visitor.join(10)
+    assert errors == [] and heir.metric("carpool_requests_total", origin=o.url) > 20
+
+
+def test_a_request_that_runs_is_finished_and_its_client_asked_to_come_again(origin, line):
+    gate = Gate()
+
+    def held(exchange):
+        gate.enter()
+        exchange.reply()
+    o, c = origin(held), line(shutdown_grace="20s")
+    with c.client() as running:
+        running.ask("GET", o.url + "/")
+        gate.wait_for(1)
+        line.next(c)
+        gate.open()
+        answer = running.response()
+        assert (answer.status, answer.body, answer.keeps_alive()) == (200, b"ok", False)
+        assert running.at_end()
+    assert c.wait(10) == 0
+
+
+def test_a_client_that_rests_is_served_once_more(origin, line):
+    o, c = origin(), line(shutdown_grace="20s")
+    with c.client() as resting, H2Client(c.address) as session:
+        assert resting.get(o.url + "/").keeps_alive()
+        assert session.get("/", authority=o.authority).status == 200
+        line.next(c)
+        assert session.until(lambda: session.goaways), "clients of HTTP/2 are told at once"
+        session.sock.close()
+        answer = resting.get(o.url + "/")
+        assert (answer.status, answer.keeps_alive()) == (200, False)
+    assert c.wait(10) == 0
+
+
+def test_a_successor_that_fails_changes_nothing(origin, line):
+    o, c = origin(), line()
+    taken = socket.create_server(("127.0.0.1", 0))
+    good = c.config.read_text()
+    c.config.write_text(good + '\n[[listen]]\naddress = "127.0.0.1:%d"\n' % taken.getsockname()[1])
+    done = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 2 and str(taken.getsockname()[1]) in done.stderr
+    taken.close()
+    until(lambda: any("the successor left" in row for row in c.output), what="the log's word")
+    with c.client() as client:
+        assert client.get(o.url + "/").keeps_alive()
+    c.config.write_text(good)
+    line.next(c)
+    assert c.wait(10) == 0, "the next one may try again"
+
+
+def test_what_was_learned_and_what_was_open_come_along(origin, line, pki):
+    import ssl
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pki.server, pki.server_key)
+    resumed, gate = [], Gate()
+
+    def note(exchange):
+        resumed.append(exchange.stream.sock.session_reused)
+        gate.enter()
+        exchange.reply(headers=[("Keep-Alive", "timeout=7")])
+    o = origin(note, tls=context)
+    c = line(upstream={"tls": {"ca_file": str(pki.ca)}, "protocols": ["h1"]}, pool={"size": 8}, handover={
+        "address": "unix:%s" % (pathlib.Path(str(pki.ca)).parent / "learned.sock"), "warm_rate": 20})
+    clients = [c.client() for _ in range(5)]
+    for client in clients:
+        client.ask("GET", o.url + "/")
+    gate.wait_for(5)
+    gate.open()
+    assert [client.response().status for client in clients] == [200] * 5
+    until(lambda: c.pool(o.url)["learned_idle_timeout_seconds"] == 7, what="the hint")
+    heir = line.next(c)
+    pool = heir.pool(o.url)
+    assert pool["learned_idle_timeout_seconds"] == 7
+    assert {k: v for k, v in pool["opened"].items() if v} == {"warm_up": 5} and pool["active"] == 5
+    del resumed[:]
+    with heir.client() as client:
+        assert client.get(o.url + "/").status == 200
+    assert resumed == [True], "its TLS session was resumed"
+    for client in clients:
+        client.close()
+    assert c.wait(10) == 0
+
+
+def test_a_unix_listener_is_taken_over_too(origin, line, tmp_path):
+    o = origin()
+    path = tmp_path / "proxy.sock"
+    c = line(listeners=[{"address": "unix:%s" % path}])
+    inode = os.stat(path).st_ino
+    heir = line.next(c)
+    assert c.wait(10) == 0
+    assert os.stat(path).st_ino == inode, "the socket's file stays"
+    with Client(str(path)) as client:
+        assert client.get(o.url + "/").status == 200
+    heir.stop()
+    assert not path.exists(), "and goes with the last one"
+
+
+def test_term_to_the_successor_ends_it_alone(origin, line):
+    o, c = origin(), line()
+    heir = line.next(c)
+    assert c.wait(10) == 0
+    heir.signal(signal.SIGTERM)
+    assert heir.wait(10) == 0
+    again = line.next(heir)
+    with again.client() as client:
+        assert client.get(o.url + "/").status == 200
+
+
+def test_the_address_must_be_a_unix_socket(carpool):
+    c = carpool(start=False, handover={"address": "127.0.0.1:1"})
+    assert "handover.address" in c.check() and "no Unix socket" in c.check()
