@@ -244,6 +244,19 @@ def test_term_to_the_successor_ends_it_alone(origin, line):
         assert client.get(o.url + "/").status == 200
 
 
+def test_the_service_manager_is_told_whom_to_watch(line, tmp_path, monkeypatch):
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.bind(str(tmp_path / "notify.sock"))
+    manager.settimeout(10)
+    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify.sock"))
+    c = line()
+    assert manager.recv(100) == b"READY=1"
+    heir = line.next(c)
+    assert manager.recv(100) == b"READY=1\nMAINPID=%d" % heir.process.pid
+    assert c.wait(10) == 0
+    manager.close()
+
+
 def test_the_address_must_be_a_unix_socket(carpool):
     c = carpool(start=False, handover={"address": "127.0.0.1:1"})
     assert "handover.address" in c.check() and "no Unix socket" in c.check()
