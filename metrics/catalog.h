@@ -53,6 +53,15 @@ inline constexpr Metric kWaitSeconds{"carpool_pool_wait_seconds", histogram, "or
 inline constexpr Metric kLeaks{"carpool_pool_leaks_total", counter, "origin",
                                "Leases that died without release or discard, or were held longer than leak_timeout."};
 
+inline constexpr Metric kSavedDials{
+    "carpool_saved_dials_total", counter, "origin",
+    "Requests that travelled on a connection that had served before: dials, and TLS handshakes, that reuse saved."};
+inline constexpr Metric kSavedSeconds{"carpool_saved_seconds_total", counter, "origin",
+                                      "Time that those requests would have waited for dials (DNS, TCP, TLS), by what "
+                                      "dials to this origin took of late."};
+inline constexpr Metric kSavedCpu{"carpool_saved_cpu_seconds_total", counter, "origin",
+                                  "CPU time of the TLS handshakes that reuse saved, by what they took here of late."};
+
 // ---- requests ----
 inline constexpr Metric kRequests{"carpool_requests_total", counter, "origin,method,code",
                                   "Requests answered; code none: the client left before a status was sent."};
@@ -131,6 +140,9 @@ inline constexpr std::array kCatalog{
     &catalog::kReclaimed,         //
     &catalog::kWaitSeconds,       //
     &catalog::kLeaks,             //
+    &catalog::kSavedDials,        //
+    &catalog::kSavedSeconds,      //
+    &catalog::kSavedCpu,          //
     &catalog::kRequests,          //
     &catalog::kRequestSeconds,    //
     &catalog::kRetries,           //

@@ -15,6 +15,9 @@ class Book {
   void add(const Metric& metric, Labels labels, std::uint64_t value) {
     values_[&metric][std::move(labels)].value += static_cast<double>(value);
   }
+  void add_seconds(const Metric& metric, Labels labels, std::uint64_t nanoseconds) {
+    values_[&metric][std::move(labels)].value += static_cast<double>(nanoseconds) / 1e9;
+  }
   void set(const Metric& metric, double value) { set(metric, {}, value); }
   void set(const Metric& metric, Labels labels, double value) { values_[&metric][std::move(labels)].value = value; }
   void add(const Metric& metric, Labels labels, const HistogramTotals& totals) {
@@ -63,6 +66,9 @@ void add_shard(Book& book, const std::string& origin, const OriginShard& shard) 
   for (std::size_t i = 0; i < kProofs.size(); ++i) {
     book.add(catalog::kRetries, {origin, std::string(kProofs[i])}, shard.retries[i].read());
   }
+  book.add(catalog::kSavedDials, {origin}, shard.saved_dials.read());
+  book.add_seconds(catalog::kSavedSeconds, {origin}, shard.saved_nanoseconds.read());
+  book.add_seconds(catalog::kSavedCpu, {origin}, shard.saved_cpu_nanoseconds.read());
   book.add(catalog::kRetriesDenied, {origin}, shard.retries_denied.read());
   for (std::size_t i = 0; i < kResets.size(); ++i) {
     if (const std::uint64_t count = shard.resets[i].read(); count != 0) {

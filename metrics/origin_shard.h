@@ -26,7 +26,8 @@ struct alignas(kCacheLine) OriginShard {
   Histogram handshake;  // TLS to the origin
   RequestTable requests;
   std::array<Cell, kProofs.size()> retries;
-  Cell retries_denied;  // by request.retry_budget
+  Cell saved_dials, saved_nanoseconds, saved_cpu_nanoseconds;  // by requests on connections that had served before
+  Cell retries_denied;                                         // by request.retry_budget
   std::array<Cell, kResets.size()> resets;
 };
 static_assert(sizeof(OriginShard) <= 1280);

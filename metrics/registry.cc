@@ -55,6 +55,10 @@ void Registry::record_request(LoopId loop, OriginSlot origin, const RequestFacts
   mine.requests.add(method_id(facts.method), facts.status);
   mine.request.observe(facts.total);
   if (facts.waited) mine.wait.observe(*facts.waited);
+  if (!facts.reused) return;
+  mine.saved_dials.add();
+  mine.saved_nanoseconds.add(static_cast<std::uint64_t>(facts.saved.count()));
+  mine.saved_cpu_nanoseconds.add(static_cast<std::uint64_t>(facts.saved_cpu.count()));
 }
 
 void Registry::record_retry(LoopId loop, OriginSlot origin, std::string_view proof) {

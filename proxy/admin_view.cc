@@ -64,6 +64,20 @@ std::map<std::uint64_t, std::string> borrowers(House& house, const std::string& 
 }
 }  // namespace
 
+namespace {
+using SavedByOrigin = std::map<std::string, admin::PoolFacts::Saved>;
+SavedByOrigin saved_by_origin(const metrics::Registry& registry) {
+  SavedByOrigin all;
+  registry.for_each_shard([&all](const std::string& label, const metrics::OriginShard& shard) {
+    admin::PoolFacts::Saved& saved = all[label];
+    saved.dials += shard.saved_dials.read();
+    saved.time += std::chrono::nanoseconds(shard.saved_nanoseconds.read());
+    saved.cpu += std::chrono::nanoseconds(shard.saved_cpu_nanoseconds.read());
+  });
+  return all;
+}
+}  // namespace
+
 admin::CountedPools HouseView::counted() const {
   const pool::Directory& directory = house_.origins().directory();
   const auto held = directory.hold();
@@ -72,6 +86,7 @@ admin::CountedPools HouseView::counted() const {
 
 std::vector<admin::PoolFacts> HouseView::pools() const {
   const auto held = house_.origins().directory().hold();
+  const SavedByOrigin saved = saved_by_origin(house_.metrics());
   const Instant now = Clock::now();
   std::vector<admin::PoolFacts> all;
   for (const pool::Destination* destination : house_.origins().directory().all()) {
@@ -79,6 +94,7 @@ std::vector<admin::PoolFacts> HouseView::pools() const {
     facts.learned_idle_timeout = facts.snapshot.learned_idle;
     const OriginContext* context = facts.snapshot.class_count == 0 ? nullptr : house_.origins().of(*destination);
     if (context != nullptr) facts.classes = context->pool.classes;
+    if (const auto found = saved.find(facts.origin); found != saved.end()) facts.saved = found->second;
     all.push_back(std::move(facts));
   }
   return all;

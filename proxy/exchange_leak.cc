@@ -6,12 +6,12 @@
 #include "proxy/log/redact.h"
 #include "proxy/origins.h"
 #include "proxy/peer.h"
+#include "proxy/trace_context.h"
 #include "proxy/worker.h"
 
 namespace carpool::proxy {
 
 admin::BorrowerFacts Exchange::describe_borrower() const {
-  constexpr std::size_t kTraceAt = 3, kTraceSize = 32;  // in "00-<trace id>-<parent>-<flags>"
   admin::BorrowerFacts facts;
   facts.connection = facts_.connection;
   std::string scratch;
@@ -22,8 +22,7 @@ admin::BorrowerFacts Exchange::describe_borrower() const {
   facts.client = peer.address;
   facts.pid = peer.pid;
   facts.uid = peer.uid;
-  const std::string_view trace = request_.fields.get("traceparent");
-  if (trace.size() >= kTraceAt + kTraceSize) facts.trace_id = trace.substr(kTraceAt, kTraceSize);
+  facts.trace_id = trace_id(request_.fields.get("traceparent"));
   facts.held = worker_.loop().now() - facts_.leased;
   facts.bytes_in = facts_.bytes_in;
   facts.bytes_out = facts_.bytes_out;

@@ -18,6 +18,7 @@
 #include "pool/directory.h"
 #include "pool/origin.h"
 #include "proxy/config/config.h"
+#include "proxy/dial_cost.h"
 #include "proxy/net/address.h"
 #include "proxy/retry_budget.h"
 #include "proxy/tls_identity.h"
@@ -31,8 +32,8 @@ struct Speaks {
   bool operator==(const Speaks&) const = default;
 };
 
-// One origin under one configuration. Immutable after it was made, but for `dials` and `retries`; the destination
-// guards itself.
+// One origin under one configuration. Immutable after it was made, but for `dials`, `dial_cost` and `retries`; the
+// destination guards itself.
 struct OriginContext {
   pool::Destination* destination = nullptr;
   config::PoolSettings pool;
@@ -43,6 +44,7 @@ struct OriginContext {
   std::vector<net::Address> pinned;
   std::atomic<std::uint32_t> dials{0};  // in progress, all loops together; relaxed: a hint for deadlines
   metrics::OriginSlot slot = metrics::kOtherOrigin;
+  DialCost dial_cost;           // guards itself
   mutable RetryBudget retries;  // guards itself
 
   bool same(const OriginContext& other) const {

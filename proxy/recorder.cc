@@ -7,6 +7,7 @@
 #include "proxy/house.h"
 #include "proxy/log/levels.h"
 #include "proxy/log/log.h"
+#include "proxy/trace_context.h"
 
 namespace carpool::proxy {
 
@@ -33,6 +34,11 @@ void Recorder::record(const Exchange& exchange, const Requester& client) {
   counted.status = facts.status;
   counted.total = now - facts.began;
   if (asked) counted.waited = facts.waited;
+  if (facts.uses_before != 0 && facts.origin != nullptr) {
+    counted.reused = true;
+    counted.saved = facts.origin->dial_cost.time();
+    counted.saved_cpu = facts.origin->dial_cost.cpu();
+  }
   const metrics::OriginSlot slot = facts.origin != nullptr ? facts.origin->slot : metrics::kNoOrigin;
   metrics_.record_request(loop_.id(), slot, counted);
   if (!log::access_enabled()) return;
@@ -53,6 +59,7 @@ void Recorder::record(const Exchange& exchange, const Requester& client) {
   entry.total = counted.total;
   if (facts.opened) entry.opened = pool::name(*facts.opened);
   entry.retries = facts.retries;
+  entry.trace = trace_id(request.fields.get("traceparent"));
   if (facts.fault) entry.fault = facts.fault->detail;
   write_line(entry);
 }

@@ -124,6 +124,8 @@ Json json_of(const PoolFacts& facts) {
   json["restores"] = s.restores;
   json["created"] = s.created;
   json["leaks"] = s.leaks;
+  json["saved"] = {
+      {"dials", facts.saved.dials}, {"seconds", seconds(facts.saved.time)}, {"cpu_seconds", seconds(facts.saved.cpu)}};
   json["connections"] = by_name(pool::kShownNames, s.connections);
   json["opened"] = by_name(pool::kOpenedNames, s.opened);
   json["closed"] = by_name(pool::kClosedNames, s.closed);

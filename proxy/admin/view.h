@@ -21,6 +21,12 @@ struct PoolFacts {
   pool::Destination::Snapshot snapshot;
   std::optional<Duration> learned_idle_timeout;
   std::vector<std::string> classes;  // names, the highest first
+  // What reuse saved: dials that requests needed none of, the time and the CPU time of their handshakes.
+  struct Saved {
+    std::uint64_t dials = 0;
+    Duration time{}, cpu{};
+  };
+  Saved saved{};
 };
 
 struct ReclaimedFacts {

@@ -27,6 +27,7 @@ struct AccessEntry {
   Duration total{};
   std::string_view opened;  // cause, when the connection was opened for this; else empty
   std::uint32_t retries = 0;
+  std::string_view trace;  // trace id of its traceparent; empty: it sent none
   std::string_view fault;  // for a person; empty: none
 };
 

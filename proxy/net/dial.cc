@@ -1,6 +1,7 @@
 // Phase order = function order: start, resolve, connect, greet (TLS), finish. The deadline may end any of them.
 #include "proxy/net/dial.h"
 
+#include <ctime>
 #include <optional>
 #include <utility>
 
@@ -16,6 +17,12 @@ namespace {
 std::string spelled(Duration duration) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
   return ms % 1000 == 0 ? std::to_string(ms / 1000) + "s" : std::to_string(ms) + "ms";
+}
+
+Duration thread_cpu() {
+  timespec spent{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
 }
 
 }  // namespace
@@ -39,6 +46,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void step_handshake() LOOP_ONLY;
   void judge(Result<bool> done) LOOP_ONLY;
+  Result<bool> work_on_handshake();  // on whatever thread has the stream
   void came_home() LOOP_ONLY;
 
   // One step of the handshake elsewhere. The stream is its own meanwhile: readiness is noted and told afterwards, the
@@ -47,7 +55,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
     explicit Greeting(Impl& i) : impl(i) {}
     const char* name() const override { return "TLS handshake"; }
     void run() override {
-      result = impl.stream->handshake();
+      result = impl.work_on_handshake();
       impl.loop.post(*this);
     }
     void close() override {
@@ -134,7 +142,7 @@ void Dial::Impl::greet(int fd) {
   auto watched = loop.watch(fd, *this);
   if (!watched) return finish(watched.take_fault());
   key = *watched;
-  judge(stream->handshake());  // our hello: cheap
+  judge(work_on_handshake());  // our hello: cheap
 }
 
 void Dial::Impl::on_ready(exec::Ready ready) {
@@ -148,8 +156,15 @@ void Dial::Impl::on_ready(exec::Ready ready) {
   greeting.ready.hangup |= ready.hangup;
 }
 
+Result<bool> Dial::Impl::work_on_handshake() {
+  const Duration before = thread_cpu();
+  Result<bool> done = stream->handshake();
+  made.tls_cpu += thread_cpu() - before;
+  return done;
+}
+
 void Dial::Impl::step_handshake() {
-  if (plan.tasks == nullptr) return judge(stream->handshake());
+  if (plan.tasks == nullptr) return judge(work_on_handshake());
   greeting.away = true;
   plan.tasks->submit(exec::lend(greeting));
 }

@@ -49,6 +49,7 @@ struct Dialed {
   std::unique_ptr<Transport> transport;  // not watched by the loop: the owner watches it
   Address peer, local;
   Duration dns{}, tcp{}, tls{};  // where the time went
+  Duration tls_cpu{};            // of it, what the handshake worked
 };
 
 class DialOwner {

@@ -84,6 +84,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
     if (!result) return fail(result.take_fault());
     Worker& worker = dialer_.worker_;
     const Instant now = worker.loop().now();
+    origin_.dial_cost.tell(result->dns + result->tcp + result->tls, result->tls_cpu);
     if (origin_.tls != nullptr) worker.recorder().observe_handshake(origin_, result->tls);
     const Result<bool> h2 = chose_h2(*result);
     if (!h2) return fail(h2.fault());

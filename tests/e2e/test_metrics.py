@@ -104,6 +104,24 @@ def test_text_logs_and_no_access_log_are_settings(origin, carpool):
     assert not any("GET" in line and o.url in line for line in c.output)
 
 
+def test_what_reuse_saves_is_counted(origin, carpool, pki):
+    import ssl
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pki.server, pki.server_key)
+    plain, secure = origin(), origin(tls=context)
+    c = carpool(upstream={"tls": {"ca_file": pki.ca}})
+    for o in (plain, secure):
+        serve(c, o, 4)
+    for o in (plain, secure):
+        assert c.metric("carpool_saved_dials_total", origin=o.url) == 3, "all but the first"
+        saved = c.pool(o.url)["saved"]
+        assert saved["dials"] == 3 and saved["seconds"] > 0
+        assert abs(c.metric("carpool_saved_seconds_total", origin=o.url) - saved["seconds"]) < 1e-6
+    took = c.metric("carpool_upstream_handshake_seconds_sum", origin=secure.url)
+    assert 0 < c.pool(secure.url)["saved"]["cpu_seconds"] <= 3 * took, "three times the CPU of the one that was made"
+    assert c.pool(plain.url)["saved"]["cpu_seconds"] == 0, "there was no handshake to save"
+
+
 def cpu_of(c):
     fields = open("/proc/%d/stat" % c.process.pid).read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -2,6 +2,7 @@
 import pytest
 from harness.h2_client import H2Client
 from harness.origin import hello
+from harness.wait import until
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 STATES = ["vendor=t61rcWkgMzE,other=00f067aa0ba902b7", "third=1"]
@@ -23,6 +24,7 @@ def test_the_context_passes_whole(origin, carpool):
         assert client.get("/", authority=o.authority, headers=FIELDS).status == 200
     for seen in o.seen:
         assert_whole(seen.message)
+    until(lambda: [row.get("trace_id") for row in c.access_log()] == [PARENT.split("-")[1]] * 2, what="the trace in the log")
 
 
 def test_a_request_sent_again_keeps_its_context(origin, carpool):
@@ -47,6 +49,8 @@ def test_a_context_that_is_none_is_not_our_business(origin, carpool, junk):
     with c.client() as client:
         assert client.get(o.url + "/", ("traceparent", junk)).status == 200
     assert o.seen[0].message.all("traceparent") == [junk]
+    until(c.access_log, what="the line")
+    assert "trace_id" not in c.access_log()[0]
 
 
 def test_no_context_is_made_up(origin, carpool):
