@@ -118,10 +118,11 @@ Result<Parcel> HandoverDoor::pack() {
     parcel.descriptors.push_back(std::move(fd));
   };
   for (Copy& copy : *listeners) add("listen", std::move(copy.address), std::move(copy.fd));
-  if (house.admin().address() != nullptr) add("admin", house.config().admin.address, house.admin().copy_of_door());
-  if (house.admin().metrics_address() != nullptr) {
-    add("metrics", house.config().metrics.address, house.admin().copy_of_metrics_door());
-  }
+  const auto addresses = house.with_config(
+      [](const config::Config& config) { return std::pair(config.admin.address, config.metrics.address); });
+  if (house.admin().address() != nullptr) add("admin", addresses.first, house.admin().copy_of_door());
+  if (house.admin().metrics_address() != nullptr)
+    add("metrics", addresses.second, house.admin().copy_of_metrics_door());
   add("handover", configured_, Fd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0)));
   std::size_t secrets = 0;
   for (const OriginContext* context : house.origins().all()) tell_of(*context, manifest, secrets, Clock::now());
