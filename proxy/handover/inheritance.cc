@@ -65,7 +65,7 @@ void Inheritance::teach_one(House& house, const Manifest::Origin& one) {
   Result<OriginContext*> context = house.origins().at(*origin);
   if (!context) return;
   if (one.learned_idle) (*context)->destination->recall_idle(*one.learned_idle);
-  if (one.open != 0) cold_.push_back({*context, one.open});
+  if (one.open != 0) cold_.push_back({*context, one.open, one.open});
   // A session was verified by the rules that it was made under: under others it would let a peer in unseen.
   TlsIdentity* tls = (*context)->tls;
   if (tls == nullptr || one.sessions.empty() || tls->likeness() != one.tls_likeness || !tls->load()) return;
@@ -101,13 +101,18 @@ void Inheritance::tick() {
   const std::uint32_t rate = house_->config().handover.warm_rate;
   auto left =
       static_cast<std::uint32_t>(std::max<std::int64_t>(1, rate * (kTick / std::chrono::milliseconds(1)) / 1000));
-  while (left > 0 && !cold_.empty()) {
-    Warm& warm = cold_.back();
-    const std::uint32_t begun =
-        warm.origin->destination->warm_up(std::min(warm.open, warm.origin->pool.size), left, now);
-    left -= std::min(left, begun);
-    if (begun == 0) cold_.pop_back();  // all are there, or none may be opened
+  for (Warm& warm : cold_) {
+    if (warm.to_dial == 0) continue;
+    const std::uint32_t open = std::min(warm.open, warm.origin->pool.size);
+    const std::uint32_t begun = warm.origin->destination->warm_up(open, std::min(left, warm.to_dial), now);
+    left -= begun;
+    warm.to_dial = begun == 0 && left > 0 ? 0 : warm.to_dial - begun;  // 0: all are there, or none may be opened
+    if (left == 0) break;
   }
+  // Each dial is made once: an origin that cannot be reached now is not tried again and again.
+  std::erase_if(cold_, [](const Warm& warm) {
+    return warm.to_dial == 0 && warm.origin->dials.load(std::memory_order_relaxed) == 0;
+  });
   if (cold_.empty() || now >= give_up_) return say_go();
   timer_->arm(now + kTick);
 }

@@ -41,7 +41,8 @@ class Inheritance final : private exec::Watcher {
  private:
   struct Warm {
     OriginContext* origin;
-    std::uint32_t open;
+    std::uint32_t open;     // wanted
+    std::uint32_t to_dial;  // of them, not yet begun
   };
   explicit Inheritance(Fd socket) : socket_(std::move(socket)) {}
   void teach_one(House& house, const Manifest::Origin& one);

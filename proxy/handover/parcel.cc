@@ -45,7 +45,7 @@ Status receive_all(int socket, std::span<char> bytes) {
   return Done{};
 }
 
-alignas(cmsghdr) constexpr std::size_t kControl = CMSG_SPACE(Parcel::kMostDescriptors * sizeof(int));
+constexpr std::size_t kControl = CMSG_SPACE(Parcel::kMostDescriptors * sizeof(int));
 
 void take_descriptors(msghdr& message, std::vector<Fd>& descriptors) {
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
