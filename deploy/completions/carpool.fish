@@ -10,6 +10,7 @@ complete -c carpool -l demo -d 'an embedded origin and a little traffic, to see 
 complete -c carpool -l version -d 'the version'
 complete -c carpool -l help -d 'this text'
 complete -c carpool -l admin -x -d 'the instance to ask; else the [admin] address of the configuration'
+complete -c carpool -l token-file -x -d 'its bearer token; else the [admin] token_file of the configuration'
 complete -c carpool -l json -d 'the answer as it came'
 complete -c carpool -l size -x -d 'for warm-up and what-if: so many connections'
 complete -c carpool -l dry-run -d 'for reload: only say what would change'

@@ -77,7 +77,7 @@ class Load(threading.Thread):
                 client = None
             self.done += 1
             due = max(due + self.pause, time.monotonic() - 0.05)
-            time.sleep(max(0, due - time.monotonic()))  # the rate, not a wait
+            threading.Event().wait(max(0, due - time.monotonic()))  # a pace, nothing is waited for
 
 
 def fds(c):

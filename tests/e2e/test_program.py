@@ -70,9 +70,9 @@ def test_toml_that_does_not_parse_names_its_place(tmp_path):
 
 
 def test_what_is_not_available_yet_is_refused_not_ignored(tmp_path):
-    done = check(tmp_path, '[pool]\nclasses = ["a"]\n')
+    done = check(tmp_path, '[[origin]]\nuri = "tcp://db.test:5432"\n')
     said = done.stdout + done.stderr
-    assert done.returncode == 1 and "not yet available" in said and "pool.classes" in said
+    assert done.returncode == 1 and "not yet available" in said and "origin.uri" in said
 
 
 def test_the_environment_fills_in(tmp_path):

@@ -80,8 +80,8 @@ void play(std::string_view bytes, unsigned seed, const H2Options& options) {
   for (const auto& [id, heard] : server.streams) check(heard);
 }
 
-// Without an owner that interferes, how the bytes were cut cannot matter, but for what a broken rule ends: of that, what
-// came in the same breath is told no more.
+// Without an owner that interferes, how the bytes were cut cannot matter, but for what a broken rule ends: of that,
+// what came in the same breath is told no more.
 std::string told(std::string_view bytes, std::size_t piece) {
   End server(H2Role::server);
   server.receive(kH2Preface);
