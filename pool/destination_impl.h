@@ -217,10 +217,9 @@ struct Destination::Impl {
   // keep_alive's, for whoever judges; relaxed: a limit, nothing is published by it.
   std::atomic<Duration::rep> horizon{Duration::max().count()};
 
-  Instant trimmed_at{};  // the sweeper's
-
-  mutable Mutex mutex;  // guards all below
-  Limits limits;        // `live` has what is read without the mutex
+  mutable Mutex mutex;   // guards all below
+  Instant trimmed_at{};  // when the need was last looked at
+  Limits limits;         // `live` has what is read without the mutex
   Line line;
   std::uint32_t alive = 0;  // connections and dials that did not end in the ledger
   std::uint32_t dials = 0;

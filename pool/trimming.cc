@@ -12,9 +12,12 @@ namespace carpool::pool {
 std::optional<std::uint32_t> Destination::Impl::measured_need(Instant now) {
   const Duration window = live.idle_timeout();
   if (window <= Duration::zero()) return std::nullopt;
-  if (trimmed_at == Instant{}) trimmed_at = now;
-  if (now - trimmed_at < window) return std::nullopt;
-  trimmed_at = now;
+  {
+    const std::scoped_lock lock(mutex);
+    if (trimmed_at == Instant{}) trimmed_at = now;
+    if (now - trimmed_at < window) return std::nullopt;
+    trimmed_at = now;
+  }
   if (pool.in_use() < 2) return std::nullopt;
   std::vector<Stay> stays = self.history();
   const Instant begin = now - window;
