@@ -42,6 +42,7 @@ void H2Carrier::send_fields(const http::H2Fields& fields, bool end, bool head_re
   head_request_ = head_request;
   ended_ = end;
   stream_ = connection_->open(*this, fields, end, head_request);
+  began_ = worker_.loop().now();
   if (stream_ != nullptr) return;
   Breakage refused;
   refused.fault.detail = "the HTTP/2 session takes no more requests";
@@ -188,6 +189,7 @@ std::optional<pool::Closed> H2Carrier::finish(pool::Lease&) {
 
 std::optional<pool::Closed> H2Carrier::abandon(pool::Closed, pool::Lease&) {
   if (stream_ != nullptr) {
+    connection_->given_up_on(began_);
     connection_->session().reset(*stream_, http::H2Error::cancel);
     connection_->soon();
   }

@@ -53,6 +53,7 @@ class H2Carrier final : public Carrier, public ListHook<struct H2CarrierTag>, pu
   H2Connection* connection_ = nullptr;  // from begin() to finish() or abandon()
   http::H2Stream* stream_ = nullptr;
   std::optional<Breakage> breakage_;
+  Instant began_{};          // when the stream was
   std::size_t untaken_ = 0;  // bytes whose room in the stream's window is not given back
   std::size_t taken_ = 0;    // and those whose room is, while the window is narrow
   bool head_request_ = false;

@@ -22,7 +22,10 @@ constexpr std::size_t kPull = std::size_t{64} * 1024;  // bytes of frames in one
 // After so long without a byte a PING goes in front of the next request, or asks for those that hang.
 constexpr Duration kQuiet = std::chrono::seconds(5);
 constexpr Duration kPatience = std::chrono::seconds(3);  // for its answer
-constexpr unsigned kUserTimeoutMs = 10000;               // bytes that nobody acknowledges
+// A stream that was given up after so long without a byte on the connection is reason enough; then no more time is
+// given either.
+constexpr Duration kDoubt = std::chrono::seconds(1);
+constexpr unsigned kUserTimeoutMs = 10000;  // bytes that nobody acknowledges
 
 http::H2Options session_options() {
   http::H2Options options;
@@ -107,6 +110,7 @@ void H2Connection::read_some() {
     budget -= std::min(budget, io.bytes);
     last_read_ = now;
     asked_ = {};
+    doubted_ = false;
     if (std::exchange(holding_, false)) soon();
     Status received = session_.receive({scratch.data(), io.bytes}, now);
     pass_on();
@@ -166,7 +170,8 @@ void H2Connection::on_goaway(http::StreamId last, http::H2Error) {
 
 http::H2Stream* H2Connection::open(H2Carrier& carrier, const http::H2Fields& fields, bool end, bool head_request) {
   if (dead_) return nullptr;
-  if (open_.empty() && !holding_ && worker_.loop().now() - last_read_ >= kQuiet) ask_for_life(true);
+  const bool quiet = open_.empty() && worker_.loop().now() - last_read_ >= kQuiet;
+  if (!holding_ && (quiet || doubted_)) ask_for_life(true);
   Result<http::H2Stream*> stream = session_.request(fields, carrier, end, head_request);
   if (!stream) return nullptr;
   open_.push_back(carrier);
@@ -231,7 +236,20 @@ void H2Connection::tell_broken() {
 
 // ---- is it alive? ----
 
+Duration H2Connection::patience() const {
+  return doubted_ ? kDoubt : kPatience;
+}
+
+void H2Connection::given_up_on(Instant asked) {
+  doubted_ = doubted_ || worker_.loop().now() - std::max(last_read_, asked) >= kDoubt;
+}
+
+// Whoever waits for an answer already waits on, and from now on all else with it.
 void H2Connection::ask_for_life(bool hold) {
+  if (asked_ != Instant{}) {
+    holding_ = hold;
+    return;
+  }
   asked_ = worker_.loop().now();
   session_.ping(static_cast<std::uint64_t>(asked_.time_since_epoch().count()));
   send_pulled();
@@ -241,14 +259,14 @@ void H2Connection::ask_for_life(bool hold) {
 // One timer for all streams: it looks now and then, and asks when nothing came.
 void H2Connection::arm_timer() {
   if (timer_.armed() && asked_ == Instant{}) return;
-  timer_.arm(asked_ != Instant{} ? asked_ + kPatience : worker_.loop().now() + kQuiet);
+  timer_.arm(asked_ != Instant{} ? asked_ + patience() : worker_.loop().now() + kQuiet);
 }
 
 void H2Connection::on_timer() {
   exec::assume_on_loop();
   if (dead_) return;
   const Instant now = worker_.loop().now();
-  if (asked_ != Instant{} && now >= asked_ + kPatience) {
+  if (asked_ != Instant{} && now >= asked_ + patience()) {
     die(pool::Closed::unhealthy, {FaultKind::connection_terminated, Side::upstream, "the origin answers no PING"});
     return;
   }

@@ -52,6 +52,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   void silent(H2Carrier& carrier) LOOP_ONLY;
   void note_reset(http::H2Error error) LOOP_ONLY;  // of a stream, by the origin
   void answered() LOOP_ONLY;                       // a response's head came
+  void given_up_on(Instant asked) LOOP_ONLY;       // a stream without an answer, begun then
   void tell_later(H2Carrier& carrier) LOOP_ONLY;   // that it broke
   std::string_view scheme() const { return origin_.tls != nullptr ? "https" : "http"; }
   // Did the peer say with GOAWAY that it did nothing for this stream?
@@ -67,6 +68,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   void die(pool::Closed cause, const Fault& fault) LOOP_ONLY;
   void retire(pool::Closed cause) LOOP_ONLY;
   void tell_broken() LOOP_ONLY;
+  Duration patience() const;
   void ask_for_life(bool hold) LOOP_ONLY;
   void on_timer();
   void arm_timer() LOOP_ONLY;
@@ -93,6 +95,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   Instant last_read_;
   Instant asked_{};       // when the last unanswered PING left
   bool holding_ = false;  // after a quiet time: nothing but the PING leaves until a byte came back
+  bool doubted_ = false;  // a stream was given up while nothing came: the next one waits for a sign of life
   bool greeted_ = false;  // SETTINGS came
   bool acked_ = false;    // and ours were acknowledged: the origin's first words are all here
   bool placed_ = false;   // take_place() was called

@@ -295,6 +295,21 @@ def test_an_origin_that_stopped_answering_is_found_dead_in_seconds(h2_origin, ca
     assert o.opened == 2 and c.metric("carpool_pool_closed_total", cause="unhealthy") == 1
 
 
+def test_a_connection_on_which_a_request_timed_out_must_show_life_before_the_next(h2_origin, carpool, gate):
+    def stuck(stream):
+        if stream.pseudo[":path"] == "/stuck":
+            stream.connection.lock.acquire()  # this connection reads and says nothing any more
+            gate.enter()
+        stream.reply()
+    o = h2_origin(stuck)
+    c = carpool(workers=1, upstream=PRIOR, request={"response_header_timeout": "1500ms"})
+    with c.client() as client, c.client() as other:
+        assert client.request("POST", o.url + "/stuck", body=b"x").status == 504
+        # Sooner than the quiet time after which every connection is asked.
+        assert other.request("POST", o.url + "/", body=b"y").status == 200, "nothing was sent before the sign of life"
+    assert o.opened == 2 and c.metric("carpool_pool_closed_total", cause="unhealthy") == 1
+
+
 def test_an_upgrade_goes_to_a_connection_of_http11(origin, carpool, pki, context):
     context.set_alpn_protocols(["h2", "http/1.1"])
 
