@@ -32,10 +32,12 @@ struct Busy {
 Busy count_busy(const std::vector<Stay>& stays) {
   std::vector<std::pair<Instant, int>> steps;
   for (const Stay& stay : stays) {
+    if (stay.held <= Duration::zero()) continue;  // took no time; its end would be counted before its beginning
     steps.emplace_back(stay.arrived + stay.waited, 1);
     steps.emplace_back(stay.arrived + stay.waited + stay.held, -1);
   }
-  std::sort(steps.begin(), steps.end());
+  if (steps.empty()) return {0, 0, 1};
+  std::sort(steps.begin(), steps.end());  // at one instant ends come first: one left as the other came
   std::vector<Duration> lasted(stays.size() + 1);
   int now = 0;
   Busy busy;

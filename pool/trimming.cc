@@ -11,7 +11,8 @@ namespace carpool::pool {
 // Nothing: it is not time, or the record says too little. The borrows that it reads are many: not under the mutex.
 std::optional<std::uint32_t> Destination::Impl::measured_need(Instant now) {
   const Duration window = live.idle_timeout();
-  if (window <= Duration::zero()) return std::nullopt;
+  const Strategy strategy = live.strategy();
+  if (window <= Duration::zero() || strategy == Strategy::first || strategy == Strategy::thread_id) return std::nullopt;
   {
     const std::scoped_lock lock(mutex);
     if (trimmed_at == Instant{}) trimmed_at = now;

@@ -52,8 +52,7 @@ constexpr std::string_view kIntroduction =
     "# carpool's configuration: every setting with its default. What is not written here has the same values.\n"
     "# Durations: \"250ms\" \"30s\" \"10m\" \"1h\". Sizes: \"16KiB\". In strings: ${ENV}, ${ENV:-default}, "
     "${ENV:?message}.\n"
-    "# docs/configuration.md has types, bounds and examples; `carpool --check` finds every mistake.\n"
-    "# (later): not yet available, only the default is taken.\n";
+    "# docs/configuration.md has types, bounds and examples; `carpool --check` finds every mistake.\n";
 
 // "key = value", or the example as a comment where the default says nothing.
 std::string assignment(const Section& section, const Setting& setting, bool commented) {

@@ -268,5 +268,17 @@ TEST(AnExplanation, HasAReasonForEachCause) {
   EXPECT_TRUE(says(explain({}, {}), "nobody asked"));
 }
 
+// Borrows that took no time begin and end at one instant, among others that do.
+TEST(AnAdvice, CountsBorrowsThatTookNoTime) {
+  std::vector<Stay> stays = steady(200, milliseconds(1), Duration::zero());
+  const std::optional<Advice> brief = advise(stays, 4);
+  ASSERT_TRUE(brief);
+  EXPECT_EQ(brief->busy_most, 1U);
+  for (const Stay& stay : steady(200, milliseconds(1), milliseconds(3))) stays.push_back(stay);
+  const std::optional<Advice> mixed = advise(stays, 4);
+  ASSERT_TRUE(mixed);
+  EXPECT_EQ(mixed->busy_most, 3U);
+}
+
 }  // namespace
 }  // namespace carpool::pool
