@@ -25,7 +25,7 @@ std::optional<std::uint32_t> Destination::Impl::measured_need(Instant now) {
   const bool covers =
       std::any_of(stays.begin(), stays.end(), [&](const Stay& stay) { return stay.arrived <= now - window / 2; });
   std::erase_if(stays, [&](const Stay& stay) { return stay.arrived + stay.waited + stay.held < begin; });
-  const std::optional<Advice> advice = covers ? advise(std::move(stays), pool.cap()) : std::nullopt;
+  const std::optional<Advice> advice = covers ? advise(stays, pool.cap()) : std::nullopt;
   if (!advice) return std::nullopt;
   return std::max(advice->size, advice->busy_most);
 }
