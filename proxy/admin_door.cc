@@ -8,6 +8,8 @@
 #include <fstream>
 #include <utility>
 
+#include "proxy/peer.h"
+
 namespace carpool::proxy {
 
 namespace {
@@ -82,13 +84,8 @@ void AdminDoor::on_retry() {
   on_ready({});
 }
 
-// On a Unix socket: the same user, or root.
 bool AdminDoor::trusted(int fd) const {
-  if (!rules_.unix_socket || rules_.metrics_only) return true;
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return false;
-  return peer.uid == 0 || peer.uid == ::geteuid();
+  return !rules_.unix_socket || rules_.metrics_only || from_our_user(peer_of(fd));
 }
 
 }  // namespace carpool::proxy

@@ -1,6 +1,7 @@
 #include "proxy/peer.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <functional>
 #include <string_view>
@@ -26,6 +27,10 @@ PeerFacts peer_of(int fd) {
     facts.uid = who.uid;
   }
   return facts;
+}
+
+bool from_our_user(const PeerFacts& peer) {
+  return peer.uid && (*peer.uid == 0 || *peer.uid == static_cast<std::int64_t>(::geteuid()));
 }
 
 std::uint64_t identity_of(int fd) {

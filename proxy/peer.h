@@ -13,6 +13,8 @@ struct PeerFacts {
 };
 
 PeerFacts peer_of(int fd);
+// On a Unix socket: root, or the user that this program runs as.
+bool from_our_user(const PeerFacts& peer);
 
 // Whose turn it is where clients take turns; equal for connections of one client, never 0. A Unix socket's process, a
 // remote address; of what comes over loopback, where all have one address, the connection.

@@ -13,6 +13,7 @@
 #include "proxy/house.h"
 #include "proxy/inquiry.h"
 #include "proxy/log/log.h"
+#include "proxy/peer.h"
 
 namespace carpool::proxy {
 
@@ -80,12 +81,10 @@ void HandoverDoor::on_ready(exec::Ready) {
 }
 
 bool HandoverDoor::may_inherit(int socket) {
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return false;
-  if (peer.uid != 0 && peer.uid != ::geteuid()) return false;
+  const PeerFacts peer = peer_of(socket);
+  if (!from_our_user(peer)) return false;
   if (heir_.socket || !house_.drain().serving()) return false;
-  heir_.pid = peer.pid;
+  heir_.pid = static_cast<int>(peer.pid.value_or(0));
   return true;
 }
 
