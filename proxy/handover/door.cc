@@ -124,6 +124,7 @@ Result<Parcel> HandoverDoor::pack() {
     add("metrics", addresses.second, house.admin().copy_of_metrics_door());
   add("handover", configured_, Fd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0)));
   std::size_t secrets = 0;
+  const auto held = house.origins().directory().hold();  // this loop is none of those that a pool's end waits for
   for (const OriginContext* context : house.origins().all()) tell_of(*context, manifest, secrets, Clock::now());
   parcel.text = encode(manifest);
   return parcel;
