@@ -109,14 +109,12 @@ void Exchange::on_broken(Breakage breakage) {
   attempt.idempotent_retries = idempotent_retries_;
   attempt.proven_replays = proven_replays_;
   const RetryRules rules{facts_.origin->request.max_retries, facts_.origin->request.retry_idempotent};
-  std::optional<Proof> proof = may_retry(attempt, rules);
-  if (proof == Proof::idempotent_reused && !facts_.origin->retries.spend()) {
-    worker_.recorder().count_retry_denied(*facts_.origin);
-    proof.reset();
-  }
+  const std::optional<Proof> proof = may_retry(attempt, rules);
+  const bool denied = proof == Proof::idempotent_reused && !facts_.origin->retries.spend();
+  if (denied) worker_.recorder().count_retry_denied(*facts_.origin);
   give_back(breakage.connection_ended && lease_.reused() ? pool::Closed::peer_closed : pool::Closed::error);
   need_h1_ = need_h1_ || breakage.ask_h1;
-  if (proof) return retry(*proof);
+  if (proof && !denied) return retry(*proof);
   facts_.origin->destination->note_failure(breakage.fault);
   reply(breakage.fault);
 }
