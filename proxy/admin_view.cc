@@ -62,9 +62,7 @@ std::map<std::uint64_t, std::string> borrowers(House& house, const std::string& 
   }
   return all;
 }
-}  // namespace
 
-namespace {
 using SavedByOrigin = std::map<std::string, admin::PoolFacts::Saved>;
 SavedByOrigin saved_by_origin(const metrics::Registry& registry) {
   SavedByOrigin all;
@@ -81,12 +79,20 @@ SavedByOrigin saved_by_origin(const metrics::Registry& registry) {
 admin::CountedPools HouseView::counted() const {
   const pool::Directory& directory = house_.origins().directory();
   const auto held = directory.hold();
-  return {pools(), {directory.reclaimed(), directory.reclaimed_count(), directory.max_origins()}};
+  return {snapshots(), {directory.reclaimed(), directory.reclaimed_count(), directory.max_origins()}};
 }
 
 std::vector<admin::PoolFacts> HouseView::pools() const {
-  const auto held = house_.origins().directory().hold();
+  std::vector<admin::PoolFacts> all = snapshots();
   const SavedByOrigin saved = saved_by_origin(house_.metrics());
+  for (admin::PoolFacts& facts : all) {
+    if (const auto found = saved.find(facts.origin); found != saved.end()) facts.saved = found->second;
+  }
+  return all;
+}
+
+std::vector<admin::PoolFacts> HouseView::snapshots() const {
+  const auto held = house_.origins().directory().hold();
   const Instant now = Clock::now();
   std::vector<admin::PoolFacts> all;
   for (const pool::Destination* destination : house_.origins().directory().all()) {
@@ -94,7 +100,6 @@ std::vector<admin::PoolFacts> HouseView::pools() const {
     facts.learned_idle_timeout = facts.snapshot.learned_idle;
     const OriginContext* context = facts.snapshot.class_count == 0 ? nullptr : house_.origins().of(*destination);
     if (context != nullptr) facts.classes = context->pool.classes;
-    if (const auto found = saved.find(facts.origin); found != saved.end()) facts.saved = found->second;
     all.push_back(std::move(facts));
   }
   return all;

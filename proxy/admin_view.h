@@ -29,6 +29,7 @@ class HouseView final : public admin::AdminView {
   std::string config() const override;
 
  private:
+  std::vector<admin::PoolFacts> snapshots() const;  // pools() without what reuse saved: that takes every loop's shards
   House& house_;
 };
 
