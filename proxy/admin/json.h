@@ -1,8 +1,12 @@
 // JSON inside admin: included by its .cc files only, the one place that knows nlohmann's library.
 #pragma once
 
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 
+#include "base/clock.h"
 #include "proxy/admin/answer.h"
 #include "proxy/admin/view.h"
 
@@ -12,5 +16,17 @@ using Json = nlohmann::ordered_json;
 
 Answer json_answer(std::uint16_t status, const Json& json);
 Json json_of(const PoolFacts& pool);  // as /pools tells it
+
+// What is not there, or empty, is null.
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+inline Json or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+inline double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
 
 }  // namespace carpool::proxy::admin

@@ -5,18 +5,6 @@
 namespace carpool::proxy::admin {
 
 namespace {
-double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-Json or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-
 Json json_of(const BorrowerFacts& borrower) {
   Json json;
   json["request"] = or_null(borrower.request);

@@ -13,10 +13,6 @@ namespace {
 using pool::Shown;
 using Snapshot = pool::Destination::Snapshot;
 
-double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 // Open ones, idle or not: all but those that are still connecting.
 std::uint64_t open(const Snapshot& s) {
   return s.alive() - s.of(Shown::connecting);
@@ -36,10 +32,6 @@ std::vector<metrics::Labelled> labelled(const Names& names, const Counts& counts
   return parts;
 }
 
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-
 Json json_of(const ConnectionFacts& facts) {
   Json json;
   json["id"] = facts.id;
@@ -49,13 +41,13 @@ Json json_of(const ConnectionFacts& facts) {
   json["idle_seconds"] = seconds(facts.idle);
   json["uses"] = facts.uses;
   json["streams"] = facts.streams;
-  json["protocol"] = text_or_null(facts.protocol);
-  json["local"] = text_or_null(facts.local);
-  json["peer"] = text_or_null(facts.peer);
-  json["tls_version"] = text_or_null(facts.tls_version);
-  json["cipher"] = text_or_null(facts.cipher);
+  json["protocol"] = or_null(facts.protocol);
+  json["local"] = or_null(facts.local);
+  json["peer"] = or_null(facts.peer);
+  json["tls_version"] = or_null(facts.tls_version);
+  json["cipher"] = or_null(facts.cipher);
   json["loop"] = facts.loop;
-  json["borrower"] = text_or_null(facts.borrower);
+  json["borrower"] = or_null(facts.borrower);
   return json;
 }
 

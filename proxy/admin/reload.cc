@@ -24,10 +24,6 @@ std::string_view status_of(Outcome outcome) {
   return "unchanged";
 }
 
-Json or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-
 Json changes_of(const ReloadReport& report) {
   Json changes = Json::array();
   for (const ReloadReport::Change& change : report.changes) {

@@ -14,9 +14,6 @@
 namespace carpool::proxy::admin {
 
 namespace {
-double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 Json seconds_or_null(const std::optional<Duration>& duration) {
   return duration ? Json(seconds(*duration)) : Json(nullptr);
 }

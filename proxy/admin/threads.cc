@@ -5,10 +5,6 @@
 namespace carpool::proxy::admin {
 namespace {
 
-double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 // Each source may queue so many; their sum is the bound of the queue, which the pool asserts.
 Json sources_of(const ThreadsFacts& facts) {
   Json sources = Json::array();
