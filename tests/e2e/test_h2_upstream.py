@@ -280,13 +280,17 @@ def test_an_answer_before_the_requests_end_reaches_the_client(h2_origin, carpool
     o.wait_for(lambda: o.resets)
 
 
-def test_an_origin_that_stopped_answering_is_found_dead_in_seconds(h2_origin, carpool, gate):
-    def stuck(stream):
+def falls_silent(gate):
+    def handler(stream):
         if stream.pseudo[":path"] == "/stuck":
             stream.connection.lock.acquire()  # this connection reads and says nothing any more
             gate.enter()
         stream.reply()
-    o = h2_origin(stuck)
+    return handler
+
+
+def test_an_origin_that_stopped_answering_is_found_dead_in_seconds(h2_origin, carpool, gate):
+    o = h2_origin(falls_silent(gate))
     c = carpool(workers=1, upstream=PRIOR)
     with c.client() as client:
         reply = client.request("POST", o.url + "/stuck", body=b"x")
@@ -296,12 +300,7 @@ def test_an_origin_that_stopped_answering_is_found_dead_in_seconds(h2_origin, ca
 
 
 def test_a_connection_on_which_a_request_timed_out_must_show_life_before_the_next(h2_origin, carpool, gate):
-    def stuck(stream):
-        if stream.pseudo[":path"] == "/stuck":
-            stream.connection.lock.acquire()  # this connection reads and says nothing any more
-            gate.enter()
-        stream.reply()
-    o = h2_origin(stuck)
+    o = h2_origin(falls_silent(gate))
     c = carpool(workers=1, upstream=PRIOR, request={"response_header_timeout": "1500ms"})
     with c.client() as client, c.client() as other:
         assert client.request("POST", o.url + "/stuck", body=b"x").status == 504
