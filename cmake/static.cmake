@@ -1,12 +1,13 @@
 # With CARPOOL_STATIC the libraries that Debian also ships as archives become part of the program, and with them only
 # what is used of them: the image is 3 MB smaller. prometheus-cpp has no archive and stays shared, and so does libstdc++,
-# which it needs. Rooms and files that no request passes through are compiled for size: about half of the code.
+# which it needs. What C libraries bring for unwinding is left out (unwind.ld). Rooms and files that no request passes
+# through are compiled for size: about half of the code.
 option(CARPOOL_STATIC "Link archives of libraries where there are any" OFF)
 if(CARPOOL_STATIC)
   set(OPENSSL_USE_STATIC_LIBS TRUE)
   set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
   add_compile_options(-ffunction-sections -fdata-sections)  # what the linker can leave out
-  add_link_options(-Wl,--gc-sections,-z,pack-relative-relocs)
+  add_link_options(-Wl,--gc-sections,-z,pack-relative-relocs -Wl,-T,${CMAKE_CURRENT_LIST_DIR}/unwind.ld)
 endif()
 
 # After the rooms are declared.
