@@ -68,10 +68,20 @@ def lay_out(folder):
     shutil.copytree(CHART, folder / "carpool")
     for example in sorted(EXAMPLES.iterdir()):
         target = folder / "examples" / example.name
-        shutil.copytree(example, target)
+        shutil.copytree(example, target, ignore=shutil.ignore_patterns("charts", "Chart.lock"))  # of `helm dependency build` in this tree
         if "dependencies:" in (example / "Chart.yaml").read_text():
             shutil.copytree(CHART, target / "charts" / "carpool")
     return folder
+
+
+def depends(judge, helm, folder):
+    """Who follows docs/kubernetes.md builds the dependency as Helm does it."""
+    example = folder / "helm" / "examples" / "sidecar"
+    shutil.copytree(CHART, folder / "helm" / "carpool")
+    shutil.copytree(EXAMPLES / "sidecar", example, ignore=shutil.ignore_patterns("charts", "Chart.lock"))
+    built = judge.log.run(helm, "dependency", "build", example) == 0
+    done = subprocess.run([helm, "template", "demo", example, "--kube-version", "1.34.0"], capture_output=True, text=True)
+    judge.take(built and done.returncode == 0 and "name: carpool" in done.stdout, "helm dependency build", done.stderr)
 
 
 def template(helm, charts, chart, values, version, files=()):
@@ -196,6 +206,7 @@ def chart(log, full):
         charts = lay_out(folder / "charts")
         for path in ("carpool", "examples/sidecar", "examples/inject", "examples/daemonset"):
             judge.take(log.run(helm, "lint", "--strict", *VERSION, charts / path) == 0, path + " lint")
+        depends(judge, helm, folder / "documented")
         rendered = render(judge, helm, charts)
         for value, version, word in REFUSED:
             done = template(helm, charts, "examples/sidecar", (value,), version)
