@@ -120,7 +120,7 @@ async def at_rest(carpool):
     while rows := await pools(carpool):
         if time.monotonic() > deadline:
             raise RuntimeError("%d pools still there after %d s without a request, such as %s" % (len(rows), REST, rows[0]))
-        await asyncio.sleep(0.2)
+        await rest(asyncio.Event(), 0.2)
     return look(carpool, rows)
 
 
