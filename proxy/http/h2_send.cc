@@ -23,6 +23,9 @@ ssize_t H2Impl::next_frame(H2Stream& stream, nghttp2_session* of, StreamId id, s
 }
 
 int H2Impl::write_frame(H2Stream& stream, std::string_view head, std::size_t size) {
+  // Its head was made before there was room for it, and its bytes are gone since: it must not go, or what follows would
+  // be taken for its payload.
+  if (stream.reset_) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   if (out->size() >= most_out) return NGHTTP2_ERR_WOULDBLOCK;
   out->append(head).append(stream.queue_, stream.sent_, size);
   stream.sent_ += size;

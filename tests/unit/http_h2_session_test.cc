@@ -215,6 +215,31 @@ TEST(Pull, StopsAtWhatItsOwnerCanTake) {
   EXPECT_TRUE(pair.server.session.wants_pull());
 }
 
+// A frame whose head is made already may wait for room in its owner's write; its stream may be reset meanwhile.
+TEST(AReset, TakesTheFrameAlongThatHadNoRoomYet) {
+  H2Options options;
+  options.window = 1 << 20;
+  options.stream_window = 1 << 20;
+  Pair pair(options);
+  Heard& dropped = pair.ask(false);
+  Heard& kept = pair.ask(false);
+  pair.talk_on();
+  pair.client.session.body(*dropped.stream, std::string(kBig, 'x'));
+  pair.client.session.body(*kept.stream, std::string(kBig, 'y'));
+  for (std::size_t most = 1; most < 100000; most += 16384) {
+    std::string bytes = pair.client.pull(most);
+    pair.server.receive(bytes);
+  }
+  pair.client.session.reset(*dropped.stream, H2Error::cancel);
+  pair.client.session.end(*kept.stream);
+  const std::string rest = pair.client.pull();
+  for (const Frame& one : frames(rest))
+    EXPECT_TRUE(one.type == 3 || one.stream == 3) << one.type << " on " << one.stream;
+  EXPECT_TRUE(pair.server.receive(rest));
+  EXPECT_EQ(pair.server.streams.at(3).body, std::string(kBig, 'y'));
+  EXPECT_TRUE(pair.server.streams.at(3).ended);
+}
+
 TEST(ASessionAtRest, OwnsLittle) {
   Pair pair;
   for (int i = 0; i < 50; ++i) {
