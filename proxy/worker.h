@@ -23,6 +23,7 @@
 #include "proxy/upstream/dialer.h"
 #include "proxy/upstream/health_check.h"
 #include "proxy/upstream/remote_stream.h"
+#include "proxy/upstream/session_host.h"
 
 namespace carpool::proxy {
 
@@ -31,7 +32,7 @@ struct ClientTag;
 class Listener;
 class House;
 
-class Worker final : private exec::SharedWatcher, private exec::TurnHost {
+class Worker final : public SessionHost, private exec::SharedWatcher, private exec::TurnHost {
  public:
   static Result<std::unique_ptr<Worker>> make(House& house, exec::LoopId id);
   ~Worker();
@@ -55,7 +56,7 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   exec::Driver& driver() { return *driver_; }
   void tear_down();  // after it stopped: closes clients, gives leases back, delivers what is in the mail
 
-  exec::UvLoop& loop() { return *loop_; }
+  exec::UvLoop& loop() override { return *loop_; }
   House& house() { return house_; }
   const net::AddressPolicy& policy() const;
   std::string_view pseudonym() const;
@@ -67,10 +68,10 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
 
   // Scratch of the turn, shared by all connections of the loop; empty between events.
   Gather& to_client() LOOP_ONLY { return to_client_; }
-  Gather& to_upstream() LOOP_ONLY { return to_upstream_; }
-  std::vector<iovec>& pieces() LOOP_ONLY { return pieces_; }
-  http::H2Fields& h2_fields() LOOP_ONLY { return h2_fields_; }  // a head on its way into a session
-  std::string& h2_frames() LOOP_ONLY { return h2_frames_; }     // frames on their way into a socket
+  Gather& to_upstream() override LOOP_ONLY { return to_upstream_; }
+  std::vector<iovec>& pieces() override LOOP_ONLY { return pieces_; }
+  http::H2Fields& h2_fields() override LOOP_ONLY { return h2_fields_; }
+  std::string& h2_frames() override LOOP_ONLY { return h2_frames_; }
 
   Exchange& take_exchange() LOOP_ONLY;
   // Every exchange of the slab, resting ones too.
@@ -96,7 +97,7 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
 
   // A stream of a session of loop `far`, for an exchange of this one.
   RemoteStream& take_remote(exec::LoopId far) LOOP_ONLY;
-  void recycle(RemoteStream& stream, exec::LoopId far) LOOP_ONLY;
+  void recycle(RemoteStream& stream, exec::LoopId far) override LOOP_ONLY;
 
   // From the next answer on every client's connection ends; idle ones end now. `empty()` turns true when none is left.
   void drain() LOOP_ONLY;
@@ -119,6 +120,9 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
     recorder_.record_refused(client, fault, status);
   }
   void count_retry(const OriginContext& origin, Proof proof) LOOP_ONLY { recorder_.count_retry(origin, proof); }
+  void count_reset(const OriginContext& origin, http::H2Error error) override LOOP_ONLY {
+    recorder_.count_reset(origin, error);
+  }
   bool dialing(const OriginContext& origin) const { return origin.dials.load(std::memory_order_relaxed) != 0; }
   std::string_view dial_phase(const OriginContext& origin) const LOOP_ONLY { return dialer_.phase_of(origin); }
 

@@ -5,7 +5,6 @@
 
 #include "proxy/outbox.h"
 #include "proxy/upstream/h2_connection.h"
-#include "proxy/worker.h"
 
 namespace carpool::proxy {
 
@@ -31,7 +30,7 @@ bool H2Carrier::usable() {
 // ---- the request ----
 
 void H2Carrier::send_head(const http::RequestHead& head, const http::ForwardRules& rules) {
-  http::H2Fields& fields = worker_.h2_fields();
+  http::H2Fields& fields = host_.h2_fields();
   http::h2_request(fields, head, rules, {connection_->scheme(), {}});
   const bool bodyless =
       head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length == 0);
@@ -42,7 +41,7 @@ void H2Carrier::send_fields(const http::H2Fields& fields, bool end, bool head_re
   head_request_ = head_request;
   ended_ = end;
   stream_ = connection_->open(*this, fields, end, head_request);
-  began_ = worker_.loop().now();
+  began_ = host_.loop().now();
   if (stream_ != nullptr) return;
   Breakage refused;
   refused.fault.detail = "the HTTP/2 session takes no more requests";

@@ -7,16 +7,16 @@
 #include "base/intrusive.h"
 #include "proxy/http/h2_session.h"
 #include "proxy/upstream/carrier.h"
+#include "proxy/upstream/session_host.h"
 
 namespace carpool::proxy {
 
 class H2Connection;
-class Worker;
 
 class H2Carrier final : public Carrier, public ListHook<struct H2CarrierTag>, public http::H2StreamUser {
  public:
-  H2Carrier(Worker& worker, CarrierUser& user, http::ResponseHead& response)
-      : worker_(worker), user_(user), response_(response) {}
+  H2Carrier(SessionHost& host, CarrierUser& user, http::ResponseHead& response)
+      : host_(host), user_(user), response_(response) {}
 
   void begin(H2Connection& connection) LOOP_ONLY;
   // As send_head(), of a head that was translated already.
@@ -47,7 +47,7 @@ class H2Carrier final : public Carrier, public ListHook<struct H2CarrierTag>, pu
   void broken(Breakage breakage) LOOP_ONLY;
   void leave() LOOP_ONLY;
 
-  Worker& worker_;
+  SessionHost& host_;
   CarrierUser& user_;
   http::ResponseHead& response_;
   H2Connection* connection_ = nullptr;  // from begin() to finish() or abandon()

@@ -37,12 +37,12 @@ http::H2Options session_options() {
 }
 }  // namespace
 
-H2Connection::H2Connection(Worker& worker, OriginContext& context, std::uint64_t id, net::Dialed dialed, Instant now)
+H2Connection::H2Connection(SessionHost& host, OriginContext& context, std::uint64_t id, net::Dialed dialed, Instant now)
     : Connection(id, std::move(dialed), now),
-      worker_(worker),
+      host_(host),
       origin_(context),
       session_(http::H2Role::client, session_options(), *this),
-      timer_(exec::Timer::bind<&H2Connection::on_timer>(worker.loop(), *this)),
+      timer_(exec::Timer::bind<&H2Connection::on_timer>(host.loop(), *this)),
       streams_(context.pool.max_streams),
       last_read_(now) {
   const unsigned limit = kUserTimeoutMs;
@@ -76,7 +76,7 @@ void H2Connection::take_place(std::uint32_t index, std::uint32_t generation) {
 }
 
 void H2Connection::soon() {
-  if (!exec::Deferred::linked()) worker_.loop().defer(*this);
+  if (!exec::Deferred::linked()) host_.loop().defer(*this);
 }
 
 void H2Connection::run() {
@@ -95,10 +95,10 @@ void H2Connection::on_ready(exec::Ready ready) {
 
 void H2Connection::read_some() {
   std::size_t budget = kTurnBytes;
-  const Instant now = worker_.loop().now();
+  const Instant now = host_.loop().now();
   while (!dead_ && transport().maybe_readable()) {
     if (budget == 0) return soon();
-    const std::span<char> scratch = worker_.loop().scratch();
+    const std::span<char> scratch = host_.loop().scratch();
     const net::IoResult io = transport().read(scratch);
     if (io.io == net::Io::would_block) break;
     if (io.io != net::Io::ok) {
@@ -148,16 +148,16 @@ void H2Connection::on_settings(const http::H2PeerSettings& settings) {
   greeted_ = true;
   if (most == streams_ || retired_) return;
   streams_ = most;
-  if (placed_) origin_.destination->set_streams(index_, generation_, most, worker_.loop().now());
+  if (placed_) origin_.destination->set_streams(index_, generation_, most, host_.loop().now());
 }
 
 void H2Connection::note_reset(http::H2Error error) {
-  worker_.recorder().count_reset(origin_, error);
+  host_.count_reset(origin_, error);
 }
 
 void H2Connection::answered() {
   if (std::exchange(proven_, true) || retired_) return;
-  origin_.destination->first_answer(index_, generation_, streams_, worker_.loop().now());
+  origin_.destination->first_answer(index_, generation_, streams_, host_.loop().now());
 }
 
 void H2Connection::on_goaway(http::StreamId last, http::H2Error) {
@@ -170,7 +170,7 @@ void H2Connection::on_goaway(http::StreamId last, http::H2Error) {
 
 http::H2Stream* H2Connection::open(H2Carrier& carrier, const http::H2Fields& fields, bool end, bool head_request) {
   if (dead_) return nullptr;
-  const bool quiet = open_.empty() && worker_.loop().now() - last_read_ >= kQuiet;
+  const bool quiet = open_.empty() && host_.loop().now() - last_read_ >= kQuiet;
   if (!holding_ && (quiet || doubted_)) ask_for_life(true);
   Result<http::H2Stream*> stream = session_.request(fields, carrier, end, head_request);
   if (!stream) return nullptr;
@@ -190,16 +190,16 @@ void H2Connection::flush() {
 }
 
 void H2Connection::send_pulled() {
-  const Instant now = worker_.loop().now();
+  const Instant now = host_.loop().now();
   while (!dead_ && outbox_.empty() && session_.wants_pull()) {
-    std::string& frames = worker_.h2_frames();
+    std::string& frames = host_.h2_frames();
     frames.clear();
     const bool good = session_.pull(frames, kPull, now);
     if (frames.empty() && good) return;
-    Gather& out = worker_.to_upstream();
+    Gather& out = host_.to_upstream();
     out.clear();
     out.add(frames);
-    const bool sent = outbox_.send(transport(), out, worker_.pieces()) != Outbox::Sent::failed;
+    const bool sent = outbox_.send(transport(), out, host_.pieces()) != Outbox::Sent::failed;
     if (good && sent) continue;
     const std::string why(sent ? std::string_view("the HTTP/2 session failed") : outbox_.failure());
     return die(pool::Closed::error, {FaultKind::connection_terminated, Side::upstream, why});
@@ -210,7 +210,7 @@ void H2Connection::send_pulled() {
 
 void H2Connection::retire(pool::Closed cause) {
   if (std::exchange(retired_, true) || !placed_) return;
-  origin_.destination->retire(index_, generation_, cause, worker_.loop().now());
+  origin_.destination->retire(index_, generation_, cause, host_.loop().now());
 }
 
 void H2Connection::die(pool::Closed cause, const Fault& fault) {
@@ -241,7 +241,7 @@ Duration H2Connection::patience() const {
 }
 
 void H2Connection::given_up_on(Instant asked) {
-  doubted_ = doubted_ || worker_.loop().now() - std::max(last_read_, asked) >= kDoubt;
+  doubted_ = doubted_ || host_.loop().now() - std::max(last_read_, asked) >= kDoubt;
 }
 
 // Whoever waits for an answer already waits on, and from now on all else with it.
@@ -250,7 +250,7 @@ void H2Connection::ask_for_life(bool hold) {
     holding_ = hold;
     return;
   }
-  asked_ = worker_.loop().now();
+  asked_ = host_.loop().now();
   session_.ping(static_cast<std::uint64_t>(asked_.time_since_epoch().count()));
   send_pulled();
   holding_ = hold;
@@ -259,13 +259,13 @@ void H2Connection::ask_for_life(bool hold) {
 // One timer for all streams: it looks now and then, and asks when nothing came.
 void H2Connection::arm_timer() {
   if (timer_.armed() && asked_ == Instant{}) return;
-  timer_.arm(asked_ != Instant{} ? asked_ + patience() : worker_.loop().now() + kQuiet);
+  timer_.arm(asked_ != Instant{} ? asked_ + patience() : host_.loop().now() + kQuiet);
 }
 
 void H2Connection::on_timer() {
   exec::assume_on_loop();
   if (dead_) return;
-  const Instant now = worker_.loop().now();
+  const Instant now = host_.loop().now();
   if (asked_ != Instant{} && now >= asked_ + patience()) {
     die(pool::Closed::unhealthy, {FaultKind::connection_terminated, Side::upstream, "the origin answers no PING"});
     return;

@@ -17,14 +17,13 @@
 #include "proxy/upstream/carrier.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/h2_carrier.h"
+#include "proxy/upstream/session_host.h"
 
 namespace carpool::proxy {
 
-class Worker;
-
 class H2Connection final : public Connection, private http::H2Sink, private exec::Deferred {
  public:
-  H2Connection(Worker& worker, OriginContext& context, std::uint64_t id, net::Dialed dialed, Instant now);
+  H2Connection(SessionHost& host, OriginContext& context, std::uint64_t id, net::Dialed dialed, Instant now);
   ~H2Connection() override;
 
   // The dial's last step: says the preface, and goes on with each readiness until the origin's SETTINGS are here, which
@@ -80,7 +79,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   void on_goaway(http::StreamId last, http::H2Error error) override;
   void on_ping_ack(std::uint64_t) override {}  // any byte proves life
 
-  Worker& worker_;
+  SessionHost& host_;
   OriginContext& origin_;
   http::H2Session session_;
   Outbox outbox_;

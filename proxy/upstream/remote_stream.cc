@@ -4,7 +4,6 @@
 
 #include "proxy/outbox.h"
 #include "proxy/upstream/h2_connection.h"
-#include "proxy/worker.h"
 
 namespace carpool::proxy {
 
@@ -23,7 +22,7 @@ void RemoteStream::Report::clear() {
   breakage.reset();
 }
 
-RemoteStream::RemoteStream(Worker& near, Worker& far) : near_(near), far_(far), carrier_(far, *this, head_) {}
+RemoteStream::RemoteStream(SessionHost& near, SessionHost& far) : near_(near), far_(far), carrier_(far, *this, head_) {}
 
 // ---- near: what the exchange says ----
 

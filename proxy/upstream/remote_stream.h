@@ -17,15 +17,15 @@
 #include "proxy/http/h2_fields.h"
 #include "proxy/upstream/carrier.h"
 #include "proxy/upstream/h2_carrier.h"
+#include "proxy/upstream/session_host.h"
 
 namespace carpool::proxy {
 
 class H2Connection;
-class Worker;
 
 class RemoteStream final : public Carrier, private CarrierUser, public ListHook<struct RemoteStreamTag> {
  public:
-  RemoteStream(Worker& near, Worker& far);
+  RemoteStream(SessionHost& near, SessionHost& far);
 
   // ---- near: the exchange's loop ----
   void begin(H2Connection& connection, CarrierUser& user, http::ResponseHead& response) LOOP_ONLY;
@@ -99,8 +99,8 @@ class RemoteStream final : public Carrier, private CarrierUser, public ListHook<
   bool on_switched(std::string_view) override LOOP_ONLY { return false; }
   void on_tunnel_eof() override LOOP_ONLY {}
 
-  Worker& near_;
-  Worker& far_;
+  SessionHost& near_;
+  SessionHost& far_;
   H2Connection* connection_ = nullptr;
   Parcel<Order> order_{*this};
   Parcel<Report> report_{*this};

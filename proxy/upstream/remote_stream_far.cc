@@ -4,7 +4,6 @@
 #include "proxy/outbox.h"
 #include "proxy/upstream/h2_connection.h"
 #include "proxy/upstream/remote_stream.h"
-#include "proxy/worker.h"
 
 namespace carpool::proxy {
 
