@@ -39,12 +39,15 @@ def sanitized(full):
     return [*units.targets(), *(["carpool"] if full else [])]
 
 
-def simulation(log, full):
-    seconds = 600 if full else 60
-    program = ROOT / "build/release/tests/pool_sim"
-    if not program.exists():
-        return Outcome(skipped=1, note="there is no pool_sim")
-    return verdict(log.run(program, "--seconds", seconds, limit=seconds + 60))
+def simulation(name, short, long):
+    def run(log, full):
+        seconds = long if full else short
+        program = ROOT / "build/release/tests" / name
+        if not program.exists():
+            return Outcome(skipped=1, note="there is no " + name)
+        status = log.run(program, "--seconds", seconds, limit=seconds + 60)
+        return verdict(status, (log.tail("replay:") or [""])[0])
+    return run
 
 
 def e2e(program, long_form=True):
@@ -75,7 +78,8 @@ ALL = [
     Step("editors", "configurations by taplo with the program's schema", editors.editors, PROGRAM_PATH),
     Step("install", "cmake --install, and a project that builds on it", packages.install, PROGRAM_PATH),
     Step("packages", "Debian packages: lintian, installed and started in a fresh Debian", packages.packages, PROGRAM_PATH, full_only=True),
-    Step("sim", "simulation of the pool", simulation, group="outside"),
+    Step("sim", "simulation of the pool", simulation("pool_sim", 60, 600), group="outside"),
+    Step("sim-sessions", "simulation of HTTP/2 sessions", simulation("session_sim", 15, 300), group="outside"),
     Step("wire-origin", "wire suite, origin-form", suites.wire("origin", 15200), PROGRAM_PATH, group="outside"),
     Step("wire-absolute", "wire suite, absolute-form", suites.wire("absolute", 15300), PROGRAM_PATH, group="outside"),
     Step("soak", "a thousand origins come and go, nothing grows", proof.soak, PROGRAM_PATH, group="outside"),

@@ -171,7 +171,9 @@ void H2Connection::on_goaway(http::StreamId last, http::H2Error) {
 http::H2Stream* H2Connection::open(H2Carrier& carrier, const http::H2Fields& fields, bool end, bool head_request) {
   if (dead_) return nullptr;
   const bool quiet = open_.empty() && host_.loop().now() - last_read_ >= kQuiet;
-  if (!holding_ && (quiet || doubted_)) ask_for_life(true);
+  // Behind bytes that the socket does not take the question would wait as the request does: there is no use in holding.
+  if (!holding_ && outbox_.empty() && (quiet || doubted_)) ask_for_life(true);
+  if (dead_) return nullptr;  // there was nobody to ask
   Result<http::H2Stream*> stream = session_.request(fields, carrier, end, head_request);
   if (!stream) return nullptr;
   open_.push_back(carrier);
@@ -181,10 +183,11 @@ http::H2Stream* H2Connection::open(H2Carrier& carrier, const http::H2Fields& fie
 }
 
 void H2Connection::flush() {
-  if (dead_ || holding_) return;
+  if (dead_) return;
   if (!outbox_.empty() && outbox_.flush(transport()) == Outbox::Sent::failed) {
     return die(pool::Closed::error, {FaultKind::connection_terminated, Side::upstream, std::string(outbox_.failure())});
   }
+  if (holding_) return;  // the question may have been among what waited; nothing goes behind it
   send_pulled();
   look_for_the_end();
 }

@@ -1,0 +1,240 @@
+// Who asks: an exchange without its client. It borrows of the real pool, speaks through the real carriers, lets the
+// real rule decide what goes again, and looks at every byte that it is told.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "proxy/outbox.h"
+#include "proxy/retry.h"
+#include "proxy/upload.h"
+#include "tests/sim/session_world.h"
+
+namespace carpool::test {
+
+class SessionAsker final : public pool::Borrower, private proxy::CarrierUser {
+ public:
+  enum class State : std::uint8_t { resting, borrowing, forwarding, relaying };
+
+  SessionAsker(SessionWorld& world, Random& random, exec::LoopId loop)
+      : world_(world), random_(random), loop_(loop), h2_(*world.hosts[loop], *this, response_) {}
+
+  State state() const { return state_; }
+  exec::LoopId loop() const { return loop_; }
+  std::uint64_t number() const { return number_; }
+  void note_rest() {
+    exec::assume_on_loop();
+    if (state_ == State::resting) return;
+    errand().held = carrier_ != nullptr ? carrier_->backlog() : 0;
+    errand().takes = may_take();
+  }
+
+  void begin(std::uint64_t number) {
+    exec::assume_on_loop();
+    number_ = number;
+    told_ = 0;
+    untaken_ = 0;
+    idempotent_ = proven_ = 0;
+    ended_ = false;
+    const bool body = chance(random_, 40);
+    left_ = body ? pick(random_, chance(random_, 30) ? 300000 : 3000) : 0;
+    said_ = 0;
+    errand().upload = left_;
+    head_.clear();
+    head_.method = body ? "POST" : "GET";
+    head_.target = "/" + std::to_string(number);
+    head_.framing = body ? proxy::http::Framing::chunked : proxy::http::Framing::none;
+    head_.fields.add("x-number", std::to_string(number));
+    path_ = head_.target;
+    upload_.begin(head_.framing, 64 * 1024);
+    if (!body) upload_.end(nullptr);
+    state_ = State::borrowing;
+    borrow(false);
+  }
+
+  // One thing that its client may do.
+  void act(bool kind) {
+    exec::assume_on_loop();
+    world_.on(loop_);
+    if (state_ == State::resting) return;
+    if (!kind && chance(random_, 2)) return leave();
+    if (chance(random_, 60)) say();
+    if (state_ != State::resting && untaken_ != 0 && (kind || chance(random_, 50))) {
+      untaken_ -= kind ? untaken_ : 1 + pick(random_, static_cast<std::uint32_t>(untaken_));
+      if (carrier_ != nullptr && may_take()) carrier_->read_on();
+    }
+  }
+
+  void on_lease(pool::Lease lease) override {
+    exec::assume_on_loop();
+    if (state_ != State::borrowing || world_.here() != loop_) return world_.errands.complain("a lease for nobody");
+    take(std::move(lease));
+  }
+  void on_refused(Fault) override {
+    if (state_ != State::borrowing) return world_.errands.complain("a refusal for nobody");
+    end();
+  }
+
+ private:
+  Errand& errand() { return world_.errands.all[number_]; }
+
+  void borrow(bool fresh) LOOP_ONLY {
+    world_.on(loop_);
+    pool::Want want;
+    want.fresh = fresh;
+    auto answer = world_.destination->borrow(*this, want, world_.now);
+    if (auto* lease = std::get_if<pool::Lease>(&answer)) return take(std::move(*lease));
+    if (std::get_if<Fault>(&answer) != nullptr) end();
+  }
+  void take(pool::Lease lease) LOOP_ONLY {
+    lease_ = std::move(lease);
+    state_ = State::forwarding;
+    response_.clear();
+    auto& session = static_cast<proxy::H2Connection&>(*lease_);
+    if (lease_.home() == loop_) {
+      h2_.begin(session);
+      carrier_ = &h2_;
+    } else {
+      proxy::RemoteStream& remote = world_.hosts[loop_]->take_remote(*world_.hosts[lease_.home()]);
+      remote.begin(session, *this, response_);
+      carrier_ = &remote;
+    }
+    if (!carrier_->usable()) {
+      proxy::Breakage ended;
+      ended.connection_ended = true;
+      ended.any_byte_sent = false;
+      return on_broken(std::move(ended));
+    }
+    proxy::http::ForwardRules rules;
+    rules.via_pseudonym = "carpool-sim";
+    rules.host = "origin.test";
+    rules.path = path_;
+    carrier_->send_head(head_, rules);
+    upload_.start(*carrier_);
+    carrier_->flush();
+  }
+  // Of the upload, as far as there is room for it.
+  void say() LOOP_ONLY {
+    if (upload_.ended()) return;
+    const bool room = carrier_ != nullptr ? carrier_->backlog() < proxy::kHighMark : !upload_.full();
+    if (!room) return;
+    const std::size_t size = std::min<std::size_t>(left_, 1 + pick(random_, 20000));
+    upload_.add(body_piece(number_, said_, size, false), carrier_);
+    said_ += size;
+    errand().said = said_;
+    left_ -= size;
+    if (left_ == 0) upload_.end(carrier_);
+    if (carrier_ != nullptr) carrier_->flush();
+  }
+  // The client is gone.
+  void leave() LOOP_ONLY {
+    if (state_ == State::borrowing) world_.destination->cancel(*this, world_.now);
+    if (carrier_ != nullptr) give_back(pool::Closed::error);
+    end();
+  }
+  void give_back(pool::Closed cause) LOOP_ONLY {
+    const auto unclean = std::exchange(carrier_, nullptr)->abandon(cause, lease_);
+    if (!lease_) return;
+    unclean ? lease_.discard(*unclean, world_.now) : lease_.release(world_.now);
+  }
+  void end() {
+    if (++errand().ends != 1 || std::exchange(ended_, true)) world_.errands.complain("a request ended twice");
+    state_ = State::resting;
+    upload_.finish();
+  }
+
+  // ---- CarrierUser ----
+  bool may_take() const override { return untaken_ < proxy::kHighMark; }
+  bool on_response_head() override {
+    check("a head");
+    if (response_.fields.get("x-number") != std::to_string(number_)) world_.errands.complain("a head of another");
+    if (response_.status >= 200) state_ = State::relaying;
+    return true;
+  }
+  void on_body(std::string_view bytes) override {
+    check("a body");
+    if (state_ != State::relaying) world_.errands.complain("a body without a head");
+    if (!is_body(number_, told_, bytes, true)) world_.errands.complain("a body of another, or out of order");
+    told_ += bytes.size();
+    untaken_ += bytes.size();
+  }
+  void on_trailer(std::string_view name, std::string_view value) override {
+    check("a trailer");
+    if (name == "x-number" && value != std::to_string(number_)) world_.errands.complain("a trailer of another");
+  }
+  bool on_response_piece() override LOOP_ONLY {
+    check("a piece");
+    if (!chance(random_, 1)) return true;
+    leave();
+    return false;
+  }
+  void on_response_end() override LOOP_ONLY {
+    check("an end");
+    if (state_ != State::relaying) world_.errands.complain("an end without a head");
+    if (!errand().whole || told_ != errand().answered) world_.errands.complain("a cut answer was taken for whole");
+    const auto unclean = std::exchange(carrier_, nullptr)->finish(lease_);
+    if (lease_) unclean ? lease_.discard(*unclean, world_.now) : lease_.release(world_.now);
+    end();
+  }
+  void on_broken(proxy::Breakage breakage) override LOOP_ONLY {
+    check("a failure");
+    const bool proven = breakage.unprocessed || !breakage.any_byte_sent;
+    proxy::Attempt attempt;
+    attempt.method = head_.method;
+    attempt.has_body = upload_.announced();
+    attempt.body_whole = upload_.whole();
+    attempt.reused = lease_.reused();
+    attempt.any_byte_sent = breakage.any_byte_sent;
+    attempt.any_byte_back = breakage.any_byte_back;
+    attempt.connection_ended = breakage.connection_ended;
+    attempt.unprocessed = breakage.unprocessed;
+    attempt.idempotent_retries = idempotent_;
+    attempt.proven_replays = proven_;
+    const bool head_told = state_ == State::relaying;
+    const auto proof = head_told ? std::nullopt : proxy::may_retry(attempt, {});
+    give_back(pool::Closed::error);
+    if (!proof) return end();
+    if (*proof == proxy::Proof::idempotent_reused) {
+      ++idempotent_;
+      ++errand().may_repeat;
+    } else {
+      ++proven_;
+      if (!proven) world_.errands.complain("replayed without a proof");
+    }
+    state_ = State::borrowing;
+    borrow(true);
+  }
+  bool on_room() override {
+    check("room");
+    return true;
+  }
+  bool on_switched(std::string_view) override { return false; }
+  void on_tunnel_eof() override {}
+
+  void check(const char* what) {
+    if (state_ != State::forwarding && state_ != State::relaying) {
+      world_.errands.complain(std::string(what) + " was told to one who does not listen");
+    }
+    if (world_.here() != loop_) world_.errands.complain(std::string(what) + " was told on another loop");
+  }
+
+  SessionWorld& world_;
+  Random& random_;
+  const exec::LoopId loop_;
+  State state_ = State::resting;
+  proxy::http::RequestHead head_;
+  proxy::http::ResponseHead response_;
+  proxy::H2Carrier h2_;
+  proxy::Carrier* carrier_ = nullptr;
+  proxy::Upload upload_;
+  pool::Lease lease_;
+  std::string path_;
+  std::uint64_t number_ = 0, told_ = 0, said_ = 0;
+  std::size_t left_ = 0;     // of the upload
+  std::size_t untaken_ = 0;  // of the answer, by the client
+  std::uint32_t idempotent_ = 0, proven_ = 0;
+  bool ended_ = true;
+};
+
+}  // namespace carpool::test

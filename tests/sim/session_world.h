@@ -1,0 +1,243 @@
+// A world for sessions: loops without threads on a clock of their own, the real pool, the real sessions of the proxy on
+// wires in memory, and origins at their other ends. Nothing happens but when a history says so.
+#pragma once
+
+#include <deque>
+#include <list>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "exec/deferred_queue.h"
+#include "exec/mailbox.h"
+#include "exec/timer_heap.h"
+#include "pool/delivery.h"
+#include "pool/directory.h"
+#include "proxy/origins.h"
+#include "proxy/upstream/h2_connection.h"
+#include "proxy/upstream/remote_stream.h"
+#include "proxy/upstream/session_host.h"
+#include "tests/sim/session_origin.h"
+
+namespace carpool::test {
+
+class SimLoop final : public exec::Loop {
+ public:
+  SimLoop(exec::LoopId id, const Instant& now) : id_(id), now_(now), scratch_(64 * 1024) {}
+  exec::LoopId id() const override { return id_; }
+  Instant now() const override { return now_; }
+  void arm(exec::Timer& timer, Instant deadline) override { timers.arm(timer, deadline); }
+  void disarm(exec::Timer& timer) override { timers.remove(timer); }
+  void defer(exec::Deferred& work) override { deferred.push(work); }
+  void post(exec::Mail& mail) override { static_cast<void>(mailbox.push(mail)); }
+  Result<exec::WatchKey> watch(int, exec::Watcher&) override { return exec::WatchKey{0, 1}; }
+  void unwatch(int, exec::WatchKey) override {}
+  Status watch_shared(int, std::uint32_t, std::uint32_t) override { return Done{}; }
+  void unwatch_shared(int) override {}
+  void set_shared_watcher(exec::SharedWatcher*) override {}
+  std::span<char> scratch() override { return scratch_; }
+
+  exec::TimerHeap timers;
+  exec::DeferredQueue deferred;
+  exec::Mailbox mailbox;
+
+ private:
+  const exec::LoopId id_;
+  const Instant& now_;
+  std::vector<char> scratch_;
+};
+
+class SimHost final : public proxy::SessionHost {
+ public:
+  SimHost(exec::LoopId id, const Instant& now) : loop_(id, now) {}
+  SimLoop& loop() override { return loop_; }
+  proxy::Gather& to_upstream() override { return gather_; }
+  std::vector<iovec>& pieces() override { return pieces_; }
+  proxy::http::H2Fields& h2_fields() override { return fields_; }
+  std::string& h2_frames() override { return frames_; }
+  void count_reset(const proxy::OriginContext&, proxy::http::H2Error) override { ++resets; }
+  void recycle(proxy::RemoteStream& stream, exec::LoopId far) override { free_.at(far)->push_front(stream); }
+  proxy::RemoteStream& take_remote(SimHost& far) {
+    const exec::LoopId id = far.loop().id();
+    while (free_.size() <= id) free_.push_back(std::make_unique<Free>());
+    if (!free_[id]->empty()) return free_[id]->pop_front();
+    remotes_.push_back(std::make_unique<proxy::RemoteStream>(*this, far));
+    return *remotes_.back();
+  }
+  std::size_t remotes_out() const {
+    std::size_t out = remotes_.size();
+    for (const auto& free : free_) {
+      for (auto* one = free->next(nullptr); one != nullptr; one = free->next(one)) --out;
+    }
+    return out;
+  }
+
+  std::deque<pool::Delivery*> deliveries;
+  std::uint64_t resets = 0;
+
+ private:
+  using Free = List<proxy::RemoteStream, proxy::RemoteStreamTag>;
+  SimLoop loop_;
+  proxy::Gather gather_;
+  std::vector<iovec> pieces_;
+  proxy::http::H2Fields fields_;
+  std::string frames_;
+  std::vector<std::unique_ptr<proxy::RemoteStream>> remotes_;
+  std::vector<std::unique_ptr<Free>> free_;  // by far loop; before remotes_ in death
+};
+
+// A connection, from its dial to its end.
+struct Link {
+  Link(Random& random, Errands& errands) : wire(random), origin(random, errands, wire) {}
+  Wire wire;
+  SimOrigin origin;
+  exec::LoopId loop = 0;
+  std::unique_ptr<pool::Reservation> place;       // while it is dialed
+  std::unique_ptr<proxy::H2Connection> greeting;  // as well
+  proxy::H2Connection* connection = nullptr;      // then; null: it is gone
+  std::uint32_t index = 0, generation = 0;
+};
+
+class SessionWorld : public pool::House {
+ public:
+  SessionWorld(Random& random, unsigned loops) : random_(random) {
+    for (unsigned n = 0; n < loops; ++n) {
+      hosts.push_back(std::make_unique<SimHost>(static_cast<exec::LoopId>(n), now));
+    }
+  }
+
+  // ---- the pool's house ----
+  void dial(pool::Destination&, pool::Reservation reservation) override {
+    Link& link = links.emplace_back(random_, errands);
+    link.loop = here_;
+    link.index = reservation.index();
+    link.generation = reservation.generation();
+    link.place = std::make_unique<pool::Reservation>(std::move(reservation));
+  }
+  void deliver(pool::LoopId to, pool::Delivery& delivery) override { hosts[to]->deliveries.push_back(&delivery); }
+  void wake_at(pool::Destination&, Instant when) override { wakes.push_back(when); }
+  void detach(pool::Pooled&, pool::LoopId) override { errands.complain("a session was moved"); }
+  bool attach(pool::Pooled&, std::uint32_t, std::uint32_t) override {
+    errands.complain("a session was moved");
+    return false;
+  }
+  void dispose(pool::Pooled* pooled, pool::Closed) override {
+    const std::unique_ptr<pool::Pooled> dies(pooled);
+    for (Link& link : links) {
+      if (link.connection != pooled) continue;
+      if (link.loop != here_) errands.complain("a session was disposed of away from home");
+      link.connection = nullptr;
+    }
+  }
+  pool::LoopId here() const override { return here_; }
+  void on(exec::LoopId loop) { here_ = loop; }
+
+  // ---- what a history makes happen ----
+
+  // Bytes of one link land at either end.
+  bool land(Link& link, std::size_t most) {
+    bool moved = link.wire.land_down(most);
+    const bool over = link.wire.broken || (link.wire.ended && link.wire.down.flying.empty());
+    if (moved || (over && !std::exchange(link.wire.end_told, true))) link.wire.ready = true;
+    moved |= link.origin.take(most, now);
+    return moved;
+  }
+  // One turn of a loop: events, mail, grants of the pool, what was put off, timers.
+  bool turn(exec::LoopId id, bool all) {
+    exec::assume_on_loop();
+    here_ = id;
+    SimHost& host = *hosts[id];
+    bool moved = false;
+    for (Link& link : links) {
+      if (link.loop == id && (all || chance(random_, 60))) moved |= event(link);
+    }
+    moved |= host.loop().mailbox.deliver(all ? SIZE_MAX : pick(random_, 4)) != 0;
+    for (std::size_t most = all ? SIZE_MAX : pick(random_, 4); most > 0 && !host.deliveries.empty(); --most) {
+      pool::Delivery& delivery = *host.deliveries.front();
+      host.deliveries.pop_front();
+      delivery.arrive(now);
+      moved = true;
+    }
+    moved |= host.loop().deferred.run_turn(1000) != 0;
+    host.loop().timers.run_due(now);
+    moved |= host.loop().deferred.run_turn(1000) != 0;
+    std::erase_if(links, [](const Link& link) { return link.wire.left && link.connection == nullptr && !link.place; });
+    return moved;
+  }
+  bool wake() {
+    const auto due = std::find_if(wakes.begin(), wakes.end(), [this](Instant when) { return when <= now; });
+    if (due == wakes.end()) return false;
+    wakes.erase(due);
+    destination->wake(now);
+    return true;
+  }
+  Instant next_timer() const {
+    Instant next = kNever;
+    for (const auto& host : hosts) next = std::min(next, host->loop().timers.next());
+    for (const Instant when : wakes) next = std::min(next, when);
+    return next;
+  }
+  bool mail_empty() const {
+    for (const auto& host : hosts) {
+      if (!host->deliveries.empty() || host->loop().mailbox.has_mail()) return false;
+    }
+    return true;
+  }
+
+  Instant now{std::chrono::hours(1)};
+  Errands errands;
+  proxy::OriginContext context;
+  pool::Destination* destination = nullptr;
+  std::vector<std::unique_ptr<SimHost>> hosts;
+  std::list<Link> links;
+  std::vector<Instant> wakes;
+  std::uint32_t failing = 0;  // percent of dials
+
+ private:
+  bool event(Link& link) {
+    exec::assume_on_loop();
+    if (link.place) return dialing(link);
+    const bool writable = link.wire.full && link.wire.up.flying.size() < link.wire.room;
+    if (link.connection == nullptr || !(std::exchange(link.wire.ready, false) || writable)) return false;
+    if (writable) link.wire.full = false;
+    const bool over = link.wire.end_told;
+    const bool news = !link.wire.here.empty() || over;
+    const pool::EventClaim claim = pool::claim_event(link.index, link.generation, link.loop);
+    if (claim.kind != pool::EventClaim::Kind::session) return false;
+    link.connection->on_ready({news, writable, over});
+    return news;
+  }
+  // As the dialer does it.
+  bool dialing(Link& link) {
+    exec::assume_on_loop();
+    if (link.greeting == nullptr) {
+      if (chance(random_, failing)) return fail(link, {FaultKind::connect_refused, Side::upstream, "refused"});
+      proxy::net::Dialed dialed;
+      dialed.transport = std::make_unique<WireTransport>(link.wire);
+      link.greeting =
+          std::make_unique<proxy::H2Connection>(*hosts[link.loop], context, ++made_, std::move(dialed), now);
+    }
+    const bool news = std::exchange(link.wire.ready, false);
+    Result<bool> greeted = link.greeting->greet({news, !link.wire.full, link.wire.end_told});
+    if (!greeted) return fail(link, greeted.take_fault());
+    if (!*greeted) return news;
+    link.connection = link.greeting.get();
+    const auto place = std::move(link.place);
+    link.connection->take_place(link.index, link.generation);
+    destination->dialed(std::move(*place), std::move(link.greeting), now);
+    return true;
+  }
+  bool fail(Link& link, Fault fault) {
+    link.greeting.reset();
+    link.wire.left = true;
+    const auto place = std::move(link.place);
+    destination->dial_failed(std::move(*place), std::move(fault), now);
+    return true;
+  }
+
+  Random& random_;
+  exec::LoopId here_ = 0;
+  std::uint64_t made_ = 0;
+};
+
+}  // namespace carpool::test
