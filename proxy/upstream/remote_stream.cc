@@ -7,6 +7,14 @@
 
 namespace carpool::proxy {
 
+namespace {
+// Of a stream that rests: it may have carried much.
+constexpr std::size_t kModest = 4096;
+void shrink(std::string& body) {
+  if (body.capacity() > kModest) std::string().swap(body);
+}
+}  // namespace
+
 void RemoteStream::Order::clear() {
   head.clear();
   body.clear();
@@ -106,7 +114,9 @@ void RemoteStream::read_report() {
   }
   if (!report_kept_) return;
   if (far_done_) return rest_if_done();
-  if (user_ == nullptr || user_->may_take()) give_report_back();
+  if (user_ == nullptr || user_->may_take()) return give_report_back();
+  report.body.clear();  // told, and kept for who knows how long
+  shrink(report.body);
 }
 
 void RemoteStream::give_report_back() {
@@ -153,6 +163,9 @@ void RemoteStream::rest_if_done() {
   report_.content.clear();
   report_.home = true;
   next_order_.clear();
+  for (std::string* body : {&next_order_.body, &order_.content.body, &report_.content.body, &next_report_.body}) {
+    shrink(*body);
+  }
   if (lease_) lease_.release(near_.loop().now());
   near_.recycle(*this, far_.loop().id());
 }

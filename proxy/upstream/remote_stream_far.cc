@@ -7,6 +7,12 @@
 
 namespace carpool::proxy {
 
+namespace {
+// What may gather while a report is away. What comes beyond it stays in the stream's window: whoever does not read
+// holds the origin, not memory on two loops.
+constexpr std::size_t kGathered = std::size_t{16} * 1024;
+}  // namespace
+
 void RemoteStream::follow(Order& order) {
   order_kept_ = true;
   if (order.has_head && !far_finished_) {
@@ -59,7 +65,7 @@ void RemoteStream::done() {
 }
 
 bool RemoteStream::may_take() const {
-  return report_.home || next_report_.body.size() < kHighMark;
+  return report_.home || next_report_.body.size() < kGathered;
 }
 
 bool RemoteStream::on_response_head() {

@@ -121,6 +121,28 @@ def test_a_client_that_does_not_read_holds_up_only_its_own_stream(h2_origin, car
     assert o.resets == [(1, h2.errors.ErrorCodes.CANCEL)]
 
 
+def test_a_stream_begins_with_a_narrow_window_and_is_given_a_wide_one_while_its_client_keeps_up(h2_origin, carpool):
+    first, widest = [], []
+
+    def answer(stream):
+        def window():
+            return stream.connection.c.local_flow_control_window(stream.id)
+        first.append(window())
+        widest.append(0)
+        stream.head(200)
+        for _ in range(512):
+            stream.data(b"x" * 8192)
+            widest[-1] = max(widest[-1], window())
+        stream.data(b"", end=True)
+    o = h2_origin(answer)
+    c = carpool(workers=1, upstream=PRIOR)
+    with c.client() as client:
+        for _ in range(2):  # what one stream was given is not the next one's
+            assert len(client.get(o.url + "/").body) == 512 * 8192
+    assert o.opened == 1 and first == [32 * 1024] * 2
+    assert all(100 * 1024 < most <= 256 * 1024 for most in widest)
+
+
 def test_fields_of_the_connection_end_here_and_the_authority_names_the_origin(h2_origin, carpool):
     o = h2_origin()
     c = carpool(upstream=PRIOR)
