@@ -52,7 +52,11 @@ inline constexpr Metric kWaitSeconds{"carpool_pool_wait_seconds", histogram, "or
                                      "Time from asking the pool to having a connection."};
 inline constexpr Metric kLeaks{"carpool_pool_leaks_total", counter, "origin",
                                "Leases that died without release or discard, or were held longer than leak_timeout."};
-
+inline constexpr Metric kAddresses{"carpool_origin_addresses", gauge, "origin,state",
+                                   "Addresses of an origin by state: usable, ejected (they only fail), gone (the name "
+                                   "no longer has them, connections do)."};
+inline constexpr Metric kEjections{"carpool_origin_ejections_total", counter, "origin",
+                                   "Addresses that were left out for a while because they only failed."};
 inline constexpr Metric kSavedDials{
     "carpool_saved_dials_total", counter, "origin",
     "Requests that travelled on a connection that had served before: dials, and TLS handshakes, that reuse saved."};
@@ -140,6 +144,8 @@ inline constexpr std::array kCatalog{
     &catalog::kReclaimed,         //
     &catalog::kWaitSeconds,       //
     &catalog::kLeaks,             //
+    &catalog::kAddresses,         //
+    &catalog::kEjections,         //
     &catalog::kSavedDials,        //
     &catalog::kSavedSeconds,      //
     &catalog::kSavedCpu,          //

@@ -70,6 +70,7 @@ void add_shard(Book& book, const std::string& origin, const OriginShard& shard) 
   book.add_seconds(catalog::kSavedSeconds, {origin}, shard.saved_nanoseconds.read());
   book.add_seconds(catalog::kSavedCpu, {origin}, shard.saved_cpu_nanoseconds.read());
   book.add(catalog::kRetriesDenied, {origin}, shard.retries_denied.read());
+  book.add(catalog::kEjections, {origin}, shard.ejections.read());
   for (std::size_t i = 0; i < kResets.size(); ++i) {
     if (const std::uint64_t count = shard.resets[i].read(); count != 0) {
       book.add(catalog::kResets, {origin, std::string(kResets[i])}, count);
@@ -87,6 +88,7 @@ void add_origin(Book& book, const std::string& label, const OriginSample& origin
   book.add(catalog::kConnectionsPeak, {label}, origin.peak);
   book.add(catalog::kSize, {label}, origin.size);
   book.add(catalog::kWaiting, {label}, origin.waiting);
+  book.add(catalog::kAddresses, label, origin.addresses, true);
   book.add(catalog::kLeaks, {label}, origin.leaks);
   for (const ClassSample& one : origin.classes) {
     book.add(catalog::kClassWaiting, {label, one.name}, one.waiting);

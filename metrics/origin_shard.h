@@ -28,6 +28,7 @@ struct alignas(kCacheLine) OriginShard {
   std::array<Cell, kProofs.size()> retries;
   Cell saved_dials, saved_nanoseconds, saved_cpu_nanoseconds;  // by requests on connections that had served before
   Cell retries_denied;                                         // by request.retry_budget
+  Cell ejections;                                              // of its addresses
   std::array<Cell, kResets.size()> resets;
 };
 static_assert(sizeof(OriginShard) <= 1280);

@@ -68,6 +68,7 @@ class Registry {
   void record_abuse(LoopId loop, std::string_view kind);
   void record_shed(LoopId loop, Shed what) { sheds_[static_cast<std::size_t>(what)].add(loop); }
   void record_retry_denied(LoopId loop, OriginSlot origin) { shard(loop, origin).retries_denied.add(); }
+  void record_ejections(LoopId loop, OriginSlot origin, std::uint64_t n) { shard(loop, origin).ejections.add(n); }
   Gauge& clients() { return clients_; }
 
   // ---- a scrape, any thread ----

@@ -31,6 +31,7 @@ struct OriginSample {
   std::vector<Labelled> opened, closed;  // by cause; zeros need not be named
   std::vector<Labelled> failures;        // by reason
   std::vector<Labelled> connections;     // by state
+  std::vector<Labelled> addresses;       // by state
   std::uint64_t peak = 0, size = 0, waiting = 0;
   std::vector<ClassSample> classes;
 };

@@ -98,8 +98,11 @@ std::vector<admin::PoolFacts> HouseView::snapshots() const {
   for (const pool::Destination* destination : house_.origins().directory().all()) {
     admin::PoolFacts facts{destination->label(), destination->snapshot(now), std::nullopt, {}};
     facts.learned_idle_timeout = facts.snapshot.learned_idle;
-    const OriginContext* context = facts.snapshot.class_count == 0 ? nullptr : house_.origins().of(*destination);
-    if (context != nullptr) facts.classes = context->pool.classes;
+    if (const OriginContext* context = house_.origins().of(*destination)) {
+      if (facts.snapshot.class_count != 0) facts.classes = context->pool.classes;
+      const net::AddressBook::Counts counts = context->book->count(now);
+      facts.addresses = {counts.usable, counts.ejected, counts.gone};
+    }
     all.push_back(std::move(facts));
   }
   return all;
@@ -112,6 +115,20 @@ std::vector<admin::ConnectionFacts> HouseView::connections(const std::string& or
     if (destination->label() == origin) destination->visit(collector, Clock::now());
   }
   return std::move(collector.all);
+}
+
+std::vector<admin::AddressFacts> HouseView::addresses(const std::string& origin) const {
+  const auto held = house_.origins().directory().hold();
+  const Instant now = Clock::now();
+  std::vector<admin::AddressFacts> all;
+  for (const OriginContext* context : house_.origins().all()) {
+    if (context->destination->label() != origin) continue;
+    for (net::AddressBook::Facts& one : context->book->all(now)) {
+      const std::string_view state = one.gone ? "gone" : one.ejected ? "ejected" : "usable";
+      all.push_back({std::move(one.address), state, one.open, one.failures, one.ejections});
+    }
+  }
+  return all;
 }
 
 void HouseView::name_borrowers(const std::string& origin, std::vector<admin::ConnectionFacts>& connections) const {

@@ -14,6 +14,7 @@ class HouseView final : public admin::AdminView {
   std::vector<admin::PoolFacts> pools() const override;
   admin::CountedPools counted() const override;
   std::vector<admin::ConnectionFacts> connections(const std::string& origin) const override;
+  std::vector<admin::AddressFacts> addresses(const std::string& origin) const override;
   void name_borrowers(const std::string& origin, std::vector<admin::ConnectionFacts>& connections) const override;
   std::optional<admin::PoolStudy> study(const std::string& origin) const override;
   std::vector<admin::LeakFacts> leaks() const override;

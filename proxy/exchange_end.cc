@@ -142,7 +142,10 @@ void Exchange::on_deadline() {
   }
   Fault fault = deadline_fault(now >= total_deadline_);
   if (state_ == ExchangeState::borrowing) leave_line();
-  if (lease_ && fault.side == Side::upstream) facts_.origin->destination->note_failure(fault);
+  if (lease_ && fault.side == Side::upstream) {
+    facts_.origin->destination->note_failure(fault);
+    static_cast<Connection&>(*lease_).note_failure(now);
+  }
   if (state_ == ExchangeState::relaying || state_ == ExchangeState::tunnel) return break_off(std::move(fault));
   if (lease_) give_back(pool::Closed::error);  // never replayed after a timeout
   reply(fault);

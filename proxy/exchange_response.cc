@@ -25,6 +25,7 @@ bool Exchange::on_response_head() {
   head_done_ = true;
   facts_.head_back = worker_.loop().now();
   facts_.status = response_.status;
+  static_cast<Connection&>(*lease_).note_answer(response_.status, facts_.head_back);
   if (!lease_.reused() && response_.fields.has(http::FieldName::keep_alive)) {
     const std::string_view hint = response_.fields.get(http::FieldName::keep_alive);
     facts_.origin->destination->hint_keep_alive(http::keep_alive_timeout(hint));
@@ -86,6 +87,7 @@ void Exchange::end_lease() {
   std::optional<pool::Closed> unclean = std::exchange(carrier_, nullptr)->finish(lease_);
   if (!lease_) return;
   const Instant now = worker_.loop().now();
+  if (!unclean && !lease_.shared()) unclean = static_cast<Connection&>(*lease_).outdated(now);
   if (private_ && !unclean) {
     if (requester_->keep_private(*facts_.origin, lease_)) return;
     unclean = pool::Closed::private_;
@@ -112,6 +114,8 @@ void Exchange::on_broken(Breakage breakage) {
   const std::optional<Proof> proof = may_retry(attempt, rules);
   const bool denied = proof == Proof::idempotent_reused && !facts_.origin->retries.spend();
   if (denied) worker_.recorder().count_retry_denied(*facts_.origin);
+  // A connection that rested may be closed by its origin at any time; one that is new should work.
+  if (!lease_.reused() && !breakage.unprocessed) static_cast<Connection&>(*lease_).note_failure(worker_.loop().now());
   give_back(breakage.connection_ended && lease_.reused() ? pool::Closed::peer_closed : pool::Closed::error);
   need_h1_ = need_h1_ || breakage.ask_h1;
   if (proof && !denied) return retry(*proof);

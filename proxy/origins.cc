@@ -58,6 +58,10 @@ pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme
   return limits;
 }
 
+net::AddressRules rules_of(const config::Addresses& settings) {
+  return {settings.eject_after, settings.eject_time, settings.gone_after, settings.retire_every};
+}
+
 constexpr std::size_t kMostIdentities = 1000;  // over the life of the program, as the next
 constexpr std::size_t kMostVersions = 1000;    // of one origin's settings
 
@@ -204,6 +208,10 @@ Result<OriginContext*> Origins::version_of(pool::Origin origin) {
   Result<pool::Destination*> destination = directory_->at(origin, limits);
   if (!destination) return destination.take_fault();
   context->destination = *destination;
+  std::unique_ptr<net::AddressBook>& book = books_[*destination];
+  if (!book) book = std::make_unique<net::AddressBook>();
+  book->follow(rules_of(context->pool.addresses));
+  context->book = book.get();
   std::vector<Context>& versions = versions_[key_of(origin)];
   auto known = std::find_if(versions.begin(), versions.end(), [&](const Context& v) { return v->same(*context); });
   if (known == versions.end()) {
@@ -234,14 +242,16 @@ std::vector<pool::Destination*> Origins::retire_idle(Instant now, Duration unuse
 
 bool Origins::bury(const std::vector<pool::Destination*>& retired) {
   const std::scoped_lock lock(mutex_);
+  if (!directory_->bury(retired)) return false;
   for (const pool::Destination* destination : retired) {
     by_destination_.erase(destination);
+    books_.erase(destination);
     const auto versions = versions_.find(destination->label());
     if (versions == versions_.end()) continue;
     std::erase_if(versions->second, [&](const Context& one) { return one->destination == destination; });
     if (versions->second.empty()) versions_.erase(versions);
   }
-  return directory_->bury(retired);
+  return true;
 }
 
 Result<OriginContext*> Origins::at(pool::Origin origin) {

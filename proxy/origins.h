@@ -20,6 +20,7 @@
 #include "proxy/config/config.h"
 #include "proxy/dial_cost.h"
 #include "proxy/net/address.h"
+#include "proxy/net/address_book.h"
 #include "proxy/retry_budget.h"
 #include "proxy/tls_identity.h"
 
@@ -44,8 +45,9 @@ struct OriginContext {
   std::vector<net::Address> pinned;
   std::atomic<std::uint32_t> dials{0};  // in progress, all loops together; relaxed: a hint for deadlines
   metrics::OriginSlot slot = metrics::kOtherOrigin;
-  DialCost dial_cost;           // guards itself
-  mutable RetryBudget retries;  // guards itself
+  net::AddressBook* book = nullptr;  // guards itself; one per destination
+  DialCost dial_cost;                // guards itself
+  mutable RetryBudget retries;       // guards itself
 
   bool same(const OriginContext& other) const {
     return destination == other.destination && pool == other.pool && request == other.request && tls == other.tls &&
@@ -113,6 +115,7 @@ class Origins {
   std::unordered_map<std::string, OriginContext*> contexts_;                   // in force, by label
   std::unordered_map<std::string, std::vector<Context>> versions_;             // all there ever were, each once
   std::unordered_map<const pool::Destination*, OriginContext*> by_destination_;
+  std::unordered_map<const pool::Destination*, std::unique_ptr<net::AddressBook>> books_;
   std::unique_ptr<pool::Directory> directory_;  // last: ends first, while contexts still stand
 };
 

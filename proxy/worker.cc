@@ -53,6 +53,7 @@ Worker::Worker(House& house, std::unique_ptr<exec::UvLoop> loop)
       recorder_(house, *loop_),
       dialer_(*this, resolver_),
       health_check_(*this),
+      address_watch_(*this, resolver_),
       leak_watch_(*this),
       driver_(house.execution().drive(*loop_, *this, name_of(loop_->id()))) {
   loop_->set_shared_watcher(this);
@@ -75,6 +76,7 @@ void Worker::leave() {
 bool Worker::start() {
   enter();  // nobody turns the loop yet
   health_check_.start();
+  address_watch_.start();
   leak_watch_.start();
   leave();
   return driver_->start();
@@ -172,6 +174,7 @@ bool Worker::forget(const std::vector<pool::Destination*>& leaving) {
   router_.forget();
   std::erase_if(to_wake_, [&](const auto& one) { return leaves(one.second); });
   health_check_.forget(leaving);
+  address_watch_.forget(leaving);
   return std::any_of(exchanges_.begin(), exchanges_.end(), [&](const std::unique_ptr<Exchange>& exchange) {
     exec::assume_on_loop();
     const OriginContext* origin = exchange->facts().origin;
@@ -189,6 +192,7 @@ void Worker::tear_down() {
   while (!clients_.empty()) clients_.front().end();
   run_deferred();
   health_check_.stop();
+  address_watch_.stop();
   dialer_.stop_waiting();
   loop_->drain();
   dialer_.cancel_all();

@@ -20,6 +20,7 @@
 #include "proxy/overload/stage.h"
 #include "proxy/recorder.h"
 #include "proxy/router.h"
+#include "proxy/upstream/address_watch.h"
 #include "proxy/upstream/dialer.h"
 #include "proxy/upstream/health_check.h"
 #include "proxy/upstream/remote_stream.h"
@@ -158,6 +159,7 @@ class Worker final : public SessionHost, private exec::SharedWatcher, private ex
   Recorder recorder_ LOOP_LOCAL;
   Dialer dialer_ LOOP_LOCAL;
   HealthCheck health_check_ LOOP_LOCAL;
+  AddressWatch address_watch_ LOOP_LOCAL;
   LeakWatch leak_watch_ LOOP_LOCAL;
   Gather to_client_ LOOP_LOCAL, to_upstream_ LOOP_LOCAL;
   std::vector<iovec> pieces_ LOOP_LOCAL;

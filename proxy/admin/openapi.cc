@@ -45,7 +45,7 @@ constexpr const char* kSchemas = R"({
   "Pool": {"type": "object",
     "required": ["origin", "active", "borrowable", "borrowed", "connecting", "waiting", "max_wait_seconds", "size",
                  "peak", "borrows", "restores", "created", "leaks", "saved", "connections", "opened", "closed", "failures",
-                 "learned_idle_timeout_seconds"],
+                 "learned_idle_timeout_seconds", "ejected_addresses"],
     "properties": {
       "origin": {"type": "string"},
       "active": {"type": "integer", "minimum": 0}, "borrowable": {"type": "integer", "minimum": 0},
@@ -59,6 +59,12 @@ constexpr const char* kSchemas = R"({
       "connections": {"$ref": "#/components/schemas/Counts"}, "opened": {"$ref": "#/components/schemas/Counts"},
       "closed": {"$ref": "#/components/schemas/Counts"}, "failures": {"$ref": "#/components/schemas/Counts"},
       "learned_idle_timeout_seconds": {"type": "number", "nullable": true},
+      "ejected_addresses": {"type": "integer", "minimum": 0},
+      "addresses": {"type": "array", "items": {"type": "object",
+        "required": ["address", "state", "open", "failures", "ejections"], "properties": {
+          "address": {"type": "string"}, "state": {"type": "string", "enum": ["usable", "ejected", "gone"]},
+          "open": {"type": "integer", "minimum": 0}, "failures": {"type": "integer", "minimum": 0},
+          "ejections": {"type": "integer", "minimum": 0}}}},
       "classes": {"type": "array", "items": {"type": "object", "required": ["name", "waiting", "leases", "share"],
         "properties": {"name": {"type": "string"}, "waiting": {"type": "integer", "minimum": 0},
           "leases": {"type": "integer", "minimum": 0}, "share": {"type": "integer", "minimum": 0}}}}}},

@@ -124,6 +124,7 @@ Json json_of(const PoolFacts& facts) {
   json["failures"] = by_name(pool::kFailedNames, s.failures);
   json["learned_idle_timeout_seconds"] =
       facts.learned_idle_timeout ? Json(seconds(*facts.learned_idle_timeout)) : Json(nullptr);
+  json["ejected_addresses"] = facts.addresses.ejected;
   if (s.class_count != 0) json["classes"] = classes_of(facts);
   return json;
 }
@@ -134,9 +135,18 @@ Answer pools_answer(const std::vector<PoolFacts>& pools) {
   return json_answer(200, {{"pools", std::move(list)}});
 }
 
-Answer pool_answer(const PoolFacts& pool, const std::vector<ConnectionFacts>& connections) {
+Answer pool_answer(const PoolFacts& pool, const std::vector<ConnectionFacts>& connections,
+                   const std::vector<AddressFacts>& addresses) {
   Json json = json_of(pool);
   json["histograms"] = histograms(connections);
+  json["addresses"] = Json::array();
+  for (const AddressFacts& one : addresses) {
+    json["addresses"].push_back({{"address", one.address},
+                                 {"state", std::string(one.state)},
+                                 {"open", one.open},
+                                 {"failures", one.failures},
+                                 {"ejections", one.ejections}});
+  }
   return json_answer(200, json);
 }
 
@@ -179,6 +189,8 @@ metrics::OriginSample sample_of(const PoolFacts& facts) {
   for (std::size_t i = 0; i < s.class_count; ++i) {
     sample.classes.push_back({class_name(facts, i), s.classes[i].waiting, s.classes[i].leases, s.classes[i].most});
   }
+  sample.addresses = {
+      {"usable", facts.addresses.usable}, {"ejected", facts.addresses.ejected}, {"gone", facts.addresses.gone}};
   return sample;
 }
 

@@ -12,7 +12,8 @@ namespace carpool::proxy::admin {
 
 Answer pools_answer(const std::vector<PoolFacts>& pools);
 // With live histograms of the ages, rests and uses of its connections.
-Answer pool_answer(const PoolFacts& pool, const std::vector<ConnectionFacts>& connections);
+Answer pool_answer(const PoolFacts& pool, const std::vector<ConnectionFacts>& connections,
+                   const std::vector<AddressFacts>& addresses);
 Answer connections_answer(const std::vector<ConnectionFacts>& connections);
 // SimplePool's counters per URI; the form is golden.
 Answer pool_metrics_answer(const std::vector<PoolFacts>& pools);

@@ -116,7 +116,7 @@ constexpr std::array<Route, 17> kRoutes{{
 }};
 
 Answer one_pool(const Call& call, const PoolFacts& pool) {
-  return pool_answer(pool, call.view.connections(pool.origin));
+  return pool_answer(pool, call.view.connections(pool.origin), call.view.addresses(pool.origin));
 }
 Answer its_connections(const Call& call, const PoolFacts& pool) {
   std::vector<ConnectionFacts> connections = call.view.connections(pool.origin);

@@ -27,6 +27,10 @@ struct PoolFacts {
     Duration time{}, cpu{};
   };
   Saved saved{};
+  struct AddressCounts {
+    std::uint32_t usable = 0, ejected = 0, gone = 0;
+  };
+  AddressCounts addresses{};
 };
 
 struct ReclaimedFacts {
@@ -37,6 +41,13 @@ struct ReclaimedFacts {
 struct CountedPools {
   std::vector<PoolFacts> pools;
   ReclaimedFacts reclaimed;
+};
+
+struct AddressFacts {
+  std::string address;
+  std::string_view state;  // "usable", "ejected", "gone"
+  std::uint32_t open = 0;  // connections
+  std::uint32_t failures = 0, ejections = 0;
 };
 
 struct ConnectionFacts {
@@ -112,6 +123,7 @@ class AdminView {
   virtual std::vector<ConnectionFacts> connections(const std::string& origin) const = 0;
   // Fills in who has them, which only the loops know: takes as long as their turns.
   virtual void name_borrowers(const std::string& origin, std::vector<ConnectionFacts>& connections) const = 0;
+  virtual std::vector<AddressFacts> addresses(const std::string&) const { return {}; }
   // Of an origin that has a pool; nothing: it has none.
   virtual std::optional<PoolStudy> study(const std::string& origin) const = 0;
   virtual std::vector<LeakFacts> leaks() const = 0;  // the newest first

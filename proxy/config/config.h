@@ -77,6 +77,15 @@ struct HealthCheck {
   friend bool operator==(const HealthCheck&, const HealthCheck&) = default;
 };
 
+// [pool.addresses]
+struct Addresses {
+  std::uint32_t eject_after = 5;  // 0: never
+  Duration eject_time = seconds(10);
+  Duration gone_after = seconds(30);
+  Duration retire_every = milliseconds(100);
+  friend bool operator==(const Addresses&, const Addresses&) = default;
+};
+
 // [pool], or one origin's after its overrides.
 struct PoolSettings {
   std::uint32_t size = 64;
@@ -100,6 +109,7 @@ struct PoolSettings {
   std::vector<std::string> classes;  // the highest first; none: all are equal
   WarmUp warm_up;
   HealthCheck health_check;
+  Addresses addresses;
 
   // max_tunnels with its 0 resolved; never 0.
   std::uint32_t tunnels(pool::Scheme scheme) const {

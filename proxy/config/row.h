@@ -98,6 +98,7 @@ Section metrics_section();
 Section pool_section();
 Section warm_up_section();
 Section health_check_section();
+Section addresses_section();
 Section total_section();
 Section request_section();
 Section dns_section();

@@ -88,6 +88,27 @@ Section health_check_section() {
           &kDefaults<HealthCheck>};
 }
 
+Section addresses_section() {
+  return {"pool.addresses",
+          "an origin's addresses: which is left out, and when connections leave one",
+          false,
+          {
+              row<&Addresses::eject_after>("eject_after",
+                                           "failures in a row after which an address is left out, never more than half "
+                                           "of them; 0 = never")
+                  .between(0, 1000),
+              row<&Addresses::eject_time>("eject_time", "for how long; soon again: longer each time, at most 5m")
+                  .at_least(1),
+              row<&Addresses::gone_after>("gone_after",
+                                          "connections to an address close when the name has not had it for so long")
+                  .at_least(1),
+              row<&Addresses::retire_every>("retire_every", "one of these connections closes").at_least(1),
+          },
+          [](Config& config) -> void* { return &config.pool.addresses; },
+          [](OriginSettings& origin) -> void* { return &origin.pool.addresses; },
+          &kDefaults<Addresses>};
+}
+
 Section total_section() {
   return {"pool.total",
           "over all origins",

@@ -177,4 +177,11 @@ bool operator==(const Address& a, const Address& b) {
   return a.ip() ? a.bytes() == b.bytes() : a.host() == b.host();
 }
 
+std::vector<Address> with_default_port(std::vector<Address> addresses, std::uint16_t port) {
+  for (Address& address : addresses) {
+    if (address.port() == 0) address = address.with_port(port);
+  }
+  return addresses;
+}
+
 }  // namespace carpool::proxy::net

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -49,5 +50,8 @@ class Address {
   sockaddr_storage storage_{};
   socklen_t length_ = 0;
 };
+
+// Those without a port get this one.
+std::vector<Address> with_default_port(std::vector<Address> addresses, std::uint16_t port);
 
 }  // namespace carpool::proxy::net

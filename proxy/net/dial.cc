@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "exec/uv/driver.h"
+#include "proxy/net/address_book.h"
 #include "proxy/net/plain.h"
 #include "proxy/net/race.h"
 #include "proxy/tls/stream.h"
@@ -35,6 +36,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   ~Impl() {
     exec::assume_on_loop();
     unwatch();
+    settle();
   }
 
   void start() LOOP_ONLY;
@@ -42,6 +44,15 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   void on_addresses(Result<std::vector<Address>> addresses) override LOOP_ONLY;
   void connect(std::vector<Address> addresses) LOOP_ONLY;
   void on_race(Result<Winner> result) override LOOP_ONLY;
+  void on_attempt_failed(const Address& address) override LOOP_ONLY { blame(address); }
+  void blame(const Address& address) LOOP_ONLY {
+    if (plan.book != nullptr) plan.book->failed(address, loop.now());
+  }
+  // The dial is no longer under way to the address that it tried first.
+  void settle() {
+    if (counted) plan.book->settled(*counted);
+    counted.reset();
+  }
   void greet(int fd) LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void step_handshake() LOOP_ONLY;
@@ -84,6 +95,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   bool asked_dns = false;
   Instant lap_began{};
   std::unique_ptr<Race> race;
+  std::optional<Address> counted;  // by the book, as being dialed
   std::unique_ptr<tls::Stream> stream;
   exec::WatchKey key;
   Dialed made;
@@ -112,8 +124,11 @@ void Dial::Impl::on_addresses(Result<std::vector<Address>> addresses) {
 void Dial::Impl::connect(std::vector<Address> addresses) {
   made.dns = lap();
   phase = Phase::connecting;
-  for (Address& address : addresses) {
-    if (address.port() == 0) address = address.with_port(plan.origin->port);
+  addresses = with_default_port(std::move(addresses), plan.origin->port);
+  if (plan.book != nullptr && !addresses.empty()) {
+    plan.book->learn(addresses, loop.now());
+    addresses = plan.book->order(std::move(addresses), loop.now());
+    counted = addresses.front();
   }
   race = std::make_unique<Race>(loop, *plan.origin, plan.policy, addresses, *this);
   race->start();
@@ -184,7 +199,10 @@ void Dial::Impl::came_home() {
 }
 
 void Dial::Impl::judge(Result<bool> done) {
-  if (!done) return finish(done.take_fault());
+  if (!done) {
+    if (done.fault().side == Side::upstream) blame(made.peer);
+    return finish(done.take_fault());
+  }
   if (!*done) return;
   made.tls = lap();
   unwatch();
@@ -196,6 +214,10 @@ void Dial::Impl::on_deadline() {
   exec::assume_on_loop();
   greeting.late = greeting.away;
   if (greeting.away) return;
+  if (phase == Phase::greeting) blame(made.peer);
+  if (phase == Phase::connecting) {
+    for (const Address& address : race->waiting_for()) blame(address);
+  }
   if (phase == Phase::connecting && asked_dns) resolver.distrust(plan.origin->host);
   finish(late());
 }
@@ -222,6 +244,7 @@ void Dial::Impl::unwatch() {
 void Dial::Impl::finish(Result<Dialed> result) {
   CARPOOL_ASSERT(phase != Phase::done);
   phase = Phase::done;
+  settle();
   deadline.disarm();
   ListHook<exec::DeferredTag>::unlink();
   ListHook<dns::QuestionTag>::unlink();
@@ -245,6 +268,7 @@ void Dial::Let::operator()(Impl* impl) const {
   std::unique_ptr<Impl> ended(impl);
   if (!impl->greeting.away) return;
   impl->greeting.abandoned = true;
+  impl->settle();  // the book may be gone when it has come home
   impl->deadline.disarm();
   static_cast<void>(ended.release());  // came_home() destroys it
 }

@@ -23,6 +23,8 @@ class ClientContext;
 
 namespace carpool::proxy::net {
 
+class AddressBook;
+
 // Which addresses may never be dialed: own listeners, admin, metadata, egress rules. Asked with the address that is
 // really dialed (CONTRACT "Never"). net/policy.h is the one of the house.
 class AddressPolicy {
@@ -37,6 +39,7 @@ class AddressPolicy {
 struct DialPlan {
   const pool::Origin* origin = nullptr;  // outlives the dial, as do tls and policy
   std::vector<Address> pinned;           // [[origin]].addresses instead of DNS; port 0 means the origin's
+  AddressBook* book = nullptr;           // null: addresses are tried as they come
   tls::ClientContext* tls = nullptr;     // null: plain text
   std::vector<std::string> alpn;         // what to offer instead of what `tls` says; empty: that
   const AddressPolicy* policy = nullptr;

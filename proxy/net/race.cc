@@ -114,6 +114,12 @@ std::string Race::pending() const {
   return out;
 }
 
+std::vector<Address> Race::waiting_for() const {
+  std::vector<Address> all;
+  for (const auto& attempt : attempts_) all.push_back(attempt->address);
+  return all;
+}
+
 void Race::on_delay() {
   exec::assume_on_loop();
   begin_next();
@@ -164,6 +170,11 @@ void Race::on_attempt(Attempt& attempt, bool hangup) {
     drop(attempt);
     return begin_next();
   }
+  // Those that began before it have not answered in all that time.
+  for (const auto& other : attempts_) {
+    if (other.get() == &attempt) break;
+    owner_.on_attempt_failed(other->address);
+  }
   Winner winner{Fd(), attempt.address, local};
   loop_.unwatch(attempt.socket.get(), attempt.key);
   winner.socket = std::move(attempt.socket);
@@ -178,6 +189,7 @@ void Race::drop(Attempt& attempt) {
 }
 
 void Race::note_failure(const Address& address, int error) {
+  if (kind_of(error) != FaultKind::budget) owner_.on_attempt_failed(address);
   note_fault({kind_of(error), error == EMFILE || error == ENFILE ? Side::self : Side::upstream,
               "TCP connect to " + address.text() + ": " + std::generic_category().message(error)});
 }

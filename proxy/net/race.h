@@ -25,6 +25,8 @@ class RaceOwner {
  public:
   // Once; perhaps from inside start(). The Race may be destroyed from inside.
   virtual void on_race(Result<Winner> result) LOOP_ONLY = 0;
+  // One of its attempts was refused, found no way there, or was overtaken by one that began later.
+  virtual void on_attempt_failed(const Address&) LOOP_ONLY {}
 
  protected:
   ~RaceOwner() = default;
@@ -42,6 +44,7 @@ class Race {
   void start() LOOP_ONLY;
   // The addresses that have not answered yet, for a person: "10.0.0.1:80, 10.0.0.2:80".
   std::string pending() const;
+  std::vector<Address> waiting_for() const;  // the same
 
  private:
   struct Attempt;
@@ -50,7 +53,7 @@ class Race {
   bool begin(const Address& address) LOOP_ONLY;
   void on_delay();
   void on_attempt(Attempt& attempt, bool hangup) LOOP_ONLY;
-  void note_failure(const Address& address, int error);
+  void note_failure(const Address& address, int error) LOOP_ONLY;
   void note_fault(Fault fault);
   void drop(Attempt& attempt) LOOP_ONLY;
   void finish() LOOP_ONLY;

@@ -20,6 +20,49 @@ Connection::Connection(std::uint64_t id, net::Dialed dialed, Instant now)
       peer_(dialed.peer.text()),
       security_(transport_->security()) {}
 
+Connection::~Connection() {
+  if (book_ != nullptr) book_->closed(address_);
+}
+
+// ---- its address ----
+
+void Connection::belong_to(net::AddressBook& book, const net::Address& address) {
+  book_ = &book;
+  address_ = address;
+  seen_ = book.version();
+  book.opened(address);
+}
+
+Connection::Standstill Connection::judge_address(Instant now) const {
+  if (book_ == nullptr) return {};
+  switch (book_->judge(address_, now)) {
+    case net::AddressBook::Verdict::keep:
+      break;
+    case net::AddressBook::Verdict::keep_for_now:
+      return {std::nullopt, true};
+    case net::AddressBook::Verdict::gone:
+      return {pool::Closed::dns_changed, false};
+    case net::AddressBook::Verdict::ejected:
+      return {pool::Closed::unhealthy, false};
+  }
+  return {};
+}
+
+std::optional<pool::Closed> Connection::outdated(Instant now) {
+  if (book_ == nullptr || book_->version() == seen_) return std::nullopt;
+  const std::uint64_t version = book_->version();
+  const Standstill judged = judge_address(now);
+  if (!judged.later) seen_ = version;
+  return judged.cause;
+}
+
+// A gateway's word that the server behind this address is not there counts as a failure.
+void Connection::note_answer(std::uint16_t status, Instant now) {
+  if (book_ == nullptr) return;
+  if (status >= 502 && status <= 504) return book_->failed(address_, now);
+  book_->answered(address_);
+}
+
 // A response and its FIN may have come in one event: whoever rests without a look at the wire never sees that FIN
 // again.
 bool Connection::settle() {

@@ -5,10 +5,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
 #include "pool/pooled.h"
+#include "proxy/net/address_book.h"
 #include "proxy/net/dial.h"
 #include "proxy/net/transport.h"
 
@@ -33,7 +35,24 @@ class Connection : public pool::Pooled {
  public:
   Connection(std::uint64_t id, net::Dialed dialed, Instant now);
 
+  ~Connection() override;
   bool settle() override;
+
+  // Counted there until it ends. Before it is in the pool; the book outlives it.
+  void belong_to(net::AddressBook& book, const net::Address& address);
+  // Why it should not be used any more (its address is gone, or only fails), or that it should go a little later.
+  struct Standstill {
+    std::optional<pool::Closed> cause;
+    bool later = false;
+  };
+  Standstill judge_address(Instant now) const;
+  // As it is given back: looks only where something changed since the last time.
+  std::optional<pool::Closed> outdated(Instant now);
+  // How an exchange on it went, for its address.
+  void note_answer(std::uint16_t status, Instant now);
+  void note_failure(Instant now) {
+    if (book_ != nullptr) book_->failed(address_, now);
+  }
 
   net::Transport& transport() { return *transport_; }
   std::uint64_t id() const { return id_; }
@@ -52,6 +71,9 @@ class Connection : public pool::Pooled {
   const std::uint64_t id_;
   const Instant opened_at_;
   const std::string local_, peer_;
+  net::AddressBook* book_ = nullptr;
+  net::Address address_;
+  std::uint64_t seen_ = 0;            // the book's version when it was looked at
   const net::SecurityInfo security_;  // static texts: safe to read from any thread
 };
 

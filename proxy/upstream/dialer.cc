@@ -50,7 +50,10 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
     dial_.reset();
     const Fault told = fault;
     const bool warming = reservation_.cause() == pool::Opened::warm_up;
-    if (session_) dialer_.worker_.loop().unwatch(session_->transport().fd(), key_);
+    if (session_) {
+      dialer_.worker_.loop().unwatch(session_->transport().fd(), key_);
+      if (fault.side == Side::upstream) origin_.book->failed(peer_, dialer_.worker_.loop().now());
+    }
     session_.reset();
     destination_.dial_failed(std::move(reservation_), std::move(fault), dialer_.worker_.loop().now());
     if (warming) dialer_.worker_.house().warm_dial_ended(destination_, &told);
@@ -64,6 +67,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
     net::DialPlan plan;
     plan.origin = &destination_.origin();
     plan.pinned = origin_.pinned;
+    plan.book = origin_.book;
     plan.policy = &dialer_.worker_.policy();
     plan.timeout = origin_.pool.connect_timeout;
     if (origin_.tls != nullptr) {
@@ -86,6 +90,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
     const Instant now = worker.loop().now();
     origin_.dial_cost.tell(result->dns + result->tcp + result->tls, result->tls_cpu);
     if (origin_.tls != nullptr) worker.recorder().observe_handshake(origin_, result->tls);
+    peer_ = result->peer;
     const Result<bool> h2 = chose_h2(*result);
     if (!h2) return fail(h2.fault());
     if (*h2) return greet(std::move(*result));
@@ -101,6 +106,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
       return fail(watched.take_fault());
     }
     made->origin = destination_.label();
+    made->belong_to(*origin_.book, peer_);
     const bool warming = reservation_.cause() == pool::Opened::warm_up;
     destination_.dialed(std::move(reservation_), std::move(made), loop.now());
     if (warming) dialer_.worker_.house().warm_dial_ended(destination_, nullptr);
@@ -169,6 +175,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
   std::shared_ptr<tls::ClientContext> context_;    // outlives the dial, whatever is loaded meanwhile
   const std::uint64_t id_ = next_connection_id();  // the connection's from the start of its dial
   std::optional<net::Dial> dial_;
+  net::Address peer_;
   bool relieved_ = false;
   bool awaits_ack_ = false;
   std::unique_ptr<H2Connection> session_;  // that waits for SETTINGS

@@ -1,0 +1,142 @@
+#include "proxy/upstream/address_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "pool/snapshot.h"
+#include "proxy/house.h"
+#include "proxy/log/log.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/worker.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr Duration kEvery = std::chrono::seconds(1);
+constexpr Duration kGoOn = std::chrono::milliseconds(100);  // while some are still to go
+
+// What rests on one loop, and sessions of it, with the reason why it should go.
+class Outdated final : public pool::ConnectionVisitor {
+ public:
+  Outdated(pool::LoopId home, Instant now) : home_(home), now_(now) {}
+  void visit(const pool::ConnectionView& view) override {
+    if (view.pooled == nullptr || view.home != home_) return;
+    const auto& connection = static_cast<const Connection&>(*view.pooled);
+    const bool session = connection.kind() == pool::Kind::h2;
+    if (!session && view.state != pool::Shown::idle) return;
+    const Connection::Standstill judged = connection.judge_address(now_);
+    more |= judged.later;
+    if (judged.cause) found.push_back({view.index, view.generation, *judged.cause, session});
+  }
+  struct One {
+    std::uint32_t index, generation;
+    pool::Closed cause;
+    bool session;
+  };
+  std::vector<One> found;
+  bool more = false;
+
+ private:
+  const pool::LoopId home_;
+  const Instant now_;
+};
+}  // namespace
+
+// One origin's question to the resolver, again and again.
+class AddressWatch::Look final : public dns::Question {
+ public:
+  Look(const OriginContext& origin, const exec::Loop& loop) : origin_(origin), loop_(loop) {}
+  void on_addresses(Result<std::vector<net::Address>> addresses) override LOOP_ONLY {
+    if (!addresses || addresses->empty()) return;  // nobody knows: all stays
+    const std::uint16_t port = origin_.destination->origin().port;
+    if (!origin_.book->learn(net::with_default_port(std::move(*addresses), port), loop_.now())) return;
+    log::info("dns", "the addresses of an origin changed",
+              {{"origin", origin_.destination->label()}, {"addresses", origin_.book->count(loop_.now()).usable}});
+  }
+
+ private:
+  const OriginContext& origin_;
+  const exec::Loop& loop_;
+};
+
+AddressWatch::AddressWatch(Worker& worker, dns::Resolver& resolver)
+    : worker_(worker), resolver_(resolver), timer_(exec::Timer::bind<&AddressWatch::tick>(worker.loop(), *this)) {}
+
+AddressWatch::~AddressWatch() = default;
+
+void AddressWatch::start() {
+  timer_.arm(worker_.loop().now() + kEvery);
+}
+
+void AddressWatch::stop() {
+  timer_.disarm();
+  watched_.clear();
+}
+
+void AddressWatch::forget(const std::vector<pool::Destination*>& leaving) {
+  std::erase_if(watched_, [&](const auto& one) {
+    return std::find(leaving.begin(), leaving.end(), one.second.destination) != leaving.end();
+  });
+}
+
+void AddressWatch::tick() {
+  exec::assume_on_loop();
+  const Instant now = worker_.loop().now();
+  const bool first = worker_.house().workers().front().get() == &worker_;
+  bool more = false;
+  for (const OriginContext* origin : worker_.house().origins().all()) {
+    if (first) follow(*origin, now);
+    more |= retire(*origin, now);
+  }
+  timer_.arm(now + (more ? kGoOn : kEvery));
+}
+
+void AddressWatch::follow(const OriginContext& origin, Instant now) {
+  Watched& watched = watched_[origin.book];
+  watched.destination = origin.destination;
+  ask(origin, watched, now);
+  tell_ejections(origin, watched, now);
+}
+
+void AddressWatch::ask(const OriginContext& origin, Watched& watched, Instant now) {
+  const pool::Origin& name = origin.destination->origin();
+  if (!origin.book->in_use()) return;
+  if (!origin.pinned.empty()) {
+    origin.book->learn(net::with_default_port(origin.pinned, name.port), now);  // a reload may have changed them
+    return;
+  }
+  if (net::Address::literal(name.host, 0)) return;
+  if (watched.look && watched.look->linked()) return;  // still asking
+  watched.look = std::make_unique<Look>(origin, worker_.loop());
+  resolver_.ask(name.host, *watched.look);
+}
+
+void AddressWatch::tell_ejections(const OriginContext& origin, Watched& watched, Instant now) {
+  const std::uint64_t more = origin.book->ejections() - watched.ejections;
+  if (more == 0) return;
+  watched.ejections += more;
+  worker_.recorder().count_ejections(origin, more);
+  for (const net::AddressBook::Facts& one : origin.book->all(now)) {
+    if (!one.ejected) continue;
+    log::warn("net", "an address only fails and is left out for a while",
+              {{"origin", origin.destination->label()}, {"address", one.address}, {"ejections", one.ejections}});
+  }
+}
+
+// True: some are still to go.
+bool AddressWatch::retire(const OriginContext& origin, Instant now) {
+  if (!origin.book->anyone_to_go(now)) return false;
+  Outdated outdated(worker_.loop().id(), now);
+  origin.destination->visit(outdated, now);
+  for (const Outdated::One& one : outdated.found) {
+    if (one.session) {
+      origin.destination->retire(one.index, one.generation, one.cause, now);
+      continue;
+    }
+    const pool::EventClaim claim = pool::claim_event(one.index, one.generation, worker_.loop().id());
+    if (claim.kind == pool::EventClaim::Kind::inspecting) pool::end_inspection(one.index, false, one.cause, now);
+  }
+  return outdated.more;
+}
+
+}  // namespace carpool::proxy
