@@ -240,15 +240,19 @@ std::vector<pool::Destination*> Origins::retire_idle(Instant now, Duration unuse
   return retired;
 }
 
+// What is told of an address, or asked of a context, ends with the pool: nobody is left who could. Before that its
+// connections still count themselves out of their book.
 bool Origins::bury(const std::vector<pool::Destination*>& retired) {
   const std::scoped_lock lock(mutex_);
+  std::vector<std::string> labels;
+  for (const pool::Destination* destination : retired) labels.push_back(destination->label());
   if (!directory_->bury(retired)) return false;
-  for (const pool::Destination* destination : retired) {
-    by_destination_.erase(destination);
-    books_.erase(destination);
-    const auto versions = versions_.find(destination->label());
+  for (std::size_t i = 0; i < retired.size(); ++i) {
+    by_destination_.erase(retired[i]);
+    books_.erase(retired[i]);
+    const auto versions = versions_.find(labels[i]);
     if (versions == versions_.end()) continue;
-    std::erase_if(versions->second, [&](const Context& one) { return one->destination == destination; });
+    std::erase_if(versions->second, [&](const Context& one) { return one->destination == retired[i]; });
     if (versions->second.empty()) versions_.erase(versions);
   }
   return true;
