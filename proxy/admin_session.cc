@@ -49,7 +49,7 @@ AdminSession::AdminSession(exec::Loop& loop, Owner& owner, const Asks& asks, std
       owner_(owner),
       asks_(asks),
       transport_(std::move(transport)),
-      reader_(kLimits),
+      intake_(kLimits, kMaxBody),
       timer_(exec::Timer::bind<&AdminSession::on_timer>(loop, *this)) {}
 
 AdminSession::~AdminSession() = default;
@@ -77,53 +77,37 @@ void AdminSession::advance() {
 }
 
 bool AdminSession::read_some() {
-  if (!pending_.empty()) {
-    const std::string bytes = std::exchange(pending_, {});
-    return take(bytes);
+  switch (intake_.read(*transport_, loop_.scratch())) {
+    case Intake::Got::nothing:
+      return false;
+    case Intake::Got::ended:
+      end();
+      return false;
+    case Intake::Got::wrong:
+      refuse(intake_.fault());
+      return true;
+    case Intake::Got::request:
+      answer();
+      return true;
+    case Intake::Got::some:
+      break;
   }
-  if (!transport_->maybe_readable()) return false;
-  const std::span<char> scratch = loop_.scratch();
-  const net::IoResult io = transport_->read(scratch);
-  if (io.io == net::Io::ok) return take({scratch.data(), io.bytes});
-  if (io.io != net::Io::would_block) end();
-  return false;
+  return true;
 }
 
 // A listener has nothing to say: only its end matters.
 bool AdminSession::drop_some() {
-  pending_.clear();
+  intake_.forget();
   if (!transport_->maybe_readable()) return false;
   const net::IoResult io = transport_->read(loop_.scratch());
   if (io.io != net::Io::ok && io.io != net::Io::would_block) end();
   return io.io == net::Io::ok;
 }
 
-void AdminSession::on_body(std::string_view bytes) {
-  body_too_long_ = body_too_long_ || body_.size() + bytes.size() > kMaxBody;
-  if (!body_too_long_) body_.append(bytes);
-}
-
-// One request at a most: what follows waits until its answer is sent.
-bool AdminSession::take(std::string_view bytes) {
-  for (;;) {
-    const Result<http::Fed> fed = reader_.feed(bytes, head_, *this);
-    if (!fed) {
-      refuse(fed.fault());
-      return true;
-    }
-    bytes.remove_prefix(fed->taken);
-    if (fed->progress == http::Progress::need_more) return true;
-    if (fed->progress != http::Progress::message) continue;
-    pending_.assign(bytes);
-    reader_.reset();
-    answer();
-    return true;
-  }
-}
-
 admin::Answer AdminSession::made_at_once() {
-  if (std::exchange(body_too_long_, false)) return admin::error_answer(413, "the body is too long");
-  admin::Answer answer = admin::handle(admin::make_request(head_, body_), rules_, asks_.view, asks_.control);
+  if (intake_.too_long()) return admin::error_answer(413, "the body is too long");
+  admin::Answer answer =
+      admin::handle(admin::make_request(intake_.head(), intake_.body()), rules_, asks_.view, asks_.control);
   if (answer.stream && !owner_.room_to_listen()) {
     answer = admin::error_answer(503, "too many listen to /events");
     answer.headers.emplace_back("Retry-After", "10");
@@ -137,17 +121,17 @@ void AdminSession::send_head(const admin::Answer& answer, Gather& out) {
   text.append("\r\n");
   if (!answer.content_type.empty()) text.append("Content-Type: ").append(answer.content_type).append("\r\n");
   for (const auto& [name, value] : answer.headers) text.append(name).append(": ").append(value).append("\r\n");
-  if (!head_.keep_alive || answer.stream) text.append("Connection: close\r\n");
+  if (!intake_.head().keep_alive || answer.stream) text.append("Connection: close\r\n");
   if (!answer.stream) text.append("Content-Length: ").append(std::to_string(answer.body.size())).append("\r\n");
   text.append("\r\n");
 }
 
 void AdminSession::answer() {
-  if (head_.fields.count(http::FieldName::host) > 1) {
+  if (intake_.head().fields.count(http::FieldName::host) > 1) {
     return refuse({FaultKind::malformed_request, Side::client, "more than one Host"});
   }
   rules_ = asks_.rules;
-  if (body_too_long_ || !admin::may_block(admin::make_request(head_, body_))) {
+  if (intake_.too_long() || !admin::may_block(admin::make_request(intake_.head(), intake_.body()))) {
     answer_ = made_at_once();
     return tell();
   }
@@ -158,7 +142,7 @@ void AdminSession::answer() {
 
 void AdminSession::Making::run() {
   AdminSession& s = session;
-  const admin::AdminRequest request = admin::make_request(s.head_, s.body_);
+  const admin::AdminRequest request = admin::make_request(s.intake_.head(), s.intake_.body());
   s.answer_ = admin::handle(request, s.rules_, s.asks_.view, s.asks_.control);
   if (admin::worth_packing(request, s.answer_)) return s.owner_.in_background(exec::lend(s.packing_));
   s.loop_.post(s.home_);
@@ -200,13 +184,12 @@ void AdminSession::look() {
 void AdminSession::send(const admin::Answer& answer) {
   Gather out;
   send_head(answer, out);
-  const bool body_wanted = head_.method != "HEAD";
+  const bool body_wanted = intake_.head().method != "HEAD";
   if (body_wanted) out.add(answer.body);
-  close_when_sent_ = !head_.keep_alive && !answer.stream;
+  close_when_sent_ = !intake_.head().keep_alive && !answer.stream;
   const bool listens = answer.stream && body_wanted;
   if (answer.stream && !body_wanted) close_when_sent_ = true;
-  head_.clear();
-  body_.clear();
+  intake_.done();
   std::vector<iovec> pieces;
   if (outbox_.send(*transport_, out, pieces) == Outbox::Sent::failed) return end();
   timer_.arm(loop_.now() + kPatience);

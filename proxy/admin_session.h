@@ -9,13 +9,13 @@
 #include "exec/loop.h"
 #include "exec/task.h"
 #include "proxy/admin/routes.h"
-#include "proxy/http/h1_codec.h"
+#include "proxy/intake.h"
 #include "proxy/net/transport.h"
 #include "proxy/outbox.h"
 
 namespace carpool::proxy {
 
-class AdminSession final : public exec::Watcher, public ListHook<struct SessionTag>, private http::BodySink {
+class AdminSession final : public exec::Watcher, public ListHook<struct SessionTag> {
  public:
   class Owner {
    public:
@@ -47,7 +47,6 @@ class AdminSession final : public exec::Watcher, public ListHook<struct SessionT
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void advance() LOOP_ONLY;
   bool read_some() LOOP_ONLY;
-  bool take(std::string_view bytes) LOOP_ONLY;
   bool drop_some() LOOP_ONLY;
   void answer() LOOP_ONLY;
   void answered() LOOP_ONLY;
@@ -60,8 +59,6 @@ class AdminSession final : public exec::Watcher, public ListHook<struct SessionT
   bool flush() LOOP_ONLY;
   void on_timer();
   void end() LOOP_ONLY;
-  void on_body(std::string_view bytes) override;
-  void on_trailer(std::string_view, std::string_view) override {}
 
   // An answer that takes its time: made off the loop, compressed in the background, brought home by mail. Meanwhile the
   // session reads nothing, and outlives its client.
@@ -91,11 +88,7 @@ class AdminSession final : public exec::Watcher, public ListHook<struct SessionT
   admin::Rules rules_;  // as they were when the request came
   std::unique_ptr<net::Transport> transport_;
   exec::WatchKey key_;
-  http::RequestReader reader_;
-  http::RequestHead head_;
-  std::string body_;
-  bool body_too_long_ = false;
-  std::string pending_;
+  Intake intake_;
   Outbox outbox_;
   exec::Timer timer_;
   std::unique_ptr<admin::PendingAnswer> later_;  // the answer that this request waits for
@@ -103,7 +96,7 @@ class AdminSession final : public exec::Watcher, public ListHook<struct SessionT
   bool listening_ = false;
   bool up_to_date_ = false;  // a listener that has everything but the next change
   bool over_ = false;
-  bool answering_ = false;  // the request's head and body, and `answer_`, belong to a task
+  bool answering_ = false;  // the request in `intake_`, and `answer_`, belong to a task
   admin::Answer answer_;
   Making making_{*this};
   Packing packing_{*this};

@@ -21,7 +21,7 @@ WebhookSession::WebhookSession(exec::Loop& loop, Owner& owner, std::unique_ptr<t
       owner_(owner),
       stream_(std::move(stream)),
       timer_(exec::Timer::bind<&WebhookSession::on_timer>(loop, *this)),
-      reader_(kLimits) {}
+      intake_(kLimits, kMaxBody) {}
 
 WebhookSession::~WebhookSession() = default;
 
@@ -61,48 +61,28 @@ bool WebhookSession::shake() {
 }
 
 bool WebhookSession::read_some() {
-  if (!pending_.empty()) {
-    const std::string bytes = std::exchange(pending_, {});
-    take(bytes);
-    return true;
-  }
-  if (!stream_->maybe_readable()) return false;
-  const std::span<char> scratch = loop_.scratch();
-  const net::IoResult io = stream_->read(scratch);
-  if (io.io == net::Io::ok) take({scratch.data(), io.bytes});
-  failed_ = failed_ || (io.io != net::Io::ok && io.io != net::Io::would_block);
-  return io.io == net::Io::ok;
-}
-
-void WebhookSession::on_body(std::string_view bytes) {
-  too_long_ = too_long_ || body_.size() + bytes.size() > kMaxBody;
-  if (!too_long_) body_.append(bytes);
-}
-
-// One request at a most: what follows waits until its answer is sent.
-void WebhookSession::take(std::string_view bytes) {
+  const Intake::Got got = intake_.read(*stream_, loop_.scratch());
+  if (got == Intake::Got::nothing) return false;
+  failed_ = failed_ || got == Intake::Got::ended;
+  if (failed_) return false;
   timer_.arm(loop_.now() + kPatience);
-  for (;;) {
-    const Result<http::Fed> fed = reader_.feed(bytes, head_, *this);
-    if (!fed) {
-      last_ = true;
-      std::string reply;
-      http::write_fault_reply(reply, fed.fault(), http::Version::http11, true, false, "carpool");
-      return write(reply);
-    }
-    bytes.remove_prefix(fed->taken);
-    if (fed->progress == http::Progress::need_more) return;
-    if (fed->progress != http::Progress::message) continue;
-    pending_.assign(bytes);
-    reader_.reset();
-    last_ = last_ || !head_.keep_alive;
-    // What was too long has been read to its end, so that the answer arrives.
-    const bool refused = std::exchange(too_long_, false);
-    send(refused ? Answer{413, "application/json", R"({"error": "the review is too long"})"}
-                 : owner_.answer(head_, body_));
-    body_ = {};  // a session at rest keeps no megabytes
-    return;
-  }
+  if (got == Intake::Got::wrong) refuse();
+  if (got == Intake::Got::request) reply();
+  return true;
+}
+
+void WebhookSession::reply() {
+  last_ = last_ || !intake_.head().keep_alive;
+  send(intake_.too_long() ? Answer{413, "application/json", R"({"error": "the review is too long"})"}
+                          : owner_.answer(intake_.head(), intake_.body()));
+  intake_.done();
+}
+
+void WebhookSession::refuse() {
+  last_ = true;
+  std::string text;
+  http::write_fault_reply(text, intake_.fault(), http::Version::http11, true, false, "carpool");
+  write(text);
 }
 
 void WebhookSession::send(const Answer& answer) {
@@ -110,7 +90,7 @@ void WebhookSession::send(const Answer& answer) {
   text.append("\r\nContent-Type: ").append(answer.content_type);
   text.append("\r\nContent-Length: ").append(std::to_string(answer.body.size()));
   text.append(last_ ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n");
-  if (head_.method != "HEAD") text += answer.body;
+  if (intake_.head().method != "HEAD") text += answer.body;
   write(text);
 }
 
@@ -131,7 +111,7 @@ bool WebhookSession::flush() {
 
 void WebhookSession::end_soon() {
   last_ = true;
-  if (reader_.at_boundary() && outbox_.empty()) end();
+  if (intake_.at_rest() && outbox_.empty()) end();
 }
 
 void WebhookSession::end() {

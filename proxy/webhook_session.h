@@ -7,13 +7,13 @@
 
 #include "base/intrusive.h"
 #include "exec/loop.h"
-#include "proxy/http/h1_codec.h"
+#include "proxy/intake.h"
 #include "proxy/outbox.h"
 #include "proxy/tls/stream.h"
 
 namespace carpool::proxy {
 
-class WebhookSession final : public ListHook<struct WebhookTag>, private exec::Watcher, private http::BodySink {
+class WebhookSession final : public ListHook<struct WebhookTag>, private exec::Watcher {
  public:
   struct Answer {
     std::uint16_t status = 200;
@@ -44,24 +44,20 @@ class WebhookSession final : public ListHook<struct WebhookTag>, private exec::W
   void advance() LOOP_ONLY;
   bool shake();
   bool read_some() LOOP_ONLY;
-  void take(std::string_view bytes) LOOP_ONLY;
+  void reply() LOOP_ONLY;
+  void refuse();
   void send(const Answer& answer);
   void write(std::string_view bytes);
   bool flush();
-  void on_body(std::string_view bytes) override;
-  void on_trailer(std::string_view, std::string_view) override {}
 
   exec::Loop& loop_;
   Owner& owner_;
   std::unique_ptr<tls::Stream> stream_;
   exec::WatchKey key_;
   exec::Timer timer_;
-  http::RequestReader reader_;
-  http::RequestHead head_;
-  std::string body_, pending_;
+  Intake intake_;
   Outbox outbox_;
   bool shaken_ = false;
-  bool too_long_ = false;
   bool last_ = false;  // close when what is written has left
   bool failed_ = false;
   bool over_ = false;
