@@ -22,24 +22,11 @@ def closed(node):
     return node
 
 
-def plain(node):
-    """What a program of today cannot do yet is its own business: --check says it."""
-    if isinstance(node, dict):
-        if isinstance(node.get("description"), str):
-            node["description"] = node["description"].removesuffix("; not yet available")
-        for child in node.values():
-            plain(child)
-    elif isinstance(node, list):
-        for child in node:
-            plain(child)
-    return node
-
-
 def config_schema(program):
     schema = json.loads(subprocess.run([program, "--print-schema"], capture_output=True, text=True, check=True).stdout)
     for word in ("$schema", "title"):
         schema.pop(word, None)
-    return plain(schema)
+    return schema
 
 
 def schema(program):

@@ -159,7 +159,6 @@ std::string manual_of_settings() {
       std::string doc(setting.doc);
       if (!setting.words.empty()) doc.append(": ").append(config::bounds_text(setting, value));
       if (!setting.live) doc.append(" (takes a restart)");
-      if (setting.later) doc.append(" (not yet available)");
       entry(out, setting.key, config::empty(value) ? "" : "= " + config::toml(value), doc);
     }
   }

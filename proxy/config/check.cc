@@ -149,8 +149,17 @@ class Checker {
     const std::string key = indexed("origin", i);
     if (!(origin.pool == config_.pool)) pool_fits(origin.pool, key + ".pool");
     if (!(origin.upstream == config_.upstream)) upstream_is_complete(origin.upstream, key + ".upstream");
-    if (origin.origin.scheme == pool::Scheme::tcp && places_.given(key + ".uri")) {
-      mistake(key + ".uri", "a tcp origin is not yet available, expected http:// or https://");
+    if (origin.origin.scheme == pool::Scheme::tcp) tunnels_alone(key);
+  }
+
+  // A tcp origin is what CONNECT goes to (RFC 9110 §9.3.6): each connection serves one tunnel, and what is inside is
+  // its client's.
+  void tunnels_alone(const std::string& origin) {
+    for (const char* useless :
+         {"alias", "pool.max_streams", "pool.max_usage", "upstream.protocols", "upstream.tls.ca_file",
+          "upstream.tls.cert_file", "upstream.tls.min_version", "upstream.tls.verify", "upstream.tls.server_name"}) {
+      const std::string key = origin + '.' + useless;
+      if (places_.given(key)) mistake(key, "does not apply to a tcp origin, which carries tunnels alone");
     }
   }
 

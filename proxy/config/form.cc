@@ -118,7 +118,7 @@ std::string accept_probe(std::string& text) {
 const Form kListenAddress{R"("IP:PORT", "[IPv6]:PORT" or "unix:/path")", accept_listen};
 const Form kUnixAddress{R"("unix:/path")", accept_unix};
 const Form kPinnedAddress{R"("IP:PORT" or "[IPv6]:PORT")", accept_pinned};
-const Form kOriginUri{R"("https://host" or "http://host:port" with no path)", accept_uri};
+const Form kOriginUri{R"("https://host", "http://host:port" or "tcp://host:port" with no path)", accept_uri};
 const Form kHttpOrigin{R"("https://host" or "http://host:port" with no path)", accept_http_uri};
 const Form kHostName{"a host without scheme and port", accept_host};
 const Form kEgressPattern{R"("*.example.com", "example.com:443", "10.0.0.0/8" or "[fd00::]/8:443")", accept_pattern};

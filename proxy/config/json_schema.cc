@@ -64,7 +64,6 @@ std::string object(const Section& section, bool in_origin, const std::string& in
     const Value value = default_of(section, setting);
     std::string doc(setting.doc);
     if (!empty(value)) doc += "; default " + toml(value);
-    if (setting.later) doc += "; not yet available";
     add_property(properties, inner, setting.key,
                  "{" + type_of(setting, value) + R"(, "description": )" + json(doc) + "}");
   }

@@ -75,7 +75,6 @@ void print_default_section(std::string& out, const Section& section) {
     padded(out, assignment(section, setting, commented), kCommentColumn - 1);
     out.append(" # ").append(setting.doc);
     if (!setting.words.empty()) out.append(": ").append(bounds_text(setting, default_of(section, setting)));
-    if (setting.later) out += " (later)";
     out += '\n';
   }
 }
@@ -95,7 +94,7 @@ void print_row(std::string& out, const Section& section, const Setting& setting)
   if (setting.or_auto) bounds += R"(, or "auto")";
   out.append("| `").append(setting.key).append("` | ").append(type_name(setting, value)).append(" | ").append(shown);
   out.append(" | ").append(in_table(bounds)).append(" | ").append(setting.live ? "reload" : "restart").append(" | ");
-  out.append(in_table(setting.doc)).append(setting.later ? "; *not yet available*" : "").append(" |\n");
+  out.append(in_table(setting.doc)).append(" |\n");
 }
 
 std::string sentence(std::string_view text) {

@@ -164,18 +164,13 @@ class Reader {
   void read_setting(const toml::node& node, const Section& section, const Setting& setting, void* target,
                     const std::string& key) {
     Place at = place(node.source());
-    const Value by_default = default_of(section, setting);
     Raw written = raw(node);
     std::string wrong = expand_all(written, env_);
-    Value value = by_default;
+    Value value = default_of(section, setting);
     if (wrong.empty()) wrong = convert(setting, std::move(written), value);
     at.wrong = !wrong.empty();
     places_.add(key, at);
     if (at.wrong) return mistake(at, key, std::move(wrong));
-    if (setting.later && value != by_default) {
-      const std::string only = empty(by_default) ? "none" : toml(by_default);
-      mistake(at, key, toml(value) + " is not yet available, expected the default, " + only);
-    }
     setting.set(target, std::move(value));
   }
 

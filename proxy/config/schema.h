@@ -30,7 +30,6 @@ struct Setting {
   std::int64_t least = 0, most = std::numeric_limits<std::int64_t>::max();  // number, bytes, milliseconds
   std::string_view example{};                                               // shown where the default is empty, as TOML
   bool live = true;                                                         // false: a change needs a restart
-  bool later = false;    // anything but the default asks for what is not built yet
   bool or_auto = false;  // takes "auto": the cores that the cgroup grants
 
   // Bounds are in the setting's unit: a plain number, bytes, or milliseconds.
@@ -39,7 +38,6 @@ struct Setting {
   Setting& looks_like(const Form& f, std::string_view shown = {}) { return form = &f, example = shown, *this; }
   Setting& shown_as(std::string_view shown) { return example = shown, *this; }
   Setting& restart() { return live = false, *this; }
-  Setting& not_yet() { return later = true, *this; }
   Setting& takes_auto() { return or_auto = true, *this; }
 };
 

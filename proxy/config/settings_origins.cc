@@ -220,16 +220,18 @@ Section egress_section() {
 }
 
 Section origin_section() {
-  Setting uri{"uri", R"("https://host" or "http://host:port"; the same canonical one twice is an error)",
-              [](const void* section) -> Value {
-                const pool::Origin& origin = static_cast<const OriginSettings*>(section)->origin;
-                return origin.host.empty() ? std::string() : origin.label();
-              },
-              [](void* section, Value value) {
-                if (auto parsed = pool::parse_origin(std::get<std::string>(value))) {
-                  static_cast<OriginSettings*>(section)->origin = *parsed;
-                }
-              }};
+  Setting uri{
+      "uri",
+      R"("https://host" or "http://host:port", "tcp://host:port" for tunnels; the same canonical one twice is an error)",
+      [](const void* section) -> Value {
+        const pool::Origin& origin = static_cast<const OriginSettings*>(section)->origin;
+        return origin.host.empty() ? std::string() : origin.label();
+      },
+      [](void* section, Value value) {
+        if (auto parsed = pool::parse_origin(std::get<std::string>(value))) {
+          static_cast<OriginSettings*>(section)->origin = *parsed;
+        }
+      }};
   return {"origin",
           "overrides for one origin, in [origin.pool] [origin.request] [origin.upstream] and their sub-tables",
           true,

@@ -106,7 +106,7 @@ Step RequestReader::line_byte(char c, RequestHead& head) {
       if (at_ < kVersion.size()) {
         if (at_ == kMajor && c >= '2' && c <= '9') {
           kind_ = FaultKind::not_implemented;
-          return wrong(head.method == "PRI" ? "HTTP/2 is not yet available here" : "a version other than HTTP/1");
+          return wrong("a version other than HTTP/1");
         }
         return c == kVersion[at_++] ? took(1) : wrong("no HTTP version behind the target");
       }

@@ -80,6 +80,24 @@ def test_a_tunnel_holds_its_slot_under_the_cap(peer, carpool):
         assert refused.status == 503 and refused.get("retry-after")
 
 
+def test_a_tcp_origin_has_a_cap_an_address_and_a_warm_up_of_its_own(peer, carpool):
+    port = peer(echo)
+    c = carpool(origin=[{"uri": "tcp://db.example.internal:5432", "addresses": ["127.0.0.1:%d" % port],
+                         "pool": {"size": 1, "wait_timeout": "200ms", "warm_up": {"enabled": True, "size": 1}}}])
+    until(lambda: c.metric("carpool_pool_opened_total", cause="warm_up") == 1, what="a warm connection")
+    with c.client() as first, c.client() as second:
+        for client in (first, second):
+            client.send(b"CONNECT db.example.internal:5432 HTTP/1.1\r\nHost: db.example.internal:5432\r\n\r\n")
+            if client is first:
+                assert client.head().status == 200
+                client.send(b"select 1")
+                assert client.exactly(8) == b"select 1"
+        assert second.head().status == 503
+        row, = c.get_json("/pools")["pools"]
+        assert (row["origin"], row["size"], row["active"]) == ("tcp://db.example.internal:5432", 1, 1)
+    assert c.metric("carpool_pool_opened_total") == 1
+
+
 def test_a_target_that_refuses_is_502(carpool):
     with carpool().client() as client:
         assert tunnel(client, free_port()).status == 502

@@ -143,11 +143,19 @@ TEST(Protocols, AreEachListedOnceAndAtLeastOne) {
   expect_mistake("upstream.protocols = [\"h1\", \"h1\"]", "1:22: upstream.protocols:", "twice");
 }
 
-TEST(NotYetAvailable, IsRefusedAndNeverIgnored) {
-  expect_mistake("[[origin]]\nuri = \"tcp://a:1\"\n", "2:7: origin.uri:", "not yet available");
+TEST(ATcpOrigin, TakesWhatConcernsTunnels) {
+  const Config config = good("[[origin]]\nuri = \"tcp://a:1\"\naddresses = [\"127.0.0.1:1\"]\npool.size = 2\n");
+  EXPECT_EQ(config.origins.at(0).origin.scheme, pool::Scheme::tcp);
+  EXPECT_EQ(config.origins.at(0).pool.size, 2);
 }
 
-TEST(NotYetAvailable, TakesItsDefault) {
+TEST(ATcpOrigin, RefusesWhatOnlyRequestsHave) {
+  for (const char* line : {"alias = [\"a\"]", "pool.max_streams = 9", "upstream.protocols = [\"h1\"]"}) {
+    expect_mistake(std::string("[[origin]]\nuri = \"tcp://a:1\"\n") + line, "3:", "does not apply to a tcp origin");
+  }
+}
+
+TEST(EverySetting, TakesItsDefault) {
   for (const Section& section : sections()) {
     for (const Setting& setting : section.settings) {
       const Value value = default_of(section, setting);
