@@ -54,6 +54,12 @@ inline constexpr std::array<std::string_view, 18> kClosedNames{
     "drained", "surplus", "budget",    "leak",           "policy",       "dns_changed",
     "goaway",  "private", "reconnect", "config_changed", "tunnel_ended", "shutdown"};
 
+// Begun for somebody in line, not for what may come.
+constexpr bool for_the_line(Opened cause) {
+  return cause != Opened::min_idle && cause != Opened::warm_up && cause != Opened::loop_local &&
+         cause != Opened::health && cause != Opened::reconnect;
+}
+
 constexpr std::string_view name(Opened cause) {
   return kOpenedNames[static_cast<std::size_t>(cause)];
 }

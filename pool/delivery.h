@@ -22,4 +22,24 @@ class Delivery {
   ~Delivery() = default;
 };
 
+// In the order they were added; linked as the mail links them, which they are not in yet.
+template <class T>
+class DeliveryChain {
+ public:
+  void push(T& delivery) {
+    delivery.next_delivery = nullptr;
+    (first_ == nullptr ? first_ : last_->next_delivery) = &delivery;
+    last_ = &delivery;
+  }
+  T* pop() {
+    Delivery* delivery = first_;
+    if (delivery != nullptr) first_ = delivery->next_delivery;
+    return static_cast<T*>(delivery);
+  }
+
+ private:
+  Delivery* first_ = nullptr;
+  Delivery* last_ = nullptr;
+};
+
 }  // namespace carpool::pool

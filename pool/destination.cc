@@ -62,6 +62,14 @@ void Destination::dial_failed(Reservation reservation, Fault fault, Instant now)
   impl_->dial_failed(reservation, fault, now);
 }
 
+void Destination::given_up(Reservation reservation, Instant now) {
+  reservation.live_ = false;
+  impl_->given_up(reservation, now);
+}
+bool Destination::recall_dial(Instant now) {
+  return impl_->recall_dial(now);
+}
+
 void Destination::set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now) {
   impl_->set_streams(index, generation, most, false, now);
 }

@@ -70,6 +70,8 @@ class Destination {
   // generation. `made` is closed if the destination stopped meanwhile.
   void dialed(Reservation reservation, std::unique_ptr<Pooled> made, Instant now);
   void dial_failed(Reservation reservation, Fault fault, Instant now);
+  // House::recall ended it: no failure, it is closed as surplus.
+  void given_up(Reservation reservation, Instant now);
 
   // A lease of exactly this connection if it still rests on the calling loop, for a health check; else an empty one
   // (also for a session, which looks after itself).
@@ -138,6 +140,8 @@ class Destination {
   Instant last_borrow() const;
   bool has_idle() const;
   bool evict(Instant now);
+  // Recalls a dial that nobody here needs. True: its place may be free soon.
+  bool recall_dial(Instant now);
 
   struct Impl;  // pool/destination_impl.h
 

@@ -114,6 +114,18 @@ struct Destination::Impl {
   std::uint32_t serving() const;
   Instant expiry(const Chair& entry, Instant now) const;
 
+  // ---- recalling.cc: dials that are too many ----
+  bool spare(const Chair& dial, std::uint32_t lacking) const;
+  Chair* youngest_spare_dial(Instant begun_before) const;
+  void recall(Chair& dial, Errands& work);
+  void recall_what_lasts(Errands& work, Instant now);
+  void recall_beside(const Chair& came, Errands& work, Instant now);
+  bool recall_for_room(Errands& work, Instant now);
+  bool recall_dial(Instant now);
+  void arrive_recall(Recall& recall, Instant now);
+  void given_up(const Reservation& reservation, Instant now);
+  std::uint32_t lacking_idle() const;
+
   // ---- warming.cc: before anybody asks ----
   std::uint32_t open_ahead(std::uint32_t count, Opened cause, Errands& work, Instant now);
   void keep_min_idle(Errands& work, Instant now);
@@ -223,8 +235,11 @@ struct Destination::Impl {
   Line line;
   std::uint32_t alive = 0;  // connections and dials that did not end in the ledger
   std::uint32_t dials = 0;
-  std::uint32_t h1_dials = 0;  // of those, the ones that can bring nothing else
-  std::uint32_t expected;      // streams of the next connection; 0: not known yet
+  std::uint32_t h1_dials = 0;    // of those, the ones that can bring nothing else,
+  std::uint32_t line_dials = 0;  // and of the others those that were begun for the line
+  std::uint32_t recalls = 0;     // on their way to dials
+  bool saw_spare = false;        // the last sweep saw dials that nobody needed
+  std::uint32_t expected;        // streams of the next connection; 0: not known yet
   FirstStreams first_streams;
   std::array<std::uint32_t, kKinds> held{};  // live ones that take new borrowers, by Kind
   std::uint32_t draining = 0;                // sessions that take nobody new

@@ -93,7 +93,10 @@ void Destination::Impl::book_dial(Chair& entry, Kinds kind, Opened cause, Errand
   ledger.open(cause, pool.in_use());
   ++dials;
   ++alive;
+  seat.dialed_on = house.here();
+  seat.recall.said = false;
   if (cause == Opened::reconnect) ++redialing;
+  if (kind != Kinds::h1_only && for_the_line(cause)) ++line_dials;
   if (kind == Kinds::h1_only) {
     ++h1_dials;
   } else if (expected != 1) {
@@ -123,6 +126,7 @@ bool Destination::Impl::make_room(Kinds kind, Errands& work, Instant now) {
       return true;
     }
   }
+  if (recall_for_room(work, now)) return false;
   work.hungry = total != nullptr && !pool.full();
   if (!work.hungry && kind == Kinds::h1_only) drain_for_h1(work);
   return false;
@@ -182,6 +186,7 @@ void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<P
     rests = kind == Kind::h2 ? enable_session(entry, sharing, clean, work, now) : enable_h1(entry, clean, work);
     replaced(entry, work);
     plan(work, now, Opened::all_busy);
+    if (kind == Kind::h2) recall_beside(entry, work, now);
   }
   finish(work, now, Opened::all_busy);
   if (rests) feed_starving(now);
@@ -208,8 +213,10 @@ bool Destination::Impl::enable_h1(Chair& entry, bool clean, Errands& work) {
 
 void Destination::Impl::dial_ended(Chair& entry) {
   --dials;
-  if (entry.value.opened.load(std::memory_order_relaxed) == Opened::reconnect) --redialing;
+  const Opened cause = entry.value.opened.load(std::memory_order_relaxed);
+  if (cause == Opened::reconnect) --redialing;
   if (entry.value.asked == Kinds::h1_only) --h1_dials;
+  if (entry.value.asked != Kinds::h1_only && for_the_line(cause)) --line_dials;
   uncount_local(entry);
 }
 

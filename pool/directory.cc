@@ -105,13 +105,17 @@ void Directory::stop(Instant now) {
   for (Destination* destination : all()) destination->stop(now);
 }
 
-// The destination that was used least recently and has something to give. A race with its next borrow costs it a dial.
+// The destination that was used least recently and has something to give: what rests, else a dial that nobody needs. A
+// race with its next borrow costs it a dial.
 bool Directory::evict(Instant now, const Destination*) {
   std::vector<std::pair<Instant, Destination*>> candidates;  // their last use, read once: it moves while we sort
   for (Destination* destination : all()) candidates.emplace_back(destination->last_borrow(), destination);
   std::sort(candidates.begin(), candidates.end());
   for (const auto& [last_borrow, destination] : candidates) {
     if (destination->has_idle() && destination->evict(now)) return true;
+  }
+  for (const auto& [last_borrow, destination] : candidates) {
+    if (destination->recall_dial(now)) return true;
   }
   return false;
 }

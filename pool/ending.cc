@@ -25,6 +25,7 @@ bool Destination::Impl::perform(Errands& work, Instant now) {
     const Opened cause = entry->value.opened.load(std::memory_order_relaxed);
     house.dial(self, Reservation(entry->index, generation, cause, entry->value.asked));
   }
+  while (Recall* recall = work.recalls.pop()) house.deliver(recall->entry->value.dialed_on, *recall);
   for (std::unique_ptr<Refusal>& refusal : work.refusals) {
     const LoopId to = refusal->to();
     house.deliver(to, *refusal.release());  // owns itself in the mail
@@ -139,6 +140,7 @@ void Destination::Impl::sweep(Instant now) {
       static_cast<void>(end_idle(entry, word, cause_of(found), work));
     });
     if (need) trim(*need, work);
+    recall_what_lasts(work, now);
     keep_alive.settle(now);
     publish_horizon();
     keep_min_idle(work, now);

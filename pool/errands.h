@@ -53,6 +53,7 @@ class Chain {
 struct Errands {
   GrantChain grants;
   Chain ended, dials;
+  DeliveryChain<Recall> recalls;
   std::vector<std::unique_ptr<Refusal>> refusals;
   Instant wake_at = kNever;
   Opened why = Opened::all_busy;  // of the next dial

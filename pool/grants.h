@@ -25,24 +25,7 @@ class Grant final : public Delivery {
   std::uint8_t share = 0;  // the class whose share it takes
 };
 
-// In the order they were added; linked as the mail links them, which they are not in yet.
-class GrantChain {
- public:
-  void push(Grant& grant) {
-    grant.next_delivery = nullptr;
-    (first_ == nullptr ? first_ : last_->next_delivery) = &grant;
-    last_ = &grant;
-  }
-  Grant* pop() {
-    Delivery* grant = first_;
-    if (grant != nullptr) first_ = grant->next_delivery;
-    return static_cast<Grant*>(grant);
-  }
-
- private:
-  Delivery* first_ = nullptr;
-  Delivery* last_ = nullptr;
-};
+using GrantChain = DeliveryChain<Grant>;
 
 // Guarded by its destination's mutex. As many as were ever on their way at once.
 class GrantStore {

@@ -21,8 +21,10 @@ struct Limits {
   std::uint32_t max_tunnels = 0;     // at most so many leases with want.tunnel; 0: no limit of their own
   Duration expire_time{};            // zero: never; jitter is applied per connection
   Duration idle_timeout{};           // zero: never
-  std::uint32_t min_idle = 0;        // so many are kept ready, as far as size allows
-  bool learn_idle = true;            // retire before the origin's own limit, once it is known (pool/keepalive.h)
+  // A dial that nobody waits for is given up when it takes longer than this, and than four times a usual one.
+  Duration dial_patience = std::chrono::seconds(1);
+  std::uint32_t min_idle = 0;  // so many are kept ready, as far as size allows
+  bool learn_idle = true;      // retire before the origin's own limit, once it is known (pool/keepalive.h)
   // Streams that a new connection is expected to give until the first one says it: 1: it is no session; 0: not known
   // (TLS whose ALPN may choose either).
   std::uint32_t expected_streams = 1;

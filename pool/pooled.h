@@ -48,6 +48,14 @@ class House {
   // Destination::dialed / Destination::dial_failed follows, on the calling loop.
   // What dialed() brings is watched by that loop already, as (reservation.index(), reservation.generation()).
   virtual void dial(Destination& destination, Reservation reservation) = 0;
+  // Nobody needs the dial of this reservation any more. Where it has not reached the other side yet, give it up and
+  // hand the reservation to Destination::given_up, from inside or soon; what is past that goes on. On the loop that
+  // dials. A house that never does is right too.
+  virtual void recall(Destination& destination, std::uint32_t index, std::uint32_t generation) {
+    static_cast<void>(destination);
+    static_cast<void>(index);
+    static_cast<void>(generation);
+  }
   // Carry `delivery` to loop `to` and call its arrive(now) there (pool/delivery_queue.h helps). `to` may be the calling
   // loop: then later in this turn, never from inside. Any thread.
   virtual void deliver(LoopId to, Delivery& delivery) = 0;

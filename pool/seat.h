@@ -22,6 +22,18 @@ class Farewell final : public Delivery {
   Entry<Seat>* entry = nullptr;
 };
 
+// To the loop of a dial that nobody needs any more.
+class Recall final : public Delivery {
+ public:
+  void arrive(Instant now) override;
+  Entry<Seat>* entry = nullptr;
+  std::uint32_t generation = 0;
+  // Guarded by the destination's mutex.
+  bool on_its_way = false;
+  bool said = false;      // of this dial: what goes on after it is past recall
+  bool promised = false;  // to another destination, under the total
+};
+
 struct Seat {
   // An Instant that another thread may read at any time; relaxed: the entry's word orders it for whoever wins the
   // entry, and a search that read an old one loses its CAS.
@@ -53,7 +65,8 @@ struct Seat {
   Grant grant;
 
   // Guarded by the destination's mutex.
-  Kinds asked = Kinds::any;    // of its dial
+  Kinds asked = Kinds::any;  // of its dial
+  LoopId dialed_on = 0;
   bool counted_local = false;  // in its loop's LoopCounters::sessions
   LoopId local_to = 0;
   bool old = false;       // to be replaced: see Destination::reconnect
@@ -62,6 +75,7 @@ struct Seat {
   Instant born{};         // when its dial ended
   FirstStreams::Session first_streams;
   Farewell farewell;
+  Recall recall;
 };
 
 using Chair = Entry<Seat>;

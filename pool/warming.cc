@@ -33,11 +33,17 @@ std::uint32_t Destination::Impl::open_ahead(std::uint32_t count, Opened cause, E
 // looked for now and then, not at each of these moments, and not while dials fail.
 void Destination::Impl::keep_min_idle(Errands& work, Instant now) {
   if (limits.min_idle == 0 || stopped() || paused() || backoff.holds(now)) return;
+  const std::uint32_t lacking = lacking_idle(), coming_up = dials > line.size() ? dials - line.size() : 0;
+  if (coming_up < lacking) open_ahead(lacking - coming_up, Opened::min_idle, work, now);
+}
+
+// Of min_idle, what does not rest at this moment.
+std::uint32_t Destination::Impl::lacking_idle() const {
+  if (limits.min_idle == 0) return 0;
   std::uint32_t ready = inspecting();
   pool.for_each_idle(
       [&](const Chair& entry) { ready += Word(entry.word.load(std::memory_order_acquire)).idle() ? 1 : 0; });
-  ready += dials > line.size() ? dials - line.size() : 0;
-  if (ready < limits.min_idle) open_ahead(limits.min_idle - ready, Opened::min_idle, work, now);
+  return ready < limits.min_idle ? limits.min_idle - ready : 0;
 }
 
 }  // namespace carpool::pool

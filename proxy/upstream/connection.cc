@@ -100,4 +100,14 @@ void note_dial(std::uint64_t id, std::string_view origin, std::string_view cause
       {{"connection", id}, {"origin", origin}, {"from", "none"}, {"to", name(Standing::connecting)}, {"cause", cause}});
 }
 
+void note_given_up(std::uint64_t id, std::string_view origin) {
+  if (!log::enabled(log::Level::debug, "pool")) return;
+  log::debug("pool", "connection",
+             {{"connection", id},
+              {"origin", origin},
+              {"from", name(Standing::connecting)},
+              {"to", name(Standing::closed)},
+              {"cause", pool::name(pool::Closed::surplus)}});
+}
+
 }  // namespace carpool::proxy

@@ -80,5 +80,6 @@ class Connection : public pool::Pooled {
 // Its owner moves it: a line for whoever wants to follow one connection through its life.
 void note_standing(Connection& connection, Standing to, std::string_view cause);
 void note_dial(std::uint64_t id, std::string_view origin, std::string_view cause);
+void note_given_up(std::uint64_t id, std::string_view origin);
 
 }  // namespace carpool::proxy

@@ -33,6 +33,9 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
   ~Attempt() { origin_.dials.fetch_sub(1, std::memory_order_relaxed); }
 
   const OriginContext& origin() const { return origin_; }
+  bool is(const pool::Destination& destination, std::uint32_t index, std::uint32_t generation) const {
+    return &destination_ == &destination && reservation_.index() == index && reservation_.generation() == generation;
+  }
   std::string_view phase() const {
     return dial_ ? dial_->phase() : session_ ? std::string_view("in the HTTP/2 handshake") : "loading certificates";
   }
@@ -44,6 +47,15 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
 
   void stop_waiting() {
     if (origin_.tls != nullptr) origin_.tls->forget(*this);
+  }
+
+  void give_up() LOOP_ONLY {
+    if (session_ || (dial_ && dial_->past_tcp())) return;
+    stop_waiting();
+    dial_.reset();
+    note_given_up(id_, destination_.label());
+    destination_.given_up(std::move(reservation_), dialer_.worker_.loop().now());
+    dialer_.finished(*this);
   }
 
   void fail(Fault fault) LOOP_ONLY {
@@ -193,6 +205,12 @@ void Dialer::dial(pool::Destination& destination, OriginContext& origin, pool::R
   Attempt& attempt = *std::make_unique<Attempt>(*this, destination, origin, std::move(reservation)).release();
   attempts_.push_back(attempt);  // owns it until finished()
   attempt.start();
+}
+
+void Dialer::recall(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) {
+  for (Attempt* attempt = attempts_.next(nullptr); attempt != nullptr; attempt = attempts_.next(attempt)) {
+    if (attempt->is(destination, index, generation)) return attempt->give_up();
+  }
 }
 
 // A full handshake costs half a millisecond, one that signs with an RSA key more: more of them in a second than the

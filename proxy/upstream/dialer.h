@@ -25,6 +25,8 @@ class Dialer {
   ~Dialer();
 
   void dial(pool::Destination& destination, OriginContext& origin, pool::Reservation reservation) LOOP_ONLY;
+  // Nobody needs this one any more: it ends, unless it is past TCP.
+  void recall(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) LOOP_ONLY;
   // What the oldest dial of this loop for `origin` is doing ("resolving", "dialing", "in TLS"); empty: none.
   std::string_view phase_of(const OriginContext& origin) const LOOP_ONLY;
   void stop_waiting() LOOP_ONLY;  // for TLS contexts: what is in the mail may still arrive

@@ -16,6 +16,11 @@ void PoolHouse::dial(pool::Destination& destination, pool::Reservation reservati
   Worker::current().dialer().dial(destination, *origin, std::move(reservation));
 }
 
+void PoolHouse::recall(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) {
+  exec::assume_on_loop();
+  Worker::current().dialer().recall(destination, index, generation);
+}
+
 void PoolHouse::deliver(pool::LoopId to, pool::Delivery& delivery) {
   house_.workers()[to]->deliver(delivery);
 }

@@ -13,6 +13,7 @@ class PoolHouse final : public pool::House {
   explicit PoolHouse(proxy::House& house) : house_(house) {}
 
   void dial(pool::Destination& destination, pool::Reservation reservation) override;
+  void recall(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) override;
   void deliver(pool::LoopId to, pool::Delivery& delivery) override;
   void wake_at(pool::Destination& destination, Instant when) override;
   void detach(pool::Pooled& pooled, pool::LoopId from) override;

@@ -5,6 +5,7 @@ import threading
 import zlib
 
 import pytest
+from harness.deaf import Deaf
 from harness.origin import Gate
 from harness.wait import until
 from harness.wire import Gone
@@ -214,6 +215,25 @@ def test_a_client_that_resets_is_noticed_whatever_it_did_before(origin, carpool,
 
 
 # ---- the ledger ----
+
+def test_dials_whose_clients_have_left_are_given_up_but_for_one(carpool):
+    deaf = Deaf()
+    url, c = "http://" + deaf.authority, carpool(workers=2)
+    try:
+        clients = [c.client() for _ in range(5)]
+        for client in clients:
+            client.ask("GET", url + "/")
+        until(lambda: c.pool(url)["connecting"] == 5, what="a dial for each")
+        for client in clients:
+            client.reset()
+        until(lambda: c.pool(url)["connecting"] == 1, what="the one that finds out what the origin does")
+        row = c.pool(url)
+        assert (row["closed"]["surplus"], row["waiting"]) == (4, 0)
+        assert c.metric("carpool_pool_closed_total", origin=url, cause="surplus") == 4
+        assert balance(c) == (0, 0)
+    finally:
+        deaf.stop()
+
 
 def balance(c, **labels):
     metrics = c.metrics()

@@ -367,6 +367,24 @@ class ScrapeAgainstUndone : public Stage {
   Asker& asking_ = asker(0);
 };
 
+// A dial that nobody needed is recalled on its loop while somebody of another one begins to need it.
+class RecallMeetsWish : public Stage {
+ public:
+  RecallMeetsWish() : Stage(2, cap(2)) {
+    for (int n = 0; n < 2; ++n) waiting(0).cancel();
+    waiting(0).cancel();
+    world.now += std::chrono::seconds(2);
+    for (int look = 0; look < 2; ++look) destination().sweep(world.now);
+  }
+  void run(unsigned thread) override {
+    if (thread == 1) wishing_.borrow(destination());
+    pump();
+  }
+
+ private:
+  Asker& wishing_ = asker(1);
+};
+
 // A scrape balances whatever happens meanwhile.
 class ScrapeBalances : public Stage {
  public:
@@ -411,6 +429,7 @@ std::vector<Named> destination_scenarios() {
           named<ReleaseMeetsHunger>("a release meets hunger for the total"),
           named<EndMeetsHunger>("an end meets hunger for the total"),
           named<ScrapeAgainstUndone>("a scrape against a reservation that is undone"),
+          named<RecallMeetsWish>("a recall meets a wish"),
           named<ScrapeBalances>("a scrape against an end and a dial")};
 }
 

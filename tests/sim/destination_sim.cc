@@ -26,6 +26,7 @@ class History {
     plain_ = chance(30);
     sessions_ = !plain_ && chance(50);
     commanded_ = !plain_ && chance(40);
+    world_.one_kind = !sessions_;
     pool::DirectoryLimits limits;
     const bool tight = !plain_ && chance(30);
     limits.max_connections = tight ? 1 + pick(5) : 1000;
@@ -41,6 +42,8 @@ class History {
       own.expire_time = !plain_ && chance(50) ? milliseconds(5 + pick(200)) : Duration::zero();
       own.idle_timeout = !plain_ && chance(50) ? milliseconds(5 + pick(100)) : Duration::zero();
       own.expected_streams = sessions_ ? pick(4) : 1;
+      own.dial_patience = milliseconds(pick(40));
+      own.min_idle = !plain_ && chance(20) ? pick(3) : 0;
       if (!plain_) {
         own.strategy = static_cast<pool::Strategy>(pick(4));
         own.maximize = chance(15);
@@ -80,6 +83,7 @@ class History {
 
   void step() {
     if (sessions_ && chance(15)) return change_session();
+    world_.dials_are_past_tcp = chance(30);
     if (commanded_ && chance(8)) return command(pick(static_cast<std::uint32_t>(destinations_.size())));
     switch (pick(16)) {
       case 0:

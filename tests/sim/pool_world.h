@@ -123,6 +123,24 @@ class World : public pool::House {
     dial.destination->dial_failed(std::move(*dial.reservation),
                                   Fault(FaultKind::connect_refused, Side::upstream, "refused"), now);
   }
+  // As the proxy's dialer does it: what has reached the other side goes on.
+  void recall(Destination& destination, std::uint32_t index, std::uint32_t generation) override {
+    for (std::size_t n = 0; n < dials.size(); ++n) {
+      auto at = dials.begin();
+      std::advance(at, static_cast<std::ptrdiff_t>(n));
+      if (at->destination != &destination || at->reservation->index() != index) continue;
+      if (at->reservation->generation() != generation || at->loop != here()) wrong = "another dial was recalled";
+      if (one_kind && destination.snapshot(now).waiting >= dials_of(destination)) {
+        wrong = "a dial was recalled that somebody needs";
+      }
+      ++recalled;
+      if (dials_are_past_tcp) return;
+      Dial dial = take(n);
+      ++given_up;
+      return destination.given_up(std::move(*dial.reservation), now);
+    }
+    wrong = "a dial was recalled that is not there";
+  }
   // One delivery of `loop`; false: none is there.
   bool deliver_one(LoopId loop) {
     if (mail[loop].empty()) return false;
@@ -180,6 +198,11 @@ class World : public pool::House {
     here_ = *wire.watched_on;
     destination.first_answer(wire.index, wire.generation, wire.most, now);
   }
+  std::uint32_t dials_of(const Destination& destination) const {
+    std::uint32_t count = 0;
+    for (const Dial& dial : dials) count += dial.destination == &destination ? 1 : 0;
+    return count;
+  }
   bool mail_empty() const {
     for (const auto& box : mail) {
       if (!box.empty()) return false;
@@ -197,6 +220,9 @@ class World : public pool::House {
   std::vector<pool::Closed> closed;
   std::size_t most = 0;  // live and dialing at once
   std::uint64_t made = 0, moves = 0;
+  std::uint64_t recalled = 0, given_up = 0;
+  bool dials_are_past_tcp = false;
+  bool one_kind = false;           // every dial serves everybody, one each
   bool attach_fails = false;       // the next one
   bool next_is_dirty = false;      // the next connection speaks first
   std::uint32_t next_streams = 0;  // of the next connections; 0: they are no sessions
