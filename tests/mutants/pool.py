@@ -71,8 +71,6 @@ MUTANTS = [
     m("a recall does not look again", "pool/recalling.cc", "there && spare(dial, lacking_idle())", "there", "unit"),
     m("the last dial is recalled too", "pool/recalling.cc", "dials - recalls > 1", "dials - recalls > 0", "unit"),
     m("a dial is recalled for ever", "pool/recalling.cc", "letter.on_its_way = letter.said = true;", "letter.on_its_way = true;", "unit"),
-    m("a recall that went out counts for nothing", "pool/recalling.cc", "line_dials > recalls ? line_dials - recalls - 1 : 0",
-      "line_dials - 1", "unit"),
     m("one look is enough to recall", "pool/recalling.cc", "std::exchange(saw_spare, dial != nullptr)", "dial != nullptr", "unit"),
     m("a promised place is promised for ever", "pool/recalling.cc", "if (letter.promised) total->keep_promise();", "", "unit"),
     # ---- ends ----
