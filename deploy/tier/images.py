@@ -51,13 +51,13 @@ def packages():
     return tools.output("deploy/setup", "--list-image").split()
 
 
-def build(log, environment, buildah, tag):
+def build(log, environment, buildah, tag, *arguments, base=BASE):
     """From the working tree; ccache's folder is lent to the build."""
     cache = pathlib.Path(os.environ.get("CCACHE_DIR", pathlib.Path.home() / ".cache/ccache"))
     cache.mkdir(parents=True, exist_ok=True)
     return log.run("nice", *buildah, "bud", "--pull-never", "--runtime", "runc", "--isolation", "oci", "--network", "none", "--format",
                    "docker", "--timestamp", "0", "--no-cache", "--volume", "%s:/ccache" % cache, "--build-arg",
-                   "BUILD_BASE=" + BASE, "-f", "deploy/Dockerfile", "-t", tag, ".", limit=3000, env=environment)
+                   "BUILD_BASE=" + base, *arguments, "-f", "deploy/Dockerfile", "-t", tag, ".", limit=3000, env=environment)
 
 
 def make(log, environment, buildah):

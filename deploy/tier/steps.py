@@ -2,6 +2,7 @@
 import json
 
 import chart
+import cross
 import editors
 import fuzzing
 import h2spec
@@ -96,6 +97,7 @@ ALL = [
     Step("clang", "clang, thread-safety analysis", lint.thread_safety),
     Step("clang-tidy", "clang-tidy", lint.clang_tidy),
     Step("images", "the image, built without a registry and run read-only", images.images, flag="--images"),
+    Step("arm64", "the image for arm64, cross-compiled and run by qemu", cross.cross, flag="--arm64"),
     Step("kubernetes", "pods of a real cluster: sidecar, injection, every node", kubernetes.kubernetes, PROGRAM_PATH, flag="--kubernetes"),
     Step("build-clang", "the whole build with clang", build("clang"), full_only=True),
 ]
