@@ -1,0 +1,163 @@
+// What a client says: bytes become requests, which its exchange hears as they come, and the end of one makes way for
+// the next.
+#include <algorithm>
+#include <utility>
+
+#include "proxy/downstream/client.h"
+#include "proxy/http/fault_reply.h"
+#include "proxy/http/h2_types.h"
+#include "proxy/worker.h"
+
+namespace carpool::proxy {
+
+// Feeds what was read; keeps what may not be used yet. False: no further step now.
+bool Client::take(std::string_view bytes) {
+  if (preface_ != kNoPreface) return take_preface(bytes);
+  std::size_t used = 0;
+  while (used < bytes.size() && fate_ == Fate::open && !close_when_sent_ && may_read()) {
+    if (exchange_ != nullptr && exchange_->tunnelled()) {
+      exchange_->on_tunnel_bytes(bytes.substr(used));
+      used = bytes.size();
+      break;
+    }
+    used += feed(bytes.substr(used));
+  }
+  if (fate_ != Fate::open || close_when_sent_) return fate_ != Fate::closed;
+  if (used < bytes.size()) pending_.assign(bytes.substr(used));
+  // One write for the head and all of the body that came with it.
+  if (exchange_ != nullptr && begun_) exchange_->pump();
+  return fate_ == Fate::open && (used == bytes.size() || may_read());
+}
+
+// HTTP/2 with prior knowledge (RFC 9113 §3.3), or the beginning of a request after all.
+bool Client::take_preface(std::string_view bytes) {
+  const std::string_view expected = http::kH2Preface.substr(preface_);
+  const auto [at, end] = std::mismatch(bytes.begin(), bytes.end(), expected.begin(), expected.end());
+  const auto same = static_cast<std::size_t>(at - bytes.begin());
+  if (end == expected.end()) {
+    hand_over(bytes.substr(same));
+    return false;
+  }
+  if (same == bytes.size()) {
+    preface_ = static_cast<std::uint8_t>(preface_ + same);
+    return true;
+  }
+  const std::size_t before = std::exchange(preface_, kNoPreface);
+  if (before == 0) return take(bytes);
+  return take(std::string(http::kH2Preface.substr(0, before)).append(bytes));
+}
+
+void Client::hand_over(std::string_view bytes) {
+  fate_ = Fate::closed;
+  handed_over_ = true;
+  timer_.disarm();
+  exec::Deferred::unlink();
+  worker_.loop().unwatch(transport_->fd(), key_);
+  worker_.promote(listener_, std::move(transport_), peer_, bytes);
+}
+
+std::size_t Client::feed(std::string_view bytes) {
+  if (exchange_ == nullptr) {
+    exchange_ = &worker_.take_exchange();
+    begun_ = request_complete_ = false;
+  }
+  std::size_t used = 0;
+  for (;;) {
+    const Result<http::Fed> fed = reader_.feed(bytes.substr(used), exchange_->request(), *this);
+    if (!fed) {
+      refuse(fed.fault());
+      return used;
+    }
+    used += fed->taken;
+    if (!on_fed(*fed)) return used;
+  }
+}
+
+// What the reader came to. True: feed on.
+bool Client::on_fed(const http::Fed& fed) {
+  switch (fed.progress) {
+    case http::Progress::need_more:
+    case http::Progress::upgraded:
+      return false;
+    case http::Progress::head:
+      begun_ = true;
+      exchange_->begin(*this);
+      if (exchange_ != nullptr && exchange_->tunnelled()) {
+        request_complete_ = true;  // CONNECT was served at once: what follows is the tunnel's
+        return false;
+      }
+      if (exchange_ != nullptr) return true;
+      reader_.reset();  // answered already; it goes on only where no body follows
+      return false;
+    case http::Progress::message:
+      reader_.reset();
+      request_complete_ = true;
+      exchange_->on_request_end();
+      return false;
+  }
+  return false;
+}
+
+void Client::on_body(std::string_view bytes) {
+  exec::assume_on_loop();
+  if (exchange_ != nullptr) exchange_->on_request_body(bytes);
+}
+
+void Client::on_trailer(std::string_view name, std::string_view value) {
+  exec::assume_on_loop();
+  if (exchange_ != nullptr) exchange_->on_request_trailer(name, value);
+}
+
+// The bytes are not HTTP, or pass a limit.
+void Client::refuse(const Fault& fault) {
+  if (begun_) return exchange_->on_request_broken(fault);
+  Gather& out = worker_.to_client();
+  out.clear();
+  const std::uint16_t status =
+      http::write_fault_reply(out.text(), fault, http::Version::http11, true, false, worker_.pseudonym());
+  worker_.record_refused(*this, fault, status);
+  // None yet: what came so far may also be the beginning of HTTP/2's preface.
+  if (exchange_ != nullptr) worker_.recycle(*std::exchange(exchange_, nullptr));
+  if (!flush()) return lost();
+  close_when_sent_ = true;
+}
+
+void Client::on_eof() {
+  if (exchange_ == nullptr) {
+    if (outbox_.empty()) return close();
+    close_when_sent_ = true;
+    return;
+  }
+  if (!begun_) return close();  // inside a head: nobody waits for an answer
+  if (exchange_->tunnelled()) {
+    if (!std::exchange(told_eof_, true)) exchange_->on_tunnel_input_end();
+    return;
+  }
+  if (!request_complete_) {
+    exchange_->on_request_broken({FaultKind::malformed_request, Side::client, "the client ended inside its request"});
+  }
+}
+
+void Client::on_exchange_end(ClientNext next) {
+  exchange_ = nullptr;
+  switch (next) {
+    case ClientNext::keep:
+      if (draining_) close_when_sent_ = true;
+      break;
+    case ClientNext::close:
+      close_when_sent_ = true;
+      break;
+    case ClientNext::gone:
+      return lost();
+    case ClientNext::cut:
+      reset_on_close();
+      return lost();
+  }
+  begun_ = false;
+  if (advancing_) return;
+  // The common case needs no further turn: nothing waits, the socket is read dry.
+  if (close_when_sent_ || eof_ || !pending_.empty() || transport_->maybe_readable()) return run_soon();
+  arm_timer();
+}
+
+}  // namespace carpool::proxy
