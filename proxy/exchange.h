@@ -96,6 +96,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void retry(Proof proof) LOOP_ONLY;
   Carrier& carry() LOOP_ONLY;
   bool ask_elsewhere() LOOP_ONLY;
+  bool did_not_switch() LOOP_ONLY;
   void open_tunnel() LOOP_ONLY;
   bool tunnel_over() const LOOP_ONLY;
   void end_tunnel() LOOP_ONLY;

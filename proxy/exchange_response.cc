@@ -22,6 +22,7 @@ bool Exchange::on_response_head() {
     return true;
   }
   if (response_.status == 421 && ask_elsewhere()) return false;
+  if (response_.status < 300 && !request_.protocol.empty()) return did_not_switch();
   head_done_ = true;
   facts_.head_back = worker_.loop().now();
   facts_.status = response_.status;
@@ -38,6 +39,16 @@ bool Exchange::on_response_head() {
   close_client_ =
       requester_->send_head(response_, !request_.keep_alive || !upload_.ended() || !worker_.keeps_clients());
   return true;
+}
+
+// An extended CONNECT (RFC 8441) takes every 2xx for its tunnel; an origin that answers so, but not by 101, opened
+// none.
+bool Exchange::did_not_switch() {
+  const Fault fault{FaultKind::malformed_response, Side::upstream, "the origin did not switch protocols"};
+  facts_.origin->destination->note_failure(fault);
+  give_back(pool::Closed::error);
+  reply(fault);
+  return false;
 }
 
 // 421: the origin did nothing, but on this connection. Once it is asked on another (RFC 9110 §15.5.20).

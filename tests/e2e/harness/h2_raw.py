@@ -1,0 +1,147 @@
+"""HTTP/2 frame by frame, on either side: what is written is what the test says, what came is noted and never judged."""
+import collections
+import socket
+import threading
+
+import hpack
+
+from .h2_client import CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, PREFACE, RST, SETTINGS, WINDOW, frame
+
+ACK = 1
+PADDED = 8
+
+
+class Peer:
+    """One end of a connection: answers SETTINGS and PING, gives windows back if `generous`, notes all else."""
+
+    def __init__(self, sock, generous=True):
+        self.sock, self.generous, self.buffer, self.closed = sock, generous, b"", False
+        self.sock.settimeout(20)
+        self.decoder, self.blocks = hpack.Decoder(max_header_list_size=1 << 20), {}
+        self.heads = collections.defaultdict(list)     # of a stream: its header blocks, each a list of fields
+        self.data = collections.defaultdict(bytes)
+        self.ended, self.resets, self.goaways, self.windows, self.acks = set(), {}, [], collections.Counter(), 0
+        self.frames = []                               # (type, flags, stream)
+
+    def send(self, *frames):
+        """False: the connection is gone."""
+        try:
+            self.sock.sendall(b"".join(frames))
+            return True
+        except OSError:
+            return False
+
+    def step(self):
+        """The next frame; False at the end of the connection."""
+        while len(self.buffer) < 9 or len(self.buffer) < 9 + int.from_bytes(self.buffer[:3], "big"):
+            try:
+                more = self.sock.recv(65536)
+            except ConnectionError:
+                more = b""
+            if not more:
+                self.closed = True
+                return False
+            self.buffer += more
+        size = int.from_bytes(self.buffer[:3], "big")
+        kind, flags, stream = self.buffer[3], self.buffer[4], int.from_bytes(self.buffer[5:9], "big")
+        payload, self.buffer = self.buffer[9:9 + size], self.buffer[9 + size:]
+        self.note(kind, flags, stream, payload)
+        self.frames.append((kind, flags, stream))
+        return True
+
+    def note(self, kind, flags, stream, payload):
+        if kind == SETTINGS and not flags & ACK:
+            self.send(frame(SETTINGS, ACK, 0))
+        elif kind == SETTINGS:
+            self.acks += 1
+        elif kind == PING and not flags & ACK:
+            self.send(frame(PING, ACK, 0, payload))
+        elif kind == DATA:
+            self.data[stream] += payload
+            if self.generous and payload:
+                give = len(payload).to_bytes(4, "big")
+                self.send(frame(WINDOW, 0, 0, give), frame(WINDOW, 0, stream, give))
+        elif kind in (HEADERS, CONTINUATION):
+            self.blocks[stream] = self.blocks.get(stream, b"") + payload
+            if flags & END_HEADERS:
+                self.heads[stream].append([(n, v) for n, v in self.decoder.decode(self.blocks.pop(stream))])
+        elif kind == RST:
+            self.resets[stream] = int.from_bytes(payload, "big")
+        elif kind == GOAWAY:
+            self.goaways.append((int.from_bytes(payload[:4], "big"), int.from_bytes(payload[4:8], "big")))
+        elif kind == WINDOW:
+            self.windows[stream] += int.from_bytes(payload, "big")
+        if kind in (DATA, HEADERS) and flags & END_STREAM:
+            self.ended.add(stream)
+
+    def until(self, look):
+        while not look() and self.step():
+            pass
+        return look()
+
+    def over(self, stream):
+        """Reads until the stream is: True if it ended whole."""
+        assert self.until(lambda: stream in self.ended or stream in self.resets) or self.closed
+        return stream in self.ended
+
+    def status(self, stream):
+        return next((int(dict(h)[":status"]) for h in self.heads[stream] if not dict(h)[":status"].startswith("1")), None)
+
+    def close(self):
+        self.sock.close()
+
+
+class RawClient(Peer):
+    def __init__(self, address, settings=b"", generous=True):
+        super().__init__(socket.create_connection(address, 20), generous)
+        self.send(PREFACE, frame(SETTINGS, 0, 0, settings))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class RawOrigin:
+    """script(peer, stream) runs for each header block that begins a stream, on the connection's own thread."""
+
+    def __init__(self, script, settings=b"", generous=True):
+        self.script, self.settings, self.generous = script, settings, generous
+        self.peers, self.asked = [], []                # asked: (connection, stream, fields)
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.authority = "127.0.0.1:%d" % self.server.getsockname()[1]
+        self.url = "http://" + self.authority
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                sock, _ = self.server.accept()
+            except OSError:
+                return
+            peer = Peer(sock, self.generous)
+            self.peers.append(peer)
+            threading.Thread(target=self.serve, args=(peer, len(self.peers)), daemon=True).start()
+
+    def serve(self, peer, number):
+        try:
+            while len(peer.buffer) < len(PREFACE):
+                peer.buffer += peer.sock.recv(len(PREFACE) - len(peer.buffer))
+            peer.buffer = b""
+            peer.send(frame(SETTINGS, 0, 0, self.settings))
+            seen = set()
+            while peer.step():
+                for stream in set(peer.heads) - seen:
+                    seen.add(stream)
+                    self.asked.append((number, stream, dict(peer.heads[stream][0])))
+                    self.script(peer, stream)
+        except OSError:
+            pass
+        finally:
+            peer.close()
+
+    def stop(self):
+        self.server.close()
+        for peer in self.peers:
+            peer.close()
