@@ -85,9 +85,10 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::stand_in_line(Borrower& b
   bool too_many = false;
   {
     const std::scoped_lock lock(mutex);
-    if (stopped()) return Fault(FaultKind::draining, Side::self, "the pool is stopping");
+    if (stopped()) return told(FaultKind::draining, Side::self, "the pool is stopping");
+    if (!ready_to_wait()) return told(FaultKind::overloaded, Side::self, "no memory to wait in line");
     if (borrower.want_.tunnel && !take_tunnel_place()) {
-      return Fault(FaultKind::queue_full, Side::self, "too many tunnels");
+      return told(FaultKind::queue_full, Side::self, "too many tunnels");
     }
     borrower.loop_ = here;
     borrower.since_ = now;
@@ -96,7 +97,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::stand_in_line(Borrower& b
     line.join(borrower);
     attention.fetch_add(1, std::memory_order_seq_cst);  // then plan() looks through the entries: see destination_impl.h
     plan(work, now, why);
-    too_many = Line::in(borrower) && crowded();
+    too_many = Line::in(borrower) && (crowded() || helpless(work));
   }
   finish(work, now, work.why);
   if (work.callers != nullptr) {
@@ -115,13 +116,27 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::stand_in_line(Borrower& b
   }
   if (!too_many) return Waiting{};
   const std::scoped_lock lock(mutex);
-  if (!Line::in(borrower) || !crowded()) return Waiting{};  // served meanwhile, or room was made
+  // Served meanwhile, or room was made.
+  if (!Line::in(borrower) || !(crowded() || helpless(work))) return Waiting{};
   line.leave(borrower);
   attention.fetch_sub(1, std::memory_order_seq_cst);
   borrower.ticket_ = 0;
   if (borrower.want_.tunnel) return_tunnel_place();
-  if (work.hungry) return Fault(FaultKind::budget, Side::self, "no connection left under the total");
-  return Fault(FaultKind::queue_full, Side::self, "wait queue full");
+  return why_not(work);
+}
+
+// Under the mutex: there was no memory for a connection, and none that there is or will be could serve.
+bool Destination::Impl::helpless(const Errands& work) const {
+  return work.no_memory && serving() == 0 && coming() == 0;
+}
+
+Fault Destination::Impl::why_not(const Errands& work) {
+  if (helpless(work)) {
+    ledger.fail(Failed::budget);
+    return told(FaultKind::overloaded, Side::self, "no memory for another connection");
+  }
+  if (work.hungry) return told(FaultKind::budget, Side::self, "no connection left under the total");
+  return told(FaultKind::queue_full, Side::self, "wait queue full");
 }
 
 // The grant of a borrower that is still in its borrow() call; null: it could not be watched here.
@@ -178,7 +193,7 @@ void Destination::Impl::dial_one_more(Instant now) {
   {
     const std::scoped_lock lock(mutex);
     if (stopped() || paused() || backoff.holds(now)) return;
-    Chair* entry = reserve();
+    Chair* entry = reserve(work);
     if (entry != nullptr) book_dial(*entry, Kinds::any, Opened::all_busy, work, now);
   }
   finish(work, now, Opened::all_busy);

@@ -123,7 +123,7 @@ void Destination::Impl::renew(Errands& work, Instant now) {
     Chair* old = idle_old_one();
     if (old == nullptr) to_redial = std::min(to_redial, broken_ahead);  // the others were lent meanwhile
     if (to_redial == 0) return review();
-    if (Chair* entry = reserve()) {
+    if (Chair* entry = reserve(work)) {
       --to_redial;
       book_dial(*entry, Kinds::any, Opened::reconnect, work, now);
       continue;

@@ -17,6 +17,7 @@
 
 #include "pool/atomic.h"
 #include "pool/backoff.h"
+#include "pool/delivery_store.h"
 #include "pool/destination.h"
 #include "pool/errands.h"
 #include "pool/history.h"
@@ -60,6 +61,8 @@ struct Destination::Impl {
   bool take_idle(Lease& lease, LoopId here, const Want& want, Instant now, Opened& why);
   std::variant<Lease, Waiting, Fault> stand_in_line(Borrower& borrower, LoopId here, Instant now, Opened why);
   bool crowded() const;
+  bool helpless(const Errands& work) const;
+  Fault why_not(const Errands& work);
   void fill(Lease& lease, Chair& entry, Word word, Duration waited, Instant now, LoopId here);
   Fitness worn(const Chair& entry, std::uint32_t uses, Instant now) const;
   Fitness fitness(const Chair& entry, Word word, const Want& want, Instant now) const;
@@ -82,9 +85,13 @@ struct Destination::Impl {
   void ask_for_quarantined(Errands& work, Instant now);
   void arrive(Grant& grant, Instant now);
   void hand_over(Borrower& borrower, Chair& entry, Word word, LoopId here, Instant now);
-  void rejoin(Borrower& borrower, Errands& work);
+  std::optional<Fault> rejoin(Borrower& borrower);
   Borrower* taker(Kind kind);
-  void refuse(Borrower& borrower, Fault fault, Errands& work);
+
+  // ---- refusal.cc: the answer no ----
+  void refuse(Borrower& borrower, const Fault& fault, Errands& work);
+  void tell(Borrower& borrower, Fault no);
+  bool ready_to_wait();
 
   // ---- dialing.cc: supply and demand ----
   void attend(Instant now, Opened why = Opened::all_busy);
@@ -96,7 +103,7 @@ struct Destination::Impl {
   Chair* longest_unwanted(Kind kind, Instant now);
   bool make_room(Kinds kind, Errands& work, Instant now);
   void wake(Instant now);
-  Chair* reserve();
+  Chair* reserve(Errands& work);
   void dialed(const Reservation& reservation, std::unique_ptr<Pooled> made, Instant now);
   bool enable_h1(Chair& entry, bool clean, Errands& work);
   void dial_ended(Chair& entry);
@@ -150,6 +157,7 @@ struct Destination::Impl {
 
   // ---- trimming.cc: surplus at rest ----
   std::optional<std::uint32_t> measured_need(Instant now);
+  std::optional<std::uint32_t> need_of(std::vector<Stay> stays, Instant now, Duration window) const;
   void trim(std::uint32_t need, Errands& work);
 
   // ---- learning.cc: how long the origin lets a connection rest ----
@@ -243,13 +251,14 @@ struct Destination::Impl {
   FirstStreams first_streams;
   std::array<std::uint32_t, kKinds> held{};  // live ones that take new borrowers, by Kind
   std::uint32_t draining = 0;                // sessions that take nobody new
-  GrantStore grants;
-  bool drains = false;             // paused, and what comes back closes
-  std::uint32_t old_ones = 0;      // connections that are to be replaced,
-  std::uint32_t to_redial = 0;     // and successors that were not dialed yet
-  std::uint32_t redialing = 0;     // such dials under way
-  std::uint32_t broken_ahead = 0;  // that ended before their successor came
-  Instant quarantine_wake{};       // asked for
+  DeliveryStore<Grant> grants;
+  DeliveryStore<Refusal> refusals;  // one for each in line, at least: a no needs no memory
+  bool drains = false;              // paused, and what comes back closes
+  std::uint32_t old_ones = 0;       // connections that are to be replaced,
+  std::uint32_t to_redial = 0;      // and successors that were not dialed yet
+  std::uint32_t redialing = 0;      // such dials under way
+  std::uint32_t broken_ahead = 0;   // that ended before their successor came
+  Instant quarantine_wake{};        // asked for
   std::uint32_t made_room = 0;  // idle ones closed because nobody in line wanted them; each is a dial of cause policy
   Backoff backoff;
   Ledger ledger;

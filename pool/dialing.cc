@@ -53,7 +53,7 @@ void Destination::Impl::dial_for_demand(Errands& work, Instant now) {
       if (backoff.ask_once()) work.wake_at = std::min(work.wake_at, backoff.until());
       return;
     }
-    Chair* entry = reserve();
+    Chair* entry = reserve(work);
     if (entry == nullptr) {
       if (!make_room(*kind, work, now)) return;
       continue;
@@ -106,8 +106,13 @@ void Destination::Impl::book_dial(Chair& entry, Kinds kind, Opened cause, Errand
 }
 
 // A place under both caps, or null.
-Chair* Destination::Impl::reserve() {
-  Chair* entry = pool.reserve();
+Chair* Destination::Impl::reserve(Errands& work) {
+  Chair* entry = nullptr;
+  try {
+    entry = pool.reserve();
+  } catch (const std::bad_alloc&) {
+    work.no_memory = true;
+  }
   if (entry == nullptr || total == nullptr || total->take()) return entry;
   CARPOOL_ASSERT(pool.close(*entry));
   pool.vacate(*entry);
@@ -127,7 +132,7 @@ bool Destination::Impl::make_room(Kinds kind, Errands& work, Instant now) {
     }
   }
   if (recall_for_room(work, now)) return false;
-  work.hungry = total != nullptr && !pool.full();
+  work.hungry = total != nullptr && !pool.full() && !work.no_memory;
   if (!work.hungry && kind == Kinds::h1_only) drain_for_h1(work);
   return false;
 }

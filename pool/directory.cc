@@ -1,7 +1,10 @@
 #include "pool/directory.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
+
+#include "pool/refusal.h"
 
 namespace carpool::pool {
 
@@ -17,12 +20,23 @@ Result<Destination*> Directory::at(const Origin& origin, const Limits& limits, I
     return found->second;
   }
   if (destinations_.size() >= max_origins_) {
-    return Fault(FaultKind::origins_exhausted, Side::self, "no pool left for another origin");
+    return told(FaultKind::origins_exhausted, Side::self, "no pool left for another origin");
   }
-  destinations_.push_back(std::make_unique<Destination>(origin, limits, house_, loops_, &total_));
-  destinations_.back()->touch(now);
-  by_origin_.insert_or_assign(origin, destinations_.back().get());
-  return destinations_.back().get();
+  try {
+    return &add(origin, limits, now);
+  } catch (const std::bad_alloc&) {
+    return told(FaultKind::overloaded, Side::self, "no memory for the pool of another origin");
+  }
+}
+
+// Under the mutex. Throws std::bad_alloc, and then nothing changed.
+Destination& Directory::add(const Origin& origin, const Limits& limits, Instant now) {
+  if (destinations_.size() == destinations_.capacity()) destinations_.reserve(2 * destinations_.size() + 8);
+  auto made = std::make_unique<Destination>(origin, limits, house_, loops_, &total_);
+  made->touch(now);
+  by_origin_.insert_or_assign(origin, made.get());
+  destinations_.push_back(std::move(made));
+  return *destinations_.back();
 }
 
 Destination* Directory::find(const Origin& origin) const {
@@ -46,9 +60,22 @@ std::vector<Destination*> Directory::all() const {
 
 // ---- the end of those that nobody uses ----
 
+// All there are, and room for them where those go that end: what follows needs no memory. None when there is none.
+std::vector<Destination*> Directory::room_for_all(std::vector<Destination*>& retired) {
+  try {
+    std::vector<Destination*> known = all();
+    retired.reserve(known.size());
+    const std::scoped_lock lock(mutex_);
+    retired_.reserve(retired_.size() + known.size());
+    return known;
+  } catch (const std::bad_alloc&) {
+    return {};  // the next time
+  }
+}
+
 namespace {
 template <class Counts>
-void add(Counts& to, const Counts& from) {
+void add_up(Counts& to, const Counts& from) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
 }
 }  // namespace
@@ -64,9 +91,9 @@ void Directory::take_out(Destination& destination, Instant now) {
   if (found != by_origin_.end() && found->second == &destination) by_origin_.erase(found);
   retired_.push_back(std::move(*mine));
   destinations_.erase(mine);
-  add(reclaimed_.opened, last.opened);
-  add(reclaimed_.closed, last.closed);
-  add(reclaimed_.failures, last.failures);
+  add_up(reclaimed_.opened, last.opened);
+  add_up(reclaimed_.closed, last.closed);
+  add_up(reclaimed_.failures, last.failures);
   reclaimed_.borrows += last.borrows;
   reclaimed_.restores += last.restores;
   reclaimed_.leaks += last.leaks;
@@ -97,17 +124,31 @@ std::uint64_t Directory::reclaimed_count() const {
 }
 
 void Directory::sweep(Instant now) {
-  for (Destination* destination : all()) destination->sweep(now);
+  for (std::size_t n = 0; Destination* destination = nth(n); ++n) destination->sweep(now);
   if (total_.anyone_hungry()) total_.feed(now);
 }
 
 void Directory::stop(Instant now) {
-  for (Destination* destination : all()) destination->stop(now);
+  for (std::size_t n = 0; Destination* destination = nth(n); ++n) destination->stop(now);
+}
+
+// One after the other, without a list of them that would need memory. Null: no more.
+Destination* Directory::nth(std::size_t number) const {
+  const std::scoped_lock lock(mutex_);
+  return number < destinations_.size() ? destinations_[number].get() : nullptr;
 }
 
 // The destination that was used least recently and has something to give: what rests, else a dial that nobody needs. A
 // race with its next borrow costs it a dial.
 bool Directory::evict(Instant now, const Destination*) {
+  try {
+    return evict_from_least_used(now);
+  } catch (const std::bad_alloc&) {
+    return false;  // who is hungry is woken by the next place that is given back
+  }
+}
+
+bool Directory::evict_from_least_used(Instant now) {
   std::vector<std::pair<Instant, Destination*>> candidates;  // their last use, read once: it moves while we sort
   for (Destination* destination : all()) candidates.emplace_back(destination->last_borrow(), destination);
   std::sort(candidates.begin(), candidates.end());

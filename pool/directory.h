@@ -30,7 +30,7 @@ class Directory final : private Evictor {
   ~Directory();
 
   // The destination of `origin`, made with `limits` if it is new. Takes a mutex: callers keep the answer.
-  // Fault: origins_exhausted.
+  // Fault: origins_exhausted, overloaded (no memory).
   Result<Destination*> at(const Origin& origin, const Limits& limits, Instant now = Clock::now());
   Destination* find(const Origin& origin) const;  // null: none yet
 
@@ -41,7 +41,7 @@ class Directory final : private Evictor {
     std::vector<Destination*> retired;
     const std::unique_lock nobody_looks(looked_at_, std::try_to_lock);
     if (!nobody_looks) return retired;
-    for (Destination* destination : all()) {
+    for (Destination* destination : room_for_all(retired)) {
       if (!destination->unused_for(unused, now) || wanted(*destination) || !destination->reclaim(now, unused)) continue;
       take_out(*destination, now);
       retired.push_back(destination);
@@ -67,6 +67,10 @@ class Directory final : private Evictor {
 
  private:
   bool evict(Instant now, const Destination* requester) override;
+  bool evict_from_least_used(Instant now);
+  Destination& add(const Origin& origin, const Limits& limits, Instant now);
+  Destination* nth(std::size_t number) const;
+  std::vector<Destination*> room_for_all(std::vector<Destination*>& retired);
   void take_out(Destination& destination, Instant now);
 
   House& house_;

@@ -26,11 +26,7 @@ bool Destination::Impl::perform(Errands& work, Instant now) {
     house.dial(self, Reservation(entry->index, generation, cause, entry->value.asked));
   }
   while (Recall* recall = work.recalls.pop()) house.deliver(recall->entry->value.dialed_on, *recall);
-  for (std::unique_ptr<Refusal>& refusal : work.refusals) {
-    const LoopId to = refusal->to();
-    house.deliver(to, *refusal.release());  // owns itself in the mail
-  }
-  work.refusals.clear();
+  while (Refusal* refusal = work.refusals.pop()) house.deliver(refusal->to, *refusal);
   if (work.wake_at != kNever) house.wake_at(self, std::exchange(work.wake_at, kNever));
   if (work.hungry) freed |= total->hunger(self, now);
   return freed;
@@ -155,7 +151,8 @@ void Destination::Impl::stop(Instant now) {
     const std::scoped_lock lock(mutex);
     // From now on every borrow and release comes here and sees it: see `attention`.
     attention.fetch_or(kStopped, std::memory_order_seq_cst);
-    while (!line.empty()) refuse(*line.first(), Fault(FaultKind::draining, Side::self, "the pool is stopping"), work);
+    const Fault stopping = told(FaultKind::draining, Side::self, "the pool is stopping");
+    while (!line.empty()) refuse(*line.first(), stopping, work);
     end_all_idle(Closed::shutdown, work);
   }
   static_cast<void>(perform(work, now));

@@ -1,28 +1,11 @@
 // Errands: what was decided under a destination's mutex and is done after it, because it calls others: deliver grants
-// and refusals, end connections, dial. Entries are chained through themselves; only refusals, which are rare, allocate.
+// and refusals, end connections, dial. All are chained through themselves: an errand needs no memory.
 #pragma once
 
-#include <memory>
-#include <vector>
-
+#include "pool/refusal.h"
 #include "pool/seat.h"
 
 namespace carpool::pool {
-
-// A borrower's no, on its way to the borrower's loop. Owns itself while in the mail.
-class Refusal final : public Delivery {
- public:
-  Refusal(Destination::Impl& owner, Borrower& borrower, Fault fault);
-  void arrive(Instant now) override;
-  LoopId to() const { return to_; }
-
- private:
-  Destination::Impl& owner_;
-  Borrower& borrower_;
-  const std::uint64_t ticket_;
-  const LoopId to_;
-  Fault fault_;
-};
 
 // A chain of entries in the order they were added.
 class Chain {
@@ -54,10 +37,11 @@ struct Errands {
   GrantChain grants;
   Chain ended, dials;
   DeliveryChain<Recall> recalls;
-  std::vector<std::unique_ptr<Refusal>> refusals;
+  DeliveryChain<Refusal> refusals;
   Instant wake_at = kNever;
   Opened why = Opened::all_busy;  // of the next dial
   bool hungry = false;            // a place under the total is missing
+  bool no_memory = false;         // for another connection, or to hand one on
   bool idle_refused = false;      // somebody in line did not want what rests here
   bool shared = false;            // a stream of a session was given to somebody in line
 

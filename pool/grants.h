@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 
 #include "pool/delivery.h"
 #include "pool/destination.h"
@@ -26,19 +25,5 @@ class Grant final : public Delivery {
 };
 
 using GrantChain = DeliveryChain<Grant>;
-
-// Guarded by its destination's mutex. As many as were ever on their way at once.
-class GrantStore {
- public:
-  Grant& take() {
-    if (Grant* grant = free_.pop()) return *grant;
-    return all_.emplace_back();
-  }
-  void put(Grant& grant) { free_.push(grant); }
-
- private:
-  std::deque<Grant> all_;
-  GrantChain free_;
-};
 
 }  // namespace carpool::pool

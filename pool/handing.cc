@@ -86,7 +86,7 @@ void Destination::Impl::grant(Chair& entry, Borrower& borrower, LoopId from, Err
     work.callers_from = from;
     return;
   }
-  Grant& grant = stays ? grants.take() : entry.value.grant;
+  Grant& grant = stays ? grants.take() : entry.value.grant;  // give_idle() saw to it that there is one
   grant.entry = &entry;
   grant.borrower = &borrower;
   grant.ticket = borrower.ticket_;
@@ -140,6 +140,10 @@ void Destination::Impl::ask_for_quarantined(Errands& work, Instant now) {
 
 // Something idle, or a spare stream, for this borrower. What is worn out ends on the way.
 bool Destination::Impl::give_idle(Borrower& borrower, Instant now, Errands& work) {
+  if (held[1] != 0 && &borrower != work.caller && !grants.ready(1)) {
+    work.no_memory = true;
+    return false;
+  }
   const Want want = borrower.want_;
   Fitness found_fitness = Fitness::fit;
   const auto judge = [&](const Chair& entry, Word word) {
@@ -184,12 +188,15 @@ void Destination::Impl::arrive(Grant& grant, Instant now) {
   if (!watched || worn_out) {
     const Closed cause = watched ? cause_of(worn(entry, word.uses() - 1, now)) : Closed::error;
     Errands work;
+    std::optional<Fault> no;
     {
       const std::scoped_lock lock(mutex);
-      if (meant) rejoin(borrower, work);
+      if (meant) no = rejoin(borrower);
       end(entry, cause, work);
     }
-    return finish(work, now, replaces(cause));
+    finish(work, now, replaces(cause));
+    if (no) tell(borrower, std::move(*no));
+    return;
   }
   hand_over(borrower, entry, word, grant.to, now);
 }
@@ -203,35 +210,13 @@ void Destination::Impl::hand_over(Borrower& borrower, Chair& entry, Word word, L
   borrower.on_lease(std::move(lease));
 }
 
-// Under the mutex: what it was given was no good; back to where it stood.
-void Destination::Impl::rejoin(Borrower& borrower, Errands& work) {
-  if (stopped()) {
-    return refuse(borrower, Fault(FaultKind::draining, Side::self, "the pool is stopping"), work);
-  }
+// Under the mutex: what it was given was no good; back to where it stood. A Fault: it cannot, and is to be told so.
+std::optional<Fault> Destination::Impl::rejoin(Borrower& borrower) {
+  if (stopped()) return told(FaultKind::draining, Side::self, "the pool is stopping");
+  if (!ready_to_wait()) return told(FaultKind::overloaded, Side::self, "no memory to wait in line");
   line.join(borrower);
   attention.fetch_add(1, std::memory_order_seq_cst);
-}
-
-// ---- refusals ----
-
-Refusal::Refusal(Destination::Impl& owner, Borrower& borrower, Fault fault)
-    : owner_(owner), borrower_(borrower), ticket_(borrower.ticket_), to_(borrower.loop_), fault_(std::move(fault)) {}
-
-void Refusal::arrive(Instant) {
-  const std::unique_ptr<Refusal> self(this);  // was released into the mail
-  if (borrower_.ticket_ != ticket_) return;
-  borrower_.ticket_ = 0;
-  if (borrower_.want_.tunnel) owner_.return_tunnel_place();
-  borrower_.on_refused(std::move(fault_));
-}
-
-// Under the mutex; the borrower is not in line (any more).
-void Destination::Impl::refuse(Borrower& borrower, Fault fault, Errands& work) {
-  if (Line::in(borrower)) {
-    line.leave(borrower);
-    attention.fetch_sub(1, std::memory_order_seq_cst);
-  }
-  work.refusals.push_back(std::make_unique<Refusal>(*this, borrower, std::move(fault)));
+  return std::nullopt;
 }
 
 }  // namespace carpool::pool

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "base/clock.h"
@@ -37,7 +38,10 @@ class History {
   // On the loop's thread.
   void note(Instant arrived, Duration waited, Duration held) {
     if (next_ == size_) turn_over(arrived);
-    Slot& slot = place(next_++);
+    Slot* const place = at(next_);
+    if (place == nullptr) return;  // no memory: not noted
+    Slot& slot = *place;
+    ++next_;
     // release: pairs with the acquires in read(), which takes a slot only if `when` was the same before and after.
     slot.when.store(0, std::memory_order_release);
     slot.how.store(std::uint64_t{micros(waited)} << 32 | micros(held), std::memory_order_release);
@@ -65,21 +69,29 @@ class History {
   };
   // The end of the ring: from the beginning again, or, where its first one is young, into one chunk more.
   void turn_over(Instant now) {
-    const auto first = static_cast<Duration::rep>(place(0).when.load(std::memory_order_relaxed));  // this thread's
+    const auto first = static_cast<Duration::rep>(at(0)->when.load(std::memory_order_relaxed));  // this thread's
     if (size_ < kMost && now - Instant(Duration(first)) < kSpan) {
       size_ += kChunk;
     } else {
       next_ = 0;
     }
   }
-  Slot& place(std::size_t at) {
-    auto& chunk = chunks_[at / kChunk];
+  // Null: no memory for it.
+  Slot* at(std::size_t number) {
+    auto& chunk = chunks_[number / kChunk];
     Slot* slots = chunk.load(std::memory_order_relaxed);  // this thread wrote it
     if (slots == nullptr) {
-      slots = std::make_unique<Slot[]>(kChunk).release();  // the chain's until ~History
-      chunk.store(slots, std::memory_order_release);       // pairs with read()
+      slots = new_chunk().release();                  // the chain's until ~History
+      chunk.store(slots, std::memory_order_release);  // pairs with read()
     }
-    return slots[at % kChunk];
+    return slots == nullptr ? nullptr : &slots[number % kChunk];
+  }
+  static std::unique_ptr<Slot[]> new_chunk() {
+    try {
+      return std::make_unique<Slot[]>(kChunk);
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
   }
   // Saturates at 71 minutes.
   static std::uint32_t micros(Duration time) {

@@ -7,20 +7,21 @@ namespace carpool::pool {
 void KeepAlive::closed_by_origin(Duration rested, bool left, Instant now) {
   settle(now);
   if (left && limit_ && rested > *limit_ + *limit_ / 10) return raise(rested);
-  if (together_.empty()) together_since_ = now;
-  if (together_.size() < kSamples) together_.push_back(rested);
+  if (together_count_ == 0) together_since_ = now;
+  if (together_count_ < kSamples) together_[together_count_++] = rested;
 }
 
 void KeepAlive::settle(Instant now) {
-  if (!together_.empty() && now - together_since_ > kOneEvent) take_in();
+  if (together_count_ != 0 && now - together_since_ > kOneEvent) take_in();
 }
 
 void KeepAlive::take_in() {
-  const std::vector<Duration> ends = std::exchange(together_, {});
-  const auto [shortest, longest] = std::minmax_element(ends.begin(), ends.end());
+  const auto begin = together_.begin();
+  const auto end = begin + static_cast<std::ptrdiff_t>(std::exchange(together_count_, 0));
+  const auto [shortest, longest] = std::minmax_element(begin, end);
   const bool differ = *longest - *shortest > std::max(kOneEvent, *longest / 10);
-  if (ends.size() >= kAgree && differ) return;  // the origin let go of everything at once
-  for (const Duration rested : ends) add(rested);
+  if (static_cast<std::size_t>(end - begin) >= kAgree && differ) return;  // the origin let go of everything at once
+  std::for_each(begin, end, [this](Duration rested) { add(rested); });
   judge();
 }
 

@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "base/clock.h"
 
@@ -57,7 +56,8 @@ class KeepAlive {
 
   std::array<Duration, kSamples> samples_{};
   std::size_t count_ = 0, next_ = 0;
-  std::vector<Duration> together_;  // ends of one moment: samples, or a restart
+  std::array<Duration, kSamples> together_{};  // ends of one moment: samples, or a restart
+  std::size_t together_count_ = 0;
   Instant together_since_{};
   std::optional<Duration> raised_;  // one that outlived the limit, until samples agree on another
   std::optional<Duration> hint_, limit_;

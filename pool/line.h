@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 
 #include "base/intrusive.h"
 #include "pool/search.h"
@@ -24,8 +25,16 @@ inline std::uint8_t share_of(const Want& want) {
 // The wishes in line by client and class, so that a new one finds the client's former one without a walk.
 class Clients {
  public:
+  // When somebody has to wait for the first time. False: there is no memory for it.
+  bool ready() {
+    try {
+      if (!chains_) chains_ = std::make_unique<Chains>();
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    return true;
+  }
   void note(Borrower& borrower) {
-    if (!chains_) chains_ = std::make_unique<Chains>();  // once: when somebody has to wait for the first time
     Chain& chain = of(borrower.want_);
     // One that comes back is not the client's latest.
     if (const Borrower* newest = latest(borrower.want_); newest != nullptr && newest->turn_ > borrower.turn_) {
@@ -68,6 +77,8 @@ class Line {
   std::uint32_t wanting(Kinds kind) const { return by_kind_[static_cast<std::size_t>(kind)]; }
   static bool in(const Borrower& borrower) { return hook(borrower).linked(); }
 
+  // Before one joins. False: no memory.
+  bool ready() { return clients_.ready(); }
   // A new one goes behind those whose turn comes before its own; one that comes back, to where it was.
   void join(Borrower& borrower) {
     List<Borrower, WaitersTag>& part = part_of(borrower);

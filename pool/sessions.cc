@@ -92,19 +92,19 @@ void Destination::Impl::arrive_stream(Grant& grant, Instant now) {
   const LoopId here = grant.to;
   const bool meant = borrower.ticket_ == grant.ticket;
   const Word word(entry.word.load(std::memory_order_acquire));
-  Errands work;
   bool broken = false;
+  std::optional<Fault> no;
   {
     const std::scoped_lock lock(mutex);
     if (!meant || entry.value.broken) shares.give(grant.share);
     grants.put(grant);
     // Its life was judged when it was given: one that takes nobody new any more still serves this one, if it can.
     broken = entry.value.broken;
-    if (meant && broken) rejoin(borrower, work);
+    if (meant && broken) no = rejoin(borrower);
   }
   if (meant && !broken) return hand_over(borrower, entry, word, here, now);
-  static_cast<void>(perform(work, now));
   release_stream(entry, false, now);
+  if (no) tell(borrower, std::move(*no));
 }
 
 // ---- the end, on its home loop ----
@@ -133,7 +133,7 @@ bool Destination::Impl::enable_session(Chair& entry, Sharing sharing, bool clean
     drain(entry, ends.value_or(Closed::peer_closed), work);
     if (ends) return false;
     backoff.failed(now);
-    const Fault fault(FaultKind::connection_terminated, Side::upstream, "closed before its first request");
+    const Fault fault = told(FaultKind::connection_terminated, Side::upstream, "closed before its first request");
     ledger.fail(reason_of(fault));
     refuse_after_failure(entry.value.asked, fault, work);
     return false;
@@ -147,7 +147,7 @@ void Destination::Impl::learn_streams(Kinds asked, Kind kind, std::uint32_t stre
   expected = kind == Kind::h1 ? 1 : std::max(1U, streams);
   set_shares();
   if (kind == Kind::h2 || stopped()) return;
-  const Fault fault(FaultKind::tls_protocol, Side::upstream, "the origin speaks no HTTP/2");
+  const Fault fault = told(FaultKind::tls_protocol, Side::upstream, "the origin speaks no HTTP/2");
   while (Borrower* borrower = line.first_wanting(Kinds::h2_only)) refuse(*borrower, fault, work);
 }
 
@@ -178,7 +178,7 @@ void Destination::Impl::dial_ahead(Opened cause, Errands& work, Instant now) {
   if (stopped() || paused() || expected == 1 || backoff.holds(now)) return;
   const bool lonely = cause == Opened::loop_local && count(house.here()).sessions.load(std::memory_order_relaxed) == 0;
   if (!lonely && !lacks_streams()) return;
-  Chair* entry = reserve();
+  Chair* entry = reserve(work);
   if (entry != nullptr) book_dial(*entry, Kinds::any, lonely ? cause : Opened::streams_exhausted, work, now);
 }
 

@@ -25,6 +25,7 @@ Failed reason_of(const Fault& fault) {
     case FaultKind::response_incomplete:
       return Failed::reset;
     case FaultKind::budget:
+    case FaultKind::overloaded:
       return Failed::budget;
     default:
       return Failed::protocol;

@@ -1,6 +1,7 @@
 #include "pool/total.h"
 
 #include <algorithm>
+#include <new>
 
 #include "pool/destination.h"
 
@@ -23,8 +24,7 @@ void Total::give(Instant now) {
 bool Total::hunger(Destination& destination, Instant now) {
   {
     const std::scoped_lock lock(mutex_);
-    if (std::find(hungry_.begin(), hungry_.end(), &destination) == hungry_.end()) {
-      hungry_.push_back(&destination);
+    if (std::find(hungry_.begin(), hungry_.end(), &destination) == hungry_.end() && remember(destination)) {
       hungry_count_.fetch_add(1, std::memory_order_seq_cst);
     }
   }
@@ -33,6 +33,16 @@ bool Total::hunger(Destination& destination, Instant now) {
     static_cast<void>(evictor_.evict(now, &destination));
   }
   return !full();
+}
+
+// Under the mutex. False: there is no memory for it; it looks again with the next sweep.
+bool Total::remember(Destination& destination) {
+  try {
+    hungry_.push_back(&destination);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return true;
 }
 
 void Total::forget(const Destination& destination) {

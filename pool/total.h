@@ -50,6 +50,7 @@ class Total {
   void feed(Instant now);
 
  private:
+  bool remember(Destination& destination);
   void wake_hungry(Instant now);
   Destination* pop_hungry();
   const std::uint32_t cap_;

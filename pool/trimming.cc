@@ -2,6 +2,7 @@
 // idle_timeout however few would do. So once in that time it is asked how many the load of that time needed
 // (pool/advice.h: Little's law and Erlang's C, and never less than were lent at once), and those beyond end.
 #include <algorithm>
+#include <new>
 
 #include "pool/advice.h"
 #include "pool/destination_impl.h"
@@ -20,7 +21,14 @@ std::optional<std::uint32_t> Destination::Impl::measured_need(Instant now) {
     trimmed_at = now;
   }
   if (pool.in_use() < 2) return std::nullopt;
-  std::vector<Stay> stays = self.history();
+  try {
+    return need_of(self.history(), now, window);
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;  // the next time
+  }
+}
+
+std::optional<std::uint32_t> Destination::Impl::need_of(std::vector<Stay> stays, Instant now, Duration window) const {
   const Instant begin = now - window;
   const bool covers =
       std::any_of(stays.begin(), stays.end(), [&](const Stay& stay) { return stay.arrived <= now - window / 2; });

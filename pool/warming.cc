@@ -22,7 +22,7 @@ std::uint32_t Destination::warm_up(std::uint32_t open, std::uint32_t most, Insta
 // Under the mutex; as far as both caps allow. How many dials begin.
 std::uint32_t Destination::Impl::open_ahead(std::uint32_t count, Opened cause, Errands& work, Instant now) {
   for (std::uint32_t begun = 0; begun < count; ++begun) {
-    Chair* entry = reserve();
+    Chair* entry = reserve(work);
     if (entry == nullptr) return begun;
     book_dial(*entry, Kinds::any, cause, work, now);
   }

@@ -104,6 +104,10 @@ class World : public pool::House {
   // The oldest dial, or the n-th, ends well.
   void dialed(std::size_t n = 0) {
     Dial dial = take(n);
+    auto wire = made_by(dial);
+    dial.destination->dialed(std::move(*dial.reservation), std::move(wire), now);
+  }
+  virtual std::unique_ptr<Wire> made_by(const Dial& dial) {
     here_ = dial.loop;
     auto wire = std::make_unique<Wire>(++made);
     Wire& made_wire = *wire;
@@ -115,7 +119,7 @@ class World : public pool::House {
     made_wire.destination = dial.destination;
     live.insert(&made_wire);
     watch(made_wire, dial.reservation->index(), dial.reservation->generation());
-    dial.destination->dialed(std::move(*dial.reservation), std::move(wire), now);
+    return wire;
   }
   void dial_failed(std::size_t n = 0) {
     Dial dial = take(n);

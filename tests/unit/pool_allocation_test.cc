@@ -9,29 +9,25 @@
 #include <vector>
 
 #include "pool/lender.h"
+#include "tests/unit/failing_memory.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CARPOOL_OWN_NEW 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define CARPOOL_OWN_NEW 0
-#endif
-#endif
-#ifndef CARPOOL_OWN_NEW
-#define CARPOOL_OWN_NEW 1
-#endif
+namespace carpool::test {
+Memory& memory() {
+  thread_local Memory mine;
+  return mine;
+}
+}  // namespace carpool::test
 
 namespace {
-thread_local std::uint64_t asked = 0;     // by this thread, ever
-thread_local std::uint64_t fails_at = 0;  // the one that fails; 0: none
+using carpool::test::memory;
 
 [[maybe_unused]] void* allocate(std::size_t size, std::size_t alignment) {
-  if (++asked == fails_at) throw std::bad_alloc();
+  if (!memory().endless && ++memory().asked == memory().fails_at) throw std::bad_alloc();
   const std::size_t least = size == 0 ? 1 : size;
-  void* memory = alignment == 0 ? std::malloc(least)
-                                : std::aligned_alloc(alignment, (least + alignment - 1) / alignment * alignment);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
+  void* taken = alignment == 0 ? std::malloc(least)
+                               : std::aligned_alloc(alignment, (least + alignment - 1) / alignment * alignment);
+  if (taken == nullptr) throw std::bad_alloc();
+  return taken;
 }
 }  // namespace
 
@@ -42,16 +38,16 @@ void* operator new(std::size_t size) {
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return allocate(size, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept {
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
   std::free(memory);
 }
-void operator delete(void* memory, std::size_t /*size*/) noexcept {
+[[gnu::noinline]] void operator delete(void* memory, std::size_t /*size*/) noexcept {
   std::free(memory);
 }
-void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept {
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept {
   std::free(memory);
 }
-void operator delete(void* memory, std::size_t /*size*/, std::align_val_t /*alignment*/) noexcept {
+[[gnu::noinline]] void operator delete(void* memory, std::size_t /*size*/, std::align_val_t /*alignment*/) noexcept {
   std::free(memory);
 }
 #endif
@@ -67,18 +63,18 @@ class NoMemory : public testing::Test {
   void SetUp() override {
     if (!CARPOOL_OWN_NEW) GTEST_SKIP() << "the sanitizer owns operator new";
   }
-  void TearDown() override { fails_at = 0; }
+  void TearDown() override { memory().fails_at = 0; }
   // True: the n-th allocation from here on was reached, and failed.
   template <class Work>
   static bool fails(std::uint64_t n, Work&& work) {
-    fails_at = asked + n;
+    memory().fails_at = memory().asked + n;
     bool failed = false;
     try {
       work();
     } catch (const std::bad_alloc&) {
       failed = true;
     }
-    fails_at = 0;
+    memory().fails_at = 0;
     return failed;
   }
 };
@@ -128,11 +124,11 @@ TEST_F(NoMemory, IsNotNeededToBorrowAndToGiveBack) {
   {
     const auto made = things.take_or_make({}, [] { return std::optional(std::make_unique<int>(1)); });
   }
-  const std::uint64_t before = asked;
+  const std::uint64_t before = memory().asked;
   for (const Strategy strategy : {Strategy::first, Strategy::random, Strategy::thread_id, Strategy::round_robin}) {
     for (int n = 0; n < 100; ++n) EXPECT_TRUE(things.take({.strategy = strategy}));
   }
-  EXPECT_EQ(asked, before);
+  EXPECT_EQ(memory().asked, before);
 }
 
 }  // namespace

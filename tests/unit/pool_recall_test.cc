@@ -89,6 +89,20 @@ TEST_F(ADialThatNobodyNeeds, IsNeededBySomebodyWhenTheRecallArrives) {
   EXPECT_EQ(world.dials.size(), 2U);
 }
 
+TEST_F(ADialThatNobodyNeeds, GoesOnWhenOneLookAloneFoundItSo) {
+  Asker& one = waiting();
+  Asker& two = waiting();
+  rest(seconds(2));
+  one.cancel();
+  two.cancel();
+  sweep();
+  waiting();
+  waiting();
+  sweep();
+  EXPECT_EQ(world.recalled, 0U);
+  EXPECT_EQ(world.dials.size(), 2U);
+}
+
 TEST_F(ADialThatNobodyNeeds, IsAskedOnceAndGoesOnWhenItIsPastTcp) {
   Asker& one = waiting();
   Asker& two = waiting();
