@@ -4,6 +4,7 @@
 #include <benchmark/benchmark.h>
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,15 @@
 namespace carpool::pool {
 namespace {
 
+// A program that shares a pool has more than one thread. Until it has, a C library's mutex takes no locked instruction,
+// and the rows of one thread would measure that.
+const bool shared = [] {
+  std::thread([] {
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  }).detach();
+  return true;
+}();
+
 // One subject for all threads of a row, made by the first before the others begin.
 template <class Subject>
 std::unique_ptr<Subject> subject;
@@ -25,6 +35,7 @@ std::unique_ptr<Subject> subject;
 // kWork: the tokens between borrow and restore. Without them the threads are at the pool all the time.
 template <class Subject, bool kWork>
 void row(benchmark::State& state) {
+  CARPOOL_ASSERT(shared);
   const auto me = static_cast<unsigned>(state.thread_index());
   bench::Work work(me + 1);
   std::optional<bench::CpuTime> time;
