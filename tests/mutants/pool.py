@@ -72,7 +72,7 @@ MUTANTS = [
     m("the last dial is recalled too", "pool/recalling.cc", "dials - recalls > 1", "dials - recalls > 0", "unit"),
     m("a dial is recalled for ever", "pool/recalling.cc", "letter.on_its_way = letter.said = true;", "letter.on_its_way = true;", "unit"),
     m("one look is enough to recall", "pool/recalling.cc", "std::exchange(saw_spare, dial != nullptr)", "dial != nullptr", "unit"),
-    m("a promised place is promised for ever", "pool/recalling.cc", "if (letter.promised) total->keep_promise();", "", "unit"),
+    m("a promised place is promised for ever", "pool/recalling.cc", "if (letter.promised) total->keep_promise();", "", "sim"),
     # ---- ends ----
     m("the place of what ended is never free again", "pool/ending.cc", "pool.vacate(entry);", "", "unit"),
     m("what ended frees nobody", "pool/ending.cc", "if (perform(work, now)) attend(now, why);", "static_cast<void>(perform(work, now));",
