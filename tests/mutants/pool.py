@@ -55,7 +55,7 @@ MUTANTS = [
       "", "explorer"),
     m("what was given is not judged on arrival", "pool/handing.cc",
       "word.uses() > 1 && worn(entry, word.uses() - 1, now) != Fitness::fit", "false", "unit"),
-    m("who was given something worn out is forgotten", "pool/handing.cc", "if (meant) rejoin(borrower, work);", "", "unit"),
+    m("who was given something worn out is forgotten", "pool/handing.cc", "if (meant) no = rejoin(borrower);", "", "unit"),
     m("idle time runs from the time before last", "pool/handing.cc", "entry.value.idle_since.set(now);", "", "unit"),
     # ---- dialing ----
     m("one failed dial fails everyone", "pool/dialing.cc", "if (serving() != 0) return;", "", "unit"),
