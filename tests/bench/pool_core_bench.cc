@@ -2,9 +2,9 @@
 // one would write without thinking, a mutex around a deque, and the contenders of the experiment that began it all:
 // twelve threads, twelve entries, a locked stack, a locked stack with counts, a locked queue.
 #include <benchmark/benchmark.h>
+#include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -23,7 +23,7 @@ namespace {
 // and the rows of one thread would measure that.
 const bool shared = [] {
   std::thread([] {
-    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+    for (;;) ::pause();
   }).detach();
   return true;
 }();
