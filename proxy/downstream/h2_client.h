@@ -72,6 +72,8 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
   void last_goaway() LOOP_ONLY;
   H2Request& take_request() LOOP_ONLY;
   void arm_timer() LOOP_ONLY;
+  bool holds_spares() const LOOP_ONLY;
+  void give_up_spares() LOOP_ONLY;
   void on_timer();
 
   Worker& worker_;

@@ -14,6 +14,8 @@ constexpr Duration kLinger = std::chrono::seconds(2);
 constexpr Duration kDrainNotice = std::chrono::seconds(1);  // for requests that crossed the first GOAWAY
 constexpr std::uint64_t kDrainPing = 0x647261696e;
 constexpr std::size_t kFewRequests = 4;  // kept by a connection at rest
+// A client that asks in bursts has no stream open between two of them: that is no rest yet.
+constexpr Duration kRest = std::chrono::seconds(1);
 }  // namespace
 
 // RFC 9113 §6.8: first one that refuses nothing, then, when the client must have seen it, the one that counts.
@@ -93,11 +95,18 @@ void H2Client::arm_timer() {
   if (session_.streams() == 0 || session_.backlog() != 0 || !outbox_.empty()) {
     deadline = std::min(deadline, deadline_after(since_, listen_.idle_timeout));
   }
+  if (holds_spares()) deadline = std::min(deadline, since_ + kRest);
   timer_.arm(deadline);
-  if (session_.streams() == 0 && requests_.size() > kFewRequests) {
-    requests_.clear();
-    session_.rest();
-  }
+}
+
+// Nothing is asked, and more is kept for what may come than a connection at rest should own.
+bool H2Client::holds_spares() const {
+  return session_.streams() == 0 && requests_.size() > kFewRequests;
+}
+
+void H2Client::give_up_spares() {
+  requests_.clear();
+  session_.rest();
 }
 
 void H2Client::on_timer() {
@@ -107,6 +116,7 @@ void H2Client::on_timer() {
     close();
     return;
   }
+  if (holds_spares() && now >= since_ + kRest) give_up_spares();
   if (head_since_ != Instant{} && now >= deadline_after(head_since_, listen_.header_timeout)) {
     session_.terminate(http::H2Error::enhance_your_calm, http::H2Abuse::none);
   } else if (now >= drain_until_) {

@@ -26,7 +26,7 @@ class H2Memory {
  private:
   struct Header;
   static constexpr std::size_t kClasses = 8;  // of 128 bytes each
-  static constexpr std::size_t kKept = 16;    // blocks of a class
+  static constexpr std::size_t kKept = 64;    // blocks of a class, until the session rests
   std::size_t limit_;
   std::size_t in_use_ = 0, peak_ = 0;
   bool refused_ = false;

@@ -8,7 +8,7 @@
 namespace carpool::proxy::http {
 
 namespace {
-constexpr std::size_t kSpares = 8;
+constexpr std::size_t kSpares = 64;         // as many as a busy session has at once; at rest they go
 constexpr std::size_t kModestQueue = 4096;  // a record that is kept keeps no more than this
 }  // namespace
 
