@@ -35,19 +35,20 @@ def goaway(last, code=NO_ERROR):
     return frame(GOAWAY, 0, 0, number(last) + number(code))
 
 
-@pytest.fixture
-def odd(carpool):
+# One loop; and two that share one session, so that the streams of one come by mail.
+@pytest.fixture(params=[{"workers": 1}, {"workers": 2, "pool": {"size": 1}}], ids=["one-loop", "two-loops"])
+def odd(request, carpool):
     """odd(what(peer, stream, path)) -> (carpool, origin): what() answers, and None means: in the ordinary way."""
     started = []
 
-    def start(what, settings=b"", generous=True, **config):
+    def start(what, settings=b"", generous=True):
         def script(peer, stream):
             path = dict(peer.heads[stream][0])[":path"]
             said = what(peer, stream, path) if path != "/plain" else None
             peer.send(reply(stream) if said is None else said)
         o = RawOrigin(script, settings, generous)
         started.append(o)
-        return carpool(workers=1, upstream=PRIOR, **config), o
+        return carpool(upstream=PRIOR, **request.param), o
     yield start
     for o in started:
         o.stop()
