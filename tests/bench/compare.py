@@ -2,7 +2,8 @@
 """The pool beside the Java originals on this machine: runs both in turns and prints one table of CPU-ns and ratios.
 
     cmake --preset release -DCARPOOL_BENCH=ON && cmake --build --preset release --target pool_bench
-    tests/bench/compare.py [--rounds 3] [--jmh ../shared/bench/jmh] [--rows REGEX] [--bench PATH] [--without-java]
+    tests/bench/compare.py [--rounds 3] [--jmh ../shared/bench/jmh] [--rows REGEX] [--size 12] [--bench PATH]
+                           [--without-java]
 
 One operation is borrow, 10..19 tokens of work (about 20 ns), restore; without the work in the rows _TIGHT, where threads
 contend all the time. CPU-ns are those of all threads of the row; Java's count the whole process, JIT and collector too.
@@ -29,21 +30,22 @@ POOL = re.compile(r"^PoolBench cpu=(15|0) strategy=(\w+) size=(\d+) mux=(\d+) th
 SIMPLE = re.compile(r"^SimplePoolBench .*threads=(\d+)$")
 
 
-def ours(program, rows):
-    argv = ["nice", str(program), "--benchmark_filter=" + rows, "--benchmark_min_time=0.05", "--benchmark_format=json"]
+def ours(program, rows, size):
+    argv = ["nice", str(program), "--benchmark_filter=^%s/%s" % (rows, "%d/(1/)?real" % size if size else ""), "--benchmark_min_time=0.05", "--benchmark_format=json"]
     for run in json.loads(subprocess.run(argv, text=True, capture_output=True, check=True).stdout)["benchmarks"]:
         if (found := OURS.match(run["name"])) and "cpu_ns" in run:
             name, size, multiplex, threads = found.groups()
             yield (name, int(size), int(multiplex or 1), int(threads)), run["cpu_ns"], run["items_per_second"] / 1e6, run["busy"]
 
 
-def theirs(folder, row):
+def theirs(folder, row, size):
     """The Java rows of the same name."""
     if row == "StateMachine":
-        wanted = "SimplePoolBench (?=.*h2=false)(?=.*expireMs=0 )"
+        wanted = "SimplePoolBench (?=.*h2=false)(?=.*expireMs=0 )" + ("(?=.*size=%d )" % size if size else "")
     elif row.removesuffix("_TIGHT") in STRATEGIES:
         tight = row.endswith("_TIGHT")
-        wanted = "PoolBench cpu=%d strategy=%s %s" % (0 if tight else 15, row.removesuffix("_TIGHT"), "size=12 " if tight else "")
+        sizes = "size=%d mux=1 " % size if size else "size=12 " if tight else ""
+        wanted = "PoolBench cpu=%d strategy=%s %s" % (0 if tight else 15, row.removesuffix("_TIGHT"), sizes)
     else:
         return
     env = {**os.environ, "ITERATION_MS": "250", "WARMUPS": "2", "ITERATIONS": "3"}
@@ -114,6 +116,7 @@ def main():
     parser.add_argument("--jmh", type=pathlib.Path, default=ROOT.parent / "shared/bench/jmh")
     parser.add_argument("--bench", type=pathlib.Path, default=ROOT / "build/release/tests/bench/pool_bench")
     parser.add_argument("--rows", default=".", help="a pattern of names, as FIRST or .*_TIGHT")
+    parser.add_argument("--size", type=int, default=0, help="of this size alone, lent to one at a time; 0: all")
     parser.add_argument("--without-java", action="store_true")
     args = parser.parse_args()
     names = [name for name in (*STRATEGIES, *(s + "_TIGHT" for s in STRATEGIES), *ALONE) if re.match(args.rows, name)]
@@ -121,9 +124,9 @@ def main():
     here, there = collections.defaultdict(list), collections.defaultdict(list)
     for _ in range(args.rounds):
         for name in names:
-            for key, *figures in ours(args.bench, "^%s/" % name):
+            for key, *figures in ours(args.bench, name, args.size):
                 here[key].append(figures)
-            for key, *figures in theirs(java(args.jmh), name) if with_java else ():
+            for key, *figures in theirs(java(args.jmh), name, args.size) if with_java else ():
                 there[key].append(figures)
     here, there = medians(here), medians(there)
     table(here, there)
