@@ -4,6 +4,7 @@
 
 #include "proxy/http/forward.h"
 #include "tests/fuzz/strict_head.h"
+#include "tests/fuzz/whole_frames.h"
 #include "tests/unit/http_h2_support.h"
 
 namespace carpool::fuzz {
@@ -37,25 +38,30 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::minstd_rand random(data[1]);
   H2Fields fields;
   for (const auto& [name, value] : get()) fields.add(name, value);
+  const bool bodiless = data[0] % 2 == 0;
+  std::string said;
   Heard asked[3];
   for (Heard& heard : asked) {
-    const carpool::Result<H2Stream*> stream =
-        client.session.request(fields, heard, data[0] % 2 == 0, &heard == &asked[2]);
+    const carpool::Result<H2Stream*> stream = client.session.request(fields, heard, bodiless, &heard == &asked[2]);
     if (stream) heard.stream = *stream;
-    if (data[0] % 16 < 8) client.pull();
+    if (data[0] % 16 < 8) said += client.pull();
   }
   std::string_view rest(reinterpret_cast<const char*>(data) + 2, size - 2);
-  while (!rest.empty() && !client.session.over()) {
+  unsigned rounds = 8;  // behind the last byte
+  while ((!rest.empty() || rounds-- > 0) && !client.session.over()) {
     const std::size_t piece = std::min<std::size_t>(rest.size(), 1 + random() % 512);
-    client.receive(rest.substr(0, piece));
+    if (piece != 0) client.receive(rest.substr(0, piece));
     rest.remove_prefix(piece);
     for (Heard& heard : asked) {
       if (heard.stream == nullptr) continue;
       if (random() % 8 == 0) client.session.consume(*heard.stream, random() % 4096);
-      if (random() % 64 == 0) client.session.reset(*std::exchange(heard.stream, nullptr), H2Error::cancel);
+      if (!bodiless && random() % 4 == 0) client.session.body(*heard.stream, std::string(random() % 70000, 'u'));
+      if (random() % 16 == 0) client.session.reset(*std::exchange(heard.stream, nullptr), H2Error::cancel);
     }
-    client.pull();
+    said += client.pull(random() % 30000);
   }
+  said += client.pull();
+  whole_frames(std::string_view(said).substr(std::min(said.size(), kH2Preface.size())));
   for (const Heard& heard : asked) check(heard);
   return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "proxy/http/forward.h"
 #include "tests/fuzz/strict_head.h"
+#include "tests/fuzz/whole_frames.h"
 #include "tests/unit/http_h2_support.h"
 
 namespace carpool::fuzz {
@@ -30,7 +31,9 @@ void check(const Heard& heard) {
   must(strict_fields(std::string_view(out).substr(line + 2)).host == 1, "one Host", out);
 }
 
-// Answers what is open, or resets it, or lets it wait.
+constexpr std::uint16_t kAnswered = 200;  // in a record of a server, where no response comes
+
+// Answers what is open, in pieces or at once, or resets it, or lets it wait.
 void act(End& server, std::minstd_rand& random) {
   H2Fields fields;
   fields.add(":status", "200");
@@ -39,6 +42,7 @@ void act(End& server, std::minstd_rand& random) {
     H2Stream& stream = *heard.stream;
     switch (random() % 6) {
       case 0:
+        if (heard.response.status == kAnswered) break;
         server.session.respond(stream, fields, true);
         server.session.leave(stream);
         heard.stream = nullptr;
@@ -51,8 +55,10 @@ void act(End& server, std::minstd_rand& random) {
         server.session.consume(stream, random() % 4096);
         break;
       case 3:
-        server.session.respond(stream, fields, false);
+        if (heard.response.status != kAnswered) server.session.respond(stream, fields, false);
+        heard.response.status = kAnswered;
         server.session.body(stream, std::string(random() % 70000, 'b'));
+        if (random() % 2 == 0) break;  // there is more to come, or a reset
         server.session.end(stream);
         server.session.leave(stream);
         heard.stream = nullptr;
@@ -66,16 +72,19 @@ void act(End& server, std::minstd_rand& random) {
 void play(std::string_view bytes, unsigned seed, const H2Options& options) {
   End server(H2Role::server, options);
   std::minstd_rand random(seed);
+  std::string said;
   const std::string all = std::string(seed % 16 == 0 ? "" : kH2Preface).append(bytes);
-  for (std::string_view rest = all; !rest.empty() && !server.session.over();) {
+  unsigned rounds = 8;  // behind the last byte
+  for (std::string_view rest = all; (!rest.empty() || rounds-- > 0) && !server.session.over();) {
     const std::size_t size = std::min<std::size_t>(rest.size(), 1 + random() % (seed % 4 == 0 ? 8 : 4096));
-    server.receive(rest.substr(0, size));
+    if (size != 0) server.receive(rest.substr(0, size));
     rest.remove_prefix(size);
     act(server, random);
-    if (random() % 2 == 0) server.pull(random() % 65536);
+    if (random() % 2 == 0) said += server.pull(random() % 30000);
     server.now += std::chrono::milliseconds(random() % 20);
   }
-  server.pull();
+  said += server.pull();
+  whole_frames(said);
   must(server.session.library_memory() <= options.memory, "memory has its bound", "");
   for (const auto& [id, heard] : server.streams) check(heard);
 }
