@@ -73,6 +73,10 @@ MUTANTS = [
     m("a dial is recalled for ever", "pool/recalling.cc", "letter.on_its_way = letter.said = true;", "letter.on_its_way = true;", "unit"),
     m("one look is enough to recall", "pool/recalling.cc", "std::exchange(saw_spare, dial != nullptr)", "dial != nullptr", "unit"),
     m("a promised place is promised for ever", "pool/recalling.cc", "if (letter.promised) total->keep_promise();", "", "sim"),
+    # ---- without memory ----
+    m("who waits has no memory for a no", "pool/refusal.cc", "refusals.ready(line.size() + std::size_t{1})", "true", "unit"),
+    m("a stream is granted without memory for the grant", "pool/handing.cc", "!grants.ready(1)", "false", "unit"),
+    m("who cannot be served for want of memory waits", "pool/borrowing.cc", "work.no_memory && serving() == 0 && coming() == 0", "false", "unit"),
     # ---- ends ----
     m("the place of what ended is never free again", "pool/ending.cc", "pool.vacate(entry);", "", "unit"),
     m("what ended frees nobody", "pool/ending.cc", "if (perform(work, now)) attend(now, why);", "static_cast<void>(perform(work, now));",

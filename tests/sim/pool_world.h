@@ -158,7 +158,9 @@ class World : public pool::House {
   }
   bool deliver_all() {
     bool any = false;
+    int rounds = 0;
     for (bool more = true; more;) {
+      if (++rounds == 100000) return wrong = "the mail never ends", false;
       more = false;
       for (std::size_t loop = 0; loop < mail.size(); ++loop) more |= deliver_one(static_cast<LoopId>(loop));
       any |= more;
