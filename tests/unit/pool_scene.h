@@ -56,7 +56,9 @@ class PoolScene : public testing::Test {
 
   // Lets everything that is under way end well: then nobody may wait and everything is given back.
   void TearDown() override {
+    int rounds = 0;
     for (bool more = true; more;) {
+      ASSERT_LT(++rounds, 10000) << "it never comes to rest";
       more = world.deliver_all() || settle_dials() || give_back();
       world.now += std::chrono::seconds(2);
       world.on(0);
