@@ -20,7 +20,8 @@ enum class FaultKind : std::uint8_t {
   egress_denied,
   client_gone,
   draining,
-  overloaded,  // memory or descriptors run short
+  overloaded,    // memory or descriptors run short
+  rate_limited,  // request.rate or pool.connect_rate of the origin
   // The pool has no connection to give.
   queue_full,
   wait_timeout,

@@ -75,6 +75,9 @@ inline constexpr Metric kRetries{"carpool_retries_total", counter, "origin,proof
                                  "Requests sent again, by what proved it safe."};
 inline constexpr Metric kRetriesDenied{"carpool_retries_denied_total", counter, "origin",
                                        "Requests that were not sent again because request.retry_budget was spent."};
+inline constexpr Metric kRateLimited{"carpool_rate_limited_total", counter, "origin,limit",
+                                     "Requests answered 429 by request.rate; dials put off or refused by "
+                                     "pool.connect_rate."};
 inline constexpr Metric kDownstream{"carpool_downstream_connections", gauge, "", "Client connections open."};
 inline constexpr Metric kH2Abuse{"carpool_downstream_h2_abuse_total", counter, "kind",
                                  "Clients' HTTP/2 connections ended for what they did (resets, control, "
@@ -153,6 +156,7 @@ inline constexpr std::array kCatalog{
     &catalog::kRequestSeconds,    //
     &catalog::kRetries,           //
     &catalog::kRetriesDenied,     //
+    &catalog::kRateLimited,       //
     &catalog::kDownstream,        //
     &catalog::kH2Abuse,           //
     &catalog::kHandshake,         //

@@ -71,6 +71,11 @@ void add_shard(Book& book, const std::string& origin, const OriginShard& shard) 
   book.add_seconds(catalog::kSavedCpu, {origin}, shard.saved_cpu_nanoseconds.read());
   book.add(catalog::kRetriesDenied, {origin}, shard.retries_denied.read());
   book.add(catalog::kEjections, {origin}, shard.ejections.read());
+  for (std::size_t i = 0; i < kLimits.size(); ++i) {
+    if (const std::uint64_t count = shard.limited[i].read(); count != 0) {
+      book.add(catalog::kRateLimited, {origin, std::string(kLimits[i])}, count);
+    }
+  }
   for (std::size_t i = 0; i < kResets.size(); ++i) {
     if (const std::uint64_t count = shard.resets[i].read(); count != 0) {
       book.add(catalog::kResets, {origin, std::string(kResets[i])}, count);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "metrics/counter.h"
@@ -20,6 +21,10 @@ inline constexpr std::array<std::string_view, 5> kProofs{"not_sent", "goaway", "
 inline constexpr std::array<std::string_view, 7> kResets{
     "REFUSED_STREAM", "CANCEL", "INTERNAL_ERROR", "PROTOCOL_ERROR", "NO_ERROR", "HTTP_1_1_REQUIRED", "other"};
 
+// What an origin's rate limits held up: requests refused, dials refused or put off.
+enum class Limit : std::uint8_t { requests, connections };
+inline constexpr std::array<std::string_view, 2> kLimits{"requests", "connections"};
+
 struct alignas(kCacheLine) OriginShard {
   Histogram request;    // head to last byte
   Histogram wait;       // from asking the pool to the lease
@@ -29,6 +34,7 @@ struct alignas(kCacheLine) OriginShard {
   Cell saved_dials, saved_nanoseconds, saved_cpu_nanoseconds;  // by requests on connections that had served before
   Cell retries_denied;                                         // by request.retry_budget
   Cell ejections;                                              // of its addresses
+  std::array<Cell, kLimits.size()> limited;                    // by kLimits
   std::array<Cell, kResets.size()> resets;
 };
 static_assert(sizeof(OriginShard) <= 1280);

@@ -69,6 +69,9 @@ class Registry {
   void record_shed(LoopId loop, Shed what) { sheds_[static_cast<std::size_t>(what)].add(loop); }
   void record_retry_denied(LoopId loop, OriginSlot origin) { shard(loop, origin).retries_denied.add(); }
   void record_ejections(LoopId loop, OriginSlot origin, std::uint64_t n) { shard(loop, origin).ejections.add(n); }
+  void record_limited(LoopId loop, OriginSlot origin, Limit what) {
+    shard(loop, origin).limited[static_cast<std::size_t>(what)].add();
+  }
   Gauge& clients() { return clients_; }
 
   // ---- a scrape, any thread ----

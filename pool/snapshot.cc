@@ -26,6 +26,7 @@ Failed reason_of(const Fault& fault) {
       return Failed::reset;
     case FaultKind::budget:
     case FaultKind::overloaded:
+    case FaultKind::rate_limited:
       return Failed::budget;
     default:
       return Failed::protocol;

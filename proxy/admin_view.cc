@@ -63,14 +63,20 @@ std::map<std::uint64_t, std::string> borrowers(House& house, const std::string& 
   return all;
 }
 
-using SavedByOrigin = std::map<std::string, admin::PoolFacts::Saved>;
-SavedByOrigin saved_by_origin(const metrics::Registry& registry) {
-  SavedByOrigin all;
+// What loops have counted of an origin besides its pool.
+struct Counts {
+  admin::PoolFacts::Saved saved;
+  admin::PoolFacts::Limited limited;
+};
+std::map<std::string, Counts> counts_by_origin(const metrics::Registry& registry) {
+  std::map<std::string, Counts> all;
   registry.for_each_shard([&all](const std::string& label, const metrics::OriginShard& shard) {
-    admin::PoolFacts::Saved& saved = all[label];
-    saved.dials += shard.saved_dials.read();
-    saved.time += std::chrono::nanoseconds(shard.saved_nanoseconds.read());
-    saved.cpu += std::chrono::nanoseconds(shard.saved_cpu_nanoseconds.read());
+    Counts& counts = all[label];
+    counts.saved.dials += shard.saved_dials.read();
+    counts.saved.time += std::chrono::nanoseconds(shard.saved_nanoseconds.read());
+    counts.saved.cpu += std::chrono::nanoseconds(shard.saved_cpu_nanoseconds.read());
+    counts.limited.requests += shard.limited[static_cast<std::size_t>(metrics::Limit::requests)].read();
+    counts.limited.connections += shard.limited[static_cast<std::size_t>(metrics::Limit::connections)].read();
   });
   return all;
 }
@@ -84,9 +90,12 @@ admin::CountedPools HouseView::counted() const {
 
 std::vector<admin::PoolFacts> HouseView::pools() const {
   std::vector<admin::PoolFacts> all = snapshots();
-  const SavedByOrigin saved = saved_by_origin(house_.metrics());
+  const std::map<std::string, Counts> counts = counts_by_origin(house_.metrics());
   for (admin::PoolFacts& facts : all) {
-    if (const auto found = saved.find(facts.origin); found != saved.end()) facts.saved = found->second;
+    const auto found = counts.find(facts.origin);
+    if (found == counts.end()) continue;
+    facts.saved = found->second.saved;
+    facts.limited = found->second.limited;
   }
   return all;
 }

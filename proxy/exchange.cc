@@ -41,6 +41,10 @@ void Exchange::begin(Requester& requester) {
   if (!target) return reply(target.fault());
   connect_ = request_.method == "CONNECT";
   if (!may_forward(*target)) return;
+  if (!facts_.origin->requests.take(now)) {
+    worker_.recorder().count_limited(*facts_.origin, metrics::Limit::requests);
+    return reply({FaultKind::rate_limited, Side::self, "more requests a second than request.rate of this origin"});
+  }
   upgrade_ = request_.upgrade && facts_.origin->speaks.h1 && !http::iequals(request_.fields.get("upgrade"), "h2c");
   upload_.begin(request_.framing, facts_.origin->request.replay_buffer);
   total_deadline_ = deadline_after(now, facts_.origin->request.timeout);

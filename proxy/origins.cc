@@ -189,6 +189,8 @@ std::unique_ptr<OriginContext> Origins::describe(const pool::Origin& origin) con
   context->pool = settings != nullptr ? settings->pool : config_->pool;
   context->request = settings != nullptr ? settings->request : config_->request;
   context->retries.open(context->pool.size, context->request.retry_budget);
+  context->requests.open(context->request.rate, context->request.rate_burst);
+  context->connects.open(context->pool.connect_rate, context->pool.connect_burst);
   context->authority = origin.authority();
   context->speaks = speaks_of(settings != nullptr ? settings->upstream : config_->upstream, origin.scheme);
   if (origin.scheme == pool::Scheme::https) context->tls = identities_[origin.tls].tls.get();

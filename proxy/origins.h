@@ -21,6 +21,7 @@
 #include "proxy/dial_cost.h"
 #include "proxy/net/address.h"
 #include "proxy/net/address_book.h"
+#include "proxy/rate_limit.h"
 #include "proxy/retry_budget.h"
 #include "proxy/tls_identity.h"
 
@@ -33,8 +34,7 @@ struct Speaks {
   bool operator==(const Speaks&) const = default;
 };
 
-// One origin under one configuration. Immutable after it was made, but for `dials`, `dial_cost` and `retries`; the
-// destination guards itself.
+// One origin under one configuration. Immutable after it was made, but for what says that it guards itself.
 struct OriginContext {
   pool::Destination* destination = nullptr;
   config::PoolSettings pool;
@@ -48,6 +48,7 @@ struct OriginContext {
   net::AddressBook* book = nullptr;  // guards itself; one per destination
   DialCost dial_cost;                // guards itself
   mutable RetryBudget retries;       // guards itself
+  RateLimit requests, connects;      // each guards itself
 
   bool same(const OriginContext& other) const {
     return destination == other.destination && pool == other.pool && request == other.request && tls == other.tls &&

@@ -113,6 +113,10 @@ void Recorder::count_retry_denied(const OriginContext& origin) {
   metrics_.record_retry_denied(loop_.id(), origin.slot);
 }
 
+void Recorder::count_limited(const OriginContext& origin, metrics::Limit what) {
+  metrics_.record_limited(loop_.id(), origin.slot, what);
+}
+
 void Recorder::count_ejections(const OriginContext& origin, std::uint64_t n) {
   metrics_.record_ejections(loop_.id(), origin.slot, n);
 }

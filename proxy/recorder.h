@@ -40,6 +40,7 @@ class Recorder {
   void count_abuse(http::H2Abuse abuse) LOOP_ONLY;
   void count_shed(metrics::Shed what) LOOP_ONLY;
   void count_retry_denied(const OriginContext& origin) LOOP_ONLY;
+  void count_limited(const OriginContext& origin, metrics::Limit what) LOOP_ONLY;
   void count_ejections(const OriginContext& origin, std::uint64_t n) LOOP_ONLY;
   void client_came() LOOP_ONLY;
   void client_left() LOOP_ONLY;

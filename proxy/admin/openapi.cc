@@ -44,7 +44,7 @@ constexpr const char* kSchemas = R"({
   "PoolMetrics": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Counts"}},
   "Pool": {"type": "object",
     "required": ["origin", "active", "borrowable", "borrowed", "connecting", "waiting", "max_wait_seconds", "size",
-                 "peak", "borrows", "restores", "created", "leaks", "saved", "connections", "opened", "closed", "failures",
+                 "peak", "borrows", "restores", "created", "leaks", "saved", "rate_limited", "connections", "opened", "closed", "failures",
                  "learned_idle_timeout_seconds", "ejected_addresses"],
     "properties": {
       "origin": {"type": "string"},
@@ -55,6 +55,8 @@ constexpr const char* kSchemas = R"({
       "borrows": {"type": "integer", "minimum": 0}, "restores": {"type": "integer", "minimum": 0},
       "saved": {"type": "object", "required": ["dials", "seconds", "cpu_seconds"], "properties": {
         "dials": {"type": "integer", "minimum": 0}, "seconds": {"type": "number"}, "cpu_seconds": {"type": "number"}}},
+      "rate_limited": {"type": "object", "required": ["requests", "connections"], "properties": {
+        "requests": {"type": "integer", "minimum": 0}, "connections": {"type": "integer", "minimum": 0}}},
       "created": {"type": "integer", "minimum": 0}, "leaks": {"type": "integer", "minimum": 0},
       "connections": {"$ref": "#/components/schemas/Counts"}, "opened": {"$ref": "#/components/schemas/Counts"},
       "closed": {"$ref": "#/components/schemas/Counts"}, "failures": {"$ref": "#/components/schemas/Counts"},

@@ -118,6 +118,7 @@ Json json_of(const PoolFacts& facts) {
   json["leaks"] = s.leaks;
   json["saved"] = {
       {"dials", facts.saved.dials}, {"seconds", seconds(facts.saved.time)}, {"cpu_seconds", seconds(facts.saved.cpu)}};
+  json["rate_limited"] = {{"requests", facts.limited.requests}, {"connections", facts.limited.connections}};
   json["connections"] = by_name(pool::kShownNames, s.connections);
   json["opened"] = by_name(pool::kOpenedNames, s.opened);
   json["closed"] = by_name(pool::kClosedNames, s.closed);

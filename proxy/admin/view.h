@@ -27,6 +27,11 @@ struct PoolFacts {
     Duration time{}, cpu{};
   };
   Saved saved{};
+  // By request.rate and pool.connect_rate.
+  struct Limited {
+    std::uint64_t requests = 0, connections = 0;
+  };
+  Limited limited{};
   struct AddressCounts {
     std::uint32_t usable = 0, ejected = 0, gone = 0;
   };

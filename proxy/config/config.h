@@ -98,7 +98,9 @@ struct PoolSettings {
   std::uint32_t max_waiting = 1024;  // 0: fail at once
   Duration wait_timeout = seconds(3);
   Duration connect_timeout = seconds(10);
-  std::uint32_t max_tunnels = 0;  // 0: half of size on http(s) origins, size on tcp; see tunnels()
+  std::uint32_t connect_rate = 0;   // a second; 0: no limit
+  std::uint32_t connect_burst = 0;  // 0: a second's worth
+  std::uint32_t max_tunnels = 0;    // 0: half of size on http(s) origins, size on tcp; see tunnels()
   Strategy strategy = Strategy::first;
   bool maximize = false;
   Duration quarantine{};
@@ -133,6 +135,8 @@ struct Request {
   Duration idle_timeout = seconds(60);
   std::uint32_t max_retries = 1;
   std::uint32_t retry_budget = 20;  // percent of an origin's requests; 100: no bound
+  std::uint32_t rate = 0;           // a second; 0: no limit
+  std::uint32_t rate_burst = 0;     // 0: a second's worth
   bool retry_idempotent = false;
   Size replay_buffer = 64 * kKiB;
   friend bool operator==(const Request&, const Request&) = default;

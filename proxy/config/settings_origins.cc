@@ -6,6 +6,7 @@ namespace {
 
 constexpr std::int64_t kMaxSize = 100'000;         // of one pool
 constexpr std::int64_t kMaxStreams = 4095;         // the state word counts users in 12 bits
+constexpr std::int64_t kMaxRate = 1'000'000;       // a second
 constexpr std::int64_t kMaxUsage = (1 << 20) - 1;  // and uses in 20
 
 std::vector<Setting> pool_sizes() {
@@ -24,6 +25,12 @@ std::vector<Setting> pool_sizes() {
           .between(0, kMaxConnections),
       row<&PoolSettings::wait_timeout>("wait_timeout", "of a waiting request; more than 0s").at_least(1),
       row<&PoolSettings::connect_timeout>("connect_timeout", "DNS + TCP + TLS").at_least(1),
+      row<&PoolSettings::connect_rate>("connect_rate",
+                                       "connections dialed a second, all workers together; the next ones are dialed "
+                                       "later, within wait_timeout; 0 = no limit")
+          .between(0, kMaxRate),
+      row<&PoolSettings::connect_burst>("connect_burst", "of them at once; 0 = as many as connect_rate")
+          .between(0, kMaxRate),
       row<&PoolSettings::max_tunnels>(
           "max_tunnels", "CONNECT and upgraded connections; 0 = half of size on http(s) origins, size on tcp")
           .between(0, kMaxSize),
@@ -145,6 +152,11 @@ Section request_section() {
                                           "of those at most so many percent of an origin's requests, once a pool's "
                                           "worth of them is spent; 100 = no bound")
                   .between(0, 100),
+              row<&Request::rate>("rate",
+                                  "requests a second to one origin, all workers together; more are answered 429; 0 = "
+                                  "no limit")
+                  .between(0, kMaxRate),
+              row<&Request::rate_burst>("rate_burst", "of them at once; 0 = as many as rate").between(0, kMaxRate),
               row<&Request::retry_idempotent>("retry_idempotent", "PUT and DELETE too"),
               row<&Request::replay_buffer>("replay_buffer", "of a request body kept for a proven replay")
                   .between(0, 64 << 20),

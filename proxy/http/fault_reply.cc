@@ -28,6 +28,7 @@ constexpr std::array kRows = {
     Row{client_gone, "client_gone", 400, "http_request_error", ""},
     Row{draining, "draining", 503, "proxy_internal_response", ""},
     Row{overloaded, "overloaded", 503, "proxy_internal_response", ""},
+    Row{rate_limited, "rate_limited", 429, "http_request_denied", ""},
     Row{queue_full, "queue_full", 503, "connection_limit_reached", ""},
     Row{wait_timeout, "wait_timeout", 503, "connection_limit_reached", ""},
     Row{origins_exhausted, "origins_exhausted", 503, "connection_limit_reached", ""},
@@ -73,6 +74,8 @@ std::string_view phrase(std::uint16_t status) {
       return "URI Too Long";
     case 421:
       return "Misdirected Request";
+    case 429:
+      return "Too Many Requests";
     case 431:
       return "Request Header Fields Too Large";
     case 501:
@@ -135,8 +138,9 @@ std::string body_of(const FaultStatus& told, std::string_view detail) {
 
 FaultStatus fault_status(FaultKind kind) {
   const Row& said = row(kind);
-  // 503 is for what passes by itself: the pool is full now, or this instance stops and another takes over.
-  return {said.status, phrase(said.status), said.error, said.status == 503};
+  // 503 is for what passes by itself: the pool is full now, or this instance stops and another takes over. So does a
+  // rate: all are at least one a second.
+  return {said.status, phrase(said.status), said.error, said.status == 503 || said.status == 429};
 }
 
 std::string_view fault_reason(FaultKind kind) {

@@ -26,6 +26,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
         destination_(destination),
         origin_(origin),
         reservation_(std::move(reservation)),
+        turn_(exec::Timer::bind<&Attempt::on_turn>(dialer.worker_.loop(), *this)),
         patience_(exec::Timer::bind<&Attempt::on_silence>(dialer.worker_.loop(), *this)) {
     origin_.dials.fetch_add(1, std::memory_order_relaxed);
     note_dial(id_, destination_.label(), pool::name(reservation_.cause()));
@@ -37,10 +38,22 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
     return &destination_ == &destination && reservation_.index() == index && reservation_.generation() == generation;
   }
   std::string_view phase() const {
+    if (turn_.armed()) return "waiting for its turn (pool.connect_rate)";
     return dial_ ? dial_->phase() : session_ ? std::string_view("in the HTTP/2 handshake") : "loading certificates";
   }
 
+  // At pool.connect_rate it keeps its place in the pool and waits for its turn; so the cap holds, and whoever waits in
+  // line is served by what comes first.
   void start() LOOP_ONLY {
+    const Instant now = dialer_.worker_.loop().now();
+    const std::optional<Duration> wait = origin_.connects.due(now, origin_.pool.wait_timeout);
+    if (wait && *wait == Duration::zero()) return load();
+    dialer_.worker_.recorder().count_limited(origin_, metrics::Limit::connections);
+    turn_.arm(now + wait.value_or(Duration::zero()));
+    refused_ = !wait;
+  }
+
+  void load() LOOP_ONLY {
     if (origin_.tls != nullptr && !origin_.tls->ready_or_notify(dialer_.worker_, *this)) return;
     dial_now();
   }
@@ -73,6 +86,12 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
   }
 
  private:
+  void on_turn() {
+    exec::assume_on_loop();
+    if (!refused_) return load();
+    fail({FaultKind::rate_limited, Side::self, "more connections a second than pool.connect_rate of this origin"});
+  }
+
   void arrive() override LOOP_ONLY { dial_now(); }  // the TLS context is loaded
 
   void dial_now() LOOP_ONLY {
@@ -189,9 +208,11 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
   std::optional<net::Dial> dial_;
   net::Address peer_;
   bool relieved_ = false;
+  bool refused_ = false;  // not from inside start(): the pool is not called back from inside
   bool awaits_ack_ = false;
   std::unique_ptr<H2Connection> session_;  // that waits for SETTINGS
   exec::WatchKey key_;
+  exec::Timer turn_;
   exec::Timer patience_;
 };
 
