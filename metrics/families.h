@@ -1,6 +1,7 @@
 // Families: the whole of one scrape as plain values, in the catalog's order. Pure but for reading the loops' cells.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,7 @@ namespace carpool::metrics {
 struct Point {
   std::vector<std::string> labels;  // values, in the order of the metric's label names
   double value = 0;
-  HistogramTotals histogram;  // instead of value, for a histogram
+  std::unique_ptr<HistogramTotals> histogram;  // instead of value, for a histogram
 };
 
 struct Family {

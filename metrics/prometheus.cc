@@ -1,9 +1,10 @@
 #include "metrics/prometheus.h"
 
 #include <prometheus/metric_family.h>
-#include <prometheus/text_serializer.h>
 
 #include <limits>
+
+#include "metrics/prometheus_text.h"
 
 namespace carpool::metrics {
 namespace {
@@ -22,6 +23,7 @@ prometheus::MetricType type_of(Type type) {
 
 std::vector<prometheus::ClientMetric::Label> labels_of(std::string_view names, const std::vector<std::string>& values) {
   std::vector<prometheus::ClientMetric::Label> labels;
+  labels.reserve(values.size());
   for (const std::string& value : values) {
     const std::size_t comma = names.find(',');
     labels.push_back({std::string(names.substr(0, comma)), value});
@@ -32,6 +34,7 @@ std::vector<prometheus::ClientMetric::Label> labels_of(std::string_view names, c
 
 prometheus::ClientMetric::Histogram histogram_of(const HistogramTotals& totals) {
   prometheus::ClientMetric::Histogram histogram;
+  histogram.bucket.reserve(kBuckets);
   std::uint64_t below = 0;
   for (std::size_t i = 0; i < kBuckets; ++i) {
     below += totals.buckets[i];
@@ -46,25 +49,28 @@ prometheus::ClientMetric::Histogram histogram_of(const HistogramTotals& totals) 
 
 }  // namespace
 
+// Family by family: what one takes is given back before the next one.
 std::string exposition(const std::vector<Family>& families) {
-  std::vector<prometheus::MetricFamily> out;
+  std::string out;
   for (const Family& family : families) {
     const Metric& metric = *family.metric;
-    auto& made = out.emplace_back();
+    prometheus::MetricFamily made;
     made.name = metric.name;
     made.help = metric.help;
     made.type = type_of(metric.type);
+    made.metric.reserve(family.points.size());
     for (const Point& point : family.points) {
       auto& one = made.metric.emplace_back();
       one.label = labels_of(metric.labels, point.labels);
       if (metric.type == Type::histogram) {
-        one.histogram = histogram_of(point.histogram);
+        one.histogram = histogram_of(*point.histogram);
       } else {
         (metric.type == Type::counter ? one.counter.value : one.gauge.value) = point.value;
       }
     }
+    ExpositionText::append(out, made);
   }
-  return prometheus::TextSerializer().Serialize(out);
+  return out;
 }
 
 }  // namespace carpool::metrics

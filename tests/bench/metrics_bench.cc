@@ -1,0 +1,57 @@
+// What a scrape costs: 200 origins, every series of theirs.
+#include <benchmark/benchmark.h>
+
+#include "metrics/prometheus.h"
+
+namespace carpool::metrics {
+namespace {
+
+OriginSample origin_of(const std::string& label) {
+  OriginSample origin;
+  origin.label = label;
+  origin.opened = {{"first", 1}, {"all_busy", 20}, {"expired", 3}};
+  origin.closed = {{"idle", 4}, {"expired", 3}, {"peer_closed", 7}};
+  for (const char* reason : {"dns", "refused", "timeout", "tls", "reset", "protocol", "budget"}) {
+    origin.failures.push_back({reason, 0});
+  }
+  for (const char* state :
+       {"connecting", "idle", "borrowed", "expired_idle", "expired_borrowed", "draining", "tunnel"}) {
+    origin.connections.push_back({state, 1});
+  }
+  origin.addresses = {{"usable", 3}, {"ejected", 0}, {"gone", 0}};
+  return origin;
+}
+
+struct Scene {
+  Scene() : registry(1, 200) {
+    for (int i = 0; i < 200; ++i) {
+      const std::string label = "http://origin-" + std::to_string(i) + ".test";
+      const OriginSlot slot = registry.add_origin(label);
+      registry.record_request(0, slot, {"GET", 200, std::chrono::microseconds(700), std::chrono::microseconds(1)});
+      registry.record_handshake(0, slot, std::chrono::milliseconds(1));
+      sample.origins.push_back(origin_of(label));
+    }
+  }
+  Registry registry;
+  Sample sample;
+};
+
+void collecting(benchmark::State& state) {
+  const Scene scene;
+  for (auto _ : state) benchmark::DoNotOptimize(families(scene.registry, scene.sample));
+}
+BENCHMARK(collecting)->Unit(benchmark::kMillisecond);
+
+void writing(benchmark::State& state) {
+  const Scene scene;
+  const std::vector<Family> all = families(scene.registry, scene.sample);
+  std::size_t bytes = 0;
+  for (auto _ : state) bytes = exposition(all).size();
+  state.counters["bytes"] = static_cast<double>(bytes);
+}
+BENCHMARK(writing)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace carpool::metrics
+
+BENCHMARK_MAIN();
