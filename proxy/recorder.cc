@@ -41,7 +41,7 @@ void Recorder::record(const Exchange& exchange, const Requester& client) {
   }
   const metrics::OriginSlot slot = facts.origin != nullptr ? facts.origin->slot : metrics::kNoOrigin;
   metrics_.record_request(loop_.id(), slot, counted);
-  if (!log::access_enabled()) return;
+  if (!worth_a_line(facts)) return;
 
   log::AccessEntry entry;
   entry.began = facts.began;
@@ -62,6 +62,14 @@ void Recorder::record(const Exchange& exchange, const Requester& client) {
   entry.trace = trace_id(request.fields.get("traceparent"));
   if (facts.fault) entry.fault = facts.fault->detail;
   write_line(entry);
+}
+
+bool Recorder::worth_a_line(const ExchangeFacts& facts) {
+  if (!log::access_enabled()) return false;
+  if (facts.fault || facts.status == 0 || facts.status >= 500 || facts.retries != 0) return true;
+  if (++unsaid_ < log::access_sample()) return false;
+  unsaid_ = 0;
+  return true;
 }
 
 void Recorder::record_refused(const Requester& client, const Fault& fault, std::uint16_t status) {

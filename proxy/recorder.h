@@ -21,6 +21,7 @@ namespace carpool::proxy {
 
 class Requester;
 class Exchange;
+struct ExchangeFacts;
 class House;
 struct OriginContext;
 
@@ -46,6 +47,7 @@ class Recorder {
   void client_left() LOOP_ONLY;
 
  private:
+  bool worth_a_line(const ExchangeFacts& facts) LOOP_ONLY;
   void write_line(const log::AccessEntry& entry) LOOP_ONLY;
   std::uint64_t next_request() LOOP_ONLY;
   void flush() { log_.flush(); }
@@ -55,6 +57,7 @@ class Recorder {
   log::AccessLog log_;
   exec::Timer flusher_;
   std::uint64_t requests_ = 0;
+  std::uint32_t unsaid_ = 0;  // exchanges that went well since the last one with a line
   Instant last_accept_complaint_{};
 };
 

@@ -24,7 +24,7 @@ constexpr int kClean = 0, kConfiguration = 1, kCannotListen = 2, kInternal = 3;
 log::Options log_options(const config::Log& settings) {
   log::Options options;
   options.level = static_cast<log::Level>(settings.level);
-  log::set_access(settings.access);
+  log::set_access(settings.access, settings.access_sample);
   options.format = settings.format == config::LogFormat::text ? log::Format::text : log::Format::json;
   return options;
 }

@@ -217,7 +217,8 @@ struct Log {
   LogLevel level = LogLevel::info;
   LogFormat format = LogFormat::json;
   bool access = true;
-  Duration sync{};  // zero: the system decides when lines reach the disk
+  std::uint32_t access_sample = 1;  // a line for one in so many that went well
+  Duration sync{};                  // zero: the system decides when lines reach the disk
   friend bool operator==(const Log&, const Log&) = default;
 };
 

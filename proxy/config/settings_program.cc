@@ -173,6 +173,10 @@ Section log_section() {
           row<&Log::level>("level", "what is worth a line"),
           row<&Log::format>("format", "of a line").restart(),
           row<&Log::access>("access", "a line for every request"),
+          row<&Log::access_sample>("access_sample",
+                                   "of requests that went well only one in so many; refused, failed, repeated ones "
+                                   "and 5xx have theirs always")
+              .between(1, 1'000'000),
           row<&Log::sync>("sync", "a log file's lines are on disk at most so long after; 0s = when the system likes")
               .restart(),
       },

@@ -23,6 +23,7 @@ struct ModuleLevels {
 constexpr std::size_t kAccess = 0;
 static_assert(kModules[kAccess] == "access");
 std::atomic<bool> access_on{true};
+std::atomic<std::uint32_t> access_one_in{1};
 
 std::size_t index_of(std::string_view module) {
   return static_cast<std::size_t>(std::find(kModules.begin(), kModules.end(), module) - kModules.begin());
@@ -66,8 +67,13 @@ bool enabled(Level asked, std::string_view module) {
   return asked >= level();
 }
 
-void set_access(bool on) {
+void set_access(bool on, std::uint32_t one_in) {
+  access_one_in.store(one_in, std::memory_order_relaxed);
   access_on.store(on, std::memory_order_relaxed);
+}
+
+std::uint32_t access_sample() {
+  return access_one_in.load(std::memory_order_relaxed);
 }
 
 bool access_enabled() {

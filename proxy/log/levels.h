@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,7 +31,9 @@ std::vector<std::pair<std::string_view, Level>> module_levels();  // those that 
 
 // The access log has its own switch (log.access) beside the levels; a level of its own for the module "access" goes
 // before it.
-void set_access(bool on);
+// `one_in`: of the exchanges that went well every so-manieth has a line (log.access_sample).
+void set_access(bool on, std::uint32_t one_in);
 bool access_enabled();
+std::uint32_t access_sample();
 
 }  // namespace carpool::proxy::log

@@ -170,7 +170,7 @@ Status Reloader::prepare_listeners(Plan& plan) {
 
 void Reloader::apply(Plan& plan, Report& report) {
   const config::Config& fresh = *plan.config;
-  log::set_access(fresh.log.access);
+  log::set_access(fresh.log.access, fresh.log.access_sample);
   const auto level = static_cast<log::Level>(fresh.log.level);
   if (fresh.log.level != house_.config().log.level) log::set_level(level);
   old_configs_.push_back(house_.put_in_force(std::move(plan.config)));

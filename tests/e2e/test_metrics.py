@@ -2,6 +2,7 @@
 import json
 import os
 
+from harness.ports import free_port
 from harness.wait import until
 from harness.wire import Client
 
@@ -102,6 +103,26 @@ def test_text_logs_and_no_access_log_are_settings(origin, carpool):
     c.stop()
     assert not any(line.startswith("{") for line in c.output)
     assert not any("GET" in line and o.url in line for line in c.output)
+
+
+def test_of_requests_that_go_well_the_access_log_has_a_sample_and_all_others(origin, carpool):
+    def answer(exchange):
+        exchange.reply(500 if exchange.request.target.endswith("/bad") else 200)
+    o, c = origin(answer), carpool(log={"access_sample": 10})
+    with c.client() as client:
+        for i in range(100):
+            client.get(o.url + ("/bad" if i % 20 == 7 else "/"))
+        client.get("http://127.0.0.1:%d/refused" % free_port())
+    until(lambda: len(c.access_log()) >= 15, what="its lines")
+    statuses = [line["status"] for line in c.access_log()]
+    assert (statuses.count(200), statuses.count(500), statuses.count(502)) == (9, 5, 1), statuses
+    assert c.metric("carpool_requests_total", origin=o.url) == 100
+    c.config.write_text(c.config.read_text().replace("access_sample = 10", "access_sample = 1"))
+    assert c.admin("POST", "/reload").status == 200
+    with c.client() as client:
+        for _ in range(7):
+            client.get(o.url + "/")
+    until(lambda: len(c.access_log()) == 22, what="every line from then on")
 
 
 def test_what_reuse_saves_is_counted(origin, carpool, pki):

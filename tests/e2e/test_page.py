@@ -1,4 +1,7 @@
 """The live page in a real browser: it loads under its own policy, shows what happens, and its buttons act."""
+import os
+import pathlib
+
 import pytest
 from harness import browser as browser_module
 from harness.origin import Gate
@@ -138,5 +141,53 @@ def test_two_hundred_origins_and_a_thousand_connections_are_shown(browser, carpo
     gate.open()
     until(lambda: browser.run("document.querySelectorAll('.cells .c.borrowed').length") == 0, 20, "all idle")
     for client in clients:
+        client.close()
+    assert browser.problems == []
+
+
+PICTURES = pathlib.Path(__file__).parents[2] / "docs/images"
+
+
+@pytest.mark.parametrize("count", [3, 50, 200])
+def test_it_fits_the_window_whatever_it_shows(browser, origin, carpool, count):
+    """No row is cut off or scrolls sideways. CARPOOL_UPDATE_IMAGES=1 keeps what was seen as the pictures in docs/."""
+    gate = Gate()
+
+    def held(exchange):
+        exchange.read_body()
+        gate.enter()
+        exchange.reply()
+    slow, quick = origin(held), origin()
+    names = ["http://%s-%02d.example" % (("payments", "search", "users", "orders", "images")[i % 5], i) for i in range(count)]
+    busy = names[:: max(3, count // 10)]
+    c = carpool(pool={"size": 16, "wait_timeout": "60s"}, log={"access": False}, metrics={"max_origins": 300},
+                origin=[{"uri": n, "addresses": [(slow if n in busy else quick).authority]} for n in names])
+    open_page(browser, c)
+    clients = []
+    for i, name in enumerate(names):
+        for _ in range(20 if name == busy[0] else 3 + i % 9 if name in busy else 0):
+            clients.append(c.client())
+            clients[-1].ask("GET", name + "/")
+    with c.client() as client:
+        for _ in range(3):
+            for name in set(names) - set(busy):
+                assert client.get(name + "/").status == 200
+    browser.see("document.querySelectorAll('.pool').length === %d" % count, 30)
+    browser.see("document.querySelector('.wait')?.textContent.includes('4 requests waiting')", 30)
+    if count == 3:
+        browser.run("document.querySelector('.pool .open').click()")
+        browser.see("document.querySelectorAll('.opened table').length === 4")
+    else:
+        browser.run("(() => { const s = document.getElementById('sort'); s.value = 'busy'; s.dispatchEvent(new Event('change')); })()")
+        browser.see("document.querySelector('.pool .c.borrowed') && document.querySelector('.pool').textContent.includes(%r)" % busy[0])
+    if os.environ.get("CARPOOL_UPDATE_IMAGES"):
+        browser.screenshot(PICTURES / ("page-%d-origins.png" % count))
+    for width in (1280, 700):
+        browser.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
+        wide = browser.run("[...document.querySelectorAll('.pool, header, footer')].filter(e => e.scrollWidth > innerWidth).length")
+        assert wide == 0 and browser.run("document.documentElement.scrollWidth <= innerWidth"), width
+    gate.open()
+    for client in clients:
+        assert client.response().status == 200
         client.close()
     assert browser.problems == []

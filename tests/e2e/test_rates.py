@@ -8,8 +8,8 @@ from harness.wait import until
 
 
 def refused_for_rate(answer):
-    return (answer.status == 429 and answer["retry-after"] == "1"
-            and answer["proxy-status"].startswith("carpool; error=http_request_denied; details="))
+    return (answer.status == 429 and answer.get("retry-after") == "1"
+            and answer.get("proxy-status").startswith("carpool; error=http_request_denied; details="))
 
 
 def test_requests_over_the_rate_are_429_and_cost_the_origin_nothing(origin, carpool):
@@ -28,7 +28,7 @@ def test_requests_over_the_rate_are_429_and_cost_the_origin_nothing(origin, carp
         "carpool_requests_total", origin=o.url, code="429") >= 40 - len(good)
     assert c.metric("carpool_rate_limited_total", origin=other.url) == 0
     assert c.pool(o.url)["rate_limited"]["requests"] == c.metric("carpool_rate_limited_total", origin=o.url)
-    assert any(line.get("fault", "").startswith("rate_limited") for line in c.access_log())
+    assert any("request.rate" in line.get("fault", "") for line in c.access_log())
 
 
 def test_the_rate_is_one_for_all_loops(origin, carpool):
@@ -78,7 +78,7 @@ def test_a_dial_that_could_not_begin_in_time_is_429(origin, carpool):
     with c.client() as client:
         assert client.get(o.url + "/").status == 200
         answer = client.get(o.url + "/")
-        assert refused_for_rate(answer) and "pool.connect_rate" in answer["proxy-status"], answer
+        assert refused_for_rate(answer) and "pool.connect_rate" in answer.get("proxy-status"), answer
         until(lambda: client.get(o.url + "/").status == 200, 3, "the next second")
     assert o.opened <= 3
 
