@@ -22,7 +22,8 @@ def opening_comment(tree):
 
 def unfinished(tree):
     words = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
-    for path, line, match in tree.grep([p for p in tree.files if not p.startswith(SELF)], words):
+    texts = [p for p in tree.files if not p.startswith(SELF) and not p.endswith(".png")]  # a picture's bytes spell anything
+    for path, line, match in tree.grep(texts, words):
         yield Offence(path, line, "%s: finish it or write down the limit in docs/" % match.group(0))
 
 
