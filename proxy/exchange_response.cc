@@ -27,6 +27,7 @@ bool Exchange::on_response_head() {
   facts_.head_back = worker_.loop().now();
   facts_.status = response_.status;
   static_cast<Connection&>(*lease_).note_answer(response_.status, facts_.head_back);
+  if (idempotent_retries_ != 0 && response_.status < 500) facts_.origin->retries.refund(idempotent_retries_);
   if (!lease_.reused() && response_.fields.has(http::FieldName::keep_alive)) {
     const std::string_view hint = response_.fields.get(http::FieldName::keep_alive);
     facts_.origin->destination->hint_keep_alive(http::keep_alive_timeout(hint));

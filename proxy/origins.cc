@@ -188,7 +188,8 @@ std::unique_ptr<OriginContext> Origins::describe(const pool::Origin& origin) con
   const config::OriginSettings* settings = settings_of(origin);
   context->pool = settings != nullptr ? settings->pool : config_->pool;
   context->request = settings != nullptr ? settings->request : config_->request;
-  context->retries.open(context->pool.size, context->request.retry_budget);
+  // What is lost at once: all connections with a request each, or one session with all its streams.
+  context->retries.open(std::max(context->pool.size, context->pool.max_streams), context->request.retry_budget);
   context->requests.open(context->request.rate, context->request.rate_burst);
   context->connects.open(context->pool.connect_rate, context->pool.connect_burst);
   context->authority = origin.authority();

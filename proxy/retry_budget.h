@@ -1,7 +1,8 @@
 // RetryBudget: bounds what retries add to an origin's load. A request earns a fraction of a retry, a retry costs one;
 // what was not spent is kept up to a purse that one lost set of connections fits in. So a restart of the origin is
-// survived whole, and an origin that keeps dropping connections is not asked twice for everything. After Finagle's
-// RetryBudget, with a purse instead of a window.
+// survived whole, and an origin that keeps failing is not asked twice for everything. What a retry cost comes back when
+// it was answered: then only the connection had been stale, which no request may notice. After Finagle's RetryBudget,
+// with a purse instead of a window.
 #pragma once
 
 #include <algorithm>
@@ -33,6 +34,8 @@ class RetryBudget {
     } while (!left_.compare_exchange_weak(left, left - kRetry, std::memory_order_relaxed));
     return true;
   }
+  // Retries of one request that was answered after all.
+  void refund(std::uint32_t retries) { left_.fetch_add(retries * kRetry, std::memory_order_relaxed); }
 
  private:
   static constexpr std::uint32_t kLeastPurse = 10;

@@ -1,4 +1,5 @@
 """Memory or descriptors run short: first connections are not kept, then who comes is refused, then what rests is closed."""
+import collections
 import contextlib
 import json
 
@@ -125,18 +126,36 @@ def test_h2_clients_are_asked_to_go_and_new_ones_are_refused(pressed):
 
 
 def test_retries_stop_when_their_budget_is_spent(origin, carpool):
-    def flaky(exchange):
-        exchange.read_body()
-        if exchange.nth > 1:
-            return False  # every reused connection ends without a byte
+    asked = collections.Counter()
+
+    def failing(exchange):
+        asked[exchange.request.target] += 1
+        if exchange.request.target.startswith("/bad"):
+            return False  # ends without a byte, on a connection that has served as on a new one
         exchange.reply()
         return True
-    o = origin(flaky)
-    c = carpool(pool={"size": 4}, request={"retry_budget": 10})
+    o = origin(failing)
+    c = carpool(pool={"size": 4, "max_streams": 4}, request={"retry_budget": 10})
     with c.client() as client:
-        statuses = [client.get(o.url + "/").status for _ in range(60)]
-    assert statuses[:11] == [200] * 11, "the purse holds ten, and every request but the first needs one"
-    assert 502 in statuses[11:]
-    denied = c.metric("carpool_retries_denied_total", origin=o.url)
-    assert denied == statuses.count(502) > 0
-    assert c.metric("carpool_retries_total", origin=o.url, proof="idempotent_reused") <= 10 + 60 * 0.1 + 1
+        for i in range(60):
+            assert client.get(o.url + "/good").status == 200
+            assert client.get("%s/bad/%d" % (o.url, i)).status == 502
+    twice = [i for i in range(60) if asked["/bad/%d" % i] == 2]
+    assert twice[:10] == list(range(10)), "the purse holds ten"
+    assert len(twice) <= 10 + 120 * 0.1 + 1
+    assert c.metric("carpool_retries_denied_total", origin=o.url) == 60 - len(twice) > 0
+    assert c.metric("carpool_retries_total", origin=o.url, proof="idempotent_reused") == len(twice)
+
+
+def test_an_origin_that_closes_without_a_word_is_not_noticed_however_often(origin, carpool):
+    def restless(exchange):
+        if exchange.nth > 1:
+            return False  # every connection that has served ends without a byte
+        exchange.reply()
+        return True
+    o = origin(restless)
+    c = carpool(pool={"size": 4}, request={"retry_budget": 1})
+    with c.client() as client:
+        assert [client.get(o.url + "/").status for _ in range(200)] == [200] * 200
+    assert c.metric("carpool_retries_denied_total", origin=o.url) == 0
+

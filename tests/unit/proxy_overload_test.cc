@@ -118,6 +118,18 @@ TEST(TheRetryBudget, StartsWithAPurseAndEarnsItsShare) {
   EXPECT_FALSE(budget.spend());
 }
 
+TEST(TheRetryBudget, GetsBackWhatAnAnsweredRetryCost) {
+  RetryBudget budget;
+  budget.open(10, 0);
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(budget.spend());
+    budget.refund(1);
+  }
+  int spent = 0;
+  while (budget.spend()) ++spent;
+  EXPECT_EQ(spent, 10);
+}
+
 TEST(TheRetryBudget, KeepsNoMoreThanAPurse) {
   RetryBudget budget;
   budget.open(10, 50);
