@@ -158,8 +158,7 @@ class Checker {
     for (const char* useless :
          {"alias", "pool.max_streams", "pool.max_usage", "upstream.protocols", "upstream.tls.ca_file",
           "upstream.tls.cert_file", "upstream.tls.min_version", "upstream.tls.verify", "upstream.tls.server_name"}) {
-      std::string key = origin;
-      key.append(".").append(useless);
+      const std::string key = origin + '.' + useless;
       if (places_.given(key)) mistake(key, "does not apply to a tcp origin, which carries tunnels alone");
     }
   }
