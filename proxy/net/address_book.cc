@@ -30,13 +30,6 @@ void AddressBook::follow(const AddressRules& rules) {
   rules_ = rules;
 }
 
-std::uint64_t AddressBook::draw(std::size_t below) {
-  random_ ^= random_ << 13;
-  random_ ^= random_ >> 7;
-  random_ ^= random_ << 17;
-  return random_ % below;
-}
-
 bool AddressBook::learn(const std::vector<Address>& addresses, Instant now) {
   const std::scoped_lock lock(mutex_);
   bool other = false;
@@ -66,8 +59,8 @@ std::vector<Address> AddressBook::order(std::vector<Address> addresses, Instant 
     const auto end = std::stable_partition(addresses.begin(), usable,
                                            [family](const Address& address) { return address.family() == family; });
     const auto count = static_cast<std::size_t>(end - addresses.begin());
-    const std::size_t one = draw(count);
-    std::size_t other = count > 1 ? draw(count - 1) : 0;
+    const std::size_t one = random_.below(count);
+    std::size_t other = count > 1 ? random_.below(count - 1) : 0;
     if (count > 1 && other >= one) ++other;
     const auto load = [this](const Address& address) {
       const Place& place = at(address);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "proxy/net/address.h"
 
 namespace carpool::proxy::net {
@@ -89,12 +90,11 @@ class AddressBook {
   void drop_unneeded();
   void forgive(const Address& address);
   void eject(Place& place, Instant now);
-  std::uint64_t draw(std::size_t below);
 
   mutable std::mutex mutex_;  // guards all below but the atomics
   AddressRules rules_;
   std::vector<Place> places_;
-  std::uint64_t random_ = 0x9E3779B97F4A7C15ULL;
+  Random random_;
   Instant retired_last_{};
   std::atomic<std::uint32_t> in_trouble_{0};  // places with failures; relaxed, no partner: a hint
   std::atomic<std::uint64_t> version_{0}, ejections_{0};

@@ -35,7 +35,7 @@ class Resting final : public pool::ConnectionVisitor {
 HealthCheck::HealthCheck(Worker& worker)
     : worker_(worker),
       timer_(exec::Timer::bind<&HealthCheck::tick>(worker.loop(), *this)),
-      random_(0x9E3779B97F4A7C15ULL * (std::uint64_t{worker.loop().id()} + 1)) {}
+      random_(Random::kSeed * (std::uint64_t{worker.loop().id()} + 1)) {}
 
 HealthCheck::~HealthCheck() {
   CARPOOL_ASSERT(asking_.empty());
@@ -82,10 +82,7 @@ void HealthCheck::tick() {
 
 // Up to 10 % to either side, so that the loops of many sidecars do not ask one origin in step.
 Duration HealthCheck::jittered(Duration interval) {
-  random_ ^= random_ << 13;
-  random_ ^= random_ >> 7;
-  random_ ^= random_ << 17;
-  return interval / 1000 * static_cast<Duration::rep>(900 + random_ % 201);
+  return interval / 1000 * static_cast<Duration::rep>(900 + random_.below(201));
 }
 
 // Half an interval: what came to rest right after a round is looked at in the next one.

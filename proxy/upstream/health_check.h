@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/random.h"
 #include "exec/loop.h"
 #include "proxy/upstream/probe.h"
 
@@ -45,7 +46,7 @@ class HealthCheck final : public Probe::Owner {
   List<Probe, ProbeTag> asking_ LOOP_LOCAL;  // owned
   std::size_t asked_ LOOP_LOCAL = 0;         // in asking_
   bool filling_ LOOP_LOCAL = false;
-  std::uint64_t random_ LOOP_LOCAL;
+  Random random_ LOOP_LOCAL;
 };
 
 }  // namespace carpool::proxy
