@@ -8,9 +8,7 @@ function(carpool_precompile target leader)
     return()
   endif()
   if(target STREQUAL leader)
-    target_precompile_headers(${target} PRIVATE
-      <algorithm> <array> <atomic> <charconv> <chrono> <cstdint> <deque> <functional> <map> <memory> <mutex> <optional> <set>
-      <span> <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector> ${ARGN})
+    target_precompile_headers(${target} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/standard.h ${ARGN})
   else()
     target_precompile_headers(${target} REUSE_FROM ${leader})
   endif()

@@ -16,8 +16,6 @@ CACHE = ROOT / "build" / "lint"
 # --full.
 BUDGET, LEAST, ALL_STEPS = 180, 30, 1140
 STARTED = time.monotonic()
-STANDARD = ("algorithm array atomic charconv chrono cstdint deque functional map memory mutex optional set span sstream string "
-            "string_view thread unordered_map utility variant vector").split()
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 
 
@@ -70,8 +68,7 @@ def standard_headers(log, argv):
     """Compiled once by the flags of some file: reading them is most of what a small file costs. No option of a single
     file concerns them."""
     folder = ROOT / "build/clang"
-    header, compiled = folder / "standard.h", folder / "standard.pch"
-    header.write_text("".join("#include <%s>\n" % name for name in STANDARD))
+    header, compiled = ROOT / "cmake/standard.h", folder / "standard.pch"
     plain = argv[argv.index(next(a for a in argv if "clang++" in a)):argv.index("-o")]
     if log.run(*plain, "-x", "c++-header", header, "-o", compiled, cwd=folder):
         raise RuntimeError("the standard headers do not compile")
