@@ -68,7 +68,7 @@ std::string exposition(const std::vector<Family>& families) {
         (metric.type == Type::counter ? one.counter.value : one.gauge.value) = point.value;
       }
     }
-    ExpositionText::append(out, made);
+    append_text(out, made);
   }
   return out;
 }

@@ -1,13 +1,10 @@
 #include "metrics/prometheus_text.h"
 
-#include <prometheus/metric_family.h>
-
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <ostream>
 #include <string_view>
 #include <utility>
 
@@ -139,18 +136,8 @@ class Lines {
 
 }  // namespace
 
-std::string ExpositionText::Serialize(const std::vector<prometheus::MetricFamily>& families) const {
-  std::string out;
-  for (const prometheus::MetricFamily& family : families) append(out, family);
-  return out;
-}
-
-void ExpositionText::append(std::string& out, const prometheus::MetricFamily& family) {
+void append_text(std::string& out, const prometheus::MetricFamily& family) {
   Lines(out, family).write();
-}
-
-void ExpositionText::Serialize(std::ostream& out, const std::vector<prometheus::MetricFamily>& families) const {
-  out << Serialize(families);
 }
 
 }  // namespace carpool::metrics

@@ -2,7 +2,6 @@
 #include "metrics/prometheus_text.h"
 
 #include <gtest/gtest.h>
-#include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
 #include <cmath>
@@ -17,7 +16,9 @@ using prometheus::MetricFamily;
 using prometheus::MetricType;
 
 void expect_same(const std::vector<MetricFamily>& families) {
-  EXPECT_EQ(ExpositionText().Serialize(families), prometheus::TextSerializer().Serialize(families));
+  std::string text;
+  for (const MetricFamily& family : families) append_text(text, family);
+  EXPECT_EQ(text, prometheus::TextSerializer().Serialize(families));
 }
 
 MetricFamily family(MetricType type, std::vector<ClientMetric> metrics) {
