@@ -4,13 +4,11 @@
 //
 //   pool_sim [--seconds N] [--seed S] [--histories N]
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <random>
 
 #include "pool/directory.h"
+#include "tests/sim/histories.h"
 #include "tests/sim/pool_world.h"
 
 namespace carpool::test {
@@ -378,40 +376,13 @@ class History {
 };
 
 }  // namespace
-
-std::uint64_t current = 0;
-extern "C" void tell_seed(int) {
-  std::fprintf(stderr, "replay: pool_sim --histories 1 --seed %llu\n", static_cast<unsigned long long>(current));
-}
-
-int simulate(double seconds, std::uint64_t seed, std::uint64_t histories) {
-  const auto end = Clock::now() + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
-  std::uint64_t done = 0;
-  for (; done < histories && (done == 0 || Clock::now() < end); ++done) {
-    current = seed + done;
-    History history(current);
-    const std::string wrong = history.run();
-    if (wrong.empty()) continue;
-    std::printf("FAILED: %s\nreplay: pool_sim --histories 1 --seed %llu\n", wrong.c_str(),
-                static_cast<unsigned long long>(seed + done));
-    std::fflush(stdout);
-    std::_Exit(1);  // what is left is in disorder: nothing is taken down
-  }
-  std::printf("%llu histories from seed %llu: no oracle complained\n", static_cast<unsigned long long>(done),
-              static_cast<unsigned long long>(seed));
-  return 0;
-}
-
 }  // namespace carpool::test
 
 int main(int argc, char** argv) {
-  double seconds = 5;
-  std::uint64_t seed = 1, histories = UINT64_MAX;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::strcmp(argv[i], "--seconds") == 0) seconds = std::atof(argv[i + 1]);
-    if (std::strcmp(argv[i], "--seed") == 0) seed = std::strtoull(argv[i + 1], nullptr, 10);
-    if (std::strcmp(argv[i], "--histories") == 0) histories = std::strtoull(argv[i + 1], nullptr, 10);
-  }
-  std::signal(SIGABRT, carpool::test::tell_seed);  // an assert of the pool is an oracle too
-  return carpool::test::simulate(seconds, seed, histories);
+  using namespace carpool::test;
+  const Histories asked = histories_of("pool_sim", argc, argv);
+  const std::uint64_t done = run_histories<History>(asked, [](const History&) {});
+  std::printf("%llu histories from seed %llu: no oracle complained\n", static_cast<unsigned long long>(done),
+              static_cast<unsigned long long>(asked.seed));
+  return 0;
 }

@@ -5,12 +5,10 @@
 // was not its client's risk, no window is overdrawn, none stalls while it is open, and in the end nothing is lent.
 //
 //   session_sim [--seconds N] [--seed S] [--histories N]
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
 #include "pool/snapshot.h"
+#include "tests/sim/histories.h"
 #include "tests/sim/session_asker.h"
 
 namespace carpool::test {
@@ -192,46 +190,19 @@ class SessionHistory {
 };
 
 }  // namespace
-
-std::uint64_t current = 0;
-extern "C" void tell_seed(int) {
-  std::fprintf(stderr, "replay: session_sim --histories 1 --seed %llu\n", static_cast<unsigned long long>(current));
-}
-
-int simulate(double seconds, std::uint64_t seed, std::uint64_t histories) {
-  const auto end = Clock::now() + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
-  std::uint64_t done = 0;
-  Tally tally;
-  for (; done < histories && (done == 0 || Clock::now() < end); ++done) {
-    current = seed + done;
-    SessionHistory history(current);
-    const std::string wrong = history.run();
-    history.add_to(tally);
-    if (wrong.empty()) continue;
-    std::printf("FAILED: %s\nreplay: session_sim --histories 1 --seed %llu\n", wrong.c_str(),
-                static_cast<unsigned long long>(current));
-    std::fflush(stdout);
-    std::_Exit(1);  // what is left is in disorder: nothing is taken down
-  }
-  std::printf(
-      "%llu histories from seed %llu, %llu requests on %llu sessions, %llu MiB, %llu resets: "
-      "no oracle complained\n",
-      static_cast<unsigned long long>(done), static_cast<unsigned long long>(seed),
-      static_cast<unsigned long long>(tally.requests), static_cast<unsigned long long>(tally.sessions),
-      static_cast<unsigned long long>(tally.bytes >> 20), static_cast<unsigned long long>(tally.resets));
-  return 0;
-}
-
 }  // namespace carpool::test
 
 int main(int argc, char** argv) {
-  double seconds = 5;
-  std::uint64_t seed = 1, histories = UINT64_MAX;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::strcmp(argv[i], "--seconds") == 0) seconds = std::atof(argv[i + 1]);
-    if (std::strcmp(argv[i], "--seed") == 0) seed = std::strtoull(argv[i + 1], nullptr, 10);
-    if (std::strcmp(argv[i], "--histories") == 0) histories = std::strtoull(argv[i + 1], nullptr, 10);
-  }
-  std::signal(SIGABRT, carpool::test::tell_seed);  // an assert of the proxy is an oracle too
-  return carpool::test::simulate(seconds, seed, histories);
+  using namespace carpool::test;
+  const Histories asked = histories_of("session_sim", argc, argv);
+  Tally tally;
+  const std::uint64_t done =
+      run_histories<SessionHistory>(asked, [&tally](const SessionHistory& history) { history.add_to(tally); });
+  std::printf(
+      "%llu histories from seed %llu, %llu requests on %llu sessions, %llu MiB, %llu resets: "
+      "no oracle complained\n",
+      static_cast<unsigned long long>(done), static_cast<unsigned long long>(asked.seed),
+      static_cast<unsigned long long>(tally.requests), static_cast<unsigned long long>(tally.sessions),
+      static_cast<unsigned long long>(tally.bytes >> 20), static_cast<unsigned long long>(tally.resets));
+  return 0;
 }
