@@ -111,15 +111,10 @@ void Exchange::end_lease() {
 // The connection failed under the exchange. Before the response's head another one may do.
 void Exchange::on_broken(Breakage breakage) {
   if (state_ == ExchangeState::relaying || state_ == ExchangeState::tunnel) return break_off(std::move(breakage.fault));
-  Attempt attempt;
+  Attempt attempt = breakage.attempt(lease_.reused());
   attempt.method = request_.method;
   attempt.has_body = !bodyless();
   attempt.body_whole = upload_.whole();
-  attempt.reused = lease_.reused();
-  attempt.any_byte_sent = breakage.any_byte_sent;
-  attempt.any_byte_back = breakage.any_byte_back;
-  attempt.connection_ended = breakage.connection_ended;
-  attempt.unprocessed = breakage.unprocessed;
   attempt.idempotent_retries = idempotent_retries_;
   attempt.proven_replays = proven_replays_;
   const RetryRules rules{facts_.origin->request.max_retries, facts_.origin->request.retry_idempotent};

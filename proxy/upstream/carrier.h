@@ -29,6 +29,17 @@ struct Breakage {
   bool any_byte_back = false;        // of a response, 1xx included
   std::optional<Proof> unprocessed;  // the origin said itself that it did nothing (goaway, refused_stream)
   bool ask_h1 = false;               // and that it wants HTTP/1.1 instead
+
+  // What it says of the attempt that ended so, on a connection that had served before or not.
+  Attempt attempt(bool reused) const {
+    Attempt ended;
+    ended.reused = reused;
+    ended.any_byte_sent = any_byte_sent;
+    ended.any_byte_back = any_byte_back;
+    ended.connection_ended = connection_ended;
+    ended.unprocessed = unprocessed;
+    return ended;
+  }
 };
 
 // The exchange, as its carrier knows it. The carrier may be finished or abandoned from inside every call, and begun

@@ -180,15 +180,10 @@ class SessionAsker final : public pool::Borrower, private proxy::CarrierUser {
   void on_broken(proxy::Breakage breakage) override LOOP_ONLY {
     check("a failure");
     const bool proven = breakage.unprocessed || !breakage.any_byte_sent;
-    proxy::Attempt attempt;
+    proxy::Attempt attempt = breakage.attempt(lease_.reused());
     attempt.method = head_.method;
     attempt.has_body = upload_.announced();
     attempt.body_whole = upload_.whole();
-    attempt.reused = lease_.reused();
-    attempt.any_byte_sent = breakage.any_byte_sent;
-    attempt.any_byte_back = breakage.any_byte_back;
-    attempt.connection_ended = breakage.connection_ended;
-    attempt.unprocessed = breakage.unprocessed;
     attempt.idempotent_retries = idempotent_;
     attempt.proven_replays = proven_;
     const bool head_told = state_ == State::relaying;
