@@ -10,6 +10,11 @@ def addresses(c, label):
     return {one["address"]: one for one in c.get_json(path)["addresses"]}
 
 
+def broken(exchange):
+    exchange.read_body()
+    exchange.reply(503, b"no")
+
+
 @pytest.fixture
 def replicas(request):
     """replicas(3, handler) -> origins on 127.0.1.1, 127.0.1.2, .. and one port."""
@@ -49,9 +54,6 @@ def test_connections_are_spread_over_the_addresses(replicas, carpool):
 
 
 def test_an_address_that_only_fails_is_left_out_and_tried_again_later(replicas, carpool):
-    def broken(exchange):
-        exchange.read_body()
-        exchange.reply(503, b"no")
     all_of_them = replicas(2, broken, None)
     url = "http://half.test:%d" % all_of_them[0].port
     c = carpool(pool={"max_usage": 1}, origin=[{"uri": url, "addresses": [o.authority for o in all_of_them]}])
@@ -90,9 +92,6 @@ def test_an_address_that_does_not_answer_costs_a_quarter_second_five_times_and_n
 
 
 def test_ejection_can_be_switched_off(replicas, carpool):
-    def broken(exchange):
-        exchange.read_body()
-        exchange.reply(503, b"no")
     all_of_them = replicas(2, broken, None)
     url = "http://half.test:%d" % all_of_them[0].port
     c = carpool(pool={"max_usage": 1, "addresses.eject_after": 0},
@@ -152,9 +151,6 @@ def test_a_borrowed_connection_to_an_address_that_is_gone_ends_when_it_comes_bac
 
 
 def test_where_all_fail_nobody_is_left_out(replicas, carpool):
-    def broken(exchange):
-        exchange.read_body()
-        exchange.reply(503, b"no")
     (bad,) = replicas(1, broken)
     url = "http://one.test:%d" % bad.port
     c = carpool(origin=[{"uri": url, "addresses": [bad.authority]}])

@@ -8,6 +8,8 @@ import h2.connection
 import h2.events
 import h2.settings
 
+from .wire import received
+
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = range(10)
 END_STREAM, END_HEADERS = 1, 4
@@ -77,10 +79,7 @@ class H2Client:
 
     def read(self):
         """What comes next; False at the end of the connection."""
-        try:
-            data = self.sock.recv(65536)
-        except ConnectionError:
-            data = b""
+        data = received(self.sock)
         if not data:
             self.closed = True
             return False
@@ -175,10 +174,7 @@ class Attacker:
         self.sock.settimeout(seconds)
         code = None
         while True:
-            try:
-                data = self.sock.recv(65536)
-            except ConnectionError:
-                data = b""
+            data = received(self.sock)
             if not data:
                 self.sock.close()
                 return code

@@ -6,6 +6,7 @@ import threading
 import hpack
 
 from .h2_client import CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, PREFACE, RST, SETTINGS, WINDOW, frame
+from .wire import received
 
 ACK = 1
 PADDED = 8
@@ -34,10 +35,7 @@ class Peer:
     def step(self):
         """The next frame; False at the end of the connection."""
         while len(self.buffer) < 9 or len(self.buffer) < 9 + int.from_bytes(self.buffer[:3], "big"):
-            try:
-                more = self.sock.recv(65536)
-            except ConnectionError:
-                more = b""
+            more = received(self.sock)
             if not more:
                 self.closed = True
                 return False

@@ -40,6 +40,14 @@ class Gone(Exception):
     """The other side ended the connection before the message did."""
 
 
+def received(sock):
+    """What comes next; nothing once the connection has ended, however it did."""
+    try:
+        return sock.recv(65536)
+    except ConnectionError:
+        return b""
+
+
 class Stream:
     """A socket with a buffer and the three ways a body can end."""
 
@@ -60,10 +68,7 @@ class Stream:
 
     def more(self):
         """False: end of stream."""
-        try:
-            data = self.sock.recv(65536)
-        except ConnectionError:
-            return False
+        data = received(self.sock)
         self.buffer += data
         return bool(data)
 
