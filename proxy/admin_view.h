@@ -30,7 +30,8 @@ class HouseView final : public admin::AdminView {
   std::string config() const override;
 
  private:
-  std::vector<admin::PoolFacts> snapshots() const;  // pools() without what reuse saved: that takes every loop's shards
+  std::vector<admin::PoolFacts> snapshots()
+      const;  // pools() without what loops have counted: that takes all their shards
   House& house_;
 };
 
