@@ -12,35 +12,14 @@ constexpr http::Limits kLimits{16 * 1024, 100, 8 * 1024};
 constexpr std::size_t kMaxBody = std::size_t{16} * 1024;
 constexpr Duration kPatience = std::chrono::seconds(30);  // for a request to come, and for an answer to be taken
 
-std::string_view reason(std::uint16_t status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 202:
-      return "Accepted";
-    case 204:
-      return "No Content";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 409:
-      return "Conflict";
-    case 413:
-      return "Content Too Large";
-    case 501:
-      return "Not Implemented";
-    case 503:
-      return "Service Unavailable";
-    default:
-      return "Answer";
-  }
+void write_head(const admin::Answer& answer, bool close, std::string& out) {
+  out.append("HTTP/1.1 ").append(std::to_string(answer.status)).append(" ");
+  out.append(admin::reason_phrase(answer.status)).append("\r\n");
+  if (!answer.content_type.empty()) out.append("Content-Type: ").append(answer.content_type).append("\r\n");
+  for (const auto& [name, value] : answer.headers) out.append(name).append(": ").append(value).append("\r\n");
+  if (close) out.append("Connection: close\r\n");
+  if (!answer.stream) out.append("Content-Length: ").append(std::to_string(answer.body.size())).append("\r\n");
+  out.append("\r\n");
 }
 }  // namespace
 
@@ -115,17 +94,6 @@ admin::Answer AdminSession::made_at_once() {
   return answer;
 }
 
-void AdminSession::send_head(const admin::Answer& answer, Gather& out) {
-  std::string& text = out.text();
-  text.append("HTTP/1.1 ").append(std::to_string(answer.status)).append(" ").append(reason(answer.status));
-  text.append("\r\n");
-  if (!answer.content_type.empty()) text.append("Content-Type: ").append(answer.content_type).append("\r\n");
-  for (const auto& [name, value] : answer.headers) text.append(name).append(": ").append(value).append("\r\n");
-  if (!intake_.head().keep_alive || answer.stream) text.append("Connection: close\r\n");
-  if (!answer.stream) text.append("Content-Length: ").append(std::to_string(answer.body.size())).append("\r\n");
-  text.append("\r\n");
-}
-
 void AdminSession::answer() {
   if (intake_.head().fields.count(http::FieldName::host) > 1) {
     return refuse({FaultKind::malformed_request, Side::client, "more than one Host"});
@@ -183,7 +151,7 @@ void AdminSession::look() {
 
 void AdminSession::send(const admin::Answer& answer) {
   Gather out;
-  send_head(answer, out);
+  write_head(answer, !intake_.head().keep_alive || answer.stream, out.text());
   const bool body_wanted = intake_.head().method != "HEAD";
   if (body_wanted) out.add(answer.body);
   close_when_sent_ = !intake_.head().keep_alive && !answer.stream;
@@ -212,10 +180,15 @@ void AdminSession::offer(const std::string& whole, const std::string& changes) {
   timer_.arm(loop_.now() + kPatience);  // until the next one at the latest: else it does not read
 }
 
+// What cannot be read as a request: nothing of it is known, nor where a next one would begin.
 void AdminSession::refuse(const Fault& fault) {
-  Gather out;
-  http::write_fault_reply(out.text(), fault, http::Version::http11, true, false, "carpool");
+  const http::FaultStatus told = http::fault_status(fault.kind);
+  const admin::Answer answer =
+      admin::error_answer(told.status, fault.detail.empty() ? http::fault_name(fault.kind) : fault.detail);
   close_when_sent_ = true;
+  Gather out;
+  write_head(answer, true, out.text());
+  out.add(answer.body);
   std::vector<iovec> pieces;
   if (outbox_.send(*transport_, out, pieces) == Outbox::Sent::failed) end();
 }

@@ -54,7 +54,6 @@ class AdminSession final : public exec::Watcher, public ListHook<struct SessionT
   void look() LOOP_ONLY;
   void send(const admin::Answer& answer) LOOP_ONLY;
   admin::Answer made_at_once() LOOP_ONLY;
-  void send_head(const admin::Answer& answer, Gather& out) LOOP_ONLY;
   void refuse(const Fault& fault) LOOP_ONLY;
   bool flush() LOOP_ONLY;
   void on_timer();

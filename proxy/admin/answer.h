@@ -33,6 +33,9 @@ struct Answer {
 };
 
 Answer text_answer(std::uint16_t status, std::string_view content_type, std::string body);
-Answer error_answer(std::uint16_t status, std::string_view error);  // {"error": …}
+// application/problem+json (RFC 9457): title, status and detail, and the detail as "error" again.
+Answer error_answer(std::uint16_t status, std::string_view error);
+
+std::string_view reason_phrase(std::uint16_t status);  // of those that are used here
 
 }  // namespace carpool::proxy::admin

@@ -15,6 +15,8 @@ namespace carpool::proxy::admin {
 using Json = nlohmann::ordered_json;
 
 Answer json_answer(std::uint16_t status, const Json& json);
+// An error with `more` members than error_answer()'s.
+Answer problem_answer(std::uint16_t status, std::string_view error, const Json& more);
 Json json_of(const PoolFacts& pool);  // as /pools tells it
 
 // What is not there, or empty, is null.

@@ -1,7 +1,11 @@
 #include "proxy/admin/log_level.h"
 
+#include <algorithm>
+#include <string>
+
 #include "proxy/admin/json.h"
 #include "proxy/admin/path.h"
+#include "proxy/log/levels.h"
 
 namespace carpool::proxy::admin {
 namespace {
@@ -12,10 +16,18 @@ Answer shown(const LogLevels& levels) {
   return json_answer(200, {{"level", levels.level}, {"modules", std::move(modules)}});
 }
 
-// Of a body that is an object of texts; empty where it is not.
+bool well_formed(const Json& body) {
+  const auto text = [&](const char* name) { return body.at(name).is_string(); };
+  return body.is_object() && body.contains("level") && text("level") && (!body.contains("module") || text("module"));
+}
+
+bool known(const std::string& level, const std::string& module) {
+  const auto& all = log::kModules;
+  return log::parse_level(level) && (module.empty() || std::find(all.begin(), all.end(), module) != all.end());
+}
+
 std::string text_in(const Json& body, const char* name) {
-  const auto found = body.find(name);
-  return found != body.end() && found->is_string() ? found->get<std::string>() : std::string();
+  return body.value(name, "");
 }
 
 }  // namespace
@@ -27,10 +39,12 @@ Answer log_level_answer(const Call& call) {
 Answer set_log_level_answer(const Call& call) {
   std::string level = query_value(call.request.target, "level").value_or("");
   std::string module = query_value(call.request.target, "module").value_or("");
-  if (level.empty() && !call.request.body.empty()) {
+  if (!call.request.body.empty()) {
     const Json body = Json::parse(call.request.body, nullptr, false);
-    if (!body.is_object()) return error_answer(400, R"(the body must be {"level": "debug", "module": "tls"})");
-    level = text_in(body, "level");
+    if (!well_formed(body)) return error_answer(400, R"(the body must be {"level": "debug", "module": "tls"})");
+    if (!known(text_in(body, "level"), text_in(body, "module")))
+      return error_answer(400, "the body's level or module is not known; /openapi.json lists them");
+    if (level.empty()) level = text_in(body, "level");
     if (module.empty()) module = text_in(body, "module");
   }
   if (level.empty()) return error_answer(400, "level is missing: ?level=debug, or a JSON body");

@@ -48,8 +48,8 @@ Answer reload_route(const Call& call) {
 Answer reload_answer(const ReloadReport& report) {
   if (report.outcome == Outcome::busy) return error_answer(409, report.mistakes.front());
   if (report.outcome == Outcome::refused) {
-    return json_answer(400, {{"error", "the configuration stays as it is: " + report.mistakes.front()},
-                             {"mistakes", report.mistakes}});
+    return problem_answer(400, "the configuration stays as it is: " + report.mistakes.front(),
+                          {{"mistakes", report.mistakes}});
   }
   return json_answer(200, {{"status", status_of(report.outcome)},
                            {"changes", changes_of(report)},

@@ -2,6 +2,7 @@
 // routes.cc.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <variant>
@@ -21,16 +22,23 @@ struct Call {
 };
 
 struct Parameter {
-  std::string_view name, type, doc;  // type: JSON Schema's "integer", "string", "boolean"
-  bool required = false;
+  std::string_view name, schema, doc;  // schema: JSON Schema, as text
 };
 
-// `method` GET means HEAD too. `answers`: a schema of openapi.cc, or a content type where it has a "/".
+// What few routes have.
+struct Particulars {
+  std::span<const Parameter> query{};
+  std::uint16_t status = 200;      // of success
+  std::string_view body{};         // a schema: what may come as JSON
+  std::string_view unavailable{};  // what a 503 may say besides a problem, as `answers`
+};
+
+// `method` GET means HEAD too. `answers`: a schema of openapi_schemas.h, or a content type where it has a "/".
 struct Route {
   std::string_view path, method;
   Answer (*answer)(const Call&);
   std::string_view doc, answers;
-  std::span<const Parameter> query{};
+  Particulars particulars{};
 };
 
 // /pools/{origin}/NAME: of a pool that was found, or of an origin that may have none yet.
@@ -40,7 +48,7 @@ struct PoolRoute {
   std::string_view name, method;
   std::variant<OfPool, OfOrigin> answer;
   std::string_view doc, answers;
-  std::span<const Parameter> query{};
+  Particulars particulars{};
 };
 
 std::span<const Route> routes();

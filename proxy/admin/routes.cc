@@ -10,6 +10,7 @@
 #include "proxy/admin/json.h"
 #include "proxy/admin/log_level.h"
 #include "proxy/admin/openapi.h"
+#include "proxy/admin/openapi_schemas.h"
 #include "proxy/admin/path.h"
 #include "proxy/admin/pool_order.h"
 #include "proxy/admin/pools.h"
@@ -87,19 +88,29 @@ Answer leaks(const Call& call) {
   return leaks_answer(call.view.leaks(), Clock::now());
 }
 
-constexpr std::array<Parameter, 2> kLogLevel{
-    {{"level", "string", "trace, debug, info, warn, error or off; may stand in a JSON body instead"},
-     {"module", "string", "only this one; without it all of them"}}};
+constexpr std::array<Parameter, 2> kLogLevel{{{"level", kLevelSchema, "this or a JSON body is needed"},
+                                              {"module", kModuleSchema, "only this one; without it all of them"}}};
 
-constexpr std::array<Parameter, 1> kReload{{{"dry_run", "string", "1: only say what would change"}}};
+constexpr std::array<Parameter, 1> kReload{
+    {{"dry_run", R"({"type": "string", "enum": ["0", "1"]})", "1: only say what would change"}}};
 
 constexpr std::array<Route, 17> kRoutes{{
     {"/", "GET", index, "the live page", "text/html"},
-    {"/metrics", "GET", metrics_answer, "Prometheus text 0.0.4; 503 when metrics are off", "text/plain"},
-    {"/pool/metrics", "GET", pool_metrics, "SimplePool's counters per URI; 503 when metrics are off", "PoolMetrics"},
+    {"/metrics",
+     "GET",
+     metrics_answer,
+     "Prometheus text 0.0.4; 503 when metrics are off",
+     "text/plain",
+     {.unavailable = "text/plain"}},
+    {"/pool/metrics",
+     "GET",
+     pool_metrics,
+     "SimplePool's counters per URI; 503 when metrics are off",
+     "PoolMetrics",
+     {.unavailable = "text/plain"}},
     {"/pools", "GET", pools, "every pool", "Pools"},
     {"/livez", "GET", livez, "200 while the program runs", "Health"},
-    {"/readyz", "GET", readyz, "200, or 503 with the reasons", "Health"},
+    {"/readyz", "GET", readyz, "200, or 503 with the reasons", "Health", {.unavailable = "Health"}},
     {"/version", "GET", version, "what runs", "Version"},
     {"/config", "GET", config, "the configuration in force, every default filled in, without secrets",
      "application/toml"},
@@ -109,10 +120,19 @@ constexpr std::array<Route, 17> kRoutes{{
     {"/openapi.json", "GET", openapi_answer, "this document", "application/json"},
     {"/events", "GET", events_answer, "what the page shows, as server-sent events", "text/event-stream"},
     {"/log-level", "GET", log_level_answer, "the log's levels", "LogLevels"},
-    {"/log-level", "PUT", set_log_level_answer, "sets the log's level, or one module's", "LogLevels", kLogLevel},
-    {"/reload", "POST", reload_route, "reads the configuration again; says what changed, or why it was refused",
-     "Reload", kReload},
-    {"/quit", "POST", quit, "drains and exits", "Status"},
+    {"/log-level",
+     "PUT",
+     set_log_level_answer,
+     "sets the log's level, or one module's",
+     "LogLevels",
+     {.query = kLogLevel, .body = "LogLevelOrder"}},
+    {"/reload",
+     "POST",
+     reload_route,
+     "reads the configuration again; says what changed, or why it was refused",
+     "Reload",
+     {.query = kReload}},
+    {"/quit", "POST", quit, "drains and exits", "Status", {.status = 202}},
 }};
 
 Answer one_pool(const Call& call, const PoolFacts& pool) {
@@ -132,24 +152,31 @@ Answer its_advice(const Call& call, const PoolFacts& pool) {
 Answer its_what_if(const Call& call, const PoolFacts& pool) {
   return what_if_answer(pool, call.view.study(pool.origin).value_or(PoolStudy{}), call.request.target);
 }
-constexpr std::array<Parameter, 7> kWhatIf{{{"size", "integer", "pool.size"},
-                                            {"min_idle", "integer", "pool.min_idle"},
-                                            {"max_waiting", "integer", "pool.max_waiting"},
-                                            {"max_usage", "integer", "pool.max_usage"},
-                                            {"idle_timeout", "string", "pool.idle_timeout, as 30s"},
-                                            {"expire_time", "string", "pool.expire_time, as 30m"},
-                                            {"wait_timeout", "string", "pool.wait_timeout, as 3s"}}};
+constexpr std::string_view kSize = R"({"type": "integer", "minimum": 1, "maximum": 100000})";
+constexpr std::string_view kDuration = R"({"type": "string", "pattern": "^[0-9]{1,6}(ms|s|m|h)$"})";
+constexpr std::array<Parameter, 7> kWhatIf{
+    {{"size", kSize, "pool.size"},
+     {"min_idle", R"({"type": "integer", "minimum": 0, "maximum": 100000})", "pool.min_idle, at most the size"},
+     {"max_waiting", R"({"type": "integer", "minimum": 0, "maximum": 1000000})", "pool.max_waiting"},
+     {"max_usage", R"({"type": "integer", "minimum": 0, "maximum": 1048575})", "pool.max_usage"},
+     {"idle_timeout", kDuration, "pool.idle_timeout, as 30s"},
+     {"expire_time", kDuration, "pool.expire_time, as 30m"},
+     {"wait_timeout", kDuration, "pool.wait_timeout, as 3s"}}};
 
-constexpr std::array<Parameter, 1> kWarmUp{{{"size", "integer", "2 if it is not given"}}};
+constexpr std::array<Parameter, 1> kWarmUp{{{"size", kSize, "2 if it is not given"}}};
 
 constexpr std::array<PoolRoute, 10> kPoolRoutes{{
     {"", "GET", one_pool, "one pool", "Pool"},
     {"connections", "GET", its_connections, "every connection of it", "Connections"},
     {"explain", "GET", its_explanation, "why connections were opened and closed", "Explanation"},
     {"advice", "GET", its_advice, "the measured load and the size it asks for", "Advice"},
-    {"what-if", "GET", its_what_if, "the same load replayed on other settings", "WhatIf", kWhatIf},
-    {"warm-up", "POST", warm_up_route, "opens connections until `size` are open; makes the pool if there is none",
-     "WarmUp", kWarmUp},
+    {"what-if", "GET", its_what_if, "the same load replayed on other settings", "WhatIf", {.query = kWhatIf}},
+    {"warm-up",
+     "POST",
+     warm_up_route,
+     "opens connections until `size` are open; makes the pool if there is none",
+     "WarmUp",
+     {.query = kWarmUp}},
     {"pause", "POST", order_route<PoolOrder::pause>, "lends nothing; waiters are kept", "Status"},
     {"resume", "POST", order_route<PoolOrder::resume>, "ends the pause", "Status"},
     {"drain", "POST", order_route<PoolOrder::drain>, "closes what is idle, and what is borrowed when it comes back",

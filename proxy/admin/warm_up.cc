@@ -29,9 +29,8 @@ Answer warm_up_route(const Call& call, const pool::Origin& origin) {
 }
 
 Answer warm_up_answer(std::uint32_t made, const std::optional<std::string>& failure) {
-  Json json{{"made", made}, {"failure", failure ? Json(*failure) : Json(nullptr)}};
-  if (failure) json["error"] = *failure;
-  return json_answer(failure ? 502 : 200, json);
+  const Json json{{"made", made}, {"failure", or_null(failure)}};
+  return failure ? problem_answer(502, *failure, json) : json_answer(200, json);
 }
 
 }  // namespace carpool::proxy::admin

@@ -67,14 +67,23 @@ def schema_errors(schema, value, schemas, where="$"):
     return errors
 
 
+def problem(answer):
+    """What a problem (RFC 9457) says; it must say all of it."""
+    assert answer.get("content-type") == "application/problem+json", answer
+    said = json.loads(answer.body)
+    assert said["status"] == answer.status and said["type"] == "about:blank" and said["title"], said
+    assert said["detail"] == said["error"] != "", said
+    return said["detail"]
+
+
 def check_operation(c, path, method, operation, schemas):
     answer = get(c, path, method.upper())
     if answer.status >= 400:
         kind = operation["responses"]["%dXX" % (answer.status // 100)]
-        if answer.status < 500 or answer.get("content-type") == "application/json":
-            assert json.loads(answer.body).keys() & {"error", "reasons"}, (path, answer)
+        if answer.status < 500 or answer.get("content-type") == "application/problem+json":
+            assert problem(answer), (path, answer)
         return kind
-    content = operation["responses"]["2XX"]["content"]
+    content = operation["responses"][str(answer.status)]["content"]
     kind = answer.get("content-type").split(";")[0]
     assert list(content) == [kind], (path, kind)
     if kind == "application/json":
@@ -97,7 +106,7 @@ def test_the_document_describes_what_the_server_does(origin, carpool):
             check_operation(c, path.replace("{origin}", name), method, operation, document["components"]["schemas"])
         for method in {"get", "put", "post", "delete", "patch"} - methods.keys():
             refused = get(c, path.replace("{origin}", name), method.upper())
-            assert refused.status == 405 and "error" in json.loads(refused.body), (path, method, refused)
+            assert refused.status == 405 and problem(refused), (path, method, refused)
             assert {m.upper() for m in methods} <= set(refused.get("allow").split(", ")), (path, method)
 
 
@@ -105,7 +114,24 @@ def test_unknown_and_broken_paths_are_errors_of_the_client(carpool):
     c = carpool()
     for path in ("/no-such", "/pools/%zz", "/pools/nonsense", "/pools/http%3A%2F%2Fnobody.test", "/metrics/x", "/%2e%2e/etc/passwd"):
         answer = get(c, path)
-        assert 400 <= answer.status < 500 and json.loads(answer.body)["error"], (path, answer)
+        assert 400 <= answer.status < 500 and problem(answer), (path, answer)
+
+
+@pytest.mark.parametrize("sent, status", [
+    (b"nonsense\r\n\r\n", 400), (b"GET /pools HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+    (b"GET /pools HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n", 400),
+    (b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n" % (b"x" * 9000), 414),
+    (b"GET / HTTP/1.1\r\nHost: localhost\r\nA: %s\r\n\r\n" % (b"x" * 20000), 431)])
+def test_what_is_no_request_is_a_problem_too(carpool, sent, status):
+    c = carpool()
+    with socket.create_connection(c.admin_address, 10) as sock:
+        sock.sendall(sent)
+        answer = b"".join(iter(lambda: sock.recv(65536), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 %d " % status) and b"\r\nConnection: close" in head, head
+    assert b"\r\nContent-Type: application/problem+json" in head
+    said = json.loads(body)
+    assert said["status"] == status and said["detail"] == said["error"] != ""
 
 
 def test_log_levels_change_while_it_runs(origin, carpool):
@@ -119,8 +145,10 @@ def test_log_levels_change_while_it_runs(origin, carpool):
     until(lambda: any("/told" in r["target"] for r in c.access_log()), what="the line of /told")
     assert not any("/silent" in r["target"] for r in c.access_log())
     assert c.get_json("/log-level") == {"level": "debug", "modules": {}}
-    for body in (b"", b"{", b'{"level": "loud"}', b'{"level": "info", "module": "nobody"}'):
-        assert get(c, "/log-level", "PUT", body=body).status == 400, body
+    for body in (b"", b"{", b'{"level": "loud"}', b'{"level": "info", "module": "nobody"}', b'{"module": "tls"}', b'{"level": 3}'):
+        assert problem(get(c, "/log-level", "PUT", body=body)), body
+    for body in (b"{", b'{"level": "info", "module": "nobody"}', b"[]"):
+        assert problem(get(c, "/log-level?level=info", "PUT", body=body)), "a wrong body is refused beside a query, too"
     assert get(c, "/log-level", "PUT", body=b"x" * 20000).status == 413
 
 

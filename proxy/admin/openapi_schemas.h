@@ -1,0 +1,121 @@
+// What the admin endpoint's answers look like: the schemas of /openapi.json, but for those that follow from the
+// program.
+#pragma once
+
+#include <string_view>
+
+namespace carpool::proxy::admin {
+
+// A parameter's schema that refers to one of these.
+inline constexpr std::string_view kLevelSchema = R"({"$ref": "#/components/schemas/LogLevel"})";
+inline constexpr std::string_view kModuleSchema = R"({"$ref": "#/components/schemas/LogModule"})";
+
+// Every name that a Route's `answers` or `body` uses stands here.
+inline constexpr const char* kSchemas = R"({
+  "Problem": {"type": "object", "required": ["type", "title", "status", "detail", "error"], "properties": {
+    "type": {"type": "string", "enum": ["about:blank"]}, "title": {"type": "string"},
+    "status": {"type": "integer", "minimum": 400, "maximum": 599}, "detail": {"type": "string"}, "error": {"type": "string"},
+    "mistakes": {"type": "array", "items": {"type": "string"}}}},
+  "Status": {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}},
+  "Health": {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"},
+    "reasons": {"type": "array", "items": {"type": "string"}},
+    "warm_up_failed": {"type": "array", "items": {"type": "string"}}}},
+  "Version": {"type": "object", "required": ["version", "compiler", "build"], "properties": {
+    "version": {"type": "string"}, "compiler": {"type": "string"}, "build": {"type": "string"}}},
+  "LogLevels": {"type": "object", "required": ["level", "modules"], "properties": {"level": {"type": "string"},
+    "modules": {"type": "object", "additionalProperties": {"type": "string"}}}},
+  "LogLevelOrder": {"type": "object", "required": ["level"], "properties": {
+    "level": {"$ref": "#/components/schemas/LogLevel"}, "module": {"$ref": "#/components/schemas/LogModule"}}},
+  "ServerSentEvent": {"type": "object", "required": ["event", "data"], "properties": {
+    "event": {"type": "string", "enum": ["state", "change"]}, "data": {"type": "string"}}},
+  "Threads": {"type": "object",
+    "required": ["strategy", "min", "max", "leases", "reserve", "tasks", "queue", "started", "left", "start_failures",
+                 "failed_jobs", "threads", "background"],
+    "properties": {
+      "strategy": {"type": "string"}, "min": {"type": "integer"}, "max": {"type": "integer"},
+      "leases": {"type": "integer"}, "reserve": {"$ref": "#/components/schemas/Counts"},
+      "tasks": {"$ref": "#/components/schemas/Counts"}, "queue": {"type": "object"}, "started": {"type": "integer"},
+      "left": {"type": "integer"}, "start_failures": {"type": "integer"}, "failed_jobs": {"type": "integer"},
+      "threads": {"type": "array", "items": {"type": "object", "required": ["number", "state", "doing", "seconds"]}},
+      "background": {"type": "object"}}},
+  "Reload": {"type": "object", "required": ["status", "changes"], "properties": {"status": {"type": "string"},
+    "changes": {"type": "array", "items": {"type": "object", "required": ["key", "from", "to", "applies"], "properties": {
+      "key": {"type": "string"}, "from": {"type": "string", "nullable": true}, "to": {"type": "string", "nullable": true},
+      "applies": {"type": "string"}}}},
+    "renewed": {"type": "array", "items": {"type": "string"}},
+    "warnings": {"type": "array", "items": {"type": "string"}}}},
+  "Use": {"type": "object", "required": ["used", "limit"], "properties": {"used": {"type": "integer", "minimum": 0},
+    "limit": {"type": "integer", "nullable": true}}},
+  "Overload": {"type": "object", "required": ["sheds", "stage", "memory", "descriptors"], "properties": {
+    "sheds": {"type": "string", "enum": ["nothing", "keep_alive", "new_clients", "idle"]}, "stage": {"type": "integer"},
+    "memory": {"$ref": "#/components/schemas/Use"}, "descriptors": {"$ref": "#/components/schemas/Use"}}},
+  "Counts": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
+  "PoolMetrics": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Counts"}},
+  "Pool": {"type": "object",
+    "required": ["origin", "active", "borrowable", "borrowed", "connecting", "waiting", "max_wait_seconds", "size",
+                 "peak", "borrows", "restores", "created", "leaks", "saved", "rate_limited", "connections", "opened", "closed", "failures",
+                 "learned_idle_timeout_seconds", "ejected_addresses"],
+    "properties": {
+      "origin": {"type": "string"},
+      "active": {"type": "integer", "minimum": 0}, "borrowable": {"type": "integer", "minimum": 0},
+      "borrowed": {"type": "integer", "minimum": 0}, "connecting": {"type": "integer", "minimum": 0},
+      "waiting": {"type": "integer", "minimum": 0}, "max_wait_seconds": {"type": "number", "minimum": 0},
+      "size": {"type": "integer", "minimum": 0}, "peak": {"type": "integer", "minimum": 0},
+      "borrows": {"type": "integer", "minimum": 0}, "restores": {"type": "integer", "minimum": 0},
+      "saved": {"type": "object", "required": ["dials", "seconds", "cpu_seconds"], "properties": {
+        "dials": {"type": "integer", "minimum": 0}, "seconds": {"type": "number"}, "cpu_seconds": {"type": "number"}}},
+      "rate_limited": {"type": "object", "required": ["requests", "connections"], "properties": {
+        "requests": {"type": "integer", "minimum": 0}, "connections": {"type": "integer", "minimum": 0}}},
+      "created": {"type": "integer", "minimum": 0}, "leaks": {"type": "integer", "minimum": 0},
+      "connections": {"$ref": "#/components/schemas/Counts"}, "opened": {"$ref": "#/components/schemas/Counts"},
+      "closed": {"$ref": "#/components/schemas/Counts"}, "failures": {"$ref": "#/components/schemas/Counts"},
+      "learned_idle_timeout_seconds": {"type": "number", "nullable": true},
+      "ejected_addresses": {"type": "integer", "minimum": 0},
+      "addresses": {"type": "array", "items": {"type": "object",
+        "required": ["address", "state", "open", "failures", "ejections"], "properties": {
+          "address": {"type": "string"}, "state": {"type": "string", "enum": ["usable", "ejected", "gone"]},
+          "open": {"type": "integer", "minimum": 0}, "failures": {"type": "integer", "minimum": 0},
+          "ejections": {"type": "integer", "minimum": 0}}}},
+      "classes": {"type": "array", "items": {"type": "object", "required": ["name", "waiting", "leases", "share"],
+        "properties": {"name": {"type": "string"}, "waiting": {"type": "integer", "minimum": 0},
+          "leases": {"type": "integer", "minimum": 0}, "share": {"type": "integer", "minimum": 0}}}}}},
+  "Pools": {"type": "object", "required": ["pools"], "properties": {
+    "pools": {"type": "array", "items": {"$ref": "#/components/schemas/Pool"}}}},
+  "Connection": {"type": "object",
+    "required": ["id", "state", "opened", "age_seconds", "idle_seconds", "uses", "streams", "protocol", "local",
+                 "peer", "tls_version", "cipher", "loop", "borrower"],
+    "properties": {
+      "id": {"type": "integer"}, "state": {"type": "string"}, "opened": {"type": "string"},
+      "age_seconds": {"type": "number"}, "idle_seconds": {"type": "number"}, "uses": {"type": "integer"}, "streams": {"type": "integer"},
+      "protocol": {"type": "string", "nullable": true}, "local": {"type": "string", "nullable": true},
+      "peer": {"type": "string", "nullable": true}, "tls_version": {"type": "string", "nullable": true},
+      "cipher": {"type": "string", "nullable": true}, "loop": {"type": "integer"},
+      "borrower": {"type": "string", "nullable": true}}},
+  "WarmUp": {"type": "object", "required": ["made", "failure"], "properties": {"made": {"type": "integer", "minimum": 0},
+    "failure": {"type": "string", "nullable": true}}},
+  "Sentences": {"type": "array", "items": {"type": "string"}},
+  "Explanation": {"type": "object", "required": ["origin", "sentences"], "properties": {"origin": {"type": "string"},
+    "sentences": {"$ref": "#/components/schemas/Sentences"}}},
+  "Advice": {"type": "object", "required": ["origin", "method", "advice"], "properties": {"origin": {"type": "string"},
+    "method": {"type": "string"}, "why_not": {"type": "string"},
+    "advice": {"type": "object", "nullable": true, "required": ["arrivals_per_second", "hold_seconds", "wait_seconds",
+      "offered_load", "present", "recommended", "sentences"]}}},
+  "Replayed": {"type": "object", "required": ["settings", "outcome"], "properties": {"settings": {"type": "object"},
+    "outcome": {"type": "object", "required": ["served", "refused", "timed_out", "handshakes", "peak", "wait_seconds"]}}},
+  "WhatIf": {"type": "object", "required": ["origin", "borrows", "present", "what_if", "handshakes_saved", "sentences"],
+    "properties": {"present": {"$ref": "#/components/schemas/Replayed"}, "what_if": {"$ref": "#/components/schemas/Replayed"},
+      "handshakes_saved": {"type": "integer"}, "sentences": {"$ref": "#/components/schemas/Sentences"}}},
+  "Leak": {"type": "object", "required": ["id", "kind", "origin", "connection", "found_seconds_ago", "age_seconds",
+      "returned", "action", "borrower"], "properties": {"id": {"type": "integer"},
+      "kind": {"type": "string", "enum": ["held", "lost"]}, "origin": {"type": "string", "nullable": true},
+      "connection": {"type": "integer"}, "found_seconds_ago": {"type": "number"}, "age_seconds": {"type": "number"},
+      "returned": {"type": "boolean"}, "action": {"type": "string", "enum": ["report", "discard"]},
+      "borrower": {"type": "object", "required": ["request", "phase", "client", "pid", "uid", "trace_id", "bytes_in",
+        "bytes_out"]}}},
+  "Leaks": {"type": "object", "required": ["leaks"], "properties": {
+    "leaks": {"type": "array", "items": {"$ref": "#/components/schemas/Leak"}}}},
+  "Connections": {"type": "object", "required": ["connections"], "properties": {
+    "connections": {"type": "array", "items": {"$ref": "#/components/schemas/Connection"}}}}
+})";
+
+}  // namespace carpool::proxy::admin
