@@ -14,12 +14,15 @@
 namespace carpool::proxy::cli {
 
 namespace {
-constexpr timeval kPatience{10, 0};
-
 // A wildcard bind is reached on loopback.
 net::Address reachable(const net::Address& bound) {
   if (!bound.ip() || !bound.wildcard()) return bound;
   return net::Address::literal(bound.family() == AF_INET6 ? "::1" : "127.0.0.1", bound.port()).value_or(bound);
+}
+
+std::string reason(int error) {
+  if (error == EAGAIN) return "it takes its time";  // past the bound
+  return std::strerror(error);                      // NOLINT(concurrency-mt-unsafe)
 }
 
 Fault silent(const Instance& instance, const std::string& why) {
@@ -56,10 +59,11 @@ Result<Reply> ask(const Instance& instance, std::string_view method, std::string
   if (!named) return named.fault();
   const net::Address address = reachable(*named);
   const Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  const timeval patience{instance.patience_seconds, 0};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   if (!socket || ::connect(socket.get(), address.get(), address.length()) != 0) {
-    return silent(instance, std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
+    return silent(instance, reason(errno));
   }
   std::string question(method);
   question.append(" ").append(target).append(" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
@@ -69,7 +73,7 @@ Result<Reply> ask(const Instance& instance, std::string_view method, std::string
   std::array<char, 16384> piece;
   for (ssize_t got = 0; (got = ::recv(socket.get(), piece.data(), piece.size(), 0)) != 0;) {
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return silent(instance, std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
+    if (got < 0) return silent(instance, reason(errno));
     answer.append(piece.data(), static_cast<std::size_t>(got));
   }
   return parse(instance, answer);

@@ -17,6 +17,7 @@ struct Reply {
 struct Instance {
   std::string address;  // as [admin] address
   std::string token;    // empty: none
+  int patience_seconds = 10;
 };
 
 // Fault: nobody answers there.

@@ -1,9 +1,7 @@
 #include "proxy/cli/cli.h"
 
-#include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <fstream>
 #include <ostream>
 #include <string>
@@ -13,6 +11,7 @@
 #include "proxy/cli/command.h"
 #include "proxy/cli/pages.h"
 #include "proxy/cli/table.h"
+#include "proxy/cli/top.h"
 #include "proxy/config/options.h"
 #include "proxy/config/text.h"
 
@@ -200,30 +199,16 @@ class Session {
 
   // Whoever reads from a pipe gets one look.
   int top() const {
-    const bool once = request_.once || request_.json || ::isatty(STDOUT_FILENO) == 0;
-    for (;;) {
-      Json answer;
-      if (const int code = ask_for("GET", "/pools", answer); code != kDone) return code;
-      if (!once)
-        out_ << "\x1b[H\x1b[2J"
-             << "carpool at " << instance_.address << "  (Ctrl-C ends)\n\n";
-      if (request_.json) {
-        out_ << answer.dump(2) << '\n';
-      } else {
-        out_ << pools_table(sorted(answer.value("pools", Json::array())));
-      }
-      out_.flush();
-      if (once) return kDone;
-      ::poll(nullptr, 0, 1000);  // Ctrl-C ends it
+    Json answer;
+    if (const int code = ask_for("GET", "/pools", answer); code != kDone) return code;
+    if (request_.json) {
+      out_ << answer.dump(2) << '\n';
+    } else if (request_.once || ::isatty(STDOUT_FILENO) == 0) {
+      out_ << pools_table(busiest_first(answer.value("pools", Json::array())));
+    } else {
+      watch(instance_, answer);
     }
-  }
-
-  static Json sorted(Json pools) {
-    std::vector<Json> rows(pools.begin(), pools.end());
-    std::stable_sort(rows.begin(), rows.end(), [](const Json& a, const Json& b) {
-      return a.value("borrowed", 0) + a.value("waiting", 0) > b.value("borrowed", 0) + b.value("waiting", 0);
-    });
-    return rows;
+    return kDone;
   }
 
   const Request& request_;

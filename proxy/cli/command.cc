@@ -9,7 +9,7 @@ namespace {
 using enum Argument;
 
 constexpr std::array<Command, 18> kCommands{{
-    {"top", "GET", "/pools", none, "", "every pool, renewed each second until interrupted"},
+    {"top", "GET", "/pools", none, "", "every pool each second, those with most to do first; q quits"},
     {"pools", "GET", "/pools", none, "", "every pool"},
     {"connections", "GET", "/pools/{origin}/connections", origin, "", "every connection of one pool"},
     {"explain", "GET", "/pools/{origin}/explain", origin, "", "why its connections were opened and closed"},

@@ -13,12 +13,25 @@ std::string words(std::string_view between) {
   return out;
 }
 
-std::string all_flags(std::string_view between) {
+std::string command_flags(std::string_view between) {
   std::string out;
-  for (const config::ProgramFlag& flag : config::program_flags())
-    out.append(out.empty() ? "" : between).append(flag.name);
-  for (const Flag& flag : flags()) {
+  for (const Flag& flag : flags()) out.append(out.empty() ? "" : between).append(flag.name);
+  return out;
+}
+
+std::string all_flags(std::string_view between) {
+  std::string out = command_flags(between);
+  for (const config::ProgramFlag& flag : config::program_flags()) {
     if (flag.name != "--config") out.append(between).append(flag.name);
+  }
+  return out;
+}
+
+// The flags that take a value: of files, or of anything else.
+std::string flags_with(bool file) {
+  std::string out;
+  for (const Flag& flag : flags()) {
+    if (!flag.value.empty() && (flag.value == "FILE") == file) out.append(out.empty() ? "" : "|").append(flag.name);
   }
   return out;
 }
@@ -26,21 +39,35 @@ std::string all_flags(std::string_view between) {
 std::string bash() {
   return "# bash completion for carpool, made by `carpool completion bash`.\n"
          "_carpool() {\n"
-         "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
+         "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= i\n"
+         "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
+         "    case ${COMP_WORDS[i]} in\n"
+         "      " +
+         words("|") +
+         ") command=${COMP_WORDS[i]}; break ;;\n"
+         "    esac\n"
+         "  done\n"
+         "  COMPREPLY=()\n"
          "  case $before in\n"
-         "    --config|--token-file|--certificate|--key|--injection) COMPREPLY=($(compgen -f -- \"$word\")); return "
-         ";;\n"
-         "    --admin|--size|--listen) return ;;\n"
-         "    completion) COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$word\")); return ;;\n"
-         "    man) COMPREPLY=($(compgen -W 'carpool carpool.toml' -- \"$word\")); return ;;\n"
+         "    " +
+         flags_with(true) +
+         ") COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n"
+         "    " +
+         flags_with(false) +
+         ") return ;;\n"
          "  esac\n"
-         "  case $word in\n"
-         "    -*) COMPREPLY=($(compgen -W '" +
+         "  case $command:$word in\n"
+         "    :-*) COMPREPLY=($(compgen -W '" +
          all_flags(" ") +
          "' -- \"$word\")) ;;\n"
-         "    *) COMPREPLY=($(compgen -W '" +
+         "    *:-*) COMPREPLY=($(compgen -W '" +
+         command_flags(" ") +
+         "' -- \"$word\")) ;;\n"
+         "    :*) COMPREPLY=($(compgen -W '" +
          words(" ") +
          "' -- \"$word\")) ;;\n"
+         "    completion:*) COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$word\")) ;;\n"
+         "    man:*) COMPREPLY=($(compgen -W 'carpool carpool.toml' -- \"$word\")) ;;\n"
          "  esac\n"
          "}\n"
          "complete -F _carpool carpool\n";
@@ -58,6 +85,12 @@ std::string zsh_text(std::string_view text) {
   return out;
 }
 
+void zsh_flag(std::string& out, std::string_view name, std::string_view value, std::string_view doc) {
+  std::string text = std::string(name) + "[" + zsh_text(doc) + "]";
+  if (!value.empty()) text.append(":").append(value).append(value == "FILE" ? ":_files" : ":");
+  out.append("    ").append(quoted(text)).append(" \\\n");
+}
+
 std::string zsh() {
   std::string out =
       "#compdef carpool\n# zsh completion for carpool, made by `carpool completion zsh`.\n_carpool() {\n"
@@ -66,34 +99,38 @@ std::string zsh() {
     out.append("    ").append(quoted(std::string(command.name) + ":" + zsh_text(command.doc))).append("\n");
   }
   out += "  )\n  _arguments \\\n";
-  for (const config::ProgramFlag& flag : config::program_flags()) {
-    const std::string value = flag.value.empty() ? "" : ":file:_files";
-    out.append("    ").append(quoted(std::string(flag.name) + "[" + zsh_text(flag.doc) + "]" + value)).append(" \\\n");
-  }
+  for (const config::ProgramFlag& flag : config::program_flags()) zsh_flag(out, flag.name, flag.value, flag.doc);
   for (const Flag& flag : flags()) {
-    if (flag.name == "--config") continue;
-    const std::string value = flag.value.empty() ? "" : ":" + std::string(flag.value) + ":";
-    out.append("    ").append(quoted(std::string(flag.name) + "[" + zsh_text(flag.doc) + "]" + value)).append(" \\\n");
+    if (flag.name != "--config") zsh_flag(out, flag.name, flag.value, flag.doc);
   }
-  return out + "    '1:command:{_describe command commands}'\n}\n_carpool \"$@\"\n";
+  return out +
+         "    '1:command:{_describe command commands}' \\\n"
+         "    '2:argument:{case ${words[(r)(completion|man)]} in completion) compadd bash zsh fish ;; "
+         "man) compadd carpool carpool.toml ;; esac}'\n"
+         "}\n"
+         // Sourced it is only declared; as an autoloaded function its file is what is run.
+         "if [ \"$funcstack[1]\" = _carpool ]; then _carpool \"$@\"; else compdef _carpool carpool; fi\n";
+}
+
+void fish_flag(std::string& out, std::string_view name, std::string_view value, std::string_view doc) {
+  out.append("complete -c carpool -l ").append(name.substr(2));
+  out.append(value.empty() ? "" : value == "FILE" ? " -r -F" : " -x");
+  out.append(" -d ").append(quoted(doc)).append("\n");
 }
 
 std::string fish() {
   std::string out = "# fish completion for carpool, made by `carpool completion fish`.\ncomplete -c carpool -f\n";
-  for (const config::ProgramFlag& flag : config::program_flags()) {
-    out.append("complete -c carpool -l ").append(flag.name.substr(2)).append(flag.value.empty() ? "" : " -r -F");
-    out.append(" -d ").append(quoted(flag.doc)).append("\n");
-  }
+  for (const config::ProgramFlag& flag : config::program_flags()) fish_flag(out, flag.name, flag.value, flag.doc);
   for (const Flag& flag : flags()) {
-    if (flag.name == "--config") continue;
-    out.append("complete -c carpool -l ").append(flag.name.substr(2)).append(flag.value.empty() ? "" : " -x");
-    out.append(" -d ").append(quoted(flag.doc)).append("\n");
+    if (flag.name != "--config") fish_flag(out, flag.name, flag.value, flag.doc);
   }
   for (const Command& command : commands()) {
     out.append("complete -c carpool -n __fish_use_subcommand -a ").append(command.name);
     out.append(" -d ").append(quoted(command.doc)).append("\n");
   }
-  return out;
+  return out +
+         "complete -c carpool -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'\n"
+         "complete -c carpool -n '__fish_seen_subcommand_from man' -a 'carpool carpool.toml'\n";
 }
 
 // ---- manual pages, in man(7)'s words ----

@@ -97,6 +97,17 @@ constexpr std::array<Column, 11> kPool{{{"ORIGIN", "origin"},
                                         {"PEAK", "peak"},
                                         {"BORROWS", "borrows"},
                                         {"CREATED", "created"}}};
+constexpr std::array<Column, 11> kTop{{{"ORIGIN", "origin"},
+                                       {"BUSY", "borrowed"},
+                                       {"WAITING", "waiting"},
+                                       {"PER_SECOND", "per_second"},
+                                       {"OPEN", "active"},
+                                       {"SIZE", "size"},
+                                       {"IDLE", "borrowable"},
+                                       {"DIALING", "connecting"},
+                                       {"LONGEST", "max_wait_seconds"},
+                                       {"PEAK", "peak"},
+                                       {"BORROWS", "borrows"}}};
 constexpr std::array<Column, 10> kConnection{{{"ID", "id"},
                                               {"STATE", "state"},
                                               {"OPENED", "opened"},
@@ -145,6 +156,10 @@ std::string shown(const Json& json) {
 
 std::string pools_table(const Json& pools) {
   return picked(pools, kPool);
+}
+
+std::string top_table(const Json& pools) {
+  return picked(pools, kTop);
 }
 
 std::string connections_table(const Json& connections) {

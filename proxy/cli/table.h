@@ -24,6 +24,7 @@ class Table {
 // Whatever it is.
 std::string shown(const Json& json);
 std::string pools_table(const Json& pools);
+std::string top_table(const Json& pools);  // of those with "per_second", what changes first
 std::string connections_table(const Json& connections);
 
 }  // namespace carpool::proxy::cli
