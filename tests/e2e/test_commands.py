@@ -112,10 +112,3 @@ def test_wrong_use_is_exit_code_one(used):
 def test_the_shipped_pages_are_what_the_program_prints(arguments, path):
     """carpool ARGUMENTS > PATH renews it."""
     assert run(*arguments).stdout == (ROOT / path).read_text(), "build/release/carpool %s > %s" % (" ".join(arguments), path)
-
-
-def test_bash_completes_commands():
-    script = ROOT / "deploy/completions/carpool.bash"
-    done = subprocess.run(["bash", "-c", "source '%s'; COMP_WORDS=(carpool re); COMP_CWORD=1; _carpool; echo ${COMPREPLY[@]}" % script],
-                          capture_output=True, text=True, timeout=20)
-    assert done.stdout.split() == ["resume", "reconnect", "reload"], done

@@ -1,0 +1,138 @@
+"""Completions in the shells that they are for, and whether they and the manual name everything that the program takes."""
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from harness.carpool import PROGRAM, ROOT
+from harness.terminal import SEQUENCE, Terminal
+
+SCRIPTS = {"bash": "deploy/completions/carpool.bash", "zsh": "deploy/completions/_carpool", "fish": "deploy/completions/carpool.fish"}
+
+
+def said(*arguments):
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def bash(line, folder):
+    """By the shell's own machinery: the completion that was registered for the word is called as readline calls it."""
+    script = r'''source "$1"; COMP_LINE=$2; COMP_POINT=${#2}; read -ra COMP_WORDS <<<"$2"; [[ $2 == *" " ]] && COMP_WORDS+=("")
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); registered=$(complete -p carpool); set -- $registered
+"${3}" carpool "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"; printf '%s\n' "${COMPREPLY[@]}"'''
+    done = subprocess.run(["bash", "-c", script, "bash", ROOT / SCRIPTS["bash"], line], capture_output=True, text=True, timeout=20, cwd=folder)
+    assert done.returncode == 0 and not done.stderr, done
+    return set(done.stdout.split())
+
+
+def fish(line, folder):
+    done = subprocess.run(["fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]", ROOT / SCRIPTS["fish"], line], capture_output=True,
+                          text=True, timeout=60, cwd=folder, env={"HOME": str(folder), "PATH": "/usr/bin:/bin", "TERM": "dumb"})
+    assert done.returncode == 0 and not done.stderr, done
+    return {row.split("\t")[0] for row in done.stdout.splitlines()}
+
+
+def zsh(line, folder):
+    """Typed into the shell, with its completion system loaded from the shipped file's folder; Ctrl-D lists."""
+    (folder / ".zshrc").write_text(
+        "PS1='go> '; LISTMAX=0; fpath=(%s $fpath); autoload -Uz compinit; compinit -D -u\n"
+        "zstyle ':completion:*' list-separator '#'\n" % (ROOT / SCRIPTS["zsh"]).parent)
+    t = Terminal(["zsh", "-d", "-i"], 60, 250, cwd=folder, env={"HOME": str(folder), "ZDOTDIR": str(folder)})
+    try:
+        t.until_written(b"go> \x1b[K", "the prompt")
+        t.press(line.encode() + b"\x04\x15print the-e''nd\n")  # lists, clears the line, and says so
+        t.until_written(b"the-end\r\n", "the end of the list")
+        # The list stands below the line, from a cleared screen to the cursor's way back up.
+        listed = re.search(rb"\r\n\x1b\[J(.*?)\x1b\[\d*A", t.written, re.S)
+        rows = SEQUENCE.sub(b"", listed[1]).decode().splitlines() if listed else []
+        return {word for row in rows for word in row.split("#")[0].split()}
+    finally:
+        t.press(b"\x15exit\n")
+        t.close()
+
+
+ASK = {"bash": bash, "fish": fish, "zsh": zsh}
+
+
+@pytest.fixture(params=sorted(ASK))
+def complete(request, tmp_path):
+    """complete(line) -> what the shell offers at its end."""
+    if shutil.which(request.param) is None:
+        pytest.skip("%s is not installed: deploy/setup --tests" % request.param)
+    (tmp_path / "token.txt").write_text("")
+    return lambda line: ASK[request.param](line, tmp_path)
+
+
+def test_a_shell_completes_commands(complete):
+    assert complete("carpool re") == {"resume", "reconnect", "reload"}
+    assert complete("carpool w") == {"warm-up", "webhook", "what-if"}
+
+
+def test_a_shell_completes_flags_and_what_they_take(complete):
+    assert {"--admin", "--dry-run", "--json", "--token-file"} <= complete("carpool reload --")
+    assert "token.txt" in complete("carpool pools --token-file ") and "top" not in complete("carpool pools --admin ")
+
+
+def test_a_shell_completes_arguments_of_commands(complete):
+    assert complete("carpool completion ") == {"bash", "zsh", "fish"}
+    assert complete("carpool man ") == {"carpool", "carpool.toml"}
+    assert "drain" not in complete("carpool pools "), "there is one command"
+
+
+# ---- what they name ----
+
+def flags_of_the_program():
+    return set(re.findall(r"^  (--[a-z-]+)", said("--help"), re.M))
+
+
+def commands():
+    usage = said("--help").split("Commands ask a running instance", 1)[1].split("Exit codes", 1)[0].split(":\n", 1)[1]
+    return set(re.findall(r"[a-z-]+", usage)) - {"and"}
+
+
+def flags_of_commands():
+    return {flag for name in commands() for flag in re.findall(r"^  (--[a-z-]+)", said(name, "--help"), re.M)}
+
+
+def in_the_source():
+    """Every flag that a source file of the command line compares with."""
+    files = [*(ROOT / "proxy/cli").glob("*.cc"), ROOT / "proxy/config/options.cc", ROOT / "proxy/webhook_options.cc"]
+    return {flag for path in files for flag in re.findall(r'"(--[a-z][a-z-]+)"', path.read_text())}
+
+
+def test_help_names_every_flag_that_the_source_knows():
+    assert len(flags_of_the_program()) >= 9 and len(flags_of_commands()) >= 11 and len(commands()) >= 18
+    assert in_the_source() == flags_of_the_program() | flags_of_commands()
+
+
+def test_every_command_has_help_of_its_own_and_there_are_no_others():
+    known = set(re.findall(r'^    \{"([a-z][a-z-]*)", "', (ROOT / "proxy/cli/command.cc").read_text(), re.M))
+    assert known == commands()
+    for name in known:
+        assert said(name, "--help").startswith("carpool " + name)
+
+
+def test_every_order_and_every_question_of_a_pool_has_a_command(carpool):
+    paths = carpool().get_json("/openapi.json")["paths"]
+    asked = {path.rsplit("/", 1)[1] for path, methods in paths.items() if "post" in methods or path.startswith("/pools/{origin}/")}
+    assert asked <= commands() and len(asked) >= 11, asked - commands()
+
+
+@pytest.mark.parametrize("page", [*SCRIPTS.values(), "docs/man/carpool.1"])
+def test_every_flag_and_every_command_is_named(page):
+    text = (ROOT / page).read_text().replace("\\-", "-")
+    for name in commands():
+        assert re.search(r"(?<![a-z-])%s(?![a-z-])" % name, text), (page, name)
+    for flag in flags_of_the_program() | flags_of_commands():
+        shown = "-l " + flag[2:] if page.endswith(".fish") else flag
+        assert re.search(re.escape(shown) + r"(?![a-z-])", text), (page, flag)
+
+
+def test_the_manual_of_the_file_names_every_key():
+    text = (ROOT / "docs/man/carpool.toml.5").read_text().replace("\\-", "-")
+    keys = re.findall(r"^#? ?([a-z_]+) += ", said("--print-default-config"), re.M)
+    assert len(keys) > 60
+    for key in keys:
+        assert re.search(r"^\.B %s( |$)" % key, text, re.M), key
