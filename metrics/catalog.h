@@ -113,6 +113,8 @@ inline constexpr Metric kOverloadUsed{"carpool_overload_used_ratio", gauge, "res
                                       "Share in use of what may be used (memory, descriptors); 0: no limit."};
 inline constexpr Metric kOverloadShed{"carpool_overload_shed_total", counter, "what",
                                       "Clients refused (new_clients) and idle ones closed (idle) by overload."};
+inline constexpr Metric kReserveTaken{"carpool_overload_failed_allocations_total", counter, "",
+                                      "Allocations that failed and were served from the reserve."};
 inline constexpr Metric kReloads{"carpool_reloads_total", counter, "result",
                                  "Reloads of the configuration, by result (applied, refused)."};
 inline constexpr Metric kAdminConnections{"carpool_admin_connections", gauge, "",
@@ -173,6 +175,7 @@ inline constexpr std::array kCatalog{
     &catalog::kOverloadStage,     //
     &catalog::kOverloadUsed,      //
     &catalog::kOverloadShed,      //
+    &catalog::kReserveTaken,      //
     &catalog::kReloads,           //
     &catalog::kAdminConnections,  //
     &catalog::kLogDropped,        //

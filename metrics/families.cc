@@ -134,6 +134,7 @@ void add_overload(Book& book, const OverloadSample& overload) {
   book.set(catalog::kOverloadStage, static_cast<double>(overload.stage));
   book.set(catalog::kOverloadUsed, {"memory"}, overload.memory_ratio);
   book.set(catalog::kOverloadUsed, {"descriptors"}, overload.descriptor_ratio);
+  book.add(catalog::kReserveTaken, {}, overload.failed_allocations);
 }
 
 void add_admin(Book& book, const AdminSample& admin) {

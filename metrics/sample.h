@@ -59,6 +59,7 @@ struct BuildSample {
 struct OverloadSample {
   std::uint64_t stage = 0;
   double memory_ratio = 0, descriptor_ratio = 0;  // of what may be used; 0: no limit
+  std::uint64_t failed_allocations = 0;           // that the reserve served
 };
 
 // The configuration, and who asks for it.

@@ -8,6 +8,7 @@
 #include "proxy/house.h"
 #include "proxy/inquiry.h"
 #include "proxy/log/log.h"
+#include "proxy/overload/memory_reserve.h"
 #include "proxy/upstream/connection.h"
 
 namespace carpool::proxy {
@@ -200,6 +201,7 @@ admin::OverloadFacts HouseView::overload() const {
   facts.sheds = name(state.stage());
   facts.memory = {state.memory().used, state.memory().limit};
   facts.descriptors = {state.descriptors().used, state.descriptors().limit};
+  facts.failed_allocations = memory_reserve::taken();
   return facts;
 }
 

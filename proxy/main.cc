@@ -12,6 +12,7 @@
 #include "proxy/config/options.h"
 #include "proxy/demo/demo.h"
 #include "proxy/health.h"
+#include "proxy/overload/memory_reserve.h"
 #include "proxy/serve.h"
 #include "proxy/webhook_server.h"
 
@@ -47,6 +48,7 @@ std::optional<int> run_webhook(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   ::mallopt(M_MMAP_THRESHOLD, kOwnMapping);
+  carpool::proxy::memory_reserve::install();
   std::signal(SIGPIPE, SIG_IGN);  // a peer that left is an error value, not a signal
   if (const std::optional<int> code = run_webhook(argc, argv)) return *code;
   if (const std::optional<int> code = carpool::proxy::cli::run(argc, argv, std::cout, std::cerr)) return *code;

@@ -1,6 +1,7 @@
 #include "exec/uv/loop_producer.h"
 
 #include <exception>
+#include <new>
 
 namespace carpool::exec {
 
@@ -26,11 +27,14 @@ TaskPtr LoopProducer::produce() {
   return nullptr;
 }
 
-// A callback that throws costs its turn, never the loop.
+// A callback that throws costs its turn, never the loop. But for want of memory it may end anywhere, half of what it
+// was about done, and who waits for the other half would wait for ever: then the program ends.
 void LoopProducer::turn() {
   const char* why = "an exception of no kind we know";
   try {
     loop_.turn(true);
+  } catch (const std::bad_alloc&) {
+    std::terminate();
   } catch (const std::exception& failure) {
     if (failures_ != nullptr) failures_->on_task_failed("turn", failure.what());
   } catch (...) {

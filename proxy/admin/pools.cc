@@ -213,7 +213,8 @@ std::string metrics_page(const AdminView& view, const metrics::Registry& registr
   const auto ratio = [](const OverloadFacts::Use& use) {
     return use.limit == 0 ? 0.0 : static_cast<double>(use.used) / static_cast<double>(use.limit);
   };
-  sample.overload = metrics::OverloadSample{overload.stage, ratio(overload.memory), ratio(overload.descriptors)};
+  sample.overload = metrics::OverloadSample{overload.stage, ratio(overload.memory), ratio(overload.descriptors),
+                                            overload.failed_allocations};
   return metrics::exposition(metrics::families(registry, sample));
 }
 

@@ -77,7 +77,8 @@ Answer overload(const Call& call) {
   return json_answer(200, {{"sheds", facts.sheds},
                            {"stage", facts.stage},
                            {"memory", use(facts.memory)},
-                           {"descriptors", use(facts.descriptors)}});
+                           {"descriptors", use(facts.descriptors)},
+                           {"failed_allocations", facts.failed_allocations}});
 }
 
 Answer quit(const Call& call) {

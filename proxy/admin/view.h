@@ -117,6 +117,7 @@ struct OverloadFacts {
   std::string sheds;        // "nothing", "keep_alive", "new_clients", "idle"
   std::uint64_t stage = 0;  // the same as a number
   Use memory, descriptors;
+  std::uint64_t failed_allocations = 0;  // that the reserve served
 };
 
 class AdminView {

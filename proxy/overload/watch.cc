@@ -5,11 +5,14 @@
 #include "proxy/descriptors.h"
 #include "proxy/house.h"
 #include "proxy/log/log.h"
+#include "proxy/overload/memory_reserve.h"
 
 namespace carpool::proxy {
 
 namespace {
 constexpr Duration kLookEvery = std::chrono::milliseconds(250);
+constexpr Duration kShortFor = std::chrono::seconds(1);  // after the last allocation that failed
+constexpr double kAll = 100;
 constexpr int kMostClosed = 256;  // idle connections to origins, by one look
 }  // namespace
 
@@ -33,7 +36,9 @@ void OverloadWatch::look() {
   const Use descriptors = descriptor_use();
   const Shedding before = house_.overload().stage();
   const Watermarks marks{rules.stop_keep_alive, rules.refuse_clients, rules.close_idle};
-  const Shedding now = next_stage(before, std::max(memory.percent(), descriptors.percent()), marks);
+  const double most =
+      memory_failed(house_.admin().loop().now()) ? kAll : std::max(memory.percent(), descriptors.percent());
+  const Shedding now = next_stage(before, most, marks);
   house_.overload().set(now, memory, descriptors);
   if (now != before) say(before, now);
   if (now == Shedding::idle) {
@@ -42,11 +47,24 @@ void OverloadWatch::look() {
   timer_->arm(house_.admin().loop().now() + kLookEvery);
 }
 
+// Lately, or there is not even memory for a part of the reserve.
+bool OverloadWatch::memory_failed(Instant now) {
+  const bool none = memory_reserve::refill() == 0;
+  const std::uint64_t failures = memory_reserve::taken();
+  if (failures != failures_seen_ || none) short_until_ = now + kShortFor;
+  failures_seen_ = failures;
+  return now < short_until_;
+}
+
 void OverloadWatch::say(Shedding before, Shedding now) const {
   const Use memory = house_.overload().memory(), descriptors = house_.overload().descriptors();
-  const log::Fields fields{
-      {"sheds", name(now)},           {"before", name(before)},          {"memory", memory.used},
-      {"memory_limit", memory.limit}, {"descriptors", descriptors.used}, {"descriptor_limit", descriptors.limit}};
+  const log::Fields fields{{"sheds", name(now)},
+                           {"before", name(before)},
+                           {"memory", memory.used},
+                           {"memory_limit", memory.limit},
+                           {"descriptors", descriptors.used},
+                           {"descriptor_limit", descriptors.limit},
+                           {"failed_allocations", failures_seen_}};
   if (now > before) return log::warn("overload", "too much is in use: sheds more", fields);
   log::info("overload", "less is in use: sheds less", fields);
 }

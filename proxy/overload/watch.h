@@ -1,9 +1,10 @@
 // OverloadWatch: looks four times a second at memory and descriptors, on the admin thread, and sets the stage of
-// shedding. What rests is closed by order to every loop, once a look, for as long as that stage lasts; the rest the
-// loops see for themselves.
+// shedding. An allocation that failed counts as all memory in use. What rests is closed by order to every loop, once a
+// look, for as long as that stage lasts; the rest the loops see for themselves.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -38,9 +39,12 @@ class OverloadWatch {
     std::atomic<bool> in_the_mail_{false};
   };
   void look();
+  bool memory_failed(Instant now);
   void say(Shedding before, Shedding now) const;
 
   House& house_;
+  std::uint64_t failures_seen_ = 0;  // allocations that the reserve served
+  Instant short_until_{};
   std::unique_ptr<exec::Timer> timer_;
   std::vector<std::unique_ptr<Order>> orders_;
 };

@@ -66,8 +66,10 @@ def test_it_sheds_in_order_and_comes_back(pressed):
         until(lambda: overload(c)["sheds"] == "nothing", what="the end of it")
         with c.client() as back:
             assert back.get(o.url + "/").keeps_alive()
-    said = [json.loads(line) for line in c.output if '"overload"' in line]
-    assert [row["sheds"] for row in said] == ["keep_alive", "new_clients", "idle", "nothing"]
+    def said():
+        return [json.loads(line)["sheds"] for line in list(c.output) if '"overload"' in line]
+    until(lambda: len(said()) == 4, what="the last line of the log")
+    assert said() == ["keep_alive", "new_clients", "idle", "nothing"]
 
 
 def test_a_request_that_runs_is_finished_at_the_last_stage(origin, carpool):

@@ -1,0 +1,98 @@
+"""An allocation fails, for real: the program may use a little more memory than it does, and is asked for much more."""
+import contextlib
+import json
+import pathlib
+import re
+import resource
+
+import pytest
+from harness.origin import Gate
+from harness.wait import until
+
+KEPT = 64 * 1024  # of a body, for a replay: as much as a request may keep by default
+RESERVE = 8 * 256 * 1024
+
+
+def allow(c, more):
+    """From now on so many bytes more than it has mapped and may write; None: as many as it likes."""
+    mapped = int(re.search(r"VmData:\s+(\d+)", pathlib.Path("/proc/%d/status" % c.process.pid).read_text()).group(1)) * 1024
+    soft = resource.RLIM_INFINITY if more is None else mapped + more
+    resource.prlimit(c.process.pid, resource.RLIMIT_DATA, (soft, resource.RLIM_INFINITY))
+
+
+def post(client, o, size):
+    """A request that makes carpool keep its body until it is answered."""
+    client.send(b"POST %s/ HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n" % (o.url.encode(), o.authority.encode(), size))
+    client.send(b"x" * size)
+
+
+@pytest.fixture
+def gate():
+    gate = Gate()
+    yield gate
+    gate.open()
+
+
+@pytest.fixture
+def slow(origin, gate):
+    """An origin that answers what is posted once the gate is open, and all else at once."""
+    def held(exchange):
+        if exchange.request.method == "POST":
+            gate.enter()
+        exchange.read_body()
+        exchange.reply()
+    return origin(held)
+
+
+def stages(c):
+    """Each change of what is shed, as the log has it: the last stage lasts for a second only."""
+    return [json.loads(line) for line in list(c.output) if '"overload"' in line]
+
+
+def failed(c):
+    return c.get_json("/overload")["failed_allocations"]
+
+
+def test_what_rests_makes_room_and_what_runs_is_finished(slow, gate, carpool):
+    o, c = slow, carpool(pool={"size": 256}, listen={"idle_timeout": "120s"})
+    with contextlib.ExitStack() as stack:
+        resting = stack.enter_context(c.client())
+        assert resting.get(o.url + "/").keeps_alive()
+        senders = [stack.enter_context(c.client()) for _ in range(100)]
+
+        allow(c, KEPT)
+        sent = 0
+        for sender in senders:
+            post(sender, o, KEPT - 512)
+            sent += 1
+            gate.wait_for(sent)
+            if failed(c):
+                break
+        assert 0 < failed(c) < 8, "some of the reserve is there yet"
+        until(lambda: stages(c), what="the last stage")
+        assert resting.at_end(), "what rests is closed"
+
+        gate.open()
+        answers = [sender.response() for sender in senders[:sent]]
+        assert {answer.status for answer in answers} == {200}, "what runs is finished"
+        allow(c, None)
+        until(lambda: c.get_json("/overload")["sheds"] == "nothing", what="the end of it")
+        with c.client() as later:
+            assert later.get(o.url + "/").keeps_alive()
+    assert c.metric("carpool_overload_failed_allocations_total") == failed(c) > 0
+    until(lambda: stages(c)[-1]["sheds"] == "nothing", what="the last line of the log")
+    assert stages(c)[0]["sheds"] == "idle" and stages(c)[0]["failed_allocations"] > 0
+
+
+def test_when_nothing_is_left_it_ends_with_one_line_and_its_code(slow, gate, carpool):
+    c = carpool(workers=1, request={"replay_buffer": "32MiB"})
+    with c.client() as client:
+        assert client.get(slow.url + "/").status == 200  # its loop turns: a thread would not start any more
+        allow(c, KEPT)
+        with contextlib.suppress(OSError):  # it ends before it has taken all
+            post(client, slow, 8 * RESERVE)
+        assert c.wait() == 3
+        c.process = None
+        assert client.at_end()
+    assert c.output.count("carpool: out of memory: the reserve is used up and what rested is closed; ends") == 1
+    assert not any("terminate" in line or "assert" in line for line in c.output), c.tail()
