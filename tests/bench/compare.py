@@ -24,7 +24,8 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STRATEGIES = ("FIRST", "RANDOM", "THREAD_ID", "ROUND_ROBIN", "DEQUE")  # as JMH names them too
-ALONE = ("LENDER", "LENDER_TIGHT", "QUEUE", "QUEUE_TIGHT", "COUNTED_STACK", "COUNTED_STACK_TIGHT", "StateMachine")
+ALONE = ("LENDER", "LENDER_TIGHT", "QUEUE", "QUEUE_TIGHT", "COUNTED_STACK", "COUNTED_STACK_TIGHT", "StateMachine",
+         *(name + tail for name in ("ENTRY_0", "ENTRY_999", "ENTRY_0_SEARCHED", "ENTRY_999_SEARCHED") for tail in ("", "_TIGHT")))
 OURS = re.compile(r"^(\w+)/(\d+)(?:/(\d+))?/real_time/threads:(\d+)$")
 POOL = re.compile(r"^PoolBench cpu=(15|0) strategy=(\w+) size=(\d+) mux=(\d+) threads=(\d+)$")
 SIMPLE = re.compile(r"^SimplePoolBench .*threads=(\d+)$")
@@ -32,7 +33,8 @@ SIMPLE = re.compile(r"^SimplePoolBench .*threads=(\d+)$")
 
 def ours(program, rows, size):
     argv = ["nice", str(program), "--benchmark_filter=^%s/%s" % (rows, "%d/(1/)?real" % size if size else ""), "--benchmark_min_time=0.05", "--benchmark_format=json"]
-    for run in json.loads(subprocess.run(argv, text=True, capture_output=True, check=True).stdout)["benchmarks"]:
+    text = subprocess.run(argv, text=True, capture_output=True, check=True).stdout
+    for run in json.loads(text)["benchmarks"] if text else ():  # some rows are of other sizes only
         if (found := OURS.match(run["name"])) and "cpu_ns" in run:
             name, size, multiplex, threads = found.groups()
             yield (name, int(size), int(multiplex or 1), int(threads)), run["cpu_ns"], run["items_per_second"] / 1e6, run["busy"]
@@ -63,10 +65,14 @@ def theirs(folder, row, size):
 
 
 def java(folder):
-    """A copy that can be built: the original may be read-only."""
-    copy = ROOT / "build/jmh"
+    """A copy that can be built: the original may be read-only. With pools of 1,000 too, which it leaves out."""
+    copy = ROOT / "build/originals"
     if not copy.exists():
         shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("target"))
+        for path in (copy, *copy.rglob("*")):
+            path.chmod(path.stat().st_mode | 0o200)
+        main = copy / "src/main/java/bench/Main.java"
+        main.write_text(main.read_text().replace('List.of("12", "100")', 'List.of("12", "100", "1000")'))
     return copy
 
 

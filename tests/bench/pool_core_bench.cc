@@ -82,6 +82,23 @@ class Ours {
 using First = Ours<false>;
 using ThreadId = Ours<true>;
 
+// One rests, all others are lent: the first of them or the last.
+template <bool kHint, bool kLast>
+class Lonely : public Ours<kHint> {
+ public:
+  Lonely(std::uint32_t size, std::uint32_t multiplex, unsigned threads) : Ours<kHint>(size, multiplex, threads) {
+    Entry<int>* rests = nullptr;
+    while (Entry<int>* one = this->take(0)) {
+      if (one->place() == (kLast ? size - 1 : 0)) rests = one;
+    }
+    this->give(*rests);
+  }
+};
+using Entry0 = Lonely<true, false>;
+using Entry999 = Lonely<true, true>;
+using Entry0Searched = Lonely<false, false>;
+using Entry999Searched = Lonely<false, true>;
+
 // Over all entries, whosever they are: pays the takeover.
 template <Strategy kStrategy>
 class OverAll : public Ours<false> {
@@ -189,23 +206,30 @@ void twelve(benchmark::internal::Benchmark* row) {
 void tight(benchmark::internal::Benchmark* row) {
   row->Args({12, 1})->Args({12, 8})->Threads(1)->Threads(2)->Threads(4)->Threads(12)->UseRealTime();
 }
+void thousand(benchmark::internal::Benchmark* row) {
+  row->Args({1000, 1})->Threads(1)->UseRealTime();
+}
 
-#define CARPOOL_ROWS(subject, name, sizes)                                                                           \
+#define CARPOOL_ROWS(subject, name, sizes, sizes_tight)                                                              \
   BENCHMARK_TEMPLATE(row, subject, true)->Setup(make<subject>)->Teardown(unmake<subject>)->Apply(sizes)->Name(name); \
   BENCHMARK_TEMPLATE(row, subject, false)                                                                            \
       ->Setup(make<subject>)                                                                                         \
       ->Teardown(unmake<subject>)                                                                                    \
-      ->Apply(tight)                                                                                                 \
+      ->Apply(sizes_tight)                                                                                           \
       ->Name(name "_TIGHT")
 
-CARPOOL_ROWS(First, "FIRST", grid);
-CARPOOL_ROWS(ThreadId, "THREAD_ID", grid);
-CARPOOL_ROWS(Random, "RANDOM", grid);
-CARPOOL_ROWS(RoundRobin, "ROUND_ROBIN", grid);
-CARPOOL_ROWS(Lent, "LENDER", twelve);
-CARPOOL_ROWS(Deque, "DEQUE", grid);
-CARPOOL_ROWS(Queue, "QUEUE", twelve);
-CARPOOL_ROWS(CountedStack, "COUNTED_STACK", twelve);
+CARPOOL_ROWS(First, "FIRST", grid, tight);
+CARPOOL_ROWS(ThreadId, "THREAD_ID", grid, tight);
+CARPOOL_ROWS(Random, "RANDOM", grid, tight);
+CARPOOL_ROWS(RoundRobin, "ROUND_ROBIN", grid, tight);
+CARPOOL_ROWS(Lent, "LENDER", twelve, tight);
+CARPOOL_ROWS(Deque, "DEQUE", grid, tight);
+CARPOOL_ROWS(Queue, "QUEUE", twelve, tight);
+CARPOOL_ROWS(CountedStack, "COUNTED_STACK", twelve, tight);
+CARPOOL_ROWS(Entry0, "ENTRY_0", thousand, thousand);
+CARPOOL_ROWS(Entry999, "ENTRY_999", thousand, thousand);
+CARPOOL_ROWS(Entry0Searched, "ENTRY_0_SEARCHED", thousand, thousand);
+CARPOOL_ROWS(Entry999Searched, "ENTRY_999_SEARCHED", thousand, thousand);
 
 }  // namespace
 }  // namespace carpool::pool
