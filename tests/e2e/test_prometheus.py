@@ -1,4 +1,5 @@
 """A real Prometheus: it scrapes, our rules load and fire on an induced fault, and every query of the dashboard has data."""
+import contextlib
 import json
 import pathlib
 import re
@@ -115,6 +116,49 @@ def test_an_exhausted_pool_and_a_failing_origin_raise_their_alerts(origin, carpo
         client.close()
     until(lambda: ("CarpoolPoolExhausted", o.url) not in {(a["labels"]["alertname"], a["labels"].get("origin")) for a in p.get("/api/v1/alerts")["alerts"]},
           30, "the end of the alert")
+
+
+def test_waits_leaks_poor_reuse_scarce_descriptors_and_silence_raise_theirs(origin, carpool, prometheus, tmp_path):
+    gate = Gate()
+
+    def held(exchange):
+        if exchange.request.target == "/held":
+            gate.enter()
+        exchange.reply()
+    slow, wasteful = origin(held), origin()
+    c = carpool(inside=["prlimit", "--nofile=200:200"], origin=[
+        {"uri": slow.url, "pool": {"size": 1, "wait_timeout": "60s", "leak_timeout": "200ms"}},
+        {"uri": wasteful.url, "pool": {"max_usage": 1}}])
+    p = prometheus(c, eager_alerts(tmp_path))
+
+    def firing():
+        return {(a["labels"]["alertname"], a["labels"].get("origin")) for a in p.get("/api/v1/alerts")["alerts"] if a["state"] == "firing"}
+    with c.client() as client:
+        assert client.get(slow.url + "/").status == 200
+    until(lambda: p.ask('carpool_pool_leaks_total{origin="%s"}' % slow.url), 40, "a look before the fault")
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(c.client()) for _ in range(2)]
+        clients[0].ask("GET", slow.url + "/held")
+        gate.wait_for(1)
+        clients[1].ask("GET", slow.url + "/")  # waits for the only connection
+        until(lambda: c.pool(slow.url)["max_wait_seconds"] > 1.5, what="a long wait")
+        gate.open()
+        assert [one.response().status for one in clients] == [200, 200]
+        descriptors = pathlib.Path("/proc/%d/fd" % c.process.pid)
+        until(lambda: stack.enter_context(c.client()) and len(list(descriptors.iterdir())) > 163, what="clients")
+        seen = set()
+
+        def look():
+            for _ in range(5):
+                with c.client() as one:
+                    assert one.get(wasteful.url + "/").status == 200
+            seen.update(firing())
+            return wanted <= seen
+        wanted = {("CarpoolWaitsTooLong", slow.url), ("CarpoolLeaks", slow.url), ("CarpoolPoorReuse", wasteful.url),
+                  ("CarpoolNearDescriptorLimit", None)}
+        until(look, 40, "the alerts")
+    c.stop()
+    until(lambda: ("CarpoolDown", None) in firing(), 40, "the last one")
 
 
 def queries():

@@ -1,0 +1,82 @@
+"""The log of the running program: what stands in it, what must never, and that nobody waits for its reader."""
+import json
+import os
+import re
+import signal
+import subprocess
+
+from harness.carpool import PROGRAM, ROOT
+from harness.ports import free_port
+from harness.wait import until
+
+TABLE = (ROOT / "docs/log.md").read_text().split("## The access log", 1)[1].split("\n## ", 1)[0]
+DOCUMENTED = {name for row in re.findall(r"^\| (.*?) \|", TABLE, re.M) for name in re.findall(r"`([a-z_]+)`", row)}
+EVERY_LINE = {"level", "module"}  # of whatever event
+
+
+def test_no_credential_of_a_request_reaches_the_log(origin, carpool):
+    o, c = origin(), carpool(log={"level": "trace"})
+    secret = "hunter2hunter2"
+    with c.client() as client:
+        client.request("GET", "http://alice:%s@%s/" % (secret, o.authority))
+    with c.client() as client:
+        for query in ("access_token=%s", "q=seen&api_key=%s", "Signature=%s", "code=%s&page=7"):
+            client.request("GET", o.url + "/find?" + query % secret)
+        fields = [("Authorization", "Bearer " + secret), ("Cookie", "sid=" + secret), ("Proxy-Authorization", "Basic " + secret)]
+        assert client.request("GET", o.url + "/last", fields).status == 200
+    assert c.admin("GET", "/pools?token=" + secret, [("Authorization", "Bearer " + secret)]).status == 200
+    until(lambda: any("/last" in r["target"] for r in c.access_log()), what="the last line")
+    c.stop()
+    assert not any(secret in line for line in c.output)
+    targets = " ".join(r["target"] for r in c.access_log())
+    assert "q=seen" in targets and "page=7" in targets and "***" in targets, "what one looks for stays"
+
+
+def test_no_request_can_end_a_line_or_colour_a_terminal(origin, carpool):
+    o, c = origin(), carpool(log={"format": "text"})
+    with c.client() as client:
+        client.request("GET", o.url + "/%0a%1b[31m", [("User-Agent", "x")])
+        client.send(b"GET %s/\xff\x9b31m HTTP/1.1\r\nHost: a\r\n\r\n" % o.url.encode())
+        client.response()
+    c.stop()
+    assert not any(re.search(r"[^\x20-\x7e]", line) for line in c.output), c.output
+
+
+def test_every_field_of_the_access_log_is_documented_and_every_documented_one_comes(origin, carpool):
+    def second_dies(exchange):
+        return False if exchange.nth == 2 else exchange.reply(body=b"x" * 10)
+    o, c = origin(second_dies), carpool()
+    with c.client() as client:
+        trace = [("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")]
+        assert client.request("GET", o.url + "/", trace).status == 200
+        assert client.request("GET", o.url + "/again").status == 200
+        assert client.request("GET", "http://127.0.0.1:%d/" % free_port()).status == 502
+    until(lambda: len(c.access_log()) == 3, what="three lines")
+    seen = {name for row in c.access_log() for name in row}
+    assert seen - EVERY_LINE == DOCUMENTED, seen ^ DOCUMENTED
+    assert [row.get("retries", 0) for row in c.access_log()] == [0, 1, 0]
+
+
+def test_nobody_waits_for_who_does_not_read_the_log(origin, carpool):
+    """stderr is a pipe that nobody empties: requests go on, what is dropped is counted, and a reader finds whole lines."""
+    o, c = origin(), carpool(start=False)
+    reads, writes = os.pipe()
+    process = subprocess.Popen([PROGRAM, "--config", c.config], stderr=writes)
+    os.close(writes)
+    try:
+        assert b"carpool ready" in os.read(reads, 65536)
+        with c.client() as client:
+            def served():
+                for _ in range(500):
+                    assert client.get(o.url + "/" + "x" * 900).status == 200
+                return c.metric("carpool_log_dropped_total") > 0
+            until(served, 60, "a full pipe and a full queue")
+            assert client.get(o.url + "/").status == 200
+        os.set_blocking(reads, False)
+        text = os.read(reads, 1 << 20)
+        lines = text.split(b"\n")[1:-1]
+        assert len(lines) > 20 and all(json.loads(line) for line in lines)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        os.close(reads)
