@@ -21,6 +21,10 @@ bool names_connection_scheme(std::string_view challenges) {
 }  // namespace
 
 bool authenticates_connection(const http::ResponseHead& head) {
+  if (!head.fields.may_have(http::FieldName::www_authenticate) &&
+      !head.fields.may_have(http::FieldName::proxy_authenticate)) {
+    return false;
+  }
   for (std::size_t i = 0; i < head.fields.size(); ++i) {
     const http::FieldName id = head.fields.id(i);
     const bool challenge = id == http::FieldName::www_authenticate || id == http::FieldName::proxy_authenticate;
@@ -30,7 +34,8 @@ bool authenticates_connection(const http::ResponseHead& head) {
 }
 
 bool authenticates_connection(const http::RequestHead& head) {
-  return names_connection_scheme(head.fields.get(http::FieldName::authorization));
+  return head.fields.may_have(http::FieldName::authorization) &&
+         names_connection_scheme(head.fields.get(http::FieldName::authorization));
 }
 
 }  // namespace carpool::proxy

@@ -5,6 +5,7 @@
 namespace carpool::proxy::http {
 
 ConnectionOptions::ConnectionOptions(const Fields& fields) : fields_(fields) {
+  if (!fields.may_have(FieldName::connection)) return;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields.id(i) != FieldName::connection) continue;
     ListReader list(fields[i].value);

@@ -27,6 +27,7 @@ enum class FieldName : std::uint8_t {
   via,
   www_authenticate,
 };
+inline constexpr unsigned kFieldNames = static_cast<unsigned>(FieldName::www_authenticate) + 1;
 
 FieldName field_name(std::string_view name);
 

@@ -21,7 +21,8 @@ void append_number(std::string& out, std::uint64_t value) {
 }
 
 void append_via(std::string& out, Version received, std::string_view pseudonym) {
-  out.append("Via: ").append(protocol_version(received)).append(1, ' ').append(pseudonym).append("\r\n");
+  constexpr std::array<std::string_view, 3> kBegin{"Via: 1.0 ", "Via: 1.1 ", "Via: 2.0 "};  // by Version
+  out.append(kBegin[static_cast<std::size_t>(received)]).append(pseudonym).append("\r\n");
 }
 
 void append_framing(std::string& out, Framing framing, std::uint64_t length) {
@@ -88,6 +89,7 @@ bool separator(char c) {
 
 // A member of Via is "protocol pseudonym comment"; no other word of it looks like a pseudonym of ours.
 bool via_names(const Fields& fields, std::string_view pseudonym) {
+  if (!fields.may_have(FieldName::via)) return false;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields.id(i) != FieldName::via) continue;
     const std::string_view value = fields[i].value;

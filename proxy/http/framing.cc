@@ -78,6 +78,7 @@ bool persists(Version version, const ConnectionOptions& options) {
 }
 
 bool expects_continue(const Fields& fields) {
+  if (!fields.may_have(FieldName::expect)) return false;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields.id(i) == FieldName::expect && iequals(fields[i].value, "100-continue")) return true;
   }

@@ -108,6 +108,7 @@ class ResponseReader {
  private:
   enum class State : std::uint8_t { start, version, status, reason, line_lf, fields, body, done, upgraded, failed };
   Step read_line(std::string_view bytes, ResponseHead& head);
+  std::size_t usual_start(std::string_view bytes, ResponseHead& head);
   const char* line_byte(char c, ResponseHead& head);
   const char* status_byte(char c, ResponseHead& head);
   Result<Fed> end_head(std::size_t taken, ResponseHead& head);

@@ -7,6 +7,7 @@ namespace carpool::proxy::http {
 
 namespace {
 constexpr std::string_view kVersion = "HTTP/1.";
+constexpr std::string_view kUsualStart = "HTTP/1.1 ";  // read at once when it came at once, status and space included
 constexpr std::size_t kStatusDigits = 3;
 constexpr std::size_t kLongestReason = 1024;
 constexpr std::uint8_t kMostInformational = 64;
@@ -87,9 +88,25 @@ Result<Progress> ResponseReader::finish() {
   return Fault{FaultKind::response_incomplete, Side::upstream, "the origin closed the connection inside its response"};
 }
 
+// "HTTP/1.1 200 " as one piece; 0 where anything else stands, which is then read byte by byte.
+std::size_t ResponseReader::usual_start(std::string_view bytes, ResponseHead& head) {
+  constexpr std::size_t kEnd = kUsualStart.size() + kStatusDigits;
+  if (state_ != State::start || bytes.size() <= kEnd || !bytes.starts_with(kUsualStart) || bytes[kEnd] != ' ') return 0;
+  unsigned status = 0;
+  for (const char c : bytes.substr(kUsualStart.size(), kStatusDigits)) {
+    if (c < (status == 0 ? '1' : '0') || c > '9') return 0;
+    status = status * 10 + static_cast<unsigned>(c - '0');
+  }
+  head.clear();
+  head.status = static_cast<std::uint16_t>(status);
+  state_ = State::reason;
+  return kEnd + 1;
+}
+
 // Up to State::fields, or to the end of the bytes.
 Step ResponseReader::read_line(std::string_view bytes, ResponseHead& head) {
   Step step;
+  step.taken = usual_start(bytes, head);
   while (state_ < State::fields && step.taken < bytes.size()) {
     if (state_ == State::reason) {
       const std::string_view piece = prefix_of(bytes.substr(step.taken), kReason);

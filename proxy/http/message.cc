@@ -24,6 +24,7 @@ void shrink_text(std::string& text, std::size_t modest) {
 void Fields::clear() {
   arena_.clear();
   spans_.clear();
+  seen_ = 0;
   open_value_ = 0;
 }
 
@@ -51,7 +52,9 @@ void Fields::commit() {
   arena_.append("\r\n");
   const std::uint32_t name = offset(open_at());
   const std::string_view text = std::string_view(arena_).substr(name, open_value_ - kNameEnd - name);
-  spans_.push_back({name, open_value_, offset(arena_.size()), field_name(text), false});
+  const FieldName id = field_name(text);
+  seen_ |= bit(id);
+  spans_.push_back({name, open_value_, offset(arena_.size()), id, false});
   open_value_ = 0;
 }
 
@@ -74,6 +77,7 @@ std::string_view Fields::get(std::string_view name) const {
 }
 
 std::string_view Fields::get(FieldName id) const {
+  if (!may_have(id)) return {};
   for (std::size_t i = 0; i < spans_.size(); ++i) {
     if (spans_[i].id == id) return (*this)[i].value;
   }
@@ -88,6 +92,7 @@ bool Fields::has(std::string_view name) const {
 }
 
 std::size_t Fields::count(FieldName id) const {
+  if (!may_have(id)) return 0;
   std::size_t found = 0;
   for (const Span& span : spans_) found += span.id == id ? 1 : 0;
   return found;

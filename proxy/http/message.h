@@ -38,6 +38,8 @@ class Fields {
   bool has(std::string_view name) const;
   bool has(FieldName id) const { return count(id) != 0; }
   std::size_t count(FieldName id) const;
+  // False: there is none. Most heads have few of the names, so most searches end here.
+  bool may_have(FieldName id) const { return (seen_ & bit(id)) != 0; }
   std::size_t bytes() const { return arena_.size(); }
   // "Name: value\r\n" of the fields from `first` up to `last`.
   std::string_view lines(std::size_t first, std::size_t last) const;
@@ -63,8 +65,11 @@ class Fields {
     bool sensitive = false;
   };
   std::size_t open_at() const { return spans_.empty() ? 0 : spans_.back().end; }
+  static_assert(kFieldNames <= 32);
+  static constexpr std::uint32_t bit(FieldName id) { return std::uint32_t{1} << static_cast<unsigned>(id); }
   std::string arena_;
   std::vector<Span> spans_;
+  std::uint32_t seen_ = 0;  // a bit for each name that was committed since clear()
   std::uint32_t open_value_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
 namespace carpool::proxy::log {
 namespace {
@@ -19,6 +20,18 @@ struct ModuleLevels {
   }
   std::array<std::atomic<std::int8_t>, kModules.size()> own;
 } module_level;
+// The least of all of them: what lies below it, as nearly every question does, is off without looking further.
+std::atomic<Level> least_level{Level::info};
+std::mutex changing;  // or the least would be that of a moment between two changes
+
+void find_least() {
+  Level least = program_level.load(std::memory_order_relaxed);
+  for (const auto& one : module_level.own) {
+    const std::int8_t own = one.load(std::memory_order_relaxed);
+    if (own != kFollows) least = std::min(least, static_cast<Level>(own));
+  }
+  least_level.store(least, std::memory_order_relaxed);
+}
 
 constexpr std::size_t kAccess = 0;
 static_assert(kModules[kAccess] == "access");
@@ -42,14 +55,18 @@ std::string_view name(Level level) {
 }
 
 void set_level(Level level) {
+  const std::lock_guard one_at_a_time(changing);
   module_level.clear();
   program_level.store(level, std::memory_order_relaxed);
+  find_least();
 }
 
 bool set_level(std::string_view module, Level level) {
   const std::size_t index = index_of(module);
   if (index == kModules.size()) return false;
+  const std::lock_guard one_at_a_time(changing);
   module_level.own[index].store(static_cast<std::int8_t>(level), std::memory_order_relaxed);
+  find_least();
   return true;
 }
 
@@ -58,7 +75,7 @@ Level level() {
 }
 
 bool enabled(Level asked, std::string_view module) {
-  if (asked == Level::off) return false;
+  if (asked == Level::off || asked < least_level.load(std::memory_order_relaxed)) return false;
   const std::size_t index = index_of(module);
   if (index < kModules.size()) {
     const std::int8_t own = module_level.own[index].load(std::memory_order_relaxed);

@@ -1,5 +1,5 @@
 // Levels: what is worth a line, for the program and for single modules, changed while it runs by PUT /log-level and by
-// a reload. Asking costs one or two relaxed loads.
+// a reload. Asking costs a relaxed load where the answer is no, as nearly always, else two or three.
 #pragma once
 
 #include <array>

@@ -77,6 +77,19 @@ TEST(Log, WritesNothingBelowItsLevelAndTheLevelCanChange) {
   EXPECT_NE(all.find("debug test: seen"), std::string::npos);
 }
 
+TEST(Log, AModuleMayTellMoreThanTheProgramAndStopsWhenTheProgramChanges) {
+  set_level(Level::warn);
+  ASSERT_TRUE(set_level("pool", Level::debug));
+  EXPECT_TRUE(enabled(Level::debug, "pool"));
+  EXPECT_FALSE(enabled(Level::trace, "pool"));
+  EXPECT_FALSE(enabled(Level::info, "dial"));
+  ASSERT_TRUE(set_level("pool", Level::error));
+  EXPECT_FALSE(enabled(Level::warn, "pool"));
+  EXPECT_TRUE(enabled(Level::warn, "dial"));
+  set_level(Level::info);
+  EXPECT_TRUE(enabled(Level::info, "pool"));
+}
+
 TEST(Log, TakesLinesOfManyThreadsWhole) {
   Pipe pipe;
   start({Level::info, Format::text, pipe.writer()});

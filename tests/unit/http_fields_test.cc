@@ -1,0 +1,24 @@
+// What a head knows of its fields besides their bytes.
+#include <gtest/gtest.h>
+
+#include "proxy/http/message.h"
+
+namespace carpool::proxy::http {
+namespace {
+
+TEST(AHead, KnowsWhichNamesItHas) {
+  Fields fields;
+  fields.add("CONNECTION", "close");
+  fields.add("x-other", "1");
+  for (unsigned id = 1; id < kFieldNames; ++id) {
+    const auto name = static_cast<FieldName>(id);
+    EXPECT_EQ(fields.may_have(name), name == FieldName::connection) << id;
+    EXPECT_EQ(fields.count(name), name == FieldName::connection ? 1U : 0U) << id;
+  }
+  EXPECT_EQ(fields.get(FieldName::connection), "close");
+  fields.clear();
+  EXPECT_FALSE(fields.may_have(FieldName::connection));
+}
+
+}  // namespace
+}  // namespace carpool::proxy::http
