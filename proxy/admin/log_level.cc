@@ -37,8 +37,13 @@ Answer log_level_answer(const Call& call) {
 }
 
 Answer set_log_level_answer(const Call& call) {
-  std::string level = query_value(call.request.target, "level").value_or("");
-  std::string module = query_value(call.request.target, "module").value_or("");
+  const auto asked_level = query_value(call.request.target, "level");
+  const auto asked_module = query_value(call.request.target, "module");
+  if ((asked_level && asked_level->empty()) || (asked_module && asked_module->empty())) {
+    return error_answer(400, "level and module must not be empty");
+  }
+  std::string level = asked_level.value_or("");
+  std::string module = asked_module.value_or("");
   if (!call.request.body.empty()) {
     const Json body = Json::parse(call.request.body, nullptr, false);
     if (!well_formed(body)) return error_answer(400, R"(the body must be {"level": "debug", "module": "tls"})");

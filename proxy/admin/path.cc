@@ -23,6 +23,12 @@ std::optional<std::string> decoded(std::string_view text) {
   return out;
 }
 
+std::string_view query_of(std::string_view target) {
+  const std::size_t mark = target.find('?');
+  const std::string_view query = mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
+  return query.substr(0, query.find('#'));
+}
+
 }  // namespace
 
 std::string_view path_of(std::string_view target) {
@@ -31,10 +37,12 @@ std::string_view path_of(std::string_view target) {
   return path;
 }
 
+bool query_is_well_encoded(std::string_view target) {
+  return decoded(query_of(target)).has_value();
+}
+
 std::optional<std::string> query_value(std::string_view target, std::string_view name) {
-  const std::size_t mark = target.find('?');
-  std::string_view query = mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
-  query = query.substr(0, query.find('#'));
+  std::string_view query = query_of(target);
   while (!query.empty()) {
     const std::string_view pair = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(pair.size() + 1, query.size()));

@@ -154,7 +154,9 @@ Answer its_what_if(const Call& call, const PoolFacts& pool) {
   return what_if_answer(pool, call.view.study(pool.origin).value_or(PoolStudy{}), call.request.target);
 }
 constexpr std::string_view kSize = R"({"type": "integer", "minimum": 1, "maximum": 100000})";
-constexpr std::string_view kDuration = R"({"type": "string", "pattern": "^[0-9]{1,6}(ms|s|m|h)$"})";
+// The pattern keeps below the ten years that a duration may have.
+constexpr std::string_view kDuration =
+    R"({"type": "string", "pattern": "^([0-9]{1,11}ms|[0-9]{1,8}s|[0-9]{1,6}m|[0-9]{1,4}h)$"})";
 constexpr std::array<Parameter, 7> kWhatIf{
     {{"size", kSize, "pool.size"},
      {"min_idle", R"({"type": "integer", "minimum": 0, "maximum": 100000})", "pool.min_idle, at most the size"},
@@ -250,6 +252,7 @@ Answer handle(const AdminRequest& request, const Rules& rules, const AdminView& 
   const Call call{request, view, control};
   const std::string_view path = path_of(request.target);
   if (auto refused = refusal(request, rules, path)) return std::move(*refused);
+  if (!query_is_well_encoded(request.target)) return error_answer(400, "the query is not well encoded");
   std::string allow;
   const Route* route = choose(kRoutes, request.method, allow, [&](const Route& r) { return r.path == path; });
   if (route != nullptr) return route->answer(call);

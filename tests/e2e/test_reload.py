@@ -81,6 +81,18 @@ def test_every_way_to_ask_for_it_works(origin, carpool, tmp_path, how):
     until(lambda: any("reloaded" in line for line in c.output), what="the log's word")
 
 
+def test_a_dry_run_that_is_badly_written_is_refused_and_reloads_nothing(origin, carpool):
+    c = carpool()
+    for query in ("dry_run=1%00", "dry_run=%zz", "dry_run=yes", "dry_run="):
+        assert c.admin("POST", "/reload?" + query).status == 400, query
+    assert c.admin("POST", "/reload").status == 200
+
+    def said():
+        return sum("the configuration is unchanged" in line for line in list(c.output))
+    until(said, what="the one that was meant")
+    assert said() == 1
+
+
 def test_a_bad_file_changes_nothing_and_says_why(origin, carpool):
     o, c = origin(), carpool(pool={"size": 7})
     c.config.write_text(c.config.read_text().replace("size = 7", "size = 0\nsizee = 3"))

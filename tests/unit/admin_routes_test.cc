@@ -387,6 +387,17 @@ TEST_F(Routes, SetsTheLogsLevelFromTheQueryOrAJsonBody) {
   }
 }
 
+// Overlooked, such a dry_run made the real thing of it.
+TEST_F(Routes, RefusesAQueryThatIsNotWellEncodedInsteadOfOverlookingIt) {
+  for (const char* target : {"/reload?dry_run=1%00", "/reload?dry_run=%zz", "/reload?dry_run=%1"}) {
+    EXPECT_EQ(ask(target, "POST").status, 400) << target;
+  }
+  EXPECT_EQ(ask("/log-level?level=%zz", "PUT", R"({"level": "debug"})").status, 400);
+  EXPECT_EQ(ask("/log-level?level=&module=", "PUT", R"({"level": "debug"})").status, 400);
+  EXPECT_EQ(ask("/pools/http%3A%2F%2Fa.example/warm-up?size=%", "POST").status, 400);
+  EXPECT_EQ(ask("/pools?what=%E2%82%AC").status, 200);
+}
+
 TEST_F(Routes, TellsWhatAReloadChangedAndWhyItWasRefused) {
   using Outcome = ReloadReport::Outcome;
   control.report = {
