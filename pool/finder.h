@@ -128,7 +128,8 @@ class Finder {
     return round(where, first, lot(known == 1 ? drawn : drawn_after(drawn), height), bits, judge, found);
   }
 
-  // Each loop goes round all entries by itself: no number is shared.
+  // Each loop goes round all entries by itself: no number is shared. The place whose turn it is is asked first, and not
+  // the maps, which are as many lines to read as there are loops: mostly it is free, and its word alone decides.
   template <class Judge>
   bool in_turn(const Where& where, Judge& judge, Found& found) {
     const std::uint32_t known = blocks_.count();
@@ -137,7 +138,10 @@ class Finder {
     const std::uint32_t next = number.load(std::memory_order_relaxed) + 1;
     std::uint32_t first = next / kBlockEntries;
     if (first >= known) first = 0;
-    if (!round(where, first, next % kBlockEntries, blocks_.at(first).idle_anywhere(), judge, found)) return false;
+    if (!here(blocks_.at(first).entry(next % kBlockEntries), where, judge, found) &&
+        !round(where, first, next % kBlockEntries, blocks_.at(first).idle_anywhere(), judge, found)) {
+      return false;
+    }
     number.store(found.entry->place(), std::memory_order_relaxed);
     return true;
   }
@@ -158,11 +162,15 @@ class Finder {
   template <class Judge>
   bool whosever(Block<T>& block, std::uint64_t bits, const Where& where, Judge& judge, Found& found) {
     for (; bits != 0; bits &= bits - 1) {
-      Entry<T>& entry = block.entry(FirstPlace::pick(bits));
-      const LoopId map = Word(entry.word.load(std::memory_order_relaxed)).home();
-      if (attempt(entry, where, map, judge, found)) return true;
+      if (here(block.entry(FirstPlace::pick(bits)), where, judge, found)) return true;
     }
     return false;
+  }
+
+  // Whosever it is.
+  template <class Judge>
+  bool here(Entry<T>& entry, const Where& where, Judge& judge, Found& found) {
+    return attempt(entry, where, Word(entry.word.load(std::memory_order_relaxed)).home(), judge, found);
   }
 
   template <class Judge>

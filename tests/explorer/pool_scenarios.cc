@@ -222,6 +222,22 @@ class TakersOfAny : public Bench {
   std::string verdict() override { return findable(2); }
 };
 
+// Who goes on to the place after its last one asks its word alone: the bit may be on its way yet, and come too late.
+class TakersInTurn : public Bench {
+ public:
+  TakersInTurn() : Bench(2, 2) { enabled(0), enabled(1); }
+  void run(unsigned thread) override {
+    for (int n = 0; n < 3; ++n) {
+      const auto found = pool_.acquire({static_cast<LoopId>(thread), true, pool::Strategy::round_robin},
+                                       [](const IntEntry&, Word) { return Verdict::take; });
+      if (!found.taken) continue;
+      if (++found.entry->value > 1) wrong_ = "too many users on one";
+      give(*found.entry);
+    }
+  }
+  std::string verdict() override { return findable(2); }
+};
+
 // An object that its hook refuses, one that it takes, and the end: each hook once, each object ended once.
 class HooksAndTheEnd : public Scenario {
  public:
@@ -271,6 +287,7 @@ std::vector<Named> pool_scenarios() {
           named<TwoGrow>("two append a block"),
           named<TakersOfAny<pool::Strategy::round_robin>>("three takers in turn over all entries"),
           named<TakersOfAny<pool::Strategy::random>>("three takers at random over all entries"),
+          named<TakersInTurn>("two takers who go round all entries"),
           named<HooksAndTheEnd>("hooks, a refusal and the end")};
 }
 
