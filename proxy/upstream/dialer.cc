@@ -116,7 +116,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
 
   void on_dialed(Result<net::Dialed> result) override LOOP_ONLY {
     if (!result && may_try_again(result.fault())) return dial_now();
-    if (!result) return fail(result.take_fault());
+    if (!result) return fail(explained(result.take_fault()));
     Worker& worker = dialer_.worker_;
     const Instant now = worker.loop().now();
     origin_.dial_cost.tell(result->dns + result->tcp + result->tls, result->tls_cpu);
@@ -142,6 +142,15 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
     destination_.dialed(std::move(reservation_), std::move(made), loop.now());
     if (warming) dialer_.worker_.house().warm_dial_ended(destination_, nullptr);
     dialer_.finished(*this);
+  }
+
+  // An origin without HTTP/1.1 may say so by an alert, which speaks of neither version to who asked for an upgrade.
+  Fault explained(Fault fault) const {
+    const bool refused = fault.kind == FaultKind::tls_protocol && fault.detail.ends_with("no application protocol");
+    if (refused && reservation_.kind() == pool::Kinds::h1_only) {
+      fault.detail += ": HTTP/1.1 alone was offered, this request needs it";
+    }
+    return fault;
   }
 
   // Once: no descriptor was left, and an idle connection elsewhere gave up its own.

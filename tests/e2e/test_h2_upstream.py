@@ -1,6 +1,7 @@
 """HTTP/2 to origins: sessions shared by many requests, what each message turns into, and every way a stream may end."""
 import concurrent.futures
 import ssl
+import subprocess
 import urllib.parse
 
 import h2.errors
@@ -342,6 +343,34 @@ def test_an_upgrade_goes_to_a_connection_of_http11(origin, carpool, pki, context
     with c.client() as client:
         assert client.get(o.url + "/", ("Connection", "Upgrade"), ("Upgrade", "websocket")).status == 101
         assert client.exactly(8) == b"http/1.1"
+
+
+def test_an_upgrade_that_only_http2_is_configured_for_goes_on_as_the_request_that_it_is_without(h2_origin, carpool):
+    seen = []
+
+    def handler(stream):
+        seen.append(dict(stream.headers))
+        stream.reply(status=426)
+    o, c = h2_origin(handler), carpool(upstream=PRIOR)
+    with c.client() as client:
+        reply = client.get(o.url + "/", ("Connection", "Upgrade"), ("Upgrade", "websocket"), ("X-Other", "1"))
+        assert reply.status == 426 and reply.keeps_alive()
+    assert "upgrade" not in seen[0] and seen[0]["x-other"] == "1"
+
+
+def test_an_upgrade_to_an_origin_without_http11_fails_with_the_reason(carpool, pki):
+    server = subprocess.Popen(["openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", pki.server, "-key", pki.server_key,
+                               "-alpn", "h2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        port = next(line for line in server.stdout if line.startswith("ACCEPT")).rsplit(":", 1)[1].strip()
+        c = carpool(upstream={"tls": {"ca_file": pki.ca}})
+        with c.client() as client:
+            reply = client.get("https://127.0.0.1:%s/" % port, ("Connection", "Upgrade"), ("Upgrade", "websocket"))
+            assert reply.status == 502
+            assert "error=tls_protocol_error" in reply.get("proxy-status") and "HTTP/1.1" in reply.get("proxy-status")
+    finally:
+        server.kill()
+        server.communicate()
 
 
 def test_prior_knowledge_of_an_origin_that_has_none_is_a_failed_dial(origin, carpool):
