@@ -6,7 +6,8 @@ import subprocess
 import pytest
 
 from harness.carpool import PROGRAM, ROOT
-from harness.terminal import SEQUENCE, Terminal
+from harness.terminal import Terminal
+from harness.wait import until
 
 SCRIPTS = {"bash": "deploy/completions/carpool.bash", "zsh": "deploy/completions/_carpool", "fish": "deploy/completions/carpool.fish"}
 
@@ -34,22 +35,29 @@ def fish(line, folder):
     return {row.split("\t")[0] for row in done.stdout.splitlines()}
 
 
+ZSHRC = r"""autoload -Uz compinit; compinit -D -u
+compadd() {  # notes what would be offered
+  if [[ ${@[1,(i)(-|--)]} != *-(O|A|D)\ * ]]; then
+    local -a hits; builtin compadd -A hits "$@"; print -rl -- $hits >> $HITS
+  fi
+  builtin compadd "$@"
+}
+ask() { BUFFER=$ASKED; CURSOR=$#BUFFER; zle list-choices; exit }
+zle -N zle-line-init ask
+"""
+
+
 def zsh(line, folder):
-    """Typed into the shell, with its completion system loaded from the shipped file's folder; Ctrl-D lists."""
-    (folder / ".zshrc").write_text(
-        "PS1='go> '; LISTMAX=0; fpath=(%s $fpath); autoload -Uz compinit; compinit -D -u\n"
-        "zstyle ':completion:*' list-separator '#'\n" % (ROOT / SCRIPTS["zsh"]).parent)
-    t = Terminal(["zsh", "-d", "-i"], 60, 250, cwd=folder, env={"HOME": str(folder), "ZDOTDIR": str(folder)})
+    """In its line editor, with its completion system, loaded from the shipped file's folder; nothing is typed."""
+    (folder / ".zshrc").write_text("fpath=(%s $fpath)\n" % (ROOT / SCRIPTS["zsh"]).parent + ZSHRC)
+    hits = folder / "hits"
+    hits.write_text("")
+    t = Terminal(["zsh", "-d", "-i"], 60, 250, cwd=folder,
+                 env={"HOME": str(folder), "ZDOTDIR": str(folder), "ASKED": line, "HITS": str(hits)})
     try:
-        t.until_written(b"go> \x1b[K", "the prompt")
-        t.press(line.encode() + b"\x04\x15print the-e''nd\n")  # lists, clears the line, and says so
-        t.until_written(b"the-end\r\n", "the end of the list")
-        # The list stands below the line, from a cleared screen to the cursor's way back up.
-        listed = re.search(rb"\r\n\x1b\[J(.*?)\x1b\[\d*A", t.written, re.S)
-        rows = SEQUENCE.sub(b"", listed[1]).decode().splitlines() if listed else []
-        return {word for row in rows for word in row.split("#")[0].split()}
+        t.end()
+        return set(hits.read_text().split())
     finally:
-        t.press(b"\x15exit\n")
         t.close()
 
 
@@ -57,28 +65,35 @@ ASK = {"bash": bash, "fish": fish, "zsh": zsh}
 
 
 @pytest.fixture(params=sorted(ASK))
-def complete(request, tmp_path):
-    """complete(line) -> what the shell offers at its end."""
+def offers(request, tmp_path):
+    """offers(line, test): what the shell offers at the line's end passes. Asked again where it does not: on a busy machine fish
+    gave a list without its first entry once in 150 times, bash once in 5,000."""
     if shutil.which(request.param) is None:
         pytest.skip("%s is not installed: deploy/setup --tests" % request.param)
     (tmp_path / "token.txt").write_text("")
-    return lambda line: ASK[request.param](line, tmp_path)
+    seen = []
+
+    def ask(line, test):
+        until(lambda: seen.append(ASK[request.param](line, tmp_path)) or test(seen[-1]), 15, "completing %r" % line)
+    yield ask
+    assert seen, "nothing was asked"
 
 
-def test_a_shell_completes_commands(complete):
-    assert complete("carpool re") == {"resume", "reconnect", "reload"}
-    assert complete("carpool w") == {"warm-up", "webhook", "what-if"}
+def test_a_shell_completes_commands(offers):
+    offers("carpool re", {"resume", "reconnect", "reload"}.__eq__)
+    offers("carpool w", {"warm-up", "webhook", "what-if"}.__eq__)
 
 
-def test_a_shell_completes_flags_and_what_they_take(complete):
-    assert {"--admin", "--dry-run", "--json", "--token-file"} <= complete("carpool reload --")
-    assert "token.txt" in complete("carpool pools --token-file ") and "top" not in complete("carpool pools --admin ")
+def test_a_shell_completes_flags_and_what_they_take(offers):
+    offers("carpool reload --", {"--admin", "--dry-run", "--json", "--token-file"}.__le__)
+    offers("carpool pools --token-file ", lambda words: "token.txt" in words)
+    offers("carpool pools --admin ", lambda words: "top" not in words)
 
 
-def test_a_shell_completes_arguments_of_commands(complete):
-    assert complete("carpool completion ") == {"bash", "zsh", "fish"}
-    assert complete("carpool man ") == {"carpool", "carpool.toml"}
-    assert "drain" not in complete("carpool pools "), "there is one command"
+def test_a_shell_completes_arguments_of_commands(offers):
+    offers("carpool completion ", {"bash", "zsh", "fish"}.__eq__)
+    offers("carpool man ", {"carpool", "carpool.toml"}.__eq__)
+    offers("carpool pools ", lambda words: "drain" not in words)  # there is one command
 
 
 # ---- what they name ----
