@@ -223,7 +223,7 @@ def test_dials_whose_clients_have_left_are_given_up_but_for_one(carpool):
         clients = [c.client() for _ in range(5)]
         for client in clients:
             client.ask("GET", url + "/")
-        until(lambda: c.pool(url)["connecting"] == 5, what="a dial for each")
+        until(lambda: [row["connecting"] for row in c.get_json("/pools")["pools"]] == [5], what="a dial for each")
         for client in clients:
             client.reset()
         until(lambda: c.pool(url)["connecting"] == 1, what="the one that finds out what the origin does")
