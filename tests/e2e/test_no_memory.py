@@ -6,8 +6,11 @@ import re
 import resource
 
 import pytest
+from harness.carpool import PROGRAM
 from harness.origin import Gate
 from harness.wait import until
+
+pytestmark = pytest.mark.skipif(PROGRAM.exists() and b"__asan_init" in PROGRAM.read_bytes(), reason="ASan itself ends a program without memory")
 
 KEPT = 64 * 1024  # of a body, for a replay: as much as a request may keep by default
 RESERVE = 8 * 256 * 1024
