@@ -113,6 +113,7 @@ void add_origin(Book& book, const std::string& label, const OriginSample& origin
 // Those beyond max_origins share a label; so may pools of one origin, when a reload changed its TLS identity.
 void add_origins(Book& book, const Registry& registry, const std::vector<OriginSample>& origins) {
   std::vector<std::pair<std::string, const OriginSample*>> by_label;
+  by_label.reserve(origins.size());
   for (const OriginSample& origin : origins) {
     by_label.emplace_back(registry.slot_of(origin.label) == kOtherOrigin ? "other" : origin.label, &origin);
   }
