@@ -135,12 +135,14 @@ def test_a_signing_handshake_is_a_task_and_keeps_its_deadline(origin, carpool, p
     tls_context.load_verify_locations(pki.ca)
     o = origin(lambda e: e.reply(body=str(e.stream.sock.getpeercert()["subject"]).encode()), tls=tls_context)
     shown = {"ca_file": pki.ca, "cert_file": pki.client, "key_file": pki.client_key}
-    c = carpool(workers=1, upstream={"tls": shown})
+    c = carpool(workers=1, upstream={"tls": shown}, pool={"max_usage": 1})
     before = c.metric("carpool_exec_tasks_total")
     with c.client() as client:
-        answer = client.get(o.url + "/")
-    assert answer.status == 200 and b"client" in answer.body
-    assert c.metric("carpool_exec_tasks_total") >= before + 2  # the handshake and the question
+        for _ in range(5):
+            answer = client.get(o.url + "/")
+            assert answer.status == 200 and b"client" in answer.body
+    # Each question is a task itself, and may or may not be in its own answer: two more at most.
+    assert c.metric("carpool_exec_tasks_total") >= before + 5
 
 
 def test_a_handshake_that_never_ends_is_late_in_a_task_too(carpool, pki):
