@@ -57,7 +57,8 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void step_handshake() LOOP_ONLY;
   void judge(Result<bool> done) LOOP_ONLY;
-  Result<bool> work_on_handshake();  // on whatever thread has the stream
+  // On whatever thread has the stream.
+  Result<bool> work_on_handshake(Result<bool> (tls::Stream::*step)() = &tls::Stream::handshake);
   void came_home() LOOP_ONLY;
 
   // One step of the handshake elsewhere. The stream is its own meanwhile: readiness is noted and told afterwards, the
@@ -157,7 +158,7 @@ void Dial::Impl::greet(int fd) {
   auto watched = loop.watch(fd, *this);
   if (!watched) return finish(watched.take_fault());
   key = *watched;
-  judge(work_on_handshake());  // our hello: cheap
+  judge(work_on_handshake(&tls::Stream::hello));  // cheap
 }
 
 void Dial::Impl::on_ready(exec::Ready ready) {
@@ -171,9 +172,9 @@ void Dial::Impl::on_ready(exec::Ready ready) {
   greeting.ready.hangup |= ready.hangup;
 }
 
-Result<bool> Dial::Impl::work_on_handshake() {
+Result<bool> Dial::Impl::work_on_handshake(Result<bool> (tls::Stream::*step)()) {
   const Duration before = thread_cpu();
-  Result<bool> done = stream->handshake();
+  Result<bool> done = (*stream.*step)();
   made.tls_cpu += thread_cpu() - before;
   return done;
 }

@@ -98,6 +98,17 @@ void Stream::begin_call() {
 Result<bool> Stream::handshake() {
   if (failed_) return handshake_fault(SSL_ERROR_SSL);
   begin_call();
+  return step_handshake();
+}
+
+Result<bool> Stream::hello() {
+  if (failed_) return handshake_fault(SSL_ERROR_SSL);
+  begin_call();
+  fresh_in_ = readable_ = false;
+  return step_handshake();
+}
+
+Result<bool> Stream::step_handshake() {
   const int result = SSL_do_handshake(ssl_.get());
   if (result == 1) {
     established_ = true;

@@ -35,6 +35,9 @@ class Stream final : public net::Transport {
   void offer(const std::vector<std::string>& protocols);
   // True: established. False: come back on readiness. Faults: tls_certificate, tls_protocol.
   Result<bool> handshake();
+  // A client's first flight and nothing more: the costly part begins with the server's answer, which may be there at
+  // once and stays unread. As handshake(), but never true.
+  Result<bool> hello();
 
   net::IoResult read(std::span<char> into) override;
   net::IoResult write(std::span<const iovec> from) override;
@@ -62,6 +65,7 @@ class Stream final : public net::Transport {
 
   bool attach(ssl_ctx_st* context);
   void begin_call();
+  Result<bool> step_handshake();
   net::IoResult interpret(int error);
   Fault handshake_fault(int error);
   bool peek_is_silent();

@@ -178,6 +178,24 @@ TEST(Tls, SaysSoWhenThePeerDoesNotSpeakTls) {
   EXPECT_NE(done.fault().detail.find("does not seem to speak TLS"), std::string::npos) << done.fault().detail;
 }
 
+// What follows the server's answer costs: checking it, signing. Where it is to happen is not for a quick server to say.
+TEST(Tls, LeavesAnAnswerThatIsThereAlreadyUnreadWhenItSaysHello) {
+  const auto server = serve();
+  const auto client = trust(*server);
+  auto [here, there] = net::tcp_pair();
+  net::prepare_socket(here.get());
+  ASSERT_EQ(::send(there.get(), "HTTP/1.1 400 Bad Request\r\n\r\n", 28, 0), 28);
+  net::wait_readable(here.get());
+  const auto stream = Stream::client(*client, here.release(), "localhost", 80);
+  const auto said = stream->hello();
+  ASSERT_TRUE(said) << said.fault().detail;
+  EXPECT_FALSE(*said);
+  net::wait_readable(there.get());
+  std::array<char, 8192> flight{};
+  EXPECT_GT(::recv(there.get(), flight.data(), flight.size(), 0), 100);
+  EXPECT_FALSE(stream->handshake());
+}
+
 TEST(Tls, SaysSoWhenThePeerHangsUpInTheHandshake) {
   const auto server = serve();
   const auto client = trust(*server);
