@@ -52,11 +52,12 @@ def simulation(name, short, long):
 
 
 def e2e(program, long_form=True):
-    """The end-to-end tests against one build of the program."""
+    """The end-to-end tests against one build of the program, files side by side: most of them wait most of the time."""
     def run(log, full):
         report = log.path.with_suffix(".json")
         report.unlink(missing_ok=True)
-        status = log.run(PYTHON, "-B", "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider", "tests/e2e", "--report", report,
+        status = log.run(PYTHON, "-B", "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider", "-n", CORES, "--dist", "loadfile",
+                         "tests/e2e", "--report", report,
                          *(["--full"] if full and long_form else []), limit=3600 if full else 600,
                          env={"CARPOOL": str(program), **units.ENVIRONMENT.get(program.parent.name, {})})
         counts = json.loads(report.read_text()) if report.exists() else {"passed": 0, "failed": 1, "skipped": 0}

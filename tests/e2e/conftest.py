@@ -45,7 +45,8 @@ def pytest_configure(config):
 
 
 def pytest_sessionfinish(session):
-    if session.config.option.report:
+    worker = hasattr(session.config, "workerinput")  # with -n: each sees its part, who divides them sees all
+    if session.config.option.report and not worker:
         pathlib.Path(session.config.option.report).write_text(json.dumps(session.config.counts.counts))
 
 

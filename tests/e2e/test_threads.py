@@ -73,6 +73,8 @@ def test_a_long_answer_is_compressed_for_who_takes_it(origin, carpool):
     o, c = origin(), carpool()
     with c.client() as client:
         assert client.get(o.url + "/").status == 200
+    # A request is counted when it is over, a moment after its answer is here.
+    until(lambda: c.metric("carpool_requests_total") == 1, 10, "the request to be counted")
     plain = c.admin("GET", "/metrics")
     packed = c.admin("GET", "/metrics", headers=[("Accept-Encoding", "gzip")])
     assert packed.get("content-encoding") == "gzip" and len(packed.body) < len(plain.body) / 3
