@@ -17,8 +17,10 @@ def test_every_loop_has_a_thread_on_top_of_max(origin, carpool):
     o, c = origin(), carpool(workers=5, threads={"min": 1, "max": 1})
     with c.client() as client:
         assert client.get(o.url + "/").status == 200
+    loops = ["loop %d" % i for i in range(5)]
+    until(lambda: sorted(t["doing"] for t in c.get_json("/threads")["threads"] if t["doing"].startswith("loop")) == loops,
+          10, "five loops to run")
     threads = c.get_json("/threads")
-    assert sorted(t["doing"] for t in threads["threads"] if t["doing"].startswith("loop")) == ["loop %d" % i for i in range(5)]
     assert threads["max"] == 1 and threads["leases"] >= 5
     assert all(t["seconds"] >= 0 for t in threads["threads"])
 
