@@ -24,7 +24,7 @@ def one(name, seconds):
     corpus = ROOT / "build/corpus" / name
     log.run("python3", "-B", "tests/fuzz/seeds.py", seeds, corpus, *how)
     words = ["-dict=tests/fuzz/h1.dict"] if seeds.startswith("tests/property") else []
-    status = log.run(ROOT / "build/fuzz/tests/fuzz" / (name + "_fuzz"), corpus, *words, "-max_total_time=%d" % seconds, "-timeout=10",
+    status = log.run(ROOT / "build/asan/tests/fuzz" / (name + "_fuzz"), corpus, *words, "-max_total_time=%d" % seconds, "-timeout=10",
                      "-rss_limit_mb=2048", "-artifact_prefix=%s/%s-" % (LOGS, name), limit=seconds + 120)
     return verdict(status, "" if status == 0 else name)
 

@@ -14,6 +14,8 @@ CORES = len(os.sched_getaffinity(0))
 # Clones in different places share what ccache knows.
 os.environ.setdefault("CCACHE_BASEDIR", str(ROOT))
 os.environ.setdefault("CCACHE_NOHASHDIR", "1")
+# Without this it keeps nothing of a file that is compiled with precompiled headers.
+os.environ.setdefault("CCACHE_SLOPPINESS", "pch_defines,time_macros")
 
 
 class TooLate(Exception):

@@ -37,7 +37,7 @@ def build(preset, targets=lambda full: []):
 
 def sanitized(full):
     """What the first tier runs; the program itself is for the end-to-end tests of --full."""
-    return [*units.targets(), *(["carpool"] if full else [])]
+    return [*units.targets(), *fuzzing.PROGRAMS, *(["carpool"] if full else [])]
 
 
 def simulation(name, short, long):
@@ -88,14 +88,13 @@ ALL = [
     Step("h2spec", "h2spec's cases of HTTP/2", h2spec.run, PROGRAM_PATH),
     Step("faults", "fault suite", suites.faults, PROGRAM_PATH),
     Step("e2e", "end to end: real clients, real nginx", e2e(PROGRAM), PROGRAM_PATH),
-    Step("build-asan", "build with ASan and UBSan", build("asan", sanitized)),
+    Step("build-asan", "clang's build with ASan and UBSan, warnings and thread-safety analysis are errors", build("asan", sanitized)),
     Step("unit-asan", "unit tests under ASan and UBSan", units.run("asan")),
+    Step("fuzz", "libFuzzer, ten seconds a target, a minute with --full", fuzzing.run),
     Step("build-tsan", "build with TSan", build("tsan", units.tsan_targets)),
     Step("unit-tsan", "threads under TSan", units.run("tsan")),
     Step("e2e-asan", "end to end under ASan and UBSan", e2e(ROOT / "build/asan/carpool", False), "build/asan/carpool", full_only=True),
-    Step("build-fuzz", "build of the fuzz targets", build("fuzz", lambda full: fuzzing.PROGRAMS)),
-    Step("fuzz", "libFuzzer, ten seconds a target, a minute with --full", fuzzing.run),
-    Step("clang", "clang, thread-safety analysis", lint.thread_safety),
+    Step("clang", "clang, thread-safety analysis of what that build leaves out", lint.thread_safety(sanitized)),
     Step("clang-tidy", "clang-tidy", lint.clang_tidy),
     Step("images", "the image, built without a registry and run read-only", images.images, flag="--images"),
     Step("arm64", "the image for arm64, cross-compiled and run by qemu", cross.cross, flag="--arm64"),

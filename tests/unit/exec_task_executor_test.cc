@@ -76,12 +76,12 @@ TEST(TaskExecutor, NeverRunsMoreThanItMayUnderContention) {
 }
 
 TEST(TaskExecutor, LosesNoPermitToATaskThatThrows) {
+  std::atomic<int> inside{0};
+  Gate gate;
   Scene scene(1000, 2);
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(scene.executor->execute(make_task("throws", [] { throw 1; })));
   EXPECT_TRUE(scene.executor->join(Clock::now() + 20s));
   EXPECT_EQ(100U, scene.executor->counts().failed);
-  std::atomic<int> inside{0};
-  Gate gate;
   for (int i = 0; i < 2; ++i) {
     scene.executor->execute(make_task("holds", [&] {
       inside.fetch_add(1);
