@@ -1,4 +1,5 @@
-// The door to prometheus-cpp: one scrape as text 0.0.4. Its own counters and registry stay outside; it only serialises.
+// The door to prometheus-cpp, whose data model a scrape is: one scrape as text 0.0.4. Its counters and registry stay
+// outside.
 #pragma once
 
 #include <string>

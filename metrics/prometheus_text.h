@@ -1,5 +1,6 @@
-// prometheus-cpp's serializer of text 0.0.4 once more, byte for byte, in a fifth of the time: into one string instead
-// of a stream, labels escaped once for all buckets of a histogram, whole numbers written as such.
+// prometheus-cpp's serializer of text 0.0.4 once more, byte for byte, in a fifth of the time (docs/decisions/0013):
+// into one string instead of a stream, labels escaped once for all buckets of a histogram, whole numbers written as
+// such.
 #pragma once
 
 #include <prometheus/metric_family.h>
