@@ -112,24 +112,24 @@ def look(log, name, calls, seconds, clean=()):
     return Outcome(len(calls) - late - len(failed), len(failed), late, note)
 
 
-def compiled(targets):
-    """The files of these targets of the ASan build, which is clang's and takes the same warnings for errors."""
+def compiled():
+    """The files whose objects in the ASan build, which is clang's and takes the same warnings for errors, are of now."""
     folder = ROOT / "build/asan"
-    dry = subprocess.run(["ninja", "-C", folder, "-n", *targets], text=True, capture_output=True)
-    if "no work to do" not in dry.stdout:
-        return set()
-    return {c["file"].removeprefix("%s/" % ROOT) for c in json.loads((folder / "compile_commands.json").read_text())
-            if (folder / c["output"]).exists()}
+    database = folder / "compile_commands.json"
+    calls = json.loads(database.read_text()) if database.exists() else []
+    for call in calls:
+        argv, path = shlex.split(call["command"]), call["file"].removeprefix("%s/" % ROOT)
+        made = folder / argv[argv.index("-o") + 1]
+        if made.exists() and made.stat().st_mtime >= max((ROOT / name).stat().st_mtime for name in closure(path, set())):
+            yield path
 
 
-def thread_safety(built):
-    def step(log, full):
-        """Every file through clang's front end, all warnings and the thread-safety analysis as errors."""
-        known = {path: argv for path, argv in commands(log).items() if path.endswith(".cc")}
-        headers = standard_headers(log, known["proxy/main.cc"])
-        calls = {path: argv + [*([] if optimised(argv) else headers), "-fsyntax-only"] for path, argv in known.items()}
-        return look(log, "clang", calls, 3600, compiled(built(full)))
-    return step
+def thread_safety(log, full):
+    """Every file through clang's front end, all warnings and the thread-safety analysis as errors."""
+    known = {path: argv for path, argv in commands(log).items() if path.endswith(".cc")}
+    headers = standard_headers(log, known["proxy/main.cc"])
+    calls = {path: argv + [*([] if optimised(argv) else headers), "-fsyntax-only"] for path, argv in known.items()}
+    return look(log, "clang", calls, 3600, set(compiled()))
 
 
 def clang_tidy(log, full):
