@@ -248,6 +248,7 @@ std::vector<pool::Destination*> Origins::retire_idle(Instant now, Duration unuse
 bool Origins::bury(const std::vector<pool::Destination*>& retired) {
   const std::scoped_lock lock(mutex_);
   std::vector<std::string> labels;
+  labels.reserve(retired.size());
   for (const pool::Destination* destination : retired) labels.push_back(destination->label());
   if (!directory_->bury(retired)) return false;
   for (std::size_t i = 0; i < retired.size(); ++i) {
