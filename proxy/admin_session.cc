@@ -4,6 +4,7 @@
 
 #include "proxy/admin/gzip.h"
 #include "proxy/http/fault_reply.h"
+#include "proxy/http/reason.h"
 
 namespace carpool::proxy {
 
@@ -14,7 +15,7 @@ constexpr Duration kPatience = std::chrono::seconds(30);  // for a request to co
 
 void write_head(const admin::Answer& answer, bool close, std::string& out) {
   out.append("HTTP/1.1 ").append(std::to_string(answer.status)).append(" ");
-  out.append(admin::reason_phrase(answer.status)).append("\r\n");
+  out.append(http::reason_phrase(answer.status)).append("\r\n");
   if (!answer.content_type.empty()) out.append("Content-Type: ").append(answer.content_type).append("\r\n");
   for (const auto& [name, value] : answer.headers) out.append(name).append(": ").append(value).append("\r\n");
   if (close) out.append("Connection: close\r\n");

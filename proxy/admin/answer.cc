@@ -1,6 +1,7 @@
 #include "proxy/admin/answer.h"
 
 #include "proxy/admin/json.h"
+#include "proxy/http/reason.h"
 
 namespace carpool::proxy::admin {
 
@@ -19,7 +20,7 @@ Answer json_answer(std::uint16_t status, const Json& json) {
 
 Answer problem_answer(std::uint16_t status, std::string_view error, const Json& more) {
   Json problem{{"type", "about:blank"},
-               {"title", std::string(reason_phrase(status))},
+               {"title", std::string(http::reason_phrase(status))},
                {"status", status},
                {"detail", std::string(error)},
                {"error", std::string(error)}};
@@ -31,41 +32,6 @@ Answer problem_answer(std::uint16_t status, std::string_view error, const Json& 
 
 Answer error_answer(std::uint16_t status, std::string_view error) {
   return problem_answer(status, error, Json::object());
-}
-
-std::string_view reason_phrase(std::uint16_t status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 202:
-      return "Accepted";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 409:
-      return "Conflict";
-    case 413:
-      return "Content Too Large";
-    case 414:
-      return "URI Too Long";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 501:
-      return "Not Implemented";
-    case 502:
-      return "Bad Gateway";
-    case 503:
-      return "Service Unavailable";
-    default:
-      return "Internal Server Error";
-  }
 }
 
 }  // namespace carpool::proxy::admin

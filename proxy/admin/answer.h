@@ -36,6 +36,4 @@ Answer text_answer(std::uint16_t status, std::string_view content_type, std::str
 // application/problem+json (RFC 9457): title, status and detail, and the detail as "error" again.
 Answer error_answer(std::uint16_t status, std::string_view error);
 
-std::string_view reason_phrase(std::uint16_t status);  // of those that are used here
-
 }  // namespace carpool::proxy::admin

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "proxy/http/reason.h"
+
 namespace carpool::proxy {
 namespace {
 
@@ -52,25 +54,6 @@ std::string greeting(const DemoVisit& visit) {
   out.append("connection  ").append(std::to_string(visit.connection)).append("\n");
   out.append("request     ").append(std::to_string(visit.request)).append(" on this connection");
   return out.append(visit.request > 1 ? ": it was reused\n" : ": it is new\n");
-}
-
-std::string_view phrase(std::uint16_t status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 400:
-      return "Bad Request";
-    case 404:
-      return "Not Found";
-    case 414:
-      return "URI Too Long";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 501:
-      return "Not Implemented";
-    default:
-      return "Error";
-  }
 }
 
 std::uint16_t status_of(FaultKind kind) {
@@ -140,7 +123,11 @@ DemoReply demo_refusal(const Fault& fault) {
 
 void write_demo_head(std::string& out, const DemoReply& reply, const http::RequestHead& request,
                      const DemoVisit& visit) {
-  out.append("HTTP/1.1 ").append(std::to_string(reply.status)).append(" ").append(phrase(reply.status)).append("\r\n");
+  out.append("HTTP/1.1 ")
+      .append(std::to_string(reply.status))
+      .append(" ")
+      .append(http::reason_phrase(reply.status))
+      .append("\r\n");
   add_field(out, "Server", "carpool-demo");
   add_field(out, "Date", date());
   add_field(out, "Content-Type", reply.echo ? "application/octet-stream" : "text/plain; charset=utf-8");

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "proxy/http/reason.h"
+
 namespace carpool::proxy::http {
 
 namespace {
@@ -60,39 +62,6 @@ const Row& row(FaultKind kind) {
   return kRows[static_cast<std::size_t>(kind)];
 }
 
-std::string_view phrase(std::uint16_t status) {
-  switch (status) {
-    case 400:
-      return "Bad Request";
-    case 403:
-      return "Forbidden";
-    case 408:
-      return "Request Timeout";
-    case 413:
-      return "Content Too Large";
-    case 414:
-      return "URI Too Long";
-    case 421:
-      return "Misdirected Request";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 501:
-      return "Not Implemented";
-    case 502:
-      return "Bad Gateway";
-    case 503:
-      return "Service Unavailable";
-    case 504:
-      return "Gateway Timeout";
-    case 508:
-      return "Loop Detected";
-    default:
-      return "Internal Server Error";
-  }
-}
-
 constexpr std::size_t kLongestDetail = 300;
 
 // What is said where a Fault has no detail of its own.
@@ -140,7 +109,7 @@ FaultStatus fault_status(FaultKind kind) {
   const Row& said = row(kind);
   // 503 is for what passes by itself: the pool is full now, or this instance stops and another takes over. So does a
   // rate: all are at least one a second.
-  return {said.status, phrase(said.status), said.error, said.status == 503 || said.status == 429};
+  return {said.status, reason_phrase(said.status), said.error, said.status == 503 || said.status == 429};
 }
 
 std::string_view fault_reason(FaultKind kind) {
