@@ -34,8 +34,7 @@ bool authenticates_connection(const http::ResponseHead& head) {
 }
 
 bool authenticates_connection(const http::RequestHead& head) {
-  return head.fields.may_have(http::FieldName::authorization) &&
-         names_connection_scheme(head.fields.get(http::FieldName::authorization));
+  return names_connection_scheme(head.fields.get(http::FieldName::authorization));
 }
 
 }  // namespace carpool::proxy

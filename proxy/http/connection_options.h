@@ -21,7 +21,6 @@ class ConnectionOptions {
   bool too_many() const { return others_ > kMost; }
   // Is a field of this name, none of the above, meant for this hop only?
   bool lists(std::string_view name) const { return others_ != 0 && search(name); }
-  bool lists_any() const { return others_ != 0; }
 
  private:
   static constexpr std::size_t kMost = 64;

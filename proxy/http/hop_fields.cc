@@ -8,7 +8,7 @@ namespace carpool::proxy::http {
 
 namespace {
 bool listed(const ConnectionOptions& options, const Fields& fields, std::size_t i) {
-  return options.lists_any() && options.lists(fields[i].name);
+  return options.lists(fields[i].name);
 }
 
 // What a field speaks of; whoever adds a name decides it here.
