@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from harness import nginx as nginx_module  # noqa: E402
 from harness import names  # noqa: E402
 from harness.carpool import PROGRAM, Carpool  # noqa: E402
-from harness.origin import Origin, hello  # noqa: E402
+from harness.origin import Gate, Origin, hello  # noqa: E402
 from harness.pki import Pki  # noqa: E402
 
 
@@ -67,6 +67,14 @@ def nginx(tmp_path_factory, pki):
     server = nginx_module.Nginx(tmp_path_factory.mktemp("nginx"), pki)
     yield server
     server.stop()
+
+
+@pytest.fixture
+def gate():
+    """Holds requests until the test lets them go, and at its end whatever came of it."""
+    one = Gate()
+    yield one
+    one.open()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import time
 import zlib
 
 import pytest
-from harness.origin import Gate
 from harness.wait import until
 from harness.wire import Client, Stream
 
@@ -156,13 +155,6 @@ def test_an_origin_that_does_not_read_pauses_its_client(origin, carpool):
 
 
 # ---- a body that is there before its connection ----
-
-@pytest.fixture
-def gate():
-    one = Gate()
-    yield one
-    one.open()
-
 
 @pytest.fixture
 def busy(origin, gate):

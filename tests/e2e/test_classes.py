@@ -3,19 +3,11 @@ import json
 
 import pytest
 from harness.h2_client import H2Client
-from harness.origin import Gate
 from harness.ports import free_port
 from harness.wait import until
 from harness.wire import Client
 
 CLASSES = ["high", "normal"]
-
-
-@pytest.fixture
-def gate():
-    one = Gate()
-    yield one
-    one.open()
 
 
 def held(gate):

@@ -5,7 +5,6 @@ import time
 
 import pytest
 from harness.deaf import Deaf, Silent
-from harness.origin import Gate
 from harness.wait import until
 
 SOON = 5  # seconds within which an answer to a deadline of a few hundred milliseconds must be there
@@ -23,13 +22,6 @@ def silent():
     one = Silent()
     yield one
     one.stop()
-
-
-@pytest.fixture
-def gate():
-    one = Gate()
-    yield one
-    one.open()
 
 
 def holding(gate):

@@ -8,7 +8,6 @@ import h2.errors
 import h2.settings
 import pytest
 from harness.h2_origin import H2Origin
-from harness.origin import Gate
 from harness.wait import until
 
 PRIOR = {"protocols": ["h2"]}
@@ -33,13 +32,6 @@ def context(pki):
     one.load_cert_chain(pki.server, pki.server_key)
     one.set_alpn_protocols(["h2"])
     return one
-
-
-@pytest.fixture
-def gate():
-    one = Gate()
-    yield one
-    one.open()
 
 
 def at_once(count, work):

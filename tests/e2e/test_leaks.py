@@ -2,18 +2,10 @@
 import os
 import socket
 
-from harness.origin import Gate
 from harness.wait import until
 from harness.wire import Client, Gone
 
 import pytest
-
-
-@pytest.fixture
-def gate():
-    one = Gate()
-    yield one
-    one.open()
 
 
 def holder(gate):

@@ -7,7 +7,6 @@ import resource
 
 import pytest
 from harness.carpool import PROGRAM
-from harness.origin import Gate
 from harness.wait import until
 
 pytestmark = pytest.mark.skipif(PROGRAM.exists() and b"__asan_init" in PROGRAM.read_bytes(), reason="ASan itself ends a program without memory")
@@ -27,13 +26,6 @@ def post(client, o, size):
     """A request that makes carpool keep its body until it is answered."""
     client.send(b"POST %s/ HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n" % (o.url.encode(), o.authority.encode(), size))
     client.send(b"x" * size)
-
-
-@pytest.fixture
-def gate():
-    gate = Gate()
-    yield gate
-    gate.open()
 
 
 @pytest.fixture

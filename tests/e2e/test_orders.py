@@ -4,7 +4,6 @@ import subprocess
 import pytest
 
 from harness.carpool import PROGRAM
-from harness.origin import Gate
 from harness.wait import until
 
 
@@ -15,13 +14,6 @@ def order():
         assert done.returncode == 0, done
         return done.stdout
     return say
-
-
-@pytest.fixture
-def gate():
-    one = Gate()
-    yield one
-    one.open()
 
 
 def held(gate):

@@ -6,7 +6,6 @@ import zlib
 
 import pytest
 from harness.deaf import Deaf
-from harness.origin import Gate
 from harness.wait import until
 from harness.wire import Gone
 
@@ -14,13 +13,6 @@ from harness.wire import Gone
 def each_in_a_thread(count, work):
     with concurrent.futures.ThreadPoolExecutor(count) as pool:
         return list(pool.map(work, range(count)))
-
-
-@pytest.fixture
-def gate():
-    one = Gate()
-    yield one
-    one.open()
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -2,16 +2,7 @@
 import json
 import re
 
-import pytest
-from harness.origin import Gate
 from harness.wait import until
-
-
-@pytest.fixture
-def gate():
-    one = Gate()
-    yield one
-    one.open()
 
 
 def path(o, what=""):

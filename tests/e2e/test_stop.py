@@ -4,16 +4,8 @@ import signal
 import socket
 
 import pytest
-from harness.origin import Gate
 from harness.ports import free_port
 from harness.wait import until
-
-
-@pytest.fixture
-def gate():
-    one = Gate()
-    yield one
-    one.open()
 
 
 @pytest.fixture
