@@ -9,22 +9,14 @@ Needs nginx and h2load. The machine must be quiet: where a quiet run's p99 is no
 """
 import argparse
 import collections
-import contextlib
-import http.client
 import os
 import pathlib
-import socket
 import statistics
-import subprocess
-import tempfile
-import threading
 
-ORIGINS, CLIENTS, RATE = 1000, 20, 2000
-NGINX = """daemon off; worker_processes 1; pid %(dir)s/pid; error_log %(dir)s/error;
-events { worker_connections 4096; }
-http { access_log off; keepalive_requests 1000000; client_body_temp_path %(dir)s/body;
-  server { listen 0.0.0.0:%(port)d backlog=1024; location / { return 200 "hello"; } } }
-"""
+import p99_scene
+from p99_scene import ask, end_with, percentiles, scene
+
+ORIGINS = 1000
 CONFIG = """[[listen]]
 address = "127.0.0.1:%(fixed)d"
 origin = "http://127.0.0.1:%(origin)d"
@@ -42,67 +34,21 @@ access = false
 BUNDLE = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def until_open(port):
-    while True:
-        with socket.socket() as s:
-            if s.connect_ex(("127.0.0.1", port)) == 0:
-                return
-
-
-def ask(port, path, method="GET"):
-    client = http.client.HTTPConnection("127.0.0.1", port)
-    client.request(method, path)
-    body = client.getresponse().read()
-    client.close()
-    return body
-
-
-class Program:
+class Program(p99_scene.Program):
     def __init__(self, program, folder, origin, strategy):
-        ports = {name: free_port() for name in ("fixed", "any", "admin")}
-        config = folder / (strategy + ".toml")
-        self.bundle, self.pem = folder / (strategy + ".pem"), BUNDLE.read_text()
+        self.bundle, self.pem, self.reloads = folder / (strategy + ".pem"), BUNDLE.read_text(), 0
         self.bundle.write_text(self.pem)
-        config.write_text(CONFIG % {**ports, "origin": origin, "strategy": strategy, "bundle": self.bundle})
-        self.fixed, self.admin, self.reloads = ports["fixed"], ports["admin"], 0
-        self.process = subprocess.Popen([program, "--config", config], stderr=subprocess.PIPE, text=True)
-        assert "carpool ready" in self.process.stderr.readline()
-        client = http.client.HTTPConnection("127.0.0.1", ports["any"])
-        until_open(origin)
-        for i in range(ORIGINS):
-            client.request("GET", "http://127.%d.%d.7:%d/" % (1 + i // 250, i % 250, origin))
-            answer = client.getresponse()
-            assert answer.status == 200 and answer.read()
+        super().__init__(program, folder / (strategy + ".toml"), CONFIG, {"origin": origin, "strategy": strategy, "bundle": self.bundle},
+                         ("http://127.%d.%d.7:%d/" % (1 + i // 250, i % 250, origin) for i in range(ORIGINS)))
 
-    def load(self, log, seconds):
-        log.unlink(missing_ok=True)
-        subprocess.run(["h2load", "--h1", "-c%d" % CLIENTS, "--rps=%d" % (RATE // CLIENTS), "-D%d" % seconds, "--log-file=%s" % log,
-                        "http://127.0.0.1:%d/" % self.fixed], check=True, stdout=subprocess.DEVNULL)
-        us = sorted(int(line.split()[2]) for line in log.read_text().splitlines())
-        return len(us), us[len(us) // 2], us[len(us) * 99 // 100], us[len(us) * 999 // 1000]
-
-    @contextlib.contextmanager
     def busy(self):
-        stop = threading.Event()
-
-        def each_second():
-            while not stop.wait(1):
-                ask(self.admin, "/metrics")
-                ask(self.admin, "/pools")
-                self.reloads += 1
-                self.bundle.write_text("# %d\n%s" % (self.reloads, self.pem))
-                assert b"%s" % str(self.bundle).encode() in ask(self.admin, "/reload", "POST"), "the bundle was not renewed"
-        asker = threading.Thread(target=each_second)
-        asker.start()
-        yield
-        stop.set()
-        asker.join()
+        def work():
+            ask(self.admin, "/metrics")
+            ask(self.admin, "/pools")
+            self.reloads += 1
+            self.bundle.write_text("# %d\n%s" % (self.reloads, self.pem))
+            assert b"%s" % str(self.bundle).encode() in ask(self.admin, "/reload", "POST"), "the bundle was not renewed"
+        return p99_scene.each_second(work)
 
 
 def main():
@@ -111,22 +57,17 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=10)
     wanted = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as ends:
-        folder, origin = pathlib.Path(name), free_port()
-        (folder / "nginx.conf").write_text(NGINX % {"dir": folder, "port": origin})
-        nginx = subprocess.Popen(["nginx", "-c", folder / "nginx.conf", "-p", folder], stderr=subprocess.DEVNULL)
-        ends.callback(nginx.wait)
-        ends.callback(nginx.terminate)
+    with scene() as (folder, origin, ends):
         programs = {}
         for strategy in ("adaptive", "produce"):
             programs[strategy] = Program(wanted.program, folder, origin, strategy)
-            ends.callback(programs[strategy].process.wait)
-            ends.callback(programs[strategy].process.terminate)
+            end_with(ends, programs[strategy].process)
         print("a scrape has %d lines, a dump %d bytes" % (ask(programs["produce"].admin, "/metrics").count(b"\n"),
                                                         len(ask(programs["produce"].admin, "/pools"))))
         rows = collections.defaultdict(list)
 
-        def note(strategy, how, row):
+        def note(strategy, how, requests):
+            row = (len(requests), *percentiles(took for _, took in requests))
             rows[strategy, how].append(row)
             print("%-9s %-5s n %6d  p50 %6d  p99 %6d  p99.9 %6d us   load %.1f" % (strategy, how, *row, os.getloadavg()[0]), flush=True)
         for _ in range(wanted.rounds):

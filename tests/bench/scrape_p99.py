@@ -10,16 +10,11 @@ Needs nginx and h2load.
 """
 import argparse
 import contextlib
-import http.client
 import os
-import pathlib
 import statistics
-import subprocess
-import tempfile
-import threading
 import time
 
-from exec_p99 import CLIENTS, NGINX, RATE, ask, free_port, until_open
+from p99_scene import Program, ask, each_second, end_with, percentiles, scene
 
 ORIGINS = 200
 CONFIG = """workers = 1
@@ -35,49 +30,12 @@ access = false
 """
 
 
-class Program:
-    def __init__(self, program, folder, origin):
-        ports = {name: free_port() for name in ("fixed", "any", "admin")}
-        config = folder / "carpool.toml"
-        config.write_text(CONFIG % {**ports, "origin": origin})
-        self.fixed, self.admin = ports["fixed"], ports["admin"]
-        self.process = subprocess.Popen([program, "--config", config], stderr=subprocess.PIPE, text=True)
-        assert "carpool ready" in self.process.stderr.readline()
-        client = http.client.HTTPConnection("127.0.0.1", ports["any"])
-        until_open(origin)
-        for i in range(ORIGINS - 1):  # and the one of the load
-            client.request("GET", "http://127.1.%d.7:%d/" % (i, origin))
-            answer = client.getresponse()
-            assert answer.status == 200 and answer.read()
-
-    def window(self, log, seconds):
-        """(began, took) of a window's requests, in microseconds."""
-        log.unlink(missing_ok=True)
-        subprocess.run(["h2load", "--h1", "-c%d" % CLIENTS, "--rps=%d" % (RATE // CLIENTS), "-D%d" % seconds, "--log-file=%s" % log,
-                        "http://127.0.0.1:%d/" % self.fixed], check=True, stdout=subprocess.DEVNULL)
-        rows = [line.split() for line in log.read_text().splitlines()]
-        assert all(row[1] == "200" for row in rows), "a request was lost"
-        return [(int(row[0]), int(row[2])) for row in rows]
-
-    @contextlib.contextmanager
-    def scraped(self, took):
-        stop = threading.Event()
-
-        def each_second():
-            while not stop.wait(1):
-                begin = time.time()
-                lines = ask(self.admin, "/metrics").count(b"\n")
-                took.append((begin * 1e6, time.time() * 1e6, lines))
-        scraper = threading.Thread(target=each_second)
-        scraper.start()
-        yield
-        stop.set()
-        scraper.join()
-
-
-def percentiles(us):
-    us = sorted(us)
-    return [us[int(len(us) * share)] for share in (0.5, 0.99, 0.999)]
+def scraping(program, took):
+    def work():
+        begin = time.time()
+        lines = ask(program.admin, "/metrics").count(b"\n")
+        took.append((begin * 1e6, time.time() * 1e6, lines))
+    return each_second(work)
 
 
 def met(request, scrapes):
@@ -91,22 +49,17 @@ def main():
     parser.add_argument("--windows", type=int, default=12, help="of each kind")
     parser.add_argument("--seconds", type=int, default=8)
     wanted = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as ends:
-        folder, origin = pathlib.Path(name), free_port()
-        (folder / "nginx.conf").write_text(NGINX % {"dir": folder, "port": origin})
-        nginx = subprocess.Popen(["nginx", "-c", folder / "nginx.conf", "-p", folder], stderr=subprocess.DEVNULL)
-        ends.callback(nginx.wait)
-        ends.callback(nginx.terminate)
-        program = Program(wanted.program, folder, origin)
-        ends.callback(program.process.wait)
-        ends.callback(program.process.terminate)
-        program.window(folder / "log", 2)  # connections are open, caches warm
+    with scene() as (folder, origin, ends):
+        program = Program(wanted.program, folder / "carpool.toml", CONFIG, {"origin": origin},
+                          ("http://127.1.%d.7:%d/" % (i, origin) for i in range(ORIGINS - 1)))  # and the one of the load
+        end_with(ends, program.process)
+        program.load(folder / "log", 2)  # connections are open, caches warm
         rows, scrapes, apart = {"quiet": [], "scraped": []}, [], {True: [], False: []}
         for i in range(wanted.windows):
             for how in ("quiet", "scraped") if i % 2 == 0 else ("scraped", "quiet"):
                 mine = []
-                with program.scraped(mine) if how == "scraped" else contextlib.nullcontext():
-                    requests = program.window(folder / "log", wanted.seconds)
+                with scraping(program, mine) if how == "scraped" else contextlib.nullcontext():
+                    requests = program.load(folder / "log", wanted.seconds)
                 rows[how].append(percentiles(took for _, took in requests))
                 print("%-7s n %6d  p50 %6d  p99 %6d  p99.9 %6d us   load %.1f" % (how, len(requests), *rows[how][-1], os.getloadavg()[0]), flush=True)
                 for request in requests if how == "scraped" else ():
