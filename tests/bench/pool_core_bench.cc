@@ -199,11 +199,9 @@ void grid(benchmark::internal::Benchmark* row) {
   }
   row->Threads(1)->Threads(2)->Threads(4)->Threads(12)->UseRealTime();
 }
+// As many entries as threads of the experiment; all that the contended rows have, where there is nothing but borrow and
+// restore.
 void twelve(benchmark::internal::Benchmark* row) {
-  row->Args({12, 1})->Args({12, 8})->Threads(1)->Threads(2)->Threads(4)->Threads(12)->UseRealTime();
-}
-// The contended rows: as many entries as threads of the experiment, and nothing but borrow and restore.
-void tight(benchmark::internal::Benchmark* row) {
   row->Args({12, 1})->Args({12, 8})->Threads(1)->Threads(2)->Threads(4)->Threads(12)->UseRealTime();
 }
 void thousand(benchmark::internal::Benchmark* row) {
@@ -218,14 +216,14 @@ void thousand(benchmark::internal::Benchmark* row) {
       ->Apply(sizes_tight)                                                                                           \
       ->Name(name "_TIGHT")
 
-CARPOOL_ROWS(First, "FIRST", grid, tight);
-CARPOOL_ROWS(ThreadId, "THREAD_ID", grid, tight);
-CARPOOL_ROWS(Random, "RANDOM", grid, tight);
-CARPOOL_ROWS(RoundRobin, "ROUND_ROBIN", grid, tight);
-CARPOOL_ROWS(Lent, "LENDER", twelve, tight);
-CARPOOL_ROWS(Deque, "DEQUE", grid, tight);
-CARPOOL_ROWS(Queue, "QUEUE", twelve, tight);
-CARPOOL_ROWS(CountedStack, "COUNTED_STACK", twelve, tight);
+CARPOOL_ROWS(First, "FIRST", grid, twelve);
+CARPOOL_ROWS(ThreadId, "THREAD_ID", grid, twelve);
+CARPOOL_ROWS(Random, "RANDOM", grid, twelve);
+CARPOOL_ROWS(RoundRobin, "ROUND_ROBIN", grid, twelve);
+CARPOOL_ROWS(Lent, "LENDER", twelve, twelve);
+CARPOOL_ROWS(Deque, "DEQUE", grid, twelve);
+CARPOOL_ROWS(Queue, "QUEUE", twelve, twelve);
+CARPOOL_ROWS(CountedStack, "COUNTED_STACK", twelve, twelve);
 CARPOOL_ROWS(Entry0, "ENTRY_0", thousand, thousand);
 CARPOOL_ROWS(Entry999, "ENTRY_999", thousand, thousand);
 CARPOOL_ROWS(Entry0Searched, "ENTRY_0_SEARCHED", thousand, thousand);
