@@ -56,12 +56,17 @@ def recent():
                                                  capture_output=True).stdout.split())
 
 
+def calls_of(folder):
+    """How a build compiles each file, by path."""
+    return {c["file"].removeprefix("%s/" % ROOT): shlex.split(c["command"])
+            for c in json.loads((folder / "compile_commands.json").read_text())}
+
+
 def commands(log):
-    """How clang compiles each file, by path; the first use configures."""
+    """How clang compiles each file; the first use configures."""
     if log.run("cmake", "--preset", "clang"):
         raise RuntimeError("configuring failed")
-    return {c["file"].removeprefix("%s/" % ROOT): shlex.split(c["command"])
-            for c in json.loads((ROOT / "build/clang/compile_commands.json").read_text())}
+    return calls_of(ROOT / "build/clang")
 
 
 def standard_headers(log, argv):
@@ -115,10 +120,8 @@ def look(log, name, calls, seconds, clean=()):
 def compiled():
     """The files whose objects in the ASan build, which is clang's and takes the same warnings for errors, are of now."""
     folder = ROOT / "build/asan"
-    database = folder / "compile_commands.json"
-    calls = json.loads(database.read_text()) if database.exists() else []
-    for call in calls:
-        argv, path = shlex.split(call["command"]), call["file"].removeprefix("%s/" % ROOT)
+    calls = calls_of(folder) if (folder / "compile_commands.json").exists() else {}
+    for path, argv in calls.items():
         made = folder / argv[argv.index("-o") + 1]
         if made.exists() and made.stat().st_mtime >= max((ROOT / name).stat().st_mtime for name in closure(path, set())):
             yield path
