@@ -21,7 +21,18 @@ std::string setting(std::string_view key, Duration value) {
   return std::string(key) + " " + time(value);
 }
 
-std::string why_opened(Opened cause, const Destination::Snapshot& s, const Circumstances& c) {
+// What stands for the connections of a sentence.
+struct Pronouns {
+  bool one;
+  std::string they, their, them, were;
+};
+
+Pronouns pronouns(std::uint64_t count) {
+  if (count == 1) return {true, "it", "its", "it", "was"};
+  return {false, "they", "their", "them", "were"};
+}
+
+std::string why_opened(Opened cause, const Pronouns& of, const Destination::Snapshot& s, const Circumstances& c) {
   switch (cause) {
     case Opened::first:
       return "nothing was open";
@@ -30,7 +41,7 @@ std::string why_opened(Opened cause, const Destination::Snapshot& s, const Circu
     case Opened::min_idle:
       return "fewer than min_idle (" + std::to_string(c.min_idle) + ") rested";
     case Opened::warm_up:
-      return "a warm-up asked for them";
+      return "a warm-up asked for " + of.them;
     case Opened::stale_found:
       return s.learned_idle ? "the one before had rested too long: the origin closes idle connections after " +
                                   time(*s.learned_idle)
@@ -54,49 +65,50 @@ std::string why_opened(Opened cause, const Destination::Snapshot& s, const Circu
     case Opened::replay:
       return "a request whose connection failed was sent again on a new one";
     case Opened::tunnel:
-      return "tunnels (CONNECT) take one each";
+      return of.one ? "a tunnel (CONNECT) took it" : "tunnels (CONNECT) take one each";
   }
   return {};
 }
 
-std::string why_closed(Closed cause, const Destination::Snapshot& s, const Circumstances& c) {
+// What follows "they" or "it".
+std::string why_closed(Closed cause, const Pronouns& of, const Destination::Snapshot& s, const Circumstances& c) {
   switch (cause) {
     case Closed::expired:
-      return "had reached the end of their life (" + setting("expire_time", c.expire_time) + ")";
+      return "had reached the end of " + of.their + " life (" + setting("expire_time", c.expire_time) + ")";
     case Closed::idle:
       return s.horizon ? "had rested " + time(*s.horizon) + ", just short of the " + time(*s.learned_idle) +
-                             " after which the origin closes them, or idle_timeout"
+                             " after which the origin closes " + of.them + ", or idle_timeout"
                        : "had rested longer than idle_timeout (" + time(c.idle_timeout) + ")";
     case Closed::max_usage:
       return "had served max_usage requests";
     case Closed::peer_closed:
-      return "were closed by the origin";
+      return of.were + " closed by the origin";
     case Closed::error:
-      return "failed: their dial, or an exchange on them";
+      return "failed: " + of.their + " dial, or an exchange on " + of.them;
     case Closed::unhealthy:
       return "did not pass a health check";
     case Closed::drained:
-      return "were drained by an operator";
+      return of.were + " drained by an operator";
     case Closed::surplus:
-      return "were more than needed";
+      return of.were + " more than needed";
     case Closed::budget:
-      return "gave their place to another origin (pool.total)";
+      return "gave " + of.their + " place to another origin (pool.total)";
     case Closed::leak:
-      return "were not given back";
+      return of.were + " not given back";
     case Closed::policy:
-      return "were closed by policy";
+      return of.were + " closed by policy";
     case Closed::dns_changed:
       return "led to an address that the name no longer has";
     case Closed::goaway:
-      return "were told to go away (GOAWAY)";
+      return of.were + " told to go away (GOAWAY)";
     case Closed::private_:
       return "had authenticated one client and ended with it";
     case Closed::reconnect:
-      return "were replaced because an operator asked to reconnect";
+      return of.were + " replaced because an operator asked to reconnect";
     case Closed::config_changed:
       return "did not fit the new configuration";
     case Closed::tunnel_ended:
-      return "were tunnels that ended";
+      return of.one ? "was a tunnel that ended" : "were tunnels that ended";
     case Closed::shutdown:
       return "ended with the program";
   }
@@ -114,7 +126,7 @@ std::vector<std::size_t> by_count(const std::array<std::uint64_t, N>& counts) {
 }
 
 std::string share(std::uint64_t part, std::uint64_t whole, std::string_view verb) {
-  return std::to_string(part) + " of " + number(whole, "connection", "connections") + (part == 1 ? " was " : " were ") +
+  return std::to_string(part) + " of " + number(whole, "connection", "connections") + " " + pronouns(part).were + " " +
          std::string(verb);
 }
 
@@ -123,12 +135,13 @@ void reuse(const Destination::Snapshot& s, std::vector<std::string>& lines) {
   char ratio[32];
   std::snprintf(ratio, sizeof ratio, "%.1f", static_cast<double>(s.borrows) / static_cast<double>(s.created));
   lines.push_back(number(s.borrows, "borrow", "borrows") + " on " + number(s.created, "connection", "connections") +
-                  ": each served " + ratio + " on average.");
+                  (s.created == 1 ? "." : std::string(": each served ") + ratio + " on average."));
 }
 
 void present(const Destination::Snapshot& s, std::vector<std::string>& lines) {
-  lines.push_back("Now " + std::to_string(s.alive()) + " of at most " + std::to_string(s.size) + " are open (" +
-                  std::to_string(s.of(Shown::idle)) + " idle); the peak was " + std::to_string(s.peak) + ".");
+  lines.push_back("Now " + std::to_string(s.alive()) + " of at most " + std::to_string(s.size) +
+                  (s.alive() == 1 ? " is" : " are") + " open (" + std::to_string(s.of(Shown::idle)) +
+                  " idle); the peak was " + std::to_string(s.peak) + ".");
   if (s.waiting != 0) {
     lines.push_back(number(s.waiting, "request waits", "requests wait") + " for a connection, the longest for " +
                     time(s.max_wait) + (s.alive() >= s.size ? ": the pool is at its size." : "."));
@@ -144,12 +157,13 @@ std::vector<std::string> explain(const Destination::Snapshot& s, const Circumsta
   if (s.opened_total() == 0) return {"No connection was opened yet: nobody asked for one."};
   for (const std::size_t cause : by_count(s.opened)) {
     lines.push_back(share(s.opened[cause], s.opened_total(), "opened because ") +
-                    why_opened(static_cast<Opened>(cause), s, c) + " (cause " + std::string(kOpenedNames[cause]) +
-                    ").");
+                    why_opened(static_cast<Opened>(cause), pronouns(s.opened[cause]), s, c) + " (cause " +
+                    std::string(kOpenedNames[cause]) + ").");
   }
   for (const std::size_t cause : by_count(s.closed)) {
-    lines.push_back(share(s.closed[cause], s.closed_total(), "closed: they ") +
-                    why_closed(static_cast<Closed>(cause), s, c) + " (cause " + std::string(kClosedNames[cause]) +
+    const Pronouns of = pronouns(s.closed[cause]);
+    lines.push_back(share(s.closed[cause], s.closed_total(), "closed: ") + of.they + " " +
+                    why_closed(static_cast<Closed>(cause), of, s, c) + " (cause " + std::string(kClosedNames[cause]) +
                     ").");
   }
   for (const std::size_t reason : by_count(s.failures)) {

@@ -1,7 +1,6 @@
 #include "proxy/admin/study.h"
 
 #include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <string>
 
@@ -162,15 +161,20 @@ class Changes {
   std::optional<std::string> wrong_;
 };
 
+std::string counted(std::uint64_t count, std::string_view what) {
+  return std::to_string(count).append(" ").append(what).append(count == 1 ? "" : "s");
+}
+
 std::vector<std::string> sentences(const pool::Outcome& now, const pool::Outcome& then) {
-  const auto difference = static_cast<std::int64_t>(now.opened) - static_cast<std::int64_t>(then.opened);
+  const bool more = then.opened > now.opened;
   std::vector<std::string> lines;
-  lines.push_back(std::to_string(then.opened) + " connections instead of " + std::to_string(now.opened) + ": " +
-                  std::to_string(std::abs(difference)) + (difference < 0 ? " more handshakes." : " handshakes saved."));
+  lines.push_back(counted(then.opened, "connection") + " instead of " + std::to_string(now.opened) + ": " +
+                  (more ? counted(then.opened - now.opened, "more handshake") + "."
+                        : counted(now.opened - then.opened, "handshake") + " saved."));
   lines.push_back("Waits: " + time(then.mean_wait) + " on average and p99 " + time(then.p99_wait) + " instead of " +
                   time(now.mean_wait) + " and " + time(now.p99_wait) + ".");
   if (then.refused + then.timed_out + now.refused + now.timed_out != 0) {
-    lines.push_back(std::to_string(then.refused + then.timed_out) + " requests refused or timed out instead of " +
+    lines.push_back(counted(then.refused + then.timed_out, "request") + " refused or timed out instead of " +
                     std::to_string(now.refused + now.timed_out) + ".");
   }
   return lines;

@@ -88,7 +88,7 @@ def test_a_pool_explains_itself_and_says_what_size_it_should_have(origin, carpoo
             assert client.get(o.url + "/").status == 200
     sentences = c.get_json(path(o, "/explain"))["sentences"]
     assert sentences[0].startswith("1 of 1 connection was opened because nothing was open")
-    assert any(s.startswith("50 borrows on 1 connection: each served 50.0") for s in sentences)
+    assert "50 borrows on 1 connection." in sentences
     advice = c.get_json(path(o, "/advice"))
     assert advice["advice"]["borrows"] == 50 and "Erlang" in advice["method"]
     assert 1 <= advice["advice"]["recommended"]["size"] <= 5

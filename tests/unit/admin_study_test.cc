@@ -102,7 +102,7 @@ TEST_F(AStudy, ReplaysThePresentSettingsBesideTheOthers) {
   EXPECT_EQ(json.at("handshakes_saved"), 3);
   EXPECT_NEAR(json.at("what_if").at("outcome").at("wait_seconds").at("longest").get<double>(), 0.062, 1e-6)
       << "the fourth waits for three and a dial";
-  EXPECT_EQ(json.at("sentences").at(0), "1 connections instead of 4: 3 handshakes saved.");
+  EXPECT_EQ(json.at("sentences").at(0), "1 connection instead of 4: 3 handshakes saved.");
 }
 
 TEST_F(AStudy, RefusesSettingsThatAreNone) {

@@ -253,6 +253,21 @@ TEST(AnExplanation, NamesTheCausesTheirNumbersAndWhatFollows) {
   EXPECT_TRUE(says(lines, "The pool has been at its size"));
 }
 
+TEST(AnExplanation, SpeaksOfOneAsOneAndOfSeveralAsSeveral) {
+  Destination::Snapshot s;
+  s.opened[static_cast<std::size_t>(Opened::warm_up)] = s.closed[static_cast<std::size_t>(Closed::error)] = 1;
+  s.opened[static_cast<std::size_t>(Opened::tunnel)] = s.closed[static_cast<std::size_t>(Closed::expired)] = 2;
+  s.connections[static_cast<std::size_t>(Shown::idle)] = s.created = 1;
+  s.borrows = 5;
+  const std::vector<std::string> lines = explain(s, {});
+  EXPECT_TRUE(says(lines, "1 of 3 connections was opened because a warm-up asked for it (cause warm_up)."));
+  EXPECT_TRUE(says(lines, "2 of 3 connections were opened because tunnels (CONNECT) take one each (cause tunnel)."));
+  EXPECT_TRUE(says(lines, "1 of 3 connections was closed: it failed: its dial, or an exchange on it (cause error)."));
+  EXPECT_TRUE(says(lines, "2 of 3 connections were closed: they had reached the end of their life"));
+  EXPECT_TRUE(says(lines, "5 borrows on 1 connection."));
+  EXPECT_TRUE(says(lines, "Now 1 of at most 0 is open (1 idle)"));
+}
+
 TEST(AnExplanation, HasAReasonForEachCause) {
   for (std::size_t i = 0; i < kOpenedNames.size(); ++i) {
     Destination::Snapshot s;
@@ -263,7 +278,8 @@ TEST(AnExplanation, HasAReasonForEachCause) {
   for (std::size_t i = 0; i < kClosedNames.size(); ++i) {
     Destination::Snapshot s;
     s.opened[0] = s.closed[i] = 1;
-    EXPECT_FALSE(says(explain(s, {}), "they  (cause")) << kClosedNames[i];
+    EXPECT_TRUE(says(explain(s, {}), "1 of 1 connection was closed: it ")) << kClosedNames[i];
+    EXPECT_FALSE(says(explain(s, {}), "it  (cause")) << kClosedNames[i];
   }
   EXPECT_TRUE(says(explain({}, {}), "nobody asked"));
 }
