@@ -3,18 +3,28 @@ _carpool() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case ${COMP_WORDS[i]} in
-      top|pools|connections|explain|advice|what-if|leaks|threads|warm-up|pause|resume|drain|reconnect|reload|quit|webhook|completion|man) command=${COMP_WORDS[i]}; break ;;
+      top|pools|pool|connections|explain|advice|what-if|leaks|threads|overload|ready|config|warm-up|pause|resume|drain|reconnect|log-level|reload|quit|webhook|completion|man) command=${COMP_WORDS[i]}; break ;;
     esac
   done
   COMPREPLY=()
   case $before in
     --token-file|--config|--certificate|--key|--injection) COMPREPLY=($(compgen -f -- "$word")); return ;;
-    --admin|--size|--listen) return ;;
+    --module) COMPREPLY=($(compgen -W 'access admin dial dns exec health house leak listener overload pool reload summary tls upgrade' -- "$word")); return ;;
+    --admin|--size|--min-idle|--max-waiting|--max-usage|--idle-timeout|--expire-time|--wait-timeout|--listen) return ;;
   esac
   case $command:$word in
-    :-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --size --dry-run --once --listen --certificate --key --injection --check --print-config --print-default-config --print-schema --health --demo --version --help' -- "$word")) ;;
-    *:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --size --dry-run --once --listen --certificate --key --injection' -- "$word")) ;;
-    :*) COMPREPLY=($(compgen -W 'top pools connections explain advice what-if leaks threads warm-up pause resume drain reconnect reload quit webhook completion man' -- "$word")) ;;
+    :-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --check --print-config --print-default-config --print-schema --health --demo --version --help' -- "$word")) ;;
+    top:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --once --help' -- "$word")) ;;
+    what-if:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --size --min-idle --max-waiting --max-usage --idle-timeout --expire-time --wait-timeout --help' -- "$word")) ;;
+    warm-up:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --size --help' -- "$word")) ;;
+    log-level:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --module --help' -- "$word")) ;;
+    reload:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --dry-run --help' -- "$word")) ;;
+    webhook:-*) COMPREPLY=($(compgen -W '--listen --certificate --key --injection --help' -- "$word")) ;;
+    completion:-*) COMPREPLY=($(compgen -W '--help' -- "$word")) ;;
+    man:-*) COMPREPLY=($(compgen -W '--help' -- "$word")) ;;
+    *:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --help' -- "$word")) ;;
+    :*) COMPREPLY=($(compgen -W 'top pools pool connections explain advice what-if leaks threads overload ready config warm-up pause resume drain reconnect log-level reload quit webhook completion man' -- "$word")) ;;
+    log-level:*) COMPREPLY=($(compgen -W 'trace debug info warn error off' -- "$word")) ;;
     completion:*) COMPREPLY=($(compgen -W 'bash zsh fish' -- "$word")) ;;
     man:*) COMPREPLY=($(compgen -W 'carpool carpool.toml' -- "$word")) ;;
   esac

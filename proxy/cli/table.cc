@@ -24,13 +24,6 @@ std::string number(double value) {
   return text.data();
 }
 
-std::string cell(const Json& value) {
-  if (value.is_null()) return "-";
-  if (value.is_string()) return clean(value.get<std::string>());
-  if (value.is_number_float()) return number(value.get<double>());
-  return clean(value.dump());
-}
-
 bool numeric(std::string_view text) {
   return text == "-" || text.find_first_not_of("0123456789.e+-") == std::string_view::npos;
 }
@@ -141,6 +134,13 @@ std::string Table::text() const {
     out.append(line).append("\n");
   }
   return out;
+}
+
+std::string cell(const Json& value) {
+  if (value.is_null()) return "-";
+  if (value.is_string()) return clean(value.get<std::string>());
+  if (value.is_number_float()) return number(value.get<double>());
+  return clean(value.dump());
 }
 
 std::string shown(const Json& json) {

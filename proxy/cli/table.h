@@ -21,6 +21,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+std::string cell(const Json& value);  // nothing in it steers a terminal
 // Whatever it is.
 std::string shown(const Json& json);
 std::string pools_table(const Json& pools);

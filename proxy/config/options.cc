@@ -36,8 +36,8 @@ Without a flag or a command it runs. The flags:
 )";
 constexpr std::string_view kUsageTail = R"(
 Commands ask a running instance, or order it (carpool COMMAND --help):
-  top pools connections explain advice what-if leaks threads
-  warm-up pause resume drain reconnect reload quit; and webhook, completion, man
+  top pools pool connections explain advice what-if leaks threads overload ready config
+  warm-up pause resume drain reconnect log-level reload quit; and webhook, completion, man
 
 Exit codes: 0 clean, 1 configuration or command line, 2 could not listen, 3 internal.
 Signals: TERM and INT drain and exit, a second one exits at once; HUP reloads; USR1 reopens logs.

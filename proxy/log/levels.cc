@@ -8,7 +8,6 @@
 namespace carpool::proxy::log {
 namespace {
 
-constexpr std::array<std::string_view, 6> kNames{"trace", "debug", "info", "warn", "error", "off"};
 constexpr std::int8_t kFollows = -1;
 
 // Relaxed throughout: a level orders nothing, and a line more or less at the moment of a change does not matter.
@@ -45,13 +44,13 @@ std::size_t index_of(std::string_view module) {
 }  // namespace
 
 std::optional<Level> parse_level(std::string_view text) {
-  const auto* found = std::find(kNames.begin(), kNames.end(), text);
-  if (found == kNames.end()) return std::nullopt;
-  return static_cast<Level>(found - kNames.begin());
+  const auto* found = std::find(kLevelNames.begin(), kLevelNames.end(), text);
+  if (found == kLevelNames.end()) return std::nullopt;
+  return static_cast<Level>(found - kLevelNames.begin());
 }
 
 std::string_view name(Level level) {
-  return kNames[static_cast<std::size_t>(level)];
+  return kLevelNames[static_cast<std::size_t>(level)];
 }
 
 void set_level(Level level) {

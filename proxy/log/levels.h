@@ -19,6 +19,7 @@ inline constexpr std::array<std::string_view, 15> kModules{"access", "admin",  "
                                                            "health", "house",  "leak",    "listener", "overload",
                                                            "pool",   "reload", "summary", "tls",      "upgrade"};
 
+inline constexpr std::array<std::string_view, 6> kLevelNames{"trace", "debug", "info", "warn", "error", "off"};
 std::optional<Level> parse_level(std::string_view text);
 std::string_view name(Level level);
 

@@ -71,6 +71,58 @@ def test_threads_and_every_other_question_have_an_answer(used):
         assert done.returncode in (0, 3) and (done.stdout or done.stderr), done
 
 
+def test_what_if_shows_the_settings_asked_for_beside_those_present(used):
+    o, c = used
+    done = run("what-if", o.url, "--size", 3, "--min-idle", 1, "--max-waiting", 7, "--max-usage", 9, "--idle-timeout", "1s", "--expire-time", "2m",
+               "--wait-timeout=250ms", "--admin", c.admin_text)
+    assert done.returncode == 0, done
+    rows = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
+    assert rows["PRESENT"] == ["WHAT_IF"] and rows["size"] == ["64", "3"] and rows["served"] == ["3", "3"]
+    assert [rows[name][1] for name in ("min_idle", "max_waiting", "max_usage", "idle_timeout_seconds", "expire_time_seconds", "wait_timeout_seconds")
+            ] == ["1", "7", "9", "1", "120", "0.25"]
+    wrong = run("what-if", o.url, "--idle-timeout", "soon", "--admin", c.admin_text)
+    assert wrong.returncode == 3 and "idle_timeout" in wrong.stderr and "soon" in wrong.stderr
+
+
+def test_log_levels_are_shown_and_set(used):
+    _, c = used
+    assert run("log-level", "--admin", c.admin_text).stdout == "MODULE  LEVEL\nall     info\n"
+    assert run("log-level", "debug", "--module", "tls", "--admin", c.admin_text).stdout.splitlines()[1:] == ["others  info", "tls     debug"]
+    assert c.get_json("/log-level") == {"level": "info", "modules": {"tls": "debug"}}
+    assert json.loads(run("log-level", "warn", "--json", "--admin", c.admin_text).stdout) == {"level": "warn", "modules": {}}
+    loud = run("log-level", "loud", "--admin", c.admin_text)
+    assert loud.returncode == 3 and "trace, debug, info, warn, error or off" in loud.stderr
+    nobody = run("log-level", "info", "--module", "nobody", "--admin", c.admin_text)
+    assert nobody.returncode == 3 and "known: access" in nobody.stderr
+
+
+def test_what_it_runs_with_is_shown(used):
+    o, c = used
+    assert "descriptors" in run("overload", "--admin", c.admin_text).stdout
+    config = run("config", "--admin", c.admin_text)
+    assert config.returncode == 0 and config.stdout == c.admin("GET", "/config").body.decode()
+    pool = run("pool", o.url, "--admin", c.admin_text).stdout
+    assert pool.startswith("origin " + o.url) and "addresses" in pool
+
+
+def test_ready_says_why_not(origin, carpool, gate):
+    def held(exchange):
+        gate.enter()
+        exchange.reply()
+    o, c = origin(held), carpool()
+    ready = run("ready", "--config", c.config)
+    assert (ready.returncode, ready.stdout) == (0, "status ready\n")
+    with c.client() as client:
+        client.ask("GET", o.url + "/")
+        gate.wait_for(1)
+        assert run("quit", "--config", c.config).returncode == 0
+        done = run("ready", "--config", c.config)
+        assert (done.returncode, done.stdout, done.stderr) == (3, "", "carpool: not ready\n  draining\n")
+        gate.open()
+        assert client.response().status == 200
+    assert c.wait() == 0
+
+
 def test_quit_ends_it(used):
     _, c = used
     assert run("quit", "--admin", c.admin_text).returncode == 0
@@ -98,7 +150,7 @@ def test_nobody_there_is_exit_code_two():
 
 def test_wrong_use_is_exit_code_one(used):
     _, c = used
-    for wrong in (["pools", "--nonsense"], ["pools", "a", "b"], ["completion", "tcsh"], ["man", "nothing"]):
+    for wrong in (["pools", "--nonsense"], ["pools", "a", "b"], ["pools", "--size", "3"], ["warm-up", "a", "--size"], ["completion", "tcsh"], ["man", "nothing"]):
         assert run(*wrong, "--admin", c.admin_text).returncode == 1, wrong
     assert run("nonsense").returncode == 1
     shown = run("warm-up", "--help")

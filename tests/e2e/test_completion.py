@@ -80,12 +80,14 @@ def offers(request, tmp_path):
 
 
 def test_a_shell_completes_commands(offers):
-    offers("carpool re", {"resume", "reconnect", "reload"}.__eq__)
+    offers("carpool re", {"ready", "resume", "reconnect", "reload"}.__eq__)
     offers("carpool w", {"warm-up", "webhook", "what-if"}.__eq__)
 
 
 def test_a_shell_completes_flags_and_what_they_take(offers):
     offers("carpool reload --", {"--admin", "--dry-run", "--json", "--token-file"}.__le__)
+    offers("carpool what-if --m", {"--min-idle", "--max-waiting", "--max-usage"}.__eq__)
+    offers("carpool pools --", lambda words: "--json" in words and not words & {"--size", "--dry-run", "--module"})
     offers("carpool pools --token-file ", lambda words: "token.txt" in words)
     offers("carpool pools --admin ", lambda words: "top" not in words)
 
@@ -93,6 +95,8 @@ def test_a_shell_completes_flags_and_what_they_take(offers):
 def test_a_shell_completes_arguments_of_commands(offers):
     offers("carpool completion ", {"bash", "zsh", "fish"}.__eq__)
     offers("carpool man ", {"carpool", "carpool.toml"}.__eq__)
+    offers("carpool log-level ", {"trace", "debug", "info", "warn", "error", "off"}.__eq__)
+    offers("carpool log-level debug --module t", {"tls"}.__eq__)
     offers("carpool pools ", lambda words: "drain" not in words)  # there is one command
 
 
@@ -118,7 +122,7 @@ def in_the_source():
 
 
 def test_help_names_every_flag_that_the_source_knows():
-    assert len(flags_of_the_program()) >= 9 and len(flags_of_commands()) >= 11 and len(commands()) >= 18
+    assert len(flags_of_the_program()) >= 9 and len(flags_of_commands()) >= 18 and len(commands()) >= 23
     assert in_the_source() == flags_of_the_program() | flags_of_commands()
 
 
@@ -133,6 +137,18 @@ def test_every_order_and_every_question_of_a_pool_has_a_command(carpool):
     paths = carpool().get_json("/openapi.json")["paths"]
     asked = {path.rsplit("/", 1)[1] for path, methods in paths.items() if "post" in methods or path.startswith("/pools/{origin}/")}
     assert asked <= commands() and len(asked) >= 11, asked - commands()
+
+
+def test_every_setting_of_an_order_or_a_question_is_a_flag_of_its_command(carpool):
+    found = 0
+    for path, methods in carpool().get_json("/openapi.json")["paths"].items():
+        for way in methods.values():
+            for parameter in way.get("parameters", ()) if isinstance(way, dict) else ():
+                if parameter.get("in") == "query":
+                    command, name = path.rsplit("/", 1)[1], parameter["name"]
+                    assert re.search(r"--%s\b|\b%s\b" % (name.replace("_", "-"), name.upper()), said(command, "--help")), (command, name)
+                    found += 1
+    assert found >= 11
 
 
 @pytest.mark.parametrize("page", [*SCRIPTS.values(), "docs/man/carpool.1"])

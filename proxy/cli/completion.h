@@ -1,4 +1,4 @@
-// Completions for shells and manual pages, made from the tables of commands and settings.
+// Completions for shells, made from the tables of commands and flags.
 #pragma once
 
 #include <optional>
@@ -8,6 +8,5 @@
 namespace carpool::proxy::cli {
 
 std::optional<std::string> completion(std::string_view shell);  // bash, zsh, fish
-std::optional<std::string> manual(std::string_view page);       // carpool, carpool.toml
 
 }  // namespace carpool::proxy::cli

@@ -1,0 +1,12 @@
+// Manual pages, made from the tables of commands, flags and settings.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace carpool::proxy::cli {
+
+std::optional<std::string> manual(std::string_view page);  // carpool, carpool.toml
+
+}  // namespace carpool::proxy::cli
