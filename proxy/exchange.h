@@ -123,6 +123,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // ---- CarrierUser: the response ----
   bool may_take() const override LOOP_ONLY;
   std::size_t room() const override LOOP_ONLY { return requester_->room(); }
+  bool at_ease() const override LOOP_ONLY { return requester_->at_ease(); }
   bool on_response_head() override LOOP_ONLY;
   void on_body(std::string_view bytes) override;
   void on_trailer(std::string_view name, std::string_view value) override;

@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kTurnRead = std::size_t{256} * 1024;  // what one client may read in one turn
 constexpr std::size_t kPull = std::size_t{128} * 1024;      // and be written at once
 constexpr std::size_t kCrowd = std::size_t{512} * 1024;     // waiting for one client, on all of its streams
+constexpr std::size_t kFewStreams = 16;                     // whatever their origins send ahead, it is no crowd
 
 http::H2Options options_of(const config::Listen& listen) {
   http::H2Options options;
@@ -138,6 +139,10 @@ void H2Client::later(H2Request& request) {
 
 bool H2Client::crowded() const {
   return session_.backlog() >= kCrowd;
+}
+
+bool H2Client::at_ease() const {
+  return session_.streams() <= kFewStreams && !crowded();
 }
 
 void H2Client::note_progress() {

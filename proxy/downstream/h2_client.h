@@ -47,6 +47,7 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
   void note_progress() LOOP_ONLY;
   bool unwelcome() const { return unwelcome_; }
   bool crowded() const;  // more waits for this client than it may have waiting
+  bool at_ease() const;  // and so few of its streams are open that it never comes to that
   void recycle(H2Request& request) LOOP_ONLY;
 
  private:

@@ -44,6 +44,7 @@ class H2Request final : public Requester,
   void drop() override LOOP_ONLY {}  // its stream is reset, and that takes along what is queued
   std::size_t backlog() const override LOOP_ONLY;
   std::size_t room() const override LOOP_ONLY;
+  bool at_ease() const override LOOP_ONLY;
   void on_tunnel() override LOOP_ONLY;
   void shut_write_when_sent() override LOOP_ONLY;
   void resume() override LOOP_ONLY;

@@ -55,6 +55,8 @@ class Requester {
   virtual std::size_t backlog()
       const LOOP_ONLY = 0;  // bytes that the client did not take yet; kHighMark pauses the source
   virtual std::size_t room() const LOOP_ONLY { return SIZE_MAX; }  // the most that may be read for it at once
+  // So little waits for it, and may still come, that an origin may send it more than the least ahead.
+  virtual bool at_ease() const LOOP_ONLY { return true; }
   virtual void on_tunnel() LOOP_ONLY = 0;             // send_tunnel() was flushed: on_tunnel_bytes() may come
   virtual void shut_write_when_sent() LOOP_ONLY = 0;  // tunnel: the origin said its last word
 

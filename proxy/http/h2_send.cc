@@ -46,7 +46,10 @@ void H2Impl::on_sent(const nghttp2_frame& frame) {
       guard.note_body();
       break;
     case NGHTTP2_HEADERS:
-      if (H2Stream* stream = find(frame.hd.stream_id)) stream->head_sent_ = true;
+      if (H2Stream* stream = find(frame.hd.stream_id)) {
+        stream->head_sent_ = true;
+        if (stream->widen_to_ != 0) widen(*stream);
+      }
       break;
     case NGHTTP2_RST_STREAM:
       return on_reset_sent(h2_error(frame.rst_stream.error_code));

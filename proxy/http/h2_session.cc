@@ -210,8 +210,8 @@ void H2Session::reset(H2Stream& stream, H2Error error) {
 
 void H2Session::widen(H2Stream& stream, std::uint32_t window) {
   if (stream.dead_ || stream.peer_ended_) return;
-  nghttp2_session_set_local_window_size(impl_->session, NGHTTP2_FLAG_NONE, stream.id_,
-                                        static_cast<std::int32_t>(window));
+  stream.widen_to_ = window;
+  if (impl_->role == H2Role::server || stream.head_sent_) impl_->widen(stream);
 }
 
 void H2Session::consume(H2Stream& stream, std::size_t bytes) {

@@ -72,7 +72,9 @@ class H2Session {
   void leave(H2Stream& stream);
   void reset(H2Stream& stream, H2Error error);  // and its owner forgets it
   void consume(H2Stream& stream, std::size_t bytes);
-  void widen(H2Stream& stream, std::uint32_t window);  // so much more may the peer send ahead on this stream
+  // So much may the peer send ahead on this stream, if that is more than what SETTINGS allow each; also right behind
+  // request(), in whose write it leaves.
+  void widen(H2Stream& stream, std::uint32_t window);
 
   // ---- the connection ----
   void ping(std::uint64_t payload);

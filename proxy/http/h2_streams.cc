@@ -125,6 +125,11 @@ void H2Impl::give_window(H2Stream& stream, std::size_t bytes) {
   }
 }
 
+void H2Impl::widen(H2Stream& stream) {
+  const auto window = static_cast<std::int32_t>(std::exchange(stream.widen_to_, 0));
+  nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, stream.id_, window);
+}
+
 void H2Impl::tell_moved() {
   while (!moved.empty()) {
     H2Stream& stream = moved.pop_front();

@@ -49,6 +49,7 @@ class CarrierUser : public http::BodySink {
  public:
   virtual bool may_take() const LOOP_ONLY = 0;                     // the client has room for more of the response
   virtual std::size_t room() const LOOP_ONLY { return SIZE_MAX; }  // then: for so much at once, and never none
+  virtual bool at_ease() const LOOP_ONLY { return true; }          // the origin may send more than the least ahead
   virtual bool on_response_head() LOOP_ONLY = 0;                   // it is in the carrier's head; 1xx too
   virtual bool on_response_piece() LOOP_ONLY = 0;                  // what came at once was told: pass it on
   virtual void on_response_end() LOOP_ONLY = 0;                    // whole

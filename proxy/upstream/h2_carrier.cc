@@ -13,6 +13,9 @@ namespace {
 // holds much who asks a hundred times and reads nothing.
 constexpr std::size_t kKeepsUp = std::size_t{256} * 1024;
 constexpr std::uint32_t kWideWindow = 256 * 1024;
+// Of a client for which little waits: a larger answer then stops once for a round trip, after its first bytes; where
+// answers have been large, never.
+constexpr std::uint32_t kUsualWindow = 32 * 1024;
 }  // namespace
 
 void H2Carrier::begin(H2Connection& connection) {
@@ -20,6 +23,7 @@ void H2Carrier::begin(H2Connection& connection) {
   connection_ = &connection;
   stream_ = nullptr;
   untaken_ = taken_ = 0;
+  window_ = kNarrowWindow;
   ended_ = any_byte_back_ = false;
 }
 
@@ -42,7 +46,10 @@ void H2Carrier::send_fields(const http::H2Fields& fields, bool end, bool head_re
   ended_ = end;
   stream_ = connection_->open(*this, fields, end, head_request);
   began_ = host_.loop().now();
-  if (stream_ != nullptr) return;
+  if (stream_ != nullptr) {
+    if (connection_->large_answers() && user_.at_ease()) open_window(kUsualWindow);
+    return;
+  }
   Breakage refused;
   refused.fault.detail = "the HTTP/2 session takes no more requests";
   refused.connection_ended = true;
@@ -117,12 +124,22 @@ bool H2Carrier::pass_on() {
 void H2Carrier::read_on() {
   if (stream_ == nullptr || untaken_ == 0 || !user_.may_take()) return;
   const std::size_t bytes = std::exchange(untaken_, 0);
-  connection_->session().consume(*stream_, bytes);
-  if (taken_ < kKeepsUp) {
+  if (window_ != kWideWindow) {
     taken_ += bytes;
-    if (taken_ >= kKeepsUp) connection_->session().widen(*stream_, kWideWindow);
+    if (taken_ >= kKeepsUp) {
+      open_window(kWideWindow);
+    } else if (taken_ >= kNarrowWindow / 2 && user_.at_ease()) {
+      open_window(kUsualWindow);
+    }
   }
+  connection_->session().consume(*stream_, bytes);
   connection_->soon();
+}
+
+void H2Carrier::open_window(std::uint32_t window) {
+  if (window <= window_) return;
+  window_ = window;
+  connection_->session().widen(*stream_, window);
 }
 
 // ---- the end ----
@@ -177,6 +194,7 @@ void H2Carrier::leave() {
 
 // The session goes on whatever became of one stream.
 std::optional<pool::Closed> H2Carrier::finish(pool::Lease&) {
+  connection_->note_size(taken_ + untaken_);
   if (stream_ != nullptr) {
     http::H2Session& session = connection_->session();
     ended_ ? session.leave(*stream_) : session.reset(*stream_, http::H2Error::cancel);

@@ -13,6 +13,10 @@ namespace carpool::proxy {
 
 class H2Connection;
 
+// Bytes of a response that an origin may send ahead of its client, as SETTINGS say: two hundred streams that nobody
+// reads hold no more each. One whose client is at ease gets more, and much more once it keeps up (h2_carrier.cc).
+inline constexpr std::uint32_t kNarrowWindow = 8 * 1024;
+
 class H2Carrier final : public Carrier, public ListHook<struct H2CarrierTag>, public http::H2StreamUser {
  public:
   H2Carrier(SessionHost& host, CarrierUser& user, http::ResponseHead& response)
@@ -44,6 +48,7 @@ class H2Carrier final : public Carrier, public ListHook<struct H2CarrierTag>, pu
   void on_end() override;
   void on_sent(std::size_t bytes) override;
   void on_closed(http::H2Error error) override;
+  void open_window(std::uint32_t window) LOOP_ONLY;
   void broken(Breakage breakage) LOOP_ONLY;
   void leave() LOOP_ONLY;
 
@@ -55,7 +60,8 @@ class H2Carrier final : public Carrier, public ListHook<struct H2CarrierTag>, pu
   std::optional<Breakage> breakage_;
   Instant began_{};          // when the stream was
   std::size_t untaken_ = 0;  // bytes whose room in the stream's window is not given back
-  std::size_t taken_ = 0;    // and those whose room is, while the window is narrow
+  std::size_t taken_ = 0;    // and those whose room is, while the window is not wide
+  std::uint32_t window_ = kNarrowWindow;
   bool head_request_ = false;
   bool ended_ = false;  // our end is said
   bool any_byte_back_ = false;

@@ -12,10 +12,8 @@
 namespace carpool::proxy {
 
 namespace {
-// Bytes of a response that an origin may send ahead of its client; a stream whose client keeps up gets more
-// (h2_carrier). On all streams together the session's window never holds anybody up: a client that does not read stops
-// its own stream, not its neighbours'.
-constexpr std::uint32_t kStreamWindow = 32 * 1024;
+// On all streams together the session's window never holds anybody up: a client that does not read stops its own
+// stream, not its neighbours'.
 constexpr std::uint32_t kWindow = 4 * 1024 * 1024;
 constexpr std::size_t kPull = std::size_t{64} * 1024;  // bytes of frames in one write
 
@@ -30,7 +28,7 @@ constexpr unsigned kUserTimeoutMs = 10000;  // bytes that nobody acknowledges
 http::H2Options session_options() {
   http::H2Options options;
   options.head = Worker::response_limits();
-  options.stream_window = kStreamWindow;
+  options.stream_window = kNarrowWindow;
   options.window = kWindow;
   options.shared_window_is_free = true;
   return options;
@@ -241,6 +239,15 @@ void H2Connection::tell_broken() {
 
 Duration H2Connection::patience() const {
   return doubted_ ? kDoubt : kPatience;
+}
+
+void H2Connection::note_size(std::size_t bytes) {
+  constexpr std::uint8_t kRemembered = 16;  // answers
+  if (bytes > kNarrowWindow) {
+    large_ = kRemembered;
+  } else if (large_ != 0) {
+    --large_;
+  }
 }
 
 void H2Connection::given_up_on(Instant asked) {

@@ -52,7 +52,10 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   void note_reset(http::H2Error error) LOOP_ONLY;  // of a stream, by the origin
   void answered() LOOP_ONLY;                       // a response's head came
   void given_up_on(Instant asked) LOOP_ONLY;       // a stream without an answer, begun then
-  void tell_later(H2Carrier& carrier) LOOP_ONLY;   // that it broke
+  void note_size(std::size_t bytes) LOOP_ONLY;     // of an answer
+  // One of the last answers was more than a stream may carry ahead: the next one's window is opened with its request.
+  bool large_answers() const LOOP_ONLY { return large_ != 0; }
+  void tell_later(H2Carrier& carrier) LOOP_ONLY;  // that it broke
   std::string_view scheme() const { return origin_.tls != nullptr ? "https" : "http"; }
   // Did the peer say with GOAWAY that it did nothing for this stream?
   bool given_up(http::StreamId id) const LOOP_ONLY { return goaway_last_ && id > *goaway_last_; }
@@ -92,7 +95,8 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   std::optional<http::StreamId> goaway_last_;
   std::string why_;  // it died
   Instant last_read_;
-  Instant asked_{};       // when the last unanswered PING left
+  Instant asked_{};  // when the last unanswered PING left
+  std::uint8_t large_ = 0;
   bool holding_ = false;  // after a quiet time: nothing but the PING leaves until a byte came back
   bool doubted_ = false;  // a stream was given up while nothing came: the next one waits for a sign of life
   bool greeted_ = false;  // SETTINGS came

@@ -19,7 +19,7 @@ void RemoteStream::Order::clear() {
   head.clear();
   body.clear();
   trailers.clear();
-  has_head = bodyless = head_request = end = false;
+  has_head = bodyless = head_request = at_ease = end = false;
 }
 
 void RemoteStream::Report::clear() {
@@ -49,6 +49,7 @@ void RemoteStream::send_head(const http::RequestHead& head, const http::ForwardR
   next_order_.bodyless =
       head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length == 0);
   next_order_.head_request = head.method == "HEAD";
+  next_order_.at_ease = user_->at_ease();
 }
 
 void RemoteStream::send_end(const http::Fields& trailers) {

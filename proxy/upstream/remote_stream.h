@@ -44,7 +44,7 @@ class RemoteStream final : public Carrier, private CarrierUser, public ListHook<
     http::H2Fields head;
     std::string body;
     http::Fields trailers;
-    bool has_head = false, bodyless = false, head_request = false;
+    bool has_head = false, bodyless = false, head_request = false, at_ease = false;
     bool end = false;
     bool empty() const { return !has_head && body.empty() && !end; }
     void clear();
@@ -89,6 +89,7 @@ class RemoteStream final : public Carrier, private CarrierUser, public ListHook<
   void done() LOOP_ONLY;
   void called_off() LOOP_ONLY;
   bool may_take() const override LOOP_ONLY;
+  bool at_ease() const override LOOP_ONLY { return at_ease_; }
   bool on_response_head() override LOOP_ONLY;
   void on_body(std::string_view bytes) override { next_report_.body.append(bytes); }
   void on_trailer(std::string_view name, std::string_view value) override { next_report_.trailers.add(name, value); }
@@ -121,6 +122,7 @@ class RemoteStream final : public Carrier, private CarrierUser, public ListHook<
   Report next_report_;
   bool order_kept_ = false;    // followed, and not given back: the session has no room
   bool carrying_ = false;      // carrier_ has begun
+  bool at_ease_ = false;       // the client was, when it asked
   bool far_finished_ = false;  // and has ended, or never will begin
 };
 

@@ -17,6 +17,7 @@ void RemoteStream::follow(Order& order) {
   order_kept_ = true;
   if (order.has_head && !far_finished_) {
     carrying_ = true;
+    at_ease_ = order.at_ease;
     carrier_.begin(*connection_);
     carrier_.send_fields(order.head, order.bodyless, order.head_request);
   }

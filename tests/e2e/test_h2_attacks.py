@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from h2.settings import SettingCodes
 from harness import attacks
 from harness.h2_client import Attacker, headers, request
 from harness.h2_origin import H2Origin
@@ -108,13 +109,13 @@ def test_others_wait_at_most_twice_as_long_while_an_attack_goes_on(warm, attack)
 
 
 class Unread:
-    """A client that asks fifty times and takes no byte of any answer."""
+    """A client that asks many times and takes no byte of any answer."""
 
-    def __init__(self, c, o):
+    def __init__(self, c, o, times=50):
         self.c, before = c, c.metric("carpool_pool_borrows_total")
         self.reader = Attacker(c.address, settings=b"\0\x04\0\0\0\0")  # a window of nothing
-        self.reader.send(b"".join(headers(stream, request(place(o))) for stream in range(1, 101, 2)))
-        until(lambda: c.metric("carpool_pool_borrows_total") >= before + 50, what="the origin being asked")
+        self.reader.send(b"".join(headers(stream, request(place(o))) for stream in range(1, 2 * times, 2)))
+        until(lambda: c.metric("carpool_pool_borrows_total") >= before + times, what="the origin being asked")
 
     def leave(self):
         self.reader.sock.close()
@@ -139,18 +140,19 @@ def test_others_wait_at_most_twice_as_long_for_readers_that_never_read(carpool, 
     assert seen[-1][1] <= 2 * seen[-1][0] + SLICE, seen
 
 
-# Two loops and one connection: the streams of one of them come from the other by mail.
+# As many as a client may have open. Two loops and one connection: the streams of one of them come from the other by mail.
+@pytest.mark.parametrize("times", [50, 249])
 @pytest.mark.parametrize("workers,size", [(1, 64), (2, 64), (2, 1)])
-def test_readers_that_never_read_hold_a_narrow_window_where_the_origin_speaks_http2_too(carpool, workers, size):
-    o = H2Origin(lambda stream: stream.reply(body=b"x" * 3_000_000))
+def test_readers_that_never_read_hold_a_narrow_window_where_the_origin_speaks_http2_too(carpool, workers, size, times):
+    o = H2Origin(lambda stream: stream.reply(body=b"x" * 3_000_000), settings={SettingCodes.MAX_CONCURRENT_STREAMS: 300})
     try:
-        c = carpool(workers=workers, upstream={"protocols": ["h2"]}, pool={"size": size}, log={"access": False})
+        c = carpool(workers=workers, upstream={"protocols": ["h2"]}, pool={"size": size, "max_streams": 300}, log={"access": False})
         for _ in range(2 * workers):  # by each loop
             with Client(c.address) as client:
                 assert len(client.get("/", host=o.authority).body) == 3_000_000
         before = c.rss()
         for _ in range(2 * workers):
-            unread = Unread(c, o)
+            unread = Unread(c, o, times)
             with Client(c.address) as client:  # all others' answers came before this one's
                 assert len(client.get("/", host=o.authority).body) == 3_000_000
             assert c.rss() - before <= GROWTH
@@ -159,14 +161,15 @@ def test_readers_that_never_read_hold_a_narrow_window_where_the_origin_speaks_ht
         o.stop()
 
 
-def test_readers_that_never_read_cost_little_and_are_ended(carpool, origin):
+@pytest.mark.parametrize("times", [50, 249])
+def test_readers_that_never_read_cost_little_and_are_ended(carpool, origin, times):
     body = b"x" * 3_000_000
     o = origin(lambda exchange: exchange.reply(body=body))
-    c = carpool(listen={"idle_timeout": "2s"}, request={"idle_timeout": "2s"}, log={"access": False})
+    c = carpool(pool={"size": 256}, listen={"idle_timeout": "2s"}, request={"idle_timeout": "2s"}, log={"access": False})
     with Client(c.address) as client:
         assert len(client.get("/", host=o.authority).body) == len(body)
     before = c.rss()
-    reader = Unread(c, o).reader
+    reader = Unread(c, o, times).reader
     assert c.rss() - before <= GROWTH
     assert reader.goaway() in (0, CALM)
     until(lambda: c.metric("carpool_pool_connections", state="borrowed") == 0, what="every connection given back")

@@ -7,10 +7,12 @@ import urllib.parse
 import h2.errors
 import h2.settings
 import pytest
+from harness.h2_client import H2Client
 from harness.h2_origin import H2Origin
 from harness.wait import until
 
 PRIOR = {"protocols": ["h2"]}
+NARROW, USUAL = 8 * 1024, 32 * 1024
 MAX_STREAMS = h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS
 
 
@@ -132,8 +134,45 @@ def test_a_stream_begins_with_a_narrow_window_and_is_given_a_wide_one_while_its_
     with c.client() as client:
         for _ in range(2):  # what one stream was given is not the next one's
             assert len(client.get(o.url + "/").body) == 512 * 8192
-    assert o.opened == 1 and first == [32 * 1024] * 2
+    assert o.opened == 1 and first == [NARROW, USUAL]  # after a large answer the next one's window is opened with its request
     assert all(100 * 1024 < most <= 256 * 1024 for most in widest)
+
+
+@pytest.mark.parametrize("size", [64, 1])  # 1: the streams of the second loop come by mail
+def test_windows_are_opened_with_the_request_while_answers_are_large(h2_origin, carpool, size):
+    windows = []
+
+    def answer(stream):
+        windows.append(stream.connection.c.local_flow_control_window(stream.id))
+        stream.reply(body=b"x" * int(stream.pseudo[":path"][1:]))
+    o = h2_origin(answer)
+    c = carpool(workers=1 if size != 1 else 2, upstream=PRIOR, pool={"size": size})
+    with c.client() as one, c.client() as other:
+        sizes = [100_000, 100] + 16 * [100] + [100]
+        for nth, bytes in enumerate(sizes):
+            assert len((one, other)[nth % 2].get("%s/%d" % (o.url, bytes)).body) == bytes
+    if o.opened == 1:  # else each loop learned by itself
+        assert windows == [NARROW] + 16 * [USUAL] + 2 * [NARROW]
+
+
+def test_a_client_with_many_streams_open_has_narrow_windows_on_most_of_them(h2_origin, carpool, gate):
+    windows = []
+
+    def answer(stream):
+        windows.append(stream.connection.c.local_flow_control_window(stream.id))
+        if stream.pseudo[":path"] == "/held":
+            gate.enter()
+        stream.reply(body=b"x" * 100_000)
+    o = h2_origin(answer)
+    c = carpool(workers=1, upstream=PRIOR)
+    with c.client() as client:
+        assert len(client.get(o.url + "/").body) == 100_000
+    with H2Client(c.address) as many:
+        streams = [many.ask("/held", authority=o.authority) for _ in range(40)]
+        gate.wait_for(40)
+        assert windows.count(USUAL) <= 16 and windows.count(NARROW) >= 1 + 24
+        gate.open()
+        assert [len(many.answer(stream).body) for stream in streams] == 40 * [100_000]
 
 
 def test_fields_of_the_connection_end_here_and_the_authority_names_the_origin(h2_origin, carpool):

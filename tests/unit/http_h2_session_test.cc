@@ -102,6 +102,26 @@ TEST(ABody, WaitsForTheWindowUntilItsReceiverGivesRoomBack) {
   EXPECT_TRUE(asked.ended);
 }
 
+TEST(AStreamsWindow, IsWiderFromItsBeginningWhereThatWasAskedBehindTheRequest) {
+  H2Options options;
+  options.stream_window = 8192;
+  Pair pair(options);
+  Heard& narrow = pair.ask();
+  Heard& wide = pair.ask();
+  pair.client.session.widen(*wide.stream, 32768);
+  pair.talk_on();
+  for (auto& [id, served] : pair.server.streams) {
+    pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
+    pair.server.session.body(*served.stream, std::string(kBig, 'x'));
+  }
+  pair.talk_on();
+  EXPECT_EQ(narrow.body.size(), 8192U);
+  EXPECT_EQ(wide.body.size(), 32768U);
+  pair.client.session.widen(*narrow.stream, 32768);
+  pair.talk_on();
+  EXPECT_EQ(narrow.body.size(), 32768U);
+}
+
 TEST(AReset, IsTheLastThingToldAboutAStream) {
   Pair pair;
   Heard& asked = pair.ask(false);
