@@ -8,8 +8,8 @@
 namespace carpool::proxy {
 
 namespace {
-// What may gather while a report is away. What comes beyond it stays in the stream's window: whoever does not read
-// holds the origin, not memory on two loops.
+// What may gather while a report is away, for a client at ease. What comes beyond it stays in the stream's window:
+// whoever does not read holds the origin, not memory on two loops.
 constexpr std::size_t kGathered = std::size_t{16} * 1024;
 }  // namespace
 
@@ -66,7 +66,7 @@ void RemoteStream::done() {
 }
 
 bool RemoteStream::may_take() const {
-  return report_.home || next_report_.body.size() < kGathered;
+  return report_.home || (at_ease_ && next_report_.body.size() < kGathered);
 }
 
 bool RemoteStream::on_response_head() {
