@@ -54,6 +54,8 @@ bool Destination::Impl::take_idle(Lease& lease, LoopId here, const Want& want, I
   };
   for (;;) {
     const auto found = search(here, true, judge);
+    // The pair of stand_in_line(): who looked meanwhile did not see what was hidden.
+    if (found.relisted && !found.taken && waiting()) attend(now);
     if (found.entry == nullptr) return false;
     Chair& entry = *found.entry;
     if (found.taken) {
@@ -61,7 +63,6 @@ bool Destination::Impl::take_idle(Lease& lease, LoopId here, const Want& want, I
       if (moved) house.detach(*entry.value.pooled, found.before.home());
       if (!moved || house.attach(*entry.value.pooled, entry.index, found.after.generation())) {
         fill(lease, entry, found.after, Duration::zero(), now, here);
-        // The pair of stand_in_line(): who looked meanwhile did not see its spare stream.
         if (found.relisted && waiting()) attend(now);
         return true;
       }

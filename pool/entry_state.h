@@ -55,6 +55,11 @@ class Word {
   // May be lent to one more when `multiplex` at once are allowed.
   constexpr bool lendable(std::uint32_t multiplex) const { return (bits_ & kMarks) == 0 && users() < multiplex; }
 
+  // Not to be lent before somebody gives it back, or fills the place anew; either lists it then.
+  constexpr bool taken(std::uint32_t multiplex) const {
+    return vacant() || ((bits_ & kMarks) == 0 && borrowed() && users() >= multiplex);
+  }
+
   constexpr Word users(std::uint32_t n) const { return Word((bits_ & ~std::uint64_t{kMaxUsers}) | n); }
   constexpr Word uses(std::uint32_t n) const { return put(12, kMaxUses, n); }
   constexpr Word generation(std::uint32_t n) const { return put(32, kMaxGeneration, n); }
@@ -151,12 +156,12 @@ inline Change try_enable(AtomicWord& word, LoopId home, bool acquired) {
 
 // One attempt from `expected`, which is refreshed when it fails. An entry of another loop than `home` moves there in
 // the same step (takeover); one that stays is acquired with its own. acquire: pairs with the release in
-// try_release/try_enable.
+// try_release/try_enable; seq_cst: what a failure finds instead is a look as the first was (finder.h).
 inline Change try_acquire(AtomicWord& word, Word& expected, LoopId home) {
   const Word after = expected.users(expected.users() + 1).used_once_more().moved_to(home);
   std::uint64_t bits = expected.bits();
   const bool won =
-      word.compare_exchange_strong(bits, after.bits(), std::memory_order_acq_rel, std::memory_order_acquire);
+      word.compare_exchange_strong(bits, after.bits(), std::memory_order_seq_cst, std::memory_order_seq_cst);
   const Change result{won, expected, after};
   expected = Word(bits);
   return result;

@@ -1,5 +1,10 @@
 // Finder: what is free, and who takes it. A search reads the bitmaps, judges each candidate and takes it by one
 // compare-and-swap on its word; the word alone decides, a bit is only advice.
+//
+// Who borrows leaves the maps alone, so that a hit is one compare-and-swap, and threads that take in turn share no line
+// but the entries'. A bit may therefore lead to what is lent, and a search that follows it in vain takes it away. Who
+// gives back sets it if it is missing. So whatever is free is listed, but for a moment that somebody ends who looks
+// after those who wait.
 #pragma once
 
 #include <atomic>
@@ -24,8 +29,8 @@ class Finder {
   struct Found {
     Entry<T>* entry = nullptr;
     bool taken = false;
-    // It was hidden for a moment while a user left it: whoever looked then found nothing, so the caller looks after who
-    // waits.
+    // Something was hidden for a moment while its user gave it back: whoever looked then found nothing, so the caller
+    // looks after who waits.
     bool relisted = false;
     Word before, after;
   };
@@ -56,12 +61,12 @@ class Finder {
   // It came to rest: findable, and the next that its loop looks at. The caller touches it no more.
   void rest(Entry<T>& entry, LoopId home) {
     memory_[home].last.store(&entry, std::memory_order_release);
-    entry.block->idle(home).set(entry.bit());
+    list(entry, home);
   }
-  // A shared entry can be lent (again): findable, if it is not already. Any thread.
-  static void list(Entry<T>& entry, LoopId home) {
-    Bitmap& idle = entry.block->idle(home);
-    if ((idle.read() & entry.bit()) == 0) idle.set(entry.bit());
+  // It can be lent (again): findable, if it is not already. Any thread. seq_cst: the word was changed, now the bit is
+  // read; the pair of tidy().
+  void list(Entry<T>& entry, LoopId home) {
+    if ((entry.block->idle(home).read() & entry.bit()) == 0) show(entry, home);
   }
 
  private:
@@ -72,26 +77,66 @@ class Finder {
     std::atomic<Entry<T>*> last{nullptr};
     std::atomic<std::uint32_t> number{0};  // of round_robin, random: where the last search ended; relaxed: only its
                                            // spread matters
+    std::atomic<std::uint32_t> height{0};  // of random: the places of the only block, when it was looked at last
+    // Of the first 64 blocks those where something rests on this loop, that a search need not read the maps of all.
+    // Relaxed and only advice: whoever finds a block empty takes its bit away, and that may be a newcomer's. So who
+    // finds nothing looks everywhere, and puts the bit of what was found back.
+    std::atomic<std::uint64_t> filled{0};
   };
+
+  static constexpr std::uint32_t kFilled = 64;
+  static constexpr std::uint32_t kLookAgain = 16;
+
+  void show(Entry<T>& entry, LoopId home) {
+    entry.block->idle(home).set(entry.bit());
+    note_filled(home, entry.block->first_place() / kBlockEntries);
+  }
+
+  void note_filled(LoopId loop, std::uint32_t number) {
+    if (number >= kFilled) return;
+    std::atomic<std::uint64_t>& filled = memory_[loop].filled;
+    const std::uint64_t bit = std::uint64_t{1} << number;
+    if ((filled.load(std::memory_order_relaxed) & bit) == 0) filled.fetch_or(bit, std::memory_order_relaxed);
+  }
 
   template <class Judge>
   bool hint(const Where& where, Judge& judge, Found& found) {
     if (!where.on_loop) return false;
     Entry<T>* last = memory_[where.loop].last.load(std::memory_order_acquire);
     if (last == nullptr || Word(last->word.load(std::memory_order_relaxed)).home() != where.loop) return false;
-    return attempt(*last, where, where.loop, judge, found);
+    return attempt(*last, where, judge, found);
   }
 
   // The own loop's, then the others' in turn; from the lowest place of each.
   template <class Judge>
   bool near(const Where& where, Judge& judge, Found& found) {
     const std::uint32_t known = blocks_.count();
+    for (unsigned n = 0; known > 1 && n < loops_; ++n) {
+      const auto map = static_cast<LoopId>(FirstPlace::foreign_loop(where.loop, n, loops_));
+      if (among_filled(known, where, map, judge, found)) return true;
+    }
     for (unsigned n = 0; n < loops_; ++n) {
       const auto map = static_cast<LoopId>(FirstPlace::foreign_loop(where.loop, n, loops_));
       for (std::uint32_t number = 0; number < known; ++number) {
         Block<T>& block = blocks_.at(number);
-        if (among(block, block.idle(map).read(), where, map, judge, found)) return true;
+        if (!among(block, block.idle(map).read(), where, map, judge, found)) continue;
+        note_filled(map, number);
+        return true;
       }
+    }
+    return false;
+  }
+
+  template <class Judge>
+  bool among_filled(std::uint32_t known, const Where& where, LoopId map, Judge& judge, Found& found) {
+    std::atomic<std::uint64_t>& filled = memory_[map].filled;
+    for (std::uint64_t left = filled.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
+      const unsigned number = FirstPlace::pick(left);
+      if (number >= known) return false;  // younger than the count that was read
+      Block<T>& block = blocks_.at(number);
+      const std::uint64_t bits = block.idle(map).read();
+      if (among(block, bits, where, map, judge, found)) return true;
+      if (bits == 0) filled.fetch_and(~(std::uint64_t{1} << number), std::memory_order_relaxed);
     }
     return false;
   }
@@ -117,15 +162,22 @@ class Finder {
   bool at_random(const Where& where, Judge& judge, Found& found) {
     const std::uint32_t known = blocks_.count();
     if (known == 0) return false;
-    std::atomic<std::uint32_t>& number = memory_[where.loop].number;
-    const std::uint32_t drawn = drawn_after(number.load(std::memory_order_relaxed));
-    number.store(drawn, std::memory_order_relaxed);
+    Memory& memory = memory_[where.loop];
+    const std::uint32_t drawn = drawn_after(memory.number.load(std::memory_order_relaxed));
+    memory.number.store(drawn, std::memory_order_relaxed);
     const std::uint32_t first = known == 1 ? 0 : lot(drawn, known);
     Block<T>& begin = blocks_.at(first);
+    const std::uint32_t within = known == 1 ? drawn : drawn_after(drawn);  // not the bits that chose the block
+    // As in_turn(): the place that was drawn is asked before the maps. How high the only block is filled is looked up
+    // now and then.
+    const std::uint32_t full = known == 1 ? memory.height.load(std::memory_order_relaxed) : kBlockEntries;
+    if (drawn % kLookAgain != 0 && full != 0 && attempt(begin.entry(lot(within, full)), where, judge, found))
+      return true;
     const std::uint64_t bits = begin.idle_anywhere();
-    // Below the highest that rests: a block is filled from below. Other bits of the number than chose the block.
+    // Below the highest that rests: a block is filled from below.
     const auto height = static_cast<std::uint32_t>(std::bit_width(bits | 1));
-    return round(where, first, lot(known == 1 ? drawn : drawn_after(drawn), height), bits, judge, found);
+    if (known == 1) memory.height.store(height, std::memory_order_relaxed);
+    return round(where, first, lot(within, height), bits, judge, found);
   }
 
   // Each loop goes round all entries by itself: no number is shared. The place whose turn it is is asked first, and not
@@ -138,7 +190,7 @@ class Finder {
     const std::uint32_t next = number.load(std::memory_order_relaxed) + 1;
     std::uint32_t first = next / kBlockEntries;
     if (first >= known) first = 0;
-    if (!here(blocks_.at(first).entry(next % kBlockEntries), where, judge, found) &&
+    if (!attempt(blocks_.at(first).entry(next % kBlockEntries), where, judge, found) &&
         !round(where, first, next % kBlockEntries, blocks_.at(first).idle_anywhere(), judge, found)) {
       return false;
     }
@@ -162,21 +214,19 @@ class Finder {
   template <class Judge>
   bool whosever(Block<T>& block, std::uint64_t bits, const Where& where, Judge& judge, Found& found) {
     for (; bits != 0; bits &= bits - 1) {
-      if (here(block.entry(FirstPlace::pick(bits)), where, judge, found)) return true;
+      Entry<T>& entry = block.entry(FirstPlace::pick(bits));
+      if (attempt(entry, where, judge, found) || tidy(entry, 0, loops_, where, judge, found)) return true;
     }
     return false;
-  }
-
-  // Whosever it is.
-  template <class Judge>
-  bool here(Entry<T>& entry, const Where& where, Judge& judge, Found& found) {
-    return attempt(entry, where, Word(entry.word.load(std::memory_order_relaxed)).home(), judge, found);
   }
 
   template <class Judge>
   bool among(Block<T>& block, std::uint64_t bits, const Where& where, LoopId map, Judge& judge, Found& found) {
     for (; bits != 0; bits &= bits - 1) {
-      if (attempt(block.entry(FirstPlace::pick(bits)), where, map, judge, found)) return true;
+      Entry<T>& entry = block.entry(FirstPlace::pick(bits));
+      const bool here = Word(entry.word.load(std::memory_order_relaxed)).home() == map;  // else another map has it
+      if (here && attempt(entry, where, judge, found)) return true;
+      if (tidy(entry, map, map + 1U, where, judge, found)) return true;
     }
     return false;
   }
@@ -184,8 +234,9 @@ class Finder {
   // A lost race is tried again on the same entry; only one that cannot be lent, or is not wanted, ends the attempt.
   // False: go on with the next.
   template <class Judge>
-  bool attempt(Entry<T>& entry, const Where& where, LoopId map, Judge& judge, Found& found) {
-    Word word(entry.word.load(std::memory_order_acquire));
+  bool attempt(Entry<T>& entry, const Where& where, Judge& judge, Found& found) {
+    // seq_cst: who stands in line raised `attention` before, who gives back changes the word and reads that.
+    Word word(entry.word.load(std::memory_order_seq_cst));
     for (;;) {
       const Sharing sharing = entry.sharing();
       if (!word.lendable(sharing.most)) return false;
@@ -194,7 +245,6 @@ class Finder {
       if (verdict == Verdict::take) {
         const Change change = try_acquire(entry.word, word, sharing.stays ? word.home() : where.loop);
         if (!change) continue;
-        if (change.after.users() >= sharing.most) found.relisted = unlist(entry, change, map, sharing);
         found.taken = true;
         found.after = change.after;
         found.before = change.before;
@@ -206,20 +256,26 @@ class Finder {
     }
   }
 
-  // Only the winner of the acquiring CAS clears the bit, so none is lost. With a hint or a late setter a map may name
-  // an entry that is not free, or moved: harmless, the word decides.
-  static bool unlist(Entry<T>& entry, const Change& change, LoopId map, Sharing sharing) {
-    const LoopId home = change.before.home();
-    entry.block->idle(home).clear(entry.bit());
-    if (map != home) entry.block->idle(map).clear(entry.bit());
-    if (!sharing.stays) return false;
-    // Another user may have left between the CAS and the clear, or the limit grown: then the bit was theirs. seq_cst on
-    // all: they change word or limit, then look at the bit; here the bit was cleared, then both are read.
-    const Word word(entry.word.load(std::memory_order_seq_cst));
+  // A bit led to this entry in vain. If it is taken, or another loop's by now, its bit leaves the maps [from, to).
+  // True: it was given back meanwhile, and is taken after all.
+  template <class Judge>
+  [[gnu::cold, gnu::noinline]] bool tidy(Entry<T>& entry, unsigned from, unsigned to, const Where& where, Judge& judge,
+                                         Found& found) {
+    const Word word(entry.word.load(std::memory_order_acquire));
+    const bool elsewhere = word.home() < from || word.home() >= to;
+    if (!elsewhere && !word.taken(entry.sharing().most)) return false;
+    for (unsigned loop = from; loop < to; ++loop) {
+      Bitmap& idle = entry.block->idle(static_cast<LoopId>(loop));
+      if ((idle.read() & entry.bit()) != 0) idle.clear(entry.bit());
+    }
+    // Its user may have left before that, seen the bit and relied on it, or the limit grown. seq_cst on all: they
+    // change word or limit, then look at the bit; here the bit was cleared, then both are read.
+    const Word again(entry.word.load(std::memory_order_seq_cst));
     const Sharing now = Sharing::of(entry.sharing_bits.load(std::memory_order_seq_cst));
-    if (!word.lendable(now.most)) return false;
-    entry.block->idle(word.home()).set(entry.bit());
-    return true;
+    if (!again.idle() && !again.lendable(now.most)) return false;
+    list(entry, again.home());
+    found.relisted = true;
+    return !elsewhere && attempt(entry, where, judge, found);
   }
 
   const Blocks<T>& blocks_;

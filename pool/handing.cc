@@ -132,6 +132,7 @@ void Destination::Impl::wake_after_quarantine(Instant since, Instant now, Errand
 void Destination::Impl::ask_for_quarantined(Errands& work, Instant now) {
   Instant earliest = kNever;
   pool.for_each_idle([&](Chair& entry) {
+    if (!Word(entry.word.load(std::memory_order_acquire)).idle()) return;
     const Instant since = entry.value.idle_since.get();
     if (now - since < live.quarantine()) earliest = std::min(earliest, since);
   });

@@ -63,14 +63,14 @@ class Pool {
     // relaxed: the word, set next, publishes it.
     entry.sharing_bits.store(sharing.bits(), std::memory_order_relaxed);
     if (!try_enable(entry.word, home, acquired)) return false;
-    if (sharing.most > (acquired ? 1U : 0U)) entry.block->idle(home).set(entry.bit());
+    if (sharing.most > (acquired ? 1U : 0U)) finder_.list(entry, home);
     return true;
   }
 
   // From now on `most` may use the entry at once; who uses it already goes on. The caller keeps it from being vacated.
   void share(Entry<T>& entry, std::uint32_t most) {
     const Sharing now = limited(most, entry.sharing().stays);
-    // seq_cst: pairs with Finder::unlist(), as does the reading of the word.
+    // seq_cst: pairs with Finder::tidy(), as does the reading of the word.
     entry.sharing_bits.store(now.bits(), std::memory_order_seq_cst);
     const Word word(entry.word.load(std::memory_order_seq_cst));
     if (word.lendable(now.most)) finder_.list(entry, word.home());

@@ -31,6 +31,29 @@ struct ReleaseMeetsTwoWishes : ReleaseMeetsWish {
   ReleaseMeetsTwoWishes() : ReleaseMeetsWish(2) {}
 };
 
+// The same when the connection was lent before, so that the maps still name it: who asks follows the bit in vain and
+// takes it away while it is given back.
+class ReturnMeetsSearches : public Stage {
+ public:
+  ReturnMeetsSearches() : Stage(3, cap(1)) {
+    holder_.release();
+    holder_.borrow(destination());
+  }
+  void run(unsigned thread) override {
+    if (thread == 0) return holder_.release();
+    wishing_[thread - 1]->borrow(destination());
+    pump();
+  }
+  std::string verdict() override {
+    std::string wrong = settled();
+    return wrong.empty() && opened() != 1 ? "contention opened a connection" : wrong;
+  }
+
+ private:
+  Asker& holder_ = leased(0);
+  Asker* wishing_[2] = {&asker(1), &asker(2)};
+};
+
 // Of a session's two streams one comes back while somebody takes the other and a third asks: the taker hides the
 // session for a moment, and nobody may wait beside the spare stream because of it.
 class StreamMeetsWish : public Stage {
@@ -413,6 +436,7 @@ class ScrapeBalances : public Stage {
 std::vector<Named> destination_scenarios() {
   return {named<ReleaseMeetsWish>("a release meets a wish"),
           named<ReleaseMeetsTwoWishes>("a release meets two wishes"),
+          named<ReturnMeetsSearches>("a release meets two that search for it"),
           named<StreamMeetsWish>("a stream that comes back meets a taker and a wish"),
           named<DiscardMeetsWish>("a discard meets a wish"),
           named<FailedDialMeetsWish>("a failed dial meets a wish"),

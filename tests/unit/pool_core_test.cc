@@ -46,6 +46,44 @@ TEST(Pool, GrowsBeyondOneBlock) {
   EXPECT_EQ(take(pool, 0), nullptr);
 }
 
+TEST(Pool, LendsTheLowestFreePlaceOfManyBlocksAndFindsTheOnlyOne) {
+  Ints pool(300, 2);
+  std::vector<Entry<int>*> all;
+  for (int n = 0; n < 300; ++n) all.push_back(&add(pool, n % 2 == 0 ? 0 : 1));
+  const auto search = [&pool] { return pool.acquire(0, false, kAny).entry; };
+  for (int n = 0; n < 300; ++n) EXPECT_NE(search(), nullptr);  // all of them; each is loop 0's now
+  EXPECT_EQ(search(), nullptr);
+  for (std::size_t only = 0; only < all.size(); only += 23) {
+    EXPECT_TRUE(pool.release(*all[only]));
+    EXPECT_EQ(search(), all[only]) << only;
+  }
+  for (const std::size_t free : {299U, 64U, 130U}) EXPECT_TRUE(pool.release(*all[free]));
+  for (const std::size_t lowest : {64U, 130U, 299U}) EXPECT_EQ(search(), all[lowest]);
+}
+
+// Else each search would read the word of everything that is lent.
+TEST(Pool, ASearchInVainLeavesNothingListedAndWhatComesBackIsListedAgain) {
+  for (const Strategy strategy : {Strategy::first, Strategy::thread_id, Strategy::random, Strategy::round_robin}) {
+    Ints pool(100, 3);
+    for (int n = 0; n < 100; ++n) add(pool, static_cast<LoopId>(n % 3));
+    const auto listed = [&pool] {
+      int count = 0;
+      pool.for_each_idle([&count](const Entry<int>&) { ++count; });
+      return count;
+    };
+    std::vector<Entry<int>*> lent;
+    for (int n = 0; n < 100; ++n) {
+      lent.push_back(pool.acquire({static_cast<LoopId>(n % 2), true, strategy}, kAny).entry);
+      ASSERT_NE(lent.back(), nullptr);
+    }
+    EXPECT_EQ(pool.acquire({0, true, strategy}, kAny).entry, nullptr);
+    EXPECT_EQ(listed(), 0);
+    EXPECT_TRUE(pool.release(*lent[50]));
+    EXPECT_EQ(listed(), 1);
+    EXPECT_EQ(pool.acquire({2, true, strategy}, kAny).entry, lent[50]);
+  }
+}
+
 TEST(Pool, PrefersItsOwnLoopsEntries) {
   Ints pool(3, 3);
   add(pool, 0);
