@@ -55,7 +55,7 @@ bool Destination::Impl::take_idle(Lease& lease, LoopId here, const Want& want, I
   for (;;) {
     const auto found = search(here, true, judge);
     // The pair of stand_in_line(): who looked meanwhile did not see what was hidden.
-    if (found.relisted && !found.taken && waiting()) attend(now);
+    if (found.relisted && !found.taken) came_to_rest(now);
     if (found.entry == nullptr) return false;
     Chair& entry = *found.entry;
     if (found.taken) {

@@ -55,9 +55,9 @@ class Word {
   // May be lent to one more when `multiplex` at once are allowed.
   constexpr bool lendable(std::uint32_t multiplex) const { return (bits_ & kMarks) == 0 && users() < multiplex; }
 
-  // Not to be lent before somebody gives it back, or fills the place anew; either lists it then.
+  // Not to be lent before somebody gives it back, or fills the place; either lists it then.
   constexpr bool taken(std::uint32_t multiplex) const {
-    return vacant() || ((bits_ & kMarks) == 0 && borrowed() && users() >= multiplex);
+    return vacant() || reserved() || ((bits_ & kMarks) == 0 && borrowed() && users() >= multiplex);
   }
 
   constexpr Word users(std::uint32_t n) const { return Word((bits_ & ~std::uint64_t{kMaxUsers}) | n); }

@@ -65,8 +65,12 @@ class Finder {
   }
   // It can be lent (again): findable, if it is not already. Any thread. seq_cst: the word was changed, now the bit is
   // read; the pair of tidy().
-  void list(Entry<T>& entry, LoopId home) {
-    if ((entry.block->idle(home).read() & entry.bit()) == 0) show(entry, home);
+  // True: it was missing.
+  bool list(Entry<T>& entry, LoopId home) {
+    if ((entry.block->idle(home).read() & entry.bit()) != 0) return false;
+    entry.block->idle(home).set(entry.bit());
+    note_filled(home, entry.block->first_place() / kBlockEntries);
+    return true;
   }
 
  private:
@@ -79,24 +83,18 @@ class Finder {
                                            // spread matters
     std::atomic<std::uint32_t> height{0};  // of random: the places of the only block, when it was looked at last
     // Of the first 64 blocks those where something rests on this loop, that a search need not read the maps of all.
-    // Relaxed and only advice: whoever finds a block empty takes its bit away, and that may be a newcomer's. So who
-    // finds nothing looks everywhere, and puts the bit of what was found back.
+    // Only advice: who finds nothing looks everywhere.
     std::atomic<std::uint64_t> filled{0};
   };
 
   static constexpr std::uint32_t kFilled = 64;
   static constexpr std::uint32_t kLookAgain = 16;
 
-  void show(Entry<T>& entry, LoopId home) {
-    entry.block->idle(home).set(entry.bit());
-    note_filled(home, entry.block->first_place() / kBlockEntries);
-  }
-
   void note_filled(LoopId loop, std::uint32_t number) {
     if (number >= kFilled) return;
     std::atomic<std::uint64_t>& filled = memory_[loop].filled;
     const std::uint64_t bit = std::uint64_t{1} << number;
-    if ((filled.load(std::memory_order_relaxed) & bit) == 0) filled.fetch_or(bit, std::memory_order_relaxed);
+    if ((filled.load(std::memory_order_seq_cst) & bit) == 0) filled.fetch_or(bit, std::memory_order_relaxed);
   }
 
   template <class Judge>
@@ -136,7 +134,10 @@ class Finder {
       Block<T>& block = blocks_.at(number);
       const std::uint64_t bits = block.idle(map).read();
       if (among(block, bits, where, map, judge, found)) return true;
-      if (bits == 0) filled.fetch_and(~(std::uint64_t{1} << number), std::memory_order_relaxed);
+      if (bits != 0) continue;
+      // A newcomer sets its bit in the map, then looks whether the block is noted: one of the two sees the other.
+      filled.fetch_and(~(std::uint64_t{1} << number), std::memory_order_seq_cst);
+      if (block.idle(map).read() != 0) note_filled(map, number);
     }
     return false;
   }
@@ -224,7 +225,7 @@ class Finder {
   bool among(Block<T>& block, std::uint64_t bits, const Where& where, LoopId map, Judge& judge, Found& found) {
     for (; bits != 0; bits &= bits - 1) {
       Entry<T>& entry = block.entry(FirstPlace::pick(bits));
-      const bool here = Word(entry.word.load(std::memory_order_relaxed)).home() == map;  // else another map has it
+      const bool here = Word(entry.word.load(std::memory_order_seq_cst)).home() == map;  // else another map has it
       if (here && attempt(entry, where, judge, found)) return true;
       if (tidy(entry, map, map + 1U, where, judge, found)) return true;
     }
@@ -261,7 +262,7 @@ class Finder {
   template <class Judge>
   [[gnu::cold, gnu::noinline]] bool tidy(Entry<T>& entry, unsigned from, unsigned to, const Where& where, Judge& judge,
                                          Found& found) {
-    const Word word(entry.word.load(std::memory_order_acquire));
+    const Word word(entry.word.load(std::memory_order_seq_cst));
     const bool elsewhere = word.home() < from || word.home() >= to;
     if (!elsewhere && !word.taken(entry.sharing().most)) return false;
     for (unsigned loop = from; loop < to; ++loop) {
@@ -273,8 +274,7 @@ class Finder {
     const Word again(entry.word.load(std::memory_order_seq_cst));
     const Sharing now = Sharing::of(entry.sharing_bits.load(std::memory_order_seq_cst));
     if (!again.idle() && !again.lendable(now.most)) return false;
-    list(entry, again.home());
-    found.relisted = true;
+    if (list(entry, again.home())) found.relisted = true;
     return !elsewhere && attempt(entry, where, judge, found);
   }
 
