@@ -11,6 +11,7 @@ namespace carpool::proxy {
 
 namespace {
 constexpr std::size_t kSmallStep = std::size_t{4} * 1024;
+constexpr std::size_t kBeginning = std::size_t{4} * 1024;  // of an answer
 }  // namespace
 
 // ---- the request ----
@@ -18,7 +19,7 @@ constexpr std::size_t kSmallStep = std::size_t{4} * 1024;
 void H2Request::open(http::H2Stream& stream, Exchange& exchange) {
   stream_ = &stream;
   exchange_ = &exchange;
-  held_ = 0;
+  held_ = taken_ = 0;
   begun_ = complete_ = ended_ = refused_ = false;
   http::RequestHead& head = exchange.request();
   bare_ = head.method == "CONNECT";
@@ -147,8 +148,9 @@ std::size_t H2Request::room() const {
   return client_.crowded() ? kSmallStep : SIZE_MAX;
 }
 
+// Also in a crowd who has begun to read its answer.
 bool H2Request::at_ease() const {
-  return client_.at_ease();
+  return client_.at_ease() || (taken_ >= kBeginning && !client_.crowded());
 }
 
 void H2Request::on_tunnel() {
@@ -165,8 +167,9 @@ void H2Request::resume() {
   give_room();
 }
 
-void H2Request::on_sent(std::size_t) {
+void H2Request::on_sent(std::size_t bytes) {
   exec::assume_on_loop();
+  taken_ += bytes;
   if (exchange_ == nullptr || !begun_) return;
   client_.note_progress();
   exchange_->on_client_progress();

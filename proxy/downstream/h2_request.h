@@ -69,6 +69,7 @@ class H2Request final : public Requester,
   Exchange* exchange_ = nullptr;
   std::string key_;        // of a WebSocket handshake
   std::string early_;      // a tunnel's bytes that came before it was there; the window bounds them
+  std::size_t taken_ = 0;  // bytes of the answer that went into frames
   std::size_t held_ = 0;   // bytes that the exchange has, but no room for more
   bool begun_ = false;     // the exchange has its request
   bool bare_ = false;      // CONNECT, plain or extended: bytes, not a body

@@ -32,6 +32,7 @@ struct H2Impl {
   void drop_queue(H2Stream& stream);
   void submit_reset(H2Stream& stream, H2Error error);
   void give_window(H2Stream& stream, std::size_t bytes);
+  void return_window(H2Stream& stream, std::size_t bytes);
   void widen(H2Stream& stream);
   void tell_moved();
   void rest();

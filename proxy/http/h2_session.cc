@@ -159,6 +159,7 @@ Result<H2Stream*> H2Session::request(const H2Fields& fields, H2StreamUser& user,
   stream.responded_ = true;
   stream.ended_ = end;
   stream.head_request_ = head_request;
+  stream.window_ = self.options.stream_window;
   self.guard.note_request();
   return &stream;
 }
@@ -211,7 +212,7 @@ void H2Session::reset(H2Stream& stream, H2Error error) {
 void H2Session::widen(H2Stream& stream, std::uint32_t window) {
   if (stream.dead_ || stream.peer_ended_) return;
   stream.widen_to_ = window;
-  if (impl_->role == H2Role::server || stream.head_sent_) impl_->widen(stream);
+  if (stream.head_sent_) impl_->widen(stream);
 }
 
 void H2Session::consume(H2Stream& stream, std::size_t bytes) {

@@ -72,7 +72,7 @@ class H2Session {
   void leave(H2Stream& stream);
   void reset(H2Stream& stream, H2Error error);  // and its owner forgets it
   void consume(H2Stream& stream, std::size_t bytes);
-  // So much may the peer send ahead on this stream, if that is more than what SETTINGS allow each; also right behind
+  // Clients: so much may the peer send ahead on this stream, if that is more than it may now; also right behind
   // request(), in whose write it leaves.
   void widen(H2Stream& stream, std::uint32_t window);
 

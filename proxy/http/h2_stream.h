@@ -48,7 +48,9 @@ class H2Stream : public ListHook<struct H2StreamTag>, public ListHook<struct H2M
   std::size_t sent_ = 0;        // of queue_
   std::size_t moved_ = 0;       // in this pull, not yet told
   std::size_t unconsumed_ = 0;  // received, room not yet given back
-  std::uint32_t widen_to_ = 0;  // clients: once the request's head is out; the library knows no window before
+  std::uint32_t window_ = 0;    // clients: what the peer may send ahead, as it was told
+  std::uint32_t widen_to_ = 0;  // once the request's head is out; the library knows no window before
+  std::uint32_t returned_ = 0;  // room that is the peer's again, and not yet said
   std::uint64_t left_ = 0;      // of an announced length
   Fields trailers_;             // to send, once the queue is empty
   bool announced_ = false;      // the peer's Content-Length counts

@@ -117,7 +117,7 @@ void H2Impl::give_window(H2Stream& stream, std::size_t bytes) {
   stream.unconsumed_ -= bytes;
   const bool over = stream.dead_ || stream.peer_ended_;  // nothing more comes on the stream itself
   if (options.shared_window_is_free) {
-    if (!over) nghttp2_session_consume_stream(session, stream.id_, bytes);
+    if (!over) return_window(stream, bytes);
   } else if (over) {
     nghttp2_session_consume_connection(session, bytes);
   } else {
@@ -125,9 +125,20 @@ void H2Impl::give_window(H2Stream& stream, std::size_t bytes) {
   }
 }
 
+// By our own books: the library keeps its own by the peer's acknowledgement of SETTINGS, which may come late or never,
+// and until then it would wait for half of a window that the peer does not have.
+void H2Impl::return_window(H2Stream& stream, std::size_t bytes) {
+  stream.returned_ += static_cast<std::uint32_t>(bytes);
+  if (stream.returned_ < stream.window_ / 2) return;
+  const auto more = static_cast<std::int32_t>(std::exchange(stream.returned_, 0));
+  nghttp2_submit_window_update(session, NGHTTP2_FLAG_NONE, stream.id_, more);
+}
+
 void H2Impl::widen(H2Stream& stream) {
-  const auto window = static_cast<std::int32_t>(std::exchange(stream.widen_to_, 0));
-  nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, stream.id_, window);
+  const std::uint32_t window = std::exchange(stream.widen_to_, 0);
+  if (window <= stream.window_) return;
+  const auto more = static_cast<std::int32_t>(window - std::exchange(stream.window_, window));
+  nghttp2_submit_window_update(session, NGHTTP2_FLAG_NONE, stream.id_, more);
 }
 
 void H2Impl::tell_moved() {

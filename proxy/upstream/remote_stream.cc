@@ -26,7 +26,7 @@ void RemoteStream::Report::clear() {
   heads.clear();
   body.clear();
   trailers.clear();
-  end = done = false;
+  end = done = at_ease = false;
   breakage.reset();
 }
 
@@ -84,8 +84,9 @@ void RemoteStream::arrived(Parcel<Report>& parcel) {
   exec::assume_on_loop();
   if (parcel.outward) return read_report();
   parcel.home = true;
+  at_ease_ = parcel.content.at_ease;
+  if (carrying_) carrier_.read_on();  // before the next one goes: what was kept from the window is given back now
   send_report();
-  if (carrying_) carrier_.read_on();
 }
 
 bool RemoteStream::tell_head(http::ResponseHead& head) {
@@ -123,6 +124,7 @@ void RemoteStream::read_report() {
 void RemoteStream::give_report_back() {
   if (!std::exchange(report_kept_, false)) return;
   report_.content.clear();
+  report_.content.at_ease = user_ != nullptr && user_->at_ease();
   report_.outward = false;
   far_.loop().post(report_);
 }

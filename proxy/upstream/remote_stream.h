@@ -54,7 +54,8 @@ class RemoteStream final : public Carrier, private CarrierUser, public ListHook<
     std::string body;
     http::Fields trailers;
     bool end = false;
-    bool done = false;  // the far half touches nothing of the stream any more
+    bool done = false;     // the far half touches nothing of the stream any more
+    bool at_ease = false;  // on its way back: the client is
     std::optional<Breakage> breakage;
     bool empty() const { return heads.empty() && body.empty() && !end && !done; }
     void clear();
@@ -122,7 +123,7 @@ class RemoteStream final : public Carrier, private CarrierUser, public ListHook<
   Report next_report_;
   bool order_kept_ = false;    // followed, and not given back: the session has no room
   bool carrying_ = false;      // carrier_ has begun
-  bool at_ease_ = false;       // the client was, when it asked
+  bool at_ease_ = false;       // the client was, when it was last heard of
   bool far_finished_ = false;  // and has ended, or never will begin
 };
 

@@ -122,6 +122,52 @@ TEST(AStreamsWindow, IsWiderFromItsBeginningWhereThatWasAskedBehindTheRequest) {
   EXPECT_EQ(narrow.body.size(), 32768U);
 }
 
+std::string without_acks(std::string_view bytes) {
+  std::string out;
+  while (!bytes.empty()) {
+    const auto byte = [&bytes](std::size_t at) {
+      return static_cast<std::size_t>(static_cast<unsigned char>(bytes[at]));
+    };
+    const std::size_t size = 9 + (byte(0) << 16 | byte(1) << 8 | byte(2));
+    if (byte(3) != 4 || byte(4) != 1) out.append(bytes.substr(0, size));
+    bytes.remove_prefix(size);
+  }
+  return out;
+}
+
+// The bytes of an answer that arrive, each given back at once, where the peer keeps to our SETTINGS but acknowledges
+// them in the `ack`-th round, if ever.
+std::size_t arrive(std::uint32_t widen, int ack) {
+  H2Options options;
+  options.stream_window = 8192;
+  options.shared_window_is_free = true;
+  End client(H2Role::client, options), server(H2Role::server);
+  server.receive(client.pull());
+  client.receive(without_acks(server.pull()));
+  Heard heard;
+  heard.stream = *client.session.request(fields_of(get()), heard, true, false);
+  if (widen != 0) client.session.widen(*heard.stream, widen);
+  server.receive(client.pull());
+  Heard& served = server.streams.at(1);
+  server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
+  server.session.body(*served.stream, std::string(kBig, 'x'));
+  std::size_t given = 0;
+  for (int round = 0; round < 200; ++round) {
+    if (round == ack) client.receive(frame(4, 1, 0, ""));
+    client.receive(without_acks(server.pull()));
+    client.session.consume(*heard.stream, heard.body.size() - given);
+    given = heard.body.size();
+    server.receive(client.pull());
+  }
+  return given;
+}
+
+TEST(AStreamsWindow, IsGivenBackHoweverLateThePeerAcknowledgesOurSettings) {
+  for (const std::uint32_t widen : {0, 32768, 262144}) {
+    for (const int ack : {0, 2, 1000}) EXPECT_EQ(arrive(widen, ack), kBig) << widen << ", " << ack;
+  }
+}
+
 TEST(AReset, IsTheLastThingToldAboutAStream) {
   Pair pair;
   Heard& asked = pair.ask(false);
