@@ -5,10 +5,11 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
+#include <utility>
 
 #include "base/fd.h"
+#include "proxy/http/h1_codec.h"
 #include "proxy/net/address.h"
 
 namespace carpool::proxy::cli {
@@ -38,19 +39,40 @@ bool send_all(int fd, std::string_view text) {
   return true;
 }
 
-Result<Reply> parse(const Instance& instance, const std::string& answer) {
-  const std::size_t head = answer.find("\r\n\r\n");
-  Reply reply;
-  const std::size_t space = answer.find(' ');
-  if (!answer.starts_with("HTTP/1.") || head == std::string::npos || space == std::string::npos) {
-    return silent(instance, "it does not speak HTTP");
+class Collected final : public http::BodySink {
+ public:
+  std::string body;
+
+ private:
+  void on_body(std::string_view bytes) override { body.append(bytes); }
+  void on_trailer(std::string_view, std::string_view) override {}
+};
+
+// A long answer comes in chunks, whose last one says that it is complete.
+Result<Reply> read_reply(const Instance& instance, int fd, std::string_view method) {
+  http::ResponseReader reader({});
+  reader.expect(method, false);
+  http::ResponseHead head;
+  Collected collected;
+  const auto reply = [&] { return Reply{head.status, std::move(collected.body)}; };
+  std::array<char, 16384> piece;
+  for (;;) {
+    const ssize_t got = ::recv(fd, piece.data(), piece.size(), 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return silent(instance, reason(errno));
+    if (got == 0) {
+      if (reader.finish()) return reply();
+      return silent(instance, reader.any_byte() ? "its answer broke off" : "it hung up");
+    }
+    http::Progress progress = http::Progress::head;
+    for (std::string_view bytes(piece.data(), static_cast<std::size_t>(got)); progress == http::Progress::head;) {
+      const Result<http::Fed> fed = reader.feed(bytes, head, collected);
+      if (!fed) return silent(instance, "it does not speak HTTP");
+      bytes.remove_prefix(fed->taken);
+      progress = fed->progress;
+    }
+    if (progress == http::Progress::message) return reply();
   }
-  const char* const code = answer.data() + space + 1;
-  if (std::from_chars(code, answer.data() + head, reply.status).ec != std::errc()) {
-    return silent(instance, "it does not speak HTTP");
-  }
-  reply.body = answer.substr(head + 4);
-  return reply;
 }
 }  // namespace
 
@@ -69,14 +91,7 @@ Result<Reply> ask(const Instance& instance, std::string_view method, std::string
   question.append(" ").append(target).append(" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
   if (!instance.token.empty()) question.append("Authorization: Bearer ").append(instance.token).append("\r\n");
   if (!send_all(socket.get(), question + "\r\n")) return silent(instance, "it hung up");
-  std::string answer;
-  std::array<char, 16384> piece;
-  for (ssize_t got = 0; (got = ::recv(socket.get(), piece.data(), piece.size(), 0)) != 0;) {
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return silent(instance, reason(errno));
-    answer.append(piece.data(), static_cast<std::size_t>(got));
-  }
-  return parse(instance, answer);
+  return read_reply(instance, socket.get(), method);
 }
 
 }  // namespace carpool::proxy::cli

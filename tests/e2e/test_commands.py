@@ -1,6 +1,8 @@
 """The subcommands: tables and JSON of a running instance, orders, exit codes; and what is generated from their table."""
 import json
+import socket
 import subprocess
+import threading
 
 import pytest
 from harness.carpool import PROGRAM, ROOT
@@ -164,3 +166,18 @@ def test_wrong_use_is_exit_code_one(used):
 def test_the_shipped_pages_are_what_the_program_prints(arguments, path):
     """carpool ARGUMENTS > PATH renews it."""
     assert run(*arguments).stdout == (ROOT / path).read_text(), "build/release/carpool %s > %s" % (" ".join(arguments), path)
+
+
+def test_an_answer_that_breaks_off_is_not_taken_for_a_whole_one():
+    port = free_port()
+    with socket.create_server(("127.0.0.1", port)) as server:
+        def answer():
+            client, _ = server.accept()
+            with client:
+                client.recv(65536)
+                client.sendall(b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nd\r\n{"pools": []}\r\n')
+        thread = threading.Thread(target=answer)
+        thread.start()
+        done = subprocess.run([PROGRAM, "pools", "--admin", "127.0.0.1:%d" % port], capture_output=True, text=True, timeout=30)
+        thread.join()
+    assert done.returncode != 0 and "its answer broke off" in done.stderr, done
