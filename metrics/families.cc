@@ -2,184 +2,290 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
+#include <initializer_list>
 #include <utility>
+#include <variant>
 
 namespace carpool::metrics {
-namespace {
 
-using Labels = std::vector<std::string>;
-
-// Points of each metric, added up by their labels. Those of one origin are added together, so that whoever has the same
-// labels is among the last ones: a search through all of them was half of what a scrape cost.
-class Book {
+// Adds points of one metric. Those of one origin (all its loops, and whoever shares its label) are added up by their
+// other labels, so only they are searched.
+class Adding {
  public:
-  void add(const Metric& metric, Labels labels, std::uint64_t value) {
-    at(metric, std::move(labels)).value += static_cast<double>(value);
+  using Labels = std::initializer_list<std::string_view>;  // besides the origin's
+
+  explicit Adding(std::vector<Point>& points) : points_(points), own_(points.size()) {}
+  // From now on they are of this origin.
+  void begin(const std::string& origin) {
+    origin_ = &origin;
+    own_ = points_.size();
   }
-  void add_seconds(const Metric& metric, Labels labels, std::uint64_t nanoseconds) {
-    at(metric, std::move(labels)).value += static_cast<double>(nanoseconds) / 1e9;
+
+  void add(Labels labels, std::uint64_t value) { at(labels).value += static_cast<double>(value); }
+  void add_seconds(Labels labels, std::uint64_t nanoseconds) {
+    at(labels).value += static_cast<double>(nanoseconds) / 1e9;
   }
-  void set(const Metric& metric, double value) { set(metric, {}, value); }
-  void set(const Metric& metric, Labels labels, double value) { at(metric, std::move(labels)).value = value; }
-  void add(const Metric& metric, Labels labels, const HistogramTotals& totals) {
+  void set(Labels labels, double value) { at(labels).value = value; }
+  void add(const HistogramTotals& totals) {
     if (totals.count() == 0) return;
-    std::unique_ptr<HistogramTotals>& sum = at(metric, std::move(labels)).histogram;
+    std::unique_ptr<HistogramTotals>& sum = at({}).histogram;
     if (!sum) sum = std::make_unique<HistogramTotals>();
     *sum += totals;
   }
-  void add(const Metric& metric, const std::string& origin, const std::vector<Labelled>& parts, bool zeros) {
+  void add_all(const std::vector<Labelled>& parts, bool zeros) {
     for (const Labelled& part : parts) {
-      if (part.value != 0 || zeros) add(metric, Labels{origin, std::string(part.label)}, part.value);
+      if (part.value != 0 || zeros) add({part.label}, part.value);
     }
-  }
-  void add(const Metric& metric, const std::vector<Labelled>& parts) {
-    for (const Labelled& part : parts) add(metric, Labels{std::string(part.label)}, part.value);
-  }
-
-  std::vector<Family> families() && {
-    std::vector<Family> all;
-    for (const Metric* metric : kCatalog) {
-      const auto found = values_.find(metric);
-      if (found != values_.end()) all.push_back({metric, std::move(found->second)});
-    }
-    return all;
   }
 
  private:
-  Point& at(const Metric& metric, Labels labels) {
-    std::vector<Point>& points = values_[&metric];
-    for (auto point = points.rbegin(); point != points.rend(); ++point) {
-      if (point->labels == labels) return *point;
-      if (labels.empty() || point->labels.front() != labels.front()) break;
+  Point& at(Labels labels) {
+    const std::size_t first = origin_ == nullptr ? 0 : 1;
+    for (std::size_t i = points_.size(); i-- > own_;) {
+      const std::vector<std::string>& known = points_[i].labels;
+      if (std::equal(known.begin() + static_cast<std::ptrdiff_t>(first), known.end(), labels.begin(), labels.end())) {
+        return points_[i];
+      }
     }
-    return points.emplace_back(Point{std::move(labels), 0, nullptr});
+    Point& point = points_.emplace_back();
+    point.labels.reserve(first + labels.size());
+    if (origin_ != nullptr) point.labels.push_back(*origin_);
+    for (const std::string_view label : labels) point.labels.emplace_back(label);
+    return point;
   }
-  std::unordered_map<const Metric*, std::vector<Point>> values_;
+
+  std::vector<Point>& points_;
+  const std::string* origin_ = nullptr;
+  std::size_t own_;  // from here on they are the origin's
 };
 
+// Where a metric's points come from.
+struct Source {
+  const Metric* metric;
+  std::variant<Families::OfOrigin, Families::OfShard, Families::OfProgram> of;
+};
+
+namespace {
+
+constexpr std::size_t kPart = 256;  // lines of text, about: some 20 KiB
+
+// ---- of a pool's snapshot ----
+template <auto Member>
+void number(Adding& points, const OriginSample& origin) {
+  points.add({}, origin.*Member);
+}
+template <auto Member, bool zeros>
+void parts(Adding& points, const OriginSample& origin) {
+  points.add_all(origin.*Member, zeros);
+}
+template <auto Member>
+void classes(Adding& points, const OriginSample& origin) {
+  for (const ClassSample& one : origin.classes) points.add({one.name}, one.*Member);
+}
+
+// ---- of what a loop counted for an origin ----
 std::string code_label(std::uint16_t code) {
   if (code == kNoCode) return "none";
   if (code == kOtherCode) return "other";
   return std::to_string(code);
 }
-
-void add_shard(Book& book, const std::string& origin, const OriginShard& shard) {
+void requests(Adding& points, const OriginShard& shard) {
   shard.requests.for_each([&](MethodId method, std::uint16_t code, std::uint64_t count) {
-    book.add(catalog::kRequests, {origin, std::string(kMethods[method]), code_label(code)}, count);
+    points.add({kMethods[method], code_label(code)}, count);
   });
-  book.add(catalog::kRequestSeconds, {origin}, shard.request.read());
-  book.add(catalog::kWaitSeconds, {origin}, shard.wait.read());
-  book.add(catalog::kHandshake, {origin}, shard.handshake.read());
-  for (std::size_t i = 0; i < kProofs.size(); ++i) {
-    book.add(catalog::kRetries, {origin, std::string(kProofs[i])}, shard.retries[i].read());
-  }
-  book.add(catalog::kSavedDials, {origin}, shard.saved_dials.read());
-  book.add_seconds(catalog::kSavedSeconds, {origin}, shard.saved_nanoseconds.read());
-  book.add_seconds(catalog::kSavedCpu, {origin}, shard.saved_cpu_nanoseconds.read());
-  book.add(catalog::kRetriesDenied, {origin}, shard.retries_denied.read());
-  book.add(catalog::kEjections, {origin}, shard.ejections.read());
-  for (std::size_t i = 0; i < kLimits.size(); ++i) {
-    if (const std::uint64_t count = shard.limited[i].read(); count != 0) {
-      book.add(catalog::kRateLimited, {origin, std::string(kLimits[i])}, count);
-    }
-  }
-  for (std::size_t i = 0; i < kResets.size(); ++i) {
-    if (const std::uint64_t count = shard.resets[i].read(); count != 0) {
-      book.add(catalog::kResets, {origin, std::string(kResets[i])}, count);
-    }
+}
+template <auto Member>
+void histogram(Adding& points, const OriginShard& shard) {
+  points.add((shard.*Member).read());
+}
+template <auto Member>
+void cell(Adding& points, const OriginShard& shard) {
+  points.add({}, (shard.*Member).read());
+}
+template <auto Member>
+void seconds(Adding& points, const OriginShard& shard) {
+  points.add_seconds({}, (shard.*Member).read());
+}
+template <auto Member, const auto& names, bool zeros>
+void cells(Adding& points, const OriginShard& shard) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (const std::uint64_t count = (shard.*Member)[i].read(); count != 0 || zeros) points.add({names[i]}, count);
   }
 }
 
-void add_origin(Book& book, const std::string& label, const OriginSample& origin) {
-  book.add(catalog::kBorrows, {label}, origin.borrows);
-  book.add(catalog::kRestores, {label}, origin.restores);
-  book.add(catalog::kOpened, label, origin.opened, false);
-  book.add(catalog::kClosed, label, origin.closed, false);
-  book.add(catalog::kFailures, label, origin.failures, true);
-  book.add(catalog::kConnections, label, origin.connections, true);
-  book.add(catalog::kConnectionsPeak, {label}, origin.peak);
-  book.add(catalog::kSize, {label}, origin.size);
-  book.add(catalog::kWaiting, {label}, origin.waiting);
-  book.add(catalog::kAddresses, label, origin.addresses, true);
-  book.add(catalog::kLeaks, {label}, origin.leaks);
-  for (const ClassSample& one : origin.classes) {
-    book.add(catalog::kClassWaiting, {label, one.name}, one.waiting);
-    book.add(catalog::kClassLeases, {label, one.name}, one.leases);
-    book.add(catalog::kClassShare, {label, one.name}, one.share);
-  }
+// ---- of the program ----
+template <auto Member>
+void total(Adding& points, const Registry&, const Sample& sample) {
+  points.set({}, static_cast<double>(sample.*Member));
+}
+void clients(Adding& points, const Registry& registry, const Sample&) {
+  points.set({}, static_cast<double>(registry.client_count()));
+}
+template <auto Count, const auto& names>
+void counts(Adding& points, const Registry& registry, const Sample&) {
+  for (std::size_t i = 0; i < names.size(); ++i) points.add({names[i]}, (registry.*Count)(i));
+}
+template <auto Member>
+void exec_parts(Adding& points, const Registry&, const Sample& sample) {
+  if (sample.exec) points.add_all((*sample.exec).*Member, true);
+}
+template <auto Member>
+void exec_number(Adding& points, const Registry&, const Sample& sample) {
+  if (sample.exec) points.set({}, static_cast<double>((*sample.exec).*Member));
+}
+void queue_wait(Adding& points, const Registry&, const Sample& sample) {
+  if (sample.exec) points.add(sample.exec->queue_wait);
+}
+void reviews(Adding& points, const Registry&, const Sample& sample) {
+  points.add_all(sample.reviews, true);
+}
+void overload_stage(Adding& points, const Registry&, const Sample& sample) {
+  if (sample.overload) points.set({}, static_cast<double>(sample.overload->stage));
+}
+void overload_used(Adding& points, const Registry&, const Sample& sample) {
+  if (!sample.overload) return;
+  points.set({"memory"}, sample.overload->memory_ratio);
+  points.set({"descriptors"}, sample.overload->descriptor_ratio);
+}
+void reserve_taken(Adding& points, const Registry&, const Sample& sample) {
+  if (sample.overload) points.add({}, sample.overload->failed_allocations);
+}
+void reloads(Adding& points, const Registry&, const Sample& sample) {
+  if (!sample.admin) return;
+  points.add({"applied"}, sample.admin->reloads_applied);
+  points.add({"refused"}, sample.admin->reloads_refused);
+}
+void admin_connections(Adding& points, const Registry&, const Sample& sample) {
+  if (sample.admin) points.set({}, static_cast<double>(sample.admin->connections));
+}
+void build(Adding& points, const Registry&, const Sample& sample) {
+  points.set({sample.build.version, sample.build.compiler, sample.build.build}, 1);
+}
+template <auto Member>
+void process(Adding& points, const Registry&, const Sample& sample) {
+  if (sample.process) points.set({}, static_cast<double>((*sample.process).*Member));
 }
 
-// Those beyond max_origins share a label; so may pools of one origin, when a reload changed its TLS identity.
-void add_origins(Book& book, const Registry& registry, const std::vector<OriginSample>& origins) {
-  std::vector<std::pair<std::string, const OriginSample*>> by_label;
-  by_label.reserve(origins.size());
-  for (const OriginSample& origin : origins) {
-    by_label.emplace_back(registry.slot_of(origin.label) == kOtherOrigin ? "other" : origin.label, &origin);
-  }
-  std::sort(by_label.begin(), by_label.end());
-  for (const auto& [label, origin] : by_label) add_origin(book, label, *origin);
-}
+// As the catalog, one by one.
+constexpr std::array<Source, kCatalog.size()> kSources{{
+    {&catalog::kBorrows, number<&OriginSample::borrows>},
+    {&catalog::kRestores, number<&OriginSample::restores>},
+    {&catalog::kOpened, parts<&OriginSample::opened, false>},
+    {&catalog::kClosed, parts<&OriginSample::closed, false>},
+    {&catalog::kFailures, parts<&OriginSample::failures, true>},
+    {&catalog::kConnections, parts<&OriginSample::connections, true>},
+    {&catalog::kConnectionsPeak, number<&OriginSample::peak>},
+    {&catalog::kSize, number<&OriginSample::size>},
+    {&catalog::kWaiting, number<&OriginSample::waiting>},
+    {&catalog::kClassWaiting, classes<&ClassSample::waiting>},
+    {&catalog::kClassLeases, classes<&ClassSample::leases>},
+    {&catalog::kClassShare, classes<&ClassSample::share>},
+    {&catalog::kOrigins, total<&Sample::pools>},
+    {&catalog::kOriginsMax, total<&Sample::pools_max>},
+    {&catalog::kReclaimed, total<&Sample::pools_reclaimed>},
+    {&catalog::kWaitSeconds, histogram<&OriginShard::wait>},
+    {&catalog::kLeaks, number<&OriginSample::leaks>},
+    {&catalog::kAddresses, parts<&OriginSample::addresses, true>},
+    {&catalog::kEjections, cell<&OriginShard::ejections>},
+    {&catalog::kSavedDials, cell<&OriginShard::saved_dials>},
+    {&catalog::kSavedSeconds, seconds<&OriginShard::saved_nanoseconds>},
+    {&catalog::kSavedCpu, seconds<&OriginShard::saved_cpu_nanoseconds>},
+    {&catalog::kRequests, requests},
+    {&catalog::kRequestSeconds, histogram<&OriginShard::request>},
+    {&catalog::kRetries, cells<&OriginShard::retries, kProofs, true>},
+    {&catalog::kRetriesDenied, cell<&OriginShard::retries_denied>},
+    {&catalog::kRateLimited, cells<&OriginShard::limited, kLimits, false>},
+    {&catalog::kDownstream, clients},
+    {&catalog::kH2Abuse, counts<&Registry::abuse_count, kAbuses>},
+    {&catalog::kHandshake, histogram<&OriginShard::handshake>},
+    {&catalog::kResets, cells<&OriginShard::resets, kResets, false>},
+    {&catalog::kEgress, counts<&Registry::egress_count, kEgress>},
+    {&catalog::kTasks, exec_parts<&ExecSample::tasks>},
+    {&catalog::kHandovers, exec_parts<&ExecSample::handovers>},
+    {&catalog::kThreads, exec_parts<&ExecSample::threads>},
+    {&catalog::kThreadsMax, exec_number<&ExecSample::threads_max>},
+    {&catalog::kLowOnThreads, exec_number<&ExecSample::low_on_threads>},
+    {&catalog::kQueue, exec_number<&ExecSample::queue>},
+    {&catalog::kQueueWait, queue_wait},
+    {&catalog::kReviews, reviews},
+    {&catalog::kOverloadStage, overload_stage},
+    {&catalog::kOverloadUsed, overload_used},
+    {&catalog::kOverloadShed, counts<&Registry::shed_count, kSheds>},
+    {&catalog::kReserveTaken, reserve_taken},
+    {&catalog::kReloads, reloads},
+    {&catalog::kAdminConnections, admin_connections},
+    {&catalog::kLogDropped, total<&Sample::log_dropped>},
+    {&catalog::kBuildInfo, build},
+    {&catalog::kCpu, process<&ProcessSample::cpu_seconds>},
+    {&catalog::kResident, process<&ProcessSample::resident_bytes>},
+    {&catalog::kVirtual, process<&ProcessSample::virtual_bytes>},
+    {&catalog::kOpenFds, process<&ProcessSample::open_fds>},
+    {&catalog::kMaxFds, process<&ProcessSample::max_fds>},
+    {&catalog::kStartTime, process<&ProcessSample::start_time_seconds>},
+}};
+static_assert(std::equal(kSources.begin(), kSources.end(), kCatalog.begin(),
+                         [](const Source& source, const Metric* metric) { return source.metric == metric; }));
 
-void add_exec(Book& book, const ExecSample& exec) {
-  book.add(catalog::kTasks, exec.tasks);
-  book.add(catalog::kHandovers, exec.handovers);
-  book.add(catalog::kThreads, exec.threads);
-  book.set(catalog::kThreadsMax, static_cast<double>(exec.threads_max));
-  book.set(catalog::kLowOnThreads, exec.low_on_threads ? 1 : 0);
-  book.set(catalog::kQueue, static_cast<double>(exec.queue));
-  book.add(catalog::kQueueWait, {}, exec.queue_wait);
-}
-
-void add_overload(Book& book, const OverloadSample& overload) {
-  book.set(catalog::kOverloadStage, static_cast<double>(overload.stage));
-  book.set(catalog::kOverloadUsed, {"memory"}, overload.memory_ratio);
-  book.set(catalog::kOverloadUsed, {"descriptors"}, overload.descriptor_ratio);
-  book.add(catalog::kReserveTaken, {}, overload.failed_allocations);
-}
-
-void add_admin(Book& book, const AdminSample& admin) {
-  book.add(catalog::kReloads, {"applied"}, admin.reloads_applied);
-  book.add(catalog::kReloads, {"refused"}, admin.reloads_refused);
-  book.set(catalog::kAdminConnections, static_cast<double>(admin.connections));
-}
-
-void add_process(Book& book, const ProcessSample& process) {
-  book.set(catalog::kCpu, process.cpu_seconds);
-  book.set(catalog::kResident, static_cast<double>(process.resident_bytes));
-  book.set(catalog::kVirtual, static_cast<double>(process.virtual_bytes));
-  book.set(catalog::kOpenFds, static_cast<double>(process.open_fds));
-  book.set(catalog::kMaxFds, static_cast<double>(process.max_fds));
-  book.set(catalog::kStartTime, process.start_time_seconds);
+bool full(const Family& family) {
+  const std::size_t lines = family.metric->type == Type::histogram ? kBuckets + 2 : 1;
+  return family.points.size() * lines >= kPart;
 }
 
 }  // namespace
 
-std::vector<Family> families(const Registry& registry, const Sample& sample) {
-  Book book;
-  add_origins(book, registry, sample.origins);
-  registry.for_each_shard([&](const std::string& label, const OriginShard& shard) { add_shard(book, label, shard); });
-  book.set(catalog::kDownstream, static_cast<double>(registry.client_count()));
-  for (std::size_t i = 0; i < kAbuses.size(); ++i) {
-    book.add(catalog::kH2Abuse, {std::string(kAbuses[i])}, registry.abuse_count(i));
+// Those beyond max_origins share a label; so may pools of one origin, when a reload changed its TLS identity.
+Families::Families(const Registry& registry, Sample sample) : registry_(registry), sample_(std::move(sample)) {
+  for (OriginSample& origin : sample_.origins) {
+    if (registry.slot_of(origin.label) == kOtherOrigin) origin.label = "other";
   }
-  for (std::size_t i = 0; i < kSheds.size(); ++i) {
-    book.add(catalog::kOverloadShed, {std::string(kSheds[i])}, registry.shed_count(i));
+  std::stable_sort(sample_.origins.begin(), sample_.origins.end(),
+                   [](const OriginSample& a, const OriginSample& b) { return a.label < b.label; });
+}
+
+bool Families::next(Family& family) {
+  family.points.clear();
+  while (metric_ < kSources.size() && family.points.empty()) {
+    family.metric = kSources[metric_].metric;
+    family.begins = begins_;
+    const bool complete = std::visit([&](auto of) { return add(of, family); }, kSources[metric_].of);
+    begins_ = complete || (begins_ && family.points.empty());
+    if (!complete) continue;
+    ++metric_;
+    origin_ = 0;
   }
-  book.set(catalog::kOrigins, static_cast<double>(sample.pools));
-  book.set(catalog::kOriginsMax, static_cast<double>(sample.pools_max));
-  book.set(catalog::kReclaimed, static_cast<double>(sample.pools_reclaimed));
-  if (sample.overload) add_overload(book, *sample.overload);
-  if (sample.admin) add_admin(book, *sample.admin);
-  for (std::size_t i = 0; i < kEgress.size(); ++i) {
-    book.add(catalog::kEgress, {std::string(kEgress[i])}, registry.egress_count(i));
+  return !family.points.empty();
+}
+
+bool Families::add(OfOrigin of, Family& family) {
+  Adding points(family.points);
+  const std::vector<OriginSample>& all = sample_.origins;
+  while (origin_ < all.size() && !full(family)) {
+    const std::string& label = all[origin_].label;
+    points.begin(label);
+    for (; origin_ < all.size() && all[origin_].label == label; ++origin_) of(points, all[origin_]);
   }
-  if (sample.exec) add_exec(book, *sample.exec);
-  book.add(catalog::kReviews, sample.reviews);
-  book.set(catalog::kLogDropped, static_cast<double>(sample.log_dropped));
-  book.add(catalog::kBuildInfo, {sample.build.version, sample.build.compiler, sample.build.build}, 1);
-  if (sample.process) add_process(book, *sample.process);
-  return std::move(book).families();
+  return origin_ == all.size();
+}
+
+bool Families::add(OfShard of, Family& family) {
+  Adding points(family.points);
+  while (!full(family)) {
+    const std::string* last = nullptr;
+    const bool there = registry_.visit_origin(static_cast<OriginSlot>(origin_),
+                                              [&](const std::string& label, const OriginShard& shard) {
+                                                if (std::exchange(last, &label) == nullptr) points.begin(label);
+                                                of(points, shard);
+                                              });
+    if (!there) return true;
+    ++origin_;
+  }
+  return false;
+}
+
+bool Families::add(OfProgram of, Family& family) {
+  Adding points(family.points);
+  of(points, registry_, sample_);
+  return true;
 }
 
 }  // namespace carpool::metrics

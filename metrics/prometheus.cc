@@ -49,26 +49,31 @@ prometheus::ClientMetric::Histogram histogram_of(const HistogramTotals& totals) 
 
 }  // namespace
 
-// Family by family: what one takes is given back before the next one.
-std::string exposition(const std::vector<Family>& families) {
-  std::string out;
-  for (const Family& family : families) {
-    const Metric& metric = *family.metric;
-    prometheus::MetricFamily made;
-    made.name = metric.name;
-    made.help = metric.help;
-    made.type = type_of(metric.type);
-    made.metric.reserve(family.points.size());
-    for (const Point& point : family.points) {
-      auto& one = made.metric.emplace_back();
-      one.label = labels_of(metric.labels, point.labels);
-      if (metric.type == Type::histogram) {
-        one.histogram = histogram_of(*point.histogram);
-      } else {
-        (metric.type == Type::counter ? one.counter.value : one.gauge.value) = point.value;
-      }
+bool Exposition::next(std::string& out) {
+  if (!families_.next(part_)) return false;
+  const Metric& metric = *part_.metric;
+  prometheus::MetricFamily made;
+  made.name = metric.name;
+  made.help = metric.help;
+  made.type = type_of(metric.type);
+  made.metric.reserve(part_.points.size());
+  for (const Point& point : part_.points) {
+    auto& one = made.metric.emplace_back();
+    one.label = labels_of(metric.labels, point.labels);
+    if (metric.type == Type::histogram) {
+      one.histogram = histogram_of(*point.histogram);
+    } else {
+      (metric.type == Type::counter ? one.counter.value : one.gauge.value) = point.value;
     }
-    append_text(out, made);
+  }
+  if (part_.begins) append_heading(out, made);
+  append_samples(out, made);
+  return true;
+}
+
+std::string exposition(const Registry& registry, Sample sample) {
+  std::string out;
+  for (Exposition all(registry, std::move(sample)); all.next(out);) {
   }
   return out;
 }

@@ -47,30 +47,35 @@ void append_escaped(std::string& out, std::string_view value) {
   }
 }
 
-// The lines of one family.
+std::string_view word(prometheus::MetricType type) {
+  switch (type) {
+    case prometheus::MetricType::Counter:
+      return "counter";
+    case prometheus::MetricType::Gauge:
+      return "gauge";
+    default:
+      CARPOOL_ASSERT(type == prometheus::MetricType::Histogram);  // the catalog has no other type
+      return "histogram";
+  }
+}
+
+// The samples of one family.
 class Lines {
  public:
   Lines(std::string& out, const prometheus::MetricFamily& family) : out_(out), family_(family) {}
 
   void write() {
-    if (!family_.help.empty())
-      out_.append("# HELP ").append(family_.name).append(" ").append(family_.help).append("\n");
-    out_.append("# TYPE ").append(family_.name);
-    switch (family_.type) {
-      case prometheus::MetricType::Counter:
-        out_.append(" counter\n");
-        for (const auto& metric : family_.metric) one(metric, metric.counter.value);
-        break;
-      case prometheus::MetricType::Gauge:
-        out_.append(" gauge\n");
-        for (const auto& metric : family_.metric) one(metric, metric.gauge.value);
-        break;
-      case prometheus::MetricType::Histogram:
-        out_.append(" histogram\n");
-        for (const auto& metric : family_.metric) histogram(metric);
-        break;
-      default:
-        CARPOOL_ASSERT(false);  // the catalog has no other type
+    for (const auto& metric : family_.metric) {
+      switch (family_.type) {
+        case prometheus::MetricType::Counter:
+          one(metric, metric.counter.value);
+          break;
+        case prometheus::MetricType::Gauge:
+          one(metric, metric.gauge.value);
+          break;
+        default:
+          histogram(metric);
+      }
     }
   }
 
@@ -136,7 +141,12 @@ class Lines {
 
 }  // namespace
 
-void append_text(std::string& out, const prometheus::MetricFamily& family) {
+void append_heading(std::string& out, const prometheus::MetricFamily& family) {
+  if (!family.help.empty()) out.append("# HELP ").append(family.name).append(" ").append(family.help).append("\n");
+  out.append("# TYPE ").append(family.name).append(" ").append(word(family.type)).append("\n");
+}
+
+void append_samples(std::string& out, const prometheus::MetricFamily& family) {
   Lines(out, family).write();
 }
 

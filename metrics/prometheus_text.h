@@ -9,6 +9,8 @@
 
 namespace carpool::metrics {
 
-void append_text(std::string& out, const prometheus::MetricFamily& family);
+// HELP and TYPE, once; then the samples, all or some at a time.
+void append_heading(std::string& out, const prometheus::MetricFamily& family);
+void append_samples(std::string& out, const prometheus::MetricFamily& family);
 
 }  // namespace carpool::metrics

@@ -45,7 +45,7 @@ OriginSlot Registry::slot_of(const std::string& label) const {
 
 OriginShard& Registry::make_shard(LoopId loop, OriginSlot origin) {
   auto made = std::make_unique<OriginShard>();
-  // release: a scrape that sees the pointer (acquire in for_each_shard) sees zeroed cells behind it.
+  // release: a scrape that sees the pointer (acquire in visit_origin) sees zeroed cells behind it.
   origins_[origin].shards[loop].store(made.get(), std::memory_order_release);
   return *made.release();
 }

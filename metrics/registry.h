@@ -82,14 +82,20 @@ class Registry {
   // visit(label, loop's shard); once for each shard that exists.
   template <class Visit>
   void for_each_shard(Visit visit) const {
-    const std::scoped_lock lock(mutex_);
-    for (OriginSlot slot = 0; slot < used_; ++slot) {
-      for (unsigned loop = 0; loop < loops_; ++loop) {
-        // acquire: partner of the release in make_shard.
-        const OriginShard* shard = origins_[slot].shards[loop].load(std::memory_order_acquire);
-        if (shard != nullptr) visit(origins_[slot].label, *shard);
-      }
+    for (OriginSlot slot = 0; visit_origin(slot, visit); ++slot) {
     }
+  }
+  // Of one origin; slots count from 0 and stay. False: there is no such origin, nor one behind it.
+  template <class Visit>
+  bool visit_origin(OriginSlot slot, Visit&& visit) const {
+    const std::scoped_lock lock(mutex_);
+    if (slot >= used_) return false;
+    for (unsigned loop = 0; loop < loops_; ++loop) {
+      // acquire: partner of the release in make_shard.
+      const OriginShard* shard = origins_[slot].shards[loop].load(std::memory_order_acquire);
+      if (shard != nullptr) visit(origins_[slot].label, *shard);
+    }
+    return true;
   }
 
  private:

@@ -158,7 +158,7 @@ std::string WebhookServer::metrics() const {
   sample.process = metrics::read_process();
   sample.build = {std::string(config::version()), __VERSION__, "webhook"};
   sample.log_dropped = log::dropped();
-  return metrics::exposition(metrics::families(metrics::Registry(1, 1), sample));
+  return metrics::exposition(metrics::Registry(1, 1), std::move(sample));
 }
 
 void WebhookServer::ended(WebhookSession& session) {

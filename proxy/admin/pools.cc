@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "metrics/prometheus.h"
 #include "proxy/admin/json.h"
@@ -215,7 +216,7 @@ std::string metrics_page(const AdminView& view, const metrics::Registry& registr
   };
   sample.overload = metrics::OverloadSample{overload.stage, ratio(overload.memory), ratio(overload.descriptors),
                                             overload.failed_allocations};
-  return metrics::exposition(metrics::families(registry, sample));
+  return metrics::exposition(registry, std::move(sample));
 }
 
 }  // namespace carpool::proxy::admin

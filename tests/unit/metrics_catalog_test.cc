@@ -81,6 +81,10 @@ std::string document() {
          "- Causes appear with their first connection; failure reasons and states from the start. The ledger balances "
          "at\n"
          "  every scrape: opened - closed = the sum of `carpool_pool_connections`.\n"
+         "- The pools' series are of one moment. What loops count (requests and their times, retries, resets) is read "
+         "as "
+         "it is\n"
+         "  written, which takes as long as the reader takes.\n"
          "- Histograms share their buckets (seconds):";
   for (const std::uint64_t bound : kBounds) out << ' ' << static_cast<double>(bound) / 1e9;
   out << ".\n";

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <regex>
 #include <set>
@@ -37,7 +38,7 @@ Sample everything() {
 }
 
 std::string page_of(const Registry& registry, const Sample& sample) {
-  return exposition(families(registry, sample));
+  return exposition(registry, sample);
 }
 
 void serve(Registry& registry, const std::string& origin) {
@@ -150,6 +151,35 @@ TEST(Exposition, AddsUpOriginsBeyondTheCapAsOther) {
   EXPECT_EQ(samples.at(R"(carpool_pool_borrows_total{origin="a"})"), 5);
   EXPECT_EQ(samples.at(R"(carpool_pool_borrows_total{origin="other"})"), 10);
   EXPECT_EQ(samples.at(R"(carpool_pool_opened_total{origin="other",cause="first"})"), 2);
+}
+
+TEST(Exposition, ComesInPartsThatAreTheWholeTogetherAndSayEachHeadingOnce) {
+  Registry registry(2, 500);
+  Sample sample = everything();
+  for (int i = 0; i < 400; ++i) {
+    OriginSample origin = sample.origins.front();
+    origin.label = "http://origin-" + std::to_string(i) + ".example";
+    serve(registry, origin.label);
+    sample.origins.push_back(origin);
+  }
+  std::string whole;
+  std::size_t longest = 0, before = 0;
+  for (Exposition text(registry, sample); text.next(whole); before = whole.size()) {
+    EXPECT_EQ(whole.back(), '\n');
+    longest = std::max(longest, whole.size() - before);
+  }
+  EXPECT_LT(longest, 32U * 1024);
+  EXPECT_GT(whole.size(), 20 * longest);
+  EXPECT_EQ(whole, page_of(registry, sample));
+  std::set<std::string> seen;
+  std::istringstream lines(whole);
+  for (std::string line; std::getline(lines, line);) {
+    if (line[0] != '#') continue;
+    EXPECT_TRUE(seen.insert(line).second) << line;
+  }
+  const auto samples = samples_of(whole);
+  EXPECT_EQ(samples.at(R"(carpool_pool_borrows_total{origin="http://origin-399.example"})"), 10);
+  EXPECT_EQ(samples.at(R"(carpool_request_seconds_count{origin="http://origin-0.example"})"), 2);
 }
 
 TEST(Exposition, LeavesOutFamiliesWithoutData) {

@@ -17,7 +17,10 @@ using prometheus::MetricType;
 
 void expect_same(const std::vector<MetricFamily>& families) {
   std::string text;
-  for (const MetricFamily& family : families) append_text(text, family);
+  for (const MetricFamily& family : families) {
+    append_heading(text, family);
+    append_samples(text, family);
+  }
   EXPECT_EQ(text, prometheus::TextSerializer().Serialize(families));
 }
 
