@@ -1,9 +1,11 @@
 #include "proxy/admin_session.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "proxy/admin/gzip.h"
 #include "proxy/http/fault_reply.h"
+#include "proxy/http/h1_codec.h"
 #include "proxy/http/reason.h"
 
 namespace carpool::proxy {
@@ -11,15 +13,19 @@ namespace carpool::proxy {
 namespace {
 constexpr http::Limits kLimits{16 * 1024, 100, 8 * 1024};
 constexpr std::size_t kMaxBody = std::size_t{16} * 1024;
-constexpr Duration kPatience = std::chrono::seconds(30);  // for a request to come, and for an answer to be taken
+constexpr Duration kPatience = std::chrono::seconds(30);    // for a request to come, and for an answer to be taken
+constexpr Duration kAgain = std::chrono::milliseconds(50);  // until a step that was refused is tried again
 
-void write_head(const admin::Answer& answer, bool close, std::string& out) {
+void write_head(const admin::Answer& answer, http::Framing framing, bool close, std::string& out) {
   out.append("HTTP/1.1 ").append(std::to_string(answer.status)).append(" ");
   out.append(http::reason_phrase(answer.status)).append("\r\n");
   if (!answer.content_type.empty()) out.append("Content-Type: ").append(answer.content_type).append("\r\n");
   for (const auto& [name, value] : answer.headers) out.append(name).append(": ").append(value).append("\r\n");
   if (close) out.append("Connection: close\r\n");
-  if (!answer.stream) out.append("Content-Length: ").append(std::to_string(answer.body.size())).append("\r\n");
+  if (framing == http::Framing::chunked) out.append("Transfer-Encoding: chunked\r\n");
+  if (framing == http::Framing::length) {
+    out.append("Content-Length: ").append(std::to_string(answer.body.size())).append("\r\n");
+  }
   out.append("\r\n");
 }
 }  // namespace
@@ -50,6 +56,7 @@ void AdminSession::on_ready(exec::Ready ready) {
 void AdminSession::advance() {
   while (!over_ && !answering_) {
     if (!flush()) return;
+    if (body_) return made_ == Made::refused ? void() : make_step();
     if (close_when_sent_) return end();
     if (later_) return;  // what follows waits for its answer
     if (!(listening_ ? drop_some() : read_some())) return;
@@ -109,29 +116,68 @@ void AdminSession::answer() {
   owner_.submit(exec::lend(making_));
 }
 
-void AdminSession::Making::run() {
-  AdminSession& s = session;
-  const admin::AdminRequest request = admin::make_request(s.intake_.head(), s.intake_.body());
-  s.answer_ = admin::handle(request, s.rules_, s.asks_.view, s.asks_.control);
-  if (admin::worth_packing(request, s.answer_)) return s.owner_.in_background(exec::lend(s.packing_));
-  s.loop_.post(s.home_);
+// The client has taken what there was; its patience goes on.
+void AdminSession::make_step() {
+  answering_ = true;
+  made_ = Made::well;
+  timer_.arm(patience_);
+  owner_.submit(exec::lend(making_));
 }
 
-void AdminSession::Making::close() {
-  session.answer_ = admin::error_answer(503, "too many blocking tasks");
-  session.answer_.headers.emplace_back("Retry-After", "1");
-  session.loop_.post(session.home_);
+// On whichever thread has the task. The session may be gone once it has been called home.
+void AdminSession::make() {
+  bool packs = false;
+  try {
+    if (streaming_) {
+      body_->step();
+    } else {
+      const admin::AdminRequest request = admin::make_request(intake_.head(), intake_.body());
+      answer_ = admin::handle(request, rules_, asks_.view, asks_.control);
+      body_ = admin::Body::begin(request, answer_);
+      packs = !body_ && admin::worth_packing(request, answer_);
+    }
+  } catch (...) {
+    came_home(Made::failed);
+    throw;
+  }
+  if (!packs) return came_home(Made::well);
+  owner_.in_background(exec::lend(packing_));
 }
 
-void AdminSession::Packing::run() {
-  admin::pack(session.answer_);
-  session.loop_.post(session.home_);
+void AdminSession::not_made() {
+  if (streaming_) return came_home(Made::refused);
+  answer_ = admin::error_answer(503, "too many blocking tasks");
+  answer_.headers.emplace_back("Retry-After", "1");
+  came_home(Made::well);
+}
+
+void AdminSession::pack() {
+  try {
+    admin::pack(answer_);
+  } catch (...) {
+    came_home(Made::failed);
+    throw;
+  }
+  came_home(Made::well);
+}
+
+void AdminSession::came_home(Made made) {
+  made_ = made;
+  loop_.post(home_);
 }
 
 void AdminSession::answered() {
   answering_ = false;
   if (over_) return owner_.ended(*this);
-  tell();
+  switch (made_) {
+    case Made::failed:
+      return end();
+    case Made::refused:  // without its end the answer does not look complete, should the patience be over first
+      return timer_.arm(std::min(patience_, loop_.now() + kAgain));
+    case Made::well:
+      break;
+  }
+  streaming_ ? send_step() : tell();
   if (!later_) advance();
 }
 
@@ -151,21 +197,55 @@ void AdminSession::look() {
 }
 
 void AdminSession::send(const admin::Answer& answer) {
+  const http::RequestHead& head = intake_.head();
+  const bool body_wanted = head.method != "HEAD";
+  http::Framing framing = answer.stream ? http::Framing::until_close : http::Framing::length;
+  if (body_) framing = head.version == http::Version::http11 ? http::Framing::chunked : http::Framing::until_close;
+  const bool close = !head.keep_alive || framing == http::Framing::until_close;
   Gather out;
-  write_head(answer, !intake_.head().keep_alive || answer.stream, out.text());
-  const bool body_wanted = intake_.head().method != "HEAD";
-  if (body_wanted) out.add(answer.body);
-  close_when_sent_ = !intake_.head().keep_alive && !answer.stream;
+  write_head(answer, framing, close, out.text());
   const bool listens = answer.stream && body_wanted;
-  if (answer.stream && !body_wanted) close_when_sent_ = true;
+  close_when_sent_ = close && !listens;
+  chunked_ = framing == http::Framing::chunked;
+  patience_ = loop_.now() + kPatience;
   intake_.done();
-  std::vector<iovec> pieces;
-  if (outbox_.send(*transport_, out, pieces) == Outbox::Sent::failed) return end();
-  timer_.arm(loop_.now() + kPatience);
-  if (!listens) return;
-  owner_.listens(*this);
+  const std::string first = body_ ? body_->take() : std::string();
+  if (!body_wanted) {
+    body_.reset();
+  } else if (body_) {
+    streaming_ = true;
+    add_step(out, first);
+  } else {
+    out.add(answer.body);
+  }
+  send_out(out);
+  if (listens && !over_) owner_.listens(*this);
 }
 
+void AdminSession::send_step() {
+  const std::string step = body_->take();
+  Gather out;
+  add_step(out, step);
+  send_out(out);
+}
+
+// The step itself is sent from where it is.
+void AdminSession::add_step(Gather& out, const std::string& step) {
+  if (chunked_ && !step.empty()) http::write_chunk_head(out.text(), step.size());
+  out.add(step);
+  if (chunked_ && !step.empty()) out.text().append("\r\n");
+  if (!body_->complete()) return;
+  if (chunked_) http::write_last_chunk(out.text(), {});
+  body_.reset();
+  streaming_ = false;
+}
+
+// An answer in steps has one patience for all of them: nobody holds its facts, or a context of gzip, for longer.
+void AdminSession::send_out(Gather& out) {
+  std::vector<iovec> pieces;
+  if (outbox_.send(*transport_, out, pieces) == Outbox::Sent::failed) return end();
+  timer_.arm(body_ ? patience_ : loop_.now() + kPatience);
+}
 void AdminSession::offer(const std::string& whole, const std::string& changes) {
   listening_ = true;
   if (!flush()) {
@@ -188,7 +268,7 @@ void AdminSession::refuse(const Fault& fault) {
       admin::error_answer(told.status, fault.detail.empty() ? http::fault_name(fault.kind) : fault.detail);
   close_when_sent_ = true;
   Gather out;
-  write_head(answer, true, out.text());
+  write_head(answer, http::Framing::length, true, out.text());
   out.add(answer.body);
   std::vector<iovec> pieces;
   if (outbox_.send(*transport_, out, pieces) == Outbox::Sent::failed) end();
@@ -207,6 +287,7 @@ void AdminSession::on_timer() {
     look();
     return later_ ? void() : advance();
   }
+  if (!answering_ && made_ == Made::refused && loop_.now() < patience_) return make_step();
   end();
 }
 

@@ -1,13 +1,15 @@
 // One client of the admin endpoint: HTTP/1.1, one request at a time with a small body, or a listener of /events from
-// its request to its end.
+// its request to its end. A long answer goes out in steps, each made when the client has taken the one before.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "base/intrusive.h"
 #include "exec/loop.h"
 #include "exec/task.h"
+#include "proxy/admin/body.h"
 #include "proxy/admin/routes.h"
 #include "proxy/intake.h"
 #include "proxy/net/transport.h"
@@ -44,35 +46,45 @@ class AdminSession final : public exec::Watcher, public ListHook<struct SessionT
   void offer(const std::string& whole, const std::string& changes) LOOP_ONLY;
 
  private:
+  enum class Made : std::uint8_t { well, refused, failed };  // a task's work: failed by an exception
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void advance() LOOP_ONLY;
   bool read_some() LOOP_ONLY;
   bool drop_some() LOOP_ONLY;
   void answer() LOOP_ONLY;
+  void make_step() LOOP_ONLY;
+  void make();
+  void not_made();
+  void pack();
+  void came_home(Made made);
   void answered() LOOP_ONLY;
   void tell() LOOP_ONLY;
   void look() LOOP_ONLY;
   void send(const admin::Answer& answer) LOOP_ONLY;
+  void send_step() LOOP_ONLY;
+  void add_step(Gather& out, const std::string& step);
+  void send_out(Gather& out) LOOP_ONLY;
   admin::Answer made_at_once() LOOP_ONLY;
   void refuse(const Fault& fault) LOOP_ONLY;
   bool flush() LOOP_ONLY;
   void on_timer();
   void end() LOOP_ONLY;
 
-  // An answer that takes its time: made off the loop, compressed in the background, brought home by mail. Meanwhile the
-  // session reads nothing, and outlives its client.
+  // An answer that takes its time: made off the loop, a whole one compressed in the background, brought home by mail.
+  // Meanwhile the session reads nothing, and outlives its client. What a task throws ends the connection, and is its
+  // runner's to report.
   struct Making final : exec::Task {
     explicit Making(AdminSession& s) : session(s) {}
     const char* name() const override { return "admin answer"; }
-    void run() override;
-    void close() override;
+    void run() override { session.make(); }
+    void close() override { session.not_made(); }
     AdminSession& session;
   };
   struct Packing final : exec::Task {
     explicit Packing(AdminSession& s) : session(s) {}
     const char* name() const override { return "gzip"; }
-    void run() override;
-    void close() override { session.loop_.post(session.home_); }  // as it is, then
+    void run() override { session.pack(); }
+    void close() override { session.came_home(Made::well); }  // as it is, then
     AdminSession& session;
   };
   struct Home final : exec::Mail {
@@ -95,8 +107,13 @@ class AdminSession final : public exec::Watcher, public ListHook<struct SessionT
   bool listening_ = false;
   bool up_to_date_ = false;  // a listener that has everything but the next change
   bool over_ = false;
-  bool answering_ = false;  // the request in `intake_`, and `answer_`, belong to a task
+  bool answering_ = false;  // the request in `intake_`, `answer_` and `body_` belong to a task
+  Made made_ = Made::well;  // by the last one; refused: the timer will ask again
   admin::Answer answer_;
+  std::unique_ptr<admin::Body> body_;  // of the answer that is under way; it ends with the session at the latest
+  bool streaming_ = false;             // its head has gone out
+  bool chunked_ = false;               // else it ends with the connection
+  Instant patience_;                   // until when all of it must have been taken
   Making making_{*this};
   Packing packing_{*this};
   Home home_{*this};

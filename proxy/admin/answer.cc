@@ -1,5 +1,7 @@
 #include "proxy/admin/answer.h"
 
+#include <algorithm>
+
 #include "proxy/admin/json.h"
 #include "proxy/http/reason.h"
 
@@ -10,12 +12,26 @@ Answer text_answer(std::uint16_t status, std::string_view content_type, std::str
   return {status,
           std::string(content_type),
           {{"Cache-Control", "no-store"}, {"X-Content-Type-Options", "nosniff"}},
-          std::move(body),
-          false};
+          std::move(body)};
+}
+
+std::string text_of(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+// Lines end nowhere but between values: a string has its own escaped.
+void append_member(std::string& out, const Json& json) {
+  constexpr std::string_view kDepth = "    ";
+  const std::string text = text_of(json);
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+    out.append(kDepth).append(text, begin, end - begin);
+    begin = end;
+  }
 }
 
 Answer json_answer(std::uint16_t status, const Json& json) {
-  return text_answer(status, "application/json", json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  return text_answer(status, "application/json", text_of(json) + "\n");
 }
 
 Answer problem_answer(std::uint16_t status, std::string_view error, const Json& more) {

@@ -23,11 +23,23 @@ class PendingAnswer {
   virtual std::optional<Answer> look() = 0;
 };
 
+// A long body: made piece by piece, so that no more of it exists at once than its reader takes.
+class Pieces {
+ public:
+  Pieces() = default;
+  Pieces(const Pieces&) = delete;
+  Pieces& operator=(const Pieces&) = delete;
+  virtual ~Pieces() = default;
+  // Appends the next one, some kilobytes. False: there are no more. It may block; any thread, one at a time.
+  virtual bool next(std::string& out) = 0;
+};
+
 struct Answer {
   std::uint16_t status = 200;
   std::string content_type;
   std::vector<std::pair<std::string, std::string>> headers;  // besides Content-Type, Content-Length and Date
   std::string body;
+  std::unique_ptr<Pieces> pieces{};        // instead of `body`
   bool stream = false;                     // server-sent events follow until the client leaves
   std::unique_ptr<PendingAnswer> later{};  // instead of all the rest
 };

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/assert.h"
 #include "pool/lender.h"
 #include "proxy/http/list.h"
 
@@ -16,10 +17,11 @@ namespace {
 constexpr std::size_t kWorthIt = 4096;
 constexpr std::uint32_t kContexts = 4;
 constexpr int kGzip = 16 + MAX_WBITS;  // zlib's way to ask for gzip's frame
+constexpr std::size_t kFlushed = 64;   // more than deflateBound() knows of, where a flush ends a block
 constexpr int kLevel = 1;              // Prometheus text: level 6 makes it a fifth smaller for three times the time
 
 // RFC 9110 §12.5.3: gzip or *, unless its weight is zero.
-bool accepts_gzip(std::string_view field) {
+bool names_gzip(std::string_view field) {
   bool accepted = false;
   http::ListReader list(field);
   for (std::string_view element; list.next(element);) {
@@ -47,15 +49,22 @@ class Deflater {
   // Nothing of the last answer stays. False: zlib had no memory for it.
   bool renew() { return ready_ && deflateReset(&stream_) == Z_OK; }
 
-  // Nothing: zlib would not.
-  std::optional<std::string> pack(std::string& text) {
-    std::string packed(deflateBound(&stream_, text.size()), '\0');
-    stream_.next_in = reinterpret_cast<Bytef*>(text.data());
+  // All that comes of it: with Z_SYNC_FLUSH up to this byte, with Z_FINISH to gzip's end.
+  std::string pack(std::string_view text, int flush) {
+    std::string packed(deflateBound(&stream_, text.size()) + kFlushed, '\0');
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
     stream_.avail_in = static_cast<uInt>(text.size());
-    stream_.next_out = reinterpret_cast<Bytef*>(packed.data());
-    stream_.avail_out = static_cast<uInt>(packed.size());
-    if (deflate(&stream_, Z_FINISH) != Z_STREAM_END) return std::nullopt;
-    packed.resize(stream_.total_out);
+    std::size_t made = 0;
+    for (;;) {
+      stream_.next_out = reinterpret_cast<Bytef*>(packed.data() + made);
+      stream_.avail_out = static_cast<uInt>(packed.size() - made);
+      const int said = deflate(&stream_, flush);
+      CARPOOL_ASSERT(said != Z_STREAM_ERROR);
+      made = packed.size() - stream_.avail_out;
+      if (stream_.avail_out != 0) break;  // else more of it may wait inside
+      packed.resize(2 * packed.size());
+    }
+    packed.resize(made);
     return packed;
   }
 
@@ -75,25 +84,56 @@ Contexts& contexts() {
   return all;
 }
 
+Contexts::Loan borrow() {
+  return contexts().take_or_make({}, [] { return std::optional(std::make_unique<Deflater>()); });
+}
+
+class LentPacker final : public Packer {
+ public:
+  explicit LentPacker(Contexts::Loan context) : context_(std::move(context)) {}
+  std::string pack(std::string_view piece, bool last) override {
+    return (*context_)->pack(piece, last ? Z_FINISH : Z_SYNC_FLUSH);
+  }
+
+ private:
+  Contexts::Loan context_;
+};
+
 }  // namespace
 
 std::uint32_t packing_contexts() {
   return contexts().in_use();
 }
 
+std::uint32_t packing_contexts_lent() {
+  return contexts().counts().lent;
+}
+
+bool accepts_gzip(const AdminRequest& request) {
+  return names_gzip(request.accept_encoding);
+}
+
 bool worth_packing(const AdminRequest& request, const Answer& answer) {
-  return answer.body.size() >= kWorthIt && accepts_gzip(request.accept_encoding);
+  return answer.body.size() >= kWorthIt && accepts_gzip(request);
+}
+
+std::unique_ptr<Packer> make_packer() {
+  Contexts::Loan context = borrow();
+  return context ? std::make_unique<LentPacker>(std::move(context)) : nullptr;
+}
+
+void say_packed(Answer& answer) {
+  answer.headers.emplace_back("Content-Encoding", "gzip");
+  answer.headers.emplace_back("Vary", "Accept-Encoding");
 }
 
 void pack(Answer& answer) {
-  auto context = contexts().take_or_make({}, [] { return std::optional(std::make_unique<Deflater>()); });
+  Contexts::Loan context = borrow();
   if (!context) return;
-  std::optional<std::string> packed = (*context)->pack(answer.body);
+  std::string packed = (*context)->pack(answer.body, Z_FINISH);
   context.give_back();
-  if (!packed) return;
-  answer.body = std::move(*packed);
-  answer.headers.emplace_back("Content-Encoding", "gzip");
-  answer.headers.emplace_back("Vary", "Accept-Encoding");
+  say_packed(answer);
+  answer.body = std::move(packed);
 }
 
 }  // namespace carpool::proxy::admin

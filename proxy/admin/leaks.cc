@@ -1,6 +1,8 @@
 #include "proxy/admin/leaks.h"
 
-#include "proxy/admin/json.h"
+#include <utility>
+
+#include "proxy/admin/json_list.h"
 
 namespace carpool::proxy::admin {
 
@@ -44,10 +46,8 @@ std::string borrower_text(const BorrowerFacts& borrower) {
   return text;
 }
 
-Answer leaks_answer(const std::vector<LeakFacts>& leaks, Instant now) {
-  Json list = Json::array();
-  for (const LeakFacts& leak : leaks) list.push_back(json_of(leak, now));
-  return json_answer(200, {{"leaks", std::move(list)}});
+Answer leaks_answer(std::vector<LeakFacts> leaks, Instant now) {
+  return list_answer("leaks", std::move(leaks), [now](const LeakFacts& leak) { return json_of(leak, now); });
 }
 
 }  // namespace carpool::proxy::admin

@@ -40,6 +40,6 @@ struct LeakFacts {
 
 // "GET http://a.example/x of 127.0.0.1:5000 (pid 7, uid 1000), receiving the response body"
 std::string borrower_text(const BorrowerFacts& borrower);
-Answer leaks_answer(const std::vector<LeakFacts>& leaks, Instant now);
+Answer leaks_answer(std::vector<LeakFacts> leaks, Instant now);
 
 }  // namespace carpool::proxy::admin

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "metrics/prometheus.h"
-#include "proxy/admin/json.h"
+#include "proxy/admin/json_list.h"
 
 namespace carpool::proxy::admin {
 namespace {
@@ -26,10 +28,15 @@ Json by_name(const Names& names, const Counts& counts) {
   return json;
 }
 
+// A scrape's reader may take its time, and has them all until then: no more than it needs.
 template <class Names, class Counts>
-std::vector<metrics::Labelled> labelled(const Names& names, const Counts& counts) {
+std::vector<metrics::Labelled> labelled(const Names& names, const Counts& counts, bool zeros) {
   std::vector<metrics::Labelled> parts;
-  for (std::size_t i = 0; i < counts.size(); ++i) parts.push_back({names[i], counts[i]});
+  const auto none = std::count(counts.begin(), counts.end(), 0U);
+  parts.reserve(counts.size() - (zeros ? 0 : static_cast<std::size_t>(none)));
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] != 0 || zeros) parts.push_back({names[i], counts[i]});
+  }
   return parts;
 }
 
@@ -131,10 +138,8 @@ Json json_of(const PoolFacts& facts) {
   return json;
 }
 
-Answer pools_answer(const std::vector<PoolFacts>& pools) {
-  Json list = Json::array();
-  for (const PoolFacts& pool : pools) list.push_back(json_of(pool));
-  return json_answer(200, {{"pools", std::move(list)}});
+Answer pools_answer(std::vector<PoolFacts> pools) {
+  return list_answer("pools", std::move(pools), [](const PoolFacts& pool) { return json_of(pool); });
 }
 
 Answer pool_answer(const PoolFacts& pool, const std::vector<ConnectionFacts>& connections,
@@ -152,10 +157,8 @@ Answer pool_answer(const PoolFacts& pool, const std::vector<ConnectionFacts>& co
   return json_answer(200, json);
 }
 
-Answer connections_answer(const std::vector<ConnectionFacts>& connections) {
-  Json list = Json::array();
-  for (const ConnectionFacts& connection : connections) list.push_back(json_of(connection));
-  return json_answer(200, {{"connections", std::move(list)}});
+Answer connections_answer(std::vector<ConnectionFacts> connections) {
+  return list_answer("connections", std::move(connections), [](const ConnectionFacts& one) { return json_of(one); });
 }
 
 Answer pool_metrics_answer(const std::vector<PoolFacts>& pools) {
@@ -181,10 +184,10 @@ metrics::OriginSample sample_of(const PoolFacts& facts) {
   sample.borrows = s.borrows;
   sample.restores = s.restores;
   sample.leaks = s.leaks;
-  sample.opened = labelled(pool::kOpenedNames, s.opened);
-  sample.closed = labelled(pool::kClosedNames, s.closed);
-  sample.failures = labelled(pool::kFailedNames, s.failures);
-  sample.connections = labelled(pool::kShownNames, s.connections);
+  sample.opened = labelled(pool::kOpenedNames, s.opened, false);
+  sample.closed = labelled(pool::kClosedNames, s.closed, false);
+  sample.failures = labelled(pool::kFailedNames, s.failures, true);
+  sample.connections = labelled(pool::kShownNames, s.connections, true);
   sample.peak = s.peak;
   sample.size = s.size;
   sample.waiting = s.waiting;
@@ -196,10 +199,22 @@ metrics::OriginSample sample_of(const PoolFacts& facts) {
   return sample;
 }
 
-std::string metrics_page(const AdminView& view, const metrics::Registry& registry) {
+namespace {
+
+class Scrape final : public Pieces {
+ public:
+  Scrape(const metrics::Registry& registry, metrics::Sample sample) : text_(registry, std::move(sample)) {}
+  bool next(std::string& out) override { return text_.next(out); }
+
+ private:
+  metrics::Exposition text_;
+};
+
+metrics::Sample take_sample(const AdminView& view) {
   metrics::Sample sample;
   const CountedPools counted = view.counted();
   const ReclaimedFacts& reclaimed = counted.reclaimed;
+  sample.origins.reserve(counted.pools.size() + 1);
   for (const PoolFacts& pool : counted.pools) sample.origins.push_back(sample_of(pool));
   sample.pools = sample.origins.size();
   sample.pools_max = reclaimed.max_origins;
@@ -216,7 +231,15 @@ std::string metrics_page(const AdminView& view, const metrics::Registry& registr
   };
   sample.overload = metrics::OverloadSample{overload.stage, ratio(overload.memory), ratio(overload.descriptors),
                                             overload.failed_allocations};
-  return metrics::exposition(registry, std::move(sample));
+  return sample;
+}
+
+}  // namespace
+
+Answer metrics_answer(const AdminView& view, const metrics::Registry& registry) {
+  Answer answer = text_answer(200, metrics::kContentType, {});
+  answer.pieces = std::make_unique<Scrape>(registry, take_sample(view));
+  return answer;
 }
 
 }  // namespace carpool::proxy::admin

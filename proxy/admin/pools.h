@@ -1,7 +1,6 @@
 // What is said of pools: as JSON for people and tools, as samples for the metrics page.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "metrics/sample.h"
@@ -10,15 +9,16 @@
 
 namespace carpool::proxy::admin {
 
-Answer pools_answer(const std::vector<PoolFacts>& pools);
+Answer pools_answer(std::vector<PoolFacts> pools);
 // With live histograms of the ages, rests and uses of its connections.
 Answer pool_answer(const PoolFacts& pool, const std::vector<ConnectionFacts>& connections,
                    const std::vector<AddressFacts>& addresses);
-Answer connections_answer(const std::vector<ConnectionFacts>& connections);
+Answer connections_answer(std::vector<ConnectionFacts> connections);
 // SimplePool's counters per URI; the form is golden.
 Answer pool_metrics_answer(const std::vector<PoolFacts>& pools);
 
 metrics::OriginSample sample_of(const PoolFacts& pool);
-std::string metrics_page(const AdminView& view, const metrics::Registry& registry);
+// The sample is taken here, as one; its text is made as it is read.
+Answer metrics_answer(const AdminView& view, const metrics::Registry& registry);
 
 }  // namespace carpool::proxy::admin

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
-#include "metrics/prometheus.h"
 #include "pool/origin.h"
 #include "proxy/admin/feed.h"
 #include "proxy/admin/index.h"
@@ -23,10 +23,10 @@
 namespace carpool::proxy::admin {
 namespace {
 
-Answer metrics_answer(const Call& call) {
+Answer scrape(const Call& call) {
   const metrics::Registry* registry = call.view.registry();
   if (registry == nullptr) return text_answer(503, "text/plain; charset=utf-8", "Metrics not enabled\n");
-  return text_answer(200, metrics::kContentType, metrics_page(call.view, *registry));
+  return metrics_answer(call.view, *registry);
 }
 
 Answer pool_metrics(const Call& call) {
@@ -99,7 +99,7 @@ constexpr std::array<Route, 17> kRoutes{{
     {"/", "GET", index, "the live page", "text/html"},
     {"/metrics",
      "GET",
-     metrics_answer,
+     scrape,
      "Prometheus text 0.0.4; 503 when metrics are off",
      "text/plain",
      {.unavailable = "text/plain"}},
@@ -142,7 +142,7 @@ Answer one_pool(const Call& call, const PoolFacts& pool) {
 Answer its_connections(const Call& call, const PoolFacts& pool) {
   std::vector<ConnectionFacts> connections = call.view.connections(pool.origin);
   call.view.name_borrowers(pool.origin, connections);
-  return connections_answer(connections);
+  return connections_answer(std::move(connections));
 }
 Answer its_explanation(const Call& call, const PoolFacts& pool) {
   return explain_answer(pool, call.view.study(pool.origin).value_or(PoolStudy{}));

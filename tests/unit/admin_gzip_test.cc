@@ -60,6 +60,7 @@ TEST(APackedAnswer, TakesItsContextFromAPoolThatNeverHoldsMoreThanFour) {
   threads.clear();
   EXPECT_GE(packing_contexts(), 1U);
   EXPECT_LE(packing_contexts(), 4U);
+  EXPECT_EQ(packing_contexts_lent(), 0U);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "proxy/admin/leaks.h"
+#include "tests/unit/admin_support.h"
 
 namespace carpool::proxy::admin {
 namespace {
@@ -33,7 +34,7 @@ LeakFacts held() {
 }
 
 TEST(Leaks, NameTheBorrowerAndHowLongItHasHeldByNow) {
-  const Json leak = parsed(leaks_answer({held()}, kNow)).at("leaks").at(0);
+  const Json leak = parsed(whole(leaks_answer({held()}, kNow))).at("leaks").at(0);
   EXPECT_EQ(leak.at("kind"), "held");
   EXPECT_EQ(leak.at("age_seconds"), 8.0) << "three when it was found, five since";
   EXPECT_EQ(leak.at("returned"), false);
@@ -47,7 +48,7 @@ TEST(Leaks, StopAgeingWhenTheyAreReturnedOrWereLost) {
   LeakFacts back = held(), lost = held();
   back.returned_after = seconds(4);
   lost.kind = LeakKind::lost;
-  const Json leaks = parsed(leaks_answer({back, lost}, kNow)).at("leaks");
+  const Json leaks = parsed(whole(leaks_answer({back, lost}, kNow))).at("leaks");
   EXPECT_EQ(leaks[0].at("age_seconds"), 4.0);
   EXPECT_EQ(leaks[1].at("age_seconds"), 3.0);
   EXPECT_EQ(leaks[0].at("returned"), true);
