@@ -81,7 +81,7 @@ class Finder {
     std::atomic<Entry<T>*> last{nullptr};
     std::atomic<std::uint32_t> number{0};  // of round_robin, random: where the last search ended; relaxed: only its
                                            // spread matters
-    std::atomic<std::uint32_t> height{0};  // of random: the places of the only block, when it was looked at last
+    std::atomic<std::uint32_t> places{0};  // of random: how many there were when it looked last; relaxed: advice
     // Of the first 64 blocks those where something rests on this loop, that a search need not read the maps of all.
     // Only advice: who finds nothing looks everywhere.
     std::atomic<std::uint64_t> filled{0};
@@ -166,19 +166,18 @@ class Finder {
     Memory& memory = memory_[where.loop];
     const std::uint32_t drawn = drawn_after(memory.number.load(std::memory_order_relaxed));
     memory.number.store(drawn, std::memory_order_relaxed);
-    const std::uint32_t first = known == 1 ? 0 : lot(drawn, known);
+    // How many places there are to draw from is looked up now and then: a block is filled from below.
+    std::uint32_t places = memory.places.load(std::memory_order_relaxed);
+    if (places == 0 || drawn % kLookAgain == 0) {
+      places = (known - 1) * kBlockEntries +
+               static_cast<std::uint32_t>(std::bit_width(blocks_.at(known - 1).idle_anywhere() | 1));
+      memory.places.store(places, std::memory_order_relaxed);
+    }
+    // As in_turn(): the place that was drawn is asked before the maps.
+    const std::uint32_t place = lot(drawn, places), first = place / kBlockEntries, within = place % kBlockEntries;
     Block<T>& begin = blocks_.at(first);
-    const std::uint32_t within = known == 1 ? drawn : drawn_after(drawn);  // not the bits that chose the block
-    // As in_turn(): the place that was drawn is asked before the maps. How high the only block is filled is looked up
-    // now and then.
-    const std::uint32_t full = known == 1 ? memory.height.load(std::memory_order_relaxed) : kBlockEntries;
-    if (drawn % kLookAgain != 0 && full != 0 && attempt(begin.entry(lot(within, full)), where, judge, found))
-      return true;
-    const std::uint64_t bits = begin.idle_anywhere();
-    // Below the highest that rests: a block is filled from below.
-    const auto height = static_cast<std::uint32_t>(std::bit_width(bits | 1));
-    if (known == 1) memory.height.store(height, std::memory_order_relaxed);
-    return round(where, first, lot(within, height), bits, judge, found);
+    return attempt(begin.entry(within), where, judge, found) ||
+           round(where, first, within, begin.idle_anywhere(), judge, found);
   }
 
   // Each loop goes round all entries by itself: no number is shared. The place whose turn it is is asked first, and not
