@@ -66,6 +66,7 @@ void AdminServer::stop() {
   if (!std::exchange(started_, false)) return;
   driver_->stop();
   driver_->wait_until_stopped();
+  ended_ = true;
 }
 
 void AdminServer::in_background(exec::TaskPtr task) {

@@ -41,8 +41,8 @@ class AdminServer final : public AdminDoor::Owner, public AdminSession::Owner, p
   void close_doors() LOOP_ONLY;  // nobody new: a successor has the sockets
   Fd copy_of_door() const LOOP_ONLY { return main_->copy(); }
   Fd copy_of_metrics_door() const LOOP_ONLY { return metrics_->copy(); }
-  // False: too many tasks exist; it was closed.
-  bool submit(exec::TaskPtr task) override LOOP_ONLY { return driver_->submit(std::move(task)); }
+  // False: too many tasks exist, or nobody turns the loop any more; it was closed.
+  bool submit(exec::TaskPtr task) override LOOP_ONLY { return !ended_ && driver_->submit(std::move(task)); }
 
  private:
   struct Undertaker final : exec::Deferred {
@@ -75,6 +75,7 @@ class AdminServer final : public AdminDoor::Owner, public AdminSession::Owner, p
   std::unique_ptr<exec::Timer> teller_;  // runs while somebody listens
   std::unique_ptr<exec::Driver> driver_;
   bool started_ = false;
+  bool ended_ = false;  // set and read by the thread that stopped it, which drains its mail
 };
 
 }  // namespace carpool::proxy

@@ -1,5 +1,7 @@
 #include "proxy/admin_session.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -13,8 +15,8 @@ namespace carpool::proxy {
 namespace {
 constexpr http::Limits kLimits{16 * 1024, 100, 8 * 1024};
 constexpr std::size_t kMaxBody = std::size_t{16} * 1024;
-constexpr Duration kPatience = std::chrono::seconds(30);    // for a request to come, and for an answer to be taken
-constexpr Duration kAgain = std::chrono::milliseconds(50);  // until a step that was refused is tried again
+constexpr Duration kPatience = std::chrono::seconds(30);   // for a request to come, and for an answer to be taken
+constexpr Duration kAgain = std::chrono::milliseconds(5);  // until a step that was refused is tried again
 
 void write_head(const admin::Answer& answer, http::Framing framing, bool close, std::string& out) {
   out.append("HTTP/1.1 ").append(std::to_string(answer.status)).append(" ");
@@ -38,7 +40,12 @@ AdminSession::AdminSession(exec::Loop& loop, Owner& owner, const Asks& asks, std
       intake_(kLimits, kMaxBody),
       timer_(exec::Timer::bind<&AdminSession::on_timer>(loop, *this)) {}
 
-AdminSession::~AdminSession() = default;
+// An answer that breaks off must not look whole: without chunks its end is the connection's, so that is a reset.
+AdminSession::~AdminSession() {
+  if (!streaming_ || chunked_) return;
+  const linger hard{1, 0};
+  ::setsockopt(transport_->fd(), SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+}
 
 Status AdminSession::start() {
   Result<exec::WatchKey> key = loop_.watch(transport_->fd(), *this);
@@ -121,7 +128,7 @@ void AdminSession::make_step() {
   answering_ = true;
   made_ = Made::well;
   timer_.arm(patience_);
-  owner_.submit(exec::lend(making_));
+  owner_.in_background(exec::lend(making_));  // step after step: the loop is not handed from thread to thread for each
 }
 
 // On whichever thread has the task. The session may be gone once it has been called home.
@@ -246,6 +253,7 @@ void AdminSession::send_out(Gather& out) {
   if (outbox_.send(*transport_, out, pieces) == Outbox::Sent::failed) return end();
   timer_.arm(body_ ? patience_ : loop_.now() + kPatience);
 }
+
 void AdminSession::offer(const std::string& whole, const std::string& changes) {
   listening_ = true;
   if (!flush()) {

@@ -77,14 +77,14 @@ class AdminSession final : public exec::Watcher, public ListHook<struct SessionT
     explicit Making(AdminSession& s) : session(s) {}
     const char* name() const override { return "admin answer"; }
     void run() override { session.make(); }
-    void close() override { session.not_made(); }
+    void dispose() override { session.not_made(); }  // the last that is done with it: the session may end by that
     AdminSession& session;
   };
   struct Packing final : exec::Task {
     explicit Packing(AdminSession& s) : session(s) {}
     const char* name() const override { return "gzip"; }
     void run() override { session.pack(); }
-    void close() override { session.came_home(Made::well); }  // as it is, then
+    void dispose() override { session.came_home(Made::well); }  // as it is, then
     AdminSession& session;
   };
   struct Home final : exec::Mail {

@@ -69,6 +69,7 @@ int on_frame_recv(nghttp2_session* /*session*/, const nghttp2_frame* frame, void
       self.end_block(*frame);
       break;
     case NGHTTP2_DATA:
+      if (frame->data.padlen != 0) self.on_padding(frame->hd.stream_id, frame->data.padlen);
       if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) break;
       if (H2Stream* stream = self.find(frame->hd.stream_id)) self.on_end(*stream);
       break;

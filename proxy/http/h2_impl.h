@@ -44,6 +44,7 @@ struct H2Impl {
   void on_response_head(H2Stream& stream, bool end);
   void on_trailers(H2Stream& stream, bool end);
   void on_data(H2Stream& stream, std::string_view bytes);
+  void on_padding(StreamId id, std::size_t bytes);
   void on_end(H2Stream& stream);
   void on_field(std::string_view name, std::string_view value, bool sensitive);
   void on_peer_settings();

@@ -137,6 +137,12 @@ void H2Impl::on_data(H2Stream& stream, std::string_view bytes) {
   stream.user_->on_body(bytes);
 }
 
+// Nobody takes it, and the library, which would give its room back, goes by other books than return_window().
+void H2Impl::on_padding(StreamId id, std::size_t bytes) {
+  H2Stream* stream = find(id);
+  if (stream != nullptr && options.shared_window_is_free) return_window(*stream, bytes);
+}
+
 // END_STREAM; on requests and responses without a body too.
 void H2Impl::on_end(H2Stream& stream) {
   stream.peer_ended_ = true;

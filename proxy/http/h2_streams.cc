@@ -128,8 +128,10 @@ void H2Impl::give_window(H2Stream& stream, std::size_t bytes) {
 // By our own books: the library keeps its own by the peer's acknowledgement of SETTINGS, which may come late or never,
 // and until then it would wait for half of a window that the peer does not have.
 void H2Impl::return_window(H2Stream& stream, std::size_t bytes) {
+  constexpr std::uint32_t kMostPadding = 256;  // of a frame. The library gives it back at half of the window: never,
+                                               // since each update of ours, which counts it too, comes before
   stream.returned_ += static_cast<std::uint32_t>(bytes);
-  if (stream.returned_ < stream.window_ / 2) return;
+  if (stream.returned_ + kMostPadding < stream.window_ / 2) return;
   const auto more = static_cast<std::int32_t>(std::exchange(stream.returned_, 0));
   nghttp2_submit_window_update(session, NGHTTP2_FLAG_NONE, stream.id_, more);
 }

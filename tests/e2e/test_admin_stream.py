@@ -12,7 +12,7 @@ from harness.carpool import PROGRAM, Carpool
 from harness.origin import Origin
 from harness.ports import free_port
 from harness.wait import until
-from harness.wire import Client
+from harness.wire import Client, Gone
 from prometheus_client.parser import text_string_to_metric_families
 
 COUNT = 1000
@@ -113,6 +113,29 @@ def test_packed_it_is_one_gzip_that_can_be_read_as_it_comes(big, path):
         assert gzip.decompress(again.body).splitlines()[:9] == text.splitlines()[:9]
 
 
+def test_those_who_read_when_the_program_ends_get_a_part_and_the_program_its_end(tmp_path):
+    o = Origin(once)
+    try:
+        for nth in range(3):
+            folder = tmp_path / str(nth)
+            folder.mkdir()
+            c = thousand(folder, o)
+
+            def read_on():
+                with contextlib.suppress(OSError, Gone, ValueError):
+                    while ask(c, "/pools").status == 200:
+                        pass
+            with ThreadPoolExecutor(8) as readers:
+                reading = [readers.submit(read_on) for _ in range(8)]
+                ask(c, "/metrics")
+                c.signal(15)
+                assert c.wait() == 0
+                for one in reading:
+                    one.result()
+    finally:
+        o.stop()
+
+
 def test_a_client_of_http_1_0_reads_until_the_end(big):
     with Client(big.admin_address) as client:
         client.send(b"GET /pools HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n")
@@ -140,7 +163,7 @@ def number(c, name):
 
 
 def tasks_run(c):
-    return number(c, "carpool_exec_tasks_total")
+    return number(c, "carpool_exec_queue_wait_seconds_count")
 
 
 def test_the_rest_is_made_when_its_reader_comes_to_it(big):

@@ -1,11 +1,14 @@
 // A client of the admin endpoint and a long answer: what is made when, and what is left of it when the client leaves.
 #include "proxy/admin_session.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -99,10 +102,31 @@ class HandLoop final : public exec::Loop {
 // One client, and the tasks of its session, which run when the test says so.
 class AdminClient : public testing::Test, public AdminSession::Owner {
  protected:
-  AdminClient() {
+  using Pair = std::array<int, 2>;
+  static Pair unix_pair() {
+    Pair ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+    return ends;
+  }
+  static Pair tcp_pair() {
+    const Fd door(::socket(AF_INET, SOCK_STREAM, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    auto* const name = reinterpret_cast<sockaddr*>(&address);
+    Pair ends{-1, ::socket(AF_INET, SOCK_STREAM, 0)};
+    const int small = 4096;
+    EXPECT_EQ(::bind(door.get(), name, length) + ::listen(door.get(), 1) + ::getsockname(door.get(), name, &length), 0);
+    ::setsockopt(ends[1], SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    EXPECT_EQ(::connect(ends[1], name, length), 0);
+    ends[0] = ::accept(door.get(), nullptr, nullptr);
+    for (const int fd : ends) ::fcntl(fd, F_SETFL, O_NONBLOCK);
+    return ends;
+  }
+
+  explicit AdminClient(const Pair& ends = unix_pair()) {
     exec::assume_on_loop();
-    int ends[2];
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
     const int small = 4096;
     ::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
     far_.reset(ends[1]);
@@ -127,7 +151,7 @@ class AdminClient : public testing::Test, public AdminSession::Owner {
     tasks_.push_back(std::move(task));
     return true;
   }
-  void in_background(exec::TaskPtr task) override { tasks_.push_back(std::move(task)); }
+  void in_background(exec::TaskPtr task) override { static_cast<void>(submit(std::move(task))); }
 
   void say(std::string_view text) {
     ASSERT_EQ(::send(far_.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
@@ -284,6 +308,23 @@ TEST_F(AdminClient, WhoReadsTooSlowlyIsCutOffAfterThirtySecondsForTheWholeAnswer
   }
   EXPECT_TRUE(at_end_);
   EXPECT_FALSE(complete()) << "it does not look complete";
+}
+
+// What has no chunks ends with its connection: cut off it must not look whole.
+class AdminTcpClient : public AdminClient {
+ protected:
+  AdminTcpClient() : AdminClient(tcp_pair()) {}
+};
+TEST_F(AdminTcpClient, OfHttp10SeesAResetWhenItsAnswerIsCutOff) {
+  say("GET /pools HTTP/1.0\r\nHost: localhost\r\n\r\n");
+  EXPECT_TRUE(run_task());
+  loop_.pass(31s);
+  EXPECT_EQ(ended_, 1);
+  session_.reset();
+  while (read_some()) {
+  }
+  EXPECT_FALSE(at_end_);
+  EXPECT_EQ(errno, ECONNRESET);
 }
 
 TEST_F(AdminClient, GetsTheWholeAnswerThoughStepsOfItWereRefused) {
