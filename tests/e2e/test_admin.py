@@ -140,6 +140,7 @@ def test_log_levels_change_while_it_runs(origin, carpool):
     assert put.status == 200 and json.loads(put.body) == {"level": "info", "modules": {"access": "off"}}
     with c.client() as client:
         client.get(o.url + "/silent")
+        client.get(o.url + "/between")  # by now it is decided whether the one before has a line
         assert get(c, "/log-level", "PUT", body=b'{"level": "debug"}').status == 200
         client.get(o.url + "/told")
     until(lambda: any("/told" in r["target"] for r in c.access_log()), what="the line of /told")
