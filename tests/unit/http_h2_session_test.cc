@@ -163,7 +163,7 @@ std::size_t arrive(std::uint32_t widen, int ack) {
 }
 
 TEST(AStreamsWindow, IsGivenBackHoweverLateThePeerAcknowledgesOurSettings) {
-  for (const std::uint32_t widen : {0, 32768, 262144}) {
+  for (const std::uint32_t widen : {0U, 32768U, 262144U}) {
     for (const int ack : {0, 2, 1000}) EXPECT_EQ(arrive(widen, ack), kBig) << widen << ", " << ack;
   }
 }
