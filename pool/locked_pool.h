@@ -23,7 +23,7 @@ class LockedPool {
     T value{};
   };
 
-  LockedPool(std::uint32_t cap, std::uint32_t multiplex = 1) : cap_(cap), multiplex_(multiplex) {}
+  explicit LockedPool(std::uint32_t cap, std::uint32_t multiplex = 1) : cap_(cap), multiplex_(multiplex) {}
 
   Slot* reserve() {
     const std::scoped_lock lock(mutex_);

@@ -49,6 +49,7 @@ TEST(Pool, GrowsBeyondOneBlock) {
 TEST(Pool, LendsTheLowestFreePlaceOfManyBlocksAndFindsTheOnlyOne) {
   Ints pool(300, 2);
   std::vector<Entry<int>*> all;
+  all.reserve(300);
   for (int n = 0; n < 300; ++n) all.push_back(&add(pool, n % 2 == 0 ? 0 : 1));
   const auto search = [&pool] { return pool.acquire(0, false, kAny).entry; };
   for (int n = 0; n < 300; ++n) EXPECT_NE(search(), nullptr);  // all of them; each is loop 0's now
@@ -72,6 +73,7 @@ TEST(Pool, ASearchInVainLeavesNothingListedAndWhatComesBackIsListedAgain) {
       return count;
     };
     std::vector<Entry<int>*> lent;
+    lent.reserve(100);
     for (int n = 0; n < 100; ++n) {
       lent.push_back(pool.acquire({static_cast<LoopId>(n % 2), true, strategy}, kAny).entry);
       ASSERT_NE(lent.back(), nullptr);
