@@ -90,13 +90,14 @@ void play(std::string_view bytes, unsigned seed, const H2Options& options) {
 }
 
 // Without an owner that interferes, how the bytes were cut cannot matter, but for what a broken rule ends: of that,
-// what came in the same breath is told no more.
+// what came in the same breath is told no more. Nor can what stands behind a client's GOAWAY: with nothing open the
+// session is over by it, and what came in the same breath is served all the same.
 std::string told(std::string_view bytes, std::size_t piece) {
   End server(H2Role::server);
   server.receive(kH2Preface);
   for (std::size_t at = 0; at < bytes.size(); at += piece) server.receive(bytes.substr(at, piece));
   server.pull();
-  if (server.session.over()) return "over";
+  if (server.session.over() || server.goaway.first >= 0) return "over";
   std::string all;
   for (const auto& [id, heard] : server.streams) {
     if (heard.closed && heard.reason != H2Error::no_error) continue;
