@@ -17,7 +17,6 @@ Lease Destination::lease_idle(std::uint32_t index, std::uint32_t generation, Ins
     return lease;
   const Change change = try_acquire(entry.word, seen, here);
   if (!change) return lease;
-  entry.block->idle(here).clear(entry.bit());
   impl_->fill(lease, entry, change.after, Duration::zero(), now, here);
   return lease;
 }

@@ -1,11 +1,7 @@
 #include "proxy/admin_session.h"
 
-#include <sys/socket.h>
-
-#include <algorithm>
 #include <utility>
 
-#include "proxy/admin/gzip.h"
 #include "proxy/http/fault_reply.h"
 #include "proxy/http/h1_codec.h"
 #include "proxy/http/reason.h"
@@ -15,8 +11,7 @@ namespace carpool::proxy {
 namespace {
 constexpr http::Limits kLimits{16 * 1024, 100, 8 * 1024};
 constexpr std::size_t kMaxBody = std::size_t{16} * 1024;
-constexpr Duration kPatience = std::chrono::seconds(30);   // for a request to come, and for an answer to be taken
-constexpr Duration kAgain = std::chrono::milliseconds(5);  // until a step that was refused is tried again
+constexpr Duration kPatience = std::chrono::seconds(30);  // for a request to come, and for an answer to be taken
 
 void write_head(const admin::Answer& answer, http::Framing framing, bool close, std::string& out) {
   out.append("HTTP/1.1 ").append(std::to_string(answer.status)).append(" ");
@@ -42,9 +37,7 @@ AdminSession::AdminSession(exec::Loop& loop, Owner& owner, const Asks& asks, std
 
 // An answer that breaks off must not look whole: without chunks its end is the connection's, so that is a reset.
 AdminSession::~AdminSession() {
-  if (!streaming_ || chunked_) return;
-  const linger hard{1, 0};
-  ::setsockopt(transport_->fd(), SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+  if (streaming_ && !chunked_) transport_->reset_on_close();
 }
 
 Status AdminSession::start() {
@@ -121,71 +114,6 @@ void AdminSession::answer() {
   answering_ = true;
   timer_.disarm();
   owner_.submit(exec::lend(making_));
-}
-
-// The client has taken what there was; its patience goes on.
-void AdminSession::make_step() {
-  answering_ = true;
-  made_ = Made::well;
-  timer_.arm(patience_);
-  owner_.in_background(exec::lend(making_));  // step after step: the loop is not handed from thread to thread for each
-}
-
-// On whichever thread has the task. The session may be gone once it has been called home.
-void AdminSession::make() {
-  bool packs = false;
-  try {
-    if (streaming_) {
-      body_->step();
-    } else {
-      const admin::AdminRequest request = admin::make_request(intake_.head(), intake_.body());
-      answer_ = admin::handle(request, rules_, asks_.view, asks_.control);
-      body_ = admin::Body::begin(request, answer_);
-      packs = !body_ && admin::worth_packing(request, answer_);
-    }
-  } catch (...) {
-    came_home(Made::failed);
-    throw;
-  }
-  if (!packs) return came_home(Made::well);
-  owner_.in_background(exec::lend(packing_));
-}
-
-void AdminSession::not_made() {
-  if (streaming_) return came_home(Made::refused);
-  answer_ = admin::error_answer(503, "too many blocking tasks");
-  answer_.headers.emplace_back("Retry-After", "1");
-  came_home(Made::well);
-}
-
-void AdminSession::pack() {
-  try {
-    admin::pack(answer_);
-  } catch (...) {
-    came_home(Made::failed);
-    throw;
-  }
-  came_home(Made::well);
-}
-
-void AdminSession::came_home(Made made) {
-  made_ = made;
-  loop_.post(home_);
-}
-
-void AdminSession::answered() {
-  answering_ = false;
-  if (over_) return owner_.ended(*this);
-  switch (made_) {
-    case Made::failed:
-      return end();
-    case Made::refused:  // without its end the answer does not look complete, should the patience be over first
-      return timer_.arm(std::min(patience_, loop_.now() + kAgain));
-    case Made::well:
-      break;
-  }
-  streaming_ ? send_step() : tell();
-  if (!later_) advance();
 }
 
 void AdminSession::tell() {

@@ -84,10 +84,6 @@ Contexts& contexts() {
   return all;
 }
 
-Contexts::Loan borrow() {
-  return contexts().take_or_make({}, [] { return std::optional(std::make_unique<Deflater>()); });
-}
-
 class LentPacker final : public Packer {
  public:
   explicit LentPacker(Contexts::Loan context) : context_(std::move(context)) {}
@@ -118,7 +114,7 @@ bool worth_packing(const AdminRequest& request, const Answer& answer) {
 }
 
 std::unique_ptr<Packer> make_packer() {
-  Contexts::Loan context = borrow();
+  Contexts::Loan context = contexts().take_or_make({}, [] { return std::optional(std::make_unique<Deflater>()); });
   return context ? std::make_unique<LentPacker>(std::move(context)) : nullptr;
 }
 
@@ -128,12 +124,10 @@ void say_packed(Answer& answer) {
 }
 
 void pack(Answer& answer) {
-  Contexts::Loan context = borrow();
-  if (!context) return;
-  std::string packed = (*context)->pack(answer.body, Z_FINISH);
-  context.give_back();
+  const std::unique_ptr<Packer> packer = make_packer();
+  if (!packer) return;
+  answer.body = packer->pack(answer.body, true);
   say_packed(answer);
-  answer.body = std::move(packed);
 }
 
 }  // namespace carpool::proxy::admin

@@ -39,22 +39,13 @@ bool send_all(int fd, std::string_view text) {
   return true;
 }
 
-class Collected final : public http::BodySink {
- public:
-  std::string body;
-
- private:
-  void on_body(std::string_view bytes) override { body.append(bytes); }
-  void on_trailer(std::string_view, std::string_view) override {}
-};
-
 // A long answer comes in chunks, whose last one says that it is complete.
 Result<Reply> read_reply(const Instance& instance, int fd, std::string_view method) {
   http::ResponseReader reader({});
   reader.expect(method, false);
   http::ResponseHead head;
-  Collected collected;
-  const auto reply = [&] { return Reply{head.status, std::move(collected.body)}; };
+  http::BodyText body;
+  const auto reply = [&] { return Reply{head.status, std::move(body.text)}; };
   std::array<char, 16384> piece;
   for (;;) {
     const ssize_t got = ::recv(fd, piece.data(), piece.size(), 0);
@@ -66,7 +57,7 @@ Result<Reply> read_reply(const Instance& instance, int fd, std::string_view meth
     }
     http::Progress progress = http::Progress::head;
     for (std::string_view bytes(piece.data(), static_cast<std::size_t>(got)); progress == http::Progress::head;) {
-      const Result<http::Fed> fed = reader.feed(bytes, head, collected);
+      const Result<http::Fed> fed = reader.feed(bytes, head, body);
       if (!fed) return silent(instance, "it does not speak HTTP");
       bytes.remove_prefix(fed->taken);
       progress = fed->progress;

@@ -87,7 +87,6 @@ class Client final : public Downstream,
   void end_gracefully() LOOP_ONLY;
   bool discard_input() LOOP_ONLY;
   void lost() LOOP_ONLY;
-  void reset_on_close();
   // Some bytes of a head are here, but not all.
   bool in_head() const {
     return (exchange_ != nullptr && !begun_ && reader_.in_head()) || (preface_ > 0 && preface_ != kNoPreface);

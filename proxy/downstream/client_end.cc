@@ -42,11 +42,6 @@ bool Client::discard_input() {
   return false;
 }
 
-void Client::reset_on_close() {
-  const linger hard{1, 0};
-  ::setsockopt(transport_->fd(), SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
-}
-
 void Client::lost() {
   if (fate_ == Fate::closed) return;
   close();
@@ -55,8 +50,8 @@ void Client::lost() {
 void Client::close() {
   if (fate_ == Fate::closed) return;
   fate_ = Fate::closed;
-  // What did not go out whole must not look whole: a reset is the one end that no client takes for the end of a body.
-  if (!outbox_.empty() || (exchange_ != nullptr && begun_ && exchange_->half_told())) reset_on_close();
+  // What did not go out whole must not look whole.
+  if (!outbox_.empty() || (exchange_ != nullptr && begun_ && exchange_->half_told())) transport_->reset_on_close();
   if (exchange_ != nullptr) {
     Exchange& exchange = *exchange_;
     if (begun_) {

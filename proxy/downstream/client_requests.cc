@@ -150,7 +150,7 @@ void Client::on_exchange_end(ClientNext next) {
     case ClientNext::gone:
       return lost();
     case ClientNext::cut:
-      reset_on_close();
+      transport_->reset_on_close();
       return lost();
   }
   begun_ = false;

@@ -43,22 +43,13 @@ void H2Request::send_end(const http::Fields& trailers) {
   client_.session().end(*stream_, trailers);
 }
 
-namespace {
-// The body of an answer of our own.
-struct OwnBody final : http::BodySink {
-  void on_body(std::string_view bytes) override { text.append(bytes); }
-  void on_trailer(std::string_view, std::string_view) override {}
-  std::string text;
-};
-}  // namespace
-
 // Answers of our own are written once, as HTTP/1.1; here they are read back.
 void H2Request::send_own(const std::string& text, std::string_view method) {
   if (stream_ == nullptr) return;
   http::ResponseReader reader(client_.worker().response_limits());
   reader.expect(method, false);
   http::ResponseHead head;
-  OwnBody body;
+  http::BodyText body;
   std::string_view rest = text;
   for (http::Progress progress = http::Progress::need_more; progress != http::Progress::message;) {
     const Result<http::Fed> fed = reader.feed(rest, head, body);

@@ -29,6 +29,13 @@ class BodySink {
   ~BodySink() = default;
 };
 
+// The whole body as one text, for who needs all of it; trailers are dropped.
+struct BodyText final : BodySink {
+  void on_body(std::string_view bytes) override { text.append(bytes); }
+  void on_trailer(std::string_view, std::string_view) override {}
+  std::string text;
+};
+
 enum class Progress : std::uint8_t {
   need_more,  // everything was taken, the message goes on
   head,       // the head is complete; feed again for the body, even with no bytes: a message may have none

@@ -2,6 +2,7 @@
 // write. Sticky readiness bits are hints for a syscall, never a verdict (DESIGN §7).
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <cstddef>
@@ -52,6 +53,12 @@ class Transport {
   virtual SecurityInfo security() const { return {}; }
 
   int fd() const { return fd_; }
+  // What went out must not look whole: the peer sees a reset, the one end that nobody takes for the end of a body.
+  // Where there is none (a Unix socket) it sees the end.
+  void reset_on_close() {
+    const linger hard{1, 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+  }
   void note(exec::Ready ready) {
     readable_ |= ready.readable || ready.hangup || (ready.writable && read_needs_write_);
     writable_ |= ready.writable || ready.hangup;

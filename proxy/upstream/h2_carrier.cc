@@ -23,7 +23,6 @@ void H2Carrier::begin(H2Connection& connection) {
   connection_ = &connection;
   stream_ = nullptr;
   untaken_ = taken_ = 0;
-  window_ = kNarrowWindow;
   ended_ = any_byte_back_ = false;
 }
 
@@ -47,7 +46,7 @@ void H2Carrier::send_fields(const http::H2Fields& fields, bool end, bool head_re
   stream_ = connection_->open(*this, fields, end, head_request);
   began_ = host_.loop().now();
   if (stream_ != nullptr) {
-    if (connection_->large_answers() && user_.at_ease()) open_window(kUsualWindow);
+    if (connection_->large_answers() && user_.at_ease()) connection_->session().widen(*stream_, kUsualWindow);
     return;
   }
   Breakage refused;
@@ -124,22 +123,16 @@ bool H2Carrier::pass_on() {
 void H2Carrier::read_on() {
   if (stream_ == nullptr || untaken_ == 0 || !user_.may_take()) return;
   const std::size_t bytes = std::exchange(untaken_, 0);
-  if (window_ != kWideWindow) {
+  if (taken_ < kKeepsUp) {
     taken_ += bytes;
     if (taken_ >= kKeepsUp) {
-      open_window(kWideWindow);
+      connection_->session().widen(*stream_, kWideWindow);
     } else if (taken_ >= kNarrowWindow / 2 && user_.at_ease()) {
-      open_window(kUsualWindow);
+      connection_->session().widen(*stream_, kUsualWindow);
     }
   }
   connection_->session().consume(*stream_, bytes);
   connection_->soon();
-}
-
-void H2Carrier::open_window(std::uint32_t window) {
-  if (window <= window_) return;
-  window_ = window;
-  connection_->session().widen(*stream_, window);
 }
 
 // ---- the end ----

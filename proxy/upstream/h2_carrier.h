@@ -48,7 +48,6 @@ class H2Carrier final : public Carrier, public ListHook<struct H2CarrierTag>, pu
   void on_end() override;
   void on_sent(std::size_t bytes) override;
   void on_closed(http::H2Error error) override;
-  void open_window(std::uint32_t window) LOOP_ONLY;
   void broken(Breakage breakage) LOOP_ONLY;
   void leave() LOOP_ONLY;
 
@@ -61,7 +60,6 @@ class H2Carrier final : public Carrier, public ListHook<struct H2CarrierTag>, pu
   Instant began_{};          // when the stream was
   std::size_t untaken_ = 0;  // bytes whose room in the stream's window is not given back
   std::size_t taken_ = 0;    // and those whose room is, while the window is not wide
-  std::uint32_t window_ = kNarrowWindow;
   bool head_request_ = false;
   bool ended_ = false;  // our end is said
   bool any_byte_back_ = false;

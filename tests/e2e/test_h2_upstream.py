@@ -151,8 +151,7 @@ def test_windows_are_opened_with_the_request_while_answers_are_large(h2_origin, 
         sizes = [100_000, 100] + 16 * [100] + [100]
         for nth, bytes in enumerate(sizes):
             assert len((one, other)[nth % 2].get("%s/%d" % (o.url, bytes)).body) == bytes
-    if o.opened == 1:  # else each loop learned by itself
-        assert windows == [NARROW] + 16 * [USUAL] + 2 * [NARROW]
+    assert o.opened == 1 and windows == [NARROW] + 16 * [USUAL] + 2 * [NARROW]
 
 
 def test_a_client_with_many_streams_open_has_narrow_windows_on_most_of_them(h2_origin, carpool, gate):

@@ -23,8 +23,10 @@ class ReleaseMeetsWish : public Stage {
     return wrong.empty() && opened() != 1 ? "contention opened a connection" : wrong;
   }
 
- private:
+ protected:
   Asker& holder_ = leased(0);
+
+ private:
   std::vector<Asker*> wishing_;
 };
 struct ReleaseMeetsTwoWishes : ReleaseMeetsWish {
@@ -33,25 +35,11 @@ struct ReleaseMeetsTwoWishes : ReleaseMeetsWish {
 
 // The same when the connection was lent before, so that the maps still name it: who asks follows the bit in vain and
 // takes it away while it is given back.
-class ReturnMeetsSearches : public Stage {
- public:
-  ReturnMeetsSearches() : Stage(3, cap(1)) {
+struct ReturnMeetsSearches : ReleaseMeetsTwoWishes {
+  ReturnMeetsSearches() {
     holder_.release();
     holder_.borrow(destination());
   }
-  void run(unsigned thread) override {
-    if (thread == 0) return holder_.release();
-    wishing_[thread - 1]->borrow(destination());
-    pump();
-  }
-  std::string verdict() override {
-    std::string wrong = settled();
-    return wrong.empty() && opened() != 1 ? "contention opened a connection" : wrong;
-  }
-
- private:
-  Asker& holder_ = leased(0);
-  Asker* wishing_[2] = {&asker(1), &asker(2)};
 };
 
 // Of a session's two streams one comes back while somebody takes the other and a third asks: the taker hides the
