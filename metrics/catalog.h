@@ -115,6 +115,8 @@ inline constexpr Metric kOverloadShed{"carpool_overload_shed_total", counter, "w
                                       "Clients refused (new_clients) and idle ones closed (idle) by overload."};
 inline constexpr Metric kReserveTaken{"carpool_overload_failed_allocations_total", counter, "",
                                       "Allocations that failed and were served from the reserve."};
+inline constexpr Metric kMemoryReturned{"carpool_memory_returned_bytes_total", counter, "",
+                                        "Freed memory that was given back to the kernel, in bytes."};
 inline constexpr Metric kReloads{"carpool_reloads_total", counter, "result",
                                  "Reloads of the configuration, by result (applied, refused)."};
 inline constexpr Metric kAdminConnections{"carpool_admin_connections", gauge, "",
@@ -176,6 +178,7 @@ inline constexpr std::array kCatalog{
     &catalog::kOverloadUsed,      //
     &catalog::kOverloadShed,      //
     &catalog::kReserveTaken,      //
+    &catalog::kMemoryReturned,    //
     &catalog::kReloads,           //
     &catalog::kAdminConnections,  //
     &catalog::kLogDropped,        //

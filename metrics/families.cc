@@ -150,6 +150,9 @@ void overload_used(Adding& points, const Registry&, const Sample& sample) {
 void reserve_taken(Adding& points, const Registry&, const Sample& sample) {
   if (sample.overload) points.add({}, sample.overload->failed_allocations);
 }
+void memory_returned(Adding& points, const Registry&, const Sample& sample) {
+  if (sample.overload) points.add({}, sample.overload->memory_returned);
+}
 void reloads(Adding& points, const Registry&, const Sample& sample) {
   if (!sample.admin) return;
   points.add({"applied"}, sample.admin->reloads_applied);
@@ -212,6 +215,7 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kOverloadUsed, overload_used},
     {&catalog::kOverloadShed, counts<&Registry::shed_count, kSheds>},
     {&catalog::kReserveTaken, reserve_taken},
+    {&catalog::kMemoryReturned, memory_returned},
     {&catalog::kReloads, reloads},
     {&catalog::kAdminConnections, admin_connections},
     {&catalog::kLogDropped, total<&Sample::log_dropped>},

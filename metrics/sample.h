@@ -60,6 +60,7 @@ struct OverloadSample {
   std::uint64_t stage = 0;
   double memory_ratio = 0, descriptor_ratio = 0;  // of what may be used; 0: no limit
   std::uint64_t failed_allocations = 0;           // that the reserve served
+  std::uint64_t memory_returned = 0;              // bytes, to the kernel
 };
 
 // The configuration, and who asks for it.

@@ -173,6 +173,7 @@ Result<bool> House::run() {
   if (config_->log.sync > Duration::zero()) {
     log_sync_ = std::make_unique<LogSync>(admin_->loop(), *execution_, config_->log.sync);
   }
+  heap_trim_ = std::make_unique<HeapTrim>(admin_->loop(), *execution_, overload_);
   exec::assume_on_loop();  // its thread is this one, before it runs
   summary_ = std::make_unique<Summary>(first, view_, config().metrics.summary_interval);
   summary_->start();
@@ -230,7 +231,8 @@ House::~House() {
   sweeper_.reset();
   if (inheritance_) inheritance_->stop();
   summary_.reset();
-  if (log_sync_) admin_->loop().drain();
+  if (heap_trim_) admin_->loop().drain();  // what their tasks posted
+  heap_trim_.reset();
   log_sync_.reset();
   files_.reset();
   handover_.reset();

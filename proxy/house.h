@@ -23,6 +23,7 @@
 #include "proxy/log_sync.h"
 #include "proxy/net/policy.h"
 #include "proxy/origins.h"
+#include "proxy/overload/heap_trim.h"
 #include "proxy/overload/overload.h"
 #include "proxy/overload/watch.h"
 #include "proxy/reclaimer.h"
@@ -72,6 +73,7 @@ class House {
     if (warm_up_) warm_up_->dial_ended(destination, fault);
   }
   Overload& overload() { return overload_; }
+  std::uint64_t memory_returned() const { return heap_trim_ ? heap_trim_->returned() : 0; }  // bytes; any thread
   Drain& drain() { return *drain_; }
   Execution& execution() { return *execution_; }
   std::vector<std::unique_ptr<Worker>>& workers() { return workers_; }
@@ -117,6 +119,7 @@ class House {
   std::unique_ptr<exec::Timer> sweeper_;
   Reclaimer reclaimer_{*this};
   std::unique_ptr<LogSync> log_sync_;  // absent: nobody asked for it
+  std::unique_ptr<HeapTrim> heap_trim_;
   const HouseView view_{*this};
   std::unique_ptr<Summary> summary_;
   std::unique_ptr<WarmUp> warm_up_;

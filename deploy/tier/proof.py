@@ -46,7 +46,7 @@ def mutants(log, full):
 
 def soak(log, full):
     """A thousand origins come and go: nothing grows."""
-    status = log.run(ROOT / "build/venv/bin/python", "-B", "tests/soak/soak.py", "--seconds", 600 if full else 40, limit=900)
+    status = log.run(ROOT / "build/venv/bin/python", "-B", "tests/soak/soak.py", "--seconds", 600 if full else 30, limit=900)
     grown = [line.split(" ")[0] for line in log.tail("GROWS", 10)]
     return verdict(status, ", ".join(grown) or (log.tail("", 1)[0] if status else ""))
 

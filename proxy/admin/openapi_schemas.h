@@ -46,10 +46,12 @@ inline constexpr const char* kSchemas = R"({
     "warnings": {"type": "array", "items": {"type": "string"}}}},
   "Use": {"type": "object", "required": ["used", "limit"], "properties": {"used": {"type": "integer", "minimum": 0},
     "limit": {"type": "integer", "nullable": true}}},
-  "Overload": {"type": "object", "required": ["sheds", "stage", "memory", "descriptors", "failed_allocations"], "properties": {
+  "Overload": {"type": "object", "required": ["sheds", "stage", "memory", "descriptors", "failed_allocations", "heap"], "properties": {
     "sheds": {"type": "string", "enum": ["nothing", "keep_alive", "new_clients", "idle"]}, "stage": {"type": "integer"},
     "memory": {"$ref": "#/components/schemas/Use"}, "descriptors": {"$ref": "#/components/schemas/Use"},
-    "failed_allocations": {"type": "integer", "minimum": 0}}},
+    "failed_allocations": {"type": "integer", "minimum": 0},
+    "heap": {"type": "object", "required": ["used", "unused", "returned"], "properties": {"used": {"type": "integer", "minimum": 0},
+      "unused": {"type": "integer", "minimum": 0}, "returned": {"type": "integer", "minimum": 0}}}}},
   "Counts": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
   "PoolMetrics": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Counts"}},
   "Pool": {"type": "object",

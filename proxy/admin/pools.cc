@@ -230,7 +230,7 @@ metrics::Sample take_sample(const AdminView& view) {
     return use.limit == 0 ? 0.0 : static_cast<double>(use.used) / static_cast<double>(use.limit);
   };
   sample.overload = metrics::OverloadSample{overload.stage, ratio(overload.memory), ratio(overload.descriptors),
-                                            overload.failed_allocations};
+                                            overload.failed_allocations, overload.memory_returned};
   return sample;
 }
 

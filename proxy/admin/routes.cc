@@ -74,11 +74,13 @@ Answer overload(const Call& call) {
   const auto use = [](const OverloadFacts::Use& one) {
     return Json{{"used", one.used}, {"limit", one.limit == 0 ? Json(nullptr) : Json(one.limit)}};
   };
-  return json_answer(200, {{"sheds", facts.sheds},
-                           {"stage", facts.stage},
-                           {"memory", use(facts.memory)},
-                           {"descriptors", use(facts.descriptors)},
-                           {"failed_allocations", facts.failed_allocations}});
+  return json_answer(
+      200, {{"sheds", facts.sheds},
+            {"stage", facts.stage},
+            {"memory", use(facts.memory)},
+            {"descriptors", use(facts.descriptors)},
+            {"failed_allocations", facts.failed_allocations},
+            {"heap", {{"used", facts.heap_used}, {"unused", facts.heap_unused}, {"returned", facts.memory_returned}}}});
 }
 
 Answer quit(const Call& call) {

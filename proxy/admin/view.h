@@ -117,7 +117,9 @@ struct OverloadFacts {
   std::string sheds;        // "nothing", "keep_alive", "new_clients", "idle"
   std::uint64_t stage = 0;  // the same as a number
   Use memory, descriptors;
-  std::uint64_t failed_allocations = 0;  // that the reserve served
+  std::uint64_t failed_allocations = 0;          // that the reserve served
+  std::uint64_t heap_used = 0, heap_unused = 0;  // bytes: in somebody's use, resident beside that
+  std::uint64_t memory_returned = 0;             // bytes, to the kernel
 };
 
 class AdminView {

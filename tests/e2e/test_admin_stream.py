@@ -8,7 +8,7 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from harness.carpool import PROGRAM, Carpool
+from harness.carpool import PROGRAM, SANITIZED, Carpool
 from harness.origin import Origin
 from harness.ports import free_port
 from harness.wait import until
@@ -17,7 +17,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 COUNT = 1000
 STEP = 64 * 1024
-SANITIZED = PROGRAM.exists() and re.search(b"__[at]san_init", PROGRAM.read_bytes()) is not None
 PACKED = [("Accept-Encoding", "gzip")]
 
 

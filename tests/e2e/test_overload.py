@@ -4,8 +4,9 @@ import contextlib
 import json
 
 import pytest
+from harness.carpool import SANITIZED
 from harness.h2_client import H2Client
-from harness.origin import Gate
+from harness.origin import Gate, Origin
 from harness.wait import until
 
 
@@ -125,6 +126,23 @@ def test_h2_clients_are_asked_to_go_and_new_ones_are_refused(pressed):
         with H2Client(c.address) as late:
             answer = late.get("/", authority=o.authority)
             assert (answer.status, answer.get("retry-after")) == (503, "1")
+
+
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer keeps what was freed")
+def test_what_a_burst_took_goes_back_to_the_kernel(carpool):
+    o = Origin(host="0.0.0.0")
+    c = carpool(pool={"expire_time": "1s", "total": {"max_origins": 600, "origin_idle_timeout": "1s"}}, log={"access": False, "level": "debug"})
+    with c.client() as client:
+        for i in range(500):
+            assert client.get("http://127.0.%d.%d:%d/" % (1 + i // 250, 1 + i % 250, o.port)).status == 200
+    full = c.rss()
+    until(lambda: not c.get_json("/pools")["pools"], what="the end of the pools")
+    until(lambda: c.rss() < full - (4 << 20), what="less memory")
+    heap = overload(c)["heap"]
+    assert heap["returned"] >= 4 << 20 and heap["unused"] < 4 << 20 and heap["used"] > 0, heap
+    assert c.metric("carpool_memory_returned_bytes_total") >= 4 << 20
+    until(lambda: "gave back" in c.tail(1000), what="a line of the log")
+    o.stop()
 
 
 def test_retries_stop_when_their_budget_is_spent(origin, carpool):

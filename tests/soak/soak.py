@@ -6,8 +6,10 @@
 Each origin is an address of its own in 127.0.0.0/8 before one server, so each has its own pool. A window of them moves over
 the thousand, so that origins fall idle, their pools end, and they come back. Reloads happen throughout, each with another size
 for every pool. The load comes in rounds with a rest after each, which lasts until the last pool has ended. How many pools there
-are under load is the machine's doing; what is there at rest is carpool's own: after half of the rounds the memory may not grow
-by more than 2 %, descriptors and threads must stay as many. Prints one line a value; exits with 1 when one grows."""
+are under load is the machine's doing; what is there at rest is carpool's own. Compared are the rests after half of the rounds and
+after all of them, once what nobody uses has gone back to the kernel: neither what of the heap is used nor what is resident may grow
+by more than 2 % (and what is too little to give back), descriptors and threads must stay as many. Prints one line a value; exits
+with 1 when one grows."""
 import argparse
 import asyncio
 import os
@@ -23,8 +25,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 ALLOWED = 0.02
+TOO_LITTLE = 256  # KiB that carpool does not give back
 ROUNDS = 6
-REST = 60  # seconds that the last pool may take to end
+HALF = ROUNDS // 2 - 1
+REST = 60  # seconds that the last pool may take to end, and memory to go back
+STILL = 8  # seconds in which nothing more goes back: it has looked and seen nothing worth it
 SIZES = (2, 64)
 
 
@@ -87,16 +92,24 @@ async def cold_and_warm(carpool, port, origins):
         1e3 * sorted(times)[len(times) * share // 100] for times in (cold, warm) for share in (50, 99)))
 
 
-def look(carpool, rows):
+def look(carpool, rows, heap):
     proc = pathlib.Path("/proc/%d" % carpool.process.pid)
     status = dict(line.split(":", 1) for line in (proc / "status").read_text().splitlines() if ":" in line)
-    return {"resident KiB": int(status["VmRSS"].split()[0]), "descriptors": len(os.listdir(proc / "fd")),
+    return {"resident KiB": int(status["VmRSS"].split()[0]), "heap KiB": heap["used"] >> 10, "descriptors": len(os.listdir(proc / "fd")),
             "threads": int(status["Threads"]), "pools": len(rows)}
 
 
-async def pools(carpool):
+async def asked(carpool, path):
     """Asked beside the load, as an operator would."""
-    return await asyncio.get_running_loop().run_in_executor(None, lambda: carpool.get_json("/pools")["pools"])
+    return await asyncio.get_running_loop().run_in_executor(None, carpool.get_json, path)
+
+
+async def pools(carpool):
+    return (await asked(carpool, "/pools"))["pools"]
+
+
+async def heap(carpool):
+    return (await asked(carpool, "/overload"))["heap"]
 
 
 async def load(carpool, port, origins, until, latencies):
@@ -106,7 +119,7 @@ async def load(carpool, port, origins, until, latencies):
     while not clients.done() and time.monotonic() < until:
         await rest(over, 1)
         looks += 1
-        under_load = look(carpool, await pools(carpool))
+        under_load = look(carpool, await pools(carpool), await heap(carpool))
         if looks % 5 == 4:
             await asyncio.get_running_loop().run_in_executor(None, resize, carpool, SIZES[looks // 5 % 2])
     over.set()
@@ -121,7 +134,19 @@ async def at_rest(carpool):
         if time.monotonic() > deadline:
             raise RuntimeError("%d pools still there after %d s without a request, such as %s" % (len(rows), REST, rows[0]))
         await rest(asyncio.Event(), 0.2)
-    return look(carpool, rows)
+    return look(carpool, rows, await heap(carpool))
+
+
+async def memory_has_gone_back(carpool):
+    deadline = time.monotonic() + REST
+    returned, still_since = -1, time.monotonic()
+    while time.monotonic() - still_since < STILL:
+        if time.monotonic() > deadline:
+            raise RuntimeError("after %d s at rest memory still goes back to the kernel" % REST)
+        now = (await heap(carpool))["returned"]
+        if now != returned:
+            returned, still_since = now, time.monotonic()
+        await rest(asyncio.Event(), 0.5)
 
 
 def resize(carpool, size):
@@ -142,10 +167,10 @@ def series(looks, name):
 def grown(rests, loads):
     """What is more at the last rest than it was when half of the rounds were over: the first ones warm up."""
     wrong = []
-    for name, first in rests[ROUNDS // 2 - 1].items():
+    for name, first in rests[HALF].items():
         last = rests[-1][name]
         # The connection that asked for the pools may not have closed when the descriptors are counted.
-        allowed = {"resident KiB": first * ALLOWED, "descriptors": 1}.get(name, 0)
+        allowed = {"resident KiB": first * ALLOWED + TOO_LITTLE, "heap KiB": first * ALLOWED, "descriptors": 1}.get(name, 0)
         bad = last - first > allowed
         print("%-14s at rest %s, under load %s%s" % (name, series(rests, name), series(loads, name), "  GROWS" if bad else ""))
         wrong += [name] * bad
@@ -158,6 +183,9 @@ async def soak(carpool, args):
     for number in range(ROUNDS):
         loads.append(await load(carpool, port, args.origins, time.monotonic() + args.seconds / ROUNDS, latencies))
         rests.append(await at_rest(carpool))
+        if number in (HALF, ROUNDS - 1):
+            await memory_has_gone_back(carpool)
+            rests[-1] = await at_rest(carpool)
     await cold_and_warm(carpool, port, args.origins)
     server.close()
     print("%d requests to %d origins, p50 %.1f ms, p99 %.1f ms" % (

@@ -4,8 +4,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <vector>
 
+#include "proxy/overload/heap.h"
 #include "proxy/overload/stage.h"
+#include "proxy/overload/trim_rule.h"
 #include "proxy/overload/usage.h"
 #include "proxy/retry_budget.h"
 
@@ -40,6 +44,61 @@ TEST(TheStage, NeverComesWhereItsMarkIsZero) {
   EXPECT_EQ(after({100}, {0, 0, 0}), Shedding::nothing);
   EXPECT_EQ(after({100}, {85, 90, 0}), Shedding::new_clients);
   EXPECT_EQ(after({100}, {0, 0, 95}), Shedding::idle);
+}
+
+// Looks once a second at so many bytes each; after how many of them memory goes back, or 0.
+std::size_t trimmed_after(TrimRule& rule, const std::vector<std::uint64_t>& unused, bool memory_is_short = false) {
+  Instant now{std::chrono::seconds(1000)};
+  for (std::size_t i = 0; i < unused.size(); ++i, now += std::chrono::seconds(1)) {
+    if (rule.look(unused[i], memory_is_short, now)) return i + 1;
+  }
+  return 0;
+}
+constexpr std::uint64_t kMiB = 1024 * 1024;
+
+TEST(FreeMemory, GoesBackWhenMuchOfItHasLainIdle) {
+  TrimRule rule;
+  EXPECT_EQ(trimmed_after(rule, {5 * kMiB, 9 * kMiB, 4 * kMiB, 7 * kMiB}), 4U);
+}
+TEST(FreeMemory, StaysWhileItIsNeededAgainAndAgain) {
+  TrimRule rule;
+  EXPECT_EQ(trimmed_after(rule, {9 * kMiB, 8 * kMiB, kMiB, 9 * kMiB, 7 * kMiB, 2 * kMiB, 9 * kMiB, 5 * kMiB, 0}), 0U);
+}
+TEST(FreeMemory, GoesBackAtOnceWhileMemoryIsShort) {
+  TrimRule rule;
+  EXPECT_EQ(trimmed_after(rule, {3 * kMiB, 5 * kMiB}, true), 2U);
+}
+TEST(FreeMemory, GoesBackToTheLastBitWhenNothingMoves) {
+  TrimRule rule;
+  EXPECT_EQ(trimmed_after(rule, {kMiB, 2 * kMiB, 2 * kMiB, 2 * kMiB, 2 * kMiB, 2 * kMiB, 2 * kMiB}), 7U);
+  rule.done(kMiB / 2);
+  EXPECT_EQ(trimmed_after(rule, std::vector<std::uint64_t>(100, kMiB / 2 + 200 * 1024)), 0U) << "as little as is left";
+}
+TEST(FreeMemory, IsNotAskedAgainForWhatCouldNotGoBack) {
+  TrimRule rule;
+  EXPECT_EQ(trimmed_after(rule, std::vector<std::uint64_t>(10, 30 * kMiB)), 4U);
+  rule.done(20 * kMiB);
+  EXPECT_EQ(trimmed_after(rule, std::vector<std::uint64_t>(100, 20 * kMiB)), 0U);
+  EXPECT_EQ(trimmed_after(rule, std::vector<std::uint64_t>(10, 25 * kMiB)), 4U);
+  rule.done(20 * kMiB);
+  EXPECT_EQ(trimmed_after(rule, {kMiB, 6 * kMiB, 6 * kMiB, 6 * kMiB, 6 * kMiB}), 5U) << "less is left than before";
+}
+
+// Blocks of pages between blocks that stay: what malloc by itself keeps.
+TEST(FreeMemory, IsResidentUntilItIsGivenBack) {
+  std::vector<std::unique_ptr<char[]>> gone, stays;
+  for (int i = 0; i < 500; ++i) {
+    gone.push_back(std::make_unique<char[]>(32 * 1024));
+    stays.push_back(std::make_unique<char[]>(64));
+  }
+  const HeapUse full = heap_use();
+  gone.clear();
+  const HeapUse freed = heap_use();
+  if (freed.used == 0) GTEST_SKIP() << "not glibc's malloc";
+  EXPECT_GE(full.used - freed.used, 15 * kMiB);
+  EXPECT_GE(freed.unused() - full.unused(), 14 * kMiB);
+  give_back_free_pages();
+  EXPECT_GE(freed.resident - heap_use().resident, 14 * kMiB);
 }
 
 class Memory : public ::testing::Test {

@@ -16,6 +16,7 @@ from .wire import Client
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAM = pathlib.Path(os.environ.get("CARPOOL", ROOT / "build/release/carpool")).resolve()
+SANITIZED = PROGRAM.exists() and re.search(b"__[at]san_init", PROGRAM.read_bytes()) is not None
 READY = 20  # seconds; a sanitizer build is slow to start
 
 

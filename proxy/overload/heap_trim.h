@@ -1,0 +1,43 @@
+// HeapTrim: looks once a second, on the admin thread, whether malloc keeps memory that nobody uses, and gives it back
+// in the background. Without it what a burst took stays resident, the pod pays for it, and the marks of overload, which
+// go by resident memory, are never left again.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "exec/loop.h"
+#include "exec/task.h"
+#include "exec/timer.h"
+#include "proxy/overload/heap.h"
+#include "proxy/overload/trim_rule.h"
+
+namespace carpool::proxy {
+
+class Execution;
+class Overload;
+
+class HeapTrim final : private exec::Task, private exec::Mail {
+ public:
+  // Before the loop turns.
+  HeapTrim(exec::Loop& loop, Execution& execution, const Overload& overload);
+
+  std::uint64_t returned() const { return returned_.load(std::memory_order_relaxed); }  // bytes so far; any thread
+
+ private:
+  const char* name() const override { return "heap trim"; }
+  void look();
+  void run() override;
+  void close() override { loop_.post(*this); }
+  void arrive() override LOOP_ONLY;
+
+  exec::Loop& loop_;
+  Execution& execution_;
+  const Overload& overload_;
+  TrimRule rule_;
+  HeapUse after_;                           // what run() saw; its post() hands it to the loop
+  std::atomic<std::uint64_t> returned_{0};  // a figure that stands alone: relaxed
+  exec::Timer timer_;
+};
+
+}  // namespace carpool::proxy
