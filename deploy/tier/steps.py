@@ -56,7 +56,8 @@ def e2e(program, long_form=True):
     def run(log, full):
         report = log.path.with_suffix(".json")
         report.unlink(missing_ok=True)
-        status = log.run(PYTHON, "-B", "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider", "-n", CORES, "--dist", "loadfile",
+        prefix = units.without_aslr() if program.parent.name == "tsan" else []
+        status = log.run(*prefix, PYTHON, "-B", "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider", "-n", CORES, "--dist", "loadfile",
                          "tests/e2e", "--report", report,
                          *(["--full"] if full and long_form else []), limit=3600 if full else 600,
                          env={"CARPOOL": str(program), **units.ENVIRONMENT.get(program.parent.name, {})})
@@ -94,6 +95,7 @@ ALL = [
     Step("build-tsan", "build with TSan", build("tsan", units.tsan_targets)),
     Step("unit-tsan", "threads under TSan", units.run("tsan")),
     Step("e2e-asan", "end to end under ASan and UBSan", e2e(ROOT / "build/asan/carpool", False), "build/asan/carpool", full_only=True),
+    Step("e2e-tsan", "end to end under TSan", e2e(ROOT / "build/tsan/carpool", False), "build/tsan/carpool", full_only=True),
     Step("clang", "clang, thread-safety analysis of what that build leaves out", lint.thread_safety),
     Step("clang-tidy", "clang-tidy", lint.clang_tidy),
     Step("images", "the image, built without a registry and run read-only", images.images, flag="--images"),

@@ -26,7 +26,7 @@ def targets(rooms=None):
 
 
 def tsan_targets(full):
-    return targets(THREADED if full else FIRST_TIER)
+    return [*targets(THREADED if full else FIRST_TIER), *(["carpool"] if full else [])]
 
 
 def without_aslr():

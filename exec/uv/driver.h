@@ -45,7 +45,7 @@ class Driver final : private Producer {
   bool start();
   // Any thread, once. The loop turns until this arrives, then hands out what it collected.
   void stop() { producer_.stop(); }
-  void wait_until_stopped() const { producer_.wait_until_stopped(); }
+  void wait_until_stopped() { producer_.wait_until_stopped(); }
 
   StrategyCounts counts() const { return strategy_.counts(); }
   StrategyMode mode() const { return strategy_.mode(); }

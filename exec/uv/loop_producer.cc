@@ -23,8 +23,15 @@ TaskPtr LoopProducer::produce() {
   loop_.enter();  // nobody turns it: the role is this thread's
   while (collected_.empty() && !stopping_) turn();
   if (TaskPtr task = collected_.pop()) return task;
-  if (!ended_.exchange(true, std::memory_order_release)) ended_.notify_all();
+  const Held held(mutex_);
+  ended_ = true;
+  wakes_.notify_all();
   return nullptr;
+}
+
+void LoopProducer::wait_until_stopped() {
+  const Held held(mutex_);
+  while (!ended_) wakes_.wait(mutex_);
 }
 
 // A callback that throws costs its turn, never the loop. But for want of memory it may end anywhere, half of what it

@@ -6,9 +6,10 @@
 // the collected tasks: a whole batch is handed over, not one task.
 #pragma once
 
-#include <atomic>
+#include <condition_variable>
 #include <cstddef>
 
+#include "exec/mutex.h"
 #include "exec/strategy.h"
 #include "exec/uv/loop.h"
 
@@ -28,7 +29,7 @@ class LoopProducer final : public Producer {
   // more.
   void stop();
   // Waits until that is so. Threads may still run tasks, or come as helpers: their pool is stopped before this dies.
-  void wait_until_stopped() const { ended_.wait(false, std::memory_order_acquire); }
+  void wait_until_stopped();
 
   TaskPtr produce() override;
 
@@ -46,7 +47,11 @@ class LoopProducer final : public Producer {
   TaskQueue collected_ LOOP_LOCAL;
   bool stopping_ LOOP_LOCAL = false;
   Stop stop_{*this};
-  std::atomic<bool> ended_{false};  // release in produce() pairs with the acquire in wait_until_stopped()
+  // Not an atomic that one waits for: the thread of main() waits here, TSan gives it a signal only in a wait that it
+  // knows, and a program under TSan is to end by one too.
+  Mutex mutex_;
+  std::condition_variable_any wakes_;
+  bool ended_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace carpool::exec

@@ -6,10 +6,10 @@ import re
 import resource
 
 import pytest
-from harness.carpool import PROGRAM
+from harness.carpool import SANITIZED
 from harness.wait import until
 
-pytestmark = pytest.mark.skipif(PROGRAM.exists() and b"__asan_init" in PROGRAM.read_bytes(), reason="ASan itself ends a program without memory")
+pytestmark = pytest.mark.skipif(SANITIZED, reason="a sanitizer itself ends a program without memory")
 
 KEPT = 64 * 1024  # of a body, for a replay: as much as a request may keep by default
 RESERVE = 8 * 256 * 1024

@@ -16,7 +16,14 @@ from .wire import Client
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAM = pathlib.Path(os.environ.get("CARPOOL", ROOT / "build/release/carpool")).resolve()
-SANITIZED = PROGRAM.exists() and re.search(b"__[at]san_init", PROGRAM.read_bytes()) is not None
+
+
+def built_with(pattern):
+    return PROGRAM.exists() and re.search(pattern, PROGRAM.read_bytes()) is not None
+
+
+SANITIZED = built_with(b"__[at]san_init")
+TSAN = built_with(b"__tsan_init")
 READY = 20  # seconds; a sanitizer build is slow to start
 
 

@@ -3,7 +3,7 @@ import itertools
 import os
 import socket
 
-_next = itertools.count(os.getpid() % 1000 * 12)
+_next = itertools.count(os.getpid() * 997 % 12000)  # far from where a process with the next number begins
 
 
 def free_port():
