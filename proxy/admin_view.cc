@@ -202,10 +202,10 @@ admin::OverloadFacts HouseView::overload() const {
   facts.memory = {state.memory().used, state.memory().limit};
   facts.descriptors = {state.descriptors().used, state.descriptors().limit};
   facts.failed_allocations = memory_reserve::taken();
-  const HeapUse heap = heap_use();
+  const HeapTrim::Shown heap = house_.heap();
   facts.heap_used = heap.used;
-  facts.heap_unused = heap.unused();
-  facts.memory_returned = house_.memory_returned();
+  facts.heap_unused = heap.unused;
+  facts.memory_returned = heap.returned;
   return facts;
 }
 

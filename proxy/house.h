@@ -73,7 +73,7 @@ class House {
     if (warm_up_) warm_up_->dial_ended(destination, fault);
   }
   Overload& overload() { return overload_; }
-  std::uint64_t memory_returned() const { return heap_trim_ ? heap_trim_->returned() : 0; }  // bytes; any thread
+  HeapTrim::Shown heap() const { return heap_trim_ ? heap_trim_->shown() : HeapTrim::Shown{}; }  // any thread
   Drain& drain() { return *drain_; }
   Execution& execution() { return *execution_; }
   std::vector<std::unique_ptr<Worker>>& workers() { return workers_; }

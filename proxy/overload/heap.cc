@@ -3,7 +3,10 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
+
+#include "proxy/overload/memory_reserve.h"
 
 namespace carpool::proxy {
 
@@ -13,7 +16,8 @@ HeapUse heap_use() {
   file >> total >> resident >> shared;
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const struct mallinfo2 info = ::mallinfo2();
-  return {(resident - shared) * page, info.uordblks + info.hblkhd};
+  const std::uint64_t mapped = info.hblkhd - std::min<std::uint64_t>(info.hblkhd, memory_reserve::kept());
+  return {(resident - shared) * page, info.uordblks + mapped};
 }
 
 void give_back_free_pages() {

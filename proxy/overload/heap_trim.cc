@@ -1,5 +1,7 @@
 #include "proxy/overload/heap_trim.h"
 
+#include <algorithm>
+
 #include "proxy/execution.h"
 #include "proxy/log/log.h"
 #include "proxy/overload/overload.h"
@@ -8,6 +10,7 @@ namespace carpool::proxy {
 
 namespace {
 constexpr Duration kLookEvery = std::chrono::seconds(1);
+constexpr int kShare = 1000;
 }  // namespace
 
 HeapTrim::HeapTrim(exec::Loop& loop, Execution& execution, const Overload& overload)
@@ -15,29 +18,45 @@ HeapTrim::HeapTrim(exec::Loop& loop, Execution& execution, const Overload& overl
   timer_.arm(loop.now() + kLookEvery);
 }
 
+void HeapTrim::show(const HeapUse& use) {
+  used_.store(use.used, std::memory_order_relaxed);
+  unused_.store(use.unused(), std::memory_order_relaxed);
+}
+
 void HeapTrim::look() {
-  const Instant now = loop_.now();
-  if (rule_.look(heap_use().unused(), overload_.sheds(Shedding::keep_alive), now)) {
+  const Instant began = Clock::now();
+  const HeapUse use = heap_use();
+  const Duration took = Clock::now() - began;
+  show(use);
+  if (rule_.look(use.unused(), overload_.sheds(Shedding::keep_alive), began)) {
     after_ = {};
     execution_.in_background(exec::lend(*this));
   } else {
-    timer_.arm(now + kLookEvery);
+    timer_.arm(began + std::max(kLookEvery, kShare * took));
   }
 }
 
 void HeapTrim::run() {
-  const HeapUse before = heap_use();
-  give_back_free_pages();
-  after_ = heap_use();
-  const std::uint64_t bytes = before.resident > after_.resident ? before.resident - after_.resident : 0;
-  returned_.fetch_add(bytes, std::memory_order_relaxed);
-  log::debug("memory", "gave back what malloc kept", {{"bytes", bytes}, {"resident", after_.resident}});
+  try {
+    const HeapUse before = heap_use();
+    give_back_free_pages();
+    after_ = heap_use();
+    const std::uint64_t bytes = before.resident > after_.resident ? before.resident - after_.resident : 0;
+    returned_.fetch_add(bytes, std::memory_order_relaxed);
+    log::debug("memory", "gave back what malloc kept", {{"bytes", bytes}, {"resident", after_.resident}});
+  } catch (...) {
+    loop_.post(*this);  // else nobody would look again
+    throw;
+  }
   loop_.post(*this);
 }
 
 // Also where nobody ran it, for too many tasks: then the rule is as it was.
 void HeapTrim::arrive() {
-  if (after_.resident != 0) rule_.done(after_.unused());
+  if (after_.resident != 0) {
+    rule_.done(after_.unused());
+    show(after_);
+  }
   timer_.arm(loop_.now() + kLookEvery);
 }
 

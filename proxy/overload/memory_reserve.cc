@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -71,6 +72,11 @@ int refill() {
     there += static_cast<int>(place.load(std::memory_order_relaxed) != nullptr);
   }
   return there;
+}
+
+std::uint64_t kept() {
+  const auto there = [](const std::atomic<void*>& place) { return place.load(std::memory_order_relaxed) != nullptr; };
+  return kSlice * static_cast<std::uint64_t>(std::count_if(slices.begin(), slices.end(), there));
 }
 
 std::uint64_t taken() {

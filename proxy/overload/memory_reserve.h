@@ -16,6 +16,9 @@ void install();
 // The watch's thread alone: as many slices as there is memory for. How many there are then; 0: the next failure throws.
 int refill();
 
+// Bytes that are kept now; hardly a page of them is resident.
+std::uint64_t kept();
+
 // How many slices were ever taken.
 std::uint64_t taken();
 

@@ -1,6 +1,6 @@
 // TrimRule: when free memory is worth giving back. Pure. Much of it once it has lain idle for a while, at once where
 // memory is short; little of it only when nothing moves any more, so that who is at rest holds what it needs. What the
-// last time could not give back (pages that are free in part, stacks) is left alone.
+// last time could not give back (pages that are free in part, stacks) and what the start left is left alone.
 #pragma once
 
 #include <algorithm>
@@ -35,10 +35,10 @@ class TrimRule {
   }
 
  private:
-  std::uint64_t kept_ = 0;        // that the last time left
-  std::uint64_t last_ = 0;        // unused, when it last moved
-  Instant much_since_ = kNever;   // since then there was much at each look
-  Instant still_since_ = kNever;  // since then nothing moved
+  std::uint64_t kept_ = UINT64_MAX;  // that the first look saw, or the last time left
+  std::uint64_t last_ = 0;           // unused, when it last moved
+  Instant much_since_ = kNever;      // since then there was much at each look
+  Instant still_since_ = kNever;     // since then nothing moved
 };
 
 }  // namespace carpool::proxy

@@ -90,7 +90,7 @@ void play(std::string_view bytes, unsigned seed, const H2Options& options) {
 }
 
 // Without an owner that interferes, how the bytes were cut cannot matter, but for what a broken rule ends: of that,
-// what came in the same breath is told no more. Nor can what stands behind a client's GOAWAY: with nothing open the
+// what came in the same breath is told no more. Where a client said GOAWAY nothing is compared: with nothing open the
 // session is over by it, and what came in the same breath is served all the same.
 std::string told(std::string_view bytes, std::size_t piece) {
   End server(H2Role::server);
