@@ -13,7 +13,7 @@ namespace carpool::proxy {
 
 class TrimRule {
  public:
-  static constexpr std::uint64_t kMuch = 4096 * 1024, kLittle = 256 * 1024, kMoves = 64 * 1024;  // bytes
+  static constexpr std::uint64_t kKiB = 1024, kMuch = 4096 * kKiB, kLittle = 256 * kKiB, kMoves = 64 * kKiB;  // bytes
   static constexpr Duration kIdle = std::chrono::seconds(3), kStill = std::chrono::seconds(5);
 
   // One look at the bytes that are resident and unused. True: give them back now.
