@@ -116,9 +116,11 @@ Chair* Destination::Impl::least_used() const {
 }
 
 void Destination::Impl::end_all_idle(Closed cause, Errands& work) {
-  while (Chair* entry = longest_rested()) {
-    static_cast<void>(end_idle(*entry, Word(entry->word.load(std::memory_order_acquire)), cause, work));
-  }
+  // One pass: an entry that comes to rest behind it was given back by somebody who saw why this pass is made.
+  pool.for_each_idle([&](Chair& entry) {
+    const Word seen(entry.word.load(std::memory_order_acquire));
+    if (seen.idle()) static_cast<void>(end_idle(entry, seen, cause, work));
+  });
 }
 
 // From one loop, now and then.
