@@ -5,6 +5,7 @@
 #include "proxy/execution.h"
 #include "proxy/log/log.h"
 #include "proxy/overload/overload.h"
+#include "proxy/overload/usage.h"
 
 namespace carpool::proxy {
 
@@ -38,10 +39,10 @@ void HeapTrim::look() {
 
 void HeapTrim::run() {
   try {
-    const HeapUse before = heap_use();
+    const std::uint64_t before = resident().own();
     give_back_free_pages();
     after_ = heap_use();
-    const std::uint64_t bytes = before.resident > after_.resident ? before.resident - after_.resident : 0;
+    const std::uint64_t bytes = before - std::min(before, after_.resident);
     returned_.fetch_add(bytes, std::memory_order_relaxed);
     log::debug("memory", "gave back what malloc kept", {{"bytes", bytes}, {"resident", after_.resident}});
   } catch (...) {

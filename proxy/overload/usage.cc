@@ -15,13 +15,6 @@ namespace carpool::proxy {
 
 namespace {
 
-std::uint64_t resident(const std::string& root) {
-  std::ifstream file(root + "/proc/self/statm");
-  std::uint64_t total = 0, pages = 0;
-  file >> total >> pages;
-  return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
-
 // Linux 6.2 and later say it as the directory's size; elsewhere one has to count.
 std::uint64_t open_descriptors() {
   struct stat info {};
@@ -34,10 +27,18 @@ std::uint64_t open_descriptors() {
 
 }  // namespace
 
+Resident resident(const std::string& root) {
+  std::ifstream file(root + "/proc/self/statm");
+  std::uint64_t total = 0, pages = 0, files = 0;
+  file >> total >> pages >> files;
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return {pages * page, files * page};
+}
+
 Use memory_use(std::uint64_t configured, const std::string& root) {
   const config::CgroupMemory group = config::cgroup_memory(root);
   Use use;
-  use.used = resident(root) + group.sockets;
+  use.used = resident(root).all + group.sockets;
   use.limit = configured == 0 ? group.limit : configured;
   if (configured != 0 && group.limit != 0) use.limit = std::min(configured, group.limit);
   return use;
