@@ -15,8 +15,9 @@ enum class FaultKind : std::uint8_t {
   target_too_long,
   body_too_large,
   not_implemented,
-  misdirected,    // :authority contradicts Host
-  loop_detected,  // our own Via, or an address of our own listeners
+  version_not_supported,  // a major version other than 1
+  misdirected,            // :authority contradicts Host
+  loop_detected,          // our own Via, or an address of our own listeners
   egress_denied,
   client_gone,
   draining,
@@ -40,6 +41,7 @@ enum class FaultKind : std::uint8_t {
   response_incomplete,
   malformed_response,
   response_head_too_large,
+  informational_limit,  // more or larger 1xx heads than one response may have
   response_timeout,
   request_timeout,  // request.timeout; detail names the phase it died in
   internal,

@@ -2,7 +2,7 @@
 
 namespace carpool::exec {
 
-std::size_t DeferredQueue::run_turn(std::size_t limit) {
+std::size_t DeferredQueue::run_turn(std::size_t limit, CallbackGuard& guard) {
   ++turn_;
   std::size_t runs = 0;
   List<Deferred, DeferredTag> next_turn;
@@ -14,9 +14,16 @@ std::size_t DeferredQueue::run_turn(std::size_t limit) {
     }
     work.ran_in_turn_ = turn_;
     ++runs;
-    work.run();  // may destroy itself
+    guard.call([&work]() LOOP_ONLY { work.run(); });  // may destroy itself
   }
   queue_.splice_back(next_turn);
+  return runs;
+}
+
+std::size_t DeferredQueue::run_turn(std::size_t limit) {
+  CallbackGuard guard;
+  const std::size_t runs = run_turn(limit, guard);
+  guard.rethrow();
   return runs;
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "exec/callback_guard.h"
 #include "exec/loop.h"
 
 namespace carpool::exec {
@@ -17,6 +18,8 @@ class DeferredQueue {
   }
   bool empty() const { return queue_.empty(); }
   // What is queued meanwhile by others runs too, up to `limit` runs in all; the rest stays queued.
+  std::size_t run_turn(std::size_t limit, CallbackGuard& guard) LOOP_ONLY;
+  // For those who have no guard: throws the first exception when all have run.
   std::size_t run_turn(std::size_t limit) LOOP_ONLY;
 
  private:

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/intrusive.h"
 #include "base/result.h"
+#include "exec/event_leases.h"
 #include "exec/mail.h"
 #include "exec/role.h"
 #include "exec/timer.h"
@@ -98,8 +99,16 @@ class Loop {
   virtual void unwatch_shared(int fd) = 0;
   virtual void set_shared_watcher(SharedWatcher* watcher) LOOP_ONLY = 0;
 
-  // One read buffer for all connections of the loop: valid within one event only.
+  // What the code of the current event has leased.
+  EventLeases& leases() { return leases_; }
+
+ private:
+  friend class ReadBuffer;
+  // One read buffer for all connections of the loop; ReadBuffer leases it.
   virtual std::span<char> scratch() LOOP_ONLY = 0;
+
+  EventLeases leases_;
+  bool scratch_in_use_ = false;
 };
 
 }  // namespace carpool::exec

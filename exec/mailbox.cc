@@ -40,7 +40,7 @@ Mail* Mailbox::pop() {
   return mail;
 }
 
-std::size_t Mailbox::deliver(std::size_t limit) {
+std::size_t Mailbox::deliver(std::size_t limit, CallbackGuard& guard) {
   if (batch_ == nullptr) {
     if (top_.load(std::memory_order_relaxed) == nullptr) return 0;
     take();
@@ -50,8 +50,15 @@ std::size_t Mailbox::deliver(std::size_t limit) {
     Mail* mail = pop();
     if (mail == nullptr) break;
     ++delivered;
-    mail->arrive();
+    guard.call([mail]() LOOP_ONLY { mail->arrive(); });
   }
+  return delivered;
+}
+
+std::size_t Mailbox::deliver(std::size_t limit) {
+  CallbackGuard guard;
+  const std::size_t delivered = deliver(limit, guard);
+  guard.rethrow();
   return delivered;
 }
 

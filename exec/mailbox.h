@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 
+#include "exec/callback_guard.h"
 #include "exec/mail.h"
 
 namespace carpool::exec {
@@ -26,6 +27,8 @@ class Mailbox {
   // The receiver's side.
   bool has_mail() const { return batch_ != nullptr || top_.load(std::memory_order_relaxed) != nullptr; }
   // Delivers at most `limit`; what is posted meanwhile waits for the next call. Returns how many arrived.
+  std::size_t deliver(std::size_t limit, CallbackGuard& guard) LOOP_ONLY;
+  // For those who have no guard: throws the first exception when all have arrived.
   std::size_t deliver(std::size_t limit) LOOP_ONLY;
 
  private:

@@ -18,13 +18,8 @@ class TaskExecutor::Runner final : public Task {
  private:
   void run() override { of->run(*this); }
   void close() override {
-    TaskQueue lost;
-    TaskPtr refused = std::move(first);
-    {
-      const Held held(of->mutex_);
-      ++of->rejected_;
-      of->give_back(*this, lost);
-    }
+    const TaskPtr refused = std::move(first);
+    of->reject(*this);
   }
 };
 
@@ -52,7 +47,21 @@ bool TaskExecutor::execute(TaskPtr task) {
 bool TaskExecutor::try_execute(TaskPtr& task) {
   bool taken = false;
   Runner* runner = admit(task, taken);
-  return runner != nullptr ? source_.execute(lend(*runner)) : taken;
+  if (runner == nullptr) return taken;
+  TaskPtr launched = lend(*runner);
+  if (source_.try_execute(launched)) return true;
+  static_cast<void>(launched.release());  // it was never the pool's: its close() must not close `task`
+  task = std::move(runner->first);
+  reject(*runner);
+  return false;
+}
+
+// The pool refused `runner`, or closed it before it ran.
+void TaskExecutor::reject(Runner& runner) {
+  TaskQueue lost;
+  const Held held(mutex_);
+  ++rejected_;
+  give_back(runner, lost);
 }
 
 // A runner: the caller launches it, `task` is its first. Otherwise `taken` says whether it was queued.

@@ -60,6 +60,7 @@ class TaskExecutor final : public Executor, public TryExecutor {
   class Runner;
   Runner* admit(TaskPtr& task, bool& taken);
   void run(Runner& runner);
+  void reject(Runner& runner);
   TaskPtr following(Runner& runner, bool failed);
   void give_back(Runner& runner, TaskQueue& lost) HOLDS(mutex_);
 

@@ -44,29 +44,29 @@ void ThreadPool::resize(unsigned min, unsigned max) {
 }
 
 bool ThreadPool::execute(TaskPtr task, TaskSource& source) {
+  return try_execute(task, source);  // what is refused is closed here, after the lock
+}
+
+bool ThreadPool::try_execute(TaskPtr& task, TaskSource& source) {
   Worker* woken = nullptr;
-  TaskPtr rejected;  // closed after the lock
   {
     const Held held(mutex_);
-    if (phase_ != Phase::running || source.queued_ >= source.limit_) {
+    // A job that nobody is busy before waits for nobody: without a thread for it now it would never run.
+    const bool refused =
+        phase_ != Phase::running || source.queued_ >= source.limit_ || (busy_ == 0 && find_thread() == nullptr);
+    if (refused) {
       ++source.refused_;
-      rejected = std::move(task);
-    } else {
-      task->asked_at_ = Clock::now();
-      task->source_ = &source;
-      ++source.queued_;
-      queue_.push(std::move(task));
-      CARPOOL_ASSERT(queue_.size() <= queue_limit_);
-      woken = place_job();
-      // Nobody will come by: the only way to lose a job, and it is said.
-      if (woken == nullptr && busy_ == 0) {
-        rejected = pop_queue();
-        ++source.refused_;
-      }
+      return false;
     }
+    task->asked_at_ = Clock::now();
+    task->source_ = &source;
+    ++source.queued_;
+    queue_.push(std::move(task));
+    CARPOOL_ASSERT(queue_.size() <= queue_limit_);
+    woken = place_job();
   }
   if (woken != nullptr) woken->parker.unpark();
-  return rejected == nullptr;
+  return true;
 }
 
 bool ThreadPool::execute_leased(TaskPtr& task) {

@@ -126,6 +126,7 @@ class ThreadPool {
   using Gone = List<Worker, struct AllTag>;
 
   bool execute(TaskPtr task, TaskSource& source);
+  bool try_execute(TaskPtr& task, TaskSource& source);
   void add_source(unsigned limit);
   void remove_source(unsigned limit);
   void give_back(unsigned places);
@@ -186,6 +187,8 @@ class TaskSource final : public Executor {
   ~TaskSource();
 
   bool execute(TaskPtr task) override { return pool_.execute(std::move(task), *this); }
+  // As execute(), but a refused task stays the caller's.
+  bool try_execute(TaskPtr& task) { return pool_.try_execute(task, *this); }
 
   const char* name() const { return name_; }
   unsigned limit() const { return limit_; }

@@ -15,11 +15,11 @@ TimerHeap::~TimerHeap() {
 
 void TimerHeap::arm(Timer& timer, Instant deadline) {
   if (deadline == kNever) return remove(timer);
-  timer.deadline_ = deadline;
   // A deadline already past, set by a callback, waits for the next run: else two such timers would run for ever.
   const Instant key = std::max(deadline, running_ == Instant::min() ? deadline : running_ + Duration(1));
+  if (timer.place_ == 0) heap_.push_back({});  // may throw: nothing of the timer has changed yet
+  timer.deadline_ = deadline;
   if (timer.place_ == 0) {
-    heap_.push_back({});
     timer.key_ = key;
     sift_up(heap_.size() - 1, {key, &timer});
   } else if (key < timer.key_) {
@@ -41,7 +41,7 @@ void TimerHeap::remove(Timer& timer) {
   move_key(*last.timer, last.key);
 }
 
-void TimerHeap::run_due(Instant now) {
+void TimerHeap::run_due(Instant now, CallbackGuard& guard) {
   if (next() > now) return;
   CARPOOL_ASSERT(running_ == Instant::min());
   running_ = now;
@@ -55,10 +55,17 @@ void TimerHeap::run_due(Instant now) {
       const Timer::Callback callback = timer.callback_;
       void* const owner = timer.owner_;
       remove(timer);
-      callback(owner);  // `timer` may be gone
+      guard.call([callback, owner] { callback(owner); });  // `timer` may be gone
     }
   }
   running_ = Instant::min();
+}
+
+void TimerHeap::run_due(Instant now) {
+  assume_on_loop();
+  CallbackGuard guard;
+  run_due(now, guard);
+  guard.rethrow();
 }
 
 void TimerHeap::place(std::size_t at, Node node) {

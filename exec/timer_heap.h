@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "exec/callback_guard.h"
 #include "exec/timer.h"
 
 namespace carpool::exec {
@@ -27,6 +28,8 @@ class TimerHeap {
   Instant next() const { return heap_.empty() ? kNever : heap_.front().key; }
   // Runs every timer whose deadline has come, earliest first. A callback may arm, disarm or destroy any timer; none
   // runs twice in one call, however early its new deadline.
+  void run_due(Instant now, CallbackGuard& guard) LOOP_ONLY;
+  // For those who have no guard: throws the first exception when all have run.
   void run_due(Instant now);
 
   std::size_t size() const { return heap_.size(); }  // those disarmed but not yet given up included

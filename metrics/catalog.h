@@ -43,11 +43,18 @@ inline constexpr Metric kClassLeases{"carpool_pool_class_leases", gauge, "origin
                                      "Leases that a priority class holds."};
 inline constexpr Metric kClassShare{"carpool_pool_class_share", gauge, "origin,class",
                                     "Most leases of a priority class and those below it together."};
+inline constexpr Metric kProbing{"carpool_pool_probing", gauge, "origin",
+                                 "1 while the last dial failed: requests wait for one probe that decides for all."};
+inline constexpr Metric kUndialed{"carpool_pool_undialed_total", counter, "origin",
+                                  "Requests that were told what the last dial had met, without a dial of their own."};
 inline constexpr Metric kOrigins{"carpool_pool_origins", gauge, "", "Pools, one for each origin in use."};
 inline constexpr Metric kOriginsMax{"carpool_pool_origins_max", gauge, "", "Most pools (pool.total.max_origins)."};
 inline constexpr Metric kReclaimed{"carpool_pool_reclaimed_total", counter, "",
                                    "Pools that ended because nobody used them (pool.total.origin_idle_timeout); what "
                                    "they had counted goes on in origin=\"other\"."};
+inline constexpr Metric kEvicted{"carpool_pool_evicted_total", counter, "",
+                                 "Pools of the above that ended because another origin needed a place "
+                                 "(pool.total.max_origins)."};
 inline constexpr Metric kWaitSeconds{"carpool_pool_wait_seconds", histogram, "origin",
                                      "Time from asking the pool to having a connection."};
 inline constexpr Metric kLeaks{"carpool_pool_leaks_total", counter, "origin",
@@ -75,10 +82,18 @@ inline constexpr Metric kRetries{"carpool_retries_total", counter, "origin,proof
                                  "Requests sent again, by what proved it safe."};
 inline constexpr Metric kRetriesDenied{"carpool_retries_denied_total", counter, "origin",
                                        "Requests that were not sent again because request.retry_budget was spent."};
+inline constexpr Metric kBounds{
+    "carpool_upstream_bounds_total", counter, "origin,bound",
+    "Requests that a bound ended: informational (more or larger 1xx heads than one response "
+    "may have), attempts (request.max_retries and 8 attempts were made)."};
 inline constexpr Metric kRateLimited{"carpool_rate_limited_total", counter, "origin,limit",
                                      "Requests answered 429 by request.rate; dials put off or refused by "
                                      "pool.connect_rate."};
 inline constexpr Metric kDownstream{"carpool_downstream_connections", gauge, "", "Client connections open."};
+inline constexpr Metric kGivenUp{"carpool_downstream_given_up_total", counter, "reason",
+                                 "Requests given up for what their client did (half_close: it sent FIN and its answer "
+                                 "did not begin in time, listen.half_close; slow_body: its body came slower than "
+                                 "listen.body_min_rate)."};
 inline constexpr Metric kH2Abuse{"carpool_downstream_h2_abuse_total", counter, "kind",
                                  "Clients' HTTP/2 connections ended for what they did (resets, control, "
                                  "continuations, header_list, memory, unread)."};
@@ -89,6 +104,10 @@ inline constexpr Metric kResets{"carpool_upstream_h2_resets_total", counter, "or
 inline constexpr Metric kEgress{
     "carpool_egress_decisions_total", counter, "decision",
     "What the egress rules said of a name or an address (allowed, denied, or reported: only said to be denied)."};
+inline constexpr Metric kDns{"carpool_dns_events_total", counter, "event",
+                             "Look-ups of names asked again over TCP (over_tcp) or because no name server could be "
+                             "reached (asked_again); addresses of a name beyond the first 256 (addresses_left_out); "
+                             "changes of resolv.conf that were followed (resolv_conf_changed)."};
 
 // ---- execution ----
 inline constexpr Metric kTasks{"carpool_exec_tasks_total", counter, "mode", "Tasks run, by mode of execution."};
@@ -105,14 +124,19 @@ inline constexpr Metric kQueueWait{"carpool_exec_queue_wait_seconds", histogram,
 // ---- carpool webhook ----
 inline constexpr Metric kReviews{"carpool_webhook_reviews_total", counter, "outcome",
                                  "Reviews answered, by outcome (injected, untouched, refused, malformed)."};
+inline constexpr Metric kWebhookShed{"carpool_webhook_shed_total", counter, "what",
+                                     "Connections to the webhook closed to make room for another: before the end "
+                                     "of their TLS handshake (handshake), or the longest idle one (idle)."};
 
 // ---- the program ----
 inline constexpr Metric kOverloadStage{"carpool_overload_stage", gauge, "",
                                        "What is shed: 0 nothing, 1 keep-alive, 2 new clients too, 3 idle ones too."};
 inline constexpr Metric kOverloadUsed{"carpool_overload_used_ratio", gauge, "resource",
                                       "Share in use of what may be used (memory, descriptors); 0: no limit."};
-inline constexpr Metric kOverloadShed{"carpool_overload_shed_total", counter, "what",
-                                      "Clients refused (new_clients) and idle ones closed (idle) by overload."};
+inline constexpr Metric kOverloadShed{
+    "carpool_overload_shed_total", counter, "what",
+    "Clients refused (new_clients), idle ones closed (idle) and pauses of a listener with too few "
+    "descriptors left (accepts)."};
 inline constexpr Metric kReserveTaken{"carpool_overload_failed_allocations_total", counter, "",
                                       "Allocations that failed and were served from the reserve."};
 inline constexpr Metric kMemoryReturned{"carpool_memory_returned_bytes_total", counter, "",
@@ -121,8 +145,12 @@ inline constexpr Metric kReloads{"carpool_reloads_total", counter, "result",
                                  "Reloads of the configuration, by result (applied, refused)."};
 inline constexpr Metric kAdminConnections{"carpool_admin_connections", gauge, "",
                                           "Connections to the admin endpoint, listeners of /events included."};
+inline constexpr Metric kAdminShed{"carpool_admin_shed_total", counter, "door,what",
+                                   "Connections to the admin endpoint (door admin) or to [metrics] address (door "
+                                   "metrics) closed to make room for another (idle), and requests answered 503 "
+                                   "because too many answers are being made (busy)."};
 inline constexpr Metric kLogDropped{"carpool_log_dropped_total", counter, "",
-                                    "Log lines dropped because their reader was too slow."};
+                                    "Log lines that were not written: the queue was full, or the write failed."};
 inline constexpr Metric kBuildInfo{"carpool_build_info", gauge, "version,compiler,build", "A constant 1."};
 inline constexpr Metric kCpu{"process_cpu_seconds_total", counter, "", "User and system CPU time spent."};
 inline constexpr Metric kResident{"process_resident_memory_bytes", gauge, "", "Resident memory size."};
@@ -146,9 +174,12 @@ inline constexpr std::array kCatalog{
     &catalog::kClassWaiting,      //
     &catalog::kClassLeases,       //
     &catalog::kClassShare,        //
+    &catalog::kProbing,           //
+    &catalog::kUndialed,          //
     &catalog::kOrigins,           //
     &catalog::kOriginsMax,        //
     &catalog::kReclaimed,         //
+    &catalog::kEvicted,           //
     &catalog::kWaitSeconds,       //
     &catalog::kLeaks,             //
     &catalog::kAddresses,         //
@@ -160,12 +191,15 @@ inline constexpr std::array kCatalog{
     &catalog::kRequestSeconds,    //
     &catalog::kRetries,           //
     &catalog::kRetriesDenied,     //
+    &catalog::kBounds,            //
     &catalog::kRateLimited,       //
     &catalog::kDownstream,        //
+    &catalog::kGivenUp,           //
     &catalog::kH2Abuse,           //
     &catalog::kHandshake,         //
     &catalog::kResets,            //
     &catalog::kEgress,            //
+    &catalog::kDns,               //
     &catalog::kTasks,             //
     &catalog::kHandovers,         //
     &catalog::kThreads,           //
@@ -174,6 +208,7 @@ inline constexpr std::array kCatalog{
     &catalog::kQueue,             //
     &catalog::kQueueWait,         //
     &catalog::kReviews,           //
+    &catalog::kWebhookShed,       //
     &catalog::kOverloadStage,     //
     &catalog::kOverloadUsed,      //
     &catalog::kOverloadShed,      //
@@ -181,6 +216,7 @@ inline constexpr std::array kCatalog{
     &catalog::kMemoryReturned,    //
     &catalog::kReloads,           //
     &catalog::kAdminConnections,  //
+    &catalog::kAdminShed,         //
     &catalog::kLogDropped,        //
     &catalog::kBuildInfo,         //
     &catalog::kCpu,               //

@@ -139,6 +139,9 @@ void queue_wait(Adding& points, const Registry&, const Sample& sample) {
 void reviews(Adding& points, const Registry&, const Sample& sample) {
   points.add_all(sample.reviews, true);
 }
+void webhook_shed(Adding& points, const Registry&, const Sample& sample) {
+  points.add_all(sample.webhook_shed, true);
+}
 void overload_stage(Adding& points, const Registry&, const Sample& sample) {
   if (sample.overload) points.set({}, static_cast<double>(sample.overload->stage));
 }
@@ -160,6 +163,13 @@ void reloads(Adding& points, const Registry&, const Sample& sample) {
 }
 void admin_connections(Adding& points, const Registry&, const Sample& sample) {
   if (sample.admin) points.set({}, static_cast<double>(sample.admin->connections));
+}
+void admin_shed(Adding& points, const Registry&, const Sample& sample) {
+  if (!sample.admin) return;
+  for (const AdminSample::Door& door : sample.admin->doors) {
+    points.add({door.name, "idle"}, door.ended_for_others);
+    points.add({door.name, "busy"}, door.refused);
+  }
 }
 void build(Adding& points, const Registry&, const Sample& sample) {
   points.set({sample.build.version, sample.build.compiler, sample.build.build}, 1);
@@ -183,9 +193,12 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kClassWaiting, classes<&ClassSample::waiting>},
     {&catalog::kClassLeases, classes<&ClassSample::leases>},
     {&catalog::kClassShare, classes<&ClassSample::share>},
+    {&catalog::kProbing, number<&OriginSample::probing>},
+    {&catalog::kUndialed, number<&OriginSample::undialed>},
     {&catalog::kOrigins, total<&Sample::pools>},
     {&catalog::kOriginsMax, total<&Sample::pools_max>},
     {&catalog::kReclaimed, total<&Sample::pools_reclaimed>},
+    {&catalog::kEvicted, total<&Sample::pools_evicted>},
     {&catalog::kWaitSeconds, histogram<&OriginShard::wait>},
     {&catalog::kLeaks, number<&OriginSample::leaks>},
     {&catalog::kAddresses, parts<&OriginSample::addresses, true>},
@@ -197,12 +210,15 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kRequestSeconds, histogram<&OriginShard::request>},
     {&catalog::kRetries, cells<&OriginShard::retries, kProofs, true>},
     {&catalog::kRetriesDenied, cell<&OriginShard::retries_denied>},
+    {&catalog::kBounds, cells<&OriginShard::bounds, kUpstreamBounds, false>},
     {&catalog::kRateLimited, cells<&OriginShard::limited, kLimits, false>},
     {&catalog::kDownstream, clients},
+    {&catalog::kGivenUp, counts<&Registry::given_up_count, kGivenUps>},
     {&catalog::kH2Abuse, counts<&Registry::abuse_count, kAbuses>},
     {&catalog::kHandshake, histogram<&OriginShard::handshake>},
     {&catalog::kResets, cells<&OriginShard::resets, kResets, false>},
     {&catalog::kEgress, counts<&Registry::egress_count, kEgress>},
+    {&catalog::kDns, counts<&Registry::dns_count, kDns>},
     {&catalog::kTasks, exec_parts<&ExecSample::tasks>},
     {&catalog::kHandovers, exec_parts<&ExecSample::handovers>},
     {&catalog::kThreads, exec_parts<&ExecSample::threads>},
@@ -211,6 +227,7 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kQueue, exec_number<&ExecSample::queue>},
     {&catalog::kQueueWait, queue_wait},
     {&catalog::kReviews, reviews},
+    {&catalog::kWebhookShed, webhook_shed},
     {&catalog::kOverloadStage, overload_stage},
     {&catalog::kOverloadUsed, overload_used},
     {&catalog::kOverloadShed, counts<&Registry::shed_count, kSheds>},
@@ -218,6 +235,7 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kMemoryReturned, memory_returned},
     {&catalog::kReloads, reloads},
     {&catalog::kAdminConnections, admin_connections},
+    {&catalog::kAdminShed, admin_shed},
     {&catalog::kLogDropped, total<&Sample::log_dropped>},
     {&catalog::kBuildInfo, build},
     {&catalog::kCpu, process<&ProcessSample::cpu_seconds>},

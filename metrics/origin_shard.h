@@ -25,6 +25,10 @@ inline constexpr std::array<std::string_view, 7> kResets{
 enum class Limit : std::uint8_t { requests, connections };
 inline constexpr std::array<std::string_view, 2> kLimits{"requests", "connections"};
 
+// Bounds on what an origin may make of one request.
+enum class Bound : std::uint8_t { informational, attempts };
+inline constexpr std::array<std::string_view, 2> kUpstreamBounds{"informational", "attempts"};
+
 struct alignas(kCacheLine) OriginShard {
   Histogram request;    // head to last byte
   Histogram wait;       // from asking the pool to the lease
@@ -35,6 +39,7 @@ struct alignas(kCacheLine) OriginShard {
   Cell retries_denied;                                         // by request.retry_budget
   Cell ejections;                                              // of its addresses
   std::array<Cell, kLimits.size()> limited;                    // by kLimits
+  std::array<Cell, kUpstreamBounds.size()> bounds;
   std::array<Cell, kResets.size()> resets;
 };
 static_assert(sizeof(OriginShard) <= 1280);

@@ -4,12 +4,23 @@
 
 namespace carpool::metrics {
 
+namespace {
+constexpr std::uint32_t kMostLate = 1000;
+}
+
 Registry::Registry(unsigned loops, std::uint32_t max_origins)
-    : loops_(loops), capacity_(max_origins + 2), origins_(std::make_unique<Origin[]>(capacity_)), clients_(loops) {
+    : loops_(loops),
+      max_origins_(max_origins),
+      // A reload may name origins when strangers hold every place.
+      capacity_(kFirst + max_origins + std::min(max_origins, kMostLate)),
+      origins_(std::make_unique<Origin[]>(capacity_)),
+      clients_(loops) {
   abuses_.reserve(kAbuses.size());
   for (std::size_t i = 0; i < kAbuses.size(); ++i) abuses_.emplace_back(loops);
   sheds_.reserve(kSheds.size());
   for (std::size_t i = 0; i < kSheds.size(); ++i) sheds_.emplace_back(loops);
+  given_up_.reserve(kGivenUps.size());
+  for (std::size_t i = 0; i < kGivenUps.size(); ++i) given_up_.emplace_back(loops);
   open_slot("none");
   open_slot("other");
 }
@@ -34,7 +45,14 @@ OriginSlot Registry::add_origin(const std::string& label) {
   const std::scoped_lock lock(mutex_);
   const auto known = slots_.find(label);
   if (known != slots_.end()) return known->second;
-  return used_ < capacity_ ? open_slot(label) : kOtherOrigin;
+  return used_ < kFirst + max_origins_ ? open_slot(label) : kOtherOrigin;
+}
+
+void Registry::keep_origin(const std::string& label) {
+  const std::scoped_lock lock(mutex_);
+  if (slots_.count(label) != 0 || kept_ == max_origins_ || used_ == capacity_) return;
+  ++kept_;
+  open_slot(label);
 }
 
 OriginSlot Registry::slot_of(const std::string& label) const {

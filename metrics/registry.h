@@ -1,9 +1,9 @@
 // Registry: every number that loops write while they serve, by origin and loop. One call a request, no lock, no shared
 // cache line, and no allocation but for a loop's first request to an origin.
 //
-// Labels are bounded: the first `max_origins` origins keep theirs for the life of the process, all others share
-// "other". Because the choice is made where one counts and never changes, no counter ever goes down, nor jumps by a
-// fold.
+// Labels are bounded: the first `max_origins` origins keep theirs for the life of the process, those that the
+// configuration names (max_origins of them at most) in any case, all others share "other". Because the choice is made
+// where one counts and never changes, no counter ever goes down, nor jumps by a fold.
 #pragma once
 
 #include <array>
@@ -31,11 +31,19 @@ inline constexpr std::array<std::string_view, 6> kAbuses{"resets",      "control
                                                          "header_list", "memory",  "unread"};
 
 // What overload took from clients (proxy/overload).
-enum class Shed : std::uint8_t { new_clients, idle };
-inline constexpr std::array<std::string_view, 2> kSheds{"new_clients", "idle"};
+enum class Shed : std::uint8_t { new_clients, idle, accepts };
+inline constexpr std::array<std::string_view, 3> kSheds{"new_clients", "idle", "accepts"};
+// Why a request was given up that its client could still have had an answer to.
+enum class GivenUp : std::uint8_t { half_close, slow_body };
+inline constexpr std::array<std::string_view, 2> kGivenUps{"half_close", "slow_body"};
 // What the egress rules said of an origin or an address.
 enum class Egress : std::uint8_t { allowed, denied, reported };
 inline constexpr std::array<std::string_view, 3> kEgress{"allowed", "denied", "reported"};
+
+// What look-ups of names met (proxy/dns).
+enum class Dns : std::uint8_t { over_tcp, asked_again, addresses_left_out, resolv_conf_changed };
+inline constexpr std::array<std::string_view, 4> kDns{"over_tcp", "asked_again", "addresses_left_out",
+                                                      "resolv_conf_changed"};
 
 // One request, over.
 struct RequestFacts {
@@ -55,10 +63,15 @@ class Registry {
   Registry& operator=(const Registry&) = delete;
 
   // ---- any thread ----
-  OriginSlot add_origin(const std::string& label);     // the same label: the same slot
+  OriginSlot add_origin(const std::string& label);  // the same label: the same slot
+  // The label of a configured origin has a slot from now on, whoever came before. It shows once something is counted.
+  void keep_origin(const std::string& label);
   OriginSlot slot_of(const std::string& label) const;  // unknown: kOtherOrigin
   // Names that are routed anew and dials, not requests: rare, so they share their cells. Relaxed has no partner.
   void record_egress(Egress said) { egress_[static_cast<std::size_t>(said)].fetch_add(1, std::memory_order_relaxed); }
+  void record_dns(Dns what, std::uint64_t n) {  // the same
+    dns_[static_cast<std::size_t>(what)].fetch_add(n, std::memory_order_relaxed);
+  }
 
   // ---- on loop `loop`'s thread ----
   void record_request(LoopId loop, OriginSlot origin, const RequestFacts& facts);
@@ -67,8 +80,12 @@ class Registry {
   void record_handshake(LoopId loop, OriginSlot origin, Duration took);
   void record_abuse(LoopId loop, std::string_view kind);
   void record_shed(LoopId loop, Shed what) { sheds_[static_cast<std::size_t>(what)].add(loop); }
+  void record_given_up(LoopId loop, GivenUp why) { given_up_[static_cast<std::size_t>(why)].add(loop); }
   void record_retry_denied(LoopId loop, OriginSlot origin) { shard(loop, origin).retries_denied.add(); }
   void record_ejections(LoopId loop, OriginSlot origin, std::uint64_t n) { shard(loop, origin).ejections.add(n); }
+  void record_bound(LoopId loop, OriginSlot origin, Bound what) {
+    shard(loop, origin).bounds[static_cast<std::size_t>(what)].add();
+  }
   void record_limited(LoopId loop, OriginSlot origin, Limit what) {
     shard(loop, origin).limited[static_cast<std::size_t>(what)].add();
   }
@@ -77,7 +94,9 @@ class Registry {
   // ---- a scrape, any thread ----
   std::uint64_t client_count() const { return clients_.total(); }
   std::uint64_t egress_count(std::size_t said) const { return egress_[said].load(std::memory_order_relaxed); }
+  std::uint64_t dns_count(std::size_t what) const { return dns_[what].load(std::memory_order_relaxed); }
   std::uint64_t abuse_count(std::size_t kind) const { return abuses_[kind].total(); }
+  std::uint64_t given_up_count(std::size_t why) const { return given_up_[why].total(); }
   std::uint64_t shed_count(std::size_t what) const { return sheds_[what].total(); }
   // visit(label, loop's shard); once for each shard that exists.
   template <class Visit>
@@ -111,16 +130,20 @@ class Registry {
   }
   OriginShard& make_shard(LoopId loop, OriginSlot origin);
   OriginSlot open_slot(const std::string& label);
+  static constexpr std::uint32_t kFirst = 2;  // none and other
 
   const unsigned loops_;
-  const std::uint32_t capacity_;
+  const std::uint32_t max_origins_, capacity_;
   std::unique_ptr<Origin[]> origins_;  // a slot is complete before its number is known to anyone
   Gauge clients_;
-  std::vector<Counter> sheds_;  // in the order of kSheds
+  std::vector<Counter> sheds_;     // in the order of kSheds
+  std::vector<Counter> given_up_;  // in the order of kGivenUps
   std::array<std::atomic<std::uint64_t>, kEgress.size()> egress_{};
+  std::array<std::atomic<std::uint64_t>, kDns.size()> dns_{};
   std::vector<Counter> abuses_;  // in the order of kAbuses
   mutable std::mutex mutex_;
   std::uint32_t used_ = 0;                             // guarded by mutex_
+  std::uint32_t kept_ = 0;                             // guarded by mutex_; those of configured origins
   std::unordered_map<std::string, OriginSlot> slots_;  // guarded by mutex_
 };
 

@@ -33,6 +33,7 @@ struct OriginSample {
   std::vector<Labelled> connections;     // by state
   std::vector<Labelled> addresses;       // by state
   std::uint64_t peak = 0, size = 0, waiting = 0;
+  std::uint64_t probing = 0, undialed = 0;
   std::vector<ClassSample> classes;
 };
 
@@ -65,19 +66,25 @@ struct OverloadSample {
 
 // The configuration, and who asks for it.
 struct AdminSample {
+  struct Door {
+    const char* name = "";
+    std::uint64_t ended_for_others = 0, refused = 0;
+  };
   std::uint64_t reloads_applied = 0, reloads_refused = 0, connections = 0;
+  std::vector<Door> doors;
 };
 
 struct Sample {
   std::vector<OriginSample> origins;
-  std::uint64_t pools = 0, pools_max = 0, pools_reclaimed = 0;
+  std::uint64_t pools = 0, pools_max = 0, pools_reclaimed = 0, pools_evicted = 0;
   std::optional<ExecSample> exec;
   std::optional<ProcessSample> process;
   BuildSample build;
   std::optional<OverloadSample> overload;
   std::optional<AdminSample> admin;
   std::uint64_t log_dropped = 0;
-  std::vector<Labelled> reviews;  // of the webhook, by outcome; none: it is not one
+  std::vector<Labelled> reviews;       // of the webhook, by outcome; none: it is not one
+  std::vector<Labelled> webhook_shed;  // the same, by what was closed
 };
 
 }  // namespace carpool::metrics

@@ -21,6 +21,10 @@ Fitness Destination::Impl::fitness(const Chair& entry, Word word, const Want& wa
   if (overdue(entry, now)) return Fitness::idle_too_long;
   const Duration quarantine = live.quarantine();
   if (quarantine > Duration::zero() && idle < quarantine && word.uses() != 0) return Fitness::unwanted;
+  // Sessions say before they go (GOAWAY) and are not meant.
+  if (want.max_idle < Duration::zero()) {
+    return word.uses() == 0 || kind_of(entry) == Kind::h2 ? Fitness::fit : Fitness::unwanted;
+  }
   return idle > want.max_idle ? Fitness::unwanted : Fitness::fit;
 }
 
@@ -63,7 +67,7 @@ bool Destination::Impl::take_idle(Lease& lease, LoopId here, const Want& want, I
       if (moved) house.detach(*entry.value.pooled, found.before.home());
       if (!moved || house.attach(*entry.value.pooled, entry.index, found.after.generation())) {
         fill(lease, entry, found.after, Duration::zero(), now, here);
-        if (found.relisted && waiting()) attend(now);
+        if (found.relisted) came_to_rest(now);
         return true;
       }
       discard(entry, Closed::error, now);
@@ -98,7 +102,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::stand_in_line(Borrower& b
     line.join(borrower);
     attention.fetch_add(1, std::memory_order_seq_cst);  // then plan() looks through the entries: see destination_impl.h
     plan(work, now, why);
-    too_many = Line::in(borrower) && (crowded() || helpless(work));
+    too_many = Line::in(borrower) && (crowded(now) || helpless(work));
   }
   finish(work, now, work.why);
   if (work.callers != nullptr) {
@@ -118,11 +122,12 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::stand_in_line(Borrower& b
   if (!too_many) return Waiting{};
   const std::scoped_lock lock(mutex);
   // Served meanwhile, or room was made.
-  if (!Line::in(borrower) || !(crowded() || helpless(work))) return Waiting{};
+  if (!Line::in(borrower) || !(crowded(now) || helpless(work))) return Waiting{};
   line.leave(borrower);
   attention.fetch_sub(1, std::memory_order_seq_cst);
   borrower.ticket_ = 0;
   if (borrower.want_.tunnel) return_tunnel_place();
+  offer_spare_dials();
   return why_not(work);
 }
 
@@ -134,7 +139,7 @@ bool Destination::Impl::helpless(const Errands& work) const {
 Fault Destination::Impl::why_not(const Errands& work) {
   if (helpless(work)) {
     ledger.fail(Failed::budget);
-    return told(FaultKind::overloaded, Side::self, "no memory for another connection");
+    return told(FaultKind::overloaded, Side::self, "no memory or no number left for another connection");
   }
   if (work.hungry) return told(FaultKind::budget, Side::self, "no connection left under the total");
   return told(FaultKind::queue_full, Side::self, "wait queue full");
@@ -150,28 +155,36 @@ Chair* Destination::Impl::take_callers(Errands& work) {
 }
 
 // Only those count as waiting for whom no connection is on its way. Replays are not refused: they were admitted once.
-bool Destination::Impl::crowded() const {
+bool Destination::Impl::crowded(Instant now) const {
   std::uint32_t coming_up = supply() + inspecting();
-  // Not known yet what a dial brings: few are begun, but for whom there is a place there will be one.
-  if (expected == 0) coming_up += pool.cap() > pool.in_use() ? pool.cap() - pool.in_use() : 0;
+  // Not known yet what a dial brings, or whether it succeeds: few are begun, but for whom there is a place there will
+  // be one.
+  const bool more_to_come = expected == 0 || dial_room(now) != Circuit::kNoLimit;
+  if (more_to_come && (budget == nullptr || !budget->full())) {
+    coming_up += pool.cap() > pool.in_use() ? pool.cap() - pool.in_use() : 0;
+  }
   const std::uint32_t room = coming_up > line.replays() ? coming_up - line.replays() : 0;
   return line.others() > room + limits.max_waiting;
 }
 
-void Destination::Impl::cancel(Borrower& borrower) {
+void Destination::Impl::cancel(Borrower& borrower, Instant now) {
   if (borrower.ticket_ == 0) return;
   if (borrower.want_.tunnel) return_tunnel_place();
-  const std::scoped_lock lock(mutex);
-  if (Line::in(borrower)) {
-    line.leave(borrower);
-    attention.fetch_sub(1, std::memory_order_seq_cst);
+  {
+    const std::scoped_lock lock(mutex);
+    if (Line::in(borrower)) {
+      line.leave(borrower);
+      attention.fetch_sub(1, std::memory_order_seq_cst);
+      offer_spare_dials();
+    }
+    borrower.ticket_ = 0;  // what is in the mail finds out and passes on
   }
-  borrower.ticket_ = 0;  // what is in the mail finds out and passes on
+  serve_starved(now);
 }
 
 void Destination::Impl::fill(Lease& lease, Chair& entry, Word word, Duration waited, Instant now, LoopId here) {
   LoopCounters& counters_here = count(here);
-  LoopCounters::add(counters_here.borrows);
+  counters_here.borrow();
   counters_here.last_now.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   lease.destination_ = &self;
   lease.entry_ = &entry;
@@ -189,11 +202,11 @@ void Destination::Impl::fill(Lease& lease, Chair& entry, Word word, Duration wai
 
 // maximize: connections are opened up to the cap though there was one to lend.
 void Destination::Impl::dial_one_more(Instant now) {
-  if (pool.full() || (total != nullptr && total->full())) return;
+  if (pool.full() || (budget != nullptr && budget->full())) return;
   Errands work;
   {
     const std::scoped_lock lock(mutex);
-    if (stopped() || paused() || backoff.holds(now)) return;
+    if (stopped() || paused() || backoff.holds(now) || dial_room(now) == 0) return;
     Chair* entry = reserve(work);
     if (entry != nullptr) book_dial(*entry, Kinds::any, Opened::all_busy, work, now);
   }

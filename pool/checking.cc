@@ -23,7 +23,7 @@ Lease Destination::lease_idle(std::uint32_t index, std::uint32_t generation, Ins
 
 void Lease::return_unused(Instant now) {
   Destination::Impl& pool = *std::exchange(destination_, nullptr)->impl_;
-  LoopCounters::add(pool.count(home()).restores);
+  pool.count(home()).restore();
   entry_->value.alive_at.set(now);
   pool.release(*entry_, false, now);
 }

@@ -1,8 +1,9 @@
 // An operator's words: other limits, pause and drain, reconnect. What is lent is not touched: it is judged when it
 // comes back, for which kReview sends everyone under the mutex as long as anything has to be judged.
 #include <algorithm>
+#include <utility>
 
-#include "pool/destination_impl.h"
+#include "pool/slices.h"
 
 namespace carpool::pool {
 
@@ -31,57 +32,51 @@ void Destination::Impl::review() {
 // ---- other limits ----
 
 void Destination::Impl::set_limits(const Limits& settings, Instant now) {
-  Errands work;
   {
     const std::scoped_lock lock(mutex);
     limits = settings;
     live.set(settings);
     pool.cap(settings.size);
     set_shares();
-    shrink(work);
+    ready_wanted.store(settings.min_idle, std::memory_order_relaxed);
+    quarantine_wake = {};
     review();
   }
-  static_cast<void>(perform(work, now));
+  shrink();
   attend(now);
 }
 
-// Under the mutex. Idle surplus ends at once, the longest rested first; when that is not enough, the least used
-// sessions take nobody new. What else is lent ends when it comes back.
-void Destination::Impl::shrink(Errands& work) {
-  while (beyond_the_cap() != 0) {
-    Chair* entry = longest_rested();
-    if (entry == nullptr) break;
-    static_cast<void>(
-        end_idle(*entry, Word(entry->word.load(std::memory_order_acquire)), Closed::config_changed, work));
+// Idle surplus ends at once, the longest rested first; when that is not enough, sessions take nobody new. What else is
+// lent ends when it comes back.
+void Destination::Impl::shrink() {
+  const auto surplus = [this] { return beyond_the_cap() != 0; };
+  {
+    const std::scoped_lock lock(mutex);
+    if (!surplus()) return;
   }
-  const std::uint32_t leaving = draining;
-  if (beyond_the_cap() > leaving) drain_sessions(Closed::config_changed, beyond_the_cap() - leaving, work);
-}
-
-void Destination::Impl::drain_sessions(Closed cause, std::uint32_t most, Errands& work) {
-  pool.for_each([&](Chair& entry) {
-    const Word word(entry.word.load(std::memory_order_acquire));
-    if (most == 0 || kind_of(entry) != Kind::h2 || word.closed() || word.reserved()) return;
-    drain(entry, cause, work);
-    --most;
+  end_longest_rested(Closed::config_changed, false, surplus);
+  in_slices([this](std::uint32_t first, std::uint32_t count, Errands& work) {
+    pool.for_each(first, count, [&](Chair& entry) {
+      const Word word(entry.word.load(std::memory_order_acquire));
+      if (kind_of(entry) != Kind::h2 || word.closed() || word.reserved() || beyond_the_cap() <= draining) return;
+      drain(entry, Closed::config_changed, work);
+    });
   });
 }
 
 // ---- pause, drain, resume ----
 
 void Destination::Impl::pause(Instant now, bool and_drain) {
-  Errands work;
   {
     const std::scoped_lock lock(mutex);
     attention.fetch_or(kPaused, std::memory_order_seq_cst);  // from now on every borrow comes under the mutex
-    if (and_drain) {
-      drains = true;
-      drain_sessions(Closed::drained, UINT32_MAX, work);
-      end_all_idle(Closed::drained, work);
-      review();
-    }
+    if (!and_drain) return;
+    drains = true;
+    review();
   }
-  static_cast<void>(perform(work, now));
+  drain_sessions(Closed::drained);
+  end_all_idle(Closed::drained);
+  serve_starved(now);
 }
 
 void Destination::Impl::resume(Instant now) {
@@ -97,13 +92,14 @@ void Destination::Impl::resume(Instant now) {
 // ---- reconnect ----
 
 void Destination::Impl::reconnect(Instant now) {
-  Errands work;
   {
     const std::scoped_lock lock(mutex);
     if (stopped()) return;
-    to_redial = broken_ahead = 0;
-    drain_sessions(Closed::reconnect, UINT32_MAX, work);
-    pool.for_each([&](Chair& entry) {
+    to_redial = broken_ahead = to_end = old_looked = 0;
+  }
+  drain_sessions(Closed::reconnect);
+  in_slices([this](std::uint32_t first, std::uint32_t count, Errands&) {
+    pool.for_each(first, count, [this](Chair& entry) {
       const Word word(entry.word.load(std::memory_order_acquire));
       const bool tunnel = entry.value.tunnel.load(std::memory_order_relaxed);
       if (word.vacant() || word.reserved() || word.closed() || tunnel || entry.value.pooled == nullptr) return;
@@ -111,16 +107,17 @@ void Destination::Impl::reconnect(Instant now) {
       if (word.idle()) ++to_redial;
     });
     review();
-    if (!paused()) renew(work, now);
-  }
-  static_cast<void>(perform(work, now));
+  });
   attend(now);
 }
 
-// Under the mutex: successors of those that rest. At the cap one ends first, so that its place can be dialed.
+// Under the mutex: successors of those that are idle. At the cap one ends first, so that its place can be dialed.
 void Destination::Impl::renew(Errands& work, Instant now) {
-  while (to_redial != 0 && !backoff.holds(now)) {
-    Chair* old = idle_old_one();
+  if (to_end != 0) end_replaced(work);
+  while (to_redial != 0 && !backoff.holds(now) && dial_room(now) != 0) {
+    if (!work.step()) return;
+    Chair* old = idle_old_one(work);
+    if (old == nullptr && work.more) return;
     if (old == nullptr) to_redial = std::min(to_redial, broken_ahead);  // the others were lent meanwhile
     if (to_redial == 0) return review();
     if (Chair* entry = reserve(work)) {
@@ -142,17 +139,43 @@ void Destination::Impl::replaced(const Chair& entry, Errands& work) {
     --broken_ahead;
     return;
   }
-  while (Chair* old = idle_old_one()) {
-    if (end_idle(*old, Word(old->word.load(std::memory_order_acquire)), Closed::reconnect, work)) return;
+  ++to_end;
+  end_replaced(work);
+}
+
+void Destination::Impl::end_replaced(Errands& work) {
+  while (to_end != 0) {
+    Chair* old = idle_old_one(work);
+    if (old == nullptr && work.more) return;
+    if (old == nullptr) {
+      to_end = 0;  // the others were lent meanwhile: they end when they come back
+    } else if (end_idle(*old, Word(old->word.load(std::memory_order_acquire)), Closed::reconnect, work)) {
+      --to_end;
+    }
   }
 }
 
-Chair* Destination::Impl::idle_old_one() const {
-  Chair* found = nullptr;
-  pool.for_each_idle([&](Chair& entry) {
-    if (found == nullptr && entry.value.old && Word(entry.word.load(std::memory_order_acquire)).idle()) found = &entry;
-  });
-  return found;
+// The next idle one that is to be replaced, from where the last search ended. Null: there is none, or, with work.more,
+// there was none within this slice.
+Chair* Destination::Impl::idle_old_one(Errands& work) {
+  const std::uint32_t known = pool.blocks();
+  for (; old_looked < known; ++old_looked, ++old_hand) {
+    Chair* found = nullptr;
+    const std::uint32_t first = old_hand % known * kBlockEntries;
+    for (std::uint32_t n = 0; n < kBlockEntries && found == nullptr; ++n) {
+      Chair& entry = pool.entry(first + n);
+      if (entry.value.old && Word(entry.word.load(std::memory_order_acquire)).idle()) found = &entry;
+    }
+    if (found != nullptr) {
+      old_looked = 0;
+      return found;
+    }
+    for (unsigned n = 0; n < kBlockEntries; ++n) {
+      if (!work.step()) return nullptr;
+    }
+  }
+  old_looked = 0;
+  return nullptr;
 }
 
 }  // namespace carpool::pool

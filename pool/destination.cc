@@ -7,20 +7,21 @@
 namespace carpool::pool {
 
 Destination::Impl::Impl(Destination& destination, Origin where, const Limits& settings, House& around,
-                        unsigned loop_count, Total* over_all)
+                        unsigned loop_count, ConnectionBudget* over_all)
     : self(destination),
       origin(std::move(where)),
       label(origin.label()),
       live(settings),
       house(around),
       loops(loop_count),
-      total(over_all),
+      budget(over_all),
       pool(settings.size, loop_count, 1, &EntryIndex::process()),
       counters(std::make_unique<LoopCounters[]>(loop_count)),
       histories(std::make_unique<History[]>(loop_count)),
       limits(settings),
       expected(settings.expected_streams) {
   set_shares();
+  ready_wanted.store(settings.min_idle, std::memory_order_relaxed);
 }
 
 Destination::Impl::~Impl() {
@@ -30,8 +31,8 @@ Destination::Impl::~Impl() {
   });
 }
 
-Destination::Destination(Origin origin, const Limits& limits, House& house, unsigned loops, Total* total)
-    : impl_(std::make_unique<Impl>(*this, std::move(origin), limits, house, loops, total)) {}
+Destination::Destination(Origin origin, const Limits& limits, House& house, unsigned loops, ConnectionBudget* budget)
+    : impl_(std::make_unique<Impl>(*this, std::move(origin), limits, house, loops, budget)) {}
 Destination::~Destination() = default;
 
 const Origin& Destination::origin() const {
@@ -48,8 +49,8 @@ Limits Destination::limits() const {
 std::variant<Lease, Waiting, Fault> Destination::borrow(Borrower& borrower, const Want& want, Instant now) {
   return impl_->borrow(borrower, want, now);
 }
-void Destination::cancel(Borrower& borrower, Instant) {
-  impl_->cancel(borrower);
+void Destination::cancel(Borrower& borrower, Instant now) {
+  impl_->cancel(borrower, now);
 }
 
 void Destination::dialed(Reservation reservation, std::unique_ptr<Pooled> made, Instant now) {
@@ -109,10 +110,19 @@ void Destination::stop(Instant now) {
   impl_->stop(now);
 }
 bool Destination::evict(Instant now) {
-  return impl_->evict(now);
+  const bool evicted = impl_->evict_own(now);
+  impl_->serve_starved(now);
+  return evicted;
+}
+void Destination::leave_budget() {
+  if (impl_->budget != nullptr) impl_->budget->forget(*impl_);
 }
 bool Destination::has_idle() const {
   return impl_->pool.has_idle();
+}
+
+bool Destination::probing() const {
+  return impl_->probing.load(std::memory_order_relaxed);
 }
 
 Instant Destination::last_borrow() const {

@@ -46,14 +46,14 @@ class [[nodiscard]] Reservation {
 
 struct Waiting {};  // in line: on_lease or on_refused follows, unless cancel() comes first
 
-class Total;
+class ConnectionBudget;
 class ConnectionVisitor;
 struct Stay;
 
 class Destination {
  public:
-  // `total`: the places of all destinations together; null: no limit but the own one.
-  Destination(Origin origin, const Limits& limits, House& house, unsigned loops, Total* total = nullptr);
+  // `budget`: of all destinations together; null: no limit but the own one.
+  Destination(Origin origin, const Limits& limits, House& house, unsigned loops, ConnectionBudget* budget = nullptr);
   ~Destination();  // no lease is alive any more, no delivery in the mail
 
   const Origin& origin() const;
@@ -98,6 +98,9 @@ class Destination {
   void note_leak(LoopId loop);
   // What rested longer would be retired: the learned limit with its margin; Duration::max() while nothing is known.
   Duration horizon() const;
+  // A request that must not be repeated may find one that rested so long at most; Duration::max() while nothing is
+  // known; Want::kOnlyNew: the origin keeps nothing alive.
+  Duration trust() const;
   // `Keep-Alive: timeout=` of a connection's first response; nothing: it had none.
   void hint_keep_alive(std::optional<Duration> timeout);
   // What the process before has learned of how long the origin lets a connection rest.
@@ -135,13 +138,18 @@ class Destination {
   bool unused_for(Duration time, Instant now) const;
   bool reclaimed() const;
   void touch(Instant now);
+  Instant last_use() const;  // the later of touch() and last_borrow()
 
   // For the total budget: when it was last borrowed from, whether something rests, and to close what rested longest.
   Instant last_borrow() const;
+  // The last dial failed: who waits, waits for the probe that decides (pool/circuit.h).
+  bool probing() const;
   bool has_idle() const;
   bool evict(Instant now);
   // Recalls a dial that nobody here needs. True: its place may be free soon.
   bool recall_dial(Instant now);
+  // No slot of the budget is asked for in its name any more.
+  void leave_budget();
 
   struct Impl;  // pool/destination_impl.h
 

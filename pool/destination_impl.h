@@ -17,6 +17,8 @@
 
 #include "pool/atomic.h"
 #include "pool/backoff.h"
+#include "pool/circuit.h"
+#include "pool/connection_budget.h"
 #include "pool/delivery_store.h"
 #include "pool/destination.h"
 #include "pool/errands.h"
@@ -27,7 +29,6 @@
 #include "pool/pool.h"
 #include "pool/seat.h"
 #include "pool/shares.h"
-#include "pool/total.h"
 
 namespace carpool::pool {
 
@@ -51,16 +52,23 @@ constexpr Opened replaces(Closed cause) {
   }
 }
 
-struct Destination::Impl {
-  Impl(Destination& self, Origin origin, const Limits& limits, House& house, unsigned loops, Total* total);
+// An idle connection, as it was seen.
+struct Rested {
+  Instant since;
+  Chair* entry;
+  Word word;
+};
+
+struct Destination::Impl final : BudgetWaiter {
+  Impl(Destination& self, Origin origin, const Limits& limits, House& house, unsigned loops, ConnectionBudget* budget);
   ~Impl();
 
   // ---- borrowing.cc: from the wish to the lease ----
   std::variant<Lease, Waiting, Fault> borrow(Borrower& borrower, const Want& want, Instant now);
-  void cancel(Borrower& borrower);
+  void cancel(Borrower& borrower, Instant now);
   bool take_idle(Lease& lease, LoopId here, const Want& want, Instant now, Opened& why);
   std::variant<Lease, Waiting, Fault> stand_in_line(Borrower& borrower, LoopId here, Instant now, Opened why);
-  bool crowded() const;
+  bool crowded(Instant now) const;
   bool helpless(const Errands& work) const;
   Fault why_not(const Errands& work);
   void fill(Lease& lease, Chair& entry, Word word, Duration waited, Instant now, LoopId here);
@@ -76,8 +84,8 @@ struct Destination::Impl {
   // ---- handing.cc: from one borrower to the next ----
   void release(Chair& entry, bool used, Instant now);
   void came_to_rest(Instant now);
-  void feed_starving(Instant now);
-  void hand_on(Chair& entry, bool used, Errands& work);
+  void hand_on(Chair& entry, bool used, Instant now, Errands& work);
+  void pass_by(Chair& entry, bool used, bool no_room, Instant now, Errands& work);
   void grant(Chair& entry, Borrower& borrower, LoopId from, Errands& work);
   void match_idle(Errands& work, Instant now);
   bool give_idle(Borrower& borrower, Instant now, Errands& work);
@@ -93,14 +101,28 @@ struct Destination::Impl {
   void tell(Borrower& borrower, Fault no);
   bool ready_to_wait();
 
+  // ---- budget.cc: other destinations that lack a slot of the budget ----
+  void on_slot(Instant now) override { attend_own(now, Opened::all_busy); }
+  bool give_slot(Instant now) override { return evict_own(now) || recall_dial(now); }
+  Instant last_use() const override;
+  std::uint32_t slots() const override { return pool.in_use(); }
+  bool claimed(const Chair& entry, Instant now);
+  bool session_claimed(const Chair& entry, Instant now);
+  void offer_slots();
+  void offer_spare_dials();
+  void serve_starved(Instant now);
+
   // ---- dialing.cc: supply and demand ----
   void attend(Instant now, Opened why = Opened::all_busy);
+  void attend_own(Instant now, Opened why);
   void plan(Errands& work, Instant now, Opened why);
   void dial_for_demand(Errands& work, Instant now);
   std::optional<Kinds> lacking(std::uint32_t looked_at);
+  std::uint32_t dial_room(Instant now) const { return circuit.room(dials, pool.in_use() > coming(), now); }
+  void hold_back(Errands& work, Instant now);
+  void note_dial_failure(const Fault& fault, Instant now);
   void book_dial(Chair& entry, Kinds kind, Opened cause, Errands& work, Instant now);
   Opened cause_of_dial(Kinds kind, Errands& work);
-  Chair* longest_unwanted(Kind kind, Instant now);
   bool make_room(Kinds kind, Errands& work, Instant now);
   void wake(Instant now);
   Chair* reserve(Errands& work);
@@ -110,7 +132,7 @@ struct Destination::Impl {
   void dial_failed(const Reservation& reservation, const Fault& fault, Instant now);
   void set_shares() { shares.set(limits.classes, std::uint64_t{limits.size} * streams_a_dial()); }
   void refuse_after_failure(Kinds asked, const Fault& fault, Errands& work);
-  std::uint32_t inspecting() const;
+  std::uint32_t inspecting() const { return inspections.load(std::memory_order_seq_cst); }
   // Connections on their way, and places: whoever ends one plans again when its place is free.
   std::uint32_t coming() const { return dials + ending.load(std::memory_order_seq_cst); }
   // How many borrowers those will serve.
@@ -123,7 +145,9 @@ struct Destination::Impl {
 
   // ---- recalling.cc: dials that are too many ----
   bool spare(const Chair& dial, std::uint32_t lacking) const;
-  Chair* youngest_spare_dial(Instant begun_before) const;
+  bool may_spare(Kinds asked, std::uint32_t lacking) const;
+  List<Recall, DialTag>& recallable(const Chair& dial);
+  Chair* youngest_spare_dial(Instant begun_before);
   void recall(Chair& dial, Errands& work);
   void recall_what_lasts(Errands& work, Instant now);
   void recall_beside(const Chair& came, Errands& work, Instant now);
@@ -132,38 +156,61 @@ struct Destination::Impl {
   void arrive_recall(Recall& recall, Instant now);
   void given_up(const Reservation& reservation, Instant now);
   std::uint32_t lacking_idle() const;
+  std::optional<std::uint32_t> lacking_idle(std::uint32_t most) const;
+  std::uint32_t lacking_idle_now() const;
 
   // ---- warming.cc: before anybody asks ----
   std::uint32_t open_ahead(std::uint32_t count, Opened cause, Errands& work, Instant now);
   void keep_min_idle(Errands& work, Instant now);
 
   // ---- ending.cc: every way out ----
-  bool perform(Errands& work, Instant now);             // true: places became free
-  void finish(Errands& work, Instant now, Opened why);  // perform, then attend if that helps somebody
+  // Returns true if places became free. The caller serves the line next, and then the starved ones of the budget.
+  bool perform(Errands& work);
+  void finish(Errands& work, Instant now, Opened why);  // perform, and then serves all whom that helps
   void end(Chair& entry, Closed cause, Errands& work);  // the caller owns it
   bool end_idle(Chair& entry, Word seen, Closed cause, Errands& work);
   bool end_worn(Chair& entry, Word seen, Closed cause, Errands& work);
-  void give_up(Chair& entry, Instant now);
+  void give_up(Chair& entry);
   void book_end(Chair& entry, Closed cause, Errands& work);
   void discard(Chair& entry, Closed cause, Instant now);
-  Chair* longest_rested() const;
-  Chair* least_used() const;
-  void end_all_idle(Closed cause, Errands& work);
+  void inspection_lost();
   void end_inspection(Chair& entry, bool quiet, Closed cause, Instant now, bool in_order);
   void sweep(Instant now);
   void stop(Instant now);
-  bool evict(Instant now);
   bool reclaim(Instant now, Duration unused);
+
+  // ---- choosing.cc: which idle connection ends ----
+  template <class Better>
+  Chair* choose_idle(Errands& work, Better&& better);
+  bool evict_own(Instant now);
+  Chair* longest_unwanted(Kind kind, Errands& work, Instant now);
+  Chair* least_used_session();
+
+  // ---- slices.cc: what concerns every connection, a bounded number under one hold of the mutex ----
+  template <class Step>
+  void in_slices(Step&& step);
+  std::vector<Rested> idle_by_rest(bool served_only) const;
+  template <class Surplus>
+  void end_longest_rested(Closed cause, bool served_only, Surplus&& surplus);
+  void end_some_idle(Closed cause, Errands& work);
+  void end_all_idle(Closed cause);
+  void refuse_all(const Fault& fault);
+  void drain_sessions(Closed cause);
 
   // ---- trimming.cc: surplus at rest ----
   std::optional<std::uint32_t> measured_need(Instant now);
   std::optional<std::uint32_t> need_of(std::vector<Stay> stays, Instant now, Duration window) const;
-  void trim(std::uint32_t need, Errands& work);
+  void trim(std::uint32_t need);
+  void end_worn_out(Instant now);
 
   // ---- learning.cc: how long the origin lets a connection rest ----
   bool overdue(const Chair& entry, Instant now) const;
   bool leave_to_origin(Chair& entry, Instant now);
-  void learn_end(const Chair& entry, Instant now);
+  void learn_end(const Chair& entry, Duration rested, std::uint32_t served, bool in_order, Instant now);
+  void learn_end_at_rest(const Chair& entry, bool in_order, Instant now);
+  void learn_end_in_use(const Chair& entry, Instant leased, std::uint32_t served, Instant now);
+  void learn_end_after_answer(const Chair& entry, Instant now);
+  void witness(const Chair& entry, std::uint32_t served, Duration doubt, Instant now);
   void publish_horizon();
 
   // ---- commanding.cc: an operator's words ----
@@ -173,12 +220,12 @@ struct Destination::Impl {
   void reconnect(Instant now);
   std::optional<Closed> unwelcome(const Chair& entry) const;
   std::uint32_t beyond_the_cap() const;
-  void shrink(Errands& work);
-  void drain_sessions(Closed cause, std::uint32_t most, Errands& work);
+  void shrink();
   void review();
   void renew(Errands& work, Instant now);
   void replaced(const Chair& entry, Errands& work);
-  Chair* idle_old_one() const;
+  void end_replaced(Errands& work);
+  Chair* idle_old_one(Errands& work);
 
   // ---- sessions.cc: connections that are shared ----
   void release_stream(Chair& entry, bool used, Instant now);
@@ -203,6 +250,7 @@ struct Destination::Impl {
   Snapshot snapshot(Instant now) const;
   void tell_classes(Snapshot& into) const;
   void visit(ConnectionVisitor& visitor, Instant now) const;
+  static void tell(const Chair& entry, ConnectionVisitor& visitor, Instant now);
   bool waiting() const { return attention.load(std::memory_order_seq_cst) != 0; }
   LoopCounters& count(LoopId loop) { return counters[loop]; }
   bool paused() const { return (attention.load(std::memory_order_seq_cst) & kPaused) != 0; }
@@ -222,7 +270,7 @@ struct Destination::Impl {
   LiveLimits live;
   House& house;
   const unsigned loops;
-  Total* const total;
+  ConnectionBudget* const budget;
   Pool<Seat> pool;
   std::unique_ptr<LoopCounters[]> counters;
   std::unique_ptr<History[]> histories;                    // one per loop
@@ -230,12 +278,16 @@ struct Destination::Impl {
   Shares shares;                                           // of the priority classes
   std::atomic<bool> reclaimed{false};                      // release under the mutex, acquire by who was refused
   std::atomic<Duration::rep> touched{0};                   // relaxed, as the times of entries
+  std::atomic<bool> probing{false};                        // the last dial failed; relaxed: for a person
   std::atomic<std::uint32_t> tunnels{0};                   // places of max_tunnels taken
   std::atomic<std::uint32_t> tunnelling{0};                // connections that never come back
 
-  Atomic<std::uint32_t> ending{0};  // raised under the mutex, lowered after vacate()
+  Atomic<std::uint32_t> inspections{0};        // under way, or about to begin
+  std::atomic<std::uint32_t> ready_wanted{0};  // limits.min_idle, for the sweep; relaxed
+  std::atomic<Duration::rep> planned_at{0};    // relaxed, as the times of entries
+  Atomic<std::uint32_t> ending{0};             // raised under the mutex, lowered after vacate()
   // keep_alive's, for whoever judges; relaxed: a limit, nothing is published by it.
-  std::atomic<Duration::rep> horizon{Duration::max().count()};
+  std::atomic<Duration::rep> horizon{Duration::max().count()}, trust{Duration::max().count()};
 
   mutable Mutex mutex;   // guards all below
   Instant trimmed_at{};  // when the need was last looked at
@@ -258,11 +310,22 @@ struct Destination::Impl {
   std::uint32_t to_redial = 0;      // and successors that were not dialed yet
   std::uint32_t redialing = 0;      // such dials under way
   std::uint32_t broken_ahead = 0;   // that ended before their successor came
-  Instant quarantine_wake{};        // asked for
+  std::uint32_t to_end = 0;         // successors that came, whose predecessor did not end yet
+  std::uint32_t old_hand = 0;       // the block where the search for one goes on,
+  std::uint32_t old_looked = 0;     // and how many blocks had none since the last one that was found
+  std::uint32_t evict_hand = 0;     // the place where the choice of an idle one to end goes on
+  std::uint32_t lacking_seen = 0;   // of min_idle, at the last sweep
+  List<Recall, DialTag> line_dials_begun, h1_dials_begun;  // that may be recalled, the youngest last
+  Instant quarantine_wake{};                               // asked for
   std::uint32_t made_room = 0;  // idle ones closed because nobody in line wanted them; each is a dial of cause policy
   Backoff backoff;
+  Circuit circuit;
+  Fault last_failure{FaultKind::connect_refused, Side::upstream};  // of a dial: for who is refused without one
+  std::uint64_t undialed = 0;                                      // so many were
+  Instant probe_wake{};                                            // asked for
   Ledger ledger;
   KeepAlive keep_alive;
+  Instant swept_at{};
   Duration dial_time{};  // a moving average of dials that succeeded
 };
 

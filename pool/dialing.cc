@@ -1,20 +1,27 @@
 // Supply and demand. A dial is not bound to the borrower who caused it: while fewer connections are coming than
 // borrowers wait, and the cap allows, one more is dialed; whoever is first in line then gets it.
 #include <algorithm>
+#include <new>
 
 #include "pool/destination_impl.h"
 
 namespace carpool::pool {
 
-// Capacity became free, or might have: serves the line until nothing is left to do.
+// Capacity became free, or might have: serves the line, and then other destinations with what is left.
 void Destination::Impl::attend(Instant now, Opened why) {
+  attend_own(now, why);
+  serve_starved(now);
+}
+
+// Serves the line until nothing is left to do.
+void Destination::Impl::attend_own(Instant now, Opened why) {
   while (waiting()) {
     Errands work;
     {
       const std::scoped_lock lock(mutex);
       plan(work, now, why);
     }
-    if (!perform(work, now)) return;
+    if (!perform(work) && !work.more) return;
     why = work.why;
   }
 }
@@ -23,6 +30,7 @@ void Destination::Impl::wake(Instant now) {
   {
     const std::scoped_lock lock(mutex);
     backoff.woken();
+    probe_wake = {};
     quarantine_wake = {};  // this was it: who is in quarantine now, or was being looked at, asks again
   }
   attend(now);
@@ -31,7 +39,8 @@ void Destination::Impl::wake(Instant now) {
 // Under the mutex.
 void Destination::Impl::plan(Errands& work, Instant now, Opened why) {
   work.why = why;
-  if (stopped()) return end_all_idle(Closed::shutdown, work);
+  planned_at.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  if (stopped()) return end_some_idle(Closed::shutdown, work);
   if (paused()) return;
   renew(work, now);
   match_idle(work, now);
@@ -53,12 +62,39 @@ void Destination::Impl::dial_for_demand(Errands& work, Instant now) {
       if (backoff.ask_once()) work.wake_at = std::min(work.wake_at, backoff.until());
       return;
     }
+    if (!work.step()) return;
+    if (dial_room(now) == 0) return hold_back(work, now);
     Chair* entry = reserve(work);
     if (entry == nullptr) {
       if (!make_room(*kind, work, now)) return;
       continue;
     }
     book_dial(*entry, *kind, cause_of_dial(*kind, work), work, now);
+  }
+}
+
+// Under the mutex: the circuit lets no dial begin. Who waits is served by what is on its way or open; where there is
+// neither, the last dial speaks for those that would fail as it did.
+void Destination::Impl::hold_back(Errands& work, Instant now) {
+  if (circuit.last_failed() && dials == 0 && serving() == 0) {
+    for (; !line.empty() && work.step(); ++undialed) refuse(*line.first(), last_failure, work);
+    return;
+  }
+  const Instant opens = circuit.last_failed() ? circuit.opens_at(dials) : kNever;
+  if (opens == kNever || (probe_wake > now && probe_wake <= opens)) return;
+  probe_wake = opens;
+  work.wake_at = std::min(work.wake_at, opens);
+}
+
+void Destination::Impl::note_dial_failure(const Fault& fault, Instant now) {
+  backoff.failed(now);
+  circuit.failed(now);
+  probing.store(true, std::memory_order_relaxed);
+  ledger.fail(reason_of(fault));
+  last_failure = copy_of(fault);
+  try {
+    last_failure.detail += " (told by the last dial; the next one begins in a moment)";
+  } catch (const std::bad_alloc&) {  // the kind says enough
   }
 }
 
@@ -86,17 +122,22 @@ std::optional<Kinds> Destination::Impl::lacking(std::uint32_t looked_at) {
 
 void Destination::Impl::book_dial(Chair& entry, Kinds kind, Opened cause, Errands& work, Instant now) {
   Seat& seat = entry.value;
-  seat.owner = this;
+  if (seat.owner == nullptr) {  // once: a letter of an earlier dial may be on its way, and names both
+    seat.owner = this;
+    seat.recall.entry = &entry;
+  }
   seat.asked = kind;
   seat.opened.store(cause, std::memory_order_relaxed);
   seat.opened_at.set(now);
   ledger.open(cause, pool.in_use());
+  circuit.began(now);
   ++dials;
   ++alive;
   seat.dialed_on = house.here();
   seat.recall.said = false;
   if (cause == Opened::reconnect) ++redialing;
   if (kind != Kinds::h1_only && for_the_line(cause)) ++line_dials;
+  if (for_the_line(cause)) recallable(entry).push_back(seat.recall);
   if (kind == Kinds::h1_only) {
     ++h1_dials;
   } else if (expected != 1) {
@@ -113,7 +154,7 @@ Chair* Destination::Impl::reserve(Errands& work) {
   } catch (const std::bad_alloc&) {
     work.no_memory = true;
   }
-  if (entry == nullptr || total == nullptr || total->take()) return entry;
+  if (entry == nullptr || budget == nullptr || budget->take(*this)) return entry;
   CARPOOL_ASSERT(pool.close(*entry));
   pool.vacate(*entry);
   ++ledger.version;  // a scan may have seen it
@@ -124,7 +165,7 @@ Chair* Destination::Impl::reserve(Errands& work) {
 // would take was published a moment ago: whoever did that serves the line with it.
 bool Destination::Impl::make_room(Kinds kind, Errands& work, Instant now) {
   for (const Kind held_kind : {Kind::h1, Kind::h2}) {
-    while (Chair* entry = longest_unwanted(held_kind, now)) {
+    while (Chair* entry = longest_unwanted(held_kind, work, now)) {
       const Word word(entry->word.load(std::memory_order_acquire));
       if (!end_idle(*entry, word, Closed::surplus, work)) continue;
       if (line.replays() < supply()) ++made_room;  // it is not for a replay
@@ -132,22 +173,9 @@ bool Destination::Impl::make_room(Kinds kind, Errands& work, Instant now) {
     }
   }
   if (recall_for_room(work, now)) return false;
-  work.hungry = total != nullptr && !pool.full() && !work.no_memory;
+  work.hungry = budget != nullptr && !pool.full() && !work.no_memory;
   if (!work.hungry && kind == Kinds::h1_only) drain_for_h1(work);
   return false;
-}
-
-// Of what rests and nobody in line would take, what rested longest.
-Chair* Destination::Impl::longest_unwanted(Kind kind, Instant now) {
-  const Duration most_patient = line.most_patient(kind);
-  Chair* longest = nullptr;
-  pool.for_each_idle([&](Chair& entry) {
-    if (kind_of(entry) != kind || !Word(entry.word.load(std::memory_order_acquire)).idle()) return;
-    const Instant since = entry.value.idle_since.get();
-    if (now - since <= most_patient) return;
-    if (longest == nullptr || since < longest->value.idle_since.get()) longest = &entry;
-  });
-  return longest;
 }
 
 Opened Destination::Impl::cause_of_dial(Kinds kind, Errands& work) {
@@ -179,6 +207,8 @@ void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<P
     dial_ended(entry);
     ++ledger.created;
     backoff.succeeded();
+    circuit.succeeded(now);
+    probing.store(false, std::memory_order_relaxed);
     entry.value.pooled = pooled;
     entry.value.expires_at.set(expiry(entry, now));
     entry.value.idle_since.set(now);
@@ -193,8 +223,8 @@ void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<P
     plan(work, now, Opened::all_busy);
     if (kind == Kind::h2) recall_beside(entry, work, now);
   }
+  if (rests) offer_slots();
   finish(work, now, Opened::all_busy);
-  if (rests) feed_starving(now);
 }
 
 // True: it rests. Not clean: what speaks first, or said farewell already, is for a borrower to see: it answers for it
@@ -218,6 +248,7 @@ bool Destination::Impl::enable_h1(Chair& entry, bool clean, Errands& work) {
 
 void Destination::Impl::dial_ended(Chair& entry) {
   --dials;
+  static_cast<ListHook<DialTag>&>(entry.value.recall).unlink();
   const Opened cause = entry.value.opened.load(std::memory_order_relaxed);
   if (cause == Opened::reconnect) --redialing;
   if (entry.value.asked == Kinds::h1_only) --h1_dials;
@@ -231,8 +262,7 @@ void Destination::Impl::dial_failed(const Reservation& reservation, const Fault&
   {
     const std::scoped_lock lock(mutex);
     dial_ended(entry);
-    backoff.failed(now);
-    ledger.fail(reason_of(fault));
+    note_dial_failure(fault, now);
     end(entry, Closed::error, work);
     refuse_after_failure(entry.value.asked, fault, work);
   }
@@ -248,7 +278,8 @@ void Destination::Impl::refuse_after_failure(Kinds asked, const Fault& fault, Er
     refuse(*line.first_wanting(Kinds::h1_only), fault, work);
   }
   if (serving() != 0) return;
-  while (!line.empty() && dials == 0) refuse(*line.first(), fault, work);
+  while (!line.empty() && dials == 0 && work.step()) refuse(*line.first(), fault, work);
+  if (work.more) return;
   if (line.size() > dial_supply()) refuse(*line.first(), fault, work);
 }
 
@@ -257,12 +288,6 @@ std::uint32_t Destination::Impl::serving() const {
   const std::uint32_t others = coming() + tunnelling.load(std::memory_order_relaxed) + draining;
   const std::uint32_t all = pool.in_use();
   return all > others ? all - others : 0;
-}
-
-std::uint32_t Destination::Impl::inspecting() const {
-  std::uint32_t count = 0;
-  pool.for_each([&](Chair& entry) { count += Word(entry.word.load(std::memory_order_seq_cst)).inspecting() ? 1 : 0; });
-  return count;
 }
 
 // Up to 10 % early, so that connections of one moment do not all end in one.

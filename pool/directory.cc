@@ -4,39 +4,60 @@
 #include <new>
 #include <utility>
 
+#include "pool/entry_index.h"
 #include "pool/refusal.h"
 
 namespace carpool::pool {
 
 Directory::Directory(const DirectoryLimits& limits, House& house, unsigned loops)
-    : house_(house), loops_(loops), max_origins_(limits.max_origins), total_(limits.max_connections, *this) {}
+    : house_(house), loops_(loops), max_origins_(limits.max_origins), budget_(limits.max_connections) {}
 
 Directory::~Directory() = default;
 
-Result<Destination*> Directory::at(const Origin& origin, const Limits& limits, Instant now) {
+Result<Destination*> Directory::at(const Origin& origin, const Limits& limits, Instant now, Standing standing) {
   const std::scoped_lock lock(mutex_);
   if (const auto found = by_origin_.find(origin); found != by_origin_.end() && !found->second->reclaimed()) {
     found->second->touch(now);
     return found->second;
   }
-  if (destinations_.size() >= max_origins_) {
+  if (!has_place(standing)) {
     return told(FaultKind::origins_exhausted, Side::self, "no pool left for another origin");
   }
+  if (EntryIndex::process().full()) {
+    return told(FaultKind::origins_exhausted, Side::self, "no numbers left for the connections of another origin");
+  }
   try {
-    return &add(origin, limits, now);
+    return &add(origin, limits, now, standing);
   } catch (const std::bad_alloc&) {
     return told(FaultKind::overloaded, Side::self, "no memory for the pool of another origin");
   }
 }
 
+// Under the mutex. Configured origins are as many as the configuration has: their places were kept.
+bool Directory::has_place(Standing standing) const {
+  return standing == Standing::configured || roster_.guests() < max_origins_ - std::min(kept_, max_origins_);
+}
+
 // Under the mutex. Throws std::bad_alloc, and then nothing changed.
-Destination& Directory::add(const Origin& origin, const Limits& limits, Instant now) {
-  if (destinations_.size() == destinations_.capacity()) destinations_.reserve(2 * destinations_.size() + 8);
-  auto made = std::make_unique<Destination>(origin, limits, house_, loops_, &total_);
+Destination& Directory::add(const Origin& origin, const Limits& limits, Instant now, Standing standing) {
+  auto made = std::make_unique<Destination>(origin, limits, house_, loops_, &budget_);
   made->touch(now);
-  by_origin_.insert_or_assign(origin, made.get());
-  destinations_.push_back(std::move(made));
-  return *destinations_.back();
+  const auto [mine, fresh] = by_origin_.try_emplace(origin, nullptr);
+  try {
+    return *(mine->second = &roster_.add(std::move(made), standing));
+  } catch (const std::bad_alloc&) {
+    if (fresh) by_origin_.erase(mine);
+    throw;
+  }
+}
+
+void Directory::keep_places(std::uint32_t configured) {
+  const std::scoped_lock lock(mutex_);
+  kept_ = configured;
+}
+void Directory::set_standing(const Destination& destination, Standing standing) {
+  const std::scoped_lock lock(mutex_);
+  roster_.set_standing(destination, standing);
 }
 
 Destination* Directory::find(const Origin& origin) const {
@@ -47,14 +68,14 @@ Destination* Directory::find(const Origin& origin) const {
 
 std::size_t Directory::size() const {
   const std::scoped_lock lock(mutex_);
-  return destinations_.size();
+  return roster_.size();
 }
 
 std::vector<Destination*> Directory::all() const {
   const std::scoped_lock lock(mutex_);
   std::vector<Destination*> all;
-  all.reserve(destinations_.size());
-  for (const auto& destination : destinations_) all.push_back(destination.get());
+  all.reserve(roster_.size() + roster_.leaving());
+  for (std::uint64_t number = 0; Destination* destination = roster_.next(number);) all.push_back(destination);
   return all;
 }
 
@@ -81,16 +102,12 @@ void add_up(Counts& to, const Counts& from) {
 }  // namespace
 
 void Directory::take_out(Destination& destination, Instant now) {
-  total_.forget(destination);
+  destination.leave_budget();
   const Destination::Snapshot last = destination.snapshot(now);
   const std::scoped_lock lock(mutex_);
-  const auto mine = std::find_if(destinations_.begin(), destinations_.end(),
-                                 [&](const auto& one) { return one.get() == &destination; });
-  CARPOOL_ASSERT(mine != destinations_.end());
   const auto found = by_origin_.find(destination.origin());
   if (found != by_origin_.end() && found->second == &destination) by_origin_.erase(found);
-  retired_.push_back(std::move(*mine));
-  destinations_.erase(mine);
+  retired_.push_back(roster_.take(destination));
   add_up(reclaimed_.opened, last.opened);
   add_up(reclaimed_.closed, last.closed);
   add_up(reclaimed_.failures, last.failures);
@@ -98,11 +115,32 @@ void Directory::take_out(Destination& destination, Instant now) {
   reclaimed_.restores += last.restores;
   reclaimed_.leaks += last.leaks;
   reclaimed_.created += last.created;
+  reclaimed_.undialed += last.undialed;
   ++reclaimed_count_;
 }
 
+// What ends stays listed until retire() comes, as what it counted does; so many at most.
+bool Directory::make_room(Instant now) {
+  constexpr int kTries = 16;
+  for (int n = 0; n < kTries; ++n) {
+    Destination* candidate = nullptr;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (roster_.leaving() + retired_.size() >= max_origins_) return false;
+      candidate = roster_.least_recent(now);
+    }
+    if (candidate == nullptr) return false;
+    if (!candidate->reclaim(now, Duration::min())) continue;
+    const std::scoped_lock lock(mutex_);
+    roster_.leaves(*candidate);
+    ++evicted_count_;
+    return true;
+  }
+  return false;
+}
+
 void Directory::forget_hungry(const std::vector<Destination*>& retired) {
-  for (const Destination* destination : retired) total_.forget(*destination);
+  for (Destination* destination : retired) destination->leave_budget();
 }
 
 bool Directory::bury(const std::vector<Destination*>& retired) {
@@ -118,47 +156,28 @@ Destination::Snapshot Directory::reclaimed() const {
   const std::scoped_lock lock(mutex_);
   return reclaimed_;
 }
+std::uint64_t Directory::evicted_count() const {
+  const std::scoped_lock lock(mutex_);
+  return evicted_count_;
+}
 std::uint64_t Directory::reclaimed_count() const {
   const std::scoped_lock lock(mutex_);
   return reclaimed_count_;
 }
 
 void Directory::sweep(Instant now) {
-  for (std::size_t n = 0; Destination* destination = nth(n); ++n) destination->sweep(now);
-  if (total_.anyone_hungry()) total_.feed(now);
+  for (std::uint64_t number = 0; Destination* destination = next(number);) destination->sweep(now);
+  budget_.release_for_starved(now);
 }
 
 void Directory::stop(Instant now) {
-  for (std::size_t n = 0; Destination* destination = nth(n); ++n) destination->stop(now);
+  for (std::uint64_t number = 0; Destination* destination = next(number);) destination->stop(now);
 }
 
 // One after the other, without a list of them that would need memory. Null: no more.
-Destination* Directory::nth(std::size_t number) const {
+Destination* Directory::next(std::uint64_t& number) const {
   const std::scoped_lock lock(mutex_);
-  return number < destinations_.size() ? destinations_[number].get() : nullptr;
-}
-
-// The destination that was used least recently and has something to give: what rests, else a dial that nobody needs. A
-// race with its next borrow costs it a dial.
-bool Directory::evict(Instant now, const Destination*) {
-  try {
-    return evict_from_least_used(now);
-  } catch (const std::bad_alloc&) {
-    return false;  // who is hungry is woken by the next place that is given back
-  }
-}
-
-bool Directory::evict_from_least_used(Instant now) {
-  std::vector<std::pair<Instant, Destination*>> candidates;  // their last use, read once: it moves while we sort
-  for (Destination* destination : all()) candidates.emplace_back(destination->last_borrow(), destination);
-  std::sort(candidates.begin(), candidates.end());
-  for (const auto& [last_borrow, destination] : candidates) {
-    if (destination->has_idle() && destination->evict(now)) return true;
-  }
-  for (const auto& [last_borrow, destination] : candidates) {
-    if (destination->recall_dial(now)) return true;
-  }
-  return false;
+  return roster_.next(number);
 }
 
 }  // namespace carpool::pool

@@ -12,10 +12,11 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "pool/connection_budget.h"
 #include "pool/destination.h"
 #include "pool/origin.h"
+#include "pool/roster.h"
 #include "pool/snapshot.h"
-#include "pool/total.h"
 
 namespace carpool::pool {
 
@@ -24,14 +25,22 @@ struct DirectoryLimits {
   std::uint32_t max_connections = 4096;  // over all destinations; the least recently used ones give idle connections
 };
 
-class Directory final : private Evictor {
+class Directory final {
  public:
   Directory(const DirectoryLimits& limits, House& house, unsigned loops);
   ~Directory();
 
   // The destination of `origin`, made with `limits` if it is new. Takes a mutex: callers keep the answer.
   // Fault: origins_exhausted, overloaded (no memory).
-  Result<Destination*> at(const Origin& origin, const Limits& limits, Instant now = Clock::now());
+  // Guests share the places of max_origins that are not kept for configured origins, whether these have a pool or not.
+  Result<Destination*> at(const Origin& origin, const Limits& limits, Instant now = Clock::now(),
+                          Standing standing = Standing::guest);
+  // From now on so many places are kept for configured origins, and whose pool `destination` is.
+  void keep_places(std::uint32_t configured);
+  void set_standing(const Destination& destination, Standing standing);
+  // Ends the pool at rest of the guest that was used least recently, so that another origin finds a place. True: one
+  // ended. Must be called on a loop, without a lock: the place under the total that it gives back may begin a dial.
+  bool make_room(Instant now);
   Destination* find(const Origin& origin) const;  // null: none yet
 
   // Takes those out for which `wanted` is false and that reclaim(now, unused) ends; they stay in memory. None while
@@ -42,7 +51,9 @@ class Directory final : private Evictor {
     const std::unique_lock nobody_looks(looked_at_, std::try_to_lock);
     if (!nobody_looks) return retired;
     for (Destination* destination : room_for_all(retired)) {
-      if (!destination->unused_for(unused, now) || wanted(*destination) || !destination->reclaim(now, unused)) continue;
+      const bool ended = destination->reclaimed();  // by make_room()
+      if (!ended && (!destination->unused_for(unused, now) || wanted(*destination))) continue;
+      if (!ended && !destination->reclaim(now, unused)) continue;
       take_out(*destination, now);
       retired.push_back(destination);
     }
@@ -56,33 +67,35 @@ class Directory final : private Evictor {
   // What all that were retired had counted, so that sums never go down.
   Destination::Snapshot reclaimed() const;
   std::uint64_t reclaimed_count() const;
+  std::uint64_t evicted_count() const;  // of those, by make_room()
   std::uint32_t max_origins() const { return max_origins_; }
 
   void sweep(Instant now);  // every destination's
   void stop(Instant now);
 
-  std::uint32_t connections() const { return total_.taken(); }
+  std::uint32_t connections() const { return budget_.taken(); }
   std::size_t size() const;
   std::vector<Destination*> all() const;  // in the order they were made
 
  private:
-  bool evict(Instant now, const Destination* requester) override;
-  bool evict_from_least_used(Instant now);
-  Destination& add(const Origin& origin, const Limits& limits, Instant now);
-  Destination* nth(std::size_t number) const;
+  Destination& add(const Origin& origin, const Limits& limits, Instant now, Standing standing);
+  bool has_place(Standing standing) const;
+  Destination* next(std::uint64_t& number) const;
   std::vector<Destination*> room_for_all(std::vector<Destination*>& retired);
   void take_out(Destination& destination, Instant now);
 
   House& house_;
   const unsigned loops_;
   const std::uint32_t max_origins_;
-  Total total_;
+  ConnectionBudget budget_;
   mutable std::mutex mutex_;
-  std::unordered_map<Origin, Destination*> by_origin_;      // guarded by mutex_
-  std::vector<std::unique_ptr<Destination>> destinations_;  // guarded by mutex_, as the next
+  std::unordered_map<Origin, Destination*> by_origin_;  // guarded by mutex_
+  Roster roster_;                                       // guarded by mutex_, as all below but the last
+  std::uint32_t kept_ = 0;                              // places for configured origins
+  std::uint64_t evicted_count_ = 0;
   std::vector<std::unique_ptr<Destination>> retired_;
-  Destination::Snapshot reclaimed_;    // guarded by mutex_
-  std::uint64_t reclaimed_count_ = 0;  // guarded by mutex_
+  Destination::Snapshot reclaimed_;
+  std::uint64_t reclaimed_count_ = 0;
   mutable std::shared_mutex looked_at_;
 };
 

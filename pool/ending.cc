@@ -4,16 +4,15 @@
 namespace carpool::pool {
 
 // No lock is held. What ended is given up first, so that its place is free only when it is really gone.
-bool Destination::Impl::perform(Errands& work, Instant now) {
+bool Destination::Impl::perform(Errands& work) {
   bool freed = false;
   while (Chair* entry = work.ended.pop()) {
     if (entry->value.pooled != nullptr) {  // a session: its home loop may be inside it
-      if (total != nullptr) total->promise();
       house.deliver(Word(entry->word.load(std::memory_order_relaxed)).home(), entry->value.farewell);
       continue;
     }
     if (entry->value.ended != nullptr) house.dispose(std::exchange(entry->value.ended, nullptr), entry->value.closed);
-    give_up(*entry, now);
+    give_up(*entry);
     freed = true;
   }
   while (Grant* grant = work.grants.pop()) {
@@ -28,19 +27,22 @@ bool Destination::Impl::perform(Errands& work, Instant now) {
   while (Recall* recall = work.recalls.pop()) house.deliver(recall->entry->value.dialed_on, *recall);
   while (Refusal* refusal = work.refusals.pop()) house.deliver(refusal->to, *refusal);
   if (work.wake_at != kNever) house.wake_at(self, std::exchange(work.wake_at, kNever));
-  if (work.hungry) freed |= total->hunger(self, now);
+  if (work.hungry) budget->register_starved(*this);
   return freed;
 }
 
 // What was in it is gone: its place is free. Then the caller attends, which reads `attention`.
-void Destination::Impl::give_up(Chair& entry, Instant now) {
+void Destination::Impl::give_up(Chair& entry) {
   pool.vacate(entry);
   ending.fetch_sub(1, std::memory_order_seq_cst);
-  if (total != nullptr) total->give(now);
+  if (budget == nullptr) return;
+  budget->pending_release_ended();
+  budget->put_back();
 }
 
 void Destination::Impl::finish(Errands& work, Instant now, Opened why) {
-  if (perform(work, now)) attend(now, why);
+  if (perform(work) || work.more) attend_own(now, why);
+  serve_starved(now);
 }
 
 // Under the mutex, by the owner: a lease, or the winner of the entry, or its dial.
@@ -60,6 +62,7 @@ void Destination::Impl::book_end(Chair& entry, Closed cause, Errands& work) {
   Seat& seat = entry.value;
   ledger.close(cause);
   ending.fetch_add(1, std::memory_order_relaxed);
+  if (budget != nullptr) budget->note_pending_release();
   if (seat.pooled != nullptr && !std::exchange(seat.draining, false)) {
     --held[static_cast<std::size_t>(kind_of(entry))];
   } else if (seat.pooled != nullptr) {
@@ -94,83 +97,35 @@ void Destination::Impl::discard(Chair& entry, Closed cause, Instant now) {
   finish(work, now, replaces(cause));
 }
 
-Chair* Destination::Impl::longest_rested() const {
-  Chair* longest = nullptr;
-  pool.for_each_idle([&](Chair& entry) {
-    if (!Word(entry.word.load(std::memory_order_acquire)).idle()) return;
-    if (longest == nullptr || entry.value.idle_since.get() < longest->value.idle_since.get()) longest = &entry;
-  });
-  return longest;
-}
-
-Chair* Destination::Impl::least_used() const {
-  Chair* least = nullptr;
-  std::uint32_t least_uses = 0;
-  pool.for_each_idle([&](Chair& entry) {
-    const Word word(entry.word.load(std::memory_order_acquire));
-    if (!word.idle() || (least != nullptr && word.uses() >= least_uses)) return;
-    least = &entry;
-    least_uses = word.uses();
-  });
-  return least;
-}
-
-void Destination::Impl::end_all_idle(Closed cause, Errands& work) {
-  // One pass: an entry that comes to rest behind it was given back by somebody who saw why this pass is made.
-  pool.for_each_idle([&](Chair& entry) {
-    const Word seen(entry.word.load(std::memory_order_acquire));
-    if (seen.idle()) static_cast<void>(end_idle(entry, seen, cause, work));
-  });
-}
-
 // From one loop, now and then.
 void Destination::Impl::sweep(Instant now) {
-  Errands work;
   const std::optional<std::uint32_t> need = measured_need(now);
+  end_worn_out(now);
+  if (need) trim(*need);
+  const std::uint32_t lacking = lacking_idle();
+  Errands work;
   {
     const std::scoped_lock lock(mutex);
-    pool.for_each_idle([&](Chair& entry) {
-      const Word word(entry.word.load(std::memory_order_acquire));
-      if (!word.idle()) return;
-      const Fitness found = fitness(entry, word, Want{}, now);
-      if (found == Fitness::fit || found == Fitness::unwanted) return;  // one in quarantine stays
-      if (found == Fitness::idle_too_long && leave_to_origin(entry, now)) return;
-      static_cast<void>(end_idle(entry, word, cause_of(found), work));
-    });
-    if (need) trim(*need, work);
+    lacking_seen = lacking;
     recall_what_lasts(work, now);
     keep_alive.settle(now);
+    swept_at = now;
     publish_horizon();
     keep_min_idle(work, now);
   }
-  static_cast<void>(perform(work, now));
+  static_cast<void>(perform(work));
   attend(now);
 }
 
 void Destination::Impl::stop(Instant now) {
-  Errands work;
   {
     const std::scoped_lock lock(mutex);
     // From now on every borrow and release comes here and sees it: see `attention`.
     attention.fetch_or(kStopped, std::memory_order_seq_cst);
-    const Fault stopping = told(FaultKind::draining, Side::self, "the pool is stopping");
-    while (!line.empty()) refuse(*line.first(), stopping, work);
-    end_all_idle(Closed::shutdown, work);
   }
-  static_cast<void>(perform(work, now));
-}
-
-bool Destination::Impl::evict(Instant now) {
-  Errands work;
-  {
-    const std::scoped_lock lock(mutex);
-    while (Chair* entry = limits.evict == Evict::least_used ? least_used() : longest_rested()) {
-      if (end_idle(*entry, Word(entry->word.load(std::memory_order_acquire)), Closed::budget, work)) break;
-    }
-  }
-  const bool evicted = !work.ended.empty();
-  finish(work, now, Opened::all_busy);
-  return evicted;
+  refuse_all(told(FaultKind::draining, Side::self, "the pool is stopping"));
+  end_all_idle(Closed::shutdown);
+  serve_starved(now);
 }
 
 // ---- readiness ----
@@ -186,7 +141,14 @@ EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId her
     if (kind_of(entry) == Kind::h2) return {EventClaim::Kind::session, seat.pooled, &seat.owner->self};
     // Ours, lent or on its way to a borrower of this loop: nobody else touches it.
     if (word.borrowed() || word.inspecting()) return {EventClaim::Kind::in_use, seat.pooled, &seat.owner->self};
-    if (!try_inspect(entry.word, generation, here)) continue;  // taken, closed or moved meanwhile: look again
+    // Counted first: whoever finds nothing idle because of this inspection sees that there is one.
+    Destination::Impl& owner = *seat.owner;
+    owner.inspections.fetch_add(1, std::memory_order_seq_cst);
+    if (!try_inspect(entry.word, generation, here)) {  // taken, closed or moved meanwhile: look again
+      owner.inspections.fetch_sub(1, std::memory_order_seq_cst);
+      owner.inspection_lost();
+      continue;
+    }
     entry.block->idle(here).clear(entry.bit());
     return {EventClaim::Kind::inspecting, seat.pooled, &seat.owner->self};
   }
@@ -202,16 +164,23 @@ void Destination::Impl::end_inspection(Chair& entry, bool quiet, Closed cause, I
     const Change change = end_inspect(entry.word, true);
     CARPOOL_ASSERT(change);
     pool.publish(entry, change.after.home());
+    inspections.fetch_sub(1, std::memory_order_seq_cst);  // then it is idle, and who relied on the count is served
     return came_to_rest(now);
   }
   Errands work;
   {
     const std::scoped_lock lock(mutex);
-    if (in_order) learn_end(entry, now);
+    if (cause == Closed::peer_closed) learn_end_at_rest(entry, in_order, now);
     CARPOOL_ASSERT(end_inspect(entry.word, false));
     book_end(entry, cause, work);
+    inspections.fetch_sub(1, std::memory_order_seq_cst);
   }
   finish(work, now, replaces(cause));
+}
+
+// An inspection that was counted did not begin: who relied on it is looked after, at the time at which it looked.
+void Destination::Impl::inspection_lost() {
+  if (waiting()) attend(Instant(Duration(planned_at.load(std::memory_order_relaxed))));
 }
 
 }  // namespace carpool::pool

@@ -1,8 +1,7 @@
 #include "pool/entry_index.h"
 
 #include <algorithm>
-
-#include "base/assert.h"
+#include <new>
 
 namespace carpool::pool {
 
@@ -18,9 +17,14 @@ EntryIndex::Place EntryIndex::reserve() {
     free_.pop_back();
     return place;
   }
-  CARPOOL_ASSERT(used_ < kBlocks);
+  if (used_ == kBlocks) throw std::bad_alloc();
   free_.reserve(used_ + 1);  // so that withdraw() needs no memory
   return {used_++ * kBlockEntries, 1};
+}
+
+bool EntryIndex::full() const {
+  const std::scoped_lock lock(mutex_);
+  return used_ == kBlocks && free_.empty();
 }
 
 void EntryIndex::publish(const Place& place, BlockCore& block) {

@@ -15,6 +15,9 @@ namespace carpool::pool {
 
 class EntryIndex {
  public:
+  // Blocks of all pools together. A pool takes its first one with its first connection.
+  static constexpr std::uint32_t kBlocks = 1u << 16;
+
   static EntryIndex& process();
 
   // The entry, or null if its pool is gone. The pointer is good as long as its destination lives.
@@ -30,16 +33,18 @@ class EntryIndex {
     std::uint32_t first_index = 0;
     std::uint32_t generation = 1;  // to begin with
   };
-  // Numbers for one more block; publish() makes it findable. Aborts when four million entries are not enough.
+  // Returns numbers for one more block; publish() makes it findable. Throws std::bad_alloc when kBlocks are in use, or
+  // when there is no memory.
   Place reserve();
+  // Returns true while every number is in use: another pool could not open its first connection.
+  bool full() const;
   void publish(const Place& place, BlockCore& block);
   // The block goes. Nobody is looking up its numbers any more.
   void withdraw(std::uint32_t first_index);
 
  private:
-  static constexpr std::uint32_t kBlocks = 1u << 16;
   std::array<std::atomic<BlockCore*>, kBlocks> blocks_{};
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<Place> free_;  // guarded by mutex_
   std::uint32_t used_ = 0;   // guarded by mutex_
 };

@@ -34,16 +34,26 @@ class Chain {
 };
 
 struct Errands {
+  // So much is decided under one hold of the mutex; `more`: the rest waits for the next one.
+  static constexpr std::uint32_t kMostSteps = 1000;
+  bool step() {
+    if (steps == kMostSteps) more = true;
+    return !more && ++steps != 0;
+  }
+
   GrantChain grants;
   Chain ended, dials;
   DeliveryChain<Recall> recalls;
   DeliveryChain<Refusal> refusals;
   Instant wake_at = kNever;
   Opened why = Opened::all_busy;  // of the next dial
-  bool hungry = false;            // a place under the total is missing
+  bool hungry = false;            // a slot of the budget is missing
   bool no_memory = false;         // for another connection, or to hand one on
   bool idle_refused = false;      // somebody in line did not want what rests here
   bool shared = false;            // a stream of a session was given to somebody in line
+  bool saw_idle = false;          // the last search for somebody in line met something that can be lent
+  bool more = false;
+  std::uint32_t steps = 0;
 
   // A borrower that is in its borrow() call takes its grant home by hand.
   const Borrower* caller = nullptr;

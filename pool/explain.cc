@@ -106,7 +106,7 @@ std::string why_closed(Closed cause, const Pronouns& of, const Destination::Snap
     case Closed::reconnect:
       return of.were + " replaced because an operator asked to reconnect";
     case Closed::config_changed:
-      return "did not fit the new configuration";
+      return "did not fit the new configuration, or certificates that were renewed";
     case Closed::tunnel_ended:
       return of.one ? "was a tunnel that ended" : "were tunnels that ended";
     case Closed::shutdown:
@@ -170,10 +170,24 @@ std::vector<std::string> explain(const Destination::Snapshot& s, const Circumsta
     lines.push_back(number(s.failures[reason], "dial or exchange", "dials or exchanges") + " failed (reason " +
                     std::string(kFailedNames[reason]) + ").");
   }
+  if (s.undialed != 0) {
+    lines.push_back(number(s.undialed, "request was", "requests were") +
+                    " told what the last dial had met, without a dial of " + (s.undialed == 1 ? "its" : "their") +
+                    " own: an origin that fails is dialed a few times a second.");
+  }
+  if (s.probing) lines.push_back("The last dial failed: one probe at a time decides for all who wait.");
   reuse(s, lines);
   if (s.learned_idle) {
+    const bool retires = *s.horizon < *s.learned_idle;
     lines.push_back("The origin was seen to close what rests " + time(*s.learned_idle) +
-                    ": connections are retired after " + time(*s.horizon) + ", before it does.");
+                    (retires ? ": connections are retired after " + time(*s.horizon) + ", before it does."
+                             : ": too short a rest to retire connections before it does."));
+  }
+  if (s.trust && *s.trust < Duration::zero()) {
+    lines.push_back("It keeps nothing alive: a request that must not be repeated gets a new connection.");
+  } else if (s.trust) {
+    lines.push_back("A request that must not be repeated takes no connection that rested longer than " +
+                    time(*s.trust) + ".");
   }
   if (s.leaks != 0) lines.push_back(number(s.leaks, "lease", "leases") + " leaked: see /leaks.");
   present(s, lines);

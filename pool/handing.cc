@@ -8,7 +8,10 @@ namespace carpool::pool {
 
 // `used`: it served the borrower who gives it back; one that arrived for somebody who is gone did not.
 void Destination::Impl::release(Chair& entry, bool used, Instant now) {
-  if (!entry.value.pooled->settle()) return discard(entry, Closed::peer_closed, now);
+  if (!entry.value.pooled->settle()) {
+    if (used) learn_end_after_answer(entry, now);
+    return discard(entry, Closed::peer_closed, now);
+  }
   const std::uint32_t uses = Word(entry.word.load(std::memory_order_relaxed)).uses();
   const Fitness wear = worn(entry, used || uses == 0 ? uses : uses - 1, now);
   if (wear != Fitness::fit) return discard(entry, cause_of(wear), now);
@@ -20,11 +23,11 @@ void Destination::Impl::release(Chair& entry, bool used, Instant now) {
     Errands work;
     {
       const std::scoped_lock lock(mutex);
-      hand_on(entry, used, work);
+      hand_on(entry, used, now, work);
     }
+    offer_slots();
     finish(work, now, Opened::all_busy);
     if (shares.limited()) attend(now);  // beside this one a share came back, for which something else may rest
-    feed_starving(now);
   } else {
     CARPOOL_ASSERT(pool.release(entry, used));  // published: from here on it is not ours
     came_to_rest(now);
@@ -33,29 +36,26 @@ void Destination::Impl::release(Chair& entry, bool used, Instant now) {
 
 // After an entry was published without the mutex: whoever joined the line at that moment gets it.
 void Destination::Impl::came_to_rest(Instant now) {
-  if (waiting()) attend(now);  // the pair of stand_in_line()
-  feed_starving(now);
-}
-
-// What rests here gives its place to a destination that lacks one under the total.
-void Destination::Impl::feed_starving(Instant now) {
-  if (total != nullptr && total->anyone_hungry()) total->feed(now);
+  offer_slots();
+  if (waiting()) attend_own(now, Opened::all_busy);  // the pair of stand_in_line()
+  serve_starved(now);
 }
 
 // Under the mutex: to whom a clean connection goes. A replay takes none that served; when the cap leaves it no other
 // way, the connection makes room for the replay's own.
-void Destination::Impl::hand_on(Chair& entry, bool used, Errands& work) {
+void Destination::Impl::hand_on(Chair& entry, bool used, Instant now, Errands& work) {
   if (stopped()) return end(entry, Closed::shutdown, work);
   if (const std::optional<Closed> cause = unwelcome(entry)) return end(entry, *cause, work);
   if (paused() || live.quarantine() > Duration::zero()) {
-    const Instant now = entry.value.idle_since.get();
-    if (live.quarantine() > Duration::zero() && !line.empty()) wake_after_quarantine(now, now, work);
+    const Instant since = entry.value.idle_since.get();
+    if (live.quarantine() > Duration::zero() && !line.empty()) wake_after_quarantine(since, since, work);
     CARPOOL_ASSERT(pool.release(entry, used));
     return;
   }
-  const bool no_room = pool.full() || (total != nullptr && total->full());
+  if (claimed(entry, now)) return end(entry, Closed::budget, work);
+  const bool no_room = pool.full() || (budget != nullptr && budget->full());
   const bool somebody_needs_the_place = line.replays() > supply() || line.lacks_kind(Kind::h2, held, wide_dials());
-  if (somebody_needs_the_place && no_room && !backoff.holds(entry.value.idle_since.get())) {
+  if (somebody_needs_the_place && no_room && !backoff.holds(now) && dial_room(now) != 0) {
     return end(entry, Closed::surplus, work);
   }
   Borrower* borrower = line.first_other(Kind::h1, shares);
@@ -63,9 +63,25 @@ void Destination::Impl::hand_on(Chair& entry, bool used, Errands& work) {
     CARPOOL_ASSERT(pool.release(entry, used));
     return;
   }
+  const std::uint32_t uses = Word(entry.word.load(std::memory_order_relaxed)).uses();
+  if (borrower->want_.max_idle < Duration::zero() && (used || uses > 1)) {
+    shares.give(share_of(borrower->want_));
+    return pass_by(entry, used, no_room, now, work);
+  }
   const Change change = try_hand(entry.word, borrower->loop_, used);
   CARPOOL_ASSERT(change);
   grant(entry, *borrower, change.before.home(), work);
+}
+
+// Under the mutex: whose turn it is takes no connection that has served. Where there is no room for its dial the
+// connection makes room; else its dial is on its way, and those behind it get the connection.
+void Destination::Impl::pass_by(Chair& entry, bool used, bool no_room, Instant now, Errands& work) {
+  if (no_room && !backoff.holds(now) && dial_room(now) != 0) {
+    ++made_room;
+    return end(entry, Closed::surplus, work);
+  }
+  CARPOOL_ASSERT(pool.release(entry, used));
+  match_idle(work, now);
 }
 
 // Whom a connection that never served goes to; with its share.
@@ -78,6 +94,7 @@ Borrower* Destination::Impl::taker(Kind kind) {
 void Destination::Impl::grant(Chair& entry, Borrower& borrower, LoopId from, Errands& work) {
   line.leave(borrower);
   attention.fetch_sub(1, std::memory_order_seq_cst);
+  offer_spare_dials();
   const bool stays = entry.sharing().stays;
   work.shared |= stays;
   if (&borrower == work.caller) {
@@ -97,27 +114,39 @@ void Destination::Impl::grant(Chair& entry, Borrower& borrower, LoopId from, Err
   work.grants.push(grant);
 }
 
+namespace {
+constexpr unsigned kMostInVain = 32;  // searches of one look: as many different limits of rest are not expected
+}  // namespace
+
 // Idle connections and spare streams for those who wait, in their order. Who refuses what rested long leaves it to the
 // next; what nobody wants stays.
 void Destination::Impl::match_idle(Errands& work, Instant now) {
-  for (Borrower* at = line.next_replay(nullptr); at != nullptr && held[1] != 0;) {
-    Borrower* next = line.next_replay(at);
-    static_cast<void>(give_idle(*at, now, work));
-    at = next;
+  // One that no session serves is older than those behind it, which no session serves either.
+  while (held[1] != 0) {
+    Borrower* replay = line.first_replay(Kind::h2);
+    if (replay == nullptr || !give_idle(*replay, now, work)) break;
   }
   // By Kinds: nothing rested so short.
   std::array<Duration, 3> refused{Duration::min(), Duration::min(), Duration::min()};
-  for (Borrower* at = line.next_other(nullptr); at != nullptr && refused[0] != Duration::max();) {
-    Borrower* next = line.next_other(at);
+  unsigned classes = Shares::kMostClasses, in_vain = 0;
+  while (Borrower* at = line.first_willing(refused, classes)) {
+    if (in_vain == kMostInVain || !work.step()) return;
     const Want& want = at->want_;
-    Duration& limit = refused[static_cast<std::size_t>(want.kind)];
     const std::uint8_t share = share_of(want);
-    const Duration most = want.max_idle;  // a grant ends `at`
-    if (most > limit && most > refused[0] && shares.take(share) && !give_idle(*at, now, work)) {
-      shares.give(share);
-      limit = most;
+    if (!shares.take(share)) {
+      classes = share;  // nor is there one for a class below
+      continue;
     }
-    at = next;
+    const Duration most = want.max_idle;  // a grant ends `at`
+    Duration& limit = refused[static_cast<std::size_t>(want.kind)];
+    const bool takes_all = want.kind == Kinds::any;
+    work.saw_idle = false;
+    if (give_idle(*at, now, work)) continue;
+    shares.give(share);
+    if (!work.saw_idle) return;  // nothing is there for anybody
+    ++in_vain;
+    limit = most;
+    for (Duration& other : refused) other = takes_all ? std::max(other, most) : other;
   }
 }
 
@@ -130,12 +159,16 @@ void Destination::Impl::wake_after_quarantine(Instant since, Instant now, Errand
 }
 
 void Destination::Impl::ask_for_quarantined(Errands& work, Instant now) {
+  if (quarantine_wake > now) return;  // who looks then asks again
   Instant earliest = kNever;
-  pool.for_each_idle([&](Chair& entry) {
-    if (!Word(entry.word.load(std::memory_order_acquire)).idle()) return;
+  std::uint32_t looked_at = 0;
+  static_cast<void>(pool.find_idle(0, [&](const Chair& entry) {
     const Instant since = entry.value.idle_since.get();
-    if (now - since < live.quarantine()) earliest = std::min(earliest, since);
-  });
+    const bool idle = Word(entry.word.load(std::memory_order_acquire)).idle();
+    if (idle && now - since < live.quarantine()) earliest = std::min(earliest, since);
+    return ++looked_at == Errands::kMostSteps;
+  }));
+  if (earliest == kNever && looked_at == Errands::kMostSteps) earliest = now;  // those behind them: at the latest
   if (earliest != kNever) wake_after_quarantine(earliest, now, work);
 }
 
@@ -148,6 +181,7 @@ bool Destination::Impl::give_idle(Borrower& borrower, Instant now, Errands& work
   const Want want = borrower.want_;
   Fitness found_fitness = Fitness::fit;
   const auto judge = [&](const Chair& entry, Word word) {
+    work.saw_idle = true;
     found_fitness = fitness(entry, word, want, now);
     if (found_fitness == Fitness::fit && want.fresh && !fresh_enough(entry, word, borrower.since_)) {
       found_fitness = Fitness::unwanted;

@@ -5,6 +5,8 @@
 
 namespace carpool::pool {
 
+static_assert(Want::kOnlyNew == KeepAlive::kOnlyNew);
+
 namespace {
 // The origin counts from the last bytes it saw, which may be those of a health check.
 Duration rest_for_origin(const Seat& seat, Instant now) {
@@ -31,19 +33,60 @@ bool Destination::Impl::leave_to_origin(Chair& entry, Instant now) {
   return true;
 }
 
-// Under the mutex: the origin ended a resting connection in order. One that never served says nothing.
-void Destination::Impl::learn_end(const Chair& entry, Instant now) {
-  if (!limits.learn_idle || Word(entry.word.load(std::memory_order_relaxed)).uses() == 0) return;
-  keep_alive.closed_by_origin(rest_for_origin(entry.value, now), entry.value.left.load(std::memory_order_relaxed), now);
+// Under the mutex: the origin ended a connection that had rested so long and had served `served` requests. One that
+// never served says nothing, nor one that was used again and again and then ended at once: that was no matter of rest.
+void Destination::Impl::learn_end(const Chair& entry, Duration rested, std::uint32_t served, bool in_order,
+                                  Instant now) {
+  if (!limits.learn_idle || served == 0) return;
+  rested = std::max(rested, Duration::zero());  // `now` may be another loop's
+  if (served >= KeepAlive::kKeptAlive && rested <= KeepAlive::kAtOnce) return;
+  if (in_order) {
+    keep_alive.closed_by_origin(rested, entry.value.left.load(std::memory_order_relaxed), now);
+  } else {
+    keep_alive.broken_off(rested, now);
+  }
   publish_horizon();
+}
+
+// While it was idle.
+void Destination::Impl::learn_end_at_rest(const Chair& entry, bool in_order, Instant now) {
+  const std::uint32_t served = Word(entry.word.load(std::memory_order_relaxed)).uses();
+  learn_end(entry, rest_for_origin(entry.value, now), served, in_order, now);
+}
+
+// The origin ended it under a request, before a byte of the answer: the rest before that request was too long.
+void Destination::Impl::learn_end_in_use(const Chair& entry, Instant leased, std::uint32_t served, Instant now) {
+  const std::scoped_lock lock(mutex);
+  learn_end(entry, rest_for_origin(entry.value, leased), served, true, now);
+}
+
+// It was over with the answer: no rest at all.
+void Destination::Impl::learn_end_after_answer(const Chair& entry, Instant now) {
+  const std::scoped_lock lock(mutex);
+  learn_end(entry, Duration::zero(), Word(entry.word.load(std::memory_order_relaxed)).uses(), true, now);
+}
+
+// Under the mutex, of one at rest: news for the first look that finds it alive beyond the doubt.
+void Destination::Impl::witness(const Chair& entry, std::uint32_t served, Duration doubt, Instant now) {
+  const Duration rested = rest_for_origin(entry.value, now);
+  if (served != 0 && rested > doubt && rested - (now - swept_at) <= doubt) keep_alive.survived(rested);
 }
 
 void Destination::Impl::publish_horizon() {
   horizon.store(keep_alive.horizon().count(), std::memory_order_relaxed);
+  trust.store(keep_alive.trust().count(), std::memory_order_relaxed);
 }
 
 Duration Destination::horizon() const {
   return Duration(impl_->horizon.load(std::memory_order_relaxed));
+}
+
+Duration Destination::trust() const {
+  return Duration(impl_->trust.load(std::memory_order_relaxed));
+}
+
+void Lease::note_unanswered(Instant now) {
+  destination_->impl_->learn_end_in_use(*entry_, leased_at_, uses_before_, now);
 }
 
 void Destination::hint_keep_alive(std::optional<Duration> timeout) {
@@ -69,7 +112,7 @@ std::vector<Stay> Destination::history() const {
 }
 
 void Destination::note_leak(LoopId loop) {
-  LoopCounters::add(impl_->count(loop).leaks);
+  impl_->count(loop).leak();
 }
 
 }  // namespace carpool::pool

@@ -40,7 +40,7 @@ Lease::~Lease() {
   if (destination_ == nullptr) return;
   Destination::Impl& pool = *destination_->impl_;
   LoopCounters& count = pool.count(shared_ ? pool.house.here() : home());
-  LoopCounters::add(count.leaks);
+  count.leak();
   discard(Closed::leak, Instant(Duration(count.last_now.load(std::memory_order_relaxed))));
 }
 
@@ -53,7 +53,7 @@ Destination& Lease::leave(Instant now) {
   Destination& destination = *std::exchange(destination_, nullptr);
   Destination::Impl& pool = *destination.impl_;
   const LoopId loop = shared_ ? pool.house.here() : home();
-  LoopCounters::add(pool.count(loop).restores);
+  pool.count(loop).restore();
   pool.histories[loop].note(leased_at_ - waited_, waited_, now - leased_at_);
   if (std::exchange(tunnel_place_, false)) pool.return_tunnel_place();
   pool.shares.give(std::exchange(share_, std::uint8_t{0}));  // every end looks for waiters after this

@@ -43,6 +43,9 @@ class [[nodiscard]] Lease {
   void discard(Closed cause, Instant now);
   // As release(), but it counts as no use and its rest goes on as if it had not been interrupted: a health check's.
   void return_unused(Instant now);
+  // The origin ended it before a byte of the answer: how long it had rested is learned. Not for a session. discard()
+  // follows.
+  void note_unanswered(Instant now);
   // From now on it never returns to the pool but keeps its slot (state `tunnel`); ends by discard(tunnel_ended). Borrow
   // with want.tunnel, else it goes beyond max_tunnels.
   void become_tunnel();

@@ -34,7 +34,9 @@ struct Ledger {
   void fail(Failed reason) { ++failures[static_cast<std::size_t>(reason)]; }
 };
 
-// One loop's; written by that loop's thread alone, so an increment needs no RMW. relaxed: a scrape wants totals, not
+// One loop's; written by that loop's thread alone, so an increment needs no RMW. A restore is released and a snapshot
+// acquires it before it reads the borrows: it then sees the borrow that each restore it counted ended, also one of
+// another loop, and borrows - restores is never negative. The other counters are relaxed: a scrape wants totals, not
 // order.
 struct alignas(kCacheLine) LoopCounters {
   std::atomic<std::uint64_t> borrows{0}, restores{0}, leaks{0};
@@ -43,8 +45,13 @@ struct alignas(kCacheLine) LoopCounters {
   // by any thread; who reads an old number dials its own session a borrow later.
   std::atomic<std::uint32_t> sessions{0};
 
-  static void add(std::atomic<std::uint64_t>& counter) {
-    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  void borrow() { add(borrows, std::memory_order_relaxed); }
+  void restore() { add(restores, std::memory_order_release); }
+  void leak() { add(leaks, std::memory_order_relaxed); }
+
+ private:
+  static void add(std::atomic<std::uint64_t>& counter, std::memory_order order) {
+    counter.store(counter.load(std::memory_order_relaxed) + 1, order);
   }
 };
 

@@ -16,6 +16,9 @@
 #include <charconv>
 #include <memory>
 #include <optional>
+#include <string>
+
+#include "base/utf8.h"
 
 namespace carpool::pool {
 namespace {
@@ -229,7 +232,7 @@ std::string_view split(std::string_view authority, std::string& host, std::strin
 Fault malformed(std::string_view wrong, std::string_view what) {
   constexpr std::size_t kShown = 80;
   std::string detail(wrong);
-  detail.append(": `").append(what.substr(0, kShown)).append(what.size() > kShown ? "…`" : "`");
+  detail.append(": `").append(clipped(what, kShown)).append(what.size() > kShown ? "…`" : "`");
   return {FaultKind::malformed_request, Side::client, std::move(detail)};
 }
 

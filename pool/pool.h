@@ -11,6 +11,7 @@
 // pool/lender.h. LockedPool (pool/locked_pool.h) has the same contract behind a mutex and is the oracle of the tests.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -145,21 +146,38 @@ class Pool {
       for (unsigned place = 0; place < kBlockEntries; ++place) visit(blocks_.at(number).entry(place));
     }
   }
-  // Every entry that a map calls free; it may no longer be.
+  // The entries of `count` blocks from the one with number `first` on.
   template <class Visit>
-  void for_each_idle(Visit&& visit) const {
-    const std::uint32_t known = blocks_.count();
-    for (std::uint32_t number = 0; number < known; ++number) {
-      Block<T>& block = blocks_.at(number);
-      for (std::uint64_t bits = block.idle_anywhere(); bits != 0; bits &= bits - 1) {
-        visit(block.entry(FirstPlace::pick(bits)));
-      }
+  void for_each(std::uint32_t first, std::uint32_t count, Visit&& visit) const {
+    const std::uint32_t end = std::min(blocks_.count(), first + count);
+    for (std::uint32_t number = first; number < end; ++number) {
+      for (unsigned place = 0; place < kBlockEntries; ++place) visit(blocks_.at(number).entry(place));
     }
   }
+  std::uint32_t blocks() const { return blocks_.count(); }
+  Entry<T>& entry(std::uint32_t place) const { return blocks_.at(place / kBlockEntries).entry(place % kBlockEntries); }
+  // Visits entries that a map calls free (they may no longer be), from the block with number `first` on and round,
+  // until visit(entry) returns true. Returns that entry, or null.
+  template <class Visit>
+  Entry<T>* find_idle(std::uint32_t first, Visit&& visit) const {
+    const std::uint32_t known = blocks_.count();
+    for (std::uint32_t n = 0; n < known; ++n) {
+      Block<T>& block = blocks_.at((first + n) % known);
+      for (std::uint64_t bits = block.idle_anywhere(); bits != 0; bits &= bits - 1) {
+        Entry<T>& entry = block.entry(FirstPlace::pick(bits));
+        if (visit(entry)) return &entry;
+      }
+    }
+    return nullptr;
+  }
+  template <class Visit>
+  void for_each_idle(Visit&& visit) const {
+    static_cast<void>(find_idle(0, [&](Entry<T>& entry) { return visit(entry), false; }));
+  }
   bool has_idle() const {
-    bool any = false;
-    for_each_idle([&](Entry<T>& entry) { any |= Word(entry.word.load(std::memory_order_seq_cst)).idle(); });
-    return any;
+    return find_idle(0, [](const Entry<T>& entry) {
+             return Word(entry.word.load(std::memory_order_seq_cst)).idle();
+           }) != nullptr;
   }
 
   unsigned loops() const { return loops_; }

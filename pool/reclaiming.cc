@@ -14,8 +14,10 @@ bool Destination::reclaimed() const {
   return impl_->reclaimed.load(std::memory_order_acquire);
 }
 bool Destination::unused_for(Duration time, Instant now) const {
-  const Instant touched(Duration(impl_->touched.load(std::memory_order_relaxed)));
-  return now - std::max(last_borrow(), touched) >= time;
+  return now - last_use() >= time;
+}
+Instant Destination::last_use() const {
+  return std::max(last_borrow(), Instant(Duration(impl_->touched.load(std::memory_order_relaxed))));
 }
 void Destination::touch(Instant now) {
   impl_->touched.store(now.time_since_epoch().count(), std::memory_order_relaxed);
@@ -29,14 +31,15 @@ bool Destination::Impl::reclaim(Instant now, Duration unused) {
     const std::scoped_lock lock(mutex);
     // What an operator paused stays paused, and what keeps connections ready keeps its pool.
     if (attention.load(std::memory_order_seq_cst) != 0 || limits.min_idle != 0 || dials != 0) return false;
-    end_all_idle(Closed::idle, work);
+    end_some_idle(Closed::idle, work);
     gone = work.ended.empty() && pool.in_use() == 0 && tunnels.load(std::memory_order_relaxed) == 0;
     if (gone) {
       attention.fetch_or(kStopped, std::memory_order_seq_cst);
       reclaimed.store(true, std::memory_order_release);
     }
   }
-  static_cast<void>(perform(work, now));
+  static_cast<void>(perform(work));
+  serve_starved(now);
   return gone;
 }
 

@@ -56,7 +56,7 @@ void Destination::Impl::refuse(Borrower& borrower, const Fault& fault, Errands& 
 
 // Under the mutex: one more may join the line, and whatever becomes of it, it will be told without memory.
 bool Destination::Impl::ready_to_wait() {
-  return line.ready() && refusals.ready(line.size() + std::size_t{1});
+  return refusals.ready(line.size() + std::size_t{1});
 }
 
 }  // namespace carpool::pool

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "base/intrusive.h"
 #include "pool/cause.h"
 #include "pool/delivery.h"
 #include "pool/destination.h"
@@ -23,7 +24,7 @@ class Farewell final : public Delivery {
 };
 
 // To the loop of a dial that nobody needs any more.
-class Recall final : public Delivery {
+class Recall final : public Delivery, public ListHook<struct DialTag> {
  public:
   void arrive(Instant now) override;
   Entry<Seat>* entry = nullptr;

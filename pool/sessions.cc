@@ -12,6 +12,7 @@ void Destination::Impl::release_stream(Chair& entry, bool used, Instant now) {
   const std::uint32_t uses = Word(entry.word.load(std::memory_order_relaxed)).uses();
   const Fitness wear = worn(entry, used || uses == 0 ? uses : uses - 1, now);
   if (wear != Fitness::fit) return leave_session(entry, cause_of(wear), false, now);
+  if (session_claimed(entry, now)) return leave_session(entry, Closed::budget, false, now);
   entry.value.idle_since.set(now);  // before the release: then it may be another's
   if (!pool.release(entry, used))
     return leave_session(entry, Closed::goaway, false, now);  // retired: its cause is known
@@ -29,7 +30,7 @@ void Destination::Impl::leave_session(Chair& entry, Closed cause, bool broken, I
     entry.value.broken |= broken;
     if (change.after.vacant()) book_end(entry, entry.value.closed, work);
   }
-  static_cast<void>(perform(work, now));
+  static_cast<void>(perform(work));
   attend(now, replaces(cause));
 }
 
@@ -67,6 +68,7 @@ void Destination::Impl::set_streams(std::uint32_t index, std::uint32_t generatio
     if (most != 0) expected = most;
     set_shares();
   }
+  offer_slots();  // a session that took nobody could not be chosen for eviction, so its offer may have been withdrawn
   attend(now, Opened::streams_exhausted);
 }
 
@@ -80,7 +82,7 @@ void Destination::Impl::retire(std::uint32_t index, std::uint32_t generation, Cl
     entry.value.broken = true;
     drain(entry, cause, work);
   }
-  static_cast<void>(perform(work, now));
+  static_cast<void>(perform(work));
   attend(now, replaces(cause));
 }
 
@@ -116,8 +118,7 @@ void Farewell::arrive(Instant now) {
 void Destination::Impl::part(Chair& entry, Instant now) {
   const Closed cause = entry.value.closed;
   house.dispose(std::exchange(entry.value.pooled, nullptr), cause);
-  if (total != nullptr) total->keep_promise();
-  give_up(entry, now);
+  give_up(entry);
   attend(now, replaces(cause));
 }
 
@@ -132,9 +133,8 @@ bool Destination::Impl::enable_session(Chair& entry, Sharing sharing, bool clean
   if (const std::optional<Closed> ends = unwelcome(entry); ends || !clean) {
     drain(entry, ends.value_or(Closed::peer_closed), work);
     if (ends) return false;
-    backoff.failed(now);
     const Fault fault = told(FaultKind::connection_terminated, Side::upstream, "closed before its first request");
-    ledger.fail(reason_of(fault));
+    note_dial_failure(fault, now);
     refuse_after_failure(entry.value.asked, fault, work);
     return false;
   }
@@ -148,7 +148,7 @@ void Destination::Impl::learn_streams(Kinds asked, Kind kind, std::uint32_t stre
   set_shares();
   if (kind == Kind::h2 || stopped()) return;
   const Fault fault = told(FaultKind::tls_protocol, Side::upstream, "the origin speaks no HTTP/2");
-  while (Borrower* borrower = line.first_wanting(Kinds::h2_only)) refuse(*borrower, fault, work);
+  while (line.wanting(Kinds::h2_only) != 0 && work.step()) refuse(*line.first_wanting(Kinds::h2_only), fault, work);
 }
 
 namespace {
@@ -164,7 +164,7 @@ void Destination::Impl::lent_stream(Word word, std::uint32_t most, LoopId here, 
   const bool lonely = word.home() != here && count(here).sessions.load(std::memory_order_relaxed) == 0;
   const bool filling = word.users() == nearly_full(most);
   if (!lonely && !filling) return;
-  if (pool.full() || (total != nullptr && total->full())) return;
+  if (pool.full() || (budget != nullptr && budget->full())) return;
   Errands work;
   {
     const std::scoped_lock lock(mutex);
@@ -175,7 +175,7 @@ void Destination::Impl::lent_stream(Word word, std::uint32_t most, LoopId here, 
 
 // Under the mutex: a dial that nobody waits for, if there is room and nothing speaks against it.
 void Destination::Impl::dial_ahead(Opened cause, Errands& work, Instant now) {
-  if (stopped() || paused() || expected == 1 || backoff.holds(now)) return;
+  if (stopped() || paused() || expected == 1 || backoff.holds(now) || dial_room(now) == 0) return;
   const bool lonely = cause == Opened::loop_local && count(house.here()).sessions.load(std::memory_order_relaxed) == 0;
   if (!lonely && !lacks_streams()) return;
   Chair* entry = reserve(work);
@@ -183,15 +183,14 @@ void Destination::Impl::dial_ahead(Opened cause, Errands& work, Instant now) {
 }
 
 bool Destination::Impl::lacks_streams() const {
-  if (held[1] == 0 || wide_dials() != 0) return false;
-  bool lacks = true;
-  pool.for_each_idle([&](Chair& entry) {
-    if (kind_of(entry) != Kind::h2) return;
+  if (held[1] == 0 || wide_dials() != 0 || pool.full()) return false;
+  std::uint32_t looked_at = 0;  // where so many are nearly full, another one does no harm
+  return pool.find_idle(0, [&](const Chair& entry) {
+    if (++looked_at > Errands::kMostSteps) return false;
     const Word word(entry.word.load(std::memory_order_acquire));
     const std::uint32_t most = entry.sharing().most;
-    lacks = lacks && !(word.lendable(most) && word.users() < nearly_full(most));
-  });
-  return lacks;
+    return kind_of(entry) == Kind::h2 && word.lendable(most) && word.users() < nearly_full(most);
+  }) == nullptr;
 }
 
 // A replay takes a session that did not go stale at rest: newer than its wish, or in use.
@@ -204,12 +203,7 @@ bool Destination::Impl::fresh_enough(const Chair& entry, Word word, Instant sinc
 void Destination::Impl::drain_for_h1(Errands& work) {
   const std::uint32_t gone = tunnelling.load(std::memory_order_relaxed);
   if (draining != 0 || h1_dials != 0 || held[0] > gone || !pool.full()) return;
-  Chair* least = nullptr;
-  pool.for_each([&](Chair& entry) {
-    const Word word(entry.word.load(std::memory_order_acquire));
-    if (kind_of(entry) != Kind::h2 || word.closed() || word.reserved()) return;
-    if (least == nullptr || word.users() < Word(least->word.load(std::memory_order_relaxed)).users()) least = &entry;
-  });
+  Chair* least = least_used_session();
   if (least != nullptr) drain(*least, Closed::surplus, work);
 }
 

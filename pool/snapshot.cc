@@ -58,6 +58,19 @@ void count_states(const Pool<Seat>& pool, Destination::Snapshot& into, Instant n
     if (!word.vacant()) ++into.connections[static_cast<std::size_t>(shown(entry, word, now))];
   });
 }
+
+// Under steady opening and closing: what was missed is about to be open, what was counted beside it has ended.
+void balance(Destination::Snapshot& counted, std::uint64_t alive) {
+  std::uint64_t all = counted.alive();
+  if (all < alive) counted.connections[static_cast<std::size_t>(Shown::connecting)] += alive - all;
+  for (const Shown shown : {Shown::idle, Shown::connecting, Shown::draining, Shown::expired_idle, Shown::borrowed,
+                            Shown::expired_borrowed, Shown::tunnel}) {
+    auto& count = counted.connections[static_cast<std::size_t>(shown)];
+    const std::uint64_t less = std::min(count, all > alive ? all - alive : std::uint64_t{0});
+    count -= less;
+    all -= less;
+  }
+}
 }  // namespace
 
 // Under the mutex.
@@ -75,12 +88,13 @@ void Destination::Impl::tell_classes(Snapshot& into) const {
 }
 
 // Nothing opens or closes while the version stands still, and idle <-> borrowed does not change the sum: so a scan
-// between two equal versions balances. Under steady opening and closing the last scan is made under the mutex.
+// between two equal versions balances. Under steady opening and closing the last scan is corrected by what opened and
+// ended during it.
 Destination::Snapshot Destination::Impl::snapshot(Instant now) const {
   constexpr int kTries = 3;
   Snapshot result;
   for (unsigned loop = 0; loop < loops; ++loop) {
-    // restores first: a lease that ends meanwhile must not make borrows - restores negative.
+    // restores of every loop before any borrows: acquire pairs with the release in LoopCounters::restore().
     result.restores += counters[loop].restores.load(std::memory_order_acquire);
     result.leaks += counters[loop].leaks.load(std::memory_order_relaxed);
   }
@@ -96,17 +110,18 @@ Destination::Snapshot Destination::Impl::snapshot(Instant now) const {
     result.size = pool.cap();
     result.waiting = line.size();
     result.max_wait = now - line.waiting_since(now);
+    result.undialed = undialed;
+    result.probing = circuit.last_failed();
     result.learned_idle = keep_alive.limit();
     if (result.learned_idle) result.horizon = keep_alive.horizon();
+    if (keep_alive.trust() != Duration::max()) result.trust = keep_alive.trust();
     result.dial_time = dial_time;
     tell_classes(result);
     const std::uint64_t version = ledger.version;
-    if (attempt == kTries) {
-      count_states(pool, result, now);
-      return result;
-    }
+    const std::uint64_t there = alive;
     lock.unlock();
     count_states(pool, result, now);
+    if (attempt == kTries) return balance(result, there), result;
     lock.lock();
     if (ledger.version == version) return result;
   }
@@ -114,24 +129,28 @@ Destination::Snapshot Destination::Impl::snapshot(Instant now) const {
 
 // Under the mutex no connection can end, so the visitor may look at what never changes in it.
 void Destination::Impl::visit(ConnectionVisitor& visitor, Instant now) const {
-  const std::scoped_lock lock(mutex);
-  pool.for_each([&](Chair& entry) {
-    const Word word(entry.word.load(std::memory_order_acquire));
-    if (word.vacant()) return;
-    ConnectionView view;
-    view.index = entry.index;
-    view.generation = word.generation();
-    view.state = shown(entry, word, now);
-    view.opened = entry.value.opened.load(std::memory_order_relaxed);
-    view.age = now - entry.value.opened_at.get();
-    if (!word.borrowed() && !word.reserved())
-      view.idle = std::max(Duration::zero(), now - entry.value.idle_since.get());
-    view.uses = word.uses();
-    view.users = word.users();
-    view.home = word.home();
-    view.pooled = entry.value.pooled;
-    visitor.visit(view);
-  });
+  constexpr std::uint32_t kBlocks = Errands::kMostSteps / kBlockEntries;
+  for (std::uint32_t first = 0; first < pool.blocks(); first += kBlocks) {
+    const std::scoped_lock lock(mutex);
+    pool.for_each(first, kBlocks, [&](const Chair& entry) { tell(entry, visitor, now); });
+  }
+}
+
+void Destination::Impl::tell(const Chair& entry, ConnectionVisitor& visitor, Instant now) {
+  const Word word(entry.word.load(std::memory_order_acquire));
+  if (word.vacant()) return;
+  ConnectionView view;
+  view.index = entry.index;
+  view.generation = word.generation();
+  view.state = shown(entry, word, now);
+  view.opened = entry.value.opened.load(std::memory_order_relaxed);
+  view.age = now - entry.value.opened_at.get();
+  if (!word.borrowed() && !word.reserved()) view.idle = std::max(Duration::zero(), now - entry.value.idle_since.get());
+  view.uses = word.uses();
+  view.users = word.users();
+  view.home = word.home();
+  view.pooled = entry.value.pooled;
+  visitor.visit(view);
 }
 
 }  // namespace carpool::pool

@@ -37,12 +37,15 @@ struct Destination::Snapshot {
   std::uint64_t borrows = 0, restores = 0;                      // borrows - restores = leases alive
   std::uint64_t leaks = 0;                                      // leases that died without release or discard
   std::uint64_t created = 0;                                    // dials that succeeded
-  std::uint32_t waiting = 0;                                    // borrowers in line now
-  Duration max_wait{};                                          // of the one who waits longest
+  std::uint64_t undialed = 0;  // told what the last dial had met, without one of their own
+  bool probing = false;        // the last dial failed: one probe decides (pool/circuit.h)
+  std::uint32_t waiting = 0;   // borrowers in line now
+  Duration max_wait{};         // of the one who waits longest
   std::uint32_t size = 0, peak = 0;
   // How long the origin lets a connection rest, and after which rest they are therefore retired; nothing: not known.
   std::optional<Duration> learned_idle, horizon;
-  Duration dial_time{};  // on average; zero: none succeeded yet
+  std::optional<Duration> trust;  // see Destination::trust(); nothing: not known
+  Duration dial_time{};           // on average; zero: none succeeded yet
   // Priority classes, the highest first; none: there are none. most: leases of it and of those below it together.
   struct Class {
     std::uint32_t waiting = 0;

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "pool/advice.h"
-#include "pool/destination_impl.h"
+#include "pool/slices.h"
 
 namespace carpool::pool {
 
@@ -38,20 +38,28 @@ std::optional<std::uint32_t> Destination::Impl::need_of(std::vector<Stay> stays,
   return std::max(advice->size, advice->busy_most);
 }
 
-// Under the mutex. What never served was opened for the load to come. Sessions end by idle_timeout alone: how many are
-// needed is not a matter of leases.
-void Destination::Impl::trim(std::uint32_t need, Errands& work) {
-  if (stopped() || paused() || !line.empty() || held[static_cast<std::size_t>(Kind::h2)] != 0) return;
-  while (alive > need + limits.min_idle) {
-    Chair* longest = nullptr;
-    pool.for_each_idle([&](Chair& entry) {
+// What never served was opened for the load to come. Sessions end by idle_timeout alone: how many are needed is not a
+// matter of leases.
+void Destination::Impl::trim(std::uint32_t need) {
+  end_longest_rested(Closed::surplus, true, [&] {
+    if (stopped() || paused() || !line.empty() || held[static_cast<std::size_t>(Kind::h2)] != 0) return false;
+    return alive > need + limits.min_idle;
+  });
+}
+
+// What is expired, or rested too long.
+void Destination::Impl::end_worn_out(Instant now) {
+  in_slices([&](std::uint32_t first, std::uint32_t count, Errands& work) {
+    pool.for_each(first, count, [&](Chair& entry) {
       const Word word(entry.word.load(std::memory_order_acquire));
-      if (!word.idle() || word.uses() == 0) return;
-      if (longest == nullptr || entry.value.idle_since.get() < longest->value.idle_since.get()) longest = &entry;
+      if (!word.idle()) return;
+      witness(entry, word.uses(), keep_alive.doubt(), now);
+      const Fitness found = fitness(entry, word, Want{}, now);
+      if (found == Fitness::fit || found == Fitness::unwanted) return;  // one in quarantine stays
+      if (found == Fitness::idle_too_long && leave_to_origin(entry, now)) return;
+      static_cast<void>(end_idle(entry, word, cause_of(found), work));
     });
-    if (longest == nullptr) return;
-    static_cast<void>(end_idle(*longest, Word(longest->word.load(std::memory_order_acquire)), Closed::surplus, work));
-  }
+  });
 }
 
 }  // namespace carpool::pool

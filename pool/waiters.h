@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
-#include "base/intrusive.h"
+#include "base/intrusive_tree.h"
 #include "base/result.h"
 #include "pool/pooled.h"
 
@@ -14,7 +14,10 @@ class Lease;
 
 // What a borrower asks for.
 struct Want {
-  Duration max_idle = Duration::max();  // refuse a connection that rested longer (requests that must not be replayed)
+  // Refuse a connection that rested longer (requests that must not be replayed).
+  Duration max_idle = Duration::max();
+  // As max_idle: refuse every connection that has served, but for sessions.
+  static constexpr Duration kOnlyNew{-1};
   // A replay: only a connection that never served, or a session that is newer than this wish or in use right now (what
   // it must not meet is one that went stale at rest). Head of the line.
   bool fresh = false;
@@ -28,7 +31,7 @@ struct Want {
 
 // Who waits. Lives in memory that outlives any mail that names it (its loop's slab: never freed while loops run), so a
 // grant that arrives late finds the borrower and sees by the ticket that it is no longer meant.
-class Borrower : public ListHook<struct WaitersTag>, public ListHook<struct ClientsTag> {
+class Borrower : public TreeHook<struct WaitersTag, Duration>, public TreeHook<struct ClientsTag, NoSummary> {
  public:
   // On the borrower's own loop, never from inside borrow() or cancel().
   virtual void on_lease(Lease lease) = 0;
@@ -42,7 +45,8 @@ class Borrower : public ListHook<struct WaitersTag>, public ListHook<struct Clie
  private:
   friend class Destination;
   friend class Line;
-  friend class Clients;
+  friend struct TurnOrder;
+  friend struct ClientOrder;
   friend class Refusal;
   // Written on the own loop: under the destination's mutex when it joins the line, without when it has left it.
   LoopId loop_ = 0;

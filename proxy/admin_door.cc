@@ -5,15 +5,17 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <fstream>
 #include <utility>
 
+#include "base/contents.h"
 #include "proxy/peer.h"
 
 namespace carpool::proxy {
 
 namespace {
 constexpr Duration kRetryAfter = std::chrono::milliseconds(100);
+constexpr int kAtOnce = 8;
+constexpr std::size_t kLongestToken = std::size_t{64} * 1024;  // the whole file
 constexpr mode_t kOwnerOnly = 0177;  // umask: the socket file is mode 0600 from its first moment
 }  // namespace
 
@@ -47,6 +49,7 @@ Status AdminDoor::open(const std::string& address, std::optional<net::Bound> inh
 void AdminDoor::leave() {
   if (!fd_) return;
   retry_.disarm();
+  more_.unlink();
   loop_.unwatch(fd_.get(), key_);
   fd_.reset();
 }
@@ -58,17 +61,22 @@ Fd AdminDoor::copy() const {
 Status AdminDoor::read_token(const std::string& path) {
   // Who can reach loopback or the socket file is inside already; what the metrics door has needs no token.
   if (rules_.metrics_only || rules_.unix_socket || address_.loopback()) return Done{};
-  std::string token;
-  std::ifstream file(path);
-  if (!path.empty() && (!std::getline(file, token) || token.empty())) {
+  const Result<std::string> text = path.empty() ? Result<std::string>(std::string()) : contents(path, kLongestToken);
+  std::string token = text ? text->substr(0, text->find('\n')) : std::string();
+  if (!path.empty() && token.empty()) {
     return Fault{FaultKind::malformed_request, Side::self, "admin.token_file " + path + ": no token in its first line"};
   }
-  rules_.token = token;
+  rules_.token = std::move(token);
   return Done{};
 }
 
 void AdminDoor::on_ready(exec::Ready) {
-  for (;;) {
+  accept_some();
+}
+
+// A few in a turn: what they send is read before so many others came that a full door would end them.
+void AdminDoor::accept_some() {
+  for (int i = 0; i < kAtOnce; ++i) {
     Fd client(::accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!client) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
@@ -77,11 +85,12 @@ void AdminDoor::on_ready(exec::Ready) {
     }
     if (trusted(client.get())) owner_.came(*this, std::move(client));  // else closed at once
   }
+  if (!more_.linked()) loop_.defer(more_);
 }
 
 void AdminDoor::on_retry() {
   exec::assume_on_loop();
-  on_ready({});
+  accept_some();
 }
 
 bool AdminDoor::trusted(int fd) const {

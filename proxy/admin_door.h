@@ -39,13 +39,20 @@ class AdminDoor final : private exec::Watcher {
  private:
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void on_retry();
+  void accept_some() LOOP_ONLY;
   bool trusted(int fd) const;
+  struct More final : exec::Deferred {
+    explicit More(AdminDoor& door) : door_(door) {}
+    void run() override LOOP_ONLY { door_.accept_some(); }
+    AdminDoor& door_;
+  };
   exec::Loop& loop_;
   Owner& owner_;
   admin::Rules rules_;
   Fd fd_;
   exec::WatchKey key_;
   net::Address address_;
+  More more_{*this};
   exec::Timer retry_;  // after the system had no descriptor for a client: no event comes for those who wait
 };
 

@@ -4,7 +4,6 @@
 
 #include "proxy/handover/inheritance.h"
 #include "proxy/house.h"
-#include "proxy/net/plain.h"
 
 namespace carpool::proxy {
 
@@ -19,8 +18,6 @@ AdminServer::~AdminServer() {
   CARPOOL_ASSERT(!started_);
   if (!loop_) return;
   loop_->drain();
-  bury();
-  while (!sessions_.empty()) const std::unique_ptr<AdminSession> dies(&sessions_.pop_front());
 }
 
 Status AdminServer::open(Inheritance* inherited) {
@@ -34,27 +31,28 @@ Status AdminServer::open(Inheritance* inherited) {
   const auto given = [inherited](const char* role, const std::string& address) {
     return inherited != nullptr ? inherited->take(role, address) : std::nullopt;
   };
+  AdminSessions::Host& host = *this;
   if (config.admin.enabled) {
-    main_ = std::make_unique<AdminDoor>(*loop_, *this, false);
-    if (Status opened = main_->open(config.admin.address, given("admin", config.admin.address)); !opened) return opened;
+    main_ = std::make_unique<AdminSessions>(*loop_, host, view_, control_, false);
+    const std::string& address = config.admin.address;
+    if (Status opened = main_->door().open(address, given("admin", address)); !opened) return opened;
   }
   if (!config.metrics.address.empty()) {
-    metrics_ = std::make_unique<AdminDoor>(*loop_, *this, true);
-    if (Status opened = metrics_->open(config.metrics.address, given("metrics", config.metrics.address)); !opened) {
-      return opened;
-    }
+    metrics_ = std::make_unique<AdminSessions>(*loop_, host, view_, control_, true);
+    const std::string& address = config.metrics.address;
+    if (Status opened = metrics_->door().open(address, given("metrics", address)); !opened) return opened;
   }
   exec::assume_on_loop();  // its thread has not begun
   return read_token();
 }
 
 Status AdminServer::read_token() {
-  return main_ ? main_->read_token(house_.config().admin.token_file) : Status(Done{});
+  return main_ ? main_->door().read_token(house_.config().admin.token_file) : Status(Done{});
 }
 
 void AdminServer::close_doors() {
-  if (main_) main_->leave();
-  if (metrics_) metrics_->leave();
+  if (main_) main_->door().leave();
+  if (metrics_) metrics_->door().leave();
 }
 
 bool AdminServer::start() {
@@ -73,13 +71,16 @@ void AdminServer::in_background(exec::TaskPtr task) {
   house_.execution().in_background(std::move(task));
 }
 
-void AdminServer::came(AdminDoor& door, Fd client) {
-  if (sessions() >= kMostSessions) return;  // closed at once
-  const AdminSession::Asks asks{door.rules(), view_, control_};
-  auto session = std::make_unique<AdminSession>(*loop_, *this, asks, net::make_plain(client.release()));
-  if (!session->start()) return;
-  open_.fetch_add(1, std::memory_order_relaxed);
-  sessions_.push_back(*session.release());  // owned by the list until bury()
+metrics::AdminSample AdminServer::sample() const {
+  metrics::AdminSample sample;
+  const auto add = [&sample](const char* name, const std::unique_ptr<AdminSessions>& sessions) {
+    if (!sessions) return;
+    sample.connections += sessions->open();
+    sample.doors.push_back({name, sessions->ended_for_others(), sessions->refused()});
+  };
+  add("admin", main_);
+  add("metrics", metrics_);
+  return sample;
 }
 
 void AdminServer::listens(AdminSession& session) {
@@ -94,24 +95,8 @@ void AdminServer::tell() {
   exec::assume_on_loop();
   if (listeners_ == 0) return;
   feed_.update(view_);
-  for (AdminSession* session = sessions_.next(nullptr); session != nullptr;) {
-    AdminSession* after = sessions_.next(session);
-    if (session->listening()) session->offer(feed_.whole(), feed_.changes());
-    session = after;
-  }
+  main_->offer(feed_.whole(), feed_.changes());  // the metrics door has no /events
   teller_->arm(loop_->now() + kTellEvery);
-}
-
-void AdminServer::ended(AdminSession& session) {
-  if (session.listening()) --listeners_;
-  session.unlink();
-  graves_.push_back(session);
-  open_.fetch_sub(1, std::memory_order_relaxed);
-  if (!undertaker_.linked()) loop_->defer(undertaker_);
-}
-
-void AdminServer::bury() {
-  while (!graves_.empty()) const std::unique_ptr<AdminSession> dies(&graves_.pop_front());
 }
 
 }  // namespace carpool::proxy

@@ -4,17 +4,14 @@
 // of the house (a reload) lives on it.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <vector>
 
-#include "base/intrusive.h"
 #include "exec/uv/driver.h"
 #include "exec/uv/loop.h"
 #include "proxy/admin/feed.h"
 #include "proxy/admin_control.h"
-#include "proxy/admin_door.h"
-#include "proxy/admin_session.h"
+#include "proxy/admin_sessions.h"
 #include "proxy/admin_view.h"
 
 namespace carpool::proxy {
@@ -22,7 +19,7 @@ namespace carpool::proxy {
 class House;
 class Inheritance;
 
-class AdminServer final : public AdminDoor::Owner, public AdminSession::Owner, private exec::TurnHost {
+class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
  public:
   explicit AdminServer(House& house);
   ~AdminServer();
@@ -34,43 +31,32 @@ class AdminServer final : public AdminDoor::Owner, public AdminSession::Owner, p
   void stop();  // returns when the loop has stopped; before the house's execution does
   exec::UvLoop& loop() { return *loop_; }
   // Null: not configured.
-  const net::Address* address() const { return main_ ? &main_->address() : nullptr; }
-  const net::Address* metrics_address() const { return metrics_ ? &metrics_->address() : nullptr; }
-  std::size_t sessions() const { return open_.load(std::memory_order_relaxed); }  // any thread
-  Status read_token() LOOP_ONLY;                                                  // again: a reload
-  void close_doors() LOOP_ONLY;  // nobody new: a successor has the sockets
-  Fd copy_of_door() const LOOP_ONLY { return main_->copy(); }
-  Fd copy_of_metrics_door() const LOOP_ONLY { return metrics_->copy(); }
+  const net::Address* address() const { return main_ ? &main_->door().address() : nullptr; }
+  const net::Address* metrics_address() const { return metrics_ ? &metrics_->door().address() : nullptr; }
+  metrics::AdminSample sample() const;  // of the doors; any thread
+  Status read_token() LOOP_ONLY;        // again: a reload
+  void close_doors() LOOP_ONLY;         // nobody new: a successor has the sockets
+  Fd copy_of_door() const LOOP_ONLY { return main_->door().copy(); }
+  Fd copy_of_metrics_door() const LOOP_ONLY { return metrics_->door().copy(); }
   // False: too many tasks exist, or nobody turns the loop any more; it was closed.
   bool submit(exec::TaskPtr task) override LOOP_ONLY { return !ended_ && driver_->submit(std::move(task)); }
 
  private:
-  struct Undertaker final : exec::Deferred {
-    explicit Undertaker(AdminServer& server) : server_(server) {}
-    void run() override LOOP_ONLY { server_.bury(); }
-    AdminServer& server_;
-  };
-  void came(AdminDoor& door, Fd client) override LOOP_ONLY;
-  void ended(AdminSession& session) override LOOP_ONLY;
   void in_background(exec::TaskPtr task) override;
   void enter() override {}
   void leave() override {}
   bool room_to_listen() const override LOOP_ONLY { return listeners_ < kMostListeners; }
   void listens(AdminSession& session) override LOOP_ONLY;
+  void stops_listening() override LOOP_ONLY { --listeners_; }
   void tell();
-  void bury() LOOP_ONLY;
 
-  static constexpr std::size_t kMostSessions = 256;
   static constexpr std::size_t kMostListeners = 16;
   House& house_;
   HouseView view_;
   HouseControl control_;
   std::unique_ptr<exec::UvLoop> loop_;
-  std::unique_ptr<AdminDoor> main_, metrics_;
-  List<AdminSession, SessionTag> sessions_, graves_;  // owned
-  Undertaker undertaker_{*this};
-  std::atomic<std::size_t> open_{0};  // written here, shown anywhere: relaxed, no partner
-  std::size_t listeners_ = 0;         // of /events, among the sessions
+  std::unique_ptr<AdminSessions> main_, metrics_;
+  std::size_t listeners_ = 0;  // of /events, among the sessions
   admin::Feed feed_;
   std::unique_ptr<exec::Timer> teller_;  // runs while somebody listens
   std::unique_ptr<exec::Driver> driver_;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "exec/read_buffer.h"
 #include "proxy/http/fault_reply.h"
 #include "proxy/http/h1_codec.h"
 #include "proxy/http/reason.h"
@@ -64,7 +65,8 @@ void AdminSession::advance() {
 }
 
 bool AdminSession::read_some() {
-  switch (intake_.read(*transport_, loop_.scratch())) {
+  const exec::ReadBuffer buffer(loop_);
+  switch (intake_.read(*transport_, buffer.span())) {
     case Intake::Got::nothing:
       return false;
     case Intake::Got::ended:
@@ -86,7 +88,8 @@ bool AdminSession::read_some() {
 bool AdminSession::drop_some() {
   intake_.forget();
   if (!transport_->maybe_readable()) return false;
-  const net::IoResult io = transport_->read(loop_.scratch());
+  const exec::ReadBuffer buffer(loop_);
+  const net::IoResult io = transport_->read(buffer.span());
   if (io.io != net::Io::ok && io.io != net::Io::would_block) end();
   return io.io == net::Io::ok;
 }
@@ -95,10 +98,13 @@ admin::Answer AdminSession::made_at_once() {
   if (intake_.too_long()) return admin::error_answer(413, "the body is too long");
   admin::Answer answer =
       admin::handle(admin::make_request(intake_.head(), intake_.body()), rules_, asks_.view, asks_.control);
-  if (answer.stream && !owner_.room_to_listen()) {
-    answer = admin::error_answer(503, "too many listen to /events");
-    answer.headers.emplace_back("Retry-After", "10");
-  }
+  if (answer.stream && !owner_.room_to_listen()) return busy_answer("too many listen to /events", "10");
+  return answer;
+}
+
+admin::Answer AdminSession::busy_answer(const char* why, const char* seconds) const {
+  admin::Answer answer = admin::error_answer(503, why);
+  answer.headers.emplace_back("Retry-After", seconds);
   return answer;
 }
 
@@ -111,6 +117,11 @@ void AdminSession::answer() {
     answer_ = made_at_once();
     return tell();
   }
+  if (!owner_.room_to_work()) {
+    answer_ = busy_answer("too many answers are being made", "1");
+    return tell();
+  }
+  owner_.works(*this);
   answering_ = true;
   timer_.disarm();
   owner_.submit(exec::lend(making_));
@@ -137,7 +148,7 @@ void AdminSession::send(const admin::Answer& answer) {
   http::Framing framing = answer.stream ? http::Framing::until_close : http::Framing::length;
   if (body_) framing = head.version == http::Version::http11 ? http::Framing::chunked : http::Framing::until_close;
   const bool close = !head.keep_alive || framing == http::Framing::until_close;
-  Gather out;
+  WriteBatch out;
   write_head(answer, framing, close, out.text());
   const bool listens = answer.stream && body_wanted;
   close_when_sent_ = close && !listens;
@@ -154,18 +165,20 @@ void AdminSession::send(const admin::Answer& answer) {
     out.add(answer.body);
   }
   send_out(out);
-  if (listens && !over_) owner_.listens(*this);
+  if (over_) return;
+  listens ? owner_.listens(*this) : owner_.waits(*this);
 }
 
 void AdminSession::send_step() {
   const std::string step = body_->take();
-  Gather out;
+  WriteBatch out;
   add_step(out, step);
   send_out(out);
+  if (!over_) owner_.waits(*this);
 }
 
 // The step itself is sent from where it is.
-void AdminSession::add_step(Gather& out, const std::string& step) {
+void AdminSession::add_step(WriteBatch& out, const std::string& step) {
   if (chunked_ && !step.empty()) http::write_chunk_head(out.text(), step.size());
   out.add(step);
   if (chunked_ && !step.empty()) out.text().append("\r\n");
@@ -176,9 +189,8 @@ void AdminSession::add_step(Gather& out, const std::string& step) {
 }
 
 // An answer in steps has one patience for all of them: nobody holds its facts, or a context of gzip, for longer.
-void AdminSession::send_out(Gather& out) {
-  std::vector<iovec> pieces;
-  if (outbox_.send(*transport_, out, pieces) == Outbox::Sent::failed) return end();
+void AdminSession::send_out(WriteBatch& out) {
+  if (outbox_.send(*transport_, out) == Outbox::Sent::failed) return end();
   timer_.arm(body_ ? patience_ : loop_.now() + kPatience);
 }
 
@@ -188,10 +200,9 @@ void AdminSession::offer(const std::string& whole, const std::string& changes) {
     up_to_date_ = false;
     return;
   }
-  Gather out;
+  WriteBatch out;
   out.add(up_to_date_ ? changes : whole);
-  std::vector<iovec> pieces;
-  const Outbox::Sent sent = outbox_.send(*transport_, out, pieces);
+  const Outbox::Sent sent = outbox_.send(*transport_, out);
   if (sent == Outbox::Sent::failed) return end();
   up_to_date_ = true;
   timer_.arm(loop_.now() + kPatience);  // until the next one at the latest: else it does not read
@@ -203,11 +214,10 @@ void AdminSession::refuse(const Fault& fault) {
   const admin::Answer answer =
       admin::error_answer(told.status, fault.detail.empty() ? http::fault_name(fault.kind) : fault.detail);
   close_when_sent_ = true;
-  Gather out;
+  WriteBatch out;
   write_head(answer, http::Framing::length, true, out.text());
   out.add(answer.body);
-  std::vector<iovec> pieces;
-  if (outbox_.send(*transport_, out, pieces) == Outbox::Sent::failed) end();
+  if (outbox_.send(*transport_, out) == Outbox::Sent::failed) end();
 }
 
 bool AdminSession::flush() {

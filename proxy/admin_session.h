@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 
-#include "base/intrusive.h"
 #include "exec/loop.h"
 #include "exec/task.h"
 #include "proxy/admin/body.h"
@@ -14,14 +13,20 @@
 #include "proxy/intake.h"
 #include "proxy/net/transport.h"
 #include "proxy/outbox.h"
+#include "proxy/session_budget.h"
 
 namespace carpool::proxy {
 
-class AdminSession final : public exec::Watcher, public ListHook<struct SessionTag> {
+class AdminSession final : public exec::Watcher, public BudgetedSession {
  public:
   class Owner {
    public:
     virtual void ended(AdminSession& session) LOOP_ONLY = 0;  // destroy it, later
+    // An answer that takes its time is being made for the session, or what was made waits for its client to take it
+    // and to ask again. False: too many are being made.
+    virtual bool room_to_work() LOOP_ONLY = 0;
+    virtual void works(AdminSession& session) LOOP_ONLY = 0;
+    virtual void waits(AdminSession& session) LOOP_ONLY = 0;
     virtual bool room_to_listen() const LOOP_ONLY = 0;
     virtual void listens(AdminSession& session) LOOP_ONLY = 0;  // from now on offer() events
     // What may block; refused: closed. The second: any thread, for what never touches a loop.
@@ -39,6 +44,7 @@ class AdminSession final : public exec::Watcher, public ListHook<struct SessionT
   AdminSession(exec::Loop& loop, Owner& owner, const Asks& asks, std::unique_ptr<net::Transport> transport);
   ~AdminSession();
   Status start() LOOP_ONLY;
+  void end() LOOP_ONLY;  // closes the connection
 
   bool listening() const { return listening_; }
   // The news for a listener: `changes` for one who had everything before, else the `whole`. Dropped while the last
@@ -62,13 +68,13 @@ class AdminSession final : public exec::Watcher, public ListHook<struct SessionT
   void look() LOOP_ONLY;
   void send(const admin::Answer& answer) LOOP_ONLY;
   void send_step() LOOP_ONLY;
-  void add_step(Gather& out, const std::string& step);
-  void send_out(Gather& out) LOOP_ONLY;
+  void add_step(WriteBatch& out, const std::string& step);
+  void send_out(WriteBatch& out) LOOP_ONLY;
   admin::Answer made_at_once() LOOP_ONLY;
   void refuse(const Fault& fault) LOOP_ONLY;
   bool flush() LOOP_ONLY;
   void on_timer();
-  void end() LOOP_ONLY;
+  admin::Answer busy_answer(const char* why, const char* seconds) const;
 
   // An answer that takes its time: made off the loop, a whole one compressed in the background, brought home by mail.
   // Meanwhile the session reads nothing, and outlives its client. What a task throws ends the connection, and is its

@@ -12,6 +12,7 @@ constexpr Duration kAgain = std::chrono::milliseconds(5);  // until a step that 
 
 // The client has taken what there was; its patience goes on.
 void AdminSession::make_step() {
+  owner_.works(*this);
   answering_ = true;
   made_ = Made::well;
   timer_.arm(patience_);
@@ -40,8 +41,7 @@ void AdminSession::make() {
 
 void AdminSession::not_made() {
   if (streaming_) return came_home(Made::refused);
-  answer_ = admin::error_answer(503, "too many blocking tasks");
-  answer_.headers.emplace_back("Retry-After", "1");
+  answer_ = busy_answer("too many blocking tasks", "1");
   came_home(Made::well);
 }
 

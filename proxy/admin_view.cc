@@ -86,7 +86,8 @@ std::map<std::string, Counts> counts_by_origin(const metrics::Registry& registry
 admin::CountedPools HouseView::counted() const {
   const pool::Directory& directory = house_.origins().directory();
   const auto held = directory.hold();
-  return {snapshots(), {directory.reclaimed(), directory.reclaimed_count(), directory.max_origins()}};
+  return {snapshots(),
+          {directory.reclaimed(), directory.reclaimed_count(), directory.evicted_count(), directory.max_origins()}};
 }
 
 std::vector<admin::PoolFacts> HouseView::pools() const {
@@ -210,7 +211,10 @@ admin::OverloadFacts HouseView::overload() const {
 }
 
 metrics::AdminSample HouseView::admin() const {
-  return {house_.reloader().applied(), house_.reloader().refused(), house_.admin().sessions()};
+  metrics::AdminSample sample = house_.admin().sample();
+  sample.reloads_applied = house_.reloader().applied();
+  sample.reloads_refused = house_.reloader().refused();
+  return sample;
 }
 
 std::vector<std::string> HouseView::not_ready() const {

@@ -5,36 +5,42 @@
 namespace carpool::proxy {
 
 namespace {
-// The scheme of any challenge in the list: "Basic realm=x, NTLM".
-bool names_connection_scheme(std::string_view challenges) {
-  while (!challenges.empty()) {
-    const std::size_t comma = challenges.find(',');
-    std::string_view item = challenges.substr(0, comma);
+// Does any member of the list begin with such a scheme? "Basic realm=x, NTLM" does. A comma inside a quoted string may
+// make one of what is none: the connection is then private without need, never shared by mistake.
+bool names_connection_scheme(std::string_view list) {
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    std::string_view item = list.substr(0, comma);
     while (!item.empty() && (item.front() == ' ' || item.front() == '\t')) item.remove_prefix(1);
     const std::string_view scheme = item.substr(0, item.find_first_of(" \t"));
     if (http::iequals(scheme, "ntlm") || http::iequals(scheme, "negotiate")) return true;
     if (comma == std::string_view::npos) break;
-    challenges.remove_prefix(comma + 1);
+    list.remove_prefix(comma + 1);
+  }
+  return false;
+}
+
+template <class Wanted>
+bool any_names_connection_scheme(const http::Fields& fields, Wanted wanted) {
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (wanted(fields.id(i)) && names_connection_scheme(fields[i].value)) return true;
   }
   return false;
 }
 }  // namespace
 
 bool authenticates_connection(const http::ResponseHead& head) {
-  if (!head.fields.may_have(http::FieldName::www_authenticate) &&
-      !head.fields.may_have(http::FieldName::proxy_authenticate)) {
-    return false;
-  }
-  for (std::size_t i = 0; i < head.fields.size(); ++i) {
-    const http::FieldName id = head.fields.id(i);
-    const bool challenge = id == http::FieldName::www_authenticate || id == http::FieldName::proxy_authenticate;
-    if (challenge && names_connection_scheme(head.fields[i].value)) return true;
-  }
-  return false;
+  using enum http::FieldName;
+  if (!head.fields.may_have(www_authenticate) && !head.fields.may_have(proxy_authenticate)) return false;
+  return any_names_connection_scheme(
+      head.fields, [](http::FieldName id) { return id == www_authenticate || id == proxy_authenticate; });
 }
 
 bool authenticates_connection(const http::RequestHead& head) {
-  return names_connection_scheme(head.fields.get(http::FieldName::authorization));
+  using enum http::FieldName;
+  if (!head.fields.may_have(authorization) && !head.fields.may_have(proxy_authorization)) return false;
+  return any_names_connection_scheme(
+      head.fields, [](http::FieldName id) { return id == authorization || id == proxy_authorization; });
 }
 
 }  // namespace carpool::proxy

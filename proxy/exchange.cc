@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proxy/house.h"
 #include "proxy/local_answer.h"
 #include "proxy/origins.h"
 #include "proxy/priority.h"
@@ -31,26 +32,31 @@ void Exchange::begin(Requester& requester) {
   const Instant now = worker_.loop().now();
   facts_ = {};
   facts_.began = now;
-  need_h1_ = misdirected_ = false;
-  head_done_ = close_client_ = upstream_eof_ = tunnel_client_eof_ = private_ = false;
-  idempotent_retries_ = proven_replays_ = 0;
-  max_forwards_ = -1;
-  total_deadline_ = wait_deadline_ = kNever;
+  asked_.emplace(std::move(host_buffer_));
+  asked_->connect = request_.method == "CONNECT";
 
   const Result<http::Target> target = http::parse_target(request_);
   if (!target) return reply(target.fault());
-  connect_ = request_.method == "CONNECT";
   if (!may_forward(*target)) return;
   if (!facts_.origin->requests.take(now)) {
     worker_.recorder().count_limited(*facts_.origin, metrics::Limit::requests);
     return reply({FaultKind::rate_limited, Side::self, "more requests a second than request.rate of this origin"});
   }
-  upgrade_ = request_.upgrade && facts_.origin->speaks.h1 && !http::iequals(request_.fields.get("upgrade"), "h2c");
-  upload_.begin(request_.framing, facts_.origin->request.replay_buffer);
-  total_deadline_ = deadline_after(now, facts_.origin->request.timeout);
+  asked_->upgrade =
+      request_.upgrade && facts_.origin->speaks.h1 && !http::iequals(request_.fields.get("upgrade"), "h2c");
+  upload_.begin(request_, facts_.origin->request.replay_buffer);
+  if (request_.framing == http::Framing::length && !request_.expect_continue) {
+    asked_->body_rate.begin(now, requester_->listen());
+  }
+  asked_->total_deadline = deadline_after(now, facts_.origin->request.timeout);
   facts_.origin->retries.earn();
+  if (waits_for_body()) {
+    if (!upload_.fits()) asked_->look_at = now + Upload::kStreams;
+    enter(ExchangeEvent::collect);
+    return touch();
+  }
   enter(ExchangeEvent::begin);
-  borrow(false);
+  static_cast<void>(borrow(false));  // the client pumps what came with the head
 }
 
 // Everything that is decided by the head alone; false: it was answered.
@@ -64,11 +70,15 @@ bool Exchange::may_forward(const http::Target& target) {
     reply({FaultKind::loop_detected, Side::client, "the request has passed this proxy before"});
     return false;
   }
-  if (connect_) {
+  if (asked_->connect) {
     if (const std::optional<Fault> fault = tunnel_refusal(requester_->listener(), request_, target)) {
       reply(*fault);
       return false;
     }
+  }
+  if (request_.upgrade && request_.fields.count("sec-websocket-key") > 1) {  // RFC 6455 §11.3.1, RFC 8441 §5
+    reply({FaultKind::malformed_request, Side::client, "Sec-WebSocket-Key more than once, or in HTTP/2"});
+    return false;
   }
   const std::uint64_t max_body = requester_->listen().max_body;
   if (max_body != 0 && request_.framing == http::Framing::length && request_.length > max_body) {
@@ -80,16 +90,16 @@ bool Exchange::may_forward(const http::Target& target) {
       answer_here();
       return false;
     }
-    max_forwards_ = static_cast<int>(*forwards - 1);
+    asked_->max_forwards = static_cast<int>(*forwards - 1);
   }
-  Result<const Route*> route = worker_.router().route(requester_->listen(), target);
+  Result<const Route*> route = worker_.router().route(requester_->listen(), requester_->listener().address(), target);
   if (!route) {
     reply(route.fault());
     return false;
   }
   facts_.origin = (*route)->origin;
-  host_.assign((*route)->host);
-  path_ = target.path;
+  asked_->host.assign((*route)->host);
+  asked_->path = target.path;
   return true;
 }
 
@@ -104,29 +114,60 @@ void Exchange::answer_here() {
 }
 
 namespace {
-// What a request that must not be repeated may find on a connection: the learned horizon, or a guess before that.
+// How long a connection may have rested that a request which must not be repeated travels on: what the origin's ends
+// allow, and no more than a guess until a limit is known.
 Duration most_rest(const OriginContext& origin) {
   constexpr Duration kGuess = std::chrono::seconds(5);
-  if (const Duration learned = origin.destination->horizon(); learned != Duration::max()) return learned;
+  const Duration trusted = origin.destination->trust();
+  if (origin.destination->horizon() != Duration::max()) return trusted;
   const Duration half = origin.pool.idle_timeout / 2;  // zero: connections rest for ever
-  return half > Duration::zero() ? std::min(half, kGuess) : kGuess;
+  return std::min(trusted, half > Duration::zero() ? std::min(half, kGuess) : kGuess);
 }
 }  // namespace
 
-void Exchange::borrow(bool fresh) {
+// ---- collecting: a body comes before its connection ----
+
+// A slow body must not hold a connection. Streams (chunked, HTTP/2, an upgrade) may wait for an answer before they go
+// on, and so does a client that expects 100 (Continue) of its origin.
+bool Exchange::waits_for_body() const {
+  return request_.framing == http::Framing::length && request_.length != 0 &&
+         request_.version != http::Version::http2 && !request_.expect_continue && !asked_->upgrade && !upload_.full();
+}
+
+// `alive`: a connection is there.
+AttemptState Exchange::ask_when_body_may_travel() {
+  const Duration since = worker_.loop().now() - facts_.began;
+  if (!upload_.may_travel(since, requester_->listen().body_min_rate)) {
+    touch();
+    return AttemptState::over;
+  }
+  asked_->look_at = kNever;
+  enter(ExchangeEvent::begin);
+  return borrow(false);
+}
+
+void Exchange::look_at_body() {
+  asked_->look_at = kNever;
+  go_on();
+}
+
+// ---- borrowing ----
+
+AttemptState Exchange::borrow(bool fresh) {
   const Instant now = worker_.loop().now();
   const OriginContext& origin = *facts_.origin;
   if (!fresh) {
     if (pool::Lease own = requester_->take_private(origin)) {
-      private_ = true;
-      return take(std::move(own));
+      return take(std::move(own), true);
     }
   }
   pool::Want want;
   want.fresh = fresh;
-  want.tunnel = upgrade_ || connect_;
-  if (upgrade_ || connect_ || need_h1_) want.kind = pool::Kinds::h1_only;
-  if (origin.pool.reuse == config::Reuse::safe && !repeatable(request_.method, origin.request.retry_idempotent)) {
+  want.tunnel = asked_->upgrade || asked_->connect;
+  if (asked_->upgrade || asked_->connect || asked_->need_h1) want.kind = pool::Kinds::h1_only;
+  // With a body it is not sent again whatever its method.
+  const bool may_repeat = bodyless() && repeatable(request_.method, origin.request.retry_idempotent);
+  if (origin.pool.reuse == config::Reuse::safe && !may_repeat) {
     want.max_idle = most_rest(origin);
   }
   if (!origin.pool.classes.empty()) {
@@ -134,40 +175,48 @@ void Exchange::borrow(bool fresh) {
         class_of(origin.pool.classes, requester_->listen().class_name, request_.fields.get("priority"));
   }
   auto answer = origin.destination->borrow(*this, want, now);
-  if (auto* lease = std::get_if<pool::Lease>(&answer)) return take(std::move(*lease));
+  if (auto* lease = std::get_if<pool::Lease>(&answer)) return take(std::move(*lease), false);
   if (auto* fault = std::get_if<Fault>(&answer)) {
     if (origin.destination->reclaimed()) return borrow_from_successor(fresh);
-    return reply(*fault);
+    reply(*fault);
+    return AttemptState::over;
   }
   facts_.asked_pool = true;
-  waiting_since_ = now;
-  wait_deadline_ = now + origin.pool.wait_timeout;
+  asked_->waiting_since = now;
+  asked_->wait_deadline = now + origin.pool.wait_timeout;
   touch();
+  return AttemptState::over;
 }
 
-// The pool that its route leads to was not used for so long that it has just ended: there is a new one, or will be.
-void Exchange::borrow_from_successor(bool fresh) {
+// The pool that its route leads to was not used for so long that it has just ended: there is a new one, or will be. It
+// is found by the origin and not by the request, whose listener may have other settings by now.
+AttemptState Exchange::borrow_from_successor(bool fresh) {
   worker_.router().forget();
-  const Result<http::Target> target = http::parse_target(request_);
-  Result<const Route*> route =
-      target ? worker_.router().route(requester_->listen(), *target) : Result<const Route*>(target.fault());
-  if (!route) return reply(route.fault());
-  facts_.origin = (*route)->origin;
-  borrow(fresh);
+  const Result<OriginContext*> successor = worker_.house().origins().at(facts_.origin->destination->origin());
+  if (!successor) {
+    reply(successor.fault());
+    return AttemptState::over;
+  }
+  facts_.origin = *successor;
+  return borrow(fresh);
 }
 
 void Exchange::on_lease(pool::Lease lease) {
   exec::assume_on_loop();
   CARPOOL_ASSERT(state_ == ExchangeState::borrowing);
   facts_.waited += lease.waited();
-  take(std::move(lease));
+  if (take(std::move(lease), false) == AttemptState::alive) go_on();
+}
+
+// A connection is there, after a wait or a retry: what was collected meanwhile leaves, and the client is read again.
+void Exchange::go_on() {
   pump();
   resume_client();
 }
 
 // What it held back while there was no connection, or no room, may come now: no event of its socket will say so.
 void Exchange::resume_client() {
-  if (requester_ != nullptr && lease_) requester_->resume();
+  if (requester_ != nullptr && attempt_) requester_->resume();
 }
 
 std::uint64_t Exchange::client() const {
@@ -177,27 +226,28 @@ std::uint64_t Exchange::client() const {
 void Exchange::on_refused(Fault fault) {
   exec::assume_on_loop();
   CARPOOL_ASSERT(state_ == ExchangeState::borrowing);
-  facts_.waited += worker_.loop().now() - waiting_since_;
+  facts_.waited += worker_.loop().now() - asked_->waiting_since;
   reply(fault);
 }
 
 // ---- forwarding: the request travels ----
 
-void Exchange::take(pool::Lease lease) {
-  close_leak();
-  lease_ = std::move(lease);
-  wait_deadline_ = asked_at_ = kNever;
-  facts_.leased = worker_.loop().now();
+AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
+  CARPOOL_ASSERT(!attempt_);
+  attempt_.emplace(std::move(taken), std::move(trailers_buffer_));
+  attempt_->authenticated = authenticated;
+  const pool::Lease& lease = attempt_->lease;
+  asked_->wait_deadline = kNever;
+  facts_.leased = attempt_->moved_at = worker_.loop().now();
   facts_.asked_pool = true;
-  auto& connection = static_cast<Connection&>(*lease_);
-  facts_.connection = connection.id();
-  facts_.uses_before = lease_.uses_before();
-  if (!lease_.reused()) facts_.opened = lease_.opened();
-  carrier_ = &carry();
+  facts_.connection = static_cast<Connection&>(*lease).id();
+  facts_.uses_before = lease.uses_before();
+  if (!lease.reused()) facts_.opened = lease.opened();
+  attempt_->carrier = &carry();
   enter(ExchangeEvent::lease);
   response_.clear();
-  if (connect_) return open_tunnel();  // what it says, or that it left, is for the client to see
-  if (!carrier_->usable()) {
+  if (asked_->connect) return open_tunnel();  // what it says, or that it left, is for the client to see
+  if (!attempt_->carrier->usable()) {
     Breakage ended;
     ended.fault.detail = "it ended before it was used";
     ended.connection_ended = true;
@@ -206,25 +256,28 @@ void Exchange::take(pool::Lease lease) {
   }
   http::ForwardRules rules;
   rules.via_pseudonym = worker_.pseudonym();
-  rules.host = host_;
-  rules.path = path_;
-  rules.upgrade = upgrade_;
-  rules.max_forwards = max_forwards_;
-  carrier_->send_head(request_, rules);
-  upload_.start(*carrier_);
+  rules.host = asked_->host;
+  rules.path = asked_->path;
+  rules.upgrade = asked_->upgrade;
+  rules.max_forwards = asked_->max_forwards;
+  attempt_->carrier->send_head(request_, rules);
+  if (upload_.full()) asked_->body_rate.renew(facts_.leased, upload_.received());  // the client was not read
+  upload_.start(*attempt_->carrier);
   touch();
+  return AttemptState::alive;
 }
 
 // Who speaks for this exchange on the connection that it has.
 Carrier& Exchange::carry() {
-  auto& connection = static_cast<Connection&>(*lease_);
-  if (!lease_.shared()) {
-    h1_.begin(connection, request_.method, upgrade_);
+  const pool::Lease& lease = attempt_->lease;
+  auto& connection = static_cast<Connection&>(*lease);
+  if (!lease.shared()) {
+    h1_.begin(connection, request_.method, asked_->upgrade, facts_.origin->speaks.bare_lf);
     return h1_;
   }
   auto& session = static_cast<H2Connection&>(connection);
-  if (lease_.home() != worker_.loop().id()) {
-    RemoteStream& remote = worker_.take_remote(lease_.home());
+  if (lease.home() != worker_.loop().id()) {
+    RemoteStream& remote = worker_.take_remote(lease.home());
     remote.begin(session, *this, response_);
     return remote;
   }
@@ -235,12 +288,15 @@ Carrier& Exchange::carry() {
 void Exchange::on_request_body(std::string_view bytes) {
   if (state_ == ExchangeState::resting) return;  // already answered; the client throws the rest away
   facts_.bytes_in += bytes.size();
+  if (request_.expect_continue && upload_.received() == 0 && request_.framing == http::Framing::length) {
+    asked_->body_rate.begin(worker_.loop().now(), requester_->listen());
+  }
   const std::uint64_t max_body = requester_->listen().max_body;
   if (max_body != 0 && facts_.bytes_in > max_body) {
-    over_limit_ = true;
+    asked_->over_limit = true;
     return;
   }
-  upload_.add(bytes, carrier_);
+  upload_.add(bytes, carrier());
 }
 
 void Exchange::on_request_trailer(std::string_view name, std::string_view value) {
@@ -249,45 +305,52 @@ void Exchange::on_request_trailer(std::string_view name, std::string_view value)
 
 void Exchange::on_request_end() {
   if (state_ == ExchangeState::resting) return;
-  upload_.end(carrier_);
+  upload_.end(carrier());
 }
 
 void Exchange::pump() {
-  if (over_limit_) {
-    over_limit_ = false;
+  if (asked_->over_limit) {
+    asked_->over_limit = false;
     return on_request_broken({FaultKind::body_too_large, Side::client, "the body is over max_body"});
   }
-  if (!lease_) return touch();
-  if (carrier_->flush()) touch();
+  if (state_ == ExchangeState::collecting && ask_when_body_may_travel() != AttemptState::alive) return;
+  if (!attempt_) return touch();
+  if (!attempt_->carrier->flush()) return;
+  attempt_->moved_at = worker_.loop().now();
+  touch();
 }
 
 bool Exchange::wants_input() const {
   switch (state_) {
     case ExchangeState::resting:
       return false;
+    case ExchangeState::collecting:
     case ExchangeState::borrowing:
       return !upload_.full();
     case ExchangeState::forwarding:
     case ExchangeState::relaying:
     case ExchangeState::tunnel:
-      return carrier_->backlog() < kHighMark;
+      return attempt_->carrier->backlog() < kHighMark;
   }
   return false;
 }
 
 void Exchange::on_client_writable() {
-  if (lease_) carrier_->read_on();
+  if (attempt_) static_cast<void>(attempt_->carrier->read_on());
 }
 
 // What waited was sent, or never will be.
-bool Exchange::on_room() {
+AttemptState Exchange::on_room() {
   if (state_ == ExchangeState::tunnel && tunnel_over()) {
     end_tunnel();
-    return false;
+    return AttemptState::over;
   }
+  attempt_->moved_at = worker_.loop().now();
+  if (asked_->slow_at == kNever)
+    asked_->body_rate.renew(worker_.loop().now(), upload_.received());  // the client was held back
   touch();
-  if (carrier_->backlog() < kHighMark) requester_->resume();
-  return true;
+  if (attempt_->carrier->backlog() < kHighMark) requester_->resume();
+  return AttemptState::alive;
 }
 
 }  // namespace carpool::proxy

@@ -17,6 +17,7 @@
 #include "proxy/admin/leaks.h"
 #include "proxy/downstream/requester.h"
 #include "proxy/exchange_table.h"
+#include "proxy/exchange_values.h"
 #include "proxy/http/forward.h"
 #include "proxy/upload.h"
 #include "proxy/upstream/h1_carrier.h"
@@ -60,6 +61,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void on_client_progress() LOOP_ONLY { touch(); }  // it takes its answer
   void on_client_writable() LOOP_ONLY;              // its outbox drained below the mark
   void on_client_gone() LOOP_ONLY;
+  void on_client_left(std::string_view rule) LOOP_ONLY;  // as on_client_gone(), by a rule that says so
   // After 101: raw bytes of the client, and its FIN.
   bool tunnelled() const LOOP_ONLY { return state_ == ExchangeState::tunnel; }
   void on_tunnel_bytes(std::string_view bytes) LOOP_ONLY;
@@ -74,9 +76,10 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   std::string_view phase() const LOOP_ONLY;  // for a person: what it is doing now
 
   // ---- the leak watch's ----
-  bool holds_lease() const LOOP_ONLY { return static_cast<bool>(lease_); }
-  std::uint64_t leak() const LOOP_ONLY { return leak_; }  // its number in the book once this lease was reported
-  void mark_leaked(std::uint64_t number) LOOP_ONLY { leak_ = number; }
+  bool holds_lease() const LOOP_ONLY { return attempt_.has_value(); }
+  // Its number in the book once this lease was reported.
+  std::uint64_t leak() const LOOP_ONLY { return attempt_ ? attempt_->leak : 0; }
+  void mark_leaked(std::uint64_t number) LOOP_ONLY { attempt_->leak = number; }
   void end_leaked() LOOP_ONLY;                               // its connection is closed, cause `leak`
   admin::BorrowerFacts describe_borrower() const LOOP_ONLY;  // while it holds a lease
 
@@ -89,25 +92,41 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // The way of a request, top to bottom.
   bool may_forward(const http::Target& target) LOOP_ONLY;
   void answer_here() LOOP_ONLY;
-  void borrow(bool fresh) LOOP_ONLY;
-  void take(pool::Lease lease) LOOP_ONLY;
+  bool waits_for_body() const LOOP_ONLY;
+  // `over`: the body is to come, the exchange waits for a connection, or it was answered.
+  AttemptState ask_when_body_may_travel() LOOP_ONLY;
+  void look_at_body() LOOP_ONLY;
+  // `over`: it waits for a connection, or was answered.
+  AttemptState borrow(bool fresh) LOOP_ONLY;
+  // `authenticated`: the connection authenticated this client before.
+  AttemptState take(pool::Lease taken, bool authenticated) LOOP_ONLY;
   bool flush_reply() LOOP_ONLY;
   void end_lease() LOOP_ONLY;
+  void give_lease_back(pool::Lease& lease, std::optional<pool::Closed> unclean) LOOP_ONLY;
   void retry(Proof proof) LOOP_ONLY;
   Carrier& carry() LOOP_ONLY;
   bool ask_elsewhere() LOOP_ONLY;
-  bool did_not_switch() LOOP_ONLY;
-  void open_tunnel() LOOP_ONLY;
+  AttemptState did_not_switch() LOOP_ONLY;
+  bool in_order(bool followed) LOOP_ONLY;
+  bool head_in_order() LOOP_ONLY;
+  bool request_settled() LOOP_ONLY;
+  RetryRules retry_rules() const LOOP_ONLY;
+  void note_bounds(const Fault& fault, const Attempt& attempt) LOOP_ONLY;
+  AttemptState open_tunnel() LOOP_ONLY;
+  bool switched_too_early() LOOP_ONLY;
   bool tunnel_over() const LOOP_ONLY;
   void end_tunnel() LOOP_ONLY;
+  void go_on() LOOP_ONLY;
   void resume_client() LOOP_ONLY;
-  void borrow_from_successor(bool fresh) LOOP_ONLY;
+  AttemptState borrow_from_successor(bool fresh) LOOP_ONLY;
   void leave_line() LOOP_ONLY;
 
   // Ends.
   void reply(const Fault& fault) LOOP_ONLY;
   void break_off(Fault fault) LOOP_ONLY;
   void give_back(pool::Closed cause) LOOP_ONLY;
+  void end_attempt() LOOP_ONLY;
+  Carrier* carrier() LOOP_ONLY { return attempt_ ? attempt_->carrier : nullptr; }
   void rest(ClientNext next) LOOP_ONLY;
   void close_leak() LOOP_ONLY;
   void enter(ExchangeEvent event) LOOP_ONLY;
@@ -118,53 +137,37 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void touch() LOOP_ONLY;  // a byte moved, or the phase changed
   void on_deadline();
   Fault deadline_fault(bool total) const LOOP_ONLY;
-  Instant forwarding_deadline(Instant now) LOOP_ONLY;
+  Instant forwarding_deadline() const LOOP_ONLY;
+  Instant rate_deadline(Instant now) LOOP_ONLY;
+  void end_slow_body() LOOP_ONLY;
 
   // ---- CarrierUser: the response ----
   bool may_take() const override LOOP_ONLY;
   std::size_t room() const override LOOP_ONLY { return requester_->room(); }
   bool at_ease() const override LOOP_ONLY { return requester_->at_ease(); }
-  bool on_response_head() override LOOP_ONLY;
+  AttemptState on_response_head() override LOOP_ONLY;
   void on_body(std::string_view bytes) override;
   void on_trailer(std::string_view name, std::string_view value) override;
-  bool on_response_piece() override LOOP_ONLY;
-  void on_response_end() override LOOP_ONLY;
-  void on_broken(Breakage breakage) override LOOP_ONLY;
-  bool on_room() override LOOP_ONLY;
-  bool on_switched(std::string_view rest) override LOOP_ONLY;
-  void on_tunnel_eof() override LOOP_ONLY;
+  AttemptState on_response_piece() override LOOP_ONLY;
+  AttemptState on_response_end() override LOOP_ONLY;
+  AttemptState on_broken(Breakage breakage) override LOOP_ONLY;
+  AttemptState on_room() override LOOP_ONLY;
+  AttemptState on_switched(std::string_view rest) override LOOP_ONLY;
+  AttemptState on_tunnel_eof() override LOOP_ONLY;
 
   Worker& worker_;
   Requester* requester_ = nullptr;
   ExchangeState state_ = ExchangeState::resting;
   http::RequestHead request_;
   http::ResponseHead response_;
-  pool::Lease lease_;
   H1Carrier h1_;
   H2Carrier h2_;
-  Carrier* carrier_ = nullptr;  // while there is a lease
+  std::optional<AttemptValues> attempt_;
+  http::Fields trailers_buffer_;        // memory of an attempt, between two
+  std::optional<RequestValues> asked_;  // while an exchange is begun
+  std::string host_buffer_;             // memory of a request, between two
   Upload upload_;
-  std::string host_;           // value of Host for the origin
-  std::string_view path_;      // in request_.target
-  http::Fields trailers_;      // of the response
-  bool connect_ = false;       // CONNECT: a tunnel from the start
-  bool upgrade_ = false;       // asked for, and passed on
-  bool need_h1_ = false;       // the origin said that this request wants HTTP/1.1
-  bool misdirected_ = false;   // 421 came once
-  bool head_done_ = false;     // final response head seen
-  bool close_client_ = false;  // the reply says Connection: close
-  bool over_limit_ = false;    // the body passed max_body
-  bool private_ = false;       // the connection authenticated this client: never another's
-  bool upstream_eof_ = false;  // tunnel: the origin said FIN
-  bool tunnel_client_eof_ = false;
-  int max_forwards_ = -1;
-  std::uint32_t idempotent_retries_ = 0, proven_replays_ = 0;
-  std::uint64_t leak_ = 0;  // this lease was reported as held for too long, under this number
-  Instant waiting_since_{};
   exec::Timer timer_;
-  Instant total_deadline_ = kNever;
-  Instant wait_deadline_ = kNever;
-  Instant asked_at_ = kNever;  // the request was sent whole, or the origin said since that it works on it (1xx)
   ExchangeFacts facts_;
 };
 

@@ -16,7 +16,7 @@ admin::BorrowerFacts Exchange::describe_borrower() const {
   facts.connection = facts_.connection;
   std::string scratch;
   facts.request.append(request_.method).append(" ").append(facts_.origin->destination->label());
-  facts.request.append(log::redacted(path_, scratch));
+  facts.request.append(log::redacted(asked_->path, scratch));
   facts.phase = phase();
   const PeerFacts peer = peer_of(requester_->socket());
   facts.client = peer.address;
@@ -44,8 +44,8 @@ void Exchange::end_leaked() {
 
 // What was reported came back after all.
 void Exchange::close_leak() {
-  if (leak_ == 0) return;
-  worker_.house().leaks().returned(std::exchange(leak_, 0), worker_.loop().now() - facts_.leased);
+  if (attempt_->leak == 0) return;
+  worker_.house().leaks().returned(attempt_->leak, worker_.loop().now() - facts_.leased);
 }
 
 }  // namespace carpool::proxy

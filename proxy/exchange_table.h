@@ -11,6 +11,7 @@ namespace carpool::proxy {
 
 enum class ExchangeState : std::uint8_t {
   resting,     // in the slab, nothing begun
+  collecting,  // the head is here; its body comes before a connection is asked for
   borrowing,   // the head is here; waits for a connection (in line or for a dial)
   forwarding,  // has a lease; the request travels, no final response head yet
   relaying,    // the final response head went to the client; from here on nothing is ever sent again
@@ -18,7 +19,8 @@ enum class ExchangeState : std::uint8_t {
 };
 
 enum class ExchangeEvent : std::uint8_t {
-  begin,          // a request head that may be forwarded
+  collect,        // a request head that may be forwarded once its body is here
+  begin,          // a request that may be forwarded
   answered,       // we answered it ourselves (refused, or a fault): over
   lease,          // a connection
   retry,          // the connection failed in a way that allows another one
@@ -36,9 +38,13 @@ struct ExchangeRow {
 };
 
 inline constexpr std::array kExchangeTable{
+    ExchangeRow{ExchangeState::resting, ExchangeEvent::collect, ExchangeState::collecting},
     ExchangeRow{ExchangeState::resting, ExchangeEvent::begin, ExchangeState::borrowing},
     ExchangeRow{ExchangeState::resting, ExchangeEvent::answered, ExchangeState::resting},
     ExchangeRow{ExchangeState::resting, ExchangeEvent::client_gone, ExchangeState::resting},
+    ExchangeRow{ExchangeState::collecting, ExchangeEvent::begin, ExchangeState::borrowing},
+    ExchangeRow{ExchangeState::collecting, ExchangeEvent::answered, ExchangeState::resting},
+    ExchangeRow{ExchangeState::collecting, ExchangeEvent::client_gone, ExchangeState::resting},
     ExchangeRow{ExchangeState::borrowing, ExchangeEvent::lease, ExchangeState::forwarding},
     ExchangeRow{ExchangeState::borrowing, ExchangeEvent::answered, ExchangeState::resting},
     ExchangeRow{ExchangeState::borrowing, ExchangeEvent::client_gone, ExchangeState::resting},
@@ -55,9 +61,9 @@ inline constexpr std::array kExchangeTable{
     ExchangeRow{ExchangeState::tunnel, ExchangeEvent::client_gone, ExchangeState::resting},
 };
 
-inline constexpr std::size_t kExchangeStates = 5;
-inline constexpr std::array<std::string_view, kExchangeStates> kExchangeStateNames{"resting", "borrowing", "forwarding",
-                                                                                   "relaying", "tunnel"};
+inline constexpr std::size_t kExchangeStates = 6;
+inline constexpr std::array<std::string_view, kExchangeStates> kExchangeStateNames{
+    "resting", "collecting", "borrowing", "forwarding", "relaying", "tunnel"};
 
 // The row's number, or kNoRow. A number, not a pointer: g++ 12 with UBSan cannot compare pointers at compile time.
 inline constexpr std::size_t kNoRow = kExchangeTable.size();

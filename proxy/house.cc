@@ -36,8 +36,10 @@ House::House(const config::Config& config)
 Result<std::unique_ptr<House>> House::build(const config::Config& config, std::optional<config::Options> source) {
   raise_descriptor_limit();
   std::unique_ptr<House> house(new House(config));
+  std::vector<FileLook> before = look_at(Reloader::files(source, config));
   if (Status opened = house->open(); !opened) return opened.take_fault();
   house->reloader_ = std::make_unique<Reloader>(*house, std::move(source));
+  house->reloader_->started(std::move(before));
   exec::assume_on_loop();  // the admin thread has not begun
   house->files_ = std::make_unique<FileWatch>(
       house->admin_->loop(), [](void* self) { static_cast<House*>(self)->reloader_->ask(); }, house.get());
@@ -123,7 +125,9 @@ void House::warmed_up() {
 }
 
 void House::watch_files() {
-  if (Status watched = files_->watch(reloader_->files()); !watched) log::warn("reload", watched.fault().detail);
+  reloader_->with_files([this](const std::vector<std::string>& files, const Digests& read) LOOP_ONLY {
+    if (Status watched = files_->watch(files, read); !watched) log::warn("reload", watched.fault().detail);
+  });
 }
 
 std::unique_ptr<const config::Config> House::put_in_force(std::unique_ptr<config::Config> fresh) {

@@ -14,11 +14,12 @@
 #include "proxy/health.h"
 #include "proxy/overload/memory_reserve.h"
 #include "proxy/serve.h"
+#include "proxy/standard_streams.h"
 #include "proxy/webhook_server.h"
 
 namespace {
 // Exit codes of the contract.
-constexpr int kConfiguration = 1;
+constexpr int kConfiguration = 1, kInternal = 3;
 // An answer about a thousand pools is megabytes for a moment: they go back to the system, not into the heap.
 constexpr int kOwnMapping = 256 * 1024;
 
@@ -27,11 +28,12 @@ int dispatch(const carpool::proxy::config::Options& options) {
   const config::Env env = config::process_env();
   if (const std::optional<int> code = config::answer(options, env, std::cout, std::cerr)) return *code;
   if (options.command == config::Command::demo) return carpool::proxy::serve_demo();
-  const config::Reading reading = config::load(options, env);
+  config::Options source = options;
+  const config::Reading reading = config::load(options, env, &source.digest);
   config::report(reading, std::cerr);
   if (!reading) return kConfiguration;
   if (options.command == config::Command::health) return carpool::proxy::ask_health(reading.config);
-  return carpool::proxy::serve(reading.config, options);
+  return carpool::proxy::serve(reading.config, source);
 }
 
 // `carpool webhook` is a program of its own; the exit code, or nothing: another command.
@@ -47,6 +49,7 @@ std::optional<int> run_webhook(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!carpool::proxy::open_missing_standard_streams()) return kInternal;
   ::mallopt(M_MMAP_THRESHOLD, kOwnMapping);
   carpool::proxy::memory_reserve::install();
   std::signal(SIGPIPE, SIG_IGN);  // a peer that left is an error value, not a signal

@@ -29,6 +29,7 @@ Speaks speaks_of(const config::Upstream& upstream, pool::Scheme scheme) {
   Speaks speaks{lists("h1"), lists("h2")};
   if (scheme == pool::Scheme::tcp) return {true, false};
   if (scheme == pool::Scheme::http && speaks.h1) speaks.h2 = false;
+  speaks.bare_lf = std::find(upstream.lenient.begin(), upstream.lenient.end(), "bare_lf") != upstream.lenient.end();
   return speaks;
 }
 
@@ -86,8 +87,8 @@ Result<std::unique_ptr<Origins>> Origins::make(config::Config& config, pool::Hou
 
 // ---- a configuration comes into force ----
 
-// Equal settings have one number for ever, so that a pool whose settings came back is found again. Without TLS only the
-// protocols tell two origins apart.
+// Equal settings have one number for ever, so that a pool whose settings came back is found again. Without TLS only
+// the protocols and leniencies tell two origins apart.
 Result<std::uint32_t> Origins::number_of(pool::Scheme scheme, const config::Upstream& upstream) {
   if (scheme == pool::Scheme::tcp) return 0U;
   config::Upstream key = upstream;
@@ -119,6 +120,7 @@ Result<Origins::Prepared> Origins::prepare(config::Config& fresh) {
     for (const std::string& file : {tls.ca_file, tls.cert_file}) {
       if (!file.empty()) prepared.files.push_back(file);
     }
+    if (tls.ca_file.empty() && tls.verify) prepared.files.emplace_back("the system's certificate authorities");
   }
   for (const pool::Scheme scheme : {pool::Scheme::https, pool::Scheme::http}) {
     Result<std::uint32_t> number = number_of(scheme, fresh.upstream);
@@ -144,6 +146,12 @@ std::vector<std::string> Origins::apply(const config::Config& fresh, Prepared&& 
   for (const config::OriginSettings& settings : fresh.origins) {
     configured_.emplace(key_of(settings.origin), &settings);
     for (const std::string& alias : settings.alias) aliases_.emplace(alias, &settings);
+    metrics_.keep_origin(key_of(settings.origin));
+  }
+  directory_->keep_places(static_cast<std::uint32_t>(configured_.size()));
+  for (const auto& [label, context] : contexts_) {
+    const bool configured = configured_.count(label) != 0;
+    directory_->set_standing(*context->destination, configured ? pool::Standing::configured : pool::Standing::guest);
   }
   std::vector<std::string> behind;
   for (auto& [label, current] : contexts_) {
@@ -208,7 +216,9 @@ Result<OriginContext*> Origins::version_of(pool::Origin origin) {
   origin.tls = tls_number(origin);
   std::unique_ptr<OriginContext> context = describe(origin);
   const pool::Limits limits = limits_of(context->pool, origin.scheme, context->speaks);
-  Result<pool::Destination*> destination = directory_->at(origin, limits);
+  const bool configured = settings_of(origin) != nullptr;
+  Result<pool::Destination*> destination =
+      directory_->at(origin, limits, Clock::now(), configured ? pool::Standing::configured : pool::Standing::guest);
   if (!destination) return destination.take_fault();
   context->destination = *destination;
   std::unique_ptr<net::AddressBook>& book = books_[*destination];
@@ -262,14 +272,22 @@ bool Origins::bury(const std::vector<pool::Destination*>& retired) {
   return true;
 }
 
-Result<OriginContext*> Origins::at(pool::Origin origin) {
+Result<OriginContext*> Origins::enter(const pool::Origin& origin) {
+  Result<OriginContext*> found = at(origin);
+  if (found || found.fault().kind != FaultKind::origins_exhausted) return found;
+  // Not under the mutex: what ends may begin a dial elsewhere, which asks here.
+  if (!directory_->make_room(Clock::now())) return found;
+  return at(origin);
+}
+
+Result<OriginContext*> Origins::at(const pool::Origin& origin) {
   const std::string key = key_of(origin);
   const std::scoped_lock lock(mutex_);
   if (const auto found = contexts_.find(key); found != contexts_.end() && !found->second->destination->reclaimed()) {
     found->second->destination->touch(Clock::now());
     return found->second;
   }
-  Result<OriginContext*> made = version_of(std::move(origin));
+  Result<OriginContext*> made = version_of(origin);
   if (made) contexts_.insert_or_assign(key, *made);
   return made;
 }
@@ -285,6 +303,17 @@ std::vector<OriginContext*> Origins::all() const {
   std::vector<OriginContext*> all;
   for (const auto& [key, context] : contexts_) all.push_back(context);
   return all;
+}
+
+std::vector<OriginContext*> Origins::under(const std::vector<const TlsIdentity*>& identities) const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<OriginContext*> found;
+  for (const auto& [destination, context] : by_destination_) {
+    const bool listed = std::find(identities.begin(), identities.end(), context->tls) != identities.end();
+    // One that is reclaimed may be gone before this loop is done with it; the others wait for this loop.
+    if (context->tls != nullptr && listed && !destination->reclaimed()) found.push_back(context);
+  }
+  return found;
 }
 
 }  // namespace carpool::proxy

@@ -27,10 +27,11 @@
 
 namespace carpool::proxy {
 
-// What may be spoken with an origin, of upstream.protocols.
+// What may be spoken with an origin, of upstream.protocols and upstream.lenient.
 struct Speaks {
   bool h1 = true;
   bool h2 = false;
+  bool bare_lf = false;  // upstream.lenient
   bool operator==(const Speaks&) const = default;
 };
 
@@ -64,10 +65,15 @@ class Origins {
 
   // The context of `origin`; its TLS identity is filled in from the configuration. Takes a mutex: loops cache the
   // answer.
-  Result<OriginContext*> at(pool::Origin origin);
+  Result<OriginContext*> at(const pool::Origin& origin);
+  // As at(), for a request: where no place is left it takes the one of the origin that was used least recently, if no
+  // [[origin]] names that. Must be called on a worker's loop.
+  Result<OriginContext*> enter(const pool::Origin& origin);
   // Of a destination made by at(); any thread.
   OriginContext* of(const pool::Destination& destination) const;
   std::vector<OriginContext*> all() const;
+  // Those with one of these TLS identities, whose pools may be out of force already.
+  std::vector<OriginContext*> under(const std::vector<const TlsIdentity*>& identities) const;
   // What must be loaded before `fresh` can be in force, and what its origins' TLS identities are called: blocking, off
   // the loops, one at a time. A Fault: it cannot be, and nothing has changed.
   struct Prepared {

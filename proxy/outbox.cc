@@ -10,11 +10,9 @@ constexpr std::size_t kMaxPieces = 64;  // per call; well below IOV_MAX
 static_assert(kMaxPieces <= IOV_MAX);
 }  // namespace
 
-Outbox::Sent Outbox::send(net::Transport& transport, Gather& gather, std::vector<iovec>& pieces) {
-  pieces.clear();
-  if (!empty()) pieces.push_back({waiting_.data() + sent_, size()});
-  gather.append_to(pieces);
-
+Outbox::Sent Outbox::send(net::Transport& transport, WriteBatch& batch) {
+  CARPOOL_ASSERT(!leased_);
+  std::vector<iovec>& pieces = batch.vector_behind(std::string_view(waiting_).substr(sent_));
   std::size_t done = 0;   // bytes of all pieces
   std::size_t first = 0;  // first piece that is not gone
   Sent result = Sent::all;
@@ -31,7 +29,7 @@ Outbox::Sent Outbox::send(net::Transport& transport, Gather& gather, std::vector
     }
     if (io.io != net::Io::ok) {
       failure_ = io.detail;
-      gather.clear();
+      batch.clear();
       return Sent::failed;
     }
     done += io.bytes;
@@ -48,7 +46,7 @@ Outbox::Sent Outbox::send(net::Transport& transport, Gather& gather, std::vector
   } else {
     keep(pieces, first, done);
   }
-  gather.clear();
+  batch.clear();
   return result;
 }
 

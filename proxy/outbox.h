@@ -7,8 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "proxy/gather.h"
+#include "base/assert.h"
 #include "proxy/net/transport.h"
+#include "proxy/write_batch.h"
 
 namespace carpool::proxy {
 
@@ -19,12 +20,18 @@ class Outbox {
  public:
   enum class Sent : std::uint8_t { all, part, failed };
 
+  Outbox() = default;
+  Outbox(const Outbox&) = delete;
+  Outbox& operator=(const Outbox&) = delete;
+  ~Outbox() { CARPOOL_ASSERT(!leased_); }
+
   std::size_t size() const { return waiting_.size() - sent_; }
   bool empty() const { return size() == 0; }
   std::size_t capacity() const { return waiting_.capacity(); }  // what it owns, whatever of it waits
 
-  // Sends what waits, then `gather`; keeps what the socket would not take and clears the gather.
-  Sent send(net::Transport& transport, Gather& gather, std::vector<iovec>& scratch);
+  // Sends what waits, then `batch`; keeps what the socket does not take and clears the batch. Asserts that no lease of
+  // this outbox is out (proxy/batch_lease.h): its bytes would be overtaken.
+  Sent send(net::Transport& transport, WriteBatch& batch);
   Sent flush(net::Transport& transport);
   // Bytes that the socket has taken since the last clear(): 0 proves that nothing was sent.
   std::uint64_t taken() const { return taken_; }
@@ -33,12 +40,14 @@ class Outbox {
   std::string_view failure() const { return failure_; }
 
  private:
+  friend class BatchLease;
   void keep(const std::vector<iovec>& pieces, std::size_t first, std::size_t done);
   void clear_waiting();
   std::string waiting_;
   std::size_t sent_ = 0;  // bytes of waiting_ that are gone already
   std::uint64_t taken_ = 0;
   std::string_view failure_;
+  bool leased_ = false;  // a batch for it is being filled
 };
 
 }  // namespace carpool::proxy

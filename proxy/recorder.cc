@@ -117,8 +117,16 @@ void Recorder::count_shed(metrics::Shed what) {
   metrics_.record_shed(loop_.id(), what);
 }
 
+void Recorder::count_given_up(metrics::GivenUp why) {
+  metrics_.record_given_up(loop_.id(), why);
+}
+
 void Recorder::count_retry_denied(const OriginContext& origin) {
   metrics_.record_retry_denied(loop_.id(), origin.slot);
+}
+
+void Recorder::count_bound(const OriginContext& origin, metrics::Bound what) {
+  metrics_.record_bound(loop_.id(), origin.slot, what);
 }
 
 void Recorder::count_limited(const OriginContext& origin, metrics::Limit what) {
@@ -137,10 +145,30 @@ void Recorder::client_left() {
 }
 
 // Out of descriptors: said once in a while, not once per client.
+namespace {
+// At most one line in ten seconds.
+bool may_complain(Instant& last, Instant now) {
+  if (last != Instant{} && now - last < std::chrono::seconds(10)) return false;
+  last = now;
+  return true;
+}
+}  // namespace
+
+void Recorder::on_dns_event(metrics::Dns what, std::uint64_t n, std::string_view host) {
+  metrics_.record_dns(what, n);
+  if (what == metrics::Dns::resolv_conf_changed) return log::info("dns", "resolv.conf has changed and is followed");
+  if (what != metrics::Dns::addresses_left_out || !may_complain(last_dns_complaint_, loop_.now())) return;
+  log::warn("dns", "a name has more addresses than are kept", {{"host", host}, {"left_out", n}});
+}
+
+void Recorder::note_accept_pause() {
+  count_shed(metrics::Shed::accepts);
+  if (!may_complain(last_accept_complaint_, loop_.now())) return;
+  log::warn("listener", "cannot accept clients", {{"error", "too few descriptors are left"}});
+}
+
 void Recorder::note_accept_failure(int error) {
-  const Instant now = loop_.now();
-  if (last_accept_complaint_ != Instant{} && now - last_accept_complaint_ < std::chrono::seconds(10)) return;
-  last_accept_complaint_ = now;
+  if (!may_complain(last_accept_complaint_, loop_.now())) return;
   log::warn("listener", "cannot accept clients", {{"error", std::strerror(error)}});  // NOLINT(concurrency-mt-unsafe)
 }
 

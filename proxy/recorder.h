@@ -8,6 +8,7 @@
 #include "exec/role.h"
 #include "exec/timer.h"
 #include "metrics/registry.h"
+#include "proxy/dns/events.h"
 #include "proxy/http/h2_types.h"
 #include "proxy/log/access.h"
 #include "proxy/log/levels.h"
@@ -25,7 +26,7 @@ struct ExchangeFacts;
 class House;
 struct OriginContext;
 
-class Recorder {
+class Recorder final : public dns::Events {
  public:
   Recorder(House& house, exec::Loop& loop);
   ~Recorder() { log_.flush(); }
@@ -38,9 +39,13 @@ class Recorder {
   void count_reset(const OriginContext& origin, http::H2Error code) LOOP_ONLY;
   void observe_handshake(const OriginContext& origin, Duration took) LOOP_ONLY;
   void note_accept_failure(int error) LOOP_ONLY;
+  void note_accept_pause() LOOP_ONLY;
+  void on_dns_event(metrics::Dns what, std::uint64_t n, std::string_view host) override LOOP_ONLY;
   void count_abuse(http::H2Abuse abuse) LOOP_ONLY;
   void count_shed(metrics::Shed what) LOOP_ONLY;
+  void count_given_up(metrics::GivenUp why) LOOP_ONLY;
   void count_retry_denied(const OriginContext& origin) LOOP_ONLY;
+  void count_bound(const OriginContext& origin, metrics::Bound what) LOOP_ONLY;
   void count_limited(const OriginContext& origin, metrics::Limit what) LOOP_ONLY;
   void count_ejections(const OriginContext& origin, std::uint64_t n) LOOP_ONLY;
   void client_came() LOOP_ONLY;
@@ -58,7 +63,7 @@ class Recorder {
   exec::Timer flusher_;
   std::uint64_t requests_ = 0;
   std::uint32_t unsaid_ = 0;  // exchanges that went well since the last one with a line
-  Instant last_accept_complaint_{};
+  Instant last_accept_complaint_{}, last_dns_complaint_{};
 };
 
 }  // namespace carpool::proxy

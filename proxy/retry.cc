@@ -25,11 +25,9 @@ bool repeatable(std::string_view method, bool put_and_delete) {
 
 std::optional<Proof> may_retry(const Attempt& attempt, const RetryRules& rules) {
   if (attempt.timed_out || attempt.any_byte_back || !attempt.body_whole) return std::nullopt;
+  if (attempt.attempts() >= most_attempts(rules)) return std::nullopt;
   const bool unsent = attempt.connection_ended && !attempt.any_byte_sent;
-  if (attempt.unprocessed || unsent) {
-    if (attempt.proven_replays >= kMaxProvenReplays) return std::nullopt;
-    return attempt.unprocessed.value_or(Proof::not_sent);
-  }
+  if (attempt.unprocessed || unsent) return attempt.unprocessed.value_or(Proof::not_sent);
   if (!attempt.connection_ended) return std::nullopt;
   // An origin closes a connection that rests at any moment: a request that met this close was most likely never read,
   // but only "most likely", so only requests whose repetition is harmless go again.

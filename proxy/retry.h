@@ -22,6 +22,8 @@ struct Attempt {
   std::optional<Proof> unprocessed;  // goaway, refused_stream: the origin said that it did nothing
   std::uint32_t idempotent_retries = 0;
   std::uint32_t proven_replays = 0;
+
+  std::uint32_t attempts() const { return 1 + idempotent_retries + proven_replays; }  // this one included
 };
 
 struct RetryRules {
@@ -30,6 +32,11 @@ struct RetryRules {
 };
 
 inline constexpr std::uint32_t kMaxProvenReplays = 8;
+
+// Attempts of one request, the first one included, whatever the proofs and the origin say: each may cost a dial.
+constexpr std::uint32_t most_attempts(const RetryRules& rules) {
+  return rules.max_retries + kMaxProvenReplays;
+}
 
 std::optional<Proof> may_retry(const Attempt& attempt, const RetryRules& rules);
 

@@ -10,6 +10,7 @@
 #include "exec/role.h"
 #include "proxy/config/config.h"
 #include "proxy/http/forward.h"
+#include "proxy/net/address.h"
 #include "proxy/net/policy.h"
 #include "proxy/origins.h"
 
@@ -23,8 +24,10 @@ struct Route {
 class Router {
  public:
   Router(Origins& origins, const net::RulePolicy& policy) : origins_(origins), policy_(policy) {}
-  // Faults: malformed_request, egress_denied, origins_exhausted. The route lives until the next call.
-  Result<const Route*> route(const config::Listen& listen, const http::Target& target) LOOP_ONLY;
+  // `listener`: the address that the listener with these settings is bound to; the settings outlive the router. Faults:
+  // malformed_request, misdirected, egress_denied, origins_exhausted. The route lives until the next call.
+  Result<const Route*> route(const config::Listen& listen, const net::Address& listener,
+                             const http::Target& target) LOOP_ONLY;
   void forget() LOOP_ONLY { cache_.clear(); }  // other rules are in force
 
  private:
@@ -33,11 +36,12 @@ class Router {
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
   using Cache = std::unordered_map<std::string, Route, Hash, std::equal_to<>>;
-  Result<Route> resolve(const config::Listen& listen, const http::Target& target) LOOP_ONLY;
-  Result<pool::Origin> where(const config::Listen& listen, const http::Target& target) const LOOP_ONLY;
+  void write_key(const config::Listen& listen, const http::Target& target) LOOP_ONLY;
+  Result<Route> resolve(const config::Listen& listen, const net::Address& listener,
+                        const http::Target& target) LOOP_ONLY;
   Origins& origins_;
   const net::RulePolicy& policy_;
-  Cache cache_;      // key: form, scheme, listener, authority as received
+  Cache cache_;      // key: form, scheme, listener, and the authority as received where the route depends on it
   std::string key_;  // reused
 };
 

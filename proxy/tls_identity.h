@@ -2,6 +2,7 @@
 // takes tens of milliseconds: a blocking task of the loop that asked first; the dials of all loops wait in the mail.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -30,14 +31,15 @@ class TlsIdentity {
   // A Fault of kind `budget`: nobody would run the loading; who comes next tries again.
   Result<std::shared_ptr<tls::ClientContext>> get();
 
-  // The same in two processes whose settings and files are the same: what one verified, the other would. Reads files.
-  std::uint64_t likeness() const;
   std::shared_ptr<tls::ClientContext> loaded();  // null: nobody needed it yet
+  // The likeness of the context that get() answers, 0: none yet. What was made by a context of another likeness was
+  // verified by other authorities or shows another certificate: it must serve no further request. Any thread; acquire,
+  // with the release of replace().
+  std::uint64_t in_force() const { return in_force_.load(std::memory_order_acquire); }
 
-  // Its files hold something else than when they were loaded: loaded anew, not yet in force. Null: they do not, or they
-  // were never loaded. Blocking, on any one thread.
+  // Reads its files again. Null: they hold what was loaded, or they were never needed. Blocking, on any one thread.
   Result<std::shared_ptr<tls::ClientContext>> renew();
-  // From now on get() answers this one. Dials and connections keep what they have.
+  // From now on get() answers this one. Dials in progress and connections keep the one before, and are outdated.
   void replace(std::shared_ptr<tls::ClientContext> context);
 
  private:
@@ -51,11 +53,12 @@ class TlsIdentity {
   };
   void finish(Result<std::unique_ptr<tls::ClientContext>> made);
   void give_up();
+  void put_in_force(std::shared_ptr<tls::ClientContext> context);
   void tell_all();
 
   const tls::ClientSettings settings_;
   Loading loading_task_{*this};
-  std::size_t loaded_ = 0, renewed_ = 0;  // fingerprints of the files; only of those who load()
+  std::atomic<std::uint64_t> in_force_{0};
   std::mutex mutex_;
   bool loading_ = false;  // guarded by mutex_, as all below
   std::shared_ptr<tls::ClientContext> context_;

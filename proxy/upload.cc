@@ -1,15 +1,24 @@
 #include "proxy/upload.h"
 
+#include "proxy/body_rate.h"
 #include "proxy/upstream/carrier.h"
 
 namespace carpool::proxy {
 
-void Upload::begin(http::Framing framing, std::uint64_t replay_limit) {
-  framing_ = framing;
+void Upload::begin(const http::RequestHead& head, std::uint64_t replay_limit) {
+  framing_ = head.framing;
+  length_ = head.length;
   replay_limit_ = replay_limit;
   received_ = 0;
+  held_.clear();
+  trailers_.clear();
   whole_ = true;
   ended_ = false;
+}
+
+bool Upload::may_travel(Duration since, std::uint64_t min_rate) const {
+  if (ended_ || full()) return true;
+  return !fits() && since >= kStreams && BodyRate::keeps(min_rate, received_, since);
 }
 
 void Upload::add(std::string_view bytes, Carrier* to) {

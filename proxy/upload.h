@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "exec/role.h"
 #include "proxy/http/message.h"
 
@@ -15,7 +16,12 @@ class Carrier;
 
 class Upload {
  public:
-  void begin(http::Framing framing, std::uint64_t replay_limit);
+  void begin(const http::RequestHead& head, std::uint64_t replay_limit);
+  // May it travel? A body that fits into the buffer waits until it is there. A larger one waits until the buffer is
+  // full or, `since` its head, it has come at `min_rate` for kStreams.
+  bool may_travel(Duration since, std::uint64_t min_rate) const;
+  bool fits() const { return length_ <= replay_limit_; }
+  static constexpr Duration kStreams = std::chrono::milliseconds(200);
   // Bytes of the body. With `to` they travel now, without they are held for the connection to come.
   void add(std::string_view bytes, Carrier* to) LOOP_ONLY;
   void add_trailer(std::string_view name, std::string_view value) { trailers_.add(name, value); }
@@ -33,6 +39,7 @@ class Upload {
  private:
   http::Framing framing_ = http::Framing::none;
   std::uint64_t replay_limit_ = 0;
+  std::uint64_t length_ = 0;
   std::uint64_t received_ = 0;
   std::string held_;  // all of the body so far, while whole_
   bool whole_ = true;

@@ -5,10 +5,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
+#include "base/contents.h"
 #include "metrics/families.h"
 #include "metrics/prometheus.h"
 #include "proxy/config/options.h"
@@ -22,14 +21,8 @@ namespace {
 
 constexpr int kConfiguration = 1, kCannotListen = 2;
 constexpr int kBacklog = 128;
+constexpr std::size_t kLongestInjection = std::size_t{1024} * 1024;  // as a ConfigMap
 constexpr std::array<std::string_view, 4> kOutcomes{"injected", "untouched", "refused", "malformed"};
-
-Result<std::string> contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file) return Fault{FaultKind::malformed_request, Side::self, "cannot read " + path};
-  return text;
-}
 
 bool is(const http::RequestHead& head, std::string_view path) {
   return head.target == path || (head.target.starts_with(path) && head.target[path.size()] == '?');
@@ -41,8 +34,9 @@ Result<std::unique_ptr<WebhookServer>> WebhookServer::make(const WebhookOptions&
   Result<std::unique_ptr<exec::UvLoop>> loop = exec::UvLoop::make(0);
   if (!loop) return loop.take_fault();
   auto server = std::make_unique<WebhookServer>(options, std::move(*loop));
+  const std::vector<FileLook> before = look_at(server->files());
   if (Status loaded = server->load(); !loaded) return loaded.take_fault();
-  if (Status opened = server->open(); !opened) return opened.take_fault();
+  if (Status opened = server->open(read_between(before, look_at(server->files()))); !opened) return opened.take_fault();
   return server;
 }
 
@@ -50,11 +44,18 @@ WebhookServer::WebhookServer(const WebhookOptions& options, std::unique_ptr<exec
     : options_(options),
       loop_(std::move(loop)),
       watch_(
-          *loop_, [](void* self) { static_cast<WebhookServer*>(self)->reload(); }, this) {}
+          *loop_,
+          [](void* self) {
+            exec::assume_on_loop();
+            static_cast<WebhookServer*>(self)->reload();
+          },
+          this) {}
 
 WebhookServer::~WebhookServer() {
   loop_->enter();
-  while (!sessions_.empty()) sessions_.front().end();
+  more_.unlink();
+  while (WebhookSession* session = handshakes_.any()) session->end();
+  while (WebhookSession* session = sessions_.any()) session->end();
   bury();
   if (fd_) loop_->unwatch(fd_.get(), key_);
   signals_.clear();
@@ -69,8 +70,11 @@ Status WebhookServer::load() {
   identity.alpn.clear();  // the API server offers HTTP/2 too, and takes HTTP/1.1 when nothing is chosen
   auto tls = tls::ServerContext::make(identity);
   if (!tls) return tls.take_fault();
-  Result<std::string> injection = contents(options_.injection);
-  if (!injection) return injection.take_fault();
+  Result<std::string> injection = contents(options_.injection, kLongestInjection);
+  if (!injection) {
+    return Fault{FaultKind::malformed_request, Side::self,
+                 "cannot read " + options_.injection + ": " + injection.fault().detail};
+  }
   auto reviewer = webhook::Reviewer::make(*injection);
   if (!reviewer) return reviewer.take_fault();
   tls_ = std::move(*tls);
@@ -78,7 +82,7 @@ Status WebhookServer::load() {
   return Done{};
 }
 
-Status WebhookServer::open() {
+Status WebhookServer::open(Digests in_force) {
   loop_->enter();
   Result<net::Bound> bound = net::bind_and_listen(options_.listen, kBacklog);
   if (!bound) return bound.take_fault();
@@ -95,7 +99,7 @@ Status WebhookServer::open() {
     Result<exec::Signal> signal = exec::on_signal(*loop_, number, stop, this);
     if (signal) signals_.push_back(std::move(*signal));
   }
-  return watch_.watch({options_.certificate, options_.key, options_.injection});
+  return watch_.watch(files(), std::move(in_force));
 }
 
 void WebhookServer::run() {
@@ -104,25 +108,52 @@ void WebhookServer::run() {
 
 // A few small files, a few times a year: milliseconds in which a review waits.
 void WebhookServer::reload() {
+  const std::vector<std::string> files = this->files();
+  const std::vector<FileLook> before = look_at(files);
   if (const Status loaded = load(); !loaded) {
     return log::error("webhook", "reload refused", {{"why", std::string_view(loaded.fault().detail)}});
   }
   log::info("webhook", "reloaded");
+  if (const Status watched = watch_.watch(files, read_between(before, look_at(files))); !watched) {
+    log::warn("webhook", watched.fault().detail);
+  }
+}
+
+std::vector<std::string> WebhookServer::files() const {
+  return {options_.certificate, options_.key, options_.injection};
 }
 
 void WebhookServer::on_ready(exec::Ready) {
-  for (;;) {
+  accept_some();
+}
+
+// A few in a turn: what they send is read before so many others came that one of them makes room.
+void WebhookServer::accept_some() {
+  constexpr int kAtOnce = 8;
+  for (int i = 0; i < kAtOnce; ++i) {
     Fd client(::accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!client && (errno == EINTR || errno == ECONNABORTED)) continue;
     if (!client) return;  // out of descriptors: the next client brings another event
     net::prepare_socket(client.get());
-    if (open_ >= kMostSessions) continue;  // closed at once; the API server asks again
+    make_room(handshakes_, handshakes_ended_);
     WebhookSession::Owner& owner = *this;
     auto session = std::make_unique<WebhookSession>(*loop_, owner, tls_->accept(client.release()));
     if (!session->start()) continue;
-    ++open_;
-    sessions_.push_back(*session.release());  // owned by the list until bury()
+    handshakes_.join(*session.release());  // owned by the budgets until bury()
   }
+  if (!more_.linked()) loop_->defer(more_);
+}
+
+void WebhookServer::make_room(Budget& budget, std::uint64_t& count) {
+  if (!budget.full()) return;
+  budget.longest_waiting()->end();  // none is worked for: an answer is made at once
+  ++count;
+}
+
+void WebhookServer::shaken(WebhookSession& session) {
+  handshakes_.leave(session);
+  make_room(sessions_, idle_ended_);
+  sessions_.join(session);
 }
 
 WebhookSession::Answer WebhookServer::answer(const http::RequestHead& head, const std::string& body) {
@@ -155,6 +186,7 @@ WebhookSession::Answer WebhookServer::review(const std::string& body) {
 std::string WebhookServer::metrics() const {
   metrics::Sample sample;
   for (std::size_t i = 0; i < kOutcomes.size(); ++i) sample.reviews.push_back({kOutcomes[i], outcomes_[i]});
+  sample.webhook_shed = {{"handshake", handshakes_ended_}, {"idle", idle_ended_}};
   sample.process = metrics::read_process();
   sample.build = {std::string(config::version()), __VERSION__, "webhook"};
   sample.log_dropped = log::dropped();
@@ -162,24 +194,29 @@ std::string WebhookServer::metrics() const {
 }
 
 void WebhookServer::ended(WebhookSession& session) {
-  session.unlink();
+  (session.is_shaken() ? sessions_ : handshakes_).leave(session);
   graves_.push_back(session);
-  --open_;
   if (!undertaker_.linked()) loop_->defer(undertaker_);
 }
 
 void WebhookServer::bury() {
   while (!graves_.empty()) const std::unique_ptr<WebhookSession> dies(&graves_.pop_front());
-  if (stopping_ && open_ == 0) loop_->stop();
+  if (stopping_ && handshakes_.size() + sessions_.size() == 0) loop_->stop();
 }
 
 // What is being answered is answered; a second signal ends at once.
 void WebhookServer::stop() {
-  if (std::exchange(stopping_, true) || open_ == 0) return loop_->stop();
+  if (std::exchange(stopping_, true) || handshakes_.size() + sessions_.size() == 0) return loop_->stop();
+  more_.unlink();
   loop_->unwatch(fd_.get(), key_);
   fd_.reset();
-  for (WebhookSession* session = sessions_.next(nullptr); session != nullptr;) {
-    WebhookSession* after = sessions_.next(session);
+  while (WebhookSession* session = handshakes_.any()) session->end();
+  end_all_soon(sessions_);
+}
+
+void WebhookServer::end_all_soon(Budget& budget) {
+  for (WebhookSession* session = budget.next_waiting(nullptr); session != nullptr;) {
+    WebhookSession* const after = budget.next_waiting(session);
     session->end_soon();
     session = after;
   }

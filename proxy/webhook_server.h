@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "base/intrusive.h"
 #include "exec/uv/loop.h"
 #include "exec/uv/signal.h"
 #include "proxy/net/address.h"
 #include "proxy/reload/file_watch.h"
+#include "proxy/session_budget.h"
 #include "proxy/tls/server.h"
 #include "proxy/webhook/review.h"
 #include "proxy/webhook_options.h"
@@ -37,18 +37,31 @@ class WebhookServer final : private WebhookSession::Owner, private exec::Watcher
     void run() override LOOP_ONLY { server_.bury(); }
     WebhookServer& server_;
   };
-  Status open();
+  struct More final : exec::Deferred {
+    explicit More(WebhookServer& server) : server_(server) {}
+    void run() override LOOP_ONLY { server_.accept_some(); }
+    WebhookServer& server_;
+  };
+  using Budget = SessionBudget<WebhookSession>;
+  static void make_room(Budget& budget, std::uint64_t& count) LOOP_ONLY;
+  static void end_all_soon(Budget& budget) LOOP_ONLY;
+  Status open(Digests in_force);
+  std::vector<std::string> files() const;
   Status load();
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   WebhookSession::Answer answer(const http::RequestHead& head, const std::string& body) override LOOP_ONLY;
   WebhookSession::Answer review(const std::string& body);
   std::string metrics() const;
+  void accept_some() LOOP_ONLY;
+  void shaken(WebhookSession& session) override LOOP_ONLY;
+  void waits(WebhookSession& session) override LOOP_ONLY { sessions_.waits(session); }
   void ended(WebhookSession& session) override LOOP_ONLY;
   void bury() LOOP_ONLY;
-  void reload();
+  void reload() LOOP_ONLY;
   void stop() LOOP_ONLY;
 
-  static constexpr std::size_t kMostSessions = 128;
+  // Handshakes have a budget of their own: a client that does not end its own keeps no review out.
+  static constexpr std::size_t kMostHandshakes = 64, kMostSessions = 128;
   const WebhookOptions options_;
   std::unique_ptr<exec::UvLoop> loop_;
   std::unique_ptr<tls::ServerContext> tls_;
@@ -58,10 +71,12 @@ class WebhookServer final : private WebhookSession::Owner, private exec::Watcher
   exec::WatchKey key_;
   net::Address address_;
   std::vector<exec::Signal> signals_;
-  List<WebhookSession, WebhookTag> sessions_, graves_;  // owned
+  Budget handshakes_{kMostHandshakes, 0}, sessions_{kMostSessions, 0};  // owned, as the next
+  List<WebhookSession, SessionBudgetTag> graves_;
   Undertaker undertaker_{*this};
-  std::size_t open_ = 0;
-  std::array<std::uint64_t, 4> outcomes_{};  // by webhook::Outcome
+  More more_{*this};
+  std::uint64_t handshakes_ended_ = 0, idle_ended_ = 0;  // for others
+  std::array<std::uint64_t, 4> outcomes_{};              // by webhook::Outcome
   bool stopping_ = false;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "exec/read_buffer.h"
 #include "proxy/http/fault_reply.h"
 
 namespace carpool::proxy {
@@ -12,7 +13,8 @@ namespace {
 constexpr http::Limits kLimits{16 * 1024, 100, 8 * 1024};
 // A review holds the object and, for an update, the one before; the API server takes none above 1.5 MiB each.
 constexpr std::size_t kMaxBody = std::size_t{4} * 1024 * 1024;
-constexpr Duration kPatience = std::chrono::seconds(30);
+constexpr Duration kHandshakePatience = std::chrono::seconds(5);
+constexpr Duration kPatience = std::chrono::seconds(30);  // from one answer until the next request has come, whole
 
 }  // namespace
 
@@ -29,7 +31,7 @@ Status WebhookSession::start() {
   Result<exec::WatchKey> key = loop_.watch(stream_->fd(), *this);
   if (!key) return key.take_fault();
   key_ = *key;
-  timer_.arm(loop_.now() + kPatience);
+  timer_.arm(loop_.now() + kHandshakePatience);
   return Done{};
 }
 
@@ -57,15 +59,18 @@ bool WebhookSession::shake() {
   const Result<bool> done = stream_->handshake();
   failed_ = !done;
   shaken_ = done && *done;
-  return shaken_;
+  if (!shaken_) return false;
+  timer_.arm(loop_.now() + kPatience);
+  owner_.shaken(*this);
+  return true;
 }
 
 bool WebhookSession::read_some() {
-  const Intake::Got got = intake_.read(*stream_, loop_.scratch());
+  const exec::ReadBuffer buffer(loop_);
+  const Intake::Got got = intake_.read(*stream_, buffer.span());
   if (got == Intake::Got::nothing) return false;
   failed_ = failed_ || got == Intake::Got::ended;
   if (failed_) return false;
-  timer_.arm(loop_.now() + kPatience);
   if (got == Intake::Got::wrong) refuse();
   if (got == Intake::Got::request) reply();
   return true;
@@ -76,6 +81,8 @@ void WebhookSession::reply() {
   send(intake_.too_long() ? Answer{413, "application/json", R"({"error": "the review is too long"})"}
                           : owner_.answer(intake_.head(), intake_.body()));
   intake_.done();
+  timer_.arm(loop_.now() + kPatience);
+  owner_.waits(*this);
 }
 
 void WebhookSession::refuse() {
@@ -95,10 +102,9 @@ void WebhookSession::send(const Answer& answer) {
 }
 
 void WebhookSession::write(std::string_view bytes) {
-  Gather out;
+  WriteBatch out;
   out.add(bytes);
-  std::vector<iovec> pieces;
-  failed_ = outbox_.send(*stream_, out, pieces) == Outbox::Sent::failed;
+  failed_ = outbox_.send(*stream_, out) == Outbox::Sent::failed;
 }
 
 bool WebhookSession::flush() {

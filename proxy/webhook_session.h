@@ -5,15 +5,15 @@
 #include <memory>
 #include <string>
 
-#include "base/intrusive.h"
 #include "exec/loop.h"
 #include "proxy/intake.h"
 #include "proxy/outbox.h"
+#include "proxy/session_budget.h"
 #include "proxy/tls/stream.h"
 
 namespace carpool::proxy {
 
-class WebhookSession final : public ListHook<struct WebhookTag>, private exec::Watcher {
+class WebhookSession final : public BudgetedSession, private exec::Watcher {
  public:
   struct Answer {
     std::uint16_t status = 200;
@@ -23,7 +23,9 @@ class WebhookSession final : public ListHook<struct WebhookTag>, private exec::W
   class Owner {
    public:
     virtual Answer answer(const http::RequestHead& head, const std::string& body) LOOP_ONLY = 0;
-    virtual void ended(WebhookSession& session) LOOP_ONLY = 0;  // destroy it, later
+    virtual void shaken(WebhookSession& session) LOOP_ONLY = 0;  // its TLS handshake is complete
+    virtual void waits(WebhookSession& session) LOOP_ONLY = 0;   // for its next request
+    virtual void ended(WebhookSession& session) LOOP_ONLY = 0;   // destroy it, later
 
    protected:
     ~Owner() = default;
@@ -37,12 +39,13 @@ class WebhookSession final : public ListHook<struct WebhookTag>, private exec::W
   void end() LOOP_ONLY;
   // The program ends: after the answer that is under way.
   void end_soon() LOOP_ONLY;
+  bool is_shaken() const { return shaken_; }
 
  private:
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void on_timer();
   void advance() LOOP_ONLY;
-  bool shake();
+  bool shake() LOOP_ONLY;
   bool read_some() LOOP_ONLY;
   void reply() LOOP_ONLY;
   void refuse();

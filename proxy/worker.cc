@@ -12,6 +12,7 @@
 #include "proxy/net/plain.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/h2_connection.h"
+#include "proxy/upstream/retire.h"
 
 namespace carpool::proxy {
 
@@ -29,8 +30,9 @@ const char* name_of(exec::LoopId id) {
   return names[id].c_str();
 }
 
-dns::Settings dns_settings(const config::Dns& dns) {
+dns::Settings dns_settings(const config::Dns& dns, dns::Events& events) {
   dns::Settings settings;
+  settings.events = &events;
   settings.min_ttl = dns.min_ttl;
   settings.max_ttl = dns.max_ttl;
   settings.stale_for = dns.stale_for;
@@ -48,7 +50,7 @@ Worker::Worker(House& house, std::unique_ptr<exec::UvLoop> loop)
     : house_(house),
       loop_(std::move(loop)),
       wake_timer_(exec::Timer::bind<&Worker::wake_due>(*loop_, *this)),
-      resolver_(*loop_, dns_settings(house.config().dns)),
+      resolver_(*loop_, dns_settings(house.config().dns, recorder_)),
       router_(house.origins(), house.policy()),
       recorder_(house, *loop_),
       dialer_(*this, resolver_),
@@ -164,6 +166,12 @@ void Worker::on_reload(const config::Dns& dns, const std::vector<const Listener*
     Downstream* after = clients_.next(client);
     if (std::find(closed.begin(), closed.end(), client->owner()) != closed.end()) client->drain();
     client = after;
+  }
+}
+
+void Worker::retire_outdated_of(const std::vector<const TlsIdentity*>& renewed) {
+  for (const OriginContext* origin : house_.origins().under(renewed)) {
+    retire_outdated(*origin->destination, loop_->id(), loop_->now());
   }
 }
 

@@ -14,9 +14,8 @@
 #include "pool/delivery_queue.h"
 #include "proxy/dns/resolver.h"
 #include "proxy/exchange.h"
-#include "proxy/gather.h"
-#include "proxy/http/h2_fields.h"
 #include "proxy/leak_watch.h"
+#include "proxy/loop_buffers.h"
 #include "proxy/overload/stage.h"
 #include "proxy/recorder.h"
 #include "proxy/router.h"
@@ -61,18 +60,11 @@ class Worker final : public SessionHost, private exec::SharedWatcher, private ex
   House& house() { return house_; }
   const net::AddressPolicy& policy() const;
   std::string_view pseudonym() const;
-  // Of an origin's answer; generous where clients are strict, yet bounded.
-  static http::Limits response_limits() { return {128 * 1024, 512, 16 * 1024}; }
   Router& router() LOOP_ONLY { return router_; }
   Dialer& dialer() LOOP_ONLY { return dialer_; }
   Recorder& recorder() LOOP_ONLY { return recorder_; }
 
-  // Scratch of the turn, shared by all connections of the loop; empty between events.
-  Gather& to_client() LOOP_ONLY { return to_client_; }
-  Gather& to_upstream() override LOOP_ONLY { return to_upstream_; }
-  std::vector<iovec>& pieces() override LOOP_ONLY { return pieces_; }
-  http::H2Fields& h2_fields() override LOOP_ONLY { return h2_fields_; }
-  std::string& h2_frames() override LOOP_ONLY { return h2_frames_; }
+  LoopBuffers& buffers() override LOOP_ONLY { return buffers_; }
 
   Exchange& take_exchange() LOOP_ONLY;
   // Every exchange of the slab, resting ones too.
@@ -92,6 +84,10 @@ class Worker final : public SessionHost, private exec::SharedWatcher, private ex
   // Another configuration is in force: forgets the routes it knows, and ends the clients of listeners that are closed
   // as drain() does.
   void on_reload(const config::Dns& dns, const std::vector<const Listener*>& closed) LOOP_ONLY;
+
+  // Ends what this loop has of connections that were made under certificates of these identities that were replaced:
+  // those that rest now, the others with their requests.
+  void retire_outdated_of(const std::vector<const TlsIdentity*>& renewed) LOOP_ONLY;
 
   // Forgets pools that are about to end. True: an exchange still goes by one of them.
   bool forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
@@ -150,6 +146,7 @@ class Worker final : public SessionHost, private exec::SharedWatcher, private ex
 
   House& house_;
   std::unique_ptr<exec::UvLoop> loop_;
+  LoopBuffers buffers_ LOOP_LOCAL{loop_->leases()};
   pool::DeliveryQueue deliveries_;
   Postman postman_{*this};
   std::vector<std::pair<Instant, pool::Destination*>> to_wake_ LOOP_LOCAL;
@@ -161,10 +158,6 @@ class Worker final : public SessionHost, private exec::SharedWatcher, private ex
   HealthCheck health_check_ LOOP_LOCAL;
   AddressWatch address_watch_ LOOP_LOCAL;
   LeakWatch leak_watch_ LOOP_LOCAL;
-  Gather to_client_ LOOP_LOCAL, to_upstream_ LOOP_LOCAL;
-  std::vector<iovec> pieces_ LOOP_LOCAL;
-  http::H2Fields h2_fields_ LOOP_LOCAL;
-  std::string h2_frames_ LOOP_LOCAL;
   std::vector<std::unique_ptr<Exchange>> exchanges_ LOOP_LOCAL;  // the slab: never shrinks
   List<Exchange, ExchangeTag> free_exchanges_ LOOP_LOCAL;
   std::vector<std::unique_ptr<RemoteStream>> remotes_ LOOP_LOCAL;                              // as exchanges_

@@ -1,6 +1,7 @@
 """The steps of deploy/test, cheap ones first."""
 import json
 
+import attacks
 import chart
 import cross
 import editors
@@ -17,6 +18,7 @@ from outcome import Outcome, Step, verdict
 from shell import CORES, PROGRAM, ROOT
 
 PROGRAM_PATH = "build/release/carpool"
+ASAN = ROOT / "build/asan/carpool"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
 
 
@@ -88,13 +90,19 @@ ALL = [
     Step("soak", "a thousand origins come and go, nothing grows", proof.soak, PROGRAM_PATH, group="outside"),
     Step("h2spec", "h2spec's cases of HTTP/2", h2spec.run, PROGRAM_PATH),
     Step("faults", "fault suite", suites.faults, PROGRAM_PATH),
+    Step("attacks", "attack scripts: hostile clients, origins and files", attacks.scripts(PROGRAM), PROGRAM_PATH, group="attacks"),
+    Step("attacks-fuzz", "mutated HTTP on both sides, twenty seconds of two seeds", attacks.fuzz(PROGRAM, attacks.SHORT_FUZZ), PROGRAM_PATH,
+         group="attacks"),
     Step("e2e", "end to end: real clients, real nginx", e2e(PROGRAM), PROGRAM_PATH),
     Step("build-asan", "clang's build with ASan and UBSan, warnings and thread-safety analysis are errors", build("asan", sanitized)),
     Step("unit-asan", "unit tests under ASan and UBSan", units.run("asan")),
     Step("fuzz", "libFuzzer, ten seconds a target, a minute with --full", fuzzing.run),
     Step("build-tsan", "build with TSan", build("tsan", units.tsan_targets)),
     Step("unit-tsan", "threads under TSan", units.run("tsan")),
-    Step("e2e-asan", "end to end under ASan and UBSan", e2e(ROOT / "build/asan/carpool", False), "build/asan/carpool", full_only=True),
+    Step("e2e-asan", "end to end under ASan and UBSan", e2e(ASAN, False), "build/asan/carpool", full_only=True),
+    Step("attacks-asan", "attack scripts under ASan and UBSan", attacks.scripts(ASAN), "build/asan/carpool", full_only=True),
+    Step("attacks-fuzz-asan", "mutated HTTP on both sides under ASan and UBSan, ten minutes of ten seeds", attacks.fuzz(ASAN, attacks.LONG_FUZZ),
+         "build/asan/carpool", full_only=True),
     Step("e2e-tsan", "end to end under TSan", e2e(ROOT / "build/tsan/carpool", False), "build/tsan/carpool", full_only=True),
     Step("clang", "clang, thread-safety analysis of what that build leaves out", lint.thread_safety),
     Step("clang-tidy", "clang-tidy", lint.clang_tidy),

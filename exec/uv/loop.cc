@@ -103,6 +103,11 @@ void UvLoop::stop() {
   wake();
 }
 
+void UvLoop::report_failures_to(FailureSink* failures) {
+  enter();
+  guard_.report_to(failures);
+}
+
 void UvLoop::turn(bool may_wait) {
   const Presence here(*this);
   enter();
@@ -114,9 +119,10 @@ void UvLoop::drain() {
   enter();
   // Bounded, because deferred work may ask for itself for ever.
   for (int rounds = 0; rounds < 1024 && (mailbox_.has_mail() || !deferred_.empty()); ++rounds) {
-    mailbox_.deliver(kMailPerTurn);
-    deferred_.run_turn(kDeferredPerTurn);
+    mailbox_.deliver(kMailPerTurn, guard_);
+    deferred_.run_turn(kDeferredPerTurn, guard_);
   }
+  guard_.rethrow();
 }
 
 void UvLoop::enter() const {
@@ -133,10 +139,11 @@ void UvLoop::step(bool may_wait) {
   uv_update_time(uv_.get());
   ++turns_;
   for (int i = 0; i < got; ++i) dispatch(events[i]);
-  mailbox_.deliver(kMailPerTurn);
-  deferred_.run_turn(kDeferredPerTurn);
-  timers_.run_due(now_);
+  mailbox_.deliver(kMailPerTurn, guard_);
+  deferred_.run_turn(kDeferredPerTurn, guard_);
+  timers_.run_due(now_, guard_);
   run_libuv();
+  guard_.rethrow();
 }
 
 int UvLoop::wait_ms() {
@@ -162,11 +169,14 @@ void UvLoop::dispatch(const epoll_event& event) {
       libuv_ready_ = true;
       return;
     case EventKind::local:
-      if (Watcher* watcher = watchers_.find(name.index, name.generation)) watcher->on_ready(ready_from(event.events));
+      if (Watcher* watcher = watchers_.find(name.index, name.generation)) {
+        guard_.call([&]() LOOP_ONLY { watcher->on_ready(ready_from(event.events)); });
+      }
       return;
     case EventKind::shared:
       if (shared_watcher_ == nullptr) return;
-      shared_watcher_->on_shared_ready(name.index, name.generation, ready_from(event.events));
+      guard_.call(
+          [&]() LOOP_ONLY { shared_watcher_->on_shared_ready(name.index, name.generation, ready_from(event.events)); });
       return;
   }
 }

@@ -2,7 +2,8 @@
 // member among them, libuv's own set. libuv is run only when that member is ready or says that it has work now.
 //
 // A turn: wait; read the clock; events; mail; deferred work; due timers; libuv. Every part is bounded, and what a bound
-// left over makes the next turn not wait.
+// left over makes the next turn not wait. A callback that throws costs itself alone; nothing may throw through libuv,
+// so its callbacks are noexcept.
 #pragma once
 
 #include <atomic>
@@ -13,6 +14,7 @@
 #include <thread>
 
 #include "base/fd.h"
+#include "exec/callback_guard.h"
 #include "exec/deferred_queue.h"
 #include "exec/loop.h"
 #include "exec/mailbox.h"
@@ -36,6 +38,9 @@ class UvLoop final : public Loop {
   // Turns on the calling thread until stop(). A stop() that came before is obeyed, and consumed.
   void run();
   void stop();  // any thread
+  // Tells `failures` of callbacks that throw. Without it run(), turn() and drain() throw the first exception of a turn
+  // when the rest of that turn is done.
+  void report_failures_to(FailureSink* failures);
   // One turn. For those who drive the loop themselves: one thread at a time, with a happens-before between two.
   void turn(bool may_wait);
   // When nobody turns the loop any more: delivers the mail that is left, and the deferred work it asks for, so that
@@ -57,7 +62,6 @@ class UvLoop final : public Loop {
   Status watch_shared(int fd, std::uint32_t index, std::uint32_t generation) override LOOP_ONLY;
   void unwatch_shared(int fd) override;
   void set_shared_watcher(SharedWatcher* watcher) override LOOP_ONLY;
-  std::span<char> scratch() override LOOP_ONLY;
 
   std::uint64_t turns() const { return turns_; }
 
@@ -72,6 +76,7 @@ class UvLoop final : public Loop {
   int wait_ms() LOOP_ONLY;
   void dispatch(const epoll_event& event) LOOP_ONLY;
   void run_libuv() LOOP_ONLY;
+  std::span<char> scratch() override LOOP_ONLY;
   void wake();
 
   const LoopId id_;
@@ -88,6 +93,7 @@ class UvLoop final : public Loop {
   DeferredQueue deferred_ LOOP_LOCAL;
   std::unique_ptr<char[]> scratch_ LOOP_LOCAL;
 
+  CallbackGuard guard_ LOOP_LOCAL{&leases()};
   Mailbox mailbox_;
   std::atomic<std::thread::id> thread_{};  // who turns the loop now; none: nobody
   std::atomic<bool> stop_{false};

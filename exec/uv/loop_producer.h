@@ -17,7 +17,8 @@ namespace carpool::exec {
 
 class LoopProducer final : public Producer {
  public:
-  // At most `limit` tasks may be collected and not handed out.
+  // At most `limit` tasks may be collected and not handed out. `failures`, if any, is told of the loop's callbacks that
+  // throw.
   LoopProducer(UvLoop& loop, std::size_t limit, FailureSink* failures);
   LoopProducer(const LoopProducer&) = delete;
   LoopProducer& operator=(const LoopProducer&) = delete;
@@ -39,11 +40,9 @@ class LoopProducer final : public Producer {
     void arrive() override LOOP_ONLY { producer.stopping_ = true; }
     LoopProducer& producer;
   };
-  void turn();
 
   UvLoop& loop_;
   const std::size_t limit_;
-  FailureSink* const failures_;
   TaskQueue collected_ LOOP_LOCAL;
   bool stopping_ LOOP_LOCAL = false;
   Stop stop_{*this};

@@ -19,7 +19,7 @@ void Signal::Close::operator()(State* state) const {
            [](uv_handle_t* handle) { std::unique_ptr<State>(static_cast<State*>(handle->data)).reset(); });
 }
 
-void Signal::arrived(uv_signal_s* handle, int number) {
+void Signal::arrived(uv_signal_s* handle, int number) noexcept {
   auto* state = static_cast<State*>(handle->data);
   if (state->callback != nullptr) state->callback(state->owner, number);
 }

@@ -24,7 +24,7 @@ class Signal {
   struct Close {
     void operator()(State* state) const;
   };
-  static void arrived(uv_signal_s* handle, int number);
+  static void arrived(uv_signal_s* handle, int number) noexcept;  // called by C
   explicit Signal(std::unique_ptr<State, Close> state) : state_(std::move(state)) {}
   std::unique_ptr<State, Close> state_;
 };

@@ -16,7 +16,7 @@ Answer text_answer(std::uint16_t status, std::string_view content_type, std::str
 }
 
 std::string text_of(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+  return json_text(json, 2);
 }
 
 // Lines end nowhere but between values: a string has its own escaped.

@@ -58,7 +58,7 @@ std::string opening(const AdminView& view, Instant now) {
             {"not_ready", view.not_ready()},
             {"sheds", view.overload().sheds},
             {"threads", threads_of(view)}};
-  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = json_text(json);
   text.pop_back();
   return text + ",\"pools\":[";
 }
@@ -67,7 +67,7 @@ std::string message(const char* event, const std::string& opening, const std::ve
                     const Json& gone) {
   std::string text = std::string("event: ") + event + "\ndata: " + opening;
   for (std::size_t i = 0; i < pools.size(); ++i) text.append(i == 0 ? "" : ",").append(*pools[i]);
-  return text + "],\"gone\":" + gone.dump() + "}\n\n";
+  return text + "],\"gone\":" + json_text(gone) + "}\n\n";
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ void Feed::update(const AdminView& view) {
   std::vector<std::string*> all, changed;
   for (const PoolFacts& pool : view.pools()) {
     std::string& text = told_now[pool.origin];
-    text = told(view, pool, now).dump(-1, ' ', false, Json::error_handler_t::replace);
+    text = json_text(told(view, pool, now));
     all.push_back(&text);
     const auto before = pools_.find(pool.origin);
     if (before == pools_.end() || before->second != text) changed.push_back(&text);

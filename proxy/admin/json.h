@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/json_bounds.h"
 #include "proxy/admin/answer.h"
 #include "proxy/admin/view.h"
 

@@ -18,7 +18,8 @@ Answer shown(const LogLevels& levels) {
 
 bool well_formed(const Json& body) {
   const auto text = [&](const char* name) { return body.at(name).is_string(); };
-  return body.is_object() && body.contains("level") && text("level") && (!body.contains("module") || text("module"));
+  if (!body.is_object() || !body.contains("level") || !text("level")) return false;
+  return body.size() == 1 || (body.size() == 2 && body.contains("module") && text("module"));
 }
 
 bool known(const std::string& level, const std::string& module) {
@@ -33,6 +34,9 @@ std::string text_in(const Json& body, const char* name) {
 }  // namespace
 
 Answer log_level_answer(const Call& call) {
+  if (query_value(call.request.target, "level") || query_value(call.request.target, "module")) {
+    return error_answer(400, "GET takes no level and no module: PUT sets them");
+  }
   return shown(call.control.log_levels());
 }
 
@@ -45,8 +49,11 @@ Answer set_log_level_answer(const Call& call) {
   std::string level = asked_level.value_or("");
   std::string module = asked_module.value_or("");
   if (!call.request.body.empty()) {
-    const Json body = Json::parse(call.request.body, nullptr, false);
-    if (!well_formed(body)) return error_answer(400, R"(the body must be {"level": "debug", "module": "tls"})");
+    const Result<Json> read = read_json<Json>(call.request.body, {2, 16});
+    if (!read || !well_formed(*read)) {
+      return error_answer(400, R"(the body must be {"level": "debug", "module": "tls"})");
+    }
+    const Json& body = *read;
     if (!known(text_in(body, "level"), text_in(body, "module")))
       return error_answer(400, "the body's level or module is not known; /openapi.json lists them");
     if (level.empty()) level = text_in(body, "level");

@@ -39,7 +39,7 @@ Json parameter(const Parameter& p) {
           {"in", "query"},
           {"required", false},
           {"description", std::string(p.doc)},
-          {"schema", Json::parse(p.schema)}};
+          {"schema", *read_json<Json>(p.schema, {})}};
 }
 
 Json origin_parameter() {
@@ -74,7 +74,7 @@ Json operation(const Any& route, bool of_pool) {
 
 // What the program knows is not told twice.
 Json schemas() {
-  Json json = Json::parse(kSchemas);
+  Json json = *read_json<Json>(kSchemas, {});
   json["LogLevel"] = {{"type", "string"}, {"enum", {"trace", "debug", "info", "warn", "error", "off"}}};
   json["LogModule"] = {{"type", "string"}, {"enum", log::kModules}};
   return json;

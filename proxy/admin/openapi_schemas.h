@@ -24,7 +24,7 @@ inline constexpr const char* kSchemas = R"({
     "version": {"type": "string"}, "compiler": {"type": "string"}, "build": {"type": "string"}}},
   "LogLevels": {"type": "object", "required": ["level", "modules"], "properties": {"level": {"type": "string"},
     "modules": {"type": "object", "additionalProperties": {"type": "string"}}}},
-  "LogLevelOrder": {"type": "object", "required": ["level"], "properties": {
+  "LogLevelOrder": {"type": "object", "required": ["level"], "additionalProperties": false, "properties": {
     "level": {"$ref": "#/components/schemas/LogLevel"}, "module": {"$ref": "#/components/schemas/LogModule"}}},
   "ServerSentEvent": {"type": "object", "required": ["event", "data"], "properties": {
     "event": {"type": "string", "enum": ["state", "change"]}, "data": {"type": "string"}}},
@@ -57,7 +57,7 @@ inline constexpr const char* kSchemas = R"({
   "Pool": {"type": "object",
     "required": ["origin", "active", "borrowable", "borrowed", "connecting", "waiting", "max_wait_seconds", "size",
                  "peak", "borrows", "restores", "created", "leaks", "saved", "rate_limited", "connections", "opened", "closed", "failures",
-                 "learned_idle_timeout_seconds", "ejected_addresses"],
+                 "learned_idle_timeout_seconds", "probing", "undialed", "ejected_addresses"],
     "properties": {
       "origin": {"type": "string"},
       "active": {"type": "integer", "minimum": 0}, "borrowable": {"type": "integer", "minimum": 0},
@@ -73,6 +73,7 @@ inline constexpr const char* kSchemas = R"({
       "connections": {"$ref": "#/components/schemas/Counts"}, "opened": {"$ref": "#/components/schemas/Counts"},
       "closed": {"$ref": "#/components/schemas/Counts"}, "failures": {"$ref": "#/components/schemas/Counts"},
       "learned_idle_timeout_seconds": {"type": "number", "nullable": true},
+      "probing": {"type": "boolean"}, "undialed": {"type": "integer", "minimum": 0},
       "ejected_addresses": {"type": "integer", "minimum": 0},
       "addresses": {"type": "array", "items": {"type": "object",
         "required": ["address", "state", "open", "failures", "ejections"], "properties": {

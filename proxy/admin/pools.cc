@@ -133,6 +133,8 @@ Json json_of(const PoolFacts& facts) {
   json["failures"] = by_name(pool::kFailedNames, s.failures);
   json["learned_idle_timeout_seconds"] =
       facts.learned_idle_timeout ? Json(seconds(*facts.learned_idle_timeout)) : Json(nullptr);
+  json["probing"] = s.probing;
+  json["undialed"] = s.undialed;
   json["ejected_addresses"] = facts.addresses.ejected;
   if (s.class_count != 0) json["classes"] = classes_of(facts);
   return json;
@@ -191,6 +193,8 @@ metrics::OriginSample sample_of(const PoolFacts& facts) {
   sample.peak = s.peak;
   sample.size = s.size;
   sample.waiting = s.waiting;
+  sample.probing = s.probing ? 1 : 0;
+  sample.undialed = s.undialed;
   for (std::size_t i = 0; i < s.class_count; ++i) {
     sample.classes.push_back({class_name(facts, i), s.classes[i].waiting, s.classes[i].leases, s.classes[i].most});
   }
@@ -219,6 +223,7 @@ metrics::Sample take_sample(const AdminView& view) {
   sample.pools = sample.origins.size();
   sample.pools_max = reclaimed.max_origins;
   sample.pools_reclaimed = reclaimed.pools;
+  sample.pools_evicted = reclaimed.evicted;
   if (reclaimed.pools != 0) sample.origins.push_back(sample_of({"other", reclaimed.sums, std::nullopt, {}}));
   sample.exec = view.exec();
   sample.process = metrics::read_process();

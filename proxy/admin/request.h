@@ -17,13 +17,21 @@ struct AdminRequest {
   bool reads() const { return method == "GET" || method == "HEAD"; }
 };
 
+// A field that says who asks stands once: of two, one could be the page's and one the browser's. "null" is believed by
+// no guard.
+inline std::string_view only(const http::Fields& fields, std::string_view name) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < fields.size(); ++i) count += http::iequals(fields[i].name, name) ? 1 : 0;
+  return count > 1 ? "null" : fields.get(name);
+}
+
 inline AdminRequest make_request(const http::RequestHead& head, std::string_view body) {
   return {head.method,
           head.target,
           head.fields.get("Host"),
-          head.fields.get("Origin"),
-          head.fields.get("Sec-Fetch-Site"),
-          head.fields.get("Authorization"),
+          only(head.fields, "Origin"),
+          only(head.fields, "Sec-Fetch-Site"),
+          only(head.fields, "Authorization"),
           body,
           head.fields.get("Accept-Encoding")};
 }

@@ -15,6 +15,8 @@
 namespace carpool::proxy::cli {
 
 namespace {
+constexpr std::size_t kLongestAnswer = std::size_t{256} * 1024 * 1024;  // 65,535 connections are about 40 MiB
+
 // A wildcard bind is reached on loopback.
 net::Address reachable(const net::Address& bound) {
   if (!bound.ip() || !bound.wildcard()) return bound;
@@ -63,6 +65,7 @@ Result<Reply> read_reply(const Instance& instance, int fd, std::string_view meth
       progress = fed->progress;
     }
     if (progress == http::Progress::message) return reply();
+    if (body.text.size() > kLongestAnswer) return silent(instance, "its answer does not end");
   }
 }
 }  // namespace

@@ -2,11 +2,12 @@
 
 #include <unistd.h>
 
-#include <fstream>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/contents.h"
 #include "proxy/cli/answer.h"
 #include "proxy/cli/ask.h"
 #include "proxy/cli/completion.h"
@@ -19,6 +20,7 @@
 namespace carpool::proxy::cli {
 namespace {
 
+constexpr std::size_t kLongestToken = std::size_t{64} * 1024;  // the whole file
 constexpr int kDone = 0, kWrongUse = 1, kNoAnswer = 2, kRefused = 3;
 
 // Broken before it is wider than a terminal.
@@ -96,8 +98,10 @@ class Session {
 
   int read_token(const std::string& path) {
     if (path.empty()) return kDone;
-    std::ifstream file(path);
-    if (std::getline(file, instance_.token) && !instance_.token.empty()) return kDone;
+    if (const Result<std::string> text = contents(path, kLongestToken)) {
+      instance_.token = text->substr(0, text->find('\n'));
+    }
+    if (!instance_.token.empty()) return kDone;
     return fail(kWrongUse, path + ": no token in its first line");
   }
 
@@ -124,13 +128,19 @@ class Session {
   int ask_for(std::string_view method, const std::string& target, Json& answer) const {
     const Result<Reply> reply = ask(instance_, method, target);
     if (!reply) return fail(kNoAnswer, reply.fault().detail);
-    answer = Json::parse(reply->body, nullptr, false);
+    answer = object_in(*reply);
     if (reply->status >= 400) return refused(*reply, answer);
     return answer.is_object() ? kDone : fail(kRefused, "the answer is no JSON object");
   }
 
+  // Null: the answer is none.
+  static Json object_in(const Reply& reply) {
+    Result<Json> read = read_json<Json>(reply.body, kAnswerBounds);
+    return read ? std::move(*read) : Json();
+  }
+
   int refused(const Reply& reply, const Json& answer) const {
-    if (json() && !answer.is_discarded()) out_ << answer.dump(2) << '\n';
+    if (json() && !answer.is_null()) out_ << json_text(answer, 2) << '\n';
     std::string why = "status " + std::to_string(reply.status);
     if (!answer.is_object()) return fail(kRefused, why);
     for (const char* const name : {"error", "status"}) {  // a problem's status is a number
@@ -149,7 +159,7 @@ class Session {
 
   void show(const Json& answer) const {
     if (json()) {
-      out_ << answer.dump(2) << '\n';
+      out_ << json_text(answer, 2) << '\n';
     } else {
       out_ << text_of(*request_.command, answer);
     }
@@ -159,7 +169,7 @@ class Session {
   int print_config(const std::string& target) const {
     const Result<Reply> reply = ask(instance_, "GET", target);
     if (!reply) return fail(kNoAnswer, reply.fault().detail);
-    if (reply->status >= 400) return refused(*reply, Json::parse(reply->body, nullptr, false));
+    if (reply->status >= 400) return refused(*reply, object_in(*reply));
     out_ << reply->body;
     return kDone;
   }
@@ -169,7 +179,7 @@ class Session {
     Json answer;
     if (const int code = ask_for("GET", "/pools", answer); code != kDone) return code;
     if (json()) {
-      out_ << answer.dump(2) << '\n';
+      out_ << json_text(answer, 2) << '\n';
     } else if (request_.has("--once") || ::isatty(STDOUT_FILENO) == 0) {
       out_ << pools_table(busiest_first(answer.value("pools", Json::array())));
     } else {
@@ -212,7 +222,11 @@ std::optional<int> run(int argc, const char* const* argv, std::ostream& out, std
   if (request.command->name == "completion") return print_page(completion(word), "bash, zsh or fish", out, err);
   if (request.command->name == "man") return print_page(manual(word), "carpool or carpool.toml", out, err);
   if (request.command->name == "webhook") return fail("`webhook` must be the first word");  // else it ran already
-  return Session(request, out, err).run();
+  try {
+    return Session(request, out, err).run();
+  } catch (const Json::exception&) {  // a member has another type than carpool gives it
+    return fail("the answer is not one of carpool's"), kRefused;
+  }
 }
 
 }  // namespace carpool::proxy::cli

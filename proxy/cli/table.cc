@@ -140,7 +140,7 @@ std::string cell(const Json& value) {
   if (value.is_null()) return "-";
   if (value.is_string()) return clean(value.get<std::string>());
   if (value.is_number_float()) return number(value.get<double>());
-  return clean(value.dump());
+  return clean(json_text(value));
 }
 
 std::string shown(const Json& json) {

@@ -6,9 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json_bounds.h"
+
 namespace carpool::proxy::cli {
 
 using Json = nlohmann::ordered_json;
+
+// Of an answer: 65,535 connections are about two million values.
+inline constexpr JsonBounds kAnswerBounds{64, 10000000};
 
 class Table {
  public:

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
 #include "proxy/cli/screen.h"
 #include "proxy/config/options.h"
 
@@ -25,10 +26,14 @@ class Sight {
   void look() {
     const Result<Reply> reply = ask(instance_, "GET", "/pools");
     if (!reply) return lost(reply.fault().detail);
-    const Json answer = Json::parse(reply->body, nullptr, false);
+    const Result<Json> answer = read_json<Json>(reply->body, kAnswerBounds);
     if (reply->status >= 400) return lost(instance_.address + " answers with status " + std::to_string(reply->status));
-    if (answer.is_discarded()) return lost("no JSON from " + instance_.address);
-    take(answer);
+    if (!answer || !answer->is_object()) return lost("no JSON from " + instance_.address);
+    try {
+      take(*answer);
+    } catch (const Json::exception&) {  // a member has another type than carpool gives it
+      lost("the answer of " + instance_.address + " is not one of carpool's");
+    }
   }
 
   void take(const Json& answer) {
@@ -84,7 +89,7 @@ class Sight {
     Json pools = pools_;
     for (Json& pool : pools) {
       std::string origin = pool.value("origin", "");
-      if (origin.size() > most) pool["origin"] = origin.substr(0, most - 1) + "+";
+      if (origin.size() > most) pool["origin"] = std::string(clipped(origin, most - 1)) + "+";
     }
     return pools;
   }

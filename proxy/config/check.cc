@@ -30,6 +30,7 @@ class Checker {
     pool_fits(config_.pool, "pool");
     listeners_classes_are_known();
     upstream_is_complete(config_.upstream, "upstream");
+    no_leniency_for_all();
     for (std::size_t i = 0; i < config_.origins.size(); ++i) origin_is_whole(i);
     origins_are_listed_once();
     aliases_are_listed_once();
@@ -144,6 +145,13 @@ class Checker {
     }
   }
 
+  // What one old origin needs must not weaken the reading of all others.
+  void no_leniency_for_all() {
+    const std::string key = "upstream.lenient";
+    if (config_.upstream.lenient.empty() || places_.wrong(key)) return;
+    mistake(key, "is meant for single origins, expected it in [origin.upstream] of those that need it");
+  }
+
   void origin_is_whole(std::size_t i) {
     const OriginSettings& origin = config_.origins[i];
     const std::string key = indexed("origin", i);
@@ -155,9 +163,9 @@ class Checker {
   // A tcp origin is what CONNECT goes to (RFC 9110 §9.3.6): each connection serves one tunnel, and what is inside is
   // its client's.
   void tunnels_alone(const std::string& origin) {
-    for (const char* useless :
-         {"alias", "pool.max_streams", "pool.max_usage", "upstream.protocols", "upstream.tls.ca_file",
-          "upstream.tls.cert_file", "upstream.tls.min_version", "upstream.tls.verify", "upstream.tls.server_name"}) {
+    for (const char* useless : {"alias", "pool.max_streams", "pool.max_usage", "upstream.protocols", "upstream.lenient",
+                                "upstream.tls.ca_file", "upstream.tls.cert_file", "upstream.tls.min_version",
+                                "upstream.tls.verify", "upstream.tls.server_name"}) {
       const std::string key = origin + '.' + useless;
       if (places_.given(key)) mistake(key, "does not apply to a tcp origin, which carries tunnels alone");
     }

@@ -19,6 +19,7 @@ using std::chrono::seconds;
 
 using Size = std::uint64_t;  // bytes
 inline constexpr Size kKiB = 1024;
+inline constexpr Duration kUnlimited = Duration::max();  // "unlimited", of the settings that take the word
 
 enum class Strategy : std::uint8_t { first, random, thread_id, round_robin };
 enum class Evict : std::uint8_t { last_use, least_used };
@@ -44,8 +45,11 @@ struct Listen {
   Size max_header_bytes = 64 * kKiB;
   std::uint32_t max_headers = 100;
   Size max_target = 16 * kKiB;
-  Size max_body = 0;       // 0: no limit
-  std::string class_name;  // the priority class of its requests; empty: by their Priority field
+  Size max_body = 0;         // 0: no limit
+  Size body_min_rate = 500;  // bytes a second; 0: no limit
+  Duration body_grace = seconds(20);
+  Duration half_close = seconds(1);  // zero: at once; kUnlimited: never
+  std::string class_name;            // the priority class of its requests; empty: by their Priority field
   friend bool operator==(const Listen&, const Listen&) = default;
 };
 
@@ -176,6 +180,7 @@ struct Tls {
 
 struct Upstream {
   std::vector<std::string> protocols = {"h2", "h1"};
+  std::vector<std::string> lenient;  // "bare_lf"; of single origins only
   Tls tls;
   friend bool operator==(const Upstream&, const Upstream&) = default;
 };

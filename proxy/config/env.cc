@@ -6,6 +6,8 @@
 namespace carpool::proxy::config {
 namespace {
 
+constexpr std::size_t kLongest = std::size_t{64} * 1024;  // of a text that variables make longer than it was written
+
 bool name_byte(char c, bool first) {
   const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
   return letter || (!first && c >= '0' && c <= '9');
@@ -62,8 +64,12 @@ std::string expand(std::string& text, const Env& env) {
     if (end == std::string_view::npos) return "`${` has no closing brace (write $${ for a plain ${)";
     if (std::string wrong = expand_one(rest.substr(at + 2, end - at - 2), env, out); !wrong.empty()) return wrong;
     rest.remove_prefix(end + 1);
+    if (out.size() > kLongest) break;
   }
   out += rest;
+  if (out.size() > kLongest && out.size() > text.size()) {
+    return "expands to more than " + std::to_string(kLongest) + " bytes, expected at most that";
+  }
   text = std::move(out);
   return {};
 }

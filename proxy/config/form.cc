@@ -91,6 +91,10 @@ std::string accept_unix(std::string& text) {
   return text.starts_with("unix:") ? accept_listen(text) : "`" + text + "` is no Unix socket";
 }
 
+std::string accept_leniency(std::string& text) {
+  return text == "bare_lf" ? std::string() : "`" + text + "` is not known";
+}
+
 std::string accept_protocol(std::string& text) {
   return text == "h1" || text == "h2" ? std::string() : "`" + text + "` is not known";
 }
@@ -124,6 +128,7 @@ const Form kHostName{"a host without scheme and port", accept_host};
 const Form kEgressPattern{R"("*.example.com", "example.com:443", "10.0.0.0/8" or "[fd00::]/8:443")", accept_pattern};
 const Form kReadableFile{"a file that carpool may read", accept_file};
 const Form kProtocol{R"("h1" or "h2")", accept_protocol};
+const Form kLeniency{R"("bare_lf")", accept_leniency};
 const Form kClassName{"up to 32 of a-z, 0-9, _ and -", accept_class};
 const Form kProbe{R"("OPTIONS *", "HEAD /path" or "GET /path")", accept_probe};
 

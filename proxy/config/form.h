@@ -21,6 +21,7 @@ extern const Form kHostName;       // a host without port
 extern const Form kEgressPattern;
 extern const Form kReadableFile;
 extern const Form kProtocol;
+extern const Form kLeniency;
 extern const Form kClassName;
 extern const Form kProbe;  // METHOD TARGET
 

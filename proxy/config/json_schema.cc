@@ -24,7 +24,9 @@ std::string type_of_text(const Setting& setting) {
 
 std::string type_of(const Setting& setting, const Value& value) {
   if (std::holds_alternative<bool>(value)) return R"("type": "boolean")";
-  if (std::holds_alternative<Duration>(value)) return text_with_env("^[0-9]+(ms|s|m|h)$");
+  if (std::holds_alternative<Duration>(value)) {
+    return text_with_env(setting.or_unlimited ? "^[0-9]+(ms|s|m|h)$|^unlimited$" : "^[0-9]+(ms|s|m|h)$");
+  }
   if (std::holds_alternative<Size>(value)) return text_with_env("^[0-9]+(B|KiB|MiB|GiB)?$");
   if (std::holds_alternative<std::string>(value)) return type_of_text(setting);
   if (std::holds_alternative<std::vector<std::string>>(value)) return R"("type": "array", "items": {"type": "string"})";

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
+
 namespace carpool::proxy::config {
 
 struct Mistake {
@@ -28,6 +30,21 @@ inline void sort_by_place(std::vector<Mistake>& mistakes) {
   std::stable_sort(mistakes.begin(), mistakes.end(), [](const Mistake& a, const Mistake& b) {
     return std::tie(a.line, a.column) < std::tie(b.line, b.column);
   });
+}
+
+// A text from outside may hold any number of mistakes, each as long as its keys: the first of them are told, shortened.
+inline constexpr std::size_t kMostMistakes = 100;
+inline void bound(std::vector<Mistake>& mistakes) {
+  constexpr std::size_t kLongestKey = 200, kLongestText = 1000;
+  if (mistakes.size() > kMostMistakes) {
+    mistakes.resize(kMostMistakes);
+    const Mistake& last = mistakes.back();
+    mistakes.push_back({last.file, last.line, last.column, "file", "has more mistakes, expected none"});
+  }
+  for (Mistake& mistake : mistakes) {
+    if (mistake.key.size() > kLongestKey) mistake.key = std::string(clipped(mistake.key, kLongestKey)) + "…";
+    if (mistake.text.size() > kLongestText) mistake.text = std::string(clipped(mistake.text, kLongestText)) + "…";
+  }
 }
 
 struct Place {

@@ -148,9 +148,9 @@ std::string find_config(const Options& options) {
   return {};
 }
 
-Reading load(const Options& options, const Env& env) {
+Reading load(const Options& options, const Env& env, std::size_t* digest) {
   const std::string path = find_config(options);
-  return path.empty() ? read_text("", "built-in defaults", env) : read_file(path, env);
+  return path.empty() ? read_text("", "built-in defaults", env) : read_file(path, env, digest);
 }
 
 void report(const Reading& reading, std::ostream& out) {

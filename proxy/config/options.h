@@ -35,7 +35,8 @@ std::span<const ProgramFlag> program_flags();
 
 struct Options {
   Command command = Command::run;
-  std::string config;  // --config; empty: find_config() decides
+  std::string config;      // --config; empty: find_config() decides
+  std::size_t digest = 0;  // of the bytes that the program's configuration was read from; 0: there was no file
 };
 
 // Options, or the sentence that says what is wrong with the command line (exit 1).
@@ -44,7 +45,7 @@ std::variant<Options, std::string> parse_options(int argc, const char* const* ar
 // What --config names, else config.toml here, else /etc/carpool/config.toml, else empty: the built-in defaults.
 std::string find_config(const Options& options);
 // Reads what find_config() finds.
-Reading load(const Options& options, const Env& env);
+Reading load(const Options& options, const Env& env, std::size_t* digest = nullptr);
 // Mistakes and warnings, one a line.
 void report(const Reading& reading, std::ostream& out);
 

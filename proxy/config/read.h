@@ -19,7 +19,8 @@ struct Reading {
 };
 
 // Read, resolved (per-origin overrides, "auto", TLS identities) and checked.
-Reading read_file(const std::string& path, const Env& env);
+// `digest`, where it is asked for: of the very bytes that were read (base/contents.h).
+Reading read_file(const std::string& path, const Env& env, std::size_t* digest = nullptr);
 Reading read_text(std::string_view toml, const std::string& file, const Env& env);
 
 }  // namespace carpool::proxy::config

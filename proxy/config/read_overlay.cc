@@ -2,7 +2,10 @@
 
 #define TOML_ASSERT(expr) static_assert(true)
 #include <toml++/toml.h>
+#include <map>
 #include <sstream>
+
+#include "proxy/config/nesting.h"
 
 namespace carpool::proxy::config {
 namespace {
@@ -16,18 +19,22 @@ OriginUri uri_of(const toml::node& origin) {
 
 void merge(toml::table& base, const toml::table& over, bool top);
 
+// The last of those with the same uri, which check() refuses.
 void merge_origins(toml::array& base, const toml::array& over) {
+  std::map<std::string, toml::table*> known;
+  const auto learn = [&known](toml::node& origin) {
+    if (const OriginUri uri = uri_of(origin)) known.insert_or_assign(*uri, origin.as_table());
+  };
+  for (toml::node& origin : base) learn(origin);
   for (const toml::node& origin : over) {
     const OriginUri uri = uri_of(origin);
-    toml::table* same = nullptr;
-    for (toml::node& known : base) {
-      if (uri && uri_of(known) == uri) same = known.as_table();
+    const auto same = uri ? known.find(*uri) : known.end();
+    if (same != known.end()) {
+      merge(*same->second, *origin.as_table(), false);
+      continue;
     }
-    if (same != nullptr) {
-      merge(*same, *origin.as_table(), false);
-    } else {
-      origin.visit([&](const auto& value) { base.push_back(value); });
-    }
+    origin.visit([&base](const auto& value) { base.push_back(value); });
+    learn(base.back());
   }
 }
 
@@ -45,6 +52,10 @@ void merge(toml::table& base, const toml::table& over, bool top) {
 }
 
 Result<toml::table> parse(std::string_view text) {
+  if (const std::optional<Place> deep = deeper_than(text, kMostLevels)) {
+    return Fault{FaultKind::malformed_request, Side::client,
+                 std::to_string(deep->line) + ':' + std::to_string(deep->column) + ": " + too_deep_text()};
+  }
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& error) {

@@ -1,6 +1,9 @@
 #include "proxy/config/resolve.h"
 
 #include <algorithm>
+#include <functional>
+#include <string>
+#include <unordered_map>
 
 namespace carpool::proxy::config {
 namespace {
@@ -10,15 +13,27 @@ void fit_warm_up(PoolSettings& pool, const Places& places, const std::string& pr
   pool.warm_up.size = std::min(pool.warm_up.size, pool.size);
 }
 
+// Of what tells most origins' settings apart; equality compares all of them.
+struct LikelyHash {
+  std::size_t operator()(const Upstream* upstream) const {
+    std::size_t hash = 0;
+    for (const std::string* text : {&upstream->tls.server_name, &upstream->tls.ca_file, &upstream->tls.cert_file}) {
+      hash = hash * 31 + std::hash<std::string>{}(*text);
+    }
+    return hash;
+  }
+};
+struct SameUpstream {
+  bool operator()(const Upstream* a, const Upstream* b) const { return *a == *b; }
+};
+
 // 0 is the identity of all origins that are listed nowhere.
 void number_identities(Config& config) {
-  std::vector<const Upstream*> seen{&config.upstream};
+  std::unordered_map<const Upstream*, std::uint32_t, LikelyHash, SameUpstream> seen{{&config.upstream, 0}};
   for (OriginSettings& origin : config.origins) {
     if (origin.origin.scheme != pool::Scheme::https) continue;
-    const auto same = [&](const Upstream* other) { return *other == origin.upstream; };
-    const auto found = std::find_if(seen.begin(), seen.end(), same);
-    origin.origin.tls = static_cast<std::uint32_t>(found - seen.begin());
-    if (found == seen.end()) seen.push_back(&origin.upstream);
+    const auto next = static_cast<std::uint32_t>(seen.size());
+    origin.origin.tls = seen.emplace(&origin.upstream, next).first->second;
   }
 }
 

@@ -53,7 +53,9 @@ std::string toml(const Value& value) {
                         [](bool flag) -> std::string { return flag ? "true" : "false"; },
                         [](std::int64_t number) { return std::to_string(number); },
                         [](Size bytes) { return quoted(size_text(bytes)); },
-                        [](Duration duration) { return quoted(duration_text(duration)); },
+                        [](Duration duration) {
+                          return quoted(duration == kUnlimited ? std::string("unlimited") : duration_text(duration));
+                        },
                         [](const std::string& text) { return quoted(text); },
                         [](const std::vector<std::string>& texts) { return list_text(texts, quoted); },
                         [](const Ports& ports) {
@@ -90,6 +92,7 @@ std::string bounds_text(const Setting& setting, const Value& value) {
   };
   const bool unbounded = setting.most >= std::numeric_limits<std::uint32_t>::max();
   if (setting.form != nullptr) return std::string(setting.form->expected);
+  if (setting.or_unlimited) return R"(a duration or "unlimited")";
   if (std::holds_alternative<Duration>(value)) return setting.least > 0 ? "more than 0s" : "";
   if (std::holds_alternative<Ports>(value) || !unbounded) return show(setting.least) + " to " + show(setting.most);
   return "";

@@ -30,7 +30,8 @@ struct Setting {
   std::int64_t least = 0, most = std::numeric_limits<std::int64_t>::max();  // number, bytes, milliseconds
   std::string_view example{};                                               // shown where the default is empty, as TOML
   bool live = true;                                                         // false: a change needs a restart
-  bool or_auto = false;  // takes "auto": the cores that the cgroup grants
+  bool or_auto = false;       // takes "auto": the cores that the cgroup grants
+  bool or_unlimited = false;  // takes "unlimited": kUnlimited
 
   // Bounds are in the setting's unit: a plain number, bytes, or milliseconds.
   Setting& between(std::int64_t low, std::int64_t high) { return least = low, most = high, *this; }
@@ -39,6 +40,7 @@ struct Setting {
   Setting& shown_as(std::string_view shown) { return example = shown, *this; }
   Setting& restart() { return live = false, *this; }
   Setting& takes_auto() { return or_auto = true, *this; }
+  Setting& takes_unlimited() { return or_unlimited = true, *this; }
 };
 
 struct Section {

@@ -5,56 +5,72 @@ namespace carpool::proxy::config {
 namespace {
 
 constexpr std::int64_t kMaxHead = 16 << 20;
+constexpr std::int64_t kMaxBodyRate = 1 << 30;
 
 }  // namespace
 
 Section top_section() {
-  return {"",
-          "the program as a whole",
-          false,
-          {
-              row<&Config::workers>("workers", R"(event loops; "auto" = the cores that the cgroup grants)")
-                  .between(1, 128)
-                  .takes_auto()
-                  .restart(),
-              row<&Config::shutdown_grace>(
-                  "shutdown_grace", "how long running exchanges may take to finish on TERM; below Kubernetes' 30 s"),
-              row<&Config::drain_delay>("drain_delay",
-                                        "on TERM, how long to go on accepting while /readyz already says 503"),
-          },
-          [](Config& config) -> void* { return &config; },
-          nullptr,
-          &kDefaults<Config>};
+  return {
+      "",
+      "the program",
+      false,
+      {
+          row<&Config::workers>("workers", R"(event loops; "auto" = the cores that the cgroup grants)")
+              .between(1, 128)
+              .takes_auto()
+              .restart(),
+          row<&Config::shutdown_grace>(
+              "shutdown_grace", "time that running exchanges get to finish on TERM; keep it below Kubernetes' 30 s"),
+          row<&Config::drain_delay>("drain_delay", "time to keep accepting on TERM while /readyz already answers 503"),
+      },
+      [](Config& config) -> void* { return &config; },
+      nullptr,
+      &kDefaults<Config>};
 }
 
 Section listen_section() {
   return {
       "listen",
-      "where applications connect; repeat it for more listeners",
+      "an address where applications connect; repeatable",
       true,
       {
           row<&Listen::address>("address", R"(also "[::1]:3128", "unix:/run/carpool/proxy.sock"; port 0 = any)")
               .looks_like(kListenAddress),
-          row<&Listen::origin>("origin", "every request of this listener goes there, whatever Host says")
+          row<&Listen::origin>("origin", "the only origin that this listener reaches, whatever Host says")
               .looks_like(kHttpOrigin, R"("https://api.example.com")"),
           row<&Listen::route_by_host>("route_by_host", "`GET /x` with `Host: a` goes to http://a"),
-          row<&Listen::connect>("connect", "take CONNECT"),
+          row<&Listen::connect>("connect", "take CONNECT; never where origin is set"),
           row<&Listen::connect_ports>("connect_ports",
-                                      "ports that CONNECT may ask for; default: any on loopback and Unix "
+                                      "ports that CONNECT may name; default: any on loopback and Unix "
                                       "sockets, 443 elsewhere")
               .between(1, 65535)
               .shown_as("[443]"),
-          row<&Listen::open>("open", "allow an address that is not loopback without further conditions"),
-          row<&Listen::preserve_host>("preserve_host", "with `origin`: keep the request's Host"),
-          row<&Listen::idle_timeout>("idle_timeout", "a client without a request is closed after it").at_least(1),
-          row<&Listen::header_timeout>("header_timeout", "first byte of a request to the end of its head").at_least(1),
-          row<&Listen::max_connections>("max_connections", "clients at once").between(1, kMaxConnections),
-          row<&Listen::max_header_bytes>("max_header_bytes", "of a request's head; more is 431")
+          row<&Listen::open>("open", "allow a non-loopback address without further conditions"),
+          row<&Listen::preserve_host>("preserve_host", "with `origin`: forward the request's Host unchanged"),
+          row<&Listen::idle_timeout>("idle_timeout",
+                                     "idle time after which a client connection without a request is closed")
+              .at_least(1),
+          row<&Listen::header_timeout>("header_timeout", "time from the first byte of a request to the end of its head")
+              .at_least(1),
+          row<&Listen::max_connections>("max_connections", "concurrent client connections").between(1, kMaxConnections),
+          row<&Listen::max_header_bytes>("max_header_bytes", "size limit of a request's head; above it: 431")
               .between(1024, kMaxHead),
-          row<&Listen::max_headers>("max_headers", "fields of a request; more is 431").between(1, 10'000),
-          row<&Listen::max_target>("max_target", "of a request's target; more is 414").between(64, kMaxHead),
-          row<&Listen::max_body>("max_body", "of a request's body; more is 413; 0 = no limit"),
-          row<&Listen::class_name>("class", "priority class of its requests, see pool.classes; default: their Priority")
+          row<&Listen::max_headers>("max_headers", "limit of header fields in a request; above it: 431")
+              .between(1, 10'000),
+          row<&Listen::max_target>("max_target", "size limit of a request's target; above it: 414")
+              .between(64, kMaxHead),
+          row<&Listen::max_body>("max_body", "size limit of a request's body; above it: 413; 0 = no limit"),
+          row<&Listen::body_min_rate>("body_min_rate",
+                                      "bytes a second that a request's body with a Content-Length must come at, on "
+                                      "average; slower is 408; 0 = no limit")
+              .between(0, kMaxBodyRate),
+          row<&Listen::body_grace>("body_grace", "time that a body has beyond what body_min_rate gives it"),
+          row<&Listen::half_close>("half_close",
+                                   "how long a client that sent FIN may still wait for its answer's first byte; then "
+                                   "it has left; 0s = at once")
+              .takes_unlimited(),
+          row<&Listen::class_name>("class",
+                                   "priority class of its requests, see pool.classes; default: from the Priority field")
               .looks_like(kClassName, R"("high")"),
       },
       nullptr,
@@ -64,14 +80,14 @@ Section listen_section() {
 
 Section admin_section() {
   return {"admin",
-          "the page, the JSON and the metrics for those who run it",
+          "the operator's page, JSON API and metrics",
           false,
           {
               row<&Admin::address>("address", R"(or "unix:/run/carpool/admin.sock" (mode 0600, same uid or root))")
                   .looks_like(kListenAddress)
                   .restart(),
               row<&Admin::enabled>("enabled", "false: no admin listener").restart(),
-              row<&Admin::token_file>("token_file", "bearer token; demanded where the address is not loopback")
+              row<&Admin::token_file>("token_file", "file with the bearer token; required for a non-loopback address")
                   .looks_like(kReadableFile, R"("/etc/carpool/admin.token")"),
           },
           [](Config& config) -> void* { return &config.admin; },
@@ -80,33 +96,34 @@ Section admin_section() {
 }
 
 Section metrics_section() {
-  return {"metrics",
-          "Prometheus and SimplePool's counters",
-          false,
-          {
-              row<&Metrics::enabled>("enabled", "false: /metrics and /pool/metrics answer 503"),
-              row<&Metrics::address>("address", "a listener with /metrics, /livez, /readyz and nothing else")
-                  .looks_like(kListenAddress, R"("0.0.0.0:9902")")
-                  .restart(),
-              row<&Metrics::max_origins>("max_origins", R"(label cardinality; the rest share origin="other")")
-                  .between(1, 100'000)
-                  .restart(),
-              row<&Metrics::summary_interval>("summary_interval", "one log line that sums up; 0s = off").restart(),
-          },
-          [](Config& config) -> void* { return &config.metrics; },
-          nullptr,
-          &kDefaults<Metrics>};
+  return {
+      "metrics",
+      "Prometheus and SimplePool's counters",
+      false,
+      {
+          row<&Metrics::enabled>("enabled", "false: /metrics and /pool/metrics answer 503"),
+          row<&Metrics::address>("address", "an extra listener that serves only /metrics, /livez and /readyz")
+              .looks_like(kListenAddress, R"("0.0.0.0:9902")")
+              .restart(),
+          row<&Metrics::max_origins>("max_origins", R"(label cardinality; the rest share origin="other")")
+              .between(1, 100'000)
+              .restart(),
+          row<&Metrics::summary_interval>("summary_interval", "interval of the summary log line; 0s = off").restart(),
+      },
+      [](Config& config) -> void* { return &config.metrics; },
+      nullptr,
+      &kDefaults<Metrics>};
 }
 
 Section handover_section() {
   return {"handover",
-          "an upgrade without a gap: a process that starts takes the sockets over from the one that runs",
+          "upgrade without a gap: a starting process takes over the sockets of the running one",
           false,
           {
-              row<&Handover::address>("address", "where the one that runs gives them away (same user, or root)")
+              row<&Handover::address>("address", "socket on which the running process hands over (same user or root)")
                   .looks_like(kUnixAddress, R"("unix:/run/carpool/handover.sock")")
                   .restart(),
-              row<&Handover::warm_rate>("warm_rate", "connections a second that the new one opens ahead")
+              row<&Handover::warm_rate>("warm_rate", "connections per second that the new process opens in advance")
                   .between(1, 100'000)
                   .restart(),
           },
@@ -118,15 +135,13 @@ Section handover_section() {
 Section overload_section() {
   return {
       "overload",
-      "what is shed, in this order, when memory or file descriptors run short; percent of what may be used, 0 = never",
+      "load shedding stages when memory or file descriptors run short; percent of the limit, 0 = never",
       false,
       {
-          row<&Overload::memory_limit>("memory_limit", R"("0" = what the cgroup grants)"),
-          row<&Overload::stop_keep_alive>("stop_keep_alive", "answers end their client's connection").between(0, 100),
-          row<&Overload::refuse_clients>("refuse_clients", "clients who come are answered 503 with Retry-After")
-              .between(0, 100),
-          row<&Overload::close_idle>("close_idle", "idle connections of clients and to origins are closed")
-              .between(0, 100),
+          row<&Overload::memory_limit>("memory_limit", R"(memory limit; "0" = the cgroup's limit)"),
+          row<&Overload::stop_keep_alive>("stop_keep_alive", "responses close their client connection").between(0, 100),
+          row<&Overload::refuse_clients>("refuse_clients", "new clients get 503 with Retry-After").between(0, 100),
+          row<&Overload::close_idle>("close_idle", "idle client and origin connections are closed").between(0, 100),
       },
       [](Config& config) -> void* { return &config.overload; },
       nullptr,
@@ -136,26 +151,27 @@ Section overload_section() {
 Section threads_section() {
   return {
       "threads",
-      "the pool that adaptive execution draws on; loops and reserved threads come on top of max",
+      "the thread pool of adaptive execution; loops and reserved threads are not counted in max",
       false,
       {
-          row<&Threads::strategy>("strategy", "who runs a task that may block").restart(),
-          row<&Threads::min>("min", "threads kept").between(0, 10'000).restart(),
-          row<&Threads::max>("max", "threads at most").between(1, 10'000).restart(),
-          row<&Threads::reserved>("reserved", "ready to take a loop over; -1 = by the cores, 0 = none")
+          row<&Threads::strategy>("strategy", "how tasks that may block are executed").restart(),
+          row<&Threads::min>("min", "minimum number of threads").between(0, 10'000).restart(),
+          row<&Threads::max>("max", "maximum number of threads").between(1, 10'000).restart(),
+          row<&Threads::reserved>("reserved",
+                                  "threads reserved to take over a loop; -1 = by the number of cores, 0 = none")
               .between(-1, 1024)
               .restart(),
-          row<&Threads::idle_timeout>("idle_timeout", "rest of a thread before it may leave; 0s = it stays").restart(),
-          row<&Threads::max_evict_count>("max_evict_count", "threads that may leave per idle_timeout")
+          row<&Threads::idle_timeout>("idle_timeout", "idle time after which a thread may end; 0s = never").restart(),
+          row<&Threads::max_evict_count>("max_evict_count", "threads that may end per idle_timeout")
               .between(1, 10'000)
               .restart(),
-          row<&Threads::stack_size>("stack_size", "of each thread").between(65'536, 1 << 30).restart(),
-          row<&Threads::max_tasks>("max_tasks",
-                                   "blocking tasks that may exist at once; more are refused where they arise")
+          row<&Threads::stack_size>("stack_size", "stack size of each thread").between(65'536, 1 << 30).restart(),
+          row<&Threads::max_tasks>("max_tasks", "blocking tasks that may exist at once; further ones are rejected")
               .between(1, kMaxConnections)
               .restart(),
           row<&Threads::inline_handshakes>(
-              "inline_handshakes", "TLS handshakes a second that a loop does itself; more, and signing ones, are tasks")
+              "inline_handshakes",
+              "TLS handshakes per second that a loop executes itself; others, and those that sign, run as tasks")
               .between(0, kMaxConnections)
               .restart(),
       },
@@ -165,24 +181,24 @@ Section threads_section() {
 }
 
 Section log_section() {
-  return {
-      "log",
-      "to stderr",
-      false,
-      {
-          row<&Log::level>("level", "what is worth a line"),
-          row<&Log::format>("format", "of a line").restart(),
-          row<&Log::access>("access", "a line for every request"),
-          row<&Log::access_sample>("access_sample",
-                                   "of requests that went well only one in so many; refused, failed, repeated ones "
-                                   "and 5xx have theirs always")
-              .between(1, 1'000'000),
-          row<&Log::sync>("sync", "a log file's lines are on disk at most so long after; 0s = when the system likes")
-              .restart(),
-      },
-      [](Config& config) -> void* { return &config.log; },
-      nullptr,
-      &kDefaults<Log>};
+  return {"log",
+          "log lines on stderr",
+          false,
+          {
+              row<&Log::level>("level", "lowest level that is logged"),
+              row<&Log::format>("format", "line format").restart(),
+              row<&Log::access>("access", "log a line for every request"),
+              row<&Log::access_sample>("access_sample",
+                                       "log one in this many successful requests; refused, failed and retried ones "
+                                       "and 5xx are always logged")
+                  .between(1, 1'000'000),
+              row<&Log::sync>("sync",
+                              "maximum delay until lines of a log file are on disk; 0s = left to the operating system")
+                  .restart(),
+          },
+          [](Config& config) -> void* { return &config.log; },
+          nullptr,
+          &kDefaults<Log>};
 }
 
 }  // namespace carpool::proxy::config

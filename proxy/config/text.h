@@ -30,6 +30,8 @@ std::string_view nearest(std::string_view word, const Range& known) {
   unsigned best = 3;
   std::string_view found;
   for (const std::string_view candidate : known) {
+    // As many edits as the lengths differ, at least.
+    if (word.size() > candidate.size() + best || candidate.size() > word.size() + best) continue;
     // Two edits turn any two-letter word into any other.
     const unsigned distance = edit_distance(word, candidate);
     if (distance < best && distance < candidate.size()) {

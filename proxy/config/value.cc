@@ -1,5 +1,6 @@
 #include "proxy/config/value.h"
 
+#include "base/utf8.h"
 #include "proxy/config/cores.h"
 #include "proxy/config/text.h"
 
@@ -11,7 +12,7 @@ constexpr std::string_view kSizeShape = R"(a size such as "0", "512B", "16KiB" o
 
 std::string shown(std::string_view text) {
   constexpr std::size_t kShown = 80;
-  return quoted(text.substr(0, kShown)).append(text.size() > kShown ? "…" : "");
+  return quoted(clipped(text, kShown)).append(text.size() > kShown ? "…" : "");
 }
 
 std::string but_expected(const Raw& raw, std::string_view expected) {
@@ -55,8 +56,14 @@ std::string to_duration(const Setting& setting, const Raw& raw, Value& value) {
     return but_expected(raw, kDurationShape) + ": write \"" + n + "s\" or \"" + n + "ms\"";
   }
   const auto* text = std::get_if<std::string>(&raw);
+  if (setting.or_unlimited && text != nullptr && *text == "unlimited") {
+    value = kUnlimited;
+    return {};
+  }
   const auto duration = text == nullptr ? std::nullopt : parse_duration(*text);
-  if (!duration) return but_expected(raw, kDurationShape);
+  if (!duration) {
+    return but_expected(raw, std::string(kDurationShape) + (setting.or_unlimited ? R"(, or "unlimited")" : ""));
+  }
   value = *duration;
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(*duration).count();
   return within(setting, ms) ? std::string() : out_of_bounds(setting, value);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "exec/read_buffer.h"
+
 namespace carpool::proxy {
 namespace {
 
@@ -128,9 +130,9 @@ bool OriginConnection::read_some() {
     return false;
   }
   if (!transport_->maybe_readable()) return false;
-  const std::span<char> scratch = loop_.scratch();
-  const net::IoResult io = transport_->read(scratch);
-  in_.assign(scratch.data(), io.io == net::Io::ok ? io.bytes : 0);
+  const exec::ReadBuffer buffer(loop_);
+  const net::IoResult io = transport_->read(buffer.span());
+  in_.assign(buffer.view(io.io == net::Io::ok ? io.bytes : 0));
   used_ = 0;
   eof_ = io.io == net::Io::eof;
   if (io.io == net::Io::failed) phase_ = Phase::closed;

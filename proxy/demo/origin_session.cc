@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "exec/read_buffer.h"
+
 namespace carpool::proxy {
 namespace {
 
@@ -152,14 +154,14 @@ bool OriginSession::shake() {
 void OriginSession::read_some() {
   for (std::size_t reads = 0; !closed_ && stream_->maybe_readable(); ++reads) {
     if (reads == kReadsPerTurn) return loop_.defer(*this);
-    const std::span<char> scratch = loop_.scratch();
-    const net::IoResult io = stream_->read(scratch);
+    const exec::ReadBuffer buffer(loop_);
+    const net::IoResult io = stream_->read(buffer.span());
     if (io.io == net::Io::would_block) return;
     if (io.io != net::Io::ok) {
       closed_ = true;
       return;
     }
-    if (!session_.receive({scratch.data(), io.bytes}, loop_.now())) return;  // flush() says why, and ends it
+    if (!session_.receive(buffer.view(io.bytes), loop_.now())) return;  // flush() says why, and ends it
   }
 }
 

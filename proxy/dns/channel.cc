@@ -1,213 +1,224 @@
 #include "proxy/dns/channel.h"
 
-#include <ares.h>
-#include <arpa/inet.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include <climits>
 #include <fstream>
 #include <iterator>
-#include <mutex>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
-#include "proxy/dns/resolv_conf.h"
+#include "base/assert.h"
+#include "proxy/dns/cares.h"
+#include "proxy/dns/events.h"
+#include "proxy/dns/question.h"
 #include "proxy/dns/resolver.h"
 
 namespace carpool::proxy::dns {
 namespace {
 
+constexpr std::size_t kMostTcp = 32;          // look-ups over TCP at once: each has some 75 KiB of c-ares'
+constexpr std::size_t kMostText = 64 * 1024;  // of resolv.conf
+
 std::string contents_of(const std::string& path) {
+  std::string text(kMostText, '\0');
   std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// Does more stand in this stream socket? c-ares takes a TCP answer in pieces, one per call, and edges come once.
-bool more_to_read(int fd) {
-  int type = 0;
-  socklen_t size = sizeof type;
-  if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM) return false;
-  char byte = 0;
-  return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
-}
-
-Answer::Kind kind_of(int status, int timeouts) {
-  switch (status) {
-    case ARES_SUCCESS:
-      return Answer::Kind::found;
-    case ARES_ENODATA:  // one family's "none" says nothing of the other's, if that one got no answer
-      return timeouts > 0 ? Answer::Kind::timed_out : Answer::Kind::absent;
-    case ARES_ENOTFOUND:
-    case ARES_EBADNAME:
-      return Answer::Kind::absent;
-    case ARES_ETIMEOUT:
-      return Answer::Kind::timed_out;
-    default:
-      return Answer::Kind::failed;
-  }
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
 }
 
 Answer answer_of(int status, int timeouts, const ares_addrinfo* info) {
   Answer answer{kind_of(status, timeouts), {}, {}, ares_strerror(status)};
   if (status != ARES_SUCCESS || info == nullptr) return answer;
-  int ttl = INT32_MAX;
+  int ttl = INT_MAX;
   for (const auto* cname = info->cnames; cname != nullptr; cname = cname->next) ttl = std::min(ttl, cname->ttl);
+  AddressList list;
   for (const auto* node = info->nodes; node != nullptr; node = node->ai_next) {
     ttl = std::min(ttl, node->ai_ttl);
-    const net::Address address(node->ai_addr, static_cast<socklen_t>(node->ai_addrlen));
-    auto& all = answer.addresses;
-    if (std::find(all.begin(), all.end(), address) == all.end()) all.push_back(address);
+    list.add({node->ai_addr, static_cast<socklen_t>(node->ai_addrlen)});
   }
+  list.move_to(answer);
   answer.ttl = std::chrono::seconds(ttl);
   if (answer.addresses.empty()) answer.kind = Answer::Kind::absent;
   return answer;
 }
 
-ares_addr_port_node node_of(const net::Address& server) {
-  ares_addr_port_node node{};
-  node.family = server.family();
-  std::memcpy(&node.addr, server.bytes().data(), server.bytes().size());
-  node.udp_port = node.tcp_port = server.port();
-  return node;
-}
+struct TcpTag;
 
 }  // namespace
 
-struct Channel::Impl {
-  // One of c-ares' sockets.
-  struct Socket final : exec::Watcher {
-    Socket(Impl& h, int f) : home(h), fd(f) {}
-    void on_ready(exec::Ready ready) override LOOP_ONLY { home.process(fd, ready); }
-    Impl& home;
-    const int fd;
-    exec::WatchKey key;
-    bool has_output = false;  // c-ares put something into its queue after the last edge
-  };
+struct Channel::Impl final : exec::Deferred {
+  struct Server;
+  struct Ask;
 
-  explicit Impl(exec::Loop& l) : loop(l) {}
-  ~Impl() {
-    if (channel != nullptr) ares_destroy(channel);
+  Impl(exec::Loop& l, const Settings& s) : loop(l), settings(s) {}
+  ~Impl();
+  void tell(metrics::Dns what, std::string_view name) const LOOP_ONLY {
+    if (settings.events != nullptr) settings.events->on_dns_event(what, 1, name);
   }
-  int open(const Settings& settings);
-  int use_servers(const std::vector<net::Address>& servers);
-  void process(int fd, exec::Ready ready) LOOP_ONLY;
-  void on_timer();
-  void settle() LOOP_ONLY;
-  void on_state(int fd, bool readable, bool writable) LOOP_ONLY;
-  Socket* find(int fd);
-  static void state_changed(void* self, ares_socket_t fd, int readable, int writable);
-  static void answered(void* lookup, int status, int timeouts, ares_addrinfo* info);
+  void follow() LOOP_ONLY;
+  void see(const Answered& question) LOOP_ONLY;
+  void over_tcp(Ask& ask) LOOP_ONLY;
+  void deliver(Ask& ask, Answer answer) LOOP_ONLY;
+  void run() override LOOP_ONLY;
 
   exec::Loop& loop;
-  exec::Timer timer = exec::Timer::bind<&Impl::on_timer>(loop, *this);
-  ares_channel channel = nullptr;
-  int opened = ARES_ENOTINITIALIZED;
-  std::vector<std::unique_ptr<Socket>> sockets;
+  const Settings& settings;
+  CaresOptions options;             // in force
+  std::unique_ptr<Server> current;  // null: never asked
+  std::vector<std::unique_ptr<Server>> retired;
+  std::unordered_map<std::string_view, std::unique_ptr<Ask>> asks;  // keys lie in the Asks
+  std::vector<std::unique_ptr<Ask>> over;                           // answered, perhaps from inside c-ares
+  List<Ask, TcpTag> waiting;                                        // for one of kMostTcp
+  std::size_t tcp = 0;
 };
 
-int Channel::Impl::open(const Settings& settings) {
-  static std::once_flag once;
-  std::call_once(once, [] { ares_library_init(ARES_LIB_INIT_ALL); });
-  const ResolvOptions resolv = parse_resolv_options(contents_of(settings.resolv_conf));
-  std::string path = settings.resolv_conf, lookups = "fb";
-  ares_options options{};
-  options.sock_state_cb = state_changed;
-  options.sock_state_cb_data = this;
-  options.timeout = resolv.timeout_s * 1000;
-  options.tries = resolv.attempts;
-  options.lookups = lookups.data();  // files, then the name servers
-  options.resolvconf_path = path.data();
-  const int mask =
-      ARES_OPT_SOCK_STATE_CB | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS | ARES_OPT_RESOLVCONF;
-  const int status = ares_init_options(&channel, &options, mask);
-  if (status != ARES_SUCCESS) channel = nullptr;
-  return status != ARES_SUCCESS || settings.servers.empty() ? status : use_servers(settings.servers);
-}
-
-int Channel::Impl::use_servers(const std::vector<net::Address>& servers) {
-  std::vector<ares_addr_port_node> nodes;
-  nodes.reserve(servers.size());
-  for (const auto& server : servers) nodes.push_back(node_of(server));
-  for (std::size_t i = 1; i < nodes.size(); ++i) nodes[i - 1].next = &nodes[i];
-  return ares_set_servers_ports(channel, nodes.data());
-}
-
-void Channel::Impl::process(int fd, exec::Ready ready) {
-  const bool in = ready.readable || ready.hangup, out = ready.writable || ready.hangup;
-  ares_process_fd(channel, in ? fd : ARES_SOCKET_BAD, out ? fd : ARES_SOCKET_BAD);
-  while (in && find(fd) != nullptr && more_to_read(fd)) ares_process_fd(channel, fd, ARES_SOCKET_BAD);
-  settle();
-}
-
-void Channel::Impl::on_timer() {
-  exec::assume_on_loop();
-  ares_process_fd(channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-  settle();
-}
-
-// After every call into c-ares: send what it queued on sockets that have had their edge, and ask when it wants to be
-// called again.
-void Channel::Impl::settle() {
-  for (std::size_t i = 0; i < sockets.size(); ++i) {
-    if (!std::exchange(sockets[i]->has_output, false)) continue;
-    ares_process_fd(channel, ARES_SOCKET_BAD, sockets[i]->fd);
-    i = static_cast<std::size_t>(-1);  // sockets may have come and gone
+// c-ares over UDP, with one state of resolv.conf.
+struct Channel::Impl::Server final : CaresObserver {
+  Server(Impl& h, const CaresOptions& options) : home(h), cares(h.loop, options, *this) {}
+  void on_datagram(std::string_view datagram) override LOOP_ONLY {
+    if (const std::optional<Answered> question = question_of(datagram)) home.see(*question);
   }
-  timeval buffer{};
-  const timeval* left = ares_timeout(channel, nullptr, &buffer);
-  if (left == nullptr) return timer.disarm();
-  const auto wait = std::chrono::seconds(left->tv_sec) + std::chrono::microseconds(left->tv_usec);
-  // c-ares' clock and the loop's are not read together: a little later, never too early.
-  timer.arm(loop.now() + wait + std::chrono::milliseconds(1));
+  void on_cut(std::size_t /*records*/) override {}
+  Impl& home;
+  std::size_t asks = 0;
+  Cares cares;
+};
+
+// One name that is being looked up.
+struct Channel::Impl::Ask final : CaresObserver, ListHook<TcpTag> {
+  Ask(Impl& h, std::string n, Lookup& l) : home(h), name(std::move(n)), lookup(l), server(*h.current) {}
+  void start(Cares& cares) LOOP_ONLY;
+  void on_datagram(std::string_view /*datagram*/) override {}
+  void on_cut(std::size_t records) override { cut += records; }
+  void on_udp(Answer answer) LOOP_ONLY;
+  void on_tcp(Answer answer) LOOP_ONLY;
+  static void on_addresses(void* self, int status, int timeouts, ares_addrinfo* info) noexcept;
+
+  Impl& home;
+  const std::string name;
+  Lookup& lookup;
+  Server& server;
+  std::string question;                     // answered over UDP: the name, or it with a search domain behind it
+  bool several = false, truncated = false;  // questions; one of the answers
+  Answer udp;
+  std::size_t cut = 0;
+  std::unique_ptr<Cares> tcp;  // once asked there
+};
+
+Channel::Impl::~Impl() {
+  current.reset();  // c-ares tells every question that it ends: before those are gone
+  retired.clear();
 }
 
-Channel::Impl::Socket* Channel::Impl::find(int fd) {
-  const auto at = std::find_if(sockets.begin(), sockets.end(), [fd](const auto& s) { return s->fd == fd; });
-  return at == sockets.end() ? nullptr : at->get();
-}
-
-void Channel::Impl::on_state(int fd, bool readable, bool writable) {
-  Socket* known = find(fd);
-  if (known != nullptr && !readable && !writable) {
-    loop.unwatch(fd, known->key);
-    std::erase_if(sockets, [fd](const auto& s) { return s->fd == fd; });
-    return;
+// resolv.conf is read for each look-up, as c-ares reads the hosts file: it may have changed.
+void Channel::Impl::follow() {
+  std::string text = contents_of(settings.resolv_conf);
+  if (current != nullptr && current->cares.status() == ARES_SUCCESS && text == options.text) return;
+  if (current != nullptr) {
+    if (text != options.text) tell(metrics::Dns::resolv_conf_changed, {});
+    retired.push_back(std::move(current));
+    loop.defer(*this);
   }
-  if (known != nullptr) known->has_output = writable;
-  if (known != nullptr || (!readable && !writable)) return;
-  auto socket = std::make_unique<Socket>(*this, fd);
-  auto key = loop.watch(fd, *socket);
-  if (!key) return;  // c-ares' timeout ends the query
-  socket->key = *key;
-  sockets.push_back(std::move(socket));
+  options = {settings.resolv_conf, std::move(text), settings.servers, false};
+  current = std::make_unique<Server>(*this, options);
 }
 
-void Channel::Impl::state_changed(void* self, ares_socket_t fd, int readable, int writable) {
-  exec::assume_on_loop();
-  static_cast<Impl*>(self)->on_state(fd, readable != 0, writable != 0);
+// A name may be asked with search domains behind it: every beginning of the question may be what was asked for. One
+// that is another's only costs that name a look-up over TCP.
+void Channel::Impl::see(const Answered& answered) {
+  const std::string_view question = answered.name;
+  for (std::size_t end = question.size(); end != question.npos && end != 0; end = question.rfind('.', end - 1)) {
+    const auto found = asks.find(question.substr(0, end));
+    if (found == asks.end()) continue;
+    Ask& ask = *found->second;
+    ask.truncated |= answered.truncated;
+    ask.several |= !ask.question.empty() && ask.question != question;
+    ask.question = question;
+  }
 }
 
-void Channel::Impl::answered(void* lookup, int status, int timeouts, ares_addrinfo* info) {
-  exec::assume_on_loop();
-  Answer answer = answer_of(status, timeouts, info);
-  if (info != nullptr) ares_freeaddrinfo(info);
-  if (status != ARES_EDESTRUCTION) static_cast<Lookup*>(lookup)->on_answer(std::move(answer));
-}
-
-Channel::Channel(exec::Loop& loop, const Settings& settings) : impl_(std::make_unique<Impl>(loop)) {
-  impl_->opened = impl_->open(settings);
-}
-Channel::~Channel() = default;
-
-void Channel::look_up(const std::string& name, Lookup& lookup) {
-  if (impl_->opened != ARES_SUCCESS)
-    return lookup.on_answer({Answer::Kind::failed, {}, {}, ares_strerror(impl_->opened)});
+void Channel::Impl::Ask::start(Cares& cares) {
   ares_addrinfo_hints hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
-  ares_getaddrinfo(impl_->channel, name.c_str(), nullptr, &hints, Impl::answered, &lookup);
-  impl_->settle();
+  ares_getaddrinfo(cares.get(), name.c_str(), nullptr, &hints, on_addresses, this);
+  cares.settle();
+}
+
+void Channel::Impl::Ask::on_addresses(void* self, int status, int timeouts, ares_addrinfo* info) noexcept {
+  exec::assume_on_loop();
+  Answer answer = answer_of(status, timeouts, info);
+  if (info != nullptr) ares_freeaddrinfo(info);
+  if (status == ARES_EDESTRUCTION) return;
+  Ask& ask = *static_cast<Ask*>(self);
+  ask.tcp == nullptr ? ask.on_udp(std::move(answer)) : ask.on_tcp(std::move(answer));
+}
+
+void Channel::Impl::Ask::on_udp(Answer answer) {
+  --server.asks;
+  if (!home.retired.empty()) home.loop.defer(home);
+  if (!truncated) return home.deliver(*this, std::move(answer));
+  udp = std::move(answer);
+  home.waiting.push_back(*this);
+  home.loop.defer(home);  // not from inside c-ares
+}
+
+void Channel::Impl::Ask::on_tcp(Answer answer) {
+  --home.tcp;
+  answer.left_out += cut;
+  // A part of the addresses is better than none, if it is this name's for certain: c-ares goes on to the next search
+  // domain where nothing has come with a truncated answer.
+  const bool told = answer.kind == Answer::Kind::found || answer.kind == Answer::Kind::absent;
+  const bool part = udp.kind == Answer::Kind::found && !several;
+  home.deliver(*this, !told && part ? std::move(udp) : std::move(answer));
+}
+
+void Channel::Impl::over_tcp(Ask& ask) {
+  ++tcp;
+  tell(metrics::Dns::over_tcp, ask.name);
+  CaresOptions by_tcp = options;
+  by_tcp.tcp = true;
+  ask.tcp = std::make_unique<Cares>(loop, by_tcp, ask);
+  const int status = ask.tcp->status();
+  if (status != ARES_SUCCESS) return ask.on_tcp({kind_of(status, 0), {}, {}, ares_strerror(status)});
+  ask.start(*ask.tcp);
+}
+
+// The ask lives until the end of the turn: c-ares may be calling it.
+void Channel::Impl::deliver(Ask& ask, Answer answer) {
+  const auto found = asks.find(ask.name);
+  CARPOOL_ASSERT(found != asks.end());
+  over.push_back(std::move(found->second));
+  asks.erase(found);
+  loop.defer(*this);
+  ask.lookup.on_answer(std::move(answer));
+}
+
+void Channel::Impl::run() {
+  over.clear();
+  std::erase_if(retired, [](const auto& server) { return server->asks == 0; });
+  while (tcp < kMostTcp && !waiting.empty()) over_tcp(waiting.pop_front());
+}
+
+Channel::Channel(exec::Loop& loop, const Settings& settings) : impl_(std::make_unique<Impl>(loop, settings)) {}
+Channel::~Channel() = default;
+
+void Channel::look_up(const std::string& name, Lookup& lookup) {
+  impl_->follow();
+  Cares& cares = impl_->current->cares;
+  if (cares.status() != ARES_SUCCESS) {
+    return lookup.on_answer({kind_of(cares.status(), 0), {}, {}, ares_strerror(cares.status())});
+  }
+  auto made = std::make_unique<Impl::Ask>(*impl_, name, lookup);
+  Impl::Ask& ask = *made;
+  const bool only_one = impl_->asks.emplace(ask.name, std::move(made)).second;
+  CARPOOL_ASSERT(only_one);
+  ++ask.server.asks;
+  ask.start(cares);
 }
 
 }  // namespace carpool::proxy::dns

@@ -1,31 +1,20 @@
-// Channel: c-ares on a loop. The door to c-ares: its sockets become watchers, its timeouts one timer, its answers
-// values.
+// Channel: looks names up by c-ares, with the servers and options that resolv.conf has at that moment. The door to
+// c-ares: its answers become values.
+//
+// Names are asked over UDP on one channel of c-ares. Those whose answer is truncated are asked again over TCP, each on
+// a channel of its own: a TCP connection that fails is the matter of that name alone.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "base/clock.h"
 #include "exec/loop.h"
-#include "proxy/net/address.h"
+#include "proxy/dns/answer.h"
 
 namespace carpool::proxy::dns {
 
 struct Settings;
-
-struct Answer {
-  enum class Kind {
-    found,
-    absent,     // an authority says that there is none
-    failed,     // nobody could say
-    timed_out,  // nobody said anything
-  } kind = Kind::failed;
-  std::vector<net::Address> addresses;
-  Duration ttl{};          // of the shortest-lived part
-  std::string_view words;  // c-ares' own, static
-};
 
 class Lookup {
  public:
@@ -37,9 +26,9 @@ class Lookup {
 
 class Channel {
  public:
-  Channel(exec::Loop& loop, const Settings& settings);
-  ~Channel();  // lookups in flight are never answered
-  // Answers once, perhaps from inside. `lookup` lives until then.
+  Channel(exec::Loop& loop, const Settings& settings);  // which outlive it
+  ~Channel();                                           // lookups in flight are never answered
+  // Answers once, perhaps from inside. `lookup` lives until then. One at a time for each name.
   void look_up(const std::string& name, Lookup& lookup) LOOP_ONLY;
 
  private:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "proxy/dns/channel.h"
+#include "proxy/dns/events.h"
 
 namespace carpool::proxy::dns {
 namespace {
@@ -20,6 +21,10 @@ constexpr Duration kRefusalTtl = std::chrono::seconds(1);
 constexpr Duration kPatience = std::chrono::milliseconds(500);
 constexpr Duration kFailing = std::chrono::seconds(30);
 constexpr Instant kPast = Instant::min();
+// When no name server could be spoken to: pauses of 50, 100, ..., 800 ms, as long as a dial's own deadline lets it
+// wait.
+constexpr Duration kFirstPause = std::chrono::milliseconds(50);
+constexpr int kReasks = 5;
 
 Fault fault_of(const std::string& host, const Answer& answer) {
   const bool late = answer.kind == Answer::Kind::timed_out;
@@ -35,13 +40,17 @@ struct AgeTag;
 struct Resolver::Impl final : exec::Deferred {
   struct Name;
 
-  Impl(exec::Loop& l, const Settings& s) : loop(l), settings(s), channel(l, s) {}
+  Impl(exec::Loop& l, const Settings& s) : loop(l), settings(s), channel(l, settings) {}
 
   void ask(std::string_view host, Question& question) LOOP_ONLY;
   Name& at(std::string_view host);
   void make_room();
   void refresh(Name& name, Instant now) LOOP_ONLY;
   void learn(Name& name, Answer answer) LOOP_ONLY;
+  bool ask_again(Name& name) LOOP_ONLY;
+  void on_pause_over(Name& name) LOOP_ONLY;
+  void tell(metrics::Dns what, std::uint64_t n, const Name& name) const LOOP_ONLY;
+  void refuse(Name& name, const Answer& answer, Instant now);
   void make_due(Name& name) LOOP_ONLY;
   void run() override LOOP_ONLY;
   void deliver(Name& name) LOOP_ONLY;
@@ -57,11 +66,18 @@ struct Resolver::Impl final : exec::Deferred {
 // A name that was asked for: what is known of it, and who waits.
 struct Resolver::Impl::Name final : Lookup, ListHook<DueTag>, ListHook<AgeTag> {
   Name(Impl& h, std::string_view n)
-      : home(h), host(n), patience(exec::Timer::bind<&Name::on_patience>(h.loop, *this)) {}
+      : home(h),
+        host(n),
+        patience(exec::Timer::bind<&Name::on_patience>(h.loop, *this)),
+        pause(exec::Timer::bind<&Name::on_pause>(h.loop, *this)) {}
   void on_answer(Answer answer) override LOOP_ONLY { home.learn(*this, std::move(answer)); }
   void on_patience() {
     exec::assume_on_loop();
     home.make_due(*this);
+  }
+  void on_pause() {
+    exec::assume_on_loop();
+    home.on_pause_over(*this);
   }
   bool busy() const { return asking || !waiting.empty(); }
   bool stale_usable(Instant now) const { return !addresses.empty() && now < stale_until; }
@@ -74,8 +90,9 @@ struct Resolver::Impl::Name final : Lookup, ListHook<DueTag>, ListHook<AgeTag> {
   Instant refused_until = kPast;
   Instant failing_until = kPast;
   bool asking = false;
+  int reasks = 0;  // of the look-up that is under way
   List<Question, QuestionTag> waiting;
-  exec::Timer patience;
+  exec::Timer patience, pause;
 };
 
 void Resolver::Impl::ask(std::string_view host, Question& question) {
@@ -116,27 +133,57 @@ void Resolver::Impl::make_room() {
 void Resolver::Impl::refresh(Name& name, Instant now) {
   if (name.asking || now < name.refused_until) return;
   name.asking = true;
+  name.reasks = 0;
   channel.look_up(name.host, name);
 }
 
 void Resolver::Impl::learn(Name& name, Answer answer) {
   const Instant now = loop.now();
+  if (answer.kind == Answer::Kind::unreachable && ask_again(name)) return;
   name.asking = false;
   name.patience.disarm();
   if (answer.kind == Answer::Kind::found) {
+    if (answer.left_out > 0) tell(metrics::Dns::addresses_left_out, answer.left_out, name);
     name.addresses = std::move(answer.addresses);
     name.fresh_until = now + std::clamp(answer.ttl, settings.min_ttl, std::max(settings.min_ttl, settings.max_ttl));
     name.stale_until = name.fresh_until + settings.stale_for;
     name.refusal.reset();
     name.refused_until = name.failing_until = kPast;
   } else {
-    name.refusal = fault_of(name.host, answer);
-    name.refused_until = now + kRefusalTtl;
-    name.failing_until = now + kFailing;
-    // An authority's "there is none" ends what was known; a name server that fails does not.
-    if (answer.kind == Answer::Kind::absent) name.addresses.clear();
+    refuse(name, answer, now);
   }
   make_due(name);
+}
+
+void Resolver::Impl::refuse(Name& name, const Answer& answer, Instant now) {
+  name.refusal = fault_of(name.host, answer);
+  name.failing_until = now + kFailing;
+  // An authority's "there is none" ends what was known; a name server that fails does not.
+  if (answer.kind == Answer::Kind::absent) name.addresses.clear();
+  // Silence is no refusal: the next one asks anew, unless there is a stale answer to give meanwhile.
+  const bool said = answer.kind == Answer::Kind::absent || answer.kind == Answer::Kind::failed;
+  if (said || name.stale_usable(now)) name.refused_until = now + kRefusalTtl;
+}
+
+void Resolver::Impl::tell(metrics::Dns what, std::uint64_t n, const Name& name) const {
+  if (settings.events != nullptr) settings.events->on_dns_event(what, n, name.host);
+}
+
+// The name server restarts, or the network is not there yet.
+bool Resolver::Impl::ask_again(Name& name) {
+  const Instant now = loop.now();
+  if (name.waiting.empty() || name.stale_usable(now) || name.reasks == kReasks) return false;
+  name.pause.arm(now + kFirstPause * (1 << name.reasks++));
+  return true;
+}
+
+void Resolver::Impl::on_pause_over(Name& name) {
+  if (name.waiting.empty()) {
+    name.asking = false;
+    return;
+  }
+  tell(metrics::Dns::asked_again, 1, name);
+  channel.look_up(name.host, name);
 }
 
 // Questions are answered from the loop's deferred work, never from inside ask() or c-ares.

@@ -1,5 +1,7 @@
 // Resolver: names to addresses on one loop, by c-ares: TTLs clamped, stale answers served while the name server fails,
-// /etc/hosts and search domains honoured, both families. One question in flight per name, however many ask.
+// /etc/hosts and search domains honoured, both families; both files are followed. One question in flight per name,
+// however many ask. A look-up that no name server took says nothing of its name: it is asked again for some 1.5 s while
+// anybody waits, and is not remembered as a refusal.
 #pragma once
 
 #include <memory>
@@ -15,6 +17,8 @@
 
 namespace carpool::proxy::dns {
 
+class Events;
+
 struct Settings {
   Duration min_ttl = std::chrono::seconds(5);
   Duration max_ttl = std::chrono::minutes(5);
@@ -22,6 +26,7 @@ struct Settings {
   // For those who bring their own name server: tests, and machines whose resolv.conf stands elsewhere.
   std::vector<net::Address> servers;             // empty: what resolv_conf names
   std::string resolv_conf = "/etc/resolv.conf";  // also `options timeout: attempts: ndots:` and search domains
+  Events* events = nullptr;
 };
 
 // One question; leaves the line when it dies.

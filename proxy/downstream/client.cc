@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "exec/read_buffer.h"
 #include "proxy/downstream/listener.h"
 #include "proxy/peer.h"
 #include "proxy/worker.h"
@@ -67,6 +68,7 @@ void Client::advance() {
       return run_soon();
     }
   }
+  if (fate_ == Fate::open) watch_half_close();
   advancing_ = false;
   if (fate_ == Fate::closed) return worker_.bury(*this);
   arm_timer();
@@ -103,6 +105,7 @@ bool Client::flush_waiting() {
     shut_when_sent_ = false;
     transport_->shut_write();
   }
+  if (outbox_.taken() != taken) taken_at_ = worker_.loop().now();
   if (exchange_ != nullptr && begun_ && outbox_.taken() != taken) exchange_->on_client_progress();
   if (exchange_ != nullptr && begun_ && before >= kHighMark && outbox_.size() < kHighMark)
     exchange_->on_client_writable();
@@ -122,11 +125,11 @@ bool Client::read_some() {
     return take(bytes);
   }
   if (eof_ || !transport_->maybe_readable()) return false;
-  const std::span<char> scratch = worker_.loop().scratch();
-  const net::IoResult io = transport_->read(scratch);
+  const exec::ReadBuffer buffer(worker_.loop());
+  const net::IoResult io = transport_->read(buffer.span());
   switch (io.io) {
     case net::Io::ok:
-      return take({scratch.data(), io.bytes});
+      return take(buffer.view(io.bytes));
     case net::Io::would_block:
       return false;
     case net::Io::eof:
@@ -139,16 +142,16 @@ bool Client::read_some() {
   return false;
 }
 
-// The client is not to be read now, but its socket says that it left. FIN is only a half-close: it still gets its
-// answer.
+// The client is not to be read now, but its socket says that it left. FIN is only a half-close: the client may still
+// wait for its answer, for as long as listen.half_close allows.
 void Client::notice_hangup() {
   while (!eof_ && pending_.size() < kHighMark && transport_->maybe_readable()) {
-    const std::span<char> scratch = worker_.loop().scratch();
-    const net::IoResult io = transport_->read(scratch);
+    const exec::ReadBuffer buffer(worker_.loop());
+    const net::IoResult io = transport_->read(buffer.span());
     if (io.io == net::Io::would_block) break;
     if (io.io == net::Io::failed) return lost();
     if (io.io == net::Io::eof) eof_ = true;
-    pending_.append(scratch.data(), io.bytes);
+    pending_.append(buffer.view(io.bytes));
   }
   // Behind a FIN, or behind more than may be read now, only the socket itself knows of a reset.
   int error = 0;

@@ -1,4 +1,4 @@
-// What a client of HTTP/1.1 is answered, written into the loop's gather as it comes and sent from there.
+// What a client of HTTP/1.1 is answered, collected in a batch of this connection as it comes and sent by flush().
 #include "proxy/downstream/client.h"
 #include "proxy/http/fault_reply.h"
 #include "proxy/local_answer.h"
@@ -17,47 +17,63 @@ http::ReplyRules Client::reply_rules(bool close) const {
   return rules;
 }
 
-void Client::send_informational(const http::ResponseHead& head) {
-  if (exchange_->request().version != http::Version::http11) return;
-  http::write_informational(worker_.to_client().text(), head, worker_.pseudonym());
+BatchLease& Client::out() {
+  if (!out_) out_ = worker_.buffers().lease_batch(outbox_, *transport_);
+  return out_;
+}
+
+bool Client::send_informational(const http::ResponseHead& head) {
+  if (exchange_->request().version != http::Version::http11) return true;
+  informed_ = true;
+  http::write_informational(out().text(), head, worker_.pseudonym());
+  return flush();
 }
 
 bool Client::send_head(const http::ResponseHead& head, bool close) {
-  http::ReplyRules rules = reply_rules(close);
+  http::ReplyRules rules = reply_rules(close || draining_);
   reply_framing_ = http::reply_framing(head, rules);
-  if (reply_framing_ == http::Framing::until_close) rules.close = true;
-  http::write_response(worker_.to_client().text(), head, rules);
+  close_is_end_ = reply_framing_ == http::Framing::until_close;
+  if (close_is_end_) rules.close = true;
+  said_close_ = rules.close;
+  http::write_response(out().text(), head, rules);
   return rules.close;
 }
 
+bool Client::await_repeat() {
+  const http::RequestHead& request = exchange_->request();
+  repeat_.assign(request.method).append(1, ' ').append(request.target);
+  return true;
+}
+
 void Client::send_body(std::string_view bytes) {
-  Gather& out = worker_.to_client();
-  if (reply_framing_ != http::Framing::chunked) return out.add(bytes);
   if (bytes.empty()) return;
+  BatchLease& out = this->out();
+  if (reply_framing_ != http::Framing::chunked) return out.add(bytes);
   http::write_chunk_head(out.text(), bytes.size());
   out.add(bytes);
   out.text().append("\r\n");
 }
 
 void Client::send_end(const http::Fields& trailers) {
-  if (reply_framing_ == http::Framing::chunked) http::write_last_chunk(worker_.to_client().text(), trailers);
+  if (reply_framing_ == http::Framing::chunked) http::write_last_chunk(out().text(), trailers);
 }
 
 std::uint16_t Client::send_fault(const Fault& fault, bool keep) {
   const http::RequestHead& request = exchange_->request();
-  Gather& out = worker_.to_client();
-  out.clear();
-  return http::write_fault_reply(out.text(), fault, request.version, !keep, request.method == "HEAD",
+  said_close_ = !keep || draining_;
+  return http::write_fault_reply(out().text(), fault, request.version, said_close_, request.method == "HEAD",
                                  worker_.pseudonym());
 }
 
 void Client::send_local_answer(bool keep) {
-  write_local_answer(worker_.to_client().text(), exchange_->request(), worker_.pseudonym(), !keep);
+  said_close_ = !keep || draining_;
+  write_local_answer(out().text(), exchange_->request(), worker_.pseudonym(), said_close_);
 }
 
 void Client::send_tunnel(const http::ResponseHead* switched) {
-  std::string& out = worker_.to_client().text();
+  std::string& out = this->out().text();
   reply_framing_ = http::Framing::none;
+  close_is_end_ = true;
   if (switched == nullptr) return write_tunnel_answer(out, exchange_->request().version, worker_.pseudonym());
   http::ReplyRules rules = reply_rules(false);
   rules.upgrade = true;
@@ -65,12 +81,16 @@ void Client::send_tunnel(const http::ResponseHead* switched) {
 }
 
 bool Client::flush() {
-  Gather& out = worker_.to_client();
-  return out.empty() || outbox_.send(*transport_, out, worker_.pieces()) != Outbox::Sent::failed;
+  if (!out_.empty()) return out_.send() != Outbox::Sent::failed;
+  out_.discard();
+  return true;
 }
 
-void Client::drop() {
-  worker_.to_client().clear();
+// The exchange is over: what it collected leaves now or never.
+ClientNext Client::end_batch(ClientNext next) {
+  if (next != ClientNext::gone) return flush() ? next : ClientNext::gone;
+  out_.discard();
+  return next;
 }
 
 void Client::on_tunnel() {

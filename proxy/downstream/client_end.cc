@@ -1,9 +1,13 @@
-// How a client's connection ends: gracefully, by time, by a reset where its answer broke off; and the connection that
-// it keeps for itself meanwhile.
+// How a client's connection ends: gracefully, by time, by a reset where only the close delimits an answer that broke
+// off; and the connection that it keeps for itself meanwhile.
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "exec/read_buffer.h"
 #include "proxy/downstream/client.h"
 #include "proxy/worker.h"
 
@@ -14,6 +18,16 @@ namespace {
 // close on unread bytes causes does not destroy the answer on its way (RFC 9112 §9.6).
 constexpr std::uint32_t kLingerBytes = 1024 * 1024;
 constexpr Duration kLinger = std::chrono::seconds(2);
+// A request that crosses the end: its client has just had an answer that did not announce it.
+constexpr Duration kLastCall = std::chrono::seconds(1);
+// Between two looks whether the client's kernel has all of an answer that ends by a reset: no event tells.
+constexpr Duration kLook = std::chrono::milliseconds(20);
+
+// Bytes that were sent and not yet acknowledged.
+std::uint32_t unacknowledged(int fd) {
+  int bytes = 0;
+  return ::ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::uint32_t>(bytes) : 0;
+}
 }  // namespace
 
 // ---- ends ----
@@ -21,6 +35,7 @@ constexpr Duration kLinger = std::chrono::seconds(2);
 // Everything is sent: FIN, then throw away what still comes, so that no reset overtakes the answer.
 void Client::end_gracefully() {
   close_when_sent_ = false;
+  if (cut_) return cut_off();
   if (eof_ || (pending_.empty() && !transport_->maybe_readable() && request_complete_)) return close();
   std::string().swap(pending_);
   transport_->shut_write();
@@ -28,11 +43,29 @@ void Client::end_gracefully() {
   timer_.arm(worker_.loop().now() + kLinger);
 }
 
+// The answer broke off, and a FIN would look like its end. A reset destroys what is still on its way, so it waits until
+// the client's kernel has everything; a client that takes nothing for idle_timeout is reset all the same.
+void Client::cut_off() {
+  fate_ = Fate::lingering;
+  transport_->reset_on_close();
+  untaken_ = UINT32_MAX;
+  look_again();
+}
+
+void Client::look_again() {
+  const Instant now = worker_.loop().now();
+  const std::uint32_t left = unacknowledged(transport_->fd());
+  if (left != std::exchange(untaken_, left)) taken_at_ = now;
+  if (left == 0 || now >= deadline_after(taken_at_, listen_.idle_timeout)) return close();
+  timer_.arm(now + kLook);
+}
+
 bool Client::discard_input() {
   while (transport_->maybe_readable()) {
-    const std::span<char> scratch = worker_.loop().scratch();
-    const net::IoResult io = transport_->read(scratch);
+    const exec::ReadBuffer buffer(worker_.loop());
+    const net::IoResult io = transport_->read(buffer.span());
     if (io.io == net::Io::would_block) return false;
+    if (io.io == net::Io::eof && cut_) return false;
     thrown_away_ += static_cast<std::uint32_t>(io.bytes);
     if (io.io != net::Io::ok || thrown_away_ > kLingerBytes) {
       close();
@@ -50,8 +83,9 @@ void Client::lost() {
 void Client::close() {
   if (fate_ == Fate::closed) return;
   fate_ = Fate::closed;
-  // What did not go out whole must not look whole.
-  if (!outbox_.empty() || (exchange_ != nullptr && begun_ && exchange_->half_told())) transport_->reset_on_close();
+  // An answer that did not go out whole must not look whole.
+  const bool half_told = !outbox_.empty() || (exchange_ != nullptr && begun_ && exchange_->half_told());
+  if (close_is_end_ && half_told) transport_->reset_on_close();
   if (exchange_ != nullptr) {
     Exchange& exchange = *exchange_;
     if (begun_) {
@@ -61,6 +95,7 @@ void Client::close() {
       worker_.recycle(exchange);
     }
   }
+  out_.discard();
   private_.reset();
   timer_.disarm();
   exec::Deferred::unlink();
@@ -68,12 +103,27 @@ void Client::close() {
   if (!advancing_) worker_.bury(*this);
 }
 
+// The process ends. A client that has no byte of its answer is told why there will be none.
 void Client::end() {
+  if (fate_ == Fate::open && exchange_ != nullptr && begun_ && !exchange_->half_told()) {
+    exchange_->on_request_broken({FaultKind::draining, Side::self, "the proxy is stopping"});
+    if (fate_ == Fate::open && outbox_.empty()) {
+      transport_->shut_write();
+      static_cast<void>(discard_input());  // a reset for unread bytes would destroy the answer
+    }
+  }
   close();
 }
 
 void Client::drain() {
-  draining_ = true;
+  draining_ = ending_ = true;
+  end_soon();
+}
+
+void Client::end_soon() {
+  if (begun_ || close_when_sent_) return;
+  const bool asked = taken_at_ != Instant{};
+  if (asked && worker_.loop().now() < taken_at_ + kLastCall) return arm_timer();
   static_cast<void>(end_if_idle());
 }
 
@@ -95,16 +145,47 @@ void Client::arm_timer() {
     return;
   }
   head_timed_ = false;
-  timer_.arm(deadline_after(now, listen_.idle_timeout));
+  const bool rests = !begun_ && outbox_.empty() && !close_when_sent_;
+  const bool unread = exchange_ == nullptr && !outbox_.empty();
+  const Instant idle_until = deadline_after(unread ? taken_at_ : now, listen_.idle_timeout);
+  timer_.arm(std::min({idle_until, half_closed_until_, ending_ && rests ? taken_at_ + kLastCall : kNever}));
 }
 
 void Client::on_timer() {
   exec::assume_on_loop();
-  if (fate_ == Fate::lingering) return close();
-  if (exchange_ != nullptr && begun_) return arm_timer();  // the exchange has deadlines of its own
-  if (!in_head()) return close();                          // idle, or it does not take its last answer
+  if (fate_ == Fate::lingering) return cut_ ? look_again() : close();
+  if (exchange_ != nullptr && begun_) return advance();  // half_close; the exchange has deadlines of its own
+  if (!in_head()) {                                      // idle, or it does not take its last answer
+    if (!outbox_.empty()) transport_->reset_on_close();
+    return close();
+  }
   refuse({FaultKind::head_timeout, Side::client, "header_timeout passed inside a request's head"});
   advance();
+}
+
+// ---- half a close ----
+
+// The client said FIN behind its whole request and waits for an answer of which no byte was sent. Bytes of a request
+// that is not read yet may stand in front of the FIN.
+bool Client::half_closed() const {
+  return (eof_ || transport_->hangup_seen()) && exchange_ != nullptr && begun_ && request_complete_ && !informed_ &&
+         !exchange_->half_told();
+}
+
+// Each answer has its own time: a client that is gone resets the connection when the one before it is sent.
+void Client::watch_half_close() {
+  if (!half_closed() || listen_.half_close == config::kUnlimited) {
+    half_closed_until_ = kNever;
+    return;
+  }
+  const Instant now = worker_.loop().now();
+  if (half_closed_until_ == kNever) half_closed_until_ = now + listen_.half_close;
+  if (now >= half_closed_until_) leave();
+}
+
+void Client::leave() {
+  worker_.recorder().count_given_up(metrics::GivenUp::half_close);
+  exchange_->on_client_left("listen.half_close passed");
 }
 
 // ---- connections that authenticated this client ----

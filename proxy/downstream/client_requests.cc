@@ -80,7 +80,12 @@ bool Client::on_fed(const http::Fed& fed) {
     case http::Progress::upgraded:
       return false;
     case http::Progress::head:
+      if (is_not_the_repeat()) {
+        close_unanswered();
+        return false;
+      }
       begun_ = true;
+      informed_ = close_is_end_ = said_close_ = false;
       exchange_->begin(*this);
       if (exchange_ != nullptr && exchange_->tunnelled()) {
         request_complete_ = true;  // CONNECT was served at once: what follows is the tunnel's
@@ -108,17 +113,32 @@ void Client::on_trailer(std::string_view name, std::string_view value) {
   if (exchange_ != nullptr) exchange_->on_request_trailer(name, value);
 }
 
+// Behind a 417 a client that waited asks again; one that did not wait sends its body all the same, and no byte of that
+// may be taken for a request. Only the request itself tells the two apart.
+bool Client::is_not_the_repeat() {
+  if (repeat_.empty()) return false;
+  const http::RequestHead& request = exchange_->request();
+  return std::exchange(repeat_, {}) != std::string(request.method).append(1, ' ').append(request.target);
+}
+
+// As a connection at rest closes: what came is no request that anybody waits for.
+void Client::close_unanswered() {
+  repeat_.clear();
+  if (exchange_ != nullptr) worker_.recycle(*std::exchange(exchange_, nullptr));
+  close_when_sent_ = true;
+}
+
 // The bytes are not HTTP, or pass a limit.
 void Client::refuse(const Fault& fault) {
   if (begun_) return exchange_->on_request_broken(fault);
-  Gather& out = worker_.to_client();
-  out.clear();
+  if (!repeat_.empty()) return close_unanswered();
   const std::uint16_t status =
-      http::write_fault_reply(out.text(), fault, http::Version::http11, true, false, worker_.pseudonym());
+      http::write_fault_reply(out().text(), fault, http::Version::http11, true, false, worker_.pseudonym());
   worker_.record_refused(*this, fault, status);
   // None yet: what came so far may also be the beginning of HTTP/2's preface.
   if (exchange_ != nullptr) worker_.recycle(*std::exchange(exchange_, nullptr));
   if (!flush()) return lost();
+  taken_at_ = worker_.loop().now();
   close_when_sent_ = true;
 }
 
@@ -140,21 +160,28 @@ void Client::on_eof() {
 
 void Client::on_exchange_end(ClientNext next) {
   exchange_ = nullptr;
-  switch (next) {
+  half_closed_until_ = kNever;
+  taken_at_ = worker_.loop().now();
+  switch (end_batch(next)) {
     case ClientNext::keep:
-      if (draining_) close_when_sent_ = true;
+      if (said_close_) close_when_sent_ = true;
+      if (!request_complete_) reader_.reset();  // its body never came (await_repeat())
+      request_complete_ = true;
       break;
     case ClientNext::close:
       close_when_sent_ = true;
       break;
-    case ClientNext::gone:
-      return lost();
     case ClientNext::cut:
-      transport_->reset_on_close();
+    case ClientNext::spoilt:
+      cut_ = close_is_end_ || next == ClientNext::spoilt;
+      close_when_sent_ = true;
+      break;
+    case ClientNext::gone:
+      if (!outbox_.empty()) transport_->reset_on_close();
       return lost();
   }
   begun_ = false;
-  if (advancing_) return;
+  if (advancing_) return;  // it arms the timer too
   // The common case needs no further turn: nothing waits, the socket is read dry.
   if (close_when_sent_ || eof_ || !pending_.empty() || transport_->maybe_readable()) return run_soon();
   arm_timer();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "exec/read_buffer.h"
 #include "proxy/downstream/listener.h"
 #include "proxy/http/h2_types.h"
 #include "proxy/peer.h"
@@ -15,6 +16,7 @@ constexpr std::size_t kTurnRead = std::size_t{256} * 1024;  // what one client m
 constexpr std::size_t kPull = std::size_t{128} * 1024;      // and be written at once
 constexpr std::size_t kCrowd = std::size_t{512} * 1024;     // waiting for one client, on all of its streams
 constexpr std::size_t kFewStreams = 16;                     // whatever their origins send ahead, it is no crowd
+constexpr std::uint32_t kMostUnpumped = 8;                  // each may hold a batch of the loop
 
 http::H2Options options_of(const config::Listen& listen) {
   http::H2Options options;
@@ -78,8 +80,7 @@ void H2Client::advance() {
   if (fate_ == Fate::lingering) {
     discard_input();
   } else {
-    read_all();
-    if (fate_ == Fate::open && !write_all()) close();
+    read_and_write();
     if (fate_ == Fate::open) note_end();
   }
   advancing_ = false;
@@ -87,49 +88,64 @@ void H2Client::advance() {
   arm_timer();
 }
 
-void H2Client::read_all() {
+bool H2Client::may_read() const {
+  return fate_ == Fate::open && outbox_.size() < kHighMark && !session_.over() && transport_->maybe_readable();
+}
+
+// Readiness is told once, and nothing is deferred meanwhile: what may not be read because too much waits to be written,
+// or is to be caught up because of what was written, has its turn within this call.
+void H2Client::read_and_write() {
   std::size_t budget = kTurnRead;
-  while (fate_ == Fate::open && outbox_.size() < kHighMark && !session_.over() && transport_->maybe_readable()) {
-    if (budget == 0) {
-      if (!exec::Deferred::linked()) worker_.loop().defer(*this);
-      break;
-    }
-    const std::span<char> scratch = worker_.loop().scratch();
-    const net::IoResult io = transport_->read(scratch);
+  do {
+    read_all(budget);
+    if (fate_ == Fate::open && !write_all()) close();
+  } while ((budget != 0 && may_read()) || (fate_ == Fate::open && !todo_.empty()));
+  if (may_read() && !exec::Deferred::linked()) worker_.loop().defer(*this);
+}
+
+void H2Client::read_all(std::size_t& budget) {
+  while (budget != 0 && may_read()) {
+    const exec::ReadBuffer buffer(worker_.loop());
+    const net::IoResult io = transport_->read(buffer.span());
     if (io.io == net::Io::would_block) break;
     if (io.io != net::Io::ok) return close();  // a FIN too: no client of HTTP/2 closes by halves
     budget -= std::min(budget, io.bytes);
-    take({scratch.data(), io.bytes});
+    take(buffer.view(io.bytes));
   }
   // Those that began in this turn, and were not taken back in it.
-  while (fate_ == Fate::open && !todo_.empty()) todo_.pop_front().catch_up();
-  pump_now();
+  catch_up();
 }
 
 void H2Client::take(std::string_view bytes) {
   static_cast<void>(session_.receive(bytes, worker_.loop().now()));  // a Fault: over() once its GOAWAY is out
-  while (!todo_.empty()) todo_.pop_front().catch_up();
-  pump_now();
+  catch_up();
   if (!session_.in_head()) head_since_ = {};
   if (session_.in_head() && head_since_ == Instant{}) head_since_ = worker_.loop().now();
 }
 
-void H2Client::turn_to(H2Request& request) {
-  if (unpumped_ == &request) return;
-  pump_now();
-  unpumped_ = &request;
+void H2Client::catch_up() {
+  while (!todo_.empty()) todo_.pop_front().catch_up();
+  pump_all();
 }
 
-void H2Client::turn_from(H2Request& request) {
-  if (unpumped_ == &request) {
-    unpumped_ = nullptr;
-  } else {
-    pump_now();
+void H2Client::pump_soon(H2Request& request) {
+  if (request.ListHook<H2PumpTag>::linked()) return;
+  if (unpumped_count_ == kMostUnpumped) pump_all();
+  unpumped_.push_back(request);
+  ++unpumped_count_;
+}
+
+void H2Client::pump_all() {
+  while (!unpumped_.empty()) {
+    --unpumped_count_;
+    unpumped_.pop_front().pump();
   }
 }
 
-void H2Client::pump_now() {
-  if (H2Request* request = std::exchange(unpumped_, nullptr)) request->pump();
+void H2Client::forget_pump(H2Request& request) {
+  if (!request.ListHook<H2PumpTag>::linked()) return;
+  request.ListHook<H2PumpTag>::unlink();
+  --unpumped_count_;
 }
 
 void H2Client::later(H2Request& request) {
@@ -152,15 +168,11 @@ void H2Client::note_progress() {
 // Everything that this turn brought about leaves in as few writes as there is room for. False: the client is gone.
 bool H2Client::write_all() {
   if (!outbox_.empty() && outbox_.flush(*transport_) == Outbox::Sent::failed) return false;
-  std::string& frames = worker_.h2_frames();
-  Gather& out = worker_.to_client();
   while (outbox_.empty()) {
-    frames.clear();
-    session_.pull(frames, kPull, worker_.loop().now());
-    if (frames.empty()) return true;
-    out.clear();
-    out.add(frames);
-    if (outbox_.send(*transport_, out, worker_.pieces()) == Outbox::Sent::failed) return false;
+    BatchLease out = worker_.buffers().lease_batch(outbox_, *transport_);
+    session_.pull(out.text(), kPull, worker_.loop().now());
+    if (out.empty()) return true;
+    if (out.send() == Outbox::Sent::failed) return false;
   }
   return true;
 }

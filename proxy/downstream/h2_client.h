@@ -32,17 +32,17 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
   void drain() override LOOP_ONLY;
   void part() override LOOP_ONLY { drain(); }
   bool end_if_idle() override LOOP_ONLY;
-  void end() override LOOP_ONLY { close(); }
+  void end() override LOOP_ONLY;
 
   // ---- of its requests ----
   Worker& worker() { return worker_; }
   http::H2Session& session() { return session_; }
   std::string_view peer() const { return peer_; }
   std::uint64_t identity() const;
-  // The loop has one gather towards origins: before one exchange fills it, the last one's is sent.
-  void turn_to(H2Request& request) LOOP_ONLY;
-  void turn_from(H2Request& request) LOOP_ONLY;  // what is left of it is dropped
-  void later(H2Request& request) LOOP_ONLY;      // catch_up() before this turn ends
+  // Its exchange collects what comes at once; pump() sends that when all that was read is told.
+  void pump_soon(H2Request& request) LOOP_ONLY;
+  void forget_pump(H2Request& request) LOOP_ONLY;
+  void later(H2Request& request) LOOP_ONLY;  // catch_up() before this turn ends
   void flush_soon() LOOP_ONLY;
   void note_progress() LOOP_ONLY;
   bool unwelcome() const { return unwelcome_; }
@@ -62,9 +62,12 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void run() override LOOP_ONLY;
   void advance() LOOP_ONLY;
-  void read_all() LOOP_ONLY;
+  bool may_read() const LOOP_ONLY;
+  void read_and_write() LOOP_ONLY;
+  void read_all(std::size_t& budget) LOOP_ONLY;
   void take(std::string_view bytes) LOOP_ONLY;
-  void pump_now() LOOP_ONLY;
+  void catch_up() LOOP_ONLY;
+  void pump_all() LOOP_ONLY;
   bool write_all() LOOP_ONLY;
   void note_end() LOOP_ONLY;
   void linger() LOOP_ONLY;
@@ -91,7 +94,8 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
   std::vector<std::unique_ptr<H2Request>> requests_;
   List<H2Request, H2FreeTag> free_;
   List<H2Request, H2TodoTag> todo_;
-  H2Request* unpumped_ = nullptr;
+  List<H2Request, H2PumpTag> unpumped_;
+  std::uint32_t unpumped_count_ = 0;
   Fate fate_ = Fate::open;
   bool advancing_ = false;
   bool draining_ = false;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "exec/read_buffer.h"
 #include "proxy/downstream/h2_client.h"
 #include "proxy/downstream/listener.h"
 #include "proxy/worker.h"
@@ -67,12 +68,22 @@ void H2Client::linger() {
 
 void H2Client::discard_input() {
   while (fate_ == Fate::lingering && transport_->maybe_readable()) {
-    const std::span<char> scratch = worker_.loop().scratch();
-    const net::IoResult io = transport_->read(scratch);
+    const exec::ReadBuffer buffer(worker_.loop());
+    const net::IoResult io = transport_->read(buffer.span());
     if (io.io == net::Io::would_block) return;
     thrown_away_ += static_cast<std::uint32_t>(io.bytes);
     if (io.io != net::Io::ok || thrown_away_ > kLingerBytes) return close();
   }
+}
+
+// The process ends. Requests without a byte of an answer are told why there will be none.
+void H2Client::end() {
+  if (fate_ == Fate::open) {
+    for (const auto& request : requests_) request->give_up({FaultKind::draining, Side::self, "the proxy is stopping"});
+    if (!std::exchange(said_goaway_, true)) session_.goaway(http::H2Error::no_error);
+    if (write_all()) transport_->shut_write();
+  }
+  close();
 }
 
 void H2Client::close() {

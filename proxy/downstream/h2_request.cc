@@ -20,6 +20,7 @@ void H2Request::open(http::H2Stream& stream, Exchange& exchange) {
   stream_ = &stream;
   exchange_ = &exchange;
   held_ = taken_ = 0;
+  inbox_ = {};
   begun_ = complete_ = ended_ = refused_ = false;
   http::RequestHead& head = exchange.request();
   bare_ = head.method == "CONNECT";
@@ -34,24 +35,34 @@ void H2Request::open(http::H2Stream& stream, Exchange& exchange) {
 void H2Request::begin() {
   begun_ = true;
   ListHook<H2TodoTag>::unlink();
-  client_.turn_to(*this);
+  client_.pump_soon(*this);
   exchange_->begin(*this);
   if (exchange_ != nullptr && complete_ && !bare_) exchange_->on_request_end();
 }
 
 void H2Request::catch_up() {
   if (exchange_ == nullptr) return;
-  if (!begun_) return begin();
+  if (!begun_) {
+    begin();
+    return pump();
+  }
+  empty_inbox();
+}
+
+// The one way of a client's bytes into its tunnel.
+void H2Request::empty_inbox() {
   if (!exchange_->tunnelled()) return;
-  client_.turn_to(*this);
-  const std::string bytes = std::exchange(early_, {});
+  client_.pump_soon(*this);
+  const std::string bytes = inbox_.take_bytes();
   held_ += bytes.size();
   if (!bytes.empty()) exchange_->on_tunnel_bytes(bytes);
+  if (exchange_ == nullptr || !inbox_.take_end()) return;
   pump();
-  if (exchange_ != nullptr && complete_) exchange_->on_tunnel_input_end();
+  if (exchange_ != nullptr) exchange_->on_tunnel_input_end();
 }
 
 void H2Request::pump() {
+  client_.forget_pump(*this);
   if (exchange_ == nullptr || !begun_) return;
   exchange_->pump();
   give_room();
@@ -71,17 +82,13 @@ void H2Request::on_body(std::string_view bytes) {
     if (stream_ != nullptr) client_.session().consume(*stream_, bytes.size());
     return;
   }
-  if (bare_ && !exchange_->tunnelled()) {
-    early_.append(bytes);
-    return;
+  if (bare_ && !(exchange_->tunnelled() && inbox_.empty())) {
+    inbox_.add(bytes);
+    return empty_inbox();
   }
-  client_.turn_to(*this);
+  client_.pump_soon(*this);
   held_ += bytes.size();
-  if (bare_) {
-    exchange_->on_tunnel_bytes(bytes);
-  } else {
-    exchange_->on_request_body(bytes);
-  }
+  bare_ ? exchange_->on_tunnel_bytes(bytes) : exchange_->on_request_body(bytes);
 }
 
 void H2Request::on_trailers(const http::Fields& fields) {
@@ -95,12 +102,11 @@ void H2Request::on_trailers(const http::Fields& fields) {
 void H2Request::on_end() {
   exec::assume_on_loop();
   complete_ = true;
+  if (bare_) inbox_.end();
   if (exchange_ == nullptr || !begun_) return;
-  client_.turn_to(*this);
-  if (!bare_) return exchange_->on_request_end();
-  if (!exchange_->tunnelled()) return;  // told behind what came early
-  exchange_->pump();
-  if (exchange_ != nullptr) exchange_->on_tunnel_input_end();
+  if (bare_) return empty_inbox();
+  client_.pump_soon(*this);
+  exchange_->on_request_end();
 }
 
 void H2Request::on_closed(http::H2Error) {
@@ -111,11 +117,14 @@ void H2Request::on_closed(http::H2Error) {
 
 void H2Request::abandon() {
   if (exchange_ == nullptr) return;
-  client_.turn_from(*this);
   stream_ = nullptr;
   if (begun_) return exchange_->on_client_gone();
   client_.worker().recycle(*std::exchange(exchange_, nullptr));
   forget();
+}
+
+void H2Request::give_up(const Fault& fault) {
+  if (exchange_ != nullptr && begun_ && !exchange_->half_told()) exchange_->on_request_broken(fault);
 }
 
 // ---- who asked, and what it can take ----
@@ -154,7 +163,7 @@ bool H2Request::at_ease() const {
 }
 
 void H2Request::on_tunnel() {
-  if (!early_.empty() || complete_) client_.later(*this);
+  if (!inbox_.empty()) client_.later(*this);
 }
 
 void H2Request::shut_write_when_sent() {
@@ -178,10 +187,9 @@ void H2Request::on_sent(std::size_t bytes) {
 
 void H2Request::on_exchange_end(ClientNext next) {
   exchange_ = nullptr;
-  client_.turn_from(*this);
   if (http::H2Stream* stream = std::exchange(stream_, nullptr)) {
-    if (next == ClientNext::cut) {
-      client_.session().reset(*stream, bare_ ? http::H2Error::connect_error : http::H2Error::internal_error);
+    if ((next == ClientNext::cut || next == ClientNext::spoilt) && !ended_) {
+      client_.session().cut(*stream, bare_ ? http::H2Error::connect_error : http::H2Error::internal_error);
     } else if (next == ClientNext::gone && !refused_) {
       client_.session().reset(*stream, http::H2Error::cancel);
     } else {
@@ -194,9 +202,10 @@ void H2Request::on_exchange_end(ClientNext next) {
 }
 
 void H2Request::forget() {
-  std::string().swap(early_);
+  inbox_ = {};
   key_.clear();
   ListHook<H2TodoTag>::unlink();
+  client_.forget_pump(*this);
   client_.recycle(*this);
 }
 

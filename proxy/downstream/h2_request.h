@@ -7,6 +7,7 @@
 
 #include "base/intrusive.h"
 #include "proxy/downstream/requester.h"
+#include "proxy/downstream/tunnel_inbox.h"
 #include "proxy/exchange.h"
 #include "proxy/http/h2_stream.h"
 
@@ -17,15 +18,17 @@ class H2Client;
 class H2Request final : public Requester,
                         public http::H2StreamUser,
                         public ListHook<struct H2FreeTag>,
-                        public ListHook<struct H2TodoTag> {
+                        public ListHook<struct H2TodoTag>,
+                        public ListHook<struct H2PumpTag> {
  public:
   H2Request(H2Client& client, Listener& listener) : Requester(listener), client_(client) {}
 
   void open(http::H2Stream& stream, Exchange& exchange) LOOP_ONLY;    // the exchange has its head
   void refuse(http::H2Stream& stream, const Fault& fault) LOOP_ONLY;  // no exchange: the head is over a limit
-  void catch_up() LOOP_ONLY;  // begin, or bring what came before the tunnel was there
-  void pump() LOOP_ONLY;      // send upstream what came
-  void abandon() LOOP_ONLY;   // the connection is gone
+  void catch_up() LOOP_ONLY;                   // begin, or bring what came before the tunnel was there
+  void pump() LOOP_ONLY;                       // send upstream what came
+  void abandon() LOOP_ONLY;                    // the connection is gone
+  void give_up(const Fault& fault) LOOP_ONLY;  // answers with it if no byte of an answer is there
   bool busy() const { return exchange_ != nullptr; }
 
   // ---- Requester ----
@@ -33,7 +36,7 @@ class H2Request final : public Requester,
   bool unwelcome() const override;
   std::uint64_t identity() const override;
   bool request_complete() const override LOOP_ONLY { return complete_; }
-  void send_informational(const http::ResponseHead& head) override LOOP_ONLY;
+  bool send_informational(const http::ResponseHead& head) override LOOP_ONLY;
   bool send_head(const http::ResponseHead& head, bool close) override LOOP_ONLY;
   void send_body(std::string_view bytes) override LOOP_ONLY;
   void send_end(const http::Fields& trailers) override LOOP_ONLY;
@@ -41,7 +44,6 @@ class H2Request final : public Requester,
   void send_local_answer(bool keep) override LOOP_ONLY;
   void send_tunnel(const http::ResponseHead* switched) override LOOP_ONLY;
   bool flush() override LOOP_ONLY;
-  void drop() override LOOP_ONLY {}  // its stream is reset, and that takes along what is queued
   std::size_t backlog() const override LOOP_ONLY;
   std::size_t room() const override LOOP_ONLY;
   bool at_ease() const override LOOP_ONLY;
@@ -61,6 +63,7 @@ class H2Request final : public Requester,
  private:
   void begin() LOOP_ONLY;
   void give_room() LOOP_ONLY;
+  void empty_inbox() LOOP_ONLY;
   void send_own(const std::string& text, std::string_view method) LOOP_ONLY;
   void forget() LOOP_ONLY;
 
@@ -68,7 +71,7 @@ class H2Request final : public Requester,
   http::H2Stream* stream_ = nullptr;
   Exchange* exchange_ = nullptr;
   std::string key_;        // of a WebSocket handshake
-  std::string early_;      // a tunnel's bytes that came before it was there; the window bounds them
+  TunnelInbox inbox_;      // what came before its tunnel was there
   std::size_t taken_ = 0;  // bytes of the answer that went into frames
   std::size_t held_ = 0;   // bytes that the exchange has, but no room for more
   bool begun_ = false;     // the exchange has its request

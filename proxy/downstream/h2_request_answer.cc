@@ -13,11 +13,18 @@
 
 namespace carpool::proxy {
 
-void H2Request::send_informational(const http::ResponseHead& head) {
-  if (stream_ == nullptr) return;
-  http::H2Fields& fields = client_.worker().h2_fields();
-  http::h2_informational(fields, head, client_.worker().pseudonym());
-  client_.session().inform(*stream_, fields);
+namespace {
+// Heads are not flow-controlled. A client that leaves so much of them unread goes without 1xx; its answers still come.
+constexpr std::size_t kUnreadHeads = std::size_t{1} << 20;
+}  // namespace
+
+bool H2Request::send_informational(const http::ResponseHead& head) {
+  if (stream_ == nullptr) return false;
+  if (client_.session().library_memory() > kUnreadHeads) return true;
+  auto fields = client_.worker().buffers().lend_fields();
+  http::h2_informational(*fields, head, client_.worker().pseudonym());
+  client_.session().inform(*stream_, *fields);
+  return flush();
 }
 
 bool H2Request::send_head(const http::ResponseHead& head, bool /*close*/) {
@@ -26,10 +33,10 @@ bool H2Request::send_head(const http::ResponseHead& head, bool /*close*/) {
   rules.via_pseudonym = client_.worker().pseudonym();
   rules.client_version = http::Version::http2;
   rules.head_request = exchange_ != nullptr && exchange_->request().method == "HEAD";
-  http::H2Fields& fields = client_.worker().h2_fields();
-  http::h2_response(fields, head, rules);
+  auto fields = client_.worker().buffers().lend_fields();
+  http::h2_response(*fields, head, rules);
   ended_ = head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length == 0);
-  client_.session().respond(*stream_, fields, ended_);
+  client_.session().respond(*stream_, *fields, ended_);
   return false;  // other streams go on
 }
 
@@ -60,10 +67,10 @@ void H2Request::send_own(const std::string& text, std::string_view method) {
   http::ReplyRules rules;
   rules.client_version = http::Version::http2;
   rules.head_request = method == "HEAD";
-  http::H2Fields& fields = client_.worker().h2_fields();
-  http::h2_response(fields, head, rules);
+  auto fields = client_.worker().buffers().lend_fields();
+  http::h2_response(*fields, head, rules);
   ended_ = true;
-  client_.session().respond(*stream_, fields, body.text.empty());
+  client_.session().respond(*stream_, *fields, body.text.empty());
   client_.session().body(*stream_, body.text);
   client_.session().end(*stream_);
 }
@@ -105,7 +112,7 @@ void H2Request::send_tunnel(const http::ResponseHead* switched) {
     http::write_fault_reply(text, fault, http::Version::http11, false, false, client_.worker().pseudonym());
     return send_own(text, "GET");
   }
-  http::H2Fields& fields = client_.worker().h2_fields();
+  auto fields = client_.worker().buffers().lend_fields();
   http::ReplyRules rules;
   rules.via_pseudonym = client_.worker().pseudonym();
   rules.client_version = http::Version::http2;
@@ -115,8 +122,8 @@ void H2Request::send_tunnel(const http::ResponseHead* switched) {
     const http::Fields::Field field = switched->fields[i];
     if (!http::iequals(field.name, "sec-websocket-accept")) head.fields.add(field.name, field.value);
   }
-  http::h2_response(fields, head, rules);
-  client_.session().respond(*stream_, fields, false);
+  http::h2_response(*fields, head, rules);
+  client_.session().respond(*stream_, *fields, false);
 }
 
 }  // namespace carpool::proxy

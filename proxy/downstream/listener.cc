@@ -87,6 +87,7 @@ void Listener::arrive() {
 }
 
 void Listener::accept_some() {
+  if (retry_.armed()) return;  // clients who come meanwhile do not shorten a pause
   const bool name_peers = workers_.front()->recorder().wants_peers();
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
     if (clients_.load(std::memory_order_relaxed) >= settings().max_connections) {
@@ -96,6 +97,10 @@ void Listener::accept_some() {
       if (clients_.load(std::memory_order_seq_cst) >= settings().max_connections) return;
       full_.store(false, std::memory_order_seq_cst);
     }
+    if (!workers_.front()->house().overload().may_accept()) {
+      workers_.front()->recorder().note_accept_pause();
+      return pause();
+    }
     sockaddr_storage peer{};
     socklen_t length = sizeof peer;
     const int fd = ::accept4(fd_.get(), reinterpret_cast<sockaddr*>(&peer), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -104,14 +109,18 @@ void Listener::accept_some() {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       const bool no_descriptor = errno == EMFILE || errno == ENFILE;
       workers_.front()->recorder().note_accept_failure(errno);
-      if (no_descriptor) {
-        free_a_descriptor(workers_.front()->house().origins().directory(), workers_.front()->loop().now());
-      }
-      return retry_.arm(workers_.front()->loop().now() + kRetryAfter);
+      return no_descriptor ? pause() : retry_.arm(workers_.front()->loop().now() + kRetryAfter);
     }
     hand_over(fd, name_peers ? net::Address(reinterpret_cast<sockaddr*>(&peer), length).text() : std::string());
   }
   if (!exec::Deferred::linked()) workers_.front()->loop().defer(*this);
+}
+
+// What is left is for those who are there: clients wait in the kernel's queue, and what is idle gives way to them.
+void Listener::pause() {
+  const Instant now = workers_.front()->loop().now();
+  free_a_descriptor(workers_.front()->house().origins().directory(), now);
+  retry_.arm(now + kRetryAfter);
 }
 
 void Listener::hand_over(int fd, std::string peer) {

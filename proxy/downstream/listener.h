@@ -47,6 +47,7 @@ class Listener final : private exec::Watcher, private exec::Deferred, private ex
   void run() override LOOP_ONLY;     // exec::Deferred
   void arrive() override LOOP_ONLY;  // exec::Mail: there is room again
   void accept_some() LOOP_ONLY;
+  void pause() LOOP_ONLY;
   void on_retry();
   void hand_over(int fd, std::string peer) LOOP_ONLY;
   std::vector<std::unique_ptr<const config::Listen>> versions_;

@@ -22,10 +22,11 @@ struct OriginContext;
 
 // How the requester's wire goes on after an exchange.
 enum class ClientNext : std::uint8_t {
-  keep,   // the next request may come
-  close,  // everything was said, but no more can be: close gracefully (a stream: nothing but its own rest is cut off)
-  cut,    // the response broke off: the client must be able to tell
-  gone,   // the client's socket failed, or it gave the request up
+  keep,    // the next request may come
+  close,   // everything was said, but no more can be: close gracefully (a stream: nothing but its own rest is cut off)
+  cut,     // the response broke off: the client gets what came, and must be able to tell
+  gone,    // the client's socket failed, or it gave the request up
+  spoilt,  // as cut, of a response that breaks the protocol's rules: no end may look orderly
 };
 
 class Requester {
@@ -39,19 +40,21 @@ class Requester {
   virtual bool request_complete() const LOOP_ONLY = 0;  // every byte of the request was read
 
   // ---- the answer; views live until flush() ----
-  virtual void send_informational(
-      const http::ResponseHead& head) LOOP_ONLY = 0;  // 100, 103: where the client can take it
+  // 100, 103, where the client can take it: sent by itself, within the call. False: the client is gone.
+  [[nodiscard]] virtual bool send_informational(const http::ResponseHead& head) LOOP_ONLY = 0;
   // `close`: nothing may follow on this wire. Returns whether that is so, which the body's framing may force.
   virtual bool send_head(const http::ResponseHead& head, bool close) LOOP_ONLY = 0;
+  // The answer is 417 and no byte of the request's body came. Returns true if the wire can go on without that body: the
+  // client asks again without its expectation (RFC 9110 §10.1.1).
+  virtual bool await_repeat() LOOP_ONLY { return false; }
   virtual void send_body(std::string_view bytes) LOOP_ONLY = 0;
   virtual void send_end(const http::Fields& trailers) LOOP_ONLY = 0;
-  // Instead of all that was collected: an answer of our own. Returns its status.
+  // An answer of our own. Returns its status.
   virtual std::uint16_t send_fault(const Fault& fault, bool keep) LOOP_ONLY = 0;
   virtual void send_local_answer(bool keep) LOOP_ONLY = 0;  // Max-Forwards ran out
   // The 101 that was asked for, or 200 to CONNECT (null). From here on bytes, both ways.
   virtual void send_tunnel(const http::ResponseHead* switched) LOOP_ONLY = 0;
-  virtual bool flush() LOOP_ONLY = 0;  // false: the client is gone
-  virtual void drop() LOOP_ONLY = 0;   // what was collected will not be sent
+  [[nodiscard]] virtual bool flush() LOOP_ONLY = 0;  // false: the client is gone
   virtual std::size_t backlog()
       const LOOP_ONLY = 0;  // bytes that the client did not take yet; kHighMark pauses the source
   virtual std::size_t room() const LOOP_ONLY { return SIZE_MAX; }  // the most that may be read for it at once
@@ -63,6 +66,8 @@ class Requester {
   // The exchange wants input again. Never calls back from inside.
   virtual void resume() LOOP_ONLY = 0;
   // The exchange is back in its slab and touches nothing of it any more. May come from inside any call to the exchange.
+  // What was collected and not flushed by then ends here: it leaves for this client alone, or is dropped with `cut` and
+  // `gone`.
   virtual void on_exchange_end(ClientNext next) LOOP_ONLY = 0;
 
   // A connection that authenticated this client (NTLM, Negotiate) and nobody else. Only where a client's connection

@@ -36,7 +36,7 @@ void tell_of(const OriginContext& context, Manifest& manifest, std::size_t& secr
   one.learned_idle = snapshot.learned_idle;
   if (context.tls != nullptr) {
     if (const auto client = context.tls->loaded()) {
-      one.tls_likeness = context.tls->likeness();
+      one.tls_likeness = client->likeness();
       const pool::Origin& origin = context.destination->origin();
       one.sessions = client->hand_out(tls::peer_name(origin.host, origin.port), kMostSessions);
     }
@@ -94,6 +94,7 @@ void HandoverDoor::give(Fd socket) {
   if (!sent) return log::warn("handover", sent.fault().detail, {{"pid", heir_.pid}});
   ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
   heir_.socket = std::move(socket);
+  heir_.word = HandoverWord(HandoverWord::kGo);
   Result<exec::WatchKey> key = house_.admin().loop().watch(heir_.socket.get(), heir_);
   if (!key) return heir_.socket.reset();
   heir_.key = *key;
@@ -131,14 +132,15 @@ Result<Parcel> HandoverDoor::pack() {
 }
 
 void HandoverDoor::hear() {
-  char word[2];
-  const ssize_t got = ::recv(heir_.socket.get(), word, sizeof word, 0);
-  if (got < 0 && errno == EAGAIN) return;
-  if (got != 2 || !house_.drain().serving()) {
-    log::warn("handover", "the successor left; all stays as it is", {{"pid", heir_.pid}});
-    return forget_heir();
-  }
-  leave();
+  const HandoverWord::Heard heard = heir_.word.hear(heir_.socket.get());
+  if (heard == HandoverWord::Heard::nothing) return;
+  if (heard == HandoverWord::Heard::word && house_.drain().serving()) return leave();
+  const bool wrong = heard == HandoverWord::Heard::other;
+  log::warn(
+      "handover",
+      wrong ? "the successor said something else than go; nothing changes" : "the successor left; nothing changes",
+      {{"pid", heir_.pid}});
+  forget_heir();
 }
 
 void HandoverDoor::leave() {
@@ -151,7 +153,7 @@ void HandoverDoor::leave() {
   });
   if (!closed) log::warn("handover", "a loop is busy: its doors close when it looks up");
   log::info("handover", "a successor took over; finishing what runs", {{"pid", heir_.pid}});
-  static_cast<void>(::send(heir_.socket.get(), "gone", 4, MSG_NOSIGNAL));
+  static_cast<void>(say(heir_.socket.get(), HandoverWord::kGone));
   house_.admin().loop().unwatch(fd_.get(), key_);
   fd_.reset();
   forget_heir();

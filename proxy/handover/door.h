@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "exec/loop.h"
+#include "proxy/handover/word.h"
 #include "proxy/net/bind.h"
 
 namespace carpool::proxy {
@@ -32,6 +33,7 @@ class HandoverDoor final : private exec::Watcher {
     HandoverDoor& door;
     Fd socket;
     exec::WatchKey key;
+    HandoverWord word{HandoverWord::kGo};
     int pid = 0;
   };
   void on_ready(exec::Ready ready) override LOOP_ONLY;

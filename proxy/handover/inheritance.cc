@@ -2,6 +2,9 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +13,7 @@
 #include "proxy/handover/parcel.h"
 #include "proxy/house.h"
 #include "proxy/log/log.h"
+#include "proxy/peer.h"
 
 namespace carpool::proxy {
 
@@ -18,6 +22,30 @@ constexpr Duration kPatience = std::chrono::seconds(5);    // for the parcel
 constexpr Duration kTick = std::chrono::milliseconds(50);  // between handfuls of dials
 constexpr Duration kWarmFor = std::chrono::seconds(10);    // whatever is open then must do
 constexpr Duration kLastWord = std::chrono::seconds(5);    // for the other one's doors to close
+
+Fault not_ours(const net::Address& where, const std::string& why) {
+  return {FaultKind::unroutable, Side::self, "hand-over: " + where.text() + ": " + why};
+}
+
+bool trusted(uid_t user) {
+  return user == 0 || user == ::geteuid();
+}
+
+// The listening sockets that come over this connection decide who serves this process's clients, so the process that
+// gives them and the file that led to it must be root's or this user's, as the giver demands of its successor.
+Status belongs_to_us(int socket, const net::Address& where) {
+  const PeerFacts peer = peer_of(socket);  // who called listen()
+  if (!from_our_user(peer)) {
+    const std::string user = peer.uid ? "user " + std::to_string(*peer.uid) : "an unknown user";
+    return not_ours(where, user + " listens there, expected root or the user of this process");
+  }
+  struct stat file {};
+  const char* path = reinterpret_cast<const sockaddr_un*>(where.get())->sun_path;
+  if (::lstat(path, &file) != 0 || !S_ISSOCK(file.st_mode) || !trusted(file.st_uid)) {
+    return not_ours(where, "the socket file is not of root or the user of this process");
+  }
+  return Done{};
+}
 }  // namespace
 
 Result<std::unique_ptr<Inheritance>> Inheritance::ask(const std::string& address) {
@@ -25,6 +53,7 @@ Result<std::unique_ptr<Inheritance>> Inheritance::ask(const std::string& address
   if (!where) return where.take_fault();
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket || ::connect(socket.get(), where->get(), where->length()) != 0) return std::unique_ptr<Inheritance>();
+  if (Status ours = belongs_to_us(socket.get(), *where); !ours) return ours.take_fault();
   Result<Parcel> parcel = receive_parcel(socket.get(), kPatience);
   if (!parcel) return parcel.take_fault();
   Result<Manifest> manifest = decode_manifest(parcel->text);
@@ -66,11 +95,11 @@ void Inheritance::teach_one(House& house, const Manifest::Origin& one) {
   if (!context) return;
   if (one.learned_idle) (*context)->destination->recall_idle(*one.learned_idle);
   if (one.open != 0) cold_.push_back({*context, one.open, one.open});
-  // A session was verified by the rules that it was made under: under others it would let a peer in unseen.
+  // A session was verified by what its context was made of: a context made of anything else would let a peer in unseen.
   TlsIdentity* tls = (*context)->tls;
-  if (tls == nullptr || one.sessions.empty() || tls->likeness() != one.tls_likeness || !tls->load()) return;
+  if (tls == nullptr || one.sessions.empty() || !tls->load()) return;
   const Result<std::shared_ptr<tls::ClientContext>> client = tls->get();
-  if (!client) return;
+  if (!client || (*client)->likeness() != one.tls_likeness) return;
   const std::string peer = tls::peer_name(origin->host, origin->port);
   for (const std::string& session : one.sessions) static_cast<void>((*client)->remember(peer, session));
 }
@@ -122,16 +151,18 @@ void Inheritance::say_go() {
   exec::Loop& loop = house_->workers().front()->loop();
   ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
   Result<exec::WatchKey> key = loop.watch(socket_.get(), *this);
-  if (!key || ::send(socket_.get(), "go", 2, MSG_NOSIGNAL) != 2) return end();
+  if (!key || !say(socket_.get(), HandoverWord::kGo)) return end();
   key_ = *key;
   timer_->arm(loop.now() + kLastWord);
 }
 
 // The other one says "gone" and closes; or it crashed, and is gone all the same.
 void Inheritance::on_ready(exec::Ready) {
-  char word[8];
-  const ssize_t got = ::recv(socket_.get(), word, sizeof word, 0);
-  if (got < 0 && errno == EAGAIN) return;
+  const HandoverWord::Heard heard = word_.hear(socket_.get());
+  if (heard == HandoverWord::Heard::nothing) return;
+  if (heard == HandoverWord::Heard::other) {
+    log::warn("handover", "the process before said something else than gone: its doors may be open still");
+  }
   end();
 }
 

@@ -14,6 +14,7 @@
 #include "exec/loop.h"
 #include "exec/timer.h"
 #include "proxy/handover/manifest.h"
+#include "proxy/handover/word.h"
 #include "proxy/net/bind.h"
 
 namespace carpool::proxy {
@@ -23,8 +24,9 @@ struct OriginContext;
 
 class Inheritance final : private exec::Watcher {
  public:
-  // Blocking, a few milliseconds: asks whoever listens at [handover] address. Null: nobody does. A Fault: somebody
-  // does, but gives nothing (another user, or it is stopping).
+  // Blocks for a few milliseconds: asks the process that listens at [handover] address. Null: no process does. A Fault:
+  // the socket belongs to another user than root and this process's, or its owner gives nothing (it is stopping, or
+  // takes this process for another user's).
   static Result<std::unique_ptr<Inheritance>> ask(const std::string& address);
   ~Inheritance();
 
@@ -59,6 +61,7 @@ class Inheritance final : private exec::Watcher {
   void (*ready_)(House&) = nullptr;  // until it was called
   std::unique_ptr<exec::Timer> timer_;
   exec::WatchKey key_;
+  HandoverWord word_{HandoverWord::kGone};
   Instant give_up_{};
   bool said_go_ = false;
 };

@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include "base/utf8.h"
+
 namespace carpool::proxy {
 
 namespace {
@@ -96,7 +98,7 @@ Result<Manifest> decode_manifest(std::string_view text) {
     if (line == kLastLine) return manifest;
     if (!take_line(line, manifest)) {
       return Fault{FaultKind::internal, Side::self,
-                   "hand-over: a line of the manifest is broken: " + line.substr(0, 60)};
+                   "hand-over: a line of the manifest is broken: " + std::string(clipped(line, 60))};
     }
   }
   return Fault{FaultKind::internal, Side::self, "hand-over: the manifest breaks off"};

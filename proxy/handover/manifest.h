@@ -24,7 +24,7 @@ struct Manifest {
     std::string label;
     std::uint32_t open = 0;                // connections, when it was written
     std::optional<Duration> learned_idle;  // milliseconds on the wire
-    std::uint64_t tls_likeness = 0;        // of the TLS identity that the sessions belong to
+    std::uint64_t tls_likeness = 0;        // of the TLS context that made the sessions
     std::vector<std::string> sessions;     // TLS sessions to resume, serialised: secrets
     friend bool operator==(const Origin&, const Origin&) = default;
   };

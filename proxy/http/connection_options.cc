@@ -1,14 +1,21 @@
 #include "proxy/http/connection_options.h"
 
+#include <algorithm>
+
 #include "proxy/http/list.h"
 
 namespace carpool::proxy::http {
 
-ConnectionOptions::ConnectionOptions(const Fields& fields) : fields_(fields) {
+ConnectionOptions::ConnectionOptions(const Fields& fields) {
   if (!fields.may_have(FieldName::connection)) return;
+  std::size_t bytes = 0;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields.id(i) != FieldName::connection) continue;
-    ListReader list(fields[i].value);
+    const std::string_view value = fields[i].value;
+    bytes += value.size();
+    too_many_ = too_many_ || bytes > kMostBytes;
+    if (too_many_) return;
+    ListReader list(value);
     for (std::string_view option; list.next(option);) note(option);
   }
 }
@@ -22,20 +29,17 @@ void ConnectionOptions::note(std::string_view option) {
     upgrade = true;
   } else if (iequals(option, "te")) {
     te = true;
+  } else if (count_ < kMost) {
+    others_[count_++] = {option.data(), option.size()};
   } else {
-    ++others_;
+    too_many_ = true;
   }
 }
 
-bool ConnectionOptions::search(std::string_view name) const {
-  for (std::size_t i = 0; i < fields_.size(); ++i) {
-    if (fields_.id(i) != FieldName::connection) continue;
-    ListReader list(fields_[i].value);
-    for (std::string_view option; list.next(option);) {
-      if (iequals(option, name)) return true;
-    }
-  }
-  return false;
+bool ConnectionOptions::lists(std::string_view name) const {
+  return std::any_of(others_.begin(), others_.begin() + count_, [name](const Option& option) {
+    return iequals({option.at, option.size}, name);
+  });
 }
 
 }  // namespace carpool::proxy::http

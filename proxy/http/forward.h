@@ -15,6 +15,7 @@ enum class TargetForm : std::uint8_t { origin, absolute, authority, asterisk };
 struct Target {
   TargetForm form = TargetForm::origin;
   pool::Scheme scheme = pool::Scheme::http;  // tcp for the authority form
+  bool named = false;  // the authority is a part of the target (absolute form, :authority), not a Host beside it
   // host[:port] of absolute or authority form, else of Host; without userinfo. Empty only in HTTP/1.0 without Host.
   std::string_view authority;
   // What the origin gets: "/x?q", "*" for OPTIONS; never empty. "?q" where an absolute form has a query and no path:

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "proxy/http/h1_body.h"
 #include "proxy/http/h1_fields.h"
+#include "proxy/http/informational.h"
 #include "proxy/http/limits.h"
 #include "proxy/http/message.h"
 
@@ -103,9 +104,10 @@ class ResponseReader {
   ResponseReader& operator=(const ResponseReader&) = delete;
 
   // Expect the answer to this request: HEAD has no body, CONNECT 2xx and an asked-for 101 end in Progress::upgraded.
-  void expect(std::string_view request_method, bool upgrade_asked);
+  // `bare_lf`: lines of the head may end in LF alone (origin.upstream.lenient).
+  void expect(std::string_view request_method, bool upgrade_asked, bool bare_lf = false);
   // 1xx heads are reported as Progress::head with status < 200; feed on for the final one.
-  // Fault kinds: malformed_response, response_head_too_large.
+  // Fault kinds: malformed_response, response_head_too_large, informational_limit.
   Result<Fed> feed(std::string_view bytes, ResponseHead& head, BodySink& sink);
   // The origin's FIN. A message that is delimited by close is complete now: Progress::message. Else a Fault:
   // connection_terminated before any byte, response_incomplete inside.
@@ -114,6 +116,8 @@ class ResponseReader {
 
  private:
   enum class State : std::uint8_t { start, version, status, reason, line_lf, fields, body, done, upgraded, failed };
+  Result<Fed> feed_head(std::string_view bytes, ResponseHead& head);
+  Result<Fed> feed_with_bare_lf(std::string_view bytes, ResponseHead& head);
   Step read_line(std::string_view bytes, ResponseHead& head);
   std::size_t usual_start(std::string_view bytes, ResponseHead& head);
   const char* line_byte(char c, ResponseHead& head);
@@ -125,12 +129,14 @@ class ResponseReader {
   BodyReader body_;
   Limits limits_;
   State state_ = State::start;
-  std::uint8_t at_ = 0;             // in the version, then in the status
-  std::uint8_t informational_ = 0;  // 1xx responses so far
+  std::uint8_t at_ = 0;  // in the version, then in the status
+  Informational informational_;
   bool any_byte_ = false;
   bool head_request_ = false;
   bool connect_ = false;
   bool upgrade_asked_ = false;
+  bool bare_lf_ = false;
+  bool after_cr_ = false;  // with bare_lf_: the last byte of the head was CR
 };
 
 // Writers append to `out` and never fail.

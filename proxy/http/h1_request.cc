@@ -105,7 +105,7 @@ Step RequestReader::line_byte(char c, RequestHead& head) {
     case State::version:
       if (at_ < kVersion.size()) {
         if (at_ == kMajor && c >= '2' && c <= '9') {
-          kind_ = FaultKind::not_implemented;
+          kind_ = FaultKind::version_not_supported;
           return wrong("a version other than HTTP/1");
         }
         return c == kVersion[at_++] ? took(1) : wrong("no HTTP version behind the target");

@@ -1,4 +1,6 @@
 // ResponseReader: the status line, then fields, then the body; 1xx responses on the way.
+#include <algorithm>
+
 #include "proxy/http/char_class.h"
 #include "proxy/http/framing.h"
 #include "proxy/http/h1_codec.h"
@@ -10,16 +12,18 @@ constexpr std::string_view kVersion = "HTTP/1.";
 constexpr std::string_view kUsualStart = "HTTP/1.1 ";  // read at once when it came at once, status and space included
 constexpr std::size_t kStatusDigits = 3;
 constexpr std::size_t kLongestReason = 1024;
-constexpr std::uint8_t kMostInformational = 64;
+constexpr const char* kBareLf = "the status line ends in LF without CR";
 }  // namespace
 
-void ResponseReader::expect(std::string_view request_method, bool upgrade_asked) {
+void ResponseReader::expect(std::string_view request_method, bool upgrade_asked, bool bare_lf) {
   state_ = State::start;
-  informational_ = 0;
+  informational_ = {};
   any_byte_ = false;
   head_request_ = request_method == "HEAD";
   connect_ = request_method == "CONNECT";
   upgrade_asked_ = upgrade_asked;
+  bare_lf_ = bare_lf;
+  after_cr_ = false;
 }
 
 Result<Fed> ResponseReader::feed(std::string_view bytes, ResponseHead& head, BodySink& sink) {
@@ -33,6 +37,26 @@ Result<Fed> ResponseReader::feed(std::string_view bytes, ResponseHead& head, Bod
     return Fed{step.taken, step.done ? Progress::message : Progress::need_more};
   }
   if (!bytes.empty()) any_byte_ = true;
+  return bare_lf_ ? feed_with_bare_lf(bytes, head) : feed_head(bytes, head);
+}
+
+// Every LF without CR is read as CRLF; a CR without LF stays a mistake.
+Result<Fed> ResponseReader::feed_with_bare_lf(std::string_view bytes, ResponseHead& head) {
+  std::size_t taken = 0;
+  while (taken < bytes.size()) {
+    const std::string_view rest = bytes.substr(taken);
+    std::string_view piece = rest.substr(0, rest.find('\n'));
+    taken += std::max<std::size_t>(piece.size(), 1);
+    if (piece.empty()) piece = after_cr_ ? "\n" : "\r\n";
+    after_cr_ = piece.back() == '\r';
+    Result<Fed> fed = feed_head(piece, head);
+    if (!fed) return fed;
+    if (fed->progress != Progress::need_more) return Fed{taken, fed->progress};
+  }
+  return Fed{taken, Progress::need_more};
+}
+
+Result<Fed> ResponseReader::feed_head(std::string_view bytes, ResponseHead& head) {
   const Step line = read_line(bytes, head);
   if (line.wrong != nullptr) {
     return fail(line.too_large ? FaultKind::response_head_too_large : FaultKind::malformed_response, line.wrong);
@@ -61,7 +85,8 @@ Result<Fed> ResponseReader::end_head(std::size_t taken, ResponseHead& head) {
     return Fed{taken, Progress::upgraded};
   }
   if (head.status < 200) {
-    if (++informational_ > kMostInformational) return fail(FaultKind::malformed_response, "1xx responses without end");
+    const char* const wrong = informational_.add(head.fields.bytes(), limits_);
+    if (wrong != nullptr) return fail(FaultKind::informational_limit, wrong);
     state_ = State::start;
     return Fed{taken, Progress::head};
   }
@@ -147,6 +172,7 @@ const char* ResponseReader::line_byte(char c, ResponseHead& head) {
       return status_byte(c, head);
     case State::reason:
       state_ = State::line_lf;
+      if (c == '\n') return kBareLf;
       return c == '\r' ? nullptr : "a byte that no reason phrase may have";
     default:
       section_.start();
@@ -167,6 +193,7 @@ const char* ResponseReader::status_byte(char c, ResponseHead& head) {
     return nullptr;
   }
   state_ = State::reason;
+  if (c == '\n') return kBareLf;
   return c == ' ' ? nullptr : "a status that is no number of three digits";
 }
 

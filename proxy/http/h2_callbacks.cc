@@ -70,8 +70,10 @@ int on_frame_recv(nghttp2_session* /*session*/, const nghttp2_frame* frame, void
       break;
     case NGHTTP2_DATA:
       if (frame->data.padlen != 0) self.on_padding(frame->hd.stream_id, frame->data.padlen);
-      if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) break;
-      if (H2Stream* stream = self.find(frame->hd.stream_id)) self.on_end(*stream);
+      if (H2Stream* stream = self.find(frame->hd.stream_id)) {
+        const bool end = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+        self.end_data(*stream, frame->hd.length == frame->data.padlen, end);
+      }
       break;
     case NGHTTP2_SETTINGS:
       ack ? self.sink.on_settings_ack() : self.on_peer_settings();

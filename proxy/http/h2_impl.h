@@ -31,6 +31,7 @@ struct H2Impl {
   void queue(H2Stream& stream, std::string_view bytes);
   void drop_queue(H2Stream& stream);
   void submit_reset(H2Stream& stream, H2Error error);
+  void cut_if_drained(H2Stream& stream);
   void give_window(H2Stream& stream, std::size_t bytes);
   void return_window(H2Stream& stream, std::size_t bytes);
   void widen(H2Stream& stream);
@@ -45,13 +46,15 @@ struct H2Impl {
   void on_trailers(H2Stream& stream, bool end);
   void on_data(H2Stream& stream, std::string_view bytes);
   void on_padding(StreamId id, std::size_t bytes);
+  void end_data(H2Stream& stream, bool empty, bool end);
   void on_end(H2Stream& stream);
   void on_field(std::string_view name, std::string_view value, bool sensitive);
   void on_peer_settings();
   void on_ping_ack(const std::uint8_t* payload);
   void on_reset_frame();
   H2PeerSettings peer() const;
-  void malformed(H2Stream& stream);
+  void malformed(H2Stream& stream, const char* why, FaultKind kind = FaultKind::malformed_response);
+  void out_of_order(H2Stream& stream);
   void note(H2Guard::Frame frame);
   void judge_late(StreamId id);
   void watch_frames(std::string_view bytes);

@@ -1,6 +1,7 @@
 // What came, as the library tells it, made into messages and held against the rules that are ours.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "proxy/http/h2_impl.h"
@@ -68,7 +69,7 @@ void H2Impl::begin_block(const nghttp2_frame& frame) {
     guard.note_request();
     past.note_opened(stream->id_);
     reader.begin_request(request);
-  } else if (stream != nullptr && role == H2Role::client && !stream->head_seen_) {
+  } else if (stream != nullptr && role == H2Role::client && stream->incoming_.awaits_head()) {
     reader.begin_response(response);
   } else {
     reader.begin_trailers(trailers);
@@ -80,58 +81,76 @@ void H2Impl::end_block(const nghttp2_frame& frame) {
   H2Stream* stream = std::exchange(block, nullptr);
   if (stream == nullptr || stream->id_ != frame.hd.stream_id || stream->reset_ || terminating) return;
   const bool end = ends(frame);
-  if (!stream->head_seen_) {
-    role == H2Role::server ? on_request_head(*stream, end) : on_response_head(*stream, end);
-  } else {
-    on_trailers(*stream, end);
-  }
+  stream->peer_ended_ = stream->peer_ended_ || end;
+  if (!stream->incoming_.awaits_head()) return on_trailers(*stream, end);
+  role == H2Role::server ? on_request_head(*stream, end) : on_response_head(*stream, end);
 }
 
-void H2Impl::malformed(H2Stream& stream) {
+void H2Impl::malformed(H2Stream& stream, const char* why, FaultKind kind) {
+  stream.wrong_ = why;
+  stream.wrong_kind_ = kind;
+  const H2Error error =
+      stream.incoming_.phase() == MessagePhase::closed ? H2Error::stream_closed : H2Error::protocol_error;
   H2StreamUser* user = std::exchange(stream.user_, nullptr);
-  submit_reset(stream, H2Error::protocol_error);
-  if (user != nullptr) user->on_closed(H2Error::protocol_error);
+  submit_reset(stream, error);
+  if (user != nullptr) user->on_closed(error);
 }
+
+void H2Impl::out_of_order(H2Stream& stream) {
+  malformed(stream, stream.incoming_.wrong());
+}
+
+namespace {
+std::optional<std::uint64_t> announced(Framing framing, std::uint64_t length) {
+  return framing == Framing::length ? std::optional(length) : std::nullopt;
+}
+}  // namespace
 
 void H2Impl::on_request_head(H2Stream& stream, bool end) {
-  stream.head_seen_ = true;
-  stream.peer_ended_ = end;
   const H2HeadReader::Verdict verdict = reader.end_request(end, options.extended_connect);
-  if (verdict == H2HeadReader::Verdict::malformed) return malformed(stream);
-  if (verdict == H2HeadReader::Verdict::too_large) return sink.on_refused_head(stream, reader.too_large());
+  if (verdict == H2HeadReader::Verdict::malformed) return malformed(stream, reader.wrong());
+  const bool fits = verdict == H2HeadReader::Verdict::good;
+  if (!stream.incoming_.head(false, fits ? announced(request.framing, request.length) : std::nullopt, end)) {
+    return out_of_order(stream);
+  }
+  if (!fits) return sink.on_refused_head(stream, reader.too_large());
   stream.head_request_ = request.method == "HEAD";
-  stream.announced_ = request.framing == Framing::length;
-  stream.left_ = request.length;
   if (H2StreamUser* user = sink.on_request(stream, request)) stream.user_ = user;
-  if (end && !stream.reset_) on_end(stream);
+  if (end) on_end(stream);
 }
 
 void H2Impl::on_response_head(H2Stream& stream, bool end) {
   const H2HeadReader::Verdict verdict = reader.end_response(end, stream.head_request_);
-  if (verdict != H2HeadReader::Verdict::good) return malformed(stream);
-  stream.head_seen_ = response.status >= 200;
-  stream.announced_ = response.framing == Framing::length;
-  stream.left_ = response.length;
-  stream.bodiless_ = stream.head_seen_ && response.framing == Framing::none;
-  stream.peer_ended_ = end;
+  if (verdict == H2HeadReader::Verdict::too_large) {
+    return malformed(stream, "the response head is over the limit", FaultKind::response_head_too_large);
+  }
+  if (verdict == H2HeadReader::Verdict::malformed) return malformed(stream, reader.wrong());
+  if (response.status < 200) {
+    if (!stream.incoming_.informational(end)) return out_of_order(stream);
+    const char* const wrong = stream.informational_.add(reader.bytes(), options.head);
+    if (wrong != nullptr) return malformed(stream, wrong, FaultKind::informational_limit);
+  } else {
+    const bool bare = stream.head_request_ || response.status == 204 || response.status == 304;
+    if (!stream.incoming_.head(bare, announced(response.framing, response.length), end)) return out_of_order(stream);
+  }
   if (stream.user_ != nullptr) stream.user_->on_head(response);
-  if (end && !stream.reset_) on_end(stream);
+  if (end) on_end(stream);
 }
 
 void H2Impl::on_trailers(H2Stream& stream, bool end) {
-  const bool short_body = stream.announced_ && stream.left_ != 0;
-  if (reader.end_trailers(end) != H2HeadReader::Verdict::good || short_body) return malformed(stream);
-  stream.announced_ = false;
+  if (!stream.incoming_.fields(end)) return out_of_order(stream);
+  if (reader.end_trailers(end) != H2HeadReader::Verdict::good) {
+    return malformed(stream, reader.wrong() != nullptr ? reader.wrong() : "trailers over the limit");
+  }
   if (stream.user_ != nullptr) stream.user_->on_trailers(trailers);
-  if (!stream.reset_) on_end(stream);
+  on_end(stream);
 }
 
 void H2Impl::on_data(H2Stream& stream, std::string_view bytes) {
   stream.unconsumed_ += bytes.size();
   if (options.shared_window_is_free) nghttp2_session_consume_connection(session, bytes.size());
   if (stream.reset_) return give_window(stream, bytes.size());
-  if (stream.bodiless_ || (stream.announced_ && bytes.size() > stream.left_)) return malformed(stream);
-  stream.left_ -= std::min<std::uint64_t>(stream.left_, bytes.size());
+  if (!stream.incoming_.data(bytes.size())) return out_of_order(stream);
   guard.note_body();
   if (stream.user_ == nullptr) return give_window(stream, bytes.size());
   stream.user_->on_body(bytes);
@@ -143,11 +162,19 @@ void H2Impl::on_padding(StreamId id, std::size_t bytes) {
   if (stream != nullptr && options.shared_window_is_free) return_window(*stream, bytes);
 }
 
-// END_STREAM; on requests and responses without a body too.
-void H2Impl::on_end(H2Stream& stream) {
+// A DATA frame is complete; its content was told by on_data().
+void H2Impl::end_data(H2Stream& stream, bool empty, bool end) {
+  if (stream.reset_) return;
+  if (empty && !end && !stream.incoming_.data(0)) return out_of_order(stream);
+  if (!end) return;
   stream.peer_ended_ = true;
-  if (stream.announced_ && stream.left_ != 0) return malformed(stream);
-  if (stream.user_ != nullptr) stream.user_->on_end();
+  if (!stream.incoming_.end()) return out_of_order(stream);
+  on_end(stream);
+}
+
+// The peer's message is whole.
+void H2Impl::on_end(H2Stream& stream) {
+  if (!stream.reset_ && stream.user_ != nullptr) stream.user_->on_end();
 }
 
 void H2Impl::on_field(std::string_view name, std::string_view value, bool sensitive) {

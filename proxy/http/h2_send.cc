@@ -44,10 +44,13 @@ void H2Impl::on_sent(const nghttp2_frame& frame) {
   switch (frame.hd.type) {
     case NGHTTP2_DATA:
       guard.note_body();
+      if (H2Stream* stream = find(frame.hd.stream_id)) cut_if_drained(*stream);
       break;
     case NGHTTP2_HEADERS:
       if (H2Stream* stream = find(frame.hd.stream_id)) {
         stream->head_sent_ = true;
+        if (stream->heads_ != 0) --stream->heads_;
+        cut_if_drained(*stream);
         if (stream->widen_to_ != 0) widen(*stream);
       }
       break;

@@ -167,6 +167,7 @@ Result<H2Stream*> H2Session::request(const H2Fields& fields, H2StreamUser& user,
 void H2Session::inform(H2Stream& stream, const H2Fields& fields) {
   if (stream.reset_ || stream.dead_ || stream.responded_) return;
   const std::vector<nghttp2_nv>& all = impl_->list(fields);
+  ++stream.heads_;
   nghttp2_submit_headers(impl_->session, NGHTTP2_FLAG_NONE, stream.id_, nullptr, all.data(), all.size(), nullptr);
 }
 
@@ -175,6 +176,7 @@ void H2Session::respond(H2Stream& stream, const H2Fields& fields, bool end) {
   CARPOOL_ASSERT(!stream.responded_);
   stream.responded_ = true;
   stream.ended_ = end;
+  ++stream.heads_;
   const std::vector<nghttp2_nv>& all = impl_->list(fields);
   const nghttp2_data_provider body = h2_body_of(stream);
   nghttp2_submit_response(impl_->session, stream.id_, all.data(), all.size(), end ? nullptr : &body);
@@ -207,6 +209,14 @@ void H2Session::leave(H2Stream& stream) {
 void H2Session::reset(H2Stream& stream, H2Error error) {
   stream.user_ = nullptr;
   impl_->submit_reset(stream, error);
+}
+
+void H2Session::cut(H2Stream& stream, H2Error error) {
+  stream.user_ = nullptr;
+  stream.left_alone_ = true;
+  impl_->give_window(stream, stream.unconsumed_);
+  stream.cut_ = error;
+  impl_->cut_if_drained(stream);
 }
 
 void H2Session::widen(H2Stream& stream, std::uint32_t window) {

@@ -71,6 +71,8 @@ class H2Session {
   // request did closes the stream by NO_ERROR behind it.
   void leave(H2Stream& stream);
   void reset(H2Stream& stream, H2Error error);  // and its owner forgets it
+  // Servers: as leave(), of an answer that broke off: the reset follows what is queued.
+  void cut(H2Stream& stream, H2Error error);
   void consume(H2Stream& stream, std::size_t bytes);
   // Clients: so much may the peer send ahead on this stream, if that is more than it may now; also right behind
   // request(), in whose write it leaves.

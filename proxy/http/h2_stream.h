@@ -4,12 +4,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/fault.h"
 #include "base/intrusive.h"
 #include "proxy/http/h2_types.h"
+#include "proxy/http/informational.h"
 #include "proxy/http/message.h"
+#include "proxy/http/message_order.h"
 
 namespace carpool::proxy::http {
 
@@ -37,6 +41,9 @@ class H2Stream : public ListHook<struct H2StreamTag>, public ListHook<struct H2M
   bool peer_ended() const { return peer_ended_; }
   bool head_sent() const { return head_sent_; }    // clients: the request's head went into frames
   bool never_sent() const { return never_sent_; }  // and never will: the peer knows nothing of the request
+  // The rule that the peer's message broke, and which made this side reset the stream; null: it broke none.
+  const char* wrong() const { return wrong_; }
+  FaultKind wrong_kind() const { return wrong_kind_; }
   void set_user(H2StreamUser* user) { user_ = user; }
 
  private:
@@ -51,14 +58,16 @@ class H2Stream : public ListHook<struct H2StreamTag>, public ListHook<struct H2M
   std::uint32_t window_ = 0;    // clients: what the peer may send ahead, as it was told
   std::uint32_t widen_to_ = 0;  // once the request's head is out; the library knows no window before
   std::uint32_t returned_ = 0;  // room that is the peer's again, and not yet said
-  std::uint64_t left_ = 0;      // of an announced length
+  std::uint32_t heads_ = 0;     // servers: queued, and not yet in frames
+  std::optional<H2Error> cut_;  // servers: the reset that follows the queue
   Fields trailers_;             // to send, once the queue is empty
-  bool announced_ = false;      // the peer's Content-Length counts
-  bool bodiless_ = false;       // no DATA may come: HEAD, 204, 304
+  MessageOrder incoming_;       // the peer's message
+  Informational informational_;
+  const char* wrong_ = nullptr;
+  FaultKind wrong_kind_ = FaultKind::malformed_response;
   bool head_request_ = false;
-  bool head_seen_ = false;  // the peer's (final) head is complete
-  bool peer_ended_ = false;
-  bool ended_ = false;  // our end is queued
+  bool peer_ended_ = false;  // END_STREAM came
+  bool ended_ = false;       // our end is queued
   bool end_sent_ = false;
   bool responded_ = false;  // our head is queued
   bool idle_ = false;       // the library waits for resume

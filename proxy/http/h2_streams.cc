@@ -111,6 +111,11 @@ void H2Impl::submit_reset(H2Stream& stream, H2Error error) {
   nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream.id_, static_cast<std::uint32_t>(error));
 }
 
+// A reset takes along everything of its stream that is not in frames, the head too.
+void H2Impl::cut_if_drained(H2Stream& stream) {
+  if (stream.cut_ && stream.heads_ == 0 && stream.backlog() == 0) submit_reset(stream, *stream.cut_);
+}
+
 void H2Impl::give_window(H2Stream& stream, std::size_t bytes) {
   if (bytes > stream.unconsumed_) bytes = stream.unconsumed_;
   if (bytes == 0) return;

@@ -98,6 +98,12 @@ std::size_t Fields::count(FieldName id) const {
   return found;
 }
 
+std::size_t Fields::count(std::string_view name) const {
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < spans_.size(); ++i) found += iequals((*this)[i].name, name) ? 1 : 0;
+  return found;
+}
+
 std::string_view Fields::lines(std::size_t first, std::size_t last) const {
   if (first >= last) return {};
   const std::size_t from = spans_[first].name;

@@ -38,6 +38,7 @@ class Fields {
   bool has(std::string_view name) const;
   bool has(FieldName id) const { return count(id) != 0; }
   std::size_t count(FieldName id) const;
+  std::size_t count(std::string_view name) const;
   // False: there is none. Most heads have few of the names, so most searches end here.
   bool may_have(FieldName id) const { return (seen_ & bit(id)) != 0; }
   std::size_t bytes() const { return arena_.size(); }

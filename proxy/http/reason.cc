@@ -40,6 +40,8 @@ std::string_view reason_phrase(std::uint16_t status) {
       return "Service Unavailable";
     case 504:
       return "Gateway Timeout";
+    case 505:
+      return "HTTP Version Not Supported";
     case 508:
       return "Loop Detected";
     default:

@@ -63,14 +63,14 @@ Fault malformed(const char* what) {
   return {FaultKind::malformed_request, Side::client, what};
 }
 
-// "http://" or "https://" in any case.
+// "http://" or "https://" in any case; "ws://" and "wss://" are their names for WebSocket (RFC 6455 §3).
 std::optional<pool::Scheme> scheme_of(std::string_view target, std::string_view& rest) {
   const std::size_t colon = target.find("://");
   if (colon == std::string_view::npos) return std::nullopt;
   const std::string_view word = target.substr(0, colon);
   rest = target.substr(colon + 3);
-  if (iequals(word, "http")) return pool::Scheme::http;
-  if (iequals(word, "https")) return pool::Scheme::https;
+  if (iequals(word, "http") || iequals(word, "ws")) return pool::Scheme::http;
+  if (iequals(word, "https") || iequals(word, "wss")) return pool::Scheme::https;
   return std::nullopt;
 }
 
@@ -80,6 +80,7 @@ Result<Target> absolute(const RequestHead& head) {
   const std::optional<pool::Scheme> scheme = scheme_of(head.target, rest);
   if (!scheme) return malformed("the request target is neither a path nor an http or https URI");
   found.form = TargetForm::absolute;
+  found.named = true;
   found.scheme = *scheme;
   const std::size_t end = std::min(rest.find_first_of("/?"), rest.size());
   found.authority = rest.substr(0, end);
@@ -92,6 +93,7 @@ Result<Target> absolute(const RequestHead& head) {
 Result<Target> authority(const RequestHead& head) {
   Target found;
   found.form = TargetForm::authority;
+  found.named = true;
   found.scheme = pool::Scheme::tcp;
   found.authority = found.path = head.target;
   if (const char* wrong = check_authority(head.target)) return malformed(wrong);
@@ -136,6 +138,7 @@ Result<Target> of_http2(const RequestHead& head) {
   if (head.fields.count(FieldName::host) > 1) return malformed("more than one Host");
   const std::string_view host = head.fields.get(FieldName::host);
   found.authority = head.authority.empty() ? host : std::string_view(head.authority);
+  found.named = found.form == TargetForm::absolute || !head.authority.empty();
   if (const char* wrong = check_authority(found.authority)) return malformed(wrong);
   if (!host.empty() && !head.authority.empty() && !same_place(head.authority, host, found.scheme)) {
     return Fault{FaultKind::misdirected, Side::client, ":authority contradicts Host"};

@@ -80,16 +80,38 @@ class FdSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex
   }
 
  private:
+  // A line is written whole, or it is counted and the next one begins on a line of its own.
   void sink_it_(const spdlog::details::log_msg& msg) override {
-    std::string_view text(msg.payload.data(), msg.payload.size());
-    while (!text.empty()) {
-      if (!wait_writable()) return drops().add(lines_in(text));
-      const ssize_t n = ::write(fd_, text.data(), std::min(text.size(), piece_));
-      if (n < 0 && errno != EAGAIN && errno != EINTR) return drops().add(lines_in(text));
-      if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
-    }
+    const std::string_view text(msg.payload.data(), msg.payload.size());
+    if (torn_ && write_all("\n") == 0) return drops().add(lines_in(text));
+    torn_ = false;
+    const std::size_t written = write_all(text);
+    if (written == text.size()) return;
+    drops().add(lines_in(text.substr(written)));
+    const std::size_t line_begin = text.substr(0, written).rfind('\n') + 1;  // npos + 1 == 0
+    const auto begun = static_cast<off_t>(written - line_begin);
+    torn_ = begun != 0 && !take_back(begun);
   }
   void flush_() override {}
+  // Returns how many bytes were written: fewer than all when the write fails or the program ends.
+  std::size_t write_all(std::string_view text) {
+    std::size_t written = 0;
+    while (written < text.size()) {
+      if (!wait_writable()) break;
+      const ssize_t n = ::write(fd_, text.data() + written, std::min(text.size() - written, piece_));
+      if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) break;
+      if (n > 0) written += static_cast<std::size_t>(n);
+    }
+    return written;
+  }
+  // Removes the last `bytes` of a full file, which are the beginning of a line. False: the log is no file, or somebody
+  // else wrote to it since.
+  bool take_back(off_t bytes) const {
+    const off_t end = path_.empty() ? -1 : ::lseek(fd_, 0, SEEK_CUR);  // behind the last byte written
+    struct stat about {};
+    if (end < bytes || ::fstat(fd_, &about) != 0 || about.st_size != end) return false;
+    return ::ftruncate(fd_, end - bytes) == 0 && ::lseek(fd_, end - bytes, SEEK_SET) == end - bytes;
+  }
   bool wait_writable() {
     pollfd wanted{fd_, POLLOUT, 0};
     for (bool last = late(); poll(&wanted, 1, last ? 0 : 50) <= 0; last = late()) {
@@ -104,7 +126,8 @@ class FdSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex
 
   const int fd_;
   std::size_t piece_;
-  std::string path_;  // empty: no file
+  std::string path_;   // empty: no file
+  bool torn_ = false;  // the last line that was written has no end
   std::mutex deadline_mutex_;
   std::optional<Steady::time_point> deadline_;  // guarded by deadline_mutex_
 };

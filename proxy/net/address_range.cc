@@ -27,7 +27,14 @@ constexpr std::array<Embedding, 4> kEmbeddings{{
     {"2002::/16", 2},        // 6to4 (RFC 3056)
 }};
 
-constexpr std::array<const char*, 3> kProtected{"169.254.0.0/16", "fe80::/10", "fd00:ec2::254"};
+constexpr std::array<const char*, 6> kProtected{
+    "169.254.0.0/16",   // IPv4 link-local, with the metadata services of most clouds
+    "fe80::/10",        // IPv6 link-local
+    "fd00:ec2::254",    // AWS, instance metadata
+    "fd00:ec2::23",     // AWS, EKS pod identity
+    "fd20:ce::254",     // Google Cloud, instance metadata
+    "100.100.100.200",  // Alibaba Cloud, instance metadata
+};
 
 config::EgressRule rule(const char* pattern) {
   auto parsed = config::EgressRule::parse(pattern);

@@ -1,6 +1,7 @@
 #include "proxy/overload/watch.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "proxy/descriptors.h"
 #include "proxy/house.h"
@@ -23,7 +24,7 @@ OverloadWatch::OverloadWatch(House& house)
   for (const auto& worker : house.workers()) {
     orders_.push_back(std::make_unique<Order>(house, *worker, worker == house.workers().front()));
   }
-  timer_->arm(house.admin().loop().now() + kLookEvery);
+  look();  // before the first client comes
 }
 
 OverloadWatch::~OverloadWatch() = default;
@@ -36,11 +37,10 @@ void OverloadWatch::look() {
   const Use descriptors = descriptor_use();
   const Shedding before = house_.overload().stage();
   const Watermarks marks{rules.stop_keep_alive, rules.refuse_clients, rules.close_idle};
-  const double most =
-      memory_failed(house_.admin().loop().now()) ? kAll : std::max(memory.percent(), descriptors.percent());
-  const Shedding now = next_stage(before, most, marks);
-  house_.overload().set(now, memory, descriptors);
-  if (now != before) say(before, now);
+  const double memory_percent = memory_failed(house_.admin().loop().now()) ? kAll : memory.percent();
+  const Shedding now = next_stage(before, std::max(memory_percent, descriptors.percent()), marks);
+  house_.overload().set(now, memory, memory_percent, descriptors, marks);
+  if (now != said_) say(std::exchange(said_, now), now);
   if (now == Shedding::idle) {
     for (const auto& order : orders_) order->send();
   }

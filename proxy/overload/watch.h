@@ -43,7 +43,8 @@ class OverloadWatch {
   void say(Shedding before, Shedding now) const;
 
   House& house_;
-  std::uint64_t failures_seen_ = 0;  // allocations that the reserve served
+  Shedding said_ = Shedding::nothing;  // in the log
+  std::uint64_t failures_seen_ = 0;    // allocations that the reserve served
   Instant short_until_{};
   std::unique_ptr<exec::Timer> timer_;
   std::vector<std::unique_ptr<Order>> orders_;

@@ -2,29 +2,36 @@
 
 #include <sys/inotify.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <functional>
-#include <iterator>
 #include <set>
+#include <utility>
 
 namespace carpool::proxy {
 
 namespace {
 constexpr Duration kQuiet = std::chrono::milliseconds(200);  // editors and kubelets write in several steps
+constexpr Duration kAtMost = std::chrono::seconds(2);        // in a directory that is never quiet
 constexpr std::uint32_t kEvents = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE;
 }  // namespace
 
 FileWatch::FileWatch(exec::Loop& loop, Callback callback, void* owner)
     : loop_(loop), callback_(callback), owner_(owner), quiet_(exec::Timer::bind<&FileWatch::on_quiet>(loop, *this)) {}
 
-Status FileWatch::watch(const std::vector<std::string>& files) {
+Status FileWatch::watch(const std::vector<std::string>& files, Digests in_force) {
+  in_force_ = std::move(in_force);
+  judged_ = in_force_;
+  // What changed since it was read has been told of by an event that was compared with something else, or by none.
+  wait_for_quiet();
   if (files == files_ && fd_) return Done{};
   files_ = files;
-  seen_ = contents();
+  return watch_directories();
+}
+
+Status FileWatch::watch_directories() {
   if (fd_) loop_.unwatch(fd_.get(), key_);
   fd_.reset(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   std::set<std::string> directories;
@@ -50,28 +57,25 @@ void FileWatch::on_ready(exec::Ready) {
   std::array<char, 4096> events;
   while (::read(fd_.get(), events.data(), events.size()) > 0) {
   }
-  quiet_.arm(loop_.now() + kQuiet);
+  wait_for_quiet();
+}
+
+void FileWatch::wait_for_quiet() {
+  if (!until_) until_ = loop_.now() + kAtMost;
+  quiet_.arm(std::min(loop_.now() + kQuiet, *until_));
 }
 
 void FileWatch::on_quiet() {
   exec::assume_on_loop();
-  const std::size_t now = contents();
-  if (now != looked_) {  // twice the same: nobody is in the middle of writing
-    looked_ = now;
-    return quiet_.arm(loop_.now() + kQuiet);
-  }
-  if (now == seen_) return;
-  seen_ = now;
-  callback_(owner_);
-}
-
-std::size_t FileWatch::contents() const {
-  std::string all;
-  for (const std::string& path : files_) {
-    std::ifstream file(path, std::ios::binary);
-    all.append(std::istreambuf_iterator<char>(file), {}).append(1, '\0');
-  }
-  return std::hash<std::string>{}(all);
+  Digests now;
+  for (const FileLook& look : look_at(files_)) now.emplace_back(look.digest);
+  const bool still_changing = now != looked_ && now != judged_;
+  looked_ = now;
+  if (still_changing && loop_.now() < *until_) return wait_for_quiet();  // twice the same: nobody is writing
+  until_.reset();
+  if (now == judged_) return;
+  judged_ = std::move(now);
+  if (judged_ != in_force_) callback_(owner_);
 }
 
 }  // namespace carpool::proxy

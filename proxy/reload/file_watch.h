@@ -1,14 +1,16 @@
-// FileWatch: calls back when files change, however they are replaced: written in place, renamed over, or behind the
-// symbolic link that Kubernetes turns in a mounted ConfigMap or Secret (`..data`). Watches their directories (inotify),
-// waits until it is quiet, and then looks whether their contents are others than before.
+// FileWatch: tells when files hold something else than what is in force: a file that an editor replaces or a program
+// rewrites, a mounted ConfigMap or Secret (`..data`). Watches their directories (inotify), waits until it is quiet
+// there, but not for ever, and then compares what they hold with what their owner has read.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/fd.h"
 #include "exec/loop.h"
 #include "exec/timer.h"
+#include "proxy/reload/file_look.h"
 
 namespace carpool::proxy {
 
@@ -17,20 +19,25 @@ class FileWatch final : private exec::Watcher {
   using Callback = void (*)(void* owner);
   FileWatch(exec::Loop& loop, Callback callback, void* owner);
 
-  // Instead of those before. A Fault: the system watches no more directories.
-  Status watch(const std::vector<std::string>& files) LOOP_ONLY;
+  // Instead of those before. `in_force`: by file, what the owner has read; what changed since is told as well. A Fault:
+  // the system watches no more directories.
+  Status watch(const std::vector<std::string>& files, Digests in_force) LOOP_ONLY;
 
  private:
+  Status watch_directories() LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void on_quiet();
-  std::size_t contents() const;
+  void wait_for_quiet() LOOP_ONLY;
 
   exec::Loop& loop_;
   const Callback callback_;
   void* const owner_;
   exec::Timer quiet_;
   std::vector<std::string> files_;
-  std::size_t seen_ = 0, looked_ = 0;  // hashes of their contents: told of, and as they were at the last look
+  Digests in_force_;
+  Digests judged_;                // at the last look that was acted on, or in force since
+  Digests looked_;                // at the last look
+  std::optional<Instant> until_;  // of a burst of events: the latest time to look
   Fd fd_;
   exec::WatchKey key_;
 };

@@ -1,9 +1,9 @@
 #include "proxy/reload/reloader.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
+#include "base/contents.h"
 #include "exec/errand.h"
 #include "proxy/config/diff.h"
 #include "proxy/house.h"
@@ -72,6 +72,7 @@ void Reloader::next() {
 void Reloader::end(const Heard& heard, Report report) {
   if (report.outcome == Outcome::applied || report.outcome == Outcome::unchanged) {
     if (Status token = house_.admin().read_token(); !token) report.warnings.push_back(token.fault().detail);
+    read_them(report.outcome);
     house_.watch_files();
   }
   tell(report);
@@ -80,15 +81,33 @@ void Reloader::end(const Heard& heard, Report report) {
   next();
 }
 
-std::vector<std::string> Reloader::files() const {
-  const std::string main = source_ ? config::find_config(*source_) : std::string();
+const config::Config& Reloader::house_config() const {
+  return house_.config();
+}
+
+void Reloader::started(std::vector<FileLook> before) {
+  digest_ = source_ ? source_->digest : 0;
+  before_ = std::move(before);
+  read_them(Outcome::applied);
+}
+
+// What changed while it was read is unknown, and read again. But not after a reload that found nothing new: a file may
+// look different at every look.
+void Reloader::read_them(Outcome outcome) {
+  read_ = read_between(before_, look_at(files(source_, house_.config())));
+  for (std::size_t i = 0; i < read_.size() && outcome == Outcome::unchanged; ++i) read_[i] = before_[i].digest;
+  if (!read_.empty()) read_.front() = digest_;
+}
+
+std::vector<std::string> Reloader::files(const std::optional<config::Options>& source, const config::Config& config) {
+  const std::string main = source ? config::find_config(*source) : std::string();
   if (main.empty()) return {};
-  std::vector<std::string> all{main, house_.config().admin.token_file};
+  std::vector<std::string> all{main, config.admin.token_file};
   const auto add = [&all](const config::Tls& tls) {
     for (const std::string& file : {tls.ca_file, tls.cert_file, tls.key_file}) all.push_back(file);
   };
-  add(house_.config().upstream.tls);
-  for (const config::OriginSettings& origin : house_.config().origins) add(origin.upstream.tls);
+  add(config.upstream.tls);
+  for (const config::OriginSettings& origin : config.origins) add(origin.upstream.tls);
   std::erase(all, std::string());
   return all;
 }
@@ -105,14 +124,13 @@ admin::ReloadReport Reloader::work(bool dry_run) {
     report.mistakes.emplace_back(source_ ? "carpool is draining" : "there is no configuration file to read again");
     return end(Outcome::busy);
   }
+  std::size_t digest = 0;
+  config::Reading reading = config::load(*source_, config::process_env(), &digest);
   // A program that writes it in place has truncated it first, and nothing at all would mean the defaults.
-  std::error_code ignored;
-  if (const std::string path = config::find_config(*source_);
-      !path.empty() && std::filesystem::file_size(path, ignored) == 0) {
-    report.mistakes.push_back(path + ": is empty, as while it is being written");
+  if (digest == digest_of({})) {
+    report.mistakes.push_back(config::find_config(*source_) + ": is empty, as while it is being written");
     return end(Outcome::refused);
   }
-  config::Reading reading = config::load(*source_, config::process_env());
   for (const config::Mistake& warning : reading.warnings) report.warnings.push_back(warning.line_text());
   for (const config::Mistake& mistake : reading.mistakes) report.mistakes.push_back(mistake.line_text());
   if (!reading) return end(Outcome::refused);
@@ -123,10 +141,13 @@ admin::ReloadReport Reloader::work(bool dry_run) {
   config::keep_what_needs_restart(house_.config(), reading.config);
   Plan plan;
   plan.config = std::make_unique<config::Config>(std::move(reading.config));
+  std::vector<FileLook> before = look_at(files(source_, *plan.config));
   if (Status prepared = prepare(plan); !prepared) {
     report.mistakes.push_back(prepared.fault().detail);
     return end(Outcome::refused);
   }
+  digest_ = digest;
+  before_ = std::move(before);
   report.renewed = plan.origins.files;
   apply(plan, report);
   return end(report.changes.empty() && report.renewed.empty() ? Outcome::unchanged : Outcome::applied);
@@ -141,6 +162,7 @@ Status Reloader::prepare(Plan& plan) {
   Result<Origins::Prepared> origins = house_.origins().prepare(*plan.config);
   if (!origins) return origins.take_fault();
   plan.origins = std::move(*origins);
+  for (const auto& [identity, context] : plan.origins.renewed) plan.round->renewed.push_back(identity);
   return Done{};
 }
 

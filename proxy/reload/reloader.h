@@ -22,6 +22,7 @@
 #include "proxy/net/bind.h"
 #include "proxy/net/policy.h"
 #include "proxy/origins.h"
+#include "proxy/reload/file_look.h"
 
 namespace carpool::proxy {
 
@@ -42,8 +43,15 @@ class Reloader {
   // From any thread: reload(false), as HUP and changed files ask for it.
   void ask();
 
-  // Files that the configuration in force depends on, itself first; empty: none. On the admin loop.
-  std::vector<std::string> files() const;
+  // Files that a configuration depends on, itself first; empty: none.
+  static std::vector<std::string> files(const std::optional<config::Options>& source, const config::Config& config);
+  // The house has read the files of its first configuration since that look at them. Before the loop turns.
+  void started(std::vector<FileLook> before);
+  // Calls watch() with the files of the configuration in force, and with what they held when they were read.
+  template <class Watch>
+  void with_files(Watch watch) LOOP_ONLY {
+    watch(files(source_, house_config()), read_);
+  }
   std::uint64_t applied() const { return applied_.load(std::memory_order_relaxed); }  // reloads; any thread
   std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
@@ -57,6 +65,8 @@ class Reloader {
   void end(const Heard& heard, Report report) LOOP_ONLY;
   // ---- in the task ----
   Report work(bool dry_run);
+  void read_them(Report::Outcome outcome);
+  const config::Config& house_config() const;
   Status prepare(Plan& plan);
   Status prepare_listeners(Plan& plan);
   void apply(Plan& plan, Report& report);
@@ -64,8 +74,11 @@ class Reloader {
 
   House& house_;
   const std::optional<config::Options> source_;
-  std::deque<Asked> asked_;                    // by one admin client each, and once by HUP
-  bool under_way_ = false;                     // a task is; what follows is that task's
+  std::deque<Asked> asked_;       // by one admin client each, and once by HUP
+  bool under_way_ = false;        // a task is; what follows is that task's
+  std::size_t digest_ = 0;        // of the bytes that the configuration was read from last
+  std::vector<FileLook> before_;  // its files, before they were read
+  Digests read_;
   std::map<std::string, net::Address> bound_;  // listeners in force: as configured -> as bound
   // What a loop did not let go in time; freed by the next reload that every loop answers.
   std::vector<std::unique_ptr<const config::Config>> old_configs_;

@@ -9,6 +9,7 @@ namespace carpool::proxy {
 
 void ReloadRound::visit(Worker& worker, const std::vector<const Listener*>& closed) {
   worker.on_reload(dns, closed);
+  if (!renewed.empty()) worker.retire_outdated_of(renewed);
   arrived();
 }
 

@@ -16,6 +16,7 @@ namespace carpool::proxy {
 
 class House;
 class Listener;
+class TlsIdentity;
 class Worker;
 
 // Listeners that come, change and go.
@@ -32,6 +33,7 @@ class ReloadRound : public std::enable_shared_from_this<ReloadRound> {
   std::vector<std::string> closing;      // by configured address
   std::vector<config::Listen> changing;  // others that stay
   config::Dns dns;
+  std::vector<const TlsIdentity*> renewed;  // with other certificates: what was made under the old ones ends
 
   // In a blocking task. False: a loop has not answered within `patience`; it will.
   bool run(Duration patience);

@@ -4,35 +4,13 @@
 #include <utility>
 
 #include "proxy/tls/context_impl.h"
+#include "proxy/tls/material.h"
 
 namespace carpool::proxy::tls {
 namespace {
 
 Fault bad_setting(const std::string& what) {
   return {FaultKind::tls_protocol, Side::self, what + ": " + std::string(take_reason())};
-}
-
-Status load_trust(SSL_CTX* context, const ClientSettings& settings) {
-  if (!settings.verify) return Done{};
-  if (settings.ca_file.empty()) {
-    if (SSL_CTX_set_default_verify_paths(context) != 1) return bad_setting("the system's certificate authorities");
-    return Done{};
-  }
-  if (SSL_CTX_load_verify_file(context, settings.ca_file.c_str()) != 1) {
-    return bad_setting("ca_file " + settings.ca_file);
-  }
-  return Done{};
-}
-
-Status load_identity(SSL_CTX* context, const ClientSettings& settings) {
-  if (settings.cert_file.empty()) return Done{};
-  const std::string& key = settings.key_file.empty() ? settings.cert_file : settings.key_file;
-  if (SSL_CTX_use_certificate_chain_file(context, settings.cert_file.c_str()) != 1) {
-    return bad_setting("cert_file " + settings.cert_file);
-  }
-  if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1) return bad_setting("key_file " + key);
-  if (SSL_CTX_check_private_key(context) != 1) return bad_setting("key_file " + key + " does not fit cert_file");
-  return Done{};
 }
 
 Status apply_versions(SSL_CTX* context, const ClientSettings& settings) {
@@ -58,6 +36,9 @@ ClientContext::ClientContext(std::unique_ptr<Impl> impl) : impl_(std::move(impl)
 ClientContext::~ClientContext() = default;
 const ClientSettings& ClientContext::settings() const {
   return impl_->settings;
+}
+std::uint64_t ClientContext::likeness() const {
+  return impl_->likeness;
 }
 std::vector<std::string> ClientContext::hand_out(const std::string& peer, std::size_t most) {
   std::vector<std::string> all;
@@ -87,21 +68,36 @@ std::size_t ClientContext::sessions() const {
   return impl_->store->size();
 }
 
-Result<std::unique_ptr<ClientContext>> ClientContext::make(const ClientSettings& settings) {
+namespace {
+Result<std::unique_ptr<ClientContext>> make_of(const ClientSettings& settings, const Material& material) {
   ERR_clear_error();
-  auto impl = std::make_unique<Impl>();
+  auto impl = std::make_unique<ClientContext::Impl>();
   impl->settings = settings;
+  impl->likeness = likeness_of(settings, material);
   impl->context.reset(SSL_CTX_new(TLS_client_method()));
   SSL_CTX* context = impl->context.get();
   if (context == nullptr) return bad_setting("TLS");
   apply_house_rules(context);
-  for (const auto step : {load_trust, load_identity, apply_versions}) {
-    if (auto status = step(context, settings); !status) return status.take_fault();
-  }
+  if (Status used = use_material(context, settings, material); !used) return used.take_fault();
+  if (Status applied = apply_versions(context, settings); !applied) return applied.take_fault();
   apply_alpn(context, settings);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
   SSL_CTX_sess_set_new_cb(context, keep_session);
   return std::make_unique<ClientContext>(std::move(impl));
+}
+}  // namespace
+
+Result<std::unique_ptr<ClientContext>> ClientContext::make(const ClientSettings& settings) {
+  const Result<Material> material = read_material(settings);
+  if (!material) return material.fault();
+  return make_of(settings, *material);
+}
+
+Result<std::unique_ptr<ClientContext>> ClientContext::renew(const ClientContext& before) {
+  const Result<Material> material = read_material(before.settings());
+  if (!material) return material.fault();
+  if (likeness_of(before.settings(), *material) == before.likeness()) return std::unique_ptr<ClientContext>();
+  return make_of(before.settings(), *material);
 }
 
 }  // namespace carpool::proxy::tls

@@ -33,14 +33,19 @@ inline std::string peer_name(const std::string& host, std::uint16_t port) {
 
 class ClientContext {
  public:
-  // Loads files: blocking. Faults name the file and OpenSSL's reason.
+  // Loads files: blocking. Faults name the file and the reason.
   static Result<std::unique_ptr<ClientContext>> make(const ClientSettings& settings);
+  // Reads the files of `before` again. Null: they hold what `before` was made of. Blocking.
+  static Result<std::unique_ptr<ClientContext>> renew(const ClientContext& before);
   ~ClientContext();
   const ClientSettings& settings() const;
+  // Of the settings and of the very bytes that were loaded: authorities (the system's included), certificate and key.
+  // Equal in two processes: what one verified, the other would verify. Never 0.
+  std::uint64_t likeness() const;
   // For a successor: sessions to resume with this peer, serialised; those of single use leave the store. They are
   // secrets.
   std::vector<std::string> hand_out(const std::string& peer, std::size_t most);
-  // One that another process handed out for the same settings. False: it is none.
+  // One that another process handed out, of a context with the same likeness. False: it is none.
   bool remember(const std::string& peer, const std::string& session);
   // Sessions that wait to be resumed, over all origins.
   std::size_t sessions() const;

@@ -16,6 +16,9 @@
 
 namespace carpool::proxy::tls {
 
+// A resumed session is not verified again, so it must end with the certificate that was verified. False: it has ended.
+bool end_with_certificate(SSL_SESSION* session);
+
 class SessionStore {
  public:
   static constexpr std::size_t kMostPeers = 1024;

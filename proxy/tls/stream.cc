@@ -21,9 +21,11 @@ namespace {
 using net::Io;
 using net::IoResult;
 
+// A certificate names its subject by subjectAltName alone (RFC 9525 §2): dNSName for a name, iPAddress for an address.
+// A common name is words for a person.
 bool ask_for(SSL* ssl, const std::string& name) {
+  SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
   if (net::Address::literal(name, 0)) return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str()) == 1;
-  SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
   return SSL_set1_host(ssl, name.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, name.c_str()) == 1;
 }
 
@@ -264,7 +266,9 @@ const std::string& Stream::wanted_name() const {
 
 void Stream::keep(ssl_session_st* session) {
   SessionPtr owned(session);
-  if (store_) store_->put(peer_, std::move(owned));
+  const bool verified = SSL_get_verify_mode(ssl_.get()) != SSL_VERIFY_NONE;
+  if (!store_ || (verified && !end_with_certificate(session))) return;
+  store_->put(peer_, std::move(owned));
 }
 
 int keep_session(SSL* ssl, SSL_SESSION* session) {

@@ -38,8 +38,8 @@ std::string common_name(const X509* certificate) {
   return as_text(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
 }
 
-// The names that a certificate is for: its subjectAltNames, else its common name.
-std::string names_of(const X509* certificate) {
+// The names that a certificate is for.
+std::string alternative_names_of(const X509* certificate) {
   using NamesPtr = std::unique_ptr<GENERAL_NAMES, FreeWith<GENERAL_NAMES_free>>;
   const NamesPtr names(
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
@@ -56,7 +56,20 @@ std::string names_of(const X509* certificate) {
       out += "?";
   }
   if (count > kMostNames) out += ", …";
-  return out.empty() ? common_name(certificate) : out;
+  return out;
+}
+
+// For a person who looks for the certificate: its common name tells where there is nothing else.
+std::string names_of(const X509* certificate) {
+  const std::string names = alternative_names_of(certificate);
+  return names.empty() ? common_name(certificate) : names;
+}
+
+std::string wrong_name(const X509* certificate, const std::string& wanted) {
+  const std::string names = alternative_names_of(certificate);
+  if (!names.empty()) return "certificate is for " + names + ", wanted " + wanted;
+  return "certificate has no subjectAltName, wanted " + wanted + " (its common name, " + common_name(certificate) +
+         ", does not count)";
 }
 
 std::string day_of(const ASN1_TIME* time) {
@@ -73,7 +86,7 @@ std::string explain(int error, const X509* certificate, const std::string& wante
   switch (error) {
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-      return "certificate is for " + names_of(certificate) + ", wanted " + wanted;
+      return wrong_name(certificate, wanted);
     case X509_V_ERR_CERT_HAS_EXPIRED:
       return words + ": " + names_of(certificate) + ", not after " + day_of(X509_get0_notAfter(certificate));
     case X509_V_ERR_CERT_NOT_YET_VALID:

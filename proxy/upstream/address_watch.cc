@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "pool/snapshot.h"
 #include "proxy/house.h"
 #include "proxy/log/log.h"
-#include "proxy/upstream/connection.h"
+#include "proxy/upstream/retire.h"
 #include "proxy/worker.h"
 
 namespace carpool::proxy {
@@ -14,32 +13,6 @@ namespace carpool::proxy {
 namespace {
 constexpr Duration kEvery = std::chrono::seconds(1);
 constexpr Duration kGoOn = std::chrono::milliseconds(100);  // while some are still to go
-
-// What rests on one loop, and sessions of it, with the reason why it should go.
-class Outdated final : public pool::ConnectionVisitor {
- public:
-  Outdated(pool::LoopId home, Instant now) : home_(home), now_(now) {}
-  void visit(const pool::ConnectionView& view) override {
-    if (view.pooled == nullptr || view.home != home_) return;
-    const auto& connection = static_cast<const Connection&>(*view.pooled);
-    const bool session = connection.kind() == pool::Kind::h2;
-    if (!session && view.state != pool::Shown::idle) return;
-    const Connection::Standstill judged = connection.judge_address(now_);
-    more |= judged.later;
-    if (judged.cause) found.push_back({view.index, view.generation, *judged.cause, session});
-  }
-  struct One {
-    std::uint32_t index, generation;
-    pool::Closed cause;
-    bool session;
-  };
-  std::vector<One> found;
-  bool more = false;
-
- private:
-  const pool::LoopId home_;
-  const Instant now_;
-};
 }  // namespace
 
 // One origin's question to the resolver, again and again.
@@ -126,17 +99,7 @@ void AddressWatch::tell_ejections(const OriginContext& origin, Watched& watched,
 // True: some are still to go.
 bool AddressWatch::retire(const OriginContext& origin, Instant now) {
   if (!origin.book->anyone_to_go(now)) return false;
-  Outdated outdated(worker_.loop().id(), now);
-  origin.destination->visit(outdated, now);
-  for (const Outdated::One& one : outdated.found) {
-    if (one.session) {
-      origin.destination->retire(one.index, one.generation, one.cause, now);
-      continue;
-    }
-    const pool::EventClaim claim = pool::claim_event(one.index, one.generation, worker_.loop().id());
-    if (claim.kind == pool::EventClaim::Kind::inspecting) pool::end_inspection(one.index, false, one.cause, now);
-  }
-  return outdated.more;
+  return retire_outdated(*origin.destination, worker_.loop().id(), now);
 }
 
 }  // namespace carpool::proxy

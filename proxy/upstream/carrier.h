@@ -42,21 +42,24 @@ struct Breakage {
   }
 };
 
-// The exchange, as its carrier knows it. The carrier may be finished or abandoned from inside every call, and begun
-// anew from inside on_broken(): a carrier touches nothing of itself after on_response_end() and on_broken(), nor after
-// a call that returned false.
+// Tells the caller of a call inside which an attempt may end whether that attempt still lives. After `over` the carrier
+// may serve another attempt already: the caller must not look at it.
+enum class [[nodiscard]] AttemptState : std::uint8_t{alive, over};
+
+// The exchange, as its carrier knows it. The carrier may be finished or abandoned from inside every call that returns
+// an AttemptState, and begun anew from inside it: after `over` a carrier touches nothing of itself.
 class CarrierUser : public http::BodySink {
  public:
-  virtual bool may_take() const LOOP_ONLY = 0;                     // the client has room for more of the response
-  virtual std::size_t room() const LOOP_ONLY { return SIZE_MAX; }  // then: for so much at once, and never none
-  virtual bool at_ease() const LOOP_ONLY { return true; }          // the origin may send more than the least ahead
-  virtual bool on_response_head() LOOP_ONLY = 0;                   // it is in the carrier's head; 1xx too
-  virtual bool on_response_piece() LOOP_ONLY = 0;                  // what came at once was told: pass it on
-  virtual void on_response_end() LOOP_ONLY = 0;                    // whole
-  virtual void on_broken(Breakage breakage) LOOP_ONLY = 0;
-  virtual bool on_room() LOOP_ONLY = 0;                           // backlog() fell
-  virtual bool on_switched(std::string_view rest) LOOP_ONLY = 0;  // 101: from here on on_body() brings bare bytes
-  virtual void on_tunnel_eof() LOOP_ONLY = 0;                     // and this is the origin's FIN
+  virtual bool may_take() const LOOP_ONLY = 0;                      // the client has room for more of the response
+  virtual std::size_t room() const LOOP_ONLY { return SIZE_MAX; }   // then: for so much at once, and never none
+  virtual bool at_ease() const LOOP_ONLY { return true; }           // the origin may send more than the least ahead
+  virtual AttemptState on_response_head() LOOP_ONLY = 0;            // it is in the carrier's head; 1xx too
+  virtual AttemptState on_response_piece() LOOP_ONLY = 0;           // what came at once was told: pass it on
+  virtual AttemptState on_response_end() LOOP_ONLY = 0;             // whole; returns `over`
+  virtual AttemptState on_broken(Breakage breakage) LOOP_ONLY = 0;  // returns `over`
+  virtual AttemptState on_room() LOOP_ONLY = 0;                     // backlog() fell
+  virtual AttemptState on_switched(std::string_view rest) LOOP_ONLY = 0;  // 101: on_body() brings bare bytes from here
+  virtual AttemptState on_tunnel_eof() LOOP_ONLY = 0;                     // the origin's FIN in a tunnel
 
  protected:
   ~CarrierUser() = default;
@@ -73,7 +76,7 @@ class Carrier {
   virtual bool flush() LOOP_ONLY = 0;                 // true: something was there to be sent
   virtual std::size_t backlog() const LOOP_ONLY = 0;  // bytes of it that wait here; kHighMark pauses the client
   // ---- the response ----
-  virtual void read_on() LOOP_ONLY = 0;  // may_take() turned true
+  virtual AttemptState read_on() LOOP_ONLY = 0;  // may_take() turned true
   // ---- the end: why the connection must not be used again, if it must not; the lease ends accordingly. A carrier that
   // needs the connection a little longer keeps the lease and ends it itself. ----
   virtual std::optional<pool::Closed> finish(pool::Lease& lease) LOOP_ONLY = 0;  // over, and the response was whole

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "proxy/log/levels.h"
+#include "proxy/tls_identity.h"
 
 namespace carpool::proxy {
 
@@ -24,7 +25,16 @@ Connection::~Connection() {
   if (book_ != nullptr) book_->closed(address_);
 }
 
-// ---- its address ----
+// ---- its certificates and its address ----
+
+void Connection::made_under(const TlsIdentity& identity, std::uint64_t likeness) {
+  identity_ = &identity;
+  likeness_ = likeness;
+}
+
+bool Connection::certificates_replaced() const {
+  return identity_ != nullptr && identity_->in_force() != likeness_;
+}
 
 void Connection::belong_to(net::AddressBook& book, const net::Address& address) {
   book_ = &book;
@@ -33,7 +43,8 @@ void Connection::belong_to(net::AddressBook& book, const net::Address& address) 
   book.opened(address);
 }
 
-Connection::Standstill Connection::judge_address(Instant now) const {
+Connection::Standstill Connection::judge(Instant now) const {
+  if (certificates_replaced()) return {pool::Closed::config_changed, false};
   if (book_ == nullptr) return {};
   switch (book_->judge(address_, now)) {
     case net::AddressBook::Verdict::keep:
@@ -49,9 +60,10 @@ Connection::Standstill Connection::judge_address(Instant now) const {
 }
 
 std::optional<pool::Closed> Connection::outdated(Instant now) {
+  if (certificates_replaced()) return pool::Closed::config_changed;
   if (book_ == nullptr || book_->version() == seen_) return std::nullopt;
   const std::uint64_t version = book_->version();
-  const Standstill judged = judge_address(now);
+  const Standstill judged = judge(now);
   if (!judged.later) seen_ = version;
   return judged.cause;
 }

@@ -16,6 +16,8 @@
 
 namespace carpool::proxy {
 
+class TlsIdentity;
+
 // Who uses a connection right now, on its home loop.
 class UpstreamUser {
  public:
@@ -40,13 +42,18 @@ class Connection : public pool::Pooled {
 
   // Counted there until it ends. Before it is in the pool; the book outlives it.
   void belong_to(net::AddressBook& book, const net::Address& address);
-  // Why it should not be used any more (its address is gone, or only fails), or that it should go a little later.
+  // By a context of this likeness of this identity, which outlives it. Before it is in the pool.
+  void made_under(const TlsIdentity& identity, std::uint64_t likeness);
+  // Why it must serve no further request (its certificates were replaced, its address is gone or only fails), or that
+  // it is to end a little later.
   struct Standstill {
     std::optional<pool::Closed> cause;
     bool later = false;
   };
-  Standstill judge_address(Instant now) const;
-  // As it is given back: looks only where something changed since the last time.
+  Standstill judge(Instant now) const;
+  // It was made under certificates that are no longer in force: no request may be sent on it.
+  bool certificates_replaced() const;
+  // As judge(), when it is given back: looks at its address only where something changed since the last time.
   std::optional<pool::Closed> outdated(Instant now);
   // How an exchange on it went, for its address.
   void note_answer(std::uint16_t status, Instant now);
@@ -73,6 +80,8 @@ class Connection : public pool::Pooled {
   const std::string local_, peer_;
   net::AddressBook* book_ = nullptr;
   net::Address address_;
+  const TlsIdentity* identity_ = nullptr;  // null: plain text
+  std::uint64_t likeness_ = 0;
   std::uint64_t seen_ = 0;            // the book's version when it was looked at
   const net::SecurityInfo security_;  // static texts: safe to read from any thread
 };

@@ -127,7 +127,17 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
     if (*h2) return greet(std::move(*result));
     auto made = std::make_unique<Connection>(id_, std::move(*result), now);
     dial_.reset();
+    if (certificates_replaced()) {
+      made.reset();
+      return dial_now();
+    }
     finish(std::move(made));
+  }
+
+  // The peer was verified by authorities, or saw a certificate, that are no longer in force. Then the dial begins anew;
+  // whoever waits for it still does.
+  bool certificates_replaced() const {
+    return origin_.tls != nullptr && origin_.tls->in_force() != context_->likeness();
   }
 
   void finish(std::unique_ptr<Connection> made) LOOP_ONLY {
@@ -138,6 +148,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
     }
     made->origin = destination_.label();
     made->belong_to(*origin_.book, peer_);
+    if (origin_.tls != nullptr) made->made_under(*origin_.tls, context_->likeness());
     const bool warming = reservation_.cause() == pool::Opened::warm_up;
     destination_.dialed(std::move(reservation_), std::move(made), loop.now());
     if (warming) dialer_.worker_.house().warm_dial_ended(destination_, nullptr);
@@ -187,9 +198,18 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
     patience_.arm(dialer_.worker_.loop().now() + kAckPatience);
   }
 
+  // A session that lends no stream serves nobody: as a connection of the pool it would only call for the next dial.
   void take_place() LOOP_ONLY {
     patience_.disarm();
+    if (session_->streams() == 0) {
+      return fail({FaultKind::connection_terminated, Side::upstream, "the origin allows no HTTP/2 stream (SETTINGS)"});
+    }
     dialer_.worker_.loop().unwatch(session_->transport().fd(), key_);
+    if (certificates_replaced()) {
+      session_.reset();
+      awaits_ack_ = false;
+      return dial_now();
+    }
     session_->take_place(reservation_.index(), reservation_.generation());
     finish(std::move(session_));
   }
@@ -202,8 +222,12 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
 
   // ALPN says it; without TLS prior knowledge does.
   Result<bool> chose_h2(const net::Dialed& dialed) const {
-    if (origin_.tls == nullptr) return origin_.speaks.h2;
-    if (dialed.transport->security().alpn == "h2") return true;
+    const bool h2 = origin_.tls == nullptr ? origin_.speaks.h2 : dialed.transport->security().alpn == "h2";
+    if (h2 && reservation_.kind() == pool::Kinds::h1_only) {
+      return Fault{FaultKind::tls_protocol, Side::upstream, "the origin speaks HTTP/2, this request needs HTTP/1.1"};
+    }
+    if (h2) return true;
+    if (origin_.tls == nullptr) return false;
     if (origin_.speaks.h1 && reservation_.kind() != pool::Kinds::h2_only) return false;
     return Fault{FaultKind::tls_protocol, Side::upstream, "the origin does not speak HTTP/2"};
   }

@@ -33,11 +33,11 @@ bool H2Carrier::usable() {
 // ---- the request ----
 
 void H2Carrier::send_head(const http::RequestHead& head, const http::ForwardRules& rules) {
-  http::H2Fields& fields = host_.h2_fields();
-  http::h2_request(fields, head, rules, {connection_->scheme(), {}});
+  auto fields = host_.buffers().lend_fields();
+  http::h2_request(*fields, head, rules, {connection_->scheme(), {}});
   const bool bodyless =
       head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length == 0);
-  send_fields(fields, bodyless, head.method == "HEAD");
+  send_fields(*fields, bodyless, head.method == "HEAD");
 }
 
 void H2Carrier::send_fields(const http::H2Fields& fields, bool end, bool head_request) {
@@ -110,18 +110,16 @@ void H2Carrier::on_end() {
   exec::assume_on_loop();
   connection_->speaking(*this);
   connection_->silent(*this);
-  user_.on_response_end();
+  static_cast<void>(user_.on_response_end());
 }
 
-bool H2Carrier::pass_on() {
-  if (!user_.on_response_piece()) return false;
-  read_on();
-  return true;
+void H2Carrier::pass_on() {
+  if (user_.on_response_piece() == AttemptState::alive) static_cast<void>(read_on());
 }
 
 // What the client did not take yet stays in the stream's window, so that the origin stops by itself.
-void H2Carrier::read_on() {
-  if (stream_ == nullptr || untaken_ == 0 || !user_.may_take()) return;
+AttemptState H2Carrier::read_on() {
+  if (stream_ == nullptr || untaken_ == 0 || !user_.may_take()) return AttemptState::alive;
   const std::size_t bytes = std::exchange(untaken_, 0);
   if (taken_ < kKeepsUp) {
     taken_ += bytes;
@@ -133,6 +131,7 @@ void H2Carrier::read_on() {
   }
   connection_->session().consume(*stream_, bytes);
   connection_->soon();
+  return AttemptState::alive;
 }
 
 // ---- the end ----
@@ -150,11 +149,16 @@ void H2Carrier::on_closed(http::H2Error error) {
     breakage.unprocessed = Proof::refused_stream;
     breakage.ask_h1 = true;
   }
-  const bool malformed = error == http::H2Error::protocol_error;
-  breakage.fault.kind = malformed        ? FaultKind::malformed_response
-                        : any_byte_back_ ? FaultKind::response_incomplete
-                                         : FaultKind::connection_terminated;
-  breakage.fault.detail.assign("the HTTP/2 stream was reset: ").append(http::h2_error_name(error));
+  const char* const wrong = stream_->wrong();
+  breakage.fault.kind = wrong != nullptr                         ? stream_->wrong_kind()
+                        : error == http::H2Error::protocol_error ? FaultKind::malformed_response
+                        : any_byte_back_                         ? FaultKind::response_incomplete
+                                                                 : FaultKind::connection_terminated;
+  if (wrong != nullptr) {
+    breakage.fault.detail.assign("the origin's HTTP/2 response is malformed: ").append(wrong);
+  } else {
+    breakage.fault.detail.assign("the HTTP/2 stream was reset: ").append(http::h2_error_name(error));
+  }
   if (breakage.unprocessed && connection_->given_up(stream_->id())) breakage.unprocessed = Proof::goaway;
   if (breakage.unprocessed != Proof::not_sent) connection_->note_reset(error);
   broken(std::move(breakage));

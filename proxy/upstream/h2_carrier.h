@@ -17,7 +17,10 @@ class H2Connection;
 // reads hold no more each. One whose client is at ease gets more, and much more once it keeps up (h2_carrier.cc).
 inline constexpr std::uint32_t kNarrowWindow = 8 * 1024;
 
-class H2Carrier final : public Carrier, public ListHook<struct H2CarrierTag>, public http::H2StreamUser {
+class H2Carrier final : public Carrier,
+                        public ListHook<struct H2CarrierTag>,
+                        public ListHook<struct H2SpeakingTag>,
+                        public http::H2StreamUser {
  public:
   H2Carrier(SessionHost& host, CarrierUser& user, http::ResponseHead& response)
       : host_(host), user_(user), response_(response) {}
@@ -32,14 +35,14 @@ class H2Carrier final : public Carrier, public ListHook<struct H2CarrierTag>, pu
   void send_end(const http::Fields& trailers) override LOOP_ONLY;
   bool flush() override LOOP_ONLY;
   std::size_t backlog() const override LOOP_ONLY { return stream_ != nullptr ? stream_->backlog() : 0; }
-  void read_on() override LOOP_ONLY;
+  AttemptState read_on() override LOOP_ONLY;
   std::optional<pool::Closed> finish(pool::Lease& lease) override LOOP_ONLY;
   std::optional<pool::Closed> abandon(pool::Closed cause, pool::Lease& lease) override LOOP_ONLY;
 
   // ---- the connection's calls ----
-  bool pass_on() LOOP_ONLY;                             // end of a piece; false: over
+  void pass_on() LOOP_ONLY;                             // end of a piece
   void connection_ended(const Fault& fault) LOOP_ONLY;  // it will be told
-  void tell() LOOP_ONLY { user_.on_broken(std::move(*std::exchange(breakage_, std::nullopt))); }
+  void tell() LOOP_ONLY { static_cast<void>(user_.on_broken(std::move(*std::exchange(breakage_, std::nullopt)))); }
 
  private:
   void on_head(http::ResponseHead& head) override;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "exec/read_buffer.h"
 #include "proxy/worker.h"
 
 namespace carpool::proxy {
@@ -16,6 +17,7 @@ namespace {
 // stream, not its neighbours'.
 constexpr std::uint32_t kWindow = 4 * 1024 * 1024;
 constexpr std::size_t kPull = std::size_t{64} * 1024;  // bytes of frames in one write
+constexpr std::uint32_t kMostSpeaking = 8;             // each may hold a batch of the loop
 
 // After so long without a byte a PING goes in front of the next request, or asks for those that hang.
 constexpr Duration kQuiet = std::chrono::seconds(5);
@@ -96,8 +98,8 @@ void H2Connection::read_some() {
   const Instant now = host_.loop().now();
   while (!dead_ && transport().maybe_readable()) {
     if (budget == 0) return soon();
-    const std::span<char> scratch = host_.loop().scratch();
-    const net::IoResult io = transport().read(scratch);
+    const exec::ReadBuffer buffer(host_.loop());
+    const net::IoResult io = transport().read(buffer.span());
     if (io.io == net::Io::would_block) break;
     if (io.io != net::Io::ok) {
       const bool eof = io.io == net::Io::eof;
@@ -110,7 +112,7 @@ void H2Connection::read_some() {
     asked_ = {};
     doubted_ = false;
     if (std::exchange(holding_, false)) soon();
-    Status received = session_.receive({scratch.data(), io.bytes}, now);
+    Status received = session_.receive(buffer.view(io.bytes), now);
     pass_on();
     if (!received) {
       send_pulled();  // why it ends
@@ -127,17 +129,23 @@ void H2Connection::look_for_the_end() {
 }
 
 void H2Connection::speaking(H2Carrier& carrier) {
-  if (speaking_ == &carrier) return;
-  pass_on();
-  speaking_ = &carrier;
+  if (carrier.ListHook<H2SpeakingTag>::linked()) return;
+  if (speaking_count_ == kMostSpeaking) pass_on();
+  speaking_.push_back(carrier);
+  ++speaking_count_;
 }
 
 void H2Connection::silent(H2Carrier& carrier) {
-  if (speaking_ == &carrier) speaking_ = nullptr;
+  if (!carrier.ListHook<H2SpeakingTag>::linked()) return;
+  carrier.ListHook<H2SpeakingTag>::unlink();
+  --speaking_count_;
 }
 
 void H2Connection::pass_on() {
-  if (H2Carrier* carrier = std::exchange(speaking_, nullptr)) carrier->pass_on();
+  while (!speaking_.empty()) {
+    --speaking_count_;
+    speaking_.pop_front().pass_on();
+  }
 }
 
 void H2Connection::on_settings(const http::H2PeerSettings& settings) {
@@ -193,14 +201,10 @@ void H2Connection::flush() {
 void H2Connection::send_pulled() {
   const Instant now = host_.loop().now();
   while (!dead_ && outbox_.empty() && session_.wants_pull()) {
-    std::string& frames = host_.h2_frames();
-    frames.clear();
-    const bool good = session_.pull(frames, kPull, now);
-    if (frames.empty() && good) return;
-    Gather& out = host_.to_upstream();
-    out.clear();
-    out.add(frames);
-    const bool sent = outbox_.send(transport(), out, host_.pieces()) != Outbox::Sent::failed;
+    BatchLease out = host_.buffers().lease_batch(outbox_, transport());
+    const bool good = session_.pull(out.text(), kPull, now);
+    if (out.empty() && good) return;
+    const bool sent = out.send() != Outbox::Sent::failed;
     if (good && sent) continue;
     const std::string why(sent ? std::string_view("the HTTP/2 session failed") : outbox_.failure());
     return die(pool::Closed::error, {FaultKind::connection_terminated, Side::upstream, why});

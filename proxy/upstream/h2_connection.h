@@ -40,13 +40,13 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   bool settle() override { return true; }
 
   // ---- for the carriers of this loop ----
-  bool takes_requests() const LOOP_ONLY { return !dead_ && session_.accepts_requests(); }
+  bool takes_requests() const LOOP_ONLY { return !dead_ && !certificates_replaced() && session_.accepts_requests(); }
   // The carrier joins those that are told when the connection ends. Null: the session takes no request any more, which
   // the carrier is told later.
   http::H2Stream* open(H2Carrier& carrier, const http::H2Fields& fields, bool end, bool head_request) LOOP_ONLY;
   http::H2Session& session() LOOP_ONLY { return session_; }
   void soon() LOOP_ONLY;  // there is something to send, or to tell
-  // Its user is told something that it collects; what another one collected leaves first.
+  // Its user is told something that it collects; pass_on() ends that when all that was read is told.
   void speaking(H2Carrier& carrier) LOOP_ONLY;
   void silent(H2Carrier& carrier) LOOP_ONLY;
   void note_reset(http::H2Error error) LOOP_ONLY;  // of a stream, by the origin
@@ -86,9 +86,10 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   OriginContext& origin_;
   http::H2Session session_;
   Outbox outbox_;
-  List<H2Carrier, H2CarrierTag> open_;    // with a stream
-  List<H2Carrier, H2CarrierTag> broken_;  // to be told
-  H2Carrier* speaking_ = nullptr;         // collected something that has not left yet
+  List<H2Carrier, H2CarrierTag> open_;       // with a stream
+  List<H2Carrier, H2CarrierTag> broken_;     // to be told
+  List<H2Carrier, H2SpeakingTag> speaking_;  // whose users collect something that has not left yet
+  std::uint32_t speaking_count_ = 0;
   exec::Timer timer_;
   std::uint32_t index_ = 0, generation_ = 0;
   std::uint32_t streams_;

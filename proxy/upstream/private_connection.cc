@@ -16,6 +16,10 @@ PrivateConnection::~PrivateConnection() {
 
 pool::Lease PrivateConnection::take() {
   if (lease_) on_upstream_ready();
+  if (lease_) {
+    const auto outdated = static_cast<Connection&>(*lease_).outdated(loop_.now());
+    if (outdated) end(*outdated);
+  }
   if (lease_) static_cast<Connection&>(*lease_).user = nullptr;
   return std::move(lease_);
 }
@@ -26,10 +30,10 @@ void PrivateConnection::on_upstream_ready() {
   if (!silent) end();
 }
 
-void PrivateConnection::end() {
+void PrivateConnection::end(pool::Closed cause) {
   if (!lease_) return;
   static_cast<Connection&>(*lease_).user = nullptr;
-  lease_.discard(pool::Closed::private_, loop_.now());
+  lease_.discard(cause, loop_.now());
 }
 
 }  // namespace carpool::proxy

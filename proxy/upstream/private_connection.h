@@ -16,12 +16,12 @@ class PrivateConnection final : private UpstreamUser {
   ~PrivateConnection();
 
   const OriginContext& origin() const { return origin_; }
-  // The lease for the client's next exchange; empty when the origin closed meanwhile.
+  // The lease for the client's next exchange; empty when the origin closed meanwhile, or certificates were replaced.
   pool::Lease take() LOOP_ONLY;
 
  private:
   void on_upstream_ready() override LOOP_ONLY;
-  void end() LOOP_ONLY;
+  void end(pool::Closed cause = pool::Closed::private_) LOOP_ONLY;
   exec::Loop& loop_;
   const OriginContext& origin_;
   pool::Lease lease_;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "exec/read_buffer.h"
 #include "proxy/origins.h"
 #include "proxy/worker.h"
 
@@ -24,13 +25,12 @@ Probe::Probe(Worker& worker, Owner& owner, const OriginContext& origin, pool::Le
 void Probe::start() {
   connection().user = this;
   const std::string& what = origin_.pool.health_check.probe;
-  reader_.expect(std::string_view(what).substr(0, what.find(' ')), false);
+  reader_.expect(std::string_view(what).substr(0, what.find(' ')), false, origin_.speaks.bare_lf);
   timer_.arm(worker_.loop().now() + origin_.pool.connect_timeout);
-  Gather out;
+  WriteBatch out;
   out.text().append(what).append(" HTTP/1.1\r\nHost: ").append(origin_.authority);
   out.text().append("\r\nUser-Agent: carpool\r\n\r\n");
-  std::vector<iovec> pieces;
-  if (outbox_.send(connection().transport(), out, pieces) == Outbox::Sent::failed) return fail("it takes no request");
+  if (outbox_.send(connection().transport(), out) == Outbox::Sent::failed) return fail("it takes no request");
   if (connection().transport().maybe_readable()) on_upstream_ready();
 }
 
@@ -43,11 +43,11 @@ void Probe::on_upstream_ready() {
   net::Transport& transport = connection().transport();
   if (!outbox_.empty() && outbox_.flush(transport) == Outbox::Sent::failed) return fail("it takes no request");
   while (transport.maybe_readable()) {
-    const std::span<char> scratch = worker_.loop().scratch();
-    const net::IoResult io = transport.read(scratch);
+    const exec::ReadBuffer buffer(worker_.loop());
+    const net::IoResult io = transport.read(buffer.span());
     if (io.io == net::Io::would_block) return;
     if (io.io != net::Io::ok) return on_io_end(io);
-    if (!take({scratch.data(), io.bytes})) return;
+    if (!take(buffer.view(io.bytes))) return;
   }
 }
 
@@ -77,10 +77,11 @@ void Probe::finish(bool whole) {
   const Instant now = worker_.loop().now();
   connection().user = nullptr;
   const bool stays = whole && head_.keep_alive && head_.framing != http::Framing::until_close && outbox_.empty();
-  if (stays) {
+  const std::optional<pool::Closed> outdated = connection().outdated(now);
+  if (stays && !outdated) {
     lease_.return_unused(now);
   } else {
-    lease_.discard(pool::Closed::peer_closed, now);
+    lease_.discard(outdated.value_or(pool::Closed::peer_closed), now);
   }
   owner_.probed(*this, {});
 }

@@ -85,38 +85,33 @@ void RemoteStream::arrived(Parcel<Report>& parcel) {
   if (parcel.outward) return read_report();
   parcel.home = true;
   at_ease_ = parcel.content.at_ease;
-  if (carrying_) carrier_.read_on();  // before the next one goes: what was kept from the window is given back now
+  if (carrying_)
+    static_cast<void>(carrier_.read_on());  // before the next one goes: what was kept from the window is given back now
   send_report();
 }
 
-bool RemoteStream::tell_head(http::ResponseHead& head) {
-  std::swap(*response_, head);
-  return user_->on_response_head() && user_ != nullptr;
+AttemptState RemoteStream::tell(Report& report) {
+  for (http::ResponseHead& head : report.heads) {
+    std::swap(*response_, head);
+    if (user_->on_response_head() == AttemptState::over) return AttemptState::over;
+  }
+  if (!report.body.empty()) user_->on_body(report.body);
+  for (std::size_t i = 0; i < report.trailers.size(); ++i) {
+    user_->on_trailer(report.trailers[i].name, report.trailers[i].value);
+  }
+  if (report.breakage) return user_->on_broken(std::move(*report.breakage));
+  return report.end ? user_->on_response_end() : user_->on_response_piece();
 }
 
 void RemoteStream::read_report() {
   Report& report = report_.content;
   far_done_ = report.done;
   report_kept_ = true;
-  for (http::ResponseHead& head : report.heads) {
-    if (user_ != nullptr && !tell_head(head)) break;
-  }
-  if (user_ != nullptr && !report.body.empty()) user_->on_body(report.body);
-  for (std::size_t i = 0; user_ != nullptr && i < report.trailers.size(); ++i) {
-    user_->on_trailer(report.trailers[i].name, report.trailers[i].value);
-  }
-  if (user_ != nullptr) {
-    if (report.breakage) {
-      user_->on_broken(std::move(*report.breakage));
-    } else if (report.end) {
-      user_->on_response_end();
-    } else {
-      static_cast<void>(user_->on_response_piece());
-    }
-  }
+  // Not taken again before rest_if_done(), which this function calls last: it still belongs to the attempt that ended.
+  const bool over = user_ == nullptr || tell(report) == AttemptState::over;
   if (!report_kept_) return;
   if (far_done_) return rest_if_done();
-  if (user_ == nullptr || user_->may_take()) return give_report_back();
+  if (over || user_->may_take()) return give_report_back();
   report.body.clear();  // told, and kept for who knows how long
   shrink(report.body);
 }
@@ -129,8 +124,9 @@ void RemoteStream::give_report_back() {
   far_.loop().post(report_);
 }
 
-void RemoteStream::read_on() {
+AttemptState RemoteStream::read_on() {
   if (user_->may_take() && !far_done_) give_report_back();
+  return AttemptState::alive;
 }
 
 // ---- near: the end ----

@@ -35,7 +35,7 @@ class RemoteStream final : public Carrier, private CarrierUser, public ListHook<
   void send_end(const http::Fields& trailers) override LOOP_ONLY;
   bool flush() override LOOP_ONLY;
   std::size_t backlog() const override LOOP_ONLY { return next_order_.body.size() + travelling_; }
-  void read_on() override LOOP_ONLY;
+  AttemptState read_on() override LOOP_ONLY;
   std::optional<pool::Closed> finish(pool::Lease& lease) override LOOP_ONLY;
   std::optional<pool::Closed> abandon(pool::Closed cause, pool::Lease& lease) override LOOP_ONLY;
 
@@ -79,7 +79,7 @@ class RemoteStream final : public Carrier, private CarrierUser, public ListHook<
 
   // near
   void read_report() LOOP_ONLY;
-  bool tell_head(http::ResponseHead& head) LOOP_ONLY;
+  AttemptState tell(Report& report) LOOP_ONLY;
   void give_report_back() LOOP_ONLY;
   void rest_if_done() LOOP_ONLY;
 
@@ -91,15 +91,15 @@ class RemoteStream final : public Carrier, private CarrierUser, public ListHook<
   void called_off() LOOP_ONLY;
   bool may_take() const override LOOP_ONLY;
   bool at_ease() const override LOOP_ONLY { return at_ease_; }
-  bool on_response_head() override LOOP_ONLY;
+  AttemptState on_response_head() override LOOP_ONLY;
   void on_body(std::string_view bytes) override { next_report_.body.append(bytes); }
   void on_trailer(std::string_view name, std::string_view value) override { next_report_.trailers.add(name, value); }
-  bool on_response_piece() override LOOP_ONLY;
-  void on_response_end() override LOOP_ONLY;
-  void on_broken(Breakage breakage) override LOOP_ONLY;
-  bool on_room() override LOOP_ONLY;
-  bool on_switched(std::string_view) override LOOP_ONLY { return false; }
-  void on_tunnel_eof() override LOOP_ONLY {}
+  AttemptState on_response_piece() override LOOP_ONLY;
+  AttemptState on_response_end() override LOOP_ONLY;
+  AttemptState on_broken(Breakage breakage) override LOOP_ONLY;
+  AttemptState on_room() override LOOP_ONLY;
+  AttemptState on_switched(std::string_view) override LOOP_ONLY { return AttemptState::alive; }  // never on HTTP/2
+  AttemptState on_tunnel_eof() override LOOP_ONLY { return AttemptState::alive; }
 
   SessionHost& near_;
   SessionHost& far_;

@@ -69,33 +69,35 @@ bool RemoteStream::may_take() const {
   return report_.home || (at_ease_ && next_report_.body.size() < kGathered);
 }
 
-bool RemoteStream::on_response_head() {
+AttemptState RemoteStream::on_response_head() {
   next_report_.heads.push_back(std::exchange(head_, {}));
-  return true;
+  return AttemptState::alive;
 }
 
-bool RemoteStream::on_response_piece() {
+AttemptState RemoteStream::on_response_piece() {
   send_report();
-  return true;
+  return AttemptState::alive;
 }
 
-void RemoteStream::on_response_end() {
+AttemptState RemoteStream::on_response_end() {
   pool::Lease none;
   carrier_.finish(none);
   next_report_.end = true;
   done();
+  return AttemptState::over;
 }
 
-void RemoteStream::on_broken(Breakage breakage) {
+AttemptState RemoteStream::on_broken(Breakage breakage) {
   pool::Lease none;
   carrier_.abandon(pool::Closed::error, none);
   next_report_.breakage = std::move(breakage);
   done();
+  return AttemptState::over;
 }
 
-bool RemoteStream::on_room() {
+AttemptState RemoteStream::on_room() {
   if (carrier_.backlog() < kHighMark) give_order_back();
-  return true;
+  return AttemptState::alive;
 }
 
 }  // namespace carpool::proxy

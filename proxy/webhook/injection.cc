@@ -21,7 +21,9 @@ bool take_list(const Json& from, const char* key, Json& into) {
 }  // namespace
 
 Result<Injection> parse_injection(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Result<Json> read = read_json<Json>(text, {});
+  if (!read) return wrong(read.fault().detail);
+  const Json& json = *read;
   if (!json.is_object()) return wrong("is no JSON object");
   Injection made;
   const std::pair<const char*, Json*> lists[] = {{"initContainers", &made.init_containers},

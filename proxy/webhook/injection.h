@@ -7,11 +7,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/json_bounds.h"
 #include "base/result.h"
 
 namespace carpool::proxy::webhook {
 
-using Json = nlohmann::ordered_json;
+// Objects in a tree: one that keeps the order of its members looks through all of them for each.
+using Json = nlohmann::json;
 
 // Nothing throws here: the library's moves only assert.
 struct Injection {                   // NOLINT(bugprone-exception-escape)

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/utf8.h"
 #include "proxy/config/options.h"
 #include "proxy/config/read.h"
 #include "proxy/config/read_overlay.h"
@@ -12,6 +13,10 @@
 namespace carpool::proxy::webhook {
 namespace {
 
+// A pod is about ten levels deep, and its managed fields as many again; a large one has some thousand values.
+constexpr JsonBounds kBounds{64, 100000};
+constexpr std::size_t kLongestOverlay = std::size_t{256} * 1024;  // of all annotations of an object together
+constexpr std::size_t kLongestUid = 128, kLongestName = 63 + 1 + 253, kLongestWhy = 4096;
 constexpr const char* kLabel = "carpool.io/inject";
 constexpr const char* kOverlay = "carpool.io/config-overlay";
 
@@ -40,7 +45,13 @@ std::string name_of(const Json& request, const Json& pod) {
   const Json& metadata = at(pod, "metadata");
   std::string name = text(at(metadata, "name"));
   if (name.empty()) name = text(at(metadata, "generateName"));  // the API server has not made it yet
-  return text(at(request, "namespace")) + "/" + name;
+  return std::string(clipped(text(at(request, "namespace")) + "/" + name, kLongestName));
+}
+
+Verdict malformed(std::string why) {
+  std::string error = "expected an AdmissionReview of admission.k8s.io/v1";
+  if (!why.empty()) error.append("; the body ").append(why);
+  return {Outcome::malformed, json_text(Json{{"error", error}}), {}, std::move(why)};
 }
 
 Json answer_to(const Json& request, bool allowed) {
@@ -60,8 +71,9 @@ struct Reviewer::Impl {
 
 Verdict Reviewer::Impl::refuse(const Json& request, std::string why) const {
   Json answer = answer_to(request, false);
+  why = std::string(clipped(why, kLongestWhy));
   answer["response"]["status"] = {{"code", 400}, {"message", "carpool: " + why}};
-  return {Outcome::refused, answer.dump(), {}, std::move(why)};
+  return {Outcome::refused, json_text(answer), {}, std::move(why)};
 }
 
 Verdict Reviewer::Impl::judge(const Json& request) const {
@@ -71,13 +83,16 @@ Verdict Reviewer::Impl::judge(const Json& request) const {
   const bool asked = text(at(at(metadata, "labels"), kLabel)) == "true";
   const bool is_pod = text(at(at(request, "kind"), "kind")) == "Pod" && at(spec, "containers").is_array();
   if (!asked || !is_pod || has_sidecar(pod, injection.name)) {
-    return {Outcome::untouched, answer_to(request, true).dump(), {}, {}};
+    return {Outcome::untouched, json_text(answer_to(request, true)), {}, {}};
   }
   if (at(spec, "hostNetwork") == Json(true)) {
     return refuse(request, "is not added to a pod of the node's network: the loopback there is everybody's");
   }
   std::string config = injection.config;
   if (const std::string over = text(at(at(metadata, "annotations"), kOverlay)); !over.empty()) {
+    if (over.size() > kLongestOverlay) {
+      return refuse(request, std::string(kOverlay) + ": is longer than " + std::to_string(kLongestOverlay) + " bytes");
+    }
     Result<std::string> merged = config::overlay(config, over);
     if (!merged) return refuse(request, std::string(kOverlay) + ": " + merged.fault().detail);
     config = std::move(*merged);
@@ -87,8 +102,9 @@ Verdict Reviewer::Impl::judge(const Json& request) const {
   }
   Json answer = answer_to(request, true);
   answer["response"]["patchType"] = "JSONPatch";
-  answer["response"]["patch"] = tls::base64(patch_of(pod, injection, config, std::string(config::version())).dump());
-  return {Outcome::injected, answer.dump(), {}, {}};
+  answer["response"]["patch"] =
+      tls::base64(json_text(patch_of(pod, injection, config, std::string(config::version()))));
+  return {Outcome::injected, json_text(answer), {}, {}};
 }
 
 Reviewer::Reviewer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -104,10 +120,12 @@ Result<std::unique_ptr<Reviewer>> Reviewer::make(std::string_view injection) {
 }
 
 Verdict Reviewer::review(std::string_view body) const {
-  const Json review = Json::parse(body, nullptr, false);
-  const Json& request = at(review, "request");
-  if (text(at(review, "apiVersion")) != "admission.k8s.io/v1" || text(at(request, "uid")).empty()) {
-    return {Outcome::malformed, Json{{"error", "expected an AdmissionReview of admission.k8s.io/v1"}}.dump(), {}, {}};
+  const Result<Json> review = read_json<Json>(body, kBounds);
+  if (!review) return malformed(review.fault().detail);
+  const Json& request = at(*review, "request");
+  const std::string uid = text(at(request, "uid"));
+  if (text(at(*review, "apiVersion")) != "admission.k8s.io/v1" || uid.empty() || uid.size() > kLongestUid) {
+    return malformed({});
   }
   Verdict verdict = impl_->judge(request);
   verdict.pod = name_of(request, at(request, "object"));

@@ -39,3 +39,23 @@ def test_idle_connections_give_their_descriptors_to_clients_who_come(origin, car
     finally:
         for client in clients:
             client.close()
+
+
+def test_clients_who_come_at_once_leave_descriptors_to_those_who_are_there(origin, carpool):
+    o = origin()
+    c = carpool(inside=["prlimit", "--nofile=400:400"], pool={"reuse": "never"},
+                overload={"stop_keep_alive": 0, "refuse_clients": 0, "close_idle": 0})
+    crowd = []
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+        try:
+            for _ in range(600):  # all of them rest: more than there are descriptors, faster than anybody looks
+                crowd.append(c.client())
+            until(lambda: c.metric("carpool_overload_shed_total", what="accepts") >= 1, what="a pause of the listener")
+            for _ in range(10):
+                assert client.get(o.url + "/").status == 200  # each needs a connection to the origin
+        finally:
+            for one in crowd:
+                one.close()
+    with c.client() as late:
+        assert late.get(o.url + "/").status == 200

@@ -1,6 +1,8 @@
 """Origins of HTTP/2 that use every corner of the protocol, and some that step over its edges: no answer looks complete that
 was not, no request is sent twice without a proof, and what one stream did costs no other."""
 import struct
+import threading
+import time
 
 import pytest
 from harness.h2_client import (CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, PRIORITY, PUSH, RST, SETTINGS,
@@ -63,6 +65,14 @@ def whole(client, o, path="/odd", method="GET", **more):
     return answer if answer.complete else None
 
 
+def final(client, o, **more):
+    """The answer behind those of 1xx."""
+    answer = whole(client, o, **more)
+    while answer is not None and answer.status < 200:
+        answer = client.response(more.get("method", "GET"))
+    return answer
+
+
 def paths(o):
     return [fields[":path"] for _, _, fields in o.asked]
 
@@ -90,6 +100,12 @@ BROKEN_HEADS = {
     "continuation-alone": frame(CONTINUATION, END_HEADERS, 1, status(b"200")),
     "broken-compression": frame(HEADERS, END_HEADERS | END_STREAM, 1, b"\xff\xff\xff\xff\xff\xff"),
     "frame-too-large": frame(DATA, END_STREAM, 1, bytes(16385)),
+    "interim-then-end": headers(1, status(b"103"), end=False) + frame(DATA, END_STREAM, 1),
+    "interim-then-body": headers(1, status(b"103"), end=False) + frame(DATA, END_STREAM, 1, b"HTTP/1.1 200 OK\r\n\r\n"),
+    "interim-then-body-then-head": headers(1, status(b"103"), end=False) + frame(DATA, 0, 1, b"HTTP/1.1 200 OK\r\n\r\n")
+    + headers(1, status(b"200")),
+    "interim-then-padding": headers(1, status(b"103"), end=False) + frame(DATA, PADDED | END_STREAM, 1, b"\x03" + bytes(3)),
+    "interim-then-trailers": headers(1, status(b"103"), end=False) + headers(1, block([(b"x", b"1")])),
 }
 
 
@@ -97,7 +113,7 @@ BROKEN_HEADS = {
 def test_an_answer_that_is_none_is_502_and_its_request_is_not_sent_again(odd, said):
     c, o = odd(lambda peer, stream, path: said)
     with c.client() as client:
-        answer = whole(client, o, method="POST", body=b"once")
+        answer = final(client, o, method="POST", body=b"once")
         assert answer.status == 502 and answer.get("proxy-status").startswith("carpool")
         assert whole(client, o, "/plain").body == b"ok"
     assert paths(o) == ["/odd", "/plain"]
@@ -219,6 +235,7 @@ def test_an_end_without_error_behind_a_whole_answer_keeps_it_whole(odd):
         assert client.over(3) and client.data[3] == b"ok" and not client.goaways
     with c.client() as client:
         client.ask("POST", o.url + "/odd", headers=[("Content-Length", "100000")])
+        client.send(bytes(1000))
         assert client.response("POST").body == b"enough"
     assert len(o.peers) == 1
 
@@ -282,3 +299,90 @@ def test_settings_that_no_peer_may_send_end_the_session_and_nothing_else(odd, sa
         assert whole(client, o, method="POST", body=b"once").status == 502
         assert whole(client, o, "/plain").body == b"ok"
     assert paths(o) == ["/odd", "/plain"]
+
+
+def test_sixty_four_informational_heads_pass_and_one_more_is_502(odd):
+    many = {"/64": 64, "/65": 65}
+    c, o = odd(lambda peer, stream, path: headers(stream, status(b"103"), end=False) * many[path] + reply(stream))
+    with RawClient(c.address) as client:
+        for stream, path in ((1, b"/64"), (3, b"/65")):
+            client.send(headers(stream, head_of(o.authority.encode(), path)))
+            assert client.over(stream)
+        assert client.status(1) == 200 and len(client.heads[1]) == 65
+        told = dict(client.heads[3][-1])
+        assert client.status(3) == 502 and "more than 64 informational" in told["proxy-status"]
+    assert paths(o) == ["/64", "/65"]
+    assert c.metric("carpool_upstream_bounds_total", bound="informational") == 1
+    until(lambda: c.metric("carpool_pool_connections", state="borrowed") == 0, what="every stream given back")
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_unending_informational_heads_cost_little_memory_and_end_in_502(odd, reads):
+    large = status(b"103", (b"link", b"x" * 15000))
+    c, o = odd(lambda peer, stream, path: headers(stream, large, end=False) * 4000)  # 60 MB
+    with c.client() as client:
+        client.get(o.url + "/plain")
+        before = c.rss()
+        client.ask("GET", o.url + "/odd")
+        until(lambda: c.metric("carpool_upstream_bounds_total", bound="informational") == 1, what="the bound")
+        assert c.rss() - before < 8 << 20
+        if reads:
+            answer = client.response()
+            while answer.status < 200:
+                answer = client.response()
+            assert answer.status == 502 and "informational" in answer.get("proxy-status")
+
+
+def test_informational_heads_put_the_header_timeout_off_to_twice_of_it_at_most(carpool):
+    """One each 200 ms: the limit of 1 s alone would never pass between two of them."""
+    over = threading.Event()
+
+    def drip(peer, stream):
+        while not over.wait(0.2) and peer.send(headers(stream, status(b"102"), end=False)):
+            pass
+    o, c = RawOrigin(drip), carpool(upstream=PRIOR, workers=1, request={"response_header_timeout": "1s"})
+    try:
+        with c.client() as client:
+            began = time.monotonic()
+            answer = final(client, o)
+            took = time.monotonic() - began
+            assert answer.status == 504 and "response_header_timeout" in answer.get("proxy-status")
+            assert 1.9 < took < 3.5, "the limit, and as much again"
+    finally:
+        over.set()
+        o.stop()
+
+
+@pytest.mark.parametrize("answer,told", [
+    (lambda s: frame(RST, 0, s, number(13)), "HTTP_1_1_REQUIRED"),
+    (lambda s: frame(RST, 0, s, number(REFUSED)), "REFUSED_STREAM"),
+    (lambda s: goaway(0), "REFUSED_STREAM"),
+], ids=["http-1-1-required", "refused", "goaway"])
+def test_one_request_makes_no_more_connections_than_max_retries_and_eight(carpool, answer, told):
+    o, c = RawOrigin(lambda peer, stream: peer.send(answer(stream))), carpool(upstream=PRIOR, workers=1)
+    try:
+        with c.client() as client:
+            said = whole(client, o)
+            assert said.status == 502 and told in said.get("proxy-status")
+        assert len(o.peers) <= 1 + 8
+        if told == "HTTP_1_1_REQUIRED":
+            assert len(o.peers) == 1, "what it asks for is not configured"
+        else:
+            assert c.metric("carpool_upstream_bounds_total", bound="attempts") == 1
+    finally:
+        o.stop()
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["at-first", "lowered-at-once"])
+def test_an_origin_that_allows_no_stream_is_dialed_once(carpool, later):
+    none = setting(MAX_STREAMS, 0)
+    o = RawOrigin(lambda peer, stream: None, b"" if later else none, script_at_start=lambda peer: later and peer.send(
+        frame(SETTINGS, 0, 0, none)))
+    c = carpool(upstream=PRIOR, workers=1)
+    try:
+        with c.client() as client:
+            answer = whole(client, o)
+            assert answer.status == 502 and "no HTTP/2 stream" in answer.get("proxy-status")
+        assert len(o.peers) == 1
+    finally:
+        o.stop()

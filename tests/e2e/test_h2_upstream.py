@@ -327,7 +327,7 @@ def test_an_answer_before_the_requests_end_reaches_the_client(h2_origin, carpool
     o = h2_origin(early=lambda stream: stream.reply(status=413, body=b"no"))
     c = carpool(workers=1, upstream=PRIOR)
     with c.client() as client:
-        client.send(b"POST %s/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nabc" % o.url.encode())
+        client.send(b"POST %s/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n" % o.url.encode() + bytes(1000))
         reply = client.response()
         assert reply.status == 413 and reply.body == b"no" and not reply.keeps_alive()
     o.wait_for(lambda: o.resets)

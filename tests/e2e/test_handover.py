@@ -3,14 +3,18 @@ import os
 import pathlib
 import signal
 import socket
+import ssl
 import subprocess
+import sys
 import threading
 import time
+import tomllib
 
 import pytest
 from harness.carpool import PROGRAM, Carpool
 from harness.h2_client import H2Client
 from harness.origin import Gate
+from harness.pki import Pki
 from harness.wait import until
 from harness.wire import Client, Gone
 
@@ -157,6 +161,51 @@ def test_a_request_that_runs_is_finished_and_its_client_asked_to_come_again(orig
     assert c.wait(10) == 0
 
 
+@pytest.fixture
+def long_answers(origin):
+    """An origin whose chunked answers to /long end when the gate opens; and the gate."""
+    gate = Gate()
+
+    def handler(exchange):
+        exchange.read_body()
+        if exchange.request.target != "/long":
+            return exchange.reply()
+        exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n")
+        gate.enter()
+        exchange.send(b"4\r\nhalf\r\n0\r\n\r\n")
+    yield origin(handler), gate
+    gate.open()
+
+
+def test_a_client_whose_long_answer_ends_after_it_is_served_once_more(long_answers, line):
+    (o, gate), c = long_answers, line(shutdown_grace="20s")
+    clients = [c.client() for _ in range(10)]
+    for client in clients:
+        client.ask("GET", o.url + "/long")
+        assert client.head().keeps_alive()
+    line.next(c)
+    gate.open()
+    for client in clients:
+        assert client.exactly(23) == b"4\r\nhalf\r\n4\r\nhalf\r\n0\r\n\r\n"
+        answer = client.request("POST", o.url + "/", body=b"x")
+        assert (answer.status, answer.keeps_alive()) == (200, False)
+        assert client.at_end()
+    assert c.wait(10) == 0
+
+
+def test_a_session_of_http_2_is_told_twice_and_its_long_answer_ends(long_answers, line):
+    (o, gate), c = long_answers, line(shutdown_grace="20s")
+    with H2Client(c.address) as client:
+        stream = client.ask("/long", authority=o.authority)
+        client.until(lambda: client.answers[stream].body)
+        line.next(c)
+        client.until(lambda: len(client.goaways) == 2)
+        assert client.goaways == [(2**31 - 1, 0), (stream, 0)]
+        gate.open()
+        assert client.answer(stream).body == b"halfhalf"
+    assert c.wait(10) == 0
+
+
 def test_a_client_that_rests_is_served_once_more(origin, line):
     o, c = origin(), line(shutdown_grace="20s")
     with c.client() as resting, H2Client(c.address) as session:
@@ -186,8 +235,60 @@ def test_a_successor_that_fails_changes_nothing(origin, line):
     assert c.wait(10) == 0, "the next one may try again"
 
 
+def test_a_successor_that_says_another_word_changes_nothing(origin, line):
+    o, c = origin(), line()
+    address = tomllib.loads(c.config.read_text())["handover"]["address"]
+    with socket.socket(socket.AF_UNIX) as heir:
+        heir.connect(address.removeprefix("unix:"))
+        until(lambda: any("a successor has the sockets" in row for row in c.output), what="the parcel")
+        heir.sendall(b"no")
+        until(lambda: any("something else than go" in row for row in c.output), what="the log's word")
+        with c.client() as client:
+            assert client.get(o.url + "/").keeps_alive()
+    line.next(c)
+    assert c.wait(10) == 0, "one that says it may come after it"
+
+
+STRANGER = """
+import os, socket, sys
+if len(sys.argv) > 2:
+    os.setgroups([])
+    os.setgid(int(sys.argv[2]))
+    os.setuid(int(sys.argv[2]))
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen(4)
+os.chmod(sys.argv[1], 0o777)
+print("up", flush=True)
+c, _ = s.accept()
+c.settimeout(20)
+print("heard", c.recv(10), flush=True)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+@pytest.mark.parametrize("whose", ["the listening process", "the file"])
+def test_sockets_are_taken_from_nobody_but_root_and_the_own_user(carpool, tmp_path_factory, whose):
+    folder = tmp_path_factory.mktemp("public")
+    for at in (folder, *folder.parents[:3]):
+        if at.stat().st_uid == os.geteuid():
+            at.chmod(0o777)
+    path = folder / "h.sock"
+    other = ["65534"] if whose == "the listening process" else []
+    stranger = subprocess.Popen([sys.executable, "-c", STRANGER, str(path), *other], stdout=subprocess.PIPE)
+    try:
+        assert stranger.stdout.readline() == b"up\n"
+        os.chown(path, *((0, 0) if other else (65534, 65534)))
+        c = carpool(start=False, handover={"address": "unix:%s" % path})
+        done = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
+        assert done.returncode == 2 and str(path) in done.stderr and "root or the user of this process" in done.stderr, done
+        assert stranger.stdout.readline() == b"heard b''\n"
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
 def test_what_was_learned_and_what_was_open_come_along(origin, line, pki):
-    import ssl
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pki.server, pki.server_key)
     resumed, gate = [], Gate()
@@ -217,6 +318,50 @@ def test_what_was_learned_and_what_was_open_come_along(origin, line, pki):
     for client in clients:
         client.close()
     assert c.wait(10) == 0
+
+
+@pytest.mark.parametrize("replaced", ["authority", "system's authority", "client certificate"])
+def test_no_session_is_resumed_under_other_certificates(origin, line, pki, tmp_path, monkeypatch, replaced):
+    """The first process cannot follow: its configuration is broken when the files change."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pki.server, pki.server_key)
+    context.load_verify_locations(pki.ca)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    (tmp_path / "other").mkdir()
+    other = Pki(tmp_path / "other")
+
+    def who(exchange):
+        exchange.reply(body=str((exchange.stream.sock.getpeercert() or {}).get("subject")).encode())
+    files = {"ca_file": pki.ca, "cert_file": pki.client, "key_file": pki.client_key}
+    for name, source in files.items():
+        (tmp_path / name).write_bytes(pathlib.Path(source).read_bytes())
+    settings = {name: str(tmp_path / name) for name in files}
+    if replaced == "system's authority":
+        monkeypatch.setenv("SSL_CERT_FILE", settings.pop("ca_file"))
+        monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "none"))
+    o, c = origin(who, tls=context), line(upstream={"tls": settings, "protocols": ["h1"]})
+    with c.client() as client:
+        assert b"client.test" in client.get(o.url + "/").body
+    good = c.config.read_text()
+    c.config.write_text(good + "\n[of_a_later_version]\nx = 1\n")
+    if replaced == "client certificate":
+        files = {"cert_file": pki.wrong_name, "key_file": pki.wrong_name_key}
+    else:
+        files = {"ca_file": other.ca}
+    for name, source in files.items():
+        (tmp_path / name).write_bytes(pathlib.Path(source).read_bytes())
+    until(lambda: any("stays as it is" in row for row in c.output), what="the refused reload")
+    heir = line.next(c, start=False)
+    heir.config = tmp_path / "good.toml"
+    heir.config.write_text(good)
+    heir.start()
+    assert c.wait(10) == 0
+    with heir.client() as client:
+        answer = client.get(o.url + "/")
+    if replaced == "client certificate":
+        assert b"other.test" in answer.body
+    else:
+        assert answer.status == 502, answer
 
 
 def test_a_unix_listener_is_taken_over_too(origin, line, tmp_path):

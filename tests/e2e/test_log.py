@@ -3,8 +3,11 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
+import threading
 
+import pytest
 from harness.carpool import PROGRAM, ROOT
 from harness.ports import free_port
 from harness.wait import until
@@ -80,3 +83,27 @@ def test_nobody_waits_for_who_does_not_read_the_log(origin, carpool):
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
         os.close(reads)
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "0<&- 1>&- 2>&-"])
+def test_a_closed_stderr_sends_nobody_the_log_and_the_end_is_clean(origin, carpool, closed):
+    o, c = origin(), carpool(start=False)
+    c.process = subprocess.Popen(["sh", "-c", 'exec "$@" ' + closed, "sh", str(PROGRAM), "--config", str(c.config)],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    c._reader = threading.Thread(target=lambda: None)
+    c._reader.start()
+
+    def accepts():
+        with socket.socket() as probe:
+            return probe.connect_ex(c.address) == 0
+    until(accepts, what="a listener")
+    with c.client() as idle:
+        with c.client() as client:
+            for i in range(5):
+                assert client.get(o.url + "/secret-%d" % i).status == 200
+        until(lambda: c.metric("carpool_log_dropped_total") >= 5, what="the lines that could not be written")
+        links = [os.readlink("/proc/%d/fd/%d" % (c.process.pid, fd)) for fd in (0, 1, 2)]
+        assert not any("socket" in link for link in links), links
+        answer = idle.get(o.url + "/mine")
+        assert answer.status == 200 and answer.body == b"ok"
+    c.stop()

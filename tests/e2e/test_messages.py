@@ -64,6 +64,53 @@ def test_a_refused_expectation_ends_without_the_body(origin, carpool):
     assert (answer.status, answer.body) == (417, b"no")
 
 
+def strict_about(expectation):
+    def strict(exchange):
+        if exchange.request.get("expect") == expectation:
+            exchange.reply(417, b"no")
+            return False
+        exchange.reply(body=exchange.read_body())
+    return strict
+
+
+WAITS = b"PUT %s/x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n"
+REPEATS = b"PUT %s/x HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
+
+
+def test_a_417_keeps_the_connection_for_the_request_without_its_expectation(origin, carpool):
+    o, c = origin(strict_about("100-continue")), carpool()
+    with c.client() as client:
+        client.send(WAITS % o.url.encode())
+        answer = client.response()
+        assert (answer.status, answer.body, answer.keeps_alive()) == (417, b"no", True)
+        client.send(REPEATS % o.url.encode())
+        assert client.response().body == b"abc"
+        assert client.get(o.url + "/after").status == 200
+
+
+@pytest.mark.parametrize("late", [b"abc", b"GET /smuggled HTTP/1.1\r\nHost: %s\r\n\r\n", b"\0\r\n\r\n"])
+def test_a_body_behind_a_417_is_never_taken_for_a_request(origin, carpool, late):
+    o, c = origin(strict_about("100-continue")), carpool(listen={"header_timeout": "300ms"})
+    with c.client() as client:
+        client.send(WAITS % o.url.encode())
+        assert client.response().status == 417
+        client.send(late % o.authority.encode() if b"%s" in late else late)
+        assert client.at_end(), "closed without another answer"
+    assert [seen.message.target for seen in o.seen] == ["/x"]
+
+
+def test_a_417_behind_a_100_ends_the_connection(origin, carpool):
+    def both(exchange):
+        exchange.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        exchange.reply(417, b"no")
+        return False
+    o, c = origin(both), carpool()
+    with c.client() as client:
+        client.send(WAITS % o.url.encode())
+        answer = client.response()
+        assert answer.status == 417 and not answer.keeps_alive(), "its body may be on its way"
+
+
 def test_early_hints_pass_with_their_fields(origin, carpool):
     def hints(exchange):
         exchange.send(b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n")

@@ -1,5 +1,6 @@
 """What no request may reach through the proxy: carpool's own listeners, its admin address, link-local metadata."""
 import pytest
+from harness.h2_client import H2Client
 from harness.wait import until
 from harness.wire import Client
 
@@ -120,6 +121,55 @@ def test_rules_that_only_report_deny_nothing_and_are_counted(origin, carpool):
     lines = until(lambda: [x for x in c.output if '"module":"egress"' in x], what="lines of the log")
     assert sum('"would be denied"' in line for line in lines) == 2
     assert any('"denied"' in line and "169.254.169.254" in line for line in lines)
+
+
+# ---- a listener with a fixed origin ----
+
+@pytest.mark.parametrize("connect", [True, False])
+@pytest.mark.parametrize("route_by_host", [True, False])
+def test_a_listener_with_a_fixed_origin_reaches_nothing_else_in_any_form(origin, carpool, connect, route_by_host):
+    fixed, other = origin(), origin()
+    c = carpool(listen={"origin": fixed.url, "connect": connect, "route_by_host": route_by_host})
+    upgrade = [("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13"), ("Sec-WebSocket-Key", "A" * 22 + "==")]
+    for target, fields, status in (("http://%s/x" % other.authority, (), 421), ("https://%s/x" % other.authority, (), 421),
+                                   ("https://%s/x" % fixed.authority, (), 421), ("http://%s/x" % other.authority, upgrade, 421),
+                                   ("http://%s/x" % fixed.authority, (), 200), ("/x", (), 200)):
+        with c.client() as client:
+            assert client.request("GET", target, fields, host=other.authority).status == status, target
+    with c.client() as client:
+        assert client.request("OPTIONS", "*", host=other.authority).status == 200
+    for authority in (other.authority, fixed.authority):
+        with c.client() as client:
+            client.send(b"CONNECT %s HTTP/1.1\r\nHost: x\r\n\r\n" % authority.encode())
+            assert client.response().status == 403
+    with H2Client(c.address) as client:
+        for scheme in ("http", "https"):
+            assert client.answer(client.ask("/x", authority=other.authority, scheme=scheme)).status == 421
+        assert client.answer(client.ask("/x", authority=fixed.authority, scheme="https")).status == 421
+        assert client.answer(client.ask(method="CONNECT", authority=other.authority)).status == 403
+        assert client.get("/x", authority=fixed.authority).status == 200
+    with H2Client(c.address) as client:
+        websocket = [(":protocol", "websocket")]
+        assert client.answer(client.ask("/x", "CONNECT", other.authority, pseudo=websocket)).status == 421
+    assert other.opened == 0 and {s.message.get("host") for s in fixed.seen} == {fixed.authority}
+
+
+def test_an_alias_names_the_fixed_origin_of_a_listener(origin, carpool):
+    o = origin()
+    c = carpool(listen={"origin": o.url}, origin=[{"uri": o.url, "alias": ["api"]}, {"uri": "http://other.test", "alias": ["other"]}])
+    for target, status in (("http://api/x", 200), ("http://other/x", 421), ("/x", 200)):
+        with c.client() as client:
+            assert client.get(target, host="other").status == status, target
+    with H2Client(c.address) as client:
+        assert client.get("/x", authority="api").status == 200
+        assert client.get("/x", authority="api:%d" % c.address[1]).status == 200
+        assert client.get("/x", authority="other").status == 421
+
+
+def test_check_calls_safe_what_reaches_one_origin(carpool):
+    safe = {"origin": "http://api.test", "connect": False, "route_by_host": False}
+    assert carpool(start=False, listeners=[{"address": "0.0.0.0:3128", **safe}]).check().strip().endswith("ok")
+    assert "open proxy" in carpool(start=False, listeners=[{"address": "0.0.0.0:3128"}]).check()
 
 
 # ---- who may talk to the admin address itself ----

@@ -68,3 +68,35 @@ def test_an_odd_response_is_502_and_its_connection_serves_nobody_else(origin, ca
         assert client.get(o.url + "/odd").status == 502
         assert client.get(o.url + "/next").body == b"clean"
     assert o.seen[0].connection != o.seen[-1].connection
+
+
+def test_a_bare_line_feed_in_a_response_head_is_502_but_where_its_origin_is_allowed_it(origin, carpool):
+    def old(exchange):
+        exchange.send(b"HTTP/1.1 200 OK\nContent-Length: 2\nX-Old: yes\n\nok")
+    old_one, strict_one = origin(old), origin(old)
+    c = carpool(origin=[{"uri": old_one.url, "upstream": {"lenient": ["bare_lf"]}}])
+    with c.client() as client:
+        for _ in range(2):
+            answer = client.get(old_one.url + "/")
+            assert (answer.status, answer.body, answer.get("x-old")) == (200, b"ok", "yes")
+        answer = client.get(strict_one.url + "/")
+        assert answer.status == 502 and "LF" in answer.get("proxy-status")
+    assert old_one.opened == 1
+
+
+@pytest.mark.parametrize("version", ["HTTP/2.0", "HTTP/3.0", "HTTP/9.9"])
+def test_another_major_version_is_505(origin, carpool, version):
+    o, c = origin(), carpool()
+    with c.client() as client:
+        client.send(("GET %s/ %s\r\nHost: a\r\n\r\n" % (o.url, version)).encode())
+        answer = client.response()
+        assert answer.status == 505 and not answer.keeps_alive()
+    assert not o.seen
+
+
+def test_a_connection_field_of_commas_is_refused_and_reaches_no_origin(origin, carpool):
+    o, c = origin(), carpool()
+    with c.client() as client:
+        answer = client.get(o.url + "/", ("Connection", "," * 42000))
+        assert answer.status == 400 and "connection options" in answer.get("proxy-status")
+    assert not o.seen

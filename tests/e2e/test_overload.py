@@ -102,7 +102,9 @@ def test_idle_clients_make_room_before_descriptors_run_out(origin, carpool):
             statuses.append(client.get(o.url + "/").status)
             if statuses[-1] == 503:
                 break
-        assert statuses[-1] == 503 and set(statuses[:-1]) == {200} and len(statuses) > 60
+        # No stage is skipped, however fast they come: above the first threshold each answer ends its connection.
+        assert statuses[-1] in (200, 503) and set(statuses[:-1]) == {200} and len(statuses) > 60
+        assert overload(c)["sheds"] != "nothing"
         for _ in range(20):  # those who ask on, all the same
             stack.enter_context(c.client()).ask("GET", o.url + "/")
         until(lambda: overload(c)["descriptors"]["used"] < 110, what="room")

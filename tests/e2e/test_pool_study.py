@@ -2,6 +2,7 @@
 import json
 import re
 
+import pytest
 from harness.wait import until
 
 
@@ -46,6 +47,28 @@ def test_a_keep_alive_hint_is_taken_at_its_word(origin, carpool):
         assert client.get(o.url + "/").status == 200
     assert c.pool(o.url)["learned_idle_timeout_seconds"] == 2
     until(lambda: closed(c, o, "idle") == 1, what="its retirement, before the origin's")
+
+
+@pytest.mark.parametrize("milliseconds, count", [(0, 120), (5, 120), (50, 120), (300, 20)])
+def test_posts_are_not_lost_where_the_origin_closes_early(origin, carpool, gate, milliseconds, count):
+    """It closes so long after each answer, without a word, and each POST comes at that moment."""
+    def closes(exchange):
+        exchange.read_body()
+        exchange.reply()
+        gate.enter(milliseconds / 1000)
+        return False
+    o, c = origin(closes), carpool(workers=1)
+
+    def post():
+        with c.client() as client:
+            status = client.request("POST", o.url + "/", body=b"abc").status
+        gate.enter(milliseconds / 1000)
+        return status
+    before = [post() for _ in range(20)]
+    answers = [post() for _ in range(count)]
+    assert before.count(200) >= 18 and answers.count(200) >= count - 1, (before, answers)
+    if milliseconds < 300:
+        assert any("keeps nothing alive" in s for s in c.get_json(path(o, "/explain"))["sentences"])
 
 
 def test_learn_idle_timeout_false_learns_nothing(origin, carpool):

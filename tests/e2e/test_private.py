@@ -72,3 +72,29 @@ def test_who_shows_credentials_before_being_asked_owns_the_connection_too(guarde
         assert alice.get(o.url + "/", ("Authorization", scheme + " alice")).body == b"alice on 1"
         assert bob.get(o.url + "/").status == 401
         assert alice.get(o.url + "/").body == b"alice on 1"
+
+
+@pytest.mark.parametrize("fields", [
+    [("Authorization", "Basic eDp5"), ("Authorization", "%s alice")],
+    [("Authorization", "Basic eDp5, %s alice")],
+    [("Authorization", "Basic eDp5"), ("Authorization", "Bearer x, , %s alice")],
+    [("Proxy-Authorization", "%s alice")],
+], ids=["second-field", "in-a-list", "second-field-in-a-list", "proxy"])
+@pytest.mark.parametrize("scheme", ["NTLM", "nEgOtIaTe"])
+def test_credentials_of_a_connection_are_found_in_every_field_and_list(origin, carpool, scheme, fields):
+    o, c = origin(), carpool(workers=1)
+    with c.client() as alice, c.client() as bob:
+        assert alice.get(o.url + "/", *[(n, v % scheme if "%s" in v else v) for n, v in fields]).status == 200
+        assert bob.get(o.url + "/").status == 200
+        assert alice.get(o.url + "/").status == 200
+    assert [seen.connection for seen in o.seen] == [1, 2, 1]
+
+
+@pytest.mark.parametrize("name", ["WWW-Authenticate", "Proxy-Authenticate"])
+def test_a_challenge_is_found_in_every_field_and_list(origin, carpool, name):
+    o = origin(lambda exchange: exchange.reply(401, b"who?", [(name, "Basic realm=x"), (name, "Digest a=b, NTLM")]))
+    c = carpool(workers=1)
+    with c.client() as alice, c.client() as bob:
+        for client in (alice, bob, alice):
+            assert client.get(o.url + "/").status == 401
+    assert [seen.connection for seen in o.seen] == [1, 2, 1]

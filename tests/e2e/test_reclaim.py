@@ -12,8 +12,6 @@ def test_a_pool_that_nobody_uses_makes_room_for_another_origin(origin, carpool):
     c = carpool(pool={"total": {"max_origins": 2, "origin_idle_timeout": "1s"}})
     with c.client() as client:
         assert [client.get(o.url + "/").status for o in (a, b)] == [200, 200]
-        refused = client.get(d.url + "/")
-        assert refused.status == 503
         assert c.metric("carpool_pool_origins") == c.metric("carpool_pool_origins_max") == 2
         opened = c.metric("carpool_pool_opened_total")
         until(lambda: c.metric("carpool_pool_reclaimed_total") == 2, what="two pools reclaimed")
@@ -23,6 +21,41 @@ def test_a_pool_that_nobody_uses_makes_room_for_another_origin(origin, carpool):
     assert c.metric("carpool_pool_opened_total") == opened + 2, "sums go on"
     assert c.metric("carpool_pool_opened_total", origin="other") == 2
     assert c.metric("carpool_pool_borrows_total") == c.metric("carpool_pool_restores_total") == 4
+
+
+def test_a_new_origin_takes_the_place_of_the_one_that_was_used_least_recently(origin, carpool, gate):
+    def held(exchange):
+        if exchange.request.target == "/held":
+            gate.enter()
+        exchange.reply()
+    origins = [origin(held) for _ in range(3)]
+    a, b, d = origins
+    c = carpool(pool={"total": {"max_origins": 2}})
+    with c.client() as client, c.client() as first, c.client() as second:
+        assert [client.get(o.url + "/").status for o in origins] == [200, 200, 200]
+        assert {row["origin"] for row in c.get_json("/pools")["pools"]} >= {b.url, d.url}
+        first.ask("GET", b.url + "/held")
+        second.ask("GET", d.url + "/held")
+        gate.wait_for(2)
+        refused = client.get(a.url + "/")
+        assert refused.status == 503 and "no pool left for another origin" in refused.get("proxy-status"), "both are in use"
+        gate.open()
+        assert first.response().status == second.response().status == 200
+    assert c.metric("carpool_pool_evicted_total") == 1
+
+
+def test_names_that_lead_nowhere_take_no_place_of_a_configured_origin(origin, carpool):
+    a, b, other = origin(hello), origin(hello), origin(hello)
+    c = carpool(workers=2, pool={"connect_timeout": "1s", "total": {"max_origins": 60}}, metrics={"max_origins": 20},
+                origin=[{"uri": a.url, "alias": ["api"]}, {"uri": b.url}])
+    with c.client() as client:
+        for n in range(1, 101):
+            assert client.get("http://127.1.%d.9:1/" % n).status == 502
+        assert [client.get(url).status for url in ("http://api/", b.url + "/", other.url + "/")] == [200, 200, 200]
+    for o in (a, b):
+        assert c.metric("carpool_requests_total", origin=o.url) == 1, "with a label of its own"
+    until(lambda: c.metric("carpool_pool_reclaimed_total") >= c.metric("carpool_pool_evicted_total") >= 40, what="their end")
+    assert c.metric("carpool_pool_origins") <= 60
 
 
 def test_an_origin_of_the_configuration_keeps_its_pool(origin, carpool):

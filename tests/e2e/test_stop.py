@@ -4,6 +4,7 @@ import signal
 import socket
 
 import pytest
+from harness.h2_client import H2Client
 from harness.ports import free_port
 from harness.wait import until
 
@@ -53,8 +54,47 @@ def test_the_grace_bounds_the_drain(held, carpool, gate):
     running.ask("GET", held.url + "/held")
     gate.wait_for(1)
     c.signal(signal.SIGTERM)
+    answer = running.response()
+    assert (answer.status, answer.keeps_alive()) == (503, False) and "stopping" in answer.get("proxy-status")
+    assert running.at_end()
     assert c.wait(10) == 0
-    running.close()
+
+
+@pytest.mark.parametrize("waits", ["for its answer", "in line"])
+def test_streams_cut_by_the_end_are_told_where_no_byte_was_sent(held, carpool, gate, waits):
+    c = carpool(shutdown_grace="300ms", pool={"size": 1, "wait_timeout": "60s"})
+    with H2Client(c.address) as client:
+        streams = [client.ask("/held", authority=held.authority) for _ in range(1 if waits == "for its answer" else 2)]
+        gate.wait_for(1)
+        c.signal(signal.SIGTERM)
+        assert [client.answer(stream).status for stream in streams] == [503] * len(streams)
+        assert c.wait(10) == 0
+
+
+def test_a_client_whose_long_answer_ends_after_term_is_served_once_more(origin, carpool, gate):
+    def handler(exchange):
+        exchange.read_body()
+        if exchange.request.target != "/long":
+            return exchange.reply()
+        exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf")
+        gate.enter()
+        exchange.send(b"half")
+    o, c = origin(handler), carpool(shutdown_grace="20s")
+    clients = [c.client() for _ in range(10)]
+    for client in clients:
+        client.ask("GET", o.url + "/long")
+        assert client.head().keeps_alive() and client.exactly(4)
+    c.signal(signal.SIGTERM)
+    until(lambda: c.admin("GET", "/readyz").status == 503, what="readyz 503")
+    gate.open()
+    for client in clients:
+        assert client.exactly(4) == b"half"
+    for client in clients[1:]:
+        answer = client.request("POST", o.url + "/", body=b"x")
+        assert (answer.status, answer.keeps_alive()) == (200, False)
+        assert client.at_end()
+    assert clients[0].at_end(), "a client that asks nothing more does not hold the end up"
+    assert c.wait(5) == 0
 
 
 def test_during_the_drain_delay_requests_are_served_as_before(held, carpool):

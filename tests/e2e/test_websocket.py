@@ -1,8 +1,11 @@
 """Upgrade with a real client and a real server library: after 101 the connection is a tunnel, counted to its end."""
+import signal
 import socket
 import threading
 
 import pytest
+from harness.h2_client import DATA, END_STREAM, H2Client, block, frame, headers
+from harness.h2_raw import RawClient
 from harness.wait import until
 
 client = pytest.importorskip("websockets.sync.client")
@@ -72,3 +75,88 @@ def test_a_refused_upgrade_is_an_ordinary_exchange(origin, carpool):
         assert (answer.status, answer.body) == (200, b"ok")
         assert raw.get(o.url + "/again").status == 200
     assert o.opened == 1
+
+
+ASK = [("Connection", "Upgrade"), ("Upgrade", "x-test")]
+SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x-test\r\n\r\n"
+
+
+def test_bytes_behind_the_101_are_bare_though_the_request_was_chunked(origin, carpool):
+    def switch(exchange):
+        assert exchange.read_body() == b"body"
+        exchange.send(SWITCH)
+        exchange.send(exchange.stream.exactly(5))
+        return False
+    o, c = origin(switch), carpool()
+    with c.client() as raw:
+        raw.send(b"GET %s/ HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: x-test\r\nTransfer-Encoding: chunked\r\n\r\n"
+                 b"4\r\nbody\r\n0\r\n\r\n" % o.url.encode())
+        assert raw.response().status == 101
+        raw.send(b"HELLO")
+        assert raw.exactly(5) == b"HELLO"
+        assert raw.at_end()
+
+
+@pytest.mark.parametrize("framing", [b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", b"Content-Length: 10\r\n\r\nabc"],
+                         ids=["chunked", "length"])
+def test_a_101_inside_the_requests_body_switches_nothing(origin, carpool, framing):
+    def switch(exchange):
+        exchange.send(SWITCH)
+        return exchange.stream.at_end() and False
+    o, c = origin(switch), carpool()
+    with c.client() as raw:
+        raw.send(b"POST %s/ HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: x-test\r\n" % o.url.encode() + framing)
+        answer = raw.response()
+        assert answer.status == 502 and "inside the request's body" in answer.get("proxy-status")
+        assert raw.at_end()
+
+
+def test_a_second_key_is_400_and_reaches_no_origin(origin, carpool):
+    o, c = origin(), carpool()
+    with c.client() as raw:
+        answer = raw.get(o.url + "/", ("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Key", "a"),
+                         ("sec-websocket-key", "b"))
+        assert answer.status == 400 and "Sec-WebSocket-Key" in answer.get("proxy-status")
+    with H2Client(c.address) as h2:
+        stream = h2.ask(method="CONNECT", authority=o.authority, headers=[("sec-websocket-key", "a")], end=False,
+                        pseudo=[(":protocol", "websocket")])
+        assert h2.answer(stream).status == 400
+    assert not o.seen
+
+
+@pytest.mark.parametrize("scheme", ["ws", "WS"])
+def test_ws_in_absolute_form_is_http(origin, carpool, scheme):
+    o, c = origin(), carpool()
+    with c.client() as raw:
+        assert raw.get(o.url.replace("http", scheme) + "/x").status == 200
+    assert o.seen[0].message.target == "/x"
+    until(lambda: c.metric("carpool_requests_total", origin=o.url) == 1, what="a request of the http origin")
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["open", "ended"])
+def test_an_h2_tunnel_keeps_the_order_of_bytes_from_before_and_behind_its_opening(origin, carpool, ends):
+    """The program stands still while the 101 and late bytes arrive, so that it meets both in one turn."""
+    gate, switched, heard = threading.Event(), threading.Event(), []
+
+    def switch(exchange):
+        gate.wait(10)
+        exchange.send(SWITCH)
+        switched.set()
+        heard.append(exchange.stream.exactly(14))
+        if ends:
+            assert exchange.stream.at_end()
+        exchange.send(b"done")
+        return False
+    o, c = origin(switch), carpool(workers=1)
+    with RawClient(c.address) as client:
+        client.send(headers(1, block([(b":method", b"CONNECT"), (b":protocol", b"x-test"), (b":scheme", b"http"),
+                                      (b":authority", o.authority.encode()), (b":path", b"/")]), end=False),
+                    frame(DATA, 0, 1, b"EARLY-1;"))
+        until(lambda: o.seen, what="the request")
+        c.signal(signal.SIGSTOP)
+        gate.set()
+        assert switched.wait(10)
+        client.send(frame(DATA, END_STREAM if ends else 0, 1, b"LATE-2"))
+        c.signal(signal.SIGCONT)
+        assert client.until(lambda: client.data[1] == b"done")
+    assert heard == [b"EARLY-1;LATE-2"]

@@ -332,32 +332,27 @@ class LimitFalls : public Stage {
   Asker& asking_ = asker(2);
 };
 
-// One place for two origins: the one that lacks it is woken when the other's connection rests or ends.
-class ReleaseMeetsHunger : public Stage {
+// An inspection that is about to begin loses against a taker, while somebody asks who would have waited for its end.
+class LostInspectionMeetsWish : public Stage {
  public:
-  ReleaseMeetsHunger() : Stage(2, cap(1), 1) {}
+  LostInspectionMeetsWish() : Stage(3, cap(2)) {}
   void run(unsigned thread) override {
-    if (thread == 0) return holder_.release();
-    hungry_.borrow(destination(1));
+    if (thread == 0) return handle({wire_.index, wire_.generation, false}, true);
+    (thread == 1 ? taker_ : wishing_).borrow(destination());
     pump();
+  }
+  std::string verdict() override {
+    world.deliver_all();
+    const bool served = wishing_.state == State::leased && taker_.state == State::leased;
+    const bool stands = !served && world.dials.empty();
+    std::string wrong = settled();
+    return wrong.empty() && stands ? "a waiter stood beside room for a dial" : wrong;
   }
 
  private:
-  Asker& holder_ = leased(0);
-  Asker& hungry_ = asker(1);
-};
-class EndMeetsHunger : public Stage {
- public:
-  EndMeetsHunger() : Stage(2, cap(1), 1) {}
-  void run(unsigned thread) override {
-    if (thread == 0) return holder_.discard(pool::Closed::error);
-    hungry_.borrow(destination(1));
-    pump();
-  }
-
- private:
-  Asker& holder_ = leased(0);
-  Asker& hungry_ = asker(1);
+  Wire& wire_ = resting(0);
+  Asker& taker_ = asker(1);
+  Asker& wishing_ = asker(2);
 };
 
 // A reservation that the total refuses was never opened: no scrape may count it.
@@ -438,8 +433,7 @@ std::vector<Named> destination_scenarios() {
           named<StopAgainstAll>("stop against a dial, a release and a wish"),
           named<LimitFalls>("the limit falls against a release and a wish"),
           named<NobodyBarges>("nobody barges past the line"),
-          named<ReleaseMeetsHunger>("a release meets hunger for the total"),
-          named<EndMeetsHunger>("an end meets hunger for the total"),
+          named<LostInspectionMeetsWish>("an inspection that loses meets a wish"),
           named<ScrapeAgainstUndone>("a scrape against a reservation that is undone"),
           named<RecallMeetsWish>("a recall meets a wish"),
           named<ScrapeBalances>("a scrape against an end and a dial")};

@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) only = argv[++i];
   }
   std::signal(SIGABRT, tell_schedule);
-  for (const auto& list : {pool_scenarios(), destination_scenarios(), exec_scenarios()}) {
+  for (const auto& list : {pool_scenarios(), destination_scenarios(), budget_scenarios(), exec_scenarios()}) {
     for (const Named& scenario : list) {
       if (std::strstr(scenario.name, only) != nullptr) run(scenario, bounds);
     }

@@ -26,8 +26,8 @@ from pool import MUTANTS  # noqa: E402
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLAGS = ["-std=c++20", "-O1", "-w", '-DCARPOOL_SOURCE_DIR="%s"' % ROOT]
 SEAM = ['-DCARPOOL_POOL_ATOMIC="tests/explorer/atomic.h"', '-DCARPOOL_EXEC_ATOMIC="tests/explorer/exec_atomic.h"']
-UNITS = ("entry_state", "core", "event", "line", "dialing", "destination", "directory", "bugs", "sessions", "shares", "warming", "recall", "user_bugs", "allocation",
-         "no_memory")
+UNITS = ("entry_state", "core", "connection_budget", "event", "line", "dialing", "destination", "directory", "bugs", "sessions", "shares", "warming", "recall", "user_bugs", "allocation",
+         "no_memory", "keepalive")
 PROGRAMS = {"unit": ["--gtest_filter=-Pool.*Threads*:Pool.AnswersEvery*"], "explorer": ["--random", "10000", "--delays", "4"],
             "sim": ["--seconds", "300", "--histories", "10000"], "every order": []}
 BUILT = {"every order": "explorer"}  # the same program, all of its schedules: when nobody else noticed anything

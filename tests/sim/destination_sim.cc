@@ -26,11 +26,12 @@ class History {
     commanded_ = !plain_ && chance(40);
     world_.one_kind = !sessions_;
     pool::DirectoryLimits limits;
-    const bool tight = !plain_ && chance(30);
+    crowd_ = plain_ && chance(40);
+    const bool tight = crowd_ || (!plain_ && chance(30));
     limits.max_connections = tight ? 1 + pick(5) : 1000;
     total_ = limits.max_connections;
     directory_ = std::make_unique<pool::Directory>(limits, world_, loops);
-    const std::uint32_t destinations = tight ? 2 + pick(2) : 1;
+    const std::uint32_t destinations = crowd_ ? 2 + pick(5) : tight ? 2 + pick(2) : 1;
     for (std::uint32_t n = 0; n < destinations; ++n) {
       pool::Limits own;
       own.size = 1 + pick(6);
@@ -56,7 +57,7 @@ class History {
       origin.port = 80;
       destinations_.push_back(*directory_->at(origin, own));
     }
-    const std::uint32_t askers = 2 + pick(14);
+    const std::uint32_t askers = 2 + pick(14) + (crowd_ ? 10 : 0);
     for (std::uint32_t n = 0; n < askers; ++n) {
       askers_.push_back(std::make_unique<Asker>(world_, static_cast<LoopId>(pick(loops))));
     }
@@ -65,7 +66,7 @@ class History {
 
   // Empty: all is well.
   std::string run() {
-    const std::uint32_t steps = 200 + pick(800);
+    const std::uint32_t steps = (crowd_ ? 3000 : 200) + pick(800);
     for (std::uint32_t n = 0; n < steps; ++n) {
       step();
       if (std::string wrong = check(); !wrong.empty()) return wrong + " at step " + std::to_string(n);
@@ -134,6 +135,7 @@ class History {
       want.fresh = chance(10);
       want.tunnel = chance(10);
       if (chance(20)) want.max_idle = milliseconds(pick(20));
+      if (chance(5)) want.max_idle = pool::Want::kOnlyNew;
       want.priority_class = static_cast<std::uint8_t>(pick(4));
       want.client = pick(4);
       if (sessions_ && chance(20)) want.kind = pool::Kinds::h1_only;
@@ -143,6 +145,7 @@ class History {
     Destination& destination = *destinations_[pick(static_cast<std::uint32_t>(destinations_.size()))];
     asker.order = ++asked_;
     asker.kind = want.kind;
+    asker.only_new = want.max_idle < Duration::zero();
     const State state = asker.borrow(destination, want);
     world_.attach_fails = false;
     if (state == State::leased) {
@@ -250,6 +253,7 @@ class History {
 
   bool someone_waits_longer(const Asker& than) const {
     for (const auto& asker : askers_) {
+      if (asker->destination() != than.destination()) continue;
       if (asker->state == State::waiting && asker->order < than.order && world_.mail_empty()) return true;
     }
     return false;
@@ -268,13 +272,29 @@ class History {
       if (std::string wrong = check_shares(now); !wrong.empty()) return wrong;
       all += now.alive();
     }
-    if (plain_ && !stopped_ && !world_.closed.empty()) return "a connection was closed though nothing spoke against it";
+    if (crowd_ && somebody_starves()) return "an origin starves while others are served";
+    if (plain_ && !crowd_ && !stopped_ && !world_.closed.empty())
+      return "a connection was closed though nothing spoke against it";
     // A session that ended in the books still stands until its loop disposes of it.
     const std::uint64_t there = world_.live.size() + world_.dials.size();
     if (sessions_ ? all > there : all != there) return "the pool counts other connections than there are";
     if (there > total_) return "the total was passed";
     if (directory_->connections() != there) return "the total counts other connections than there are";
     return check_leases();
+  }
+
+  // Somebody waits at an origin that holds no connection, and each of the others had more than its turn since then.
+  bool somebody_starves() {
+    std::uint64_t leases = 0;
+    for (const auto& asker : askers_) leases += static_cast<std::uint64_t>(asker->leases);
+    starved_since_.resize(destinations_.size());
+    for (std::size_t n = 0; n < destinations_.size(); ++n) {
+      const Destination::Snapshot now = destinations_[n]->snapshot(world_.now);
+      std::uint64_t& since = starved_since_[n];
+      if (now.waiting == 0 || now.alive() != 0) since = leases;
+      if (leases - since > (destinations_.size() + 1) * pool::ConnectionBudget::kMostHandOffs) return true;
+    }
+    return false;
   }
 
   // Leases of a class and those below it; where no operator changes the size they are counted by.
@@ -371,8 +391,10 @@ class History {
   bool stopped_ = false;
   bool commanded_ = false;  // an operator is at work
   std::vector<pool::Limits> limits_;
-  bool sessions_ = false;  // some connections are shared
-  bool plain_ = false;     // no failures and no odd wishes: order must be exact
+  bool sessions_ = false;                     // some connections are shared
+  bool plain_ = false;                        // no failures and no odd wishes: order must be exact
+  bool crowd_ = false;                        // and more origins than the total has connections for
+  std::vector<std::uint64_t> starved_since_;  // by origin: all leases when it last held a connection, or needed none
 };
 
 }  // namespace

@@ -311,6 +311,7 @@ class Asker final : public pool::Borrower {
   int leases = 0, refusals = 0;
   std::uint64_t order = 0;  // the test's
   pool::Kinds kind = pool::Kinds::any;
+  bool only_new = false;  // takes nothing that has served, but for a session in use
 
  private:
   void take(pool::Lease got) {
@@ -322,6 +323,7 @@ class Asker final : public pool::Borrower {
     if (lease.home() != wire().watched_on) world_.wrong = "the lease names another home than the connection has";
     if (lease.shared() != wire().session()) world_.wrong = "the lease takes it for another kind";
     if (wire().session()) return;
+    if (only_new && lease.reused()) world_.wrong = "given what had served to one who takes only new ones";
     if (wire().users != 1) world_.wrong = "two borrowers on one connection";
     if (wire().watched_on != loop_) world_.wrong = "lent on a loop that does not watch it";
   }

@@ -47,7 +47,7 @@ class SessionAsker final : public pool::Borrower, private proxy::CarrierUser {
     head_.framing = body ? proxy::http::Framing::chunked : proxy::http::Framing::none;
     head_.fields.add("x-number", std::to_string(number));
     path_ = head_.target;
-    upload_.begin(head_.framing, 64 * 1024);
+    upload_.begin(head_, 64 * 1024);
     if (!body) upload_.end(nullptr);
     state_ = State::borrowing;
     borrow(false);
@@ -62,7 +62,7 @@ class SessionAsker final : public pool::Borrower, private proxy::CarrierUser {
     if (chance(random_, 60)) say();
     if (state_ != State::resting && untaken_ != 0 && (kind || chance(random_, 50))) {
       untaken_ -= kind ? untaken_ : 1 + pick(random_, static_cast<std::uint32_t>(untaken_));
-      if (carrier_ != nullptr && may_take()) carrier_->read_on();
+      if (carrier_ != nullptr && may_take()) static_cast<void>(carrier_->read_on());
     }
   }
 
@@ -104,7 +104,8 @@ class SessionAsker final : public pool::Borrower, private proxy::CarrierUser {
       proxy::Breakage ended;
       ended.connection_ended = true;
       ended.any_byte_sent = false;
-      return on_broken(std::move(ended));
+      static_cast<void>(on_broken(std::move(ended)));
+      return;
     }
     proxy::http::ForwardRules rules;
     rules.via_pseudonym = "carpool-sim";
@@ -146,11 +147,11 @@ class SessionAsker final : public pool::Borrower, private proxy::CarrierUser {
 
   // ---- CarrierUser ----
   bool may_take() const override { return untaken_ < proxy::kHighMark; }
-  bool on_response_head() override {
+  proxy::AttemptState on_response_head() override {
     check("a head");
     if (response_.fields.get("x-number") != std::to_string(number_)) world_.errands.complain("a head of another");
     if (response_.status >= 200) state_ = State::relaying;
-    return true;
+    return proxy::AttemptState::alive;
   }
   void on_body(std::string_view bytes) override {
     check("a body");
@@ -163,21 +164,22 @@ class SessionAsker final : public pool::Borrower, private proxy::CarrierUser {
     check("a trailer");
     if (name == "x-number" && value != std::to_string(number_)) world_.errands.complain("a trailer of another");
   }
-  bool on_response_piece() override LOOP_ONLY {
+  proxy::AttemptState on_response_piece() override LOOP_ONLY {
     check("a piece");
-    if (!chance(random_, 1)) return true;
+    if (!chance(random_, 1)) return proxy::AttemptState::alive;
     leave();
-    return false;
+    return proxy::AttemptState::over;
   }
-  void on_response_end() override LOOP_ONLY {
+  proxy::AttemptState on_response_end() override LOOP_ONLY {
     check("an end");
     if (state_ != State::relaying) world_.errands.complain("an end without a head");
     if (!errand().whole || told_ != errand().answered) world_.errands.complain("a cut answer was taken for whole");
     const auto unclean = std::exchange(carrier_, nullptr)->finish(lease_);
     if (lease_) unclean ? lease_.discard(*unclean, world_.now) : lease_.release(world_.now);
     end();
+    return proxy::AttemptState::over;
   }
-  void on_broken(proxy::Breakage breakage) override LOOP_ONLY {
+  proxy::AttemptState on_broken(proxy::Breakage breakage) override LOOP_ONLY {
     check("a failure");
     const bool proven = breakage.unprocessed || !breakage.any_byte_sent;
     proxy::Attempt attempt = breakage.attempt(lease_.reused());
@@ -189,7 +191,10 @@ class SessionAsker final : public pool::Borrower, private proxy::CarrierUser {
     const bool head_told = state_ == State::relaying;
     const auto proof = head_told ? std::nullopt : proxy::may_retry(attempt, {});
     give_back(pool::Closed::error);
-    if (!proof) return end();
+    if (!proof) {
+      end();
+      return proxy::AttemptState::over;
+    }
     if (*proof == proxy::Proof::idempotent_reused) {
       ++idempotent_;
       ++errand().may_repeat;
@@ -199,13 +204,14 @@ class SessionAsker final : public pool::Borrower, private proxy::CarrierUser {
     }
     state_ = State::borrowing;
     borrow(true);
+    return proxy::AttemptState::over;
   }
-  bool on_room() override {
+  proxy::AttemptState on_room() override {
     check("room");
-    return true;
+    return proxy::AttemptState::alive;
   }
-  bool on_switched(std::string_view) override { return false; }
-  void on_tunnel_eof() override {}
+  proxy::AttemptState on_switched(std::string_view) override { return proxy::AttemptState::alive; }
+  proxy::AttemptState on_tunnel_eof() override { return proxy::AttemptState::alive; }
 
   void check(const char* what) {
     if (state_ != State::forwarding && state_ != State::relaying) {

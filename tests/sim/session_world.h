@@ -51,10 +51,7 @@ class SimHost final : public proxy::SessionHost {
  public:
   SimHost(exec::LoopId id, const Instant& now) : loop_(id, now) {}
   SimLoop& loop() override { return loop_; }
-  proxy::Gather& to_upstream() override { return gather_; }
-  std::vector<iovec>& pieces() override { return pieces_; }
-  proxy::http::H2Fields& h2_fields() override { return fields_; }
-  std::string& h2_frames() override { return frames_; }
+  proxy::LoopBuffers& buffers() override { return buffers_; }
   void count_reset(const proxy::OriginContext&, proxy::http::H2Error) override { ++resets; }
   void recycle(proxy::RemoteStream& stream, exec::LoopId far) override { free_.at(far)->push_front(stream); }
   proxy::RemoteStream& take_remote(SimHost& far) {
@@ -78,10 +75,7 @@ class SimHost final : public proxy::SessionHost {
  private:
   using Free = List<proxy::RemoteStream, proxy::RemoteStreamTag>;
   SimLoop loop_;
-  proxy::Gather gather_;
-  std::vector<iovec> pieces_;
-  proxy::http::H2Fields fields_;
-  std::string frames_;
+  proxy::LoopBuffers buffers_{loop_.leases()};
   std::vector<std::unique_ptr<proxy::RemoteStream>> remotes_;
   std::vector<std::unique_ptr<Free>> free_;  // by far loop; before remotes_ in death
 };
@@ -161,6 +155,7 @@ class SessionWorld : public pool::House {
     moved |= host.loop().deferred.run_turn(1000) != 0;
     host.loop().timers.run_due(now);
     moved |= host.loop().deferred.run_turn(1000) != 0;
+    host.loop().leases().end_event();
     std::erase_if(links, [](const Link& link) { return link.wire.left && link.connection == nullptr && !link.place; });
     return moved;
   }

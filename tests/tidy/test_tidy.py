@@ -53,6 +53,12 @@ def test_a_library_has_one_door(tree):
     assert where(house.one_door(t)) == [("exec/loop.cc", 1), ("proxy/net/dial.cc", 1)]
 
 
+def test_json_is_read_and_written_through_its_bounds(tree):
+    t = tree({"proxy/admin/a.cc": "Json a = Json::parse(text);\nJson b = *read_json<Json>(text, {});\n",
+              "proxy/cli/b.cc": "out << json.dump(2);\nout << json_text(json, 2);\n", "proxy/execution.cc": "pool_.dump();\n"})
+    assert where(text.bounded_json(t)) == [("proxy/admin/a.cc", 1), ("proxy/cli/b.cc", 1)]
+
+
 def test_atomics_live_in_named_files(tree):
     t = tree({"pool/entry_state.h": "std::atomic<int> a;\n", "proxy/exchange.h": "std::atomic<int> a;\n"})
     assert where(house.named_atomics(t)) == [("proxy/exchange.h", 1)]

@@ -49,6 +49,13 @@ def ownership(tree):
             yield Offence(path, line, "naked %s" % match.group(0).strip())
 
 
+def bounded_json(tree):
+    """JSON is parsed within bounds and written without an exception: base/json_bounds.h does both."""
+    rooms = [p for p in tree.product() if p.startswith(("proxy/admin/", "proxy/cli/", "proxy/webhook/"))]
+    for path, line, match in tree.grep(rooms, re.compile(r"\bJson::parse\(|\bjson::parse\(|\.dump\(")):
+        yield Offence(path, line, "%s: read_json and json_text of base/json_bounds.h" % match.group(0))
+
+
 def no_sleep(tree):
     pause = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep|asyncio\.sleep|time\.sleep)\b|(?<![\w.])sleep\(|^\s*sleep\s")
     tests = [p for p in tree.files if p.startswith("tests/") and not p.startswith(SELF) and p not in MAY_PAUSE and not p.endswith(".md")]

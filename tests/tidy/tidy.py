@@ -18,6 +18,7 @@ RULES = {
     "opening-comment": text.opening_comment,
     "unfinished": text.unfinished,
     "ownership": text.ownership,
+    "bounded-json": text.bounded_json,
     "no-sleep": text.no_sleep,
     "machine-paths": text.machine_paths,
     "file-length": size.file_length,

@@ -47,8 +47,8 @@ TEST(HostGuard, RefusesAReboundNameBeforeAnythingElse) {
 TEST(ForgeryGuard, RefusesChangesThatAnotherSitesPageAsksFor) {
   AdminRequest request = local("POST", "/quit");
   EXPECT_EQ(status_of(request, {}), 0) << "curl sends no Origin";
-  for (const char* origin :
-       {"http://evil.example", "null", "http://127.0.0.1:8080", "http://localhost:9901", "127.0.0.1:9901"}) {
+  for (const char* origin : {"http://evil.example", "null", "http://127.0.0.1:8080", "http://localhost:9901",
+                             "127.0.0.1:9901", "https://127.0.0.1:9901"}) {
     request.origin = origin;
     EXPECT_EQ(status_of(request, {}), 403) << origin;
   }

@@ -139,6 +139,10 @@ TEST(PinnedAddresses, AreIpAddressesWithPort) {
 TEST(Protocols, AreEachListedOnceAndAtLeastOne) {
   EXPECT_TRUE(read_toml("upstream.protocols = [\"h2\"]"));
   EXPECT_TRUE(read_toml("upstream.protocols = [\"h1\", \"h2\"]"));
+  expect_mistake("upstream.lenient = [\"bare_lf\"]", "1:20: upstream.lenient:", "[origin.upstream]");
+  expect_mistake("upstream.lenient = [\"bare_cr\"]",
+                 "1:20: upstream.lenient:", "`bare_cr` is not known, expected \"bare_lf\"");
+  EXPECT_TRUE(read_toml("[[origin]]\nuri = \"http://old\"\n[origin.upstream]\nlenient = [\"bare_lf\"]"));
   expect_mistake("upstream.protocols = []", "1:22: upstream.protocols:", "is empty");
   expect_mistake("upstream.protocols = [\"h1\", \"h1\"]", "1:22: upstream.protocols:", "twice");
 }
@@ -175,6 +179,12 @@ egress = { default = "deny", allow = ["*"], deny = ["fd00::/8", "example.com"], 
 log = { format = "text", access = false, level = "off" }
 dns = { min_ttl = "0s", max_ttl = "1s", stale_for = "0s" }
 )");
+}
+
+TEST(MaxOrigins, AreNoMoreThanThereAreNumbersForTheirConnections) {
+  good("pool.total.max_origins = 65536");
+  expect_mistake("pool.total.max_origins = 65537",
+                 "1:26: pool.total.max_origins:", "expected an integer from 1 to 65536");
 }
 
 TEST(Classes, AreTwoToFourNamesThatListenersMayUse) {

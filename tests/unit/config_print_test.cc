@@ -47,7 +47,7 @@ TEST(DefaultConfig, ReadsAsTheDefaults) {
   EXPECT_EQ(good(print_default_config()), Config{});
 }
 
-// The examples in comments are right too, or say that they are not yet available.
+// The examples in comments are right too, or say that they belong to single origins.
 TEST(DefaultConfig, HasExamplesThatAreRight) {
   std::string text = print_default_config();
   for (std::size_t at = 0; (at = text.find("\n# ", at)) != std::string::npos;) {
@@ -58,7 +58,7 @@ TEST(DefaultConfig, HasExamplesThatAreRight) {
     at = setting ? end - 2 : end;
   }
   for (const Mistake& mistake : read_toml(text).mistakes) {
-    const bool expected = mistake.text.find("not yet available") != std::string::npos ||
+    const bool expected = mistake.text.find("meant for single origins") != std::string::npos ||
                           mistake.text.find("cannot be read") != std::string::npos;
     EXPECT_TRUE(expected) << mistake.line_text();
   }

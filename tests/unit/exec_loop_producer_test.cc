@@ -208,16 +208,19 @@ TEST(LoopProducer, TurnsOnAfterACallbackThatThrew) {
   OnArrive throws([] { throw std::runtime_error("of its own"); });
   Gate gate;
   OnArrive next([&] { gate.open(); });
+  OnArrive throws_too([] { throw 1; });
   driven.loop->post(throws);
+  driven.loop->post(throws_too);  // arrives in the same turn
   driven.start();
   EXPECT_TRUE(comes([&] {
     const std::lock_guard lock(failures.mutex);
-    return failures.said.size() == 1;
+    return failures.said.size() == 2;
   }));
   driven.loop->post(next);
   gate.pass();
   driven.stop();
   EXPECT_EQ("turn: of its own", failures.said[0]);
+  EXPECT_EQ("turn: an exception of no kind we know", failures.said[1]);
 }
 
 // Timers, sockets and mail at once, with blocking tasks from each, so that libuv's and the loop's own state move too.

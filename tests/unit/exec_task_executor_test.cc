@@ -133,6 +133,22 @@ TEST(TaskExecutor, KnowsEveryTaskByName) {
   gate.open();
 }
 
+TEST(TaskExecutor, HandsATaskBackThatThePoolRefuses) {
+  Scene scene(10, 1);
+  EXPECT_TRUE(scene.pool->stop(20s));
+  Known task;
+  TaskPtr lent = lend(task);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(scene.executor->try_execute(lent));
+    ASSERT_EQ(&task, lent.get());
+    EXPECT_EQ(0, task.closes);
+    EXPECT_EQ(0U, scene.executor->counts().running) << "no permit is lost";
+  }
+  EXPECT_EQ(3U, scene.executor->counts().rejected);
+  EXPECT_TRUE(run_task(std::move(lent), nullptr));
+  EXPECT_EQ(1, task.runs);
+}
+
 TEST(TaskExecutor, LeavesATaskThatItCannotTryToItsCaller) {
   Gate gate;
   Scene scene(1, 1);

@@ -2,6 +2,7 @@
 #include <deque>
 #include <map>
 #include <random>
+#include <stdexcept>
 #include <vector>
 
 #include "exec/timer_heap.h"
@@ -136,6 +137,21 @@ TEST(Timer, ThatIsArmedForThePastByItsCallbackWaitsForTheNextRun) {
   EXPECT_EQ(1, fired);
   loop.advance(1ns);
   EXPECT_EQ(2, fired);
+}
+
+TEST(Timer, ThatThrowsCostsNoOtherTimerItsRun) {
+  HeapLoop loop;
+  int fired = 0;
+  OnTime throws(loop, [] { throw std::runtime_error("of its own"); });
+  OnTime other(loop, [&] { ++fired; });
+  throws.timer.arm(loop.time + 1ms);
+  other.timer.arm(loop.time + 2ms);
+  EXPECT_THROW(loop.advance(2ms), std::runtime_error);
+  EXPECT_EQ(1, fired) << "in the same run";
+  throws.timer.arm(loop.time + 1ms);
+  other.timer.arm(loop.time + 1ms);
+  EXPECT_THROW(loop.advance(1ms), std::runtime_error);
+  EXPECT_EQ(2, fired) << "and the heap runs on";
 }
 
 TEST(Timer, MayBeDestroyedByItsOwnCallbackAndByAnothers) {

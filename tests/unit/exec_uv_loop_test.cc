@@ -1,4 +1,5 @@
 // One real loop on real sockets: readiness, stale events, fairness, time, idleness.
+#include "exec/read_buffer.h"
 #include "exec/uv/loop.h"
 
 #include <arpa/inet.h>
@@ -6,6 +7,7 @@
 #include <ctime>
 
 #include <cstring>
+#include <stdexcept>
 #include <vector>
 
 #include "exec/uv/door.h"
@@ -212,6 +214,56 @@ TEST(UvLoop, LetsOthersHaveTheirTurnBetweenTheRunsOfOneWhoAsksAgain) {
   loop->unwatch(pair.near.get(), *key);
 }
 
+TEST(UvLoop, LosesNothingOfATurnInWhichACallbackThrows) {
+  assume_on_loop();
+  auto loop = make_loop();
+  const auto fail = [] { throw std::runtime_error("of its own"); };
+  Pair pairs[2];
+  int told = 0, ran = 0, arrived = 0, fired = 0;
+  OnReady watchers[] = {OnReady([&](Ready ready) {
+                          if (ready.readable) fail();
+                        }),
+                        OnReady([&](Ready ready) { told += ready.readable ? 1 : 0; })};
+  WatchKey keys[2];
+  for (int i = 0; i < 2; ++i) keys[i] = *loop->watch(pairs[i].near.get(), watchers[i]);
+  loop->turn(true);
+  for (const Pair& pair : pairs) pair.say("x");  // in one batch, and each edge is told once
+  OnRun throws_deferred(fail), deferred([&] { ++ran; });
+  loop->defer(throws_deferred);
+  loop->defer(deferred);
+  OnArrive throws_mail(fail), mail([&] { ++arrived; });
+  loop->post(throws_mail);
+  loop->post(mail);
+  OnTime throws_time(*loop, fail), timer(*loop, [&] { ++fired; });
+  throws_time.timer.arm(loop->now());
+  timer.timer.arm(loop->now());
+  EXPECT_THROW(loop->turn(true), std::runtime_error);
+  EXPECT_EQ((std::vector{1, 1, 1, 1}), (std::vector{told, ran, arrived, fired})) << "all in that turn";
+  loop->turn(false);
+  for (int i = 0; i < 2; ++i) loop->unwatch(pairs[i].near.get(), keys[i]);
+}
+
+TEST(UvLoop, KeepsDeferredWorkThatAsksForItselfBesideOneThatThrows) {
+  assume_on_loop();
+  auto loop = make_loop();
+  int runs = 0;
+  OnRun* self = nullptr;
+  OnRun throws([] { throw std::runtime_error("of its own"); });
+  OnRun again([&] {
+    assume_on_loop();
+    ++runs;
+    loop->defer(*self);
+    loop->defer(throws);  // runs when `again` waits for the next turn already
+  });
+  self = &again;
+  loop->defer(again);
+  for (int turn = 1; turn <= 4; ++turn) {
+    EXPECT_THROW(loop->turn(false), std::runtime_error);
+    EXPECT_EQ(turn, runs);
+    EXPECT_TRUE(again.linked());
+  }
+}
+
 TEST(UvLoop, FiresTimersWhileItIsBusy) {
   assume_on_loop();
   auto loop = make_loop();
@@ -333,11 +385,58 @@ TEST(UvLoop, HasMoreEventsThanOneTurnTakes) {
   for (std::size_t i = 0; i < pairs.size(); ++i) loop->unwatch(pairs[i].near.get(), keys[i]);
 }
 
-TEST(UvLoop, LendsOneScratchBuffer) {
+TEST(UvLoop, LendsOneReadBufferToOneReadAfterTheOther) {
   assume_on_loop();
   auto loop = make_loop();
-  EXPECT_EQ(64U * 1024, loop->scratch().size());
-  EXPECT_EQ(loop->scratch().data(), loop->scratch().data());
+  const char* first = nullptr;
+  {
+    const ReadBuffer buffer(*loop);
+    EXPECT_EQ(64U * 1024, buffer.size());
+    first = buffer.span().data();
+  }
+  const ReadBuffer buffer(*loop);
+  EXPECT_EQ(first, buffer.span().data());
+}
+
+TEST(UvLoop, LendsAReadInsideAnotherOneMemoryOfItsOwn) {
+  assume_on_loop();
+  auto loop = make_loop();
+  const ReadBuffer outer(*loop);
+  outer.span()[0] = 'o';
+  {
+    const ReadBuffer inner(*loop);
+    EXPECT_EQ(outer.size(), inner.size());
+    inner.span()[0] = 'i';
+  }
+  const ReadBuffer again(*loop);
+  again.span()[0] = 'a';
+  EXPECT_EQ("o", outer.view(1));
+}
+
+TEST(UvLoopDeathTest, RefusesALeaseThatOutlivesTheReadWhoseBytesItMayShow) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(
+      {
+        assume_on_loop();
+        auto loop = make_loop();
+        const ReadBuffer buffer(*loop);
+        loop->leases().lend();
+      },
+      "impossible state");
+}
+
+TEST(UvLoopDeathTest, RefusesALeaseThatOutlivesItsEvent) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(
+      {
+        assume_on_loop();
+        auto loop = make_loop();
+        Pair pair;
+        OnReady keeper([&](Ready) { loop->leases().lend(); });
+        static_cast<void>(*loop->watch(pair.near.get(), keeper));
+        loop->turn(false);
+      },
+      "impossible state");
 }
 
 TEST(UvLoopDeathTest, KnowsItsThread) {

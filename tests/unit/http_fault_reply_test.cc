@@ -68,12 +68,26 @@ TEST(FaultReply, LetsNoDetailBreakOutOfItsPlace) {
 
 TEST(FaultReply, HasTheStatusesOfTheContract) {
   const std::vector<std::pair<FaultKind, int>> table = {
-      {FaultKind::malformed_request, 400}, {FaultKind::egress_denied, 403},   {FaultKind::head_timeout, 408},
-      {FaultKind::body_too_large, 413},    {FaultKind::target_too_long, 414}, {FaultKind::misdirected, 421},
-      {FaultKind::head_too_large, 431},    {FaultKind::not_implemented, 501}, {FaultKind::dns_error, 502},
-      {FaultKind::connect_refused, 502},   {FaultKind::tls_certificate, 502}, {FaultKind::connection_terminated, 502},
-      {FaultKind::queue_full, 503},        {FaultKind::connect_timeout, 504}, {FaultKind::response_timeout, 504},
-      {FaultKind::request_timeout, 504},   {FaultKind::loop_detected, 508},   {FaultKind::internal, 500},
+      {FaultKind::malformed_request, 400},
+      {FaultKind::egress_denied, 403},
+      {FaultKind::head_timeout, 408},
+      {FaultKind::body_too_large, 413},
+      {FaultKind::target_too_long, 414},
+      {FaultKind::misdirected, 421},
+      {FaultKind::head_too_large, 431},
+      {FaultKind::not_implemented, 501},
+      {FaultKind::dns_error, 502},
+      {FaultKind::connect_refused, 502},
+      {FaultKind::tls_certificate, 502},
+      {FaultKind::connection_terminated, 502},
+      {FaultKind::queue_full, 503},
+      {FaultKind::connect_timeout, 504},
+      {FaultKind::response_timeout, 504},
+      {FaultKind::request_timeout, 504},
+      {FaultKind::loop_detected, 508},
+      {FaultKind::internal, 500},
+      {FaultKind::version_not_supported, 505},
+      {FaultKind::informational_limit, 502},
   };
   for (const auto& [kind, status] : table) EXPECT_EQ(fault_status(kind).status, status) << fault_name(kind);
 }

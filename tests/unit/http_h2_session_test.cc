@@ -205,6 +205,48 @@ TEST(AnAnswer, ThatEndsBeforeItsRequestClosesTheStreamWithoutAnError) {
   EXPECT_EQ(asked.reason, H2Error::no_error);
 }
 
+TEST(ACutAnswer, IsDeliveredAsFarAsItCameAndThenReset) {
+  constexpr std::size_t kMore = 100'000;  // than any window
+  for (const std::size_t size : {std::size_t{0}, std::size_t{10}, std::size_t{65535}, kMore}) {
+    Pair pair;
+    Heard& asked = pair.ask();
+    pair.talk_on();
+    Heard& served = pair.server.streams.at(1);
+    pair.server.session.inform(*served.stream, fields_of({{":status", "103"}}));
+    pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
+    pair.server.session.body(*served.stream, std::string(size, 'x'));
+    pair.server.session.cut(*served.stream, H2Error::internal_error);
+    pair.talk_on();
+    if (size == kMore) {
+      EXPECT_FALSE(asked.closed);
+      pair.client.session.consume(*asked.stream, asked.body.size());
+      pair.talk_on();
+    }
+    EXPECT_EQ(asked.response.status, 200) << size;
+    EXPECT_EQ(asked.body.size(), size);
+    EXPECT_FALSE(asked.ended);
+    EXPECT_TRUE(asked.closed) << size;
+    EXPECT_EQ(asked.reason, H2Error::internal_error);
+    EXPECT_FALSE(served.closed) << "its owner has forgotten it";
+    EXPECT_EQ(pair.server.session.streams(), 0U);
+  }
+}
+
+TEST(ACutAnswer, ThatHadAllBeenSentIsResetAtOnce) {
+  Pair pair;
+  Heard& asked = pair.ask(false);
+  pair.talk_on();
+  Heard& served = pair.server.streams.at(1);
+  pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), false);
+  pair.server.session.body(*served.stream, std::string(65535, 'x'));  // the window is used up
+  pair.talk_on();
+  pair.server.session.cut(*served.stream, H2Error::internal_error);
+  pair.talk_on();
+  EXPECT_EQ(asked.body.size(), 65535U);
+  EXPECT_TRUE(asked.closed);
+  EXPECT_EQ(asked.reason, H2Error::internal_error);
+}
+
 TEST(Goaway, RefusesWhatCameTooLateAndLetsTheRestFinish) {
   Pair pair;
   Heard& first = pair.ask();

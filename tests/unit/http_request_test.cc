@@ -139,7 +139,8 @@ TEST(RequestReader, RefusesVersionsItDoesNotSpeak) {
   refused("GET /s HTTP/01.1\r\nHost: a\r\n\r\n");
   refused("GET /s HTTP/0.9\r\nHost: a\r\n\r\n");
   refused("GET /s XHTTP/1.1\r\nHost: a\r\n\r\n");
-  refused("GET /s HTTP/2.0\r\nHost: a\r\n\r\n", FaultKind::not_implemented);
+  refused("GET /s HTTP/2.0\r\nHost: a\r\n\r\n", FaultKind::version_not_supported);
+  refused("GET /s HTTP/3.0\r\nHost: a\r\n\r\n", FaultKind::version_not_supported);
   EXPECT_EQ(head_of("GET /s HTTP/1.2\r\nHost: a\r\n\r\n").version, Version::http11);
   EXPECT_EQ(head_of("GET /s HTTP/1.0\r\n\r\n").version, Version::http10);
 }
@@ -147,7 +148,7 @@ TEST(RequestReader, RefusesVersionsItDoesNotSpeak) {
 // A connection that begins so never comes here; behind a request it is none (RFC 9113 §3.3).
 TEST(RequestReader, RefusesThePrefaceOfHttp2BehindARequest) {
   const Reading got = read_requests("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"sv);
-  EXPECT_EQ(got.fault, FaultKind::not_implemented);
+  EXPECT_EQ(got.fault, FaultKind::version_not_supported);
 }
 
 TEST(RequestReader, IgnoresOneEmptyLineInFrontOfARequest) {

@@ -79,7 +79,7 @@ TEST(ResponseReader, GoesOnAfterInterimResponses) {
   taken(bytes, "100|Continue||v1f0n0k103|Early Hints|Link: </a>\r\n|v1f0n0k200|OK|Content-Length: 2\r\n|v1f1n2k|ok|");
   std::string endless;
   for (int i = 0; i < 1000; ++i) endless.append("HTTP/1.1 103 Early Hints\r\n\r\n");
-  refused(endless);
+  refused(endless, FaultKind::informational_limit);
 }
 
 TEST(ResponseReader, TakesReasonsAsTheyCome) {
@@ -200,6 +200,66 @@ TEST(ResponseReader, HoldsItsLimits) {
   EXPECT_EQ(fed.fault().kind, FaultKind::response_head_too_large);
   EXPECT_LE(one.head.fields.size(), Limits{}.headers);
   refused(ok("X-A: " + std::string(70000, 'a') + "\r\n"), FaultKind::response_head_too_large);
+}
+
+struct Lenient {
+  Lenient() { reader.expect("GET", false, true); }
+  // In pieces of `size`; returns "status fields|body", or what is wrong.
+  std::string read(std::string_view bytes, std::size_t size) {
+    for (std::size_t from = 0; from < bytes.size();) {
+      std::string_view piece = bytes.substr(from, size);
+      from += piece.size();
+      for (;;) {
+        const Result<Fed> fed = reader.feed(piece, head, sink);
+        if (!fed) return fed.fault().detail;
+        piece.remove_prefix(fed->taken);
+        if (fed->progress == Progress::message) return told() + (piece.empty() ? "" : " and more");
+        if (fed->progress == Progress::need_more) break;
+      }
+    }
+    return "unfinished";
+  }
+  std::string told() const {
+    std::string text = std::to_string(head.status);
+    for (std::size_t i = 0; i < head.fields.size(); ++i) {
+      text.append(" ").append(head.fields[i].name).append("=").append(head.fields[i].value);
+    }
+    return text + "|" + sink.body;
+  }
+  ResponseReader reader{Limits{}};
+  ResponseHead head;
+  Collected sink;
+};
+
+TEST(ResponseReader, TakesABareLineFeedFromOriginsThatAreAllowedIt) {
+  const std::string bare = "HTTP/1.1 103\nA: b\n\nHTTP/1.1 200 OK\nContent-Length: 2\nX: y\n\no\n";
+  const std::string mixed = "HTTP/1.1 103\r\nA: b\n\r\nHTTP/1.1 200 OK\nContent-Length: 2\r\nX: y\n\r\no\n";
+  for (const std::string& bytes : {bare, mixed}) {
+    for (std::size_t size = 1; size <= bytes.size(); ++size) {
+      EXPECT_EQ(Lenient().read(bytes, size), "200 Content-Length=2 X=y|o\n") << size;
+    }
+    refused(bytes);
+  }
+}
+
+TEST(ResponseReader, TakesNothingElseFromThem) {
+  for (const std::size_t size : {std::size_t{1}, std::size_t{1000}}) {
+    EXPECT_EQ(Lenient().read("HTTP/1.1 200 OK\nX: a\rb\n\n", size), "a CR without LF");
+    EXPECT_EQ(Lenient().read("HTTP/1.1 200 OK\nX: a\n b\n\n", size), "a folded field line");
+    EXPECT_NE(Lenient().read("HTTP/1.1 200 OK\nX : a\nContent-Length: 0\n\n", size).find("token"), std::string::npos);
+    EXPECT_EQ(Lenient().read("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nok\n0\n\n", size),
+              "a chunk's size with something other than hexadecimal digits");
+  }
+}
+
+TEST(ResponseReader, EndsAResponseWhoseInformationalHeadsHaveNoEnd) {
+  std::string flood;
+  for (std::uint32_t i = 0; i < kMostInformational; ++i) flood += "HTTP/1.1 103 Early\r\n\r\n";
+  taken(flood + ok("Content-Length: 0\r\n"), "f1n0");
+  refused(flood + "HTTP/1.1 103 Early\r\n\r\n", FaultKind::informational_limit);
+  const std::string large = "HTTP/1.1 103 Early\r\nX: " + std::string(15000, 'a') + "\r\n\r\n";
+  taken(large + large + large + large + ok("Content-Length: 0\r\n"), "f1n0");
+  refused(large + large + large + large + large, FaultKind::informational_limit);
 }
 
 }  // namespace

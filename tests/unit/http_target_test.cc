@@ -46,6 +46,8 @@ TEST(ParseTarget, KnowsTheFourForms) {
   leads({"GET", "//x"}, origin, pool::Scheme::http, "a", "//x");
   leads({"GET", "http://h:80/x?q"}, absolute, pool::Scheme::http, "h:80", "/x?q");
   leads({"GET", "HTTPS://H/x"}, absolute, pool::Scheme::https, "H", "/x");
+  leads({"GET", "ws://h:81/x"}, absolute, pool::Scheme::http, "h:81", "/x");
+  leads({"GET", "WSS://h/x"}, absolute, pool::Scheme::https, "h", "/x");
   leads({"GET", "http://[::1]:80/x"}, absolute, pool::Scheme::http, "[::1]:80", "/x");
   leads({"CONNECT", "h:443"}, authority, pool::Scheme::tcp, "h:443", "h:443");
   leads({"CONNECT", "[::1]:443"}, authority, pool::Scheme::tcp, "[::1]:443", "[::1]:443");
@@ -70,7 +72,7 @@ TEST(ParseTarget, RefusesTargetsThatLeadNowhere) {
                              "http://?q",
                              "http://:80/",
                              "ftp://h/x",
-                             "ws://h/x",
+                             "wsx://h/x",
                              "://h/x",
                              "http://u:p@h/t",
                              "http://u@h/t",

@@ -3,10 +3,13 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <string>
 #include <thread>
 #include <vector>
@@ -139,6 +142,75 @@ TEST(Log, IsOnDiskAfterASyncWhereItIsAFile) {
   stop();
   close(ends[0]);
   close(ends[1]);
+}
+
+// A file that takes no byte behind `bytes` until let(), as a full disk.
+class FullFile {
+ public:
+  explicit FullFile(rlim_t bytes) : fd_(::memfd_create("log", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &before_), 0);
+    const rlimit small{bytes, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  }
+  ~FullFile() {
+    let();
+    close(fd_);
+  }
+  void let() const { EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before_), 0); }
+  void never_shorten() const { EXPECT_EQ(::fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK), 0); }
+  int fd() const { return fd_; }
+  std::string contents() const {
+    std::string all(4096, '\0');
+    const ssize_t n = ::pread(fd_, all.data(), all.size(), 0);
+    all.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+    return all;
+  }
+
+ private:
+  const int fd_;
+  rlimit before_{};
+};
+
+// A line, then one that the file has no room for, then room, then another one.
+std::string log_through(const FullFile& file) {
+  const std::uint64_t before = dropped();
+  start({Level::info, Format::text, file.fd()});
+  info("test", "first");
+  info("test", std::string(1000, 'x'));
+  while (dropped() == before) std::this_thread::yield();
+  file.let();
+  info("test", "last");
+  stop();
+  EXPECT_EQ(dropped() - before, 1U);
+  return file.contents();
+}
+
+TEST(Log, LeavesNoPartOfALineInAFullFile) {
+  const FullFile file(300);
+  const std::string all = log_through(file);
+  EXPECT_EQ(count(all, "\n"), 2U) << all;
+  EXPECT_NE(all.find("first\n2"), std::string::npos) << all;
+  EXPECT_TRUE(all.ends_with("test: last\n")) << all;
+  EXPECT_EQ(all.find('x'), std::string::npos) << all;
+}
+
+TEST(Log, BeginsOnALineOfItsOwnBehindOneThatWasCut) {
+  const FullFile file(300);
+  file.never_shorten();
+  const std::string all = log_through(file);
+  EXPECT_EQ(count(all, "\n"), 3U) << all;
+  EXPECT_NE(all.find("x\n2"), std::string::npos) << all;
+}
+
+TEST(Log, CountsLinesForADescriptorThatCannotBeWritten) {
+  const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const std::uint64_t before = dropped();
+  start({Level::info, Format::text, fd});
+  info("test", "to nobody");
+  stop();
+  EXPECT_EQ(dropped() - before, 1U);
+  close(fd);
 }
 
 TEST(Log, OutlivesAReaderThatLeft) {

@@ -114,6 +114,18 @@ TEST(Registry, SumsOriginsBeyondTheCapIntoOther) {
   EXPECT_EQ(registry.slot_of("c"), kOtherOrigin);
 }
 
+TEST(Registry, KeepsALabelForWhatTheConfigurationNamesWhoeverCameBefore) {
+  Registry registry(1, 2);
+  registry.keep_origin("first");
+  for (const char* label : {"a", "b", "c"}) registry.add_origin(label);
+  EXPECT_EQ(registry.slot_of("b"), kOtherOrigin) << "it is one of the two";
+  registry.keep_origin("late");
+  EXPECT_NE(registry.slot_of("late"), kOtherOrigin) << "a reload names it when strangers hold every place";
+  registry.keep_origin("one too many");
+  EXPECT_EQ(registry.slot_of("one too many"), kOtherOrigin);
+  EXPECT_NE(registry.slot_of("a"), kOtherOrigin) << "and nobody loses a label";
+}
+
 TEST(Registry, MakesAShardOnlyWhereALoopServedAnOrigin) {
   Registry registry(255, 200);
   const OriginSlot a = registry.add_origin("a");

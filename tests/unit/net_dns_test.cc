@@ -1,5 +1,8 @@
 #include <optional>
 
+#include "proxy/dns/answer.h"
+#include "proxy/dns/events.h"
+#include "proxy/dns/question.h"
 #include "proxy/dns/resolv_conf.h"
 #include "proxy/dns/resolver.h"
 #include "tests/unit/net_name_server.h"
@@ -213,6 +216,119 @@ TEST_F(Dns, TakesLongAnswersOverTcp) {
   const auto found = resolve(resolver, "large.test");
   EXPECT_EQ(std::count(found.begin(), found.end(), ' '), 99) << found;
   EXPECT_GE(server.tcp_answers, 2);
+}
+
+struct Seen final : Events {
+  void on_dns_event(metrics::Dns what, std::uint64_t n, std::string_view) override {
+    counts[static_cast<std::size_t>(what)] += n;
+  }
+  std::uint64_t count(metrics::Dns what) const { return counts[static_cast<std::size_t>(what)]; }
+  std::array<std::uint64_t, metrics::kDns.size()> counts{};
+};
+
+TEST_F(Dns, ATruncatedAnswerWhoseTcpConnectionFailsHarmsNoOtherName) {
+  exec::assume_on_loop();
+  for (int i = 0; i < 10; ++i) server.table["held" + std::to_string(i) + ".test"] = {{"127.0.0.1"}, 60, 0, {}};
+  server.held = "held";
+  server.stop_tcp();
+  const net::TemporaryFile patient("options timeout:5 attempts:1\n");
+  Settings longer = settings();
+  longer.resolv_conf = patient.path();
+  Resolver resolver(*loop, longer);
+  std::array<Asked, 10> others;
+  for (std::size_t i = 0; i < others.size(); ++i) resolver.ask("held" + std::to_string(i) + ".test", others[i]);
+  ASSERT_TRUE(loop.until([&] { return server.waiting() == 2 * others.size(); }));  // both families of each
+  server.only_tcp = true;
+  EXPECT_EQ(resolve(resolver, "large.test"), "fault");
+  EXPECT_EQ(last->kind, FaultKind::dns_error);
+  for (const Asked& other : others) EXPECT_FALSE(other.done());
+  server.release();
+  ASSERT_TRUE(loop.until([&] { return others.back().done(); }));
+  for (const Asked& other : others) EXPECT_EQ(other.text, "127.0.0.1");
+}
+
+TEST_F(Dns, MakesDoWithAPartOfTheAddressesWhenTheRestCannotBeFetched) {
+  server.table["part.test"] = {{"127.0.0.1", "127.0.0.2", "127.0.0.3"}, 60, 0, {}};
+  server.only_tcp = true;
+  server.truncated_to = 2;
+  server.stop_tcp();
+  Resolver resolver(*loop, settings());
+  const std::string found = resolve(resolver, "part.test");
+  EXPECT_TRUE(found == "127.0.0.1 127.0.0.2" || found == "127.0.0.2 127.0.0.1") << found;
+}
+
+TEST_F(Dns, AsksATruncatedNameOverTcpInItsSearchDomain) {
+  server.table["api.svc.test"] = {{"127.0.0.9"}, 60, 0, {}};
+  server.only_tcp = true;
+  Resolver resolver(*loop, settings());
+  EXPECT_EQ(resolve(resolver, "api"), "127.0.0.9");
+}
+
+TEST_F(Dns, AsksAgainWhileTheNameServerRestarts) {
+  exec::assume_on_loop();
+  server.table["one.test"] = {{"127.0.0.1"}, 60, 0, {}};
+  Seen seen;
+  Settings observed = settings();
+  observed.events = &seen;
+  Resolver resolver(*loop, observed);
+  server.stop_udp();
+  Asked asked;
+  resolver.ask("one.test", asked);
+  ASSERT_TRUE(loop.until([&] { return seen.count(metrics::Dns::asked_again) > 0; }));
+  server.start_udp();
+  EXPECT_TRUE(loop.until([&] { return asked.done(); }));
+  EXPECT_EQ(asked.text, "127.0.0.1");
+}
+
+TEST_F(Dns, RemembersNoRefusalFromANameServerThatWasNotThere) {
+  server.table["one.test"] = {{"127.0.0.1"}, 60, 0, {}};
+  Resolver resolver(*loop, settings());
+  server.stop_udp();
+  EXPECT_EQ(resolve(resolver, "one.test"), "fault");
+  server.start_udp();
+  EXPECT_EQ(resolve(resolver, "one.test"), "127.0.0.1") << "at once";
+}
+
+TEST_F(Dns, FollowsAResolvConfThatChanges) {
+  server.table["api.other.test"] = {{"127.0.0.9"}, 60, 0, {}};
+  Seen seen;
+  Settings observed = settings();
+  observed.events = &seen;
+  Resolver resolver(*loop, observed);
+  EXPECT_EQ(resolve(resolver, "api"), "fault");
+  std::ofstream(conf.path()) << "options timeout:1 attempts:1\nsearch other.test\n";
+  loop.pass(1050ms);  // the refusal is forgotten
+  EXPECT_EQ(resolve(resolver, "api"), "127.0.0.9");
+  EXPECT_EQ(seen.count(metrics::Dns::resolv_conf_changed), 1U);
+}
+
+TEST_F(Dns, KeepsABoundedNumberOfAddresses) {
+  NameServer::Record huge{{}, 60, 0, {}};
+  for (int i = 0; i < 4000; ++i) {
+    huge.addresses.push_back("10.0." + std::to_string(i / 250) + "." + std::to_string(i % 250 + 1));
+  }
+  server.table["huge.test"] = huge;
+  server.only_tcp = true;
+  Seen seen;
+  Settings observed = settings();
+  observed.events = &seen;
+  Resolver resolver(*loop, observed);
+  const std::string found = resolve(resolver, "huge.test");
+  EXPECT_EQ(std::count(found.begin(), found.end(), ' '), static_cast<std::ptrdiff_t>(kMostAddresses - 1));
+  EXPECT_EQ(seen.count(metrics::Dns::addresses_left_out), 4000 - kMostAddresses);
+}
+
+TEST(AnsweredQuestion, IsNamedInLowerCase) {
+  const auto datagram = [](std::string_view flags) {
+    return "id" + std::string(flags) + std::string("\0\1\0\1\0\0\0\0", 8) + std::string("\3WWW\4test\0\0\1\0\1", 14);
+  };
+  ASSERT_TRUE(question_of(datagram("\x83\x80")));
+  EXPECT_EQ(question_of(datagram("\x83\x80"))->name, "www.test");
+  EXPECT_TRUE(question_of(datagram("\x83\x80"))->truncated);
+  EXPECT_FALSE(question_of(datagram("\x81\x80"))->truncated);
+  EXPECT_FALSE(question_of(datagram("\x03\x80"))) << "nobody has answered";
+  const std::string whole = datagram("\x83\x80");
+  for (std::size_t size = 0; size < whole.size() - 4; ++size) EXPECT_FALSE(question_of(whole.substr(0, size))) << size;
 }
 
 TEST_F(Dns, ReportsARefusingNameServer) {

@@ -24,27 +24,51 @@ class NameServer {
   std::map<std::string, Record> table;  // absent: NXDOMAIN
   std::map<std::string, int> asked;     // A questions by name
   bool mute = false;
-  bool only_tcp = false;  // UDP answers are truncated
+  bool only_tcp = false;  // UDP answers are truncated to `truncated_to` records
+  std::uint32_t truncated_to = 0;
+  std::string held = "-";  // answers to names that begin so wait for release()
   int tcp_answers = 0;
 
   explicit NameServer(TurnedLoop& loop) : loop_(loop), udp_(*this), tcp_(*this) {
     exec::assume_on_loop();
     tcp_.fd = listen_on("127.0.0.1:0");
     at_ = Address::local_of(tcp_.fd.get());
-    udp_.fd = Fd(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    EXPECT_EQ(::bind(udp_.fd.get(), at_.get(), at_.length()), 0);
-    udp_.key = *loop_->watch(udp_.fd.get(), udp_);
     tcp_.key = *loop_->watch(tcp_.fd.get(), tcp_);
+    start_udp();
   }
   ~NameServer() {
     exec::assume_on_loop();
-    loop_->unwatch(udp_.fd.get(), udp_.key);
-    loop_->unwatch(tcp_.fd.get(), tcp_.key);
+    stop_udp();
+    stop_tcp();
     for (auto& c : connections_) loop_->unwatch(c->fd.get(), c->key);
   }
   NameServer(const NameServer&) = delete;
   NameServer& operator=(const NameServer&) = delete;
   const Address& at() const { return at_; }
+
+  // Once stopped, what is sent there is refused.
+  void start_udp() {
+    exec::assume_on_loop();
+    udp_.fd = Fd(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(::bind(udp_.fd.get(), at_.get(), at_.length()), 0);
+    udp_.key = *loop_->watch(udp_.fd.get(), udp_);
+  }
+  void stop_udp() {
+    exec::assume_on_loop();
+    if (udp_.fd) loop_->unwatch(udp_.fd.get(), udp_.key);
+    udp_.fd.reset();
+  }
+  void stop_tcp() {
+    exec::assume_on_loop();
+    if (tcp_.fd) loop_->unwatch(tcp_.fd.get(), tcp_.key);
+    tcp_.fd.reset();
+  }
+  std::size_t waiting() const { return waiting_.size(); }
+  void release() {
+    for (const auto& [answer, peer] : waiting_)
+      ::sendto(udp_.fd.get(), answer.data(), answer.size(), 0, peer.get(), peer.length());
+    waiting_.clear();
+  }
 
  private:
   struct Udp final : exec::Watcher {
@@ -59,7 +83,13 @@ class NameServer {
         const auto got = ::recvfrom(fd.get(), buffer.data(), buffer.size(), 0, peer, &size);
         if (got <= 0) return;
         const std::string answer = server.answer({buffer.data(), static_cast<std::size_t>(got)}, server.only_tcp);
-        if (!answer.empty()) ::sendto(fd.get(), answer.data(), answer.size(), 0, peer, size);
+        if (answer.empty()) continue;
+        const std::string_view name(buffer.data() + 13, static_cast<std::size_t>(got) - 13);
+        if (name.starts_with(server.held)) {
+          server.waiting_.emplace_back(answer, Address(peer, size));
+        } else {
+          ::sendto(fd.get(), answer.data(), answer.size(), 0, peer, size);
+        }
       }
     }
     NameServer& server;
@@ -134,7 +164,7 @@ class NameServer {
     const Record record = found == table.end() ? Record{{}, 0, 3, {}} : found->second;
     std::string answers;
     std::uint32_t count = 0;
-    std::string owner = wire_name(name);
+    std::string owner = "\xc0\x0c";  // the question's name
     if (!record.alias.empty()) {
       answers += owner;
       put(answers, 5, 2), put(answers, 1, 2), put(answers, record.ttl, 4);
@@ -146,6 +176,7 @@ class NameServer {
     for (const std::string& text : record.addresses) {
       const auto address = *Address::literal(text, 0);
       if ((address.family() == AF_INET ? 1 : 28) != type) continue;
+      if (truncated && count == truncated_to) break;
       answers += owner;
       put(answers, static_cast<std::uint32_t>(type), 2), put(answers, 1, 2), put(answers, record.ttl, 4);
       put(answers, static_cast<std::uint32_t>(address.bytes().size()), 2);
@@ -154,9 +185,9 @@ class NameServer {
     }
     std::string out(query.substr(0, 2));
     put(out, 0x8180U | static_cast<std::uint32_t>(record.rcode) | (truncated ? 0x200U : 0U), 2);
-    put(out, 1, 2), put(out, truncated ? 0 : count, 2), put(out, 0, 4);
+    put(out, 1, 2), put(out, count, 2), put(out, 0, 4);
     out += question;
-    return truncated ? out : out + answers;
+    return out + answers;
   }
 
   TurnedLoop& loop_;
@@ -164,6 +195,7 @@ class NameServer {
   Udp udp_;
   Tcp tcp_;
   std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<std::pair<std::string, Address>> waiting_;
 };
 
 }  // namespace carpool::proxy::net

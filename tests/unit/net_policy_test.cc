@@ -96,11 +96,15 @@ TEST(Policy, NeverDialsLinkLocalOrMetadataAddresses) {
   const auto rules = policy(egress(kAllow, {"*", "0.0.0.0/0", "::/0", "name.test"}));
   for (const char* metadata :
        {"169.254.169.254:80", "169.254.0.1:8080", "[fe80::1]:80", "[febf::1]:80", "[fd00:ec2::254]:80",
-        "[::ffff:169.254.169.254]:80", "[64:ff9b::a9fe:a9fe]:80", "[2002:a9fe:a9fe::1]:80", "[::169.254.169.254]:80"}) {
+        "[::ffff:169.254.169.254]:80", "[64:ff9b::a9fe:a9fe]:80", "[2002:a9fe:a9fe::1]:80", "[::169.254.169.254]:80",
+        "[fd00:ec2::23]:80", "[fd20:ce::254]:80", "100.100.100.200:80", "[::ffff:100.100.100.200]:80",
+        "[64:ff9b::6464:64c8]:80", "[2002:6464:64c8::1]:80", "[::100.100.100.200]:80"}) {
     EXPECT_EQ(refusal(*rules, metadata), FaultKind::egress_denied) << metadata;
   }
   EXPECT_TRUE(may_dial(*rules, "name.test", "169.253.169.254:80"));
   EXPECT_TRUE(may_dial(*rules, "name.test", "[fec0::1]:80"));
+  EXPECT_TRUE(may_dial(*rules, "name.test", "100.100.100.201:80"));
+  EXPECT_TRUE(may_dial(*rules, "name.test", "[fd20:ce::253]:80"));
 }
 
 TEST(Policy, DialsAMetadataAddressThatAllowNames) {

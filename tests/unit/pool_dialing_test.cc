@@ -156,6 +156,123 @@ TEST_F(Dialing, DoesNotPauseWhenNothingElseServes) {
   EXPECT_EQ(world.dials.size(), 1U) << "a new request tries at once";
 }
 
+// ---- an origin that is dead, or may be ----
+
+class ADeadOrigin : public test::PoolScene {
+ protected:
+  ADeadOrigin() : PoolScene(64) {}
+  // One request after the other in one instant, each told before the next one asks.
+  int dials_for(int requests) {
+    int dials = 0;
+    for (int n = 0; n < requests; ++n) {
+      Asker& one = waiting();
+      for (; !world.dials.empty(); ++dials) world.dial_failed();
+      world.deliver_all();
+      EXPECT_EQ(one.state, State::refused);
+      EXPECT_EQ(one.fault->kind, FaultKind::connect_refused) << "the cause of the dial that failed";
+    }
+    return dials;
+  }
+};
+
+TEST_F(ADeadOrigin, IsDialedAFewTimesForAThousandRequestsOneAfterTheOther) {
+  EXPECT_EQ(dials_for(1000), 8);
+  EXPECT_EQ(snapshot().undialed, 992U);
+  EXPECT_TRUE(snapshot().probing);
+  rest(milliseconds(100));
+  EXPECT_EQ(dials_for(100), 1) << "one more each 100 ms";
+  rest(seconds(10));
+  EXPECT_EQ(dials_for(100), 8) << "a rest is forgiven, but for no more than at first";
+}
+
+TEST_F(ADeadOrigin, IsDialedAFewTimesForAThousandRequestsAtOnce) {
+  std::deque<Asker*> all;
+  for (int n = 0; n < 1000; ++n) all.push_back(&waiting({}, static_cast<LoopId>(n % 2)));
+  EXPECT_EQ(world.dials.size(), 8U);
+  int dials = 0;
+  for (; !world.dials.empty(); ++dials) world.dial_failed();
+  world.deliver_all();
+  EXPECT_EQ(dials, 8);
+  for (Asker* one : all) EXPECT_EQ(one->state, State::refused) << "nobody waits for the deadline";
+}
+
+TEST_F(ADeadOrigin, IsFoundAliveByOneProbeForWhichTheOthersWait) {
+  dials_for(3);
+  std::deque<Asker*> all;
+  for (int n = 0; n < 20; ++n) all.push_back(&waiting());
+  EXPECT_EQ(world.dials.size(), 1U);
+  world.dialed();
+  EXPECT_EQ(world.dials.size(), 19U) << "it lives: whoever waits is dialed for";
+  EXPECT_FALSE(destination().probing());
+  while (!world.dials.empty()) world.dialed();
+  world.deliver_all();
+  for (Asker* one : all) EXPECT_EQ(one->state, State::leased);
+}
+
+TEST_F(ADeadOrigin, IsProbedAgainWhenAProbeGetsNoAnswer) {
+  dials_for(1);
+  waiting();
+  waiting();
+  ASSERT_EQ(world.dials.size(), 1U);
+  const Instant begun = world.now;
+  rest(milliseconds(100));
+  world.on(0);
+  destination().wake(world.now);
+  ASSERT_FALSE(world.wakes.empty());
+  EXPECT_EQ(world.wakes.back().first, begun + seconds(1));
+  for (std::size_t probes = 2; probes < 12; ++probes) {
+    rest(seconds(1));
+    world.on(0);
+    waiting();
+    destination().wake(world.now);
+    EXPECT_EQ(world.dials.size(), std::min<std::size_t>(probes, 8));
+  }
+}
+
+TEST_F(ADeadOrigin, KeepsNobodyWaitingWhenAPauseEnds) {
+  dials_for(8);
+  world.on(0);
+  destination().pause(world.now);
+  Asker& one = waiting();
+  world.on(0);
+  destination().resume(world.now);
+  world.deliver_all();
+  EXPECT_EQ(one.state, State::refused);
+}
+
+TEST_F(ADeadOrigin, IsNotStormedByWhatItShallKeepReady) {
+  limits.min_idle = 30;
+  world.on(0);
+  destination().sweep(world.now);
+  EXPECT_EQ(world.dials.size(), 8U);
+  while (!world.dials.empty()) world.dial_failed();
+  rest(seconds(2));
+  world.on(0);
+  destination().sweep(world.now);
+  EXPECT_EQ(world.dials.size(), 1U);
+}
+
+class AColdOrigin : public ADeadOrigin {};
+
+TEST_F(AColdOrigin, IsDialedForEverybodyAfterTheFirstSuccess) {
+  for (int n = 0; n < 64; ++n) waiting();
+  ASSERT_EQ(world.dials.size(), 8U);
+  world.dialed();
+  EXPECT_EQ(world.dials.size(), 63U) << "one round trip, not one each time the window doubles";
+}
+
+TEST_F(AColdOrigin, CountsNobodyAsWaitingForWhomThereIsAPlace) {
+  limits.max_waiting = 0;
+  for (int n = 0; n < 64; ++n) waiting();
+  EXPECT_EQ(asker().borrow(destination()), State::refused) << "the sixty-fifth";
+}
+
+TEST_F(AColdOrigin, IsKnownForASecondAfterASuccessThoughNothingIsOpen) {
+  leased().discard(Closed::error);
+  for (int n = 0; n < 20; ++n) waiting();
+  EXPECT_EQ(world.dials.size(), 20U);
+}
+
 TEST_F(Dialing, FailsOneBorrowerPerFailedDialWhileOthersAreUnderWay) {
   Asker& one = waiting();
   Asker& two = waiting();

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "pool/entry_index.h"
 #include "tests/unit/pool_scene.h"
 
 namespace carpool::pool {
@@ -79,6 +80,43 @@ TEST_F(ADirectory, RefusesMoreOriginsThanItMayHold) {
   ASSERT_FALSE(second);
   EXPECT_EQ(second.fault().kind, FaultKind::origins_exhausted);
   EXPECT_TRUE(directory().at(origin_named("a"), {}));
+}
+
+// Takes every number that connections of this process can have, and gives them back.
+class NoNumberLeft {
+ public:
+  NoNumberLeft() {
+    while (!index_.full()) {
+      taken_.push_back(index_.reserve());
+      index_.publish(taken_.back(), block_);
+    }
+  }
+  ~NoNumberLeft() {
+    for (const EntryIndex::Place& place : taken_) index_.withdraw(place.first_index);
+  }
+  NoNumberLeft(const NoNumberLeft&) = delete;
+  NoNumberLeft& operator=(const NoNumberLeft&) = delete;
+
+ private:
+  EntryIndex& index_ = EntryIndex::process();
+  Block<int> block_{1};
+  std::vector<EntryIndex::Place> taken_;
+};
+
+TEST_F(ADirectory, AnswersWithAFaultWhenEveryNumberOfAConnectionIsTaken) {
+  Destination& without_a_connection = at("a");
+  {
+    const NoNumberLeft none;
+    Result<Destination*> another = directory().at(origin_named("b"), {});
+    ASSERT_FALSE(another);
+    EXPECT_EQ(another.fault().kind, FaultKind::origins_exhausted);
+    Asker& one = asker();
+    ASSERT_EQ(one.borrow(without_a_connection), State::refused);
+    EXPECT_EQ(one.fault->kind, FaultKind::overloaded);
+    EXPECT_TRUE(world.dials.empty());
+  }
+  leased(without_a_connection);
+  EXPECT_TRUE(directory().at(origin_named("b"), {}));
 }
 
 TEST_F(ADirectory, TakesAnIdleConnectionOfTheLeastRecentlyUsedDestinationWhenTheTotalIsReached) {
@@ -201,6 +239,106 @@ TEST_F(AnIdlePool, IsNotOneThatIsInUseOrWaitedForOrPausedOrKeptReady) {
   EXPECT_TRUE(retire().empty());
   EXPECT_EQ(directory().size(), 4U);
   held.release();
+}
+
+// ---- the end of one for another ----
+
+class AFullDirectory : public AnIdlePool {
+ protected:
+  AFullDirectory() { limits.max_origins = 3; }
+  Result<Destination*> look(const std::string& host, Standing standing = Standing::guest) {
+    world.now += seconds(1);
+    return directory().at(origin_named(host), {}, world.now, standing);
+  }
+  bool make_room() {
+    world.on(0);
+    return directory().make_room(world.now);
+  }
+  bool has(const std::string& host) {
+    const Destination* found = directory().find(origin_named(host));
+    return found != nullptr && !found->reclaimed();
+  }
+};
+
+TEST_F(AFullDirectory, GivesThePlaceOfANameThatLedNowhereThenOfWhoWasUsedLeastRecently) {
+  leased(**look("old")).release();
+  leased(**look("young")).release();
+  EXPECT_TRUE(look("nowhere"));
+  ASSERT_FALSE(look("another"));
+  ASSERT_TRUE(make_room());
+  EXPECT_FALSE(has("nowhere"));
+  ASSERT_TRUE(look("another"));
+  leased(**look("another")).release();
+  leased(**look("old")).release();
+  ASSERT_TRUE(make_room());
+  EXPECT_FALSE(has("young")) << "the order of use is that of now";
+  EXPECT_TRUE(has("old"));
+  EXPECT_EQ(directory().size(), 2U);
+  EXPECT_EQ(directory().evicted_count(), 2U);
+  EXPECT_EQ(retire().size(), 2U) << "they leave with the next look, and what they counted is kept";
+  EXPECT_EQ(directory().reclaimed_count(), 2U);
+  EXPECT_EQ(directory().reclaimed().borrows, 1U);
+}
+
+TEST_F(AFullDirectory, EndsNobodyWhoIsUsedOrConfigured) {
+  Asker& held = leased(**look("held"));
+  EXPECT_TRUE(look("configured", Standing::configured));
+  Asker& waits = asker();
+  ASSERT_EQ(waits.borrow(**look("waits")), State::waiting);
+  EXPECT_FALSE(make_room());
+  EXPECT_EQ(directory().size(), 3U);
+  held.release();
+  EXPECT_TRUE(make_room());
+  EXPECT_FALSE(has("held"));
+}
+
+TEST_F(AFullDirectory, KeepsThePlacesOfConfiguredOrigins) {
+  directory().keep_places(1);
+  EXPECT_TRUE(look("a"));
+  EXPECT_TRUE(look("b"));
+  EXPECT_FALSE(look("c"));
+  EXPECT_TRUE(look("configured", Standing::configured));
+  EXPECT_FALSE(look("c"));
+}
+
+TEST_F(AFullDirectory, FollowsAReloadThatNamesAnOrigin) {
+  EXPECT_TRUE(look("a"));
+  EXPECT_TRUE(look("b"));
+  EXPECT_TRUE(look("c"));
+  directory().keep_places(1);
+  directory().set_standing(**look("a"), Standing::configured);
+  EXPECT_TRUE(make_room());
+  EXPECT_TRUE(has("a"));
+  EXPECT_FALSE(has("b"));
+  directory().set_standing(**look("a"), Standing::guest);
+  directory().keep_places(0);
+  EXPECT_TRUE(make_room());
+  EXPECT_FALSE(has("c"));
+  EXPECT_TRUE(make_room());
+  EXPECT_FALSE(has("a"));
+}
+
+TEST_F(AFullDirectory, HoldsAsManyThatLeaveAsItHasPlaces) {
+  for (int n = 0; n < 3; ++n) EXPECT_TRUE(look("x" + std::to_string(n)));
+  for (int n = 3; n < 6; ++n) {
+    ASSERT_TRUE(make_room());
+    ASSERT_TRUE(look("x" + std::to_string(n)));
+  }
+  EXPECT_FALSE(make_room()) << "memory is bounded: they have to be buried first";
+  const std::vector<Destination*> gone = retire();
+  EXPECT_EQ(gone.size(), 3U);
+  EXPECT_FALSE(make_room());
+  EXPECT_TRUE(directory().bury(gone));
+  EXPECT_TRUE(make_room());
+}
+
+TEST_F(AFullDirectory, FindsThePlacesInTheOrderOfUse) {
+  limits.max_origins = 500;
+  for (int n = 0; n < 500; ++n) leased(**look("x" + std::to_string(n))).release();
+  for (int n = 0; n < 64; ++n) {
+    ASSERT_TRUE(make_room());
+    EXPECT_FALSE(has("x" + std::to_string(n)));
+  }
 }
 
 // The sweeper's race: somebody found it a moment before it ended.

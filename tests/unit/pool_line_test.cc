@@ -1,6 +1,8 @@
 // Who waits: order across loops, bounds, and grants that find their borrower gone.
 #include <gtest/gtest.h>
 
+#include <ctime>
+#include <deque>
 #include <map>
 #include <string>
 #include <utility>
@@ -219,6 +221,47 @@ TEST_F(TheLine, CancelsWithoutATrace) {
   one.cancel();
   one.cancel();
   EXPECT_EQ(snapshot().waiting, 0U);
+}
+
+// ---- a long line ----
+
+double cpu_seconds() {
+  timespec at{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
+  return static_cast<double>(at.tv_sec) + static_cast<double>(at.tv_nsec) / 1e9;
+}
+
+// Half of the wishes are one client's, and each other client's goes in front of most of those; then all give up, from
+// the middle outwards.
+double cost_of_a_line_of(unsigned many) {
+  test::World world(1);
+  Limits limits;
+  limits.size = 1;
+  limits.max_waiting = many;
+  Destination destination(test::origin_named("origin"), limits, world, 1);
+  std::deque<Asker> line;
+  Asker holder(world, 0);
+  holder.borrow(destination);
+  const double begin = cpu_seconds();
+  for (unsigned n = 0; n < many; ++n) {
+    Want want;
+    want.client = n < many / 2 ? 1 : 1 + n;
+    EXPECT_EQ(line.emplace_back(world, LoopId{0}).borrow(destination, want), State::waiting);
+  }
+  for (unsigned n = 0; n < many; ++n) line[n % 2 == 0 ? (many + n) / 2 : (many - n) / 2].cancel();
+  const double cost = cpu_seconds() - begin;
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(holder.state, State::leased);
+  holder.release();
+  destination.stop(world.now);
+  EXPECT_EQ(world.wrong, "");
+  return cost;
+}
+
+TEST(ALongLine, CostsEachWhoJoinsOrLeavesAboutAsMuchAsAShortOne) {
+  const double few = cost_of_a_line_of(2000), many = cost_of_a_line_of(20'000);
+  EXPECT_LT(many, 30 * few) << "ten times as many took " << many / few << " times as long";
 }
 
 }  // namespace

@@ -140,6 +140,9 @@ class AdminClient : public testing::Test, public AdminSession::Owner {
   }
 
   void ended(AdminSession&) override { ++ended_; }
+  bool room_to_work() override { return room_; }
+  void works(AdminSession&) override { works_ = true; }
+  void waits(AdminSession&) override { works_ = false; }
   bool room_to_listen() const override { return false; }
   void listens(AdminSession&) override {}
   bool submit(exec::TaskPtr task) override {
@@ -205,6 +208,7 @@ class AdminClient : public testing::Test, public AdminSession::Owner {
   std::unique_ptr<AdminSession> session_;
   std::string got_;
   bool at_end_ = false;
+  bool room_ = true, works_ = false;
   int ended_ = 0, asked_ = 0, refuse_ = 0;
 };
 
@@ -351,6 +355,30 @@ TEST_F(AdminClient, IsCutOffWhenStepsAreRefusedForTooLong) {
   for (int i = 0; i < 350 && ended_ == 0; ++i) loop_.pass(100ms);
   EXPECT_EQ(ended_, 1);
   EXPECT_FALSE(complete());
+}
+
+TEST_F(AdminClient, WaitsWhileItTakesItsAnswerAndIsWorkedForWhileAStepIsMade) {
+  EXPECT_FALSE(works_);
+  say(kAsk);
+  EXPECT_TRUE(works_);
+  EXPECT_TRUE(run_task());
+  EXPECT_FALSE(works_) << "the first step waits to be taken";
+  serve();
+  EXPECT_TRUE(complete());
+  EXPECT_FALSE(works_);
+}
+
+TEST_F(AdminClient, IsToldWhenTooManyAnswersAreBeingMadeButAProbeIsAnswered) {
+  room_ = false;
+  say("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  serve();
+  EXPECT_TRUE(got_.starts_with("HTTP/1.1 200 ")) << got_;
+  got_.clear();
+  say(kAsk);
+  serve();
+  EXPECT_TRUE(got_.starts_with("HTTP/1.1 503 ")) << got_;
+  EXPECT_NE(got_.find("Retry-After: 1"), std::string::npos);
+  EXPECT_EQ(asked_, 0);
 }
 
 TEST_F(AdminClient, IsToldWhenNothingOfItsAnswerCouldBeMade) {

@@ -11,8 +11,8 @@
 namespace carpool::proxy {
 namespace {
 
-constexpr std::array<std::string_view, 9> kEventNames{"begin",    "answered", "lease",  "retry",      "response_head",
-                                                      "switched", "ended",    "broken", "client_gone"};
+constexpr std::array<std::string_view, 10> kEventNames{
+    "collect", "begin", "answered", "lease", "retry", "response_head", "switched", "ended", "broken", "client_gone"};
 
 std::string diagram() {
   std::string text =

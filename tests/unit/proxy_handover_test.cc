@@ -8,6 +8,7 @@
 
 #include "proxy/handover/manifest.h"
 #include "proxy/handover/parcel.h"
+#include "proxy/handover/word.h"
 
 namespace carpool::proxy {
 namespace {
@@ -99,6 +100,36 @@ TEST_F(Wire, TakesNoMoreThanItsBounds) {
   Parcel parcel;
   parcel.text.assign(Parcel::kMostBytes + 1, 'x');
   EXPECT_FALSE(send_parcel(here_.get(), parcel, kPatience));
+}
+
+using Heard = HandoverWord::Heard;
+
+TEST_F(Wire, TakesAWordForWhatItSaysAndNotForItsLength) {
+  HandoverWord go(HandoverWord::kGo);
+  EXPECT_EQ(go.hear(there_.get()), Heard::nothing);
+  ASSERT_TRUE(say(here_.get(), "no"));
+  EXPECT_EQ(go.hear(there_.get()), Heard::other);
+  HandoverWord gone(HandoverWord::kGone);
+  ASSERT_TRUE(say(here_.get(), "gang"));
+  EXPECT_EQ(gone.hear(there_.get()), Heard::other);
+}
+
+TEST_F(Wire, TakesAWordThatComesInPieces) {
+  HandoverWord gone(HandoverWord::kGone);
+  for (const char* piece : {"g", "on"}) {
+    ASSERT_TRUE(say(here_.get(), piece));
+    EXPECT_EQ(gone.hear(there_.get()), Heard::nothing);
+  }
+  ASSERT_TRUE(say(here_.get(), "e, and more"));
+  EXPECT_EQ(gone.hear(there_.get()), Heard::word);
+}
+
+TEST_F(Wire, HearsThatTheOtherSideLeft) {
+  HandoverWord go(HandoverWord::kGo);
+  ASSERT_TRUE(say(here_.get(), "g"));
+  EXPECT_EQ(go.hear(there_.get()), Heard::nothing);
+  here_.reset();
+  EXPECT_EQ(go.hear(there_.get()), Heard::left);
 }
 
 }  // namespace

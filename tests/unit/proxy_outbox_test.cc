@@ -34,20 +34,19 @@ struct Wire {
   Fd far;
 };
 
-TEST(Outbox, SendsOwnedTextAndForeignBytesInTheOrderTheyWereGathered) {
+TEST(Outbox, SendsOwnedTextAndForeignBytesInTheOrderTheyWereAdded) {
   Wire wire;
   Outbox outbox;
-  Gather gather;
-  std::vector<iovec> pieces;
+  WriteBatch batch;
   const std::string body = "body", more = "more";
-  gather.text().append("head ");
-  gather.add(body);
-  gather.text().append(" 4 ");
-  gather.add(more);
-  gather.text().append(" end");
-  EXPECT_EQ(gather.size(), 20U);
-  EXPECT_EQ(outbox.send(*wire.transport, gather, pieces), Outbox::Sent::all);
-  EXPECT_TRUE(gather.empty());
+  batch.text().append("head ");
+  batch.add(body);
+  batch.text().append(" 4 ");
+  batch.add(more);
+  batch.text().append(" end");
+  EXPECT_EQ(batch.size(), 20U);
+  EXPECT_EQ(outbox.send(*wire.transport, batch), Outbox::Sent::all);
+  EXPECT_TRUE(batch.empty());
   EXPECT_EQ(wire.read_all(), "head body 4 more end");
   EXPECT_EQ(outbox.taken(), 20U);
 }
@@ -57,17 +56,16 @@ TEST(Outbox, KeepsWhatTheSocketWouldNotTakeAndLosesOrRepeatsNoByte) {
   for (int round = 0; round < 50; ++round) {
     Wire wire;
     Outbox outbox;
-    Gather gather;
-    std::vector<iovec> pieces;
+    WriteBatch batch;
     std::string sent, got;
     for (int i = 0; i < 60; ++i) {
       std::string bytes(random() % 3000, static_cast<char>('a' + i % 26));
       const std::string framing = "<" + std::to_string(i) + ">";
-      gather.text().append(framing);
-      gather.add(bytes);
+      batch.text().append(framing);
+      batch.add(bytes);
       sent += framing + bytes;
-      ASSERT_NE(outbox.send(*wire.transport, gather, pieces), Outbox::Sent::failed);
-      bytes.assign(bytes.size(), '!');  // the gather must not be needed any more
+      ASSERT_NE(outbox.send(*wire.transport, batch), Outbox::Sent::failed);
+      bytes.assign(bytes.size(), '!');  // the batch must not be needed any more
       if (random() % 3 == 0) {
         got += wire.read_all();
         wire.transport->note({.readable = false, .writable = true, .hangup = false});
@@ -91,12 +89,11 @@ TEST(Outbox, DoesNotGrowWithATransferThatIsNeverQuiteTaken) {
   std::string room(2048, '\0');  // the far side reads less than the near side offers
   Wire wire;
   Outbox outbox;
-  Gather gather;
-  std::vector<iovec> pieces;
+  WriteBatch batch;
   while (outbox.taken() < kTransfer) {
-    if (outbox.size() < kHighMark) gather.add(bytes);
+    if (outbox.size() < kHighMark) batch.add(bytes);
     wire.transport->note({.readable = false, .writable = true, .hangup = false});
-    ASSERT_EQ(outbox.send(*wire.transport, gather, pieces), Outbox::Sent::part);
+    ASSERT_EQ(outbox.send(*wire.transport, batch), Outbox::Sent::part);
     ASSERT_FALSE(outbox.empty());
     ASSERT_LE(outbox.size(), kHighMark + bytes.size());
     ASSERT_LE(outbox.capacity(), 4 * kHighMark);
@@ -107,11 +104,10 @@ TEST(Outbox, DoesNotGrowWithATransferThatIsNeverQuiteTaken) {
 TEST(Outbox, SaysThatTheOtherSideIsGone) {
   Wire wire;
   Outbox outbox;
-  Gather gather;
-  std::vector<iovec> pieces;
+  WriteBatch batch;
   wire.far.reset();
-  gather.text().append("x");
-  EXPECT_EQ(outbox.send(*wire.transport, gather, pieces), Outbox::Sent::failed);
+  batch.text().append("x");
+  EXPECT_EQ(outbox.send(*wire.transport, batch), Outbox::Sent::failed);
   EXPECT_EQ(outbox.taken(), 0U);
 }
 

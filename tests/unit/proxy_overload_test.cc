@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "proxy/overload/accept_budget.h"
 #include "proxy/overload/heap.h"
 #include "proxy/overload/stage.h"
 #include "proxy/overload/trim_rule.h"
@@ -44,6 +45,26 @@ TEST(TheStage, NeverComesWhereItsMarkIsZero) {
   EXPECT_EQ(after({100}, {0, 0, 0}), Shedding::nothing);
   EXPECT_EQ(after({100}, {85, 90, 0}), Shedding::new_clients);
   EXPECT_EQ(after({100}, {0, 0, 95}), Shedding::idle);
+}
+
+TEST(TheAcceptBudget, LeavesWhatIsAboveTheLastMarkToThoseWhoAreThere) {
+  EXPECT_EQ(AcceptBudget::grant({100, 1000}, {}), 425) << "half of what is left below 95 %";
+  EXPECT_EQ(AcceptBudget::grant({948, 1000}, {}), 2) << "as many as there are";
+  EXPECT_EQ(AcceptBudget::grant({950, 1000}, {}), 0);
+  EXPECT_EQ(AcceptBudget::grant({2000, 1000}, {}), 0);
+  EXPECT_EQ(AcceptBudget::grant({960, 1000}, {85, 90, 0}), 5) << "97 % without a mark";
+  EXPECT_EQ(AcceptBudget::grant({970, 1000}, {0, 0, 100}), 0);
+  EXPECT_GT(AcceptBudget::grant({1000000, 0}, {}), 1000) << "no limit";
+}
+
+TEST(TheAcceptBudget, CountsSeldomHoweverFewAreLeft) {
+  int counts = 0;
+  for (std::uint64_t used = 0; used < 19'000; ++counts) {
+    const std::int64_t granted = AcceptBudget::grant({used, 20'000}, {});
+    ASSERT_GT(granted, 0);
+    used += static_cast<std::uint64_t>(granted);
+  }
+  EXPECT_LT(counts, 20);
 }
 
 // Looks once a second at so many bytes each; after how many of them memory goes back, or 0.

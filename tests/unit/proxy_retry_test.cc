@@ -88,10 +88,23 @@ TEST(Retry, StopsAtMaxRetriesAndAtEightProvenReplays) {
   EXPECT_EQ(may_retry(attempt, {}), std::nullopt);
   EXPECT_EQ(may_retry(attempt, {.max_retries = 2}), Proof::idempotent_reused);
   attempt.any_byte_sent = false;
+  attempt.proven_replays = kMaxProvenReplays - 2;
+  EXPECT_EQ(may_retry(attempt, {}), Proof::not_sent) << "eight attempts were made, the next is the last";
   attempt.proven_replays = kMaxProvenReplays - 1;
-  EXPECT_EQ(may_retry(attempt, {}), Proof::not_sent);
-  attempt.proven_replays = kMaxProvenReplays;
   EXPECT_EQ(may_retry(attempt, {}), std::nullopt);
+}
+
+TEST(Retry, StopsAtOneNumberOfAttemptsWhateverTheProofs) {
+  for (const std::uint32_t retries : {0U, 1U, 3U}) {
+    const RetryRules rules{.max_retries = retries};
+    for (std::uint32_t idempotent = 0; idempotent <= retries; ++idempotent) {
+      Attempt attempt = stale_get();
+      attempt.idempotent_retries = idempotent;
+      std::uint32_t attempts = 1 + idempotent;
+      for (attempt.unprocessed = Proof::misdirected; may_retry(attempt, rules); ++attempts) ++attempt.proven_replays;
+      EXPECT_EQ(attempts, retries + 8);
+    }
+  }
 }
 
 TEST(Retry, RepeatsPutAndDeleteOnlyWhereTheConfigurationSaysSoAndOnlyWithoutBody) {

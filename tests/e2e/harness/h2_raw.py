@@ -104,8 +104,8 @@ class RawClient(Peer):
 class RawOrigin:
     """script(peer, stream) runs for each header block that begins a stream, on the connection's own thread."""
 
-    def __init__(self, script, settings=b"", generous=True):
-        self.script, self.settings, self.generous = script, settings, generous
+    def __init__(self, script, settings=b"", generous=True, script_at_start=None):
+        self.script, self.settings, self.generous, self.script_at_start = script, settings, generous, script_at_start
         self.peers, self.asked = [], []                # asked: (connection, stream, fields)
         self.server = socket.create_server(("127.0.0.1", 0))
         self.authority = "127.0.0.1:%d" % self.server.getsockname()[1]
@@ -128,6 +128,8 @@ class RawOrigin:
                 peer.buffer += peer.sock.recv(len(PREFACE) - len(peer.buffer))
             peer.buffer = b""
             peer.send(frame(SETTINGS, 0, 0, self.settings))
+            if self.script_at_start:
+                self.script_at_start(peer)
             seen = set()
             while peer.step():
                 for stream in set(peer.heads) - seen:

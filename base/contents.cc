@@ -1,0 +1,36 @@
+#include "base/contents.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "base/fd.h"
+
+namespace carpool {
+
+namespace {
+Fault failed(std::string why) {
+  return {FaultKind::malformed_request, Side::self, std::move(why)};
+}
+}  // namespace
+
+Result<std::string> contents(const std::string& path, std::size_t most) {
+  constexpr std::size_t kPiece = std::size_t{64} * 1024;
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!file) return failed(std::generic_category().message(errno));
+  std::string text;
+  for (;;) {
+    const std::size_t before = text.size();
+    text.resize(before + kPiece);
+    const ssize_t got = ::read(file.get(), text.data() + before, kPiece);
+    text.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failed(std::generic_category().message(errno));
+    if (got == 0) return text;
+    if (text.size() > most) return failed("it is longer than " + std::to_string(most) + " bytes");
+  }
+}
+
+}  // namespace carpool

@@ -1,0 +1,19 @@
+// Cutting text to a length without cutting a character.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace carpool {
+
+// The first `most` bytes of `text`, less the bytes of a UTF-8 character that would not be whole.
+inline std::string_view clipped(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  std::size_t end = most;
+  // A character has three continuation bytes at most; more than that is no UTF-8, and may be cut anywhere.
+  for (int i = 0; i < 3 && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80; ++i) --end;
+  const bool continues = (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80;
+  return text.substr(0, continues ? most : end);
+}
+
+}  // namespace carpool

@@ -1,0 +1,51 @@
+// CallbackGuard: calls what a loop owes a call, so that a callback that throws costs itself alone: the events, mail,
+// timers and deferred work after it have their turn, and the loop's own state is whole.
+//
+// Want of memory is the exception: it may end a callback anywhere, and who waits for the other half would wait for
+// ever. So std::bad_alloc ends the program (docs/decisions/0012).
+#pragma once
+
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "exec/event_leases.h"
+#include "exec/role.h"
+#include "exec/task.h"
+
+namespace carpool::exec {
+
+class CallbackGuard {
+ public:
+  // Checks `leases` after each call.
+  explicit CallbackGuard(EventLeases* leases = nullptr) : leases_(leases) {}
+
+  // Null: the first exception of a turn is kept for rethrow().
+  void report_to(FailureSink* failures) { failures_ = failures; }
+
+  template <class Callback>
+  void call(Callback callback) LOOP_ONLY {
+    try {
+      callback();
+      if (leases_ != nullptr) leases_->end_event();
+    } catch (const std::bad_alloc&) {
+      std::terminate();
+    } catch (...) {
+      if (leases_ != nullptr) leases_->abandon();
+      caught(std::current_exception());
+    }
+  }
+  // When all has been called.
+  void rethrow() {
+    if (first_ != nullptr) std::rethrow_exception(std::exchange(first_, nullptr));
+  }
+
+ private:
+  void caught(std::exception_ptr thrown) noexcept;
+
+  EventLeases* const leases_;
+  FailureSink* failures_ = nullptr;
+  std::exception_ptr first_;
+};
+
+}  // namespace carpool::exec

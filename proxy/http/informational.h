@@ -1,0 +1,32 @@
+// Informational: the bound on the 1xx heads of one response, the same whatever protocol the origin speaks. Heads are
+// not flow-controlled in HTTP/2, and a client that does not read must not make them pile up: both their number and
+// their bytes are bounded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "proxy/http/limits.h"
+
+namespace carpool::proxy::http {
+
+inline constexpr std::uint32_t kMostInformational = 64;
+
+class Informational {
+ public:
+  // Counts one more head of `bytes`. Returns what is wrong, or null.
+  const char* add(std::size_t bytes, const Limits& limits) {
+    ++heads_;
+    bytes_ += bytes;
+    if (heads_ > kMostInformational) return "more than 64 informational (1xx) heads before the final one";
+    if (bytes_ > limits.header_bytes) return "informational (1xx) heads that are larger together than a head may be";
+    return nullptr;
+  }
+
+ private:
+  std::uint32_t heads_ = 0;
+  std::size_t bytes_ = 0;
+};
+static_assert(kMostInformational == 64, "the words above name the bound");
+
+}  // namespace carpool::proxy::http

@@ -1,0 +1,48 @@
+// Reach: where the requests of one listener may go (the addressing table is in docs/configuration.md). A listener with
+// a fixed origin is a gateway: it lets a request in or refuses it, and takes its origin from the configuration alone.
+// Every other listener is a forward proxy: the request names its origin.
+#pragma once
+
+#include <variant>
+
+#include "base/result.h"
+#include "pool/origin.h"
+#include "proxy/config/config.h"
+#include "proxy/http/forward.h"
+#include "proxy/net/address.h"
+
+namespace carpool::proxy {
+
+class Origins;
+
+class Gateway {
+ public:
+  Gateway(pool::Origin origin, const net::Address& listener) : origin_(std::move(origin)), listener_(listener) {}
+  // Faults: egress_denied for CONNECT; misdirected for a target that names anything but the origin, its aliases or,
+  // over HTTP/2 without TLS, this listener itself, which is what a client says that knows of no proxy.
+  Result<pool::Origin> origin_of(const http::Target& target, const Origins& origins) const;
+
+ private:
+  bool is_named_by(const pool::Origin& asked, const http::Target& target, const Origins& origins) const;
+  bool is_alias(const pool::Origin& asked, bool of_plain_client, const Origins& origins) const;
+  bool is_listener(const pool::Origin& asked) const;
+
+  const pool::Origin origin_;
+  const net::Address listener_;
+};
+
+class ForwardProxy {
+ public:
+  explicit ForwardProxy(bool route_by_host) : route_by_host_(route_by_host) {}
+  // Faults: malformed_request; egress_denied where route_by_host is off and Host is no alias.
+  Result<pool::Origin> origin_of(const http::Target& target, const Origins& origins) const;
+
+ private:
+  const bool route_by_host_;
+};
+
+using Reach = std::variant<ForwardProxy, Gateway>;
+// `listener`: the address that it is bound to.
+Result<Reach> reach_of(const config::Listen& settings, const net::Address& listener);
+
+}  // namespace carpool::proxy

@@ -1,0 +1,50 @@
+// Spares: objects that a loop's code uses for the length of a call or an event, kept for the next use with the memory
+// they own. Each use has an object of its own, so a use inside another one overwrites nothing, and nothing is allocated
+// in steady state.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace carpool::proxy {
+
+template <class T>
+class Spares {
+ public:
+  Spares() { spares_.reserve(kKept); }
+
+  std::unique_ptr<T> take() {
+    if (spares_.empty()) return std::make_unique<T>();
+    std::unique_ptr<T> one = std::move(spares_.back());
+    spares_.pop_back();
+    return one;
+  }
+  void give_back(std::unique_ptr<T> one) {
+    if (spares_.size() < kKept) spares_.push_back(std::move(one));
+  }
+  bool empty() const { return spares_.empty(); }
+
+  // One object for as long as the loan lives.
+  class Loan {
+   public:
+    explicit Loan(Spares& spares) : spares_(spares), one_(spares.take()) {}
+    ~Loan() { spares_.give_back(std::move(one_)); }
+    Loan(const Loan&) = delete;
+    Loan& operator=(const Loan&) = delete;
+    T& operator*() { return *one_; }
+    T* operator->() { return one_.get(); }
+
+   private:
+    Spares& spares_;
+    std::unique_ptr<T> one_;
+  };
+  Loan lend() { return Loan(*this); }
+
+ private:
+  static constexpr std::size_t kKept = 16;
+  std::vector<std::unique_ptr<T>> spares_;  // the last one given back is the next one taken: its memory is warm
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,78 @@
+// The budget of all origins: slots that come free while origins find out that they lack one.
+#include "tests/explorer/scenarios.h"
+#include "tests/explorer/stage.h"
+
+namespace carpool::explore {
+namespace {
+
+// One place for two origins: the one that lacks it is woken when the other's connection rests or ends.
+class ReleaseMeetsHunger : public Stage {
+ public:
+  ReleaseMeetsHunger() : Stage(2, cap(1), 1) {}
+  void run(unsigned thread) override {
+    if (thread == 0) return holder_.release();
+    hungry_.borrow(destination(1));
+    pump();
+  }
+
+ private:
+  Asker& holder_ = leased(0);
+  Asker& hungry_ = asker(1);
+};
+class EndMeetsHunger : public Stage {
+ public:
+  EndMeetsHunger() : Stage(2, cap(1), 1) {}
+  void run(unsigned thread) override {
+    if (thread == 0) return holder_.discard(pool::Closed::error);
+    hungry_.borrow(destination(1));
+    pump();
+  }
+
+ private:
+  Asker& holder_ = leased(0);
+  Asker& hungry_ = asker(1);
+};
+
+// The same when the origin is known to have had something idle: who looks finds nothing, and takes it off the list
+// while something becomes idle there.
+class OfferMeetsHunger : public Stage {
+ public:
+  OfferMeetsHunger() : Stage(2, cap(1), 1) {
+    holder_.release();
+    holder_.borrow(destination());
+  }
+  void run(unsigned thread) override {
+    if (thread == 0) return holder_.release();
+    hungry_.borrow(destination(1));
+    pump();
+  }
+
+ private:
+  Asker& holder_ = leased(0);
+  Asker& hungry_ = asker(1);
+};
+// Two origins lack the one place when it comes free.
+class EndMeetsTwoHungers : public Stage {
+ public:
+  EndMeetsTwoHungers() : Stage(3, cap(1), 1) {}
+  void run(unsigned thread) override {
+    if (thread == 0) return holder_.discard(pool::Closed::error);
+    hungry_[thread - 1]->borrow(destination(thread));
+    pump();
+  }
+
+ private:
+  Asker& holder_ = leased(0);
+  Asker* const hungry_[2] = {&asker(1), &asker(2)};
+};
+
+}  // namespace
+
+std::vector<Named> budget_scenarios() {
+  return {named<ReleaseMeetsHunger>("a release meets hunger for the total"),
+          named<EndMeetsHunger>("an end meets hunger for the total"),
+          named<OfferMeetsHunger>("an offer that is withdrawn meets hunger for the total"),
+          named<EndMeetsTwoHungers>("an end meets two hungers for the total")};
+}
+
+}  // namespace carpool::explore

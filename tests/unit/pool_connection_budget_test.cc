@@ -1,0 +1,336 @@
+// The budget of all destinations together: who gets the next slot, at what cost, and how deep the calls go.
+#include "pool/connection_budget.h"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pool/directory.h"
+#include "tests/unit/pool_scene.h"
+
+namespace carpool::pool {
+namespace {
+
+using test::origin_named;
+using test::World;
+
+// Runs on a stack as small as that of the program's own threads.
+void on_a_small_stack(std::function<void()> work) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, std::size_t{256} * 1024);
+  pthread_t thread{};
+  const auto run = [](void* what) -> void* {
+    (*static_cast<std::function<void()>*>(what))();
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, run, &work), 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+}
+
+class UnderTheBudget : public testing::Test {
+ protected:
+  ~UnderTheBudget() override { EXPECT_EQ(world.wrong, ""); }
+  void budget(std::uint32_t connections) {
+    limits.max_connections = connections;
+    directory_ = std::make_unique<Directory>(limits, world, 2);
+  }
+  Destination& at(const std::string& host, const Limits& own) {
+    Result<Destination*> found = directory_->at(origin_named(host), own, world.now);
+    EXPECT_TRUE(found);
+    return **found;
+  }
+  static Limits sized(std::uint32_t size) {
+    Limits own;
+    own.size = size;
+    own.max_waiting = 100'000;
+    return own;
+  }
+  Asker& asker() { return askers_.emplace_back(world, LoopId{0}); }
+  void settle() {
+    while (!world.dials.empty()) world.dialed();
+    world.deliver_all();
+  }
+  // `count` leased connections of `destination`.
+  std::vector<Asker*> leased(Destination& destination, unsigned count) {
+    std::vector<Asker*> all;
+    for (unsigned n = 0; n < count; ++n) all.push_back(&wishing(destination));
+    settle();
+    for (Asker* one : all) EXPECT_EQ(one->state, State::leased);
+    return all;
+  }
+  Asker& wishing(Destination& destination) {
+    Asker& one = asker();
+    one.borrow(destination);
+    return one;
+  }
+  static void give_back(const std::vector<Asker*>& all) {
+    for (Asker* one : all) one->release();
+  }
+  // Each of them that has a connection gives it back and asks again; how many did.
+  unsigned hand_on(std::deque<Asker>& busy, Destination& destination) {
+    unsigned count = 0;
+    for (Asker& one : busy) {
+      if (one.state != State::leased) continue;
+      one.release();
+      one.borrow(destination);
+      ++count;
+    }
+    world.deliver_all();
+    return count;
+  }
+  void TearDown() override {
+    for (int rounds = 0; rounds < 1000; ++rounds) {
+      settle();
+      bool more = false;
+      for (Asker& one : askers_) {
+        if (one.state != State::leased) continue;
+        one.release();
+        more = true;
+      }
+      if (!more) break;
+    }
+    for (Asker& one : askers_) EXPECT_NE(one.state, State::waiting) << "forgotten";
+    EXPECT_EQ(directory_->connections(), world.live.size());
+  }
+
+  World world{2};
+  DirectoryLimits limits;
+  std::deque<Asker> askers_;
+  std::unique_ptr<Directory> directory_;
+};
+
+TEST_F(UnderTheBudget, TwoThousandWaitersAreServedFromAnothersIdleConnectionsOnASmallStack) {
+  constexpr unsigned kMany = 2000;
+  budget(kMany + 1);
+  Destination& idle = at("idle", sized(kMany));
+  give_back(leased(idle, kMany));
+  Destination& wanting = at("wanting", sized(kMany + 1));
+  leased(wanting, 1);  // it is known to be alive
+  wanting.pause(world.now);
+  for (unsigned n = 0; n < kMany; ++n) wishing(wanting);
+  on_a_small_stack([&] { wanting.resume(world.now); });
+  EXPECT_EQ(world.dials.size(), kMany);
+  EXPECT_EQ(directory_->connections(), kMany + 1);
+}
+
+TEST_F(UnderTheBudget, TwoThousandWaitersOfAnOriginWhoseStreamsAreUnknownAreServedOnASmallStack) {
+  constexpr unsigned kMany = 2000;
+  budget(kMany);
+  Destination& idle = at("idle", sized(kMany));
+  give_back(leased(idle, kMany));
+  Limits unknown = sized(kMany);
+  unknown.expected_streams = 0;
+  Destination& wanting = at("wanting", unknown);
+  for (unsigned n = 0; n < kMany; ++n) wishing(wanting);
+  ASSERT_FALSE(world.dials.empty());
+  on_a_small_stack([&] { world.dialed(); });
+  EXPECT_EQ(world.dials.size(), kMany - 1);
+}
+
+TEST_F(UnderTheBudget, AnOriginThatKeepsHandingOnDoesNotStarveAnother) {
+  budget(2);
+  Destination& busy = at("busy", sized(2));
+  Destination& other = at("other", sized(2));
+  std::deque<Asker> five;
+  for (int n = 0; n < 5; ++n) five.emplace_back(world, LoopId{0}).borrow(busy);
+  settle();
+  Asker& starved = wishing(other);
+  ASSERT_EQ(starved.state, State::waiting);
+  unsigned hand_offs = 0;
+  for (int rounds = 0; rounds < 1000 && starved.state == State::waiting; ++rounds) {
+    hand_offs += hand_on(five, busy);
+    settle();
+  }
+  EXPECT_EQ(starved.state, State::leased);
+  EXPECT_LE(hand_offs, 100U);
+  EXPECT_EQ(world.most, 2U);
+  for (int rounds = 0; rounds < 10; ++rounds) {
+    starved.release();
+    for (Asker& one : five) {
+      if (one.state == State::leased) one.release();
+    }
+    settle();
+    if (starved.state != State::leased) break;
+  }
+  for (int rounds = 0; rounds < 100; ++rounds) {
+    for (Asker& one : five) {
+      if (one.state == State::leased) one.release();
+    }
+    settle();
+  }
+  for (Asker& one : five) EXPECT_EQ(one.state, State::resting);
+}
+
+TEST_F(UnderTheBudget, ASessionThatIsNeverIdleDoesNotStarveAnother) {
+  budget(1);
+  Limits own = sized(2);
+  own.expected_streams = 10;
+  Destination& busy = at("busy", own);
+  Destination& other = at("other", sized(1));
+  world.next_streams = 10;
+  Asker& one = wishing(busy);
+  settle();
+  world.next_streams = 0;
+  Asker& two = wishing(busy);
+  ASSERT_EQ(one.state, State::leased);
+  ASSERT_EQ(two.state, State::leased);
+  Asker& starved = wishing(other);
+  unsigned streams = 0;
+  for (; streams < 200 && starved.state == State::waiting; ++streams) {
+    Asker& next = streams % 2 == 0 ? one : two;
+    if (next.state == State::leased) next.release();
+    if (next.state == State::resting) next.borrow(busy);
+    world.deliver_all();
+    for (std::size_t n = 0; n < world.dials.size(); ++n) world.dialed(n);
+    world.deliver_all();
+  }
+  EXPECT_EQ(starved.state, State::leased);
+  EXPECT_LE(streams, 100U);
+  starved.release();
+}
+
+TEST_F(UnderTheBudget, AnIdleSessionThatTakesStreamsAgainMakesRoomForAStarvedOrigin) {
+  budget(1);
+  Limits own = sized(1);
+  own.expected_streams = 5;
+  Destination& holder = at("holder", own);
+  world.next_streams = 5;
+  Asker& first = *leased(holder, 1).front();
+  Wire& session = first.wire();
+  first.release();
+  world.next_streams = 0;
+  world.set_streams(holder, session, 0);
+  Asker& starved = wishing(at("other", sized(1)));
+  settle();
+  ASSERT_EQ(starved.state, State::waiting);
+  world.set_streams(holder, session, 2);
+  world.deliver_all();
+  settle();
+  EXPECT_EQ(starved.state, State::leased);
+  EXPECT_EQ(world.most, 1U);
+}
+
+TEST_F(UnderTheBudget, StarvedOriginsAreServedInTheOrderInWhichTheyCame) {
+  budget(1);
+  Asker& holder = *leased(at("holder", sized(1)), 1).front();
+  std::vector<Asker*> line;
+  for (const char* host : {"first", "second", "third"}) line.push_back(&wishing(at(host, sized(1))));
+  Asker* last = &holder;
+  for (Asker* next : line) {
+    last->discard(Closed::error);
+    settle();
+    ASSERT_EQ(next->state, State::leased);
+    last = next;
+  }
+}
+
+TEST_F(UnderTheBudget, ASlotThatComesFreeIsNotTakenPastTheStarved) {
+  budget(1);
+  Destination& busy = at("busy", sized(1));
+  Asker& holder = *leased(busy, 1).front();
+  Asker& starved = wishing(at("other", sized(1)));
+  Asker& own = wishing(busy);
+  holder.discard(Closed::error);
+  settle();
+  EXPECT_EQ(starved.state, State::leased);
+  EXPECT_EQ(own.state, State::waiting);
+  starved.release();
+  settle();
+  EXPECT_EQ(own.state, State::leased);
+}
+
+TEST_F(UnderTheBudget, TwoOriginsThatBothLackSlotsDoNotExchangeThemForEver) {
+  budget(4);
+  Destination& one = at("one", sized(4));
+  Destination& two = at("two", sized(4));
+  std::deque<Asker> of_one, of_two;
+  for (int n = 0; n < 8; ++n) of_one.emplace_back(world, LoopId{0}).borrow(one);
+  settle();
+  for (int n = 0; n < 8; ++n) of_two.emplace_back(world, LoopId{0}).borrow(two);
+  for (int rounds = 0; rounds < 500; ++rounds) {
+    hand_on(of_one, one);
+    hand_on(of_two, two);
+    settle();
+  }
+  EXPECT_EQ(one.snapshot(world.now).alive(), 2U);
+  EXPECT_EQ(two.snapshot(world.now).alive(), 2U);
+  EXPECT_LE(world.closed.size(), 4U) << "each half, and then nothing moves";
+  for (int rounds = 0; rounds < 100; ++rounds) {
+    for (std::deque<Asker>* all : {&of_one, &of_two}) {
+      for (Asker& asker : *all) {
+        if (asker.state == State::leased) asker.release();
+      }
+    }
+    settle();
+  }
+}
+
+TEST_F(UnderTheBudget, WhoeverNoLongerWaitsCostsNobodyAConnection) {
+  budget(1);
+  Destination& busy = at("busy", sized(1));
+  std::deque<Asker> two;
+  for (int n = 0; n < 2; ++n) two.emplace_back(world, LoopId{0}).borrow(busy);
+  settle();
+  wishing(at("other", sized(1))).cancel();
+  for (int rounds = 0; rounds < 200; ++rounds) hand_on(two, busy);
+  EXPECT_TRUE(world.closed.empty());
+  for (int rounds = 0; rounds < 3; ++rounds) {
+    for (Asker& one : two) {
+      if (one.state == State::leased) one.release();
+    }
+    world.deliver_all();
+  }
+}
+
+TEST_F(UnderTheBudget, AnIdleConnectionOfAnOriginThatWasUsedSinceIsSpared) {
+  budget(2);
+  Destination& often = at("often", sized(1));
+  Destination& once = at("once", sized(1));
+  give_back(leased(often, 1));
+  give_back(leased(once, 1));
+  world.now += seconds(1);
+  give_back(leased(often, 1));
+  leased(at("new", sized(1)), 1);
+  EXPECT_TRUE(often.has_idle());
+  EXPECT_FALSE(once.has_idle());
+}
+
+// ---- the budget alone ----
+
+struct Pretended final : BudgetWaiter {
+  void on_slot(Instant) override { ++slots_offered; }
+  bool give_slot(Instant) override {
+    ++asked;
+    return false;
+  }
+  Instant last_use() const override { return {}; }
+  std::uint32_t slots() const override { return 1; }
+  int slots_offered = 0, asked = 0;
+};
+
+TEST(AConnectionBudget, AsksEachDestinationThatHasNothingToGiveOnce) {
+  ConnectionBudget budget(1);
+  std::deque<Pretended> all(10'000);
+  Pretended holder, starved;
+  ASSERT_TRUE(budget.take(holder));
+  for (Pretended& one : all) budget.offer(one);
+  ASSERT_FALSE(budget.take(starved));
+  budget.register_starved(starved);
+  for (int events = 0; events < 100; ++events) budget.release_for_starved({});
+  for (Pretended& one : all) EXPECT_LE(one.asked, 2);
+  budget.put_back();
+  budget.release_for_starved({});
+  EXPECT_EQ(starved.slots_offered, 1);
+  EXPECT_EQ(budget.taken(), 0U) << "a slot that nobody used is free again";
+  budget.forget(starved);
+}
+
+}  // namespace
+}  // namespace carpool::pool
