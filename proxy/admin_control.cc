@@ -64,7 +64,7 @@ std::unique_ptr<admin::PendingAnswer> HouseControl::reload(bool dry_run) {
 bool HouseControl::quit() {
   const bool first = house_.drain().serving();
   if (first) {
-    exec::send(house_.workers().front()->loop(), [&house = house_]() LOOP_ONLY {
+    exec::send(house_.workers().front()->parts.loop, [&house = house_]() LOOP_ONLY {
       if (house.drain().serving()) house.begin_drain();
     });
   }
@@ -79,7 +79,7 @@ class WarmUpOrder final : public admin::PendingAnswer {
  public:
   WarmUpOrder(House& house, OriginContext& origin, std::uint32_t size)
       : house_(house), number_(std::make_shared<std::atomic<std::uint64_t>>(0)) {
-    exec::send(house.workers().front()->loop(), [&house, &origin, size, number = number_]() LOOP_ONLY {
+    exec::send(house.workers().front()->parts.loop, [&house, &origin, size, number = number_]() LOOP_ONLY {
       if (!house.drain().serving()) return;  // who asked is going, too
       number->store(house.warm_up().begin(origin, size), std::memory_order_release);
     });
@@ -126,10 +126,10 @@ class GivenOrder final : public admin::PendingAnswer {
  public:
   GivenOrder(House& house, std::string origin, admin::PoolOrder order)
       : given_(std::make_shared<std::atomic<bool>>(false)), order_(order) {
-    exec::send(house.workers().front()->loop(),
+    exec::send(house.workers().front()->parts.loop,
                [&house, origin = std::move(origin), order, given = given_]() LOOP_ONLY {
                  if (!house.drain().serving()) return;  // who asked is going, too
-                 const Instant now = house.workers().front()->loop().now();
+                 const Instant now = house.workers().front()->parts.loop.now();
                  for (pool::Destination* destination : house.origins().directory().all()) {
                    if (destination->label() == origin) tell(*destination, order, now);
                  }

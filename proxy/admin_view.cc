@@ -46,11 +46,11 @@ class Collector final : public pool::ConnectionVisitor {
 // Who has which connection of `origin`, by the connection's id: only the loops know.
 std::map<std::uint64_t, std::string> borrowers(House& house, const std::string& origin) {
   constexpr Duration kPatience = std::chrono::milliseconds(250);
-  using Held = std::vector<admin::BorrowerFacts>;
+  using Held = std::vector<BorrowerInfo>;
   const auto ask = [origin](Worker& worker) {
     exec::assume_on_loop();
     Held held;
-    worker.for_each_exchange([&](const Exchange& exchange) {
+    worker.parts.exchanges.for_each([&](const Exchange& exchange) {
       exec::assume_on_loop();
       if (!exchange.holds_lease() || exchange.facts().origin->destination->label() != origin) return;
       held.push_back(exchange.describe_borrower());
@@ -59,7 +59,7 @@ std::map<std::uint64_t, std::string> borrowers(House& house, const std::string& 
   };
   std::map<std::uint64_t, std::string> all;
   for (const Held& held : ask_loops<Held>(house.workers(), kPatience, ask)) {
-    for (const admin::BorrowerFacts& one : held) all.emplace(one.connection, admin::borrower_text(one));
+    for (const BorrowerInfo& one : held) all.emplace(one.connection, admin::borrower_text(one));
   }
   return all;
 }
@@ -170,7 +170,7 @@ std::optional<admin::PoolStudy> HouseView::study(const std::string& origin) cons
   return std::nullopt;
 }
 
-std::vector<admin::LeakFacts> HouseView::leaks() const {
+std::vector<LeakRecord> HouseView::leaks() const {
   return house_.leaks().all();
 }
 

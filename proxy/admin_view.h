@@ -17,7 +17,7 @@ class HouseView final : public admin::AdminView {
   std::vector<admin::AddressFacts> addresses(const std::string& origin) const override;
   void name_borrowers(const std::string& origin, std::vector<admin::ConnectionFacts>& connections) const override;
   std::optional<admin::PoolStudy> study(const std::string& origin) const override;
-  std::vector<admin::LeakFacts> leaks() const override;
+  std::vector<LeakRecord> leaks() const override;
   const metrics::Registry* registry() const override;
   std::optional<metrics::ExecSample> exec() const override;
   admin::ThreadsFacts threads() const override;

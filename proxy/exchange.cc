@@ -3,21 +3,23 @@
 #include <algorithm>
 #include <utility>
 
-#include "proxy/house.h"
+#include "proxy/exchange/exchange_context.h"
 #include "proxy/local_answer.h"
 #include "proxy/origins.h"
 #include "proxy/priority.h"
+#include "proxy/recorder.h"
+#include "proxy/router.h"
 #include "proxy/tunnel.h"
 #include "proxy/upstream/h2_connection.h"
-#include "proxy/worker.h"
+#include "proxy/upstream/remote_streams.h"
 
 namespace carpool::proxy {
 
-Exchange::Exchange(Worker& worker)
-    : worker_(worker),
-      h1_(worker, *this, response_),
-      h2_(worker, *this, response_),
-      timer_(exec::Timer::bind<&Exchange::on_deadline>(worker.loop(), *this)) {}
+Exchange::Exchange(const ExchangeContext& context)
+    : context_(context),
+      h1_(context.remote_streams, *this, response_),
+      h2_(context.remote_streams, *this, response_),
+      timer_(exec::Timer::bind<&Exchange::on_deadline>(context.loop, *this)) {}
 
 Exchange::~Exchange() = default;
 
@@ -29,7 +31,7 @@ bool Exchange::bodyless() const {
 
 void Exchange::begin(Requester& requester) {
   requester_ = &requester;
-  const Instant now = worker_.loop().now();
+  const Instant now = context_.loop.now();
   facts_ = {};
   facts_.began = now;
   asked_.emplace(std::move(host_buffer_));
@@ -39,7 +41,7 @@ void Exchange::begin(Requester& requester) {
   if (!target) return reply(target.fault());
   if (!may_forward(*target)) return;
   if (!facts_.origin->requests.take(now)) {
-    worker_.recorder().count_limited(*facts_.origin, metrics::Limit::requests);
+    context_.stats.count_limited(facts_.origin->slot, metrics::Limit::requests);
     return reply({FaultKind::rate_limited, Side::self, "more requests a second than request.rate of this origin"});
   }
   asked_->upgrade =
@@ -61,12 +63,12 @@ void Exchange::begin(Requester& requester) {
 
 // Everything that is decided by the head alone; false: it was answered.
 bool Exchange::may_forward(const http::Target& target) {
-  if (requester_->unwelcome() && worker_.sheds(Shedding::new_clients)) {
-    worker_.recorder().count_shed(metrics::Shed::new_clients);
+  if (requester_->unwelcome() && context_.overload.sheds(Shedding::new_clients)) {
+    context_.stats.count_shed(metrics::Shed::new_clients);
     reply({FaultKind::overloaded, Side::self, "memory or file descriptors run short"});
     return false;
   }
-  if (http::via_names(request_.fields, worker_.pseudonym())) {
+  if (http::via_names(request_.fields, context_.pseudonym)) {
     reply({FaultKind::loop_detected, Side::client, "the request has passed this proxy before"});
     return false;
   }
@@ -92,7 +94,7 @@ bool Exchange::may_forward(const http::Target& target) {
     }
     asked_->max_forwards = static_cast<int>(*forwards - 1);
   }
-  Result<const Route*> route = worker_.router().route(requester_->listen(), requester_->listener().address(), target);
+  Result<const Route*> route = context_.router.route(requester_->listen(), requester_->listener().address(), target);
   if (!route) {
     reply(route.fault());
     return false;
@@ -105,7 +107,7 @@ bool Exchange::may_forward(const http::Target& target) {
 
 // Max-Forwards ran out: we are the final recipient (RFC 9110 §7.6.2).
 void Exchange::answer_here() {
-  const bool keep = request_.keep_alive && bodyless() && worker_.keeps_clients();
+  const bool keep = request_.keep_alive && bodyless() && context_.keeps_clients();
   requester_->send_local_answer(keep);
   facts_.status = 200;
   const bool sent = requester_->flush();
@@ -136,7 +138,7 @@ bool Exchange::waits_for_body() const {
 
 // `alive`: a connection is there.
 AttemptState Exchange::ask_when_body_may_travel() {
-  const Duration since = worker_.loop().now() - facts_.began;
+  const Duration since = context_.loop.now() - facts_.began;
   if (!upload_.may_travel(since, requester_->listen().body_min_rate)) {
     touch();
     return AttemptState::over;
@@ -154,7 +156,7 @@ void Exchange::look_at_body() {
 // ---- borrowing ----
 
 AttemptState Exchange::borrow(bool fresh) {
-  const Instant now = worker_.loop().now();
+  const Instant now = context_.loop.now();
   const OriginContext& origin = *facts_.origin;
   if (!fresh) {
     if (pool::Lease own = requester_->take_private(origin)) {
@@ -191,8 +193,8 @@ AttemptState Exchange::borrow(bool fresh) {
 // The pool that its route leads to was not used for so long that it has just ended: there is a new one, or will be. It
 // is found by the origin and not by the request, whose listener may have other settings by now.
 AttemptState Exchange::borrow_from_successor(bool fresh) {
-  worker_.router().forget();
-  const Result<OriginContext*> successor = worker_.house().origins().at(facts_.origin->destination->origin());
+  context_.router.forget();
+  const Result<OriginContext*> successor = context_.origins.at(facts_.origin->destination->origin());
   if (!successor) {
     reply(successor.fault());
     return AttemptState::over;
@@ -226,7 +228,7 @@ std::uint64_t Exchange::client() const {
 void Exchange::on_refused(Fault fault) {
   exec::assume_on_loop();
   CARPOOL_ASSERT(state_ == ExchangeState::borrowing);
-  facts_.waited += worker_.loop().now() - asked_->waiting_since;
+  facts_.waited += context_.loop.now() - asked_->waiting_since;
   reply(fault);
 }
 
@@ -238,7 +240,7 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   attempt_->authenticated = authenticated;
   const pool::Lease& lease = attempt_->lease;
   asked_->wait_deadline = kNever;
-  facts_.leased = attempt_->moved_at = worker_.loop().now();
+  facts_.leased = attempt_->moved_at = context_.loop.now();
   facts_.asked_pool = true;
   facts_.connection = static_cast<Connection&>(*lease).id();
   facts_.uses_before = lease.uses_before();
@@ -255,7 +257,7 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
     return on_broken(std::move(ended));
   }
   http::ForwardRules rules;
-  rules.via_pseudonym = worker_.pseudonym();
+  rules.via_pseudonym = context_.pseudonym;
   rules.host = asked_->host;
   rules.path = asked_->path;
   rules.upgrade = asked_->upgrade;
@@ -276,8 +278,8 @@ Carrier& Exchange::carry() {
     return h1_;
   }
   auto& session = static_cast<H2Connection&>(connection);
-  if (lease.home() != worker_.loop().id()) {
-    RemoteStream& remote = worker_.take_remote(lease.home());
+  if (lease.home() != context_.loop.id()) {
+    RemoteStream& remote = context_.remote_streams.take(lease.home());
     remote.begin(session, *this, response_);
     return remote;
   }
@@ -289,7 +291,7 @@ void Exchange::on_request_body(std::string_view bytes) {
   if (state_ == ExchangeState::resting) return;  // already answered; the client throws the rest away
   facts_.bytes_in += bytes.size();
   if (request_.expect_continue && upload_.received() == 0 && request_.framing == http::Framing::length) {
-    asked_->body_rate.begin(worker_.loop().now(), requester_->listen());
+    asked_->body_rate.begin(context_.loop.now(), requester_->listen());
   }
   const std::uint64_t max_body = requester_->listen().max_body;
   if (max_body != 0 && facts_.bytes_in > max_body) {
@@ -316,7 +318,7 @@ void Exchange::pump() {
   if (state_ == ExchangeState::collecting && ask_when_body_may_travel() != AttemptState::alive) return;
   if (!attempt_) return touch();
   if (!attempt_->carrier->flush()) return;
-  attempt_->moved_at = worker_.loop().now();
+  attempt_->moved_at = context_.loop.now();
   touch();
 }
 
@@ -345,9 +347,9 @@ AttemptState Exchange::on_room() {
     end_tunnel();
     return AttemptState::over;
   }
-  attempt_->moved_at = worker_.loop().now();
+  attempt_->moved_at = context_.loop.now();
   if (asked_->slow_at == kNever)
-    asked_->body_rate.renew(worker_.loop().now(), upload_.received());  // the client was held back
+    asked_->body_rate.renew(context_.loop.now(), upload_.received());  // the client was held back
   touch();
   if (attempt_->carrier->backlog() < kHighMark) requester_->resume();
   return AttemptState::alive;

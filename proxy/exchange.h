@@ -14,18 +14,18 @@
 #include "exec/loop.h"
 #include "pool/lease.h"
 #include "pool/waiters.h"
-#include "proxy/admin/leaks.h"
 #include "proxy/downstream/requester.h"
 #include "proxy/exchange_table.h"
 #include "proxy/exchange_values.h"
 #include "proxy/http/forward.h"
+#include "proxy/telemetry/leak_record.h"
 #include "proxy/upload.h"
 #include "proxy/upstream/h1_carrier.h"
 #include "proxy/upstream/h2_carrier.h"
 
 namespace carpool::proxy {
 
-class Worker;
+struct ExchangeContext;
 struct OriginContext;
 
 // What an exchange did, for metrics and the access log.
@@ -45,7 +45,7 @@ struct ExchangeFacts {
 
 class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag>, private CarrierUser {
  public:
-  explicit Exchange(Worker& worker);
+  explicit Exchange(const ExchangeContext& context);
   ~Exchange();
 
   // ---- the requester's calls, in the order of a request ----
@@ -80,8 +80,8 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // Its number in the book once this lease was reported.
   std::uint64_t leak() const LOOP_ONLY { return attempt_ ? attempt_->leak : 0; }
   void mark_leaked(std::uint64_t number) LOOP_ONLY { attempt_->leak = number; }
-  void end_leaked() LOOP_ONLY;                               // its connection is closed, cause `leak`
-  admin::BorrowerFacts describe_borrower() const LOOP_ONLY;  // while it holds a lease
+  void end_leaked() LOOP_ONLY;                       // its connection is closed, cause `leak`
+  BorrowerInfo describe_borrower() const LOOP_ONLY;  // while it holds a lease
 
   // ---- the pool's ----
   void on_lease(pool::Lease lease) override;
@@ -129,6 +129,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   Carrier* carrier() LOOP_ONLY { return attempt_ ? attempt_->carrier : nullptr; }
   void rest(ClientNext next) LOOP_ONLY;
   void close_leak() LOOP_ONLY;
+  void record() LOOP_ONLY;  // in the metrics, and in the access log
   void enter(ExchangeEvent event) LOOP_ONLY;
   bool bodyless() const;
   bool begun() const LOOP_ONLY { return facts_.began != Instant{}; }
@@ -155,7 +156,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   AttemptState on_switched(std::string_view rest) override LOOP_ONLY;
   AttemptState on_tunnel_eof() override LOOP_ONLY;
 
-  Worker& worker_;
+  const ExchangeContext& context_;
   Requester* requester_ = nullptr;
   ExchangeState state_ = ExchangeState::resting;
   http::RequestHead request_;

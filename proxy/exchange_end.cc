@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "proxy/exchange.h"
+#include "proxy/exchange/exchange_context.h"
 #include "proxy/origins.h"
-#include "proxy/worker.h"
+#include "proxy/recorder.h"
+#include "proxy/upstream/dialer.h"
 
 namespace carpool::proxy {
 
@@ -32,7 +34,7 @@ void Exchange::reply(const Fault& fault) {
   const bool whole = requester_->request_complete() || bodyless();
   // Behind a CONNECT that was refused there may be bytes meant for its tunnel: they are nobody's request.
   const bool keep =
-      request_.keep_alive && whole && !asked_->connect && worker_.keeps_clients() && fault.side != Side::client;
+      request_.keep_alive && whole && !asked_->connect && context_.keeps_clients() && fault.side != Side::client;
   facts_.status = requester_->send_fault(fault, keep);
   facts_.fault = fault;
   const bool sent = requester_->flush();
@@ -66,7 +68,7 @@ void Exchange::on_client_left(std::string_view rule) {
 }
 
 void Exchange::leave_line() {
-  const Instant now = worker_.loop().now();
+  const Instant now = context_.loop.now();
   facts_.waited += now - asked_->waiting_since;
   facts_.origin->destination->cancel(*this, now);
 }
@@ -74,7 +76,7 @@ void Exchange::leave_line() {
 void Exchange::give_back(pool::Closed cause) {
   pool::Lease& lease = attempt_->lease;
   const std::optional<pool::Closed> unclean = attempt_->carrier->abandon(cause, lease);
-  const Instant now = worker_.loop().now();
+  const Instant now = context_.loop.now();
   if (lease) unclean ? lease.discard(*unclean, now) : lease.release(now);
   end_attempt();
 }
@@ -91,12 +93,11 @@ void Exchange::end_attempt() {
 void Exchange::rest(ClientNext next) {
   CARPOOL_ASSERT(!attempt_);
   timer_.disarm();
-  if (begun()) worker_.record(*this, *requester_);
+  if (begun()) record();
   upload_.finish();
   host_buffer_ = std::move(asked_->host);
   asked_.reset();
   Requester& requester = *std::exchange(requester_, nullptr);
-  worker_.recycle(*this);
   requester.on_exchange_end(next);
 }
 
@@ -117,7 +118,7 @@ void Exchange::enter(ExchangeEvent event) {
 
 void Exchange::touch() {
   if (state_ == ExchangeState::resting) return;
-  const Instant now = worker_.loop().now();
+  const Instant now = context_.loop.now();
   const config::Request& limits = facts_.origin->request;
   Instant deadline = kNever;
   switch (state_) {
@@ -150,7 +151,7 @@ Instant Exchange::rate_deadline(Instant now) {
 }
 
 void Exchange::end_slow_body() {
-  worker_.recorder().count_given_up(metrics::GivenUp::slow_body);
+  context_.stats.count_given_up(metrics::GivenUp::slow_body);
   on_request_broken({FaultKind::head_timeout, Side::client, "the request body came slower than listen.body_min_rate"});
 }
 
@@ -165,10 +166,10 @@ Instant Exchange::forwarding_deadline() const {
 
 void Exchange::on_deadline() {
   exec::assume_on_loop();
-  const Instant now = worker_.loop().now();
+  const Instant now = context_.loop.now();
   if (now < asked_->total_deadline && now >= asked_->look_at) return look_at_body();
   if (now < asked_->total_deadline && now >= asked_->slow_at) return end_slow_body();
-  if (state_ == ExchangeState::borrowing && now < asked_->total_deadline && worker_.dialing(*facts_.origin) &&
+  if (state_ == ExchangeState::borrowing && now < asked_->total_deadline && facts_.origin->dialing() &&
       now < asked_->waiting_since + facts_.origin->pool.connect_timeout) {
     // A dial is under way for this origin: its own deadline answers, and says what went wrong.
     asked_->wait_deadline =
@@ -218,9 +219,9 @@ std::string_view Exchange::phase() const {
       return "reading the request body";
     case ExchangeState::borrowing: {
       if (facts_.origin->destination->probing()) return "waiting for the probe of an origin whose last dial failed";
-      const std::string_view dial = worker_.dial_phase(*facts_.origin);
+      const std::string_view dial = context_.dialer.phase_of(*facts_.origin);
       if (!dial.empty()) return dial;
-      return worker_.dialing(*facts_.origin) ? "connecting" : "waiting for a connection";
+      return facts_.origin->dialing() ? "connecting" : "waiting for a connection";
     }
     case ExchangeState::forwarding:
       return upload_.ended() ? "waiting for the response head" : "sending the request body";

@@ -2,17 +2,17 @@
 #include <utility>
 
 #include "proxy/exchange.h"
-#include "proxy/house.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/leak_book.h"
 #include "proxy/log/redact.h"
 #include "proxy/origins.h"
 #include "proxy/peer.h"
 #include "proxy/trace_context.h"
-#include "proxy/worker.h"
 
 namespace carpool::proxy {
 
-admin::BorrowerFacts Exchange::describe_borrower() const {
-  admin::BorrowerFacts facts;
+BorrowerInfo Exchange::describe_borrower() const {
+  BorrowerInfo facts;
   facts.connection = facts_.connection;
   std::string scratch;
   facts.request.append(request_.method).append(" ").append(facts_.origin->destination->label());
@@ -23,7 +23,7 @@ admin::BorrowerFacts Exchange::describe_borrower() const {
   facts.pid = peer.pid;
   facts.uid = peer.uid;
   facts.trace_id = trace_id(request_.fields.get("traceparent"));
-  facts.held = worker_.loop().now() - facts_.leased;
+  facts.held = context_.loop.now() - facts_.leased;
   facts.bytes_in = facts_.bytes_in;
   facts.bytes_out = facts_.bytes_out;
   return facts;
@@ -45,7 +45,7 @@ void Exchange::end_leaked() {
 // What was reported came back after all.
 void Exchange::close_leak() {
   if (attempt_->leak == 0) return;
-  worker_.house().leaks().returned(attempt_->leak, worker_.loop().now() - facts_.leased);
+  context_.leaks.returned(attempt_->leak, context_.loop.now() - facts_.leased);
 }
 
 }  // namespace carpool::proxy

@@ -3,9 +3,10 @@
 
 #include "proxy/authentication.h"
 #include "proxy/exchange.h"
+#include "proxy/exchange/exchange_context.h"
 #include "proxy/http/keep_alive.h"
 #include "proxy/origins.h"
-#include "proxy/worker.h"
+#include "proxy/recorder.h"
 
 namespace carpool::proxy {
 
@@ -36,7 +37,7 @@ bool Exchange::head_in_order() {
 AttemptState Exchange::on_response_head() {
   if (!head_in_order()) return AttemptState::over;
   if (response_.status < 200) {
-    asked_->informed_at = worker_.loop().now();
+    asked_->informed_at = context_.loop.now();
     // on_switched() follows 101.
     if (response_.status == 101 || requester_->send_informational(response_)) return AttemptState::alive;
     on_client_gone();
@@ -44,7 +45,7 @@ AttemptState Exchange::on_response_head() {
   }
   if (response_.status == 421 && ask_elsewhere()) return AttemptState::over;
   if (response_.status < 300 && !request_.protocol.empty()) return did_not_switch();
-  facts_.head_back = worker_.loop().now();
+  facts_.head_back = context_.loop.now();
   facts_.status = response_.status;
   static_cast<Connection&>(*attempt_->lease).note_answer(response_.status, facts_.head_back);
   if (asked_->idempotent_retries != 0 && response_.status < 500)
@@ -60,7 +61,7 @@ AttemptState Exchange::on_response_head() {
   // An answer before the request's end: whether the client will send the rest is unknown, so its connection ends with
   // it.
   asked_->close_client =
-      requester_->send_head(response_, !request_.keep_alive || !request_settled() || !worker_.keeps_clients());
+      requester_->send_head(response_, !request_.keep_alive || !request_settled() || !context_.keeps_clients());
   return AttemptState::alive;
 }
 
@@ -136,7 +137,7 @@ void Exchange::end_lease() {
 
 // After a whole response.
 void Exchange::give_lease_back(pool::Lease& lease, std::optional<pool::Closed> unclean) {
-  const Instant now = worker_.loop().now();
+  const Instant now = context_.loop.now();
   if (!unclean && !lease.shared()) unclean = static_cast<Connection&>(*lease).outdated(now);
   if (attempt_->authenticated && !unclean) {
     if (requester_->keep_private(*facts_.origin, lease)) return;
@@ -169,12 +170,12 @@ AttemptState Exchange::on_broken(Breakage breakage) {
   }
   const std::optional<Proof> proof = may_retry(attempt, retry_rules());
   const bool denied = proof == Proof::idempotent_reused && !facts_.origin->retries.spend();
-  if (denied) worker_.recorder().count_retry_denied(*facts_.origin);
+  if (denied) context_.stats.count_retry_denied(facts_.origin->slot);
   note_bounds(breakage.fault, attempt);
-  if (ended_unanswered(breakage, attempt_->lease)) attempt_->lease.note_unanswered(worker_.loop().now());
+  if (ended_unanswered(breakage, attempt_->lease)) attempt_->lease.note_unanswered(context_.loop.now());
   // A connection that rested may be closed by its origin at any time; one that is new should work.
   if (!attempt_->lease.reused() && !breakage.unprocessed)
-    static_cast<Connection&>(*attempt_->lease).note_failure(worker_.loop().now());
+    static_cast<Connection&>(*attempt_->lease).note_failure(context_.loop.now());
   give_back(breakage.connection_ended && attempt_->lease.reused() ? pool::Closed::peer_closed : pool::Closed::error);
   asked_->need_h1 = asked_->need_h1 || breakage.ask_h1;
   if (proof && !denied) {
@@ -192,9 +193,9 @@ RetryRules Exchange::retry_rules() const {
 
 void Exchange::note_bounds(const Fault& fault, const Attempt& attempt) {
   const bool informational = fault.kind == FaultKind::informational_limit;
-  if (informational) worker_.recorder().count_bound(*facts_.origin, metrics::Bound::informational);
+  if (informational) context_.stats.count_bound(facts_.origin->slot, metrics::Bound::informational);
   const bool attempts = attempt.unprocessed && attempt.attempts() >= most_attempts(retry_rules());
-  if (attempts) worker_.recorder().count_bound(*facts_.origin, metrics::Bound::attempts);
+  if (attempts) context_.stats.count_bound(facts_.origin->slot, metrics::Bound::attempts);
 }
 
 // Every attempt but the first begins here.
@@ -202,7 +203,7 @@ void Exchange::retry(Proof proof) {
   ++(proof == Proof::idempotent_reused ? asked_->idempotent_retries : asked_->proven_replays);
   ++facts_.retries;
   CARPOOL_ASSERT(facts_.retries < most_attempts(retry_rules()));
-  worker_.count_retry(*facts_.origin, proof);
+  context_.stats.count_retry(facts_.origin->slot, name(proof));
   enter(ExchangeEvent::retry);
   if (borrow(true) == AttemptState::alive) go_on();
 }

@@ -1,7 +1,7 @@
 // An exchange that became a tunnel, by 101 or CONNECT: bytes both ways until both sides said their last word.
 #include "proxy/exchange.h"
+#include "proxy/exchange/exchange_context.h"
 #include "proxy/origins.h"
-#include "proxy/worker.h"
 
 namespace carpool::proxy {
 
@@ -19,7 +19,7 @@ bool Exchange::switched_too_early() {
 AttemptState Exchange::on_switched(std::string_view rest) {
   if (switched_too_early()) return AttemptState::over;
   facts_.status = 101;
-  facts_.head_back = worker_.loop().now();
+  facts_.head_back = context_.loop.now();
   attempt_->lease.become_tunnel();
   enter(ExchangeEvent::switched);
   requester_->send_tunnel(&response_);

@@ -64,11 +64,7 @@ Status House::open() {
   origins_ = std::move(*origins);
   execution_ = std::make_unique<Execution>(config_->threads, config_->workers + 1, config::granted_cores());
   if (Status started = execution_->start(); !started) return started;
-  for (std::uint32_t i = 0; i < config_->workers; ++i) {
-    Result<std::unique_ptr<Worker>> worker = Worker::make(*this, static_cast<exec::LoopId>(i));
-    if (!worker) return worker.take_fault();
-    workers_.push_back(std::move(*worker));
-  }
+  if (Status made = make_workers(); !made) return made;
   drain_ = std::make_unique<Drain>(*this);
   warm_up_ = std::make_unique<WarmUp>(*this);
   if (Status opened = open_listeners(); !opened) return opened;
@@ -76,13 +72,29 @@ Status House::open() {
   return open_handover();
 }
 
+Status House::make_workers() {
+  const WorkerParts parts{*config_, *execution_, *origins_, *policy_,   *metrics_,     overload_,
+                          leaks_,   *this,       *this,     pseudonym_, session_hosts_};
+  for (std::uint32_t i = 0; i < config_->workers; ++i) {
+    Result<std::unique_ptr<Worker>> worker = Worker::make(parts, static_cast<exec::LoopId>(i));
+    if (!worker) return worker.take_fault();
+    session_hosts_.push_back(&(*worker)->parts.sessions);
+    workers_.push_back(std::move(*worker));
+  }
+  return Done{};
+}
+
+Listener::Parts House::listener_parts() {
+  std::vector<ClientAcceptor*> acceptors;
+  for (auto& worker : workers_) acceptors.push_back(&worker->parts.clients);
+  return {std::move(acceptors), workers_.front()->parts.stats, overload_, origins_->directory()};
+}
+
 Status House::open_listeners() {
   exec::assume_on_loop();  // none runs yet
-  std::vector<Worker*> workers;
-  for (auto& worker : workers_) workers.push_back(worker.get());
   std::vector<net::Address> own;
   for (const config::Listen& listen : config_->listen) {
-    auto listener = std::make_unique<Listener>(listen, workers);
+    auto listener = std::make_unique<Listener>(listen, listener_parts());
     std::optional<net::Bound> given = inheritance_ ? inheritance_->take("listen", listen.address) : std::nullopt;
     if (given) {
       listener->take(std::move(*given));
@@ -158,9 +170,7 @@ std::vector<const Listener*> House::change_listeners(ReloadRound& round) {
       closed_listeners_.erase(known);
       listener->change(change.settings);
     } else {
-      std::vector<Worker*> workers;
-      for (auto& worker : workers_) workers.push_back(worker.get());
-      listener = std::make_unique<Listener>(change.settings, workers);
+      listener = std::make_unique<Listener>(change.settings, listener_parts());
     }
     listener->take(std::move(change.bound));
     if (Status started = listener->start(); !started) log::error("reload", started.fault().detail);
@@ -170,7 +180,7 @@ std::vector<const Listener*> House::change_listeners(ReloadRound& round) {
 }
 
 Result<bool> House::run() {
-  exec::Loop& first = workers_.front()->loop();
+  exec::Loop& first = workers_.front()->parts.loop;
   sweeper_ = std::make_unique<exec::Timer>(
       first, [](void* self) { static_cast<House*>(self)->sweep(); }, this);
   sweeper_->arm(first.now() + kSweepEvery);
@@ -209,7 +219,7 @@ Result<bool> House::turn_loops() {
 // Idle connections that are expired or rested too long end here, without traffic.
 void House::sweep() {
   exec::assume_on_loop();
-  const Instant now = workers_.front()->loop().now();
+  const Instant now = workers_.front()->parts.loop.now();
   origins_->directory().sweep(now);
   reclaimer_.sweep(now);
   sweeper_->arm(now + kSweepEvery);
@@ -226,7 +236,11 @@ void House::begin_drain() {
   drain_->begin();
 }
 
-void House::on_worker_empty() {
+void House::on_warm_dial_ended(const pool::Destination& destination, const Fault* fault) {
+  if (warm_up_) warm_up_->dial_ended(destination, fault);
+}
+
+void House::on_clients_gone() {
   if (drain_) drain_->on_worker_empty();
 }
 
@@ -247,7 +261,7 @@ House::~House() {
   for (auto& worker : workers_) worker->tear_down();
   if (origins_) {
     Worker* first = workers_.empty() ? nullptr : workers_.front().get();
-    if (first != nullptr) first->as_current([this, first] { origins_->directory().stop(first->loop().now()); });
+    if (first != nullptr) first->as_current([this, first] { origins_->directory().stop(first->parts.loop.now()); });
   }
   // Grants that were in the mail between loops end only now, when every loop has given back what it had.
   // Streams between loops need an answer and then a close of the session: letters there, back, and there again.

@@ -37,7 +37,7 @@
 
 namespace carpool::proxy {
 
-class House {
+class House : private WarmUpListener, private ClientList::Owner {
  public:
   // Everything up to listening; nothing runs yet. Faults of opening sockets have kind `unroutable`: exit 2.
   // `source`: where the configuration came from, for a reload; nothing: it cannot be read again.
@@ -69,9 +69,6 @@ class House {
   std::string_view pseudonym() const { return pseudonym_; }
   LeakBook& leaks() { return leaks_; }
   WarmUp& warm_up() { return *warm_up_; }
-  void warm_dial_ended(const pool::Destination& destination, const Fault* fault) LOOP_ONLY {
-    if (warm_up_) warm_up_->dial_ended(destination, fault);
-  }
   Overload& overload() { return overload_; }
   HeapTrim::Shown heap() const { return heap_trim_ ? heap_trim_->shown() : HeapTrim::Shown{}; }  // any thread
   Drain& drain() { return *drain_; }
@@ -84,11 +81,14 @@ class House {
   bool took_over() const { return inheritance_ != nullptr; }
   void reopen_logs();            // any thread: on the admin thread, for a file system may be slow
   void begin_drain() LOOP_ONLY;  // on the first worker's loop; tells the supervisor
-  void on_worker_empty();        // any loop: a draining worker lost its last client
 
  private:
   explicit House(const config::Config& config);
+  void on_warm_dial_ended(const pool::Destination& destination, const Fault* fault) override LOOP_ONLY;
+  void on_clients_gone() override;  // any loop: a draining worker lost its last client
+  Listener::Parts listener_parts();
   Status open();
+  Status make_workers();
   Status open_listeners();
   Status open_admin();
   Status open_handover();
@@ -107,6 +107,7 @@ class House {
   std::unique_ptr<net::RulePolicy> policy_;
   std::unique_ptr<Origins> origins_;
   std::unique_ptr<Execution> execution_;
+  std::vector<SessionHost*> session_hosts_;  // of the workers
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<std::unique_ptr<Listener>> closed_listeners_;  // clients of theirs may live; reopened, not made again

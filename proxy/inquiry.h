@@ -26,7 +26,7 @@ std::vector<Answer> ask_loops(const std::vector<std::unique_ptr<Worker>>& worker
   };
   const auto desk = std::make_shared<Desk>();
   for (const auto& worker : workers) {
-    exec::send(worker->loop(), [&to = *worker, desk, ask]() LOOP_ONLY {
+    exec::send(worker->parts.loop, [&to = *worker, desk, ask]() LOOP_ONLY {
       Answer answer = ask(to);
       {
         const std::scoped_lock lock(desk->mutex);
@@ -49,7 +49,7 @@ std::optional<Answer> ask_loop(Worker& worker, Duration patience, Ask ask) {
     std::optional<Answer> answer;  // guarded by mutex
   };
   const auto desk = std::make_shared<Desk>();
-  exec::send(worker.loop(), [desk, ask]() LOOP_ONLY {
+  exec::send(worker.parts.loop, [desk, ask]() LOOP_ONLY {
     Answer answer = ask();
     {
       const std::scoped_lock lock(desk->mutex);

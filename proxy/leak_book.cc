@@ -4,7 +4,7 @@
 
 namespace carpool::proxy {
 
-std::uint64_t LeakBook::add(admin::LeakFacts leak) {
+std::uint64_t LeakBook::add(LeakRecord leak) {
   const std::scoped_lock lock(mutex_);
   leak.id = ++last_;
   leaks_.push_front(std::move(leak));
@@ -14,12 +14,12 @@ std::uint64_t LeakBook::add(admin::LeakFacts leak) {
 
 void LeakBook::returned(std::uint64_t id, Duration after) {
   const std::scoped_lock lock(mutex_);
-  for (admin::LeakFacts& leak : leaks_) {
+  for (LeakRecord& leak : leaks_) {
     if (leak.id == id) leak.returned_after = after;
   }
 }
 
-std::vector<admin::LeakFacts> LeakBook::all() const {
+std::vector<LeakRecord> LeakBook::all() const {
   const std::scoped_lock lock(mutex_);
   return {leaks_.begin(), leaks_.end()};
 }

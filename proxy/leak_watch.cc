@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "proxy/house.h"
+#include "proxy/exchange/exchange_pool.h"
+#include "proxy/leak_book.h"
 #include "proxy/log/log.h"
 #include "proxy/origins.h"
-#include "proxy/worker.h"
 
 namespace carpool::proxy {
 
@@ -14,19 +14,19 @@ constexpr Duration kOften = std::chrono::milliseconds(25);
 constexpr Duration kSeldom = std::chrono::seconds(1);
 }  // namespace
 
-LeakWatch::LeakWatch(Worker& worker)
-    : worker_(worker), timer_(exec::Timer::bind<&LeakWatch::tick>(worker.loop(), *this)) {}
+LeakWatch::LeakWatch(exec::Loop& loop, const ExchangePool& exchanges, LeakBook& leaks)
+    : loop_(loop), exchanges_(exchanges), leaks_(leaks), timer_(exec::Timer::bind<&LeakWatch::tick>(loop, *this)) {}
 
 void LeakWatch::start() {
-  timer_.arm(worker_.loop().now() + kOften);
+  timer_.arm(loop_.now() + kOften);
 }
 
 // A quarter of the shortest leak_timeout in use: a leak is found at most so late.
 void LeakWatch::tick() {
   exec::assume_on_loop();
-  const Instant now = worker_.loop().now();
+  const Instant now = loop_.now();
   Duration shortest = kSeldom * 4;
-  worker_.for_each_exchange([&](Exchange& exchange) {
+  exchanges_.for_each([&](Exchange& exchange) {
     exec::assume_on_loop();
     if (!exchange.holds_lease()) return;
     const Duration timeout = exchange.facts().origin->pool.leak_timeout;
@@ -41,10 +41,10 @@ void LeakWatch::tick() {
 void LeakWatch::report(Exchange& exchange) {
   const OriginContext& origin = *exchange.facts().origin;
   const bool discard = origin.pool.leak_action == config::LeakAction::discard;
-  admin::LeakFacts leak;
+  LeakRecord leak;
   leak.origin = origin.destination->label();
   leak.action = discard ? "discard" : "report";
-  leak.found = worker_.loop().now();
+  leak.found = loop_.now();
   leak.borrower = exchange.describe_borrower();
   log::warn("leak", "a connection is held longer than leak_timeout",
             {{"origin", leak.origin},
@@ -59,8 +59,8 @@ void LeakWatch::report(Exchange& exchange) {
              {"bytes_in", leak.borrower.bytes_in},
              {"bytes_out", leak.borrower.bytes_out},
              {"action", leak.action}});
-  origin.destination->note_leak(worker_.loop().id());
-  exchange.mark_leaked(worker_.house().leaks().add(std::move(leak)));
+  origin.destination->note_leak(loop_.id());
+  exchange.mark_leaked(leaks_.add(std::move(leak)));
   if (discard) exchange.end_leaked();
 }
 

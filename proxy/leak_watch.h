@@ -9,18 +9,21 @@
 namespace carpool::proxy {
 
 class Exchange;
-class Worker;
+class ExchangePool;
+class LeakBook;
 
 class LeakWatch {
  public:
-  explicit LeakWatch(Worker& worker);
+  LeakWatch(exec::Loop& loop, const ExchangePool& exchanges, LeakBook& leaks);
   void start() LOOP_ONLY;
 
  private:
   void tick();
   void report(Exchange& exchange) LOOP_ONLY;
 
-  Worker& worker_;
+  exec::Loop& loop_;
+  const ExchangePool& exchanges_;
+  LeakBook& leaks_;
   exec::Timer timer_;
 };
 

@@ -51,6 +51,7 @@ struct OriginContext {
   mutable RetryBudget retries;       // guards itself
   RateLimit requests, connects;      // each guards itself
 
+  bool dialing() const { return dials.load(std::memory_order_relaxed) != 0; }
   bool same(const OriginContext& other) const {
     return destination == other.destination && pool == other.pool && request == other.request && tls == other.tls &&
            speaks == other.speaks && pinned == other.pinned;

@@ -8,13 +8,11 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "proxy/net/io_limits.h"
 #include "proxy/net/transport.h"
 #include "proxy/write_batch.h"
 
 namespace carpool::proxy {
-
-// The source of a flow is paused while the sink's outbox holds more than this; one read may still land on top of it.
-inline constexpr std::size_t kHighMark = std::size_t{64} * 1024;
 
 class Outbox {
  public:

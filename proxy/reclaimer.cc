@@ -28,9 +28,9 @@ void Reclaimer::ask() {
   known_ = false;
   asked_ = house_.workers().size();
   for (const auto& worker : house_.workers()) {
-    exec::send(worker->loop(), [this, &to = *worker]() LOOP_ONLY {
+    exec::send(worker->parts.loop, [this, &to = *worker]() LOOP_ONLY {
       const bool knows = to.forget(leaving_);
-      exec::send(house_.workers().front()->loop(), [this, knows]() LOOP_ONLY { answered(knows); });
+      exec::send(house_.workers().front()->parts.loop, [this, knows]() LOOP_ONLY { answered(knows); });
     });
   }
 }

@@ -45,7 +45,8 @@ class Signals {
  public:
   explicit Signals(House& house) : house_(house) {
     for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
-      Result<exec::Signal> signal = exec::on_signal(house.workers().front()->loop(), number, &Signals::arrived, this);
+      Result<exec::Signal> signal =
+          exec::on_signal(house.workers().front()->parts.loop, number, &Signals::arrived, this);
       if (signal) signals_.push_back(std::move(*signal));
     }
   }

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "proxy/worker.h"
-
 namespace carpool::proxy {
 
 std::shared_ptr<tls::ClientContext> TlsIdentity::loaded() {
@@ -18,14 +16,14 @@ Status TlsIdentity::load() {
   return Done{};
 }
 
-bool TlsIdentity::ready_or_notify(Worker& worker, exec::Mail& mail) {
+bool TlsIdentity::ready_or_notify(exec::Loop& loop, exec::Submitter& tasks, exec::Mail& mail) {
   {
     const std::scoped_lock lock(mutex_);
     if (context_ || fault_) return true;
-    waiting_.emplace_back(&worker.loop(), &mail);
+    waiting_.emplace_back(&loop, &mail);
     if (std::exchange(loading_, true)) return false;
   }
-  worker.submit(exec::lend(loading_task_));  // refused: its close() has told those who wait
+  static_cast<void>(tasks.submit(exec::lend(loading_task_)));  // refused: its close() has told those who wait
   return false;
 }
 

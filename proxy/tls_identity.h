@@ -11,12 +11,11 @@
 #include <vector>
 
 #include "exec/loop.h"
+#include "exec/submitter.h"
 #include "exec/task.h"
 #include "proxy/tls/context.h"
 
 namespace carpool::proxy {
-
-class Worker;
 
 class TlsIdentity {
  public:
@@ -24,8 +23,8 @@ class TlsIdentity {
 
   bool signs() const { return !settings_.cert_file.empty(); }  // with a client certificate
   Status load();  // now, on this thread: for files that the configuration names
-  // True: get() answers. False: `mail` arrives on the worker's loop when it does.
-  bool ready_or_notify(Worker& worker, exec::Mail& mail) LOOP_ONLY;
+  // Returns true if get() answers now. If not, `mail` arrives on `loop` when it does; the loading is one of `tasks`.
+  bool ready_or_notify(exec::Loop& loop, exec::Submitter& tasks, exec::Mail& mail) LOOP_ONLY;
   // The loop ends: `mail` is not wanted any more. Afterwards it will not be posted; it may have been.
   void forget(const exec::Mail& mail);
   // A Fault of kind `budget`: nobody would run the loading; who comes next tries again.

@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "pool/origin.h"
-#include "proxy/downstream/listener.h"
+#include "proxy/exchange/listen_point.h"
 
 namespace carpool::proxy {
 
 namespace {
 // Without connect_ports: whoever is on this machine may ask for any port, whoever is not only for HTTPS.
-bool port_allowed(const Listener& listener, std::uint16_t port) {
+bool port_allowed(const ListenPoint& listener, std::uint16_t port) {
   const config::Listen& settings = listener.settings();
   if (settings.connect_ports) {
     return std::find(settings.connect_ports->begin(), settings.connect_ports->end(), port) !=
@@ -19,7 +19,7 @@ bool port_allowed(const Listener& listener, std::uint16_t port) {
 }
 }  // namespace
 
-std::optional<Fault> tunnel_refusal(const Listener& listener, const http::RequestHead& request,
+std::optional<Fault> tunnel_refusal(const ListenPoint& listener, const http::RequestHead& request,
                                     const http::Target& target) {
   if (!listener.settings().connect) {
     return Fault{FaultKind::egress_denied, Side::client, "this listener takes no CONNECT"};

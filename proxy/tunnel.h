@@ -11,10 +11,10 @@
 
 namespace carpool::proxy {
 
-class Listener;
+class ListenPoint;
 
 // Nothing: the tunnel may be tried. Egress rules are asked later, with the addresses.
-std::optional<Fault> tunnel_refusal(const Listener& listener, const http::RequestHead& request,
+std::optional<Fault> tunnel_refusal(const ListenPoint& listener, const http::RequestHead& request,
                                     const http::Target& target);
 
 void write_tunnel_answer(std::string& out, http::Version version, std::string_view via_pseudonym);

@@ -15,7 +15,7 @@ constexpr Duration kForgotten = std::chrono::minutes(1);
 }  // namespace
 
 WarmUp::WarmUp(House& house)
-    : house_(house), timer_(exec::Timer::bind<&WarmUp::on_timer>(house.workers().front()->loop(), *this)) {}
+    : house_(house), timer_(exec::Timer::bind<&WarmUp::on_timer>(house.workers().front()->parts.loop, *this)) {}
 
 void WarmUp::start(void (*ready)(House&)) {
   for (const config::OriginSettings& settings : house_.config().origins) {
@@ -34,7 +34,7 @@ void WarmUp::start(void (*ready)(House&)) {
 }
 
 std::uint64_t WarmUp::begin(OriginContext& origin, std::uint32_t open, bool at_start) {
-  const Instant now = house_.workers().front()->loop().now();
+  const Instant now = house_.workers().front()->parts.loop.now();
   Order* order = nullptr;
   {
     const std::scoped_lock lock(mutex_);
@@ -56,7 +56,7 @@ std::uint64_t WarmUp::begin(OriginContext& origin, std::uint32_t open, bool at_s
 
 // As many dials as are missing, `most` at a time; none is missing, or none may begin: it is over.
 void WarmUp::go_on(Order& order, std::uint32_t most) {
-  const Instant now = house_.workers().front()->loop().now();
+  const Instant now = house_.workers().front()->parts.loop.now();
   order.out = order.origin->destination->warm_up(order.open, most, now);
   if (order.out == 0) end(order);
 }
@@ -78,7 +78,7 @@ void WarmUp::dial_ended(const pool::Destination& destination, const Fault* fault
 }
 
 void WarmUp::end(Order& order) {
-  const Instant now = house_.workers().front()->loop().now();
+  const Instant now = house_.workers().front()->parts.loop.now();
   {
     const std::scoped_lock lock(mutex_);
     order.over = true;
@@ -111,7 +111,7 @@ void WarmUp::try_again(Order& order, Instant now) {
 
 void WarmUp::on_timer() {
   exec::assume_on_loop();
-  const Instant now = house_.workers().front()->loop().now();
+  const Instant now = house_.workers().front()->parts.loop.now();
   for (Order& order : orders_) {
     if (order.until > now) continue;
     if (!order.over) {

@@ -5,11 +5,7 @@
 #include <utility>
 
 #include "pool/destination.h"
-#include "proxy/downstream/client.h"
-#include "proxy/downstream/h2_client.h"
-#include "proxy/downstream/listener.h"
-#include "proxy/house.h"
-#include "proxy/net/plain.h"
+#include "proxy/execution.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/h2_connection.h"
 #include "proxy/upstream/retire.h"
@@ -30,6 +26,10 @@ const char* name_of(exec::LoopId id) {
   return names[id].c_str();
 }
 
+log::Format format_of(const config::Log& settings) {
+  return settings.format == config::LogFormat::text ? log::Format::text : log::Format::json;
+}
+
 dns::Settings dns_settings(const config::Dns& dns, dns::Events& events) {
   dns::Settings settings;
   settings.events = &events;
@@ -40,28 +40,39 @@ dns::Settings dns_settings(const config::Dns& dns, dns::Events& events) {
 }
 }  // namespace
 
-Result<std::unique_ptr<Worker>> Worker::make(House& house, exec::LoopId id) {
+Result<std::unique_ptr<Worker>> Worker::make(const WorkerParts& parts, exec::LoopId id) {
   Result<std::unique_ptr<exec::UvLoop>> loop = exec::UvLoop::make(id);
   if (!loop) return loop.take_fault();
-  return std::unique_ptr<Worker>(new Worker(house, std::move(*loop)));
+  return std::unique_ptr<Worker>(new Worker(parts, std::move(*loop)));
 }
 
-Worker::Worker(House& house, std::unique_ptr<exec::UvLoop> loop)
-    : house_(house),
+Worker::Worker(const WorkerParts& all, std::unique_ptr<exec::UvLoop> loop)
+    : parts{*loop, clients_, exchanges_, dialer_, recorder_, streams_, inbox_},
       loop_(std::move(loop)),
-      wake_timer_(exec::Timer::bind<&Worker::wake_due>(*loop_, *this)),
-      resolver_(*loop_, dns_settings(house.config().dns, recorder_)),
-      router_(house.origins(), house.policy()),
-      recorder_(house, *loop_),
-      dialer_(*this, resolver_),
-      health_check_(*this),
-      address_watch_(*this, resolver_),
-      leak_watch_(*this),
-      driver_(house.execution().drive(*loop_, *this, name_of(loop_->id()))) {
+      driver_(all.execution.drive(*loop_, *this, name_of(loop_->id()))),
+      origins_(all.origins),
+      recorder_(all.metrics, format_of(all.config.log), *loop_),
+      inbox_(*loop_),
+      resolver_(*loop_, dns_settings(all.config.dns, recorder_)),
+      router_(all.origins, all.policy),
+      streams_(*loop_, recorder_, all.session_hosts),
+      upstream_{*loop_,          *driver_,   streams_,    recorder_,
+                all.origins,     all.policy, all.warm_up, all.config.threads.inline_handshakes,
+                loop_->id() == 0},
+      dialer_(upstream_, resolver_),
+      health_check_(upstream_),
+      address_watch_(upstream_, resolver_),
+      exchanges_(context_),
+      context_{*loop_,  streams_.buffers(), streams_,  exchanges_,   router_,      all.origins,
+               dialer_, recorder_,          all.leaks, all.overload, all.pseudonym},
+      leak_watch_(*loop_, exchanges_, all.leaks),
+      clients_(context_, all.owner) {
   loop_->set_shared_watcher(this);
 }
 
-Worker::~Worker() = default;
+Worker::~Worker() {
+  driver_.reset();
+}
 
 Worker& Worker::current() {
   CARPOOL_ASSERT(current_worker != nullptr);
@@ -76,7 +87,7 @@ void Worker::leave() {
 }
 
 bool Worker::start() {
-  enter();  // nobody turns the loop yet
+  enter();  // no thread turns the loop yet
   health_check_.start();
   address_watch_.start();
   leak_watch_.start();
@@ -84,180 +95,44 @@ bool Worker::start() {
   return driver_->start();
 }
 
-const net::AddressPolicy& Worker::policy() const {
-  return house_.policy();
-}
-std::string_view Worker::pseudonym() const {
-  return house_.pseudonym();
-}
-
-// ---- clients ----
-
-void Worker::adopt(Listener& listener, int fd, std::string peer) {
-  auto client = std::make_unique<Client>(*this, listener, net::make_accepted(fd), std::move(peer));
-  if (draining_ || !client->start()) return listener.left();
-  ++client_count_;
-  recorder_.client_came();
-  clients_.push_back(*client.release());  // owned by the list until bury_all()
-}
-
-void Worker::promote(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
-                     std::string_view bytes) {
-  auto client = std::make_unique<H2Client>(*this, listener, std::move(transport), std::move(peer));
-  H2Client& started = *client;
-  clients_.push_back(*client.release());  // owned by the list until run_deferred()
-  if (!started.start(bytes)) return started.end();
-  if (draining_) started.drain();
-}
-
-void Worker::bury(Downstream& client) {
-  client.ListHook<ClientTag>::unlink();
-  graves_.push_back(client);
-  if (!gravedigger_.linked()) loop_->defer(gravedigger_);
-}
-
-void Worker::run_deferred() {
-  while (!graves_.empty()) {
-    const std::unique_ptr<Downstream> dies(&graves_.pop_front());
-    if (dies->owner() == nullptr) continue;
-    dies->owner()->left();
-    --client_count_;
-    recorder_.client_left();
-  }
-  note_if_empty();
-}
-
-void Worker::drain() {
-  draining_ = true;
-  for (Downstream* client = clients_.next(nullptr); client != nullptr;) {
-    Downstream* after = clients_.next(client);
-    client->drain();
-    client = after;
-  }
-  note_if_empty();
-}
-
-void Worker::part() {
-  draining_ = true;
-  for (Downstream* client = clients_.next(nullptr); client != nullptr;) {
-    Downstream* after = clients_.next(client);
-    client->part();
-    client = after;
-  }
-  note_if_empty();
-}
-
-bool Worker::sheds(Shedding what) const {
-  return house_.overload().sheds(what);
-}
-
-void Worker::shed_idle() {
-  for (Downstream* client = clients_.next(nullptr); client != nullptr;) {
-    Downstream* after = clients_.next(client);
-    if (client->end_if_idle()) recorder_.count_shed(metrics::Shed::idle);
-    client = after;
-  }
-}
-
 void Worker::on_reload(const config::Dns& dns, const std::vector<const Listener*>& closed) {
   router_.forget();
   resolver_.set_ttls(dns.min_ttl, dns.max_ttl, dns.stale_for);
-  for (Downstream* client = clients_.next(nullptr); client != nullptr;) {
-    Downstream* after = clients_.next(client);
-    if (std::find(closed.begin(), closed.end(), client->owner()) != closed.end()) client->drain();
-    client = after;
-  }
+  clients_.drain_those_of(closed);
 }
 
 void Worker::retire_outdated_of(const std::vector<const TlsIdentity*>& renewed) {
-  for (const OriginContext* origin : house_.origins().under(renewed)) {
+  for (const OriginContext* origin : origins_.under(renewed)) {
     retire_outdated(*origin->destination, loop_->id(), loop_->now());
   }
 }
 
 bool Worker::forget(const std::vector<pool::Destination*>& leaving) {
-  const auto leaves = [&](const pool::Destination* one) {
-    return std::find(leaving.begin(), leaving.end(), one) != leaving.end();
-  };
   router_.forget();
-  std::erase_if(to_wake_, [&](const auto& one) { return leaves(one.second); });
+  inbox_.forget(leaving);
   health_check_.forget(leaving);
   address_watch_.forget(leaving);
-  return std::any_of(exchanges_.begin(), exchanges_.end(), [&](const std::unique_ptr<Exchange>& exchange) {
+  bool in_use = false;
+  exchanges_.for_each([&](const Exchange& exchange) {
     exec::assume_on_loop();
-    const OriginContext* origin = exchange->facts().origin;
-    return exchange->state() != ExchangeState::resting && origin != nullptr && leaves(origin->destination);
+    const OriginContext* origin = exchange.facts().origin;
+    if (exchange.state() == ExchangeState::resting || origin == nullptr) return;
+    in_use |= std::find(leaving.begin(), leaving.end(), origin->destination) != leaving.end();
   });
-}
-
-void Worker::note_if_empty() {
-  if (draining_ && client_count_ == 0 && !empty_.exchange(true, std::memory_order_acq_rel)) house_.on_worker_empty();
+  return in_use;
 }
 
 void Worker::tear_down() {
   enter();
-  draining_ = true;
-  while (!clients_.empty()) clients_.front().end();
-  run_deferred();
+  clients_.close_all();
   health_check_.stop();
   address_watch_.stop();
   dialer_.stop_waiting();
   loop_->drain();
   dialer_.cancel_all();
   loop_->drain();
-  run_deferred();
+  clients_.close_all();
   leave();
-}
-
-// ---- exchanges ----
-
-Exchange& Worker::take_exchange() {
-  if (free_exchanges_.empty()) {
-    exchanges_.push_back(std::make_unique<Exchange>(*this));
-    return *exchanges_.back();
-  }
-  return free_exchanges_.pop_front();
-}
-
-RemoteStream& Worker::take_remote(exec::LoopId far) {
-  while (free_remotes_.size() <= far) free_remotes_.push_back(std::make_unique<List<RemoteStream, RemoteStreamTag>>());
-  auto& free = *free_remotes_[far];
-  if (!free.empty()) return free.pop_front();
-  remotes_.push_back(std::make_unique<RemoteStream>(*this, *house_.workers()[far]));
-  return *remotes_.back();
-}
-
-void Worker::recycle(RemoteStream& stream, exec::LoopId far) {
-  free_remotes_[far]->push_front(stream);
-}
-
-void Worker::recycle(Exchange& exchange) {
-  exchange.tidy();
-  free_exchanges_.push_front(exchange);
-}
-
-// ---- the pool's mail and its alarms ----
-
-void Worker::deliver(pool::Delivery& delivery) {
-  if (deliveries_.push(delivery)) loop_->post(postman_);
-}
-
-void Worker::wake_at(pool::Destination& destination, Instant when) {
-  to_wake_.emplace_back(when, &destination);
-  if (when < wake_timer_.deadline()) wake_timer_.arm(when);
-}
-
-void Worker::wake_due() {
-  exec::assume_on_loop();
-  const Instant now = loop_->now();
-  const std::vector<std::pair<Instant, pool::Destination*>> all = std::exchange(to_wake_, {});
-  for (const auto& [when, destination] : all) {
-    if (when <= now) {
-      destination->wake(now);
-    } else {
-      wake_at(*destination, when);
-    }
-  }
 }
 
 // ---- readiness of pooled connections ----

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "exec/strategy.h"
+#include "exec/submitter.h"
 #include "exec/task_limit.h"
 #include "exec/thread_pool.h"
 #include "exec/uv/loop_producer.h"
@@ -33,13 +34,11 @@ struct DriverParts {
   FailureSink* failures;
 };
 
-class Driver final : private Producer {
+class Driver final : public Submitter, private Producer {
  public:
   explicit Driver(const DriverParts& parts);
 
-  // From the loop's callbacks: `task` runs when this turn is over, on this thread or another one. False: too many tasks
-  // exist; it was closed.
-  bool submit(TaskPtr task) LOOP_ONLY;
+  bool submit(TaskPtr task) override LOOP_ONLY;
 
   // Once. False: no leased place is free or no thread can be started.
   bool start();

@@ -7,7 +7,7 @@
 namespace carpool::proxy::admin {
 
 namespace {
-Json json_of(const BorrowerFacts& borrower) {
+Json json_of(const BorrowerInfo& borrower) {
   Json json;
   json["request"] = or_null(borrower.request);
   json["phase"] = or_null(borrower.phase);
@@ -20,7 +20,7 @@ Json json_of(const BorrowerFacts& borrower) {
   return json;
 }
 
-Json json_of(const LeakFacts& leak, Instant now) {
+Json json_of(const LeakRecord& leak, Instant now) {
   const bool held = leak.kind == LeakKind::held;
   const bool over = !held || leak.returned_after;
   Json json;
@@ -38,7 +38,7 @@ Json json_of(const LeakFacts& leak, Instant now) {
 }
 }  // namespace
 
-std::string borrower_text(const BorrowerFacts& borrower) {
+std::string borrower_text(const BorrowerInfo& borrower) {
   std::string text = borrower.request;
   if (!borrower.client.empty()) text += " of " + borrower.client;
   if (borrower.pid) text += " (pid " + std::to_string(*borrower.pid) + ", uid " + std::to_string(*borrower.uid) + ")";
@@ -46,8 +46,8 @@ std::string borrower_text(const BorrowerFacts& borrower) {
   return text;
 }
 
-Answer leaks_answer(std::vector<LeakFacts> leaks, Instant now) {
-  return list_answer("leaks", std::move(leaks), [now](const LeakFacts& leak) { return json_of(leak, now); });
+Answer leaks_answer(std::vector<LeakRecord> leaks, Instant now) {
+  return list_answer("leaks", std::move(leaks), [now](const LeakRecord& leak) { return json_of(leak, now); });
 }
 
 }  // namespace carpool::proxy::admin

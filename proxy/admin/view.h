@@ -134,7 +134,7 @@ class AdminView {
   virtual std::vector<AddressFacts> addresses(const std::string&) const { return {}; }
   // Of an origin that has a pool; nothing: it has none.
   virtual std::optional<PoolStudy> study(const std::string& origin) const = 0;
-  virtual std::vector<LeakFacts> leaks() const = 0;  // the newest first
+  virtual std::vector<LeakRecord> leaks() const = 0;  // the newest first
 
   virtual const metrics::Registry* registry() const = 0;  // null: metrics are off
   virtual std::optional<metrics::ExecSample> exec() const = 0;

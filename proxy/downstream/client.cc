@@ -5,9 +5,10 @@
 #include <utility>
 
 #include "exec/read_buffer.h"
+#include "proxy/downstream/client_owner.h"
 #include "proxy/downstream/listener.h"
+#include "proxy/exchange/exchange_context.h"
 #include "proxy/peer.h"
-#include "proxy/worker.h"
 
 namespace carpool::proxy {
 
@@ -18,14 +19,17 @@ http::Limits limits_of(const config::Listen& listen) {
 }
 }  // namespace
 
-Client::Client(Worker& worker, Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer)
-    : Requester(listener),
-      worker_(worker),
-      unwelcome_(worker.sheds(Shedding::new_clients)),
+Client::Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener,
+               std::unique_ptr<net::Transport> transport, std::string peer)
+    : Requester(listener.point()),
+      context_(context),
+      clients_(clients),
+      unwelcome_(context.overload.sheds(Shedding::new_clients)),
+      listener_(listener),
       listen_(listener.settings()),
       transport_(std::move(transport)),
       reader_(limits_of(listen_)),
-      timer_(exec::Timer::bind<&Client::on_timer>(worker.loop(), *this)),
+      timer_(exec::Timer::bind<&Client::on_timer>(context.loop, *this)),
       peer_(std::move(peer)) {}
 
 std::uint64_t Client::identity() const {
@@ -36,7 +40,7 @@ std::uint64_t Client::identity() const {
 Client::~Client() = default;
 
 Status Client::start() {
-  Result<exec::WatchKey> key = worker_.loop().watch(transport_->fd(), *this);
+  Result<exec::WatchKey> key = context_.loop.watch(transport_->fd(), *this);
   if (!key) return key.take_fault();
   key_ = *key;
   arm_timer();
@@ -55,7 +59,7 @@ void Client::run() {
 }
 
 void Client::run_soon() {
-  if (fate_ != Fate::closed && !advancing_ && !exec::Deferred::linked()) worker_.loop().defer(*this);
+  if (fate_ != Fate::closed && !advancing_ && !exec::Deferred::linked()) context_.loop.defer(*this);
 }
 
 void Client::advance() {
@@ -70,7 +74,7 @@ void Client::advance() {
   }
   if (fate_ == Fate::open) watch_half_close();
   advancing_ = false;
-  if (fate_ == Fate::closed) return worker_.bury(*this);
+  if (fate_ == Fate::closed) return clients_.destroy_later(*this);
   arm_timer();
 }
 
@@ -105,7 +109,7 @@ bool Client::flush_waiting() {
     shut_when_sent_ = false;
     transport_->shut_write();
   }
-  if (outbox_.taken() != taken) taken_at_ = worker_.loop().now();
+  if (outbox_.taken() != taken) taken_at_ = context_.loop.now();
   if (exchange_ != nullptr && begun_ && outbox_.taken() != taken) exchange_->on_client_progress();
   if (exchange_ != nullptr && begun_ && before >= kHighMark && outbox_.size() < kHighMark)
     exchange_->on_client_writable();
@@ -125,7 +129,7 @@ bool Client::read_some() {
     return take(bytes);
   }
   if (eof_ || !transport_->maybe_readable()) return false;
-  const exec::ReadBuffer buffer(worker_.loop());
+  const exec::ReadBuffer buffer(context_.loop);
   const net::IoResult io = transport_->read(buffer.span());
   switch (io.io) {
     case net::Io::ok:
@@ -146,7 +150,7 @@ bool Client::read_some() {
 // wait for its answer, for as long as listen.half_close allows.
 void Client::notice_hangup() {
   while (!eof_ && pending_.size() < kHighMark && transport_->maybe_readable()) {
-    const exec::ReadBuffer buffer(worker_.loop());
+    const exec::ReadBuffer buffer(context_.loop);
     const net::IoResult io = transport_->read(buffer.span());
     if (io.io == net::Io::would_block) break;
     if (io.io == net::Io::failed) return lost();

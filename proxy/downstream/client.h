@@ -21,7 +21,8 @@
 
 namespace carpool::proxy {
 
-class Worker;
+class ClientOwner;
+struct ExchangeContext;
 
 class Client final : public Downstream,
                      public exec::Watcher,
@@ -29,7 +30,8 @@ class Client final : public Downstream,
                      private exec::Deferred,
                      private http::BodySink {
  public:
-  Client(Worker& worker, Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer);
+  Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener,
+         std::unique_ptr<net::Transport> transport, std::string peer);
   ~Client() override;
   Status start() LOOP_ONLY;  // watch it; a failure means: drop it
 
@@ -109,8 +111,10 @@ class Client final : public Downstream,
   void on_body(std::string_view bytes) override;
   void on_trailer(std::string_view name, std::string_view value) override;
 
-  Worker& worker_;
+  const ExchangeContext& context_;
+  ClientOwner& clients_;
   const bool unwelcome_;
+  Listener& listener_;
   const config::Listen& listen_;
   std::unique_ptr<net::Transport> transport_;
   exec::WatchKey key_;

@@ -1,16 +1,16 @@
 // What a client of HTTP/1.1 is answered, collected in a batch of this connection as it comes and sent by flush().
 #include "proxy/downstream/client.h"
+#include "proxy/exchange/exchange_context.h"
 #include "proxy/http/fault_reply.h"
 #include "proxy/local_answer.h"
 #include "proxy/tunnel.h"
-#include "proxy/worker.h"
 
 namespace carpool::proxy {
 
 http::ReplyRules Client::reply_rules(bool close) const {
   const http::RequestHead& request = exchange_->request();
   http::ReplyRules rules;
-  rules.via_pseudonym = worker_.pseudonym();
+  rules.via_pseudonym = context_.pseudonym;
   rules.client_version = request.version;
   rules.close = close;
   rules.head_request = request.method == "HEAD";
@@ -18,14 +18,14 @@ http::ReplyRules Client::reply_rules(bool close) const {
 }
 
 BatchLease& Client::out() {
-  if (!out_) out_ = worker_.buffers().lease_batch(outbox_, *transport_);
+  if (!out_) out_ = context_.buffers.lease_batch(outbox_, *transport_);
   return out_;
 }
 
 bool Client::send_informational(const http::ResponseHead& head) {
   if (exchange_->request().version != http::Version::http11) return true;
   informed_ = true;
-  http::write_informational(out().text(), head, worker_.pseudonym());
+  http::write_informational(out().text(), head, context_.pseudonym);
   return flush();
 }
 
@@ -62,19 +62,19 @@ std::uint16_t Client::send_fault(const Fault& fault, bool keep) {
   const http::RequestHead& request = exchange_->request();
   said_close_ = !keep || draining_;
   return http::write_fault_reply(out().text(), fault, request.version, said_close_, request.method == "HEAD",
-                                 worker_.pseudonym());
+                                 context_.pseudonym);
 }
 
 void Client::send_local_answer(bool keep) {
   said_close_ = !keep || draining_;
-  write_local_answer(out().text(), exchange_->request(), worker_.pseudonym(), said_close_);
+  write_local_answer(out().text(), exchange_->request(), context_.pseudonym, said_close_);
 }
 
 void Client::send_tunnel(const http::ResponseHead* switched) {
   std::string& out = this->out().text();
   reply_framing_ = http::Framing::none;
   close_is_end_ = true;
-  if (switched == nullptr) return write_tunnel_answer(out, exchange_->request().version, worker_.pseudonym());
+  if (switched == nullptr) return write_tunnel_answer(out, exchange_->request().version, context_.pseudonym);
   http::ReplyRules rules = reply_rules(false);
   rules.upgrade = true;
   http::write_response(out, *switched, rules);

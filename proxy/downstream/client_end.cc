@@ -9,7 +9,11 @@
 
 #include "exec/read_buffer.h"
 #include "proxy/downstream/client.h"
-#include "proxy/worker.h"
+#include "proxy/downstream/client_owner.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/exchange/exchange_pool.h"
+#include "proxy/origins.h"
+#include "proxy/recorder.h"
 
 namespace carpool::proxy {
 
@@ -40,7 +44,7 @@ void Client::end_gracefully() {
   std::string().swap(pending_);
   transport_->shut_write();
   fate_ = Fate::lingering;
-  timer_.arm(worker_.loop().now() + kLinger);
+  timer_.arm(context_.loop.now() + kLinger);
 }
 
 // The answer broke off, and a FIN would look like its end. A reset destroys what is still on its way, so it waits until
@@ -53,7 +57,7 @@ void Client::cut_off() {
 }
 
 void Client::look_again() {
-  const Instant now = worker_.loop().now();
+  const Instant now = context_.loop.now();
   const std::uint32_t left = unacknowledged(transport_->fd());
   if (left != std::exchange(untaken_, left)) taken_at_ = now;
   if (left == 0 || now >= deadline_after(taken_at_, listen_.idle_timeout)) return close();
@@ -62,7 +66,7 @@ void Client::look_again() {
 
 bool Client::discard_input() {
   while (transport_->maybe_readable()) {
-    const exec::ReadBuffer buffer(worker_.loop());
+    const exec::ReadBuffer buffer(context_.loop);
     const net::IoResult io = transport_->read(buffer.span());
     if (io.io == net::Io::would_block) return false;
     if (io.io == net::Io::eof && cut_) return false;
@@ -92,15 +96,15 @@ void Client::close() {
       exchange.on_client_gone();
     } else {
       exchange_ = nullptr;
-      worker_.recycle(exchange);
+      context_.exchanges.give_back(exchange);
     }
   }
   out_.discard();
   private_.reset();
   timer_.disarm();
   exec::Deferred::unlink();
-  worker_.loop().forget(transport_->fd(), key_);
-  if (!advancing_) worker_.bury(*this);
+  context_.loop.forget(transport_->fd(), key_);
+  if (!advancing_) clients_.destroy_later(*this);
 }
 
 // The process ends. A client that has no byte of its answer is told why there will be none.
@@ -123,7 +127,7 @@ void Client::drain() {
 void Client::end_soon() {
   if (begun_ || close_when_sent_) return;
   const bool asked = taken_at_ != Instant{};
-  if (asked && worker_.loop().now() < taken_at_ + kLastCall) return arm_timer();
+  if (asked && context_.loop.now() < taken_at_ + kLastCall) return arm_timer();
   static_cast<void>(end_if_idle());
 }
 
@@ -138,7 +142,7 @@ bool Client::end_if_idle() {
 
 void Client::arm_timer() {
   if (fate_ != Fate::open) return;
-  const Instant now = worker_.loop().now();
+  const Instant now = context_.loop.now();
   if (in_head()) {
     if (!head_timed_) timer_.arm(deadline_after(now, listen_.header_timeout));  // from the head's first byte
     head_timed_ = true;
@@ -178,13 +182,13 @@ void Client::watch_half_close() {
     half_closed_until_ = kNever;
     return;
   }
-  const Instant now = worker_.loop().now();
+  const Instant now = context_.loop.now();
   if (half_closed_until_ == kNever) half_closed_until_ = now + listen_.half_close;
   if (now >= half_closed_until_) leave();
 }
 
 void Client::leave() {
-  worker_.recorder().count_given_up(metrics::GivenUp::half_close);
+  context_.stats.count_given_up(metrics::GivenUp::half_close);
   exchange_->on_client_left("listen.half_close passed");
 }
 
@@ -198,7 +202,7 @@ pool::Lease Client::take_private(const OriginContext& origin) {
 }
 
 bool Client::keep_private(const OriginContext& origin, pool::Lease& lease) {
-  private_ = std::make_unique<PrivateConnection>(worker_.loop(), origin, std::move(lease));
+  private_ = std::make_unique<PrivateConnection>(context_.loop, origin, std::move(lease));
   return true;
 }
 

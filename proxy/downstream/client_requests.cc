@@ -4,9 +4,12 @@
 #include <utility>
 
 #include "proxy/downstream/client.h"
+#include "proxy/downstream/client_owner.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/exchange/exchange_pool.h"
 #include "proxy/http/fault_reply.h"
 #include "proxy/http/h2_types.h"
-#include "proxy/worker.h"
+#include "proxy/recorder.h"
 
 namespace carpool::proxy {
 
@@ -52,13 +55,13 @@ void Client::hand_over(std::string_view bytes) {
   handed_over_ = true;
   timer_.disarm();
   exec::Deferred::unlink();
-  worker_.loop().unwatch(transport_->fd(), key_);
-  worker_.promote(listener_, std::move(transport_), peer_, bytes);
+  context_.loop.unwatch(transport_->fd(), key_);
+  clients_.upgrade_to_h2(listener_, std::move(transport_), peer_, bytes);
 }
 
 std::size_t Client::feed(std::string_view bytes) {
   if (exchange_ == nullptr) {
-    exchange_ = &worker_.take_exchange();
+    exchange_ = &context_.exchanges.take();
     begun_ = request_complete_ = false;
   }
   std::size_t used = 0;
@@ -124,7 +127,7 @@ bool Client::is_not_the_repeat() {
 // As a connection at rest closes: what came is no request that anybody waits for.
 void Client::close_unanswered() {
   repeat_.clear();
-  if (exchange_ != nullptr) worker_.recycle(*std::exchange(exchange_, nullptr));
+  if (exchange_ != nullptr) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
   close_when_sent_ = true;
 }
 
@@ -133,12 +136,12 @@ void Client::refuse(const Fault& fault) {
   if (begun_) return exchange_->on_request_broken(fault);
   if (!repeat_.empty()) return close_unanswered();
   const std::uint16_t status =
-      http::write_fault_reply(out().text(), fault, http::Version::http11, true, false, worker_.pseudonym());
-  worker_.record_refused(*this, fault, status);
+      http::write_fault_reply(out().text(), fault, http::Version::http11, true, false, context_.pseudonym);
+  context_.stats.record_refused(peer_, fault, status);
   // None yet: what came so far may also be the beginning of HTTP/2's preface.
-  if (exchange_ != nullptr) worker_.recycle(*std::exchange(exchange_, nullptr));
+  if (exchange_ != nullptr) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
   if (!flush()) return lost();
-  taken_at_ = worker_.loop().now();
+  taken_at_ = context_.loop.now();
   close_when_sent_ = true;
 }
 
@@ -159,9 +162,9 @@ void Client::on_eof() {
 }
 
 void Client::on_exchange_end(ClientNext next) {
-  exchange_ = nullptr;
+  context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
   half_closed_until_ = kNever;
-  taken_at_ = worker_.loop().now();
+  taken_at_ = context_.loop.now();
   switch (end_batch(next)) {
     case ClientNext::keep:
       if (said_close_) close_when_sent_ = true;

@@ -4,19 +4,20 @@
 #include <utility>
 
 #include "exec/read_buffer.h"
+#include "proxy/downstream/client_owner.h"
 #include "proxy/downstream/listener.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/exchange/exchange_pool.h"
 #include "proxy/http/h2_types.h"
 #include "proxy/peer.h"
-#include "proxy/worker.h"
 
 namespace carpool::proxy {
 
 namespace {
-constexpr std::size_t kTurnRead = std::size_t{256} * 1024;  // what one client may read in one turn
-constexpr std::size_t kPull = std::size_t{128} * 1024;      // and be written at once
-constexpr std::size_t kCrowd = std::size_t{512} * 1024;     // waiting for one client, on all of its streams
-constexpr std::size_t kFewStreams = 16;                     // whatever their origins send ahead, it is no crowd
-constexpr std::uint32_t kMostUnpumped = 8;                  // each may hold a batch of the loop
+constexpr std::size_t kPull = std::size_t{128} * 1024;   // and be written at once
+constexpr std::size_t kCrowd = std::size_t{512} * 1024;  // waiting for one client, on all of its streams
+constexpr std::size_t kFewStreams = 16;                  // whatever their origins send ahead, it is no crowd
+constexpr std::uint32_t kMostUnpumped = 8;               // each may hold a batch of the loop
 
 http::H2Options options_of(const config::Listen& listen) {
   http::H2Options options;
@@ -28,14 +29,16 @@ http::H2Options options_of(const config::Listen& listen) {
 }
 }  // namespace
 
-H2Client::H2Client(Worker& worker, Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer)
-    : worker_(worker),
-      unwelcome_(worker.sheds(Shedding::new_clients)),
+H2Client::H2Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener,
+                   std::unique_ptr<net::Transport> transport, std::string peer)
+    : context_(context),
+      clients_(clients),
+      unwelcome_(context.overload.sheds(Shedding::new_clients)),
       listener_(listener),
       listen_(listener.settings()),
       transport_(std::move(transport)),
       session_(http::H2Role::server, options_of(listen_), *this),
-      timer_(exec::Timer::bind<&H2Client::on_timer>(worker.loop(), *this)),
+      timer_(exec::Timer::bind<&H2Client::on_timer>(context.loop, *this)),
       peer_(std::move(peer)) {}
 
 H2Client::~H2Client() = default;
@@ -47,10 +50,10 @@ std::uint64_t H2Client::identity() const {
 
 Status H2Client::start(std::string_view bytes) {
   transport_->forget_readiness();
-  Result<exec::WatchKey> key = worker_.loop().watch(transport_->fd(), *this);
+  Result<exec::WatchKey> key = context_.loop.watch(transport_->fd(), *this);
   if (!key) return key.take_fault();
   key_ = *key;
-  since_ = worker_.loop().now();
+  since_ = context_.loop.now();
   advancing_ = true;
   take(http::kH2Preface);
   take(bytes);
@@ -71,7 +74,7 @@ void H2Client::run() {
 }
 
 void H2Client::flush_soon() {
-  if (fate_ != Fate::closed && !advancing_ && !exec::Deferred::linked()) worker_.loop().defer(*this);
+  if (fate_ != Fate::closed && !advancing_ && !exec::Deferred::linked()) context_.loop.defer(*this);
 }
 
 void H2Client::advance() {
@@ -84,7 +87,7 @@ void H2Client::advance() {
     if (fate_ == Fate::open) note_end();
   }
   advancing_ = false;
-  if (fate_ == Fate::closed) return worker_.bury(*this);
+  if (fate_ == Fate::closed) return clients_.destroy_later(*this);
   arm_timer();
 }
 
@@ -95,17 +98,17 @@ bool H2Client::may_read() const {
 // Readiness is told once, and nothing is deferred meanwhile: what may not be read because too much waits to be written,
 // or is to be caught up because of what was written, has its turn within this call.
 void H2Client::read_and_write() {
-  std::size_t budget = kTurnRead;
+  std::size_t budget = kTurnBytes;
   do {
     read_all(budget);
     if (fate_ == Fate::open && !write_all()) close();
   } while ((budget != 0 && may_read()) || (fate_ == Fate::open && !todo_.empty()));
-  if (may_read() && !exec::Deferred::linked()) worker_.loop().defer(*this);
+  if (may_read() && !exec::Deferred::linked()) context_.loop.defer(*this);
 }
 
 void H2Client::read_all(std::size_t& budget) {
   while (budget != 0 && may_read()) {
-    const exec::ReadBuffer buffer(worker_.loop());
+    const exec::ReadBuffer buffer(context_.loop);
     const net::IoResult io = transport_->read(buffer.span());
     if (io.io == net::Io::would_block) break;
     if (io.io != net::Io::ok) return close();  // a FIN too: no client of HTTP/2 closes by halves
@@ -117,10 +120,10 @@ void H2Client::read_all(std::size_t& budget) {
 }
 
 void H2Client::take(std::string_view bytes) {
-  static_cast<void>(session_.receive(bytes, worker_.loop().now()));  // a Fault: over() once its GOAWAY is out
+  static_cast<void>(session_.receive(bytes, context_.loop.now()));  // a Fault: over() once its GOAWAY is out
   catch_up();
   if (!session_.in_head()) head_since_ = {};
-  if (session_.in_head() && head_since_ == Instant{}) head_since_ = worker_.loop().now();
+  if (session_.in_head() && head_since_ == Instant{}) head_since_ = context_.loop.now();
 }
 
 void H2Client::catch_up() {
@@ -162,15 +165,15 @@ bool H2Client::at_ease() const {
 }
 
 void H2Client::note_progress() {
-  since_ = worker_.loop().now();
+  since_ = context_.loop.now();
 }
 
 // Everything that this turn brought about leaves in as few writes as there is room for. False: the client is gone.
 bool H2Client::write_all() {
   if (!outbox_.empty() && outbox_.flush(*transport_) == Outbox::Sent::failed) return false;
   while (outbox_.empty()) {
-    BatchLease out = worker_.buffers().lease_batch(outbox_, *transport_);
-    session_.pull(out.text(), kPull, worker_.loop().now());
+    BatchLease out = context_.buffers.lease_batch(outbox_, *transport_);
+    session_.pull(out.text(), kPull, context_.loop.now());
     if (out.empty()) return true;
     if (out.send() == Outbox::Sent::failed) return false;
   }
@@ -181,7 +184,7 @@ bool H2Client::write_all() {
 
 H2Request& H2Client::take_request() {
   if (!free_.empty()) return free_.pop_front();
-  requests_.push_back(std::make_unique<H2Request>(*this, listener_));
+  requests_.push_back(std::make_unique<H2Request>(*this, listener_.point()));
   return *requests_.back();
 }
 
@@ -192,9 +195,9 @@ void H2Client::recycle(H2Request& request) {
 
 http::H2StreamUser* H2Client::on_request(http::H2Stream& stream, http::RequestHead& head) {
   exec::assume_on_loop();
-  if (!worker_.keeps_clients()) drain();
+  if (!context_.keeps_clients()) drain();
   H2Request& request = take_request();
-  Exchange& exchange = worker_.take_exchange();
+  Exchange& exchange = context_.exchanges.take();
   std::swap(exchange.request(), head);
   request.open(stream, exchange);
   todo_.push_back(request);

@@ -19,11 +19,13 @@
 namespace carpool::proxy {
 
 class Listener;
-class Worker;
+class ClientOwner;
+struct ExchangeContext;
 
 class H2Client final : public Downstream, private exec::Watcher, private exec::Deferred, private http::H2Sink {
  public:
-  H2Client(Worker& worker, Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer);
+  H2Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener,
+           std::unique_ptr<net::Transport> transport, std::string peer);
   ~H2Client() override;
   // Watches the socket and takes what was read behind the preface already; a failure means: drop it.
   Status start(std::string_view bytes) LOOP_ONLY;
@@ -35,7 +37,7 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
   void end() override LOOP_ONLY;
 
   // ---- of its requests ----
-  Worker& worker() { return worker_; }
+  const ExchangeContext& context() const { return context_; }
   http::H2Session& session() { return session_; }
   std::string_view peer() const { return peer_; }
   std::uint64_t identity() const;
@@ -80,7 +82,8 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
   void give_up_spares() LOOP_ONLY;
   void on_timer();
 
-  Worker& worker_;
+  const ExchangeContext& context_;
+  ClientOwner& clients_;
   const bool unwelcome_;  // it came while clients were refused
   Listener& listener_;
   const config::Listen& listen_;

@@ -3,9 +3,11 @@
 #include <utility>
 
 #include "exec/read_buffer.h"
+#include "proxy/downstream/client_owner.h"
 #include "proxy/downstream/h2_client.h"
 #include "proxy/downstream/listener.h"
-#include "proxy/worker.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/recorder.h"
 
 namespace carpool::proxy {
 
@@ -24,7 +26,7 @@ void H2Client::drain() {
   if (std::exchange(draining_, true) || fate_ != Fate::open) return;
   session_.announce_shutdown();
   session_.ping(kDrainPing);
-  drain_until_ = worker_.loop().now() + kDrainNotice;
+  drain_until_ = context_.loop.now() + kDrainNotice;
   arm_timer();
   flush_soon();
 }
@@ -50,7 +52,7 @@ void H2Client::last_goaway() {
 void H2Client::note_end() {
   if (!counted_ && session_.abuse() != http::H2Abuse::none) {
     counted_ = true;
-    worker_.recorder().count_abuse(session_.abuse());
+    context_.stats.count_abuse(http::h2_abuse_name(session_.abuse()));
   }
   if (!session_.over()) return;
   // What still runs is cut off: its client broke the rules.
@@ -62,13 +64,13 @@ void H2Client::note_end() {
 void H2Client::linger() {
   transport_->shut_write();
   fate_ = Fate::lingering;
-  timer_.arm(worker_.loop().now() + kLinger);
+  timer_.arm(context_.loop.now() + kLinger);
   discard_input();
 }
 
 void H2Client::discard_input() {
   while (fate_ == Fate::lingering && transport_->maybe_readable()) {
-    const exec::ReadBuffer buffer(worker_.loop());
+    const exec::ReadBuffer buffer(context_.loop);
     const net::IoResult io = transport_->read(buffer.span());
     if (io.io == net::Io::would_block) return;
     thrown_away_ += static_cast<std::uint32_t>(io.bytes);
@@ -89,12 +91,13 @@ void H2Client::end() {
 void H2Client::close() {
   if (fate_ == Fate::closed) return;
   fate_ = Fate::closed;
-  if (!counted_ && session_.abuse() != http::H2Abuse::none) worker_.recorder().count_abuse(session_.abuse());
+  if (!counted_ && session_.abuse() != http::H2Abuse::none)
+    context_.stats.count_abuse(http::h2_abuse_name(session_.abuse()));
   for (const auto& request : requests_) request->abandon();
   timer_.disarm();
   exec::Deferred::unlink();
-  worker_.loop().forget(transport_->fd(), key_);
-  if (!advancing_) worker_.bury(*this);
+  context_.loop.forget(transport_->fd(), key_);
+  if (!advancing_) clients_.destroy_later(*this);
 }
 
 // ---- time ----
@@ -122,7 +125,7 @@ void H2Client::give_up_spares() {
 
 void H2Client::on_timer() {
   exec::assume_on_loop();
-  const Instant now = worker_.loop().now();
+  const Instant now = context_.loop.now();
   if (fate_ == Fate::lingering) {
     close();
     return;

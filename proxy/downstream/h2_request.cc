@@ -5,7 +5,8 @@
 
 #include "proxy/downstream/h2_client.h"
 #include "proxy/downstream/websocket.h"
-#include "proxy/worker.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/exchange/exchange_pool.h"
 
 namespace carpool::proxy {
 
@@ -119,7 +120,7 @@ void H2Request::abandon() {
   if (exchange_ == nullptr) return;
   stream_ = nullptr;
   if (begun_) return exchange_->on_client_gone();
-  client_.worker().recycle(*std::exchange(exchange_, nullptr));
+  client_.context().exchanges.give_back(*std::exchange(exchange_, nullptr));
   forget();
 }
 
@@ -186,7 +187,7 @@ void H2Request::on_sent(std::size_t bytes) {
 }
 
 void H2Request::on_exchange_end(ClientNext next) {
-  exchange_ = nullptr;
+  client_.context().exchanges.give_back(*std::exchange(exchange_, nullptr));
   if (http::H2Stream* stream = std::exchange(stream_, nullptr)) {
     if ((next == ClientNext::cut || next == ClientNext::spoilt) && !ended_) {
       client_.session().cut(*stream, bare_ ? http::H2Error::connect_error : http::H2Error::internal_error);

@@ -21,7 +21,7 @@ class H2Request final : public Requester,
                         public ListHook<struct H2TodoTag>,
                         public ListHook<struct H2PumpTag> {
  public:
-  H2Request(H2Client& client, Listener& listener) : Requester(listener), client_(client) {}
+  H2Request(H2Client& client, const ListenPoint& listener) : Requester(listener), client_(client) {}
 
   void open(http::H2Stream& stream, Exchange& exchange) LOOP_ONLY;    // the exchange has its head
   void refuse(http::H2Stream& stream, const Fault& fault) LOOP_ONLY;  // no exchange: the head is over a limit

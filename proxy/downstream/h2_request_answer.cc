@@ -5,11 +5,13 @@
 #include "proxy/downstream/h2_client.h"
 #include "proxy/downstream/h2_request.h"
 #include "proxy/downstream/websocket.h"
+#include "proxy/exchange/exchange_context.h"
 #include "proxy/http/fault_reply.h"
 #include "proxy/http/h1_codec.h"
 #include "proxy/http/h2_fields.h"
 #include "proxy/local_answer.h"
-#include "proxy/worker.h"
+#include "proxy/recorder.h"
+#include "proxy/upstream/session_host.h"
 
 namespace carpool::proxy {
 
@@ -21,8 +23,8 @@ constexpr std::size_t kUnreadHeads = std::size_t{1} << 20;
 bool H2Request::send_informational(const http::ResponseHead& head) {
   if (stream_ == nullptr) return false;
   if (client_.session().library_memory() > kUnreadHeads) return true;
-  auto fields = client_.worker().buffers().lend_fields();
-  http::h2_informational(*fields, head, client_.worker().pseudonym());
+  auto fields = client_.context().buffers.lend_fields();
+  http::h2_informational(*fields, head, client_.context().pseudonym);
   client_.session().inform(*stream_, *fields);
   return flush();
 }
@@ -30,10 +32,10 @@ bool H2Request::send_informational(const http::ResponseHead& head) {
 bool H2Request::send_head(const http::ResponseHead& head, bool /*close*/) {
   if (stream_ == nullptr) return false;
   http::ReplyRules rules;
-  rules.via_pseudonym = client_.worker().pseudonym();
+  rules.via_pseudonym = client_.context().pseudonym;
   rules.client_version = http::Version::http2;
   rules.head_request = exchange_ != nullptr && exchange_->request().method == "HEAD";
-  auto fields = client_.worker().buffers().lend_fields();
+  auto fields = client_.context().buffers.lend_fields();
   http::h2_response(*fields, head, rules);
   ended_ = head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length == 0);
   client_.session().respond(*stream_, *fields, ended_);
@@ -53,7 +55,7 @@ void H2Request::send_end(const http::Fields& trailers) {
 // Answers of our own are written once, as HTTP/1.1; here they are read back.
 void H2Request::send_own(const std::string& text, std::string_view method) {
   if (stream_ == nullptr) return;
-  http::ResponseReader reader(client_.worker().response_limits());
+  http::ResponseReader reader(SessionHost::response_limits());
   reader.expect(method, false);
   http::ResponseHead head;
   http::BodyText body;
@@ -67,7 +69,7 @@ void H2Request::send_own(const std::string& text, std::string_view method) {
   http::ReplyRules rules;
   rules.client_version = http::Version::http2;
   rules.head_request = method == "HEAD";
-  auto fields = client_.worker().buffers().lend_fields();
+  auto fields = client_.context().buffers.lend_fields();
   http::h2_response(*fields, head, rules);
   ended_ = true;
   client_.session().respond(*stream_, *fields, body.text.empty());
@@ -78,8 +80,8 @@ void H2Request::send_own(const std::string& text, std::string_view method) {
 std::uint16_t H2Request::send_fault(const Fault& fault, bool /*keep*/) {
   std::string text;
   const std::string& method = exchange_->request().method;
-  const std::uint16_t status = http::write_fault_reply(text, fault, http::Version::http11, false, method == "HEAD",
-                                                       client_.worker().pseudonym());
+  const std::uint16_t status =
+      http::write_fault_reply(text, fault, http::Version::http11, false, method == "HEAD", client_.context().pseudonym);
   send_own(text, method == "HEAD" ? "HEAD" : "GET");
   return status;
 }
@@ -89,16 +91,16 @@ void H2Request::refuse(http::H2Stream& stream, const Fault& fault) {
   exchange_ = nullptr;
   std::string text;
   const std::uint16_t status =
-      http::write_fault_reply(text, fault, http::Version::http11, false, false, client_.worker().pseudonym());
+      http::write_fault_reply(text, fault, http::Version::http11, false, false, client_.context().pseudonym);
   send_own(text, "GET");
-  client_.worker().record_refused(*this, fault, status);
+  client_.context().stats.record_refused(peer(), fault, status);
   client_.session().leave(*std::exchange(stream_, nullptr));
   forget();
 }
 
 void H2Request::send_local_answer(bool /*keep*/) {
   std::string text;
-  write_local_answer(text, exchange_->request(), client_.worker().pseudonym(), false);
+  write_local_answer(text, exchange_->request(), client_.context().pseudonym, false);
   send_own(text, "GET");
 }
 
@@ -109,12 +111,12 @@ void H2Request::send_tunnel(const http::ResponseHead* switched) {
     refused_ = true;
     std::string text;
     const Fault fault{FaultKind::malformed_response, Side::upstream, "Sec-WebSocket-Accept does not match the key"};
-    http::write_fault_reply(text, fault, http::Version::http11, false, false, client_.worker().pseudonym());
+    http::write_fault_reply(text, fault, http::Version::http11, false, false, client_.context().pseudonym);
     return send_own(text, "GET");
   }
-  auto fields = client_.worker().buffers().lend_fields();
+  auto fields = client_.context().buffers.lend_fields();
   http::ReplyRules rules;
-  rules.via_pseudonym = client_.worker().pseudonym();
+  rules.via_pseudonym = client_.context().pseudonym;
   rules.client_version = http::Version::http2;
   http::ResponseHead head;
   head.status = 200;

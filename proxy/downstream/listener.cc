@@ -10,9 +10,10 @@
 
 #include "exec/errand.h"
 #include "proxy/descriptors.h"
-#include "proxy/house.h"
+#include "proxy/downstream/client_acceptor.h"
 #include "proxy/net/bind.h"
-#include "proxy/worker.h"
+#include "proxy/overload/overload.h"
+#include "proxy/recorder.h"
 
 namespace carpool::proxy {
 
@@ -22,12 +23,16 @@ constexpr std::size_t kMostVersions = 1000;  // of its settings
 constexpr Duration kRetryAfter = std::chrono::milliseconds(100);
 }  // namespace
 
-Listener::Listener(const config::Listen& settings, std::vector<Worker*> workers)
-    : workers_(std::move(workers)), retry_(exec::Timer::bind<&Listener::on_retry>(workers_.front()->loop(), *this)) {
+Listener::Listener(const config::Listen& settings, Parts parts)
+    : parts_(std::move(parts)), retry_(exec::Timer::bind<&Listener::on_retry>(loop(), *this)) {
   change(settings);
 }
 
 Listener::~Listener() = default;
+
+exec::Loop& Listener::loop() const {
+  return parts_.acceptors.front()->loop();
+}
 
 bool Listener::change(const config::Listen& settings) {
   auto known = std::find_if(versions_.begin(), versions_.end(), [&](const auto& v) { return *v == settings; });
@@ -35,7 +40,7 @@ bool Listener::change(const config::Listen& settings) {
     if (versions_.size() >= kMostVersions) return false;
     known = versions_.insert(versions_.end(), std::make_unique<const config::Listen>(settings));
   }
-  settings_.store(known->get(), std::memory_order_release);
+  point_.set(**known);
   return true;
 }
 
@@ -48,18 +53,18 @@ Status Listener::open() {
 
 void Listener::take(net::Bound bound) {
   fd_ = std::move(bound.fd);
-  address_ = bound.address;
+  point_.bind(bound.address);
 }
 
 Status Listener::start() {
-  Result<exec::WatchKey> key = workers_.front()->loop().watch(fd_.get(), *this);
+  Result<exec::WatchKey> key = loop().watch(fd_.get(), *this);
   if (!key) return key.take_fault();
   key_ = *key;
   return Done{};
 }
 
 void Listener::close() {
-  if (fd_ && address_.family() == AF_UNIX) net::remove_socket_file(address_);
+  if (fd_ && address().family() == AF_UNIX) net::remove_socket_file(address());
   leave();
 }
 
@@ -67,7 +72,7 @@ void Listener::leave() {
   if (!fd_) return;
   exec::Deferred::unlink();
   retry_.disarm();
-  workers_.front()->loop().unwatch(fd_.get(), key_);
+  loop().unwatch(fd_.get(), key_);
   fd_.reset();
 }
 
@@ -88,7 +93,7 @@ void Listener::arrive() {
 
 void Listener::accept_some() {
   if (retry_.armed()) return;  // clients who come meanwhile do not shorten a pause
-  const bool name_peers = workers_.front()->recorder().wants_peers();
+  const bool name_peers = parts_.stats.wants_peers();
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
     if (clients_.load(std::memory_order_relaxed) >= settings().max_connections) {
       // Clients wait in the kernel's queue until one leaves. seq_cst pairs with left(): either it sees `full_`, or the
@@ -97,8 +102,8 @@ void Listener::accept_some() {
       if (clients_.load(std::memory_order_seq_cst) >= settings().max_connections) return;
       full_.store(false, std::memory_order_seq_cst);
     }
-    if (!workers_.front()->house().overload().may_accept()) {
-      workers_.front()->recorder().note_accept_pause();
+    if (!parts_.overload.may_accept()) {
+      parts_.stats.note_accept_pause();
       return pause();
     }
     sockaddr_storage peer{};
@@ -108,28 +113,28 @@ void Listener::accept_some() {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       if (errno == EINTR || errno == ECONNABORTED) continue;
       const bool no_descriptor = errno == EMFILE || errno == ENFILE;
-      workers_.front()->recorder().note_accept_failure(errno);
-      return no_descriptor ? pause() : retry_.arm(workers_.front()->loop().now() + kRetryAfter);
+      parts_.stats.note_accept_failure(errno);
+      return no_descriptor ? pause() : retry_.arm(loop().now() + kRetryAfter);
     }
     hand_over(fd, name_peers ? net::Address(reinterpret_cast<sockaddr*>(&peer), length).text() : std::string());
   }
-  if (!exec::Deferred::linked()) workers_.front()->loop().defer(*this);
+  if (!exec::Deferred::linked()) loop().defer(*this);
 }
 
 // What is left is for those who are there: clients wait in the kernel's queue, and what is idle gives way to them.
 void Listener::pause() {
-  const Instant now = workers_.front()->loop().now();
-  free_a_descriptor(workers_.front()->house().origins().directory(), now);
+  const Instant now = loop().now();
+  free_a_descriptor(parts_.pools, now);
   retry_.arm(now + kRetryAfter);
 }
 
 void Listener::hand_over(int fd, std::string peer) {
   clients_.fetch_add(1, std::memory_order_relaxed);
-  Worker& to = *workers_[next_];
-  next_ = (next_ + 1) % workers_.size();
-  if (&to == workers_.front()) return to.adopt(*this, fd, std::move(peer));
+  ClientAcceptor& to = *parts_.acceptors[next_];
+  next_ = (next_ + 1) % parts_.acceptors.size();
+  if (&to == parts_.acceptors.front()) return to.accept(*this, fd, std::move(peer));
   exec::send(to.loop(), [this, &to, client = Fd(fd), name = std::move(peer)]()
-                            LOOP_ONLY mutable { to.adopt(*this, client.release(), std::move(name)); });
+                            LOOP_ONLY mutable { to.accept(*this, client.release(), std::move(name)); });
 }
 
 void Listener::on_retry() {
@@ -141,7 +146,7 @@ void Listener::left() {
   clients_.fetch_sub(1, std::memory_order_seq_cst);
   if (!full_.exchange(false, std::memory_order_seq_cst)) return;
   // One mail at a time: who makes room while it travels is seen when it arrives.
-  if (!in_the_mail_.exchange(true, std::memory_order_acq_rel)) workers_.front()->loop().post(*this);
+  if (!in_the_mail_.exchange(true, std::memory_order_acq_rel)) loop().post(*this);
 }
 
 }  // namespace carpool::proxy

@@ -11,18 +11,31 @@
 #include "base/fd.h"
 #include "exec/loop.h"
 #include "proxy/config/config.h"
+#include "proxy/exchange/listen_point.h"
 #include "proxy/net/address.h"
 #include "proxy/net/bind.h"
 
+namespace carpool::pool {
+class Directory;
+}
+
 namespace carpool::proxy {
 
-class Worker;
+class ClientAcceptor;
+class Overload;
+class Recorder;
 
 inline constexpr int kListenBacklog = 4096;
 
 class Listener final : private exec::Watcher, private exec::Deferred, private exec::Mail {
  public:
-  Listener(const config::Listen& settings, std::vector<Worker*> workers);
+  struct Parts {
+    std::vector<ClientAcceptor*> acceptors;  // the first one's loop accepts
+    Recorder& stats;                         // of that loop
+    Overload& overload;
+    pool::Directory& pools;  // idle connections there give descriptors up
+  };
+  Listener(const config::Listen& settings, Parts parts);
   ~Listener();
 
   Status open();                // bind and listen; the Fault names the address and the system's reason
@@ -33,12 +46,13 @@ class Listener final : private exec::Watcher, private exec::Deferred, private ex
   Fd copy() const LOOP_ONLY;    // of the socket, for it
 
   // What is in force now; a client keeps what it was accepted with, so no version ever goes away.
-  const config::Listen& settings() const { return *settings_.load(std::memory_order_acquire); }
+  const config::Listen& settings() const { return point_.settings(); }
   // For clients that come from now on; one thread at a time. Settings that it once had cost no memory again. False: it
   // has had too many.
   bool change(const config::Listen& settings);
   bool open_now() const LOOP_ONLY { return static_cast<bool>(fd_); }  // on the first worker's loop
-  const net::Address& address() const { return address_; }            // the real port, after open()
+  const net::Address& address() const { return point_.address(); }    // the real port, after open()
+  const ListenPoint& point() const { return point_; }
   std::uint32_t clients() const { return clients_.load(std::memory_order_relaxed); }
   void left();  // a client of this listener ended; any loop
 
@@ -50,13 +64,14 @@ class Listener final : private exec::Watcher, private exec::Deferred, private ex
   void pause() LOOP_ONLY;
   void on_retry();
   void hand_over(int fd, std::string peer) LOOP_ONLY;
+  exec::Loop& loop() const;
+
   std::vector<std::unique_ptr<const config::Listen>> versions_;
-  std::atomic<const config::Listen*> settings_;  // release in change(), acquire in settings()
-  std::vector<Worker*> workers_;
+  ListenPoint point_;
+  const Parts parts_;
   std::size_t next_ = 0;
   Fd fd_;
   exec::WatchKey key_;
-  net::Address address_;
   std::atomic<std::uint32_t> clients_{0};
   std::atomic<bool> full_{false};  // accepting is paused until left() makes room
   std::atomic<bool> in_the_mail_{false};

@@ -13,7 +13,7 @@
 #include "base/fault.h"
 #include "exec/role.h"
 #include "pool/lease.h"
-#include "proxy/downstream/listener.h"
+#include "proxy/exchange/listen_point.h"
 #include "proxy/http/message.h"
 
 namespace carpool::proxy {
@@ -31,7 +31,7 @@ enum class ClientNext : std::uint8_t {
 
 class Requester {
  public:
-  const Listener& listener() const { return listener_; }
+  const ListenPoint& listener() const { return listener_; }
   const config::Listen& listen() const { return listener_.settings(); }
   virtual std::string_view peer() const = 0;            // for the log
   virtual int socket() const { return -1; }             // to ask the system who it is; -1: there is none of its own
@@ -65,7 +65,8 @@ class Requester {
 
   // The exchange wants input again. Never calls back from inside.
   virtual void resume() LOOP_ONLY = 0;
-  // The exchange is back in its slab and touches nothing of it any more. May come from inside any call to the exchange.
+  // The exchange is over and touches nothing of it any more: it is given back to its pool here. May come from inside
+  // any call to the exchange.
   // What was collected and not flushed by then ends here: it leaves for this client alone, or is dropped with `cut` and
   // `gone`.
   virtual void on_exchange_end(ClientNext next) LOOP_ONLY = 0;
@@ -76,9 +77,11 @@ class Requester {
   virtual bool keep_private(const OriginContext&, pool::Lease&) LOOP_ONLY { return false; }
 
  protected:
-  explicit Requester(Listener& listener) : listener_(listener) {}
+  explicit Requester(const ListenPoint& listener) : listener_(listener) {}
   ~Requester() = default;
-  Listener& listener_;
+
+ private:
+  const ListenPoint& listener_;
 };
 
 }  // namespace carpool::proxy

@@ -109,7 +109,7 @@ void Inheritance::teach_one(House& house, const Manifest::Origin& one) {
 void Inheritance::begin(House& house, void (*ready)(House&)) {
   house_ = &house;
   ready_ = ready;
-  exec::Loop& loop = house.workers().front()->loop();
+  exec::Loop& loop = house.workers().front()->parts.loop;
   give_up_ = loop.now() + kWarmFor;
   timer_ = std::make_unique<exec::Timer>(
       loop, [](void* self) { static_cast<Inheritance*>(self)->tick(); }, this);
@@ -122,7 +122,7 @@ void Inheritance::stop() {
 
 void Inheritance::tick() {
   exec::assume_on_loop();
-  const Instant now = house_->workers().front()->loop().now();
+  const Instant now = house_->workers().front()->parts.loop.now();
   if (said_go_) {
     log::warn("handover", "the process before did not say that it closed its doors");
     return end();
@@ -148,7 +148,7 @@ void Inheritance::tick() {
 
 void Inheritance::say_go() {
   said_go_ = true;
-  exec::Loop& loop = house_->workers().front()->loop();
+  exec::Loop& loop = house_->workers().front()->parts.loop;
   ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
   Result<exec::WatchKey> key = loop.watch(socket_.get(), *this);
   if (!key || !say(socket_.get(), HandoverWord::kGo)) return end();
@@ -168,7 +168,7 @@ void Inheritance::on_ready(exec::Ready) {
 
 void Inheritance::end() {
   if (socket_) {
-    house_->workers().front()->loop().unwatch(socket_.get(), key_);
+    house_->workers().front()->parts.loop.unwatch(socket_.get(), key_);
     socket_.reset();
   }
   timer_->disarm();

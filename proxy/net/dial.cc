@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "exec/uv/driver.h"
+#include "exec/submitter.h"
 #include "proxy/net/address_book.h"
 #include "proxy/net/plain.h"
 #include "proxy/net/race.h"

@@ -15,7 +15,7 @@
 #include "proxy/net/transport.h"
 
 namespace carpool::exec {
-class Driver;
+class Submitter;
 }
 namespace carpool::proxy::tls {
 class ClientContext;
@@ -45,7 +45,7 @@ struct DialPlan {
   const AddressPolicy* policy = nullptr;
   Duration timeout{};  // connect_timeout: DNS + TCP + TLS; zero: none
   // Where the costly part of the TLS handshake (checking the peer, signing) is a blocking task; null: on the loop.
-  exec::Driver* tasks = nullptr;
+  exec::Submitter* tasks = nullptr;
 };
 
 struct Dialed {

@@ -70,17 +70,17 @@ void OverloadWatch::say(Shedding before, Shedding now) const {
 }
 
 void OverloadWatch::Order::send() {
-  if (!in_the_mail_.exchange(true, std::memory_order_acq_rel)) worker_.loop().post(*this);
+  if (!in_the_mail_.exchange(true, std::memory_order_acq_rel)) worker_.parts.loop.post(*this);
 }
 
 void OverloadWatch::Order::arrive() {
   in_the_mail_.store(false, std::memory_order_release);
-  worker_.shed_idle();
+  worker_.parts.clients.shed_idle();
   if (first_) close_idle_upstream();
 }
 
 void OverloadWatch::Order::close_idle_upstream() {
-  const Instant now = worker_.loop().now();
+  const Instant now = worker_.parts.loop.now();
   for (int closed = 0; closed < kMostClosed; ++closed) {
     if (!free_a_descriptor(house_.origins().directory(), now)) return;
   }

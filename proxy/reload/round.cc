@@ -17,10 +17,10 @@ void ReloadRound::visit(Worker& worker, const std::vector<const Listener*>& clos
 void ReloadRound::begin() {
   Worker& first = *house_.workers().front();
   const std::vector<const Listener*> closed = house_.change_listeners(*this);
-  house_.origins().follow_limits(first.loop().now());
+  house_.origins().follow_limits(first.parts.loop.now());
   for (auto& other : house_.workers()) {
     if (other.get() == &first) continue;
-    exec::send(other->loop(),
+    exec::send(other->parts.loop,
                [round = shared_from_this(), &to = *other, closed]() LOOP_ONLY { round->visit(to, closed); });
   }
   visit(first, closed);
@@ -28,7 +28,7 @@ void ReloadRound::begin() {
 
 bool ReloadRound::run(Duration patience) {
   missing_ = house_.workers().size();
-  exec::send(house_.workers().front()->loop(), [round = shared_from_this()]() LOOP_ONLY { round->begin(); });
+  exec::send(house_.workers().front()->parts.loop, [round = shared_from_this()]() LOOP_ONLY { round->begin(); });
   std::unique_lock lock(mutex_);
   return all_.wait_for(lock, patience, [this] { return missing_ == 0; });
 }

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "proxy/house.h"
 #include "proxy/log/log.h"
+#include "proxy/origins.h"
+#include "proxy/recorder.h"
 #include "proxy/upstream/retire.h"
-#include "proxy/worker.h"
+#include "proxy/upstream/upstream_context.h"
 
 namespace carpool::proxy {
 
@@ -32,13 +33,13 @@ class AddressWatch::Look final : public dns::Question {
   const exec::Loop& loop_;
 };
 
-AddressWatch::AddressWatch(Worker& worker, dns::Resolver& resolver)
-    : worker_(worker), resolver_(resolver), timer_(exec::Timer::bind<&AddressWatch::tick>(worker.loop(), *this)) {}
+AddressWatch::AddressWatch(const UpstreamContext& context, dns::Resolver& resolver)
+    : context_(context), resolver_(resolver), timer_(exec::Timer::bind<&AddressWatch::tick>(context.loop, *this)) {}
 
 AddressWatch::~AddressWatch() = default;
 
 void AddressWatch::start() {
-  timer_.arm(worker_.loop().now() + kEvery);
+  timer_.arm(context_.loop.now() + kEvery);
 }
 
 void AddressWatch::stop() {
@@ -54,11 +55,10 @@ void AddressWatch::forget(const std::vector<pool::Destination*>& leaving) {
 
 void AddressWatch::tick() {
   exec::assume_on_loop();
-  const Instant now = worker_.loop().now();
-  const bool first = worker_.house().workers().front().get() == &worker_;
+  const Instant now = context_.loop.now();
   bool more = false;
-  for (const OriginContext* origin : worker_.house().origins().all()) {
-    if (first) follow(*origin, now);
+  for (const OriginContext* origin : context_.origins.all()) {
+    if (context_.first) follow(*origin, now);
     more |= retire(*origin, now);
   }
   timer_.arm(now + (more ? kGoOn : kEvery));
@@ -80,7 +80,7 @@ void AddressWatch::ask(const OriginContext& origin, Watched& watched, Instant no
   }
   if (net::Address::literal(name.host, 0)) return;
   if (watched.look && watched.look->linked()) return;  // still asking
-  watched.look = std::make_unique<Look>(origin, worker_.loop());
+  watched.look = std::make_unique<Look>(origin, context_.loop);
   resolver_.ask(name.host, *watched.look);
 }
 
@@ -88,7 +88,7 @@ void AddressWatch::tell_ejections(const OriginContext& origin, Watched& watched,
   const std::uint64_t more = origin.book->ejections() - watched.ejections;
   if (more == 0) return;
   watched.ejections += more;
-  worker_.recorder().count_ejections(origin, more);
+  context_.stats.count_ejections(origin.slot, more);
   for (const net::AddressBook::Facts& one : origin.book->all(now)) {
     if (!one.ejected) continue;
     log::warn("net", "an address only fails and is left out for a while",
@@ -99,7 +99,7 @@ void AddressWatch::tell_ejections(const OriginContext& origin, Watched& watched,
 // True: some are still to go.
 bool AddressWatch::retire(const OriginContext& origin, Instant now) {
   if (!origin.book->anyone_to_go(now)) return false;
-  return retire_outdated(*origin.destination, worker_.loop().id(), now);
+  return retire_outdated(*origin.destination, context_.loop.id(), now);
 }
 
 }  // namespace carpool::proxy

@@ -16,11 +16,11 @@
 
 namespace carpool::proxy {
 
-class Worker;
+struct UpstreamContext;
 
 class AddressWatch {
  public:
-  AddressWatch(Worker& worker, dns::Resolver& resolver);
+  AddressWatch(const UpstreamContext& context, dns::Resolver& resolver);
   ~AddressWatch();
   void start() LOOP_ONLY;
   void stop() LOOP_ONLY;
@@ -40,7 +40,7 @@ class AddressWatch {
   void tell_ejections(const OriginContext& origin, Watched& watched, Instant now) LOOP_ONLY;
   bool retire(const OriginContext& origin, Instant now) LOOP_ONLY;
 
-  Worker& worker_;
+  const UpstreamContext& context_;
   dns::Resolver& resolver_;
   exec::Timer timer_;
   std::unordered_map<const net::AddressBook*, Watched> watched_;  // the first loop's

@@ -4,10 +4,11 @@
 #include <utility>
 
 #include "proxy/descriptors.h"
-#include "proxy/house.h"
+#include "proxy/origins.h"
+#include "proxy/recorder.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/h2_connection.h"
-#include "proxy/worker.h"
+#include "proxy/upstream/upstream_context.h"
 
 namespace carpool::proxy {
 
@@ -26,8 +27,8 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
         destination_(destination),
         origin_(origin),
         reservation_(std::move(reservation)),
-        turn_(exec::Timer::bind<&Attempt::on_turn>(dialer.worker_.loop(), *this)),
-        patience_(exec::Timer::bind<&Attempt::on_silence>(dialer.worker_.loop(), *this)) {
+        turn_(exec::Timer::bind<&Attempt::on_turn>(dialer.context_.loop, *this)),
+        patience_(exec::Timer::bind<&Attempt::on_silence>(dialer.context_.loop, *this)) {
     origin_.dials.fetch_add(1, std::memory_order_relaxed);
     note_dial(id_, destination_.label(), pool::name(reservation_.cause()));
   }
@@ -45,16 +46,17 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
   // At pool.connect_rate it keeps its place in the pool and waits for its turn; so the cap holds, and whoever waits in
   // line is served by what comes first.
   void start() LOOP_ONLY {
-    const Instant now = dialer_.worker_.loop().now();
+    const Instant now = dialer_.context_.loop.now();
     const std::optional<Duration> wait = origin_.connects.due(now, origin_.pool.wait_timeout);
     if (wait && *wait == Duration::zero()) return load();
-    dialer_.worker_.recorder().count_limited(origin_, metrics::Limit::connections);
+    dialer_.context_.stats.count_limited(origin_.slot, metrics::Limit::connections);
     turn_.arm(now + wait.value_or(Duration::zero()));
     refused_ = !wait;
   }
 
   void load() LOOP_ONLY {
-    if (origin_.tls != nullptr && !origin_.tls->ready_or_notify(dialer_.worker_, *this)) return;
+    if (origin_.tls != nullptr && !origin_.tls->ready_or_notify(dialer_.context_.loop, dialer_.context_.tasks, *this))
+      return;
     dial_now();
   }
 
@@ -67,7 +69,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
     stop_waiting();
     dial_.reset();
     note_given_up(id_, destination_.label());
-    destination_.given_up(std::move(reservation_), dialer_.worker_.loop().now());
+    destination_.given_up(std::move(reservation_), dialer_.context_.loop.now());
     dialer_.finished(*this);
   }
 
@@ -76,12 +78,12 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
     const Fault told = fault;
     const bool warming = reservation_.cause() == pool::Opened::warm_up;
     if (session_) {
-      dialer_.worker_.loop().unwatch(session_->transport().fd(), key_);
-      if (fault.side == Side::upstream) origin_.book->failed(peer_, dialer_.worker_.loop().now());
+      dialer_.context_.loop.unwatch(session_->transport().fd(), key_);
+      if (fault.side == Side::upstream) origin_.book->failed(peer_, dialer_.context_.loop.now());
     }
     session_.reset();
-    destination_.dial_failed(std::move(reservation_), std::move(fault), dialer_.worker_.loop().now());
-    if (warming) dialer_.worker_.house().warm_dial_ended(destination_, &told);
+    destination_.dial_failed(std::move(reservation_), std::move(fault), dialer_.context_.loop.now());
+    if (warming) dialer_.context_.warm_up.on_warm_dial_ended(destination_, &told);
     dialer_.finished(*this);
   }
 
@@ -99,7 +101,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
     plan.origin = &destination_.origin();
     plan.pinned = origin_.pinned;
     plan.book = origin_.book;
-    plan.policy = &dialer_.worker_.policy();
+    plan.policy = &dialer_.context_.policy;
     plan.timeout = origin_.pool.connect_timeout;
     if (origin_.tls != nullptr) {
       if (reservation_.kind() == pool::Kinds::h1_only) plan.alpn = {"http/1.1"};
@@ -110,17 +112,17 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
       plan.tls = context_.get();
       plan.tasks = dialer_.tasks_for_handshake(origin_.tls->signs());
     }
-    dial_.emplace(dialer_.worker_.loop(), dialer_.resolver_, std::move(plan), *this);
+    dial_.emplace(dialer_.context_.loop, dialer_.resolver_, std::move(plan), *this);
     dial_->start();
   }
 
   void on_dialed(Result<net::Dialed> result) override LOOP_ONLY {
     if (!result && may_try_again(result.fault())) return dial_now();
     if (!result) return fail(explained(result.take_fault()));
-    Worker& worker = dialer_.worker_;
-    const Instant now = worker.loop().now();
+    const UpstreamContext& context = dialer_.context_;
+    const Instant now = context.loop.now();
     origin_.dial_cost.tell(result->dns + result->tcp + result->tls, result->tls_cpu);
-    if (origin_.tls != nullptr) worker.recorder().observe_handshake(origin_, result->tls);
+    if (origin_.tls != nullptr) context.stats.observe_handshake(origin_.slot, result->tls);
     peer_ = result->peer;
     const Result<bool> h2 = chose_h2(*result);
     if (!h2) return fail(h2.fault());
@@ -141,7 +143,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
   }
 
   void finish(std::unique_ptr<Connection> made) LOOP_ONLY {
-    exec::Loop& loop = dialer_.worker_.loop();
+    exec::Loop& loop = dialer_.context_.loop;
     const int fd = made->transport().fd();
     if (Status watched = loop.watch_shared(fd, reservation_.index(), reservation_.generation()); !watched) {
       return fail(watched.take_fault());
@@ -151,7 +153,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
     if (origin_.tls != nullptr) made->made_under(*origin_.tls, context_->likeness());
     const bool warming = reservation_.cause() == pool::Opened::warm_up;
     destination_.dialed(std::move(reservation_), std::move(made), loop.now());
-    if (warming) dialer_.worker_.house().warm_dial_ended(destination_, nullptr);
+    if (warming) dialer_.context_.warm_up.on_warm_dial_ended(destination_, nullptr);
     dialer_.finished(*this);
   }
 
@@ -167,15 +169,15 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
   // Once: no descriptor was left, and an idle connection elsewhere gave up its own.
   bool may_try_again(const Fault& fault) LOOP_ONLY {
     if (fault.kind != FaultKind::budget || std::exchange(relieved_, true)) return false;
-    Worker& worker = dialer_.worker_;
-    return free_a_descriptor(worker.house().origins().directory(), worker.loop().now());
+    const UpstreamContext& context = dialer_.context_;
+    return free_a_descriptor(context.origins.directory(), context.loop.now());
   }
 
   // ---- HTTP/2: the dial ends with the origin's SETTINGS ----
 
   void greet(net::Dialed dialed) LOOP_ONLY {
-    exec::Loop& loop = dialer_.worker_.loop();
-    session_ = std::make_unique<H2Connection>(dialer_.worker_, origin_, id_, std::move(dialed), loop.now());
+    exec::Loop& loop = dialer_.context_.loop;
+    session_ = std::make_unique<H2Connection>(dialer_.context_.sessions, origin_, id_, std::move(dialed), loop.now());
     dial_.reset();
     Result<exec::WatchKey> watched = loop.watch(session_->transport().fd(), *this);
     if (!watched) return fail(watched.take_fault());
@@ -195,7 +197,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
   // refused. It has said so by the time it acknowledges ours; one that does not is not waited for.
   void await_ack() LOOP_ONLY {
     if (!session_->has_settings() || std::exchange(awaits_ack_, true)) return;
-    patience_.arm(dialer_.worker_.loop().now() + kAckPatience);
+    patience_.arm(dialer_.context_.loop.now() + kAckPatience);
   }
 
   // A session that lends no stream serves nobody: as a connection of the pool it would only call for the next dial.
@@ -204,7 +206,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
     if (session_->streams() == 0) {
       return fail({FaultKind::connection_terminated, Side::upstream, "the origin allows no HTTP/2 stream (SETTINGS)"});
     }
-    dialer_.worker_.loop().unwatch(session_->transport().fd(), key_);
+    dialer_.context_.loop.unwatch(session_->transport().fd(), key_);
     if (certificates_replaced()) {
       session_.reset();
       awaits_ack_ = false;
@@ -249,7 +251,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
   exec::Timer patience_;
 };
 
-Dialer::Dialer(Worker& worker, dns::Resolver& resolver) : worker_(worker), resolver_(resolver) {}
+Dialer::Dialer(const UpstreamContext& context, dns::Resolver& resolver) : context_(context), resolver_(resolver) {}
 
 Dialer::~Dialer() {
   CARPOOL_ASSERT(attempts_.empty());
@@ -269,14 +271,14 @@ void Dialer::recall(pool::Destination& destination, std::uint32_t index, std::ui
 
 // A full handshake costs half a millisecond, one that signs with an RSA key more: more of them in a second than the
 // configuration says, or one that signs, would be felt by others on this loop.
-exec::Driver* Dialer::tasks_for_handshake(bool signs) {
-  const Instant now = worker_.loop().now();
+exec::Submitter* Dialer::tasks_for_handshake(bool signs) {
+  const Instant now = context_.loop.now();
   if (now - second_began_ >= std::chrono::seconds(1)) {
     second_began_ = now;
     handshakes_ = 0;
   }
-  const std::uint32_t most = worker_.house().config().threads.inline_handshakes;
-  return signs || ++handshakes_ > most ? &worker_.driver() : nullptr;
+  const std::uint32_t most = context_.inline_handshakes;
+  return signs || ++handshakes_ > most ? &context_.tasks : nullptr;
 }
 
 std::string_view Dialer::phase_of(const OriginContext& origin) const {

@@ -12,16 +12,16 @@
 #include "proxy/origins.h"
 
 namespace carpool::exec {
-class Driver;
+class Submitter;
 }
 
 namespace carpool::proxy {
 
-class Worker;
+struct UpstreamContext;
 
 class Dialer {
  public:
-  explicit Dialer(Worker& worker, dns::Resolver& resolver);
+  explicit Dialer(const UpstreamContext& context, dns::Resolver& resolver);
   ~Dialer();
 
   void dial(pool::Destination& destination, OriginContext& origin, pool::Reservation reservation) LOOP_ONLY;
@@ -35,8 +35,8 @@ class Dialer {
  private:
   class Attempt;
   void finished(Attempt& attempt) LOOP_ONLY;
-  exec::Driver* tasks_for_handshake(bool signs) LOOP_ONLY;
-  Worker& worker_;
+  exec::Submitter* tasks_for_handshake(bool signs) LOOP_ONLY;
+  const UpstreamContext& context_;
   dns::Resolver& resolver_;
   Instant second_began_{};
   std::uint32_t handshakes_ = 0;                       // since then

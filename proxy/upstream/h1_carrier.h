@@ -13,8 +13,6 @@
 namespace carpool::proxy {
 
 // What one connection may read in one turn before the others get theirs.
-inline constexpr std::size_t kTurnBytes = std::size_t{256} * 1024;
-
 class H1Carrier final : public Carrier, private UpstreamUser, private exec::Deferred {
  public:
   H1Carrier(SessionHost& host, CarrierUser& user, http::ResponseHead& response);

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "exec/read_buffer.h"
-#include "proxy/worker.h"
+#include "proxy/net/io_limits.h"
 
 namespace carpool::proxy {
 
@@ -29,7 +29,7 @@ constexpr unsigned kUserTimeoutMs = 10000;  // bytes that nobody acknowledges
 
 http::H2Options session_options() {
   http::H2Options options;
-  options.head = Worker::response_limits();
+  options.head = SessionHost::response_limits();
   options.stream_window = kNarrowWindow;
   options.window = kWindow;
   options.shared_window_is_free = true;

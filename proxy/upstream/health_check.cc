@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "pool/snapshot.h"
-#include "proxy/house.h"
 #include "proxy/log/log.h"
-#include "proxy/worker.h"
+#include "proxy/origins.h"
+#include "proxy/upstream/upstream_context.h"
 
 namespace carpool::proxy {
 
@@ -32,17 +32,17 @@ class Resting final : public pool::ConnectionVisitor {
 };
 }  // namespace
 
-HealthCheck::HealthCheck(Worker& worker)
-    : worker_(worker),
-      timer_(exec::Timer::bind<&HealthCheck::tick>(worker.loop(), *this)),
-      random_(Random::kSeed * (std::uint64_t{worker.loop().id()} + 1)) {}
+HealthCheck::HealthCheck(const UpstreamContext& context)
+    : context_(context),
+      timer_(exec::Timer::bind<&HealthCheck::tick>(context.loop, *this)),
+      random_(Random::kSeed * (std::uint64_t{context.loop.id()} + 1)) {}
 
 HealthCheck::~HealthCheck() {
   CARPOOL_ASSERT(asking_.empty());
 }
 
 void HealthCheck::start() {
-  timer_.arm(worker_.loop().now() + kOften);
+  timer_.arm(context_.loop.now() + kOften);
 }
 
 void HealthCheck::stop() {
@@ -65,9 +65,9 @@ void HealthCheck::forget(const std::vector<pool::Destination*>& leaving) {
 
 void HealthCheck::tick() {
   exec::assume_on_loop();
-  const Instant now = worker_.loop().now();
+  const Instant now = context_.loop.now();
   Duration next = kSeldom;
-  for (OriginContext* origin : worker_.house().origins().all()) {
+  for (OriginContext* origin : context_.origins.all()) {
     const config::HealthCheck& settings = origin->pool.health_check;
     if (!settings.enabled) continue;
     next = std::min(next, settings.interval / 8);
@@ -90,7 +90,7 @@ void HealthCheck::check(OriginContext& origin, Instant now) {
   const bool behind =
       std::any_of(to_ask_.begin(), to_ask_.end(), [&](const Candidate& one) { return one.origin == &origin; });
   if (behind) return;  // its last round is not over: an origin that is slow to answer is not asked more often for it
-  Resting resting(worker_.loop().id(), origin.pool.health_check.interval / 2);
+  Resting resting(context_.loop.id(), origin.pool.health_check.interval / 2);
   origin.destination->visit(resting, now);
   const bool ask = !origin.pool.health_check.probe.empty();
   for (const auto& [index, generation] : resting.found) {
@@ -103,7 +103,7 @@ void HealthCheck::check(OriginContext& origin, Instant now) {
 }
 
 void HealthCheck::look(const Candidate& candidate, Instant now) {
-  const pool::EventClaim claim = pool::claim_event(candidate.index, candidate.generation, worker_.loop().id());
+  const pool::EventClaim claim = pool::claim_event(candidate.index, candidate.generation, context_.loop.id());
   if (claim.kind != pool::EventClaim::Kind::inspecting) return;  // lent or gone meanwhile
   net::Transport& transport = static_cast<Connection&>(*claim.pooled).transport();
   const bool silent = !transport.hangup_seen() && transport.quiet();
@@ -117,7 +117,7 @@ void HealthCheck::ask_some(Instant now) {
     to_ask_.pop_front();
     pool::Lease lease = candidate.origin->destination->lease_idle(candidate.index, candidate.generation, now);
     if (!lease) continue;
-    Probe& probe = *std::make_unique<Probe>(worker_, *this, *candidate.origin, std::move(lease)).release();
+    Probe& probe = *std::make_unique<Probe>(context_, *this, *candidate.origin, std::move(lease)).release();
     asking_.push_back(probe);  // owns it until probed() or stop()
     ++asked_;
     probe.start();
@@ -133,7 +133,7 @@ void HealthCheck::probed(Probe& probe, std::string_view why) {
     log::info("health", "a resting connection failed its check and was closed",
               {{"origin", dies->origin().destination->label()}, {"connection", dies->connection_id()}, {"why", why}});
   }
-  ask_some(worker_.loop().now());
+  ask_some(context_.loop.now());
 }
 
 }  // namespace carpool::proxy

@@ -14,12 +14,12 @@
 
 namespace carpool::proxy {
 
-class Worker;
+struct UpstreamContext;
 struct OriginContext;
 
 class HealthCheck final : public Probe::Owner {
  public:
-  explicit HealthCheck(Worker& worker);
+  explicit HealthCheck(const UpstreamContext& context);
   ~HealthCheck();
   void start() LOOP_ONLY;
   void stop() LOOP_ONLY;  // probes under way end
@@ -39,7 +39,7 @@ class HealthCheck final : public Probe::Owner {
   void probed(Probe& probe, std::string_view why) override LOOP_ONLY;
   Duration jittered(Duration interval) LOOP_ONLY;
 
-  Worker& worker_;
+  const UpstreamContext& context_;
   exec::Timer timer_;
   std::unordered_map<const OriginContext*, Instant> due_ LOOP_LOCAL;
   std::deque<Candidate> to_ask_ LOOP_LOCAL;

@@ -13,25 +13,25 @@ void PoolHouse::dial(pool::Destination& destination, pool::Reservation reservati
   exec::assume_on_loop();
   OriginContext* origin = house_.origins().of(destination);
   CARPOOL_ASSERT(origin != nullptr);
-  Worker::current().dialer().dial(destination, *origin, std::move(reservation));
+  Worker::current().parts.dialer.dial(destination, *origin, std::move(reservation));
 }
 
 void PoolHouse::recall(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) {
   exec::assume_on_loop();
-  Worker::current().dialer().recall(destination, index, generation);
+  Worker::current().parts.dialer.recall(destination, index, generation);
 }
 
 void PoolHouse::deliver(pool::LoopId to, pool::Delivery& delivery) {
-  house_.workers()[to]->deliver(delivery);
+  house_.workers()[to]->parts.inbox.deliver(delivery);
 }
 
 void PoolHouse::wake_at(pool::Destination& destination, Instant when) {
   exec::assume_on_loop();
-  Worker::current().wake_at(destination, when);
+  Worker::current().parts.inbox.wake_at(destination, when);
 }
 
 void PoolHouse::detach(pool::Pooled& pooled, pool::LoopId from) {
-  house_.workers()[from]->loop().unwatch_shared(static_cast<Connection&>(pooled).transport().fd());
+  house_.workers()[from]->parts.loop.unwatch_shared(static_cast<Connection&>(pooled).transport().fd());
 }
 
 // What stands on the socket is reported anew by the new registration, so that nothing the old loop dropped is lost.
@@ -39,7 +39,7 @@ bool PoolHouse::attach(pool::Pooled& pooled, std::uint32_t index, std::uint32_t 
   exec::assume_on_loop();
   net::Transport& transport = static_cast<Connection&>(pooled).transport();
   transport.forget_readiness();
-  return static_cast<bool>(Worker::current().loop().watch_shared(transport.fd(), index, generation));
+  return static_cast<bool>(Worker::current().parts.loop.watch_shared(transport.fd(), index, generation));
 }
 
 void PoolHouse::dispose(pool::Pooled* pooled, pool::Closed cause) {
@@ -52,8 +52,8 @@ void PoolHouse::dispose(pool::Pooled* pooled, pool::Closed cause) {
 
 // A lease died without being given back: a bug of ours. Its borrower may be half gone: it is not asked.
 void PoolHouse::note_lost(const Connection& connection) {
-  admin::LeakFacts leak;
-  leak.kind = admin::LeakKind::lost;
+  LeakRecord leak;
+  leak.kind = LeakKind::lost;
   leak.origin = connection.origin;
   leak.action = "discard";
   leak.found = Clock::now();
@@ -64,7 +64,7 @@ void PoolHouse::note_lost(const Connection& connection) {
 }
 
 pool::LoopId PoolHouse::here() const {
-  return Worker::current().loop().id();
+  return Worker::current().parts.loop.id();
 }
 
 }  // namespace carpool::proxy

@@ -4,7 +4,8 @@
 
 #include "exec/read_buffer.h"
 #include "proxy/origins.h"
-#include "proxy/worker.h"
+#include "proxy/upstream/session_host.h"
+#include "proxy/upstream/upstream_context.h"
 
 namespace carpool::proxy {
 
@@ -13,20 +14,20 @@ namespace {
 constexpr std::size_t kMostBody = std::size_t{64} * 1024;
 }  // namespace
 
-Probe::Probe(Worker& worker, Owner& owner, const OriginContext& origin, pool::Lease lease)
-    : worker_(worker),
+Probe::Probe(const UpstreamContext& context, Owner& owner, const OriginContext& origin, pool::Lease lease)
+    : context_(context),
       owner_(owner),
       origin_(origin),
       lease_(std::move(lease)),
       connection_id_(static_cast<Connection&>(*lease_).id()),
-      reader_(worker.response_limits()),
-      timer_(exec::Timer::bind<&Probe::on_timeout>(worker.loop(), *this)) {}
+      reader_(SessionHost::response_limits()),
+      timer_(exec::Timer::bind<&Probe::on_timeout>(context.loop, *this)) {}
 
 void Probe::start() {
   connection().user = this;
   const std::string& what = origin_.pool.health_check.probe;
   reader_.expect(std::string_view(what).substr(0, what.find(' ')), false, origin_.speaks.bare_lf);
-  timer_.arm(worker_.loop().now() + origin_.pool.connect_timeout);
+  timer_.arm(context_.loop.now() + origin_.pool.connect_timeout);
   WriteBatch out;
   out.text().append(what).append(" HTTP/1.1\r\nHost: ").append(origin_.authority);
   out.text().append("\r\nUser-Agent: carpool\r\n\r\n");
@@ -36,14 +37,14 @@ void Probe::start() {
 
 void Probe::end(pool::Closed cause) {
   connection().user = nullptr;
-  lease_.discard(cause, worker_.loop().now());
+  lease_.discard(cause, context_.loop.now());
 }
 
 void Probe::on_upstream_ready() {
   net::Transport& transport = connection().transport();
   if (!outbox_.empty() && outbox_.flush(transport) == Outbox::Sent::failed) return fail("it takes no request");
   while (transport.maybe_readable()) {
-    const exec::ReadBuffer buffer(worker_.loop());
+    const exec::ReadBuffer buffer(context_.loop);
     const net::IoResult io = transport.read(buffer.span());
     if (io.io == net::Io::would_block) return;
     if (io.io != net::Io::ok) return on_io_end(io);
@@ -74,7 +75,7 @@ void Probe::on_io_end(const net::IoResult& io) {
 
 // Answered. An origin that will close after its answer is alive, but this connection serves no more.
 void Probe::finish(bool whole) {
-  const Instant now = worker_.loop().now();
+  const Instant now = context_.loop.now();
   connection().user = nullptr;
   const bool stays = whole && head_.keep_alive && head_.framing != http::Framing::until_close && outbox_.empty();
   const std::optional<pool::Closed> outdated = connection().outdated(now);

@@ -13,7 +13,7 @@
 
 namespace carpool::proxy {
 
-class Worker;
+struct UpstreamContext;
 struct OriginContext;
 
 class Probe final : public ListHook<struct ProbeTag>, private UpstreamUser, private http::BodySink {
@@ -27,7 +27,7 @@ class Probe final : public ListHook<struct ProbeTag>, private UpstreamUser, priv
     ~Owner() = default;
   };
 
-  Probe(Worker& worker, Owner& owner, const OriginContext& origin, pool::Lease lease);
+  Probe(const UpstreamContext& context, Owner& owner, const OriginContext& origin, pool::Lease lease);
   void start() LOOP_ONLY;                  // the owner may hear of its end from inside
   void end(pool::Closed cause) LOOP_ONLY;  // now, without telling the owner
   std::uint64_t connection_id() const { return connection_id_; }
@@ -44,7 +44,7 @@ class Probe final : public ListHook<struct ProbeTag>, private UpstreamUser, priv
   void on_trailer(std::string_view, std::string_view) override {}
   Connection& connection() const { return static_cast<Connection&>(*lease_); }
 
-  Worker& worker_;
+  const UpstreamContext& context_;
   Owner& owner_;
   const OriginContext& origin_;
   pool::Lease lease_;

@@ -40,7 +40,7 @@ DOORS = {
 # Each of these names the partner of every memory order in it.
 ATOMICS = ["pool/atomic*", "pool/entry*", "pool/pool*", "pool/blocks*", "pool/finder*", "pool/lender*", "pool/room*", "pool/waiters*", "pool/destination*", "pool/delivery*", "pool/ledger*", "pool/limits*", "pool/seat*", "pool/shares*",
            "pool/connection_budget*", "pool/history*", "exec/atomic.h", "exec/mail*", "exec/uv/loop*", "exec/strategy*", "exec/task_limit*", "exec/reserve*", "exec/thread_pool*", "exec/parker*", "metrics/*",
-           "proxy/downstream/listener*", "proxy/drain*", "proxy/overload/*", "proxy/reload/reloader*", "proxy/admin_sessions*", "proxy/retry_budget*", "proxy/rate_limit*", "proxy/dial_cost*", "proxy/admin_control*", "proxy/worker*", "proxy/tls_identity*", "proxy/upstream/connection*", "proxy/origins*", "proxy/log/levels*", "proxy/net/policy*", "proxy/net/address_book*", "proxy/house*"]
+           "proxy/downstream/listener*", "proxy/downstream/client_list*", "proxy/exchange/listen_point*", "proxy/drain*", "proxy/overload/*", "proxy/reload/reloader*", "proxy/admin_sessions*", "proxy/retry_budget*", "proxy/rate_limit*", "proxy/dial_cost*", "proxy/admin_control*", "proxy/tls_identity*", "proxy/upstream/connection*", "proxy/origins*", "proxy/log/levels*", "proxy/net/policy*", "proxy/net/address_book*", "proxy/house*"]
 
 
 def rooms(tree):

@@ -22,8 +22,8 @@ Json parsed(const Answer& answer) {
   return Json::parse(answer.body);
 }
 
-LeakFacts held() {
-  LeakFacts leak;
+LeakRecord held() {
+  LeakRecord leak;
   leak.id = 7;
   leak.origin = "http://a.example";
   leak.action = "report";
@@ -45,7 +45,7 @@ TEST(Leaks, NameTheBorrowerAndHowLongItHasHeldByNow) {
 }
 
 TEST(Leaks, StopAgeingWhenTheyAreReturnedOrWereLost) {
-  LeakFacts back = held(), lost = held();
+  LeakRecord back = held(), lost = held();
   back.returned_after = seconds(4);
   lost.kind = LeakKind::lost;
   const Json leaks = parsed(whole(leaks_answer({back, lost}, kNow))).at("leaks");
@@ -56,7 +56,7 @@ TEST(Leaks, StopAgeingWhenTheyAreReturnedOrWereLost) {
 }
 
 TEST(Leaks, SayWhoItIsInOneLine) {
-  BorrowerFacts who = held().borrower;
+  BorrowerInfo who = held().borrower;
   EXPECT_EQ(borrower_text(who), "GET http://a.example/x of 127.0.0.1:5000, receiving the response body");
   who.pid = 12;
   who.uid = 1000;

@@ -73,7 +73,7 @@ class FakeView final : public AdminView {
     for (ConnectionFacts& facts : connections) facts.borrower = "GET /x of 127.0.0.1:5000 to " + origin;
   }
   std::optional<PoolStudy> study(const std::string&) const override { return past; }
-  std::vector<LeakFacts> leaks() const override { return lost; }
+  std::vector<LeakRecord> leaks() const override { return lost; }
   const metrics::Registry* registry() const override { return metrics_on ? &registry_ : nullptr; }
   std::optional<metrics::ExecSample> exec() const override { return std::nullopt; }
   ThreadsFacts threads() const override { return threads_; }
@@ -88,7 +88,7 @@ class FakeView final : public AdminView {
 
   std::vector<PoolFacts> list;
   PoolStudy past;
-  std::vector<LeakFacts> lost;
+  std::vector<LeakRecord> lost;
   bool metrics_on = true;
   OverloadFacts shedding{"keep_alive", 1, {850, 1000}, {20, 0}};
   std::vector<std::string> reasons, cold;

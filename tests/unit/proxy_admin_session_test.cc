@@ -36,7 +36,7 @@ class Program final : public admin::AdminView {
     for (std::size_t i = 0; i < count; ++i) all[i].origin = "http://origin-" + std::to_string(i) + ".example";
     return all;
   }
-  std::vector<admin::LeakFacts> leaks() const override { return {}; }
+  std::vector<LeakRecord> leaks() const override { return {}; }
   std::vector<admin::ConnectionFacts> connections(const std::string&) const override { return {}; }
   void name_borrowers(const std::string&, std::vector<admin::ConnectionFacts>&) const override {}
   std::optional<admin::PoolStudy> study(const std::string&) const override { return std::nullopt; }

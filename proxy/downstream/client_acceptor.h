@@ -1,0 +1,22 @@
+// ClientAcceptor: a loop that takes accepted sockets, as a listener knows it.
+#pragma once
+
+#include <string>
+
+#include "exec/loop.h"
+
+namespace carpool::proxy {
+
+class Listener;
+
+class ClientAcceptor {
+ public:
+  virtual exec::Loop& loop() = 0;
+  // `fd` belongs to the acceptor from here on. `peer` is for the log.
+  virtual void accept(Listener& listener, int fd, std::string peer) LOOP_ONLY = 0;
+
+ protected:
+  ~ClientAcceptor() = default;
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,96 @@
+#include "proxy/downstream/client_list.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "proxy/downstream/client.h"
+#include "proxy/downstream/h2_client.h"
+#include "proxy/downstream/listener.h"
+#include "proxy/net/plain.h"
+#include "proxy/recorder.h"
+
+namespace carpool::proxy {
+
+ClientList::~ClientList() {
+  CARPOOL_ASSERT(clients_.empty() && closed_.empty());
+}
+
+template <class Visit>
+void ClientList::for_each(Visit visit) {
+  for (Downstream* client = clients_.next(nullptr); client != nullptr;) {
+    Downstream* after = clients_.next(client);
+    visit(*client);
+    client = after;
+  }
+}
+
+void ClientList::accept(Listener& listener, int fd, std::string peer) {
+  auto client = std::make_unique<Client>(context_, *this, listener, net::make_accepted(fd), std::move(peer));
+  if (context_.draining || !client->start()) return listener.left();
+  ++count_;
+  context_.stats.client_came();
+  clients_.push_back(*client.release());
+}
+
+void ClientList::upgrade_to_h2(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
+                               std::string_view bytes) {
+  auto client = std::make_unique<H2Client>(context_, *this, listener, std::move(transport), std::move(peer));
+  H2Client& started = *client;
+  clients_.push_back(*client.release());
+  if (!started.start(bytes)) return started.end();
+  if (context_.draining) started.drain();
+}
+
+void ClientList::destroy_later(Downstream& client) {
+  client.ListHook<ClientTag>::unlink();
+  closed_.push_back(client);
+  if (!exec::Deferred::linked()) context_.loop.defer(*this);
+}
+
+void ClientList::run() {
+  while (!closed_.empty()) {
+    const std::unique_ptr<Downstream> client(&closed_.pop_front());
+    if (client->owner() == nullptr) continue;
+    client->owner()->left();
+    --count_;
+    context_.stats.client_left();
+  }
+  note_if_empty();
+}
+
+void ClientList::drain() {
+  context_.draining = true;
+  for_each([](Downstream& client) LOOP_ONLY { client.drain(); });
+  note_if_empty();
+}
+
+void ClientList::start_graceful_close() {
+  context_.draining = true;
+  for_each([](Downstream& client) LOOP_ONLY { client.part(); });
+  note_if_empty();
+}
+
+void ClientList::drain_those_of(const std::vector<const Listener*>& closed) {
+  for_each([&closed](Downstream& client) LOOP_ONLY {
+    if (std::find(closed.begin(), closed.end(), client.owner()) != closed.end()) client.drain();
+  });
+}
+
+void ClientList::shed_idle() {
+  for_each([this](Downstream& client) LOOP_ONLY {
+    if (client.end_if_idle()) context_.stats.count_shed(metrics::Shed::idle);
+  });
+}
+
+void ClientList::close_all() {
+  context_.draining = true;
+  while (!clients_.empty()) clients_.front().end();
+  run();
+}
+
+void ClientList::note_if_empty() {
+  if (context_.draining && count_ == 0 && !empty_.exchange(true, std::memory_order_acq_rel)) owner_.on_clients_gone();
+}
+
+}  // namespace carpool::proxy

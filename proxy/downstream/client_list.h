@@ -1,0 +1,64 @@
+// ClientList: owns the clients of one loop, from accept to the end of the turn in which they close.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/intrusive.h"
+#include "proxy/downstream/client_acceptor.h"
+#include "proxy/downstream/client_owner.h"
+#include "proxy/downstream/downstream.h"
+#include "proxy/exchange/exchange_context.h"
+
+namespace carpool::proxy {
+
+class ClientList final : public ClientAcceptor, public ClientOwner, private exec::Deferred {
+ public:
+  class Owner {
+   public:
+    virtual void on_clients_gone() = 0;  // draining, and the last client left; on this list's loop, once
+
+   protected:
+    ~Owner() = default;
+  };
+
+  ClientList(ExchangeContext& context, Owner& owner) : context_(context), owner_(owner) {}
+  ~ClientList();
+
+  exec::Loop& loop() override { return context_.loop; }
+  void accept(Listener& listener, int fd, std::string peer) override LOOP_ONLY;
+
+  // Every client ends with its next response, idle ones at once. Clients that come later are refused.
+  void drain() LOOP_ONLY;
+  // As drain(), but an idle client may ask once more.
+  void start_graceful_close() LOOP_ONLY;
+  // drain() for the clients of these listeners alone; others may come.
+  void drain_those_of(const std::vector<const Listener*>& closed) LOOP_ONLY;
+  void shed_idle() LOOP_ONLY;  // closes idle clients
+  void close_all() LOOP_ONLY;  // now, whatever they do
+  // Returns true if it is draining and has no client. Any thread.
+  bool empty() const { return empty_.load(std::memory_order_acquire); }
+
+ private:
+  void destroy_later(Downstream& client) override LOOP_ONLY;
+  void upgrade_to_h2(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
+                     std::string_view bytes) override LOOP_ONLY;
+  void run() override LOOP_ONLY;  // exec::Deferred: destroys those that closed in this turn
+  void note_if_empty() LOOP_ONLY;
+  // `visit` may close the client that it is given.
+  template <class Visit>
+  void for_each(Visit visit) LOOP_ONLY;
+
+  ExchangeContext& context_;
+  Owner& owner_;
+  List<Downstream, ClientTag> clients_ LOOP_LOCAL;  // owned
+  List<Downstream, ClientTag> closed_ LOOP_LOCAL;   // owned
+  std::size_t count_ LOOP_LOCAL = 0;
+  std::atomic<bool> empty_{false};  // release in note_if_empty(), acquire in empty()
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,38 @@
+// ExchangeContext: what the clients and exchanges of one loop share. Plain references: everything outlives them.
+#pragma once
+
+#include <string_view>
+
+#include "exec/loop.h"
+#include "proxy/loop_buffers.h"
+#include "proxy/overload/overload.h"
+
+namespace carpool::proxy {
+
+class Dialer;
+class ExchangePool;
+class LeakBook;
+class Origins;
+class Recorder;
+class RemoteStreams;
+class Router;
+
+struct ExchangeContext {
+  exec::Loop& loop;
+  LoopBuffers& buffers;
+  RemoteStreams& remote_streams;
+  ExchangePool& exchanges;
+  Router& router;
+  Origins& origins;
+  const Dialer& dialer;
+  Recorder& stats;
+  LeakBook& leaks;
+  const Overload& overload;
+  std::string_view pseudonym;  // of this proxy in Via
+  bool draining = false;       // set once, by ClientList: every client's connection ends with its next response
+
+  // Returns true if a client's connection may serve another request.
+  bool keeps_clients() const { return !draining && !overload.sheds(Shedding::keep_alive); }
+};
+
+}  // namespace carpool::proxy

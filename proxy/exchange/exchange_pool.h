@@ -1,0 +1,39 @@
+// ExchangePool: the exchanges of one loop. They are freed only with the pool, so a grant that arrives late finds live
+// memory; in steady state nothing is allocated.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/intrusive.h"
+#include "proxy/exchange.h"
+
+namespace carpool::proxy {
+
+class ExchangePool {
+ public:
+  // `context` may still be under construction.
+  explicit ExchangePool(const ExchangeContext& context) : context_(context) {}
+
+  Exchange& take() LOOP_ONLY {
+    if (!free_.empty()) return free_.pop_front();
+    all_.push_back(std::make_unique<Exchange>(context_));
+    return *all_.back();
+  }
+  void give_back(Exchange& exchange) LOOP_ONLY {
+    exchange.tidy();
+    free_.push_front(exchange);
+  }
+  // Every exchange, idle ones too.
+  template <class Visit>
+  void for_each(Visit visit) const LOOP_ONLY {
+    for (const std::unique_ptr<Exchange>& exchange : all_) visit(*exchange);
+  }
+
+ private:
+  const ExchangeContext& context_;
+  std::vector<std::unique_ptr<Exchange>> all_ LOOP_LOCAL;
+  List<Exchange, ExchangeTag> free_ LOOP_LOCAL;
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,59 @@
+// What an exchange leaves behind: one update of the metrics, and a line of the access log.
+#include "pool/destination.h"
+#include "proxy/exchange.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/origins.h"
+#include "proxy/recorder.h"
+#include "proxy/trace_context.h"
+
+namespace carpool::proxy {
+
+namespace {
+metrics::RequestFacts counted(const ExchangeFacts& facts, std::string_view method, Instant now) {
+  metrics::RequestFacts counted;
+  counted.method = method;
+  counted.status = facts.status;
+  counted.total = now - facts.began;
+  if (facts.asked_pool) counted.waited = facts.waited;
+  if (facts.uses_before != 0 && facts.origin != nullptr) {
+    counted.reused = true;
+    counted.saved = facts.origin->dial_cost.time();
+    counted.saved_cpu = facts.origin->dial_cost.cpu();
+  }
+  return counted;
+}
+
+log::AccessEntry entry_of(const ExchangeFacts& facts) {
+  log::AccessEntry entry;
+  entry.began = facts.began;
+  if (facts.origin != nullptr) entry.origin = facts.origin->destination->label();
+  entry.status = facts.status;
+  entry.bytes_in = facts.bytes_in;
+  entry.bytes_out = facts.bytes_out;
+  entry.connection = facts.connection;
+  entry.reuse = facts.uses_before;
+  if (facts.asked_pool) entry.waited = facts.waited;
+  if (facts.head_back != Instant{}) entry.upstream = facts.head_back - facts.leased;
+  if (facts.opened) entry.opened = pool::name(*facts.opened);
+  entry.retries = facts.retries;
+  if (facts.fault) entry.fault = facts.fault->detail;
+  return entry;
+}
+}  // namespace
+
+void Exchange::record() {
+  const Instant now = context_.loop.now();
+  const metrics::OriginSlot slot = facts_.origin != nullptr ? facts_.origin->slot : metrics::kNoOrigin;
+  context_.stats.count_request(slot, counted(facts_, request_.method, now));
+  const bool ordinary = !facts_.fault && facts_.status != 0 && facts_.status < 500 && facts_.retries == 0;
+  if (!context_.stats.should_log(ordinary)) return;
+  log::AccessEntry entry = entry_of(facts_);
+  entry.client = requester_->peer();
+  entry.method = request_.method;
+  entry.target = request_.target;
+  entry.total = now - facts_.began;
+  entry.trace = trace_id(request_.fields.get("traceparent"));
+  context_.stats.write_line(entry);
+}
+
+}  // namespace carpool::proxy

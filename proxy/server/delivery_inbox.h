@@ -1,0 +1,37 @@
+// DeliveryInbox: what the pool sends to one loop: grants and rejections of its borrowers, and the instants at which a
+// destination wants to be woken there.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "exec/loop.h"
+#include "exec/timer.h"
+#include "pool/delivery_queue.h"
+
+namespace carpool::pool {
+class Destination;
+}
+
+namespace carpool::proxy {
+
+class DeliveryInbox final : private exec::Mail {
+ public:
+  explicit DeliveryInbox(exec::Loop& loop);
+
+  void deliver(pool::Delivery& delivery);  // any thread
+  void wake_at(pool::Destination& destination, Instant when) LOOP_ONLY;
+  // These destinations are about to be destroyed.
+  void forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
+
+ private:
+  void arrive() override LOOP_ONLY;
+  void wake_due();
+
+  exec::Loop& loop_;
+  pool::DeliveryQueue deliveries_;
+  std::vector<std::pair<Instant, pool::Destination*>> to_wake_ LOOP_LOCAL;
+  exec::Timer timer_;
+};
+
+}  // namespace carpool::proxy

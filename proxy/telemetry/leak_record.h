@@ -1,0 +1,39 @@
+// LeakRecord: a lease that was lost, or is held for too long, and its borrower.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+
+namespace carpool::proxy {
+
+// The holder of a connection. Texts are for a person; credentials in a target are masked.
+struct BorrowerInfo {
+  std::uint64_t connection = 0;
+  std::string request;                   // "GET http://a.example/x"
+  std::string phase;                     // what the exchange is doing
+  std::string client;                    // its address
+  std::optional<std::int64_t> pid, uid;  // of a client on a Unix socket, by SO_PEERCRED
+  std::string trace_id;                  // of its traceparent; empty: it sent none
+  Duration held{};
+  std::uint64_t bytes_in = 0, bytes_out = 0;  // of the bodies so far
+};
+
+enum class LeakKind : std::uint8_t {
+  held,  // longer than leak_timeout
+  lost,  // its lease died without being given back
+};
+
+struct LeakRecord {
+  std::uint64_t id = 0;
+  LeakKind kind = LeakKind::held;
+  std::string origin;
+  std::string action;  // "report" or "discard"
+  Instant found{};
+  std::optional<Duration> returned_after;  // the borrow's whole length, once it ended
+  BorrowerInfo borrower;
+};
+
+}  // namespace carpool::proxy
