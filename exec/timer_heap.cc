@@ -41,11 +41,11 @@ void TimerHeap::remove(Timer& timer) {
   move_key(*last.timer, last.key);
 }
 
-void TimerHeap::run_due(Instant now, CallbackGuard& guard) {
+void TimerHeap::run_due(Instant now, std::size_t most, CallbackGuard& guard) {
   if (next() > now) return;
   CARPOOL_ASSERT(running_ == Instant::min());
   running_ = now;
-  while (!heap_.empty() && heap_.front().key <= now) {
+  for (; most != 0 && next() <= now; --most) {
     Timer& timer = *heap_.front().timer;
     if (timer.deadline_ == kNever) {
       remove(timer);
@@ -64,7 +64,7 @@ void TimerHeap::run_due(Instant now, CallbackGuard& guard) {
 void TimerHeap::run_due(Instant now) {
   assume_on_loop();
   CallbackGuard guard;
-  run_due(now, guard);
+  run_due(now, SIZE_MAX, guard);
   guard.rethrow();
 }
 

@@ -26,10 +26,11 @@ class TimerHeap {
 
   // When run_due() has something to do: never later than the earliest deadline, kNever if there is none.
   Instant next() const { return heap_.empty() ? kNever : heap_.front().key; }
-  // Runs every timer whose deadline has come, earliest first. A callback may arm, disarm or destroy any timer; none
-  // runs twice in one call, however early its new deadline.
-  void run_due(Instant now, CallbackGuard& guard) LOOP_ONLY;
-  // For those who have no guard: throws the first exception when all have run.
+  // Runs the timers whose deadline has come, earliest first, and looks at `most` of them at most: next() is in the past
+  // when some are left. A callback may arm, disarm or destroy any timer; none runs twice in one call, however early its
+  // new deadline.
+  void run_due(Instant now, std::size_t most, CallbackGuard& guard) LOOP_ONLY;
+  // Without a bound and a guard: throws the first exception when all have run.
   void run_due(Instant now);
 
   std::size_t size() const { return heap_.size(); }  // those disarmed but not yet given up included

@@ -18,6 +18,7 @@ namespace {
 constexpr int kEventsPerTurn = 256;
 constexpr std::size_t kMailPerTurn = 1024;
 constexpr std::size_t kDeferredPerTurn = 4096;
+constexpr std::size_t kTimersPerTurn = 512;
 constexpr std::size_t kScratch = std::size_t{64} * 1024;
 constexpr std::uint32_t kStreamInterest = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
@@ -141,7 +142,7 @@ void UvLoop::step(bool may_wait) {
   for (int i = 0; i < got; ++i) dispatch(events[i]);
   mailbox_.deliver(kMailPerTurn, guard_);
   deferred_.run_turn(kDeferredPerTurn, guard_);
-  timers_.run_due(now_, guard_);
+  timers_.run_due(now_, kTimersPerTurn, guard_);
   run_libuv();
   guard_.rethrow();
 }

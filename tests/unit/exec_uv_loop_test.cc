@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include <cstring>
+#include <deque>
 #include <stdexcept>
 #include <vector>
 
@@ -383,6 +384,20 @@ TEST(UvLoop, HasMoreEventsThanOneTurnTakes) {
   loop->turn(false);
   EXPECT_EQ(400, told);
   for (std::size_t i = 0; i < pairs.size(); ++i) loop->unwatch(pairs[i].near.get(), keys[i]);
+}
+
+TEST(UvLoop, HasMoreTimersThanOneTurnRuns) {
+  auto loop = make_loop();
+  const Instant due = Clock::now();
+  int fired = 0;
+  std::deque<OnTime> timers;
+  for (int i = 0; i < 800; ++i) {
+    timers.emplace_back(*loop, [&] { ++fired; }).timer.arm(due);
+  }
+  loop->turn(true);
+  EXPECT_EQ(512, fired);
+  loop->turn(true);  // does not wait: the rest is due
+  EXPECT_EQ(800, fired);
 }
 
 TEST(UvLoop, LendsOneReadBufferToOneReadAfterTheOther) {
