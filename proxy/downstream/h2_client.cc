@@ -1,6 +1,7 @@
 #include "proxy/downstream/h2_client.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "exec/read_buffer.h"
@@ -14,6 +15,8 @@
 namespace carpool::proxy {
 
 namespace {
+constexpr std::uint32_t kTurnRequests = 8;               // that a client may begin in one turn
+constexpr std::size_t kHeadsRead = 512;                  // read at once where requests come: about as many heads
 constexpr std::size_t kPull = std::size_t{128} * 1024;   // and be written at once
 constexpr std::size_t kCrowd = std::size_t{512} * 1024;  // waiting for one client, on all of its streams
 constexpr std::size_t kFewStreams = 16;                  // whatever their origins send ahead, it is no crowd
@@ -55,6 +58,7 @@ Status H2Client::start(std::string_view bytes) {
   key_ = *key;
   since_ = context_.loop.now();
   advancing_ = true;
+  turn_requests_ = kTurnRequests;
   take(http::kH2Preface);
   take(bytes);
   advancing_ = false;
@@ -96,23 +100,31 @@ bool H2Client::may_read() const {
 }
 
 // Readiness is told once, and nothing is deferred meanwhile: what may not be read because too much waits to be written,
-// or is to be caught up because of what was written, has its turn within this call.
+// or is to be caught up because of what was written, has its turn within this call. Other clients have theirs before
+// the rest of a large burst of requests begins.
 void H2Client::read_and_write() {
   std::size_t budget = kTurnBytes;
+  turn_requests_ = kTurnRequests;
   do {
     read_all(budget);
     if (fate_ == Fate::open && !write_all()) close();
-  } while ((budget != 0 && may_read()) || (fate_ == Fate::open && !todo_.empty()));
-  if (may_read() && !exec::Deferred::linked()) context_.loop.defer(*this);
+  } while (turn_requests_ != 0 && ((budget != 0 && may_read()) || may_catch_up()));
+  if ((may_read() || may_catch_up()) && !exec::Deferred::linked()) context_.loop.defer(*this);
+}
+
+bool H2Client::may_catch_up() const {
+  return fate_ == Fate::open && !todo_.empty();
 }
 
 void H2Client::read_all(std::size_t& budget) {
-  while (budget != 0 && may_read()) {
+  while (budget != 0 && turn_requests_ != 0 && may_read()) {
     const exec::ReadBuffer buffer(context_.loop);
-    const net::IoResult io = transport_->read(buffer.span());
+    const std::span<char> all = buffer.span();
+    const net::IoResult io = transport_->read(expects_heads_ ? all.first(kHeadsRead) : all);
     if (io.io == net::Io::would_block) break;
     if (io.io != net::Io::ok) return close();  // a FIN too: no client of HTTP/2 closes by halves
     budget -= std::min(budget, io.bytes);
+    expects_heads_ = io.bytes < kHeadsRead;  // not in the middle of a body
     take(buffer.view(io.bytes));
   }
   // Those that began in this turn, and were not taken back in it.
@@ -127,7 +139,7 @@ void H2Client::take(std::string_view bytes) {
 }
 
 void H2Client::catch_up() {
-  while (!todo_.empty()) todo_.pop_front().catch_up();
+  for (; turn_requests_ != 0 && !todo_.empty(); --turn_requests_) todo_.pop_front().catch_up();
   pump_all();
 }
 
@@ -201,6 +213,7 @@ http::H2StreamUser* H2Client::on_request(http::H2Stream& stream, http::RequestHe
   std::swap(exchange.request(), head);
   request.open(stream, exchange);
   todo_.push_back(request);
+  expects_heads_ = true;
   note_progress();
   return &request;
 }

@@ -44,7 +44,7 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
   // Its exchange collects what comes at once; pump() sends that when all that was read is told.
   void pump_soon(H2Request& request) LOOP_ONLY;
   void forget_pump(H2Request& request) LOOP_ONLY;
-  void later(H2Request& request) LOOP_ONLY;  // catch_up() before this turn ends
+  void later(H2Request& request) LOOP_ONLY;  // catch_up() in this turn or the next
   void flush_soon() LOOP_ONLY;
   void note_progress() LOOP_ONLY;
   bool unwelcome() const { return unwelcome_; }
@@ -65,6 +65,7 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
   void run() override LOOP_ONLY;
   void advance() LOOP_ONLY;
   bool may_read() const LOOP_ONLY;
+  bool may_catch_up() const LOOP_ONLY;
   void read_and_write() LOOP_ONLY;
   void read_all(std::size_t& budget) LOOP_ONLY;
   void take(std::string_view bytes) LOOP_ONLY;
@@ -99,8 +100,10 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
   List<H2Request, H2TodoTag> todo_;
   List<H2Request, H2PumpTag> unpumped_;
   std::uint32_t unpumped_count_ = 0;
+  std::uint32_t turn_requests_ = 0;  // that may still begin in this turn
   Fate fate_ = Fate::open;
   bool advancing_ = false;
+  bool expects_heads_ = true;  // reads little at once
   bool draining_ = false;
   bool said_goaway_ = false;
   bool counted_ = false;  // its abuse, in the metrics

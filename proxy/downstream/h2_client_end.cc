@@ -81,6 +81,8 @@ void H2Client::discard_input() {
 // The process ends. Requests without a byte of an answer are told why there will be none.
 void H2Client::end() {
   if (fate_ == Fate::open) {
+    turn_requests_ = UINT32_MAX;
+    catch_up();
     for (const auto& request : requests_) request->give_up({FaultKind::draining, Side::self, "the proxy is stopping"});
     if (!std::exchange(said_goaway_, true)) session_.goaway(http::H2Error::no_error);
     if (write_all()) transport_->shut_write();

@@ -1,6 +1,7 @@
 """Clients of HTTP/2 that attack: their connection ends and is counted, the others are served as before, and memory
 stays where it was."""
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -180,3 +181,23 @@ def test_readers_that_never_read_cost_little_and_are_ended(carpool, origin, time
     assert reader.goaway() in (0, CALM)
     until(lambda: c.metric("carpool_pool_connections", state="borrowed") == 0, what="every connection given back")
     assert c.rss() - before <= GROWTH
+
+
+def test_a_burst_of_requests_leaves_others_their_turn(carpool):
+    # All of them are there before carpool looks, and those of HTTP/2 came first. The access log is in the order of service.
+    c, streams = carpool(workers=1), 100
+    line = request(b"a.test", method=b"OPTIONS", more=[(b"max-forwards", b"0")])
+    crowd = [Attacker(c.address) for _ in range(10)]
+    with c.client() as other:
+        assert other.request("OPTIONS", "http://first.test/", [("Max-Forwards", "0")]).status == 200
+        c.signal(signal.SIGSTOP)
+        for attacker in crowd:
+            attacker.send(b"".join(headers(1 + 2 * i, line) for i in range(streams)))
+        other.ask("OPTIONS", "http://other.test/", [("Max-Forwards", "0")])
+        c.signal(signal.SIGCONT)
+        assert other.response().status == 200
+        until(lambda: len(c.access_log()) > len(crowd) * streams, what="a line for each request")
+    targets = [row["target"] for row in c.access_log()]
+    assert targets.index("http://other.test/") < len(targets) / 2
+    for attacker in crowd:
+        attacker.sock.close()
