@@ -12,6 +12,7 @@ from harness import names  # noqa: E402
 from harness.carpool import PROGRAM, Carpool  # noqa: E402
 from harness.origin import Gate, Origin, hello  # noqa: E402
 from harness.pki import Pki  # noqa: E402
+from harness.webhook import Webhook  # noqa: E402
 
 
 def pytest_addoption(parser):
@@ -75,6 +76,27 @@ def gate():
     one = Gate()
     yield one
     one.open()
+
+
+@pytest.fixture
+def long_answers(origin, gate):
+    """An origin whose chunked answers to /long end when the gate opens; and the gate."""
+    def handler(exchange):
+        exchange.read_body()
+        if exchange.request.target != "/long":
+            return exchange.reply()
+        exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n")
+        gate.enter()
+        exchange.send(b"4\r\nhalf\r\n0\r\n\r\n")
+    return origin(handler), gate
+
+
+@pytest.fixture
+def webhook(tmp_path):
+    """`carpool webhook` with a certificate and an injection of its own."""
+    made = Webhook(tmp_path)
+    yield made
+    made.stop()
 
 
 @pytest.fixture

@@ -81,18 +81,26 @@ def test_the_change_of_the_file_is_enough(origin, carpool, context, trust, other
         assert client.get(o.url + "/").status == 502
 
 
-def test_a_dial_in_progress_begins_anew_under_the_new_authorities(origin, carpool, context, trust, other, pki):
-    gate = Gate()
-    context.sni_callback = lambda sock, name, ctx: gate.enter() and None
-    o = origin(tls=context)
-    c = carpool(upstream={"tls": {"ca_file": str(trust.path)}})
-    with c.client() as client:
-        client.ask("GET", o.url + "/")
-        gate.wait_for(1)
-        trust.write(other.ca, pki.ca)
-        reload(c)
-        gate.open()
-        assert client.response().status == 200
+@pytest.fixture
+def new_authorities_while_it_dials(origin, carpool, context, trust, gate):
+    """(*files) -> carpool, the origin, and the status of a request for which carpool dialled when its authorities changed."""
+    def change(*files):
+        context.sni_callback = lambda sock, name, ctx: gate.enter() and None
+        o = origin(tls=context)
+        c = carpool(upstream={"tls": {"ca_file": str(trust.path)}})
+        with c.client() as client:
+            client.ask("GET", o.url + "/")
+            gate.wait_for(1)
+            trust.write(*files)
+            reload(c)
+            gate.open()
+            return c, o, client.response().status
+    return change
+
+
+def test_a_dial_in_progress_begins_anew_under_the_new_authorities(new_authorities_while_it_dials, other, pki):
+    c, o, status = new_authorities_while_it_dials(other.ca, pki.ca)
+    assert status == 200
     assert (o.opened, len(o.seen)) == (2, 1)
     assert closed(c, o) == 0 and c.pool(o.url)["active"] == 1
     with c.client() as client:
@@ -100,18 +108,9 @@ def test_a_dial_in_progress_begins_anew_under_the_new_authorities(origin, carpoo
     assert o.opened == 2
 
 
-def test_a_dial_in_progress_that_only_the_old_authority_believes_fails(origin, carpool, context, trust, other):
-    gate = Gate()
-    context.sni_callback = lambda sock, name, ctx: gate.enter() and None
-    o = origin(tls=context)
-    c = carpool(upstream={"tls": {"ca_file": str(trust.path)}})
-    with c.client() as client:
-        client.ask("GET", o.url + "/")
-        gate.wait_for(1)
-        trust.write(other.ca)
-        reload(c)
-        gate.open()
-        assert client.response().status == 502
+def test_a_dial_in_progress_that_only_the_old_authority_believes_fails(new_authorities_while_it_dials, other):
+    _, o, status = new_authorities_while_it_dials(other.ca)
+    assert status == 502
     assert not o.seen
 
 

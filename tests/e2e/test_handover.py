@@ -161,22 +161,6 @@ def test_a_request_that_runs_is_finished_and_its_client_asked_to_come_again(orig
     assert c.wait(10) == 0
 
 
-@pytest.fixture
-def long_answers(origin):
-    """An origin whose chunked answers to /long end when the gate opens; and the gate."""
-    gate = Gate()
-
-    def handler(exchange):
-        exchange.read_body()
-        if exchange.request.target != "/long":
-            return exchange.reply()
-        exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n")
-        gate.enter()
-        exchange.send(b"4\r\nhalf\r\n0\r\n\r\n")
-    yield origin(handler), gate
-    gate.open()
-
-
 def test_a_client_whose_long_answer_ends_after_it_is_served_once_more(long_answers, line):
     (o, gate), c = long_answers, line(shutdown_grace="20s")
     clients = [c.client() for _ in range(10)]

@@ -10,18 +10,10 @@ import pytest
 from harness.carpool import PROGRAM, SANITIZED, Carpool
 from harness.ports import free_port
 from harness.wait import until
-from test_webhook import Webhook, pod
+from harness.webhook import pod
 
 OVERLAY = "carpool.io/config-overlay"
 LEVELS = 100_000
-
-
-@pytest.fixture
-def webhook(tmp_path):
-    made = Webhook(tmp_path)
-    yield made
-    made.process.kill()
-    made.process.wait()
 
 
 def deep_tomls():

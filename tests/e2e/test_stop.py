@@ -71,24 +71,17 @@ def test_streams_cut_by_the_end_are_told_where_no_byte_was_sent(held, carpool, g
         assert c.wait(10) == 0
 
 
-def test_a_client_whose_long_answer_ends_after_term_is_served_once_more(origin, carpool, gate):
-    def handler(exchange):
-        exchange.read_body()
-        if exchange.request.target != "/long":
-            return exchange.reply()
-        exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf")
-        gate.enter()
-        exchange.send(b"half")
-    o, c = origin(handler), carpool(shutdown_grace="20s")
+def test_a_client_whose_long_answer_ends_after_term_is_served_once_more(long_answers, carpool):
+    (o, gate), c = long_answers, carpool(shutdown_grace="20s")
     clients = [c.client() for _ in range(10)]
     for client in clients:
         client.ask("GET", o.url + "/long")
-        assert client.head().keeps_alive() and client.exactly(4)
+        assert client.head().keeps_alive() and client.exactly(9)
     c.signal(signal.SIGTERM)
     until(lambda: c.admin("GET", "/readyz").status == 503, what="readyz 503")
     gate.open()
     for client in clients:
-        assert client.exactly(4) == b"half"
+        assert client.exactly(14) == b"4\r\nhalf\r\n0\r\n\r\n"
     for client in clients[1:]:
         answer = client.request("POST", o.url + "/", body=b"x")
         assert (answer.status, answer.keeps_alive()) == (200, False)

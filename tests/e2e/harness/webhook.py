@@ -1,0 +1,72 @@
+"""`carpool webhook` as a process, what the API server asks it, and what it is started with."""
+import http.client
+import json
+import re
+import select
+import ssl
+import subprocess
+import time
+
+from harness.carpool import PROGRAM
+
+INJECTION = {
+    "initContainers": [{"name": "carpool", "image": "carpool:1", "restartPolicy": "Always"}],
+    "volumes": [{"name": "carpool-config", "downwardAPI": {"items": []}}],
+    "env": [{"name": "http_proxy", "value": "http://127.0.0.1:3128"}],
+    "config": "[[origin]]\nuri = \"https://api.example.com\"\nalias = [\"api\"]\n",
+}
+
+
+def certificate(folder, name):
+    """A new one that vouches for itself, under the names that the webhook reads."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+                    "/CN=" + name, "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", folder / "new.key", "-out",
+                    folder / "new.crt"], check=True, capture_output=True)
+    for ending in ("key", "crt"):
+        (folder / ("new." + ending)).rename(folder / ("tls." + ending))
+
+
+class Webhook:
+    def __init__(self, folder):
+        self.folder = folder
+        certificate(folder, "first")
+        (folder / "injection.json").write_text(json.dumps(INJECTION))
+        self.process = subprocess.Popen([PROGRAM, "webhook", "--listen=127.0.0.1:0", "--certificate", folder / "tls.crt", "--key",
+                                         folder / "tls.key", "--injection", folder / "injection.json"], stderr=subprocess.PIPE, text=True)
+        self.port = int(re.search(r"listen=127\.0\.0\.1:(\d+)", self.line("webhook ready")).group(1))
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+    def line(self, word, seconds=20):
+        """The next line of its log that has the word."""
+        end = time.monotonic() + seconds
+        while select.select([self.process.stderr], [], [], max(0, end - time.monotonic()))[0]:
+            line = self.process.stderr.readline()
+            assert line, "it has ended"
+            if word in line:
+                return line
+        raise AssertionError("no line with " + word)
+
+    def wire(self, trust=None):
+        context = ssl.create_default_context(cafile=trust or self.folder / "tls.crt")
+        return http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=10)
+
+    def ask(self, method, path, body=None, wire=None):
+        wire = wire or self.wire()
+        wire.request(method, path, body)
+        answer = wire.getresponse()
+        return answer.status, answer.read().decode()
+
+    def review(self, pod, wire=None):
+        request = {"uid": "1", "kind": {"kind": "Pod"}, "namespace": "shop", "operation": "CREATE", "object": pod}
+        status, text = self.ask("POST", "/inject?timeout=5s", json.dumps(
+            {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}), wire)
+        assert status == 200
+        return json.loads(text)["response"]
+
+
+def pod(**annotations):
+    return {"metadata": {"name": "app", "labels": {"carpool.io/inject": "true"}, "annotations": annotations},
+            "spec": {"containers": [{"name": "app"}]}}
