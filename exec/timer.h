@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "exec/bound.h"
 
 namespace carpool::exec {
 
@@ -12,10 +13,9 @@ class Loop;
 
 class Timer {
  public:
-  // On the loop's thread; the timer is disarmed by then, and may be armed again or destroyed from inside.
-  using Callback = void (*)(void* owner);
-
-  Timer(Loop& loop, Callback callback, void* owner) : loop_(loop), callback_(callback), owner_(owner) {}
+  // `callback` is called on the loop's thread; the timer is disarmed by then, and may be armed again or destroyed from
+  // inside.
+  Timer(Loop& loop, Bound callback) : loop_(loop), callback_(callback) {}
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
   ~Timer();
@@ -23,8 +23,7 @@ class Timer {
   // Timer::bind<&Client::on_idle>(loop, *this)
   template <auto Method, class Owner>
   static Timer bind(Loop& loop, Owner& owner) {
-    return Timer(
-        loop, [](void* self) { (static_cast<Owner*>(self)->*Method)(); }, &owner);
+    return Timer(loop, Bound::to<Method>(owner));
   }
 
   void arm(Instant deadline);  // kNever disarms
@@ -35,8 +34,7 @@ class Timer {
  private:
   friend class TimerHeap;
   Loop& loop_;
-  Callback callback_;
-  void* owner_;
+  const Bound callback_;
   Instant deadline_ = kNever;  // what the owner wants
   Instant key_ = kNever;       // where the heap has it; while it is in the heap an arm() for this or later is O(1)
   std::uint32_t place_ = 0;    // 1-based place in the heap; 0: not in it

@@ -52,10 +52,9 @@ void TimerHeap::run_due(Instant now, std::size_t most, CallbackGuard& guard) {
     } else if (timer.deadline_ > timer.key_) {
       move_key(timer, timer.deadline_);
     } else {
-      const Timer::Callback callback = timer.callback_;
-      void* const owner = timer.owner_;
+      const Bound callback = timer.callback_;
       remove(timer);
-      guard.call([callback, owner] { callback(owner); });  // `timer` may be gone
+      guard.call(callback);  // `timer` may be gone
     }
   }
   running_ = Instant::min();

@@ -9,8 +9,12 @@
 #include "proxy/admin/pool_order.h"
 #include "proxy/admin/reload.h"
 #include "proxy/admin/warm_up.h"
-#include "proxy/house.h"
+#include "proxy/drain.h"
 #include "proxy/log/levels.h"
+#include "proxy/log/log.h"
+#include "proxy/origins.h"
+#include "proxy/reload/reloader.h"
+#include "proxy/warm_up.h"
 
 namespace carpool::proxy {
 
@@ -58,14 +62,14 @@ class ReloadOrder final : public admin::PendingAnswer {
 
 std::unique_ptr<admin::PendingAnswer> HouseControl::reload(bool dry_run) {
   exec::assume_on_loop();  // the admin endpoint's
-  return std::make_unique<ReloadOrder>(house_.reloader().reload(dry_run));
+  return std::make_unique<ReloadOrder>(parts_.reloader->reload(dry_run));
 }
 
 bool HouseControl::quit() {
-  const bool first = house_.drain().serving();
+  const bool first = parts_.drain.serving();
   if (first) {
-    exec::send(house_.workers().front()->parts.loop, [&house = house_]() LOOP_ONLY {
-      if (house.drain().serving()) house.begin_drain();
+    exec::send(parts_.first_loop, [&drain = parts_.drain]() LOOP_ONLY {
+      if (drain.serving()) drain.begin();
     });
   }
   return first;
@@ -77,32 +81,32 @@ namespace {
 // The order travels to the first worker and is numbered there; whoever asks for its end reads the number here.
 class WarmUpOrder final : public admin::PendingAnswer {
  public:
-  WarmUpOrder(House& house, OriginContext& origin, std::uint32_t size)
-      : house_(house), number_(std::make_shared<std::atomic<std::uint64_t>>(0)) {
-    exec::send(house.workers().front()->parts.loop, [&house, &origin, size, number = number_]() LOOP_ONLY {
-      if (!house.drain().serving()) return;  // who asked is going, too
-      number->store(house.warm_up().begin(origin, size), std::memory_order_release);
+  WarmUpOrder(const HouseControl::Parts& parts, OriginContext& origin, std::uint32_t size)
+      : warm_up_(parts.warm_up), number_(std::make_shared<std::atomic<std::uint64_t>>(0)) {
+    exec::send(parts.first_loop, [&parts, &origin, size, number = number_]() LOOP_ONLY {
+      if (!parts.drain.serving()) return;  // who asked is going, too
+      number->store(parts.warm_up.begin(origin, size), std::memory_order_release);
     });
   }
   std::optional<admin::Answer> look() override {
     const std::uint64_t number = number_->load(std::memory_order_acquire);  // pairs with the release above
     if (number == 0) return std::nullopt;
-    const std::optional<WarmUpResult> result = house_.warm_up().result(number);
+    const std::optional<WarmUpResult> result = warm_up_.result(number);
     if (!result) return std::nullopt;
     return admin::warm_up_answer(result->made, result->failure);
   }
 
  private:
-  House& house_;
+  WarmUp& warm_up_;
   std::shared_ptr<std::atomic<std::uint64_t>> number_;
 };
 }  // namespace
 
 Result<std::unique_ptr<admin::PendingAnswer>> HouseControl::warm_up(const pool::Origin& origin, std::uint32_t size) {
-  if (Status asked = house_.policy().may_ask(origin); !asked) return asked.take_fault();
-  Result<OriginContext*> context = house_.origins().at(origin);
+  if (Status asked = parts_.policy.may_ask(origin); !asked) return asked.take_fault();
+  Result<OriginContext*> context = parts_.origins.at(origin);
   if (!context) return context.take_fault();
-  return std::unique_ptr<admin::PendingAnswer>(std::make_unique<WarmUpOrder>(house_, **context, size));
+  return std::unique_ptr<admin::PendingAnswer>(std::make_unique<WarmUpOrder>(parts_, **context, size));
 }
 
 // ---- an operator's word to a pool ----
@@ -124,17 +128,16 @@ void tell(pool::Destination& destination, admin::PoolOrder order, Instant now) L
 // Given on the first worker's loop, as everything that a pool is told comes from a loop.
 class GivenOrder final : public admin::PendingAnswer {
  public:
-  GivenOrder(House& house, std::string origin, admin::PoolOrder order)
+  GivenOrder(const HouseControl::Parts& parts, std::string origin, admin::PoolOrder order)
       : given_(std::make_shared<std::atomic<bool>>(false)), order_(order) {
-    exec::send(house.workers().front()->parts.loop,
-               [&house, origin = std::move(origin), order, given = given_]() LOOP_ONLY {
-                 if (!house.drain().serving()) return;  // who asked is going, too
-                 const Instant now = house.workers().front()->parts.loop.now();
-                 for (pool::Destination* destination : house.origins().directory().all()) {
-                   if (destination->label() == origin) tell(*destination, order, now);
-                 }
-                 given->store(true, std::memory_order_release);
-               });
+    exec::send(parts.first_loop, [&parts, origin = std::move(origin), order, given = given_]() LOOP_ONLY {
+      if (!parts.drain.serving()) return;  // who asked is going, too
+      const Instant now = parts.first_loop.now();
+      for (pool::Destination* destination : parts.origins.directory().all()) {
+        if (destination->label() == origin) tell(*destination, order, now);
+      }
+      given->store(true, std::memory_order_release);
+    });
   }
   std::optional<admin::Answer> look() override {
     if (!given_->load(std::memory_order_acquire)) return std::nullopt;  // pairs with the release above
@@ -154,7 +157,7 @@ std::string_view name(admin::PoolOrder order) {
 
 std::unique_ptr<admin::PendingAnswer> HouseControl::order(const std::string& origin, admin::PoolOrder order) {
   log::warn("admin", "order to a pool", {{"origin", origin}, {"order", name(order)}});
-  return std::make_unique<GivenOrder>(house_, origin, order);
+  return std::make_unique<GivenOrder>(parts_, origin, order);
 }
 
 }  // namespace carpool::proxy

@@ -1,15 +1,28 @@
 // HouseControl: what the admin endpoint may change in the house. Lives on the admin thread; orders to loops go by mail.
 #pragma once
 
+#include "exec/loop.h"
 #include "proxy/admin/control.h"
+#include "proxy/net/policy.h"
 
 namespace carpool::proxy {
 
-class House;
+class Drain;
+class Origins;
+class Reloader;
+class WarmUp;
 
 class HouseControl final : public admin::AdminControl {
  public:
-  explicit HouseControl(House& house) : house_(house) {}
+  struct Parts {
+    exec::Loop& first_loop;  // the drain and the warm-up are its own
+    Origins& origins;
+    const net::RulePolicy& policy;
+    Drain& drain;
+    WarmUp& warm_up;
+    const std::unique_ptr<Reloader>& reloader;  // made later
+  };
+  explicit HouseControl(const Parts& parts) : parts_(parts) {}
 
   admin::LogLevels log_levels() const override;
   std::unique_ptr<admin::PendingAnswer> order(const std::string& origin, admin::PoolOrder order) override;
@@ -19,7 +32,7 @@ class HouseControl final : public admin::AdminControl {
   Result<std::unique_ptr<admin::PendingAnswer>> warm_up(const pool::Origin& origin, std::uint32_t size) override;
 
  private:
-  House& house_;
+  const Parts parts_;
 };
 
 }  // namespace carpool::proxy

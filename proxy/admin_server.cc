@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "proxy/handover/inheritance.h"
-#include "proxy/house.h"
+#include "proxy/execution.h"
+#include "proxy/server/config_in_force.h"
 
 namespace carpool::proxy {
 
@@ -12,7 +12,9 @@ constexpr exec::LoopId kAdminLoop = 254;  // no worker has it
 constexpr Duration kTellEvery = std::chrono::seconds(1);
 }  // namespace
 
-AdminServer::AdminServer(House& house) : house_(house), view_(house), control_(house) {}
+AdminServer::AdminServer(Execution& execution, const ConfigInForce& config, const admin::AdminView& view,
+                         admin::AdminControl& control)
+    : execution_(execution), config_(config), view_(view), control_(control) {}
 
 AdminServer::~AdminServer() {
   CARPOOL_ASSERT(!started_);
@@ -20,34 +22,30 @@ AdminServer::~AdminServer() {
   loop_->drain();
 }
 
-Status AdminServer::open(Inheritance* inherited) {
+Status AdminServer::open(Inherited inherited) {
   Result<std::unique_ptr<exec::UvLoop>> loop = exec::UvLoop::make(kAdminLoop);
   if (!loop) return loop.take_fault();
   loop_ = std::move(*loop);
-  driver_ = house_.execution().drive(*loop_, *this, "admin loop");
-  teller_ = std::make_unique<exec::Timer>(
-      *loop_, [](void* self) { static_cast<AdminServer*>(self)->tell(); }, this);
-  const config::Config& config = house_.config();
-  const auto given = [inherited](const char* role, const std::string& address) {
-    return inherited != nullptr ? inherited->take(role, address) : std::nullopt;
-  };
+  driver_ = execution_.drive(*loop_, *this, "admin loop");
+  teller_ = std::make_unique<exec::Timer>(*loop_, exec::Bound::to<&AdminServer::tell>(*this));
+  const config::Config& config = config_.get();
   AdminSessions::Host& host = *this;
   if (config.admin.enabled) {
     main_ = std::make_unique<AdminSessions>(*loop_, host, view_, control_, false);
     const std::string& address = config.admin.address;
-    if (Status opened = main_->door().open(address, given("admin", address)); !opened) return opened;
+    if (Status opened = main_->door().open(address, std::move(inherited.admin)); !opened) return opened;
   }
   if (!config.metrics.address.empty()) {
     metrics_ = std::make_unique<AdminSessions>(*loop_, host, view_, control_, true);
     const std::string& address = config.metrics.address;
-    if (Status opened = metrics_->door().open(address, given("metrics", address)); !opened) return opened;
+    if (Status opened = metrics_->door().open(address, std::move(inherited.metrics)); !opened) return opened;
   }
   exec::assume_on_loop();  // its thread has not begun
   return read_token();
 }
 
 Status AdminServer::read_token() {
-  return main_ ? main_->door().read_token(house_.config().admin.token_file) : Status(Done{});
+  return main_ ? main_->door().read_token(config_.get().admin.token_file) : Status(Done{});
 }
 
 void AdminServer::close_doors() {
@@ -68,7 +66,7 @@ void AdminServer::stop() {
 }
 
 void AdminServer::in_background(exec::TaskPtr task) {
-  house_.execution().in_background(std::move(task));
+  execution_.in_background(std::move(task));
 }
 
 metrics::AdminSample AdminServer::sample() const {

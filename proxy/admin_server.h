@@ -9,23 +9,29 @@
 
 #include "exec/uv/driver.h"
 #include "exec/uv/loop.h"
+#include "proxy/admin/control.h"
 #include "proxy/admin/feed.h"
-#include "proxy/admin_control.h"
+#include "proxy/admin/view.h"
 #include "proxy/admin_sessions.h"
-#include "proxy/admin_view.h"
+#include "proxy/net/bind.h"
 
 namespace carpool::proxy {
 
-class House;
-class Inheritance;
+class ConfigInForce;
+class Execution;
 
 class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
  public:
-  explicit AdminServer(House& house);
+  AdminServer(Execution& execution, const ConfigInForce& config, const admin::AdminView& view,
+              admin::AdminControl& control);
   ~AdminServer();
 
-  Status open(Inheritance* inherited);  // the doors that the configuration wants; the Fault names the address and the
-                                        // system's reason
+  // A socket of each address that is configured may be there already, inherited from the process before.
+  struct Inherited {
+    std::optional<net::Bound> admin, metrics;
+  };
+  // The Fault names the address and the system's reason.
+  Status open(Inherited inherited);
   // Its loop begins to turn; open() must have succeeded. False: no thread is left.
   bool start();
   void stop();  // returns when the loop has stopped; before the house's execution does
@@ -51,9 +57,10 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   void tell();
 
   static constexpr std::size_t kMostListeners = 16;
-  House& house_;
-  HouseView view_;
-  HouseControl control_;
+  Execution& execution_;
+  const ConfigInForce& config_;
+  const admin::AdminView& view_;
+  admin::AdminControl& control_;
   std::unique_ptr<exec::UvLoop> loop_;
   std::unique_ptr<AdminSessions> main_, metrics_;
   std::size_t listeners_ = 0;  // of /events, among the sessions

@@ -3,13 +3,22 @@
 #include <algorithm>
 #include <map>
 
+#include "proxy/admin_server.h"
 #include "proxy/config/options.h"
 #include "proxy/config/print.h"
-#include "proxy/house.h"
+#include "proxy/drain.h"
+#include "proxy/execution.h"
 #include "proxy/inquiry.h"
+#include "proxy/leak_book.h"
 #include "proxy/log/log.h"
+#include "proxy/origins.h"
+#include "proxy/overload/heap_trim.h"
 #include "proxy/overload/memory_reserve.h"
+#include "proxy/overload/overload.h"
+#include "proxy/reload/reloader.h"
+#include "proxy/server/config_in_force.h"
 #include "proxy/upstream/connection.h"
+#include "proxy/warm_up.h"
 
 namespace carpool::proxy {
 
@@ -44,7 +53,7 @@ class Collector final : public pool::ConnectionVisitor {
 };
 
 // Who has which connection of `origin`, by the connection's id: only the loops know.
-std::map<std::uint64_t, std::string> borrowers(House& house, const std::string& origin) {
+std::map<std::uint64_t, std::string> borrowers(const Workers& workers, const std::string& origin) {
   constexpr Duration kPatience = std::chrono::milliseconds(250);
   using Held = std::vector<BorrowerInfo>;
   const auto ask = [origin](Worker& worker) {
@@ -58,7 +67,7 @@ std::map<std::uint64_t, std::string> borrowers(House& house, const std::string& 
     return held;
   };
   std::map<std::uint64_t, std::string> all;
-  for (const Held& held : ask_loops<Held>(house.workers(), kPatience, ask)) {
+  for (const Held& held : ask_loops<Held>(workers, kPatience, ask)) {
     for (const BorrowerInfo& one : held) all.emplace(one.connection, admin::borrower_text(one));
   }
   return all;
@@ -84,7 +93,7 @@ std::map<std::string, Counts> counts_by_origin(const metrics::Registry& registry
 }  // namespace
 
 admin::CountedPools HouseView::counted() const {
-  const pool::Directory& directory = house_.origins().directory();
+  const pool::Directory& directory = parts_.origins.directory();
   const auto held = directory.hold();
   return {snapshots(),
           {directory.reclaimed(), directory.reclaimed_count(), directory.evicted_count(), directory.max_origins()}};
@@ -92,7 +101,7 @@ admin::CountedPools HouseView::counted() const {
 
 std::vector<admin::PoolFacts> HouseView::pools() const {
   std::vector<admin::PoolFacts> all = snapshots();
-  const std::map<std::string, Counts> counts = counts_by_origin(house_.metrics());
+  const std::map<std::string, Counts> counts = counts_by_origin(parts_.metrics);
   for (admin::PoolFacts& facts : all) {
     const auto found = counts.find(facts.origin);
     if (found == counts.end()) continue;
@@ -103,13 +112,13 @@ std::vector<admin::PoolFacts> HouseView::pools() const {
 }
 
 std::vector<admin::PoolFacts> HouseView::snapshots() const {
-  const auto held = house_.origins().directory().hold();
+  const auto held = parts_.origins.directory().hold();
   const Instant now = Clock::now();
   std::vector<admin::PoolFacts> all;
-  for (const pool::Destination* destination : house_.origins().directory().all()) {
+  for (const pool::Destination* destination : parts_.origins.directory().all()) {
     admin::PoolFacts facts{destination->label(), destination->snapshot(now), std::nullopt, {}};
     facts.learned_idle_timeout = facts.snapshot.learned_idle;
-    if (const OriginContext* context = house_.origins().of(*destination)) {
+    if (const OriginContext* context = parts_.origins.of(*destination)) {
       if (facts.snapshot.class_count != 0) facts.classes = context->pool.classes;
       const net::AddressBook::Counts counts = context->book->count(now);
       facts.addresses = {counts.usable, counts.ejected, counts.gone};
@@ -121,18 +130,18 @@ std::vector<admin::PoolFacts> HouseView::snapshots() const {
 
 std::vector<admin::ConnectionFacts> HouseView::connections(const std::string& origin) const {
   Collector collector;
-  const auto held = house_.origins().directory().hold();
-  for (const pool::Destination* destination : house_.origins().directory().all()) {
+  const auto held = parts_.origins.directory().hold();
+  for (const pool::Destination* destination : parts_.origins.directory().all()) {
     if (destination->label() == origin) destination->visit(collector, Clock::now());
   }
   return std::move(collector.all);
 }
 
 std::vector<admin::AddressFacts> HouseView::addresses(const std::string& origin) const {
-  const auto held = house_.origins().directory().hold();
+  const auto held = parts_.origins.directory().hold();
   const Instant now = Clock::now();
   std::vector<admin::AddressFacts> all;
-  for (const OriginContext* context : house_.origins().all()) {
+  for (const OriginContext* context : parts_.origins.all()) {
     if (context->destination->label() != origin) continue;
     for (net::AddressBook::Facts& one : context->book->all(now)) {
       const std::string_view state = one.gone ? "gone" : one.ejected ? "ejected" : "usable";
@@ -147,15 +156,15 @@ void HouseView::name_borrowers(const std::string& origin, std::vector<admin::Con
     return one.state != pool::Shown::idle && one.state != pool::Shown::connecting;
   };
   if (std::none_of(connections.begin(), connections.end(), lent)) return;
-  const std::map<std::uint64_t, std::string> held = borrowers(house_, origin);
+  const std::map<std::uint64_t, std::string> held = borrowers(parts_.workers, origin);
   for (admin::ConnectionFacts& one : connections) {
     if (const auto found = held.find(one.id); found != held.end()) one.borrower = found->second;
   }
 }
 
 std::optional<admin::PoolStudy> HouseView::study(const std::string& origin) const {
-  const auto held = house_.origins().directory().hold();
-  for (const OriginContext* context : house_.origins().all()) {
+  const auto held = parts_.origins.directory().hold();
+  for (const OriginContext* context : parts_.origins.all()) {
     if (context->destination->label() != origin) continue;
     admin::PoolStudy study;
     study.limits = context->destination->limits();
@@ -171,20 +180,20 @@ std::optional<admin::PoolStudy> HouseView::study(const std::string& origin) cons
 }
 
 std::vector<LeakRecord> HouseView::leaks() const {
-  return house_.leaks().all();
+  return parts_.leaks.all();
 }
 
 const metrics::Registry* HouseView::registry() const {
-  const bool wanted = house_.with_config([](const config::Config& config) { return config.metrics.enabled; });
-  return wanted ? &house_.metrics() : nullptr;
+  const bool wanted = parts_.config.with([](const config::Config& config) { return config.metrics.enabled; });
+  return wanted ? &parts_.metrics : nullptr;
 }
 
 std::optional<metrics::ExecSample> HouseView::exec() const {
-  return house_.execution().sample();
+  return parts_.execution->sample();
 }
 
 admin::ThreadsFacts HouseView::threads() const {
-  return house_.execution().facts();
+  return parts_.execution->facts();
 }
 
 std::uint64_t HouseView::log_dropped() const {
@@ -196,14 +205,14 @@ metrics::BuildSample HouseView::build() const {
 }
 
 admin::OverloadFacts HouseView::overload() const {
-  const Overload& state = house_.overload();
+  const Overload& state = parts_.overload;
   admin::OverloadFacts facts;
   facts.stage = static_cast<std::uint64_t>(state.stage());
   facts.sheds = name(state.stage());
   facts.memory = {state.memory().used, state.memory().limit};
   facts.descriptors = {state.descriptors().used, state.descriptors().limit};
   facts.failed_allocations = memory_reserve::taken();
-  const HeapTrim::Shown heap = house_.heap();
+  const HeapTrim::Shown heap = parts_.heap_trim ? parts_.heap_trim->shown() : HeapTrim::Shown{};
   facts.heap_used = heap.used;
   facts.heap_unused = heap.unused;
   facts.memory_returned = heap.returned;
@@ -211,25 +220,25 @@ admin::OverloadFacts HouseView::overload() const {
 }
 
 metrics::AdminSample HouseView::admin() const {
-  metrics::AdminSample sample = house_.admin().sample();
-  sample.reloads_applied = house_.reloader().applied();
-  sample.reloads_refused = house_.reloader().refused();
+  metrics::AdminSample sample = parts_.admin->sample();
+  sample.reloads_applied = parts_.reloader->applied();
+  sample.reloads_refused = parts_.reloader->refused();
   return sample;
 }
 
 std::vector<std::string> HouseView::not_ready() const {
   std::vector<std::string> reasons;
-  if (!house_.drain().serving()) reasons.emplace_back("draining");
-  for (const std::string& origin : house_.warm_up().under_way()) reasons.push_back("warming up " + origin);
+  if (!parts_.drain->serving()) reasons.emplace_back("draining");
+  for (const std::string& origin : parts_.warm_up->under_way()) reasons.push_back("warming up " + origin);
   return reasons;
 }
 
 std::vector<std::string> HouseView::warm_ups_failed() const {
-  return house_.warm_up().failed();
+  return parts_.warm_up->failed();
 }
 
 std::string HouseView::config() const {
-  return house_.with_config([](const config::Config& config) { return config::print_config(config); });
+  return parts_.config.with([](const config::Config& config) { return config::print_config(config); });
 }
 
 }  // namespace carpool::proxy

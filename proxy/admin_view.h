@@ -2,14 +2,39 @@
 #pragma once
 
 #include "proxy/admin/view.h"
+#include "proxy/worker.h"
 
 namespace carpool::proxy {
 
-class House;
+class AdminServer;
+class ConfigInForce;
+class Drain;
+class Execution;
+class HeapTrim;
+class LeakBook;
+class Origins;
+class Overload;
+class Reloader;
+class WarmUp;
 
 class HouseView final : public admin::AdminView {
  public:
-  explicit HouseView(House& house) : house_(house) {}
+  struct Parts {
+    const ConfigInForce& config;
+    const metrics::Registry& metrics;
+    Origins& origins;
+    const Workers& workers;
+    LeakBook& leaks;
+    const Overload& overload;
+    // Those that are made later; null until then.
+    const std::unique_ptr<Execution>& execution;
+    const std::unique_ptr<HeapTrim>& heap_trim;
+    const std::unique_ptr<AdminServer>& admin;
+    const std::unique_ptr<Reloader>& reloader;
+    const std::unique_ptr<Drain>& drain;
+    const std::unique_ptr<WarmUp>& warm_up;
+  };
+  explicit HouseView(const Parts& parts) : parts_(parts) {}
 
   std::vector<admin::PoolFacts> pools() const override;
   admin::CountedPools counted() const override;
@@ -32,7 +57,7 @@ class HouseView final : public admin::AdminView {
  private:
   std::vector<admin::PoolFacts> snapshots()
       const;  // pools() without what loops have counted: that takes all their shards
-  House& house_;
+  const Parts parts_;
 };
 
 }  // namespace carpool::proxy

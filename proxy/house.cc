@@ -27,10 +27,8 @@ std::string draw_pseudonym() {
 }  // namespace
 
 House::House(const config::Config& config)
-    : config_(std::make_unique<config::Config>(config)),
-      in_force_(config_.get()),
+    : config_(config),
       pseudonym_(draw_pseudonym()),
-      pool_house_(*this),
       metrics_(std::make_unique<metrics::Registry>(config.workers, config.metrics.max_origins)) {}
 
 Result<std::unique_ptr<House>> House::build(const config::Config& config, std::optional<config::Options> source) {
@@ -38,44 +36,44 @@ Result<std::unique_ptr<House>> House::build(const config::Config& config, std::o
   std::unique_ptr<House> house(new House(config));
   std::vector<FileLook> before = look_at(Reloader::files(source, config));
   if (Status opened = house->open(); !opened) return opened.take_fault();
-  house->reloader_ = std::make_unique<Reloader>(*house, std::move(source));
-  house->reloader_->started(std::move(before));
-  exec::assume_on_loop();  // the admin thread has not begun
-  house->files_ = std::make_unique<FileWatch>(
-      house->admin_->loop(), [](void* self) { static_cast<House*>(self)->reloader_->ask(); }, house.get());
-  house->watch_files();
+  house->make_reloader(std::move(source), std::move(before));
   return house;
 }
 
-// In order: rules, origins, loops, doors. Each stands on the ones before.
+// In order: rules, origins, loops, listeners. Each stands on the ones before.
 Status House::open() {
-  if (!config_->handover.address.empty()) {
-    Result<std::unique_ptr<Inheritance>> inheritance = Inheritance::ask(config_->handover.address);
+  const config::Config& config = config_.get();
+  if (!config.handover.address.empty()) {
+    Result<std::unique_ptr<Inheritance>> inheritance = Inheritance::ask(config.handover.address);
     if (!inheritance) return inheritance.take_fault();
     inheritance_ = std::move(*inheritance);
   }
-  Result<std::unique_ptr<net::RulePolicy>> policy = net::RulePolicy::make(config_->egress);
+  Result<std::unique_ptr<net::RulePolicy>> policy = net::RulePolicy::make(config.egress);
   if (!policy) return policy.take_fault();
   policy_ = std::move(*policy);
   egress_ = std::make_unique<EgressWitness>(*metrics_);
   policy_->set_witness(*egress_);
-  Result<std::unique_ptr<Origins>> origins = Origins::make(*config_, pool_house_, *metrics_);
+  Result<std::unique_ptr<Origins>> origins =
+      config_.with_mutable([this](config::Config& own) { return Origins::make(own, pool_house_, *metrics_); });
   if (!origins) return origins.take_fault();
   origins_ = std::move(*origins);
-  execution_ = std::make_unique<Execution>(config_->threads, config_->workers + 1, config::granted_cores());
+  pool_house_.set_origins(*origins_);
+  execution_ = std::make_unique<Execution>(config.threads, config.workers + 1, config::granted_cores());
   if (Status started = execution_->start(); !started) return started;
   if (Status made = make_workers(); !made) return made;
-  drain_ = std::make_unique<Drain>(*this);
-  warm_up_ = std::make_unique<WarmUp>(*this);
+  drain_ = std::make_unique<Drain>(first_loop(), static_cast<Drain::Host&>(*this));
+  warm_up_ = std::make_unique<WarmUp>(first_loop(), *origins_, config_, static_cast<WarmUp::Host&>(*this));
+  reclaimer_ = std::make_unique<Reclaimer>(*origins_, workers_, config_);
   if (Status opened = open_listeners(); !opened) return opened;
   if (Status opened = open_admin(); !opened) return opened;
   return open_handover();
 }
 
 Status House::make_workers() {
-  const WorkerParts parts{*config_, *execution_, *origins_, *policy_,   *metrics_,     overload_,
-                          leaks_,   *this,       *this,     pseudonym_, session_hosts_};
-  for (std::uint32_t i = 0; i < config_->workers; ++i) {
+  const config::Config& config = config_.get();
+  const WorkerParts parts{config, *execution_, *origins_, *policy_,   *metrics_,     overload_,
+                          leaks_, *this,       *this,     pseudonym_, session_hosts_};
+  for (std::uint32_t i = 0; i < config.workers; ++i) {
     Result<std::unique_ptr<Worker>> worker = Worker::make(parts, static_cast<exec::LoopId>(i));
     if (!worker) return worker.take_fault();
     session_hosts_.push_back(&(*worker)->parts.sessions);
@@ -87,32 +85,36 @@ Status House::make_workers() {
 Listener::Parts House::listener_parts() {
   std::vector<ClientAcceptor*> acceptors;
   for (auto& worker : workers_) acceptors.push_back(&worker->parts.clients);
-  return {std::move(acceptors), workers_.front()->parts.stats, overload_, origins_->directory()};
+  return {std::move(acceptors), &workers_.front()->parts.stats, &overload_, &origins_->directory()};
+}
+
+std::optional<net::Bound> House::inherited(std::string_view role, const std::string& address) {
+  return inheritance_ ? inheritance_->take(role, address) : std::nullopt;
 }
 
 Status House::open_listeners() {
   exec::assume_on_loop();  // none runs yet
-  std::vector<net::Address> own;
-  for (const config::Listen& listen : config_->listen) {
-    auto listener = std::make_unique<Listener>(listen, listener_parts());
-    std::optional<net::Bound> given = inheritance_ ? inheritance_->take("listen", listen.address) : std::nullopt;
-    if (given) {
-      listener->take(std::move(*given));
-    } else if (Status opened = listener->open(); !opened) {
-      return opened;
-    }
-    if (Status started = listener->start(); !started) return started;
-    own.push_back(listener->address());
-    listeners_.push_back(std::move(listener));
+  listeners_.set_parts(listener_parts());
+  for (const config::Listen& listen : config_.get().listen) {
+    if (Status opened = listeners_.open(listen, inherited("listen", listen.address)); !opened) return opened;
   }
+  std::vector<net::Address> own;
+  for (const auto& listener : listeners()) own.push_back(listener->address());
   policy_->set_own_listeners(std::move(own));
   return Done{};
 }
 
 Status House::open_admin() {
-  admin_ = std::make_unique<AdminServer>(*this);
-  if (Status opened = admin_->open(inheritance_.get()); !opened) return opened;
-  overload_watch_ = std::make_unique<OverloadWatch>(*this);
+  const config::Config& config = config_.get();
+  view_ = std::make_unique<HouseView>(HouseView::Parts{config_, *metrics_, *origins_, workers_, leaks_, overload_,
+                                                       execution_, heap_trim_, admin_, reloader_, drain_, warm_up_});
+  control_ = std::make_unique<HouseControl>(
+      HouseControl::Parts{first_loop(), *origins_, *policy_, *drain_, *warm_up_, reloader_});
+  admin_ = std::make_unique<AdminServer>(*execution_, config_, *view_, *control_);
+  AdminServer::Inherited given{inherited("admin", config.admin.address), inherited("metrics", config.metrics.address)};
+  if (Status opened = admin_->open(std::move(given)); !opened) return opened;
+  overload_watch_ =
+      std::make_unique<OverloadWatch>(admin_->loop(), overload_, config_, origins_->directory(), workers_);
   std::vector<net::Address> own;
   for (const net::Address* address : {admin_->address(), admin_->metrics_address()}) {
     if (address != nullptr) own.push_back(*address);
@@ -122,81 +124,47 @@ Status House::open_admin() {
 }
 
 Status House::open_handover() {
-  const std::string& address = config_->handover.address;
+  const std::string& address = config_.get().handover.address;
   if (address.empty()) return Done{};
-  handover_ = std::make_unique<HandoverDoor>(*this);
-  std::optional<net::Bound> given = inheritance_ ? inheritance_->take("handover", address) : std::nullopt;
-  if (Status opened = handover_->open(address, std::move(given)); !opened) return opened;
-  if (inheritance_) inheritance_->teach(*this);
+  handover_ = std::make_unique<HandoverDoor>(
+      HandoverDoor::Parts{*admin_, config_, *origins_, first_loop(), listeners_, *drain_});
+  if (Status opened = handover_->open(address, inherited("handover", address)); !opened) return opened;
+  if (inheritance_) inheritance_->teach(*origins_, *policy_);
   return Done{};
 }
 
-void House::warmed_up() {
-  if (!inheritance_) return ready_(*this);
-  inheritance_->begin(*this, ready_);
+void House::make_reloader(std::optional<config::Options> source, std::vector<FileLook> before) {
+  const ReloadRound::Parts round{workers_, listeners_, *origins_, *drain_};
+  reloader_ = std::make_unique<Reloader>(
+      Reloader::Parts{config_, *policy_, *admin_, round, exec::Bound::to<&House::watch_files>(*this)},
+      std::move(source));
+  reloader_->started(std::move(before));
+  files_ = std::make_unique<FileWatch>(admin_->loop(), exec::Bound::to<&Reloader::ask>(*reloader_));
+  watch_files();  // the admin thread has not begun
 }
 
 void House::watch_files() {
+  exec::assume_on_loop();
   reloader_->with_files([this](const std::vector<std::string>& files, const Digests& read) LOOP_ONLY {
     if (Status watched = files_->watch(files, read); !watched) log::warn("reload", watched.fault().detail);
   });
 }
 
-std::unique_ptr<const config::Config> House::put_in_force(std::unique_ptr<config::Config> fresh) {
-  const std::scoped_lock lock(config_mutex_);
-  in_force_.store(fresh.get(), std::memory_order_release);
-  return std::exchange(config_, std::move(fresh));
-}
-
-std::vector<const Listener*> House::change_listeners(ReloadRound& round) {
-  std::vector<const Listener*> closed;
-  const auto at = [](auto& all, const std::string& address) {
-    return std::find_if(all.begin(), all.end(), [&](const auto& l) { return l->settings().address == address; });
-  };
-  if (!drain_->serving()) return closed;  // no doors open any more
-  for (const std::string& address : round.closing) {
-    const auto found = at(listeners_, address);
-    (*found)->close();
-    closed.push_back(found->get());
-    closed_listeners_.push_back(std::move(*found));
-    listeners_.erase(found);
-  }
-  for (const config::Listen& listen : round.changing) (*at(listeners_, listen.address))->change(listen);
-  for (ListenerChange& change : round.opening) {
-    const auto known = at(closed_listeners_, change.settings.address);
-    std::unique_ptr<Listener> listener;
-    if (known != closed_listeners_.end()) {
-      listener = std::move(*known);
-      closed_listeners_.erase(known);
-      listener->change(change.settings);
-    } else {
-      listener = std::make_unique<Listener>(change.settings, listener_parts());
-    }
-    listener->take(std::move(change.bound));
-    if (Status started = listener->start(); !started) log::error("reload", started.fault().detail);
-    listeners_.push_back(std::move(listener));
-  }
-  return closed;
-}
-
 Result<bool> House::run() {
-  exec::Loop& first = workers_.front()->parts.loop;
-  sweeper_ = std::make_unique<exec::Timer>(
-      first, [](void* self) { static_cast<House*>(self)->sweep(); }, this);
+  exec::Loop& first = first_loop();
+  const config::Config& config = config_.get();
+  sweeper_ = std::make_unique<exec::Timer>(first, exec::Bound::to<&House::sweep>(*this));
   sweeper_->arm(first.now() + kSweepEvery);
-  if (config_->log.sync > Duration::zero()) {
-    log_sync_ = std::make_unique<LogSync>(admin_->loop(), *execution_, config_->log.sync);
+  if (config.log.sync > Duration::zero()) {
+    log_sync_ = std::make_unique<LogSync>(admin_->loop(), *execution_, config.log.sync);
   }
   heap_trim_ = std::make_unique<HeapTrim>(admin_->loop(), *execution_, overload_);
   exec::assume_on_loop();  // its thread is this one, before it runs
-  summary_ = std::make_unique<Summary>(first, view_, config().metrics.summary_interval);
+  summary_ = std::make_unique<Summary>(first, *view_, config.metrics.summary_interval);
   summary_->start();
   workers_.front()->as_current([this] {
     exec::assume_on_loop();
-    warm_up_->start([](House& house) {
-      exec::assume_on_loop();
-      house.warmed_up();
-    });
+    warm_up_->start();
   });
   return turn_loops();
 }
@@ -219,9 +187,9 @@ Result<bool> House::turn_loops() {
 // Idle connections that are expired or rested too long end here, without traffic.
 void House::sweep() {
   exec::assume_on_loop();
-  const Instant now = workers_.front()->parts.loop.now();
+  const Instant now = first_loop().now();
   origins_->directory().sweep(now);
-  reclaimer_.sweep(now);
+  reclaimer_->sweep(now);
   sweeper_->arm(now + kSweepEvery);
 }
 
@@ -231,17 +199,44 @@ void House::reopen_logs() {
   });
 }
 
-void House::begin_drain() {
-  if (drain_->serving()) notify_supervisor("STOPPING=1");
-  drain_->begin();
-}
+// ---- events of the parts ----
 
 void House::on_warm_dial_ended(const pool::Destination& destination, const Fault* fault) {
   if (warm_up_) warm_up_->dial_ended(destination, fault);
 }
 
+void House::on_warm() {
+  if (!inheritance_) return tell_ready();
+  inheritance_->begin(first_loop(), config_.get().handover.warm_rate, exec::Bound::to<&House::tell_ready>(*this));
+}
+
 void House::on_clients_gone() {
   if (drain_) drain_->on_worker_empty();
+}
+
+void House::on_stopping() {
+  notify_supervisor("STOPPING=1");
+}
+
+void House::drain_clients() {
+  for (auto& worker : workers_) {
+    exec::send(worker->parts.loop, [&clients = worker->parts.clients]() LOOP_ONLY { clients.drain(); });
+  }
+}
+
+void House::start_graceful_close() {
+  for (auto& worker : workers_) {
+    exec::send(worker->parts.loop, [&clients = worker->parts.clients]() LOOP_ONLY { clients.start_graceful_close(); });
+  }
+}
+
+bool House::clients_gone() const {
+  return std::all_of(workers_.begin(), workers_.end(),
+                     [](const auto& worker) { return worker->parts.clients.empty(); });
+}
+
+void House::stop_loops() {
+  for (auto& worker : workers_) worker->stop();
 }
 
 House::~House() {
@@ -257,7 +252,7 @@ House::~House() {
   if (overload_watch_) overload_watch_->stop();
   admin_.reset();
   warm_up_.reset();
-  for (auto& listener : listeners_) listener->close();
+  listeners_.close_all();
   for (auto& worker : workers_) worker->tear_down();
   if (origins_) {
     Worker* first = workers_.empty() ? nullptr : workers_.front().get();
@@ -271,7 +266,6 @@ House::~House() {
   drain_.reset();
   overload_watch_.reset();
   listeners_.clear();
-  closed_listeners_.clear();
   origins_.reset();
   workers_.clear();
   // A house that never ran: its threads have had nothing to do.

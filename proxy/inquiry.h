@@ -18,7 +18,7 @@ namespace carpool::proxy {
 // `ask(worker)` runs on each worker's loop and returns an Answer. Answers that did not come within `patience` are left
 // out; their question is still asked, and its answer thrown away.
 template <class Answer, class Ask>
-std::vector<Answer> ask_loops(const std::vector<std::unique_ptr<Worker>>& workers, Duration patience, Ask ask) {
+std::vector<Answer> ask_loops(const Workers& workers, Duration patience, Ask ask) {
   struct Desk {
     std::mutex mutex;
     std::condition_variable came;
@@ -42,14 +42,14 @@ std::vector<Answer> ask_loops(const std::vector<std::unique_ptr<Worker>>& worker
 
 // One loop alone; nothing: it did not answer in time.
 template <class Answer, class Ask>
-std::optional<Answer> ask_loop(Worker& worker, Duration patience, Ask ask) {
+std::optional<Answer> ask_loop(exec::Loop& loop, Duration patience, Ask ask) {
   struct Desk {
     std::mutex mutex;
     std::condition_variable came;
     std::optional<Answer> answer;  // guarded by mutex
   };
   const auto desk = std::make_shared<Desk>();
-  exec::send(worker.parts.loop, [desk, ask]() LOOP_ONLY {
+  exec::send(loop, [desk, ask]() LOOP_ONLY {
     Answer answer = ask();
     {
       const std::scoped_lock lock(desk->mutex);

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "exec/role.h"
+#include "proxy/worker.h"
 
 namespace carpool::pool {
 class Destination;
@@ -16,11 +17,13 @@ class Destination;
 
 namespace carpool::proxy {
 
-class House;
+class ConfigInForce;
+class Origins;
 
 class Reclaimer {
  public:
-  explicit Reclaimer(House& house) : house_(house) {}
+  Reclaimer(Origins& origins, const Workers& workers, const ConfigInForce& config)
+      : origins_(origins), workers_(workers), config_(config) {}
   // Now and then, on the first worker's loop.
   void sweep(Instant now) LOOP_ONLY;
 
@@ -28,7 +31,9 @@ class Reclaimer {
   void ask() LOOP_ONLY;
   void answered(bool knows) LOOP_ONLY;
 
-  House& house_;
+  Origins& origins_;
+  const Workers& workers_;
+  const ConfigInForce& config_;
   std::vector<pool::Destination*> leaving_;  // not changed while loops are asked
   unsigned rounds_ = 0;                      // in which no loop knew any of them
   std::size_t asked_ = 0;                    // loops that did not answer yet

@@ -45,8 +45,7 @@ class Signals {
  public:
   explicit Signals(House& house) : house_(house) {
     for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
-      Result<exec::Signal> signal =
-          exec::on_signal(house.workers().front()->parts.loop, number, &Signals::arrived, this);
+      Result<exec::Signal> signal = exec::on_signal(house.first_loop(), number, &Signals::arrived, this);
       if (signal) signals_.push_back(std::move(*signal));
     }
   }
@@ -57,13 +56,13 @@ class Signals {
     exec::assume_on_loop();
     switch (number) {
       case SIGHUP:
-        return house_.reloader().ask();
+        return house_.reload();
       case SIGUSR1:
         return house_.reopen_logs();
       default:
         break;
     }
-    house_.begin_drain();
+    house_.stop();
   }
   House& house_;
   std::vector<exec::Signal> signals_;

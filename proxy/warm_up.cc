@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "proxy/house.h"
 #include "proxy/log/log.h"
+#include "proxy/server/config_in_force.h"
 
 namespace carpool::proxy {
 
@@ -14,27 +14,31 @@ constexpr Duration kLongestPause = std::chrono::minutes(1);
 constexpr Duration kForgotten = std::chrono::minutes(1);
 }  // namespace
 
-WarmUp::WarmUp(House& house)
-    : house_(house), timer_(exec::Timer::bind<&WarmUp::on_timer>(house.workers().front()->parts.loop, *this)) {}
+WarmUp::WarmUp(exec::Loop& loop, Origins& origins, const ConfigInForce& config, Host& host)
+    : loop_(loop),
+      origins_(origins),
+      config_(config),
+      host_(host),
+      timer_(exec::Timer::bind<&WarmUp::on_timer>(loop, *this)) {}
 
-void WarmUp::start(void (*ready)(House&)) {
-  for (const config::OriginSettings& settings : house_.config().origins) {
+void WarmUp::start() {
+  for (const config::OriginSettings& settings : config_.get().origins) {
     const std::uint32_t wanted = std::max(settings.pool.warm_up.enabled ? settings.pool.warm_up.size : 0,
                                           std::min(settings.pool.min_idle, settings.pool.size));
     if (wanted == 0) continue;
-    Result<OriginContext*> origin = house_.origins().at(settings.origin);
+    Result<OriginContext*> origin = origins_.at(settings.origin);
     if (!origin) {
       log::warn("pool", "no warm-up", {{"why", origin.fault().detail}});
       continue;
     }
     begin(**origin, wanted, true);
   }
-  ready_ = ready;  // only now: the first may have ended before the last began
+  starting_ = true;  // only now: the first may have ended before the last began
   tell_ready();
 }
 
 std::uint64_t WarmUp::begin(OriginContext& origin, std::uint32_t open, bool at_start) {
-  const Instant now = house_.workers().front()->parts.loop.now();
+  const Instant now = loop_.now();
   Order* order = nullptr;
   {
     const std::scoped_lock lock(mutex_);
@@ -56,7 +60,7 @@ std::uint64_t WarmUp::begin(OriginContext& origin, std::uint32_t open, bool at_s
 
 // As many dials as are missing, `most` at a time; none is missing, or none may begin: it is over.
 void WarmUp::go_on(Order& order, std::uint32_t most) {
-  const Instant now = house_.workers().front()->parts.loop.now();
+  const Instant now = loop_.now();
   order.out = order.origin->destination->warm_up(order.open, most, now);
   if (order.out == 0) end(order);
 }
@@ -78,7 +82,7 @@ void WarmUp::dial_ended(const pool::Destination& destination, const Fault* fault
 }
 
 void WarmUp::end(Order& order) {
-  const Instant now = house_.workers().front()->parts.loop.now();
+  const Instant now = loop_.now();
   {
     const std::scoped_lock lock(mutex_);
     order.over = true;
@@ -111,7 +115,7 @@ void WarmUp::try_again(Order& order, Instant now) {
 
 void WarmUp::on_timer() {
   exec::assume_on_loop();
-  const Instant now = house_.workers().front()->parts.loop.now();
+  const Instant now = loop_.now();
   for (Order& order : orders_) {
     if (order.until > now) continue;
     if (!order.over) {
@@ -137,8 +141,9 @@ void WarmUp::arm() {
 }
 
 void WarmUp::tell_ready() {
-  if (ready_ == nullptr || !under_way().empty()) return;
-  std::exchange(ready_, nullptr)(house_);
+  if (!starting_ || !under_way().empty()) return;
+  starting_ = false;
+  host_.on_warm();
 }
 
 std::optional<WarmUpResult> WarmUp::result(std::uint64_t number) {

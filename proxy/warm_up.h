@@ -17,7 +17,7 @@
 
 namespace carpool::proxy {
 
-class House;
+class ConfigInForce;
 
 struct WarmUpResult {
   std::uint32_t made = 0;
@@ -26,11 +26,18 @@ struct WarmUpResult {
 
 class WarmUp {
  public:
-  explicit WarmUp(House& house);
+  class Host {
+   public:
+    virtual void on_warm() LOOP_ONLY = 0;  // once: those of the configuration have ended
 
-  // ---- on the first worker's loop ----
-  // `ready` is called once, when those of the configuration have ended; at once when there are none.
-  void start(void (*ready)(House&)) LOOP_ONLY;
+   protected:
+    ~Host() = default;
+  };
+
+  WarmUp(exec::Loop& loop, Origins& origins, const ConfigInForce& config, Host& host);
+
+  // ---- on `loop`, the first worker's ----
+  void start() LOOP_ONLY;  // the host may hear of the end from inside
   // Until `open` connections of `origin` are open. The number names the order; ask result() for it.
   std::uint64_t begin(OriginContext& origin, std::uint32_t open, bool at_start = false) LOOP_ONLY;
   // A dial of cause warm_up ended.
@@ -63,9 +70,12 @@ class WarmUp {
   void arm() LOOP_ONLY;
   void tell_ready() LOOP_ONLY;
 
-  House& house_;
+  exec::Loop& loop_;
+  Origins& origins_;
+  const ConfigInForce& config_;
+  Host& host_;
   exec::Timer timer_;
-  void (*ready_)(House&) = nullptr;  // until it was called
+  bool starting_ = false;  // start() was called, and on_warm() not yet
   mutable std::mutex mutex_;
   std::list<Order> orders_;  // changed by the loop under mutex_, read by others under it
   std::uint64_t last_ = 0;

@@ -41,15 +41,7 @@ Result<std::unique_ptr<WebhookServer>> WebhookServer::make(const WebhookOptions&
 }
 
 WebhookServer::WebhookServer(const WebhookOptions& options, std::unique_ptr<exec::UvLoop> loop)
-    : options_(options),
-      loop_(std::move(loop)),
-      watch_(
-          *loop_,
-          [](void* self) {
-            exec::assume_on_loop();
-            static_cast<WebhookServer*>(self)->reload();
-          },
-          this) {}
+    : options_(options), loop_(std::move(loop)), watch_(*loop_, exec::Bound::to<&WebhookServer::reload>(*this)) {}
 
 WebhookServer::~WebhookServer() {
   loop_->enter();
@@ -108,6 +100,7 @@ void WebhookServer::run() {
 
 // A few small files, a few times a year: milliseconds in which a review waits.
 void WebhookServer::reload() {
+  exec::assume_on_loop();
   const std::vector<std::string> files = this->files();
   const std::vector<FileLook> before = look_at(files);
   if (const Status loaded = load(); !loaded) {

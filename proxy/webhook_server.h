@@ -57,7 +57,7 @@ class WebhookServer final : private WebhookSession::Owner, private exec::Watcher
   void waits(WebhookSession& session) override LOOP_ONLY { sessions_.waits(session); }
   void ended(WebhookSession& session) override LOOP_ONLY;
   void bury() LOOP_ONLY;
-  void reload() LOOP_ONLY;
+  void reload();
   void stop() LOOP_ONLY;
 
   // Handshakes have a budget of their own: a client that does not end its own keeps no review out.

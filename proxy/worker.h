@@ -105,4 +105,6 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   ClientList clients_ LOOP_LOCAL;
 };
 
+using Workers = std::vector<std::unique_ptr<Worker>>;
+
 }  // namespace carpool::proxy

@@ -93,7 +93,7 @@ void Listener::arrive() {
 
 void Listener::accept_some() {
   if (retry_.armed()) return;  // clients who come meanwhile do not shorten a pause
-  const bool name_peers = parts_.stats.wants_peers();
+  const bool name_peers = parts_.stats->wants_peers();
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
     if (clients_.load(std::memory_order_relaxed) >= settings().max_connections) {
       // Clients wait in the kernel's queue until one leaves. seq_cst pairs with left(): either it sees `full_`, or the
@@ -102,8 +102,8 @@ void Listener::accept_some() {
       if (clients_.load(std::memory_order_seq_cst) >= settings().max_connections) return;
       full_.store(false, std::memory_order_seq_cst);
     }
-    if (!parts_.overload.may_accept()) {
-      parts_.stats.note_accept_pause();
+    if (!parts_.overload->may_accept()) {
+      parts_.stats->note_accept_pause();
       return pause();
     }
     sockaddr_storage peer{};
@@ -113,7 +113,7 @@ void Listener::accept_some() {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       if (errno == EINTR || errno == ECONNABORTED) continue;
       const bool no_descriptor = errno == EMFILE || errno == ENFILE;
-      parts_.stats.note_accept_failure(errno);
+      parts_.stats->note_accept_failure(errno);
       return no_descriptor ? pause() : retry_.arm(loop().now() + kRetryAfter);
     }
     hand_over(fd, name_peers ? net::Address(reinterpret_cast<sockaddr*>(&peer), length).text() : std::string());
@@ -124,7 +124,7 @@ void Listener::accept_some() {
 // What is left is for those who are there: clients wait in the kernel's queue, and what is idle gives way to them.
 void Listener::pause() {
   const Instant now = loop().now();
-  free_a_descriptor(parts_.pools, now);
+  free_a_descriptor(*parts_.pools, now);
   retry_.arm(now + kRetryAfter);
 }
 

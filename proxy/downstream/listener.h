@@ -31,9 +31,9 @@ class Listener final : private exec::Watcher, private exec::Deferred, private ex
  public:
   struct Parts {
     std::vector<ClientAcceptor*> acceptors;  // the first one's loop accepts
-    Recorder& stats;                         // of that loop
-    Overload& overload;
-    pool::Directory& pools;  // idle connections there give descriptors up
+    Recorder* stats = nullptr;               // of that loop
+    Overload* overload = nullptr;
+    pool::Directory* pools = nullptr;  // idle connections there give descriptors up
   };
   Listener(const config::Listen& settings, Parts parts);
   ~Listener();

@@ -8,12 +8,16 @@
 #include <utility>
 
 #include "pool/snapshot.h"
+#include "proxy/admin_server.h"
+#include "proxy/drain.h"
 #include "proxy/handover/manifest.h"
 #include "proxy/handover/parcel.h"
-#include "proxy/house.h"
 #include "proxy/inquiry.h"
 #include "proxy/log/log.h"
+#include "proxy/origins.h"
 #include "proxy/peer.h"
+#include "proxy/server/config_in_force.h"
+#include "proxy/server/listener_set.h"
 
 namespace carpool::proxy {
 
@@ -47,7 +51,7 @@ void tell_of(const OriginContext& context, Manifest& manifest, std::size_t& secr
 }
 }  // namespace
 
-HandoverDoor::HandoverDoor(House& house) : house_(house) {}
+HandoverDoor::HandoverDoor(const Parts& parts) : parts_(parts) {}
 
 HandoverDoor::~HandoverDoor() {
   if (fd_) net::remove_socket_file(address_);
@@ -65,7 +69,7 @@ Status HandoverDoor::open(const std::string& address, std::optional<net::Bound> 
   fd_ = std::move(inherited->fd);
   address_ = inherited->address;
   exec::assume_on_loop();  // its thread has not begun
-  Result<exec::WatchKey> key = house_.admin().loop().watch(fd_.get(), *this);
+  Result<exec::WatchKey> key = parts_.admin.loop().watch(fd_.get(), *this);
   if (!key) return key.take_fault();
   key_ = *key;
   return Done{};
@@ -83,7 +87,7 @@ void HandoverDoor::on_ready(exec::Ready) {
 bool HandoverDoor::may_inherit(int socket) {
   const PeerFacts peer = peer_of(socket);
   if (!from_our_user(peer)) return false;
-  if (heir_.socket || !house_.drain().serving()) return false;
+  if (heir_.socket || !parts_.drain.serving()) return false;
   heir_.pid = static_cast<int>(peer.pid.value_or(0));
   return true;
 }
@@ -95,18 +99,18 @@ void HandoverDoor::give(Fd socket) {
   ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
   heir_.socket = std::move(socket);
   heir_.word = HandoverWord(HandoverWord::kGo);
-  Result<exec::WatchKey> key = house_.admin().loop().watch(heir_.socket.get(), heir_);
+  Result<exec::WatchKey> key = parts_.admin.loop().watch(heir_.socket.get(), heir_);
   if (!key) return heir_.socket.reset();
   heir_.key = *key;
   log::info("handover", "a successor has the sockets and starts", {{"pid", heir_.pid}});
 }
 
 Result<Parcel> HandoverDoor::pack() {
-  House& house = house_;
-  auto listeners = ask_loop<std::vector<Copy>>(*house.workers().front(), kPatience, [&house] {
+  auto listeners = ask_loop<std::vector<Copy>>(parts_.first_loop, kPatience, [this] {
     exec::assume_on_loop();
     std::vector<Copy> copies;
-    for (const auto& listener : house.listeners()) copies.push_back({listener->settings().address, listener->copy()});
+    for (const auto& listener : parts_.listeners.open_ones())
+      copies.push_back({listener->settings().address, listener->copy()});
     return copies;
   });
   if (!listeners) return Fault{FaultKind::internal, Side::self, "hand-over: a loop is busy"};
@@ -118,15 +122,14 @@ Result<Parcel> HandoverDoor::pack() {
     parcel.descriptors.push_back(std::move(fd));
   };
   for (Copy& copy : *listeners) add("listen", std::move(copy.address), std::move(copy.fd));
-  const auto addresses = house.with_config(
+  const auto addresses = parts_.config.with(
       [](const config::Config& config) { return std::pair(config.admin.address, config.metrics.address); });
-  if (house.admin().address() != nullptr) add("admin", addresses.first, house.admin().copy_of_door());
-  if (house.admin().metrics_address() != nullptr)
-    add("metrics", addresses.second, house.admin().copy_of_metrics_door());
+  if (parts_.admin.address() != nullptr) add("admin", addresses.first, parts_.admin.copy_of_door());
+  if (parts_.admin.metrics_address() != nullptr) add("metrics", addresses.second, parts_.admin.copy_of_metrics_door());
   add("handover", configured_, Fd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0)));
   std::size_t secrets = 0;
-  const auto held = house.origins().directory().hold();  // this loop is none of those that a pool's end waits for
-  for (const OriginContext* context : house.origins().all()) tell_of(*context, manifest, secrets, Clock::now());
+  const auto held = parts_.origins.directory().hold();  // this loop is none of those that a pool's end waits for
+  for (const OriginContext* context : parts_.origins.all()) tell_of(*context, manifest, secrets, Clock::now());
   parcel.text = encode(manifest);
   return parcel;
 }
@@ -134,7 +137,7 @@ Result<Parcel> HandoverDoor::pack() {
 void HandoverDoor::hear() {
   const HandoverWord::Heard heard = heir_.word.hear(heir_.socket.get());
   if (heard == HandoverWord::Heard::nothing) return;
-  if (heard == HandoverWord::Heard::word && house_.drain().serving()) return leave();
+  if (heard == HandoverWord::Heard::word && parts_.drain.serving()) return leave();
   const bool wrong = heard == HandoverWord::Heard::other;
   log::warn(
       "handover",
@@ -144,23 +147,22 @@ void HandoverDoor::hear() {
 }
 
 void HandoverDoor::leave() {
-  house_.admin().close_doors();
-  House& house = house_;
-  const auto closed = ask_loop<bool>(*house.workers().front(), kPatience, [&house] {
+  parts_.admin.close_doors();
+  const auto closed = ask_loop<bool>(parts_.first_loop, kPatience, [this] {
     exec::assume_on_loop();
-    house.drain().hand_over();
+    parts_.drain.hand_over();
     return true;
   });
   if (!closed) log::warn("handover", "a loop is busy: its doors close when it looks up");
   log::info("handover", "a successor took over; finishing what runs", {{"pid", heir_.pid}});
   static_cast<void>(say(heir_.socket.get(), HandoverWord::kGone));
-  house_.admin().loop().unwatch(fd_.get(), key_);
+  parts_.admin.loop().unwatch(fd_.get(), key_);
   fd_.reset();
   forget_heir();
 }
 
 void HandoverDoor::forget_heir() {
-  house_.admin().loop().unwatch(heir_.socket.get(), heir_.key);
+  parts_.admin.loop().unwatch(heir_.socket.get(), heir_.key);
   heir_.socket.reset();
 }
 

@@ -14,12 +14,24 @@
 
 namespace carpool::proxy {
 
-class House;
+class AdminServer;
+class ConfigInForce;
+class Drain;
+class ListenerSet;
+class Origins;
 struct Parcel;
 
 class HandoverDoor final : private exec::Watcher {
  public:
-  explicit HandoverDoor(House& house);
+  struct Parts {
+    AdminServer& admin;  // on its loop this lives
+    const ConfigInForce& config;
+    Origins& origins;
+    exec::Loop& first_loop;  // the listeners and the drain are its own
+    ListenerSet& listeners;
+    Drain& drain;
+  };
+  explicit HandoverDoor(const Parts& parts);
   ~HandoverDoor();  // the socket file goes with it, unless a successor has the socket
 
   // `inherited`: bound already. The Fault names the address and the system's reason.
@@ -44,7 +56,7 @@ class HandoverDoor final : private exec::Watcher {
   void leave() LOOP_ONLY;
   void forget_heir() LOOP_ONLY;
 
-  House& house_;
+  const Parts parts_;
   std::string configured_;
   Fd fd_;
   exec::WatchKey key_;

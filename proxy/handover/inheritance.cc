@@ -11,8 +11,9 @@
 #include <utility>
 
 #include "proxy/handover/parcel.h"
-#include "proxy/house.h"
 #include "proxy/log/log.h"
+#include "proxy/net/policy.h"
+#include "proxy/origins.h"
 #include "proxy/peer.h"
 
 namespace carpool::proxy {
@@ -82,16 +83,16 @@ std::optional<net::Bound> Inheritance::take(std::string_view role, const std::st
 
 // ---- what was learned ----
 
-void Inheritance::teach(House& house) {
+void Inheritance::teach(Origins& origins, const net::RulePolicy& policy) {
   descriptors_.clear();  // those that this configuration has no use for
-  for (const Manifest::Origin& one : manifest_.origins) teach_one(house, one);
+  for (const Manifest::Origin& one : manifest_.origins) teach_one(origins, policy, one);
   for (Manifest::Origin& one : manifest_.origins) one.sessions.clear();
 }
 
-void Inheritance::teach_one(House& house, const Manifest::Origin& one) {
+void Inheritance::teach_one(Origins& origins, const net::RulePolicy& policy, const Manifest::Origin& one) {
   const Result<pool::Origin> origin = pool::parse_origin(one.label);
-  if (!origin || !house.policy().may_ask(*origin)) return;
-  Result<OriginContext*> context = house.origins().at(*origin);
+  if (!origin || !policy.may_ask(*origin)) return;
+  Result<OriginContext*> context = origins.at(*origin);
   if (!context) return;
   if (one.learned_idle) (*context)->destination->recall_idle(*one.learned_idle);
   if (one.open != 0) cold_.push_back({*context, one.open, one.open});
@@ -106,13 +107,12 @@ void Inheritance::teach_one(House& house, const Manifest::Origin& one) {
 
 // ---- taking over ----
 
-void Inheritance::begin(House& house, void (*ready)(House&)) {
-  house_ = &house;
+void Inheritance::begin(exec::Loop& loop, std::uint32_t rate, exec::Bound ready) {
+  loop_ = &loop;
+  rate_ = rate;
   ready_ = ready;
-  exec::Loop& loop = house.workers().front()->parts.loop;
   give_up_ = loop.now() + kWarmFor;
-  timer_ = std::make_unique<exec::Timer>(
-      loop, [](void* self) { static_cast<Inheritance*>(self)->tick(); }, this);
+  timer_ = std::make_unique<exec::Timer>(loop, exec::Bound::to<&Inheritance::tick>(*this));
   tick();
 }
 
@@ -122,14 +122,13 @@ void Inheritance::stop() {
 
 void Inheritance::tick() {
   exec::assume_on_loop();
-  const Instant now = house_->workers().front()->parts.loop.now();
+  const Instant now = loop_->now();
   if (said_go_) {
     log::warn("handover", "the process before did not say that it closed its doors");
     return end();
   }
-  const std::uint32_t rate = house_->config().handover.warm_rate;
   auto left =
-      static_cast<std::uint32_t>(std::max<std::int64_t>(1, rate * (kTick / std::chrono::milliseconds(1)) / 1000));
+      static_cast<std::uint32_t>(std::max<std::int64_t>(1, rate_ * (kTick / std::chrono::milliseconds(1)) / 1000));
   for (Warm& warm : cold_) {
     if (warm.to_dial == 0) continue;
     const std::uint32_t open = std::min(warm.open, warm.origin->pool.size);
@@ -148,7 +147,7 @@ void Inheritance::tick() {
 
 void Inheritance::say_go() {
   said_go_ = true;
-  exec::Loop& loop = house_->workers().front()->parts.loop;
+  exec::Loop& loop = *loop_;
   ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
   Result<exec::WatchKey> key = loop.watch(socket_.get(), *this);
   if (!key || !say(socket_.get(), HandoverWord::kGo)) return end();
@@ -168,11 +167,11 @@ void Inheritance::on_ready(exec::Ready) {
 
 void Inheritance::end() {
   if (socket_) {
-    house_->workers().front()->parts.loop.unwatch(socket_.get(), key_);
+    loop_->unwatch(socket_.get(), key_);
     socket_.reset();
   }
   timer_->disarm();
-  if (ready_ != nullptr) std::exchange(ready_, nullptr)(*house_);
+  if (const exec::Bound ready = std::exchange(ready_, {})) ready();
 }
 
 }  // namespace carpool::proxy

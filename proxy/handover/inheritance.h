@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "exec/bound.h"
 #include "exec/loop.h"
 #include "exec/timer.h"
 #include "proxy/handover/manifest.h"
@@ -19,8 +20,11 @@
 
 namespace carpool::proxy {
 
-class House;
+class Origins;
 struct OriginContext;
+namespace net {
+class RulePolicy;
+}
 
 class Inheritance final : private exec::Watcher {
  public:
@@ -33,11 +37,11 @@ class Inheritance final : private exec::Watcher {
   // The socket that has this role and was configured with this address, once; nothing: it has to be bound.
   std::optional<net::Bound> take(std::string_view role, const std::string& address);
   // What is known of origins goes to their pools, before the loops run. Reads certificates.
-  void teach(House& house);
+  void teach(Origins& origins, const net::RulePolicy& policy);
 
-  // On the first worker's loop: opens as many connections as the other one had, at a bounded rate, then tells it to
-  // go, and calls `ready` when it has closed its doors.
-  void begin(House& house, void (*ready)(House&)) LOOP_ONLY;
+  // On `loop`, the first worker's: opens as many connections as the other one had, `rate` a second, then tells it to
+  // go, and calls `ready` once when it has closed its listeners.
+  void begin(exec::Loop& loop, std::uint32_t rate, exec::Bound ready) LOOP_ONLY;
   void stop();  // before that loop goes
 
  private:
@@ -47,7 +51,7 @@ class Inheritance final : private exec::Watcher {
     std::uint32_t to_dial;  // of them, not yet begun
   };
   explicit Inheritance(Fd socket) : socket_(std::move(socket)) {}
-  void teach_one(House& house, const Manifest::Origin& one);
+  void teach_one(Origins& origins, const net::RulePolicy& policy, const Manifest::Origin& one);
   void tick();
   void say_go() LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
@@ -57,8 +61,9 @@ class Inheritance final : private exec::Watcher {
   Manifest manifest_;
   std::vector<Fd> descriptors_;  // of manifest_.sockets
   std::vector<Warm> cold_;
-  House* house_ = nullptr;
-  void (*ready_)(House&) = nullptr;  // until it was called
+  exec::Loop* loop_ = nullptr;  // from begin() on
+  std::uint32_t rate_ = 0;
+  exec::Bound ready_;  // until it was called
   std::unique_ptr<exec::Timer> timer_;
   exec::WatchKey key_;
   HandoverWord word_{HandoverWord::kGone};

@@ -4,9 +4,10 @@
 #include <utility>
 
 #include "proxy/descriptors.h"
-#include "proxy/house.h"
 #include "proxy/log/log.h"
 #include "proxy/overload/memory_reserve.h"
+#include "proxy/overload/overload.h"
+#include "proxy/server/config_in_force.h"
 
 namespace carpool::proxy {
 
@@ -17,12 +18,14 @@ constexpr double kAll = 100;
 constexpr int kMostClosed = 256;  // idle connections to origins, by one look
 }  // namespace
 
-OverloadWatch::OverloadWatch(House& house)
-    : house_(house),
-      timer_(std::make_unique<exec::Timer>(
-          house.admin().loop(), [](void* self) { static_cast<OverloadWatch*>(self)->look(); }, this)) {
-  for (const auto& worker : house.workers()) {
-    orders_.push_back(std::make_unique<Order>(house, *worker, worker == house.workers().front()));
+OverloadWatch::OverloadWatch(exec::Loop& loop, Overload& overload, const ConfigInForce& config, pool::Directory& pools,
+                             const Workers& workers)
+    : loop_(loop),
+      overload_(overload),
+      config_(config),
+      timer_(std::make_unique<exec::Timer>(loop, exec::Bound::to<&OverloadWatch::look>(*this))) {
+  for (const auto& worker : workers) {
+    orders_.push_back(std::make_unique<Order>(pools, worker->parts, worker == workers.front()));
   }
   look();  // before the first client comes
 }
@@ -32,19 +35,19 @@ OverloadWatch::~OverloadWatch() = default;
 void OverloadWatch::look() {
   exec::assume_on_loop();
   // A copy: a reload is a task and may replace the configuration while this thread looks into it.
-  const auto rules = house_.with_config([](const config::Config& config) { return config.overload; });
+  const auto rules = config_.with([](const config::Config& config) { return config.overload; });
   const Use memory = memory_use(rules.memory_limit);
   const Use descriptors = descriptor_use();
-  const Shedding before = house_.overload().stage();
+  const Shedding before = overload_.stage();
   const Watermarks marks{rules.stop_keep_alive, rules.refuse_clients, rules.close_idle};
-  const double memory_percent = memory_failed(house_.admin().loop().now()) ? kAll : memory.percent();
+  const double memory_percent = memory_failed(loop_.now()) ? kAll : memory.percent();
   const Shedding now = next_stage(before, std::max(memory_percent, descriptors.percent()), marks);
-  house_.overload().set(now, memory, memory_percent, descriptors, marks);
+  overload_.set(now, memory, memory_percent, descriptors, marks);
   if (now != said_) say(std::exchange(said_, now), now);
   if (now == Shedding::idle) {
     for (const auto& order : orders_) order->send();
   }
-  timer_->arm(house_.admin().loop().now() + kLookEvery);
+  timer_->arm(loop_.now() + kLookEvery);
 }
 
 // Lately, or there is not even memory for a part of the reserve.
@@ -57,7 +60,7 @@ bool OverloadWatch::memory_failed(Instant now) {
 }
 
 void OverloadWatch::say(Shedding before, Shedding now) const {
-  const Use memory = house_.overload().memory(), descriptors = house_.overload().descriptors();
+  const Use memory = overload_.memory(), descriptors = overload_.descriptors();
   const log::Fields fields{{"sheds", name(now)},
                            {"before", name(before)},
                            {"memory", memory.used},
@@ -70,19 +73,19 @@ void OverloadWatch::say(Shedding before, Shedding now) const {
 }
 
 void OverloadWatch::Order::send() {
-  if (!in_the_mail_.exchange(true, std::memory_order_acq_rel)) worker_.parts.loop.post(*this);
+  if (!in_the_mail_.exchange(true, std::memory_order_acq_rel)) worker_.loop.post(*this);
 }
 
 void OverloadWatch::Order::arrive() {
   in_the_mail_.store(false, std::memory_order_release);
-  worker_.parts.clients.shed_idle();
+  worker_.clients.shed_idle();
   if (first_) close_idle_upstream();
 }
 
 void OverloadWatch::Order::close_idle_upstream() {
-  const Instant now = worker_.parts.loop.now();
+  const Instant now = worker_.loop.now();
   for (int closed = 0; closed < kMostClosed; ++closed) {
-    if (!free_a_descriptor(house_.origins().directory(), now)) return;
+    if (!free_a_descriptor(pools_, now)) return;
   }
 }
 

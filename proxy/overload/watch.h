@@ -11,30 +11,33 @@
 #include "exec/mail.h"
 #include "exec/timer.h"
 #include "proxy/overload/stage.h"
+#include "proxy/worker.h"
 
 namespace carpool::proxy {
 
-class House;
-class Worker;
+class ConfigInForce;
+class Overload;
 
 class OverloadWatch {
  public:
-  explicit OverloadWatch(House& house);  // when the admin loop and the workers exist, and none of them runs
-  ~OverloadWatch();                      // when no order is in the mail any more
-  void stop() { timer_.reset(); }        // before the admin loop goes
+  OverloadWatch(exec::Loop& loop, Overload& overload, const ConfigInForce& config, pool::Directory& pools,
+                const Workers& workers);  // when the admin loop and the workers exist, and none of them runs
+  ~OverloadWatch();                       // when no order is in the mail any more
+  void stop() { timer_.reset(); }         // before the admin loop goes
 
  private:
   // To one worker: close what rests. One at a time: acq_rel against itself, whoever takes the flag owns the mail.
   class Order final : public exec::Mail {
    public:
-    Order(House& house, Worker& worker, bool first) : house_(house), worker_(worker), first_(first) {}
+    Order(pool::Directory& pools, const Worker::Parts& worker, bool first)
+        : pools_(pools), worker_(worker), first_(first) {}
     void send();
 
    private:
     void arrive() override LOOP_ONLY;
     void close_idle_upstream() LOOP_ONLY;
-    House& house_;
-    Worker& worker_;
+    pool::Directory& pools_;
+    const Worker::Parts& worker_;
     const bool first_;
     std::atomic<bool> in_the_mail_{false};
   };
@@ -42,7 +45,9 @@ class OverloadWatch {
   bool memory_failed(Instant now);
   void say(Shedding before, Shedding now) const;
 
-  House& house_;
+  exec::Loop& loop_;
+  Overload& overload_;
+  const ConfigInForce& config_;
   Shedding said_ = Shedding::nothing;  // in the log
   std::uint64_t failures_seen_ = 0;    // allocations that the reserve served
   Instant short_until_{};

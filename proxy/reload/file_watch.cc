@@ -18,8 +18,8 @@ constexpr Duration kAtMost = std::chrono::seconds(2);        // in a directory t
 constexpr std::uint32_t kEvents = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE;
 }  // namespace
 
-FileWatch::FileWatch(exec::Loop& loop, Callback callback, void* owner)
-    : loop_(loop), callback_(callback), owner_(owner), quiet_(exec::Timer::bind<&FileWatch::on_quiet>(loop, *this)) {}
+FileWatch::FileWatch(exec::Loop& loop, exec::Bound changed)
+    : loop_(loop), changed_(changed), quiet_(exec::Timer::bind<&FileWatch::on_quiet>(loop, *this)) {}
 
 Status FileWatch::watch(const std::vector<std::string>& files, Digests in_force) {
   in_force_ = std::move(in_force);
@@ -75,7 +75,7 @@ void FileWatch::on_quiet() {
   until_.reset();
   if (now == judged_) return;
   judged_ = std::move(now);
-  if (judged_ != in_force_) callback_(owner_);
+  if (judged_ != in_force_) changed_();
 }
 
 }  // namespace carpool::proxy

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "exec/bound.h"
 #include "exec/loop.h"
 #include "exec/timer.h"
 #include "proxy/reload/file_look.h"
@@ -16,8 +17,7 @@ namespace carpool::proxy {
 
 class FileWatch final : private exec::Watcher {
  public:
-  using Callback = void (*)(void* owner);
-  FileWatch(exec::Loop& loop, Callback callback, void* owner);
+  FileWatch(exec::Loop& loop, exec::Bound changed);
 
   // Instead of those before. `in_force`: by file, what the owner has read; what changed since is told as well. A Fault:
   // the system watches no more directories.
@@ -30,8 +30,7 @@ class FileWatch final : private exec::Watcher {
   void wait_for_quiet() LOOP_ONLY;
 
   exec::Loop& loop_;
-  const Callback callback_;
-  void* const owner_;
+  const exec::Bound changed_;
   exec::Timer quiet_;
   std::vector<std::string> files_;
   Digests in_force_;

@@ -5,11 +5,13 @@
 
 #include "base/contents.h"
 #include "exec/errand.h"
+#include "proxy/admin_server.h"
 #include "proxy/config/diff.h"
-#include "proxy/house.h"
 #include "proxy/log/levels.h"
 #include "proxy/log/log.h"
 #include "proxy/reload/round.h"
+#include "proxy/server/config_in_force.h"
+#include "proxy/server/listener_set.h"
 
 namespace carpool::proxy {
 
@@ -31,14 +33,16 @@ struct Reloader::Plan {
   std::map<std::string, net::Address> bound;
 };
 
-Reloader::Reloader(House& house, std::optional<config::Options> source) : house_(house), source_(std::move(source)) {
-  for (const auto& listener : house.listeners()) bound_[listener->settings().address] = listener->address();
+Reloader::Reloader(const Parts& parts, std::optional<config::Options> source)
+    : parts_(parts), source_(std::move(source)) {
+  for (const auto& listener : parts.round.listeners.open_ones())
+    bound_[listener->settings().address] = listener->address();
 }
 
 Reloader::~Reloader() = default;
 
 void Reloader::ask() {
-  exec::send(house_.admin().loop(), [this]() LOOP_ONLY {
+  exec::send(parts_.admin.loop(), [this]() LOOP_ONLY {
     const auto nobodys = [](const Asked& one) { return !one.dry_run && one.heard.use_count() == 1; };
     if (std::any_of(asked_.begin(), asked_.end(), nobodys)) return;  // that one has not begun to read
     static_cast<void>(reload(false));
@@ -58,10 +62,10 @@ void Reloader::next() {
   const Asked one = std::move(asked_.front());
   asked_.pop_front();
   exec::TaskPtr task = exec::make_task("reload", [this, one] {
-    exec::send(house_.admin().loop(), [this, heard = one.heard, report = work(one.dry_run)]()
-                                          LOOP_ONLY mutable { end(heard, std::move(report)); });
+    exec::send(parts_.admin.loop(), [this, heard = one.heard, report = work(one.dry_run)]()
+                                        LOOP_ONLY mutable { end(heard, std::move(report)); });
   });
-  if (house_.admin().submit(std::move(task))) return;
+  if (parts_.admin.submit(std::move(task))) return;
   Report report;
   report.outcome = Outcome::busy;
   report.mistakes.emplace_back("too many blocking tasks ([threads] max_tasks)");
@@ -71,9 +75,9 @@ void Reloader::next() {
 // What only the admin loop may do.
 void Reloader::end(const Heard& heard, Report report) {
   if (report.outcome == Outcome::applied || report.outcome == Outcome::unchanged) {
-    if (Status token = house_.admin().read_token(); !token) report.warnings.push_back(token.fault().detail);
+    if (Status token = parts_.admin.read_token(); !token) report.warnings.push_back(token.fault().detail);
     read_them(report.outcome);
-    house_.watch_files();
+    parts_.watch_files();
   }
   tell(report);
   *heard = std::move(report);
@@ -81,8 +85,8 @@ void Reloader::end(const Heard& heard, Report report) {
   next();
 }
 
-const config::Config& Reloader::house_config() const {
-  return house_.config();
+const config::Config& Reloader::in_force() const {
+  return parts_.config.get();
 }
 
 void Reloader::started(std::vector<FileLook> before) {
@@ -94,7 +98,7 @@ void Reloader::started(std::vector<FileLook> before) {
 // What changed while it was read is unknown, and read again. But not after a reload that found nothing new: a file may
 // look different at every look.
 void Reloader::read_them(Outcome outcome) {
-  read_ = read_between(before_, look_at(files(source_, house_.config())));
+  read_ = read_between(before_, look_at(files(source_, parts_.config.get())));
   for (std::size_t i = 0; i < read_.size() && outcome == Outcome::unchanged; ++i) read_[i] = before_[i].digest;
   if (!read_.empty()) read_.front() = digest_;
 }
@@ -120,7 +124,7 @@ admin::ReloadReport Reloader::work(bool dry_run) {
     if (outcome == Outcome::applied) applied_.fetch_add(1, std::memory_order_relaxed);
     return report;
   };
-  if (!source_ || !house_.drain().serving()) {
+  if (!source_ || !parts_.round.drain.serving()) {
     report.mistakes.emplace_back(source_ ? "carpool is draining" : "there is no configuration file to read again");
     return end(Outcome::busy);
   }
@@ -134,11 +138,11 @@ admin::ReloadReport Reloader::work(bool dry_run) {
   for (const config::Mistake& warning : reading.warnings) report.warnings.push_back(warning.line_text());
   for (const config::Mistake& mistake : reading.mistakes) report.mistakes.push_back(mistake.line_text());
   if (!reading) return end(Outcome::refused);
-  for (config::Change& change : config::diff(house_.config(), reading.config)) {
+  for (config::Change& change : config::diff(parts_.config.get(), reading.config)) {
     report.changes.push_back({std::move(change.key), std::move(change.from), std::move(change.to), change.live});
   }
   if (dry_run) return end(Outcome::dry_run);
-  config::keep_what_needs_restart(house_.config(), reading.config);
+  config::keep_what_needs_restart(parts_.config.get(), reading.config);
   Plan plan;
   plan.config = std::make_unique<config::Config>(std::move(reading.config));
   std::vector<FileLook> before = look_at(files(source_, *plan.config));
@@ -157,9 +161,9 @@ Status Reloader::prepare(Plan& plan) {
   Result<std::unique_ptr<net::RulePolicy::Book>> book = net::RulePolicy::read(plan.config->egress);
   if (!book) return book.take_fault();
   plan.book = std::move(*book);
-  plan.round = std::make_shared<ReloadRound>(house_);
+  plan.round = std::make_shared<ReloadRound>(parts_.round);
   if (Status listeners = prepare_listeners(plan); !listeners) return listeners;
-  Result<Origins::Prepared> origins = house_.origins().prepare(*plan.config);
+  Result<Origins::Prepared> origins = parts_.round.origins.prepare(*plan.config);
   if (!origins) return origins.take_fault();
   plan.origins = std::move(*origins);
   for (const auto& [identity, context] : plan.origins.renewed) plan.round->renewed.push_back(identity);
@@ -171,21 +175,21 @@ Status Reloader::prepare_listeners(Plan& plan) {
     if (listed(plan.config->listen, address)) {
       plan.bound[address] = bound;
     } else {
-      plan.round->closing.push_back(address);
+      plan.round->listeners.closing.push_back(address);
     }
   }
   for (const config::Listen& listen : plan.config->listen) {
     if (bound_.contains(listen.address)) {
-      plan.round->changing.push_back(listen);
+      plan.round->listeners.changing.push_back(listen);
       continue;
     }
     Result<net::Bound> bound = net::bind_and_listen(listen.address, kListenBacklog);
     if (!bound) return bound.take_fault();
     plan.bound[listen.address] = bound->address;
-    plan.round->opening.push_back({listen, std::move(*bound)});
+    plan.round->listeners.opening.push_back({listen, std::move(*bound)});
   }
   plan.round->dns = plan.config->dns;
-  plan.book->forbidden = house_.policy().book().forbidden;
+  plan.book->forbidden = parts_.policy.book().forbidden;
   for (const auto& [address, bound] : plan.bound) plan.book->own.push_back(bound);
   return Done{};
 }
@@ -194,10 +198,10 @@ void Reloader::apply(Plan& plan, Report& report) {
   const config::Config& fresh = *plan.config;
   log::set_access(fresh.log.access, fresh.log.access_sample);
   const auto level = static_cast<log::Level>(fresh.log.level);
-  if (fresh.log.level != house_.config().log.level) log::set_level(level);
-  old_configs_.push_back(house_.put_in_force(std::move(plan.config)));
-  old_books_.push_back(house_.policy().replace(std::move(plan.book)));
-  for (std::string& one : house_.origins().apply(fresh, std::move(plan.origins))) {
+  if (fresh.log.level != parts_.config.get().log.level) log::set_level(level);
+  old_configs_.push_back(parts_.config.replace(std::move(plan.config)));
+  old_books_.push_back(parts_.policy.replace(std::move(plan.book)));
+  for (std::string& one : parts_.round.origins.apply(fresh, std::move(plan.origins))) {
     report.warnings.push_back("keeps its settings: " + one);
   }
   bound_ = std::move(plan.bound);

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "exec/bound.h"
 #include "exec/mail.h"
 #include "proxy/admin/control.h"
 #include "proxy/config/config.h"
@@ -23,17 +24,26 @@
 #include "proxy/net/policy.h"
 #include "proxy/origins.h"
 #include "proxy/reload/file_look.h"
+#include "proxy/reload/round.h"
 
 namespace carpool::proxy {
 
-class House;
+class AdminServer;
+class ConfigInForce;
 
 class Reloader {
  public:
   using Report = admin::ReloadReport;
 
   // `source`: where the configuration came from; nothing: there is no file to read again.
-  Reloader(House& house, std::optional<config::Options> source);
+  struct Parts {
+    ConfigInForce& config;
+    net::RulePolicy& policy;
+    AdminServer& admin;
+    ReloadRound::Parts round;
+    exec::Bound watch_files;  // called on the admin loop when other files may have to be watched
+  };
+  Reloader(const Parts& parts, std::optional<config::Options> source);
   ~Reloader();
 
   // Written when the reload has ended; read and written on the admin loop.
@@ -45,12 +55,12 @@ class Reloader {
 
   // Files that a configuration depends on, itself first; empty: none.
   static std::vector<std::string> files(const std::optional<config::Options>& source, const config::Config& config);
-  // The house has read the files of its first configuration since that look at them. Before the loop turns.
+  // The files of the first configuration were read since that look at them. Before the loop turns.
   void started(std::vector<FileLook> before);
   // Calls watch() with the files of the configuration in force, and with what they held when they were read.
   template <class Watch>
   void with_files(Watch watch) LOOP_ONLY {
-    watch(files(source_, house_config()), read_);
+    watch(files(source_, in_force()), read_);
   }
   std::uint64_t applied() const { return applied_.load(std::memory_order_relaxed); }  // reloads; any thread
   std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
@@ -66,13 +76,13 @@ class Reloader {
   // ---- in the task ----
   Report work(bool dry_run);
   void read_them(Report::Outcome outcome);
-  const config::Config& house_config() const;
+  const config::Config& in_force() const;
   Status prepare(Plan& plan);
   Status prepare_listeners(Plan& plan);
   void apply(Plan& plan, Report& report);
   void tell(const Report& report) const;
 
-  House& house_;
+  const Parts parts_;
   const std::optional<config::Options> source_;
   std::deque<Asked> asked_;       // by one admin client each, and once by HUP
   bool under_way_ = false;        // a task is; what follows is that task's

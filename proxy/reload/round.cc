@@ -3,7 +3,8 @@
 #include <utility>
 
 #include "exec/errand.h"
-#include "proxy/house.h"
+#include "proxy/origins.h"
+#include "proxy/server/listener_set.h"
 
 namespace carpool::proxy {
 
@@ -15,10 +16,11 @@ void ReloadRound::visit(Worker& worker, const std::vector<const Listener*>& clos
 
 // The first worker changes the listeners; the others wait for it, to be told whose clients end.
 void ReloadRound::begin() {
-  Worker& first = *house_.workers().front();
-  const std::vector<const Listener*> closed = house_.change_listeners(*this);
-  house_.origins().follow_limits(first.parts.loop.now());
-  for (auto& other : house_.workers()) {
+  Worker& first = *parts_.workers.front();
+  std::vector<const Listener*> closed;
+  if (parts_.drain.serving()) closed = parts_.listeners.apply(listeners);  // else no listener opens any more
+  parts_.origins.follow_limits(first.parts.loop.now());
+  for (auto& other : parts_.workers) {
     if (other.get() == &first) continue;
     exec::send(other->parts.loop,
                [round = shared_from_this(), &to = *other, closed]() LOOP_ONLY { round->visit(to, closed); });
@@ -27,8 +29,8 @@ void ReloadRound::begin() {
 }
 
 bool ReloadRound::run(Duration patience) {
-  missing_ = house_.workers().size();
-  exec::send(house_.workers().front()->parts.loop, [round = shared_from_this()]() LOOP_ONLY { round->begin(); });
+  missing_ = parts_.workers.size();
+  exec::send(parts_.workers.front()->parts.loop, [round = shared_from_this()]() LOOP_ONLY { round->begin(); });
   std::unique_lock lock(mutex_);
   return all_.wait_for(lock, patience, [this] { return missing_ == 0; });
 }

@@ -10,28 +10,27 @@
 
 #include "exec/role.h"
 #include "proxy/config/config.h"
-#include "proxy/net/bind.h"
+#include "proxy/drain.h"
+#include "proxy/reload/listener_changes.h"
+#include "proxy/worker.h"
 
 namespace carpool::proxy {
 
-class House;
-class Listener;
+class ListenerSet;
+class Origins;
 class TlsIdentity;
-class Worker;
-
-// Listeners that come, change and go.
-struct ListenerChange {
-  config::Listen settings;
-  net::Bound bound;
-};
 
 class ReloadRound : public std::enable_shared_from_this<ReloadRound> {
  public:
-  explicit ReloadRound(House& house) : house_(house) {}
+  struct Parts {
+    const Workers& workers;
+    ListenerSet& listeners;
+    Origins& origins;
+    const Drain& drain;
+  };
+  explicit ReloadRound(const Parts& parts) : parts_(parts) {}
 
-  std::vector<ListenerChange> opening;   // bound already
-  std::vector<std::string> closing;      // by configured address
-  std::vector<config::Listen> changing;  // others that stay
+  ListenerChanges listeners;
   config::Dns dns;
   std::vector<const TlsIdentity*> renewed;  // with other certificates: what was made under the old ones ends
 
@@ -42,7 +41,7 @@ class ReloadRound : public std::enable_shared_from_this<ReloadRound> {
   void begin() LOOP_ONLY;
   void visit(Worker& worker, const std::vector<const Listener*>& closed) LOOP_ONLY;
   void arrived();
-  House& house_;
+  const Parts parts_;
   std::mutex mutex_;
   std::condition_variable all_;
   std::size_t missing_ = 0;  // guarded by mutex_

@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "proxy/house.h"
+#include "proxy/leak_book.h"
 #include "proxy/log/log.h"
 #include "proxy/upstream/connection.h"
 
@@ -11,7 +11,7 @@ namespace carpool::proxy {
 
 void PoolHouse::dial(pool::Destination& destination, pool::Reservation reservation) {
   exec::assume_on_loop();
-  OriginContext* origin = house_.origins().of(destination);
+  OriginContext* origin = origins_->of(destination);
   CARPOOL_ASSERT(origin != nullptr);
   Worker::current().parts.dialer.dial(destination, *origin, std::move(reservation));
 }
@@ -22,7 +22,7 @@ void PoolHouse::recall(pool::Destination& destination, std::uint32_t index, std:
 }
 
 void PoolHouse::deliver(pool::LoopId to, pool::Delivery& delivery) {
-  house_.workers()[to]->parts.inbox.deliver(delivery);
+  workers_[to]->parts.inbox.deliver(delivery);
 }
 
 void PoolHouse::wake_at(pool::Destination& destination, Instant when) {
@@ -31,7 +31,7 @@ void PoolHouse::wake_at(pool::Destination& destination, Instant when) {
 }
 
 void PoolHouse::detach(pool::Pooled& pooled, pool::LoopId from) {
-  house_.workers()[from]->parts.loop.unwatch_shared(static_cast<Connection&>(pooled).transport().fd());
+  workers_[from]->parts.loop.unwatch_shared(static_cast<Connection&>(pooled).transport().fd());
 }
 
 // What stands on the socket is reported anew by the new registration, so that nothing the old loop dropped is lost.
@@ -60,7 +60,7 @@ void PoolHouse::note_lost(const Connection& connection) {
   leak.borrower.connection = connection.id();
   log::error("leak", "a lease died without being given back",
              {{"origin", connection.origin}, {"connection", connection.id()}, {"local", connection.local()}});
-  house_.leaks().add(std::move(leak));
+  leaks_.add(std::move(leak));
 }
 
 pool::LoopId PoolHouse::here() const {

@@ -2,15 +2,18 @@
 #pragma once
 
 #include "pool/pooled.h"
+#include "proxy/worker.h"
 
 namespace carpool::proxy {
 
 class Connection;
-class House;
+class LeakBook;
+class Origins;
 
 class PoolHouse final : public pool::House {
  public:
-  explicit PoolHouse(proxy::House& house) : house_(house) {}
+  PoolHouse(const Workers& workers, LeakBook& leaks) : workers_(workers), leaks_(leaks) {}
+  void set_origins(Origins& origins) { origins_ = &origins; }  // before the first dial
 
   void dial(pool::Destination& destination, pool::Reservation reservation) override;
   void recall(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) override;
@@ -23,7 +26,9 @@ class PoolHouse final : public pool::House {
 
  private:
   void note_lost(const Connection& connection);
-  proxy::House& house_;
+  const Workers& workers_;
+  LeakBook& leaks_;
+  Origins* origins_ = nullptr;
 };
 
 }  // namespace carpool::proxy

@@ -1,0 +1,44 @@
+// ConfigInForce: the configuration that the process runs by, and its replacement by a reload.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "proxy/config/config.h"
+
+namespace carpool::proxy {
+
+class ConfigInForce {
+ public:
+  explicit ConfigInForce(const config::Config& config)
+      : config_(std::make_unique<config::Config>(config)), in_force_(config_.get()) {}
+
+  // On a worker's loop good for its turn, on the admin loop until the next reload. Acquire: pairs with replace().
+  const config::Config& get() const { return *in_force_.load(std::memory_order_acquire); }
+  // On the admin loop. Returns the old one: a worker may look into it until its turn ends.
+  std::unique_ptr<const config::Config> replace(std::unique_ptr<config::Config> fresh) {
+    const std::scoped_lock lock(mutex_);
+    in_force_.store(fresh.get(), std::memory_order_release);
+    return std::exchange(config_, std::move(fresh));
+  }
+  // Before any other thread knows it.
+  template <class Work>
+  auto with_mutable(Work work) {
+    return work(*config_);
+  }
+  // On any thread: calls work(config) while that configuration cannot go.
+  template <class Work>
+  auto with(Work work) const {
+    const std::scoped_lock lock(mutex_);
+    return work(*config_);
+  }
+
+ private:
+  mutable std::mutex mutex_;                // around the replacement, and around with()
+  std::unique_ptr<config::Config> config_;  // guarded by mutex_
+  std::atomic<const config::Config*> in_force_;
+};
+
+}  // namespace carpool::proxy
