@@ -8,21 +8,21 @@ namespace carpool::exec {
 
 StrategyCounts& StrategyCounts::operator+=(const StrategyCounts& other) {
   pc += other.pc, pic += other.pic, pec += other.pec, epc += other.epc;
-  took_over += other.took_over, noop += other.noop, missed += other.missed;
+  took_over += other.took_over, noop += other.noop, missed += other.missed, paused += other.paused;
   rejected += other.rejected, failed += other.failed;
   return *this;
 }
 
 StrategyCounts& StrategyCounts::operator-=(const StrategyCounts& other) {
   pc -= other.pc, pic -= other.pic, pec -= other.pec, epc -= other.epc;
-  took_over -= other.took_over, noop -= other.noop, missed -= other.missed;
+  took_over -= other.took_over, noop -= other.noop, missed -= other.missed, paused -= other.paused;
   rejected -= other.rejected, failed -= other.failed;
   return *this;
 }
 
 Strategy::Strategy(StrategyMode mode, Producer& producer, Executor& executor, TryExecutor* helpers,
-                   FailureSink* failures)
-    : mode_(mode), producer_(producer), executor_(executor), helpers_(helpers), failures_(failures) {}
+                   FailureSink* failures, Instant (*now)())
+    : mode_(mode), producer_(producer), executor_(executor), helpers_(helpers), failures_(failures), now_(now) {}
 
 Strategy::~Strategy() {
   CARPOOL_ASSERT(word_.at_rest());
@@ -50,6 +50,7 @@ void Strategy::help(StrategyWord::Helper kind) {
 }
 
 void Strategy::run() {
+  note_taken();
   // What the caller promised holds for the whole call, so it is asked once.
   const bool may_lend = !NonBlockingCall::active();
   for (;;) {
@@ -123,17 +124,35 @@ bool Strategy::lend(TaskPtr task) {
   }
   epc_.fetch_add(1, std::memory_order_relaxed);  // a count: publishes nothing
   run_here(std::move(task));
-  return word_.again();
+  if (!word_.again()) return false;
+  note_taken();
+  return true;
+}
+
+// False: the last hand-over came late, and another one would leave the loop alone again.
+bool Strategy::may_hand_over() {
+  if (!pace_.paused() || pace_.resume(now_())) return true;
+  paused_.add();
+  return false;
+}
+
+void Strategy::note_taken() {
+  if (pace_.timed()) pace_.taken(now_());
 }
 
 // True: the role is given away, or somebody else has it.
 bool Strategy::hand_over() {
+  if (!may_hand_over()) return false;
+  // In calm times the call for a helper is timed, not each task that runs while it is under way.
+  if (pace_.suspicious() || !word_.awaits(StrategyWord::handed)) pace_.let_go(now_());
   if (!word_.let_go(StrategyWord::handed)) return true;
   TaskPtr helper = exec::lend(handed_);
   if (helpers_->try_execute(helper)) return true;
   static_cast<void>(helper.release());  // it was not rejected, nobody had it: its note is taken off here
   missed_.fetch_add(1, std::memory_order_relaxed);
-  return !word_.take_back(StrategyWord::handed);
+  if (!word_.take_back(StrategyWord::handed)) return true;
+  pace_.let_go(kNever);  // nobody was called, so nobody came late
+  return false;
 }
 
 bool Strategy::ask_for_helper() {
@@ -167,6 +186,7 @@ StrategyCounts Strategy::raw() const {
           .took_over = took_over_.read(),
           .noop = noop_.load(kRelaxed),
           .missed = missed_.load(kRelaxed),
+          .paused = paused_.read(),
           .rejected = rejected_.read(),
           .failed = failed_.load(kRelaxed)};
 }

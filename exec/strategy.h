@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/clock.h"
+#include "exec/handover_pace.h"
 #include "exec/mutex.h"
 #include "exec/strategy_word.h"
 #include "exec/task.h"
@@ -32,7 +34,7 @@ enum class StrategyMode : std::uint8_t {
   produce_consume,          // PC always
   produce_execute_consume,  // PEC, but never for what cannot block
   execute_produce_consume,  // EPC by a queued helper
-  adaptive,                 // EPC where a thread is free at this moment, else PEC
+  adaptive,                 // EPC where a thread is free at this moment and comes in time, else PEC
 };
 
 // A reader may see sums that no instant had. tasks: pc + pic + pec + epc.
@@ -41,6 +43,7 @@ struct StrategyCounts {
   std::uint64_t took_over = 0;  // hand-overs that found the role free
   std::uint64_t noop = 0;       // hand-overs that came too late to be of use
   std::uint64_t missed = 0;     // hand-overs that no thread was free for
+  std::uint64_t paused = 0;     // hand-overs that were not tried, as the last one came late (exec/handover_pace.h)
   std::uint64_t rejected = 0;   // tasks that were closed because nobody would run them
   std::uint64_t failed = 0;     // tasks and produces that threw
 
@@ -53,7 +56,8 @@ class Strategy {
  public:
   // `helpers` may be null where the mode has no use for it. All must outlive the strategy, and every thread that runs
   // it or its helpers must be gone before it dies.
-  Strategy(StrategyMode mode, Producer& producer, Executor& executor, TryExecutor* helpers, FailureSink* failures);
+  Strategy(StrategyMode mode, Producer& producer, Executor& executor, TryExecutor* helpers, FailureSink* failures,
+           Instant (*now)() = Clock::now);
   Strategy(const Strategy&) = delete;
   Strategy& operator=(const Strategy&) = delete;
   ~Strategy();
@@ -89,6 +93,8 @@ class Strategy {
   bool consume(TaskPtr task, bool may_lend);
   bool lend(TaskPtr task);
   bool hand_over();
+  bool may_hand_over();
+  void note_taken();
   bool ask_for_helper();
   void execute(TaskPtr task);
   void invoke(TaskPtr task);
@@ -100,12 +106,14 @@ class Strategy {
   Executor& executor_;
   TryExecutor* const helpers_;
   FailureSink* const failures_;
+  Instant (*const now_)();
   HelperTask handed_{*this, StrategyWord::handed};
   HelperTask queued_{*this, StrategyWord::queued};
   alignas(64) StrategyWord word_;
 
-  // Written by who holds the role, so each has one writer at a time.
-  metrics::Cell pc_, pic_, pec_, took_over_, rejected_;
+  // Written by the holder of the role, so each has one writer at a time.
+  metrics::Cell pc_, pic_, pec_, took_over_, paused_, rejected_;
+  HandoverPace pace_;
   // Written by anybody.
   std::atomic<std::uint64_t> epc_{0}, noop_{0}, missed_{0}, failed_{0};
   mutable Mutex resets_;

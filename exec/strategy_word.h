@@ -77,6 +77,8 @@ class StrategyWord {
     change([h](Word w) { return drop_step(w, h); });
   }
   bool dispatch() { return change(dispatch_step); }
+  // For the holder of the role, which alone lets go: it called `h`, and the helper has not come. relaxed: only a hint.
+  bool awaits(Helper h) const { return (word_.load(std::memory_order_relaxed) & h) != 0; }
   // relaxed: for those who look after everything ended.
   bool at_rest() const { return word_.load(std::memory_order_relaxed) == idle; }
 
