@@ -23,7 +23,7 @@ bool Destination::Impl::session_claimed(const Chair& entry, Instant now) {
   return budget->claim_session(*this, uses, now - entry.value.opened_at.get(), now);
 }
 
-// A connection became idle, or an idle session takes streams again.
+// A connection became idle.
 void Destination::Impl::offer_slots() {
   if (budget != nullptr) budget->offer(*this);
 }

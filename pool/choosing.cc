@@ -12,7 +12,8 @@ constexpr unsigned kLookedAt = 1000;  // idle connections that one choice looks 
 }  // namespace
 
 // Under the mutex. better(entry, word, than) says whether an idle connection is a better choice than `than` (null: than
-// none). What the search finds lent leaves the maps on the way.
+// none). What the search finds lent leaves the maps on the way; a session whose stream limit is 0 is idle as others
+// are.
 template <class Better>
 Chair* Destination::Impl::choose_idle(Errands& work, Better&& better) {
   Chair* best = nullptr;
@@ -26,8 +27,8 @@ Chair* Destination::Impl::choose_idle(Errands& work, Better&& better) {
     compared += candidate ? 1 : 0;
     return compared == kCompared || ++looked_at == kLookedAt ? Verdict::doomed : Verdict::skip;
   };
-  const auto found =
-      pool.acquire(Where{static_cast<LoopId>(evict_hand % loops), false, Strategy::thread_id, evict_hand}, judge);
+  const auto found = pool.acquire(
+      Where{static_cast<LoopId>(evict_hand % loops), false, Strategy::thread_id, evict_hand, /*to_end=*/true}, judge);
   work.more |= found.relisted;  // the pair of stand_in_line(): who looked meanwhile did not see it
   evict_hand = last + 1;
   return best;

@@ -106,13 +106,25 @@ bool ConnectionBudget::free_a_slot(Instant now) {
     if (covered()) return false;
     ++freeing_;
   }
-  while (BudgetWaiter* giver = next_offer()) {
+  while (BudgetWaiter* giver = next_offer_or_stop()) {
     if (!giver->give_slot(now) && !withdraw(*giver, now)) continue;
     const std::scoped_lock lock(mutex_);
     --freeing_;
     return true;
   }
   return false;
+}
+
+bool ConnectionBudget::free_one(Instant now) {
+  bool freed = false;
+  while (!freed) {
+    BudgetWaiter* giver = next_offer();
+    if (giver == nullptr) break;
+    freed = giver->give_slot(now) || withdraw(*giver, now);
+  }
+  // What was withdrawn for a moment may have been missed by a thread that was freeing a slot.
+  release_for_starved(now);
+  return freed;
 }
 
 void ConnectionBudget::list_offer(BudgetWaiter& who) {
@@ -123,15 +135,23 @@ void ConnectionBudget::list_offer(BudgetWaiter& who) {
   offers_.push_back(who);
 }
 
-// The next destination to ask: the first one that was not used since the hand passed it, after a bounded number of
-// others. Null: nobody offers anything, and the caller is no longer freeing; both in one step, so that the next offer
-// finds either this thread at work or none.
+// The next destination to ask. Null: nobody offers anything.
 BudgetWaiter* ConnectionBudget::next_offer() {
   const std::scoped_lock lock(mutex_);
-  if (offers_.empty()) {
-    --freeing_;
-    return nullptr;
-  }
+  return offers_.empty() ? nullptr : &offered();
+}
+
+// The same. Null: the caller is no longer freeing; both in one step, so that the next offer finds either this thread at
+// work or none.
+BudgetWaiter* ConnectionBudget::next_offer_or_stop() {
+  const std::scoped_lock lock(mutex_);
+  if (!offers_.empty()) return &offered();
+  --freeing_;
+  return nullptr;
+}
+
+// Under the mutex: the first one that was not used since the hand passed it, after a bounded number of others.
+BudgetWaiter& ConnectionBudget::offered() {
   for (unsigned chances = kSecondChances; chances != 0; --chances) {
     BudgetWaiter& next = offers_.front();
     const Instant used = next.last_use();
@@ -140,7 +160,7 @@ BudgetWaiter* ConnectionBudget::next_offer() {
     static_cast<ListHook<OfferTag>&>(next).unlink();
     offers_.push_back(next);
   }
-  return &offers_.front();
+  return offers_.front();
 }
 
 // `who` had nothing to give. True: it had after all, and is listed again.

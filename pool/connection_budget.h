@@ -88,6 +88,11 @@ class ConnectionBudget {
 
   // Grants free slots to the queue, and frees more as long as anyone offers something. Called without any mutex.
   void release_for_starved(Instant now);
+  // Not the total is short but the system: one of those that offer something gives it, as if somebody was starved.
+  // False: nobody offers anything. Called without any mutex.
+  bool free_one(Instant now);
+  // Destinations in the queue.
+  std::uint32_t starved() const { return starved_size_.load(std::memory_order_relaxed); }
   // The destination ends.
   void forget(BudgetWaiter& who);
 
@@ -100,6 +105,8 @@ class ConnectionBudget {
   bool covered() const;
   void list_offer(BudgetWaiter& who);
   BudgetWaiter* next_offer();
+  BudgetWaiter* next_offer_or_stop();
+  BudgetWaiter& offered();
   bool withdraw(BudgetWaiter& who, Instant now);
   void leave_queue(BudgetWaiter& who);
   BudgetWaiter* head();

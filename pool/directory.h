@@ -73,7 +73,12 @@ class Directory final {
   void sweep(Instant now);  // every destination's
   void stop(Instant now);
 
+  // Closes an idle connection, about the one whose destination was used least recently, or cancels a dial that nobody
+  // needs. False: there is neither.
+  bool close_one(Instant now) { return budget_.free_one(now); }
+
   std::uint32_t connections() const { return budget_.taken(); }
+  std::uint32_t starved() const { return budget_.starved(); }  // destinations that lack a connection under the total
   std::size_t size() const;
   std::vector<Destination*> all() const;  // in the order they were made
 

@@ -15,6 +15,7 @@ namespace carpool::pool {
 
 inline constexpr std::size_t kCacheLine = 64;
 inline constexpr unsigned kBlockEntries = 64;
+inline constexpr unsigned kBlocksOfAWord = 64;
 
 // To how many an entry is lent at once, and whether it moves to who borrows it.
 struct Sharing {
@@ -75,7 +76,11 @@ struct alignas(kCacheLine) Bitmap {
 template <class T>
 class Block final : public BlockCore {
  public:
-  explicit Block(unsigned loops) : idle_(std::make_unique<Bitmap[]>(loops)), loops_(loops) {}
+  // `leads`: it keeps the words about itself and the 63 blocks after it.
+  explicit Block(unsigned loops, bool leads = false)
+      : idle_(std::make_unique<Bitmap[]>(loops)),
+        loops_(loops),
+        led_(leads ? std::make_unique<Bitmap[]>(loops + 1) : nullptr) {}
 
   // Before anyone can find it.
   void number(std::uint32_t first_index, std::uint32_t first_place, std::uint32_t generation) {
@@ -93,6 +98,9 @@ class Block final : public BlockCore {
   Entry<T>& entry(unsigned place) { return entries_[place]; }
   Bitmap& idle(LoopId loop) { return idle_[loop]; }
   Bitmap& vacant() { return vacant_; }
+  // Of one that leads: which of its blocks have something free on a loop (pool/filled_blocks.h), or vacant places.
+  Bitmap& filled(LoopId loop) { return led_[loop]; }
+  Bitmap& open() { return led_[loops_]; }
   std::uint32_t first_place() const { return first_place_; }
   // What any of the maps calls free.
   std::uint64_t idle_anywhere() const {
@@ -107,6 +115,7 @@ class Block final : public BlockCore {
   const unsigned loops_;
   std::uint32_t first_place_ = 0;
   Bitmap vacant_;
+  std::unique_ptr<Bitmap[]> led_;
   std::array<Entry<T>, kBlockEntries> entries_;
 };
 

@@ -15,6 +15,7 @@
 #include "pool/atomic.h"
 #include "pool/blocks.h"
 #include "pool/entry.h"
+#include "pool/filled_blocks.h"
 #include "pool/search.h"
 
 namespace carpool::pool {
@@ -36,7 +37,7 @@ class Finder {
   };
 
   Finder(const Blocks<T>& blocks, unsigned loops)
-      : blocks_(blocks), loops_(loops), memory_(std::make_unique<Memory[]>(loops)) {
+      : blocks_(blocks), loops_(loops), filled_(blocks, loops), memory_(std::make_unique<Memory[]>(loops)) {
     for (unsigned loop = 0; loop < loops; ++loop) {
       memory_[loop].number.store(0x9E3779B9U * (loop + 1), std::memory_order_relaxed);
     }
@@ -67,10 +68,11 @@ class Finder {
   // read; the pair of tidy().
   // True: it was missing.
   bool list(Entry<T>& entry, LoopId home) {
-    if ((entry.block->idle(home).read() & entry.bit()) != 0) return false;
-    entry.block->idle(home).set(entry.bit());
-    note_filled(home, entry.block->first_place() / kBlockEntries);
-    return true;
+    const bool missing = (entry.block->idle(home).read() & entry.bit()) == 0;
+    if (missing) entry.block->idle(home).set(entry.bit());
+    // Also if it was there: another thread that set it may not have come to this yet.
+    filled_.note(home, entry.block->first_place() / kBlockEntries);
+    return missing;
   }
 
  private:
@@ -82,20 +84,9 @@ class Finder {
     std::atomic<std::uint32_t> number{0};  // of round_robin, random: where the last search ended; relaxed: only its
                                            // spread matters
     std::atomic<std::uint32_t> places{0};  // of random: how many there were when it looked last; relaxed: advice
-    // Of the first 64 blocks those where something rests on this loop, that a search need not read the maps of all.
-    // Only advice: who finds nothing looks everywhere.
-    std::atomic<std::uint64_t> filled{0};
   };
 
-  static constexpr std::uint32_t kFilled = 64;
   static constexpr std::uint32_t kLookAgain = 16;
-
-  void note_filled(LoopId loop, std::uint32_t number) {
-    if (number >= kFilled) return;
-    std::atomic<std::uint64_t>& filled = memory_[loop].filled;
-    const std::uint64_t bit = std::uint64_t{1} << number;
-    if ((filled.load(std::memory_order_seq_cst) & bit) == 0) filled.fetch_or(bit, std::memory_order_relaxed);
-  }
 
   template <class Judge>
   bool hint(const Where& where, Judge& judge, Found& found) {
@@ -109,35 +100,9 @@ class Finder {
   template <class Judge>
   bool near(const Where& where, Judge& judge, Found& found) {
     const std::uint32_t known = blocks_.count();
-    for (unsigned n = 0; known > 1 && n < loops_; ++n) {
-      const auto map = static_cast<LoopId>(FirstPlace::foreign_loop(where.loop, n, loops_));
-      if (among_filled(known, where, map, judge, found)) return true;
-    }
     for (unsigned n = 0; n < loops_; ++n) {
       const auto map = static_cast<LoopId>(FirstPlace::foreign_loop(where.loop, n, loops_));
-      for (std::uint32_t number = 0; number < known; ++number) {
-        Block<T>& block = blocks_.at(number);
-        if (!among(block, block.idle(map).read(), where, map, judge, found)) continue;
-        note_filled(map, number);
-        return true;
-      }
-    }
-    return false;
-  }
-
-  template <class Judge>
-  bool among_filled(std::uint32_t known, const Where& where, LoopId map, Judge& judge, Found& found) {
-    std::atomic<std::uint64_t>& filled = memory_[map].filled;
-    for (std::uint64_t left = filled.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
-      const unsigned number = FirstPlace::pick(left);
-      if (number >= known) return false;  // younger than the count that was read
-      Block<T>& block = blocks_.at(number);
-      const std::uint64_t bits = block.idle(map).read();
-      if (among(block, bits, where, map, judge, found)) return true;
-      if (bits != 0) continue;
-      // A newcomer sets its bit in the map, then looks whether the block is noted: one of the two sees the other.
-      filled.fetch_and(~(std::uint64_t{1} << number), std::memory_order_seq_cst);
-      if (block.idle(map).read() != 0) note_filled(map, number);
+      if (in_blocks(0, known, where, map, judge, found)) return true;
     }
     return false;
   }
@@ -146,17 +111,46 @@ class Finder {
   template <class Judge>
   bool near_from(const Where& where, std::uint32_t start, Judge& judge, Found& found) {
     const std::uint32_t known = blocks_.count(), first = start / kBlockEntries < known ? start / kBlockEntries : 0;
+    if (known == 0) return false;
+    const unsigned within = start % kBlockEntries;
+    Block<T>& begin = blocks_.at(first);
     for (unsigned n = 0; n < loops_; ++n) {
       const auto map = static_cast<LoopId>(FirstPlace::foreign_loop(where.loop, n, loops_));
-      for (std::uint32_t step = 0; step <= known && known != 0; ++step) {  // the first block twice: from, and below
-        Block<T>& block = blocks_.at((first + step) % known);
-        std::uint64_t bits = block.idle(map).read();
-        if (step == 0) bits = from_place(bits, start % kBlockEntries);
-        if (step == known) bits = before_place(bits, start % kBlockEntries);
-        if (among(block, bits, where, map, judge, found)) return true;
+      if (among(begin, from_place(begin.idle(map).read(), within), where, map, judge, found) ||
+          in_blocks(first + 1, known, where, map, judge, found) || in_blocks(0, first, where, map, judge, found) ||
+          among(begin, before_place(begin.idle(map).read(), within), where, map, judge, found)) {
+        return true;
       }
     }
     return false;
+  }
+
+  // The blocks [begin, end), as far as the map of one loop calls something in them free.
+  template <class Judge>
+  bool in_blocks(std::uint32_t begin, std::uint32_t end, const Where& where, LoopId map, Judge& judge, Found& found) {
+    return filled_.visit(map, map + 1U, begin, end, [&](std::uint32_t number) {
+      Block<T>& block = blocks_.at(number);
+      std::uint64_t bits = block.idle(map).read();
+      if (bits == 0 && filled_.leave(map, number)) {
+        found.relisted = true;
+        bits = block.idle(map).read();
+      }
+      return among(block, bits, where, map, judge, found);
+    });
+  }
+  // As in_blocks(), whosever the entries are.
+  template <class Judge>
+  bool in_any_of(std::uint32_t begin, std::uint32_t end, const Where& where, Judge& judge, Found& found) {
+    return filled_.visit(0, loops_, begin, end, [&](std::uint32_t number) {
+      Block<T>& block = blocks_.at(number);
+      std::uint64_t bits = block.idle_anywhere();
+      for (unsigned loop = 0; bits == 0 && loop < loops_; ++loop) {
+        if (!filled_.leave(static_cast<LoopId>(loop), number)) continue;
+        found.relisted = true;
+        bits = block.idle_anywhere();
+      }
+      return whosever(block, bits, where, judge, found);
+    });
   }
 
   template <class Judge>
@@ -204,10 +198,7 @@ class Finder {
     Block<T>& begin = blocks_.at(first);
     if (whosever(begin, from_place(bits, within), where, judge, found)) return true;
     const std::uint32_t known = blocks_.count();
-    for (std::uint32_t n = 1; n < known; ++n) {
-      Block<T>& block = blocks_.at(first + n < known ? first + n : first + n - known);
-      if (whosever(block, block.idle_anywhere(), where, judge, found)) return true;
-    }
+    if (in_any_of(first + 1, known, where, judge, found) || in_any_of(0, first, where, judge, found)) return true;
     return whosever(begin, before_place(begin.idle_anywhere(), within), where, judge, found);
   }
 
@@ -239,7 +230,7 @@ class Finder {
     Word word(entry.word.load(std::memory_order_seq_cst));
     for (;;) {
       const Sharing sharing = entry.sharing();
-      if (!word.lendable(sharing.most)) return false;
+      if (!word.lendable(sharing.most) && !(where.to_end && word.idle())) return false;
       const Verdict verdict = judge(entry, word);
       if (verdict == Verdict::skip) return false;
       if (verdict == Verdict::take) {
@@ -279,6 +270,7 @@ class Finder {
 
   const Blocks<T>& blocks_;
   const unsigned loops_;
+  FilledBlocks<T> filled_;
   std::unique_ptr<Memory[]> memory_;
 };
 

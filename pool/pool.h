@@ -64,7 +64,8 @@ class Pool {
     // relaxed: the word, set next, publishes it.
     entry.sharing_bits.store(sharing.bits(), std::memory_order_relaxed);
     if (!try_enable(entry.word, home, acquired)) return false;
-    if (sharing.most > (acquired ? 1U : 0U)) finder_.list(entry, home);
+    // At rest also if it takes nobody yet: it can be ended.
+    if (!acquired || sharing.most > 1) finder_.list(entry, home);
     return true;
   }
 
@@ -121,7 +122,7 @@ class Pool {
 
   // The object is gone: the place can be reserved again.
   void vacate(Entry<T>& entry) {
-    entry.block->vacant().set(entry.bit());
+    blocks_.give_back(entry);
     room_.give_back();  // only now: the cap counts objects until they are really gone
   }
 

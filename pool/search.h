@@ -21,6 +21,7 @@ struct Where {
   bool on_loop = true;  // begin with what that loop gave back last
   Strategy strategy = Strategy::first;
   std::uint32_t key = 0;  // of thread_id: the place, modulo as many as there may be
+  bool to_end = false;    // the judge sees what rests and takes nobody, too; it takes nothing
 };
 
 struct FirstPlace {

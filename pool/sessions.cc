@@ -68,7 +68,6 @@ void Destination::Impl::set_streams(std::uint32_t index, std::uint32_t generatio
     if (most != 0) expected = most;
     set_shares();
   }
-  offer_slots();  // a session that took nobody could not be chosen for eviction, so its offer may have been withdrawn
   attend(now, Opened::streams_exhausted);
 }
 

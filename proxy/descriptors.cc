@@ -3,8 +3,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <utility>
-#include <vector>
 
 #include "pool/directory.h"
 #include "proxy/log/log.h"
@@ -48,14 +46,8 @@ std::uint32_t effective_total(const config::Config& config) {
   return total;
 }
 
-bool free_a_descriptor(const pool::Directory& directory, Instant now) {
-  std::vector<std::pair<Instant, pool::Destination*>> candidates;  // their last use, read once: it moves while we sort
-  for (pool::Destination* destination : directory.all())
-    candidates.emplace_back(destination->last_borrow(), destination);
-  std::sort(candidates.begin(), candidates.end());
-  return std::any_of(candidates.begin(), candidates.end(), [&](const auto& candidate) {
-    return candidate.second->has_idle() && candidate.second->evict(now);
-  });
+bool free_a_descriptor(pool::Directory& directory, Instant now) {
+  return directory.close_one(now);
 }
 
 }  // namespace carpool::proxy

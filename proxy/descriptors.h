@@ -20,8 +20,9 @@ std::uint32_t effective_total(const config::Config& config);
 // The same for a given limit; pure.
 std::uint32_t total_under_limit(const config::Config& config, std::uint64_t limit);
 
-// The system has no descriptor left: closes the idle connection of the pool that was used least recently, so that what
-// is wanted now gets its place. False: nothing is idle anywhere. Any thread that turns a loop.
-bool free_a_descriptor(const pool::Directory& directory, Instant now);
+// The system has no descriptor left: closes an idle connection of a pool that was not used of late, so that what is
+// wanted now gets its place. Costs the same however many pools there are, and allocates nothing. False: nothing is idle
+// anywhere. Any thread that turns a loop.
+bool free_a_descriptor(pool::Directory& directory, Instant now);
 
 }  // namespace carpool::proxy

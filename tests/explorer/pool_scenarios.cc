@@ -96,6 +96,45 @@ class SharedToItsLimit : public Bench {
   IntEntry& entry_ = enabled(0);
 };
 
+// In the second block, of which a bit says whether anything is free there. One gives back, one wishes, and one follows
+// the bit in vain: who wishes finds it, or one of the others sees the wish and looks for it.
+class WishMeetsAnEmptiedBlock : public Bench {
+ public:
+  WishMeetsAnEmptiedBlock() : Bench(3, pool::kBlockEntries + 1) {
+    for (unsigned n = 0; n < pool::kBlockEntries; ++n) pool_.reserve();
+    enabled(0);
+    take(0);
+  }
+  void run(unsigned thread) override {
+    if (thread == 0) {
+      pool_.release(pool_.entry(pool::kBlockEntries));
+      look_after_the_wish();
+    } else if (thread == 1) {
+      wish_.store(1, std::memory_order_seq_cst);
+      met_ |= search().taken;
+    } else {
+      for (int n = 0; n < 2 && !other_has_it_; ++n) {
+        const auto found = search();
+        other_has_it_ = found.taken;
+        if (found.relisted && !found.taken) look_after_the_wish();
+      }
+    }
+  }
+  std::string verdict() override {
+    return met_ || other_has_it_ ? std::string() : "what was given back is not found by who wishes for it";
+  }
+
+ private:
+  IntPool::Found search() {
+    return pool_.acquire(LoopId{0}, false, [](const IntEntry&, Word) { return Verdict::take; });
+  }
+  void look_after_the_wish() {
+    if (wish_.load(std::memory_order_seq_cst) != 0) met_ |= search().taken;
+  }
+  pool::Atomic<int> wish_{0};
+  bool met_ = false, other_has_it_ = false;
+};
+
 // The thing is closed by one of its users, under the other: who leaves last ends it, once.
 class CloseUnderAnother : public Bench {
  public:
@@ -288,6 +327,7 @@ std::vector<Named> pool_scenarios() {
           named<TakersOfAny<pool::Strategy::round_robin>>("three takers in turn over all entries"),
           named<TakersOfAny<pool::Strategy::random>>("three takers at random over all entries"),
           named<TakersInTurn>("two takers who go round all entries"),
+          named<WishMeetsAnEmptiedBlock>("a wish meets a block that empties"),
           named<HooksAndTheEnd>("hooks, a refusal and the end")};
 }
 

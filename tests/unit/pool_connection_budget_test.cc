@@ -196,7 +196,8 @@ TEST_F(UnderTheBudget, ASessionThatIsNeverIdleDoesNotStarveAnother) {
   starved.release();
 }
 
-TEST_F(UnderTheBudget, AnIdleSessionThatTakesStreamsAgainMakesRoomForAStarvedOrigin) {
+// An origin that lowers its limit of streams to 0 and leaves it there holds its slot for nothing.
+TEST_F(UnderTheBudget, AnIdleSessionThatTakesNobodyMakesRoomForAStarvedOrigin) {
   budget(1);
   Limits own = sized(1);
   own.expected_streams = 5;
@@ -208,13 +209,60 @@ TEST_F(UnderTheBudget, AnIdleSessionThatTakesStreamsAgainMakesRoomForAStarvedOri
   world.next_streams = 0;
   world.set_streams(holder, session, 0);
   Asker& starved = wishing(at("other", sized(1)));
-  settle();
-  ASSERT_EQ(starved.state, State::waiting);
-  world.set_streams(holder, session, 2);
   world.deliver_all();
   settle();
   EXPECT_EQ(starved.state, State::leased);
   EXPECT_EQ(world.most, 1U);
+}
+
+TEST_F(UnderTheBudget, ASessionThatComesToRestTakingNobodyMakesRoomForAStarvedOrigin) {
+  budget(1);
+  Limits own = sized(1);
+  own.expected_streams = 5;
+  Destination& holder = at("holder", own);
+  world.next_streams = 5;
+  Asker& first = *leased(holder, 1).front();
+  world.next_streams = 0;
+  world.set_streams(holder, first.wire(), 0);
+  Asker& starved = wishing(at("other", sized(1)));
+  settle();
+  ASSERT_EQ(starved.state, State::waiting);
+  first.release();
+  world.deliver_all();
+  settle();
+  EXPECT_EQ(starved.state, State::leased);
+  EXPECT_EQ(world.most, 1U);
+}
+
+TEST_F(UnderTheBudget, CountsTheOriginsThatWaitForASlot) {
+  budget(1);
+  Asker& holder = *leased(at("holder", sized(1)), 1).front();
+  EXPECT_EQ(directory_->starved(), 0U);
+  for (const char* host : {"first", "second"}) wishing(at(host, sized(1)));
+  EXPECT_EQ(directory_->starved(), 2U);
+  holder.release();
+  settle();
+  EXPECT_EQ(directory_->starved(), 1U);
+}
+
+TEST_F(UnderTheBudget, ClosesOneIdleConnectionWhereTheSystemIsShortAndSparesWhatWasUsedOfLate) {
+  budget(10);
+  Destination &old = at("old", sized(2)), &recent = at("recent", sized(2));
+  for (Destination* destination : {&recent, &old}) {
+    for (Asker* one : leased(*destination, 2)) one->release();
+  }
+  EXPECT_TRUE(directory_->close_one(world.now));  // the hand has seen both
+  world.now += std::chrono::seconds(1);
+  leased(recent, 1).front()->release();
+  while (old.has_idle()) {
+    ASSERT_TRUE(directory_->close_one(world.now));
+    ASSERT_TRUE(recent.has_idle());
+  }
+  while (recent.has_idle()) ASSERT_TRUE(directory_->close_one(world.now));
+  EXPECT_FALSE(directory_->close_one(world.now)) << "nothing is idle";
+  EXPECT_EQ(directory_->connections(), 0U);
+  leased(recent, 1).front()->release();
+  EXPECT_TRUE(directory_->close_one(world.now)) << "it offers again";
 }
 
 TEST_F(UnderTheBudget, StarvedOriginsAreServedInTheOrderInWhichTheyCame) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <random>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -404,6 +405,58 @@ class Twins {
   std::map<Free*, Locked*> twin_;
   std::vector<Free*> reserved_, users_;
 };
+
+// A thing that takes nobody yet is found by who looks for something to end, and by no one else.
+TEST(Pool, ShowsWhatRestsAndTakesNobodyToWhoEndsIt) {
+  Pool<int> pool(1, 1);
+  Entry<int>& entry = *pool.reserve();
+  ASSERT_TRUE(pool.enable(entry, 0, false, Sharing{0, true}));
+  int seen = 0;
+  const auto judge = [&](const Entry<int>&, Word) { return ++seen, Verdict::skip; };
+  for (const Strategy strategy : {Strategy::first, Strategy::thread_id, Strategy::random, Strategy::round_robin}) {
+    seen = 0;
+    static_cast<void>(pool.acquire(Where{0, false, strategy}, judge));
+    EXPECT_EQ(seen, 0);
+    static_cast<void>(pool.acquire(Where{0, false, strategy, 0, true}, judge));
+    EXPECT_GE(seen, 1);
+  }
+}
+
+// Of so many blocks that their map has more than one word: what is free is found wherever it is, by every strategy,
+// each once; and a place that was given back is the next one that is reserved.
+TEST(Pool, FindsWhatIsFreeInAnyOfManyBlocks) {
+  constexpr std::uint32_t kPlaces = 150 * kBlockEntries;
+  Pool<int> pool(kPlaces, 2);
+  std::vector<Entry<int>*> all;
+  for (std::uint32_t n = 0; n < kPlaces; ++n) {
+    all.push_back(pool.reserve());
+    ASSERT_TRUE(pool.enable(*all.back(), static_cast<LoopId>(n % 2), true));
+  }
+  ASSERT_EQ(pool.blocks(), 150U);
+  const auto any = [](const Entry<int>&, Word) { return Verdict::take; };
+  std::mt19937 random(7);
+  for (const Strategy strategy : {Strategy::first, Strategy::thread_id, Strategy::random, Strategy::round_robin}) {
+    for (int round = 0; round < 50; ++round) {
+      std::set<Entry<int>*> free;
+      for (int n = 0; n < 20; ++n) free.insert(all[random() % kPlaces]);
+      for (Entry<int>* entry : free) ASSERT_TRUE(pool.release(*entry));
+      while (!free.empty()) {
+        const auto found = pool.acquire(Where{0, false, strategy, static_cast<std::uint32_t>(random())}, any);
+        ASSERT_TRUE(found.taken);
+        ASSERT_EQ(free.erase(found.entry), 1U);
+      }
+      ASSERT_FALSE(pool.acquire(Where{1, false, strategy}, any).taken);
+    }
+  }
+  for (const std::uint32_t place : {9500U, 70U, 5000U, 0U}) {
+    Entry<int>* gone = all[place];
+    ASSERT_TRUE(pool.close(*gone));
+    pool.vacate(*gone);
+    ASSERT_EQ(pool.reserve(), gone);
+    ASSERT_TRUE(pool.enable(*gone, 0, true));
+  }
+  EXPECT_EQ(pool.blocks(), 150U);
+}
 
 TEST(Pool, AnswersEveryRandomHistoryAsItsLockedTwinDoes) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
