@@ -55,6 +55,9 @@ inline constexpr Metric kReclaimed{"carpool_pool_reclaimed_total", counter, "",
 inline constexpr Metric kEvicted{"carpool_pool_evicted_total", counter, "",
                                  "Pools of the above that ended because another origin needed a place "
                                  "(pool.total.max_origins)."};
+inline constexpr Metric kStarved{"carpool_pool_starved_origins", gauge, "",
+                                 "Pools that need a connection and have to wait for one of another pool "
+                                 "(pool.total.max_connections)."};
 inline constexpr Metric kWaitSeconds{"carpool_pool_wait_seconds", histogram, "origin",
                                      "Time from asking the pool to having a connection."};
 inline constexpr Metric kLeaks{"carpool_pool_leaks_total", counter, "origin",
@@ -111,8 +114,10 @@ inline constexpr Metric kDns{"carpool_dns_events_total", counter, "event",
 
 // ---- execution ----
 inline constexpr Metric kTasks{"carpool_exec_tasks_total", counter, "mode", "Tasks run, by mode of execution."};
-inline constexpr Metric kHandovers{"carpool_exec_handovers_total", counter, "result",
-                                   "Attempts to hand a loop to a reserved thread, by result."};
+inline constexpr Metric kHandovers{
+    "carpool_exec_handovers_total", counter, "result",
+    "Attempts to hand a loop to a reserved thread, by result; paused: not tried, as earlier ones "
+    "came late, so the task was queued."};
 inline constexpr Metric kThreads{"carpool_exec_threads", gauge, "state", "Threads of the pool by state."};
 inline constexpr Metric kThreadsMax{"carpool_exec_threads_max", gauge, "", "Most threads allowed (threads.max)."};
 inline constexpr Metric kLowOnThreads{"carpool_exec_low_on_threads", gauge, "",
@@ -180,6 +185,7 @@ inline constexpr std::array kCatalog{
     &catalog::kOriginsMax,        //
     &catalog::kReclaimed,         //
     &catalog::kEvicted,           //
+    &catalog::kStarved,           //
     &catalog::kWaitSeconds,       //
     &catalog::kLeaks,             //
     &catalog::kAddresses,         //

@@ -199,6 +199,7 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kOriginsMax, total<&Sample::pools_max>},
     {&catalog::kReclaimed, total<&Sample::pools_reclaimed>},
     {&catalog::kEvicted, total<&Sample::pools_evicted>},
+    {&catalog::kStarved, total<&Sample::pools_starved>},
     {&catalog::kWaitSeconds, histogram<&OriginShard::wait>},
     {&catalog::kLeaks, number<&OriginSample::leaks>},
     {&catalog::kAddresses, parts<&OriginSample::addresses, true>},

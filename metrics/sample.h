@@ -76,7 +76,7 @@ struct AdminSample {
 
 struct Sample {
   std::vector<OriginSample> origins;
-  std::uint64_t pools = 0, pools_max = 0, pools_reclaimed = 0, pools_evicted = 0;
+  std::uint64_t pools = 0, pools_max = 0, pools_reclaimed = 0, pools_evicted = 0, pools_starved = 0;
   std::optional<ExecSample> exec;
   std::optional<ProcessSample> process;
   BuildSample build;

@@ -96,7 +96,8 @@ admin::CountedPools HouseView::counted() const {
   const pool::Directory& directory = parts_.origins.directory();
   const auto held = directory.hold();
   return {snapshots(),
-          {directory.reclaimed(), directory.reclaimed_count(), directory.evicted_count(), directory.max_origins()}};
+          {directory.reclaimed(), directory.reclaimed_count(), directory.evicted_count(), directory.max_origins(),
+           directory.starved()}};
 }
 
 std::vector<admin::PoolFacts> HouseView::pools() const {

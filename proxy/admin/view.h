@@ -40,7 +40,7 @@ struct PoolFacts {
 
 struct ReclaimedFacts {
   pool::Destination::Snapshot sums;
-  std::uint64_t pools = 0, evicted = 0, max_origins = 0;
+  std::uint64_t pools = 0, evicted = 0, max_origins = 0, starved = 0;
 };
 
 struct CountedPools {
