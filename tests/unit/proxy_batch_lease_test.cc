@@ -2,35 +2,18 @@
 #include "proxy/batch_lease.h"
 
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 
 #include <string>
 #include <utility>
 
-#include "base/fd.h"
-#include "proxy/net/plain.h"
+#include "tests/unit/proxy_wire.h"
 
 namespace carpool::proxy {
 namespace {
 
-struct Wire {
-  Wire() {
-    int ends[2];
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    transport = net::make_plain(ends[0]);
-    far.reset(ends[1]);
-  }
-  std::string read_all() {
-    char buffer[65536];
-    const ssize_t n = ::recv(far.get(), buffer, sizeof buffer, 0);
-    return {buffer, n > 0 ? static_cast<std::size_t>(n) : 0};
-  }
-  Outbox outbox;
-  std::unique_ptr<net::Transport> transport;
-  Fd far;
-};
+using testing::Wire;
 
-class ABatchLease : public testing::Test {
+class ABatchLease : public ::testing::Test {
  protected:
   BatchLease lease(Wire& wire) { return {store_, wire.outbox, *wire.transport}; }
   exec::EventLeases leases_;

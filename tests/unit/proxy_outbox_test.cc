@@ -1,41 +1,21 @@
 // What a socket would not take waits in order and is never written twice; on a real socket pair.
 #include "proxy/outbox.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 
 #include <random>
 #include <string>
 
-#include "base/fd.h"
-#include "proxy/net/plain.h"
+#include "tests/unit/proxy_wire.h"
 
 namespace carpool::proxy {
 namespace {
 
-struct Wire {
-  Wire() {
-    int ends[2];
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    const int small = 4096;
-    ::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
-    transport = net::make_plain(ends[0]);
-    far.reset(ends[1]);
-  }
-  std::string read_all() {
-    std::string got;
-    char buffer[65536];
-    for (ssize_t n = 0; (n = ::recv(far.get(), buffer, sizeof buffer, 0)) > 0;)
-      got.append(buffer, static_cast<std::size_t>(n));
-    return got;
-  }
-  std::unique_ptr<net::Transport> transport;
-  Fd far;
-};
+using testing::Wire;
+constexpr int kSmall = 4096;  // of a send buffer
 
 TEST(Outbox, SendsOwnedTextAndForeignBytesInTheOrderTheyWereAdded) {
-  Wire wire;
+  Wire wire(kSmall);
   Outbox outbox;
   WriteBatch batch;
   const std::string body = "body", more = "more";
@@ -54,7 +34,7 @@ TEST(Outbox, SendsOwnedTextAndForeignBytesInTheOrderTheyWereAdded) {
 TEST(Outbox, KeepsWhatTheSocketWouldNotTakeAndLosesOrRepeatsNoByte) {
   std::mt19937 random(7);  // NOLINT(cert-msc51-cpp): one seed, one history
   for (int round = 0; round < 50; ++round) {
-    Wire wire;
+    Wire wire(kSmall);
     Outbox outbox;
     WriteBatch batch;
     std::string sent, got;
@@ -87,7 +67,7 @@ TEST(Outbox, DoesNotGrowWithATransferThatIsNeverQuiteTaken) {
   constexpr std::uint64_t kTransfer = std::uint64_t{64} * 1024 * 1024;
   const std::string bytes(16384, 'x');
   std::string room(2048, '\0');  // the far side reads less than the near side offers
-  Wire wire;
+  Wire wire(kSmall);
   Outbox outbox;
   WriteBatch batch;
   while (outbox.taken() < kTransfer) {
@@ -102,7 +82,7 @@ TEST(Outbox, DoesNotGrowWithATransferThatIsNeverQuiteTaken) {
 }
 
 TEST(Outbox, SaysThatTheOtherSideIsGone) {
-  Wire wire;
+  Wire wire(kSmall);
   Outbox outbox;
   WriteBatch batch;
   wire.far.reset();

@@ -1,0 +1,38 @@
+// Wire: a plain transport on a real socket pair, and what arrives at its other end.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <string>
+
+#include "base/fd.h"
+#include "proxy/net/plain.h"
+#include "proxy/outbox.h"
+
+namespace carpool::proxy::testing {
+
+struct Wire {
+  // `room`: of the socket's send buffer; 0: what the system gives.
+  explicit Wire(int room = 0) {
+    int ends[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    if (room != 0) ::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+    transport = net::make_plain(ends[0]);
+    far.reset(ends[1]);
+  }
+  std::string read_all() {
+    std::string got;
+    char buffer[65536];
+    for (ssize_t n = 0; (n = ::recv(far.get(), buffer, sizeof buffer, 0)) > 0;) {
+      got.append(buffer, static_cast<std::size_t>(n));
+    }
+    return got;
+  }
+  Outbox outbox;
+  std::unique_ptr<net::Transport> transport;
+  Fd far;
+};
+
+}  // namespace carpool::proxy::testing
