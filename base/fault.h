@@ -16,7 +16,7 @@ enum class FaultKind : std::uint8_t {
   body_too_large,
   not_implemented,
   version_not_supported,  // a major version other than 1
-  misdirected,            // :authority contradicts Host
+  misdirected,            // :authority contradicts Host, or the target is none of the listener's fixed origin
   loop_detected,          // our own Via, or an address of our own listeners
   egress_denied,
   client_gone,
