@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "proxy/execution.h"
-#include "proxy/server/config_in_force.h"
+#include "proxy/config/in_force.h"
 
 namespace carpool::proxy {
 

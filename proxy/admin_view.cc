@@ -16,7 +16,7 @@
 #include "proxy/overload/memory_reserve.h"
 #include "proxy/overload/overload.h"
 #include "proxy/reload/reloader.h"
-#include "proxy/server/config_in_force.h"
+#include "proxy/config/in_force.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/warm_up.h"
 

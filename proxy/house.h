@@ -27,7 +27,7 @@
 #include "proxy/reclaimer.h"
 #include "proxy/reload/file_watch.h"
 #include "proxy/reload/reloader.h"
-#include "proxy/server/config_in_force.h"
+#include "proxy/config/in_force.h"
 #include "proxy/server/listener_set.h"
 #include "proxy/summary.h"
 #include "proxy/upstream/pool_house.h"

@@ -5,7 +5,7 @@
 #include "exec/errand.h"
 #include "proxy/log/log.h"
 #include "proxy/origins.h"
-#include "proxy/server/config_in_force.h"
+#include "proxy/config/in_force.h"
 
 namespace carpool::proxy {
 

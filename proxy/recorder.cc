@@ -105,11 +105,8 @@ bool may_complain(Instant& last, Instant now) {
 }
 }  // namespace
 
-void Recorder::on_dns_event(metrics::Dns what, std::uint64_t n, std::string_view host) {
+void Recorder::count_dns(metrics::Dns what, std::uint64_t n) {
   metrics_.record_dns(what, n);
-  if (what == metrics::Dns::resolv_conf_changed) return log::info("dns", "resolv.conf has changed and is followed");
-  if (what != metrics::Dns::addresses_left_out || !may_complain(last_dns_complaint_, loop_.now())) return;
-  log::warn("dns", "a name has more addresses than are kept", {{"host", host}, {"left_out", n}});
 }
 
 void Recorder::note_accept_pause() {

@@ -9,7 +9,6 @@
 #include "exec/role.h"
 #include "exec/timer.h"
 #include "metrics/registry.h"
-#include "proxy/dns/events.h"
 #include "proxy/log/access.h"
 #include "proxy/log/levels.h"
 
@@ -19,7 +18,7 @@ class Loop;
 
 namespace carpool::proxy {
 
-class Recorder final : public dns::Events {
+class Recorder {
  public:
   Recorder(metrics::Registry& metrics, log::Format format, exec::Loop& loop);
   ~Recorder() { log_.flush(); }
@@ -40,7 +39,7 @@ class Recorder final : public dns::Events {
   void observe_handshake(metrics::OriginSlot origin, Duration took) LOOP_ONLY;
   void note_accept_failure(int error) LOOP_ONLY;
   void note_accept_pause() LOOP_ONLY;
-  void on_dns_event(metrics::Dns what, std::uint64_t n, std::string_view host) override LOOP_ONLY;
+  void count_dns(metrics::Dns what, std::uint64_t n) LOOP_ONLY;
   void count_abuse(std::string_view abuse) LOOP_ONLY;
   void count_shed(metrics::Shed what) LOOP_ONLY;
   void count_given_up(metrics::GivenUp why) LOOP_ONLY;
@@ -61,7 +60,7 @@ class Recorder final : public dns::Events {
   exec::Timer flusher_;
   std::uint64_t requests_ = 0;
   std::uint32_t unlogged_ = 0;  // ordinary exchanges since the last one that was logged
-  Instant last_accept_complaint_{}, last_dns_complaint_{};
+  Instant last_accept_complaint_{};
 };
 
 }  // namespace carpool::proxy

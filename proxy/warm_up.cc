@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "proxy/log/log.h"
-#include "proxy/server/config_in_force.h"
+#include "proxy/config/in_force.h"
 
 namespace carpool::proxy {
 

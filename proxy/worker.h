@@ -18,6 +18,7 @@
 #include "proxy/server/delivery_inbox.h"
 #include "proxy/upstream/address_watch.h"
 #include "proxy/upstream/dialer.h"
+#include "proxy/upstream/dns_stats.h"
 #include "proxy/upstream/health_check.h"
 #include "proxy/upstream/remote_streams.h"
 #include "proxy/upstream/upstream_context.h"
@@ -92,6 +93,7 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   Origins& origins_;
   Recorder recorder_ LOOP_LOCAL;
   DeliveryInbox inbox_;
+  DnsStats dns_stats_ LOOP_LOCAL;
   dns::Resolver resolver_;
   Router router_ LOOP_LOCAL;
   RemoteStreams streams_ LOOP_LOCAL;

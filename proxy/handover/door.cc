@@ -16,7 +16,7 @@
 #include "proxy/log/log.h"
 #include "proxy/origins.h"
 #include "proxy/peer.h"
-#include "proxy/server/config_in_force.h"
+#include "proxy/config/in_force.h"
 #include "proxy/server/listener_set.h"
 
 namespace carpool::proxy {

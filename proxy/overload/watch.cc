@@ -7,7 +7,7 @@
 #include "proxy/log/log.h"
 #include "proxy/overload/memory_reserve.h"
 #include "proxy/overload/overload.h"
-#include "proxy/server/config_in_force.h"
+#include "proxy/config/in_force.h"
 
 namespace carpool::proxy {
 

@@ -10,7 +10,7 @@
 #include "proxy/log/levels.h"
 #include "proxy/log/log.h"
 #include "proxy/reload/round.h"
-#include "proxy/server/config_in_force.h"
+#include "proxy/config/in_force.h"
 #include "proxy/server/listener_set.h"
 
 namespace carpool::proxy {

@@ -1,0 +1,24 @@
+// DnsStats: what a loop's resolver meets, in that loop's statistics and in the log.
+#pragma once
+
+#include <string_view>
+
+#include "exec/loop.h"
+#include "proxy/dns/events.h"
+
+namespace carpool::proxy {
+
+class Recorder;
+
+class DnsStats final : public dns::Events {
+ public:
+  DnsStats(Recorder& stats, const exec::Loop& loop) : stats_(stats), loop_(loop) {}
+  void on_dns_event(metrics::Dns what, std::uint64_t n, std::string_view host) override LOOP_ONLY;
+
+ private:
+  Recorder& stats_;
+  const exec::Loop& loop_;
+  Instant last_warning_{};
+};
+
+}  // namespace carpool::proxy
