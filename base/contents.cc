@@ -29,7 +29,9 @@ Result<std::string> contents(const std::string& path, std::size_t most) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failed(std::generic_category().message(errno));
     if (got == 0) return text;
-    if (text.size() > most) return failed("it is longer than " + std::to_string(most) + " bytes");
+    if (text.size() > most) {
+      return Fault{FaultKind::body_too_large, Side::self, "it is longer than " + std::to_string(most) + " bytes"};
+    }
   }
 }
 

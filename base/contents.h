@@ -11,7 +11,7 @@
 namespace carpool {
 
 // The bytes of the file at `path`. The Fault's detail is the system's reason, or says that the file is longer than
-// `most` bytes.
+// `most` bytes; its kind is body_too_large then.
 Result<std::string> contents(const std::string& path, std::size_t most);
 
 // Tells contents apart; in this process alone.

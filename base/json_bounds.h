@@ -21,11 +21,11 @@ struct JsonBounds {
 // of the text that it reads before its first error.
 std::string beyond(std::string_view json, const JsonBounds& bounds);
 
-// `Json` is a library's type (nlohmann's basic_json).
+// `Json` is a library's type (nlohmann's basic_json). A text beyond a bound is body_too_large.
 template <class Json>
 Result<Json> read_json(std::string_view text, const JsonBounds& bounds) {
   if (std::string wrong = beyond(text, bounds); !wrong.empty()) {
-    return Fault{FaultKind::malformed_request, Side::client, std::move(wrong)};
+    return Fault{FaultKind::body_too_large, Side::client, std::move(wrong)};
   }
   Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return Fault{FaultKind::malformed_request, Side::client, "is no JSON"};

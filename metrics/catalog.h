@@ -132,6 +132,9 @@ inline constexpr Metric kReviews{"carpool_webhook_reviews_total", counter, "outc
 inline constexpr Metric kWebhookShed{"carpool_webhook_shed_total", counter, "what",
                                      "Connections to the webhook closed to make room for another: before the end "
                                      "of their TLS handshake (handshake), or the longest idle one (idle)."};
+inline constexpr Metric kWebhookLimits{
+    "carpool_webhook_limits_total", counter, "limit",
+    "Reviews over a limit: body (100,000 values, 64 levels), overlay (an annotation of 256 KiB)."};
 
 // ---- the program ----
 inline constexpr Metric kOverloadStage{"carpool_overload_stage", gauge, "",
@@ -148,6 +151,10 @@ inline constexpr Metric kMemoryReturned{"carpool_memory_returned_bytes_total", c
                                         "Freed memory that was given back to the kernel, in bytes."};
 inline constexpr Metric kReloads{"carpool_reloads_total", counter, "result",
                                  "Reloads of the configuration, by result (applied, refused)."};
+inline constexpr Metric kReloadLimits{
+    "carpool_reload_limits_total", counter, "limit",
+    "Reloads whose configuration is over a limit: file (16 MiB), depth (of tables and lists), variables (64 KiB for a "
+    "value that has some), mistakes (100 are told)."};
 inline constexpr Metric kAdminConnections{"carpool_admin_connections", gauge, "",
                                           "Connections to the admin endpoint, listeners of /events included."};
 inline constexpr Metric kAdminShed{"carpool_admin_shed_total", counter, "door,what",
@@ -215,12 +222,14 @@ inline constexpr std::array kCatalog{
     &catalog::kQueueWait,         //
     &catalog::kReviews,           //
     &catalog::kWebhookShed,       //
+    &catalog::kWebhookLimits,     //
     &catalog::kOverloadStage,     //
     &catalog::kOverloadUsed,      //
     &catalog::kOverloadShed,      //
     &catalog::kReserveTaken,      //
     &catalog::kMemoryReturned,    //
     &catalog::kReloads,           //
+    &catalog::kReloadLimits,      //
     &catalog::kAdminConnections,  //
     &catalog::kAdminShed,         //
     &catalog::kLogDropped,        //

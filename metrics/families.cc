@@ -142,6 +142,9 @@ void reviews(Adding& points, const Registry&, const Sample& sample) {
 void webhook_shed(Adding& points, const Registry&, const Sample& sample) {
   points.add_all(sample.webhook_shed, true);
 }
+void webhook_limits(Adding& points, const Registry&, const Sample& sample) {
+  points.add_all(sample.webhook_limits, true);
+}
 void overload_stage(Adding& points, const Registry&, const Sample& sample) {
   if (sample.overload) points.set({}, static_cast<double>(sample.overload->stage));
 }
@@ -160,6 +163,9 @@ void reloads(Adding& points, const Registry&, const Sample& sample) {
   if (!sample.admin) return;
   points.add({"applied"}, sample.admin->reloads_applied);
   points.add({"refused"}, sample.admin->reloads_refused);
+}
+void reload_limits(Adding& points, const Registry&, const Sample& sample) {
+  if (sample.admin) points.add_all(sample.admin->reload_limits, true);
 }
 void admin_connections(Adding& points, const Registry&, const Sample& sample) {
   if (sample.admin) points.set({}, static_cast<double>(sample.admin->connections));
@@ -229,12 +235,14 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kQueueWait, queue_wait},
     {&catalog::kReviews, reviews},
     {&catalog::kWebhookShed, webhook_shed},
+    {&catalog::kWebhookLimits, webhook_limits},
     {&catalog::kOverloadStage, overload_stage},
     {&catalog::kOverloadUsed, overload_used},
     {&catalog::kOverloadShed, counts<&Registry::shed_count, kSheds>},
     {&catalog::kReserveTaken, reserve_taken},
     {&catalog::kMemoryReturned, memory_returned},
     {&catalog::kReloads, reloads},
+    {&catalog::kReloadLimits, reload_limits},
     {&catalog::kAdminConnections, admin_connections},
     {&catalog::kAdminShed, admin_shed},
     {&catalog::kLogDropped, total<&Sample::log_dropped>},

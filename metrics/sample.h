@@ -72,6 +72,7 @@ struct AdminSample {
   };
   std::uint64_t reloads_applied = 0, reloads_refused = 0, connections = 0;
   std::vector<Door> doors;
+  std::vector<Labelled> reload_limits;
 };
 
 struct Sample {
@@ -85,6 +86,7 @@ struct Sample {
   std::uint64_t log_dropped = 0;
   std::vector<Labelled> reviews;       // of the webhook, by outcome; none: it is not one
   std::vector<Labelled> webhook_shed;  // the same, by what was closed
+  std::vector<Labelled> webhook_limits;
 };
 
 }  // namespace carpool::metrics

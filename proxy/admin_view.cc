@@ -4,8 +4,10 @@
 #include <map>
 
 #include "proxy/admin_server.h"
+#include "proxy/config/in_force.h"
 #include "proxy/config/options.h"
 #include "proxy/config/print.h"
+#include "proxy/config/read.h"
 #include "proxy/drain.h"
 #include "proxy/execution.h"
 #include "proxy/inquiry.h"
@@ -16,7 +18,6 @@
 #include "proxy/overload/memory_reserve.h"
 #include "proxy/overload/overload.h"
 #include "proxy/reload/reloader.h"
-#include "proxy/config/in_force.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/warm_up.h"
 
@@ -224,6 +225,10 @@ metrics::AdminSample HouseView::admin() const {
   metrics::AdminSample sample = parts_.admin->sample();
   sample.reloads_applied = parts_.reloader->applied();
   sample.reloads_refused = parts_.reloader->refused();
+  for (std::size_t i = 0; i < config::kReadingLimits.size(); ++i) {
+    const auto limit = static_cast<config::ReadingLimit>(i);
+    sample.reload_limits.push_back({config::kReadingLimits[i], parts_.reloader->met(limit)});
+  }
   return sample;
 }
 

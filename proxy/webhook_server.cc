@@ -165,6 +165,8 @@ WebhookSession::Answer WebhookServer::answer(const http::RequestHead& head, cons
 WebhookSession::Answer WebhookServer::review(const std::string& body) {
   const webhook::Verdict verdict = reviewer_->review(body);
   ++outcomes_[static_cast<std::size_t>(verdict.outcome)];
+  if (verdict.over == webhook::ReviewLimit::body) ++bodies_over_;
+  if (verdict.over == webhook::ReviewLimit::overlay) ++overlays_over_;
   const std::string_view outcome = kOutcomes[static_cast<std::size_t>(verdict.outcome)];
   if (verdict.outcome == webhook::Outcome::refused) {
     log::warn("webhook", "review",
@@ -180,6 +182,7 @@ std::string WebhookServer::metrics() const {
   metrics::Sample sample;
   for (std::size_t i = 0; i < kOutcomes.size(); ++i) sample.reviews.push_back({kOutcomes[i], outcomes_[i]});
   sample.webhook_shed = {{"handshake", handshakes_ended_}, {"idle", idle_ended_}};
+  sample.webhook_limits = {{"body", bodies_over_}, {"overlay", overlays_over_}};
   sample.process = metrics::read_process();
   sample.build = {std::string(config::version()), __VERSION__, "webhook"};
   sample.log_dropped = log::dropped();

@@ -77,6 +77,7 @@ class WebhookServer final : private WebhookSession::Owner, private exec::Watcher
   More more_{*this};
   std::uint64_t handshakes_ended_ = 0, idle_ended_ = 0;  // for others
   std::array<std::uint64_t, 4> outcomes_{};              // by webhook::Outcome
+  std::uint64_t bodies_over_ = 0, overlays_over_ = 0;    // a limit
   bool stopping_ = false;
 };
 

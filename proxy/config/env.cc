@@ -48,7 +48,7 @@ Env process_env() {
   };
 }
 
-std::string expand(std::string& text, const Env& env) {
+std::string expand(std::string& text, const Env& env, bool& too_long) {
   std::string out;
   std::string_view rest = text;
   for (;;) {
@@ -68,6 +68,7 @@ std::string expand(std::string& text, const Env& env) {
   }
   out += rest;
   if (out.size() > kLongest && out.size() > text.size()) {
+    too_long = true;
     return "expands to more than " + std::to_string(kLongest) + " bytes, expected at most that";
   }
   text = std::move(out);

@@ -33,10 +33,12 @@ inline void sort_by_place(std::vector<Mistake>& mistakes) {
 }
 
 // A text from outside may hold any number of mistakes, each as long as its keys: the first of them are told, shortened.
+// True: there are more.
 inline constexpr std::size_t kMostMistakes = 100;
-inline void bound(std::vector<Mistake>& mistakes) {
+inline bool bound(std::vector<Mistake>& mistakes) {
   constexpr std::size_t kLongestKey = 200, kLongestText = 1000;
-  if (mistakes.size() > kMostMistakes) {
+  const bool more = mistakes.size() > kMostMistakes;
+  if (more) {
     mistakes.resize(kMostMistakes);
     const Mistake& last = mistakes.back();
     mistakes.push_back({last.file, last.line, last.column, "file", "has more mistakes, expected none"});
@@ -45,6 +47,7 @@ inline void bound(std::vector<Mistake>& mistakes) {
     if (mistake.key.size() > kLongestKey) mistake.key = std::string(clipped(mistake.key, kLongestKey)) + "…";
     if (mistake.text.size() > kLongestText) mistake.text = std::string(clipped(mistake.text, kLongestText)) + "…";
   }
+  return more;
 }
 
 struct Place {

@@ -164,7 +164,9 @@ class Reader {
                     const std::string& key) {
     Place at = place(node.source());
     Raw written = raw(node);
-    std::string wrong = expand_all(written, env_);
+    bool too_long = false;
+    std::string wrong = expand_all(written, env_, too_long);
+    if (too_long) reading_.meet(ReadingLimit::variables);
     Value value = default_of(section, setting);
     if (wrong.empty()) wrong = convert(setting, std::move(written), value);
     at.wrong = !wrong.empty();
@@ -186,6 +188,7 @@ Reading read_text(std::string_view text, const std::string& file, const Env& env
   Places places;
   if (const std::optional<Place> deep = deeper_than(text, kMostLevels)) {
     reading.mistakes.push_back({file, deep->line, deep->column, "syntax", too_deep_text()});
+    reading.meet(ReadingLimit::depth);
     return reading;
   }
   try {
@@ -199,7 +202,7 @@ Reading read_text(std::string_view text, const std::string& file, const Env& env
   resolve(reading.config, places);
   check(reading, places, file);
   sort_by_place(reading.mistakes);
-  bound(reading.mistakes);
+  if (bound(reading.mistakes)) reading.meet(ReadingLimit::mistakes);
   return reading;
 }
 
@@ -208,6 +211,7 @@ Reading read_file(const std::string& path, const Env& env, std::size_t* digest) 
   if (text && digest != nullptr) *digest = digest_of(*text);
   if (text) return read_text(*text, path, env);
   Reading reading;
+  if (text.fault().kind == FaultKind::body_too_large) reading.meet(ReadingLimit::file);
   reading.mistakes.push_back({path, 1, 1, "file", "cannot be read: " + text.fault().detail + ", expected a TOML file"});
   return reading;
 }

@@ -1,6 +1,8 @@
 // The door to toml++: a file or a text becomes a Config, or every mistake in it at once.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,10 +13,22 @@
 
 namespace carpool::proxy::config {
 
+// What a text is refused or shortened for, however good its settings are.
+enum class ReadingLimit : std::uint8_t {
+  file,       // longer than 16 MiB
+  depth,      // tables and lists inside each other
+  variables,  // a value is longer than 64 KiB once its variables are in it
+  mistakes,   // more than the 100 that are told
+};
+inline constexpr std::array<std::string_view, 4> kReadingLimits{"file", "depth", "variables", "mistakes"};
+
 struct Reading {
   Config config;  // only meaningful where mistakes is empty
   std::vector<Mistake> mistakes;
   std::vector<Mistake> warnings;
+  std::array<bool, kReadingLimits.size()> met{};  // by ReadingLimit
+
+  void meet(ReadingLimit limit) { met[static_cast<std::size_t>(limit)] = true; }
   explicit operator bool() const { return mistakes.empty(); }
 };
 

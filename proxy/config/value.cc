@@ -149,13 +149,13 @@ std::string raw_text(const Raw& raw) {
   return "a list";
 }
 
-std::string expand_all(Raw& raw, const Env& env) {
-  if (auto* text = std::get_if<std::string>(&raw)) return expand(*text, env);
+std::string expand_all(Raw& raw, const Env& env, bool& too_long) {
+  if (auto* text = std::get_if<std::string>(&raw)) return expand(*text, env, too_long);
   if (auto* list = std::get_if<RawList>(&raw)) {
     for (RawItem& item : *list) {
       auto* text = std::get_if<std::string>(&item);
       if (text == nullptr) continue;
-      if (std::string wrong = expand(*text, env); !wrong.empty()) return wrong;
+      if (std::string wrong = expand(*text, env, too_long); !wrong.empty()) return wrong;
     }
   }
   return {};

@@ -22,7 +22,7 @@ using Raw = std::variant<bool, std::int64_t, std::string, RawList, Other>;
 // "the integer 30", "the text \"x\"", "a table".
 std::string raw_text(const Raw& raw);
 // ${ENV} in every text. What is wrong, or empty.
-std::string expand_all(Raw& raw, const Env& env);
+std::string expand_all(Raw& raw, const Env& env, bool& too_long);
 // What is wrong and what is expected, or empty and `value` is set. On entry `value` holds one of the right type.
 std::string convert(const Setting& setting, Raw raw, Value& value);
 // Of a key that `section` does not have, with the one that was probably meant.

@@ -130,6 +130,7 @@ admin::ReloadReport Reloader::work(bool dry_run) {
   }
   std::size_t digest = 0;
   config::Reading reading = config::load(*source_, config::process_env(), &digest);
+  for (std::size_t i = 0; i < met_.size(); ++i) met_[i].fetch_add(reading.met[i] ? 1 : 0, std::memory_order_relaxed);
   // A program that writes it in place has truncated it first, and nothing at all would mean the defaults.
   if (digest == digest_of({})) {
     report.mistakes.push_back(config::find_config(*source_) + ": is empty, as while it is being written");

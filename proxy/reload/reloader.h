@@ -7,6 +7,7 @@
 // those of their listener when they came. Pools keep their connections.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <map>
@@ -20,6 +21,7 @@
 #include "proxy/admin/control.h"
 #include "proxy/config/config.h"
 #include "proxy/config/options.h"
+#include "proxy/config/read.h"
 #include "proxy/net/bind.h"
 #include "proxy/net/policy.h"
 #include "proxy/origins.h"
@@ -64,6 +66,9 @@ class Reloader {
   }
   std::uint64_t applied() const { return applied_.load(std::memory_order_relaxed); }  // reloads; any thread
   std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
+  std::uint64_t met(config::ReadingLimit limit) const {
+    return met_[static_cast<std::size_t>(limit)].load(std::memory_order_relaxed);
+  }
 
  private:
   struct Plan;
@@ -93,7 +98,8 @@ class Reloader {
   // What a loop did not let go in time; freed by the next reload that every loop answers.
   std::vector<std::unique_ptr<const config::Config>> old_configs_;
   std::vector<std::unique_ptr<const net::RulePolicy::Book>> old_books_;
-  std::atomic<std::uint64_t> applied_{0}, refused_{0};  // counts alone: relaxed, no partner
+  std::atomic<std::uint64_t> applied_{0}, refused_{0};                           // counts alone: relaxed, no partner
+  std::array<std::atomic<std::uint64_t>, config::kReadingLimits.size()> met_{};  // the same, by ReadingLimit
 };
 
 }  // namespace carpool::proxy

@@ -51,7 +51,7 @@ std::string name_of(const Json& request, const Json& pod) {
 Verdict malformed(std::string why) {
   std::string error = "expected an AdmissionReview of admission.k8s.io/v1";
   if (!why.empty()) error.append("; the body ").append(why);
-  return {Outcome::malformed, json_text(Json{{"error", error}}), {}, std::move(why)};
+  return {Outcome::malformed, json_text(Json{{"error", error}}), {}, std::move(why), ReviewLimit::none};
 }
 
 Json answer_to(const Json& request, bool allowed) {
@@ -73,7 +73,7 @@ Verdict Reviewer::Impl::refuse(const Json& request, std::string why) const {
   Json answer = answer_to(request, false);
   why = std::string(clipped(why, kLongestWhy));
   answer["response"]["status"] = {{"code", 400}, {"message", "carpool: " + why}};
-  return {Outcome::refused, json_text(answer), {}, std::move(why)};
+  return {Outcome::refused, json_text(answer), {}, std::move(why), ReviewLimit::none};
 }
 
 Verdict Reviewer::Impl::judge(const Json& request) const {
@@ -83,7 +83,7 @@ Verdict Reviewer::Impl::judge(const Json& request) const {
   const bool asked = text(at(at(metadata, "labels"), kLabel)) == "true";
   const bool is_pod = text(at(at(request, "kind"), "kind")) == "Pod" && at(spec, "containers").is_array();
   if (!asked || !is_pod || has_sidecar(pod, injection.name)) {
-    return {Outcome::untouched, json_text(answer_to(request, true)), {}, {}};
+    return {Outcome::untouched, json_text(answer_to(request, true)), {}, {}, ReviewLimit::none};
   }
   if (at(spec, "hostNetwork") == Json(true)) {
     return refuse(request, "is not added to a pod of the node's network: the loopback there is everybody's");
@@ -91,7 +91,10 @@ Verdict Reviewer::Impl::judge(const Json& request) const {
   std::string config = injection.config;
   if (const std::string over = text(at(at(metadata, "annotations"), kOverlay)); !over.empty()) {
     if (over.size() > kLongestOverlay) {
-      return refuse(request, std::string(kOverlay) + ": is longer than " + std::to_string(kLongestOverlay) + " bytes");
+      Verdict verdict =
+          refuse(request, std::string(kOverlay) + ": is longer than " + std::to_string(kLongestOverlay) + " bytes");
+      verdict.over = ReviewLimit::overlay;
+      return verdict;
     }
     Result<std::string> merged = config::overlay(config, over);
     if (!merged) return refuse(request, std::string(kOverlay) + ": " + merged.fault().detail);
@@ -104,7 +107,7 @@ Verdict Reviewer::Impl::judge(const Json& request) const {
   answer["response"]["patchType"] = "JSONPatch";
   answer["response"]["patch"] =
       tls::base64(json_text(patch_of(pod, injection, config, std::string(config::version()))));
-  return {Outcome::injected, json_text(answer), {}, {}};
+  return {Outcome::injected, json_text(answer), {}, {}, ReviewLimit::none};
 }
 
 Reviewer::Reviewer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -121,7 +124,11 @@ Result<std::unique_ptr<Reviewer>> Reviewer::make(std::string_view injection) {
 
 Verdict Reviewer::review(std::string_view body) const {
   const Result<Json> review = read_json<Json>(body, kBounds);
-  if (!review) return malformed(review.fault().detail);
+  if (!review) {
+    Verdict verdict = malformed(review.fault().detail);
+    if (review.fault().kind == FaultKind::body_too_large) verdict.over = ReviewLimit::body;
+    return verdict;
+  }
   const Json& request = at(*review, "request");
   const std::string uid = text(at(request, "uid"));
   if (text(at(*review, "apiVersion")) != "admission.k8s.io/v1" || uid.empty() || uid.size() > kLongestUid) {

@@ -21,11 +21,14 @@ enum class Outcome : std::uint8_t {
   malformed,  // no AdmissionReview
 };
 
+enum class ReviewLimit : std::uint8_t { none, body, overlay };
+
 struct Verdict {
   Outcome outcome = Outcome::malformed;
   std::string body;  // the answer, JSON
   std::string pod;   // NAMESPACE/NAME as far as they are known, for the log
   std::string why;   // refused and malformed: in words
+  ReviewLimit over = ReviewLimit::none;
 };
 
 class Reviewer {

@@ -57,6 +57,23 @@ def test_waiters_are_served_in_order_across_loops(origin, carpool, gate):
         client.close()
 
 
+def test_an_origin_that_waits_for_the_total_is_counted(origin, carpool, gate):
+    def held(exchange):
+        gate.enter()
+        exchange.reply()
+    first, second = origin(held), origin()
+    c = carpool(pool={"wait_timeout": "60s", "total": {"max_connections": 1}})
+    assert c.metric("carpool_pool_starved_origins") == 0
+    with c.client() as holder, c.client() as starved:
+        holder.ask("GET", first.url + "/")
+        gate.wait_for(1)
+        starved.ask("GET", second.url + "/")
+        until(lambda: c.metric("carpool_pool_starved_origins") == 1, what="a starved origin")
+        gate.open()
+        assert (holder.response().status, starved.response().status) == (200, 200)
+    until(lambda: c.metric("carpool_pool_starved_origins") == 0, what="no starved origin")
+
+
 def test_a_client_that_leaves_the_line_takes_nothing_with_it(origin, carpool, gate):
     def held(exchange):
         gate.enter()

@@ -354,3 +354,17 @@ def test_reading_files_that_hang_holds_up_neither_admin_nor_requests(origin, car
             pipe.write(pem)
         asking.join(0.05)
     assert answers[0][0] == 200, answers
+
+
+def test_a_configuration_over_a_limit_is_refused_and_counted(carpool):
+    c = carpool()
+    good = c.config.read_text()
+    over = {"file": good + "#" * (16 << 20),
+            "depth": "wrong = " + "[" * 200 + "]" * 200,
+            "variables": '[log]\nlevel = "%s"' % ("${PATH}" * 65536),
+            "mistakes": "".join("wrong%d = 1\n" % i for i in range(101))}
+    for limit, text in over.items():
+        assert c.metric("carpool_reload_limits_total", limit=limit) == 0
+        replace(c, text)
+        assert post(c)[0] == 400
+        assert c.metric("carpool_reload_limits_total", limit=limit) >= 1  # the file's own change may be one more

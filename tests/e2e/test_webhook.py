@@ -45,6 +45,17 @@ def test_a_large_review_passes_and_a_huge_one_is_refused(webhook):
     assert status == 413
 
 
+def test_reviews_over_a_limit_are_counted(webhook):
+    long = pod(**{"carpool.io/config-overlay": "#" * (256 * 1024 + 1)})
+    assert "262144" in webhook.review(long)["status"]["message"]
+    many = "[" + "0," * 100_000 + "0]"
+    assert webhook.ask("POST", "/inject", many)[0] == webhook.ask("POST", "/inject", many)[0] == 400
+    assert webhook.ask("POST", "/inject", "{}")[0] == 400  # malformed, but over no limit
+    text = webhook.ask("GET", "/metrics")[1]
+    for limit, count in (("body", 2), ("overlay", 1)):
+        assert 'carpool_webhook_limits_total{limit="%s"} %d' % (limit, count) in text
+
+
 def test_what_is_no_review_is_refused(webhook):
     assert webhook.ask("POST", "/inject", "{}")[0] == 400
     assert webhook.ask("GET", "/inject")[0] == 405

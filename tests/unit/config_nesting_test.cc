@@ -152,6 +152,7 @@ TEST(Expansion, IsBounded) {
   const Reading often = read_text("[log]\nlevel = \"" + times(20000, "${A}") + "\"", "c.toml", longer);
   ASSERT_EQ(often.mistakes.size(), 1U);
   EXPECT_NE(often.mistakes.front().text.find("expands to more than 65536 bytes"), std::string::npos);
+  EXPECT_EQ(often.met, (std::array<bool, 4>{false, false, true, false}));
 }
 
 }  // namespace
