@@ -1,5 +1,6 @@
-// The seam between the protocols of execution and the machine's memory, as pool/atomic.h is the pool's: what threads
-// settle by exchange (the strategy's word, the reserve's places) goes through Atomic, which tests/explorer replaces.
+// The seam between the protocols of execution and the machine's memory, as pool/core/atomic.h is the pool's: what
+// threads settle by exchange (the strategy's word, the reserve's places) goes through Atomic, which tests/explorer
+// replaces.
 #pragma once
 
 #ifdef CARPOOL_EXEC_ATOMIC

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "exec/reserve.h"
+#include "exec/reserved_threads.h"
 #include "exec/strategy.h"
 #include "exec/thread_pool.h"
 #include "metrics/histogram.h"

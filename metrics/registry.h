@@ -30,7 +30,7 @@ inline constexpr OriginSlot kOtherOrigin = 1;  // beyond max_origins: origin="ot
 inline constexpr std::array<std::string_view, 6> kAbuses{"resets",      "control", "continuations",
                                                          "header_list", "memory",  "unread"};
 
-// What overload took from clients (proxy/overload).
+// What overload took from clients (proxy/server/overload).
 enum class Shed : std::uint8_t { new_clients, idle, accepts };
 inline constexpr std::array<std::string_view, 3> kSheds{"new_clients", "idle", "accepts"};
 // Why a request was given up that its client could still have had an answer to.
@@ -40,7 +40,7 @@ inline constexpr std::array<std::string_view, 2> kGivenUps{"half_close", "slow_b
 enum class Egress : std::uint8_t { allowed, denied, reported };
 inline constexpr std::array<std::string_view, 3> kEgress{"allowed", "denied", "reported"};
 
-// What look-ups of names met (proxy/dns).
+// What look-ups of names met (proxy/net/dns).
 enum class Dns : std::uint8_t { over_tcp, asked_again, addresses_left_out, resolv_conf_changed };
 inline constexpr std::array<std::string_view, 4> kDns{"over_tcp", "asked_again", "addresses_left_out",
                                                       "resolv_conf_changed"};

@@ -8,14 +8,14 @@
 #include <string>
 #include <utility>
 
-#include "proxy/cli/cli.h"
+#include "proxy/commands/cli/cli.h"
+#include "proxy/commands/demo/demo.h"
+#include "proxy/commands/health.h"
+#include "proxy/commands/webhook/server.h"
 #include "proxy/config/options.h"
-#include "proxy/demo/demo.h"
-#include "proxy/health.h"
-#include "proxy/overload/memory_reserve.h"
-#include "proxy/serve.h"
-#include "proxy/standard_streams.h"
-#include "proxy/webhook_server.h"
+#include "proxy/server/overload/memory_reserve.h"
+#include "proxy/server/run.h"
+#include "proxy/server/standard_streams.h"
 
 namespace {
 // Exit codes of the contract.

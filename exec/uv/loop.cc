@@ -10,7 +10,7 @@
 #include <string>
 #include <system_error>
 
-#include "exec/uv/door.h"
+#include "exec/uv/include.h"
 
 namespace carpool::exec {
 namespace {

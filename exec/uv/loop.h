@@ -66,7 +66,7 @@ class UvLoop final : public Loop {
   std::uint64_t turns() const { return turns_; }
 
  private:
-  friend uv_loop_s& libuv_of(Loop& loop);  // exec/uv/door.h
+  friend uv_loop_s& libuv_of(Loop& loop);  // exec/uv/include.h
   class Presence;
 
   explicit UvLoop(LoopId id);

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "exec/uv/door.h"
+#include "exec/uv/include.h"
 
 namespace carpool::exec {
 

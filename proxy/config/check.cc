@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <map>
 
-#include "proxy/config/form.h"
 #include "proxy/config/text.h"
+#include "proxy/config/text_format.h"
 
 namespace carpool::proxy::config {
 namespace {

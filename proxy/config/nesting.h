@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "proxy/config/mistake.h"
+#include "proxy/config/config_error.h"
 
 namespace carpool::proxy::config {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "proxy/config/config.h"
+#include "proxy/config/config_error.h"
 #include "proxy/config/env.h"
-#include "proxy/config/mistake.h"
 
 namespace carpool::proxy::config {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "proxy/config/config.h"
-#include "proxy/config/mistake.h"
+#include "proxy/config/config_error.h"
 
 namespace carpool::proxy::config {
 

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "proxy/config/row.h"
+#include "proxy/config/setting_row.h"
 #include "proxy/config/text.h"
 
 namespace carpool::proxy::config {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "proxy/config/config.h"
-#include "proxy/config/form.h"
+#include "proxy/config/text_format.h"
 
 namespace carpool::proxy::config {
 

@@ -1,6 +1,6 @@
 // The settings of what lies upstream: pools, requests, DNS, protocols, TLS, egress, origins.
-#include "pool/entry_index.h"
-#include "proxy/config/row.h"
+#include "pool/core/entry_index.h"
+#include "proxy/config/setting_row.h"
 
 namespace carpool::proxy::config {
 namespace {

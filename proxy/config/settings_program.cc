@@ -1,5 +1,5 @@
 // The settings of the program itself: workers, listeners, admin, metrics, threads, log.
-#include "proxy/config/row.h"
+#include "proxy/config/setting_row.h"
 
 namespace carpool::proxy::config {
 namespace {

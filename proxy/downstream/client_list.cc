@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "proxy/downstream/client.h"
+#include "proxy/downstream/h1_client.h"
 #include "proxy/downstream/h2_client.h"
 #include "proxy/downstream/listener.h"
-#include "proxy/net/plain.h"
-#include "proxy/recorder.h"
+#include "proxy/net/plain_transport.h"
+#include "proxy/telemetry/loop_stats.h"
 
 namespace carpool::proxy {
 

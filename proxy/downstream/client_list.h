@@ -10,8 +10,8 @@
 
 #include "base/intrusive.h"
 #include "proxy/downstream/client_acceptor.h"
+#include "proxy/downstream/client_connection.h"
 #include "proxy/downstream/client_owner.h"
-#include "proxy/downstream/downstream.h"
 #include "proxy/exchange/exchange_context.h"
 
 namespace carpool::proxy {

@@ -9,8 +9,8 @@
 #include "proxy/downstream/listener.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/exchange_pool.h"
-#include "proxy/http/h2_types.h"
-#include "proxy/peer.h"
+#include "proxy/http/h2/types.h"
+#include "proxy/net/peer_credentials.h"
 
 namespace carpool::proxy {
 

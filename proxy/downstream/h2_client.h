@@ -10,11 +10,11 @@
 
 #include "exec/loop.h"
 #include "proxy/config/config.h"
-#include "proxy/downstream/downstream.h"
-#include "proxy/downstream/h2_request.h"
-#include "proxy/http/h2_session.h"
+#include "proxy/downstream/client_connection.h"
+#include "proxy/downstream/h2_client_stream.h"
+#include "proxy/http/h2/session.h"
 #include "proxy/net/transport.h"
-#include "proxy/outbox.h"
+#include "proxy/net/write_queue.h"
 
 namespace carpool::proxy {
 

@@ -8,12 +8,12 @@
 #include <memory>
 #include <utility>
 
-#include "exec/errand.h"
-#include "proxy/descriptors.h"
+#include "exec/posted_function.h"
 #include "proxy/downstream/client_acceptor.h"
+#include "proxy/exchange/overload_state.h"
 #include "proxy/net/bind.h"
-#include "proxy/overload/overload.h"
-#include "proxy/recorder.h"
+#include "proxy/telemetry/loop_stats.h"
+#include "proxy/upstream/fd_budget.h"
 
 namespace carpool::proxy {
 

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "exec/loop.h"
-#include "proxy/loop_buffers.h"
-#include "proxy/overload/overload.h"
+#include "proxy/exchange/overload_state.h"
+#include "proxy/upstream/loop_buffers.h"
 
 namespace carpool::proxy {
 

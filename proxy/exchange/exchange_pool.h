@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/intrusive.h"
-#include "proxy/exchange.h"
+#include "proxy/exchange/exchange.h"
 
 namespace carpool::proxy {
 

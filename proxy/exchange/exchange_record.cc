@@ -1,10 +1,10 @@
 // What an exchange leaves behind: one update of the metrics, and a line of the access log.
-#include "pool/destination.h"
-#include "proxy/exchange.h"
+#include "pool/destination/destination.h"
+#include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
-#include "proxy/origins.h"
-#include "proxy/recorder.h"
-#include "proxy/trace_context.h"
+#include "proxy/exchange/trace_context.h"
+#include "proxy/telemetry/loop_stats.h"
+#include "proxy/upstream/origin/origin_registry.h"
 
 namespace carpool::proxy {
 

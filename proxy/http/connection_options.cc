@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "proxy/http/list.h"
+#include "proxy/http/list_tokens.h"
 
 namespace carpool::proxy::http {
 

@@ -5,8 +5,8 @@
 #include <charconv>
 
 #include "proxy/http/connection_options.h"
-#include "proxy/http/hop_fields.h"
-#include "proxy/http/list.h"
+#include "proxy/http/hop_by_hop.h"
+#include "proxy/http/list_tokens.h"
 
 namespace carpool::proxy::http {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "proxy/http/connection_options.h"
-#include "proxy/http/list.h"
+#include "proxy/http/list_tokens.h"
 
 namespace carpool::proxy::http {
 

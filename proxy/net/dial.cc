@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "exec/submitter.h"
-#include "proxy/net/address_book.h"
-#include "proxy/net/plain.h"
-#include "proxy/net/race.h"
-#include "proxy/tls/stream.h"
+#include "proxy/net/address_set.h"
+#include "proxy/net/happy_eyeballs.h"
+#include "proxy/net/plain_transport.h"
+#include "proxy/net/tls/tls_transport.h"
 
 namespace carpool::proxy::net {
 namespace {

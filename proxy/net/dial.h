@@ -10,8 +10,8 @@
 #include "base/result.h"
 #include "exec/loop.h"
 #include "pool/origin.h"
-#include "proxy/dns/resolver.h"
 #include "proxy/net/address.h"
+#include "proxy/net/dns/resolver.h"
 #include "proxy/net/transport.h"
 
 namespace carpool::exec {
@@ -26,7 +26,7 @@ namespace carpool::proxy::net {
 class AddressBook;
 
 // Which addresses may never be dialed: own listeners, admin, metadata, egress rules. Asked with the address that is
-// really dialed (CONTRACT "Never"). net/policy.h is the one of the house.
+// really dialed (CONTRACT "Never"). net/egress_policy.h is the one of the house.
 class AddressPolicy {
  public:
   // A Fault (egress_denied, loop_detected) or success.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pool/destination.h"
+#include "pool/destination/destination.h"
 
 namespace carpool::proxy {
 

@@ -7,7 +7,7 @@
 
 #include "exec/loop.h"
 #include "exec/timer.h"
-#include "pool/delivery_queue.h"
+#include "pool/queue/delivery_queue.h"
 
 namespace carpool::pool {
 class Destination;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "proxy/log/log.h"
+#include "proxy/telemetry/log.h"
 
 namespace carpool::proxy {
 

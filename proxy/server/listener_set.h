@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "proxy/downstream/listener.h"
-#include "proxy/reload/listener_changes.h"
+#include "proxy/server/reload/listener_changes.h"
 
 namespace carpool::proxy {
 

@@ -3,8 +3,8 @@
 #include <array>
 #include <utility>
 
-#include "proxy/log/levels.h"
-#include "proxy/tls_identity.h"
+#include "proxy/telemetry/log_levels.h"
+#include "proxy/upstream/origin/tls_identity.h"
 
 namespace carpool::proxy {
 

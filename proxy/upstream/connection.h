@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/clock.h"
-#include "pool/pooled.h"
-#include "proxy/net/address_book.h"
+#include "pool/destination/environment.h"
+#include "proxy/net/address_set.h"
 #include "proxy/net/dial.h"
 #include "proxy/net/transport.h"
 

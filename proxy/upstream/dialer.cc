@@ -3,11 +3,11 @@
 #include <optional>
 #include <utility>
 
-#include "proxy/descriptors.h"
-#include "proxy/origins.h"
-#include "proxy/recorder.h"
+#include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/connection.h"
-#include "proxy/upstream/h2_connection.h"
+#include "proxy/upstream/fd_budget.h"
+#include "proxy/upstream/h2/connection.h"
+#include "proxy/upstream/origin/origin_registry.h"
 #include "proxy/upstream/upstream_context.h"
 
 namespace carpool::proxy {

@@ -7,9 +7,9 @@
 
 #include "base/intrusive.h"
 #include "exec/loop.h"
-#include "pool/destination.h"
+#include "pool/destination/destination.h"
 #include "proxy/net/dial.h"
-#include "proxy/origins.h"
+#include "proxy/upstream/origin/origin_registry.h"
 
 namespace carpool::exec {
 class Submitter;

@@ -1,7 +1,7 @@
 #include "proxy/upstream/dns_stats.h"
 
-#include "proxy/log/log.h"
-#include "proxy/recorder.h"
+#include "proxy/telemetry/log.h"
+#include "proxy/telemetry/loop_stats.h"
 
 namespace carpool::proxy {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "exec/loop.h"
-#include "proxy/dns/events.h"
+#include "proxy/net/dns/events.h"
 
 namespace carpool::proxy {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "exec/loop.h"
-#include "pool/lease.h"
+#include "pool/destination/lease.h"
 #include "proxy/upstream/connection.h"
 
 namespace carpool::proxy {

@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-#include "exec/reserve.h"
+#include "exec/reserved_threads.h"
 #include "exec/strategy.h"
 #include "exec/thread_pool.h"
 

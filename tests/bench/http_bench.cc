@@ -2,7 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "proxy/http/forward.h"
-#include "proxy/http/h1_codec.h"
+#include "proxy/http/h1/codec.h"
 
 namespace carpool::proxy::http {
 namespace {

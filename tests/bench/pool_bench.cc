@@ -9,9 +9,9 @@
 #include <optional>
 #include <vector>
 
-#include "pool/delivery.h"
-#include "pool/destination.h"
-#include "pool/pool.h"
+#include "pool/core/pool.h"
+#include "pool/destination/destination.h"
+#include "pool/queue/delivery.h"
 #include "tests/bench/pool_work.h"
 
 namespace {

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "pool/lender.h"
-#include "pool/pool.h"
+#include "pool/core/object_pool.h"
+#include "pool/core/pool.h"
 #include "tests/bench/pool_work.h"
 
 namespace carpool::pool {
@@ -113,7 +113,7 @@ class OverAll : public Ours<false> {
 using Random = OverAll<Strategy::random>;
 using RoundRobin = OverAll<Strategy::round_robin>;
 
-// With loans, hooks and limits (pool/lender.h), with the defaults.
+// With loans, hooks and limits (pool/core/object_pool.h), with the defaults.
 class Lent {
  public:
   using Things = Lender<int>;

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "pool/directory.h"
+#include "pool/directory/directory.h"
 #include "tests/sim/pool_world.h"
 
 namespace carpool::test {

@@ -117,7 +117,7 @@ def flags_of_commands():
 
 def in_the_source():
     """Every flag that a source file of the command line compares with."""
-    files = [*(ROOT / "proxy/cli").glob("*.cc"), ROOT / "proxy/config/options.cc", ROOT / "proxy/webhook_options.cc"]
+    files = [*(ROOT / "proxy/commands/cli").glob("*.cc"), ROOT / "proxy/config/options.cc", ROOT / "proxy/commands/webhook/options.cc"]
     return {flag for path in files for flag in re.findall(r'"(--[a-z][a-z-]+)"', path.read_text())}
 
 
@@ -127,7 +127,7 @@ def test_help_names_every_flag_that_the_source_knows():
 
 
 def test_every_command_has_help_of_its_own_and_there_are_no_others():
-    known = set(re.findall(r'^    \{"([a-z][a-z-]*)", "', (ROOT / "proxy/cli/command.cc").read_text(), re.M))
+    known = set(re.findall(r'^    \{"([a-z][a-z-]*)", "', (ROOT / "proxy/commands/cli/command.cc").read_text(), re.M))
     assert known == commands()
     for name in known:
         assert said(name, "--help").startswith("carpool " + name)

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "pool/lender.h"
+#include "pool/core/object_pool.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 #include <array>
 #include <string>
 
-#include "exec/reserve_places.h"
+#include "exec/reserved_slots.h"
 #include "exec/strategy_word.h"
 #include "tests/explorer/scenarios.h"
 

@@ -2,8 +2,8 @@
 #include <atomic>
 #include <string>
 
-#include "pool/lender.h"
-#include "pool/pool.h"
+#include "pool/core/object_pool.h"
+#include "pool/core/pool.h"
 #include "tests/explorer/scenarios.h"
 
 namespace carpool::explore {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "pool/directory.h"
+#include "pool/directory/directory.h"
 #include "tests/explorer/machine.h"
 #include "tests/sim/pool_world.h"
 

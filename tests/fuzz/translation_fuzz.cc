@@ -1,9 +1,9 @@
 // A message sent as HTTP/1.1 and the same sent as HTTP/2 reach an origin of HTTP/1.1 alike: the same line, the same
 // fields in the same order, whatever the sender wrote.
 #include "proxy/http/forward.h"
-#include "proxy/http/h1_codec.h"
-#include "proxy/http/h2_fields.h"
-#include "proxy/http/h2_head.h"
+#include "proxy/http/h1/codec.h"
+#include "proxy/http/h2/fields.h"
+#include "proxy/http/h2/head_reader.h"
 #include "tests/fuzz/strict_head.h"
 
 namespace carpool::fuzz {

@@ -26,8 +26,8 @@ from pool import MUTANTS  # noqa: E402
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLAGS = ["-std=c++20", "-O1", "-w", '-DCARPOOL_SOURCE_DIR="%s"' % ROOT]
 SEAM = ['-DCARPOOL_POOL_ATOMIC="tests/explorer/atomic.h"', '-DCARPOOL_EXEC_ATOMIC="tests/explorer/exec_atomic.h"']
-UNITS = ("entry_state", "core", "connection_budget", "event", "line", "dialing", "destination", "directory", "bugs", "sessions", "shares", "warming", "recall", "user_bugs", "allocation",
-         "no_memory", "keepalive")
+UNITS = ("entry_state", "core", "connection_budget", "event", "wait_queue", "dial", "destination", "directory", "regression", "shared", "class_quota", "warm_up", "cancel_dials", "user_regression", "allocation",
+         "no_memory", "idle_limit_learner")
 PROGRAMS = {"unit": ["--gtest_filter=-Pool.*Threads*:Pool.AnswersEvery*"], "explorer": ["--random", "10000", "--delays", "4"],
             "sim": ["--seconds", "300", "--histories", "10000"], "every order": []}
 BUILT = {"every order": "explorer"}  # the same program, all of its schedules: when nobody else noticed anything
@@ -53,7 +53,7 @@ def chosen_between(old, variants):
 def scratch(to):
     for folder in ("base", "exec", "pool", "tests/explorer", "tests/sim", "tests/unit"):
         shutil.copytree(ROOT / folder, to / folder)
-    seam = to / "pool/atomic.h"
+    seam = to / "pool/core/atomic.h"
     seam.write_text(seam.read_text() + CHOICE)
     places = {}
     for number, mutant in enumerate(MUTANTS, 1):
@@ -68,7 +68,7 @@ def scratch(to):
 def build(folder, program):
     """The pool in one file, so that it is compiled once, and who looks at it."""
     everything = folder / "all.cc"
-    parts = sorted(p for room in ("pool", "base") for p in (folder / room).glob("*.cc"))
+    parts = sorted(p for room in ("pool", "base") for p in (folder / room).rglob("*.cc"))
     everything.write_text("".join('#include "%s"\n' % p.relative_to(folder) for p in parts))
     own = {"unit": [folder / ("tests/unit/pool_%s_test.cc" % u) for u in UNITS], "sim": [folder / "tests/sim/destination_sim.cc"],
            "explorer": sorted((folder / "tests/explorer").glob("*.cc"))}[program]

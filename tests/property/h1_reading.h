@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "proxy/http/h1_codec.h"
+#include "proxy/http/h1/codec.h"
 
 namespace carpool::proxy::http {
 

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <random>
 
-#include "pool/directory.h"
+#include "pool/directory/directory.h"
 #include "tests/sim/histories.h"
 #include "tests/sim/pool_world.h"
 

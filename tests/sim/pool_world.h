@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "pool/delivery.h"
-#include "pool/destination.h"
-#include "pool/snapshot.h"
+#include "pool/destination/destination.h"
+#include "pool/destination/snapshot.h"
+#include "pool/queue/delivery.h"
 
 namespace carpool::test {
 

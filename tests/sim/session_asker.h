@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "proxy/outbox.h"
-#include "proxy/retry.h"
-#include "proxy/upload.h"
+#include "proxy/exchange/request_body.h"
+#include "proxy/net/write_queue.h"
+#include "proxy/upstream/retry_policy.h"
 #include "tests/sim/session_world.h"
 
 namespace carpool::test {

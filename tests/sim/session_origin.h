@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "proxy/http/h2_session.h"
+#include "proxy/http/h2/session.h"
 #include "tests/sim/session_wire.h"
 
 namespace carpool::test {

@@ -7,7 +7,7 @@
 //   session_sim [--seconds N] [--seed S] [--histories N]
 #include <cstdio>
 
-#include "pool/snapshot.h"
+#include "pool/destination/snapshot.h"
 #include "tests/sim/histories.h"
 #include "tests/sim/session_asker.h"
 

@@ -11,12 +11,12 @@
 #include "exec/deferred_queue.h"
 #include "exec/mailbox.h"
 #include "exec/timer_heap.h"
-#include "pool/delivery.h"
-#include "pool/directory.h"
-#include "proxy/origins.h"
-#include "proxy/upstream/h2_connection.h"
-#include "proxy/upstream/remote_stream.h"
-#include "proxy/upstream/session_host.h"
+#include "pool/directory/directory.h"
+#include "pool/queue/delivery.h"
+#include "proxy/upstream/h2/connection.h"
+#include "proxy/upstream/h2/cross_loop_stream.h"
+#include "proxy/upstream/h2/loop_context.h"
+#include "proxy/upstream/origin/origin_registry.h"
 #include "tests/sim/session_origin.h"
 
 namespace carpool::test {

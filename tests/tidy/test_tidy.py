@@ -12,7 +12,7 @@ from tree import Tree
 CMAKE = """carpool_room(base)
 carpool_room(exec LINK carpool_base PRIVATE PkgConfig::uv)
 carpool_room(pool LINK carpool_base)
-carpool_room(net DIRS proxy/net proxy/dns LINK carpool_base carpool_exec carpool_pool)
+carpool_room(net DIRS proxy/net proxy/net/dns LINK carpool_base carpool_exec carpool_pool)
 carpool_room(proxy LINK carpool_net)
 """
 
@@ -34,9 +34,9 @@ def where(offences):
 
 
 def test_a_room_includes_only_rooms_below_it(tree):
-    t = tree({"exec/loop.h": '#include "base/clock.h"\n#include "pool/pool.h"\n',
-              "proxy/net/dial.h": '#include "exec/loop.h"\n#include "pool/pool.h"\n#include "proxy/main.h"\n',
-              "pool/pool.h": "", "base/clock.h": '#include "clock_detail.h"\n'})
+    t = tree({"exec/loop.h": '#include "base/clock.h"\n#include "pool/core/pool.h"\n',
+              "proxy/net/dial.h": '#include "exec/loop.h"\n#include "pool/core/pool.h"\n#include "proxy/main.h"\n',
+              "pool/core/pool.h": "", "base/clock.h": '#include "clock_detail.h"\n'})
     assert where(house.include_direction(t)) == [("base/clock.h", 1), ("exec/loop.h", 2), ("proxy/net/dial.h", 3)]
 
 
@@ -48,20 +48,20 @@ def test_the_direction_cannot_be_loosened_in_cmake(tree):
 
 def test_a_library_has_one_door(tree):
     t = tree({"exec/uv/loop.cc": "#include <uv.h>\n", "exec/loop.cc": "#include <uv.h>\n",
-              "proxy/tls/context.cc": "#include <openssl/ssl.h>\n", "proxy/net/dial.cc": "#include <openssl/ssl.h>\n",
+              "proxy/net/tls/client_context.cc": "#include <openssl/ssl.h>\n", "proxy/net/dial.cc": "#include <openssl/ssl.h>\n",
               "tests/unit/exec_loop_test.cc": "#include <gtest/gtest.h>\n"})
     assert where(house.one_door(t)) == [("exec/loop.cc", 1), ("proxy/net/dial.cc", 1)]
 
 
 def test_json_is_read_and_written_through_its_bounds(tree):
-    t = tree({"proxy/admin/a.cc": "Json a = Json::parse(text);\nJson b = *read_json<Json>(text, {});\n",
-              "proxy/cli/b.cc": "out << json.dump(2);\nout << json_text(json, 2);\n", "proxy/execution.cc": "pool_.dump();\n"})
-    assert where(text.bounded_json(t)) == [("proxy/admin/a.cc", 1), ("proxy/cli/b.cc", 1)]
+    t = tree({"proxy/server/admin/a.cc": "Json a = Json::parse(text);\nJson b = *read_json<Json>(text, {});\n",
+              "proxy/commands/cli/b.cc": "out << json.dump(2);\nout << json_text(json, 2);\n", "proxy/server/executors.cc": "pool_.dump();\n"})
+    assert where(text.bounded_json(t)) == [("proxy/commands/cli/b.cc", 1), ("proxy/server/admin/a.cc", 1)]
 
 
 def test_atomics_live_in_named_files(tree):
-    t = tree({"pool/entry_state.h": "std::atomic<int> a;\n", "proxy/exchange.h": "std::atomic<int> a;\n"})
-    assert where(house.named_atomics(t)) == [("proxy/exchange.h", 1)]
+    t = tree({"pool/core/entry_state.h": "std::atomic<int> a;\n", "proxy/exchange/exchange.h": "std::atomic<int> a;\n"})
+    assert where(house.named_atomics(t)) == [("proxy/exchange/exchange.h", 1)]
 
 
 def test_ownership_is_by_move_on_the_request_path(tree):

@@ -28,16 +28,16 @@ def unfinished(tree):
 
 
 # What a dial holds while it lasts, however often its file is renewed: counted per dial, never per request.
-PER_DIAL = ("proxy/tls_identity.", "proxy/upstream/dialer.", "proxy/origins.")
+PER_DIAL = ("proxy/upstream/origin/tls_identity.", "proxy/upstream/dialer.", "proxy/upstream/origin/origin_registry.")
 
 
 def ownership(tree):
     """Pool, execution and data plane own by move: nothing is counted, nothing is type-erased on the request path."""
     data_plane = [p for p in tree.product()
-                  if p.startswith(("pool/", "exec/", "proxy/http/", "proxy/net/", "proxy/upstream/", "proxy/downstream/"))
-                  or p.count("/") == 1 and p.startswith("proxy/")]
-    data_plane = [p for p in data_plane if not p.startswith(PER_DIAL)]
-    data_plane = [p for p in data_plane if p not in ("proxy/inquiry.h", "proxy/admin_control.cc")]  # the admin thread's question to the loops
+                  if p.startswith(("pool/", "exec/", "proxy/http/", "proxy/net/", "proxy/upstream/", "proxy/exchange/", "proxy/downstream/"))
+                  or p.count("/") == 2 and p.startswith("proxy/server/")]
+    data_plane = [p for p in data_plane if not p.startswith((*PER_DIAL, "proxy/net/dns/", "proxy/net/tls/"))]
+    data_plane = [p for p in data_plane if p not in ("proxy/server/query_workers.h", "proxy/server/admin_control.cc")]  # the admin thread's question to the loops
     banned = re.compile(r"std::(function|shared_ptr|make_shared|weak_ptr|enable_shared_from_this)\b")
     for path, line, match in tree.grep(data_plane, banned):
         if not tree.lines(path)[line - 1].lstrip().startswith("//"):
@@ -51,7 +51,7 @@ def ownership(tree):
 
 def bounded_json(tree):
     """JSON is parsed within bounds and written without an exception: base/json_bounds.h does both."""
-    rooms = [p for p in tree.product() if p.startswith(("proxy/admin/", "proxy/cli/", "proxy/webhook/"))]
+    rooms = [p for p in tree.product() if p.startswith(("proxy/server/admin/", "proxy/commands/cli/", "proxy/commands/webhook/"))]
     for path, line, match in tree.grep(rooms, re.compile(r"\bJson::parse\(|\bjson::parse\(|\.dump\(")):
         yield Offence(path, line, "%s: read_json and json_text of base/json_bounds.h" % match.group(0))
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <set>
 
-#include "exec/reserve.h"
+#include "exec/reserved_threads.h"
 #include "tests/unit/exec_support.h"
 #include "tests/unit/exec_task_support.h"
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "exec/reserve_size.h"
+#include "exec/reserved_threads_size.h"
 #include "exec/thread_pool.h"
 #include "tests/unit/exec_task_support.h"
 

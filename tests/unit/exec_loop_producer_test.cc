@@ -6,7 +6,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "exec/reserve.h"
+#include "exec/reserved_threads.h"
 #include "exec/thread_pool.h"
 #include "tests/unit/exec_support.h"
 #include "tests/unit/exec_task_support.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "exec/errand.h"
+#include "exec/posted_function.h"
 #include "tests/unit/exec_support.h"
 
 namespace carpool::exec {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include "exec/reserve.h"
+#include "exec/reserved_threads.h"
 #include "exec/stats.h"
 #include "exec/strategy.h"
 #include "tests/unit/exec_task_support.h"

@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-#include "exec/reserve_size.h"
+#include "exec/reserved_threads_size.h"
 #include "tests/unit/exec_task_support.h"
 
 namespace carpool::exec {

@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "exec/uv/door.h"
+#include "exec/uv/include.h"
 #include "tests/unit/exec_support.h"
 
 namespace carpool::exec {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "proxy/http/h2_goaway_filter.h"
+#include "proxy/http/h2/goaway_filter.h"
 
 namespace carpool::proxy::http {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "proxy/http/h2_session.h"
+#include "proxy/http/h2/session.h"
 
 namespace carpool::proxy::http {
 

@@ -12,7 +12,7 @@
 
 #include "metrics/histogram.h"
 #include "metrics/origin_shard.h"
-#include "pool/cause.h"
+#include "pool/policy/cause.h"
 
 namespace carpool::metrics {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "proxy/net/race.h"
+#include "proxy/net/happy_eyeballs.h"
 #include "tests/unit/net_name_server.h"
 #include "tests/unit/net_tls_support.h"
 

@@ -1,10 +1,10 @@
 #include <optional>
 
-#include "proxy/dns/answer.h"
-#include "proxy/dns/events.h"
-#include "proxy/dns/question.h"
-#include "proxy/dns/resolv_conf.h"
-#include "proxy/dns/resolver.h"
+#include "proxy/net/dns/events.h"
+#include "proxy/net/dns/lookup_result.h"
+#include "proxy/net/dns/query.h"
+#include "proxy/net/dns/resolv_conf.h"
+#include "proxy/net/dns/resolver.h"
 #include "tests/unit/net_name_server.h"
 
 namespace carpool::proxy::dns {

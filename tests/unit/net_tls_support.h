@@ -4,10 +4,10 @@
 #include <optional>
 #include <thread>
 
-#include "proxy/net/plain.h"
-#include "proxy/tls/context.h"
-#include "proxy/tls/server.h"
-#include "proxy/tls/stream.h"
+#include "proxy/net/plain_transport.h"
+#include "proxy/net/tls/client_context.h"
+#include "proxy/net/tls/server_context.h"
+#include "proxy/net/tls/tls_transport.h"
 #include "tests/unit/net_support.h"
 
 namespace carpool::proxy::tls {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "pool/lender.h"
+#include "pool/core/object_pool.h"
 #include "tests/unit/failing_memory.h"
 
 namespace carpool::test {

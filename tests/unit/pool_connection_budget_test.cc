@@ -1,5 +1,5 @@
 // The budget of all destinations together: who gets the next slot, at what cost, and how deep the calls go.
-#include "pool/connection_budget.h"
+#include "pool/queue/connection_budget.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "pool/directory.h"
-#include "tests/unit/pool_scene.h"
+#include "pool/directory/directory.h"
+#include "tests/unit/pool_fixture.h"
 
 namespace carpool::pool {
 namespace {

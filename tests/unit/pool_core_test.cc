@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "pool/locked_pool.h"
-#include "pool/pool.h"
+#include "pool/core/pool.h"
+#include "tests/unit/locked_pool.h"
 
 namespace carpool::pool {
 namespace {

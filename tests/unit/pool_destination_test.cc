@@ -1,11 +1,11 @@
 // A destination: borrowing, judgement, leases, tunnels, the end.
-#include "pool/destination.h"
+#include "pool/destination/destination.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "tests/unit/pool_scene.h"
+#include "tests/unit/pool_fixture.h"
 
 namespace carpool::pool {
 namespace {

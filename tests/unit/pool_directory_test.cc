@@ -1,10 +1,10 @@
 // What spans destinations: one per origin, and one total of connections.
-#include "pool/directory.h"
+#include "pool/directory/directory.h"
 
 #include <gtest/gtest.h>
 
-#include "pool/entry_index.h"
-#include "tests/unit/pool_scene.h"
+#include "pool/core/entry_index.h"
+#include "tests/unit/pool_fixture.h"
 
 namespace carpool::pool {
 namespace {

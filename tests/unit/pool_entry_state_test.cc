@@ -1,5 +1,5 @@
 // The state word: its fields, SimplePool's judgement, and what each verb allows.
-#include "pool/entry_state.h"
+#include "pool/core/entry_state.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // about may be lent, moved, closed, or replaced by another in the same place.
 #include <gtest/gtest.h>
 
-#include "tests/unit/pool_scene.h"
+#include "tests/unit/pool_fixture.h"
 
 namespace carpool::pool {
 namespace {

@@ -1,5 +1,5 @@
 // What a snapshot may conclude from the counters of several loops.
-#include "pool/ledger.h"
+#include "pool/destination/ledger.h"
 
 #include <gtest/gtest.h>
 

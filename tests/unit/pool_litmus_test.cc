@@ -10,7 +10,7 @@
 #include <memory>
 #include <thread>
 
-#include "pool/pool.h"
+#include "pool/core/pool.h"
 
 namespace carpool::pool {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "pool/directory.h"
+#include "pool/directory/directory.h"
 #include "tests/unit/failing_memory.h"
-#include "tests/unit/pool_scene.h"
+#include "tests/unit/pool_fixture.h"
 
 namespace carpool::pool {
 namespace {

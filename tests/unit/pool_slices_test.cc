@@ -8,7 +8,7 @@
 #include <functional>
 #include <memory>
 
-#include "tests/unit/pool_scene.h"
+#include "tests/unit/pool_fixture.h"
 
 namespace carpool::pool {
 namespace {

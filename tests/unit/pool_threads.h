@@ -12,8 +12,8 @@
 #include <random>
 #include <utility>
 
-#include "pool/delivery_queue.h"
-#include "pool/destination.h"
+#include "pool/destination/destination.h"
+#include "pool/queue/delivery_queue.h"
 
 namespace carpool::test {
 

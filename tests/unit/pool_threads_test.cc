@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "pool/directory.h"
-#include "pool/snapshot.h"
+#include "pool/destination/snapshot.h"
+#include "pool/directory/directory.h"
 #include "tests/unit/pool_threads.h"
 
 namespace carpool::pool {

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/fd.h"
-#include "proxy/net/plain.h"
-#include "proxy/outbox.h"
+#include "proxy/net/plain_transport.h"
+#include "proxy/net/write_queue.h"
 
 namespace carpool::proxy::testing {
 

@@ -3,8 +3,8 @@
 #include <cstdio>
 
 #include "exec/thread_pool.h"
+#include "pool/core/pool.h"
 #include "pool/origin.h"
-#include "pool/pool.h"
 
 namespace {
 

@@ -1,0 +1,116 @@
+// Blocks: where a pool's entries are. Blocks of 64 are appended by need and never freed or moved before their pool, so
+// whoever holds a pointer to an entry may always read its word; the n-th block is found in two steps, however many.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "pool/core/atomic.h"
+#include "pool/core/entry.h"
+#include "pool/core/entry_index.h"
+
+namespace carpool::pool {
+
+template <class T>
+class Blocks {
+ public:
+  // `index`: where the entries' numbers come from; null: they are the pool's own.
+  Blocks(unsigned loops, EntryIndex* index) : loops_(loops), index_(index) {}
+  Blocks(const Blocks&) = delete;
+  Blocks& operator=(const Blocks&) = delete;
+  ~Blocks() {
+    if (index_ == nullptr) return;
+    for (std::uint32_t n = 0; n < count(); ++n) index_->withdraw(at(n).entry(0).index);
+  }
+
+  // acquire: pairs with grow(); what is below the count is complete, and never changes.
+  std::uint32_t count() const { return count_.load(std::memory_order_acquire); }
+  Block<T>& at(std::uint32_t number) const {  // number < a count that was read
+    if (number == 0) return *first_;          // most pools have no other
+    const unsigned segment = static_cast<unsigned>(std::bit_width(number + 1)) - 1;
+    return *segments_[segment][number + 1 - (std::uint32_t{1} << segment)];
+  }
+
+  // An entry nobody has; its bit is claimed. Null: every place is taken. The words about blocks are only advice, so all
+  // blocks are looked at before the caller appends one.
+  Entry<T>* claim_vacant() {
+    const std::uint32_t known = count();
+    for (std::uint32_t first = 0; first < known; first += kBlocksOfAWord) {
+      for (std::uint64_t bits = open(first).read(); bits != 0; bits &= bits - 1) {
+        const std::uint32_t number = first + static_cast<std::uint32_t>(std::countr_zero(bits));
+        if (number >= known) break;  // younger than the count
+        if (Entry<T>* entry = claim_in(number)) return entry;
+        leave_open(number);
+      }
+    }
+    for (std::uint32_t number = 0; number < known; ++number) {
+      if (Entry<T>* entry = claim_in(number)) return entry;
+    }
+    return nullptr;
+  }
+  // Its claimed bit is set again.
+  void give_back(Entry<T>& entry) {
+    entry.block->vacant().set(entry.bit());
+    note_open(entry.block->first_place() / kBlockEntries);
+  }
+
+  // One block more, unless somebody was faster. Throws std::bad_alloc, and then nothing changed.
+  void grow() {
+    const std::scoped_lock lock(growing_);
+    const std::uint32_t known = count_.load(std::memory_order_relaxed);  // written under the lock
+    for (std::uint32_t n = 0; n < known; ++n) {
+      if (at(n).vacant().read() != 0) return;  // somebody was faster
+    }
+    const unsigned segment = static_cast<unsigned>(std::bit_width(known + 1)) - 1;
+    const std::uint32_t size = std::uint32_t{1} << segment;
+    if (segments_[segment] == nullptr) segments_[segment] = std::make_unique<std::unique_ptr<Block<T>>[]>(size);
+    auto block = std::make_unique<Block<T>>(loops_, known != 0 && known % kBlocksOfAWord == 0);
+    const EntryIndex::Place place = index_ != nullptr ? index_->reserve() : EntryIndex::Place{known * kBlockEntries, 1};
+    block->number(place.first_index, known * kBlockEntries, place.generation);
+    if (index_ != nullptr) index_->publish(place, *block);
+    if (known == 0) first_ = block.get();
+    segments_[segment][known + 1 - size] = std::move(block);
+    note_open(known);
+    count_.store(known + 1, std::memory_order_release);  // pairs with count()
+  }
+
+ private:
+  static constexpr std::uint64_t bit(std::uint32_t number) { return std::uint64_t{1} << (number % kBlocksOfAWord); }
+  // Of the 64 blocks around `number` those with vacant places.
+  Bitmap& open(std::uint32_t number) {
+    return number < kBlocksOfAWord ? open_ : at(number / kBlocksOfAWord * kBlocksOfAWord).open();
+  }
+  void note_open(std::uint32_t number) {
+    if ((open(number).read() & bit(number)) == 0) open(number).set(bit(number));
+  }
+  // It was full. A place that was given back meanwhile set its bit, then looked at this one: one of the two sees it.
+  void leave_open(std::uint32_t number) {
+    open(number).clear(bit(number));
+    if (at(number).vacant().read() != 0) note_open(number);
+  }
+  Entry<T>* claim_in(std::uint32_t number) {
+    Block<T>& block = at(number);
+    for (std::uint64_t bits = block.vacant().read(); bits != 0; bits &= bits - 1) {
+      Entry<T>& entry = block.entry(static_cast<unsigned>(std::countr_zero(bits)));
+      if (block.vacant().claim(entry.bit())) return &entry;
+    }
+    return nullptr;
+  }
+
+  static constexpr unsigned kSegments = 26;  // a cap has 31 bits, a block 64 entries
+
+  const unsigned loops_;
+  EntryIndex* const index_;
+  Atomic<std::uint32_t> count_{0};
+  Block<T>* first_ = nullptr;
+  Bitmap open_;
+  // The n-th has 2^n blocks. Plain: an element is written before the count that covers it.
+  std::array<std::unique_ptr<std::unique_ptr<Block<T>>[]>, kSegments> segments_;
+  Mutex growing_;
+};
+
+}  // namespace carpool::pool

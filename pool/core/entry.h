@@ -1,0 +1,127 @@
+// Entries stand in blocks of 64 (pool/core/blocks.h). A block also keeps, as bitmaps, which places are vacant and which
+// entries are free, one map per home loop, so that a search looks at what is free and its own first, not at everything.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "pool/core/atomic.h"
+#include "pool/core/entry_state.h"
+
+namespace carpool::pool {
+
+inline constexpr std::size_t kCacheLine = 64;
+inline constexpr unsigned kBlockEntries = 64;
+inline constexpr unsigned kBlocksOfAWord = 64;
+
+// To how many an entry is lent at once, and whether it moves to who borrows it.
+struct Sharing {
+  std::uint32_t most = 1;
+  bool stays = false;  // with its home loop, whoever borrows it
+
+  static constexpr std::uint32_t kStays = std::uint32_t{1} << 31;
+  constexpr std::uint32_t bits() const { return most | (stays ? kStays : 0); }
+  static constexpr Sharing of(std::uint32_t bits) { return {bits & ~kStays, (bits & kStays) != 0}; }
+};
+
+struct EntryCore {
+  AtomicWord word{0};
+  Atomic<std::uint32_t> sharing_bits{1};
+  std::uint32_t index = 0;  // process-wide, or within the pool when it is in no EntryIndex
+
+  // relaxed: `stays` is written while the entry is reserved, so the word orders it, and who read an older one loses its
+  // CAS. `most` may change at any time; who meets the old limit lends one more or one less, once.
+  Sharing sharing() const { return Sharing::of(sharing_bits.load(std::memory_order_relaxed)); }
+};
+
+// The part of a block that does not know what it holds.
+class BlockCore {
+ public:
+  virtual EntryCore& at(unsigned place) = 0;
+
+ protected:
+  BlockCore() = default;
+  BlockCore(const BlockCore&) = delete;
+  BlockCore& operator=(const BlockCore&) = delete;
+  ~BlockCore() = default;
+};
+
+template <class T>
+class Block;
+
+template <class T>
+struct alignas(kCacheLine) Entry : EntryCore {
+  Block<T>* block = nullptr;
+  T value{};
+
+  std::uint64_t bit() const { return std::uint64_t{1} << (index % kBlockEntries); }
+  std::uint32_t place() const;  // in its pool, from 0
+};
+
+struct alignas(kCacheLine) Bitmap {
+  Atomic<std::uint64_t> bits{0};
+
+  // seq_cst on both: the setter publishes a free entry, then reads `waiting`; a borrower publishes `waiting`, then
+  // reads the map. An RMW is a full barrier on x86 anyway.
+  void set(std::uint64_t bit) { bits.fetch_or(bit, std::memory_order_seq_cst); }
+  void clear(std::uint64_t bit) { bits.fetch_and(~bit, std::memory_order_seq_cst); }
+  std::uint64_t read() const { return bits.load(std::memory_order_seq_cst); }
+  // True for the one who cleared it.
+  bool claim(std::uint64_t bit) { return (bits.fetch_and(~bit, std::memory_order_seq_cst) & bit) != 0; }
+};
+
+template <class T>
+class Block final : public BlockCore {
+ public:
+  // `leads`: it keeps the words about itself and the 63 blocks after it.
+  explicit Block(unsigned loops, bool leads = false)
+      : idle_(std::make_unique<Bitmap[]>(loops)),
+        loops_(loops),
+        led_(leads ? std::make_unique<Bitmap[]>(loops + 1) : nullptr) {}
+
+  // Before anyone can find it.
+  void number(std::uint32_t first_index, std::uint32_t first_place, std::uint32_t generation) {
+    first_place_ = first_place;
+    for (unsigned place = 0; place < kBlockEntries; ++place) {
+      Entry<T>& entry = entries_[place];
+      entry.index = first_index + place;
+      entry.block = this;
+      entry.word.store(Word::vacant(generation).bits(), std::memory_order_relaxed);
+    }
+    vacant_.bits.store(~std::uint64_t{0}, std::memory_order_relaxed);
+  }
+
+  EntryCore& at(unsigned place) override { return entries_[place]; }
+  Entry<T>& entry(unsigned place) { return entries_[place]; }
+  Bitmap& idle(LoopId loop) { return idle_[loop]; }
+  Bitmap& vacant() { return vacant_; }
+  // Of one that leads: which of its blocks have something free on a loop (pool/core/filled_blocks.h), or vacant places.
+  Bitmap& filled(LoopId loop) { return led_[loop]; }
+  Bitmap& open() { return led_[loops_]; }
+  std::uint32_t first_place() const { return first_place_; }
+  // What any of the maps calls free.
+  std::uint64_t idle_anywhere() const {
+    std::uint64_t bits = 0;
+    for (unsigned loop = 0; loop < loops_; ++loop) bits |= idle_[loop].read();
+    return bits;
+  }
+
+ private:
+  // In front, beside each other: every borrow reads them.
+  std::unique_ptr<Bitmap[]> idle_;
+  const unsigned loops_;
+  std::uint32_t first_place_ = 0;
+  Bitmap vacant_;
+  std::unique_ptr<Bitmap[]> led_;
+  std::array<Entry<T>, kBlockEntries> entries_;
+};
+
+template <class T>
+std::uint32_t Entry<T>::place() const {
+  return block->first_place() + index % kBlockEntries;
+}
+
+}  // namespace carpool::pool

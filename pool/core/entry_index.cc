@@ -1,0 +1,47 @@
+#include "pool/core/entry_index.h"
+
+#include <algorithm>
+#include <new>
+
+namespace carpool::pool {
+
+EntryIndex& EntryIndex::process() {
+  static EntryIndex index;  // half a megabyte of zeros: pages that were never touched cost nothing
+  return index;
+}
+
+EntryIndex::Place EntryIndex::reserve() {
+  const std::scoped_lock lock(mutex_);
+  if (!free_.empty()) {
+    const Place place = free_.back();
+    free_.pop_back();
+    return place;
+  }
+  if (used_ == kBlocks) throw std::bad_alloc();
+  free_.reserve(used_ + 1);  // so that withdraw() needs no memory
+  return {used_++ * kBlockEntries, 1};
+}
+
+bool EntryIndex::full() const {
+  const std::scoped_lock lock(mutex_);
+  return used_ == kBlocks && free_.empty();
+}
+
+void EntryIndex::publish(const Place& place, BlockCore& block) {
+  // release: pairs with the acquire of find().
+  blocks_[place.first_index / kBlockEntries].store(&block, std::memory_order_release);
+}
+
+void EntryIndex::withdraw(std::uint32_t first_index) {
+  const std::scoped_lock lock(mutex_);
+  std::atomic<BlockCore*>& slot = blocks_[first_index / kBlockEntries];
+  BlockCore& block = *slot.load(std::memory_order_relaxed);
+  std::uint32_t highest = 0;
+  for (unsigned place = 0; place < kBlockEntries; ++place) {
+    highest = std::max(highest, Word(block.at(place).word.load(std::memory_order_relaxed)).generation());
+  }
+  slot.store(nullptr, std::memory_order_release);
+  free_.push_back({first_index, highest == Word::kMaxGeneration ? 1 : highest + 1});
+}
+
+}  // namespace carpool::pool

@@ -1,0 +1,52 @@
+// EntryIndex: from the 32-bit number that a readiness event carries to the entry, for the whole process, without a
+// lock. A number is reused only after its pool is gone, and then with generations above all that were ever used with
+// it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "pool/core/entry.h"
+
+namespace carpool::pool {
+
+class EntryIndex {
+ public:
+  // Blocks of all pools together. A pool takes its first one with its first connection.
+  static constexpr std::uint32_t kBlocks = 1u << 16;
+
+  static EntryIndex& process();
+
+  // The entry, or null if its pool is gone. The pointer is good as long as its destination lives.
+  EntryCore* find(std::uint32_t index) const {
+    const std::uint32_t number = index / kBlockEntries;
+    if (number >= kBlocks) return nullptr;
+    // acquire: pairs with publish(); the block is complete.
+    BlockCore* block = blocks_[number].load(std::memory_order_acquire);
+    return block == nullptr ? nullptr : &block->at(index % kBlockEntries);
+  }
+
+  struct Place {
+    std::uint32_t first_index = 0;
+    std::uint32_t generation = 1;  // to begin with
+  };
+  // Returns numbers for one more block; publish() makes it findable. Throws std::bad_alloc when kBlocks are in use, or
+  // when there is no memory.
+  Place reserve();
+  // Returns true while every number is in use: another pool could not open its first connection.
+  bool full() const;
+  void publish(const Place& place, BlockCore& block);
+  // The block goes. Nobody is looking up its numbers any more.
+  void withdraw(std::uint32_t first_index);
+
+ private:
+  std::array<std::atomic<BlockCore*>, kBlocks> blocks_{};
+  mutable std::mutex mutex_;
+  std::vector<Place> free_;  // guarded by mutex_
+  std::uint32_t used_ = 0;   // guarded by mutex_
+};
+
+}  // namespace carpool::pool

@@ -1,0 +1,222 @@
+// Pool: a bounded set of entries that hold any object, lent and taken back without a lock. What it promises:
+//   - the cap is exact: reserve() counts at once, by CAS on one number, however many threads race;
+//   - an object is lent to as many borrowers at once as its Sharing says, which may change while it is lent; a judge of
+//   the caller's says yes or no to each candidate;
+//   - own loop's entries first, then others', or any (Strategy): one that is lent to one at a time is taken over (home
+//   and generation change in the acquiring CAS), a shared one stays where it is;
+//   - two steps, reserve() and enable(), so that a connection in the making counts; enable can lend it in the same
+//   step.
+// After terminate() nothing is lent, reserved or enabled; who still uses an entry ends it by close().
+// How a free entry is found and taken: pool/core/finder.h. With leases that give themselves back, hooks and a maker:
+// pool/core/object_pool.h. LockedPool (tests/unit/locked_pool.h) has the same contract behind a mutex and is the oracle
+// of the tests.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "base/assert.h"
+#include "pool/core/atomic.h"
+#include "pool/core/blocks.h"
+#include "pool/core/capacity.h"
+#include "pool/core/entry.h"
+#include "pool/core/entry_index.h"
+#include "pool/core/finder.h"
+#include "pool/policy/search_strategy.h"
+
+namespace carpool::pool {
+
+template <class T>
+class Pool {
+ public:
+  using Found = typename Finder<T>::Found;
+
+  // `multiplex`: how many share an entry unless enable() says otherwise. `index`: where the entries' numbers come from;
+  // null: they are the pool's own.
+  Pool(std::uint32_t cap, unsigned loops, std::uint32_t multiplex = 1, EntryIndex* index = nullptr)
+      : loops_(loops),
+        sharing_(limited(multiplex, multiplex > 1)),
+        blocks_(loops, index),
+        finder_(blocks_, loops),
+        room_(cap) {}
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  ~Pool() = default;
+
+  // A place that counts against the cap from now on, or null: full, or terminated. Throws std::bad_alloc when another
+  // block of entries was needed and could not be had; then nothing is counted.
+  Entry<T>* reserve() {
+    if (!room_.take()) return nullptr;
+    Undo counted{&room_};
+    Entry<T>* entry = blocks_.claim_vacant();
+    for (; entry == nullptr; entry = blocks_.claim_vacant()) blocks_.grow();
+    counted.room = nullptr;
+    entry->sharing_bits.store(sharing_.bits(), std::memory_order_relaxed);  // until enable() says
+    CARPOOL_ASSERT(try_reserve(entry->word));
+    return terminated() ? undo(*entry) : entry;
+  }
+
+  // The object is in entry.value: it can be borrowed from now on, or is by the caller. False: the entry was closed
+  // meanwhile (terminate); the caller ends the object and calls vacate().
+  bool enable(Entry<T>& entry, LoopId home, bool acquired) { return enable(entry, home, acquired, sharing_); }
+  bool enable(Entry<T>& entry, LoopId home, bool acquired, Sharing sharing) {
+    sharing = limited(sharing.most, sharing.stays);
+    // relaxed: the word, set next, publishes it.
+    entry.sharing_bits.store(sharing.bits(), std::memory_order_relaxed);
+    if (!try_enable(entry.word, home, acquired)) return false;
+    // At rest also if it takes nobody yet: it can be ended.
+    if (!acquired || sharing.most > 1) finder_.list(entry, home);
+    return true;
+  }
+
+  // From now on `most` may use the entry at once; who uses it already goes on. The caller keeps it from being vacated.
+  void share(Entry<T>& entry, std::uint32_t most) {
+    const Sharing now = limited(most, entry.sharing().stays);
+    // seq_cst: pairs with Finder::tidy(), as does the reading of the word.
+    entry.sharing_bits.store(now.bits(), std::memory_order_seq_cst);
+    const Word word(entry.word.load(std::memory_order_seq_cst));
+    if (word.lendable(now.most)) finder_.list(entry, word.home());
+  }
+
+  // A free entry, as `where` says. judge(entry, word) is asked before each attempt.
+  template <class Judge>
+  Found acquire(const Where& where, Judge&& judge) {
+    Found found;
+    static_cast<void>(finder_.find(where, cap(), judge, found));
+    return found;
+  }
+  template <class Judge>
+  Found acquire(LoopId loop, bool on_loop, Judge&& judge) {
+    return acquire(Where{loop, on_loop}, judge);
+  }
+
+  // One user is done. False: it is closed (or was not borrowed): close() it.
+  bool release(Entry<T>& entry, bool used = true) {
+    const bool stays = entry.sharing().stays;
+    const Change change = try_release(entry.word, used);
+    if (!change) return false;
+    if (stays) {
+      finder_.list(entry, change.after.home());
+    } else {
+      finder_.rest(entry, change.after.home());
+    }
+    return true;
+  }
+
+  // The entry became free by a verb that the caller called: makes it findable. The caller touches it no more.
+  void publish(Entry<T>& entry, LoopId home) { finder_.rest(entry, home); }
+
+  // A user, or the holder of a reservation, gives the entry up. True: it was the last; it ends the object, then
+  // vacate().
+  bool close(Entry<T>& entry) {
+    const Change change = try_close(entry.word);
+    return change.done && change.after.vacant();
+  }
+
+  // A free entry, as it was seen, closes. True: the caller ends the object, then vacate().
+  bool close_idle(Entry<T>& entry, Word seen) {
+    if (!try_close_idle(entry.word, seen)) return false;
+    entry.block->idle(seen.home()).clear(entry.bit());
+    return true;
+  }
+
+  // The object is gone: the place can be reserved again.
+  void vacate(Entry<T>& entry) {
+    blocks_.give_back(entry);
+    room_.give_back();  // only now: the cap counts objects until they are really gone
+  }
+
+  // end(entry) is called for each entry that was free: end its object, then vacate(). Who uses one closes it; who holds
+  // a reservation learns of it from enable().
+  template <class End>
+  void terminate(End&& end) {
+    if (!room_.terminate()) return;
+    for_each([&](Entry<T>& entry) {
+      const Change change = try_terminate(entry.word);
+      if (!change || !change.after.vacant() || change.before.reserved()) return;
+      entry.block->idle(change.before.home()).clear(entry.bit());
+      end(entry);
+    });
+  }
+
+  // Every entry there is, vacant ones too, in the order of places.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    const std::uint32_t known = blocks_.count();
+    for (std::uint32_t number = 0; number < known; ++number) {
+      for (unsigned place = 0; place < kBlockEntries; ++place) visit(blocks_.at(number).entry(place));
+    }
+  }
+  // The entries of `count` blocks from the one with number `first` on.
+  template <class Visit>
+  void for_each(std::uint32_t first, std::uint32_t count, Visit&& visit) const {
+    const std::uint32_t end = std::min(blocks_.count(), first + count);
+    for (std::uint32_t number = first; number < end; ++number) {
+      for (unsigned place = 0; place < kBlockEntries; ++place) visit(blocks_.at(number).entry(place));
+    }
+  }
+  std::uint32_t blocks() const { return blocks_.count(); }
+  Entry<T>& entry(std::uint32_t place) const { return blocks_.at(place / kBlockEntries).entry(place % kBlockEntries); }
+  // Visits entries that a map calls free (they may no longer be), from the block with number `first` on and round,
+  // until visit(entry) returns true. Returns that entry, or null.
+  template <class Visit>
+  Entry<T>* find_idle(std::uint32_t first, Visit&& visit) const {
+    const std::uint32_t known = blocks_.count();
+    for (std::uint32_t n = 0; n < known; ++n) {
+      Block<T>& block = blocks_.at((first + n) % known);
+      for (std::uint64_t bits = block.idle_anywhere(); bits != 0; bits &= bits - 1) {
+        Entry<T>& entry = block.entry(FirstPlace::pick(bits));
+        if (visit(entry)) return &entry;
+      }
+    }
+    return nullptr;
+  }
+  template <class Visit>
+  void for_each_idle(Visit&& visit) const {
+    static_cast<void>(find_idle(0, [&](Entry<T>& entry) { return visit(entry), false; }));
+  }
+  bool has_idle() const {
+    return find_idle(0, [](const Entry<T>& entry) {
+             return Word(entry.word.load(std::memory_order_seq_cst)).idle();
+           }) != nullptr;
+  }
+
+  unsigned loops() const { return loops_; }
+  std::uint32_t cap() const { return room_.now(std::memory_order_relaxed).cap(); }
+  // Below what is in use: nothing is reserved until use fell.
+  void cap(std::uint32_t cap) { room_.cap(cap); }
+  std::uint32_t in_use() const { return room_.now().in_use(); }
+  bool full() const { return room_.now().full(); }
+  bool terminated() const { return room_.now().terminated(); }
+
+ private:
+  struct Undo {
+    Room* room;
+    explicit Undo(Room* counted) : room(counted) {}
+    Undo(const Undo&) = delete;
+    Undo& operator=(const Undo&) = delete;
+    ~Undo() {
+      if (room != nullptr) room->give_back();
+    }
+  };
+  static constexpr Sharing limited(std::uint32_t most, bool stays) {
+    return {most < Word::kMaxUsers ? most : Word::kMaxUsers, stays};
+  }
+
+  // A reservation that raced terminate(): one of the two closes it. seq_cst on both sides: terminate() sets its flag,
+  // then reads the words; here the word was set, then the flag is read.
+  Entry<T>* undo(Entry<T>& entry) {
+    static_cast<void>(try_close(entry.word));
+    vacate(entry);
+    return nullptr;
+  }
+
+  const unsigned loops_;
+  const Sharing sharing_;
+  Blocks<T> blocks_;
+  Finder<T> finder_;
+  alignas(kCacheLine) Room room_;
+};
+
+}  // namespace carpool::pool

@@ -1,0 +1,153 @@
+#include "pool/destination/destination.h"
+
+#include <utility>
+
+#include "pool/destination/destination_impl.h"
+
+namespace carpool::pool {
+
+Destination::Impl::Impl(Destination& destination, Origin where, const Limits& settings, House& around,
+                        unsigned loop_count, ConnectionBudget* over_all)
+    : self(destination),
+      origin(std::move(where)),
+      label(origin.label()),
+      live(settings),
+      house(around),
+      loops(loop_count),
+      budget(over_all),
+      pool(settings.size, loop_count, 1, &EntryIndex::process()),
+      counters(std::make_unique<LoopCounters[]>(loop_count)),
+      histories(std::make_unique<History[]>(loop_count)),
+      limits(settings),
+      expected(settings.expected_streams) {
+  set_shares();
+  ready_wanted.store(settings.min_idle, std::memory_order_relaxed);
+}
+
+Destination::Impl::~Impl() {
+  CARPOOL_ASSERT(line.empty() && dials == 0);
+  pool.for_each([&](Chair& entry) {
+    if (entry.value.pooled != nullptr) house.dispose(std::exchange(entry.value.pooled, nullptr), Closed::shutdown);
+  });
+}
+
+Destination::Destination(Origin origin, const Limits& limits, House& house, unsigned loops, ConnectionBudget* budget)
+    : impl_(std::make_unique<Impl>(*this, std::move(origin), limits, house, loops, budget)) {}
+Destination::~Destination() = default;
+
+const Origin& Destination::origin() const {
+  return impl_->origin;
+}
+const std::string& Destination::label() const {
+  return impl_->label;
+}
+Limits Destination::limits() const {
+  const std::scoped_lock lock(impl_->mutex);
+  return impl_->limits;
+}
+
+std::variant<Lease, Waiting, Fault> Destination::borrow(Borrower& borrower, const Want& want, Instant now) {
+  return impl_->borrow(borrower, want, now);
+}
+void Destination::cancel(Borrower& borrower, Instant now) {
+  impl_->cancel(borrower, now);
+}
+
+void Destination::dialed(Reservation reservation, std::unique_ptr<Pooled> made, Instant now) {
+  reservation.live_ = false;
+  impl_->dialed(reservation, std::move(made), now);
+}
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the seam takes what the dial gives up
+void Destination::dial_failed(Reservation reservation, Fault fault, Instant now) {
+  reservation.live_ = false;
+  impl_->dial_failed(reservation, fault, now);
+}
+
+void Destination::given_up(Reservation reservation, Instant now) {
+  reservation.live_ = false;
+  impl_->given_up(reservation, now);
+}
+bool Destination::recall_dial(Instant now) {
+  return impl_->recall_dial(now);
+}
+
+void Destination::set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now) {
+  impl_->set_streams(index, generation, most, false, now);
+}
+void Destination::first_answer(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now) {
+  impl_->set_streams(index, generation, most, true, now);
+}
+void Destination::retire(std::uint32_t index, std::uint32_t generation, Closed cause, Instant now) {
+  impl_->retire(index, generation, cause, now);
+}
+
+void Destination::set_limits(const Limits& limits, Instant now) {
+  impl_->set_limits(limits, now);
+}
+void Destination::pause(Instant now) {
+  impl_->pause(now, false);
+}
+void Destination::drain(Instant now) {
+  impl_->pause(now, true);
+}
+void Destination::resume(Instant now) {
+  impl_->resume(now);
+}
+void Destination::reconnect(Instant now) {
+  impl_->reconnect(now);
+}
+void Destination::sweep(Instant now) {
+  impl_->sweep(now);
+}
+void Destination::note_failure(const Fault& fault) {
+  const std::scoped_lock lock(impl_->mutex);
+  impl_->ledger.fail(reason_of(fault));
+}
+void Destination::wake(Instant now) {
+  impl_->wake(now);
+}
+void Destination::stop(Instant now) {
+  impl_->stop(now);
+}
+bool Destination::evict(Instant now) {
+  const bool evicted = impl_->evict_own(now);
+  impl_->serve_starved(now);
+  return evicted;
+}
+void Destination::leave_budget() {
+  if (impl_->budget != nullptr) impl_->budget->forget(*impl_);
+}
+bool Destination::has_idle() const {
+  return impl_->pool.has_idle();
+}
+
+bool Destination::probing() const {
+  return impl_->probing.load(std::memory_order_relaxed);
+}
+
+Instant Destination::last_borrow() const {
+  Duration::rep last = 0;
+  for (unsigned loop = 0; loop < impl_->loops; ++loop) {
+    last = std::max(last, impl_->counters[loop].last_now.load(std::memory_order_relaxed));
+  }
+  return Instant(Duration(last));
+}
+
+Destination::Snapshot Destination::snapshot(Instant now) const {
+  return impl_->snapshot(now);
+}
+void Destination::visit(ConnectionVisitor& visitor, Instant now) const {
+  impl_->visit(visitor, now);
+}
+
+Reservation::Reservation(Reservation&& other) noexcept
+    : index_(other.index_),
+      generation_(other.generation_),
+      cause_(other.cause_),
+      kind_(other.kind_),
+      live_(std::exchange(other.live_, false)) {}
+Reservation::~Reservation() {
+  CARPOOL_ASSERT(!live_);
+}
+
+}  // namespace carpool::pool

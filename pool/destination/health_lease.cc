@@ -1,0 +1,31 @@
+// A health check's turn with one connection at rest: leased by name and only as it was seen, so that it takes nothing
+// from a borrower who came first, and given back as if it had never been lent.
+#include <utility>
+
+#include "pool/destination/destination_impl.h"
+
+namespace carpool::pool {
+
+Lease Destination::lease_idle(std::uint32_t index, std::uint32_t generation, Instant now) {
+  EntryCore* core = EntryIndex::process().find(index);
+  Lease lease;
+  if (core == nullptr) return lease;
+  Chair& entry = static_cast<Chair&>(*core);
+  const LoopId here = impl_->house.here();
+  Word seen(entry.word.load(std::memory_order_acquire));
+  if (!names(seen, generation, here) || !seen.idle() || kind_of(entry) == Kind::h2 || entry.value.owner != impl_.get())
+    return lease;
+  const Change change = try_acquire(entry.word, seen, here);
+  if (!change) return lease;
+  impl_->fill(lease, entry, change.after, Duration::zero(), now, here);
+  return lease;
+}
+
+void Lease::return_unused(Instant now) {
+  Destination::Impl& pool = *std::exchange(destination_, nullptr)->impl_;
+  pool.count(home()).restore();
+  entry_->value.alive_at.set(now);
+  pool.release(*entry_, false, now);
+}
+
+}  // namespace carpool::pool

@@ -1,0 +1,119 @@
+// Where a destination learns how long its origin lets a connection rest (pool/policy/idle_limit_learner.h), and where
+// it uses that.
+#include <algorithm>
+
+#include "pool/destination/destination_impl.h"
+
+namespace carpool::pool {
+
+static_assert(Want::kOnlyNew == KeepAlive::kOnlyNew);
+
+namespace {
+// The origin counts from the last bytes it saw, which may be those of a health check.
+Duration rest_for_origin(const Seat& seat, Instant now) {
+  return now - std::max(seat.idle_since.get(), seat.alive_at.get());
+}
+}  // namespace
+
+// It rested so long that the origin is about to close it; one that is left to the origin is not retired for that.
+bool Destination::Impl::overdue(const Chair& entry, Instant now) const {
+  const Duration most(horizon.load(std::memory_order_relaxed));
+  if (most == Duration::max() || rest_for_origin(entry.value, now) <= most) return false;
+  return !entry.value.left.load(std::memory_order_relaxed);
+}
+
+// Under the mutex, of one that rested too long: true when it stays, so that the origin shows how long it really waits.
+bool Destination::Impl::leave_to_origin(Chair& entry, Instant now) {
+  const Duration rested = rest_for_origin(entry.value, now);
+  if (limits.idle_timeout > Duration::zero() && now - entry.value.idle_since.get() > limits.idle_timeout) {
+    if (entry.value.left.load(std::memory_order_relaxed)) keep_alive.outlived(rested);
+    return false;
+  }
+  if (keep_alive.retire()) return false;
+  entry.value.left.store(true, std::memory_order_relaxed);
+  return true;
+}
+
+// Under the mutex: the origin ended a connection that had rested so long and had served `served` requests. One that
+// never served says nothing, nor one that was used again and again and then ended at once: that was no matter of rest.
+void Destination::Impl::learn_end(const Chair& entry, Duration rested, std::uint32_t served, bool in_order,
+                                  Instant now) {
+  if (!limits.learn_idle || served == 0) return;
+  rested = std::max(rested, Duration::zero());  // `now` may be another loop's
+  if (served >= KeepAlive::kKeptAlive && rested <= KeepAlive::kAtOnce) return;
+  if (in_order) {
+    keep_alive.closed_by_origin(rested, entry.value.left.load(std::memory_order_relaxed), now);
+  } else {
+    keep_alive.broken_off(rested, now);
+  }
+  publish_horizon();
+}
+
+// While it was idle.
+void Destination::Impl::learn_end_at_rest(const Chair& entry, bool in_order, Instant now) {
+  const std::uint32_t served = Word(entry.word.load(std::memory_order_relaxed)).uses();
+  learn_end(entry, rest_for_origin(entry.value, now), served, in_order, now);
+}
+
+// The origin ended it under a request, before a byte of the answer: the rest before that request was too long.
+void Destination::Impl::learn_end_in_use(const Chair& entry, Instant leased, std::uint32_t served, Instant now) {
+  const std::scoped_lock lock(mutex);
+  learn_end(entry, rest_for_origin(entry.value, leased), served, true, now);
+}
+
+// It was over with the answer: no rest at all.
+void Destination::Impl::learn_end_after_answer(const Chair& entry, Instant now) {
+  const std::scoped_lock lock(mutex);
+  learn_end(entry, Duration::zero(), Word(entry.word.load(std::memory_order_relaxed)).uses(), true, now);
+}
+
+// Under the mutex, of one at rest: news for the first look that finds it alive beyond the doubt.
+void Destination::Impl::witness(const Chair& entry, std::uint32_t served, Duration doubt, Instant now) {
+  const Duration rested = rest_for_origin(entry.value, now);
+  if (served != 0 && rested > doubt && rested - (now - swept_at) <= doubt) keep_alive.survived(rested);
+}
+
+void Destination::Impl::publish_horizon() {
+  horizon.store(keep_alive.horizon().count(), std::memory_order_relaxed);
+  trust.store(keep_alive.trust().count(), std::memory_order_relaxed);
+}
+
+Duration Destination::horizon() const {
+  return Duration(impl_->horizon.load(std::memory_order_relaxed));
+}
+
+Duration Destination::trust() const {
+  return Duration(impl_->trust.load(std::memory_order_relaxed));
+}
+
+void Lease::note_unanswered(Instant now) {
+  destination_->impl_->learn_end_in_use(*entry_, leased_at_, uses_before_, now);
+}
+
+void Destination::hint_keep_alive(std::optional<Duration> timeout) {
+  const std::scoped_lock lock(impl_->mutex);
+  if (!impl_->limits.learn_idle) return;
+  impl_->keep_alive.hint(timeout);
+  impl_->publish_horizon();
+}
+
+void Destination::recall_idle(Duration limit) {
+  const std::scoped_lock lock(impl_->mutex);
+  if (!impl_->limits.learn_idle) return;
+  impl_->keep_alive.recall(limit);
+  impl_->publish_horizon();
+}
+
+// ---- what was observed ----
+
+std::vector<Stay> Destination::history() const {
+  std::vector<Stay> all;
+  for (unsigned loop = 0; loop < impl_->loops; ++loop) impl_->histories[loop].read(all);
+  return all;
+}
+
+void Destination::note_leak(LoopId loop) {
+  impl_->count(loop).leak();
+}
+
+}  // namespace carpool::pool

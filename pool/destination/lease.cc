@@ -1,0 +1,83 @@
+#include "pool/destination/lease.h"
+
+#include <utility>
+
+#include "pool/destination/destination_impl.h"
+
+namespace carpool::pool {
+
+Lease::Lease(Lease&& other) noexcept
+    : destination_(std::exchange(other.destination_, nullptr)),
+      pooled_(other.pooled_),
+      entry_(other.entry_),
+      waited_(other.waited_),
+      leased_at_(other.leased_at_),
+      index_(other.index_),
+      uses_before_(other.uses_before_),
+      opened_(other.opened_),
+      shared_(other.shared_),
+      tunnel_place_(other.tunnel_place_),
+      share_(other.share_) {}
+
+Lease& Lease::operator=(Lease&& other) noexcept {
+  if (this == &other) return *this;
+  Lease dies(std::move(*this));
+  destination_ = std::exchange(other.destination_, nullptr);
+  pooled_ = other.pooled_;
+  entry_ = other.entry_;
+  waited_ = other.waited_;
+  leased_at_ = other.leased_at_;
+  index_ = other.index_;
+  uses_before_ = other.uses_before_;
+  opened_ = other.opened_;
+  shared_ = other.shared_;
+  tunnel_place_ = other.tunnel_place_;
+  share_ = other.share_;
+  return *this;
+}
+
+Lease::~Lease() {
+  if (destination_ == nullptr) return;
+  Destination::Impl& pool = *destination_->impl_;
+  LoopCounters& count = pool.count(shared_ ? pool.house.here() : home());
+  count.leak();
+  discard(Closed::leak, Instant(Duration(count.last_now.load(std::memory_order_relaxed))));
+}
+
+LoopId Lease::home() const {
+  return Word(entry_->word.load(std::memory_order_relaxed)).home();
+}
+
+// What every end has in common. The loop's own counters: a connection that is not shared is at home here.
+Destination& Lease::leave(Instant now) {
+  Destination& destination = *std::exchange(destination_, nullptr);
+  Destination::Impl& pool = *destination.impl_;
+  const LoopId loop = shared_ ? pool.house.here() : home();
+  pool.count(loop).restore();
+  pool.histories[loop].note(leased_at_ - waited_, waited_, now - leased_at_);
+  if (std::exchange(tunnel_place_, false)) pool.return_tunnel_place();
+  pool.shares.give(std::exchange(share_, std::uint8_t{0}));  // every end looks for waiters after this
+  return destination;
+}
+
+void Lease::release(Instant now) {
+  Destination::Impl& pool = *leave(now).impl_;
+  if (shared_) return pool.release_stream(*entry_, true, now);
+  if (entry_->value.tunnel.load(std::memory_order_relaxed)) return pool.discard(*entry_, Closed::tunnel_ended, now);
+  pool.release(*entry_, true, now);
+}
+
+void Lease::discard(Closed cause, Instant now) {
+  leave(now).impl_->discard(*entry_, cause, now);
+}
+
+void Lease::become_tunnel() {
+  Destination::Impl& pool = *destination_->impl_;
+  if (!std::exchange(tunnel_place_, true)) pool.tunnels.fetch_add(1, std::memory_order_relaxed);
+  if (shared_) return;  // a stream of it is a tunnel, the session goes on
+  if (!entry_->value.tunnel.exchange(true, std::memory_order_relaxed)) {
+    pool.tunnelling.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace carpool::pool

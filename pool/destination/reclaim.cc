@@ -1,0 +1,46 @@
+// The end of a destination that nobody asks for any more: from the moment it is decided, under the mutex and with
+// nothing open, nobody can be lent anything by it, and who comes a moment later is told to look for its successor.
+#include <algorithm>
+
+#include "pool/destination/destination_impl.h"
+
+namespace carpool::pool {
+
+// What rests ends first; a session only when its loop has taken it out, so that the next look finds it gone.
+bool Destination::reclaim(Instant now, Duration unused) {
+  return impl_->reclaim(now, unused) || impl_->reclaim(now, unused);
+}
+bool Destination::reclaimed() const {
+  return impl_->reclaimed.load(std::memory_order_acquire);
+}
+bool Destination::unused_for(Duration time, Instant now) const {
+  return now - last_use() >= time;
+}
+Instant Destination::last_use() const {
+  return std::max(last_borrow(), Instant(Duration(impl_->touched.load(std::memory_order_relaxed))));
+}
+void Destination::touch(Instant now) {
+  impl_->touched.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+}
+
+bool Destination::Impl::reclaim(Instant now, Duration unused) {
+  if (!self.unused_for(unused, now)) return false;
+  Errands work;
+  bool gone = false;
+  {
+    const std::scoped_lock lock(mutex);
+    // What an operator paused stays paused, and what keeps connections ready keeps its pool.
+    if (attention.load(std::memory_order_seq_cst) != 0 || limits.min_idle != 0 || dials != 0) return false;
+    end_some_idle(Closed::idle, work);
+    gone = work.ended.empty() && pool.in_use() == 0 && tunnels.load(std::memory_order_relaxed) == 0;
+    if (gone) {
+      attention.fetch_or(kStopped, std::memory_order_seq_cst);
+      reclaimed.store(true, std::memory_order_release);
+    }
+  }
+  static_cast<void>(perform(work));
+  serve_starved(now);
+  return gone;
+}
+
+}  // namespace carpool::pool

@@ -1,0 +1,60 @@
+// The loops of pool/destination/slices.cc that take a step of their caller's.
+#pragma once
+
+#include <algorithm>
+#include <new>
+#include <vector>
+
+#include "pool/destination/destination_impl.h"
+
+namespace carpool::pool {
+
+// step(first, count, work) is called under the mutex for `count` blocks at a time; what it decides is performed in
+// between. The caller attends afterwards.
+template <class Step>
+void Destination::Impl::in_slices(Step&& step) {
+  constexpr std::uint32_t kBlocks = Errands::kMostSteps / kBlockEntries;
+  const std::uint32_t known = pool.blocks();
+  for (std::uint32_t first = 0; first < known; first += kBlocks) {
+    Errands work;
+    {
+      const std::scoped_lock lock(mutex);
+      step(first, kBlocks, work);
+    }
+    static_cast<void>(perform(work));
+  }
+}
+
+// Ends what rested longest, as long as surplus() says so under the mutex. Without memory for their order: any.
+template <class Surplus>
+void Destination::Impl::end_longest_rested(Closed cause, bool served_only, Surplus&& surplus) {
+  std::vector<Rested> all;
+  try {
+    all = idle_by_rest(served_only);
+  } catch (const std::bad_alloc&) {
+    return in_slices([&](std::uint32_t first, std::uint32_t count, Errands& work) {
+      pool.for_each(first, count, [&](Chair& entry) {
+        const Word word(entry.word.load(std::memory_order_acquire));
+        if (word.idle() && (!served_only || word.uses() != 0) && surplus()) {
+          static_cast<void>(end_idle(entry, word, cause, work));
+        }
+      });
+    });
+  }
+  for (auto next = all.begin(); next != all.end();) {
+    Errands work;
+    {
+      const std::scoped_lock lock(mutex);
+      for (; next != all.end() && work.step(); ++next) {
+        if (!surplus()) {
+          next = all.end();
+          break;
+        }
+        static_cast<void>(end_idle(*next->entry, next->word, cause, work));
+      }
+    }
+    static_cast<void>(perform(work));
+  }
+}
+
+}  // namespace carpool::pool

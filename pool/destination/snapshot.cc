@@ -1,0 +1,156 @@
+#include "pool/destination/snapshot.h"
+
+#include <algorithm>
+
+#include "pool/destination/destination_impl.h"
+
+namespace carpool::pool {
+
+Failed reason_of(const Fault& fault) {
+  switch (fault.kind) {
+    case FaultKind::dns_error:
+    case FaultKind::dns_timeout:
+      return Failed::dns;
+    case FaultKind::connect_refused:
+    case FaultKind::unroutable:
+      return Failed::refused;
+    case FaultKind::connect_timeout:
+    case FaultKind::response_timeout:
+    case FaultKind::request_timeout:
+      return Failed::timeout;
+    case FaultKind::tls_certificate:
+    case FaultKind::tls_protocol:
+      return Failed::tls;
+    case FaultKind::connection_terminated:
+    case FaultKind::response_incomplete:
+      return Failed::reset;
+    case FaultKind::budget:
+    case FaultKind::overloaded:
+    case FaultKind::rate_limited:
+      return Failed::budget;
+    default:
+      return Failed::protocol;
+  }
+}
+
+namespace {
+Shown shown(const Chair& entry, Word word, Instant now) {
+  if (word.closed()) return Shown::draining;  // closed to new borrowers, somebody still uses it
+  if (entry.value.tunnel.load(std::memory_order_relaxed)) return Shown::tunnel;
+  switch (state(word, entry.value.expires_at.get(), now)) {
+    case EntryState::connecting:
+      return Shown::connecting;
+    case EntryState::borrowed_valid:
+      return Shown::borrowed;
+    case EntryState::borrowed_expired:
+      return Shown::expired_borrowed;
+    case EntryState::not_borrowed_expired:
+      return Shown::expired_idle;
+    default:
+      return Shown::idle;
+  }
+}
+
+void count_states(const Pool<Seat>& pool, Destination::Snapshot& into, Instant now) {
+  into.connections = {};
+  pool.for_each([&](Chair& entry) {
+    const Word word(entry.word.load(std::memory_order_acquire));
+    if (!word.vacant()) ++into.connections[static_cast<std::size_t>(shown(entry, word, now))];
+  });
+}
+
+// Under steady opening and closing: what was missed is about to be open, what was counted beside it has ended.
+void balance(Destination::Snapshot& counted, std::uint64_t alive) {
+  std::uint64_t all = counted.alive();
+  if (all < alive) counted.connections[static_cast<std::size_t>(Shown::connecting)] += alive - all;
+  for (const Shown shown : {Shown::idle, Shown::connecting, Shown::draining, Shown::expired_idle, Shown::borrowed,
+                            Shown::expired_borrowed, Shown::tunnel}) {
+    auto& count = counted.connections[static_cast<std::size_t>(shown)];
+    const std::uint64_t less = std::min(count, all > alive ? all - alive : std::uint64_t{0});
+    count -= less;
+    all -= less;
+  }
+}
+}  // namespace
+
+// Under the mutex.
+void Destination::Impl::tell_classes(Snapshot& into) const {
+  if (limits.classes < 2) return;
+  into.class_count = limits.classes;
+  const std::uint64_t all = into.leases();
+  for (unsigned level = 0; level < limits.classes; ++level) {
+    const bool lowest = level + 1 == limits.classes;
+    const std::uint64_t from = level == 0 ? std::max(all, shares.held(1)) : shares.held(level);
+    const std::uint64_t below = lowest ? 0 : std::min(from, shares.held(level + 1));
+    const std::uint64_t whole = std::uint64_t{limits.size} * streams_a_dial();
+    into.classes[level] = {line.by_class()[level], from - below, level == 0 ? whole : shares.most(level)};
+  }
+}
+
+// Nothing opens or closes while the version stands still, and idle <-> borrowed does not change the sum: so a scan
+// between two equal versions balances. Under steady opening and closing the last scan is corrected by what opened and
+// ended during it.
+Destination::Snapshot Destination::Impl::snapshot(Instant now) const {
+  constexpr int kTries = 3;
+  Snapshot result;
+  for (unsigned loop = 0; loop < loops; ++loop) {
+    // restores of every loop before any borrows: acquire pairs with the release in LoopCounters::restore().
+    result.restores += counters[loop].restores.load(std::memory_order_acquire);
+    result.leaks += counters[loop].leaks.load(std::memory_order_relaxed);
+  }
+  for (unsigned loop = 0; loop < loops; ++loop)
+    result.borrows += counters[loop].borrows.load(std::memory_order_relaxed);
+  for (int attempt = 0;; ++attempt) {
+    std::unique_lock lock(mutex);
+    result.opened = ledger.opened;
+    result.closed = ledger.closed;
+    result.failures = ledger.failures;
+    result.created = ledger.created;
+    result.peak = ledger.peak;
+    result.size = pool.cap();
+    result.waiting = line.size();
+    result.max_wait = now - line.waiting_since(now);
+    result.undialed = undialed;
+    result.probing = circuit.last_failed();
+    result.learned_idle = keep_alive.limit();
+    if (result.learned_idle) result.horizon = keep_alive.horizon();
+    if (keep_alive.trust() != Duration::max()) result.trust = keep_alive.trust();
+    result.dial_time = dial_time;
+    tell_classes(result);
+    const std::uint64_t version = ledger.version;
+    const std::uint64_t there = alive;
+    lock.unlock();
+    count_states(pool, result, now);
+    if (attempt == kTries) return balance(result, there), result;
+    lock.lock();
+    if (ledger.version == version) return result;
+  }
+}
+
+// Under the mutex no connection can end, so the visitor may look at what never changes in it.
+void Destination::Impl::visit(ConnectionVisitor& visitor, Instant now) const {
+  constexpr std::uint32_t kBlocks = Errands::kMostSteps / kBlockEntries;
+  for (std::uint32_t first = 0; first < pool.blocks(); first += kBlocks) {
+    const std::scoped_lock lock(mutex);
+    pool.for_each(first, kBlocks, [&](const Chair& entry) { tell(entry, visitor, now); });
+  }
+}
+
+void Destination::Impl::tell(const Chair& entry, ConnectionVisitor& visitor, Instant now) {
+  const Word word(entry.word.load(std::memory_order_acquire));
+  if (word.vacant()) return;
+  ConnectionView view;
+  view.index = entry.index;
+  view.generation = word.generation();
+  view.state = shown(entry, word, now);
+  view.opened = entry.value.opened.load(std::memory_order_relaxed);
+  view.age = now - entry.value.opened_at.get();
+  if (!word.borrowed() && !word.reserved()) view.idle = std::max(Duration::zero(), now - entry.value.idle_since.get());
+  view.uses = word.uses();
+  view.users = word.users();
+  view.home = word.home();
+  view.pooled = entry.value.pooled;
+  visitor.visit(view);
+}
+
+}  // namespace carpool::pool

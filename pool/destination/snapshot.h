@@ -1,0 +1,95 @@
+// What /pools, /metrics and explain say of one destination. Consistent: opened - closed = the sum of `connections`.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "pool/destination/destination.h"
+#include "pool/queue/class_quota.h"
+
+namespace carpool::pool {
+
+// A connection as an operator sees it.
+enum class Shown : std::uint8_t { connecting, idle, borrowed, expired_idle, expired_borrowed, draining, tunnel };
+inline constexpr std::array<std::string_view, 7> kShownNames{"connecting",       "idle",     "borrowed", "expired_idle",
+                                                             "expired_borrowed", "draining", "tunnel"};
+constexpr std::string_view name(Shown state) {
+  return kShownNames[static_cast<std::size_t>(state)];
+}
+
+// Why a dial failed, or an exchange on a connection that was up.
+enum class Failed : std::uint8_t { dns, refused, timeout, tls, reset, protocol, budget };
+inline constexpr std::array<std::string_view, 7> kFailedNames{"dns",   "refused",  "timeout", "tls",
+                                                              "reset", "protocol", "budget"};
+constexpr std::string_view name(Failed reason) {
+  return kFailedNames[static_cast<std::size_t>(reason)];
+}
+Failed reason_of(const Fault& fault);
+
+struct Destination::Snapshot {
+  std::array<std::uint64_t, kOpenedNames.size()> opened{};  // by cause
+  std::array<std::uint64_t, kClosedNames.size()> closed{};
+  std::array<std::uint64_t, kShownNames.size()> connections{};  // by state
+  std::array<std::uint64_t, kFailedNames.size()> failures{};    // of dials and of exchanges, by reason
+  std::uint64_t borrows = 0, restores = 0;                      // borrows - restores = leases alive
+  std::uint64_t leaks = 0;                                      // leases that died without release or discard
+  std::uint64_t created = 0;                                    // dials that succeeded
+  std::uint64_t undialed = 0;  // told what the last dial had met, without one of their own
+  bool probing = false;        // the last dial failed: one probe decides (pool/policy/circuit_breaker.h)
+  std::uint32_t waiting = 0;   // borrowers in line now
+  Duration max_wait{};         // of the one who waits longest
+  std::uint32_t size = 0, peak = 0;
+  // How long the origin lets a connection rest, and after which rest they are therefore retired; nothing: not known.
+  std::optional<Duration> learned_idle, horizon;
+  std::optional<Duration> trust;  // see Destination::trust(); nothing: not known
+  Duration dial_time{};           // on average; zero: none succeeded yet
+  // Priority classes, the highest first; none: there are none. most: leases of it and of those below it together.
+  struct Class {
+    std::uint32_t waiting = 0;
+    std::uint64_t leases = 0, most = 0;
+  };
+  std::array<Class, Shares::kMostClasses> classes{};
+  std::size_t class_count = 0;
+
+  std::uint64_t of(Shown state) const { return connections[static_cast<std::size_t>(state)]; }
+  std::uint64_t leases() const { return borrows - restores; }
+  std::uint64_t opened_total() const { return sum(opened); }
+  std::uint64_t closed_total() const { return sum(closed); }
+  std::uint64_t alive() const { return sum(connections); }  // opened_total() - closed_total(), always
+  std::uint64_t failed_total() const { return sum(failures); }
+
+ private:
+  template <std::size_t N>
+  static std::uint64_t sum(const std::array<std::uint64_t, N>& counts) {
+    std::uint64_t total = 0;
+    for (std::uint64_t count : counts) total += count;
+    return total;
+  }
+};
+
+// One connection, for /pools/{origin}/connections.
+struct ConnectionView {
+  std::uint32_t index = 0, generation = 0;
+  Shown state = Shown::connecting;
+  Opened opened = Opened::first;
+  Duration age{};   // since its dial began
+  Duration idle{};  // zero unless it rests
+  std::uint32_t uses = 0;
+  std::uint32_t users = 0;  // leases of it now; more than one on a session
+  LoopId home = 0;
+  // Null while connecting. Good only inside the visit, from any thread: touch nothing but what never changes in it.
+  const Pooled* pooled = nullptr;
+};
+
+class ConnectionVisitor {
+ public:
+  virtual void visit(const ConnectionView& connection) = 0;
+
+ protected:
+  ~ConnectionVisitor() = default;
+};
+
+}  // namespace carpool::pool

@@ -1,0 +1,65 @@
+// Surplus at rest. With round_robin or random every connection is used now and then, so none ever rests for
+// idle_timeout however few would do. So once in that time it is asked how many the load of that time needed
+// (pool/policy/sizing.h: Little's law and Erlang's C, and never less than were lent at once), and those beyond end.
+#include <algorithm>
+#include <new>
+
+#include "pool/destination/slices.h"
+#include "pool/policy/sizing.h"
+
+namespace carpool::pool {
+
+// Nothing: it is not time, or the record says too little. The borrows that it reads are many: not under the mutex.
+std::optional<std::uint32_t> Destination::Impl::measured_need(Instant now) {
+  const Duration window = live.idle_timeout();
+  const Strategy strategy = live.strategy();
+  if (window <= Duration::zero() || strategy == Strategy::first || strategy == Strategy::thread_id) return std::nullopt;
+  {
+    const std::scoped_lock lock(mutex);
+    if (trimmed_at == Instant{}) trimmed_at = now;
+    if (now - trimmed_at < window) return std::nullopt;
+    trimmed_at = now;
+  }
+  if (pool.in_use() < 2) return std::nullopt;
+  try {
+    return need_of(self.history(), now, window);
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;  // the next time
+  }
+}
+
+std::optional<std::uint32_t> Destination::Impl::need_of(std::vector<Stay> stays, Instant now, Duration window) const {
+  const Instant begin = now - window;
+  const bool covers =
+      std::any_of(stays.begin(), stays.end(), [&](const Stay& stay) { return stay.arrived <= now - window / 2; });
+  std::erase_if(stays, [&](const Stay& stay) { return stay.arrived + stay.waited + stay.held < begin; });
+  const std::optional<Advice> advice = covers ? advise(stays, pool.cap()) : std::nullopt;
+  if (!advice) return std::nullopt;
+  return std::max(advice->size, advice->busy_most);
+}
+
+// What never served was opened for the load to come. Sessions end by idle_timeout alone: how many are needed is not a
+// matter of leases.
+void Destination::Impl::trim(std::uint32_t need) {
+  end_longest_rested(Closed::surplus, true, [&] {
+    if (stopped() || paused() || !line.empty() || held[static_cast<std::size_t>(Kind::h2)] != 0) return false;
+    return alive > need + limits.min_idle;
+  });
+}
+
+// What is expired, or rested too long.
+void Destination::Impl::end_worn_out(Instant now) {
+  in_slices([&](std::uint32_t first, std::uint32_t count, Errands& work) {
+    pool.for_each(first, count, [&](Chair& entry) {
+      const Word word(entry.word.load(std::memory_order_acquire));
+      if (!word.idle()) return;
+      witness(entry, word.uses(), keep_alive.doubt(), now);
+      const Fitness found = fitness(entry, word, Want{}, now);
+      if (found == Fitness::fit || found == Fitness::unwanted) return;  // one in quarantine stays
+      if (found == Fitness::idle_too_long && leave_to_origin(entry, now)) return;
+      static_cast<void>(end_idle(entry, word, cause_of(found), work));
+    });
+  });
+}
+
+}  // namespace carpool::pool

@@ -1,0 +1,65 @@
+// Connections that nobody waits for yet: a warm-up's, and those that min_idle keeps ready. They are dialed like others
+// and count like others; whoever comes meanwhile takes them.
+#include <algorithm>
+
+#include "pool/destination/destination_impl.h"
+
+namespace carpool::pool {
+
+std::uint32_t Destination::warm_up(std::uint32_t open, std::uint32_t most, Instant now) {
+  Errands work;
+  std::uint32_t begun = 0;
+  {
+    const std::scoped_lock lock(impl_->mutex);
+    const std::uint32_t there = impl_->pool.in_use();
+    if (!impl_->stopped() && !impl_->paused() && open > there)
+      begun = impl_->open_ahead(std::min(open - there, most), Opened::warm_up, work, now);
+  }
+  impl_->finish(work, now, Opened::all_busy);
+  return begun;
+}
+
+// Under the mutex; as far as both caps allow. How many dials begin.
+std::uint32_t Destination::Impl::open_ahead(std::uint32_t count, Opened cause, Errands& work, Instant now) {
+  for (std::uint32_t begun = 0; begun < count; ++begun) {
+    if (!work.step()) return begun;
+    Chair* entry = reserve(work);
+    if (entry == nullptr) return begun;
+    book_dial(*entry, Kinds::any, cause, work, now);
+  }
+  return count;
+}
+
+// Under the mutex. Connections come to rest, are lent and are closed by the origin all the time: what is missing is
+// looked for now and then, not at each of these moments, and not while dials fail.
+void Destination::Impl::keep_min_idle(Errands& work, Instant now) {
+  if (limits.min_idle == 0 || stopped() || paused() || backoff.holds(now)) return;
+  const std::uint32_t lacking = lacking_seen, coming_up = dials > line.size() ? dials - line.size() : 0;
+  if (coming_up < lacking) open_ahead(std::min(lacking - coming_up, dial_room(now)), Opened::min_idle, work, now);
+}
+
+// Of min_idle, what is not idle at this moment. No mutex is held.
+std::uint32_t Destination::Impl::lacking_idle() const {
+  if (ready_wanted.load(std::memory_order_relaxed) == 0) return 0;
+  return lacking_idle(UINT32_MAX).value_or(0);
+}
+
+// Nothing: it is not known, for more than `most` were looked at.
+std::optional<std::uint32_t> Destination::Impl::lacking_idle(std::uint32_t most) const {
+  const std::uint32_t wanted = ready_wanted.load(std::memory_order_relaxed);
+  std::uint32_t ready = inspecting(), looked_at = 0;
+  static_cast<void>(pool.find_idle(0, [&](const Chair& entry) {
+    ready += Word(entry.word.load(std::memory_order_acquire)).idle() ? 1 : 0;
+    return ready >= wanted || ++looked_at == most;
+  }));
+  if (ready >= wanted) return 0;
+  return looked_at == most ? std::nullopt : std::optional(wanted - ready);
+}
+
+// Under the mutex, between two sweeps.
+std::uint32_t Destination::Impl::lacking_idle_now() const {
+  if (limits.min_idle == 0) return 0;
+  return lacking_idle(Errands::kMostSteps).value_or(lacking_seen);
+}
+
+}  // namespace carpool::pool

@@ -1,0 +1,183 @@
+#include "pool/directory/directory.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "pool/core/entry_index.h"
+#include "pool/destination/rejection.h"
+
+namespace carpool::pool {
+
+Directory::Directory(const DirectoryLimits& limits, House& house, unsigned loops)
+    : house_(house), loops_(loops), max_origins_(limits.max_origins), budget_(limits.max_connections) {}
+
+Directory::~Directory() = default;
+
+Result<Destination*> Directory::at(const Origin& origin, const Limits& limits, Instant now, Standing standing) {
+  const std::scoped_lock lock(mutex_);
+  if (const auto found = by_origin_.find(origin); found != by_origin_.end() && !found->second->reclaimed()) {
+    found->second->touch(now);
+    return found->second;
+  }
+  if (!has_place(standing)) {
+    return told(FaultKind::origins_exhausted, Side::self, "no pool left for another origin");
+  }
+  if (EntryIndex::process().full()) {
+    return told(FaultKind::origins_exhausted, Side::self, "no numbers left for the connections of another origin");
+  }
+  try {
+    return &add(origin, limits, now, standing);
+  } catch (const std::bad_alloc&) {
+    return told(FaultKind::overloaded, Side::self, "no memory for the pool of another origin");
+  }
+}
+
+// Under the mutex. Configured origins are as many as the configuration has: their places were kept.
+bool Directory::has_place(Standing standing) const {
+  return standing == Standing::configured || roster_.guests() < max_origins_ - std::min(kept_, max_origins_);
+}
+
+// Under the mutex. Throws std::bad_alloc, and then nothing changed.
+Destination& Directory::add(const Origin& origin, const Limits& limits, Instant now, Standing standing) {
+  auto made = std::make_unique<Destination>(origin, limits, house_, loops_, &budget_);
+  made->touch(now);
+  const auto [mine, fresh] = by_origin_.try_emplace(origin, nullptr);
+  try {
+    return *(mine->second = &roster_.add(std::move(made), standing));
+  } catch (const std::bad_alloc&) {
+    if (fresh) by_origin_.erase(mine);
+    throw;
+  }
+}
+
+void Directory::keep_places(std::uint32_t configured) {
+  const std::scoped_lock lock(mutex_);
+  kept_ = configured;
+}
+void Directory::set_standing(const Destination& destination, Standing standing) {
+  const std::scoped_lock lock(mutex_);
+  roster_.set_standing(destination, standing);
+}
+
+Destination* Directory::find(const Origin& origin) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = by_origin_.find(origin);
+  return found == by_origin_.end() ? nullptr : found->second;
+}
+
+std::size_t Directory::size() const {
+  const std::scoped_lock lock(mutex_);
+  return roster_.size();
+}
+
+std::vector<Destination*> Directory::all() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<Destination*> all;
+  all.reserve(roster_.size() + roster_.leaving());
+  for (std::uint64_t number = 0; Destination* destination = roster_.next(number);) all.push_back(destination);
+  return all;
+}
+
+// ---- the end of those that nobody uses ----
+
+// All there are, and room for them where those go that end: what follows needs no memory. None when there is none.
+std::vector<Destination*> Directory::room_for_all(std::vector<Destination*>& retired) {
+  try {
+    std::vector<Destination*> known = all();
+    retired.reserve(known.size());
+    const std::scoped_lock lock(mutex_);
+    retired_.reserve(retired_.size() + known.size());
+    return known;
+  } catch (const std::bad_alloc&) {
+    return {};  // the next time
+  }
+}
+
+namespace {
+template <class Counts>
+void add_up(Counts& to, const Counts& from) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+}
+}  // namespace
+
+void Directory::take_out(Destination& destination, Instant now) {
+  destination.leave_budget();
+  const Destination::Snapshot last = destination.snapshot(now);
+  const std::scoped_lock lock(mutex_);
+  const auto found = by_origin_.find(destination.origin());
+  if (found != by_origin_.end() && found->second == &destination) by_origin_.erase(found);
+  retired_.push_back(roster_.take(destination));
+  add_up(reclaimed_.opened, last.opened);
+  add_up(reclaimed_.closed, last.closed);
+  add_up(reclaimed_.failures, last.failures);
+  reclaimed_.borrows += last.borrows;
+  reclaimed_.restores += last.restores;
+  reclaimed_.leaks += last.leaks;
+  reclaimed_.created += last.created;
+  reclaimed_.undialed += last.undialed;
+  ++reclaimed_count_;
+}
+
+// What ends stays listed until retire() comes, as what it counted does; so many at most.
+bool Directory::make_room(Instant now) {
+  constexpr int kTries = 16;
+  for (int n = 0; n < kTries; ++n) {
+    Destination* candidate = nullptr;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (roster_.leaving() + retired_.size() >= max_origins_) return false;
+      candidate = roster_.least_recent(now);
+    }
+    if (candidate == nullptr) return false;
+    if (!candidate->reclaim(now, Duration::min())) continue;
+    const std::scoped_lock lock(mutex_);
+    roster_.leaves(*candidate);
+    ++evicted_count_;
+    return true;
+  }
+  return false;
+}
+
+void Directory::forget_hungry(const std::vector<Destination*>& retired) {
+  for (Destination* destination : retired) destination->leave_budget();
+}
+
+bool Directory::bury(const std::vector<Destination*>& retired) {
+  const std::unique_lock nobody_looks(looked_at_, std::try_to_lock);
+  if (!nobody_looks) return false;
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(retired_,
+                [&](const auto& one) { return std::find(retired.begin(), retired.end(), one.get()) != retired.end(); });
+  return true;
+}
+
+Destination::Snapshot Directory::reclaimed() const {
+  const std::scoped_lock lock(mutex_);
+  return reclaimed_;
+}
+std::uint64_t Directory::evicted_count() const {
+  const std::scoped_lock lock(mutex_);
+  return evicted_count_;
+}
+std::uint64_t Directory::reclaimed_count() const {
+  const std::scoped_lock lock(mutex_);
+  return reclaimed_count_;
+}
+
+void Directory::sweep(Instant now) {
+  for (std::uint64_t number = 0; Destination* destination = next(number);) destination->sweep(now);
+  budget_.release_for_starved(now);
+}
+
+void Directory::stop(Instant now) {
+  for (std::uint64_t number = 0; Destination* destination = next(number);) destination->stop(now);
+}
+
+// One after the other, without a list of them that would need memory. Null: no more.
+Destination* Directory::next(std::uint64_t& number) const {
+  const std::scoped_lock lock(mutex_);
+  return roster_.next(number);
+}
+
+}  // namespace carpool::pool

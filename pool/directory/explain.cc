@@ -1,0 +1,197 @@
+#include "pool/directory/explain.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace carpool::pool {
+
+namespace {
+std::string number(std::uint64_t count, std::string_view one, std::string_view many) {
+  return std::to_string(count).append(" ").append(count == 1 ? one : many);
+}
+
+std::string time(Duration duration) {
+  const double seconds = std::chrono::duration<double>(duration).count();
+  char text[32];
+  std::snprintf(text, sizeof text, seconds < 1 ? "%.0f ms" : "%.1f s", seconds < 1 ? seconds * 1000 : seconds);
+  return text;
+}
+
+std::string setting(std::string_view key, Duration value) {
+  return std::string(key) + " " + time(value);
+}
+
+// What stands for the connections of a sentence.
+struct Pronouns {
+  bool one;
+  std::string they, their, them, were;
+};
+
+Pronouns pronouns(std::uint64_t count) {
+  if (count == 1) return {true, "it", "its", "it", "was"};
+  return {false, "they", "their", "them", "were"};
+}
+
+std::string why_opened(Opened cause, const Pronouns& of, const Destination::Snapshot& s, const Circumstances& c) {
+  switch (cause) {
+    case Opened::first:
+      return "nothing was open";
+    case Opened::all_busy:
+      return "every open one was lent at that moment";
+    case Opened::min_idle:
+      return "fewer than min_idle (" + std::to_string(c.min_idle) + ") rested";
+    case Opened::warm_up:
+      return "a warm-up asked for " + of.them;
+    case Opened::stale_found:
+      return s.learned_idle ? "the one before had rested too long: the origin closes idle connections after " +
+                                  time(*s.learned_idle)
+                            : std::string("the one before had rested too long or was closed by the origin");
+    case Opened::expired:
+      return "the one before had reached the end of its life (" + setting("expire_time", c.expire_time) + ")";
+    case Opened::max_usage:
+      return "the one before had served max_usage (" + std::to_string(c.max_usage) + ") requests";
+    case Opened::streams_exhausted:
+      return "no stream was left on the open ones";
+    case Opened::loop_local:
+      return "the loop that asked had none of its own";
+    case Opened::policy:
+      return "a request that must not be repeated (a POST, say) would not take one that had rested long";
+    case Opened::dns_changed:
+      return "the origin's addresses changed";
+    case Opened::health:
+      return "a health check replaced one";
+    case Opened::reconnect:
+      return "an operator asked to reconnect";
+    case Opened::replay:
+      return "a request whose connection failed was sent again on a new one";
+    case Opened::tunnel:
+      return of.one ? "a tunnel (CONNECT) took it" : "tunnels (CONNECT) take one each";
+  }
+  return {};
+}
+
+// What follows "they" or "it".
+std::string why_closed(Closed cause, const Pronouns& of, const Destination::Snapshot& s, const Circumstances& c) {
+  switch (cause) {
+    case Closed::expired:
+      return "had reached the end of " + of.their + " life (" + setting("expire_time", c.expire_time) + ")";
+    case Closed::idle:
+      return s.horizon ? "had rested " + time(*s.horizon) + ", just short of the " + time(*s.learned_idle) +
+                             " after which the origin closes " + of.them + ", or idle_timeout"
+                       : "had rested longer than idle_timeout (" + time(c.idle_timeout) + ")";
+    case Closed::max_usage:
+      return "had served max_usage requests";
+    case Closed::peer_closed:
+      return of.were + " closed by the origin";
+    case Closed::error:
+      return "failed: " + of.their + " dial, or an exchange on " + of.them;
+    case Closed::unhealthy:
+      return "did not pass a health check";
+    case Closed::drained:
+      return of.were + " drained by an operator";
+    case Closed::surplus:
+      return of.were + " more than needed";
+    case Closed::budget:
+      return "gave " + of.their + " place to another origin (pool.total)";
+    case Closed::leak:
+      return of.were + " not given back";
+    case Closed::policy:
+      return of.were + " closed by policy";
+    case Closed::dns_changed:
+      return "led to an address that the name no longer has";
+    case Closed::goaway:
+      return of.were + " told to go away (GOAWAY)";
+    case Closed::private_:
+      return "had authenticated one client and ended with it";
+    case Closed::reconnect:
+      return of.were + " replaced because an operator asked to reconnect";
+    case Closed::config_changed:
+      return "did not fit the new configuration, or certificates that were renewed";
+    case Closed::tunnel_ended:
+      return of.one ? "was a tunnel that ended" : "were tunnels that ended";
+    case Closed::shutdown:
+      return "ended with the program";
+  }
+  return {};
+}
+
+template <std::size_t N>
+std::vector<std::size_t> by_count(const std::array<std::uint64_t, N>& counts) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < N; ++i) {
+    if (counts[i] != 0) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return counts[a] > counts[b]; });
+  return order;
+}
+
+std::string share(std::uint64_t part, std::uint64_t whole, std::string_view verb) {
+  return std::to_string(part) + " of " + number(whole, "connection", "connections") + " " + pronouns(part).were + " " +
+         std::string(verb);
+}
+
+void reuse(const Destination::Snapshot& s, std::vector<std::string>& lines) {
+  if (s.borrows == 0 || s.created == 0) return;
+  char ratio[32];
+  std::snprintf(ratio, sizeof ratio, "%.1f", static_cast<double>(s.borrows) / static_cast<double>(s.created));
+  lines.push_back(number(s.borrows, "borrow", "borrows") + " on " + number(s.created, "connection", "connections") +
+                  (s.created == 1 ? "." : std::string(": each served ") + ratio + " on average."));
+}
+
+void present(const Destination::Snapshot& s, std::vector<std::string>& lines) {
+  lines.push_back("Now " + std::to_string(s.alive()) + " of at most " + std::to_string(s.size) +
+                  (s.alive() == 1 ? " is" : " are") + " open (" + std::to_string(s.of(Shown::idle)) +
+                  " idle); the peak was " + std::to_string(s.peak) + ".");
+  if (s.waiting != 0) {
+    lines.push_back(number(s.waiting, "request waits", "requests wait") + " for a connection, the longest for " +
+                    time(s.max_wait) + (s.alive() >= s.size ? ": the pool is at its size." : "."));
+  } else if (s.peak >= s.size && s.size != 0) {
+    lines.push_back(
+        "The pool has been at its size: requests had to wait then; /advice says which size the load asks for.");
+  }
+}
+}  // namespace
+
+std::vector<std::string> explain(const Destination::Snapshot& s, const Circumstances& c) {
+  std::vector<std::string> lines;
+  if (s.opened_total() == 0) return {"No connection was opened yet: nobody asked for one."};
+  for (const std::size_t cause : by_count(s.opened)) {
+    lines.push_back(share(s.opened[cause], s.opened_total(), "opened because ") +
+                    why_opened(static_cast<Opened>(cause), pronouns(s.opened[cause]), s, c) + " (cause " +
+                    std::string(kOpenedNames[cause]) + ").");
+  }
+  for (const std::size_t cause : by_count(s.closed)) {
+    const Pronouns of = pronouns(s.closed[cause]);
+    lines.push_back(share(s.closed[cause], s.closed_total(), "closed: ") + of.they + " " +
+                    why_closed(static_cast<Closed>(cause), of, s, c) + " (cause " + std::string(kClosedNames[cause]) +
+                    ").");
+  }
+  for (const std::size_t reason : by_count(s.failures)) {
+    lines.push_back(number(s.failures[reason], "dial or exchange", "dials or exchanges") + " failed (reason " +
+                    std::string(kFailedNames[reason]) + ").");
+  }
+  if (s.undialed != 0) {
+    lines.push_back(number(s.undialed, "request was", "requests were") +
+                    " told what the last dial had met, without a dial of " + (s.undialed == 1 ? "its" : "their") +
+                    " own: an origin that fails is dialed a few times a second.");
+  }
+  if (s.probing) lines.push_back("The last dial failed: one probe at a time decides for all who wait.");
+  reuse(s, lines);
+  if (s.learned_idle) {
+    const bool retires = *s.horizon < *s.learned_idle;
+    lines.push_back("The origin was seen to close what rests " + time(*s.learned_idle) +
+                    (retires ? ": connections are retired after " + time(*s.horizon) + ", before it does."
+                             : ": too short a rest to retire connections before it does."));
+  }
+  if (s.trust && *s.trust < Duration::zero()) {
+    lines.push_back("It keeps nothing alive: a request that must not be repeated gets a new connection.");
+  } else if (s.trust) {
+    lines.push_back("A request that must not be repeated takes no connection that rested longer than " +
+                    time(*s.trust) + ".");
+  }
+  if (s.leaks != 0) lines.push_back(number(s.leaks, "lease", "leases") + " leaked: see /leaks.");
+  present(s, lines);
+  return lines;
+}
+
+}  // namespace carpool::pool

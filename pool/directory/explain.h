@@ -1,0 +1,22 @@
+// Explain: a pool's ledger in plain sentences: why its connections were opened, why they were closed, what that says,
+// with the numbers it follows from. Pure: from a snapshot to text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pool/destination/snapshot.h"
+
+namespace carpool::pool {
+
+struct Circumstances {
+  Duration idle_timeout{};  // zero: none
+  Duration expire_time{};
+  std::uint32_t max_usage = 0;
+  std::uint32_t min_idle = 0;
+};
+
+// One sentence each, the most important first; never empty.
+std::vector<std::string> explain(const Destination::Snapshot& snapshot, const Circumstances& circumstances);
+
+}  // namespace carpool::pool

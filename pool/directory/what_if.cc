@@ -1,0 +1,263 @@
+#include "pool/directory/what_if.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <queue>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "pool/destination/snapshot.h"
+#include "pool/queue/delivery.h"
+
+namespace carpool::pool {
+
+namespace {
+constexpr Duration kSweepEvery = std::chrono::milliseconds(500);
+
+struct Wire final : Pooled {
+  explicit Wire(std::uint64_t number) : id(number) {}
+  bool settle() override { return true; }
+  const std::uint64_t id;
+  std::uint32_t index = 0, generation = 0;
+  std::uint64_t rests = 0;  // how often it came to rest: an end that was planned for an earlier rest is void
+};
+
+class Stage;
+
+// One recorded borrow, played again.
+class Actor final : public Borrower {
+ public:
+  Actor(Stage& stage, const Stay& stay) : stage_(stage), stay_(stay) {}
+  void arrive();
+  void leave();
+  void give_up();
+  void on_lease(Lease lease) override;
+  void on_refused(Fault) override;
+
+ private:
+  Stage& stage_;
+  const Stay& stay_;
+  Lease lease_;
+  bool waiting_ = false;
+};
+
+enum class Step : std::uint8_t { arrive, leave, give_up, dial_ends, deliver, wake, origin_closes, sweep };
+
+struct Event {
+  Instant when;
+  std::uint64_t order;  // of two at one moment the one that was planned first
+  Step step;
+  void* what = nullptr;
+  std::uint64_t wire = 0, rest = 0;
+  bool operator<(const Event& other) const { return std::tie(other.when, other.order) < std::tie(when, order); }
+};
+
+// The house of one destination, and the clock.
+class Stage final : public House {
+ public:
+  Stage(const Load& load, const Limits& limits, Duration wait_timeout)
+      : load_(load), wait_timeout_(wait_timeout), pool_(nobody(), limits, *this, 1) {}
+  Outcome play();
+
+  // ---- the pool's ----
+  void dial(Destination&, Reservation reservation) override {
+    dials_.push_back(std::move(reservation));  // all dials take the same time: they end in their order
+    plan(now_ + load_.dial_time, Step::dial_ends);
+  }
+  void deliver(LoopId, Delivery& delivery) override { plan(now_, Step::deliver, &delivery); }
+  void wake_at(Destination&, Instant when) override { plan(when, Step::wake); }
+  void detach(Pooled&, LoopId) override {}
+  bool attach(Pooled&, std::uint32_t, std::uint32_t) override { return true; }
+  void dispose(Pooled* pooled, Closed) override {
+    const std::unique_ptr<Wire> dies(static_cast<Wire*>(pooled));
+    wires_.erase(dies->id);
+  }
+  LoopId here() const override { return 0; }
+
+  // ---- the actors' ----
+  Instant now() const { return now_; }
+  Destination& pool() { return pool_; }
+  void plan(Instant when, Step step, void* what = nullptr) { agenda_.push({when, ++planned_, step, what, 0, 0}); }
+  void plan_give_up(Actor& actor) { plan(now_ + wait_timeout_, Step::give_up, &actor); }
+  void granted(Actor& actor, const Lease& lease, Duration waited, Duration held);
+  void give_back(Lease lease);
+  void refused(bool in_time);
+
+ private:
+  static Origin nobody() {
+    Origin origin;
+    origin.host = "replay";
+    origin.port = 80;
+    return origin;
+  }
+  void perform(const Event& event);
+  void end_dial();
+  void origin_closes(std::uint64_t id, std::uint64_t rest);
+  void finish();
+  void tell();
+
+  const Load& load_;
+  const Duration wait_timeout_;
+  Instant now_{};
+  std::priority_queue<Event> agenda_;
+  std::uint64_t planned_ = 0, wires_made_ = 0;
+  std::deque<Reservation> dials_;
+  std::unordered_map<std::uint64_t, Wire*> wires_;
+  std::deque<Actor> actors_;
+  std::size_t on_stage_ = 0;  // actors who are not done
+  std::vector<Duration> waits_;
+  Outcome outcome_;
+  bool over_ = false;
+  Destination pool_;
+};
+
+// ---- an actor ----
+
+void Actor::arrive() {
+  auto answer = stage_.pool().borrow(*this, {}, stage_.now());
+  if (auto* lease = std::get_if<Lease>(&answer)) {
+    lease_ = std::move(*lease);
+    return stage_.granted(*this, lease_, Duration::zero(), stay_.held);
+  }
+  if (std::holds_alternative<Fault>(answer)) return stage_.refused(true);
+  waiting_ = true;
+  stage_.plan_give_up(*this);
+}
+
+void Actor::on_lease(Lease lease) {
+  waiting_ = false;
+  lease_ = std::move(lease);
+  stage_.granted(*this, lease_, lease_.waited(), stay_.held);
+}
+
+void Actor::on_refused(Fault) {
+  waiting_ = false;
+  stage_.refused(true);
+}
+
+void Actor::leave() {
+  stage_.give_back(std::move(lease_));
+}
+
+void Actor::give_up() {
+  if (!std::exchange(waiting_, false)) return;
+  stage_.pool().cancel(*this, stage_.now());
+  stage_.refused(false);
+}
+
+// ---- the stage ----
+
+void Stage::granted(Actor& actor, const Lease& lease, Duration waited, Duration held) {
+  waits_.push_back(waited);
+  ++outcome_.served;
+  if (lease.reused()) ++outcome_.reused;
+  if (waited > Duration::zero()) ++outcome_.waited;
+  plan(now_ + held, Step::leave, &actor);
+}
+
+void Stage::refused(bool in_time) {
+  ++(in_time ? outcome_.refused : outcome_.timed_out);
+  --on_stage_;
+}
+
+void Stage::give_back(Lease lease) {
+  Wire& wire = static_cast<Wire&>(*lease);
+  const std::uint64_t id = wire.id, rest = ++wire.rests;
+  lease.release(now_);
+  --on_stage_;
+  if (!load_.origin_closes_after || wires_.count(id) == 0) return;
+  agenda_.push({now_ + *load_.origin_closes_after, ++planned_, Step::origin_closes, nullptr, id, rest});
+}
+
+void Stage::end_dial() {
+  Reservation reservation = std::move(dials_.front());
+  dials_.pop_front();
+  auto wire = std::make_unique<Wire>(++wires_made_);
+  wire->index = reservation.index();
+  wire->generation = reservation.generation();
+  wires_.emplace(wire->id, wire.get());
+  pool_.dialed(std::move(reservation), std::move(wire), now_);
+}
+
+void Stage::origin_closes(std::uint64_t id, std::uint64_t rest) {
+  const auto found = wires_.find(id);
+  if (found == wires_.end() || found->second->rests != rest) return;
+  const std::uint32_t index = found->second->index;
+  const EventClaim claim = claim_event(index, found->second->generation, 0);
+  if (claim.kind == EventClaim::Kind::inspecting) end_inspection(index, false, Closed::peer_closed, now_);
+}
+
+void Stage::perform(const Event& event) {
+  switch (event.step) {
+    case Step::arrive:
+      return static_cast<Actor*>(event.what)->arrive();
+    case Step::leave:
+      return static_cast<Actor*>(event.what)->leave();
+    case Step::give_up:
+      return static_cast<Actor*>(event.what)->give_up();
+    case Step::dial_ends:
+      return end_dial();
+    case Step::deliver:
+      return static_cast<Delivery*>(event.what)->arrive(now_);
+    case Step::wake:
+      return over_ ? void() : pool_.wake(now_);
+    case Step::origin_closes:
+      return over_ ? void() : origin_closes(event.wire, event.rest);
+    case Step::sweep:
+      if (over_) return;
+      pool_.sweep(now_);
+      return plan(now_ + kSweepEvery, Step::sweep);
+  }
+}
+
+Outcome Stage::play() {
+  Instant first = kNever;
+  for (const Stay& stay : load_.stays) {
+    first = std::min(first, stay.arrived);
+    plan(stay.arrived, Step::arrive, &actors_.emplace_back(*this, stay));
+  }
+  if (actors_.empty()) return {};
+  now_ = first;
+  on_stage_ = actors_.size();
+  plan(first, Step::sweep);
+  while (!agenda_.empty()) {
+    const Event event = agenda_.top();
+    agenda_.pop();
+    now_ = std::max(now_, event.when);
+    perform(event);
+    if (on_stage_ == 0 && !over_) finish();
+  }
+  return outcome_;
+}
+
+// The last one left. What is under way ends, nothing new begins.
+void Stage::finish() {
+  over_ = true;
+  tell();
+  pool_.stop(now_);
+}
+
+void Stage::tell() {
+  const Destination::Snapshot end = pool_.snapshot(now_);
+  outcome_.opened = end.opened_total();
+  outcome_.opened_by = end.opened;
+  outcome_.closed_by = end.closed;
+  outcome_.peak = end.peak;
+  if (waits_.empty()) return;
+  std::sort(waits_.begin(), waits_.end());
+  Duration sum{};
+  for (const Duration wait : waits_) sum += wait;
+  outcome_.mean_wait = sum / static_cast<Duration::rep>(waits_.size());
+  outcome_.p50_wait = waits_[(waits_.size() - 1) / 2];
+  outcome_.p99_wait = waits_[(waits_.size() * 99 + 99) / 100 - 1];
+  outcome_.longest_wait = waits_.back();
+}
+}  // namespace
+
+Outcome replay(const Load& load, const Limits& limits, Duration wait_timeout) {
+  return Stage(load, limits, wait_timeout).play();
+}
+
+}  // namespace carpool::pool

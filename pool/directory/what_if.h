@@ -1,0 +1,37 @@
+// Replay: what would have happened with other settings. Recorded arrivals and hold times drive the very pool that
+// serves requests, on a virtual clock, one loop, with dials that take as long as they took on average and an origin
+// that closes what rests as it was seen to do. No payload, no I/O; milliseconds of CPU for thousands of borrows.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "pool/destination/destination.h"
+#include "pool/policy/borrow_history.h"
+#include "pool/policy/cause.h"
+
+namespace carpool::pool {
+
+struct Load {
+  std::vector<Stay> stays;                      // in any order
+  Duration dial_time{};                         // of one connection
+  std::optional<Duration> origin_closes_after;  // a connection that rests so long
+};
+
+struct Outcome {
+  std::uint64_t served = 0, refused = 0, timed_out = 0;
+  std::uint64_t opened = 0, reused = 0;  // dials; borrows on a connection that had served before
+  std::array<std::uint64_t, kOpenedNames.size()> opened_by{};
+  std::array<std::uint64_t, kClosedNames.size()> closed_by{};
+  std::uint32_t peak = 0;
+  std::uint64_t waited = 0;  // borrows that did not get their connection at once
+  Duration mean_wait{}, p50_wait{}, p99_wait{}, longest_wait{};
+};
+
+// Deterministic: the same load and limits, the same outcome.
+Outcome replay(const Load& load, const Limits& limits, Duration wait_timeout);
+
+}  // namespace carpool::pool

@@ -1,0 +1,147 @@
+#include "pool/policy/idle_limit_learner.h"
+
+#include <utility>
+
+namespace carpool::pool {
+
+// ---- the ends that the origin makes ----
+
+void KeepAlive::closed_by_origin(Duration rested, bool left, Instant now) {
+  settle(now);
+  if (left && limit_ && rested > *limit_ + *limit_ / 10) return raise(rested);
+  note({rested, true}, now);
+}
+
+void KeepAlive::broken_off(Duration rested, Instant now) {
+  settle(now);
+  note({rested, false}, now);
+}
+
+void KeepAlive::note(End end, Instant now) {
+  if (end.rested <= doubt()) survivors_ = 0;
+  if (together_count_ == 0) together_since_ = now;
+  if (together_count_ < kSamples) together_[together_count_++] = end;
+}
+
+void KeepAlive::settle(Instant now) {
+  if (together_count_ != 0 && now - together_since_ > kOneEvent) take_in();
+}
+
+void KeepAlive::take_in() {
+  const auto begin = together_.begin();
+  const auto end = begin + static_cast<std::ptrdiff_t>(std::exchange(together_count_, 0));
+  const auto [shortest, longest] =
+      std::minmax_element(begin, end, [](const End& one, const End& other) { return one.rested < other.rested; });
+  const bool differ = longest->rested - shortest->rested > std::max(kOneEvent, longest->rested / 10);
+  if (static_cast<std::size_t>(end - begin) >= kAgree && differ) return;  // the origin let go of everything at once
+  std::for_each(begin, end, [this](const End& one) {
+    doubts_[next_doubt_] = one.rested;
+    next_doubt_ = (next_doubt_ + 1) % kDoubts;
+    doubt_count_ = std::min(doubt_count_ + 1, kDoubts);
+    if (one.sample) add(one.rested);
+  });
+  judge();
+}
+
+void KeepAlive::add(Duration rested) {
+  samples_[next_] = rested;
+  next_ = (next_ + 1) % kSamples;
+  count_ = std::min(count_ + 1, kSamples);
+  if (raised_ && rested < *raised_) raised_ = rested;
+}
+
+// ---- what refutes them ----
+
+void KeepAlive::outlived(Duration rested) {
+  if (limit_ && rested > *limit_) raise(rested);
+}
+
+// What was learned before is refuted.
+void KeepAlive::raise(Duration rested) {
+  count_ = next_ = doubt_count_ = next_doubt_ = 0;
+  raised_ = rested;
+  if (hint_ && *hint_ < rested) hint_.reset();
+  judge();
+}
+
+namespace {
+// Forgets the first `count` that are not `kept`; how many are left.
+template <class Rests, class Kept>
+std::size_t keep(Rests& rests, std::size_t count, Kept kept) {
+  const auto begin = rests.begin(), end = begin + static_cast<std::ptrdiff_t>(count);
+  return static_cast<std::size_t>(std::remove_if(begin, end, [&](Duration one) { return !kept(one); }) - begin);
+}
+}  // namespace
+
+void KeepAlive::survived(Duration rested) {
+  if (rested <= doubt()) return;
+  least_survivor_ = survivors_ == 0 ? rested : std::min(least_survivor_, rested);
+  if (++survivors_ < kRefute) return;
+  survivors_ = 0;
+  const auto stands = [this](Duration one) { return beyond(one) >= least_survivor_; };
+  doubt_count_ = keep(doubts_, doubt_count_, stands);
+  next_doubt_ = doubt_count_ % kDoubts;
+  count_ = keep(samples_, count_, stands);
+  next_ = count_ % kSamples;
+  judge();
+}
+
+Duration KeepAlive::doubt() const {
+  const std::optional<Duration> least = shortest();
+  return least ? beyond(*least) : Duration::max();
+}
+
+// What may still prove to be a restart counts as long as it does not.
+std::optional<Duration> KeepAlive::shortest() const {
+  std::optional<Duration> least;
+  for (std::size_t i = 0; i < doubt_count_; ++i) least = std::min(least.value_or(doubts_[i]), doubts_[i]);
+  for (std::size_t i = 0; i < together_count_; ++i) {
+    least = std::min(least.value_or(together_[i].rested), together_[i].rested);
+  }
+  return least;
+}
+
+// ---- what others say ----
+
+void KeepAlive::hint(std::optional<Duration> timeout) {
+  if (!timeout || timeout == hint_) return;
+  hint_ = timeout;
+  judge();
+}
+
+void KeepAlive::recall(Duration limit) {
+  if (limit_) return;
+  raised_ = limit;
+  judge();
+}
+
+// ---- what follows ----
+
+void KeepAlive::judge() {
+  std::optional<Duration> limit = agreed();
+  if (limit) raised_.reset();
+  keeps_nothing_alive_ = std::min(limit.value_or(Duration::max()), hint_.value_or(Duration::max())) <= kLeastMargin;
+  if (!limit) limit = raised_;
+  if (hint_ && (!limit || *hint_ < *limit)) limit = hint_;
+  limit_ = limit;
+}
+
+Duration KeepAlive::trust() const {
+  if (keeps_nothing_alive_) return kOnlyNew;
+  Duration most = limit_ ? before(*limit_) : Duration::max();
+  if (const std::optional<Duration> least = shortest()) most = std::min(most, before(*least));
+  return std::max(most, Duration::zero());
+}
+
+std::optional<Duration> KeepAlive::agreed() const {
+  std::array<Duration, kSamples> sorted = samples_;
+  const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(count_);
+  std::sort(sorted.begin(), end);
+  for (std::size_t i = 0; i + kAgree <= count_; ++i) {
+    if (sorted[i + kAgree - 1] > sorted[i] + std::max(kJitter, sorted[i] / 5)) continue;
+    return sorted[std::max(i, (count_ - 1) / 10)];
+  }
+  return std::nullopt;
+}
+
+}  // namespace carpool::pool

@@ -1,0 +1,49 @@
+// The two orders of waiting borrowers: by whose turn it is, and by client, which is how a client's latest wish is
+// found.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <tuple>
+
+#include "base/clock.h"
+#include "base/intrusive_tree.h"
+#include "pool/queue/borrower.h"
+#include "pool/queue/class_quota.h"
+
+namespace carpool::pool {
+
+// The class whose share a wish takes: none for a replay, which had one before.
+inline std::uint8_t share_of(const Want& want) {
+  return want.fresh ? std::uint8_t{0} : std::min(want.priority_class, std::uint8_t{Shares::kMostClasses - 1});
+}
+
+// By virtual finish time, equal ones by when they joined. A set's summary is its most patient borrower: the longest
+// idle time of a connection that one of them accepts.
+struct TurnOrder {
+  using Summary = Duration;
+  static bool before(const Borrower& one, const Borrower& other) {
+    return one.turn_ != other.turn_ ? one.turn_ < other.turn_ : one.ticket_ < other.ticket_;
+  }
+  static std::uint64_t number(const Borrower& borrower) { return borrower.ticket_; }
+  static Duration summary(const Borrower& borrower) { return borrower.want_.max_idle; }
+  static Duration join(Duration one, Duration other) { return std::max(one, other); }
+};
+
+struct ClientOrder {
+  using Summary = NoSummary;
+  static bool before(const Borrower& one, const Borrower& other) {
+    const auto left = key(one.want_), right = key(other.want_);
+    return left != right ? left < right : TurnOrder::before(one, other);
+  }
+  static std::uint64_t number(const Borrower& borrower) { return borrower.ticket_; }
+  static NoSummary summary(const Borrower&) { return {}; }
+  static NoSummary join(NoSummary, NoSummary) { return {}; }
+  static bool beyond(const Borrower& borrower, const Want& want) { return key(want) < key(borrower.want_); }
+  static bool same(const Borrower& borrower, const Want& want) { return key(want) == key(borrower.want_); }
+
+ private:
+  static std::tuple<std::uint64_t, std::uint8_t> key(const Want& want) { return {want.client, want.priority_class}; }
+};
+
+}  // namespace carpool::pool

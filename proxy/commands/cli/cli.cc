@@ -1,0 +1,232 @@
+#include "proxy/commands/cli/cli.h"
+
+#include <unistd.h>
+
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/contents.h"
+#include "proxy/commands/cli/admin_client.h"
+#include "proxy/commands/cli/completion.h"
+#include "proxy/commands/cli/help.h"
+#include "proxy/commands/cli/request.h"
+#include "proxy/commands/cli/response.h"
+#include "proxy/commands/cli/top.h"
+#include "proxy/config/options.h"
+#include "proxy/config/text.h"
+
+namespace carpool::proxy::cli {
+namespace {
+
+constexpr std::size_t kLongestToken = std::size_t{64} * 1024;  // the whole file
+constexpr int kDone = 0, kWrongUse = 1, kNoAnswer = 2, kRefused = 3;
+
+// Broken before it is wider than a terminal.
+std::string usage(const Command& command) {
+  constexpr std::size_t kWidth = 100;
+  std::string text = "carpool " + std::string(command.name);
+  const auto add = [&](const std::string& part) {
+    const std::size_t line = text.rfind('\n') + 1;
+    text.append(text.size() - line + part.size() < kWidth ? " " : "\n    ").append(part);
+  };
+  for (const std::string& part : usage_of(command)) add(part);
+  if (!command.path.empty()) add("[--admin ADDRESS [--token-file FILE] | --config FILE] [--json]");
+  return text;
+}
+
+std::string help(const Command& command) {
+  std::string text = usage(command).append("\n  ").append(command.doc).append("\n\n");
+  const std::size_t before = text.size();
+  for (const Flag& flag : flags()) {
+    if (!takes(command, flag)) continue;
+    std::string left = "  " + std::string(flag.name) + (flag.value.empty() ? "" : " ") + std::string(flag.value);
+    text.append(left).append(left.size() < 24 ? 24 - left.size() : 1, ' ').append(flag.doc).append("\n");
+  }
+  if (text.size() != before) text += "\n";
+  if (command.operand.name == "ORIGIN") {
+    text += "ORIGIN is an URI as `carpool pools` shows it, or a part of one that only one pool has.\n";
+  } else if (!command.operand.words.empty()) {
+    text.append(command.operand.name).append(" is one of");
+    for (const std::string_view word : command.operand.words) text.append(" ").append(word);
+    text += ".\n";
+  }
+  return text + "Exit codes: 0 done, 1 wrong use or configuration, 2 no answer, 3 the instance refused.\n";
+}
+
+class Session {
+ public:
+  Session(const Request& request, std::ostream& out, std::ostream& err) : request_(request), out_(out), err_(err) {}
+
+  int run() {
+    if (const int code = find_instance(); code != kDone) return code;
+    std::string origin;
+    if (request_.command->operand.name == "ORIGIN") {
+      if (const int code = find_origin(origin); code != kDone) return code;
+    }
+    if (request_.command->name == "top") return top();
+    const std::string target = target_of(request_, origin);
+    if (request_.command->name == "config") return print_config(target);
+    Json answer;
+    const int code = ask_for(method_of(request_), target, answer);
+    if (code == kDone) show(answer);
+    return code;
+  }
+
+ private:
+  int fail(int code, const std::string& why) const {
+    err_ << "carpool: " << why << '\n';
+    return code;
+  }
+
+  int find_instance() {
+    const std::string token_file = request_.value("--token-file");
+    instance_.address = request_.value("--admin");
+    if (!instance_.address.empty()) return read_token(token_file);
+    config::Options options;
+    options.config = request_.value("--config");
+    const config::Reading reading = config::load(options, config::process_env());
+    if (!reading) {
+      config::report(reading, err_);
+      return kWrongUse;
+    }
+    if (!reading.config.admin.enabled) return fail(kWrongUse, "the configuration has no admin endpoint");
+    instance_.address = reading.config.admin.address;
+    return read_token(token_file.empty() ? reading.config.admin.token_file : token_file);
+  }
+
+  int read_token(const std::string& path) {
+    if (path.empty()) return kDone;
+    if (const Result<std::string> text = contents(path, kLongestToken)) {
+      instance_.token = text->substr(0, text->find('\n'));
+    }
+    if (!instance_.token.empty()) return kDone;
+    return fail(kWrongUse, path + ": no token in its first line");
+  }
+
+  // An URI stands for itself; anything else must be part of exactly one pool's.
+  int find_origin(std::string& origin) {
+    if (request_.operand.empty()) return fail(kWrongUse, std::string(request_.command->name) + " needs an ORIGIN");
+    origin = request_.operand;
+    if (origin.find("://") != std::string::npos) return kDone;
+    Json pools;
+    if (const int code = ask_for("GET", "/pools", pools); code != kDone) return code;
+    std::vector<std::string> found;
+    for (const Json& pool : pools.value("pools", Json::array())) {
+      const std::string label = pool.value("origin", "");
+      if (label.find(origin) != std::string::npos) found.push_back(label);
+    }
+    if (found.size() == 1) return origin = found.front(), kDone;
+    if (found.empty()) return fail(kRefused, "no pool's URI contains " + config::quoted(origin));
+    std::string all;
+    for (const std::string& one : found) all += "\n  " + one;
+    return fail(kWrongUse,
+                config::quoted(origin) + " is part of " + std::to_string(found.size()) + " pools' URIs:" + all);
+  }
+
+  int ask_for(std::string_view method, const std::string& target, Json& answer) const {
+    const Result<Reply> reply = ask(instance_, method, target);
+    if (!reply) return fail(kNoAnswer, reply.fault().detail);
+    answer = object_in(*reply);
+    if (reply->status >= 400) return refused(*reply, answer);
+    return answer.is_object() ? kDone : fail(kRefused, "the answer is no JSON object");
+  }
+
+  // Null: the answer is none.
+  static Json object_in(const Reply& reply) {
+    Result<Json> read = read_json<Json>(reply.body, kAnswerBounds);
+    return read ? std::move(*read) : Json();
+  }
+
+  int refused(const Reply& reply, const Json& answer) const {
+    if (json() && !answer.is_null()) out_ << json_text(answer, 2) << '\n';
+    std::string why = "status " + std::to_string(reply.status);
+    if (!answer.is_object()) return fail(kRefused, why);
+    for (const char* const name : {"error", "status"}) {  // a problem's status is a number
+      if (!answer.contains(name) || !answer.at(name).is_string()) continue;
+      why = answer.at(name).get<std::string>();
+      break;
+    }
+    fail(kRefused, why);
+    for (const char* const name : {"mistakes", "reasons"}) {
+      for (const Json& one : answer.value(name, Json::array())) err_ << "  " << shown(one);
+    }
+    return kRefused;
+  }
+
+  bool json() const { return request_.has("--json"); }
+
+  void show(const Json& answer) const {
+    if (json()) {
+      out_ << json_text(answer, 2) << '\n';
+    } else {
+      out_ << text_of(*request_.command, answer);
+    }
+  }
+
+  // The one answer that is no JSON but TOML, for a person and for a program alike.
+  int print_config(const std::string& target) const {
+    const Result<Reply> reply = ask(instance_, "GET", target);
+    if (!reply) return fail(kNoAnswer, reply.fault().detail);
+    if (reply->status >= 400) return refused(*reply, object_in(*reply));
+    out_ << reply->body;
+    return kDone;
+  }
+
+  // Whoever reads from a pipe gets one look.
+  int top() const {
+    Json answer;
+    if (const int code = ask_for("GET", "/pools", answer); code != kDone) return code;
+    if (json()) {
+      out_ << json_text(answer, 2) << '\n';
+    } else if (request_.has("--once") || ::isatty(STDOUT_FILENO) == 0) {
+      out_ << pools_table(busiest_first(answer.value("pools", Json::array())));
+    } else {
+      watch(instance_, answer);
+    }
+    return kDone;
+  }
+
+  const Request& request_;
+  std::ostream& out_;
+  std::ostream& err_;
+  Instance instance_;
+};
+
+int print_page(const std::optional<std::string>& page, const char* which, std::ostream& out, std::ostream& err) {
+  if (!page) {
+    err << "carpool: expected " << which << '\n';
+    return kWrongUse;
+  }
+  out << *page;
+  return kDone;
+}
+
+}  // namespace
+
+std::optional<int> run(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
+  Request request;
+  request.command = command_of(argc, argv);
+  if (request.command == nullptr) return std::nullopt;
+  const auto fail = [&](const std::string& why) {
+    err << "carpool: " << why << '\n';
+    return kWrongUse;
+  };
+  if (const std::string wrong = parse(request, argc, argv); !wrong.empty()) return fail(wrong);
+  if (request.help) {
+    out << help(*request.command);
+    return kDone;
+  }
+  const std::string& word = request.operand;
+  if (request.command->name == "completion") return print_page(completion(word), "bash, zsh or fish", out, err);
+  if (request.command->name == "man") return print_page(manual(word), "carpool or carpool.toml", out, err);
+  if (request.command->name == "webhook") return fail("`webhook` must be the first word");  // else it ran already
+  try {
+    return Session(request, out, err).run();
+  } catch (const Json::exception&) {  // a member has another type than carpool gives it
+    return fail("the answer is not one of carpool's"), kRefused;
+  }
+}
+
+}  // namespace carpool::proxy::cli

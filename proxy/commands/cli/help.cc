@@ -1,0 +1,86 @@
+#include "proxy/commands/cli/help.h"
+
+#include "proxy/commands/cli/command.h"
+#include "proxy/config/options.h"
+#include "proxy/config/schema.h"
+
+namespace carpool::proxy::cli {
+namespace {
+
+// In man(7)'s words.
+std::string roff(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\\') {
+      out += "\\e";
+    } else if (c == '-') {
+      out += "\\-";
+    } else {
+      out += c;
+    }
+  }
+  return !out.empty() && (out.front() == '.' || out.front() == '\'') ? "\\&" + out : out;
+}
+
+void entry(std::string& out, std::string_view name, std::string_view value, std::string_view doc) {
+  out.append(".TP\n.B ").append(roff(name));
+  if (!value.empty()) out.append(" \\fI").append(roff(value)).append("\\fR");
+  out.append("\n").append(roff(doc)).append("\n");
+}
+
+std::string manual_of_program() {
+  std::string out =
+      ".TH CARPOOL 1\n.SH NAME\ncarpool \\- a forward proxy that shares connections to origins\n.SH SYNOPSIS\n"
+      ".B carpool\n[\\fB\\-\\-config\\fR \\fIFILE\\fR] [\\fIFLAG\\fR]\n.br\n.B carpool\n\\fICOMMAND\\fR "
+      "[\\fIORIGIN\\fR] "
+      "[\\fB\\-\\-admin\\fR \\fIADDRESS\\fR] [\\fB\\-\\-json\\fR]\n.SH DESCRIPTION\n"
+      "Without a flag or a command it runs: applications on the same machine send it their requests, and it keeps the "
+      "connections to their origins.\n.SH FLAGS\n";
+  for (const config::ProgramFlag& flag : config::program_flags()) entry(out, flag.name, flag.value, flag.doc);
+  out += ".SH COMMANDS\nThey speak to a running instance over its admin address, but for the last three.\n";
+  for (const Command& command : commands()) {
+    std::string value;
+    for (const std::string& part : usage_of(command)) value.append(value.empty() ? "" : " ").append(part);
+    entry(out, command.name, value, command.doc);
+  }
+  out += ".SH FLAGS OF COMMANDS\n";
+  for (const Flag& flag : flags()) entry(out, flag.name, flag.value, doc_among_others(flag));
+  out +=
+      ".SH EXIT STATUS\nThe program: 0 clean, 1 configuration or command line, 2 could not listen, 3 internal.\n"
+      "A command: 0 done, 1 wrong use or configuration, 2 no answer, 3 the instance refused.\n.SH SIGNALS\n"
+      "TERM and INT drain and exit, a second one exits at once; HUP reloads the configuration; USR1 reopens the log.\n"
+      ".SH SEE ALSO\n.BR carpool.toml (5)\n";
+  return out;
+}
+
+std::string manual_of_settings() {
+  std::string out =
+      ".TH CARPOOL.TOML 5\n.SH NAME\ncarpool.toml \\- configuration of carpool(1)\n.SH DESCRIPTION\n"
+      "Durations are written \"250ms\", \"30s\", \"10m\", \"1h\", sizes \"16KiB\". In strings ${ENV} and "
+      "${ENV:\\-default} are filled in. An unknown key is an error; carpool \\-\\-check finds every mistake. What "
+      "takes a "
+      "restart says so; everything else follows a reload.\n";
+  for (const config::Section& section : config::sections()) {
+    const std::string path(section.path.empty() ? "top level" : section.path);
+    out.append(".SH ").append(roff(section.repeated ? "[[" + path + "]]" : "[" + path + "]")).append("\n");
+    out.append(roff(section.doc)).append(".\n");
+    for (const config::Setting& setting : section.settings) {
+      const config::Value value = config::default_of(section, setting);
+      std::string doc(setting.doc);
+      if (!setting.words.empty()) doc.append(": ").append(config::bounds_text(setting, value));
+      if (!setting.live) doc.append(" (takes a restart)");
+      entry(out, setting.key, config::empty(value) ? "" : "= " + config::toml(value), doc);
+    }
+  }
+  return out + ".SH SEE ALSO\n.BR carpool (1)\n";
+}
+
+}  // namespace
+
+std::optional<std::string> manual(std::string_view page) {
+  if (page == "carpool" || page.empty()) return manual_of_program();
+  if (page == "carpool.toml") return manual_of_settings();
+  return std::nullopt;
+}
+
+}  // namespace carpool::proxy::cli

@@ -1,0 +1,131 @@
+#include "proxy/commands/cli/request.h"
+
+#include <algorithm>
+
+namespace carpool::proxy::cli {
+namespace {
+
+std::string in_ticks(std::string_view word) {
+  return "`" + std::string(word) + "`";
+}
+
+std::string see_help(const Command& command) {
+  return "; see carpool " + std::string(command.name) + " --help";
+}
+
+void note(Request& request, const Flag& flag, std::string value) {
+  for (auto& [known, before] : request.given) {
+    if (known == &flag) {
+      before = std::move(value);
+      return;
+    }
+  }
+  request.given.emplace_back(&flag, std::move(value));
+}
+
+// `--name VALUE`, `--name=VALUE` or `--name` at `at`, which is left at the last word of it.
+std::string take_flag(Request& request, int& at, int argc, const char* const* argv) {
+  const std::string_view word = argv[at];
+  const std::size_t equals = std::min(word.find('='), word.size());
+  const bool joined = equals != word.size();
+  const Flag* const flag = find_flag(word.substr(0, equals));
+  if (flag == nullptr) return in_ticks(word) + " is not known" + see_help(*request.command);
+  if (!takes(*request.command, *flag)) {
+    return in_ticks(flag->name) + " is not for " + std::string(request.command->name) + see_help(*request.command);
+  }
+  if (flag->value.empty()) {
+    if (joined) return in_ticks(flag->name) + " takes no value";
+    note(request, *flag, "1");
+    return {};
+  }
+  std::string value;
+  if (joined) {
+    value = word.substr(equals + 1);
+  } else if (at + 1 < argc) {
+    value = argv[++at];
+  }
+  if (value.empty()) return in_ticks(flag->name) + " needs a value: " + std::string(flag->value);
+  note(request, *flag, std::move(value));
+  return {};
+}
+
+std::string percent_encoded(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
+    if (plain) {
+      out += c;
+    } else {
+      out.append(1, '%').append(1, kHex[byte >> 4]).append(1, kHex[byte & 15]);
+    }
+  }
+  return out;
+}
+
+bool sets(const Request& request) {
+  return !request.command->operand.query.empty() && !request.operand.empty();
+}
+
+}  // namespace
+
+std::string Request::value(std::string_view flag) const {
+  for (const auto& [known, text] : given) {
+    if (known->name == flag) return text;
+  }
+  return {};
+}
+
+const Command* command_of(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (!word.starts_with('-')) return find_command(word);
+    const Flag* const flag = find_flag(word);
+    if (flag != nullptr && !flag->value.empty()) ++i;
+  }
+  return nullptr;
+}
+
+std::string parse(Request& request, int argc, const char* const* argv) {
+  bool named = false;  // the command itself has been met
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--help" || word == "-h") {
+      request.help = true;
+    } else if (word.starts_with('-')) {
+      if (std::string wrong = take_flag(request, i, argc, argv); !wrong.empty()) return wrong;
+    } else if (!named) {
+      named = true;
+    } else if (request.operand.empty() && !request.command->operand.name.empty()) {
+      request.operand = word;
+    } else {
+      return in_ticks(word) + " is one argument too many";
+    }
+  }
+  if (request.has("--module") && request.operand.empty() && !request.help) return "`--module` goes with a LEVEL";
+  return {};
+}
+
+std::string_view method_of(const Request& request) {
+  return sets(request) ? "PUT" : request.command->method;
+}
+
+std::string target_of(const Request& request, std::string_view origin) {
+  std::string target(request.command->path);
+  if (const std::size_t at = target.find("{origin}"); at != std::string::npos) {
+    target.replace(at, 8, percent_encoded(origin));
+  }
+  char between = '?';
+  const auto add = [&](std::string_view name, std::string_view value) {
+    target.append(1, std::exchange(between, '&')).append(name).append("=").append(percent_encoded(value));
+  };
+  if (sets(request)) add(request.command->operand.query, request.operand);
+  for (const auto& [flag, value] : request.given) {
+    if (!flag->query.empty()) add(flag->query, value);
+  }
+  return target;
+}
+
+}  // namespace carpool::proxy::cli

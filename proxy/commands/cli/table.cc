@@ -1,0 +1,169 @@
+#include "proxy/commands/cli/table.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace carpool::proxy::cli {
+namespace {
+
+// Characters, not bytes: continuation bytes of UTF-8 take no room. What could steer a terminal is not shown.
+std::string clean(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return out;
+}
+
+std::size_t width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string number(double value) {
+  std::array<char, 40> text;
+  std::snprintf(text.data(), text.size(), value < 100 ? "%.3g" : "%.0f", value);
+  return text.data();
+}
+
+bool numeric(std::string_view text) {
+  return text == "-" || text.find_first_not_of("0123456789.e+-") == std::string_view::npos;
+}
+
+std::string of_objects(const Json& list) {
+  std::vector<std::string> heads;
+  for (const auto& [name, value] : list.front().items()) heads.push_back(name);
+  Table table(heads);
+  for (const Json& item : list) {
+    std::vector<std::string> row;
+    row.reserve(heads.size());
+    for (const std::string& head : heads) row.push_back(item.contains(head) ? cell(item.at(head)) : "-");
+    table.add(std::move(row));
+  }
+  return table.text();
+}
+
+bool is_list_of_objects(const Json& json) {
+  return json.is_array() && !json.empty() &&
+         std::all_of(json.begin(), json.end(), [](const Json& item) { return item.is_object(); });
+}
+
+void show(const Json& json, const std::string& indent, std::string& out) {
+  for (const auto& [name, value] : json.items()) {
+    const std::string title = json.is_object() ? clean(name) : "-";
+    if (is_list_of_objects(value)) {
+      out.append(indent).append(title).append("\n").append(of_objects(value));
+    } else if (value.is_structured() && !value.empty()) {
+      out.append(indent).append(title).append("\n");
+      show(value, indent + "  ", out);
+    } else {
+      out.append(indent).append(title).append(" ").append(cell(value)).append("\n");
+    }
+  }
+}
+
+struct Column {
+  const char *head, *key;
+};
+
+template <std::size_t N>
+std::string picked(const Json& list, const std::array<Column, N>& columns) {
+  std::vector<std::string> heads;
+  heads.reserve(N);
+  for (const Column& column : columns) heads.emplace_back(column.head);
+  Table table(std::move(heads));
+  for (const Json& item : list) {
+    std::vector<std::string> row;
+    row.reserve(N);
+    for (const Column& column : columns) row.push_back(item.contains(column.key) ? cell(item.at(column.key)) : "-");
+    table.add(std::move(row));
+  }
+  return table.rows() == 0 ? "none\n" : table.text();
+}
+
+constexpr std::array<Column, 11> kPool{{{"ORIGIN", "origin"},
+                                        {"OPEN", "active"},
+                                        {"IDLE", "borrowable"},
+                                        {"BUSY", "borrowed"},
+                                        {"DIALING", "connecting"},
+                                        {"WAITING", "waiting"},
+                                        {"LONGEST", "max_wait_seconds"},
+                                        {"SIZE", "size"},
+                                        {"PEAK", "peak"},
+                                        {"BORROWS", "borrows"},
+                                        {"CREATED", "created"}}};
+constexpr std::array<Column, 11> kTop{{{"ORIGIN", "origin"},
+                                       {"BUSY", "borrowed"},
+                                       {"WAITING", "waiting"},
+                                       {"PER_SECOND", "per_second"},
+                                       {"OPEN", "active"},
+                                       {"SIZE", "size"},
+                                       {"IDLE", "borrowable"},
+                                       {"DIALING", "connecting"},
+                                       {"LONGEST", "max_wait_seconds"},
+                                       {"PEAK", "peak"},
+                                       {"BORROWS", "borrows"}}};
+constexpr std::array<Column, 10> kConnection{{{"ID", "id"},
+                                              {"STATE", "state"},
+                                              {"OPENED", "opened"},
+                                              {"AGE", "age_seconds"},
+                                              {"IDLE", "idle_seconds"},
+                                              {"USES", "uses"},
+                                              {"PROTO", "protocol"},
+                                              {"LOOP", "loop"},
+                                              {"PEER", "peer"},
+                                              {"BORROWER", "borrower"}}};
+
+}  // namespace
+
+std::string Table::text() const {
+  std::vector<std::size_t> widths(rows_.front().size(), 0);
+  std::vector<bool> right(widths.size(), rows() > 0);
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      widths[i] = std::max(widths[i], width(rows_[r][i]));
+      if (r > 0 && !numeric(rows_[r][i])) right[i] = false;
+    }
+  }
+  std::string out;
+  for (const auto& row : rows_) {
+    std::string line;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      const std::string gap(widths[i] - width(row[i]), ' ');
+      line.append(i == 0 ? "" : "  ").append(right[i] ? gap + row[i] : row[i] + gap);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out.append(line).append("\n");
+  }
+  return out;
+}
+
+std::string cell(const Json& value) {
+  if (value.is_null()) return "-";
+  if (value.is_string()) return clean(value.get<std::string>());
+  if (value.is_number_float()) return number(value.get<double>());
+  return clean(json_text(value));
+}
+
+std::string shown(const Json& json) {
+  if (is_list_of_objects(json)) return of_objects(json);
+  std::string out;
+  if (json.is_structured()) {
+    show(json, "", out);
+  } else {
+    out = cell(json) + "\n";
+  }
+  return out;
+}
+
+std::string pools_table(const Json& pools) {
+  return picked(pools, kPool);
+}
+
+std::string top_table(const Json& pools) {
+  return picked(pools, kTop);
+}
+
+std::string connections_table(const Json& connections) {
+  return picked(connections, kConnection);
+}
+
+}  // namespace carpool::proxy::cli

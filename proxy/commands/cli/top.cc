@@ -1,0 +1,131 @@
+#include "proxy/commands/cli/top.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/utf8.h"
+#include "proxy/commands/cli/screen.h"
+#include "proxy/config/options.h"
+
+namespace carpool::proxy::cli {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+constexpr std::chrono::seconds kBetween{1};
+
+// What was seen last, and what it says of the second before.
+class Sight {
+ public:
+  explicit Sight(const Instance& instance) : instance_(instance) { instance_.patience_seconds = 2; }
+
+  void look() {
+    const Result<Reply> reply = ask(instance_, "GET", "/pools");
+    if (!reply) return lost(reply.fault().detail);
+    const Result<Json> answer = read_json<Json>(reply->body, kAnswerBounds);
+    if (reply->status >= 400) return lost(instance_.address + " answers with status " + std::to_string(reply->status));
+    if (!answer || !answer->is_object()) return lost("no JSON from " + instance_.address);
+    try {
+      take(*answer);
+    } catch (const Json::exception&) {  // a member has another type than carpool gives it
+      lost("the answer of " + instance_.address + " is not one of carpool's");
+    }
+  }
+
+  void take(const Json& answer) {
+    const SteadyClock::time_point now = SteadyClock::now();
+    const double seconds = std::chrono::duration<double>(now - seen_at_).count();
+    pools_ = answer.value("pools", Json::array());
+    std::map<std::string, double> borrows;
+    for (Json& pool : pools_) {
+      const std::string origin = pool.value("origin", "");
+      const double count = borrows[origin] = pool.value("borrows", 0.0);
+      const auto before = borrows_.find(origin);
+      const bool known = before != borrows_.end() && before->second <= count && seconds > 0;
+      pool["per_second"] = known ? Json((count - before->second) / seconds) : Json(nullptr);
+    }
+    pools_ = busiest_first(pools_);
+    borrows_ = std::move(borrows);
+    seen_at_ = now;
+    trouble_.clear();
+  }
+
+  std::vector<Screen::Line> lines(std::size_t columns) const {
+    std::vector<Screen::Line> lines{{heading(), Screen::Style::plain}};
+    lines.push_back({trouble_, trouble_.empty() ? Screen::Style::plain : Screen::Style::reverse});
+    const std::string table = top_table(shortened(columns / 2));
+    for (std::size_t at = 0; at < table.size();) {
+      const std::size_t end = table.find('\n', at);
+      lines.push_back({table.substr(at, end - at), lines.size() == 2 ? Screen::Style::bold : Screen::Style::plain});
+      at = end + 1;
+    }
+    return lines;
+  }
+
+ private:
+  void lost(const std::string& why) {
+    const auto since = std::chrono::duration_cast<std::chrono::seconds>(SteadyClock::now() - seen_at_).count();
+    trouble_ = why + "; this was seen " + std::to_string(since) + " s ago, asking again each second";
+  }
+
+  std::string heading() const {
+    std::uint64_t open = 0, busy = 0, waiting = 0;
+    for (const Json& pool : pools_) {
+      open += pool.value("active", 0U);
+      busy += pool.value("borrowed", 0U);
+      waiting += pool.value("waiting", 0U);
+    }
+    return "carpool at " + instance_.address + "   " + std::to_string(pools_.size()) + " origins, " +
+           std::to_string(open) + " open, " + std::to_string(busy) + " busy, " + std::to_string(waiting) +
+           " waiting   q quits";
+  }
+
+  // The figures stay to be seen beside the longest origin.
+  Json shortened(std::size_t most) const {
+    Json pools = pools_;
+    for (Json& pool : pools) {
+      std::string origin = pool.value("origin", "");
+      if (origin.size() > most) pool["origin"] = std::string(clipped(origin, most - 1)) + "+";
+    }
+    return pools;
+  }
+
+  Instance instance_;
+  Json pools_ = Json::array();
+  std::map<std::string, double> borrows_;
+  SteadyClock::time_point seen_at_;
+  std::string trouble_;
+};
+
+}  // namespace
+
+Json busiest_first(const Json& pools) {
+  std::vector<Json> rows(pools.begin(), pools.end());
+  std::stable_sort(rows.begin(), rows.end(), [](const Json& a, const Json& b) {
+    const auto work = [](const Json& pool) { return pool.value("borrowed", 0U) + pool.value("waiting", 0U); };
+    return work(a) != work(b) ? work(a) > work(b) : a.value("borrows", 0ULL) > b.value("borrows", 0ULL);
+  });
+  return rows;
+}
+
+void watch(const Instance& instance, const Json& first) {
+  Sight sight(instance);
+  sight.take(first);
+  Screen screen(STDIN_FILENO, STDOUT_FILENO);
+  SteadyClock::time_point next = SteadyClock::now() + kBetween;
+  for (;;) {
+    screen.draw(sight.lines(screen.size().columns));
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - SteadyClock::now());
+    const Screen::Event event = screen.wait(std::max(left, std::chrono::milliseconds(0)));
+    if (event == Screen::Event::leave) return;
+    if (event != Screen::Event::time) continue;
+    sight.look();
+    next = SteadyClock::now() + kBetween;
+  }
+}
+
+}  // namespace carpool::proxy::cli

@@ -1,0 +1,114 @@
+#include "proxy/commands/demo/demo.h"
+
+#include <sys/socket.h>
+
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+
+#include "base/fd.h"
+#include "pool/origin.h"
+
+namespace carpool::proxy {
+namespace {
+
+constexpr const char* kPlain = DemoOrigin::kPlainName;
+constexpr const char* kTls = DemoOrigin::kTlsName;
+constexpr const char* kH2 = DemoOrigin::kH2Name;
+
+// The name leads to the origin's real port by `addresses`, so that it looks the same in every run.
+config::OriginSettings named(const config::Config& config, const std::string& scheme, const std::string& name,
+                             const net::Address& at) {
+  config::OriginSettings settings;
+  settings.origin = *pool::parse_origin(scheme + "://" + name);
+  settings.alias = {name};
+  settings.addresses = {at.text()};
+  settings.pool = config.pool;
+  settings.request = config.request;
+  settings.upstream = config.upstream;
+  return settings;
+}
+
+}  // namespace
+
+// Tried as the listener will try it: what only lies in TIME_WAIT is free.
+std::string free_or_any_port(const std::string& text) {
+  const Result<net::Address> address = net::Address::parse(text);
+  if (!address) return "127.0.0.1:0";
+  const Fd fd(::socket(address->family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  const bool free = fd && ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+                    ::bind(fd.get(), address->get(), address->length()) == 0 && ::listen(fd.get(), 1) == 0;
+  return free ? text : "127.0.0.1:0";
+}
+
+config::Config demo_config(const DemoOrigin& origin) {
+  config::Config config;
+  config.listen.front().address = free_or_any_port(config.listen.front().address);
+  config.admin.address = free_or_any_port(config.admin.address);
+  config.log.format = config::LogFormat::text;
+  config.log.access = false;  // a line for each request would bury the demo's own
+  config.origins.push_back(named(config, "http", kPlain, origin.plain()));
+  std::uint32_t identity = 0;
+  for (const auto& [name, at] : {std::pair(kTls, &origin.secure()), std::pair(kH2, &origin.h2())}) {
+    config::OriginSettings& secure = config.origins.emplace_back(named(config, "https", name, *at));
+    secure.upstream.tls.ca_file = origin.ca_file();
+    secure.upstream.tls.server_name = name;
+    secure.origin.tls = ++identity;  // one of its own
+  }
+  return config;
+}
+
+Result<std::unique_ptr<Demo>> Demo::make(std::FILE* out) {
+  Result<std::unique_ptr<DemoOrigin>> origin = DemoOrigin::start();
+  if (!origin) return origin.take_fault();
+  return std::make_unique<Demo>(std::move(*origin), out);
+}
+
+Demo::Demo(std::unique_ptr<DemoOrigin> origin, std::FILE* out)
+    : origin_(std::move(origin)), config_(demo_config(*origin_)), out_(out) {}
+
+Status Demo::start(const net::Address& listener, const net::Address& admin, std::function<DemoNumbers()> numbers) {
+  std::fputs(demo_greeting(listener, admin, *origin_).c_str(), out_);
+  std::fflush(out_);
+  auto traffic = DemoTraffic::start(listener);
+  if (!traffic) return traffic.take_fault();
+  traffic_ = std::move(*traffic);
+  auto ticker = Ticker::start(std::move(numbers), out_);
+  if (!ticker) return ticker.take_fault();
+  ticker_ = std::move(*ticker);
+  return Done{};
+}
+
+void Demo::stop() {
+  ticker_.reset();
+  traffic_.reset();
+}
+
+std::string demo_greeting(const net::Address& listener, const net::Address& admin, const DemoOrigin& origin) {
+  std::string out;
+  const auto line = [&out](std::initializer_list<std::string_view> parts) {
+    for (const std::string_view part : parts) out += part;
+    out += '\n';
+  };
+  const std::string proxy = "http://" + listener.text();
+  const std::string pools = "http://" + admin.text();
+  line({"carpool's demo: an origin, a listener, and a little traffic between them, all on this machine"});
+  line({});
+  line({"  listener  ", proxy});
+  line({"  admin     ", pools});
+  line({"  origin    http://", kPlain, "       HTTP/1.1, at ", origin.plain().text()});
+  line({"  origin    https://", kTls, "  HTTP/1.1 over TLS, at ", origin.secure().text()});
+  line({"  origin    https://", kH2, "   HTTP/2 over TLS, at ", origin.h2().text()});
+  line({"            their certificates, made a moment ago, are in ", origin.ca_file()});
+  line({});
+  line({"Try in another terminal (paths: / /bytes/N /delay/MS /echo /close):"});
+  line({});
+  line({"  curl -x ", proxy, " http://", kPlain, "/"});
+  line({"  curl --http2-prior-knowledge -H 'Host: ", kH2, "' ", proxy, "/"});
+  line({"  curl ", pools, "/pools"});
+  line({});
+  return out;
+}
+
+}  // namespace carpool::proxy

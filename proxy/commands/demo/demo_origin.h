@@ -1,0 +1,77 @@
+// DemoOrigin: a small origin server of our own on a thread of its own, with a listener in plain text, one over TLS and
+// one for HTTP/2 over TLS, so that a pool has something to talk to on a machine without any other. It ends idle
+// connections soon, as origins do.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "exec/uv/loop.h"
+#include "proxy/commands/demo/h1_session.h"
+#include "proxy/commands/demo/h2_session.h"
+#include "proxy/commands/demo/temporary_file.h"
+#include "proxy/net/address.h"
+#include "proxy/net/tls/server_context.h"
+
+namespace carpool::proxy {
+
+class DemoOrigin final : private OriginConnection::Owner, private OriginSession::Owner {
+ public:
+  struct Settings {
+    Duration idle_timeout = std::chrono::seconds(5);
+    std::size_t max_connections = 512;
+  };
+  // Listens on three free ports of 127.0.0.1 and serves from here on. Makes a key and a certificate: some milliseconds.
+  static Result<std::unique_ptr<DemoOrigin>> start(const Settings& settings);
+  static Result<std::unique_ptr<DemoOrigin>> start() { return start(Settings{}); }
+  // For start().
+  DemoOrigin(const Settings& settings, std::unique_ptr<exec::UvLoop> loop, std::unique_ptr<tls::ServerContext> tls,
+             std::unique_ptr<tls::ServerContext> h2, TemporaryFile certificates);
+  ~DemoOrigin();  // stops at once, whatever is under way
+  DemoOrigin(const DemoOrigin&) = delete;
+  DemoOrigin& operator=(const DemoOrigin&) = delete;
+
+  // The names that its certificate carries, besides the address.
+  static constexpr const char* kPlainName = "demo";
+  static constexpr const char* kTlsName = "demo-tls";
+  static constexpr const char* kH2Name = "demo-h2";
+
+  const net::Address& plain() const { return plain_.address; }
+  const net::Address& secure() const { return secure_.address; }
+  const net::Address& h2() const { return h2_.address; }
+  const std::string& ca_file() const { return certificates_.path(); }  // as long as this lives
+
+ private:
+  struct Door final : exec::Watcher {
+    explicit Door(DemoOrigin& o) : origin(o) {}
+    void on_ready(exec::Ready) override LOOP_ONLY { origin.accept_all(*this); }
+    DemoOrigin& origin;
+    Fd fd;
+    exec::WatchKey key;
+    net::Address address;
+  };
+
+  Status open(Door& door);
+  void accept_all(Door& door) LOOP_ONLY;
+  void adopt(Door& door, int fd) LOOP_ONLY;
+  Status welcome(Door& door, int fd) LOOP_ONLY;
+  void on_connection_end(OriginConnection& connection) override LOOP_ONLY;
+  void on_session_end(OriginSession& session) override LOOP_ONLY;
+
+  const Settings settings_;
+  std::unique_ptr<exec::UvLoop> loop_;  // before all that stands on it
+  std::unique_ptr<tls::ServerContext> tls_, h2_tls_;
+  TemporaryFile certificates_;
+  Door plain_{*this}, secure_{*this}, h2_{*this};
+  std::list<OriginConnection> connections_ LOOP_LOCAL;
+  std::list<OriginSession> sessions_ LOOP_LOCAL;
+  std::uint64_t accepted_ LOOP_LOCAL = 0;
+  std::thread thread_;
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,205 @@
+#include "proxy/commands/demo/h2_session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "exec/read_buffer.h"
+
+namespace carpool::proxy {
+namespace {
+
+constexpr Duration kStall = std::chrono::seconds(30);        // while a request is under way
+constexpr std::size_t kPull = std::size_t{64} * 1024;        // bytes of frames in one write
+constexpr std::size_t kReadsPerTurn = 16;                    // then others have their turn
+constexpr std::size_t kQueued = std::size_t{2} * 64 * 1024;  // of an endless body, on its way out
+
+}  // namespace
+
+// ---- one request ----
+
+OriginSession::Call::Call(OriginSession& session, http::H2Stream& stream, const http::RequestHead& head)
+    : session_(session),
+      stream_(&stream),
+      reply_(demo_reply(head, session.visit(session.requests_))),
+      request_(session.requests_),
+      bodiless_(head.method == "HEAD"),
+      length_(head.length),
+      has_length_(head.framing != http::Framing::chunked) {
+  if (reply_.echo) respond(bodiless_);
+}
+
+void OriginSession::Call::respond(bool end) {
+  http::H2Fields fields;
+  fields.add(":status", std::to_string(reply_.status));
+  fields.add("server", "carpool-demo");
+  fields.add("content-type", reply_.echo ? "application/octet-stream" : "text/plain; charset=utf-8");
+  fields.add("demo-connection", std::to_string(session_.number_));
+  fields.add("demo-request", std::to_string(request_));
+  const std::uint64_t length = reply_.echo ? length_ : reply_.fill != 0 ? reply_.fill : reply_.body.size();
+  if (!reply_.echo || has_length_) fields.add("content-length", std::to_string(length));
+  session_.session_.respond(*stream_, fields, end);
+}
+
+void OriginSession::Call::answer() {
+  due_ = kNever;
+  if (over()) return;
+  respond(bodiless_);
+  if (!bodiless_) {
+    session_.session_.body(*stream_, reply_.body);
+    fill_left_ = reply_.fill;
+    fill();
+  }
+  if (reply_.close) session_.session_.goaway(http::H2Error::no_error);
+}
+
+// As much as is worth having ready; the rest follows as it leaves.
+void OriginSession::Call::fill() {
+  while (fill_left_ > 0 && stream_->backlog() < kQueued) {
+    const std::string_view block = demo_fill().substr(0, std::min<std::uint64_t>(demo_fill().size(), fill_left_));
+    session_.session_.body(*stream_, block);
+    fill_left_ -= block.size();
+  }
+  if (fill_left_ == 0) session_.session_.end(*stream_);
+}
+
+// An echo's room is given back as its bytes leave, so that neither side gets ahead of the other.
+void OriginSession::Call::on_body(std::string_view bytes) {
+  if (reply_.echo && !bodiless_) return session_.session_.body(*stream_, bytes);
+  session_.session_.consume(*stream_, bytes.size());
+}
+
+void OriginSession::Call::on_end() {
+  if (reply_.echo) {
+    if (!bodiless_) session_.session_.end(*stream_, trailers_);
+    return;
+  }
+  if (reply_.delay <= Duration::zero()) return answer();
+  due_ = session_.loop_.now() + reply_.delay;
+}
+
+void OriginSession::Call::on_sent(std::size_t bytes) {
+  if (over()) return;
+  if (reply_.echo) return session_.session_.consume(*stream_, bytes);
+  if (fill_left_ > 0) fill();
+}
+
+// ---- the connection ----
+
+OriginSession::OriginSession(exec::Loop& loop, Owner& owner, std::unique_ptr<tls::Stream> stream, std::uint64_t number,
+                             Duration idle_timeout)
+    : loop_(loop),
+      owner_(owner),
+      stream_(std::move(stream)),
+      number_(number),
+      idle_timeout_(idle_timeout),
+      timer_(exec::Timer::bind<&OriginSession::on_timer>(loop, *this)),
+      session_(http::H2Role::server, {}, *this) {}
+
+OriginSession::~OriginSession() {
+  exec::assume_on_loop();
+  loop_.unwatch(stream_->fd(), key_);
+}
+
+Status OriginSession::start() {
+  Result<exec::WatchKey> key = loop_.watch(stream_->fd(), *this);
+  if (!key) return key.take_fault();
+  key_ = *key;
+  arm();
+  return Done{};
+}
+
+void OriginSession::on_ready(exec::Ready ready) {
+  stream_->note(ready);
+  advance();
+}
+
+void OriginSession::run() {
+  advance();
+}
+
+void OriginSession::on_timer() {
+  exec::assume_on_loop();
+  const Instant now = loop_.now();
+  bool answered = false;
+  for (Call& call : calls_) {
+    if (call.due() > now) continue;
+    call.answer();
+    answered = true;
+  }
+  // It rested, or stalled.
+  if (!answered && !established_) closed_ = true;
+  if (!answered && established_) session_.terminate(http::H2Error::no_error, http::H2Abuse::none);
+  advance();
+}
+
+// May destroy this session: nothing follows it.
+void OriginSession::advance() {
+  if (!closed_ && (established_ || shake())) {
+    read_some();
+    flush();
+  }
+  calls_.remove_if([](const Call& call) { return call.over(); });
+  if (closed_) return owner_.on_session_end(*this);
+  arm();
+}
+
+bool OriginSession::shake() {
+  const Result<bool> done = stream_->handshake();
+  closed_ = !done || (*done && stream_->security().alpn != "h2");
+  established_ = !closed_ && *done;
+  if (established_) protocol_.append(" over ").append(stream_->security().version);
+  return established_;
+}
+
+void OriginSession::read_some() {
+  for (std::size_t reads = 0; !closed_ && stream_->maybe_readable(); ++reads) {
+    if (reads == kReadsPerTurn) return loop_.defer(*this);
+    const exec::ReadBuffer buffer(loop_);
+    const net::IoResult io = stream_->read(buffer.span());
+    if (io.io == net::Io::would_block) return;
+    if (io.io != net::Io::ok) {
+      closed_ = true;
+      return;
+    }
+    if (!session_.receive(buffer.view(io.bytes), loop_.now())) return;  // flush() says why, and ends it
+  }
+}
+
+void OriginSession::flush() {
+  while (!closed_) {
+    while (sent_ < out_.size()) {
+      const iovec rest{out_.data() + sent_, out_.size() - sent_};
+      const net::IoResult io = stream_->write({&rest, 1});
+      if (io.io == net::Io::would_block) return;
+      if (io.io != net::Io::ok) {
+        closed_ = true;
+        return;
+      }
+      sent_ += io.bytes;
+    }
+    out_.clear();
+    sent_ = 0;
+    if (!session_.wants_pull() || !session_.pull(out_, kPull, loop_.now())) break;
+    if (out_.empty()) break;
+  }
+  if (!session_.over()) return;
+  stream_->shut_write();
+  closed_ = true;
+}
+
+http::H2StreamUser* OriginSession::on_request(http::H2Stream& stream, http::RequestHead& head) {
+  ++requests_;
+  return &calls_.emplace_back(*this, stream, head);
+}
+
+void OriginSession::on_refused_head(http::H2Stream& stream, FaultKind) {
+  session_.reset(stream, http::H2Error::refused_stream);
+}
+
+void OriginSession::arm() {
+  Instant deadline = loop_.now() + (calls_.empty() ? idle_timeout_ : kStall);
+  for (const Call& call : calls_) deadline = std::min(deadline, call.due());
+  timer_.arm(deadline);
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,100 @@
+// OriginSession: one connection of the demo's origin that speaks HTTP/2 over TLS: its requests are answered side by
+// side, as the windows allow, and it ends by itself after a rest.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "exec/loop.h"
+#include "exec/timer.h"
+#include "proxy/commands/demo/reply.h"
+#include "proxy/http/h2/session.h"
+#include "proxy/net/tls/tls_transport.h"
+
+namespace carpool::proxy {
+
+class OriginSession final : private exec::Watcher, private exec::Deferred, private http::H2Sink {
+ public:
+  class Owner {
+   public:
+    virtual void on_session_end(OriginSession& session) LOOP_ONLY = 0;  // destroys it
+
+   protected:
+    ~Owner() = default;
+  };
+
+  OriginSession(exec::Loop& loop, Owner& owner, std::unique_ptr<tls::Stream> stream, std::uint64_t number,
+                Duration idle_timeout);
+  OriginSession(const OriginSession&) = delete;
+  OriginSession& operator=(const OriginSession&) = delete;
+  ~OriginSession();
+
+  Status start() LOOP_ONLY;  // a failure means: drop it
+
+ private:
+  // One request and its answer; over when its stream is closed.
+  class Call final : public http::H2StreamUser {
+   public:
+    Call(OriginSession& session, http::H2Stream& stream, const http::RequestHead& head);
+    bool over() const { return stream_ == nullptr; }
+    Instant due() const { return due_; }
+    void answer();
+
+   private:
+    void respond(bool end);
+    void fill();
+    void on_head(http::ResponseHead&) override {}
+    void on_body(std::string_view bytes) override;
+    void on_trailers(const http::Fields& fields) override { trailers_ = fields; }
+    void on_end() override;
+    void on_sent(std::size_t bytes) override;
+    void on_closed(http::H2Error) override { stream_ = nullptr; }
+
+    OriginSession& session_;
+    http::H2Stream* stream_;
+    const DemoReply reply_;
+    const std::uint64_t request_;
+    const bool bodiless_;
+    std::uint64_t length_ = 0;  // of an echo, where the request says it
+    bool has_length_ = false;
+    std::uint64_t fill_left_ = 0;
+    http::Fields trailers_;
+    Instant due_ = kNever;
+  };
+
+  void on_ready(exec::Ready ready) override LOOP_ONLY;
+  void run() override LOOP_ONLY;  // exec::Deferred: another turn
+  void on_timer();
+  void advance() LOOP_ONLY;
+  bool shake();
+  void read_some() LOOP_ONLY;
+  void flush() LOOP_ONLY;
+  void arm() LOOP_ONLY;
+  http::H2StreamUser* on_request(http::H2Stream& stream, http::RequestHead& head) override;
+  void on_refused_head(http::H2Stream& stream, FaultKind) override;
+  void on_settings(const http::H2PeerSettings&) override {}
+  void on_goaway(http::StreamId, http::H2Error) override {}
+  void on_ping_ack(std::uint64_t) override {}
+  DemoVisit visit(std::uint64_t request) const { return {protocol_, number_, request}; }
+
+  exec::Loop& loop_;
+  Owner& owner_;
+  std::unique_ptr<tls::Stream> stream_;
+  const std::uint64_t number_;
+  const Duration idle_timeout_;
+  exec::WatchKey key_;
+  exec::Timer timer_;
+  http::H2Session session_;
+  std::list<Call> calls_;
+  std::string protocol_ = "HTTP/2";
+  std::uint64_t requests_ = 0;
+  std::string out_;
+  std::size_t sent_ = 0;  // of out_
+  bool established_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace carpool::proxy

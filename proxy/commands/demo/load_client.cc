@@ -1,0 +1,98 @@
+#include "proxy/commands/demo/load_client.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+
+namespace carpool::proxy {
+namespace {
+
+constexpr int kReadsPerEvent = 8;
+
+void write_request(std::string& out, const Errand& errand) {
+  out.assign(errand.body == 0 ? "GET " : "POST ");
+  out.append(errand.secure ? "https://" : "http://").append(errand.host).append(errand.path).append(" HTTP/1.1\r\n");
+  out.append("Host: ").append(errand.host).append("\r\nUser-Agent: carpool-demo\r\n");
+  if (errand.body != 0) out.append("Content-Length: ").append(std::to_string(errand.body)).append("\r\n");
+  out.append("\r\n").append(errand.body, 'x');
+}
+
+}  // namespace
+
+Visitor::Outcome Visitor::set_out(const Errand& errand) {
+  if (!fd_ && !connect()) return Outcome::failed;
+  busy_ = true;
+  write_request(out_, errand);
+  sent_ = 0;
+  head_.clear();
+  reader_.expect(errand.body == 0 ? "GET" : "POST", false);
+  return write_some();
+}
+
+bool Visitor::connect() {
+  fd_.reset(::socket(proxy_.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (fd_ && (::connect(fd_.get(), proxy_.get(), proxy_.length()) == 0 || errno == EINPROGRESS)) return true;
+  fd_.reset();
+  return false;
+}
+
+// A free one is polled as well: the other side may end a connection that rests.
+pollfd Visitor::interest() const {
+  const bool writes = busy_ && sent_ < out_.size();
+  return {fd_.get(), static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0};
+}
+
+Visitor::Outcome Visitor::on_events(short events) {
+  if (!fd_ || events == 0) return Outcome::none;
+  if (busy_ && sent_ < out_.size()) {
+    if (const Outcome outcome = write_some(); outcome != Outcome::none) return outcome;
+  }
+  return (events & ~POLLOUT) != 0 ? read_some() : Outcome::none;
+}
+
+Visitor::Outcome Visitor::write_some() {
+  const ssize_t sent = ::send(fd_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
+  if (sent >= 0) {
+    sent_ += static_cast<std::size_t>(sent);
+    return Outcome::none;
+  }
+  const bool later = errno == EAGAIN || errno == EINTR || errno == ENOTCONN;  // ENOTCONN: still connecting
+  return later ? Outcome::none : end(Outcome::failed, false);
+}
+
+Visitor::Outcome Visitor::read_some() {
+  std::array<char, 16384> bytes;
+  for (int reads = 0; reads < kReadsPerEvent; ++reads) {
+    const ssize_t got = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Outcome::none;
+    // Nobody misses a connection that rested. (Nor is there anything to read on one: that would be nobody's answer.)
+    if (!busy_) return end(Outcome::none, false);
+    if (got <= 0) return end(Outcome::failed, false);
+    const Outcome outcome = feed({bytes.data(), static_cast<std::size_t>(got)});
+    if (outcome != Outcome::none) return outcome;
+  }
+  return Outcome::none;
+}
+
+Visitor::Outcome Visitor::feed(std::string_view bytes) {
+  for (;;) {
+    const Result<http::Fed> fed = reader_.feed(bytes, head_, *this);
+    if (!fed || fed->progress == http::Progress::upgraded) return end(Outcome::failed, false);
+    bytes.remove_prefix(fed->taken);
+    if (fed->progress == http::Progress::need_more) return Outcome::none;
+    if (fed->progress == http::Progress::message) {
+      const bool clean = bytes.empty() && sent_ == out_.size() && head_.keep_alive;
+      return end(head_.status == 200 ? Outcome::answered : Outcome::failed, clean);
+    }
+  }
+}
+
+Visitor::Outcome Visitor::end(Outcome outcome, bool keep) {
+  busy_ = false;
+  if (!keep) fd_.reset();
+  return outcome;
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,59 @@
+// Visitor: one client of the demo's traffic: a socket that is kept alive, one request at a time. It never blocks; the
+// traffic's thread polls it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+#include "proxy/http/h1/codec.h"
+#include "proxy/net/address.h"
+
+struct pollfd;
+
+namespace carpool::proxy {
+
+// What a visitor asks for, as a proxy is asked: the whole URI in the request line.
+struct Errand {
+  std::string_view host;  // "demo"
+  std::string_view path = "/";
+  bool secure = false;   // https: whoever is asked does the TLS
+  std::size_t body = 0;  // bytes to POST; 0: GET
+};
+
+class Visitor final : private http::BodySink {
+ public:
+  enum class Outcome : std::uint8_t { none, answered, failed };
+
+  explicit Visitor(const net::Address& proxy) : proxy_(proxy), reader_(http::Limits{}) {}
+  Visitor(const Visitor&) = delete;
+  Visitor& operator=(const Visitor&) = delete;
+  ~Visitor() = default;
+
+  bool free() const { return !busy_; }
+  // When free(). `failed`: it could not even set out.
+  Outcome set_out(const Errand& errand);
+  pollfd interest() const;
+  Outcome on_events(short events);
+
+ private:
+  bool connect();
+  Outcome write_some();
+  Outcome read_some();
+  Outcome feed(std::string_view bytes);
+  Outcome end(Outcome outcome, bool keep);
+  void on_body(std::string_view) override {}
+  void on_trailer(std::string_view, std::string_view) override {}
+
+  const net::Address proxy_;
+  Fd fd_;
+  http::ResponseReader reader_;
+  http::ResponseHead head_;
+  std::string out_;
+  std::size_t sent_ = 0;
+  bool busy_ = false;
+};
+
+}  // namespace carpool::proxy

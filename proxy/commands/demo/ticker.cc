@@ -1,0 +1,52 @@
+#include "proxy/commands/demo/ticker.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace carpool::proxy {
+
+std::string demo_line(const DemoNumbers& before, const DemoNumbers& now, Duration between) {
+  const double seconds = std::max(std::chrono::duration<double>(between).count(), 0.001);
+  const auto requests = static_cast<double>(now.requests - std::min(before.requests, now.requests));
+  const double reused = static_cast<double>(now.requests - std::min(now.opened, now.requests));
+  const double percent = now.requests == 0 ? 0 : 100 * reused / static_cast<double>(now.requests);
+  // Rounded down: 100 % is said only when it is.
+  char line[160];
+  const int size =
+      std::snprintf(line, sizeof line, "requests %.0f/s  reuse %.1f %%  opened %llu  pools %llu", requests / seconds,
+                    std::floor(percent * 10) / 10, static_cast<unsigned long long>(now.opened),
+                    static_cast<unsigned long long>(now.pools));
+  return {line, static_cast<std::size_t>(size)};
+}
+
+Result<std::unique_ptr<Ticker>> Ticker::start(std::function<DemoNumbers()> numbers, std::FILE* out, Duration every) {
+  Result<StopSignal> stop = StopSignal::make();
+  if (!stop) return stop.take_fault();
+  auto ticker = std::make_unique<Ticker>(std::move(*stop), std::move(numbers), out, every);
+  ticker->thread_ = std::thread([made = ticker.get()] { made->run(); });
+  return ticker;
+}
+
+Ticker::Ticker(StopSignal stop, std::function<DemoNumbers()> numbers, std::FILE* out, Duration every)
+    : stop_(std::move(stop)), numbers_(std::move(numbers)), out_(out), every_(every) {}
+
+Ticker::~Ticker() {
+  stop_.raise();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Ticker::run() const {
+  Instant then = Clock::now();
+  DemoNumbers before = numbers_();
+  for (Instant next = then + every_; !stop_.wait_until(next); next = std::max(then, next + every_)) {
+    const Instant now = Clock::now();
+    const DemoNumbers numbers = numbers_();
+    std::fprintf(out_, "%s\n", demo_line(before, numbers, now - then).c_str());
+    std::fflush(out_);
+    before = numbers;
+    then = now;
+  }
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,46 @@
+// Ticker: each second one line that says what the pools are doing.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "proxy/commands/demo/stop_signal.h"
+
+namespace carpool::proxy {
+
+// Over all origins, counted since the start.
+struct DemoNumbers {
+  std::uint64_t requests = 0;  // leases that were given
+  std::uint64_t opened = 0;    // connections to origins
+  std::uint64_t pools = 0;     // that stand now
+};
+
+// "requests 20/s  reuse 97.5 %  opened 4  pools 2": requests of the time between, everything else since the start.
+std::string demo_line(const DemoNumbers& before, const DemoNumbers& now, Duration between);
+
+class Ticker {
+ public:
+  static Result<std::unique_ptr<Ticker>> start(std::function<DemoNumbers()> numbers, std::FILE* out,
+                                               Duration every = std::chrono::seconds(1));
+  Ticker(StopSignal stop, std::function<DemoNumbers()> numbers, std::FILE* out, Duration every);  // for start()
+  ~Ticker();                                                                                      // stops at once
+  Ticker(const Ticker&) = delete;
+  Ticker& operator=(const Ticker&) = delete;
+
+ private:
+  void run() const;
+
+  const StopSignal stop_;
+  const std::function<DemoNumbers()> numbers_;
+  std::FILE* const out_;
+  const Duration every_;
+  std::thread thread_;
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,105 @@
+#include "proxy/commands/demo/traffic.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "proxy/commands/demo/demo_origin.h"
+
+namespace carpool::proxy {
+namespace {
+
+constexpr std::string_view kPlain = DemoOrigin::kPlainName;
+constexpr std::string_view kTls = DemoOrigin::kTlsName;
+constexpr std::string_view kH2 = DemoOrigin::kH2Name;
+
+// One round. The origin ends a connection once a round, and idle ones after a rest.
+constexpr std::array kErrands = {Errand{kPlain, "/"},
+                                 Errand{kTls, "/", true},
+                                 Errand{kPlain, "/bytes/2000"},
+                                 Errand{kH2, "/", true},
+                                 Errand{kPlain, "/delay/20"},
+                                 Errand{kTls, "/bytes/2000", true},
+                                 Errand{kPlain, "/echo", false, 500},
+                                 Errand{kH2, "/echo", true, 20000},
+                                 Errand{kPlain, "/bytes/100000"},
+                                 Errand{kH2, "/delay/5", true}};
+constexpr std::uint64_t kRoundsPerClose = 8;
+constexpr Errand kClose{kPlain, "/close"};
+// Everybody at once, rarely enough that the connections it takes are idle for long enough to be closed in between.
+constexpr std::uint64_t kTurnsPerRush = 200;
+constexpr Errand kRush{kPlain, "/delay/100"};
+
+}  // namespace
+
+Result<std::unique_ptr<DemoTraffic>> DemoTraffic::start(const net::Address& proxy, const Settings& settings) {
+  Result<StopSignal> stop = StopSignal::make();
+  if (!stop) return stop.take_fault();
+  auto traffic = std::make_unique<DemoTraffic>(std::move(*stop), proxy, settings);
+  traffic->thread_ = std::thread([made = traffic.get()] { made->run(); });
+  return traffic;
+}
+
+DemoTraffic::DemoTraffic(StopSignal stop, const net::Address& proxy, const Settings& settings)
+    : settings_(settings), stop_(std::move(stop)) {
+  for (std::size_t i = 0; i < settings.visitors; ++i) visitors_.emplace_back(proxy);
+}
+
+DemoTraffic::~DemoTraffic() {
+  stop_.raise();
+  if (thread_.joinable()) thread_.join();
+}
+
+DemoTraffic::Counts DemoTraffic::counts() const {
+  const std::scoped_lock lock(mutex_);
+  return counts_;
+}
+
+void DemoTraffic::run() {
+  std::vector<pollfd> polled(visitors_.size() + 1);
+  Instant next = Clock::now();
+  for (;;) {
+    polled[0] = {stop_.fd(), POLLIN, 0};
+    for (std::size_t i = 0; i < visitors_.size(); ++i) polled[i + 1] = visitors_[i].interest();
+    const int got = ::poll(polled.data(), polled.size(), milliseconds_until(next));
+    if (got > 0 && polled[0].revents != 0) return;
+    for (std::size_t i = 0; got > 0 && i < visitors_.size(); ++i) count(visitors_[i].on_events(polled[i + 1].revents));
+    const Instant now = Clock::now();
+    if (now < next) continue;
+    send_next();
+    next = std::max(now, next + settings_.pace);  // what was missed is not made up for
+  }
+}
+
+// While all visitors are under way nothing is sent: the traffic never piles up behind a slow proxy.
+void DemoTraffic::send_next() {
+  if (turn_ % kTurnsPerRush == kTurnsPerRush - 1) {
+    ++turn_;
+    for (Visitor& visitor : visitors_) send(visitor, kRush);
+    return;
+  }
+  const std::size_t place = turn_ % kErrands.size();
+  const bool closes = place == 0 && turn_ / kErrands.size() % kRoundsPerClose == kRoundsPerClose - 1;
+  for (std::size_t i = 0; i < visitors_.size(); ++i) {
+    Visitor& visitor = visitors_[next_visitor_];
+    next_visitor_ = (next_visitor_ + 1) % visitors_.size();
+    if (!visitor.free()) continue;
+    ++turn_;
+    return send(visitor, closes ? kClose : kErrands[place]);
+  }
+}
+
+void DemoTraffic::send(Visitor& visitor, const Errand& errand) {
+  if (visitor.free()) count(visitor.set_out(errand));
+}
+
+void DemoTraffic::count(Visitor::Outcome outcome) {
+  if (outcome == Visitor::Outcome::none) return;
+  const std::scoped_lock lock(mutex_);
+  ++(outcome == Visitor::Outcome::answered ? counts_.answered : counts_.failed);
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,57 @@
+// DemoTraffic: a few clients that send a little of everything through the demo's listener, so that there is something
+// to see: about twenty requests a second, and now and then all of them at once, which takes connections that one alone
+// would not need.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "proxy/commands/demo/load_client.h"
+#include "proxy/commands/demo/stop_signal.h"
+#include "proxy/net/address.h"
+
+namespace carpool::proxy {
+
+class DemoTraffic {
+ public:
+  struct Settings {
+    Duration pace = std::chrono::milliseconds(50);  // between two requests
+    std::size_t visitors = 4;
+  };
+  struct Counts {
+    std::uint64_t answered = 0;
+    std::uint64_t failed = 0;
+  };
+  static Result<std::unique_ptr<DemoTraffic>> start(const net::Address& proxy, const Settings& settings);
+  static Result<std::unique_ptr<DemoTraffic>> start(const net::Address& proxy) { return start(proxy, Settings{}); }
+
+  DemoTraffic(StopSignal stop, const net::Address& proxy, const Settings& settings);  // for start()
+  ~DemoTraffic();                                                                     // stops at once
+  DemoTraffic(const DemoTraffic&) = delete;
+  DemoTraffic& operator=(const DemoTraffic&) = delete;
+
+  Counts counts() const;  // any thread
+
+ private:
+  void run();
+  void send_next();
+  void send(Visitor& visitor, const Errand& errand);
+  void count(Visitor::Outcome outcome);
+
+  const Settings settings_;
+  const StopSignal stop_;
+  std::deque<Visitor> visitors_;  // the thread's own, as are the two below
+  std::uint64_t turn_ = 0;
+  std::size_t next_visitor_ = 0;
+  mutable std::mutex mutex_;
+  Counts counts_;  // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace carpool::proxy

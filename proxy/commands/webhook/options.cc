@@ -1,0 +1,36 @@
+#include "proxy/commands/webhook/options.h"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace carpool::proxy {
+
+std::optional<std::variant<WebhookOptions, std::string>> parse_webhook(int argc, const char* const* argv) {
+  if (argc < 2 || std::string_view(argv[1]) != "webhook") return std::nullopt;
+  WebhookOptions options;
+  const std::array<std::pair<std::string_view, std::string*>, 4> known{{{"--listen", &options.listen},
+                                                                        {"--certificate", &options.certificate},
+                                                                        {"--key", &options.key},
+                                                                        {"--injection", &options.injection}}};
+  for (int i = 2; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--help" || word == "-h") return std::nullopt;
+    const std::string_view name = word.substr(0, word.find('='));
+    std::string* into = nullptr;
+    for (const auto& [flag, place] : known) {
+      if (flag == name) into = place;
+    }
+    if (into == nullptr) return "`" + std::string(word) + "` is not known; see carpool webhook --help";
+    if (name.size() < word.size()) {
+      *into = word.substr(name.size() + 1);
+    } else if (i + 1 < argc) {
+      *into = argv[++i];
+    } else {
+      return std::string(name) + " needs a value";
+    }
+  }
+  return options;
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,83 @@
+#include "proxy/commands/webhook/patch.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace carpool::proxy::webhook {
+namespace {
+
+// Of a JSON Pointer: `~` and `/` inside a key (RFC 6901 §3).
+std::string escaped(std::string_view key) {
+  std::string out;
+  for (const char c : key) out.append(c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c));
+  return out;
+}
+
+void add(Json& patch, const std::string& path, const Json& value) {
+  patch.push_back({{"op", "add"}, {"path", path}, {"value", value}});
+}
+
+const Json* list_of(const Json& owner, const char* key) {
+  const auto found = owner.find(key);
+  return found != owner.end() && found->is_array() ? &*found : nullptr;
+}
+
+bool has(const Json* list, const char* key, const Json& value) {
+  return list != nullptr && std::any_of(list->begin(), list->end(), [&](const Json& item) {
+           return item.is_object() && item.contains(key) && item.at(key) == value;
+         });
+}
+
+enum class At : unsigned char { front, back };
+
+// Into a list that may not be there yet, what it does not have, told apart by `key`.
+void add_missing(Json& patch, const Json& owner, const std::string& path, const char* list_name, const char* key,
+                 const Json& items, At at) {
+  const Json* const there = list_of(owner, list_name);
+  bool exists = there != nullptr;
+  for (const Json& item : items) {
+    if (has(there, key, item.at(key))) continue;
+    const std::string list = path + "/" + list_name;
+    if (exists) {
+      add(patch, list + (at == At::front ? "/0" : "/-"), item);
+    } else {
+      add(patch, list, Json::array({item}));
+    }
+    exists = true;
+  }
+}
+
+void annotate(Json& patch, const Json& pod, const std::string& config, const std::string& version) {
+  const auto metadata = pod.find("metadata");
+  if (metadata == pod.end()) add(patch, "/metadata", Json::object());
+  if (metadata == pod.end() || !metadata->contains("annotations") || !metadata->at("annotations").is_object()) {
+    add(patch, "/metadata/annotations", Json::object());
+  }
+  add(patch, "/metadata/annotations/" + escaped(kEffective), config);
+  add(patch, "/metadata/annotations/" + escaped(kInjected), version);
+}
+
+}  // namespace
+
+bool has_sidecar(const Json& pod, const std::string& name) {
+  const Json& spec = pod.at("spec");
+  return has(list_of(spec, "initContainers"), "name", name) || has(list_of(spec, "containers"), "name", name);
+}
+
+Json patch_of(const Json& pod, const Injection& injection, const std::string& config, const std::string& version) {
+  Json patch = Json::array();
+  annotate(patch, pod, config, version);
+  const Json& spec = pod.at("spec");
+  const Json& applications = spec.at("containers");
+  for (std::size_t i = 0; i < applications.size(); ++i) {
+    const std::string path = "/spec/containers/" + std::to_string(i);
+    add_missing(patch, applications[i], path, "env", "name", injection.env, At::back);
+    add_missing(patch, applications[i], path, "volumeMounts", "mountPath", injection.volume_mounts, At::back);
+  }
+  add_missing(patch, spec, "/spec", "initContainers", "name", injection.init_containers, At::front);
+  add_missing(patch, spec, "/spec", "containers", "name", injection.containers, At::back);
+  add_missing(patch, spec, "/spec", "volumes", "name", injection.volumes, At::back);
+  return patch;
+}
+
+}  // namespace carpool::proxy::webhook

@@ -1,0 +1,142 @@
+#include "proxy/commands/webhook/review.h"
+
+#include <utility>
+
+#include "base/utf8.h"
+#include "proxy/commands/webhook/injection.h"
+#include "proxy/commands/webhook/patch.h"
+#include "proxy/config/options.h"
+#include "proxy/config/read.h"
+#include "proxy/config/read_overlay.h"
+#include "proxy/net/tls/digest.h"
+
+namespace carpool::proxy::webhook {
+namespace {
+
+// A pod is about ten levels deep, and its managed fields as many again; a large one has some thousand values.
+constexpr JsonBounds kBounds{64, 100000};
+constexpr std::size_t kLongestOverlay = std::size_t{256} * 1024;  // of all annotations of an object together
+constexpr std::size_t kLongestUid = 128, kLongestName = 63 + 1 + 253, kLongestWhy = 4096;
+constexpr const char* kLabel = "carpool.io/inject";
+constexpr const char* kOverlay = "carpool.io/config-overlay";
+
+const Json& at(const Json& owner, const char* key) {
+  static const Json kNone;
+  if (!owner.is_object()) return kNone;
+  const auto found = owner.find(key);
+  return found == owner.end() ? kNone : *found;
+}
+
+std::string text(const Json& node) {
+  return node.is_string() ? node.get<std::string>() : std::string();
+}
+
+// What is wrong with a configuration, one mistake a line; empty: nothing. What the environment will hold is the pod's.
+std::string mistakes_of(const std::string& config) {
+  const config::Env any = [](std::string_view) { return std::optional<std::string>("1"); };
+  std::string all;
+  for (const config::Mistake& mistake : config::read_text(config, "", any).mistakes) {
+    all.append(all.empty() ? "" : "\n").append(mistake.key).append(": ").append(mistake.text);
+  }
+  return all;
+}
+
+std::string name_of(const Json& request, const Json& pod) {
+  const Json& metadata = at(pod, "metadata");
+  std::string name = text(at(metadata, "name"));
+  if (name.empty()) name = text(at(metadata, "generateName"));  // the API server has not made it yet
+  return std::string(clipped(text(at(request, "namespace")) + "/" + name, kLongestName));
+}
+
+Verdict malformed(std::string why) {
+  std::string error = "expected an AdmissionReview of admission.k8s.io/v1";
+  if (!why.empty()) error.append("; the body ").append(why);
+  return {Outcome::malformed, json_text(Json{{"error", error}}), {}, std::move(why), ReviewLimit::none};
+}
+
+Json answer_to(const Json& request, bool allowed) {
+  return {{"apiVersion", "admission.k8s.io/v1"},
+          {"kind", "AdmissionReview"},
+          {"response", {{"uid", text(at(request, "uid"))}, {"allowed", allowed}}}};
+}
+
+}  // namespace
+
+struct Reviewer::Impl {
+  Injection injection;
+
+  Verdict judge(const Json& request) const;
+  Verdict refuse(const Json& request, std::string why) const;
+};
+
+Verdict Reviewer::Impl::refuse(const Json& request, std::string why) const {
+  Json answer = answer_to(request, false);
+  why = std::string(clipped(why, kLongestWhy));
+  answer["response"]["status"] = {{"code", 400}, {"message", "carpool: " + why}};
+  return {Outcome::refused, json_text(answer), {}, std::move(why), ReviewLimit::none};
+}
+
+Verdict Reviewer::Impl::judge(const Json& request) const {
+  const Json& pod = at(request, "object");
+  const Json& spec = at(pod, "spec");
+  const Json& metadata = at(pod, "metadata");
+  const bool asked = text(at(at(metadata, "labels"), kLabel)) == "true";
+  const bool is_pod = text(at(at(request, "kind"), "kind")) == "Pod" && at(spec, "containers").is_array();
+  if (!asked || !is_pod || has_sidecar(pod, injection.name)) {
+    return {Outcome::untouched, json_text(answer_to(request, true)), {}, {}, ReviewLimit::none};
+  }
+  if (at(spec, "hostNetwork") == Json(true)) {
+    return refuse(request, "is not added to a pod of the node's network: the loopback there is everybody's");
+  }
+  std::string config = injection.config;
+  if (const std::string over = text(at(at(metadata, "annotations"), kOverlay)); !over.empty()) {
+    if (over.size() > kLongestOverlay) {
+      Verdict verdict =
+          refuse(request, std::string(kOverlay) + ": is longer than " + std::to_string(kLongestOverlay) + " bytes");
+      verdict.over = ReviewLimit::overlay;
+      return verdict;
+    }
+    Result<std::string> merged = config::overlay(config, over);
+    if (!merged) return refuse(request, std::string(kOverlay) + ": " + merged.fault().detail);
+    config = std::move(*merged);
+    if (const std::string wrong = mistakes_of(config); !wrong.empty()) {
+      return refuse(request, std::string(kOverlay) + ": " + wrong);
+    }
+  }
+  Json answer = answer_to(request, true);
+  answer["response"]["patchType"] = "JSONPatch";
+  answer["response"]["patch"] =
+      tls::base64(json_text(patch_of(pod, injection, config, std::string(config::version()))));
+  return {Outcome::injected, json_text(answer), {}, {}, ReviewLimit::none};
+}
+
+Reviewer::Reviewer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Reviewer::~Reviewer() = default;
+
+Result<std::unique_ptr<Reviewer>> Reviewer::make(std::string_view injection) {
+  Result<Injection> parsed = parse_injection(injection);
+  if (!parsed) return parsed.take_fault();
+  if (const std::string wrong = mistakes_of(parsed->config); !wrong.empty()) {
+    return Fault{FaultKind::malformed_request, Side::self, "the injection file: config: " + wrong};
+  }
+  return std::make_unique<Reviewer>(std::make_unique<Impl>(Impl{std::move(*parsed)}));
+}
+
+Verdict Reviewer::review(std::string_view body) const {
+  const Result<Json> review = read_json<Json>(body, kBounds);
+  if (!review) {
+    Verdict verdict = malformed(review.fault().detail);
+    if (review.fault().kind == FaultKind::body_too_large) verdict.over = ReviewLimit::body;
+    return verdict;
+  }
+  const Json& request = at(*review, "request");
+  const std::string uid = text(at(request, "uid"));
+  if (text(at(*review, "apiVersion")) != "admission.k8s.io/v1" || uid.empty() || uid.size() > kLongestUid) {
+    return malformed({});
+  }
+  Verdict verdict = impl_->judge(request);
+  verdict.pod = name_of(request, at(request, "object"));
+  return verdict;
+}
+
+}  // namespace carpool::proxy::webhook

@@ -1,0 +1,237 @@
+#include "proxy/commands/webhook/server.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <utility>
+
+#include "base/contents.h"
+#include "metrics/families.h"
+#include "metrics/prometheus.h"
+#include "proxy/config/options.h"
+#include "proxy/net/bind.h"
+#include "proxy/net/plain_transport.h"
+#include "proxy/server/sd_notify.h"
+#include "proxy/telemetry/log.h"
+
+namespace carpool::proxy {
+namespace {
+
+constexpr int kConfiguration = 1, kCannotListen = 2;
+constexpr int kBacklog = 128;
+constexpr std::size_t kLongestInjection = std::size_t{1024} * 1024;  // as a ConfigMap
+constexpr std::array<std::string_view, 4> kOutcomes{"injected", "untouched", "refused", "malformed"};
+
+bool is(const http::RequestHead& head, std::string_view path) {
+  return head.target == path || (head.target.starts_with(path) && head.target[path.size()] == '?');
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WebhookServer>> WebhookServer::make(const WebhookOptions& options) {
+  Result<std::unique_ptr<exec::UvLoop>> loop = exec::UvLoop::make(0);
+  if (!loop) return loop.take_fault();
+  auto server = std::make_unique<WebhookServer>(options, std::move(*loop));
+  const std::vector<FileLook> before = look_at(server->files());
+  if (Status loaded = server->load(); !loaded) return loaded.take_fault();
+  if (Status opened = server->open(read_between(before, look_at(server->files()))); !opened) return opened.take_fault();
+  return server;
+}
+
+WebhookServer::WebhookServer(const WebhookOptions& options, std::unique_ptr<exec::UvLoop> loop)
+    : options_(options), loop_(std::move(loop)), watch_(*loop_, exec::Bound::to<&WebhookServer::reload>(*this)) {}
+
+WebhookServer::~WebhookServer() {
+  loop_->enter();
+  more_.unlink();
+  while (WebhookSession* session = handshakes_.any()) session->end();
+  while (WebhookSession* session = sessions_.any()) session->end();
+  bury();
+  if (fd_) loop_->unwatch(fd_.get(), key_);
+  signals_.clear();
+  loop_->drain();
+}
+
+// All or nothing: what is in force stays when one of the files is no good.
+Status WebhookServer::load() {
+  tls::ServerSettings identity;
+  identity.cert_file = options_.certificate;
+  identity.key_file = options_.key;
+  identity.alpn.clear();  // the API server offers HTTP/2 too, and takes HTTP/1.1 when nothing is chosen
+  auto tls = tls::ServerContext::make(identity);
+  if (!tls) return tls.take_fault();
+  Result<std::string> injection = contents(options_.injection, kLongestInjection);
+  if (!injection) {
+    return Fault{FaultKind::malformed_request, Side::self,
+                 "cannot read " + options_.injection + ": " + injection.fault().detail};
+  }
+  auto reviewer = webhook::Reviewer::make(*injection);
+  if (!reviewer) return reviewer.take_fault();
+  tls_ = std::move(*tls);
+  reviewer_ = std::move(*reviewer);
+  return Done{};
+}
+
+Status WebhookServer::open(Digests in_force) {
+  loop_->enter();
+  Result<net::Bound> bound = net::bind_and_listen(options_.listen, kBacklog);
+  if (!bound) return bound.take_fault();
+  fd_ = std::move(bound->fd);
+  address_ = bound->address;
+  Result<exec::WatchKey> key = loop_->watch(fd_.get(), *this);
+  if (!key) return key.take_fault();
+  key_ = *key;
+  for (const int number : {SIGTERM, SIGINT}) {
+    auto stop = [](void* self, int) {
+      exec::assume_on_loop();
+      static_cast<WebhookServer*>(self)->stop();
+    };
+    Result<exec::Signal> signal = exec::on_signal(*loop_, number, stop, this);
+    if (signal) signals_.push_back(std::move(*signal));
+  }
+  return watch_.watch(files(), std::move(in_force));
+}
+
+void WebhookServer::run() {
+  loop_->run();
+}
+
+// A few small files, a few times a year: milliseconds in which a review waits.
+void WebhookServer::reload() {
+  exec::assume_on_loop();
+  const std::vector<std::string> files = this->files();
+  const std::vector<FileLook> before = look_at(files);
+  if (const Status loaded = load(); !loaded) {
+    return log::error("webhook", "reload refused", {{"why", std::string_view(loaded.fault().detail)}});
+  }
+  log::info("webhook", "reloaded");
+  if (const Status watched = watch_.watch(files, read_between(before, look_at(files))); !watched) {
+    log::warn("webhook", watched.fault().detail);
+  }
+}
+
+std::vector<std::string> WebhookServer::files() const {
+  return {options_.certificate, options_.key, options_.injection};
+}
+
+void WebhookServer::on_ready(exec::Ready) {
+  accept_some();
+}
+
+// A few in a turn: what they send is read before so many others came that one of them makes room.
+void WebhookServer::accept_some() {
+  constexpr int kAtOnce = 8;
+  for (int i = 0; i < kAtOnce; ++i) {
+    Fd client(::accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!client && (errno == EINTR || errno == ECONNABORTED)) continue;
+    if (!client) return;  // out of descriptors: the next client brings another event
+    net::prepare_socket(client.get());
+    make_room(handshakes_, handshakes_ended_);
+    WebhookSession::Owner& owner = *this;
+    auto session = std::make_unique<WebhookSession>(*loop_, owner, tls_->accept(client.release()));
+    if (!session->start()) continue;
+    handshakes_.join(*session.release());  // owned by the budgets until bury()
+  }
+  if (!more_.linked()) loop_->defer(more_);
+}
+
+void WebhookServer::make_room(Budget& budget, std::uint64_t& count) {
+  if (!budget.full()) return;
+  budget.longest_waiting()->end();  // none is worked for: an answer is made at once
+  ++count;
+}
+
+void WebhookServer::shaken(WebhookSession& session) {
+  handshakes_.leave(session);
+  make_room(sessions_, idle_ended_);
+  sessions_.join(session);
+}
+
+WebhookSession::Answer WebhookServer::answer(const http::RequestHead& head, const std::string& body) {
+  if (is(head, "/inject")) {
+    return head.method == "POST" ? review(body)
+                                 : WebhookSession::Answer{405, "application/json", R"({"error": "expected POST"})"};
+  }
+  if (is(head, "/livez")) return {200, "text/plain", "ok\n"};
+  if (is(head, "/readyz"))
+    return stopping_ ? WebhookSession::Answer{503, "text/plain", "draining\n"}
+                     : WebhookSession::Answer{200, "text/plain", "ok\n"};
+  if (is(head, "/metrics")) return {200, metrics::kContentType, metrics()};
+  return {404, "application/json", R"({"error": "expected /inject, /livez, /readyz or /metrics"})"};
+}
+
+WebhookSession::Answer WebhookServer::review(const std::string& body) {
+  const webhook::Verdict verdict = reviewer_->review(body);
+  ++outcomes_[static_cast<std::size_t>(verdict.outcome)];
+  if (verdict.over == webhook::ReviewLimit::body) ++bodies_over_;
+  if (verdict.over == webhook::ReviewLimit::overlay) ++overlays_over_;
+  const std::string_view outcome = kOutcomes[static_cast<std::size_t>(verdict.outcome)];
+  if (verdict.outcome == webhook::Outcome::refused) {
+    log::warn("webhook", "review",
+              {{"outcome", outcome}, {"pod", std::string_view(verdict.pod)}, {"why", std::string_view(verdict.why)}});
+  } else {
+    log::info("webhook", "review", {{"outcome", outcome}, {"pod", std::string_view(verdict.pod)}});
+  }
+  const bool understood = verdict.outcome != webhook::Outcome::malformed;
+  return {static_cast<std::uint16_t>(understood ? 200 : 400), "application/json", verdict.body};
+}
+
+std::string WebhookServer::metrics() const {
+  metrics::Sample sample;
+  for (std::size_t i = 0; i < kOutcomes.size(); ++i) sample.reviews.push_back({kOutcomes[i], outcomes_[i]});
+  sample.webhook_shed = {{"handshake", handshakes_ended_}, {"idle", idle_ended_}};
+  sample.webhook_limits = {{"body", bodies_over_}, {"overlay", overlays_over_}};
+  sample.process = metrics::read_process();
+  sample.build = {std::string(config::version()), __VERSION__, "webhook"};
+  sample.log_dropped = log::dropped();
+  return metrics::exposition(metrics::Registry(1, 1), std::move(sample));
+}
+
+void WebhookServer::ended(WebhookSession& session) {
+  (session.is_shaken() ? sessions_ : handshakes_).leave(session);
+  graves_.push_back(session);
+  if (!undertaker_.linked()) loop_->defer(undertaker_);
+}
+
+void WebhookServer::bury() {
+  while (!graves_.empty()) const std::unique_ptr<WebhookSession> dies(&graves_.pop_front());
+  if (stopping_ && handshakes_.size() + sessions_.size() == 0) loop_->stop();
+}
+
+// What is being answered is answered; a second signal ends at once.
+void WebhookServer::stop() {
+  if (std::exchange(stopping_, true) || handshakes_.size() + sessions_.size() == 0) return loop_->stop();
+  more_.unlink();
+  loop_->unwatch(fd_.get(), key_);
+  fd_.reset();
+  while (WebhookSession* session = handshakes_.any()) session->end();
+  end_all_soon(sessions_);
+}
+
+void WebhookServer::end_all_soon(Budget& budget) {
+  for (WebhookSession* session = budget.next_waiting(nullptr); session != nullptr;) {
+    WebhookSession* const after = budget.next_waiting(session);
+    session->end_soon();
+    session = after;
+  }
+}
+
+int serve_webhook(const WebhookOptions& options) {
+  log::start(log::Options{});
+  Result<std::unique_ptr<WebhookServer>> server = WebhookServer::make(options);
+  if (!server) {
+    log::stop();
+    std::fprintf(stderr, "carpool: %s\n", server.fault().detail.c_str());
+    return server.fault().kind == FaultKind::unroutable ? kCannotListen : kConfiguration;
+  }
+  std::fprintf(stderr, "carpool webhook ready listen=%s\n", (*server)->address().text().c_str());
+  notify_supervisor("READY=1");
+  (*server)->run();
+  server = Fault{FaultKind::draining, Side::self};
+  log::stop();
+  return 0;
+}
+
+}  // namespace carpool::proxy

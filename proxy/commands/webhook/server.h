@@ -1,0 +1,87 @@
+// WebhookServer: `carpool webhook`, the admission webhook of Kubernetes that adds carpool to pods
+// (proxy/commands/webhook). A program of its own beside the proxy: one loop, HTTPS, and three files that it watches:
+// certificate, key, and what to inject.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "exec/uv/loop.h"
+#include "exec/uv/signal.h"
+#include "proxy/commands/webhook/options.h"
+#include "proxy/commands/webhook/review.h"
+#include "proxy/commands/webhook/session.h"
+#include "proxy/net/address.h"
+#include "proxy/net/session_budget.h"
+#include "proxy/net/tls/server_context.h"
+#include "proxy/server/reload/file_watch.h"
+
+namespace carpool::proxy {
+
+class WebhookServer final : private WebhookSession::Owner, private exec::Watcher {
+ public:
+  // Reads the files and listens.
+  static Result<std::unique_ptr<WebhookServer>> make(const WebhookOptions& options);
+  WebhookServer(const WebhookOptions& options, std::unique_ptr<exec::UvLoop> loop);  // for make()
+  ~WebhookServer();
+
+  const net::Address& address() const { return address_; }
+  void run();  // until TERM or INT
+
+ private:
+  struct Undertaker final : exec::Deferred {
+    explicit Undertaker(WebhookServer& server) : server_(server) {}
+    void run() override LOOP_ONLY { server_.bury(); }
+    WebhookServer& server_;
+  };
+  struct More final : exec::Deferred {
+    explicit More(WebhookServer& server) : server_(server) {}
+    void run() override LOOP_ONLY { server_.accept_some(); }
+    WebhookServer& server_;
+  };
+  using Budget = SessionBudget<WebhookSession>;
+  static void make_room(Budget& budget, std::uint64_t& count) LOOP_ONLY;
+  static void end_all_soon(Budget& budget) LOOP_ONLY;
+  Status open(Digests in_force);
+  std::vector<std::string> files() const;
+  Status load();
+  void on_ready(exec::Ready ready) override LOOP_ONLY;
+  WebhookSession::Answer answer(const http::RequestHead& head, const std::string& body) override LOOP_ONLY;
+  WebhookSession::Answer review(const std::string& body);
+  std::string metrics() const;
+  void accept_some() LOOP_ONLY;
+  void shaken(WebhookSession& session) override LOOP_ONLY;
+  void waits(WebhookSession& session) override LOOP_ONLY { sessions_.waits(session); }
+  void ended(WebhookSession& session) override LOOP_ONLY;
+  void bury() LOOP_ONLY;
+  void reload();
+  void stop() LOOP_ONLY;
+
+  // Handshakes have a budget of their own: a client that does not end its own keeps no review out.
+  static constexpr std::size_t kMostHandshakes = 64, kMostSessions = 128;
+  const WebhookOptions options_;
+  std::unique_ptr<exec::UvLoop> loop_;
+  std::unique_ptr<tls::ServerContext> tls_;
+  std::unique_ptr<webhook::Reviewer> reviewer_;
+  FileWatch watch_;
+  Fd fd_;
+  exec::WatchKey key_;
+  net::Address address_;
+  std::vector<exec::Signal> signals_;
+  Budget handshakes_{kMostHandshakes, 0}, sessions_{kMostSessions, 0};  // owned, as the next
+  List<WebhookSession, SessionBudgetTag> graves_;
+  Undertaker undertaker_{*this};
+  More more_{*this};
+  std::uint64_t handshakes_ended_ = 0, idle_ended_ = 0;  // for others
+  std::array<std::uint64_t, 4> outcomes_{};              // by webhook::Outcome
+  std::uint64_t bodies_over_ = 0, overlays_over_ = 0;    // a limit
+  bool stopping_ = false;
+};
+
+// The exit code of the program.
+int serve_webhook(const WebhookOptions& options);
+
+}  // namespace carpool::proxy

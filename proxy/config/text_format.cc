@@ -1,0 +1,147 @@
+#include "proxy/config/text_format.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <system_error>
+
+#include "pool/origin.h"
+#include "proxy/config/egress_rule.h"
+
+namespace carpool::proxy::config {
+namespace {
+
+constexpr std::string_view kUnix = "unix:";
+
+std::string accept_unix(std::string_view address) {
+  const std::string_view path = address.substr(kUnix.size());
+  if (path.empty() || path.front() != '/') return "the path of a Unix socket is not absolute";
+  if (path.size() >= sizeof(sockaddr_un::sun_path)) return "the path of a Unix socket is longer than 107 bytes";
+  return {};
+}
+
+// IP:PORT; the port may be 0. pool/origin knows every spelling of an address; here only the plain ones are taken, so
+// that what is written is what is bound.
+std::string accept_ip_port(std::string& text, unsigned least_port) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || text.ends_with(']')) return "the port is missing";
+  unsigned port = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data() + colon + 1, last, port);
+  if (error != std::errc() || end != last || port > 65535) return "the port is not a number up to 65535";
+  if (port < least_port) return "the port is 0";
+  auto host = pool::canonical_origin(pool::Scheme::tcp, text.substr(0, colon) + ":1");
+  if (!host) return host.take_fault().detail;
+  if (!host->is_ip_literal()) return "the host is a name, not an IP address";
+  host->port = 1;
+  std::string spelled = host->authority();
+  text = spelled.substr(0, spelled.size() - 1) + std::to_string(port);
+  return {};
+}
+
+std::string accept_listen(std::string& text) {
+  return text.starts_with(kUnix) ? accept_unix(text) : accept_ip_port(text, 0);
+}
+std::string accept_pinned(std::string& text) {
+  return accept_ip_port(text, 1);
+}
+
+std::string accept_uri(std::string& text) {
+  auto origin = pool::parse_origin(text);
+  if (!origin) return origin.take_fault().detail;
+  text = origin->label();
+  return {};
+}
+
+std::string accept_http_uri(std::string& text) {
+  if (std::string wrong = accept_uri(text); !wrong.empty()) return wrong;
+  return text.starts_with("http") ? "" : "a listener cannot have a tcp origin";
+}
+
+// Stored as Origin::host is: an IPv6 address without brackets, which is then how it reads back.
+std::string accept_host(std::string& text) {
+  const bool bare_v6 = std::count(text.begin(), text.end(), ':') > 1 && text.front() != '[';
+  auto origin = pool::canonical_origin(pool::Scheme::http, bare_v6 ? '[' + text + ']' : text);
+  if (!origin) return origin.take_fault().detail;
+  if (!bare_v6 && text.back() != ']' && text.find(':') != std::string::npos) return "a port follows the host";
+  text = origin->host;
+  return {};
+}
+
+std::string accept_pattern(std::string& text) {
+  auto rule = EgressRule::parse(text);
+  return rule ? std::string() : rule.take_fault().detail;
+}
+
+std::string accept_file(std::string& text) {
+  const int fd = open(text.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return text + " cannot be read: " + std::generic_category().message(errno);
+  struct stat status {};
+  const bool file = fstat(fd, &status) == 0 && !S_ISDIR(status.st_mode);
+  close(fd);
+  return file ? std::string() : text + " is a directory";
+}
+
+std::string accept_unix(std::string& text) {
+  return text.starts_with("unix:") ? accept_listen(text) : "`" + text + "` is no Unix socket";
+}
+
+std::string accept_leniency(std::string& text) {
+  return text == "bare_lf" ? std::string() : "`" + text + "` is not known";
+}
+
+std::string accept_protocol(std::string& text) {
+  return text == "h1" || text == "h2" ? std::string() : "`" + text + "` is not known";
+}
+
+// It is a label of metrics.
+std::string accept_class(std::string& text) {
+  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-'; };
+  const bool good = !text.empty() && text.size() <= 32 && std::all_of(text.begin(), text.end(), plain);
+  return good ? std::string() : "`" + text + "` is no name of a class";
+}
+
+// Sent unasked and again and again: only methods that change nothing.
+std::string accept_probe(std::string& text) {
+  const std::size_t space = text.find(' ');
+  const std::string method = text.substr(0, space);
+  if (method != "OPTIONS" && method != "HEAD" && method != "GET") return "a probe is OPTIONS, HEAD or GET";
+  const std::string target = space == std::string::npos ? std::string() : text.substr(space + 1);
+  if (target == "*") return method == "OPTIONS" ? std::string() : "only OPTIONS asks for `*`";
+  const bool printable = std::all_of(target.begin(), target.end(), [](char c) { return c > ' ' && c < 0x7F; });
+  return target.starts_with('/') && printable ? std::string() : "`" + target + "` is not a path";
+}
+
+}  // namespace
+
+const Form kListenAddress{R"("IP:PORT", "[IPv6]:PORT" or "unix:/path")", accept_listen};
+const Form kUnixAddress{R"("unix:/path")", accept_unix};
+const Form kPinnedAddress{R"("IP:PORT" or "[IPv6]:PORT")", accept_pinned};
+const Form kOriginUri{R"("https://host", "http://host:port" or "tcp://host:port" with no path)", accept_uri};
+const Form kHttpOrigin{R"("https://host" or "http://host:port" with no path)", accept_http_uri};
+const Form kHostName{"a host without scheme and port", accept_host};
+const Form kEgressPattern{R"("*.example.com", "example.com:443", "10.0.0.0/8" or "[fd00::]/8:443")", accept_pattern};
+const Form kReadableFile{"a file that carpool may read", accept_file};
+const Form kProtocol{R"("h1" or "h2")", accept_protocol};
+const Form kLeniency{R"("bare_lf")", accept_leniency};
+const Form kClassName{"up to 32 of a-z, 0-9, _ and -", accept_class};
+const Form kProbe{R"("OPTIONS *", "HEAD /path" or "GET /path")", accept_probe};
+
+bool unix_address(std::string_view address) {
+  return address.starts_with(kUnix);
+}
+
+bool loopback_address(std::string_view address) {
+  return address.starts_with("127.") || address.starts_with("[::1]:") || address.starts_with("[::ffff:127.");
+}
+
+bool any_port(std::string_view address) {
+  return !unix_address(address) && address.ends_with(":0");
+}
+
+}  // namespace carpool::proxy::config

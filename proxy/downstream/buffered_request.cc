@@ -1,0 +1,46 @@
+#include "proxy/downstream/buffered_request.h"
+
+#include <utility>
+
+namespace carpool::proxy {
+
+Intake::Got Intake::read(net::Transport& transport, std::span<char> scratch) {
+  if (!pending_.empty()) {
+    const std::string bytes = std::exchange(pending_, {});
+    return take(bytes);
+  }
+  if (!transport.maybe_readable()) return Got::nothing;
+  const net::IoResult io = transport.read(scratch);
+  if (io.io == net::Io::ok) return take({scratch.data(), io.bytes});
+  return io.io == net::Io::would_block ? Got::nothing : Got::ended;
+}
+
+Intake::Got Intake::take(std::string_view bytes) {
+  for (;;) {
+    Result<http::Fed> fed = reader_.feed(bytes, head_, *this);
+    if (!fed) {
+      fault_ = fed.take_fault();
+      return Got::wrong;
+    }
+    bytes.remove_prefix(fed->taken);
+    if (fed->progress == http::Progress::need_more) return Got::some;
+    if (fed->progress != http::Progress::message) continue;
+    pending_.assign(bytes);
+    reader_.reset();
+    return Got::request;
+  }
+}
+
+void Intake::on_body(std::string_view bytes) {
+  too_long_ = too_long_ || body_.size() + bytes.size() > most_;
+  if (!too_long_) body_.append(bytes);
+}
+
+// A connection at rest keeps no body's memory.
+void Intake::done() {
+  head_.clear();
+  body_ = {};
+  too_long_ = false;
+}
+
+}  // namespace carpool::proxy

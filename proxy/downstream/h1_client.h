@@ -1,0 +1,156 @@
+// Client: one downstream connection. Reads requests, one at a time and in order (pipelined ones wait in `pending_`),
+// hands each to an Exchange, writes what the exchange answers, and decides how its connection ends. At rest it owns no
+// buffer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/intrusive.h"
+#include "exec/loop.h"
+#include "proxy/config/config.h"
+#include "proxy/downstream/client_connection.h"
+#include "proxy/exchange/client_stream.h"
+#include "proxy/exchange/exchange.h"
+#include "proxy/http/h1/codec.h"
+#include "proxy/net/batch_lease.h"
+#include "proxy/net/transport.h"
+#include "proxy/net/write_queue.h"
+#include "proxy/upstream/private_connection.h"
+
+namespace carpool::proxy {
+
+class ClientOwner;
+struct ExchangeContext;
+
+class Client final : public Downstream,
+                     public exec::Watcher,
+                     public Requester,
+                     private exec::Deferred,
+                     private http::BodySink {
+ public:
+  Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener,
+         std::unique_ptr<net::Transport> transport, std::string peer);
+  ~Client() override;
+  Status start() LOOP_ONLY;  // watch it; a failure means: drop it
+
+  Listener* owner() const override { return handed_over_ ? nullptr : &listener_; }
+
+  // ---- the exchange's calls ----
+  std::string_view peer() const override { return peer_; }
+  int socket() const override { return transport_->fd(); }
+  bool unwelcome() const override { return unwelcome_; }
+  std::uint64_t identity() const override;
+  bool request_complete() const override LOOP_ONLY { return request_complete_; }
+  bool send_informational(const http::ResponseHead& head) override LOOP_ONLY;
+  bool send_head(const http::ResponseHead& head, bool close) override LOOP_ONLY;
+  bool await_repeat() override LOOP_ONLY;
+  void send_body(std::string_view bytes) override LOOP_ONLY;
+  void send_end(const http::Fields& trailers) override LOOP_ONLY;
+  std::uint16_t send_fault(const Fault& fault, bool keep) override LOOP_ONLY;
+  void send_local_answer(bool keep) override LOOP_ONLY;
+  void send_tunnel(const http::ResponseHead* switched) override LOOP_ONLY;
+  bool flush() override LOOP_ONLY;
+  std::size_t backlog() const override LOOP_ONLY { return outbox_.size(); }
+  void on_tunnel() override LOOP_ONLY;
+  void shut_write_when_sent() override LOOP_ONLY;
+  void resume() override LOOP_ONLY { run_soon(); }
+  void on_exchange_end(ClientNext next) override LOOP_ONLY;
+  // It stays here until either side closes.
+  pool::Lease take_private(const OriginContext& origin) override LOOP_ONLY;
+  bool keep_private(const OriginContext& origin, pool::Lease& lease) override LOOP_ONLY;
+
+  // Closes when idle; a running exchange answers with Connection: close. A client whose last answer did not say so may
+  // send one more request for a moment.
+  void drain() override LOOP_ONLY;
+  void part() override LOOP_ONLY { draining_ = true; }
+  bool end_if_idle() override LOOP_ONLY;
+  void end() override LOOP_ONLY;
+
+ private:
+  enum class Fate : std::uint8_t { open, lingering, closed };
+
+  void on_ready(exec::Ready ready) override LOOP_ONLY;
+  void run() override LOOP_ONLY;  // exec::Deferred: another turn
+  void run_soon() LOOP_ONLY;
+  void advance() LOOP_ONLY;
+  bool step() LOOP_ONLY;
+  bool flush_waiting() LOOP_ONLY;
+  BatchLease& out() LOOP_ONLY;  // what is sent by the next flush()
+  http::ReplyRules reply_rules(bool close) const LOOP_ONLY;
+  bool may_read() const LOOP_ONLY;
+  bool read_some() LOOP_ONLY;
+  void notice_hangup() LOOP_ONLY;
+  bool take(std::string_view bytes) LOOP_ONLY;
+  bool take_preface(std::string_view bytes) LOOP_ONLY;
+  void hand_over(std::string_view bytes) LOOP_ONLY;
+  std::size_t feed(std::string_view bytes) LOOP_ONLY;
+  bool on_fed(const http::Fed& fed) LOOP_ONLY;
+  void on_eof() LOOP_ONLY;
+  bool is_not_the_repeat() LOOP_ONLY;
+  void close_unanswered() LOOP_ONLY;
+  void refuse(const Fault& fault) LOOP_ONLY;
+  void end_gracefully() LOOP_ONLY;
+  bool discard_input() LOOP_ONLY;
+  void lost() LOOP_ONLY;
+  bool half_closed() const LOOP_ONLY;
+  void watch_half_close() LOOP_ONLY;
+  void leave() LOOP_ONLY;
+  void end_soon() LOOP_ONLY;
+  void cut_off() LOOP_ONLY;
+  void look_again() LOOP_ONLY;
+  // Some bytes of a head are here, but not all.
+  bool in_head() const {
+    return (exchange_ != nullptr && !begun_ && reader_.in_head()) || (preface_ > 0 && preface_ != kNoPreface);
+  }
+  ClientNext end_batch(ClientNext next) LOOP_ONLY;
+  void close() LOOP_ONLY;
+  void arm_timer() LOOP_ONLY;
+  void on_timer();
+  void on_body(std::string_view bytes) override;
+  void on_trailer(std::string_view name, std::string_view value) override;
+
+  const ExchangeContext& context_;
+  ClientOwner& clients_;
+  const bool unwelcome_;
+  Listener& listener_;
+  const config::Listen& listen_;
+  std::unique_ptr<net::Transport> transport_;
+  exec::WatchKey key_;
+  http::RequestReader reader_;
+  Exchange* exchange_ = nullptr;  // from the first byte of a head to the end of its exchange
+  std::string pending_;           // read, not yet used: pipelined requests
+  std::string repeat_;            // the request that a 417 answered before its body came, and that alone may follow
+  Outbox outbox_;
+  BatchLease out_;  // from the first send_*() to flush(), or to the end of the exchange
+  exec::Timer timer_;
+  const std::string peer_;
+  mutable std::uint64_t identity_ = 0;  // asked for once, by the first request that has to wait
+  std::unique_ptr<PrivateConnection> private_;
+  http::Framing reply_framing_ = http::Framing::none;
+  static constexpr std::uint8_t kNoPreface = 255;
+  std::uint8_t preface_ = 0;  // bytes of HTTP/2's preface that this connection began with
+  bool handed_over_ = false;  // it speaks HTTP/2, and another took it
+  Fate fate_ = Fate::open;
+  bool advancing_ = false;        // inside advance(): whoever would call it again lets it go on instead
+  bool begun_ = false;            // the exchange has its head
+  bool request_complete_ = true;  // and the whole request was read
+  bool eof_ = false;              // the client said FIN
+  bool informed_ = false;         // a 1xx of the exchange was sent
+  bool told_eof_ = false;         // and the tunnel knows
+  bool draining_ = false;
+  bool ending_ = false;          // drain(): it does not rest
+  bool said_close_ = false;      // the answer carries Connection: close
+  bool head_timed_ = false;      // header_timeout runs
+  bool shut_when_sent_ = false;  // tunnel: FIN behind the outbox
+  bool close_when_sent_ = false;
+  bool close_is_end_ = false;  // nothing but the close delimits the answer, or it is a tunnel
+  bool cut_ = false;           // the answer broke off, and the end is a reset
+  Instant half_closed_until_ = kNever;
+  Instant taken_at_{};             // an answer ended, or the client took bytes of one
+  std::uint32_t untaken_ = 0;      // cut off: bytes that the client's kernel did not acknowledge
+  std::uint32_t thrown_away_ = 0;  // bytes read while lingering
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,209 @@
+// How a client's connection ends: gracefully, by time, by a reset where only the close delimits an answer that broke
+// off; and the connection that it keeps for itself meanwhile.
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "exec/read_buffer.h"
+#include "proxy/downstream/client_owner.h"
+#include "proxy/downstream/h1_client.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/exchange/exchange_pool.h"
+#include "proxy/telemetry/loop_stats.h"
+#include "proxy/upstream/origin/origin_registry.h"
+
+namespace carpool::proxy {
+
+namespace {
+// While lingering: how much of what a client still sends is thrown away, and for how long, so that the reset which a
+// close on unread bytes causes does not destroy the answer on its way (RFC 9112 §9.6).
+constexpr std::uint32_t kLingerBytes = 1024 * 1024;
+constexpr Duration kLinger = std::chrono::seconds(2);
+// A request that crosses the end: its client has just had an answer that did not announce it.
+constexpr Duration kLastCall = std::chrono::seconds(1);
+// Between two looks whether the client's kernel has all of an answer that ends by a reset: no event tells.
+constexpr Duration kLook = std::chrono::milliseconds(20);
+
+// Bytes that were sent and not yet acknowledged.
+std::uint32_t unacknowledged(int fd) {
+  int bytes = 0;
+  return ::ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::uint32_t>(bytes) : 0;
+}
+}  // namespace
+
+// ---- ends ----
+
+// Everything is sent: FIN, then throw away what still comes, so that no reset overtakes the answer.
+void Client::end_gracefully() {
+  close_when_sent_ = false;
+  if (cut_) return cut_off();
+  if (eof_ || (pending_.empty() && !transport_->maybe_readable() && request_complete_)) return close();
+  std::string().swap(pending_);
+  transport_->shut_write();
+  fate_ = Fate::lingering;
+  timer_.arm(context_.loop.now() + kLinger);
+}
+
+// The answer broke off, and a FIN would look like its end. A reset destroys what is still on its way, so it waits until
+// the client's kernel has everything; a client that takes nothing for idle_timeout is reset all the same.
+void Client::cut_off() {
+  fate_ = Fate::lingering;
+  transport_->reset_on_close();
+  untaken_ = UINT32_MAX;
+  look_again();
+}
+
+void Client::look_again() {
+  const Instant now = context_.loop.now();
+  const std::uint32_t left = unacknowledged(transport_->fd());
+  if (left != std::exchange(untaken_, left)) taken_at_ = now;
+  if (left == 0 || now >= deadline_after(taken_at_, listen_.idle_timeout)) return close();
+  timer_.arm(now + kLook);
+}
+
+bool Client::discard_input() {
+  while (transport_->maybe_readable()) {
+    const exec::ReadBuffer buffer(context_.loop);
+    const net::IoResult io = transport_->read(buffer.span());
+    if (io.io == net::Io::would_block) return false;
+    if (io.io == net::Io::eof && cut_) return false;
+    thrown_away_ += static_cast<std::uint32_t>(io.bytes);
+    if (io.io != net::Io::ok || thrown_away_ > kLingerBytes) {
+      close();
+      return false;
+    }
+  }
+  return false;
+}
+
+void Client::lost() {
+  if (fate_ == Fate::closed) return;
+  close();
+}
+
+void Client::close() {
+  if (fate_ == Fate::closed) return;
+  fate_ = Fate::closed;
+  // An answer that did not go out whole must not look whole.
+  const bool half_told = !outbox_.empty() || (exchange_ != nullptr && begun_ && exchange_->half_told());
+  if (close_is_end_ && half_told) transport_->reset_on_close();
+  if (exchange_ != nullptr) {
+    Exchange& exchange = *exchange_;
+    if (begun_) {
+      exchange.on_client_gone();
+    } else {
+      exchange_ = nullptr;
+      context_.exchanges.give_back(exchange);
+    }
+  }
+  out_.discard();
+  private_.reset();
+  timer_.disarm();
+  exec::Deferred::unlink();
+  context_.loop.forget(transport_->fd(), key_);
+  if (!advancing_) clients_.destroy_later(*this);
+}
+
+// The process ends. A client that has no byte of its answer is told why there will be none.
+void Client::end() {
+  if (fate_ == Fate::open && exchange_ != nullptr && begun_ && !exchange_->half_told()) {
+    exchange_->on_request_broken({FaultKind::draining, Side::self, "the proxy is stopping"});
+    if (fate_ == Fate::open && outbox_.empty()) {
+      transport_->shut_write();
+      static_cast<void>(discard_input());  // a reset for unread bytes would destroy the answer
+    }
+  }
+  close();
+}
+
+void Client::drain() {
+  draining_ = ending_ = true;
+  end_soon();
+}
+
+void Client::end_soon() {
+  if (begun_ || close_when_sent_) return;
+  const bool asked = taken_at_ != Instant{};
+  if (asked && context_.loop.now() < taken_at_ + kLastCall) return arm_timer();
+  static_cast<void>(end_if_idle());
+}
+
+bool Client::end_if_idle() {
+  if (fate_ != Fate::open || begun_ || in_head() || close_when_sent_) return false;
+  close_when_sent_ = true;
+  run_soon();
+  return true;
+}
+
+// ---- time ----
+
+void Client::arm_timer() {
+  if (fate_ != Fate::open) return;
+  const Instant now = context_.loop.now();
+  if (in_head()) {
+    if (!head_timed_) timer_.arm(deadline_after(now, listen_.header_timeout));  // from the head's first byte
+    head_timed_ = true;
+    return;
+  }
+  head_timed_ = false;
+  const bool rests = !begun_ && outbox_.empty() && !close_when_sent_;
+  const bool unread = exchange_ == nullptr && !outbox_.empty();
+  const Instant idle_until = deadline_after(unread ? taken_at_ : now, listen_.idle_timeout);
+  timer_.arm(std::min({idle_until, half_closed_until_, ending_ && rests ? taken_at_ + kLastCall : kNever}));
+}
+
+void Client::on_timer() {
+  exec::assume_on_loop();
+  if (fate_ == Fate::lingering) return cut_ ? look_again() : close();
+  if (exchange_ != nullptr && begun_) return advance();  // half_close; the exchange has deadlines of its own
+  if (!in_head()) {                                      // idle, or it does not take its last answer
+    if (!outbox_.empty()) transport_->reset_on_close();
+    return close();
+  }
+  refuse({FaultKind::head_timeout, Side::client, "header_timeout passed inside a request's head"});
+  advance();
+}
+
+// ---- half a close ----
+
+// The client said FIN behind its whole request and waits for an answer of which no byte was sent. Bytes of a request
+// that is not read yet may stand in front of the FIN.
+bool Client::half_closed() const {
+  return (eof_ || transport_->hangup_seen()) && exchange_ != nullptr && begun_ && request_complete_ && !informed_ &&
+         !exchange_->half_told();
+}
+
+// Each answer has its own time: a client that is gone resets the connection when the one before it is sent.
+void Client::watch_half_close() {
+  if (!half_closed() || listen_.half_close == config::kUnlimited) {
+    half_closed_until_ = kNever;
+    return;
+  }
+  const Instant now = context_.loop.now();
+  if (half_closed_until_ == kNever) half_closed_until_ = now + listen_.half_close;
+  if (now >= half_closed_until_) leave();
+}
+
+void Client::leave() {
+  context_.stats.count_given_up(metrics::GivenUp::half_close);
+  exchange_->on_client_left("listen.half_close passed");
+}
+
+// ---- connections that authenticated this client ----
+
+pool::Lease Client::take_private(const OriginContext& origin) {
+  if (!private_ || private_->origin().destination != origin.destination) return {};
+  pool::Lease lease = private_->take();
+  private_.reset();
+  return lease;
+}
+
+bool Client::keep_private(const OriginContext& origin, pool::Lease& lease) {
+  private_ = std::make_unique<PrivateConnection>(context_.loop, origin, std::move(lease));
+  return true;
+}
+
+}  // namespace carpool::proxy

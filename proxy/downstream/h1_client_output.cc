@@ -1,0 +1,109 @@
+// What a client of HTTP/1.1 is answered, collected in a batch of this connection as it comes and sent by flush().
+#include "proxy/downstream/h1_client.h"
+#include "proxy/exchange/connect_policy.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/exchange/max_forwards_reply.h"
+#include "proxy/http/error_reply.h"
+
+namespace carpool::proxy {
+
+http::ReplyRules Client::reply_rules(bool close) const {
+  const http::RequestHead& request = exchange_->request();
+  http::ReplyRules rules;
+  rules.via_pseudonym = context_.pseudonym;
+  rules.client_version = request.version;
+  rules.close = close;
+  rules.head_request = request.method == "HEAD";
+  return rules;
+}
+
+BatchLease& Client::out() {
+  if (!out_) out_ = context_.buffers.lease_batch(outbox_, *transport_);
+  return out_;
+}
+
+bool Client::send_informational(const http::ResponseHead& head) {
+  if (exchange_->request().version != http::Version::http11) return true;
+  informed_ = true;
+  http::write_informational(out().text(), head, context_.pseudonym);
+  return flush();
+}
+
+bool Client::send_head(const http::ResponseHead& head, bool close) {
+  http::ReplyRules rules = reply_rules(close || draining_);
+  reply_framing_ = http::reply_framing(head, rules);
+  close_is_end_ = reply_framing_ == http::Framing::until_close;
+  if (close_is_end_) rules.close = true;
+  said_close_ = rules.close;
+  http::write_response(out().text(), head, rules);
+  return rules.close;
+}
+
+bool Client::await_repeat() {
+  const http::RequestHead& request = exchange_->request();
+  repeat_.assign(request.method).append(1, ' ').append(request.target);
+  return true;
+}
+
+void Client::send_body(std::string_view bytes) {
+  if (bytes.empty()) return;
+  BatchLease& out = this->out();
+  if (reply_framing_ != http::Framing::chunked) return out.add(bytes);
+  http::write_chunk_head(out.text(), bytes.size());
+  out.add(bytes);
+  out.text().append("\r\n");
+}
+
+void Client::send_end(const http::Fields& trailers) {
+  if (reply_framing_ == http::Framing::chunked) http::write_last_chunk(out().text(), trailers);
+}
+
+std::uint16_t Client::send_fault(const Fault& fault, bool keep) {
+  const http::RequestHead& request = exchange_->request();
+  said_close_ = !keep || draining_;
+  return http::write_fault_reply(out().text(), fault, request.version, said_close_, request.method == "HEAD",
+                                 context_.pseudonym);
+}
+
+void Client::send_local_answer(bool keep) {
+  said_close_ = !keep || draining_;
+  write_local_answer(out().text(), exchange_->request(), context_.pseudonym, said_close_);
+}
+
+void Client::send_tunnel(const http::ResponseHead* switched) {
+  std::string& out = this->out().text();
+  reply_framing_ = http::Framing::none;
+  close_is_end_ = true;
+  if (switched == nullptr) return write_tunnel_answer(out, exchange_->request().version, context_.pseudonym);
+  http::ReplyRules rules = reply_rules(false);
+  rules.upgrade = true;
+  http::write_response(out, *switched, rules);
+}
+
+bool Client::flush() {
+  if (!out_.empty()) return out_.send() != Outbox::Sent::failed;
+  out_.discard();
+  return true;
+}
+
+// The exchange is over: what it collected leaves now or never.
+ClientNext Client::end_batch(ClientNext next) {
+  if (next != ClientNext::gone) return flush() ? next : ClientNext::gone;
+  out_.discard();
+  return next;
+}
+
+void Client::on_tunnel() {
+  reader_.reset();
+  run_soon();
+}
+
+void Client::shut_write_when_sent() {
+  if (outbox_.empty()) {
+    transport_->shut_write();
+  } else {
+    shut_when_sent_ = true;
+  }
+}
+
+}  // namespace carpool::proxy

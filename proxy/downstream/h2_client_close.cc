@@ -1,0 +1,150 @@
+// How a client's HTTP/2 connection ends: by GOAWAY when the house drains, by time, by what the client does.
+#include <algorithm>
+#include <utility>
+
+#include "exec/read_buffer.h"
+#include "proxy/downstream/client_owner.h"
+#include "proxy/downstream/h2_client.h"
+#include "proxy/downstream/listener.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/telemetry/loop_stats.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr std::uint32_t kLingerBytes = 1024 * 1024;
+constexpr Duration kLinger = std::chrono::seconds(2);
+constexpr Duration kDrainNotice = std::chrono::seconds(1);  // for requests that crossed the first GOAWAY
+constexpr std::uint64_t kDrainPing = 0x647261696e;
+constexpr std::size_t kFewRequests = 4;  // kept by a connection at rest
+// A client that asks in bursts has no stream open between two of them: that is no rest yet.
+constexpr Duration kRest = std::chrono::seconds(1);
+}  // namespace
+
+// RFC 9113 §6.8: first one that refuses nothing, then, when the client must have seen it, the one that counts.
+void H2Client::drain() {
+  if (std::exchange(draining_, true) || fate_ != Fate::open) return;
+  session_.announce_shutdown();
+  session_.ping(kDrainPing);
+  drain_until_ = context_.loop.now() + kDrainNotice;
+  arm_timer();
+  flush_soon();
+}
+
+bool H2Client::end_if_idle() {
+  if (fate_ != Fate::open || session_.streams() != 0 || draining_) return false;
+  drain();
+  return true;
+}
+
+void H2Client::on_ping_ack(std::uint64_t payload) {
+  exec::assume_on_loop();
+  if (draining_ && payload == kDrainPing) last_goaway();
+}
+
+void H2Client::last_goaway() {
+  drain_until_ = kNever;
+  if (std::exchange(said_goaway_, true)) return;
+  session_.goaway(http::H2Error::no_error);
+  flush_soon();
+}
+
+void H2Client::note_end() {
+  if (!counted_ && session_.abuse() != http::H2Abuse::none) {
+    counted_ = true;
+    context_.stats.count_abuse(http::h2_abuse_name(session_.abuse()));
+  }
+  if (!session_.over()) return;
+  // What still runs is cut off: its client broke the rules.
+  for (const auto& request : requests_) request->abandon();
+  if (outbox_.empty()) linger();
+}
+
+// Everything is sent: FIN, then throw away what still comes, so that no reset overtakes the GOAWAY.
+void H2Client::linger() {
+  transport_->shut_write();
+  fate_ = Fate::lingering;
+  timer_.arm(context_.loop.now() + kLinger);
+  discard_input();
+}
+
+void H2Client::discard_input() {
+  while (fate_ == Fate::lingering && transport_->maybe_readable()) {
+    const exec::ReadBuffer buffer(context_.loop);
+    const net::IoResult io = transport_->read(buffer.span());
+    if (io.io == net::Io::would_block) return;
+    thrown_away_ += static_cast<std::uint32_t>(io.bytes);
+    if (io.io != net::Io::ok || thrown_away_ > kLingerBytes) return close();
+  }
+}
+
+// The process ends. Requests without a byte of an answer are told why there will be none.
+void H2Client::end() {
+  if (fate_ == Fate::open) {
+    turn_requests_ = UINT32_MAX;
+    catch_up();
+    for (const auto& request : requests_) request->give_up({FaultKind::draining, Side::self, "the proxy is stopping"});
+    if (!std::exchange(said_goaway_, true)) session_.goaway(http::H2Error::no_error);
+    if (write_all()) transport_->shut_write();
+  }
+  close();
+}
+
+void H2Client::close() {
+  if (fate_ == Fate::closed) return;
+  fate_ = Fate::closed;
+  if (!counted_ && session_.abuse() != http::H2Abuse::none)
+    context_.stats.count_abuse(http::h2_abuse_name(session_.abuse()));
+  for (const auto& request : requests_) request->abandon();
+  timer_.disarm();
+  exec::Deferred::unlink();
+  context_.loop.forget(transport_->fd(), key_);
+  if (!advancing_) clients_.destroy_later(*this);
+}
+
+// ---- time ----
+
+void H2Client::arm_timer() {
+  if (fate_ != Fate::open) return;
+  Instant deadline = drain_until_;
+  if (head_since_ != Instant{}) deadline = std::min(deadline, deadline_after(head_since_, listen_.header_timeout));
+  if (session_.streams() == 0 || session_.backlog() != 0 || !outbox_.empty()) {
+    deadline = std::min(deadline, deadline_after(since_, listen_.idle_timeout));
+  }
+  if (holds_spares()) deadline = std::min(deadline, since_ + kRest);
+  timer_.arm(deadline);
+}
+
+// Nothing is asked, and more is kept for what may come than a connection at rest should own.
+bool H2Client::holds_spares() const {
+  return session_.streams() == 0 && requests_.size() > kFewRequests;
+}
+
+void H2Client::give_up_spares() {
+  requests_.clear();
+  session_.rest();
+}
+
+void H2Client::on_timer() {
+  exec::assume_on_loop();
+  const Instant now = context_.loop.now();
+  if (fate_ == Fate::lingering) {
+    close();
+    return;
+  }
+  if (holds_spares() && now >= since_ + kRest) give_up_spares();
+  if (head_since_ != Instant{} && now >= deadline_after(head_since_, listen_.header_timeout)) {
+    session_.terminate(http::H2Error::enhance_your_calm, http::H2Abuse::none);
+  } else if (now >= drain_until_) {
+    last_goaway();
+  } else if (now >= deadline_after(since_, listen_.idle_timeout)) {
+    // Idle; or answers wait that it does not take.
+    const bool unread = session_.streams() != 0;
+    if (!outbox_.empty()) return close();
+    session_.terminate(unread ? http::H2Error::enhance_your_calm : http::H2Error::no_error,
+                       unread ? http::H2Abuse::unread : http::H2Abuse::none);
+  }
+  advance();
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,213 @@
+#include "proxy/downstream/h2_client_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/downstream/h2_client.h"
+#include "proxy/downstream/h2_websocket.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/exchange/exchange_pool.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr std::size_t kSmallStep = std::size_t{4} * 1024;
+constexpr std::size_t kBeginning = std::size_t{4} * 1024;  // of an answer
+}  // namespace
+
+// ---- the request ----
+
+void H2Request::open(http::H2Stream& stream, Exchange& exchange) {
+  stream_ = &stream;
+  exchange_ = &exchange;
+  held_ = taken_ = 0;
+  inbox_ = {};
+  begun_ = complete_ = ended_ = refused_ = false;
+  http::RequestHead& head = exchange.request();
+  bare_ = head.method == "CONNECT";
+  if (!bare_) return;
+  if (head.protocol.empty()) {
+    head.target = head.authority;
+  } else {
+    key_ = ask_for_upgrade(head);
+  }
+}
+
+void H2Request::begin() {
+  begun_ = true;
+  ListHook<H2TodoTag>::unlink();
+  client_.pump_soon(*this);
+  exchange_->begin(*this);
+  if (exchange_ != nullptr && complete_ && !bare_) exchange_->on_request_end();
+}
+
+void H2Request::catch_up() {
+  if (exchange_ == nullptr) return;
+  if (!begun_) {
+    begin();
+    return pump();
+  }
+  empty_inbox();
+}
+
+// The one way of a client's bytes into its tunnel.
+void H2Request::empty_inbox() {
+  if (!exchange_->tunnelled()) return;
+  client_.pump_soon(*this);
+  const std::string bytes = inbox_.take_bytes();
+  held_ += bytes.size();
+  if (!bytes.empty()) exchange_->on_tunnel_bytes(bytes);
+  if (exchange_ == nullptr || !inbox_.take_end()) return;
+  pump();
+  if (exchange_ != nullptr) exchange_->on_tunnel_input_end();
+}
+
+void H2Request::pump() {
+  client_.forget_pump(*this);
+  if (exchange_ == nullptr || !begun_) return;
+  exchange_->pump();
+  give_room();
+}
+
+// The client may send on what the exchange has taken.
+void H2Request::give_room() {
+  if (stream_ == nullptr || held_ == 0 || (exchange_ != nullptr && !exchange_->wants_input())) return;
+  client_.session().consume(*stream_, std::exchange(held_, 0));
+  client_.flush_soon();
+}
+
+void H2Request::on_body(std::string_view bytes) {
+  exec::assume_on_loop();
+  if (exchange_ != nullptr && !begun_) begin();
+  if (exchange_ == nullptr) {
+    if (stream_ != nullptr) client_.session().consume(*stream_, bytes.size());
+    return;
+  }
+  if (bare_ && !(exchange_->tunnelled() && inbox_.empty())) {
+    inbox_.add(bytes);
+    return empty_inbox();
+  }
+  client_.pump_soon(*this);
+  held_ += bytes.size();
+  bare_ ? exchange_->on_tunnel_bytes(bytes) : exchange_->on_request_body(bytes);
+}
+
+void H2Request::on_trailers(const http::Fields& fields) {
+  exec::assume_on_loop();
+  if (exchange_ != nullptr && !begun_) begin();
+  for (std::size_t i = 0; exchange_ != nullptr && i < fields.size(); ++i) {
+    exchange_->on_request_trailer(fields[i].name, fields[i].value);
+  }
+}
+
+void H2Request::on_end() {
+  exec::assume_on_loop();
+  complete_ = true;
+  if (bare_) inbox_.end();
+  if (exchange_ == nullptr || !begun_) return;
+  if (bare_) return empty_inbox();
+  client_.pump_soon(*this);
+  exchange_->on_request_end();
+}
+
+void H2Request::on_closed(http::H2Error) {
+  exec::assume_on_loop();
+  stream_ = nullptr;
+  abandon();
+}
+
+void H2Request::abandon() {
+  if (exchange_ == nullptr) return;
+  stream_ = nullptr;
+  if (begun_) return exchange_->on_client_gone();
+  client_.context().exchanges.give_back(*std::exchange(exchange_, nullptr));
+  forget();
+}
+
+void H2Request::give_up(const Fault& fault) {
+  if (exchange_ != nullptr && begun_ && !exchange_->half_told()) exchange_->on_request_broken(fault);
+}
+
+// ---- who asked, and what it can take ----
+
+std::uint64_t H2Request::identity() const {
+  return client_.identity();
+}
+std::string_view H2Request::peer() const {
+  return client_.peer();
+}
+
+bool H2Request::unwelcome() const {
+  return client_.unwelcome();
+}
+
+bool H2Request::flush() {
+  client_.flush_soon();
+  return stream_ != nullptr && !refused_;
+}
+
+// All streams of a client share what may wait for it; one that has nothing waiting may always go on.
+std::size_t H2Request::backlog() const {
+  if (stream_ == nullptr) return 0;
+  const std::size_t own = stream_->backlog();
+  return own != 0 && client_.crowded() ? std::max(own, kHighMark) : own;
+}
+
+// A crowd of clients' streams goes on in small steps: two hundred that are not read would hold as many whole reads.
+std::size_t H2Request::room() const {
+  return client_.crowded() ? kSmallStep : SIZE_MAX;
+}
+
+// Also in a crowd who has begun to read its answer.
+bool H2Request::at_ease() const {
+  return client_.at_ease() || (taken_ >= kBeginning && !client_.crowded());
+}
+
+void H2Request::on_tunnel() {
+  if (!inbox_.empty()) client_.later(*this);
+}
+
+void H2Request::shut_write_when_sent() {
+  if (stream_ == nullptr || std::exchange(ended_, true)) return;
+  client_.session().end(*stream_);
+  client_.flush_soon();
+}
+
+void H2Request::resume() {
+  give_room();
+}
+
+void H2Request::on_sent(std::size_t bytes) {
+  exec::assume_on_loop();
+  taken_ += bytes;
+  if (exchange_ == nullptr || !begun_) return;
+  client_.note_progress();
+  exchange_->on_client_progress();
+  if (exchange_ != nullptr && backlog() < kHighMark) exchange_->on_client_writable();
+}
+
+void H2Request::on_exchange_end(ClientNext next) {
+  client_.context().exchanges.give_back(*std::exchange(exchange_, nullptr));
+  if (http::H2Stream* stream = std::exchange(stream_, nullptr)) {
+    if ((next == ClientNext::cut || next == ClientNext::spoilt) && !ended_) {
+      client_.session().cut(*stream, bare_ ? http::H2Error::connect_error : http::H2Error::internal_error);
+    } else if (next == ClientNext::gone && !refused_) {
+      client_.session().reset(*stream, http::H2Error::cancel);
+    } else {
+      if (!ended_) client_.session().end(*stream);
+      client_.session().leave(*stream);
+    }
+    client_.flush_soon();
+  }
+  forget();
+}
+
+void H2Request::forget() {
+  inbox_ = {};
+  key_.clear();
+  ListHook<H2TodoTag>::unlink();
+  client_.forget_pump(*this);
+  client_.recycle(*this);
+}
+
+}  // namespace carpool::proxy

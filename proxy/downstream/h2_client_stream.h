@@ -1,0 +1,84 @@
+// H2Request: one stream of a client's HTTP/2 connection, as its Exchange knows it. Its head is held until everything
+// that was read at once is parsed: a stream that is opened and reset in one breath costs its origin nothing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/intrusive.h"
+#include "proxy/downstream/tunnel_inbox.h"
+#include "proxy/exchange/client_stream.h"
+#include "proxy/exchange/exchange.h"
+#include "proxy/http/h2/stream.h"
+
+namespace carpool::proxy {
+
+class H2Client;
+
+class H2Request final : public Requester,
+                        public http::H2StreamUser,
+                        public ListHook<struct H2FreeTag>,
+                        public ListHook<struct H2TodoTag>,
+                        public ListHook<struct H2PumpTag> {
+ public:
+  H2Request(H2Client& client, const ListenPoint& listener) : Requester(listener), client_(client) {}
+
+  void open(http::H2Stream& stream, Exchange& exchange) LOOP_ONLY;    // the exchange has its head
+  void refuse(http::H2Stream& stream, const Fault& fault) LOOP_ONLY;  // no exchange: the head is over a limit
+  void catch_up() LOOP_ONLY;                   // begin, or bring what came before the tunnel was there
+  void pump() LOOP_ONLY;                       // send upstream what came
+  void abandon() LOOP_ONLY;                    // the connection is gone
+  void give_up(const Fault& fault) LOOP_ONLY;  // answers with it if no byte of an answer is there
+  bool busy() const { return exchange_ != nullptr; }
+
+  // ---- Requester ----
+  std::string_view peer() const override;
+  bool unwelcome() const override;
+  std::uint64_t identity() const override;
+  bool request_complete() const override LOOP_ONLY { return complete_; }
+  bool send_informational(const http::ResponseHead& head) override LOOP_ONLY;
+  bool send_head(const http::ResponseHead& head, bool close) override LOOP_ONLY;
+  void send_body(std::string_view bytes) override LOOP_ONLY;
+  void send_end(const http::Fields& trailers) override LOOP_ONLY;
+  std::uint16_t send_fault(const Fault& fault, bool keep) override LOOP_ONLY;
+  void send_local_answer(bool keep) override LOOP_ONLY;
+  void send_tunnel(const http::ResponseHead* switched) override LOOP_ONLY;
+  bool flush() override LOOP_ONLY;
+  std::size_t backlog() const override LOOP_ONLY;
+  std::size_t room() const override LOOP_ONLY;
+  bool at_ease() const override LOOP_ONLY;
+  void on_tunnel() override LOOP_ONLY;
+  void shut_write_when_sent() override LOOP_ONLY;
+  void resume() override LOOP_ONLY;
+  void on_exchange_end(ClientNext next) override LOOP_ONLY;
+
+  // ---- H2StreamUser ----
+  void on_head(http::ResponseHead&) override {}  // of clients
+  void on_body(std::string_view bytes) override;
+  void on_trailers(const http::Fields& fields) override;
+  void on_end() override;
+  void on_sent(std::size_t bytes) override;
+  void on_closed(http::H2Error error) override;
+
+ private:
+  void begin() LOOP_ONLY;
+  void give_room() LOOP_ONLY;
+  void empty_inbox() LOOP_ONLY;
+  void send_own(const std::string& text, std::string_view method) LOOP_ONLY;
+  void forget() LOOP_ONLY;
+
+  H2Client& client_;
+  http::H2Stream* stream_ = nullptr;
+  Exchange* exchange_ = nullptr;
+  std::string key_;        // of a WebSocket handshake
+  TunnelInbox inbox_;      // what came before its tunnel was there
+  std::size_t taken_ = 0;  // bytes of the answer that went into frames
+  std::size_t held_ = 0;   // bytes that the exchange has, but no room for more
+  bool begun_ = false;     // the exchange has its request
+  bool bare_ = false;      // CONNECT, plain or extended: bytes, not a body
+  bool complete_ = false;  // the request was read whole
+  bool ended_ = false;     // the answer was told whole
+  bool refused_ = false;   // the origin's answer to the handshake is none
+};
+
+}  // namespace carpool::proxy

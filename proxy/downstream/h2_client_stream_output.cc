@@ -1,0 +1,131 @@
+// What an H2Request tells its client: an origin's answer, one of our own, or a tunnel, as frames of its stream.
+#include <string>
+#include <utility>
+
+#include "proxy/downstream/h2_client.h"
+#include "proxy/downstream/h2_client_stream.h"
+#include "proxy/downstream/h2_websocket.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/exchange/max_forwards_reply.h"
+#include "proxy/http/error_reply.h"
+#include "proxy/http/h1/codec.h"
+#include "proxy/http/h2/fields.h"
+#include "proxy/telemetry/loop_stats.h"
+#include "proxy/upstream/h2/loop_context.h"
+
+namespace carpool::proxy {
+
+namespace {
+// Heads are not flow-controlled. A client that leaves so much of them unread goes without 1xx; its answers still come.
+constexpr std::size_t kUnreadHeads = std::size_t{1} << 20;
+}  // namespace
+
+bool H2Request::send_informational(const http::ResponseHead& head) {
+  if (stream_ == nullptr) return false;
+  if (client_.session().library_memory() > kUnreadHeads) return true;
+  auto fields = client_.context().buffers.lend_fields();
+  http::h2_informational(*fields, head, client_.context().pseudonym);
+  client_.session().inform(*stream_, *fields);
+  return flush();
+}
+
+bool H2Request::send_head(const http::ResponseHead& head, bool /*close*/) {
+  if (stream_ == nullptr) return false;
+  http::ReplyRules rules;
+  rules.via_pseudonym = client_.context().pseudonym;
+  rules.client_version = http::Version::http2;
+  rules.head_request = exchange_ != nullptr && exchange_->request().method == "HEAD";
+  auto fields = client_.context().buffers.lend_fields();
+  http::h2_response(*fields, head, rules);
+  ended_ = head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length == 0);
+  client_.session().respond(*stream_, *fields, ended_);
+  return false;  // other streams go on
+}
+
+void H2Request::send_body(std::string_view bytes) {
+  if (stream_ != nullptr && !ended_) client_.session().body(*stream_, bytes);
+}
+
+void H2Request::send_end(const http::Fields& trailers) {
+  if (stream_ == nullptr || std::exchange(ended_, true)) return;
+  if (trailers.empty()) return client_.session().end(*stream_);
+  client_.session().end(*stream_, trailers);
+}
+
+// Answers of our own are written once, as HTTP/1.1; here they are read back.
+void H2Request::send_own(const std::string& text, std::string_view method) {
+  if (stream_ == nullptr) return;
+  http::ResponseReader reader(SessionHost::response_limits());
+  reader.expect(method, false);
+  http::ResponseHead head;
+  http::BodyText body;
+  std::string_view rest = text;
+  for (http::Progress progress = http::Progress::need_more; progress != http::Progress::message;) {
+    const Result<http::Fed> fed = reader.feed(rest, head, body);
+    CARPOOL_ASSERT(fed && (fed->progress != http::Progress::need_more || fed->taken != 0));
+    rest.remove_prefix(fed->taken);
+    progress = fed->progress;
+  }
+  http::ReplyRules rules;
+  rules.client_version = http::Version::http2;
+  rules.head_request = method == "HEAD";
+  auto fields = client_.context().buffers.lend_fields();
+  http::h2_response(*fields, head, rules);
+  ended_ = true;
+  client_.session().respond(*stream_, *fields, body.text.empty());
+  client_.session().body(*stream_, body.text);
+  client_.session().end(*stream_);
+}
+
+std::uint16_t H2Request::send_fault(const Fault& fault, bool /*keep*/) {
+  std::string text;
+  const std::string& method = exchange_->request().method;
+  const std::uint16_t status =
+      http::write_fault_reply(text, fault, http::Version::http11, false, method == "HEAD", client_.context().pseudonym);
+  send_own(text, method == "HEAD" ? "HEAD" : "GET");
+  return status;
+}
+
+void H2Request::refuse(http::H2Stream& stream, const Fault& fault) {
+  stream_ = &stream;
+  exchange_ = nullptr;
+  std::string text;
+  const std::uint16_t status =
+      http::write_fault_reply(text, fault, http::Version::http11, false, false, client_.context().pseudonym);
+  send_own(text, "GET");
+  client_.context().stats.record_refused(peer(), fault, status);
+  client_.session().leave(*std::exchange(stream_, nullptr));
+  forget();
+}
+
+void H2Request::send_local_answer(bool /*keep*/) {
+  std::string text;
+  write_local_answer(text, exchange_->request(), client_.context().pseudonym, false);
+  send_own(text, "GET");
+}
+
+// To CONNECT and to an extended one alike: 200, and the stream is the tunnel (RFC 8441 §5).
+void H2Request::send_tunnel(const http::ResponseHead* switched) {
+  if (stream_ == nullptr) return;
+  if (switched != nullptr && !key_.empty() && !accepts(*switched, key_)) {
+    refused_ = true;
+    std::string text;
+    const Fault fault{FaultKind::malformed_response, Side::upstream, "Sec-WebSocket-Accept does not match the key"};
+    http::write_fault_reply(text, fault, http::Version::http11, false, false, client_.context().pseudonym);
+    return send_own(text, "GET");
+  }
+  auto fields = client_.context().buffers.lend_fields();
+  http::ReplyRules rules;
+  rules.via_pseudonym = client_.context().pseudonym;
+  rules.client_version = http::Version::http2;
+  http::ResponseHead head;
+  head.status = 200;
+  for (std::size_t i = 0; switched != nullptr && i < switched->fields.size(); ++i) {
+    const http::Fields::Field field = switched->fields[i];
+    if (!http::iequals(field.name, "sec-websocket-accept")) head.fields.add(field.name, field.value);
+  }
+  http::h2_response(*fields, head, rules);
+  client_.session().respond(*stream_, *fields, false);
+}
+
+}  // namespace carpool::proxy

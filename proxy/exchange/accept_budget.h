@@ -1,0 +1,45 @@
+// AcceptBudget: how many clients may be accepted before the descriptors in use must be counted again. What is left
+// below the mark at which idle ones are closed is for clients; the rest stays for the connections of those who are
+// there.
+//
+// A count grants half of what is left, so that clients who need a connection to an origin each do not go over the mark
+// between two counts, but never so few that accepting would be counting.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "proxy/exchange/load_shedding.h"
+#include "proxy/telemetry/resource_usage.h"
+
+namespace carpool::proxy {
+
+class AcceptBudget {
+ public:
+  // Without a mark that closes idle ones: so many percent are for clients.
+  static constexpr std::uint32_t kForClients = 97;
+
+  // How many clients may be accepted after a count of `use`; 0: none.
+  static std::int64_t grant(const Use& use, const Watermarks& marks) {
+    if (use.limit == 0) return kUnlimited;
+    const std::uint64_t percent = marks.idle == 0 ? kForClients : std::min(marks.idle, kForClients);
+    const std::uint64_t most = use.limit * percent / 100;
+    if (use.used >= most) return 0;
+    const std::uint64_t left = most - use.used;
+    return static_cast<std::int64_t>(std::max(left / 2, std::min(left, use.limit / kCounts + 1)));
+  }
+
+  // Any thread. False: it is used up, count.
+  bool take() { return left_.fetch_sub(1, std::memory_order_relaxed) > 0; }
+  void set(std::int64_t left) { left_.store(left, std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::int64_t kUnlimited = 1 << 20;
+  static constexpr std::uint64_t kCounts = 256;
+  // relaxed: a number that publishes nothing; two loops that count at once grant the same twice, which is why a count
+  // grants half.
+  std::atomic<std::int64_t> left_{0};
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,358 @@
+#include "proxy/exchange/exchange.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/exchange/connect_policy.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/exchange/max_forwards_reply.h"
+#include "proxy/exchange/priority_class.h"
+#include "proxy/exchange/router.h"
+#include "proxy/telemetry/loop_stats.h"
+#include "proxy/upstream/h2/connection.h"
+#include "proxy/upstream/h2/cross_loop_streams.h"
+#include "proxy/upstream/origin/origin_registry.h"
+
+namespace carpool::proxy {
+
+Exchange::Exchange(const ExchangeContext& context)
+    : context_(context),
+      h1_(context.remote_streams, *this, response_),
+      h2_(context.remote_streams, *this, response_),
+      timer_(exec::Timer::bind<&Exchange::on_deadline>(context.loop, *this)) {}
+
+Exchange::~Exchange() = default;
+
+bool Exchange::bodyless() const {
+  return request_.framing == http::Framing::none || (request_.framing == http::Framing::length && request_.length == 0);
+}
+
+// ---- borrowing: from the head to a connection ----
+
+void Exchange::begin(Requester& requester) {
+  requester_ = &requester;
+  const Instant now = context_.loop.now();
+  facts_ = {};
+  facts_.began = now;
+  asked_.emplace(std::move(host_buffer_));
+  asked_->connect = request_.method == "CONNECT";
+
+  const Result<http::Target> target = http::parse_target(request_);
+  if (!target) return reply(target.fault());
+  if (!may_forward(*target)) return;
+  if (!facts_.origin->requests.take(now)) {
+    context_.stats.count_limited(facts_.origin->slot, metrics::Limit::requests);
+    return reply({FaultKind::rate_limited, Side::self, "more requests a second than request.rate of this origin"});
+  }
+  asked_->upgrade =
+      request_.upgrade && facts_.origin->speaks.h1 && !http::iequals(request_.fields.get("upgrade"), "h2c");
+  upload_.begin(request_, facts_.origin->request.replay_buffer);
+  if (request_.framing == http::Framing::length && !request_.expect_continue) {
+    asked_->body_rate.begin(now, requester_->listen());
+  }
+  asked_->total_deadline = deadline_after(now, facts_.origin->request.timeout);
+  facts_.origin->retries.earn();
+  if (waits_for_body()) {
+    if (!upload_.fits()) asked_->look_at = now + Upload::kStreams;
+    enter(ExchangeEvent::collect);
+    return touch();
+  }
+  enter(ExchangeEvent::begin);
+  static_cast<void>(borrow(false));  // the client pumps what came with the head
+}
+
+// Everything that is decided by the head alone; false: it was answered.
+bool Exchange::may_forward(const http::Target& target) {
+  if (requester_->unwelcome() && context_.overload.sheds(Shedding::new_clients)) {
+    context_.stats.count_shed(metrics::Shed::new_clients);
+    reply({FaultKind::overloaded, Side::self, "memory or file descriptors run short"});
+    return false;
+  }
+  if (http::via_names(request_.fields, context_.pseudonym)) {
+    reply({FaultKind::loop_detected, Side::client, "the request has passed this proxy before"});
+    return false;
+  }
+  if (asked_->connect) {
+    if (const std::optional<Fault> fault = tunnel_refusal(requester_->listener(), request_, target)) {
+      reply(*fault);
+      return false;
+    }
+  }
+  if (request_.upgrade && request_.fields.count("sec-websocket-key") > 1) {  // RFC 6455 §11.3.1, RFC 8441 §5
+    reply({FaultKind::malformed_request, Side::client, "Sec-WebSocket-Key more than once, or in HTTP/2"});
+    return false;
+  }
+  const std::uint64_t max_body = requester_->listen().max_body;
+  if (max_body != 0 && request_.framing == http::Framing::length && request_.length > max_body) {
+    reply({FaultKind::body_too_large, Side::client, "Content-Length is over max_body"});
+    return false;
+  }
+  if (const std::optional<std::uint32_t> forwards = max_forwards(request_)) {
+    if (*forwards == 0) {
+      answer_here();
+      return false;
+    }
+    asked_->max_forwards = static_cast<int>(*forwards - 1);
+  }
+  Result<const Route*> route = context_.router.route(requester_->listen(), requester_->listener().address(), target);
+  if (!route) {
+    reply(route.fault());
+    return false;
+  }
+  facts_.origin = (*route)->origin;
+  asked_->host.assign((*route)->host);
+  asked_->path = target.path;
+  return true;
+}
+
+// Max-Forwards ran out: we are the final recipient (RFC 9110 §7.6.2).
+void Exchange::answer_here() {
+  const bool keep = request_.keep_alive && bodyless() && context_.keeps_clients();
+  requester_->send_local_answer(keep);
+  facts_.status = 200;
+  const bool sent = requester_->flush();
+  enter(ExchangeEvent::answered);
+  rest(!sent ? ClientNext::gone : keep ? ClientNext::keep : ClientNext::close);
+}
+
+namespace {
+// How long a connection may have rested that a request which must not be repeated travels on: what the origin's ends
+// allow, and no more than a guess until a limit is known.
+Duration most_rest(const OriginContext& origin) {
+  constexpr Duration kGuess = std::chrono::seconds(5);
+  const Duration trusted = origin.destination->trust();
+  if (origin.destination->horizon() != Duration::max()) return trusted;
+  const Duration half = origin.pool.idle_timeout / 2;  // zero: connections rest for ever
+  return std::min(trusted, half > Duration::zero() ? std::min(half, kGuess) : kGuess);
+}
+}  // namespace
+
+// ---- collecting: a body comes before its connection ----
+
+// A slow body must not hold a connection. Streams (chunked, HTTP/2, an upgrade) may wait for an answer before they go
+// on, and so does a client that expects 100 (Continue) of its origin.
+bool Exchange::waits_for_body() const {
+  return request_.framing == http::Framing::length && request_.length != 0 &&
+         request_.version != http::Version::http2 && !request_.expect_continue && !asked_->upgrade && !upload_.full();
+}
+
+// `alive`: a connection is there.
+AttemptState Exchange::ask_when_body_may_travel() {
+  const Duration since = context_.loop.now() - facts_.began;
+  if (!upload_.may_travel(since, requester_->listen().body_min_rate)) {
+    touch();
+    return AttemptState::over;
+  }
+  asked_->look_at = kNever;
+  enter(ExchangeEvent::begin);
+  return borrow(false);
+}
+
+void Exchange::look_at_body() {
+  asked_->look_at = kNever;
+  go_on();
+}
+
+// ---- borrowing ----
+
+AttemptState Exchange::borrow(bool fresh) {
+  const Instant now = context_.loop.now();
+  const OriginContext& origin = *facts_.origin;
+  if (!fresh) {
+    if (pool::Lease own = requester_->take_private(origin)) {
+      return take(std::move(own), true);
+    }
+  }
+  pool::Want want;
+  want.fresh = fresh;
+  want.tunnel = asked_->upgrade || asked_->connect;
+  if (asked_->upgrade || asked_->connect || asked_->need_h1) want.kind = pool::Kinds::h1_only;
+  // With a body it is not sent again whatever its method.
+  const bool may_repeat = bodyless() && repeatable(request_.method, origin.request.retry_idempotent);
+  if (origin.pool.reuse == config::Reuse::safe && !may_repeat) {
+    want.max_idle = most_rest(origin);
+  }
+  if (!origin.pool.classes.empty()) {
+    want.priority_class =
+        class_of(origin.pool.classes, requester_->listen().class_name, request_.fields.get("priority"));
+  }
+  auto answer = origin.destination->borrow(*this, want, now);
+  if (auto* lease = std::get_if<pool::Lease>(&answer)) return take(std::move(*lease), false);
+  if (auto* fault = std::get_if<Fault>(&answer)) {
+    if (origin.destination->reclaimed()) return borrow_from_successor(fresh);
+    reply(*fault);
+    return AttemptState::over;
+  }
+  facts_.asked_pool = true;
+  asked_->waiting_since = now;
+  asked_->wait_deadline = now + origin.pool.wait_timeout;
+  touch();
+  return AttemptState::over;
+}
+
+// The pool that its route leads to was not used for so long that it has just ended: there is a new one, or will be. It
+// is found by the origin and not by the request, whose listener may have other settings by now.
+AttemptState Exchange::borrow_from_successor(bool fresh) {
+  context_.router.forget();
+  const Result<OriginContext*> successor = context_.origins.at(facts_.origin->destination->origin());
+  if (!successor) {
+    reply(successor.fault());
+    return AttemptState::over;
+  }
+  facts_.origin = *successor;
+  return borrow(fresh);
+}
+
+void Exchange::on_lease(pool::Lease lease) {
+  exec::assume_on_loop();
+  CARPOOL_ASSERT(state_ == ExchangeState::borrowing);
+  facts_.waited += lease.waited();
+  if (take(std::move(lease), false) == AttemptState::alive) go_on();
+}
+
+// A connection is there, after a wait or a retry: what was collected meanwhile leaves, and the client is read again.
+void Exchange::go_on() {
+  pump();
+  resume_client();
+}
+
+// What it held back while there was no connection, or no room, may come now: no event of its socket will say so.
+void Exchange::resume_client() {
+  if (requester_ != nullptr && attempt_) requester_->resume();
+}
+
+std::uint64_t Exchange::client() const {
+  return requester_->identity();
+}
+
+void Exchange::on_refused(Fault fault) {
+  exec::assume_on_loop();
+  CARPOOL_ASSERT(state_ == ExchangeState::borrowing);
+  facts_.waited += context_.loop.now() - asked_->waiting_since;
+  reply(fault);
+}
+
+// ---- forwarding: the request travels ----
+
+AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
+  CARPOOL_ASSERT(!attempt_);
+  attempt_.emplace(std::move(taken), std::move(trailers_buffer_));
+  attempt_->authenticated = authenticated;
+  const pool::Lease& lease = attempt_->lease;
+  asked_->wait_deadline = kNever;
+  facts_.leased = attempt_->moved_at = context_.loop.now();
+  facts_.asked_pool = true;
+  facts_.connection = static_cast<Connection&>(*lease).id();
+  facts_.uses_before = lease.uses_before();
+  if (!lease.reused()) facts_.opened = lease.opened();
+  attempt_->carrier = &carry();
+  enter(ExchangeEvent::lease);
+  response_.clear();
+  if (asked_->connect) return open_tunnel();  // what it says, or that it left, is for the client to see
+  if (!attempt_->carrier->usable()) {
+    Breakage ended;
+    ended.fault.detail = "it ended before it was used";
+    ended.connection_ended = true;
+    ended.any_byte_sent = false;
+    return on_broken(std::move(ended));
+  }
+  http::ForwardRules rules;
+  rules.via_pseudonym = context_.pseudonym;
+  rules.host = asked_->host;
+  rules.path = asked_->path;
+  rules.upgrade = asked_->upgrade;
+  rules.max_forwards = asked_->max_forwards;
+  attempt_->carrier->send_head(request_, rules);
+  if (upload_.full()) asked_->body_rate.renew(facts_.leased, upload_.received());  // the client was not read
+  upload_.start(*attempt_->carrier);
+  touch();
+  return AttemptState::alive;
+}
+
+// Who speaks for this exchange on the connection that it has.
+Carrier& Exchange::carry() {
+  const pool::Lease& lease = attempt_->lease;
+  auto& connection = static_cast<Connection&>(*lease);
+  if (!lease.shared()) {
+    h1_.begin(connection, request_.method, asked_->upgrade, facts_.origin->speaks.bare_lf);
+    return h1_;
+  }
+  auto& session = static_cast<H2Connection&>(connection);
+  if (lease.home() != context_.loop.id()) {
+    RemoteStream& remote = context_.remote_streams.take(lease.home());
+    remote.begin(session, *this, response_);
+    return remote;
+  }
+  h2_.begin(session);
+  return h2_;
+}
+
+void Exchange::on_request_body(std::string_view bytes) {
+  if (state_ == ExchangeState::resting) return;  // already answered; the client throws the rest away
+  facts_.bytes_in += bytes.size();
+  if (request_.expect_continue && upload_.received() == 0 && request_.framing == http::Framing::length) {
+    asked_->body_rate.begin(context_.loop.now(), requester_->listen());
+  }
+  const std::uint64_t max_body = requester_->listen().max_body;
+  if (max_body != 0 && facts_.bytes_in > max_body) {
+    asked_->over_limit = true;
+    return;
+  }
+  upload_.add(bytes, carrier());
+}
+
+void Exchange::on_request_trailer(std::string_view name, std::string_view value) {
+  if (state_ != ExchangeState::resting && http::trailer_allowed(name)) upload_.add_trailer(name, value);
+}
+
+void Exchange::on_request_end() {
+  if (state_ == ExchangeState::resting) return;
+  upload_.end(carrier());
+}
+
+void Exchange::pump() {
+  if (asked_->over_limit) {
+    asked_->over_limit = false;
+    return on_request_broken({FaultKind::body_too_large, Side::client, "the body is over max_body"});
+  }
+  if (state_ == ExchangeState::collecting && ask_when_body_may_travel() != AttemptState::alive) return;
+  if (!attempt_) return touch();
+  if (!attempt_->carrier->flush()) return;
+  attempt_->moved_at = context_.loop.now();
+  touch();
+}
+
+bool Exchange::wants_input() const {
+  switch (state_) {
+    case ExchangeState::resting:
+      return false;
+    case ExchangeState::collecting:
+    case ExchangeState::borrowing:
+      return !upload_.full();
+    case ExchangeState::forwarding:
+    case ExchangeState::relaying:
+    case ExchangeState::tunnel:
+      return attempt_->carrier->backlog() < kHighMark;
+  }
+  return false;
+}
+
+void Exchange::on_client_writable() {
+  if (attempt_) static_cast<void>(attempt_->carrier->read_on());
+}
+
+// What waited was sent, or never will be.
+AttemptState Exchange::on_room() {
+  if (state_ == ExchangeState::tunnel && tunnel_over()) {
+    end_tunnel();
+    return AttemptState::over;
+  }
+  attempt_->moved_at = context_.loop.now();
+  if (asked_->slow_at == kNever)
+    asked_->body_rate.renew(context_.loop.now(), upload_.received());  // the client was held back
+  touch();
+  if (attempt_->carrier->backlog() < kHighMark) requester_->resume();
+  return AttemptState::alive;
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,51 @@
+// An exchange that holds its connection for longer than its origin's leak_timeout allows: who it is, and its end.
+#include <utility>
+
+#include "proxy/exchange/exchange.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/exchange/leak_log.h"
+#include "proxy/exchange/trace_context.h"
+#include "proxy/net/peer_credentials.h"
+#include "proxy/telemetry/redact.h"
+#include "proxy/upstream/origin/origin_registry.h"
+
+namespace carpool::proxy {
+
+BorrowerInfo Exchange::describe_borrower() const {
+  BorrowerInfo facts;
+  facts.connection = facts_.connection;
+  std::string scratch;
+  facts.request.append(request_.method).append(" ").append(facts_.origin->destination->label());
+  facts.request.append(log::redacted(asked_->path, scratch));
+  facts.phase = phase();
+  const PeerFacts peer = peer_of(requester_->socket());
+  facts.client = peer.address;
+  facts.pid = peer.pid;
+  facts.uid = peer.uid;
+  facts.trace_id = trace_id(request_.fields.get("traceparent"));
+  facts.held = context_.loop.now() - facts_.leased;
+  facts.bytes_in = facts_.bytes_in;
+  facts.bytes_out = facts_.bytes_out;
+  return facts;
+}
+
+void Exchange::end_leaked() {
+  Fault fault{FaultKind::request_timeout, Side::self, "pool.leak_timeout passed while " + std::string(phase())};
+  if (state_ != ExchangeState::relaying) {
+    give_back(pool::Closed::leak);
+    return reply(fault);
+  }
+  facts_.fault = std::move(fault);
+  static_cast<void>(requester_->flush());  // what came of it
+  give_back(pool::Closed::leak);
+  enter(ExchangeEvent::broken);
+  rest(ClientNext::cut);
+}
+
+// What was reported came back after all.
+void Exchange::close_leak() {
+  if (attempt_->leak == 0) return;
+  context_.leaks.returned(attempt_->leak, context_.loop.now() - facts_.leased);
+}
+
+}  // namespace carpool::proxy

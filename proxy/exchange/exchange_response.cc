@@ -1,0 +1,211 @@
+// The response's way: what the carrier tells is passed on; and what follows when its connection fails under it.
+#include <utility>
+
+#include "proxy/exchange/connection_auth.h"
+#include "proxy/exchange/exchange.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/http/keep_alive.h"
+#include "proxy/telemetry/loop_stats.h"
+#include "proxy/upstream/origin/origin_registry.h"
+
+namespace carpool::proxy {
+
+// ---- relaying: the response travels ----
+
+bool Exchange::may_take() const {
+  return requester_->backlog() < kHighMark;
+}
+
+// What breaks the order is told as the end of the attempt, by the next call that may end it.
+bool Exchange::in_order(bool followed) {
+  if (followed && !attempt_->told.violated()) return true;
+  Breakage breakage;
+  breakage.fault = {FaultKind::malformed_response, Side::upstream, attempt_->told.wrong()};
+  breakage.any_byte_back = true;
+  static_cast<void>(on_broken(std::move(breakage)));
+  return false;
+}
+
+bool Exchange::head_in_order() {
+  http::MessageOrder& told = attempt_->told;
+  if (response_.status < 200) return in_order(told.informational(false));
+  const bool length = response_.framing == http::Framing::length;
+  return in_order(told.head(response_.framing == http::Framing::none,
+                            length ? std::optional(response_.length) : std::nullopt, false));
+}
+
+AttemptState Exchange::on_response_head() {
+  if (!head_in_order()) return AttemptState::over;
+  if (response_.status < 200) {
+    asked_->informed_at = context_.loop.now();
+    // on_switched() follows 101.
+    if (response_.status == 101 || requester_->send_informational(response_)) return AttemptState::alive;
+    on_client_gone();
+    return AttemptState::over;
+  }
+  if (response_.status == 421 && ask_elsewhere()) return AttemptState::over;
+  if (response_.status < 300 && !request_.protocol.empty()) return did_not_switch();
+  facts_.head_back = context_.loop.now();
+  facts_.status = response_.status;
+  static_cast<Connection&>(*attempt_->lease).note_answer(response_.status, facts_.head_back);
+  if (asked_->idempotent_retries != 0 && response_.status < 500)
+    facts_.origin->retries.refund(asked_->idempotent_retries);
+  if (!attempt_->lease.reused() && response_.fields.has(http::FieldName::keep_alive)) {
+    const std::string_view hint = response_.fields.get(http::FieldName::keep_alive);
+    facts_.origin->destination->hint_keep_alive(http::keep_alive_timeout(hint));
+  }
+  attempt_->authenticated =
+      attempt_->authenticated ||
+      (!attempt_->lease.shared() && (authenticates_connection(request_) || authenticates_connection(response_)));
+  enter(ExchangeEvent::response_head);
+  // An answer before the request's end: whether the client will send the rest is unknown, so its connection ends with
+  // it.
+  asked_->close_client =
+      requester_->send_head(response_, !request_.keep_alive || !request_settled() || !context_.keeps_clients());
+  return AttemptState::alive;
+}
+
+// Nothing of the request is still to come: it was read whole, or a 417 answered it while its client waited for 100.
+bool Exchange::request_settled() {
+  if (upload_.ended()) return true;
+  const bool waits = request_.expect_continue && upload_.received() == 0 && asked_->informed_at == Instant{};
+  return response_.status == 417 && waits && requester_->await_repeat();
+}
+
+// An extended CONNECT (RFC 8441) takes every 2xx for its tunnel; an origin that answers so, but not by 101, opened
+// none.
+AttemptState Exchange::did_not_switch() {
+  const Fault fault{FaultKind::malformed_response, Side::upstream, "the origin did not switch protocols"};
+  facts_.origin->destination->note_failure(fault);
+  give_back(pool::Closed::error);
+  reply(fault);
+  return AttemptState::over;
+}
+
+// 421: the origin did nothing, but on this connection. Once it is asked on another (RFC 9110 §15.5.20).
+bool Exchange::ask_elsewhere() {
+  if (asked_->misdirected || !upload_.whole() || facts_.retries + 1 >= most_attempts(retry_rules())) return false;
+  asked_->misdirected = true;
+  give_back(pool::Closed::error);
+  retry(Proof::misdirected);
+  return true;
+}
+
+void Exchange::on_body(std::string_view bytes) {
+  exec::assume_on_loop();
+  if (state_ != ExchangeState::tunnel && !attempt_->told.data(bytes.size())) return;
+  facts_.bytes_out += bytes.size();
+  requester_->send_body(bytes);
+}
+
+void Exchange::on_trailer(std::string_view name, std::string_view value) {
+  exec::assume_on_loop();
+  if (http::trailer_allowed(name)) attempt_->trailers.add(name, value);
+}
+
+AttemptState Exchange::on_response_piece() {
+  if (!in_order(true) || !flush_reply()) return AttemptState::over;
+  touch();
+  return AttemptState::alive;
+}
+
+bool Exchange::flush_reply() {
+  if (requester_->flush()) return true;
+  on_client_gone();
+  return false;
+}
+
+AttemptState Exchange::on_response_end() {
+  if (!in_order(attempt_->told.end())) return AttemptState::over;
+  requester_->send_end(attempt_->trailers);
+  end_lease();  // before the client knows: whoever asks next, on any loop, finds the connection
+  const bool sent = requester_->flush();
+  ClientNext next = ClientNext::keep;
+  if (asked_->close_client || !request_settled()) next = ClientNext::close;
+  if (!sent) next = ClientNext::gone;
+  enter(ExchangeEvent::ended);
+  rest(next);
+  return AttemptState::over;
+}
+
+void Exchange::end_lease() {
+  pool::Lease& lease = attempt_->lease;
+  const std::optional<pool::Closed> unclean = attempt_->carrier->finish(lease);
+  if (lease) give_lease_back(lease, unclean);
+  end_attempt();
+}
+
+// After a whole response.
+void Exchange::give_lease_back(pool::Lease& lease, std::optional<pool::Closed> unclean) {
+  const Instant now = context_.loop.now();
+  if (!unclean && !lease.shared()) unclean = static_cast<Connection&>(*lease).outdated(now);
+  if (attempt_->authenticated && !unclean) {
+    if (requester_->keep_private(*facts_.origin, lease)) return;
+    unclean = pool::Closed::private_;
+  }
+  unclean ? lease.discard(*unclean, now) : lease.release(now);
+}
+
+namespace {
+bool ended_unanswered(const Breakage& breakage, const pool::Lease& lease) {
+  return breakage.connection_ended && !breakage.any_byte_back && lease.reused() && !lease.shared();
+}
+}  // namespace
+
+// The connection failed under the exchange. Before the response's head another one may do.
+AttemptState Exchange::on_broken(Breakage breakage) {
+  if (state_ == ExchangeState::relaying || state_ == ExchangeState::tunnel) {
+    break_off(std::move(breakage.fault));
+    return AttemptState::over;
+  }
+  Attempt attempt = breakage.attempt(attempt_->lease.reused());
+  attempt.method = request_.method;
+  attempt.has_body = !bodyless();
+  attempt.body_whole = upload_.whole();
+  attempt.idempotent_retries = asked_->idempotent_retries;
+  attempt.proven_replays = asked_->proven_replays;
+  if (breakage.ask_h1 && !facts_.origin->speaks.h1) {
+    attempt.unprocessed.reset();
+    breakage.fault.detail = "the origin asks for HTTP/1.1 (HTTP_1_1_REQUIRED), which upstream.protocols leaves out";
+  }
+  const std::optional<Proof> proof = may_retry(attempt, retry_rules());
+  const bool denied = proof == Proof::idempotent_reused && !facts_.origin->retries.spend();
+  if (denied) context_.stats.count_retry_denied(facts_.origin->slot);
+  note_bounds(breakage.fault, attempt);
+  if (ended_unanswered(breakage, attempt_->lease)) attempt_->lease.note_unanswered(context_.loop.now());
+  // A connection that rested may be closed by its origin at any time; one that is new should work.
+  if (!attempt_->lease.reused() && !breakage.unprocessed)
+    static_cast<Connection&>(*attempt_->lease).note_failure(context_.loop.now());
+  give_back(breakage.connection_ended && attempt_->lease.reused() ? pool::Closed::peer_closed : pool::Closed::error);
+  asked_->need_h1 = asked_->need_h1 || breakage.ask_h1;
+  if (proof && !denied) {
+    retry(*proof);
+    return AttemptState::over;
+  }
+  facts_.origin->destination->note_failure(breakage.fault);
+  reply(breakage.fault);
+  return AttemptState::over;
+}
+
+RetryRules Exchange::retry_rules() const {
+  return {facts_.origin->request.max_retries, facts_.origin->request.retry_idempotent};
+}
+
+void Exchange::note_bounds(const Fault& fault, const Attempt& attempt) {
+  const bool informational = fault.kind == FaultKind::informational_limit;
+  if (informational) context_.stats.count_bound(facts_.origin->slot, metrics::Bound::informational);
+  const bool attempts = attempt.unprocessed && attempt.attempts() >= most_attempts(retry_rules());
+  if (attempts) context_.stats.count_bound(facts_.origin->slot, metrics::Bound::attempts);
+}
+
+// Every attempt but the first begins here.
+void Exchange::retry(Proof proof) {
+  ++(proof == Proof::idempotent_reused ? asked_->idempotent_retries : asked_->proven_replays);
+  ++facts_.retries;
+  CARPOOL_ASSERT(facts_.retries < most_attempts(retry_rules()));
+  context_.stats.count_retry(facts_.origin->slot, name(proof));
+  enter(ExchangeEvent::retry);
+  if (borrow(true) == AttemptState::alive) go_on();
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,78 @@
+// An exchange that became a tunnel, by 101 or CONNECT: bytes both ways until both sides said their last word.
+#include "proxy/exchange/exchange.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/upstream/origin/origin_registry.h"
+
+namespace carpool::proxy {
+
+// Until the request is complete its client may not speak the new protocol, and what it still says is framed by the old
+// one (RFC 9110 §7.8).
+bool Exchange::switched_too_early() {
+  if (!upload_.announced() || upload_.ended()) return false;
+  const Fault fault{FaultKind::malformed_response, Side::upstream, "101 Switching Protocols inside the request's body"};
+  facts_.origin->destination->note_failure(fault);
+  give_back(pool::Closed::error);
+  reply(fault);
+  return true;
+}
+
+AttemptState Exchange::on_switched(std::string_view rest) {
+  if (switched_too_early()) return AttemptState::over;
+  facts_.status = 101;
+  facts_.head_back = context_.loop.now();
+  attempt_->lease.become_tunnel();
+  enter(ExchangeEvent::switched);
+  requester_->send_tunnel(&response_);
+  requester_->send_body(rest);
+  facts_.bytes_out += rest.size();
+  if (!flush_reply()) return AttemptState::over;
+  requester_->on_tunnel();
+  touch();
+  return AttemptState::alive;
+}
+
+// CONNECT: the connection is there, and nothing of the request travels on it.
+AttemptState Exchange::open_tunnel() {
+  facts_.status = 200;
+  attempt_->lease.become_tunnel();
+  enter(ExchangeEvent::switched);
+  requester_->send_tunnel(nullptr);
+  if (!flush_reply()) return AttemptState::over;
+  requester_->on_tunnel();
+  touch();
+  attempt_->carrier->open_tunnel();
+  return AttemptState::alive;
+}
+
+void Exchange::on_tunnel_bytes(std::string_view bytes) {
+  facts_.bytes_in += bytes.size();
+  attempt_->carrier->send_body(bytes);
+}
+
+void Exchange::on_tunnel_input_end() {
+  asked_->client_eof = true;
+  if (tunnel_over()) return end_tunnel();
+  attempt_->carrier->shut_write_when_sent();
+}
+
+AttemptState Exchange::on_tunnel_eof() {
+  attempt_->origin_eof = true;
+  requester_->shut_write_when_sent();
+  if (!tunnel_over()) return AttemptState::alive;
+  end_tunnel();
+  return AttemptState::over;
+}
+
+// Both sides said their last word, and all of it is on its way.
+bool Exchange::tunnel_over() const {
+  return attempt_->origin_eof &&
+         (attempt_->carrier->deaf() || (asked_->client_eof && attempt_->carrier->backlog() == 0));
+}
+
+void Exchange::end_tunnel() {
+  give_back(pool::Closed::tunnel_ended);
+  enter(ExchangeEvent::ended);
+  rest(ClientNext::close);
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,67 @@
+#include "proxy/exchange/leak_detector.h"
+
+#include <algorithm>
+
+#include "proxy/exchange/exchange_pool.h"
+#include "proxy/exchange/leak_log.h"
+#include "proxy/telemetry/log.h"
+#include "proxy/upstream/origin/origin_registry.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr Duration kOften = std::chrono::milliseconds(25);
+constexpr Duration kSeldom = std::chrono::seconds(1);
+}  // namespace
+
+LeakWatch::LeakWatch(exec::Loop& loop, const ExchangePool& exchanges, LeakBook& leaks)
+    : loop_(loop), exchanges_(exchanges), leaks_(leaks), timer_(exec::Timer::bind<&LeakWatch::tick>(loop, *this)) {}
+
+void LeakWatch::start() {
+  timer_.arm(loop_.now() + kOften);
+}
+
+// A quarter of the shortest leak_timeout in use: a leak is found at most so late.
+void LeakWatch::tick() {
+  exec::assume_on_loop();
+  const Instant now = loop_.now();
+  Duration shortest = kSeldom * 4;
+  exchanges_.for_each([&](Exchange& exchange) {
+    exec::assume_on_loop();
+    if (!exchange.holds_lease()) return;
+    const Duration timeout = exchange.facts().origin->pool.leak_timeout;
+    if (timeout <= Duration::zero()) return;
+    shortest = std::min(shortest, timeout);
+    const bool late = now - exchange.facts().leased > timeout;
+    if (late && !exchange.tunnelled() && exchange.leak() == 0) report(exchange);
+  });
+  timer_.arm(now + std::max(kOften, shortest / 4));
+}
+
+void LeakWatch::report(Exchange& exchange) {
+  const OriginContext& origin = *exchange.facts().origin;
+  const bool discard = origin.pool.leak_action == config::LeakAction::discard;
+  LeakRecord leak;
+  leak.origin = origin.destination->label();
+  leak.action = discard ? "discard" : "report";
+  leak.found = loop_.now();
+  leak.borrower = exchange.describe_borrower();
+  log::warn("leak", "a connection is held longer than leak_timeout",
+            {{"origin", leak.origin},
+             {"connection", leak.borrower.connection},
+             {"request", leak.borrower.request},
+             {"client", leak.borrower.client},
+             {"pid", leak.borrower.pid.value_or(0)},
+             {"uid", leak.borrower.uid.value_or(-1)},
+             {"trace_id", leak.borrower.trace_id},
+             {"phase", leak.borrower.phase},
+             {"age_seconds", std::chrono::duration<double>(leak.borrower.held).count()},
+             {"bytes_in", leak.borrower.bytes_in},
+             {"bytes_out", leak.borrower.bytes_out},
+             {"action", leak.action}});
+  origin.destination->note_leak(loop_.id());
+  exchange.mark_leaked(leaks_.add(std::move(leak)));
+  if (discard) exchange.end_leaked();
+}
+
+}  // namespace carpool::proxy

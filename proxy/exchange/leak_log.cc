@@ -1,0 +1,27 @@
+#include "proxy/exchange/leak_log.h"
+
+#include <utility>
+
+namespace carpool::proxy {
+
+std::uint64_t LeakBook::add(LeakRecord leak) {
+  const std::scoped_lock lock(mutex_);
+  leak.id = ++last_;
+  leaks_.push_front(std::move(leak));
+  if (leaks_.size() > kMost) leaks_.pop_back();
+  return last_;
+}
+
+void LeakBook::returned(std::uint64_t id, Duration after) {
+  const std::scoped_lock lock(mutex_);
+  for (LeakRecord& leak : leaks_) {
+    if (leak.id == id) leak.returned_after = after;
+  }
+}
+
+std::vector<LeakRecord> LeakBook::all() const {
+  const std::scoped_lock lock(mutex_);
+  return {leaks_.begin(), leaks_.end()};
+}
+
+}  // namespace carpool::proxy

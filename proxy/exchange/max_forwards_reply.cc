@@ -1,0 +1,47 @@
+#include "proxy/exchange/max_forwards_reply.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace carpool::proxy {
+
+namespace {
+// What TRACE must not reflect (RFC 9110 §9.3.8): credentials would reach a script that may not see them.
+bool secret(std::string_view name) {
+  return http::iequals(name, "authorization") || http::iequals(name, "proxy-authorization") ||
+         http::iequals(name, "cookie");
+}
+
+std::string reflected(const http::RequestHead& request) {
+  std::string body = request.method + " " + request.target + " HTTP/1.1\r\n";
+  for (std::size_t i = 0; i < request.fields.size(); ++i) {
+    const http::Fields::Field field = request.fields[i];
+    if (secret(field.name)) continue;
+    body.append(field.name).append(": ").append(field.value).append("\r\n");
+  }
+  return body.append("\r\n");
+}
+}  // namespace
+
+std::optional<std::uint32_t> max_forwards(const http::RequestHead& request) {
+  if (request.method != "TRACE" && request.method != "OPTIONS") return std::nullopt;
+  const std::string_view text = request.fields.get("max-forwards");
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  constexpr std::uint32_t kMost = 1000;  // more hops than any path has
+  return std::min(value, kMost);
+}
+
+void write_local_answer(std::string& out, const http::RequestHead& request, std::string_view via_pseudonym,
+                        bool close) {
+  const bool trace = request.method == "TRACE";
+  const std::string body = trace ? reflected(request) : std::string();
+  out.append("HTTP/1.1 200 OK\r\nVia: 1.1 ").append(via_pseudonym).append("\r\n");
+  out.append(trace ? "Content-Type: message/http\r\n"
+                   : "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, TRACE, PATCH\r\n");
+  if (close) out.append("Connection: close\r\n");
+  out.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n\r\n").append(body);
+}
+
+}  // namespace carpool::proxy

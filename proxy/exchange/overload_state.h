@@ -1,0 +1,66 @@
+// Overload: the stage of shedding in force, as every loop sees it, and the figures behind it. Written by one thread
+// (the watch's), read by any; each value stands alone, so all orders are relaxed and have no partner. A loop that
+// counts descriptors before it accepts sets the stage by them: a storm of clients is faster than the watch.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "proxy/exchange/accept_budget.h"
+#include "proxy/exchange/load_shedding.h"
+#include "proxy/telemetry/resource_usage.h"
+
+namespace carpool::proxy {
+
+class Overload {
+ public:
+  Shedding stage() const { return stage_.load(std::memory_order_relaxed); }
+  bool sheds(Shedding what) const { return stage() >= what; }
+  Use memory() const { return memory_.read(); }
+  Use descriptors() const { return descriptors_.read(); }
+
+  // `memory_percent`: 100 while allocations fail, whatever `memory` says.
+  void set(Shedding stage, const Use& memory, double memory_percent, const Use& descriptors, const Watermarks& marks) {
+    memory_.write(memory);
+    memory_percent_.store(static_cast<float>(memory_percent), std::memory_order_relaxed);
+    descriptors_.write(descriptors);
+    stage_.store(stage, std::memory_order_relaxed);
+    marks_.write(marks);
+    budget_.set(AcceptBudget::grant(descriptors, marks));
+  }
+
+  // Before each client is accepted, on any loop. False: too few descriptors are left.
+  bool may_accept() { return budget_.take() || count_descriptors(); }
+
+ private:
+  struct Shown {
+    std::atomic<std::uint64_t> used{0}, limit{0};
+    Use read() const { return {used.load(std::memory_order_relaxed), limit.load(std::memory_order_relaxed)}; }
+    void write(const Use& use) {
+      used.store(use.used, std::memory_order_relaxed);
+      limit.store(use.limit, std::memory_order_relaxed);
+    }
+  };
+  struct ShownMarks {
+    std::atomic<std::uint32_t> keep_alive{Watermarks{}.keep_alive}, new_clients{Watermarks{}.new_clients},
+        idle{Watermarks{}.idle};
+    Watermarks read() const {
+      return {keep_alive.load(std::memory_order_relaxed), new_clients.load(std::memory_order_relaxed),
+              idle.load(std::memory_order_relaxed)};
+    }
+    void write(const Watermarks& marks) {
+      keep_alive.store(marks.keep_alive, std::memory_order_relaxed);
+      new_clients.store(marks.new_clients, std::memory_order_relaxed);
+      idle.store(marks.idle, std::memory_order_relaxed);
+    }
+  };
+  bool count_descriptors();
+
+  AcceptBudget budget_;
+  ShownMarks marks_;
+  std::atomic<Shedding> stage_{Shedding::nothing};
+  Shown memory_, descriptors_;
+  std::atomic<float> memory_percent_{0};
+};
+
+}  // namespace carpool::proxy

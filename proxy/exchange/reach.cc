@@ -1,0 +1,79 @@
+#include "proxy/exchange/reach.h"
+
+#include <utility>
+
+#include "proxy/net/address_range.h"
+#include "proxy/upstream/origin/origin_registry.h"
+
+namespace carpool::proxy {
+
+namespace {
+bool same_place(const pool::Origin& a, const pool::Origin& b) {
+  return a.scheme == b.scheme && a.host == b.host && a.port == b.port;
+}
+}  // namespace
+
+// ---- a fixed origin ----
+
+Result<pool::Origin> Gateway::origin_of(const http::Target& target, const Origins& origins) const {
+  if (target.form == http::TargetForm::authority) {
+    return Fault{FaultKind::egress_denied, Side::client, "this listener has a fixed origin and takes no CONNECT"};
+  }
+  if (!target.named) return origin_;
+  const Result<pool::Origin> asked = pool::canonical_origin(target.scheme, target.authority);
+  if (!asked) return asked.fault();
+  if (is_named_by(*asked, target, origins)) return origin_;
+  return Fault{FaultKind::misdirected, Side::client,
+               asked->label() + " is neither the origin of this listener, " + origin_.label() + ", nor an alias of it"};
+}
+
+bool Gateway::is_named_by(const pool::Origin& asked, const http::Target& target, const Origins& origins) const {
+  if (same_place(asked, origin_)) return true;
+  // Its :scheme says how it reached the listener, not what the origin speaks.
+  const bool of_plain_client = target.form != http::TargetForm::absolute;
+  if (is_alias(asked, of_plain_client, origins)) return true;
+  if (!of_plain_client) return false;
+  const Result<pool::Origin> as_ours = pool::canonical_origin(origin_.scheme, target.authority);
+  return (as_ours && same_place(*as_ours, origin_)) || is_listener(asked);
+}
+
+// An alias has no port, or that of the listener, to which the name of the alias led its client.
+bool Gateway::is_alias(const pool::Origin& asked, bool of_plain_client, const Origins& origins) const {
+  if (asked.scheme != pool::Scheme::http) return false;
+  const bool port_fits = asked.port == 80 || (of_plain_client && asked.port == listener_.port());
+  const config::OriginSettings* settings = port_fits ? origins.alias(asked.host) : nullptr;
+  return settings != nullptr && same_place(settings->origin, origin_);
+}
+
+bool Gateway::is_listener(const pool::Origin& asked) const {
+  if (asked.host == "localhost") {
+    return !listener_.ip() || (asked.port == listener_.port() && (listener_.loopback() || listener_.wildcard()));
+  }
+  const auto literal = net::Address::literal(asked.host, asked.port);
+  return literal && net::reaches(*literal, listener_);
+}
+
+// ---- any origin ----
+
+Result<pool::Origin> ForwardProxy::origin_of(const http::Target& target, const Origins& origins) const {
+  if (target.form == http::TargetForm::authority) return pool::canonical_origin(pool::Scheme::tcp, target.authority);
+  Result<pool::Origin> asked = pool::canonical_origin(target.scheme, target.authority);
+  if (!asked || asked->scheme != pool::Scheme::http) return asked;
+  if (asked->port == 80) {
+    if (const config::OriginSettings* settings = origins.alias(asked->host)) return settings->origin;
+  }
+  if (target.form != http::TargetForm::absolute && !route_by_host_) {
+    return Fault{FaultKind::egress_denied, Side::client,
+                 "no origin has the alias " + asked->host + ", and route_by_host is off"};
+  }
+  return asked;
+}
+
+Result<Reach> reach_of(const config::Listen& settings, const net::Address& listener) {
+  if (settings.origin.empty()) return Reach(ForwardProxy(settings.route_by_host));
+  Result<pool::Origin> origin = pool::parse_origin(settings.origin);
+  if (!origin) return origin.take_fault();  // checked with the configuration
+  return Reach(Gateway(std::move(*origin), listener));
+}
+
+}  // namespace carpool::proxy

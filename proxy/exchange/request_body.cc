@@ -1,0 +1,63 @@
+#include "proxy/exchange/request_body.h"
+
+#include "proxy/exchange/body_rate.h"
+#include "proxy/upstream/upstream_stream.h"
+
+namespace carpool::proxy {
+
+void Upload::begin(const http::RequestHead& head, std::uint64_t replay_limit) {
+  framing_ = head.framing;
+  length_ = head.length;
+  replay_limit_ = replay_limit;
+  received_ = 0;
+  held_.clear();
+  trailers_.clear();
+  whole_ = true;
+  ended_ = false;
+}
+
+bool Upload::may_travel(Duration since, std::uint64_t min_rate) const {
+  if (ended_ || full()) return true;
+  return !fits() && since >= kStreams && BodyRate::keeps(min_rate, received_, since);
+}
+
+void Upload::add(std::string_view bytes, Carrier* to) {
+  received_ += bytes.size();
+  if (to == nullptr) {
+    held_.append(bytes);
+    return;
+  }
+  if (whole_) {
+    if (held_.size() + bytes.size() <= replay_limit_) {
+      held_.append(bytes);
+    } else {
+      whole_ = false;
+      std::string().swap(held_);
+    }
+  }
+  to->send_body(bytes);
+}
+
+void Upload::end(Carrier* to) {
+  ended_ = true;
+  if (to != nullptr) to->send_end(trailers_);
+}
+
+void Upload::start(Carrier& to) {
+  to.send_body(held_);
+  if (held_.size() > replay_limit_) {
+    // More was held than may be replayed: it is not kept.
+    to.flush();
+    whole_ = false;
+    std::string().swap(held_);
+  }
+  if (ended_) to.send_end(trailers_);
+}
+
+void Upload::finish() {
+  if (held_.capacity() > 4096) std::string().swap(held_);
+  held_.clear();
+  trailers_.clear();
+}
+
+}  // namespace carpool::proxy

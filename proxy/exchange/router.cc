@@ -1,0 +1,50 @@
+#include "proxy/exchange/router.h"
+
+#include <cstdint>
+#include <utility>
+#include <variant>
+
+#include "proxy/exchange/reach.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr std::size_t kMaxCached = 8192;  // then it starts anew: names that clients make up cost memory only so long
+}
+
+Result<const Route*> Router::route(const config::Listen& listen, const net::Address& listener,
+                                   const http::Target& target) {
+  write_key(listen, target);
+  if (const auto found = cache_.find(key_); found != cache_.end()) return &found->second;
+  Result<Route> made = resolve(listen, listener, target);
+  if (!made) return made.take_fault();
+  if (cache_.size() >= kMaxCached) cache_.clear();
+  return &cache_.emplace(key_, std::move(*made)).first->second;
+}
+
+// Where every Host leads to the fixed origin, clients that make names up fill no cache.
+void Router::write_key(const config::Listen& listen, const http::Target& target) {
+  key_.clear();
+  key_.push_back(target.form == http::TargetForm::absolute ? 'a' : target.named ? 'n' : 'h');
+  key_.push_back(static_cast<char>('0' + static_cast<int>(target.scheme)));
+  const auto address = reinterpret_cast<std::uintptr_t>(&listen);
+  key_.append(reinterpret_cast<const char*>(&address), sizeof address);
+  if (listen.origin.empty() || listen.preserve_host || target.named) key_.append(target.authority);
+}
+
+Result<Route> Router::resolve(const config::Listen& listen, const net::Address& listener, const http::Target& target) {
+  const Result<Reach> reach = reach_of(listen, listener);
+  if (!reach) return reach.fault();
+  Result<pool::Origin> origin = std::visit([&](const auto& one) { return one.origin_of(target, origins_); }, *reach);
+  if (!origin) return origin.take_fault();
+  if (Status asked = policy_.may_ask(*origin); !asked) return asked.take_fault();
+  Result<OriginContext*> context = origins_.enter(*origin);
+  if (!context) return context.take_fault();
+  Route route;
+  route.origin = *context;
+  const bool keep_host = listen.preserve_host && target.form != http::TargetForm::absolute && !target.authority.empty();
+  route.host = keep_host ? std::string(target.authority) : (*context)->authority;
+  return route;
+}
+
+}  // namespace carpool::proxy

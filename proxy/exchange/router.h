@@ -1,0 +1,48 @@
+// Router: from a request's target to the origin it goes to (CONTRACT "Addressing a request"), one per loop, with a
+// cache by the bytes received so that a known authority costs one hash look-up and no allocation.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/result.h"
+#include "exec/role.h"
+#include "proxy/config/config.h"
+#include "proxy/http/forward.h"
+#include "proxy/net/address.h"
+#include "proxy/net/egress_policy.h"
+#include "proxy/upstream/origin/origin_registry.h"
+
+namespace carpool::proxy {
+
+struct Route {
+  OriginContext* origin = nullptr;
+  std::string host;  // value of Host for the origin
+};
+
+class Router {
+ public:
+  Router(Origins& origins, const net::RulePolicy& policy) : origins_(origins), policy_(policy) {}
+  // `listener`: the address that the listener with these settings is bound to; the settings outlive the router. Faults:
+  // malformed_request, misdirected, egress_denied, origins_exhausted. The route lives until the next call.
+  Result<const Route*> route(const config::Listen& listen, const net::Address& listener,
+                             const http::Target& target) LOOP_ONLY;
+  void forget() LOOP_ONLY { cache_.clear(); }  // other rules are in force
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+  using Cache = std::unordered_map<std::string, Route, Hash, std::equal_to<>>;
+  void write_key(const config::Listen& listen, const http::Target& target) LOOP_ONLY;
+  Result<Route> resolve(const config::Listen& listen, const net::Address& listener,
+                        const http::Target& target) LOOP_ONLY;
+  Origins& origins_;
+  const net::RulePolicy& policy_;
+  Cache cache_;      // key: form, scheme, listener, and the authority as received where the route depends on it
+  std::string key_;  // reused
+};
+
+}  // namespace carpool::proxy

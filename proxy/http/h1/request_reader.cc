@@ -1,0 +1,162 @@
+// RequestReader: the request line, by hand since any method may come, then fields, then the body.
+#include "proxy/http/char_class.h"
+#include "proxy/http/framing.h"
+#include "proxy/http/h1/codec.h"
+
+namespace carpool::proxy::http {
+
+namespace {
+constexpr std::string_view kVersion = "HTTP/1.";
+constexpr std::string_view kUsualEnd = "HTTP/1.1\r\n";  // read at once when it came at once
+constexpr std::size_t kMajor = 5;                       // where the major version stands
+constexpr std::size_t kLongestMethod = 64;              // longer than any registered one by far
+
+Step wrong(const char* what, bool too_large = false) {
+  Step step;
+  step.wrong = what;
+  step.too_large = too_large;
+  return step;
+}
+
+Step took(std::size_t bytes) {
+  Step step;
+  step.taken = bytes;
+  return step;
+}
+}  // namespace
+
+Result<Fed> RequestReader::feed(std::string_view bytes, RequestHead& head, BodySink& sink) {
+  if (state_ == State::failed) return fail(FaultKind::malformed_request, "bytes behind a request that was refused");
+  if (state_ == State::done) reset();
+  if (state_ == State::body) {
+    const Step step = body_.feed(bytes, section_, head.fields, limits_, sink);
+    if (step.wrong != nullptr) return fail(FaultKind::malformed_request, step.wrong);
+    if (step.done) state_ = State::done;
+    return Fed{step.taken, step.done ? Progress::message : Progress::need_more};
+  }
+  std::size_t taken = 0;
+  if (state_ != State::fields) {
+    const Step line = read_line(bytes, head);
+    if (line.wrong != nullptr) return fail(kind_, line.wrong);
+    taken = line.taken;
+    if (state_ != State::fields) return Fed{taken, Progress::need_more};
+  }
+  const Step step = section_.feed(bytes.substr(taken), head.fields, limits_, nullptr);
+  taken += step.taken;
+  if (step.wrong != nullptr) {
+    return fail(step.too_large ? FaultKind::head_too_large : FaultKind::malformed_request, step.wrong);
+  }
+  if (!step.done) return Fed{taken, Progress::need_more};
+  return end_head(taken, head);
+}
+
+Result<Fed> RequestReader::end_head(std::size_t taken, RequestHead& head) {
+  Status settled = settle(head);
+  if (!settled) {
+    state_ = State::failed;
+    return settled.take_fault();
+  }
+  body_.start(head.framing, head.length);
+  state_ = State::body;
+  return Fed{taken, Progress::head};
+}
+
+Result<Fed> RequestReader::fail(FaultKind kind, const char* what) {
+  state_ = State::failed;
+  return Fault{kind, Side::client, what};
+}
+
+// Up to State::fields, or to the end of the bytes.
+Step RequestReader::read_line(std::string_view bytes, RequestHead& head) {
+  kind_ = FaultKind::malformed_request;
+  std::size_t taken = 0;
+  while (state_ != State::fields && taken < bytes.size()) {
+    const std::string_view rest = bytes.substr(taken);
+    Step step;
+    if (state_ == State::method) {
+      step = read_method(rest, head);
+    } else if (state_ == State::target) {
+      step = read_target(rest, head);
+    } else {
+      step = line_byte(rest.front(), head);
+    }
+    if (step.wrong != nullptr) return step;
+    taken += step.taken;
+  }
+  return took(taken);
+}
+
+Step RequestReader::line_byte(char c, RequestHead& head) {
+  switch (state_) {
+    case State::start:
+      if (c == '\r') {
+        state_ = State::empty_line;
+        return took(1);
+      }
+      [[fallthrough]];
+    case State::second_start:
+      head.clear();
+      at_ = 0;
+      state_ = State::method;
+      return took(0);
+    case State::empty_line:
+      state_ = State::second_start;
+      return c == '\n' ? took(1) : wrong("a CR without LF in front of the request");
+    case State::version:
+      if (at_ < kVersion.size()) {
+        if (at_ == kMajor && c >= '2' && c <= '9') {
+          kind_ = FaultKind::version_not_supported;
+          return wrong("a version other than HTTP/1");
+        }
+        return c == kVersion[at_++] ? took(1) : wrong("no HTTP version behind the target");
+      }
+      if (c < '0' || c > '9') return wrong("no HTTP version behind the target");
+      // A higher minor version is read as the highest known one (RFC 9110 §2.5).
+      head.version = c == '0' ? Version::http10 : Version::http11;
+      state_ = State::line_cr;
+      return took(1);
+    case State::line_cr:
+      state_ = State::line_lf;
+      return c == '\r' ? took(1) : wrong("the request line does not end in CRLF");
+    default:
+      section_.start();
+      state_ = State::fields;
+      return c == '\n' ? took(1) : wrong("the request line does not end in CRLF");
+  }
+}
+
+Step RequestReader::read_method(std::string_view bytes, RequestHead& head) {
+  const std::string_view piece = prefix_of(bytes, kToken);
+  head.method.append(piece.substr(0, kLongestMethod + 1));
+  if (head.method.size() > kLongestMethod) {
+    kind_ = FaultKind::not_implemented;
+    return wrong("a method of more than 64 bytes");
+  }
+  if (piece.size() == bytes.size()) return took(piece.size());
+  if (bytes[piece.size()] != ' ') return wrong("a byte that no method may have");
+  if (head.method.empty()) return wrong("white space in front of the method");
+  state_ = State::target;
+  return took(piece.size() + 1);
+}
+
+Step RequestReader::read_target(std::string_view bytes, RequestHead& head) {
+  const std::string_view piece = prefix_of(bytes, kTarget);
+  if (head.target.size() + piece.size() > limits_.target) {
+    kind_ = FaultKind::target_too_long;
+    return wrong("the request target is over the limit");
+  }
+  head.target.append(piece);
+  if (piece.size() == bytes.size()) return took(piece.size());
+  if (bytes[piece.size()] == '\r') return wrong("a request without a version");
+  if (bytes[piece.size()] != ' ') return wrong("a byte that no request target may have");
+  if (head.target.empty()) return wrong("more than one space in the request line");
+  state_ = State::version;
+  const std::string_view rest = bytes.substr(piece.size() + 1);
+  if (!rest.starts_with(kUsualEnd)) return took(piece.size() + 1);
+  head.version = Version::http11;
+  section_.start();
+  state_ = State::fields;
+  return took(piece.size() + 1 + kUsualEnd.size());
+}
+
+}  // namespace carpool::proxy::http

@@ -1,0 +1,200 @@
+// ResponseReader: the status line, then fields, then the body; 1xx responses on the way.
+#include <algorithm>
+
+#include "proxy/http/char_class.h"
+#include "proxy/http/framing.h"
+#include "proxy/http/h1/codec.h"
+
+namespace carpool::proxy::http {
+
+namespace {
+constexpr std::string_view kVersion = "HTTP/1.";
+constexpr std::string_view kUsualStart = "HTTP/1.1 ";  // read at once when it came at once, status and space included
+constexpr std::size_t kStatusDigits = 3;
+constexpr std::size_t kLongestReason = 1024;
+constexpr const char* kBareLf = "the status line ends in LF without CR";
+}  // namespace
+
+void ResponseReader::expect(std::string_view request_method, bool upgrade_asked, bool bare_lf) {
+  state_ = State::start;
+  informational_ = {};
+  any_byte_ = false;
+  head_request_ = request_method == "HEAD";
+  connect_ = request_method == "CONNECT";
+  upgrade_asked_ = upgrade_asked;
+  bare_lf_ = bare_lf;
+  after_cr_ = false;
+}
+
+Result<Fed> ResponseReader::feed(std::string_view bytes, ResponseHead& head, BodySink& sink) {
+  if (state_ == State::failed) return fail(FaultKind::malformed_response, "bytes behind a response that was refused");
+  if (state_ == State::done) return Fed{0, Progress::message};
+  if (state_ == State::upgraded) return Fed{0, Progress::upgraded};
+  if (state_ == State::body) {
+    const Step step = body_.feed(bytes, section_, head.fields, limits_, sink);
+    if (step.wrong != nullptr) return fail(FaultKind::malformed_response, step.wrong);
+    if (step.done) state_ = State::done;
+    return Fed{step.taken, step.done ? Progress::message : Progress::need_more};
+  }
+  if (!bytes.empty()) any_byte_ = true;
+  return bare_lf_ ? feed_with_bare_lf(bytes, head) : feed_head(bytes, head);
+}
+
+// Every LF without CR is read as CRLF; a CR without LF stays a mistake.
+Result<Fed> ResponseReader::feed_with_bare_lf(std::string_view bytes, ResponseHead& head) {
+  std::size_t taken = 0;
+  while (taken < bytes.size()) {
+    const std::string_view rest = bytes.substr(taken);
+    std::string_view piece = rest.substr(0, rest.find('\n'));
+    taken += std::max<std::size_t>(piece.size(), 1);
+    if (piece.empty()) piece = after_cr_ ? "\n" : "\r\n";
+    after_cr_ = piece.back() == '\r';
+    Result<Fed> fed = feed_head(piece, head);
+    if (!fed) return fed;
+    if (fed->progress != Progress::need_more) return Fed{taken, fed->progress};
+  }
+  return Fed{taken, Progress::need_more};
+}
+
+Result<Fed> ResponseReader::feed_head(std::string_view bytes, ResponseHead& head) {
+  const Step line = read_line(bytes, head);
+  if (line.wrong != nullptr) {
+    return fail(line.too_large ? FaultKind::response_head_too_large : FaultKind::malformed_response, line.wrong);
+  }
+  if (state_ != State::fields) return Fed{line.taken, Progress::need_more};
+  const Step step = section_.feed(bytes.substr(line.taken), head.fields, limits_, nullptr);
+  if (step.wrong != nullptr) {
+    return fail(step.too_large ? FaultKind::response_head_too_large : FaultKind::malformed_response, step.wrong);
+  }
+  if (!step.done) return Fed{line.taken + step.taken, Progress::need_more};
+  return end_head(line.taken + step.taken, head);
+}
+
+Result<Fed> ResponseReader::end_head(std::size_t taken, ResponseHead& head) {
+  const bool tunnel = connect_ && head.status >= 200 && head.status < 300;
+  Status settled = settle(head, head_request_ || tunnel);
+  if (!settled) {
+    state_ = State::failed;
+    return settled.take_fault();
+  }
+  if (head.status == 101 && !upgrade_asked_) {
+    return fail(FaultKind::malformed_response, "101 Switching Protocols that nobody asked for");
+  }
+  if (head.status == 101 || tunnel) {
+    state_ = State::upgraded;
+    return Fed{taken, Progress::upgraded};
+  }
+  if (head.status < 200) {
+    const char* const wrong = informational_.add(head.fields.bytes(), limits_);
+    if (wrong != nullptr) return fail(FaultKind::informational_limit, wrong);
+    state_ = State::start;
+    return Fed{taken, Progress::head};
+  }
+  body_.start(head.framing, head.length);
+  state_ = State::body;
+  return Fed{taken, Progress::head};
+}
+
+Result<Fed> ResponseReader::fail(FaultKind kind, const char* what) {
+  state_ = State::failed;
+  return Fault{kind, Side::upstream, what};
+}
+
+Result<Progress> ResponseReader::finish() {
+  if (state_ == State::done || state_ == State::upgraded) return Progress::message;
+  if (state_ == State::body && (body_.until_close() || body_.complete())) {
+    state_ = State::done;
+    return Progress::message;
+  }
+  if (!any_byte_) {
+    return Fault{FaultKind::connection_terminated, Side::upstream,
+                 "the origin closed the connection without a response", Retry::if_reused};
+  }
+  return Fault{FaultKind::response_incomplete, Side::upstream, "the origin closed the connection inside its response"};
+}
+
+// "HTTP/1.1 200 " as one piece; 0 where anything else stands, which is then read byte by byte.
+std::size_t ResponseReader::usual_start(std::string_view bytes, ResponseHead& head) {
+  constexpr std::size_t kEnd = kUsualStart.size() + kStatusDigits;
+  if (state_ != State::start || bytes.size() <= kEnd || !bytes.starts_with(kUsualStart) || bytes[kEnd] != ' ') return 0;
+  unsigned status = 0;
+  for (const char c : bytes.substr(kUsualStart.size(), kStatusDigits)) {
+    if (c < (status == 0 ? '1' : '0') || c > '9') return 0;
+    status = status * 10 + static_cast<unsigned>(c - '0');
+  }
+  head.clear();
+  head.status = static_cast<std::uint16_t>(status);
+  state_ = State::reason;
+  return kEnd + 1;
+}
+
+// Up to State::fields, or to the end of the bytes.
+Step ResponseReader::read_line(std::string_view bytes, ResponseHead& head) {
+  Step step;
+  step.taken = usual_start(bytes, head);
+  while (state_ < State::fields && step.taken < bytes.size()) {
+    if (state_ == State::reason) {
+      const std::string_view piece = prefix_of(bytes.substr(step.taken), kReason);
+      if (head.reason.size() + piece.size() > kLongestReason) {
+        step.wrong = "a reason phrase of more than 1024 bytes";
+        step.too_large = true;
+        return step;
+      }
+      head.reason.append(piece);
+      step.taken += piece.size();
+      if (step.taken == bytes.size()) return step;
+    }
+    const char c = bytes[step.taken];
+    step.wrong = line_byte(c, head);
+    if (step.wrong != nullptr) return step;
+    ++step.taken;
+  }
+  return step;
+}
+
+const char* ResponseReader::line_byte(char c, ResponseHead& head) {
+  switch (state_) {
+    case State::start:
+      head.clear();
+      at_ = 0;
+      state_ = State::version;
+      [[fallthrough]];
+    case State::version:
+      if (at_ < kVersion.size()) return c == kVersion[at_++] ? nullptr : "no HTTP/1 status line";
+      if (at_++ == kVersion.size()) {
+        head.version = c == '0' ? Version::http10 : Version::http11;
+        return c == '0' || c == '1' ? nullptr : "neither HTTP/1.0 nor HTTP/1.1";
+      }
+      at_ = 0;
+      state_ = State::status;
+      return c == ' ' ? nullptr : "no HTTP/1 status line";
+    case State::status:
+      return status_byte(c, head);
+    case State::reason:
+      state_ = State::line_lf;
+      if (c == '\n') return kBareLf;
+      return c == '\r' ? nullptr : "a byte that no reason phrase may have";
+    default:
+      section_.start();
+      state_ = State::fields;
+      return c == '\n' ? nullptr : "the status line does not end in CRLF";
+  }
+}
+
+const char* ResponseReader::status_byte(char c, ResponseHead& head) {
+  if (at_ < kStatusDigits) {
+    if (c < (at_ == 0 ? '1' : '0') || c > '9') return "a status that is no number of three digits";
+    head.status = static_cast<std::uint16_t>(head.status * 10 + (c - '0'));
+    ++at_;
+    return nullptr;
+  }
+  if (c == '\r') {  // without reason and, as some write it, without the space before it
+    state_ = State::line_lf;
+    return nullptr;
+  }
+  state_ = State::reason;
+  if (c == '\n') return kBareLf;
+  return c == ' ' ? nullptr : "a status that is no number of three digits";
+}
+
+}  // namespace carpool::proxy::http

@@ -1,0 +1,61 @@
+// What a peer may do without doing any work: a bucket of tokens for frames that move nothing, one for resets. Time and
+// work fill them, so that a busy connection is never taken for an attack (CVE-2019-9511 ff., CVE-2023-44487,
+// CVE-2025-8671).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "proxy/http/h2/types.h"
+
+namespace carpool::proxy::http {
+
+class TokenBucket {
+ public:
+  TokenBucket(std::int32_t most, std::int32_t per_second) : most_(most), per_second_(per_second), tokens_(most) {}
+  void credit(std::int32_t tokens) { tokens_ = std::min(most_, tokens_ + tokens); }
+  // False: there were not that many.
+  bool take(std::int32_t tokens, Instant now) {
+    refill(now);
+    tokens_ -= tokens;
+    return tokens_ >= 0;
+  }
+
+ private:
+  void refill(Instant now) {
+    if (last_ == Instant{}) last_ = now;
+    const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(now - last_).count();
+    const std::int64_t come = passed * per_second_ / 1000;
+    if (come <= 0) return;
+    last_ = now;
+    credit(static_cast<std::int32_t>(std::min<std::int64_t>(come, most_)));
+  }
+  std::int32_t most_, per_second_, tokens_;
+  Instant last_{};
+};
+
+class H2Guard {
+ public:
+  explicit H2Guard(const H2Options& options)
+      : resets_(static_cast<std::int32_t>(std::clamp<std::uint32_t>(2 * options.max_streams, 200, 2000)), 50) {}
+
+  enum class Frame : std::uint8_t { settings, ping, priority, window_update, empty };
+  bool frame(Frame frame, Instant now) {
+    constexpr std::int32_t kCosts[] = {20, 4, 1, 1, 4};
+    return control_.take(kCosts[static_cast<std::size_t>(frame)], now);
+  }
+  bool reset_by_peer(Instant now) { return resets_.take(1, now); }
+  // A stream that the peer's own mistake made us reset: dearer, no client has a reason to.
+  bool reset_made(Instant now) { return resets_.take(5, now); }
+
+  void note_request() { control_.credit(16); }
+  void note_body() { control_.credit(4); }  // a frame with bytes, either way
+  void note_completed() { resets_.credit(1); }
+
+ private:
+  TokenBucket control_{4000, 400};
+  TokenBucket resets_;
+};
+
+}  // namespace carpool::proxy::http

@@ -1,0 +1,39 @@
+// What a client may still say about streams that are over (RFC 9113 §5.1, §5.1.1): frames that were on their way when
+// we reset a stream are forgiven, behind its own end nothing may come, and no number is used that was passed over.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "proxy/http/h2/types.h"
+
+namespace carpool::proxy::http {
+
+class H2Past {
+ public:
+  void note_opened(StreamId id) { newest_ = std::max(newest_, id); }
+  void note_ended_by_peer(StreamId id) { theirs_.add(id); }
+  void note_reset_by_us(StreamId id) { ours_.add(id); }
+  bool ended_by_peer(StreamId id) const { return theirs_.has(id); }
+  // Of HEADERS on a stream that is not open; no_error: let them pass.
+  H2Error judge_headers(StreamId id) const {
+    if (id > newest_ || ours_.has(id)) return H2Error::no_error;
+    return theirs_.has(id) ? H2Error::stream_closed : H2Error::protocol_error;
+  }
+
+ private:
+  // The last few; one that is older than all of them is not looked for any more.
+  template <std::size_t kMost>
+  struct Ring {
+    void add(StreamId id) { ids[next++ % kMost] = id; }
+    bool has(StreamId id) const { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
+    std::array<StreamId, kMost> ids{};
+    std::size_t next = 0;
+  };
+  Ring<16> theirs_;
+  Ring<64> ours_;
+  StreamId newest_ = 0;
+};
+
+}  // namespace carpool::proxy::http

@@ -1,0 +1,117 @@
+#include "proxy/http/h2/fields.h"
+
+#include <array>
+#include <charconv>
+
+#include "proxy/http/connection_options.h"
+#include "proxy/http/hop_by_hop.h"
+
+namespace carpool::proxy::http {
+
+namespace {
+
+std::uint32_t offset(std::size_t at) {
+  return static_cast<std::uint32_t>(at);
+}
+
+std::string_view number(std::uint64_t value, std::array<char, 20>& text) {
+  return {text.data(),
+          static_cast<std::size_t>(std::to_chars(text.data(), text.data() + text.size(), value).ptr - text.data())};
+}
+
+void add_number(H2Fields& out, std::string_view name, std::uint64_t value) {
+  std::array<char, 20> text;
+  out.add(name, number(value, text));
+}
+
+void add_via(H2Fields& out, Version received, std::string_view pseudonym) {
+  if (pseudonym.empty()) return;
+  std::array<char, 64> text;
+  std::size_t size = protocol_version(received).copy(text.data(), 3);
+  text[size++] = ' ';
+  size += pseudonym.copy(text.data() + size, text.size() - size);
+  out.add("via", {text.data(), size});
+}
+
+void copy(H2Fields& out, const Fields::Field& field, bool sensitive) {
+  out.add(field.name, field.value, sensitive);
+}
+
+void add_status(H2Fields& out, std::uint16_t status) {
+  const char text[3] = {static_cast<char>('0' + status / 100), static_cast<char>('0' + status / 10 % 10),
+                        static_cast<char>('0' + status % 10)};
+  out.add(":status", {text, sizeof text});
+}
+
+}  // namespace
+
+void H2Fields::clear() {
+  text_.clear();
+  spans_.clear();
+}
+
+void H2Fields::add(std::string_view name, std::string_view value, bool sensitive) {
+  const std::size_t at = text_.size();
+  text_.append(name).append(value);
+  spans_.push_back({offset(at), offset(at + name.size()), offset(text_.size()), sensitive});
+}
+
+H2Fields::Field H2Fields::operator[](std::size_t i) const {
+  const Span& span = spans_[i];
+  const std::string_view text = text_;
+  return {text.substr(span.name, span.value - span.name), text.substr(span.value, span.end - span.value),
+          span.sensitive};
+}
+
+void h2_request(H2Fields& out, const RequestHead& head, const ForwardRules& rules, const H2Asking& asking) {
+  out.clear();
+  const Fields& fields = head.fields;
+  const ConnectionOptions options(fields);
+  out.add(":method", asking.protocol.empty() ? std::string_view(head.method) : "CONNECT");
+  if (!asking.protocol.empty()) out.add(":protocol", asking.protocol);
+  out.add(":scheme", asking.scheme);
+  out.add(":authority", rules.host);
+  if (rules.path.starts_with('?')) {
+    out.add(":path", std::string("/").append(rules.path));
+  } else {
+    out.add(":path", rules.path);
+  }
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (passes(head, i, options, rules)) copy(out, fields[i], fields.sensitive(i));
+  }
+  if (rules.max_forwards >= 0) add_number(out, "max-forwards", static_cast<std::uint64_t>(rules.max_forwards));
+  if (asks_for_trailers(head, options)) out.add("te", "trailers");
+  if (head.framing == Framing::length) add_number(out, "content-length", head.length);
+  add_via(out, head.version, rules.via_pseudonym);
+}
+
+void h2_response(H2Fields& out, const ResponseHead& head, const ReplyRules& rules) {
+  out.clear();
+  const Fields& fields = head.fields;
+  const ConnectionOptions options(fields);
+  add_status(out, head.status);
+  const bool length = rules.head_request || head.status == 304;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (returns(fields, i, options, length)) copy(out, fields[i], fields.sensitive(i));
+  }
+  if (head.framing == Framing::length) add_number(out, "content-length", head.length);
+  add_via(out, head.version, rules.via_pseudonym);
+}
+
+void h2_informational(H2Fields& out, const ResponseHead& head, std::string_view via_pseudonym) {
+  out.clear();
+  const Fields& fields = head.fields;
+  const ConnectionOptions options(fields);
+  add_status(out, head.status);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (returns(fields, i, options, false)) copy(out, fields[i], fields.sensitive(i));
+  }
+  add_via(out, head.version, via_pseudonym);
+}
+
+void h2_trailers(H2Fields& out, const Fields& trailers) {
+  out.clear();
+  for (std::size_t i = 0; i < trailers.size(); ++i) copy(out, trailers[i], trailers.sensitive(i));
+}
+
+}  // namespace carpool::proxy::http

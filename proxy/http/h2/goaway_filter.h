@@ -1,0 +1,80 @@
+// Takes GOAWAY frames that raise the last stream out of an origin's bytes. RFC 9113 §6.8 forbids to raise it, and the
+// library ends the session over it; but origins that answer many requests at once do it, and what their first GOAWAY
+// promised still holds: streams below it are answered, those above go elsewhere. So the lower word stands.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "proxy/http/h2/frame_header.h"
+
+namespace carpool::proxy::http {
+
+class GoawayFilter {
+ public:
+  // Calls pass(bytes) with what goes on, in order; whole runs where no GOAWAY is among them.
+  template <class Pass>
+  void filter(std::string_view bytes, Pass pass) {
+    std::size_t run = 0, at = 0;  // bytes[run, at) goes on, but was not passed yet
+    const auto pass_run = [&] {
+      if (at > run) pass(bytes.substr(run, at - run));
+      run = at;
+    };
+    while (at < bytes.size()) {
+      if (body_left_ > 0) {
+        const std::size_t size = std::min(body_left_, bytes.size() - at);
+        body_left_ -= size;
+        at += size;
+        if (dropping_) run = at;
+        continue;
+      }
+      dropping_ = false;
+      if (held_size_ == 0 && bytes.size() - at >= FrameHead::kSize) {
+        const FrameHead frame = FrameHead::read(bytes.substr(at));
+        if (!is_goaway(frame)) {
+          body_left_ = frame.length;
+          at += FrameHead::kSize;
+          continue;
+        }
+      }
+      if (held_size_ == 0) pass_run();
+      held_[held_size_++] = bytes[at++];
+      run = at;
+      if (judge()) pass(std::string_view(held_.data(), std::exchange(held_size_, 0)));
+    }
+    pass_run();
+  }
+
+ private:
+  static constexpr std::size_t kGoaway = FrameHead::kSize + 8;
+  static bool is_goaway(const FrameHead& frame) {
+    return frame.type == FrameHead::goaway && frame.length >= kGoaway - FrameHead::kSize;
+  }
+  // Of the head that is held, as far as it came. True: it goes on.
+  bool judge() {
+    const std::string_view held(held_.data(), held_size_);
+    if (held.size() < FrameHead::kSize) return false;
+    const FrameHead frame = FrameHead::read(held);
+    const bool goaway = is_goaway(frame);
+    if (goaway && held.size() < kGoaway) return false;
+    body_left_ = frame.length - (held.size() - FrameHead::kSize);
+    if (!goaway) return true;
+    const std::uint32_t last = read_stream_id(held.substr(FrameHead::kSize));
+    dropping_ = last > lowest_;
+    if (dropping_) held_size_ = 0;
+    lowest_ = std::min(lowest_, last);
+    return !dropping_;
+  }
+
+  std::array<char, kGoaway> held_{};
+  std::size_t held_size_ = 0;
+  std::size_t body_left_ = 0;
+  std::uint32_t lowest_ = 0x7FFFFFFFU;
+  bool dropping_ = false;
+};
+
+}  // namespace carpool::proxy::http

@@ -1,0 +1,248 @@
+#include "proxy/http/h2/head_reader.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "proxy/http/char_class.h"
+#include "proxy/http/framing.h"
+
+namespace carpool::proxy::http {
+
+namespace {
+constexpr std::uint8_t kMethod = 1, kScheme = 2, kAuthority = 4, kPath = 8, kProtocol = 16, kStatus = 32;
+constexpr std::size_t kEntryOverhead = 32;  // RFC 9113 §6.5.2
+constexpr std::size_t kLongestMethod = 64;
+constexpr std::size_t kLongestWord = 256;  // scheme, protocol
+constexpr std::size_t kModest = 512;
+
+// Field names are tokens in lower case.
+constexpr CharTable kName = [] {
+  CharTable table = kToken;
+  for (unsigned c = 'A'; c <= 'Z'; ++c) table[c] = false;
+  return table;
+}();
+
+// HTTP/1.1's reader takes the same: no control character but HTAB.
+constexpr CharTable kValue = [] {
+  CharTable table{};
+  for (unsigned c = 0x20; c < 256; ++c) table[c] = c != 0x7F;
+  table['\t'] = true;
+  return table;
+}();
+
+bool all_of(std::string_view text, const CharTable& table) {
+  return prefix_of(text, table).size() == text.size();
+}
+
+bool white(char c) {
+  return c == ' ' || c == '\t';
+}
+
+const char* check_value(std::string_view value) {
+  if (!all_of(value, kValue)) return "a byte that no field value may have";
+  if (value.empty()) return nullptr;
+  return white(value.front()) || white(value.back()) ? "white space around a field value" : nullptr;
+}
+
+// RFC 9113 §8.2.2.
+const char* check_hop(FieldName id, std::string_view value) {
+  switch (id) {
+    case FieldName::connection:
+    case FieldName::keep_alive:
+    case FieldName::proxy_connection:
+    case FieldName::transfer_encoding:
+    case FieldName::upgrade:
+      return "a field that speaks of an HTTP/1.1 connection";
+    case FieldName::te:
+      return iequals(value, "trailers") ? nullptr : "TE with another word than trailers";
+    default:
+      return nullptr;
+  }
+}
+}  // namespace
+
+void H2HeadReader::begin(Kind kind, Fields& fields) {
+  kind_ = kind;
+  fields_ = &fields;
+  wrong_ = nullptr;
+  refused_ = regular_seen_ = cookie_sensitive_ = false;
+  seen_ = 0;
+  count_ = 0;
+  bytes_ = 0;
+  cookie_.clear();
+}
+
+void H2HeadReader::begin_request(RequestHead& into) {
+  into.clear();
+  into.version = Version::http2;
+  request_ = &into;
+  begin(Kind::request, into.fields);
+}
+
+void H2HeadReader::begin_response(ResponseHead& into) {
+  into.clear();
+  into.version = Version::http2;
+  response_ = &into;
+  begin(Kind::response, into.fields);
+}
+
+void H2HeadReader::begin_trailers(Fields& into) {
+  into.clear();
+  begin(Kind::trailers, into);
+}
+
+void H2HeadReader::field(std::string_view name, std::string_view value, bool sensitive) {
+  bytes_ += name.size() + value.size() + kEntryOverhead;
+  if (wrong_ != nullptr || refused_) return;
+  if (bytes_ > limits_.header_bytes) return refuse(FaultKind::head_too_large);
+  if (name.starts_with(':')) return pseudo(name, value);
+  regular_seen_ = true;
+  if (++count_ > limits_.headers) return refuse(FaultKind::head_too_large);
+  regular(name, value, sensitive);
+}
+
+void H2HeadReader::pseudo(std::string_view name, std::string_view value) {
+  if (regular_seen_) return reject("a pseudo-header field behind a regular one");
+  switch (kind_) {
+    case Kind::request:
+      return request_pseudo(name, value);
+    case Kind::response:
+      if (name != ":status") return reject("a pseudo-header field that no response has");
+      if (value.size() != 3 || !std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; }) ||
+          value.front() == '0') {
+        return reject("a :status that is no status");
+      }
+      mark(kStatus);
+      response_->status = static_cast<std::uint16_t>((value[0] - '0') * 100 + (value[1] - '0') * 10 + (value[2] - '0'));
+      return;
+    case Kind::trailers:
+      return reject("a pseudo-header field in trailers");
+  }
+}
+
+void H2HeadReader::request_pseudo(std::string_view name, std::string_view value) {
+  if (name == ":method") {
+    mark(kMethod);
+    if (value.empty() || !all_of(value, kToken) || value.size() > kLongestMethod) return reject("no method");
+    request_->method.assign(value);
+  } else if (name == ":path") {
+    mark(kPath);
+    if (value.size() > limits_.target) return refuse(FaultKind::target_too_long);
+    text_of(request_->target, value);
+  } else if (name == ":scheme") {
+    mark(kScheme);
+    if (value.size() > kLongestWord) return reject("a scheme without end");
+    text_of(request_->scheme, value);
+  } else if (name == ":authority") {
+    mark(kAuthority);
+    if (value.size() > limits_.target) return refuse(FaultKind::target_too_long);
+    text_of(request_->authority, value);
+  } else if (name == ":protocol") {
+    mark(kProtocol);
+    if (value.size() > kLongestWord || !all_of(value, kToken)) return reject("a :protocol that is no token");
+    text_of(request_->protocol, value);
+  } else {
+    reject("an unknown pseudo-header field");
+  }
+}
+
+void H2HeadReader::text_of(std::string& into, std::string_view value) {
+  if (value.empty()) return reject("an empty pseudo-header field");
+  if (!all_of(value, kTarget)) return reject("a byte that no pseudo-header field may have");
+  into.assign(value);
+}
+
+void H2HeadReader::mark(std::uint8_t bit) {
+  if ((seen_ & bit) != 0) reject("a pseudo-header field twice");
+  seen_ = static_cast<std::uint8_t>(seen_ | bit);
+}
+
+void H2HeadReader::regular(std::string_view name, std::string_view value, bool sensitive) {
+  if (name.empty() || !all_of(name, kName)) return reject("a field name that is no token in lower case");
+  if (const char* why = check_value(value)) return reject(why);
+  const FieldName id = field_name(name);
+  if (const char* why = check_hop(id, value)) return reject(why);
+  if (kind_ == Kind::request && name == "cookie") {
+    if (!cookie_.empty() && !value.empty()) cookie_.append("; ");
+    cookie_.append(value);
+    cookie_sensitive_ |= sensitive;
+    return;
+  }
+  fields_->add(name, value);
+  if (sensitive) fields_->mark_sensitive();
+}
+
+void H2HeadReader::join_cookies() {
+  if (cookie_.empty()) return;
+  fields_->add("cookie", cookie_);
+  if (cookie_sensitive_) fields_->mark_sensitive();
+  if (cookie_.capacity() > kModest) std::string().swap(cookie_);
+}
+
+// RFC 9113 §8.3.1, §8.5, RFC 8441 §4.
+void H2HeadReader::check_request(const RequestHead& head, bool extended_connect) {
+  const std::uint8_t all = kMethod | kScheme | kPath;
+  if (head.method == "CONNECT" && (seen_ & kProtocol) == 0) {
+    if (seen_ != (kMethod | kAuthority)) reject("CONNECT takes :authority and no other pseudo-header field");
+    return;
+  }
+  if ((seen_ & all) != all) return reject("a pseudo-header field is missing");
+  if ((seen_ & kProtocol) != 0) {
+    if (head.method != "CONNECT") return reject(":protocol with another method than CONNECT");
+    if (!extended_connect) return reject(":protocol, which was not offered");
+    if ((seen_ & kAuthority) == 0) return reject("an extended CONNECT without :authority");
+  }
+  const bool asterisk = head.target == "*" && head.method == "OPTIONS";
+  if (!head.target.starts_with('/') && !asterisk) reject("a :path that is no path");
+}
+
+H2HeadReader::Verdict H2HeadReader::end_request(bool end, bool extended_connect) {
+  join_cookies();
+  RequestHead& head = *request_;
+  if (refused_) return verdict();
+  check_request(head, extended_connect);
+  if (wrong_ != nullptr) return verdict();
+  if (const Status settled = settle(head); !settled) {
+    reject("a Content-Length that is no length, or two");
+    return verdict();
+  }
+  if (head.method == "CONNECT") {
+    if (head.framing == Framing::length) reject("CONNECT with a Content-Length");
+  } else if (end) {
+    if (head.framing == Framing::length && head.length != 0) reject("a Content-Length, and no body");
+  } else if (head.framing == Framing::none) {
+    head.framing = Framing::chunked;  // its end is known when it comes
+  }
+  return verdict();
+}
+
+H2HeadReader::Verdict H2HeadReader::end_response(bool end, bool head_request) {
+  ResponseHead& head = *response_;
+  if (refused_) return verdict();
+  if ((seen_ & kStatus) == 0) reject("no :status");
+  if (wrong_ != nullptr) return verdict();
+  if (head.status == 101) reject("101 in HTTP/2");
+  if (head.status < 200 && end) reject("an interim response that ends the stream");
+  if (const Status settled = settle(head, head_request); !settled) {
+    reject("a Content-Length that is no length, or two");
+    return verdict();
+  }
+  head.keep_alive = true;
+  const bool bodiless = head_request || head.status < 200 || head.status == 204 || head.status == 304;
+  if (bodiless) return verdict();
+  if (end) {
+    if (head.framing == Framing::length && head.length != 0) reject("a Content-Length, and no body");
+    head.framing = head.framing == Framing::length ? Framing::length : Framing::none;
+  } else if (head.framing != Framing::length) {
+    head.framing = Framing::chunked;
+  }
+  return verdict();
+}
+
+H2HeadReader::Verdict H2HeadReader::end_trailers(bool end) {
+  CARPOOL_ASSERT(kind_ == Kind::trailers);
+  if (!end) reject("trailers that do not end the stream");
+  return verdict();
+}
+
+}  // namespace carpool::proxy::http

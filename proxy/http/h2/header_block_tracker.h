@@ -1,0 +1,58 @@
+// Frames as they pass, for what the library does not tell: DATA and RST_STREAM on streams that are over, and PRIORITY,
+// which says nothing to us but must not make a stream depend on itself (RFC 9113 §5.1, §5.3.2).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "proxy/http/h2/frame_header.h"
+
+namespace carpool::proxy::http {
+
+class FrameWatch {
+ public:
+  // Bytes behind the preface, in any split. visit(type, stream) for each frame; with PRIORITY, visit(type, 0) where the
+  // stream depends on itself.
+  template <class Visit>
+  void pass(std::string_view bytes, const Visit& visit) {
+    while (!bytes.empty()) {
+      const std::size_t passed = std::min<std::size_t>(skip_, bytes.size());
+      skip_ -= static_cast<std::uint32_t>(passed);
+      bytes.remove_prefix(passed);
+      if (bytes.empty()) break;
+      const std::size_t taken = std::min(wanted() - have_, bytes.size());
+      std::copy_n(bytes.data(), taken, head_.data() + have_);
+      have_ += taken;
+      bytes.remove_prefix(taken);
+      if (have_ == wanted()) end_of_head(visit);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kParent = 4;
+  FrameHead head() const { return FrameHead::read({head_.data(), FrameHead::kSize}); }
+  // PRIORITY names the stream that it depends on right behind its head.
+  std::size_t wanted() const {
+    if (have_ < FrameHead::kSize) return FrameHead::kSize;
+    const FrameHead frame = head();
+    const bool parent = frame.type == FrameHead::priority && frame.length == kParent + 1;
+    return FrameHead::kSize + (parent ? kParent : 0);
+  }
+  template <class Visit>
+  void end_of_head(const Visit& visit) {
+    const FrameHead frame = head();
+    const bool more = have_ > FrameHead::kSize;
+    skip_ = frame.length - (more ? static_cast<std::uint32_t>(kParent) : 0);
+    have_ = 0;
+    const bool own_parent = more && read_stream_id({head_.data() + FrameHead::kSize, kParent}) == frame.stream;
+    visit(frame.type, own_parent ? 0 : frame.stream);
+  }
+  std::array<char, FrameHead::kSize + kParent> head_{};
+  std::size_t have_ = 0;
+  std::uint32_t skip_ = 0;  // of a payload
+};
+
+}  // namespace carpool::proxy::http

@@ -1,0 +1,119 @@
+// What stands behind H2Session; included by proxy/http/h2/*.cc alone.
+#pragma once
+
+#include <nghttp2/nghttp2.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proxy/http/h2/abuse_guard.h"
+#include "proxy/http/h2/closed_streams.h"
+#include "proxy/http/h2/goaway_filter.h"
+#include "proxy/http/h2/head_reader.h"
+#include "proxy/http/h2/header_block_tracker.h"
+#include "proxy/http/h2/memory.h"
+#include "proxy/http/h2/session.h"
+
+namespace carpool::proxy::http {
+
+struct H2Impl {
+  H2Impl(H2Role role_, const H2Options& options_, H2Sink& sink_)
+      : role(role_), options(options_), sink(sink_), memory(options_.memory), guard(options_), reader(options_.head) {}
+  ~H2Impl();
+
+  // ---- streams (session_streams.cc) ----
+  H2Stream& open(StreamId id);
+  void free(H2Stream& stream);
+  H2Stream* find(StreamId id);
+  void close(H2Stream& stream, H2Error error);
+  void resume(H2Stream& stream);
+  void queue(H2Stream& stream, std::string_view bytes);
+  void drop_queue(H2Stream& stream);
+  void submit_reset(H2Stream& stream, H2Error error);
+  void cut_if_drained(H2Stream& stream);
+  void give_window(H2Stream& stream, std::size_t bytes);
+  void return_window(H2Stream& stream, std::size_t bytes);
+  void widen(H2Stream& stream);
+  void tell_moved();
+  void rest();
+
+  // ---- what came (session_receive.cc) ----
+  void begin_block(const nghttp2_frame& frame);
+  void end_block(const nghttp2_frame& frame);
+  void on_request_head(H2Stream& stream, bool end);
+  void on_response_head(H2Stream& stream, bool end);
+  void on_trailers(H2Stream& stream, bool end);
+  void on_data(H2Stream& stream, std::string_view bytes);
+  void on_padding(StreamId id, std::size_t bytes);
+  void end_data(H2Stream& stream, bool empty, bool end);
+  void on_end(H2Stream& stream);
+  void on_field(std::string_view name, std::string_view value, bool sensitive);
+  void on_peer_settings();
+  void on_ping_ack(const std::uint8_t* payload);
+  void on_reset_frame();
+  H2PeerSettings peer() const;
+  void malformed(H2Stream& stream, const char* why, FaultKind kind = FaultKind::malformed_response);
+  void out_of_order(H2Stream& stream);
+  void note(H2Guard::Frame frame);
+  void judge_late(StreamId id);
+  void watch_frames(std::string_view bytes);
+  ssize_t feed(std::string_view bytes);  // to the library; below zero: its error
+  void stop(H2Error error, H2Abuse why);
+
+  // ---- what goes (session_send.cc) ----
+  ssize_t next_frame(H2Stream& stream, nghttp2_session* of, StreamId id, std::size_t most, std::uint32_t& flags);
+  int write_frame(H2Stream& stream, std::string_view head, std::size_t size);
+  void on_sent(const nghttp2_frame& frame);
+  void stop_asking(H2Stream& stream);
+  void on_reset_sent(H2Error error);
+  void on_never_sent(StreamId id);
+  const std::vector<nghttp2_nv>& list(const H2Fields& fields);
+  const std::vector<nghttp2_nv>& list(const Fields& fields);
+
+  H2Role role;
+  H2Options options;
+  H2Sink& sink;
+  H2Memory memory;
+  H2Guard guard;
+  H2Past past;        // servers
+  FrameWatch frames;  // servers
+  GoawayFilter goaways;
+  std::size_t preface_left = kH2Preface.size();
+  H2HeadReader reader;
+  nghttp2_session* session = nullptr;
+  Instant now{};
+  H2Abuse abuse = H2Abuse::none;
+  bool failed = false;
+  bool terminating = false;
+  std::uint32_t resets_seen = 0;
+  std::size_t backlog = 0;
+  std::size_t stream_count = 0;
+
+  // The header block that comes now: blocks never interleave.
+  RequestHead request;
+  ResponseHead response;
+  Fields trailers;
+  H2Stream* block = nullptr;
+
+  List<H2Stream, H2StreamTag> streams;
+  List<H2Stream, H2StreamTag> spare;  // kept for the next one
+  std::size_t spares = 0;
+  List<H2Stream, H2MovedTag> moved;
+  std::vector<nghttp2_nv> nva;
+  std::string* out = nullptr;  // where pull() writes, and how far
+  std::size_t most_out = 0;
+};
+
+// The callbacks of all sessions (callbacks.cc).
+const nghttp2_session_callbacks* h2_callbacks();
+nghttp2_data_provider h2_body_of(H2Stream& stream);
+
+// A queue that ran empty keeps no more than this.
+inline constexpr std::size_t kLargeQueue = std::size_t{64} * 1024;
+
+inline H2Error h2_error(std::uint32_t code) {
+  return static_cast<H2Error>(code);
+}
+
+}  // namespace carpool::proxy::http

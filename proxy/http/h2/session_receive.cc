@@ -1,0 +1,208 @@
+// What came, as the library tells it, made into messages and held against the rules that are ours.
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "proxy/http/h2/session_impl.h"
+
+namespace carpool::proxy::http {
+
+namespace {
+// How far a header block may grow past the limit while it is decoded: up to there its stream is answered, beyond it the
+// session ends (a few bytes may stand for megabytes).
+constexpr std::uint64_t kBlockGrowth = 4;
+
+bool ends(const nghttp2_frame& frame) {
+  return (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+}
+}  // namespace
+
+void H2Impl::stop(H2Error error, H2Abuse why) {
+  if (terminating) return;
+  terminating = true;
+  if (abuse == H2Abuse::none) abuse = why;
+  nghttp2_session_terminate_session(session, static_cast<std::uint32_t>(error));
+}
+
+void H2Impl::note(H2Guard::Frame frame) {
+  if (!guard.frame(frame, now)) stop(H2Error::enhance_your_calm, H2Abuse::control);
+}
+
+// HEADERS on a stream that the library does not know any more.
+void H2Impl::judge_late(StreamId id) {
+  if (role != H2Role::server || find(id) != nullptr) return;
+  const H2Error error = past.judge_headers(id);
+  if (error != H2Error::no_error) stop(error, H2Abuse::none);
+}
+
+void H2Impl::watch_frames(std::string_view bytes) {
+  if (role != H2Role::server) return;
+  const std::size_t preface = std::min(preface_left, bytes.size());
+  preface_left -= preface;
+  frames.pass(bytes.substr(preface), [this](std::uint32_t type, std::uint32_t stream) {
+    const auto id = static_cast<StreamId>(stream);
+    if (type == NGHTTP2_PRIORITY && id == 0) stop(H2Error::protocol_error, H2Abuse::none);
+    if (type == NGHTTP2_RST_STREAM) past.note_ended_by_peer(id);
+    if (type == NGHTTP2_DATA && past.ended_by_peer(id)) stop(H2Error::stream_closed, H2Abuse::none);
+  });
+}
+
+ssize_t H2Impl::feed(std::string_view bytes) {
+  ssize_t taken = 0;
+  const auto pass = [&](std::string_view run) {
+    if (taken < 0) return;
+    taken = nghttp2_session_mem_recv(session, reinterpret_cast<const std::uint8_t*>(run.data()), run.size());
+  };
+  role == H2Role::client ? goaways.filter(bytes, pass) : pass(bytes);
+  return taken;
+}
+
+void H2Impl::begin_block(const nghttp2_frame& frame) {
+  H2Stream* stream = find(frame.hd.stream_id);
+  if (role == H2Role::server && frame.headers.cat == NGHTTP2_HCAT_REQUEST) {
+    stream = &open(frame.hd.stream_id);
+    nghttp2_session_set_stream_user_data(session, frame.hd.stream_id, stream);
+    // Served in turn, whatever the client says about priorities.
+    const nghttp2_extpri in_turn{NGHTTP2_EXTPRI_DEFAULT_URGENCY, 1};
+    nghttp2_session_change_extpri_stream_priority(session, frame.hd.stream_id, &in_turn, 1);
+    guard.note_request();
+    past.note_opened(stream->id_);
+    reader.begin_request(request);
+  } else if (stream != nullptr && role == H2Role::client && stream->incoming_.awaits_head()) {
+    reader.begin_response(response);
+  } else {
+    reader.begin_trailers(trailers);
+  }
+  block = stream;
+}
+
+void H2Impl::end_block(const nghttp2_frame& frame) {
+  H2Stream* stream = std::exchange(block, nullptr);
+  if (stream == nullptr || stream->id_ != frame.hd.stream_id || stream->reset_ || terminating) return;
+  const bool end = ends(frame);
+  stream->peer_ended_ = stream->peer_ended_ || end;
+  if (!stream->incoming_.awaits_head()) return on_trailers(*stream, end);
+  role == H2Role::server ? on_request_head(*stream, end) : on_response_head(*stream, end);
+}
+
+void H2Impl::malformed(H2Stream& stream, const char* why, FaultKind kind) {
+  stream.wrong_ = why;
+  stream.wrong_kind_ = kind;
+  const H2Error error =
+      stream.incoming_.phase() == MessagePhase::closed ? H2Error::stream_closed : H2Error::protocol_error;
+  H2StreamUser* user = std::exchange(stream.user_, nullptr);
+  submit_reset(stream, error);
+  if (user != nullptr) user->on_closed(error);
+}
+
+void H2Impl::out_of_order(H2Stream& stream) {
+  malformed(stream, stream.incoming_.wrong());
+}
+
+namespace {
+std::optional<std::uint64_t> announced(Framing framing, std::uint64_t length) {
+  return framing == Framing::length ? std::optional(length) : std::nullopt;
+}
+}  // namespace
+
+void H2Impl::on_request_head(H2Stream& stream, bool end) {
+  const H2HeadReader::Verdict verdict = reader.end_request(end, options.extended_connect);
+  if (verdict == H2HeadReader::Verdict::malformed) return malformed(stream, reader.wrong());
+  const bool fits = verdict == H2HeadReader::Verdict::good;
+  if (!stream.incoming_.head(false, fits ? announced(request.framing, request.length) : std::nullopt, end)) {
+    return out_of_order(stream);
+  }
+  if (!fits) return sink.on_refused_head(stream, reader.too_large());
+  stream.head_request_ = request.method == "HEAD";
+  if (H2StreamUser* user = sink.on_request(stream, request)) stream.user_ = user;
+  if (end) on_end(stream);
+}
+
+void H2Impl::on_response_head(H2Stream& stream, bool end) {
+  const H2HeadReader::Verdict verdict = reader.end_response(end, stream.head_request_);
+  if (verdict == H2HeadReader::Verdict::too_large) {
+    return malformed(stream, "the response head is over the limit", FaultKind::response_head_too_large);
+  }
+  if (verdict == H2HeadReader::Verdict::malformed) return malformed(stream, reader.wrong());
+  if (response.status < 200) {
+    if (!stream.incoming_.informational(end)) return out_of_order(stream);
+    const char* const wrong = stream.informational_.add(reader.bytes(), options.head);
+    if (wrong != nullptr) return malformed(stream, wrong, FaultKind::informational_limit);
+  } else {
+    const bool bare = stream.head_request_ || response.status == 204 || response.status == 304;
+    if (!stream.incoming_.head(bare, announced(response.framing, response.length), end)) return out_of_order(stream);
+  }
+  if (stream.user_ != nullptr) stream.user_->on_head(response);
+  if (end) on_end(stream);
+}
+
+void H2Impl::on_trailers(H2Stream& stream, bool end) {
+  if (!stream.incoming_.fields(end)) return out_of_order(stream);
+  if (reader.end_trailers(end) != H2HeadReader::Verdict::good) {
+    return malformed(stream, reader.wrong() != nullptr ? reader.wrong() : "trailers over the limit");
+  }
+  if (stream.user_ != nullptr) stream.user_->on_trailers(trailers);
+  on_end(stream);
+}
+
+void H2Impl::on_data(H2Stream& stream, std::string_view bytes) {
+  stream.unconsumed_ += bytes.size();
+  if (options.shared_window_is_free) nghttp2_session_consume_connection(session, bytes.size());
+  if (stream.reset_) return give_window(stream, bytes.size());
+  if (!stream.incoming_.data(bytes.size())) return out_of_order(stream);
+  guard.note_body();
+  if (stream.user_ == nullptr) return give_window(stream, bytes.size());
+  stream.user_->on_body(bytes);
+}
+
+// Nobody takes it, and the library, which would give its room back, goes by other books than return_window().
+void H2Impl::on_padding(StreamId id, std::size_t bytes) {
+  H2Stream* stream = find(id);
+  if (stream != nullptr && options.shared_window_is_free) return_window(*stream, bytes);
+}
+
+// A DATA frame is complete; its content was told by on_data().
+void H2Impl::end_data(H2Stream& stream, bool empty, bool end) {
+  if (stream.reset_) return;
+  if (empty && !end && !stream.incoming_.data(0)) return out_of_order(stream);
+  if (!end) return;
+  stream.peer_ended_ = true;
+  if (!stream.incoming_.end()) return out_of_order(stream);
+  on_end(stream);
+}
+
+// The peer's message is whole.
+void H2Impl::on_end(H2Stream& stream) {
+  if (!stream.reset_ && stream.user_ != nullptr) stream.user_->on_end();
+}
+
+void H2Impl::on_field(std::string_view name, std::string_view value, bool sensitive) {
+  reader.field(name, value, sensitive);
+  if (reader.bytes() > kBlockGrowth * options.head.header_bytes) {
+    stop(H2Error::enhance_your_calm, H2Abuse::header_list);
+  }
+}
+
+void H2Impl::on_reset_frame() {
+  ++resets_seen;
+  if (role == H2Role::server && !guard.reset_by_peer(now)) stop(H2Error::enhance_your_calm, H2Abuse::resets);
+}
+
+H2PeerSettings H2Impl::peer() const {
+  const auto value = [this](nghttp2_settings_id id) { return nghttp2_session_get_remote_settings(session, id); };
+  return {value(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS), value(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE),
+          value(NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL) != 0};
+}
+
+void H2Impl::on_peer_settings() {
+  sink.on_settings(peer());
+}
+
+void H2Impl::on_ping_ack(const std::uint8_t* payload) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, payload, sizeof value);
+  sink.on_ping_ack(value);
+}
+
+}  // namespace carpool::proxy::http

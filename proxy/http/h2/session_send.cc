@@ -1,0 +1,95 @@
+// What goes out: the next frame of a stream's queue, and what follows once a frame went.
+#include <algorithm>
+#include <utility>
+
+#include "proxy/http/h2/session_impl.h"
+
+namespace carpool::proxy::http {
+
+ssize_t H2Impl::next_frame(H2Stream& stream, nghttp2_session* of, StreamId id, std::size_t most, std::uint32_t& flags) {
+  const std::size_t size = std::min(most, stream.backlog());
+  if (size == 0 && !stream.ended_) {
+    stream.idle_ = true;
+    return NGHTTP2_ERR_DEFERRED;
+  }
+  flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+  if (!stream.ended_ || size < stream.backlog()) return static_cast<ssize_t>(size);
+  flags |= NGHTTP2_DATA_FLAG_EOF;
+  if (stream.trailers_.empty()) return static_cast<ssize_t>(size);
+  flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+  const std::vector<nghttp2_nv>& fields = list(stream.trailers_);
+  nghttp2_submit_trailer(of, id, fields.data(), fields.size());
+  return static_cast<ssize_t>(size);
+}
+
+int H2Impl::write_frame(H2Stream& stream, std::string_view head, std::size_t size) {
+  // Its head was made before there was room for it, and its bytes are gone since: it must not go, or what follows would
+  // be taken for its payload.
+  if (stream.reset_) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+  if (out->size() >= most_out) return NGHTTP2_ERR_WOULDBLOCK;
+  out->append(head).append(stream.queue_, stream.sent_, size);
+  stream.sent_ += size;
+  stream.moved_ += size;
+  backlog -= size;
+  if (stream.backlog() == 0) {
+    stream.sent_ = 0;
+    stream.queue_.clear();
+    if (stream.queue_.capacity() > kLargeQueue) std::string().swap(stream.queue_);
+  }
+  if (!stream.ListHook<H2MovedTag>::linked()) moved.push_back(stream);
+  return 0;
+}
+
+void H2Impl::on_sent(const nghttp2_frame& frame) {
+  switch (frame.hd.type) {
+    case NGHTTP2_DATA:
+      guard.note_body();
+      if (H2Stream* stream = find(frame.hd.stream_id)) cut_if_drained(*stream);
+      break;
+    case NGHTTP2_HEADERS:
+      if (H2Stream* stream = find(frame.hd.stream_id)) {
+        stream->head_sent_ = true;
+        if (stream->heads_ != 0) --stream->heads_;
+        cut_if_drained(*stream);
+        if (stream->widen_to_ != 0) widen(*stream);
+      }
+      break;
+    case NGHTTP2_RST_STREAM:
+      return on_reset_sent(h2_error(frame.rst_stream.error_code));
+    default:
+      return;
+  }
+  if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return;
+  H2Stream* stream = find(frame.hd.stream_id);
+  if (stream == nullptr) return;
+  stream->end_sent_ = true;
+  if (stream->left_alone_) stop_asking(*stream);
+}
+
+// The answer is complete, the request is not, and nobody wants the rest (RFC 9113 §8.1).
+void H2Impl::stop_asking(H2Stream& stream) {
+  if (stream.end_sent_ && !stream.peer_ended_) submit_reset(stream, H2Error::no_error);
+}
+
+// Resets that the peer's own mistakes brought about cost it; those that our side wanted do not.
+void H2Impl::on_reset_sent(H2Error error) {
+  switch (error) {
+    case H2Error::protocol_error:
+    case H2Error::flow_control_error:
+    case H2Error::stream_closed:
+    case H2Error::frame_size_error:
+    case H2Error::refused_stream:
+      if (role == H2Role::server && !guard.reset_made(now)) stop(H2Error::enhance_your_calm, H2Abuse::resets);
+      break;
+    default:
+      break;
+  }
+}
+
+// A request that could not be sent: the peer said GOAWAY, or it was taken back before it left. The library closes it
+// next.
+void H2Impl::on_never_sent(StreamId id) {
+  if (H2Stream* stream = find(id)) stream->never_sent_ = true;
+}
+
+}  // namespace carpool::proxy::http

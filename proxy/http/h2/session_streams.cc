@@ -1,0 +1,197 @@
+// Streams of a session: made, found, fed, ended; and the records of their owners, kept for the next one.
+#include <memory>
+#include <utility>
+
+#include "base/assert.h"
+#include "proxy/http/h2/session_impl.h"
+
+namespace carpool::proxy::http {
+
+namespace {
+constexpr std::size_t kSpares = 64;         // as many as a busy session has at once; at rest they go
+constexpr std::size_t kModestQueue = 4096;  // a record that is kept keeps no more than this
+}  // namespace
+
+H2Impl::~H2Impl() {
+  nghttp2_session_del(session);
+  while (!streams.empty()) {
+    const std::unique_ptr<H2Stream> dies(&streams.pop_front());
+  }
+  while (!spare.empty()) {
+    const std::unique_ptr<H2Stream> dies(&spare.pop_front());
+  }
+}
+
+H2Stream& H2Impl::open(StreamId id) {
+  H2Stream* stream = nullptr;
+  if (spare.empty()) {
+    stream = std::make_unique<H2Stream>().release();  // owned by the list
+  } else {
+    stream = &spare.pop_front();
+    --spares;
+  }
+  stream->id_ = id;
+  streams.push_back(*stream);
+  ++stream_count;
+  return *stream;
+}
+
+void H2Impl::free(H2Stream& stream) {
+  drop_queue(stream);
+  if (block == &stream) block = nullptr;
+  stream.ListHook<H2StreamTag>::unlink();
+  stream.ListHook<H2MovedTag>::unlink();
+  --stream_count;
+  std::unique_ptr<H2Stream> owned(&stream);
+  if (spares >= kSpares) return;
+  std::string queue = std::move(stream.queue_);
+  Fields fields = std::move(stream.trailers_);
+  std::destroy_at(&stream);
+  std::construct_at(&stream);
+  if (queue.capacity() <= kModestQueue) {
+    queue.clear();
+    stream.queue_ = std::move(queue);
+  }
+  fields.clear();
+  fields.shrink();
+  stream.trailers_ = std::move(fields);
+  spare.push_front(*owned.release());
+  ++spares;
+}
+
+H2Stream* H2Impl::find(StreamId id) {
+  return static_cast<H2Stream*>(nghttp2_session_get_stream_user_data(session, id));
+}
+
+// The library forgets the stream now.
+void H2Impl::close(H2Stream& stream, H2Error error) {
+  stream.dead_ = true;
+  if (stream.peer_ended_ && !stream.reset_) past.note_ended_by_peer(stream.id_);
+  if (stream.never_sent_) error = H2Error::refused_stream;  // as good as refused: proven unprocessed
+  if (stream.unconsumed_ != 0 && !options.shared_window_is_free) {
+    nghttp2_session_consume_connection(session, stream.unconsumed_);
+  }
+  stream.unconsumed_ = 0;
+  H2StreamUser* user = stream.user_;
+  stream.user_ = nullptr;
+  if (error == H2Error::no_error && stream.peer_ended_ && stream.end_sent_) guard.note_completed();
+  if (user != nullptr) user->on_closed(error);
+  free(stream);
+}
+
+void H2Impl::resume(H2Stream& stream) {
+  if (!stream.idle_ || stream.dead_) return;
+  stream.idle_ = false;
+  nghttp2_session_resume_data(session, stream.id_);
+}
+
+void H2Impl::queue(H2Stream& stream, std::string_view bytes) {
+  if (bytes.empty() || stream.reset_ || stream.dead_) return;
+  CARPOOL_ASSERT(!stream.ended_);
+  if (stream.sent_ > kModestQueue && stream.sent_ > stream.queue_.size() / 2) {
+    stream.queue_.erase(0, stream.sent_);
+    stream.sent_ = 0;
+  }
+  stream.queue_.append(bytes);
+  backlog += bytes.size();
+  resume(stream);
+}
+
+void H2Impl::drop_queue(H2Stream& stream) {
+  backlog -= stream.backlog();
+  stream.queue_.clear();
+  stream.sent_ = 0;
+}
+
+void H2Impl::submit_reset(H2Stream& stream, H2Error error) {
+  if (stream.reset_ || stream.dead_) return;
+  stream.reset_ = true;
+  past.note_reset_by_us(stream.id_);
+  drop_queue(stream);
+  nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream.id_, static_cast<std::uint32_t>(error));
+}
+
+// A reset takes along everything of its stream that is not in frames, the head too.
+void H2Impl::cut_if_drained(H2Stream& stream) {
+  if (stream.cut_ && stream.heads_ == 0 && stream.backlog() == 0) submit_reset(stream, *stream.cut_);
+}
+
+void H2Impl::give_window(H2Stream& stream, std::size_t bytes) {
+  if (bytes > stream.unconsumed_) bytes = stream.unconsumed_;
+  if (bytes == 0) return;
+  stream.unconsumed_ -= bytes;
+  const bool over = stream.dead_ || stream.peer_ended_;  // nothing more comes on the stream itself
+  if (options.shared_window_is_free) {
+    if (!over) return_window(stream, bytes);
+  } else if (over) {
+    nghttp2_session_consume_connection(session, bytes);
+  } else {
+    nghttp2_session_consume(session, stream.id_, bytes);
+  }
+}
+
+// By our own books: the library keeps its own by the peer's acknowledgement of SETTINGS, which may come late or never,
+// and until then it would wait for half of a window that the peer does not have.
+void H2Impl::return_window(H2Stream& stream, std::size_t bytes) {
+  constexpr std::uint32_t kMostPadding = 256;  // of a frame. The library gives it back at half of the window: never,
+                                               // since each update of ours, which counts it too, comes before
+  stream.returned_ += static_cast<std::uint32_t>(bytes);
+  if (stream.returned_ + kMostPadding < stream.window_ / 2) return;
+  const auto more = static_cast<std::int32_t>(std::exchange(stream.returned_, 0));
+  nghttp2_submit_window_update(session, NGHTTP2_FLAG_NONE, stream.id_, more);
+}
+
+void H2Impl::widen(H2Stream& stream) {
+  const std::uint32_t window = std::exchange(stream.widen_to_, 0);
+  if (window <= stream.window_) return;
+  const auto more = static_cast<std::int32_t>(window - std::exchange(stream.window_, window));
+  nghttp2_submit_window_update(session, NGHTTP2_FLAG_NONE, stream.id_, more);
+}
+
+void H2Impl::tell_moved() {
+  while (!moved.empty()) {
+    H2Stream& stream = moved.pop_front();
+    const std::size_t bytes = std::exchange(stream.moved_, 0);
+    if (stream.user_ != nullptr) stream.user_->on_sent(bytes);
+  }
+}
+
+void H2Impl::rest() {
+  memory.trim();
+  request.clear();
+  request.shrink();
+  response.clear();
+  response.shrink();
+  while (!spare.empty()) {
+    const std::unique_ptr<H2Stream> dies(&spare.pop_front());
+  }
+  spares = 0;
+  std::vector<nghttp2_nv>().swap(nva);
+}
+
+const std::vector<nghttp2_nv>& H2Impl::list(const H2Fields& fields) {
+  nva.clear();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const H2Fields::Field field = fields[i];
+    // The library copies both; its API takes bytes that it could change.
+    nva.push_back({reinterpret_cast<std::uint8_t*>(const_cast<char*>(field.name.data())),
+                   reinterpret_cast<std::uint8_t*>(const_cast<char*>(field.value.data())), field.name.size(),
+                   field.value.size(),
+                   static_cast<std::uint8_t>(field.sensitive ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE)});
+  }
+  return nva;
+}
+
+const std::vector<nghttp2_nv>& H2Impl::list(const Fields& fields) {
+  nva.clear();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const Fields::Field field = fields[i];
+    nva.push_back({reinterpret_cast<std::uint8_t*>(const_cast<char*>(field.name.data())),
+                   reinterpret_cast<std::uint8_t*>(const_cast<char*>(field.value.data())), field.name.size(),
+                   field.value.size(),
+                   static_cast<std::uint8_t>(fields.sensitive(i) ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE)});
+  }
+  return nva;
+}
+
+}  // namespace carpool::proxy::http

@@ -1,0 +1,32 @@
+#include "proxy/http/h2/types.h"
+
+#include <array>
+
+namespace carpool::proxy::http {
+
+std::string_view h2_error_name(H2Error error) {
+  constexpr std::array<std::string_view, 14> kNames = {"NO_ERROR",
+                                                       "PROTOCOL_ERROR",
+                                                       "INTERNAL_ERROR",
+                                                       "FLOW_CONTROL_ERROR",
+                                                       "SETTINGS_TIMEOUT",
+                                                       "STREAM_CLOSED",
+                                                       "FRAME_SIZE_ERROR",
+                                                       "REFUSED_STREAM",
+                                                       "CANCEL",
+                                                       "COMPRESSION_ERROR",
+                                                       "CONNECT_ERROR",
+                                                       "ENHANCE_YOUR_CALM",
+                                                       "INADEQUATE_SECURITY",
+                                                       "HTTP_1_1_REQUIRED"};
+  const auto at = static_cast<std::size_t>(error);
+  return at < kNames.size() ? kNames[at] : "an unknown error";
+}
+
+std::string_view h2_abuse_name(H2Abuse abuse) {
+  constexpr std::array<std::string_view, kH2Abuses> kNames = {"none",        "resets", "control", "continuations",
+                                                              "header_list", "memory", "unread"};
+  return kNames[static_cast<std::size_t>(abuse)];
+}
+
+}  // namespace carpool::proxy::http

@@ -1,0 +1,85 @@
+#include "proxy/http/hop_by_hop.h"
+
+#include <array>
+
+#include "proxy/http/list_tokens.h"
+
+namespace carpool::proxy::http {
+
+namespace {
+bool listed(const ConnectionOptions& options, const Fields& fields, std::size_t i) {
+  return options.lists(fields[i].name);
+}
+
+// What a field speaks of; whoever adds a name decides it here.
+enum class Scope : std::uint8_t { hop, length, host, max_forwards, expect, message };
+
+Scope scope_of(FieldName name) {
+  switch (name) {
+    case FieldName::connection:
+    case FieldName::http2_settings:
+    case FieldName::keep_alive:
+    case FieldName::proxy_authenticate:
+    case FieldName::proxy_authentication_info:
+    case FieldName::proxy_authorization:
+    case FieldName::proxy_connection:
+    case FieldName::te:
+    case FieldName::transfer_encoding:
+    case FieldName::upgrade:
+      return Scope::hop;
+    case FieldName::content_length:
+      return Scope::length;
+    case FieldName::host:
+      return Scope::host;
+    case FieldName::max_forwards:
+      return Scope::max_forwards;
+    case FieldName::expect:
+      return Scope::expect;
+    case FieldName::authorization:
+    case FieldName::trailer:
+    case FieldName::via:
+    case FieldName::www_authenticate:
+    case FieldName::other:
+      return Scope::message;
+  }
+  return Scope::hop;
+}
+}  // namespace
+
+bool passes(const RequestHead& head, std::size_t i, const ConnectionOptions& options, const ForwardRules& rules) {
+  const Scope scope = scope_of(head.fields.id(i));
+  if (scope == Scope::hop || scope == Scope::length || scope == Scope::host) return false;  // ours to say
+  if (scope == Scope::max_forwards && rules.max_forwards >= 0) return false;
+  // An HTTP/1.0 client waits for no 100: what it says is no expectation (RFC 9110 §10.1.1).
+  if (scope == Scope::expect && head.version == Version::http10) return false;
+  return !listed(options, head.fields, i);
+}
+
+bool returns(const Fields& fields, std::size_t i, const ConnectionOptions& options, bool length) {
+  const Scope scope = scope_of(fields.id(i));
+  if (scope == Scope::hop) return false;
+  if (scope == Scope::length) return length;
+  return !listed(options, fields, i);
+}
+
+bool wants_trailers(const Fields& fields) {
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields.id(i) != FieldName::te) continue;
+    ListReader list(fields[i].value);
+    for (std::string_view coding; list.next(coding);) {
+      if (iequals(coding, "trailers")) return true;
+    }
+  }
+  return false;
+}
+
+bool asks_for_trailers(const RequestHead& head, const ConnectionOptions& options) {
+  return (options.te || head.version == Version::http2) && wants_trailers(head.fields);
+}
+
+std::string_view protocol_version(Version version) {
+  constexpr std::array<std::string_view, 3> kNames{"1.0", "1.1", "2.0"};
+  return kNames[static_cast<std::size_t>(version)];
+}
+
+}  // namespace carpool::proxy::http

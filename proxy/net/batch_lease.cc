@@ -1,0 +1,69 @@
+#include "proxy/net/batch_lease.h"
+
+#include <exception>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace carpool::proxy {
+
+namespace {
+// The text of a spare batch may be larger only where the store keeps no other one.
+constexpr std::size_t kModest = std::size_t{32} * 1024;
+}  // namespace
+
+std::unique_ptr<WriteBatch> BatchStore::take() {
+  leases_.lend();
+  return spares_.take();
+}
+
+void BatchStore::give_back(std::unique_ptr<WriteBatch> batch) {
+  leases_.give_back();
+  batch->clear();
+  if (batch->capacity() > kModest && !spares_.empty()) return;
+  spares_.give_back(std::move(batch));
+}
+
+BatchLease::BatchLease(BatchStore& store, Outbox& outbox, net::Transport& transport)
+    : store_(&store), outbox_(&outbox), transport_(&transport) {
+  CARPOOL_ASSERT(!outbox.leased_);
+  outbox.leased_ = true;
+  batch_ = store.take();
+}
+
+BatchLease::BatchLease(BatchLease&& other) noexcept
+    : store_(other.store_), outbox_(other.outbox_), transport_(other.transport_), batch_(std::move(other.batch_)) {}
+
+BatchLease& BatchLease::operator=(BatchLease&& other) noexcept {
+  CARPOOL_ASSERT(batch_ == nullptr);
+  store_ = other.store_;
+  outbox_ = other.outbox_;
+  transport_ = other.transport_;
+  batch_ = std::move(other.batch_);
+  return *this;
+}
+
+BatchLease::~BatchLease() {
+  CARPOOL_ASSERT(empty() || std::uncaught_exceptions() != 0);
+  discard();
+}
+
+Outbox::Sent BatchLease::send() {
+  CARPOOL_ASSERT(batch_ != nullptr);
+  outbox_->leased_ = false;
+  const Outbox::Sent sent = outbox_->send(*transport_, *batch_);
+  end();
+  return sent;
+}
+
+void BatchLease::discard() {
+  if (batch_ == nullptr) return;
+  outbox_->leased_ = false;
+  end();
+}
+
+void BatchLease::end() {
+  store_->give_back(std::move(batch_));
+}
+
+}  // namespace carpool::proxy

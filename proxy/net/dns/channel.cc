@@ -1,0 +1,224 @@
+#include "proxy/net/dns/channel.h"
+
+#include <algorithm>
+#include <climits>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/assert.h"
+#include "proxy/net/dns/cares.h"
+#include "proxy/net/dns/events.h"
+#include "proxy/net/dns/query.h"
+#include "proxy/net/dns/resolver.h"
+
+namespace carpool::proxy::dns {
+namespace {
+
+constexpr std::size_t kMostTcp = 32;          // look-ups over TCP at once: each has some 75 KiB of c-ares'
+constexpr std::size_t kMostText = 64 * 1024;  // of resolv.conf
+
+std::string contents_of(const std::string& path) {
+  std::string text(kMostText, '\0');
+  std::ifstream file(path);
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+Answer answer_of(int status, int timeouts, const ares_addrinfo* info) {
+  Answer answer{kind_of(status, timeouts), {}, {}, ares_strerror(status)};
+  if (status != ARES_SUCCESS || info == nullptr) return answer;
+  int ttl = INT_MAX;
+  for (const auto* cname = info->cnames; cname != nullptr; cname = cname->next) ttl = std::min(ttl, cname->ttl);
+  AddressList list;
+  for (const auto* node = info->nodes; node != nullptr; node = node->ai_next) {
+    ttl = std::min(ttl, node->ai_ttl);
+    list.add({node->ai_addr, static_cast<socklen_t>(node->ai_addrlen)});
+  }
+  list.move_to(answer);
+  answer.ttl = std::chrono::seconds(ttl);
+  if (answer.addresses.empty()) answer.kind = Answer::Kind::absent;
+  return answer;
+}
+
+struct TcpTag;
+
+}  // namespace
+
+struct Channel::Impl final : exec::Deferred {
+  struct Server;
+  struct Ask;
+
+  Impl(exec::Loop& l, const Settings& s) : loop(l), settings(s) {}
+  ~Impl();
+  void tell(metrics::Dns what, std::string_view name) const LOOP_ONLY {
+    if (settings.events != nullptr) settings.events->on_dns_event(what, 1, name);
+  }
+  void follow() LOOP_ONLY;
+  void see(const Answered& question) LOOP_ONLY;
+  void over_tcp(Ask& ask) LOOP_ONLY;
+  void deliver(Ask& ask, Answer answer) LOOP_ONLY;
+  void run() override LOOP_ONLY;
+
+  exec::Loop& loop;
+  const Settings& settings;
+  CaresOptions options;             // in force
+  std::unique_ptr<Server> current;  // null: never asked
+  std::vector<std::unique_ptr<Server>> retired;
+  std::unordered_map<std::string_view, std::unique_ptr<Ask>> asks;  // keys lie in the Asks
+  std::vector<std::unique_ptr<Ask>> over;                           // answered, perhaps from inside c-ares
+  List<Ask, TcpTag> waiting;                                        // for one of kMostTcp
+  std::size_t tcp = 0;
+};
+
+// c-ares over UDP, with one state of resolv.conf.
+struct Channel::Impl::Server final : CaresObserver {
+  Server(Impl& h, const CaresOptions& options) : home(h), cares(h.loop, options, *this) {}
+  void on_datagram(std::string_view datagram) override LOOP_ONLY {
+    if (const std::optional<Answered> question = question_of(datagram)) home.see(*question);
+  }
+  void on_cut(std::size_t /*records*/) override {}
+  Impl& home;
+  std::size_t asks = 0;
+  Cares cares;
+};
+
+// One name that is being looked up.
+struct Channel::Impl::Ask final : CaresObserver, ListHook<TcpTag> {
+  Ask(Impl& h, std::string n, Lookup& l) : home(h), name(std::move(n)), lookup(l), server(*h.current) {}
+  void start(Cares& cares) LOOP_ONLY;
+  void on_datagram(std::string_view /*datagram*/) override {}
+  void on_cut(std::size_t records) override { cut += records; }
+  void on_udp(Answer answer) LOOP_ONLY;
+  void on_tcp(Answer answer) LOOP_ONLY;
+  static void on_addresses(void* self, int status, int timeouts, ares_addrinfo* info) noexcept;
+
+  Impl& home;
+  const std::string name;
+  Lookup& lookup;
+  Server& server;
+  std::string question;                     // answered over UDP: the name, or it with a search domain behind it
+  bool several = false, truncated = false;  // questions; one of the answers
+  Answer udp;
+  std::size_t cut = 0;
+  std::unique_ptr<Cares> tcp;  // once asked there
+};
+
+Channel::Impl::~Impl() {
+  current.reset();  // c-ares tells every question that it ends: before those are gone
+  retired.clear();
+}
+
+// resolv.conf is read for each look-up, as c-ares reads the hosts file: it may have changed.
+void Channel::Impl::follow() {
+  std::string text = contents_of(settings.resolv_conf);
+  if (current != nullptr && current->cares.status() == ARES_SUCCESS && text == options.text) return;
+  if (current != nullptr) {
+    if (text != options.text) tell(metrics::Dns::resolv_conf_changed, {});
+    retired.push_back(std::move(current));
+    loop.defer(*this);
+  }
+  options = {settings.resolv_conf, std::move(text), settings.servers, false};
+  current = std::make_unique<Server>(*this, options);
+}
+
+// A name may be asked with search domains behind it: every beginning of the question may be what was asked for. One
+// that is another's only costs that name a look-up over TCP.
+void Channel::Impl::see(const Answered& answered) {
+  const std::string_view question = answered.name;
+  for (std::size_t end = question.size(); end != question.npos && end != 0; end = question.rfind('.', end - 1)) {
+    const auto found = asks.find(question.substr(0, end));
+    if (found == asks.end()) continue;
+    Ask& ask = *found->second;
+    ask.truncated |= answered.truncated;
+    ask.several |= !ask.question.empty() && ask.question != question;
+    ask.question = question;
+  }
+}
+
+void Channel::Impl::Ask::start(Cares& cares) {
+  ares_addrinfo_hints hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  ares_getaddrinfo(cares.get(), name.c_str(), nullptr, &hints, on_addresses, this);
+  cares.settle();
+}
+
+void Channel::Impl::Ask::on_addresses(void* self, int status, int timeouts, ares_addrinfo* info) noexcept {
+  exec::assume_on_loop();
+  Answer answer = answer_of(status, timeouts, info);
+  if (info != nullptr) ares_freeaddrinfo(info);
+  if (status == ARES_EDESTRUCTION) return;
+  Ask& ask = *static_cast<Ask*>(self);
+  ask.tcp == nullptr ? ask.on_udp(std::move(answer)) : ask.on_tcp(std::move(answer));
+}
+
+void Channel::Impl::Ask::on_udp(Answer answer) {
+  --server.asks;
+  if (!home.retired.empty()) home.loop.defer(home);
+  if (!truncated) return home.deliver(*this, std::move(answer));
+  udp = std::move(answer);
+  home.waiting.push_back(*this);
+  home.loop.defer(home);  // not from inside c-ares
+}
+
+void Channel::Impl::Ask::on_tcp(Answer answer) {
+  --home.tcp;
+  answer.left_out += cut;
+  // A part of the addresses is better than none, if it is this name's for certain: c-ares goes on to the next search
+  // domain where nothing has come with a truncated answer.
+  const bool told = answer.kind == Answer::Kind::found || answer.kind == Answer::Kind::absent;
+  const bool part = udp.kind == Answer::Kind::found && !several;
+  home.deliver(*this, !told && part ? std::move(udp) : std::move(answer));
+}
+
+void Channel::Impl::over_tcp(Ask& ask) {
+  ++tcp;
+  tell(metrics::Dns::over_tcp, ask.name);
+  CaresOptions by_tcp = options;
+  by_tcp.tcp = true;
+  ask.tcp = std::make_unique<Cares>(loop, by_tcp, ask);
+  const int status = ask.tcp->status();
+  if (status != ARES_SUCCESS) return ask.on_tcp({kind_of(status, 0), {}, {}, ares_strerror(status)});
+  ask.start(*ask.tcp);
+}
+
+// The ask lives until the end of the turn: c-ares may be calling it.
+void Channel::Impl::deliver(Ask& ask, Answer answer) {
+  const auto found = asks.find(ask.name);
+  CARPOOL_ASSERT(found != asks.end());
+  over.push_back(std::move(found->second));
+  asks.erase(found);
+  loop.defer(*this);
+  ask.lookup.on_answer(std::move(answer));
+}
+
+void Channel::Impl::run() {
+  over.clear();
+  std::erase_if(retired, [](const auto& server) { return server->asks == 0; });
+  while (tcp < kMostTcp && !waiting.empty()) over_tcp(waiting.pop_front());
+}
+
+Channel::Channel(exec::Loop& loop, const Settings& settings) : impl_(std::make_unique<Impl>(loop, settings)) {}
+Channel::~Channel() = default;
+
+void Channel::look_up(const std::string& name, Lookup& lookup) {
+  impl_->follow();
+  Cares& cares = impl_->current->cares;
+  if (cares.status() != ARES_SUCCESS) {
+    return lookup.on_answer({kind_of(cares.status(), 0), {}, {}, ares_strerror(cares.status())});
+  }
+  auto made = std::make_unique<Impl::Ask>(*impl_, name, lookup);
+  Impl::Ask& ask = *made;
+  const bool only_one = impl_->asks.emplace(ask.name, std::move(made)).second;
+  CARPOOL_ASSERT(only_one);
+  ++ask.server.asks;
+  ask.start(cares);
+}
+
+}  // namespace carpool::proxy::dns

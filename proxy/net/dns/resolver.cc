@@ -1,0 +1,229 @@
+#include "proxy/net/dns/resolver.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "proxy/net/dns/channel.h"
+#include "proxy/net/dns/events.h"
+
+namespace carpool::proxy::dns {
+namespace {
+
+using Addresses = std::vector<net::Address>;
+
+constexpr std::size_t kMostNames = 4096;
+// A refusal is remembered this long, and a name server that fails is not asked more often.
+constexpr Duration kRefusalTtl = std::chrono::seconds(1);
+// While a refresh is under way a stale answer waits this long for it; after a failure it does not wait for the next
+// ones (RFC 8767 §5: client response timer, failure recheck timer).
+constexpr Duration kPatience = std::chrono::milliseconds(500);
+constexpr Duration kFailing = std::chrono::seconds(30);
+constexpr Instant kPast = Instant::min();
+// When no name server could be spoken to: pauses of 50, 100, ..., 800 ms, as long as a dial's own deadline lets it
+// wait.
+constexpr Duration kFirstPause = std::chrono::milliseconds(50);
+constexpr int kReasks = 5;
+
+Fault fault_of(const std::string& host, const Answer& answer) {
+  const bool late = answer.kind == Answer::Kind::timed_out;
+  return {late ? FaultKind::dns_timeout : FaultKind::dns_error, Side::upstream,
+          host + ": " + std::string(answer.words)};
+}
+
+struct DueTag;
+struct AgeTag;
+
+}  // namespace
+
+struct Resolver::Impl final : exec::Deferred {
+  struct Name;
+
+  Impl(exec::Loop& l, const Settings& s) : loop(l), settings(s), channel(l, settings) {}
+
+  void ask(std::string_view host, Question& question) LOOP_ONLY;
+  Name& at(std::string_view host);
+  void make_room();
+  void refresh(Name& name, Instant now) LOOP_ONLY;
+  void learn(Name& name, Answer answer) LOOP_ONLY;
+  bool ask_again(Name& name) LOOP_ONLY;
+  void on_pause_over(Name& name) LOOP_ONLY;
+  void tell(metrics::Dns what, std::uint64_t n, const Name& name) const LOOP_ONLY;
+  void refuse(Name& name, const Answer& answer, Instant now);
+  void make_due(Name& name) LOOP_ONLY;
+  void run() override LOOP_ONLY;
+  void deliver(Name& name) LOOP_ONLY;
+
+  exec::Loop& loop;
+  Settings settings;
+  std::unordered_map<std::string_view, std::unique_ptr<Name>> names;  // keys lie in the Names
+  List<Name, DueTag> due;
+  List<Name, AgeTag> by_age;  // last asked at the back
+  Channel channel;            // ends first: its lookups are Names
+};
+
+// A name that was asked for: what is known of it, and who waits.
+struct Resolver::Impl::Name final : Lookup, ListHook<DueTag>, ListHook<AgeTag> {
+  Name(Impl& h, std::string_view n)
+      : home(h),
+        host(n),
+        patience(exec::Timer::bind<&Name::on_patience>(h.loop, *this)),
+        pause(exec::Timer::bind<&Name::on_pause>(h.loop, *this)) {}
+  void on_answer(Answer answer) override LOOP_ONLY { home.learn(*this, std::move(answer)); }
+  void on_patience() {
+    exec::assume_on_loop();
+    home.make_due(*this);
+  }
+  void on_pause() {
+    exec::assume_on_loop();
+    home.on_pause_over(*this);
+  }
+  bool busy() const { return asking || !waiting.empty(); }
+  bool stale_usable(Instant now) const { return !addresses.empty() && now < stale_until; }
+
+  Impl& home;
+  const std::string host;
+  Addresses addresses;
+  Instant fresh_until = kPast, stale_until = kPast;
+  std::optional<Fault> refusal;
+  Instant refused_until = kPast;
+  Instant failing_until = kPast;
+  bool asking = false;
+  int reasks = 0;  // of the look-up that is under way
+  List<Question, QuestionTag> waiting;
+  exec::Timer patience, pause;
+};
+
+void Resolver::Impl::ask(std::string_view host, Question& question) {
+  Name& name = at(host);
+  const Instant now = loop.now();
+  name.waiting.push_back(question);
+  if (now < name.fresh_until || now < name.refused_until) return make_due(name);
+  refresh(name, now);
+  if (!name.stale_usable(now)) return;
+  if (now < name.failing_until) return make_due(name);
+  if (!name.patience.armed()) name.patience.arm(now + kPatience);
+}
+
+auto Resolver::Impl::at(std::string_view host) -> Name& {
+  const auto found = names.find(host);
+  Name* name = nullptr;
+  if (found != names.end()) {
+    name = found->second.get();
+    static_cast<ListHook<AgeTag>*>(name)->unlink();
+  } else {
+    make_room();
+    auto made = std::make_unique<Name>(*this, host);
+    name = made.get();
+    names.emplace(name->host, std::move(made));
+  }
+  by_age.push_back(*name);
+  return *name;
+}
+
+void Resolver::Impl::make_room() {
+  if (names.size() < kMostNames) return;
+  Name* oldest = by_age.next(nullptr);
+  while (oldest != nullptr && oldest->busy()) oldest = by_age.next(oldest);
+  // All of them in use: bounded by who asks, each dial holds a place in its pool.
+  if (oldest != nullptr) names.erase(oldest->host);
+}
+
+void Resolver::Impl::refresh(Name& name, Instant now) {
+  if (name.asking || now < name.refused_until) return;
+  name.asking = true;
+  name.reasks = 0;
+  channel.look_up(name.host, name);
+}
+
+void Resolver::Impl::learn(Name& name, Answer answer) {
+  const Instant now = loop.now();
+  if (answer.kind == Answer::Kind::unreachable && ask_again(name)) return;
+  name.asking = false;
+  name.patience.disarm();
+  if (answer.kind == Answer::Kind::found) {
+    if (answer.left_out > 0) tell(metrics::Dns::addresses_left_out, answer.left_out, name);
+    name.addresses = std::move(answer.addresses);
+    name.fresh_until = now + std::clamp(answer.ttl, settings.min_ttl, std::max(settings.min_ttl, settings.max_ttl));
+    name.stale_until = name.fresh_until + settings.stale_for;
+    name.refusal.reset();
+    name.refused_until = name.failing_until = kPast;
+  } else {
+    refuse(name, answer, now);
+  }
+  make_due(name);
+}
+
+void Resolver::Impl::refuse(Name& name, const Answer& answer, Instant now) {
+  name.refusal = fault_of(name.host, answer);
+  name.failing_until = now + kFailing;
+  // An authority's "there is none" ends what was known; a name server that fails does not.
+  if (answer.kind == Answer::Kind::absent) name.addresses.clear();
+  // Silence is no refusal: the next one asks anew, unless there is a stale answer to give meanwhile.
+  const bool said = answer.kind == Answer::Kind::absent || answer.kind == Answer::Kind::failed;
+  if (said || name.stale_usable(now)) name.refused_until = now + kRefusalTtl;
+}
+
+void Resolver::Impl::tell(metrics::Dns what, std::uint64_t n, const Name& name) const {
+  if (settings.events != nullptr) settings.events->on_dns_event(what, n, name.host);
+}
+
+// The name server restarts, or the network is not there yet.
+bool Resolver::Impl::ask_again(Name& name) {
+  const Instant now = loop.now();
+  if (name.waiting.empty() || name.stale_usable(now) || name.reasks == kReasks) return false;
+  name.pause.arm(now + kFirstPause * (1 << name.reasks++));
+  return true;
+}
+
+void Resolver::Impl::on_pause_over(Name& name) {
+  if (name.waiting.empty()) {
+    name.asking = false;
+    return;
+  }
+  tell(metrics::Dns::asked_again, 1, name);
+  channel.look_up(name.host, name);
+}
+
+// Questions are answered from the loop's deferred work, never from inside ask() or c-ares.
+void Resolver::Impl::make_due(Name& name) {
+  if (!static_cast<ListHook<DueTag>&>(name).linked()) due.push_back(name);
+  loop.defer(*this);
+}
+
+void Resolver::Impl::run() {
+  List<Name, DueTag> now_due;  // what becomes due from inside an answer waits for the next turn
+  now_due.splice_back(due);
+  while (!now_due.empty()) deliver(now_due.pop_front());
+}
+
+void Resolver::Impl::deliver(Name& name) {
+  const Instant now = loop.now();
+  const bool answerable = now < name.fresh_until || name.stale_usable(now);
+  if (!answerable && !name.refusal) return;  // an answer is on its way
+  List<Question, QuestionTag> asked;         // who asks from inside an answer waits for the next one
+  asked.splice_back(name.waiting);
+  const Result<Addresses> result = answerable ? Result<Addresses>(name.addresses) : Result<Addresses>(*name.refusal);
+  while (!asked.empty()) asked.pop_front().on_addresses(result);
+}
+
+Resolver::Resolver(exec::Loop& loop, const Settings& settings) : impl_(std::make_unique<Impl>(loop, settings)) {}
+Resolver::~Resolver() = default;
+
+void Resolver::ask(std::string_view host, Question& question) {
+  impl_->ask(host, question);
+}
+
+void Resolver::distrust(std::string_view host) {
+  const auto found = impl_->names.find(host);
+  if (found != impl_->names.end()) found->second->fresh_until = kPast;
+}
+
+void Resolver::set_ttls(Duration min_ttl, Duration max_ttl, Duration stale_for) {
+  impl_->settings.min_ttl = min_ttl;
+  impl_->settings.max_ttl = max_ttl;
+  impl_->settings.stale_for = stale_for;
+}
+
+}  // namespace carpool::proxy::dns

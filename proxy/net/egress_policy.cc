@@ -1,0 +1,155 @@
+#include "proxy/net/egress_policy.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/net/address_range.h"
+
+namespace carpool::proxy::net {
+namespace {
+
+using config::EgressRule;
+
+Status parse_all(const std::vector<std::string>& patterns, std::vector<EgressRule>& into) {
+  for (const std::string& pattern : patterns) {
+    auto rule = EgressRule::parse(pattern);
+    if (!rule) return Fault(FaultKind::malformed_request, Side::self, pattern + ": " + rule.fault().detail);
+    into.push_back(*rule);
+  }
+  return Done{};
+}
+
+bool any_name(const std::vector<EgressRule>& rules, const pool::Origin& origin) {
+  return std::any_of(rules.begin(), rules.end(),
+                     [&](const EgressRule& rule) { return rule.matches_name(origin.host, origin.port); });
+}
+
+bool any_address(const std::vector<EgressRule>& rules, const Address& address) {
+  const auto bytes = rule_bytes(address);
+  return std::any_of(rules.begin(), rules.end(),
+                     [&](const EgressRule& rule) { return rule.matches_address(bytes, address.port()); });
+}
+
+// A name may yet resolve to what a network rule for this port allows.
+bool any_network(const std::vector<EgressRule>& rules, std::uint16_t port) {
+  return std::any_of(rules.begin(), rules.end(), [port](const EgressRule& rule) {
+    return rule.kind == EgressRule::Kind::network && (rule.port == 0 || rule.port == port);
+  });
+}
+
+bool any_reached(const std::vector<Address>& listeners, const Address& target) {
+  return std::any_of(listeners.begin(), listeners.end(), [&](const Address& l) { return reaches(target, l); });
+}
+
+Fault denied(const pool::Origin& origin, const std::string& why) {
+  return {FaultKind::egress_denied, Side::self, origin.label() + " is not allowed: " + why};
+}
+
+using Book = RulePolicy::Book;
+
+bool named_in_allow(const Book& book, const Address& address) {
+  const auto range = protected_range(address);
+  const auto bytes = rule_bytes(address);
+  return std::any_of(book.allow.begin(), book.allow.end(), [&](const EgressRule& rule) {
+    return rule.kind == EgressRule::Kind::network && rule.prefix >= range->prefix &&
+           rule.matches_address(bytes, address.port());
+  });
+}
+
+// What no rule lifts, for one reading of an address.
+Status never(const Book& book, const pool::Origin& origin, const Address& address) {
+  if (any_reached(book.own, address)) {
+    return Fault(FaultKind::loop_detected, Side::self, origin.label() + " is carpool's own listener " + address.text());
+  }
+  if (any_reached(book.forbidden, address)) return denied(origin, "it is carpool's own admin or metrics address");
+  if (protected_range(address) && !named_in_allow(book, address)) {
+    return denied(origin, address.host() + " is link-local or a metadata service, and egress.allow does not name it");
+  }
+  return Done{};
+}
+
+Status never_in_any_reading(const Book& book, const pool::Origin& origin, const Address& address) {
+  for (const Address& reading : readings_of(address)) {
+    if (auto status = never(book, origin, reading); !status) return status;
+  }
+  return Done{};
+}
+
+Status by_rules(const Book& book, const pool::Origin& origin, const Address& address) {
+  for (const Address& reading : readings_of(address)) {
+    if (any_address(book.deny, reading)) return denied(origin, "egress.deny, as " + reading.host());
+  }
+  if (any_name(book.deny, origin)) return denied(origin, "egress.deny");
+  if (book.default_allow || any_name(book.allow, origin) || any_address(book.allow, address)) return Done{};
+  return denied(origin, "egress.default is deny and egress.allow names neither it nor " + address.host());
+}
+
+Status by_name(const Book& book, const pool::Origin& origin) {
+  if (any_name(book.deny, origin)) return denied(origin, "egress.deny");
+  if (book.default_allow || any_name(book.allow, origin) || any_network(book.allow, origin.port)) return Done{};
+  return denied(origin, "egress.default is deny and egress.allow does not name it");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Book>> RulePolicy::read(const config::Egress& egress) {
+  auto book = std::make_unique<Book>();
+  book->default_allow = egress.default_ == config::Verdict::allow;
+  book->report_only = egress.report_only;
+  if (auto status = parse_all(egress.allow, book->allow); !status) return status.take_fault();
+  if (auto status = parse_all(egress.deny, book->deny); !status) return status.take_fault();
+  return book;
+}
+
+Result<std::unique_ptr<RulePolicy>> RulePolicy::make(const config::Egress& egress) {
+  Result<std::unique_ptr<Book>> book = read(egress);
+  if (!book) return book.take_fault();
+  auto policy = std::make_unique<RulePolicy>();
+  policy->replace(std::move(*book));
+  return policy;
+}
+
+std::unique_ptr<const Book> RulePolicy::replace(std::unique_ptr<const Book> book) {
+  current_.store(book.get(), std::memory_order_release);
+  return std::exchange(book_, std::move(book));
+}
+
+void RulePolicy::edit(const Book& changed) {
+  replace(std::make_unique<Book>(changed));
+}
+
+void RulePolicy::set_own_listeners(std::vector<Address> listeners) {
+  Book changed = *book_;
+  changed.own = std::move(listeners);
+  edit(changed);
+}
+
+void RulePolicy::set_forbidden(std::vector<Address> addresses) {
+  Book changed = *book_;
+  changed.forbidden = std::move(addresses);
+  edit(changed);
+}
+
+Status RulePolicy::tell(const Book& book, const pool::Origin& origin, Status absolute, Status rules) const {
+  const bool lifted = absolute && !rules && book.report_only;
+  Status& said = absolute ? rules : absolute;
+  if (witness_ != nullptr) {
+    const Decision decision = said ? Decision::allowed : lifted ? Decision::reported : Decision::denied;
+    witness_->on_decision(decision, origin, said ? nullptr : &said.fault());
+  }
+  return lifted ? Status(Done{}) : std::move(said);
+}
+
+Status RulePolicy::may_ask(const pool::Origin& origin) const {
+  const Book& book = now();
+  const auto literal = Address::literal(origin.host, origin.port);
+  if (!literal) return tell(book, origin, Done{}, by_name(book, origin));
+  return tell(book, origin, never_in_any_reading(book, origin, *literal), by_rules(book, origin, *literal));
+}
+
+Status RulePolicy::may_dial(const pool::Origin& origin, const Address& address) const {
+  const Book& book = now();
+  return tell(book, origin, never_in_any_reading(book, origin, address), by_rules(book, origin, address));
+}
+
+}  // namespace carpool::proxy::net

@@ -1,0 +1,210 @@
+#include "proxy/net/happy_eyeballs.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "proxy/net/dial.h"
+
+namespace carpool::proxy::net {
+namespace {
+
+constexpr Duration kAttemptDelay = std::chrono::milliseconds(250);
+constexpr std::size_t kMostAddresses = 16;
+
+void set(int fd, int level, int option, int value) {
+  setsockopt(fd, level, option, &value, sizeof value);
+}
+
+// A peer that vanished without a word is found within about two minutes, also while nothing is sent.
+void tune(int fd) {
+  set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 60);
+  set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 15);
+  set(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);
+}
+
+FaultKind kind_of(int error) {
+  switch (error) {
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case ECONNABORTED:
+      return FaultKind::connect_refused;
+    case ETIMEDOUT:
+      return FaultKind::connect_timeout;
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+    case ENOSPC:
+      return FaultKind::budget;
+    default:
+      return FaultKind::unroutable;
+  }
+}
+
+// Of several failures the one nearest to success is told: somebody said no, nobody answered, no way there, not allowed.
+int weight(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::budget:
+      return 4;
+    case FaultKind::connect_refused:
+      return 3;
+    case FaultKind::connect_timeout:
+      return 2;
+    case FaultKind::unroutable:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+std::vector<Address> interleave(const std::vector<Address>& addresses) {
+  std::vector<Address> first, second, out;
+  for (const Address& address : addresses) {
+    (address.family() == addresses.front().family() ? first : second).push_back(address);
+  }
+  for (std::size_t i = 0; i < std::max(first.size(), second.size()); ++i) {
+    if (i < first.size()) out.push_back(first[i]);
+    if (i < second.size()) out.push_back(second[i]);
+  }
+  return out;
+}
+
+struct Race::Attempt final : exec::Watcher {
+  Attempt(Race& r, const Address& a, Fd s) : race(r), address(a), socket(std::move(s)) {}
+  void on_ready(exec::Ready ready) override LOOP_ONLY { race.on_attempt(*this, ready.hangup); }
+  Race& race;
+  const Address address;
+  Fd socket;
+  exec::WatchKey key;
+};
+
+Race::Race(exec::Loop& loop, const pool::Origin& origin, const AddressPolicy* policy,
+           const std::vector<Address>& addresses, RaceOwner& owner)
+    : loop_(loop),
+      origin_(origin),
+      policy_(policy),
+      owner_(owner),
+      addresses_(interleave(addresses)),
+      delay_(exec::Timer::bind<&Race::on_delay>(loop, *this)) {
+  if (addresses_.size() > kMostAddresses) addresses_.resize(kMostAddresses);
+}
+
+Race::~Race() {
+  exec::assume_on_loop();
+  while (!attempts_.empty()) drop(*attempts_.back());
+}
+
+void Race::start() {
+  begin_next();
+}
+
+std::string Race::pending() const {
+  std::string out;
+  for (const auto& attempt : attempts_) out += (out.empty() ? "" : ", ") + attempt->address.text();
+  return out;
+}
+
+std::vector<Address> Race::waiting_for() const {
+  std::vector<Address> all;
+  for (const auto& attempt : attempts_) all.push_back(attempt->address);
+  return all;
+}
+
+void Race::on_delay() {
+  exec::assume_on_loop();
+  begin_next();
+}
+
+// Goes on to the next address that may be tried and does not fail at once; with none left and none under way the race
+// is over.
+void Race::begin_next() {
+  while (next_ < addresses_.size()) {
+    if (!begin(addresses_[next_++])) continue;
+    if (next_ < addresses_.size()) delay_.arm(loop_.now() + kAttemptDelay);
+    return;
+  }
+  if (attempts_.empty()) finish();
+}
+
+bool Race::begin(const Address& address) {
+  if (policy_ != nullptr) {
+    if (auto allowed = policy_->may_dial(origin_, address); !allowed) return note_fault(allowed.take_fault()), false;
+  }
+  Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket) return note_failure(address, errno), false;
+  tune(socket.get());
+  if (::connect(socket.get(), address.get(), address.length()) != 0 && errno != EINPROGRESS) {
+    return note_failure(address, errno), false;
+  }
+  auto attempt = std::make_unique<Attempt>(*this, address, std::move(socket));
+  auto key = loop_.watch(attempt->socket.get(), *attempt);
+  if (!key) return note_fault(key.take_fault()), false;
+  attempt->key = *key;
+  attempts_.push_back(std::move(attempt));
+  return true;
+}
+
+void Race::on_attempt(Attempt& attempt, bool hangup) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  getsockopt(attempt.socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+  const Address local = Address::local_of(attempt.socket.get());
+  const Address peer = Address::peer_of(attempt.socket.get());
+  if (error == 0 && peer.empty()) {
+    if (!hangup) return;  // not yet
+    error = ECONNRESET;
+  }
+  if (error == 0 && local == peer) error = ECONNREFUSED;  // TCP met itself: nobody listens on that ephemeral port
+  if (error != 0) {
+    note_failure(attempt.address, error);
+    drop(attempt);
+    return begin_next();
+  }
+  // Those that began before it have not answered in all that time.
+  for (const auto& other : attempts_) {
+    if (other.get() == &attempt) break;
+    owner_.on_attempt_failed(other->address);
+  }
+  Winner winner{Fd(), attempt.address, local};
+  loop_.unwatch(attempt.socket.get(), attempt.key);
+  winner.socket = std::move(attempt.socket);
+  while (!attempts_.empty()) drop(*attempts_.back());
+  delay_.disarm();
+  owner_.on_race(std::move(winner));
+}
+
+void Race::drop(Attempt& attempt) {
+  if (attempt.socket) loop_.unwatch(attempt.socket.get(), attempt.key);
+  std::erase_if(attempts_, [&attempt](const auto& a) { return a.get() == &attempt; });
+}
+
+void Race::note_failure(const Address& address, int error) {
+  if (kind_of(error) != FaultKind::budget) owner_.on_attempt_failed(address);
+  note_fault({kind_of(error), error == EMFILE || error == ENFILE ? Side::self : Side::upstream,
+              "TCP connect to " + address.text() + ": " + std::generic_category().message(error)});
+}
+
+void Race::note_fault(Fault fault) {
+  if (worst_ && weight(worst_->kind) > weight(fault.kind)) return;
+  worst_ = std::make_unique<Fault>(std::move(fault));
+}
+
+void Race::finish() {
+  delay_.disarm();
+  Fault fault = worst_ ? std::move(*worst_)
+                       : Fault(FaultKind::dns_error, Side::upstream, origin_.host + ": no address to connect to");
+  if (addresses_.size() > 1) fault.detail += " (" + std::to_string(addresses_.size()) + " addresses)";
+  owner_.on_race(std::move(fault));
+}
+
+}  // namespace carpool::proxy::net

@@ -1,0 +1,117 @@
+#include "proxy/net/plain_transport.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/assert.h"
+
+namespace carpool::proxy::net {
+namespace {
+
+constexpr std::size_t kMostPieces = 1024;  // IOV_MAX
+
+bool again(int error) {
+  return error == EAGAIN || error == EWOULDBLOCK;
+}
+
+std::size_t total(std::span<const iovec> pieces) {
+  std::size_t sum = 0;
+  for (const iovec& piece : pieces) sum += piece.iov_len;
+  return sum;
+}
+
+class PlainTransport final : public Transport {
+ public:
+  explicit PlainTransport(int fd) : Transport(fd) {}
+  ~PlainTransport() override { ::close(fd_); }
+
+  IoResult read(std::span<char> into) override {
+    CARPOOL_ASSERT(!into.empty());
+    ssize_t got = 0;
+    do got = ::recv(fd_, into.data(), into.size(), 0);
+    while (got < 0 && errno == EINTR);
+    if (got < 0) return failed(readable_, "read failed");
+    if (got == 0) return {Io::eof, 0, 0, "closed by peer"};
+    const auto bytes = static_cast<std::size_t>(got);
+    // A short read emptied the socket; but once a hang-up was seen no further event will tell of what stands behind.
+    readable_ = bytes == into.size() || hangup_;
+    return {Io::ok, bytes, 0, {}};
+  }
+
+  IoResult write(std::span<const iovec> from) override {
+    const auto pieces = from.first(std::min(from.size(), kMostPieces));
+    const std::size_t asked = total(pieces);
+    CARPOOL_ASSERT(asked > 0);
+    ssize_t sent = 0;
+    do sent = send_once(pieces);
+    while (sent < 0 && errno == EINTR);
+    if (sent < 0) return failed(writable_, "write failed");
+    const auto bytes = static_cast<std::size_t>(sent);
+    writable_ = bytes == asked;
+    return {Io::ok, bytes, 0, {}};
+  }
+
+  void shut_write() override { ::shutdown(fd_, SHUT_WR); }
+
+  bool quiet() override {
+    if (hangup_) return false;
+    const Glance seen = glance(fd_);
+    if (seen == Glance::silent) readable_ = false;
+    return seen == Glance::silent;
+  }
+
+  bool ended_in_order() override {
+    char byte = 0;
+    return ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+  }
+
+ private:
+  ssize_t send_once(std::span<const iovec> pieces) const {
+    if (pieces.size() == 1) return ::send(fd_, pieces[0].iov_base, pieces[0].iov_len, MSG_NOSIGNAL);
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(pieces.data());
+    message.msg_iovlen = pieces.size();
+    return ::sendmsg(fd_, &message, MSG_NOSIGNAL);
+  }
+  static IoResult failed(bool& bit, std::string_view detail) {
+    if (!again(errno)) return {Io::failed, 0, errno, detail};
+    bit = false;
+    return {};
+  }
+};
+
+}  // namespace
+
+Glance glance(int fd) {
+  char byte = 0;
+  ssize_t got = 0;
+  do got = ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  while (got < 0 && errno == EINTR);
+  if (got > 0) return Glance::data;
+  return got < 0 && again(errno) ? Glance::silent : Glance::ended;
+}
+
+void prepare_socket(int fd) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  if ((flags & O_NONBLOCK) == 0) ::fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // fails on Unix sockets, which do not delay
+}
+
+std::unique_ptr<Transport> make_accepted(int fd) {
+  return std::make_unique<PlainTransport>(fd);
+}
+
+std::unique_ptr<Transport> make_plain(int fd) {
+  prepare_socket(fd);
+  return std::make_unique<PlainTransport>(fd);
+}
+
+}  // namespace carpool::proxy::net

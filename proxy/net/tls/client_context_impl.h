@@ -1,0 +1,23 @@
+// What tls/stream needs of a client context. Included by this directory's .cc files only.
+#pragma once
+
+#include <memory>
+
+#include "proxy/net/tls/client_context.h"
+#include "proxy/net/tls/openssl.h"
+#include "proxy/net/tls/session_cache.h"
+
+namespace carpool::proxy::tls {
+
+struct ClientContext::Impl {
+  ClientSettings settings;
+  std::uint64_t likeness = 0;
+  SslCtxPtr context;
+  // Shared with the streams: a connection may outlive the configuration that made it.
+  std::shared_ptr<SessionStore> store = std::make_shared<SessionStore>();
+};
+
+// OpenSSL calls it when a session can be resumed; finds the stream by the SSL's app data.
+int keep_session(SSL* ssl, SSL_SESSION* session);
+
+}  // namespace carpool::proxy::tls

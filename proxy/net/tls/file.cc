@@ -1,0 +1,36 @@
+#include "proxy/net/tls/file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/fd.h"
+
+namespace carpool::proxy::tls {
+
+namespace {
+constexpr std::size_t kPiece = std::size_t{64} << 10;
+
+Fault unreadable(const std::string& path, const char* why) {
+  return {FaultKind::tls_protocol, Side::self, path + ": " + why};
+}
+}  // namespace
+
+Result<std::string> read_file(const std::string& path) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string bytes;
+  while (file && bytes.size() <= kLargestFile) {
+    const std::size_t had = bytes.size();
+    bytes.resize(had + kPiece);
+    const ssize_t got = ::read(file.get(), bytes.data() + had, kPiece);
+    bytes.resize(had + static_cast<std::size_t>(got > 0 ? got : 0));
+    if (got == 0) return bytes;
+    if (got < 0 && errno != EINTR) break;
+  }
+  if (bytes.size() > kLargestFile) return unreadable(path, "is larger than 16 MiB");
+  return unreadable(path, std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
+}
+
+}  // namespace carpool::proxy::tls

@@ -1,0 +1,165 @@
+#include "proxy/net/tls/material.h"
+
+#include <openssl/crypto.h>
+#include <openssl/pem.h>
+#include <openssl/sha.h>
+
+#include <array>
+#include <cstring>
+#include <string_view>
+
+#include "proxy/net/tls/file.h"
+#include "proxy/net/tls/system_trust.h"
+
+namespace carpool::proxy::tls {
+
+namespace {
+
+struct FreeInfos {
+  void operator()(STACK_OF(X509_INFO) * infos) const { sk_X509_INFO_pop_free(infos, X509_INFO_free); }
+};
+using InfosPtr = std::unique_ptr<STACK_OF(X509_INFO), FreeInfos>;
+
+// Changes whenever the program verifies by other rules: then no session that was made by the old ones is resumed.
+constexpr std::string_view kRules = "subjectAltName only";
+
+Fault bad_setting(const std::string& what) {
+  return {FaultKind::tls_protocol, Side::self, what + ": " + std::string(take_reason())};
+}
+
+BioPtr reader(const std::string& text) {
+  return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+// Instead of OpenSSL's own, which asks at the terminal.
+int no_passphrase(char*, int, int, void*) {
+  return -1;
+}
+
+// How many certificates and revocation lists `text` holds; all are added. Fewer than 1: OpenSSL's queue has the reason.
+int add_authorities(X509_STORE* store, const std::string& text) {
+  const BioPtr in = reader(text);
+  const InfosPtr infos(in ? PEM_X509_INFO_read_bio(in.get(), nullptr, no_passphrase, nullptr) : nullptr);
+  int added = 0;
+  for (int i = 0; infos && i < sk_X509_INFO_num(infos.get()); ++i) {
+    const X509_INFO* info = sk_X509_INFO_value(infos.get(), i);
+    if (info->x509 != nullptr && X509_STORE_add_cert(store, info->x509) == 1) ++added;
+    if (info->crl != nullptr && X509_STORE_add_crl(store, info->crl) == 1) ++added;
+  }
+  return added;
+}
+
+// Of the system's store what cannot be read is left out, as OpenSSL does.
+Status use_authorities(SSL_CTX* context, const ClientSettings& settings, const Material& material) {
+  for (const std::string& text : material.authorities) {
+    const int added = add_authorities(SSL_CTX_get_cert_store(context), text);
+    if (added == 0 && !settings.ca_file.empty()) return bad_setting("ca_file " + settings.ca_file);
+    ERR_clear_error();
+  }
+  return Done{};
+}
+
+// The first certificate is the client's own, the others are its chain.
+bool use_chain(SSL_CTX* context, const std::string& text) {
+  const BioPtr in = reader(text);
+  const CertPtr own(in ? PEM_read_bio_X509_AUX(in.get(), nullptr, no_passphrase, nullptr) : nullptr);
+  if (!own || SSL_CTX_use_certificate(context, own.get()) != 1) return false;
+  while (CertPtr next{PEM_read_bio_X509(in.get(), nullptr, no_passphrase, nullptr)}) {
+    if (SSL_CTX_add0_chain_cert(context, next.get()) != 1) return false;
+    static_cast<void>(next.release());  // the context's
+  }
+  const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  if (at_end) ERR_clear_error();
+  return at_end;
+}
+
+bool use_key(SSL_CTX* context, const std::string& text) {
+  const BioPtr in = reader(text);
+  const KeyPtr key(in ? PEM_read_bio_PrivateKey(in.get(), nullptr, no_passphrase, nullptr) : nullptr);
+  return key && SSL_CTX_use_PrivateKey(context, key.get()) == 1;
+}
+
+const std::string& key_file_of(const ClientSettings& settings) {
+  return settings.key_file.empty() ? settings.cert_file : settings.key_file;
+}
+
+Status use_identity(SSL_CTX* context, const ClientSettings& settings, const Material& material) {
+  if (settings.cert_file.empty()) return Done{};
+  const std::string& key_file = key_file_of(settings);
+  if (!use_chain(context, material.certificate)) return bad_setting("cert_file " + settings.cert_file);
+  if (!use_key(context, material.key)) return bad_setting("key_file " + key_file);
+  if (SSL_CTX_check_private_key(context) != 1) return bad_setting("key_file " + key_file + " does not fit cert_file");
+  return Done{};
+}
+
+Status take(const char* setting, const std::string& path, std::string& into) {
+  Result<std::string> bytes = read_file(path);
+  if (!bytes) return Fault{FaultKind::tls_protocol, Side::self, setting + (" " + bytes.fault().detail)};
+  into = std::move(*bytes);
+  return Done{};
+}
+
+// Parts with their lengths, so that no two lists of parts give the same bytes.
+class Digest {
+ public:
+  Digest() : context_(EVP_MD_CTX_new()) { EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr); }
+  void part(std::string_view bytes) {
+    const std::uint64_t size = bytes.size();
+    EVP_DigestUpdate(context_.get(), &size, sizeof size);
+    EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size());
+  }
+  void number(std::uint64_t value) { EVP_DigestUpdate(context_.get(), &value, sizeof value); }
+  std::uint64_t end() {
+    std::array<unsigned char, SHA256_DIGEST_LENGTH> all{};
+    EVP_DigestFinal_ex(context_.get(), all.data(), nullptr);
+    std::uint64_t first = 0;
+    std::memcpy(&first, all.data(), sizeof first);
+    return first;
+  }
+
+ private:
+  std::unique_ptr<EVP_MD_CTX, FreeWith<EVP_MD_CTX_free>> context_;
+};
+
+}  // namespace
+
+Material::~Material() {
+  for (std::string* secret : {&certificate, &key}) OPENSSL_cleanse(secret->data(), secret->size());
+}
+
+Result<Material> read_material(const ClientSettings& settings) {
+  Material material;
+  if (settings.verify && settings.ca_file.empty()) material.authorities = read_system_trust();
+  if (settings.verify && !settings.ca_file.empty()) {
+    if (Status read = take("ca_file", settings.ca_file, material.authorities.emplace_back()); !read) {
+      return read.take_fault();
+    }
+  }
+  if (settings.cert_file.empty()) return material;
+  if (Status read = take("cert_file", settings.cert_file, material.certificate); !read) return read.take_fault();
+  if (Status read = take("key_file", key_file_of(settings), material.key); !read) return read.take_fault();
+  return material;
+}
+
+std::uint64_t likeness_of(const ClientSettings& settings, const Material& material) {
+  Digest digest;
+  for (const std::string_view part :
+       {kRules, std::string_view(settings.min_version), std::string_view(settings.server_name),
+        std::string_view(material.certificate), std::string_view(material.key)}) {
+    digest.part(part);
+  }
+  digest.number(settings.verify ? 1 : 0);
+  for (const std::vector<std::string>* list : {&settings.alpn, &material.authorities}) {
+    digest.number(list->size());
+    for (const std::string& one : *list) digest.part(one);
+  }
+  const std::uint64_t likeness = digest.end();
+  return likeness != 0 ? likeness : 1;
+}
+
+Status use_material(SSL_CTX* context, const ClientSettings& settings, const Material& material) {
+  if (Status trusted = use_authorities(context, settings, material); !trusted) return trusted;
+  return use_identity(context, settings, material);
+}
+
+}  // namespace carpool::proxy::tls

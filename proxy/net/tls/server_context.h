@@ -1,0 +1,43 @@
+// ServerContext: the other side of TLS: for --demo and tests a self-signed certificate made at start, nothing on disk;
+// for the webhook a certificate from files.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "proxy/net/tls/tls_transport.h"
+
+namespace carpool::proxy::tls {
+
+struct ServerSettings {
+  std::vector<std::string> names{"localhost", "127.0.0.1", "::1"};  // DNS names and IP addresses
+  std::chrono::seconds valid_from = std::chrono::hours(-1);         // counted from now
+  std::chrono::seconds valid_until = std::chrono::hours(24 * 30);
+  std::string max_version = "1.3";  // "1.2" or "1.3"
+  std::vector<std::string> alpn{"http/1.1"};
+  std::string client_ca;            // PEM: demand a client certificate signed by it
+  std::string cert_file, key_file;  // PEM, the chain and its key, instead of a self-signed one
+};
+
+class ServerContext {
+ public:
+  // Makes a key or reads files: some milliseconds. Faults name the files and OpenSSL's reason.
+  static Result<std::unique_ptr<ServerContext>> make(const ServerSettings& settings);
+  ~ServerContext();
+  // Takes an accepted descriptor over; drive Stream::handshake() on it.
+  std::unique_ptr<Stream> accept(int fd);
+  // Of a self-signed one its own authority: what a client puts into ca_file. Empty for one from files.
+  const std::string& certificate_pem() const;
+  const std::string& key_pem() const;
+
+  struct Impl;
+  explicit ServerContext(std::unique_ptr<Impl> impl);
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace carpool::proxy::tls

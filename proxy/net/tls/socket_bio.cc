@@ -1,0 +1,97 @@
+#include "proxy/net/tls/socket_bio.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "proxy/net/tls/tls_transport.h"
+
+namespace carpool::proxy::tls {
+
+BIO* StreamBio::make(Stream& stream) {
+  BIO* bio = BIO_new(method());
+  if (bio != nullptr) BIO_set_data(bio, &stream);
+  return bio;
+}
+
+Stream& StreamBio::stream_of(BIO* bio) {
+  return *static_cast<Stream*>(BIO_get_data(bio));
+}
+
+int StreamBio::read(BIO* bio, char* into, std::size_t size, std::size_t* got) {
+  Stream& stream = stream_of(bio);
+  BIO_clear_retry_flags(bio);
+  *got = 0;
+  if (!stream.readable_ && !std::exchange(stream.fresh_in_, false)) {
+    BIO_set_retry_read(bio);
+    return 0;
+  }
+  stream.fresh_in_ = false;
+  ssize_t count = 0;
+  do count = ::recv(stream.fd_, into, size, 0);
+  while (count < 0 && errno == EINTR);
+  if (count > 0) {
+    *got = static_cast<std::size_t>(count);
+    stream.readable_ = *got == size || stream.hangup_;
+    return 1;
+  }
+  stream.fin_ = count == 0;
+  stream.wire_error_ = count < 0 ? errno : 0;
+  if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+    stream.readable_ = false;
+    BIO_set_retry_read(bio);
+  }
+  return 0;
+}
+
+int StreamBio::write(BIO* bio, const char* from, std::size_t size, std::size_t* sent) {
+  Stream& stream = stream_of(bio);
+  BIO_clear_retry_flags(bio);
+  *sent = 0;
+  if (!stream.writable_ && !std::exchange(stream.fresh_out_, false)) {
+    BIO_set_retry_write(bio);
+    return 0;
+  }
+  stream.fresh_out_ = false;
+  ssize_t count = 0;
+  do count = ::send(stream.fd_, from, size, MSG_NOSIGNAL);
+  while (count < 0 && errno == EINTR);
+  if (count >= 0) {
+    *sent = static_cast<std::size_t>(count);
+    stream.writable_ = *sent == size;
+    return 1;
+  }
+  stream.wire_error_ = errno;
+  if (errno == EAGAIN || errno == EWOULDBLOCK) {
+    stream.writable_ = false;
+    BIO_set_retry_write(bio);
+  }
+  return 0;
+}
+
+long StreamBio::control(BIO* bio, int command, long, void*) {
+  if (command == BIO_CTRL_FLUSH) return 1;
+  if (command == BIO_CTRL_EOF) return stream_of(bio).fin_ ? 1 : 0;
+  return 0;
+}
+
+int StreamBio::create(BIO* bio) {
+  BIO_set_init(bio, 1);
+  return 1;
+}
+
+const BIO_METHOD* StreamBio::method() {
+  static BIO_METHOD* const made = [] {
+    BIO_METHOD* m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "carpool stream");
+    if (m == nullptr) return m;
+    BIO_meth_set_read_ex(m, read);
+    BIO_meth_set_write_ex(m, write);
+    BIO_meth_set_ctrl(m, control);
+    BIO_meth_set_create(m, create);
+    return m;
+  }();
+  return made;
+}
+
+}  // namespace carpool::proxy::tls

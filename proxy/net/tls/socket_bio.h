@@ -1,0 +1,23 @@
+// StreamBio: where SSL meets the socket. recv and send straight on the descriptor, and the sticky bits kept by the same
+// rules as plain text keeps them. Included by this directory's .cc files only.
+#pragma once
+
+#include "proxy/net/tls/openssl.h"
+
+namespace carpool::proxy::tls {
+
+class Stream;
+
+struct StreamBio {
+  static BIO* make(Stream& stream);  // owned by the SSL that it is given to
+
+ private:
+  static int read(BIO* bio, char* into, std::size_t size, std::size_t* got);
+  static int write(BIO* bio, const char* from, std::size_t size, std::size_t* sent);
+  static long control(BIO* bio, int command, long number, void* pointer);
+  static int create(BIO* bio);
+  static const BIO_METHOD* method();
+  static Stream& stream_of(BIO* bio);
+};
+
+}  // namespace carpool::proxy::tls

@@ -1,0 +1,78 @@
+#include "proxy/net/tls/system_trust.h"
+
+#include <openssl/x509.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "proxy/net/tls/file.h"
+
+namespace carpool::proxy::tls {
+
+namespace {
+constexpr std::size_t kMostFiles = 4096;                   // of one directory
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // in all
+constexpr std::string_view kDigits = "0123456789abcdef";
+constexpr std::size_t kHashLength = 8;
+
+std::string place(const char* variable, const char* built_in) {
+  const char* set = ::secure_getenv(variable);
+  return set != nullptr ? set : built_in;
+}
+
+// `<hash of the subject>.<number>`: what OpenSSL looks for in such a directory.
+bool names_certificate(std::string_view name) {
+  if (name.size() < kHashLength + 2 || name[kHashLength] != '.') return false;
+  const std::string_view number = name.substr(kHashLength + 1);
+  return name.substr(0, kHashLength).find_first_not_of(kDigits) == std::string_view::npos &&
+         number.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// In a fixed order: the same directory gives the same bytes.
+std::vector<std::string> certificates_in(const std::string& directory) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    if (paths.size() < kMostFiles && names_certificate(at->path().filename().string())) {
+      paths.push_back(at->path().string());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+class Pieces {
+ public:
+  void add(const std::string& path) {
+    Result<std::string> text = read_file(path);
+    if (!text || text->empty() || bytes_ + text->size() > kMostBytes || known(*text)) return;
+    bytes_ += text->size();
+    all_.push_back(std::move(*text));
+  }
+  std::vector<std::string> take() { return std::move(all_); }
+
+ private:
+  // A bundle usually holds the very text of each file beside it.
+  bool known(const std::string& text) const { return !all_.empty() && all_.front().find(text) != std::string::npos; }
+  std::vector<std::string> all_;
+  std::size_t bytes_ = 0;
+};
+}  // namespace
+
+std::vector<std::string> read_system_trust() {
+  Pieces pieces;
+  pieces.add(place(X509_get_default_cert_file_env(), X509_get_default_cert_file()));
+  const std::string directories = place(X509_get_default_cert_dir_env(), X509_get_default_cert_dir());
+  std::string_view rest = directories;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    for (const std::string& path : certificates_in(std::string(rest.substr(0, end)))) pieces.add(path);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return pieces.take();
+}
+
+}  // namespace carpool::proxy::tls

@@ -1,0 +1,279 @@
+#include "proxy/net/tls/tls_transport.h"
+
+#include <openssl/x509v3.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.h"
+#include "proxy/net/address.h"
+#include "proxy/net/tls/client_context_impl.h"
+#include "proxy/net/tls/record_coalescer.h"
+#include "proxy/net/tls/socket_bio.h"
+#include "proxy/net/tls/verify.h"
+
+namespace carpool::proxy::tls {
+namespace {
+
+using net::Io;
+using net::IoResult;
+
+// A certificate names its subject by subjectAltName alone (RFC 9525 §2): dNSName for a name, iPAddress for an address.
+// A common name is words for a person.
+bool ask_for(SSL* ssl, const std::string& name) {
+  SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+  if (net::Address::literal(name, 0)) return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str()) == 1;
+  return SSL_set1_host(ssl, name.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, name.c_str()) == 1;
+}
+
+}  // namespace
+
+void Stream::FreeSsl::operator()(ssl_st* ssl) const {
+  SSL_free(ssl);
+}
+
+Stream::Stream(int fd) : Transport(fd) {}
+
+Stream::~Stream() {
+  if (established_ && !failed_ && !mid_record_ && !fin_ && !hangup_) {
+    begin_call();
+    SSL_shutdown(ssl_.get());
+    ERR_clear_error();
+  }
+  ssl_.reset();
+  ::close(fd_);
+}
+
+bool Stream::attach(ssl_ctx_st* context) {
+  ERR_clear_error();
+  ssl_.reset(SSL_new(context));
+  BIO* bio = ssl_ == nullptr ? nullptr : StreamBio::make(*this);
+  if (bio == nullptr) return false;
+  SSL_set_bio(ssl_.get(), bio, bio);
+  SSL_set_app_data(ssl_.get(), this);
+  return true;
+}
+
+std::unique_ptr<Stream> Stream::client(ClientContext& context, int fd, const std::string& host, std::uint16_t port) {
+  auto& home = context.impl();
+  auto stream = std::make_unique<Stream>(fd);
+  stream->store_ = home.store;
+  stream->peer_ = peer_name(host, port);
+  const std::string& wanted = home.settings.server_name.empty() ? host : home.settings.server_name;
+  stream->greeting_ = std::make_unique<Greeting>(Greeting{stream->peer_, wanted, {}});
+  if (!stream->attach(home.context.get()) || !ask_for(stream->ssl_.get(), wanted)) {
+    stream->failed_ = true;
+    return stream;
+  }
+  SSL* ssl = stream->ssl_.get();
+  SSL_set_verify(ssl, home.settings.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, explain_refusal);
+  SSL_set_connect_state(ssl);
+  if (const auto session = home.store->take(stream->peer_)) SSL_set_session(ssl, session.get());
+  return stream;
+}
+
+std::unique_ptr<Stream> Stream::server(ssl_ctx_st* context, int fd) {
+  auto stream = std::make_unique<Stream>(fd);
+  stream->greeting_ = std::make_unique<Greeting>();
+  stream->failed_ = !stream->attach(context);
+  if (!stream->failed_) SSL_set_accept_state(stream->ssl_.get());
+  return stream;
+}
+
+void Stream::offer(const std::vector<std::string>& protocols) {
+  const std::string wire = alpn_wire(protocols);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(wire.data());
+  if (!failed_) failed_ = SSL_set_alpn_protos(ssl_.get(), bytes, static_cast<unsigned>(wire.size())) != 0;
+}
+
+// Every public call goes to the socket at least once, whatever the bits say; after that the bits are believed. The
+// error queue belongs to the thread, which may have served another stream in between.
+void Stream::begin_call() {
+  ERR_clear_error();
+  fresh_in_ = fresh_out_ = true;
+  wire_error_ = 0;
+}
+
+Result<bool> Stream::handshake() {
+  if (failed_) return handshake_fault(SSL_ERROR_SSL);
+  begin_call();
+  return step_handshake();
+}
+
+Result<bool> Stream::hello() {
+  if (failed_) return handshake_fault(SSL_ERROR_SSL);
+  begin_call();
+  fresh_in_ = readable_ = false;
+  return step_handshake();
+}
+
+Result<bool> Stream::step_handshake() {
+  const int result = SSL_do_handshake(ssl_.get());
+  if (result == 1) {
+    established_ = true;
+    greeting_.reset();
+    pending_ = SSL_has_pending(ssl_.get()) == 1;  // a server may speak before the client's first request
+    return true;
+  }
+  const int error = SSL_get_error(ssl_.get(), result);
+  if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return false;
+  failed_ = true;
+  return handshake_fault(error);
+}
+
+Fault Stream::handshake_fault(int error) {
+  const std::string what = "TLS handshake with " + (greeting_ ? greeting_->name : peer_) + ": ";
+  const auto reason = take_reason();
+  if (greeting_ && !greeting_->refusal.empty()) {
+    return {FaultKind::tls_certificate, Side::upstream, what + greeting_->refusal};
+  }
+  if (fin_) return {FaultKind::tls_protocol, Side::upstream, what + "closed by peer"};
+  if (error == SSL_ERROR_SYSCALL && wire_error_ != 0) {
+    return {FaultKind::tls_protocol, Side::upstream, what + std::strerror(wire_error_)};
+  }
+  const bool not_tls = reason == "wrong version number" || reason == "http request";
+  return {FaultKind::tls_protocol, Side::upstream,
+          what + std::string(reason) + (not_tls ? " (the peer does not seem to speak TLS)" : "")};
+}
+
+// What an SSL call that moved nothing means to the caller. Fatal ones stay fatal: SSL must not be asked again.
+IoResult Stream::interpret(int error) {
+  if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return {};
+  if (error == SSL_ERROR_ZERO_RETURN) return {Io::eof, 0, 0, "close_notify"};
+  failed_ = true;
+  const auto reason = take_reason();
+  if (fin_) return {Io::failed, 0, 0, "closed without close_notify"};
+  if (error == SSL_ERROR_SYSCALL) return {Io::failed, 0, wire_error_, "connection lost"};
+  return {Io::failed, 0, 0, reason};
+}
+
+IoResult Stream::read(std::span<char> into) {
+  CARPOOL_ASSERT(!into.empty());
+  if (failed_) return {Io::failed, 0, wire_error_, "TLS failed before"};
+  begin_call();
+  read_needs_write_ = pending_ = partial_ = false;
+  std::size_t total = 0;
+  while (total < into.size()) {
+    std::size_t got = 0;
+    if (SSL_read_ex(ssl_.get(), into.data() + total, into.size() - total, &got) == 1) {
+      total += got;
+      continue;
+    }
+    const int error = SSL_get_error(ssl_.get(), 0);
+    read_needs_write_ = error == SSL_ERROR_WANT_WRITE;
+    partial_ = !between_records();
+    const IoResult result = interpret(error);
+    if (total == 0) return result;
+    pending_ = result.io != Io::would_block;  // the end is told by the next read
+    return {Io::ok, total, 0, {}};
+  }
+  pending_ = SSL_has_pending(ssl_.get()) == 1;
+  return {Io::ok, total, 0, {}};
+}
+
+IoResult Stream::write(std::span<const iovec> from) {
+  if (failed_) return {Io::failed, 0, wire_error_, "TLS failed before"};
+  begin_call();
+  Gather gather(from);
+  std::size_t total = 0;
+  for (auto record = gather.next(); !record.empty(); record = gather.next()) {
+    std::size_t sent = 0;
+    if (SSL_write_ex(ssl_.get(), record.data(), record.size(), &sent) == 1) {
+      mid_record_ = false;
+      total += sent;
+      gather.advance(sent);
+      continue;
+    }
+    const IoResult result = interpret(SSL_get_error(ssl_.get(), 0));
+    mid_record_ = result.io == Io::would_block;
+    if (total == 0) return result;
+    break;
+  }
+  CARPOOL_ASSERT(total > 0);
+  return {Io::ok, total, 0, {}};
+}
+
+void Stream::shut_write() {
+  if (established_ && !failed_ && !mid_record_) {
+    begin_call();
+    SSL_shutdown(ssl_.get());
+    ERR_clear_error();
+  }
+  ::shutdown(fd_, SHUT_WR);
+}
+
+bool Stream::quiet() {
+  if (failed_ || hangup_ || mid_record_ || !established_) return false;
+  if (SSL_get_shutdown(ssl_.get()) != 0) return false;
+  begin_call();
+  const bool silent = peek_is_silent();
+  pending_ = !silent;
+  return silent;
+}
+
+// Peeking lets SSL consume tickets and KeyUpdates. Part of a record, or of a handshake message, may be the beginning of
+// anything: that is not silence.
+bool Stream::peek_is_silent() {
+  char byte = 0;
+  std::size_t got = 0;
+  if (SSL_peek_ex(ssl_.get(), &byte, 1, &got) == 1) return false;
+  const int error = SSL_get_error(ssl_.get(), 0);
+  if (interpret(error).io != Io::would_block || error != SSL_ERROR_WANT_READ) return false;
+  partial_ = !between_records();
+  return !partial_;
+}
+
+// A close_notify, or a bare FIN: at rest, with no record begun, nothing can have been cut off.
+bool Stream::ended_in_order() {
+  if (!established_) return false;
+  if ((SSL_get_shutdown(ssl_.get()) & SSL_RECEIVED_SHUTDOWN) != 0) return true;
+  if (failed_) return fin_ && between_records();
+  begin_call();
+  char byte = 0;
+  std::size_t got = 0;
+  if (SSL_peek_ex(ssl_.get(), &byte, 1, &got) == 1) return false;
+  const IoResult end = interpret(SSL_get_error(ssl_.get(), 0));
+  return end.io == Io::eof || (fin_ && between_records());
+}
+
+// SSL holds no part of a record or of a handshake message.
+bool Stream::between_records() const {
+  const bool at_header = std::strcmp(SSL_rstate_string(ssl_.get()), "RH") == 0;
+  return at_header && SSL_has_pending(ssl_.get()) == 0 && SSL_in_init(ssl_.get()) == 0;
+}
+
+net::SecurityInfo Stream::security() const {
+  if (!established_) return {};
+  const unsigned char* protocol = nullptr;
+  unsigned length = 0;
+  SSL_get0_alpn_selected(ssl_.get(), &protocol, &length);
+  const char* cipher = SSL_get_cipher_name(ssl_.get());
+  return {SSL_get_version(ssl_.get()), cipher != nullptr ? cipher : "",
+          std::string_view(reinterpret_cast<const char*>(protocol), length), SSL_session_reused(ssl_.get()) == 1};
+}
+
+void Stream::refuse_certificate(std::string why) {
+  if (greeting_ && greeting_->refusal.empty()) greeting_->refusal = std::move(why);
+}
+
+const std::string& Stream::wanted_name() const {
+  static const std::string none;
+  return greeting_ ? greeting_->wanted : none;
+}
+
+void Stream::keep(ssl_session_st* session) {
+  SessionPtr owned(session);
+  const bool verified = SSL_get_verify_mode(ssl_.get()) != SSL_VERIFY_NONE;
+  if (!store_ || (verified && !end_with_certificate(session))) return;
+  store_->put(peer_, std::move(owned));
+}
+
+int keep_session(SSL* ssl, SSL_SESSION* session) {
+  static_cast<Stream*>(SSL_get_app_data(ssl))->keep(session);
+  return 1;  // ours now
+}
+
+}  // namespace carpool::proxy::tls

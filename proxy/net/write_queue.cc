@@ -1,0 +1,100 @@
+#include "proxy/net/write_queue.h"
+
+#include <algorithm>
+#include <climits>
+
+namespace carpool::proxy {
+
+namespace {
+constexpr std::size_t kMaxPieces = 64;  // per call; well below IOV_MAX
+static_assert(kMaxPieces <= IOV_MAX);
+}  // namespace
+
+Outbox::Sent Outbox::send(net::Transport& transport, WriteBatch& batch) {
+  CARPOOL_ASSERT(!leased_);
+  std::vector<iovec>& pieces = batch.vector_behind(std::string_view(waiting_).substr(sent_));
+  std::size_t done = 0;   // bytes of all pieces
+  std::size_t first = 0;  // first piece that is not gone
+  Sent result = Sent::all;
+  while (first < pieces.size()) {
+    const std::size_t count = std::min(pieces.size() - first, kMaxPieces);
+    if (!transport.maybe_writable()) {
+      result = Sent::part;
+      break;
+    }
+    const net::IoResult io = transport.write({pieces.data() + first, count});
+    if (io.io == net::Io::would_block) {
+      result = Sent::part;
+      break;
+    }
+    if (io.io != net::Io::ok) {
+      failure_ = io.detail;
+      batch.clear();
+      return Sent::failed;
+    }
+    done += io.bytes;
+    taken_ += io.bytes;
+    std::size_t left = io.bytes;
+    while (first < pieces.size() && left >= pieces[first].iov_len) left -= pieces[first++].iov_len;
+    if (left > 0) {
+      pieces[first].iov_base = static_cast<char*>(pieces[first].iov_base) + left;
+      pieces[first].iov_len -= left;
+    }
+  }
+  if (result == Sent::all) {
+    clear_waiting();
+  } else {
+    keep(pieces, first, done);
+  }
+  batch.clear();
+  return result;
+}
+
+void Outbox::keep(const std::vector<iovec>& pieces, std::size_t first, std::size_t done) {
+  const bool had_waiting = !empty();
+  if (had_waiting) {
+    const std::size_t gone = std::min(done, size());
+    sent_ += gone;
+    if (first == 0) ++first;   // what waited keeps its place in waiting_
+    waiting_.erase(0, sent_);  // or it would grow with the transfer, never being quite empty
+    sent_ = 0;
+  }
+  if (empty()) clear_waiting();
+  for (std::size_t i = first; i < pieces.size(); ++i) {
+    waiting_.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
+  }
+}
+
+Outbox::Sent Outbox::flush(net::Transport& transport) {
+  while (!empty()) {
+    if (!transport.maybe_writable()) return Sent::part;
+    const iovec piece{waiting_.data() + sent_, size()};
+    const net::IoResult io = transport.write({&piece, 1});
+    if (io.io == net::Io::would_block) return Sent::part;
+    if (io.io != net::Io::ok) {
+      failure_ = io.detail;
+      return Sent::failed;
+    }
+    taken_ += io.bytes;
+    sent_ += io.bytes;
+  }
+  clear_waiting();
+  return Sent::all;
+}
+
+void Outbox::clear() {
+  clear_waiting();
+  taken_ = 0;
+  failure_ = {};
+}
+
+void Outbox::clear_waiting() {
+  sent_ = 0;
+  if (waiting_.capacity() > 32) {
+    std::string().swap(waiting_);  // a connection at rest owns no buffer
+  } else {
+    waiting_.clear();
+  }
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,51 @@
+// Outbox: what one connection's socket would not take yet. Empty at rest: then it owns no memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/assert.h"
+#include "proxy/net/io_limits.h"
+#include "proxy/net/transport.h"
+#include "proxy/net/write_batch.h"
+
+namespace carpool::proxy {
+
+class Outbox {
+ public:
+  enum class Sent : std::uint8_t { all, part, failed };
+
+  Outbox() = default;
+  Outbox(const Outbox&) = delete;
+  Outbox& operator=(const Outbox&) = delete;
+  ~Outbox() { CARPOOL_ASSERT(!leased_); }
+
+  std::size_t size() const { return waiting_.size() - sent_; }
+  bool empty() const { return size() == 0; }
+  std::size_t capacity() const { return waiting_.capacity(); }  // what it owns, whatever of it waits
+
+  // Sends what waits, then `batch`; keeps what the socket does not take and clears the batch. Asserts that no lease of
+  // this outbox is out (proxy/net/batch_lease.h): its bytes would be overtaken.
+  Sent send(net::Transport& transport, WriteBatch& batch);
+  Sent flush(net::Transport& transport);
+  // Bytes that the socket has taken since the last clear(): 0 proves that nothing was sent.
+  std::uint64_t taken() const { return taken_; }
+  void clear();
+  void drop_waiting() { clear_waiting(); }  // nobody will take it any more
+  std::string_view failure() const { return failure_; }
+
+ private:
+  friend class BatchLease;
+  void keep(const std::vector<iovec>& pieces, std::size_t first, std::size_t done);
+  void clear_waiting();
+  std::string waiting_;
+  std::size_t sent_ = 0;  // bytes of waiting_ that are gone already
+  std::uint64_t taken_ = 0;
+  std::string_view failure_;
+  bool leased_ = false;  // a batch for it is being filled
+};
+
+}  // namespace carpool::proxy

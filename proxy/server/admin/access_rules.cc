@@ -1,0 +1,97 @@
+#include "proxy/server/admin/access_rules.h"
+
+#include <arpa/inet.h>
+
+#include <array>
+
+namespace carpool::proxy::admin {
+namespace {
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+}
+
+bool same(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (lower(a[i]) != lower(b[i])) return false;
+  }
+  return true;
+}
+
+bool is_ip(std::string_view text, int family) {
+  const std::string copy(text.substr(0, 64));
+  std::array<unsigned char, sizeof(in6_addr)> bytes;
+  return inet_pton(family, copy.c_str(), bytes.data()) == 1;
+}
+
+bool digits(std::string_view text) {
+  return text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Without its port; nothing when it is not host[:port].
+std::optional<std::string_view> host_of(std::string_view authority) {
+  const bool bracketed = authority.starts_with('[');
+  const std::size_t end = bracketed ? authority.find(']') : authority.find(':');
+  if (bracketed && end == std::string_view::npos) return std::nullopt;
+  const std::string_view host = authority.substr(0, bracketed ? end + 1 : end);
+  const std::string_view rest = authority.substr(host.size());
+  if (!rest.empty() && (rest.front() != ':' || !digits(rest.substr(1)))) return std::nullopt;
+  return host;
+}
+
+bool exempt(std::string_view path) {
+  return path == "/livez" || path == "/readyz" || path == "/metrics";
+}
+
+}  // namespace
+
+bool host_allowed(std::string_view authority, std::string_view name) {
+  const auto host = host_of(authority);
+  if (!host || host->empty()) return false;
+  if (host->front() == '[') return is_ip(host->substr(1, host->size() - 2), AF_INET6);
+  return is_ip(*host, AF_INET) || same(*host, "localhost") || (!name.empty() && same(*host, name));
+}
+
+bool forged(const AdminRequest& request) {
+  if (request.reads()) return false;
+  // Ports of one host are one *site*, so "same-site" may be any other program's page on localhost.
+  const std::string_view site = request.fetch_site;
+  if (!site.empty() && site != "same-origin" && site != "none") return true;
+  if (request.origin.empty()) return false;
+  // A page of this endpoint came by plain HTTP: there is no TLS here.
+  constexpr std::string_view kScheme = "http://";
+  return !request.origin.starts_with(kScheme) || !same(request.origin.substr(kScheme.size()), request.host);
+}
+
+bool token_matches(std::string_view authorization, std::string_view token) {
+  constexpr std::string_view kScheme = "bearer ";
+  if (authorization.size() < kScheme.size() || !same(authorization.substr(0, kScheme.size()), kScheme)) return false;
+  std::string_view given = authorization.substr(kScheme.size());
+  while (given.starts_with(' ')) given.remove_prefix(1);
+  // Looks at every byte of what was given, whatever the first difference: the time tells nothing of the token's bytes.
+  volatile unsigned char difference = given.size() == token.size() ? 0 : 1;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const char expected = token.empty() ? '\0' : token[i % token.size()];
+    difference = static_cast<unsigned char>(difference | static_cast<unsigned char>(given[i] ^ expected));
+  }
+  return difference == 0 && !token.empty();
+}
+
+std::optional<Answer> refusal(const AdminRequest& request, const Rules& rules, std::string_view path) {
+  // Nothing behind the metrics door is secret or changes anything, and who scrapes it calls it by a service's name.
+  const bool any_host = rules.unix_socket || rules.metrics_only;
+  if (!any_host && !host_allowed(request.host, rules.name)) {
+    return error_answer(403, "Host must be an IP address, localhost or the configured name");
+  }
+  if (!rules.token.empty() && !exempt(path) && !token_matches(request.authorization, rules.token)) {
+    Answer answer = error_answer(401, "a bearer token is required");
+    answer.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"carpool\"");
+    return answer;
+  }
+  if (forged(request)) return error_answer(403, "refused: the request comes from another site");
+  if (rules.metrics_only && !exempt(path)) return error_answer(404, "not found");
+  return std::nullopt;
+}
+
+}  // namespace carpool::proxy::admin

@@ -1,0 +1,78 @@
+// How an answer that takes its time is made: by tasks off the loop, step by step where it is long, and brought home.
+#include <algorithm>
+
+#include "proxy/server/admin/admin_session.h"
+#include "proxy/server/admin/gzip.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr Duration kAgain = std::chrono::milliseconds(5);  // until a step that was refused is tried again
+}  // namespace
+
+// The client has taken what there was; its patience goes on.
+void AdminSession::make_step() {
+  owner_.works(*this);
+  answering_ = true;
+  made_ = Made::well;
+  timer_.arm(patience_);
+  owner_.in_background(exec::lend(making_));  // step after step: the loop is not handed from thread to thread for each
+}
+
+// On whichever thread has the task. The session may be gone once it has been called home.
+void AdminSession::make() {
+  bool packs = false;
+  try {
+    if (streaming_) {
+      body_->step();
+    } else {
+      const admin::AdminRequest request = admin::make_request(intake_.head(), intake_.body());
+      answer_ = admin::handle(request, rules_, asks_.view, asks_.control);
+      body_ = admin::Body::begin(request, answer_);
+      packs = !body_ && admin::worth_packing(request, answer_);
+    }
+  } catch (...) {
+    came_home(Made::failed);
+    throw;
+  }
+  if (!packs) return came_home(Made::well);
+  owner_.in_background(exec::lend(packing_));
+}
+
+void AdminSession::not_made() {
+  if (streaming_) return came_home(Made::refused);
+  answer_ = busy_answer("too many blocking tasks", "1");
+  came_home(Made::well);
+}
+
+void AdminSession::pack() {
+  try {
+    admin::pack(answer_);
+  } catch (...) {
+    came_home(Made::failed);
+    throw;
+  }
+  came_home(Made::well);
+}
+
+void AdminSession::came_home(Made made) {
+  made_ = made;
+  loop_.post(home_);
+}
+
+void AdminSession::answered() {
+  answering_ = false;
+  if (over_) return owner_.ended(*this);
+  switch (made_) {
+    case Made::failed:
+      return end();
+    case Made::refused:  // without its end the answer does not look complete, should the patience be over first
+      return timer_.arm(std::min(patience_, loop_.now() + kAgain));
+    case Made::well:
+      break;
+  }
+  streaming_ ? send_step() : tell();
+  if (!later_) advance();
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,102 @@
+#include "proxy/server/admin/event_feed.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "proxy/server/admin/handlers/pools.h"
+#include "proxy/server/admin/json.h"
+
+namespace carpool::proxy::admin {
+namespace {
+
+constexpr std::size_t kMostCells = 2000;  // of one pool; the rest is only counted
+constexpr Duration kGrain = std::chrono::milliseconds(10);
+
+std::int64_t milliseconds(Instant when) {
+  return when.time_since_epoch() / kGrain * (kGrain / std::chrono::milliseconds(1));
+}
+
+// [id, state, opened at, idle since or null, uses, protocol, loop]: names would be most of the bytes.
+Json cell_of(const ConnectionFacts& facts, Instant now) {
+  Json idle = facts.idle > Duration::zero() ? Json(milliseconds(now - facts.idle)) : Json(nullptr);
+  return Json::array({facts.id, std::string(pool::name(facts.state)), milliseconds(now - facts.age), std::move(idle),
+                      facts.uses, facts.protocol, facts.loop});
+}
+
+Json told(const AdminView& view, const PoolFacts& pool, Instant now) {
+  Json json = json_of(pool);
+  const std::vector<ConnectionFacts> connections = view.connections(pool.origin);
+  Json cells = Json::array();
+  for (std::size_t i = 0; i < std::min(connections.size(), kMostCells); ++i) {
+    cells.push_back(cell_of(connections[i], now));
+  }
+  json["cells"] = std::move(cells);
+  return json;
+}
+
+Json by_label(const std::vector<metrics::Labelled>& parts) {
+  Json json = Json::object();
+  for (const auto& [label, value] : parts) json[std::string(label)] = value;
+  return json;
+}
+
+Json threads_of(const AdminView& view) {
+  const std::optional<metrics::ExecSample> exec = view.exec();
+  if (!exec) return nullptr;
+  return {{"tasks", by_label(exec->tasks)},
+          {"handovers", by_label(exec->handovers)},
+          {"threads", by_label(exec->threads)},
+          {"max", exec->threads_max},
+          {"queue", exec->queue},
+          {"low", exec->low_on_threads}};
+}
+
+// Everything but the pools, up to where their list begins.
+std::string opening(const AdminView& view, Instant now) {
+  Json json{{"now", milliseconds(now)},
+            {"version", view.build().version},
+            {"not_ready", view.not_ready()},
+            {"sheds", view.overload().sheds},
+            {"threads", threads_of(view)}};
+  std::string text = json_text(json);
+  text.pop_back();
+  return text + ",\"pools\":[";
+}
+
+std::string message(const char* event, const std::string& opening, const std::vector<std::string*>& pools,
+                    const Json& gone) {
+  std::string text = std::string("event: ") + event + "\ndata: " + opening;
+  for (std::size_t i = 0; i < pools.size(); ++i) text.append(i == 0 ? "" : ",").append(*pools[i]);
+  return text + "],\"gone\":" + json_text(gone) + "}\n\n";
+}
+
+}  // namespace
+
+Answer events_answer(const Call&) {
+  Answer answer = text_answer(200, "text/event-stream", {});
+  answer.stream = true;
+  return answer;
+}
+
+void Feed::update(const AdminView& view) {
+  const Instant now = Clock::now();
+  std::unordered_map<std::string, std::string> told_now;
+  std::vector<std::string*> all, changed;
+  for (const PoolFacts& pool : view.pools()) {
+    std::string& text = told_now[pool.origin];
+    text = json_text(told(view, pool, now));
+    all.push_back(&text);
+    const auto before = pools_.find(pool.origin);
+    if (before == pools_.end() || before->second != text) changed.push_back(&text);
+  }
+  Json gone = Json::array();
+  for (const auto& [label, text] : pools_) {
+    if (!told_now.contains(label)) gone.push_back(label);
+  }
+  const std::string begin = opening(view, now);
+  whole_ = message("state", begin, all, Json::array());
+  changes_ = message("change", begin, changed, gone);
+  pools_ = std::move(told_now);
+}
+
+}  // namespace carpool::proxy::admin

@@ -1,0 +1,133 @@
+#include "proxy/server/admin/gzip.h"
+
+#include <zlib.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/assert.h"
+#include "pool/core/object_pool.h"
+#include "proxy/http/list_tokens.h"
+
+namespace carpool::proxy::admin {
+namespace {
+
+constexpr std::size_t kWorthIt = 4096;
+constexpr std::uint32_t kContexts = 4;
+constexpr int kGzip = 16 + MAX_WBITS;  // zlib's way to ask for gzip's frame
+constexpr std::size_t kFlushed = 64;   // more than deflateBound() knows of, where a flush ends a block
+constexpr int kLevel = 1;              // Prometheus text: level 6 makes it a fifth smaller for three times the time
+
+// RFC 9110 §12.5.3: gzip or *, unless its weight is zero.
+bool names_gzip(std::string_view field) {
+  bool accepted = false;
+  http::ListReader list(field);
+  for (std::string_view element; list.next(element);) {
+    const std::size_t end = element.find_first_of("; \t");
+    const std::string_view coding = element.substr(0, end);
+    if (coding != "gzip" && coding != "x-gzip" && coding != "*") continue;
+    const std::size_t weight = element.find("q=");
+    const bool none =
+        weight != std::string_view::npos && element.find_first_of("123456789", weight) == std::string_view::npos;
+    accepted = coding == "*" ? accepted || !none : !none;
+  }
+  return accepted;
+}
+
+// zlib's state for one answer at a time; 256 KiB, which costs more to make than many an answer to pack.
+class Deflater {
+ public:
+  Deflater() : ready_(deflateInit2(&stream_, kLevel, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) == Z_OK) {}
+  ~Deflater() {
+    if (ready_) deflateEnd(&stream_);
+  }
+  Deflater(const Deflater&) = delete;
+  Deflater& operator=(const Deflater&) = delete;
+
+  // Nothing of the last answer stays. False: zlib had no memory for it.
+  bool renew() { return ready_ && deflateReset(&stream_) == Z_OK; }
+
+  // All that comes of it: with Z_SYNC_FLUSH up to this byte, with Z_FINISH to gzip's end.
+  std::string pack(std::string_view text, int flush) {
+    std::string packed(deflateBound(&stream_, text.size()) + kFlushed, '\0');
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+    stream_.avail_in = static_cast<uInt>(text.size());
+    std::size_t made = 0;
+    for (;;) {
+      stream_.next_out = reinterpret_cast<Bytef*>(packed.data() + made);
+      stream_.avail_out = static_cast<uInt>(packed.size() - made);
+      const int said = deflate(&stream_, flush);
+      CARPOOL_ASSERT(said != Z_STREAM_ERROR);
+      made = packed.size() - stream_.avail_out;
+      if (stream_.avail_out != 0) break;  // else more of it may wait inside
+      packed.resize(2 * packed.size());
+    }
+    packed.resize(made);
+    return packed;
+  }
+
+ private:
+  z_stream stream_{};
+  const bool ready_;
+};
+
+// The second use of the house's own pool: it holds any object, not only connections.
+struct Renewing {
+  static bool on_acquire(const std::unique_ptr<Deflater>& context) { return context->renew(); }
+};
+using Contexts = pool::Lender<std::unique_ptr<Deflater>, Renewing>;
+
+Contexts& contexts() {
+  static Contexts all({.cap = kContexts});
+  return all;
+}
+
+class LentPacker final : public Packer {
+ public:
+  explicit LentPacker(Contexts::Loan context) : context_(std::move(context)) {}
+  std::string pack(std::string_view piece, bool last) override {
+    return (*context_)->pack(piece, last ? Z_FINISH : Z_SYNC_FLUSH);
+  }
+
+ private:
+  Contexts::Loan context_;
+};
+
+}  // namespace
+
+std::uint32_t packing_contexts() {
+  return contexts().in_use();
+}
+
+std::uint32_t packing_contexts_lent() {
+  return contexts().counts().lent;
+}
+
+bool accepts_gzip(const AdminRequest& request) {
+  return names_gzip(request.accept_encoding);
+}
+
+bool worth_packing(const AdminRequest& request, const Answer& answer) {
+  return answer.body.size() >= kWorthIt && accepts_gzip(request);
+}
+
+std::unique_ptr<Packer> make_packer() {
+  Contexts::Loan context = contexts().take_or_make({}, [] { return std::optional(std::make_unique<Deflater>()); });
+  return context ? std::make_unique<LentPacker>(std::move(context)) : nullptr;
+}
+
+void say_packed(Answer& answer) {
+  answer.headers.emplace_back("Content-Encoding", "gzip");
+  answer.headers.emplace_back("Vary", "Accept-Encoding");
+}
+
+void pack(Answer& answer) {
+  const std::unique_ptr<Packer> packer = make_packer();
+  if (!packer) return;
+  answer.body = packer->pack(answer.body, true);
+  say_packed(answer);
+}
+
+}  // namespace carpool::proxy::admin

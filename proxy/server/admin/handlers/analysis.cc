@@ -1,0 +1,220 @@
+#include "proxy/server/admin/handlers/analysis.h"
+
+#include <charconv>
+#include <cstdio>
+#include <string>
+
+#include "pool/directory/what_if.h"
+#include "pool/policy/sizing.h"
+#include "proxy/config/text.h"
+#include "proxy/server/admin/json.h"
+#include "proxy/server/admin/path.h"
+
+namespace carpool::proxy::admin {
+
+namespace {
+Json seconds_or_null(const std::optional<Duration>& duration) {
+  return duration ? Json(seconds(*duration)) : Json(nullptr);
+}
+
+std::string rounded(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, value < 10 ? "%.2f" : "%.0f", value);
+  return text;
+}
+std::string time(Duration duration) {
+  const double s = seconds(duration);
+  if (s < 0.001) return rounded(s * 1e6) + " us";
+  return s < 1 ? rounded(s * 1e3) + " ms" : rounded(s) + " s";
+}
+
+constexpr std::string_view kMethod =
+    "Little's law and Erlang's C: the offered load is a = arrival rate * mean hold time; with c connections a request "
+    "waits "
+    "longer than t with probability C(c, a) * exp(-(c - a) * t / hold), on average C(c, a) * hold / (c - a). "
+    "Recommended is "
+    "the smallest c with which 99 of 100 requests wait no longer than the goal (a tenth of the hold time, 1 ms at "
+    "least), "
+    "and not less than were lent at once 99 % of the time; min_idle is what busy moments need beyond the usual.";
+
+std::vector<std::string> sentences(const pool::Advice& a, const pool::Limits& limits) {
+  std::vector<std::string> lines;
+  lines.push_back(std::to_string(a.borrows) + " borrows in " + time(a.window) + ": " + rounded(a.arrival_rate) +
+                  " a second, each holding its connection for " + time(a.mean_hold) + " on average (p99 " +
+                  time(a.p99_hold) + "); that keeps " + rounded(a.offered_load) + " connections busy.");
+  lines.push_back("Measured waits: " + time(a.mean_wait) + " on average, p99 " + time(a.p99_wait) +
+                  ". Lent at once: " + std::to_string(a.busy_median) + " usually, " + std::to_string(a.busy_p99) +
+                  " in busy moments, " + std::to_string(a.busy_most) + " at most.");
+  std::string size = "size = " + std::to_string(a.size);
+  if (a.expected_wait) size += ": expected wait " + time(*a.expected_wait);
+  if (a.expected_wait_as_it_is) {
+    size += "; with the present size of " + std::to_string(limits.size) + ": " + time(*a.expected_wait_as_it_is);
+  } else {
+    size += "; the present size of " + std::to_string(limits.size) + " cannot keep up with this load";
+  }
+  lines.push_back(size + ".");
+  lines.push_back("min_idle = " + std::to_string(a.min_idle) + " would spare busy moments their dials.");
+  return lines;
+}
+
+Json json_of(const pool::Advice& a, const pool::Limits& limits) {
+  Json json;
+  json["borrows"] = a.borrows;
+  json["window_seconds"] = seconds(a.window);
+  json["arrivals_per_second"] = a.arrival_rate;
+  json["hold_seconds"] = {{"mean", seconds(a.mean_hold)}, {"p99", seconds(a.p99_hold)}};
+  json["wait_seconds"] = {{"mean", seconds(a.mean_wait)}, {"p99", seconds(a.p99_wait)}};
+  json["offered_load"] = a.offered_load;
+  json["busy"] = {{"median", a.busy_median}, {"p99", a.busy_p99}, {"most", a.busy_most}};
+  json["goal_seconds"] = seconds(a.goal);
+  json["present"] = {{"size", limits.size}, {"expected_wait_seconds", seconds_or_null(a.expected_wait_as_it_is)}};
+  json["recommended"] = {
+      {"size", a.size}, {"min_idle", a.min_idle}, {"expected_wait_seconds", seconds_or_null(a.expected_wait)}};
+  json["sentences"] = sentences(a, limits);
+  return json;
+}
+
+// ---- what if ----
+
+template <std::size_t N>
+Json causes(const std::array<std::string_view, N>& names, const std::array<std::uint64_t, N>& counts) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < N; ++i) {
+    if (counts[i] != 0) json[std::string(names[i])] = counts[i];
+  }
+  return json;
+}
+
+Json json_of(const pool::Limits& limits, Duration wait_timeout) {
+  return {{"size", limits.size},
+          {"min_idle", limits.min_idle},
+          {"max_waiting", limits.max_waiting},
+          {"max_usage", limits.max_usage},
+          {"idle_timeout_seconds", seconds(limits.idle_timeout)},
+          {"expire_time_seconds", seconds(limits.expire_time)},
+          {"wait_timeout_seconds", seconds(wait_timeout)}};
+}
+
+Json json_of(const pool::Outcome& outcome) {
+  return {{"served", outcome.served},
+          {"refused", outcome.refused},
+          {"timed_out", outcome.timed_out},
+          {"handshakes", outcome.opened},
+          {"reused", outcome.reused},
+          {"peak", outcome.peak},
+          {"opened", causes(pool::kOpenedNames, outcome.opened_by)},
+          {"closed", causes(pool::kClosedNames, outcome.closed_by)},
+          {"waited", outcome.waited},
+          {"wait_seconds",
+           {{"mean", seconds(outcome.mean_wait)},
+            {"p50", seconds(outcome.p50_wait)},
+            {"p99", seconds(outcome.p99_wait)},
+            {"longest", seconds(outcome.longest_wait)}}}};
+}
+
+struct Settings {
+  pool::Limits limits;
+  Duration wait_timeout{};
+};
+
+// Each setting that a replay can change; what is wrong with the query, or nothing.
+class Changes {
+ public:
+  Changes(std::string_view target, Settings& settings) : target_(target), settings_(settings) {}
+  std::optional<std::string> apply() {
+    number("size", settings_.limits.size, 1, 100'000);
+    number("min_idle", settings_.limits.min_idle, 0, 100'000);
+    number("max_waiting", settings_.limits.max_waiting, 0, 1'000'000);
+    number("max_usage", settings_.limits.max_usage, 0, (1 << 20) - 1);
+    duration("idle_timeout", settings_.limits.idle_timeout);
+    duration("expire_time", settings_.limits.expire_time);
+    duration("wait_timeout", settings_.wait_timeout);
+    if (!wrong_ && settings_.limits.min_idle > settings_.limits.size) return "min_idle is more than size";
+    return wrong_;
+  }
+
+ private:
+  void number(const char* name, std::uint32_t& into, std::uint32_t least, std::uint32_t most) {
+    const auto text = query_value(target_, name);
+    if (!text) return;
+    std::uint32_t value = 0;
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+    if (error != std::errc{} || end != text->data() + text->size() || value < least || value > most) {
+      wrong_ = std::string(name) + ": `" + *text + "` is no number from " + std::to_string(least) + " to " +
+               std::to_string(most);
+      return;
+    }
+    into = value;
+  }
+  void duration(const char* name, Duration& into) {
+    const auto text = query_value(target_, name);
+    if (!text) return;
+    const auto value = config::parse_duration(*text);
+    if (!value) {
+      wrong_ = std::string(name) + ": `" + *text + R"(` is no duration like "250ms" or "30s")";
+      return;
+    }
+    into = *value;
+  }
+  std::string_view target_;
+  Settings& settings_;
+  std::optional<std::string> wrong_;
+};
+
+std::string counted(std::uint64_t count, std::string_view what) {
+  return std::to_string(count).append(" ").append(what).append(count == 1 ? "" : "s");
+}
+
+std::vector<std::string> sentences(const pool::Outcome& now, const pool::Outcome& then) {
+  const bool more = then.opened > now.opened;
+  std::vector<std::string> lines;
+  lines.push_back(counted(then.opened, "connection") + " instead of " + std::to_string(now.opened) + ": " +
+                  (more ? counted(then.opened - now.opened, "more handshake") + "."
+                        : counted(now.opened - then.opened, "handshake") + " saved."));
+  lines.push_back("Waits: " + time(then.mean_wait) + " on average and p99 " + time(then.p99_wait) + " instead of " +
+                  time(now.mean_wait) + " and " + time(now.p99_wait) + ".");
+  if (then.refused + then.timed_out + now.refused + now.timed_out != 0) {
+    lines.push_back(counted(then.refused + then.timed_out, "request") + " refused or timed out instead of " +
+                    std::to_string(now.refused + now.timed_out) + ".");
+  }
+  return lines;
+}
+}  // namespace
+
+Answer explain_answer(const PoolFacts& pool, const PoolStudy& study) {
+  return json_answer(200, {{"origin", pool.origin}, {"sentences", explain(pool.snapshot, study.circumstances)}});
+}
+
+Answer advice_answer(const PoolFacts& pool, const PoolStudy& study) {
+  Json json;
+  json["origin"] = pool.origin;
+  json["method"] = std::string(kMethod);
+  if (const auto advice = pool::advise(study.past, study.limits.size)) {
+    json["advice"] = json_of(*advice, study.limits);
+  } else {
+    json["advice"] = nullptr;
+    json["why_not"] = "only " + std::to_string(study.past.size()) + " borrows so far, " +
+                      std::to_string(pool::kFewestForAdvice) + " are needed";
+  }
+  return json_answer(200, json);
+}
+
+Answer what_if_answer(const PoolFacts& pool, const PoolStudy& study, std::string_view target) {
+  Settings changed{study.limits, study.wait_timeout};
+  if (const auto wrong = Changes(target, changed).apply()) return error_answer(400, *wrong);
+  const pool::Load load{study.past, pool.snapshot.dial_time, pool.snapshot.learned_idle};
+  const pool::Outcome now = replay(load, study.limits, study.wait_timeout);
+  const pool::Outcome then = replay(load, changed.limits, changed.wait_timeout);
+  Json json;
+  json["origin"] = pool.origin;
+  json["borrows"] = study.past.size();
+  json["dial_seconds"] = seconds(pool.snapshot.dial_time);
+  json["origin_closes_after_seconds"] = seconds_or_null(pool.snapshot.learned_idle);
+  json["present"] = {{"settings", json_of(study.limits, study.wait_timeout)}, {"outcome", json_of(now)}};
+  json["what_if"] = {{"settings", json_of(changed.limits, changed.wait_timeout)}, {"outcome", json_of(then)}};
+  json["handshakes_saved"] = static_cast<std::int64_t>(now.opened) - static_cast<std::int64_t>(then.opened);
+  json["sentences"] = sentences(now, then);
+  return json_answer(200, json);
+}
+
+}  // namespace carpool::proxy::admin

@@ -1,0 +1,12 @@
+// GET and PUT /log-level: what is worth a line, as a whole and for single modules, changed while the program runs.
+#pragma once
+
+#include "proxy/server/admin/route.h"
+
+namespace carpool::proxy::admin {
+
+Answer log_level_answer(const Call& call);
+// Level and module from the query, else from a JSON body {"level": …, "module": …}.
+Answer set_log_level_answer(const Call& call);
+
+}  // namespace carpool::proxy::admin

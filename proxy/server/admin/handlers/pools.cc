@@ -1,0 +1,251 @@
+#include "proxy/server/admin/handlers/pools.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "metrics/prometheus.h"
+#include "proxy/server/admin/json_list.h"
+
+namespace carpool::proxy::admin {
+namespace {
+
+using pool::Shown;
+using Snapshot = pool::Destination::Snapshot;
+
+// Open ones, idle or not: all but those that are still connecting.
+std::uint64_t open(const Snapshot& s) {
+  return s.alive() - s.of(Shown::connecting);
+}
+
+template <class Names, class Counts>
+Json by_name(const Names& names, const Counts& counts) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < counts.size(); ++i) json[std::string(names[i])] = counts[i];
+  return json;
+}
+
+// A scrape's reader may take its time, and has them all until then: no more than it needs.
+template <class Names, class Counts>
+std::vector<metrics::Labelled> labelled(const Names& names, const Counts& counts, bool zeros) {
+  std::vector<metrics::Labelled> parts;
+  const auto none = std::count(counts.begin(), counts.end(), 0U);
+  parts.reserve(counts.size() - (zeros ? 0 : static_cast<std::size_t>(none)));
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] != 0 || zeros) parts.push_back({names[i], counts[i]});
+  }
+  return parts;
+}
+
+Json json_of(const ConnectionFacts& facts) {
+  Json json;
+  json["id"] = facts.id;
+  json["state"] = std::string(pool::name(facts.state));
+  json["opened"] = std::string(pool::name(facts.opened));
+  json["age_seconds"] = seconds(facts.age);
+  json["idle_seconds"] = seconds(facts.idle);
+  json["uses"] = facts.uses;
+  json["streams"] = facts.streams;
+  json["protocol"] = or_null(facts.protocol);
+  json["local"] = or_null(facts.local);
+  json["peer"] = or_null(facts.peer);
+  json["tls_version"] = or_null(facts.tls_version);
+  json["cipher"] = or_null(facts.cipher);
+  json["loop"] = facts.loop;
+  json["borrower"] = or_null(facts.borrower);
+  return json;
+}
+
+// One bar per bound: how many lie at or below it and above the one before; the last bar has no bound.
+template <std::size_t N, class Measure>
+Json histogram(const std::vector<ConnectionFacts>& all, const std::array<double, N>& bounds, Measure measure) {
+  std::array<std::uint64_t, N + 1> counts{};
+  for (const ConnectionFacts& one : all) {
+    if (const std::optional<double> value = measure(one)) {
+      ++counts[static_cast<std::size_t>(std::lower_bound(bounds.begin(), bounds.end(), *value) - bounds.begin())];
+    }
+  }
+  Json bars = Json::array();
+  for (std::size_t i = 0; i <= N; ++i) {
+    bars.push_back({{"up_to", i < N ? Json(bounds[i]) : Json(nullptr)}, {"count", counts[i]}});
+  }
+  return bars;
+}
+
+Json histograms(const std::vector<ConnectionFacts>& all) {
+  constexpr std::array<double, 8> kSeconds{0.1, 1, 5, 15, 60, 300, 1800, 7200};
+  constexpr std::array<double, 7> kUses{0, 1, 10, 100, 1000, 10'000, 100'000};
+  const auto age = [](const ConnectionFacts& one) -> std::optional<double> { return seconds(one.age); };
+  const auto idle = [](const ConnectionFacts& one) -> std::optional<double> {
+    if (one.state != Shown::idle && one.state != Shown::expired_idle) return std::nullopt;
+    return seconds(one.idle);
+  };
+  const auto uses = [](const ConnectionFacts& one) -> std::optional<double> { return one.uses; };
+  Json json;
+  json["age_seconds"] = histogram(all, kSeconds, age);
+  json["idle_seconds"] = histogram(all, kSeconds, idle);
+  json["uses"] = histogram(all, kUses, uses);
+  return json;
+}
+
+// A reload may have named others a moment ago.
+std::string class_name(const PoolFacts& facts, std::size_t i) {
+  return i < facts.classes.size() ? facts.classes[i] : std::to_string(i);
+}
+
+Json classes_of(const PoolFacts& facts) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < facts.snapshot.class_count; ++i) {
+    const Snapshot::Class& one = facts.snapshot.classes[i];
+    list.push_back(
+        {{"name", class_name(facts, i)}, {"waiting", one.waiting}, {"leases", one.leases}, {"share", one.most}});
+  }
+  return list;
+}
+
+}  // namespace
+
+Json json_of(const PoolFacts& facts) {
+  const Snapshot& s = facts.snapshot;
+  Json json;
+  json["origin"] = facts.origin;
+  json["active"] = open(s);
+  json["borrowable"] = s.of(Shown::idle);
+  json["borrowed"] = s.leases();  // streams count each
+  json["connecting"] = s.of(Shown::connecting);
+  json["waiting"] = s.waiting;
+  json["max_wait_seconds"] = seconds(s.max_wait);
+  json["size"] = s.size;
+  json["peak"] = s.peak;
+  json["borrows"] = s.borrows;
+  json["restores"] = s.restores;
+  json["created"] = s.created;
+  json["leaks"] = s.leaks;
+  json["saved"] = {
+      {"dials", facts.saved.dials}, {"seconds", seconds(facts.saved.time)}, {"cpu_seconds", seconds(facts.saved.cpu)}};
+  json["rate_limited"] = {{"requests", facts.limited.requests}, {"connections", facts.limited.connections}};
+  json["connections"] = by_name(pool::kShownNames, s.connections);
+  json["opened"] = by_name(pool::kOpenedNames, s.opened);
+  json["closed"] = by_name(pool::kClosedNames, s.closed);
+  json["failures"] = by_name(pool::kFailedNames, s.failures);
+  json["learned_idle_timeout_seconds"] =
+      facts.learned_idle_timeout ? Json(seconds(*facts.learned_idle_timeout)) : Json(nullptr);
+  json["probing"] = s.probing;
+  json["undialed"] = s.undialed;
+  json["ejected_addresses"] = facts.addresses.ejected;
+  if (s.class_count != 0) json["classes"] = classes_of(facts);
+  return json;
+}
+
+Answer pools_answer(std::vector<PoolFacts> pools) {
+  return list_answer("pools", std::move(pools), [](const PoolFacts& pool) { return json_of(pool); });
+}
+
+Answer pool_answer(const PoolFacts& pool, const std::vector<ConnectionFacts>& connections,
+                   const std::vector<AddressFacts>& addresses) {
+  Json json = json_of(pool);
+  json["histograms"] = histograms(connections);
+  json["addresses"] = Json::array();
+  for (const AddressFacts& one : addresses) {
+    json["addresses"].push_back({{"address", one.address},
+                                 {"state", std::string(one.state)},
+                                 {"open", one.open},
+                                 {"failures", one.failures},
+                                 {"ejections", one.ejections}});
+  }
+  return json_answer(200, json);
+}
+
+Answer connections_answer(std::vector<ConnectionFacts> connections) {
+  return list_answer("connections", std::move(connections), [](const ConnectionFacts& one) { return json_of(one); });
+}
+
+Answer pool_metrics_answer(const std::vector<PoolFacts>& pools) {
+  Json json = Json::object();
+  for (const PoolFacts& pool : pools) {
+    const Snapshot& s = pool.snapshot;
+    // Of those created, whatever is not open any more is closed; a dial that failed was never created.
+    const std::uint64_t active = open(s);
+    json[pool.origin] = {{"active", active},
+                         {"borrows", s.borrows},
+                         {"restores", s.restores},
+                         {"created", s.created},
+                         {"closed", s.created - std::min(active, s.created)},
+                         {"failures", s.failed_total()}};
+  }
+  return json_answer(200, json);
+}
+
+metrics::OriginSample sample_of(const PoolFacts& facts) {
+  const Snapshot& s = facts.snapshot;
+  metrics::OriginSample sample;
+  sample.label = facts.origin;
+  sample.borrows = s.borrows;
+  sample.restores = s.restores;
+  sample.leaks = s.leaks;
+  sample.opened = labelled(pool::kOpenedNames, s.opened, false);
+  sample.closed = labelled(pool::kClosedNames, s.closed, false);
+  sample.failures = labelled(pool::kFailedNames, s.failures, true);
+  sample.connections = labelled(pool::kShownNames, s.connections, true);
+  sample.peak = s.peak;
+  sample.size = s.size;
+  sample.waiting = s.waiting;
+  sample.probing = s.probing ? 1 : 0;
+  sample.undialed = s.undialed;
+  for (std::size_t i = 0; i < s.class_count; ++i) {
+    sample.classes.push_back({class_name(facts, i), s.classes[i].waiting, s.classes[i].leases, s.classes[i].most});
+  }
+  sample.addresses = {
+      {"usable", facts.addresses.usable}, {"ejected", facts.addresses.ejected}, {"gone", facts.addresses.gone}};
+  return sample;
+}
+
+namespace {
+
+class Scrape final : public Pieces {
+ public:
+  Scrape(const metrics::Registry& registry, metrics::Sample sample) : text_(registry, std::move(sample)) {}
+  bool next(std::string& out) override { return text_.next(out); }
+
+ private:
+  metrics::Exposition text_;
+};
+
+metrics::Sample take_sample(const AdminView& view) {
+  metrics::Sample sample;
+  const CountedPools counted = view.counted();
+  const ReclaimedFacts& reclaimed = counted.reclaimed;
+  sample.origins.reserve(counted.pools.size() + 1);
+  for (const PoolFacts& pool : counted.pools) sample.origins.push_back(sample_of(pool));
+  sample.pools = sample.origins.size();
+  sample.pools_max = reclaimed.max_origins;
+  sample.pools_reclaimed = reclaimed.pools;
+  sample.pools_evicted = reclaimed.evicted;
+  sample.pools_starved = reclaimed.starved;
+  if (reclaimed.pools != 0) sample.origins.push_back(sample_of({"other", reclaimed.sums, std::nullopt, {}}));
+  sample.exec = view.exec();
+  sample.process = metrics::read_process();
+  sample.build = view.build();
+  sample.log_dropped = view.log_dropped();
+  sample.admin = view.admin();
+  const OverloadFacts overload = view.overload();
+  const auto ratio = [](const OverloadFacts::Use& use) {
+    return use.limit == 0 ? 0.0 : static_cast<double>(use.used) / static_cast<double>(use.limit);
+  };
+  sample.overload = metrics::OverloadSample{overload.stage, ratio(overload.memory), ratio(overload.descriptors),
+                                            overload.failed_allocations, overload.memory_returned};
+  return sample;
+}
+
+}  // namespace
+
+Answer metrics_answer(const AdminView& view, const metrics::Registry& registry) {
+  Answer answer = text_answer(200, metrics::kContentType, {});
+  answer.pieces = std::make_unique<Scrape>(registry, take_sample(view));
+  return answer;
+}
+
+}  // namespace carpool::proxy::admin

@@ -1,0 +1,12 @@
+// POST /reload: reads the configuration again and says what changed; with ?dry_run=1, what would.
+#pragma once
+
+#include "proxy/server/admin/route.h"
+
+namespace carpool::proxy::admin {
+
+Answer reload_route(const Call& call);
+// 200; 400 with the mistakes when it was refused, 409 when it cannot be now.
+Answer reload_answer(const ReloadReport& report);
+
+}  // namespace carpool::proxy::admin

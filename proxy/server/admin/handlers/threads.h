@@ -1,0 +1,11 @@
+// GET /threads: who does what, and since when.
+#pragma once
+
+#include "proxy/server/admin/response.h"
+#include "proxy/server/admin/view.h"
+
+namespace carpool::proxy::admin {
+
+Answer threads_answer(const ThreadsFacts& facts);
+
+}  // namespace carpool::proxy::admin

@@ -1,0 +1,36 @@
+#include "proxy/server/admin/handlers/warm_up.h"
+
+#include <charconv>
+#include <utility>
+
+#include "proxy/server/admin/json.h"
+#include "proxy/server/admin/path.h"
+
+namespace carpool::proxy::admin {
+
+namespace {
+constexpr std::uint32_t kDefault = 2;  // [pool.warm_up] size, SimplePool's poolWarmUpSize
+constexpr std::uint32_t kMost = 100'000;
+}  // namespace
+
+Answer warm_up_route(const Call& call, const pool::Origin& origin) {
+  std::uint32_t size = kDefault;
+  if (const auto text = query_value(call.request.target, "size")) {
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), size);
+    if (error != std::errc{} || end != text->data() + text->size() || size < 1 || size > kMost) {
+      return error_answer(400, "size: `" + *text + "` is no number from 1 to " + std::to_string(kMost));
+    }
+  }
+  Result<std::unique_ptr<PendingAnswer>> order = call.control.warm_up(origin, size);
+  if (!order) return error_answer(order.fault().kind == FaultKind::origins_exhausted ? 503 : 403, order.fault().detail);
+  Answer answer;
+  answer.later = std::move(*order);
+  return answer;
+}
+
+Answer warm_up_answer(std::uint32_t made, const std::optional<std::string>& failure) {
+  const Json json{{"made", made}, {"failure", or_null(failure)}};
+  return failure ? problem_answer(502, *failure, json) : json_answer(200, json);
+}
+
+}  // namespace carpool::proxy::admin

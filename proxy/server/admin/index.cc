@@ -1,0 +1,45 @@
+#include "proxy/server/admin/index.h"
+
+#include <sys/random.h>
+
+#include <proxy_admin_page.h>
+#include <array>
+#include <string>
+
+namespace carpool::proxy::admin {
+namespace {
+
+constexpr std::string_view kNoncePlace = "__NONCE__";
+
+// Only what bears this number runs in the browser: one nobody can guess, new with every answer.
+std::string draw_nonce() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getentropy(bytes.data(), bytes.size()) != 0) return {};
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string text;
+  for (const unsigned char byte : bytes) text.append(1, kHex[byte >> 4]).append(1, kHex[byte & 15]);
+  return text;
+}
+
+std::string page_with(const std::string& nonce) {
+  std::string page(kPage);
+  for (std::size_t at = page.find(kNoncePlace); at != std::string::npos; at = page.find(kNoncePlace, at)) {
+    page.replace(at, kNoncePlace.size(), nonce);
+  }
+  return page;
+}
+
+}  // namespace
+
+Answer index_answer() {
+  const std::string nonce = draw_nonce();
+  if (nonce.empty()) return error_answer(503, "the system gives no random bytes");
+  Answer answer = text_answer(200, "text/html; charset=utf-8", page_with(nonce));
+  answer.headers.emplace_back("Content-Security-Policy",
+                              "default-src 'none'; script-src 'nonce-" + nonce + "'; style-src 'nonce-" + nonce +
+                                  "'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  answer.headers.emplace_back("Referrer-Policy", "no-referrer");
+  return answer;
+}
+
+}  // namespace carpool::proxy::admin

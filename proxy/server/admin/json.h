@@ -1,0 +1,38 @@
+// JSON inside admin: included by its .cc files only, the one place that knows nlohmann's library.
+#pragma once
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/json_bounds.h"
+#include "proxy/server/admin/response.h"
+#include "proxy/server/admin/view.h"
+
+namespace carpool::proxy::admin {
+
+using Json = nlohmann::ordered_json;
+
+std::string text_of(const Json& json);
+Answer json_answer(std::uint16_t status, const Json& json);
+// As it stands in a list that is a member of an object.
+void append_member(std::string& out, const Json& json);
+// An error with `more` members than error_answer()'s.
+Answer problem_answer(std::uint16_t status, std::string_view error, const Json& more);
+Json json_of(const PoolFacts& pool);  // as /pools tells it
+
+// What is not there, or empty, is null.
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+inline Json or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+inline double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+}  // namespace carpool::proxy::admin

@@ -1,0 +1,48 @@
+// JsonList: {"NAME": [ … ]}, one member of the list a piece, in the same bytes as if all of it were one Json. Included
+// by admin's .cc files only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "proxy/server/admin/json.h"
+
+namespace carpool::proxy::admin {
+
+template <class Facts, class Render>
+class JsonList final : public Pieces {
+ public:
+  JsonList(std::string_view name, std::vector<Facts> all, Render render)
+      : name_(name), all_(std::move(all)), render_(std::move(render)) {}
+
+  bool next(std::string& out) override {
+    if (at_ == 0) out.append("{\n  \"").append(name_).append("\": [");
+    if (at_ < all_.size()) {
+      out.append(at_ == 0 ? "\n" : ",\n");
+      append_member(out, render_(all_[at_]));
+      all_[at_++] = Facts{};  // what it holds is needed no more
+    }
+    if (at_ < all_.size()) return true;
+    out.append(all_.empty() ? "]\n}\n" : "\n  ]\n}\n");
+    return false;
+  }
+
+ private:
+  const std::string_view name_;
+  std::vector<Facts> all_;
+  const Render render_;
+  std::size_t at_ = 0;
+};
+
+// `name` is a constant; render(facts) is the Json of one.
+template <class Facts, class Render>
+Answer list_answer(std::string_view name, std::vector<Facts> all, Render render) {
+  Answer answer = text_answer(200, "application/json", {});
+  answer.pieces = std::make_unique<JsonList<Facts, Render>>(name, std::move(all), std::move(render));
+  return answer;
+}
+
+}  // namespace carpool::proxy::admin

@@ -1,0 +1,10 @@
+// GET /openapi.json: the admin endpoint described for machines, made from the table of routes.
+#pragma once
+
+#include "proxy/server/admin/route.h"
+
+namespace carpool::proxy::admin {
+
+Answer openapi_answer(const Call& call);
+
+}  // namespace carpool::proxy::admin

@@ -1,0 +1,53 @@
+#include "proxy/server/admin/response.h"
+
+#include <algorithm>
+
+#include "proxy/http/reason_phrase.h"
+#include "proxy/server/admin/json.h"
+
+namespace carpool::proxy::admin {
+
+Answer text_answer(std::uint16_t status, std::string_view content_type, std::string body) {
+  // A browser must neither keep what it saw nor guess another type for it.
+  return {status,
+          std::string(content_type),
+          {{"Cache-Control", "no-store"}, {"X-Content-Type-Options", "nosniff"}},
+          std::move(body)};
+}
+
+std::string text_of(const Json& json) {
+  return json_text(json, 2);
+}
+
+// Lines end nowhere but between values: a string has its own escaped.
+void append_member(std::string& out, const Json& json) {
+  constexpr std::string_view kDepth = "    ";
+  const std::string text = text_of(json);
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+    out.append(kDepth).append(text, begin, end - begin);
+    begin = end;
+  }
+}
+
+Answer json_answer(std::uint16_t status, const Json& json) {
+  return text_answer(status, "application/json", text_of(json) + "\n");
+}
+
+Answer problem_answer(std::uint16_t status, std::string_view error, const Json& more) {
+  Json problem{{"type", "about:blank"},
+               {"title", std::string(http::reason_phrase(status))},
+               {"status", status},
+               {"detail", std::string(error)},
+               {"error", std::string(error)}};
+  problem.update(more);
+  Answer answer = json_answer(status, problem);
+  answer.content_type = "application/problem+json";
+  return answer;
+}
+
+Answer error_answer(std::uint16_t status, std::string_view error) {
+  return problem_answer(status, error, Json::object());
+}
+
+}  // namespace carpool::proxy::admin

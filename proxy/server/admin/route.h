@@ -1,0 +1,57 @@
+// Route: one path of the admin endpoint: who answers it, and what /openapi.json says of it. Declared once, in
+// routes.cc.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "pool/origin.h"
+#include "proxy/server/admin/control.h"
+#include "proxy/server/admin/request.h"
+#include "proxy/server/admin/response.h"
+#include "proxy/server/admin/view.h"
+
+namespace carpool::proxy::admin {
+
+struct Call {
+  const AdminRequest& request;
+  const AdminView& view;
+  AdminControl& control;
+};
+
+struct Parameter {
+  std::string_view name, schema, doc;  // schema: JSON Schema, as text
+};
+
+// What few routes have.
+struct Particulars {
+  std::span<const Parameter> query{};
+  std::uint16_t status = 200;      // of success
+  std::string_view body{};         // a schema: what may come as JSON
+  std::string_view unavailable{};  // what a 503 may say besides a problem, as `answers`
+};
+
+// `method` GET means HEAD too. `answers`: a schema of openapi_schemas.h, or a content type where it has a "/".
+struct Route {
+  std::string_view path, method;
+  Answer (*answer)(const Call&);
+  std::string_view doc, answers;
+  Particulars particulars{};
+};
+
+// /pools/{origin}/NAME: of a pool that was found, or of an origin that may have none yet.
+struct PoolRoute {
+  using OfPool = Answer (*)(const Call&, const PoolFacts&);
+  using OfOrigin = Answer (*)(const Call&, const pool::Origin&);
+  std::string_view name, method;
+  std::variant<OfPool, OfOrigin> answer;
+  std::string_view doc, answers;
+  Particulars particulars{};
+};
+
+std::span<const Route> routes();
+std::span<const PoolRoute> pool_routes();
+
+}  // namespace carpool::proxy::admin

@@ -1,0 +1,268 @@
+#include "proxy/server/admin/routes.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "pool/origin.h"
+#include "proxy/server/admin/event_feed.h"
+#include "proxy/server/admin/handlers/analysis.h"
+#include "proxy/server/admin/handlers/log_level.h"
+#include "proxy/server/admin/handlers/pool_commands.h"
+#include "proxy/server/admin/handlers/pools.h"
+#include "proxy/server/admin/handlers/reload.h"
+#include "proxy/server/admin/handlers/threads.h"
+#include "proxy/server/admin/handlers/warm_up.h"
+#include "proxy/server/admin/index.h"
+#include "proxy/server/admin/json.h"
+#include "proxy/server/admin/openapi.h"
+#include "proxy/server/admin/openapi_schemas.h"
+#include "proxy/server/admin/path.h"
+#include "proxy/server/admin/route.h"
+
+namespace carpool::proxy::admin {
+namespace {
+
+Answer scrape(const Call& call) {
+  const metrics::Registry* registry = call.view.registry();
+  if (registry == nullptr) return text_answer(503, "text/plain; charset=utf-8", "Metrics not enabled\n");
+  return metrics_answer(call.view, *registry);
+}
+
+Answer pool_metrics(const Call& call) {
+  if (call.view.registry() == nullptr) return text_answer(503, "text/plain; charset=utf-8", "Metrics not enabled");
+  return pool_metrics_answer(call.view.pools());
+}
+
+Answer index(const Call&) {
+  return index_answer();
+}
+
+Answer pools(const Call& call) {
+  return pools_answer(call.view.pools());
+}
+
+Answer livez(const Call&) {
+  return json_answer(200, {{"status", "live"}});
+}
+
+Answer readyz(const Call& call) {
+  const std::vector<std::string> reasons = call.view.not_ready();
+  if (reasons.empty()) {
+    Json json{{"status", "ready"}};
+    if (const auto cold = call.view.warm_ups_failed(); !cold.empty()) json["warm_up_failed"] = cold;
+    return json_answer(200, json);
+  }
+  return json_answer(503, {{"status", "not ready"}, {"reasons", reasons}});
+}
+
+Answer version(const Call& call) {
+  const metrics::BuildSample build = call.view.build();
+  return json_answer(200, {{"version", build.version}, {"compiler", build.compiler}, {"build", build.build}});
+}
+
+Answer config(const Call& call) {
+  return text_answer(200, "application/toml; charset=utf-8", call.view.config());
+}
+
+Answer threads(const Call& call) {
+  return threads_answer(call.view.threads());
+}
+
+Answer overload(const Call& call) {
+  const OverloadFacts facts = call.view.overload();
+  const auto use = [](const OverloadFacts::Use& one) {
+    return Json{{"used", one.used}, {"limit", one.limit == 0 ? Json(nullptr) : Json(one.limit)}};
+  };
+  return json_answer(
+      200, {{"sheds", facts.sheds},
+            {"stage", facts.stage},
+            {"memory", use(facts.memory)},
+            {"descriptors", use(facts.descriptors)},
+            {"failed_allocations", facts.failed_allocations},
+            {"heap", {{"used", facts.heap_used}, {"unused", facts.heap_unused}, {"returned", facts.memory_returned}}}});
+}
+
+Answer quit(const Call& call) {
+  return json_answer(202, {{"status", call.control.quit() ? "draining" : "draining already"}});
+}
+
+Answer leaks(const Call& call) {
+  return leaks_answer(call.view.leaks(), Clock::now());
+}
+
+constexpr std::array<Parameter, 2> kLogLevel{{{"level", kLevelSchema, "this or a JSON body is needed"},
+                                              {"module", kModuleSchema, "only this one; without it all of them"}}};
+
+constexpr std::array<Parameter, 1> kReload{
+    {{"dry_run", R"({"type": "string", "enum": ["0", "1"]})", "1: only say what would change"}}};
+
+constexpr std::array<Route, 17> kRoutes{{
+    {"/", "GET", index, "the live page", "text/html"},
+    {"/metrics",
+     "GET",
+     scrape,
+     "Prometheus text 0.0.4; 503 when metrics are off",
+     "text/plain",
+     {.unavailable = "text/plain"}},
+    {"/pool/metrics",
+     "GET",
+     pool_metrics,
+     "SimplePool's counters per URI; 503 when metrics are off",
+     "PoolMetrics",
+     {.unavailable = "text/plain"}},
+    {"/pools", "GET", pools, "every pool", "Pools"},
+    {"/livez", "GET", livez, "200 while the program runs", "Health"},
+    {"/readyz", "GET", readyz, "200, or 503 with the reasons", "Health", {.unavailable = "Health"}},
+    {"/version", "GET", version, "what runs", "Version"},
+    {"/config", "GET", config, "the configuration in force, every default filled in, without secrets",
+     "application/toml"},
+    {"/leaks", "GET", leaks, "leases that were lost or are held for too long, with their borrowers", "Leaks"},
+    {"/threads", "GET", threads, "what each thread does and since when; what bounds the queue", "Threads"},
+    {"/overload", "GET", overload, "memory and descriptors in use, and what is shed for it", "Overload"},
+    {"/openapi.json", "GET", openapi_answer, "this document", "application/json"},
+    {"/events", "GET", events_answer, "what the page shows, as server-sent events", "text/event-stream"},
+    {"/log-level", "GET", log_level_answer, "the log's levels", "LogLevels"},
+    {"/log-level",
+     "PUT",
+     set_log_level_answer,
+     "sets the log's level, or one module's",
+     "LogLevels",
+     {.query = kLogLevel, .body = "LogLevelOrder"}},
+    {"/reload",
+     "POST",
+     reload_route,
+     "reads the configuration again; says what changed, or why it was refused",
+     "Reload",
+     {.query = kReload}},
+    {"/quit", "POST", quit, "drains and exits", "Status", {.status = 202}},
+}};
+
+Answer one_pool(const Call& call, const PoolFacts& pool) {
+  return pool_answer(pool, call.view.connections(pool.origin), call.view.addresses(pool.origin));
+}
+Answer its_connections(const Call& call, const PoolFacts& pool) {
+  std::vector<ConnectionFacts> connections = call.view.connections(pool.origin);
+  call.view.name_borrowers(pool.origin, connections);
+  return connections_answer(std::move(connections));
+}
+Answer its_explanation(const Call& call, const PoolFacts& pool) {
+  return explain_answer(pool, call.view.study(pool.origin).value_or(PoolStudy{}));
+}
+Answer its_advice(const Call& call, const PoolFacts& pool) {
+  return advice_answer(pool, call.view.study(pool.origin).value_or(PoolStudy{}));
+}
+Answer its_what_if(const Call& call, const PoolFacts& pool) {
+  return what_if_answer(pool, call.view.study(pool.origin).value_or(PoolStudy{}), call.request.target);
+}
+constexpr std::string_view kSize = R"({"type": "integer", "minimum": 1, "maximum": 100000})";
+// The pattern keeps below the ten years that a duration may have.
+constexpr std::string_view kDuration =
+    R"({"type": "string", "pattern": "^([0-9]{1,11}ms|[0-9]{1,8}s|[0-9]{1,6}m|[0-9]{1,4}h)$"})";
+constexpr std::array<Parameter, 7> kWhatIf{
+    {{"size", kSize, "pool.size"},
+     {"min_idle", R"({"type": "integer", "minimum": 0, "maximum": 100000})", "pool.min_idle, at most the size"},
+     {"max_waiting", R"({"type": "integer", "minimum": 0, "maximum": 1000000})", "pool.max_waiting"},
+     {"max_usage", R"({"type": "integer", "minimum": 0, "maximum": 1048575})", "pool.max_usage"},
+     {"idle_timeout", kDuration, "pool.idle_timeout, as 30s"},
+     {"expire_time", kDuration, "pool.expire_time, as 30m"},
+     {"wait_timeout", kDuration, "pool.wait_timeout, as 3s"}}};
+
+constexpr std::array<Parameter, 1> kWarmUp{{{"size", kSize, "2 if it is not given"}}};
+
+constexpr std::array<PoolRoute, 10> kPoolRoutes{{
+    {"", "GET", one_pool, "one pool", "Pool"},
+    {"connections", "GET", its_connections, "every connection of it", "Connections"},
+    {"explain", "GET", its_explanation, "why connections were opened and closed", "Explanation"},
+    {"advice", "GET", its_advice, "the measured load and the size it asks for", "Advice"},
+    {"what-if", "GET", its_what_if, "the same load replayed on other settings", "WhatIf", {.query = kWhatIf}},
+    {"warm-up",
+     "POST",
+     warm_up_route,
+     "opens connections until `size` are open; makes the pool if there is none",
+     "WarmUp",
+     {.query = kWarmUp}},
+    {"pause", "POST", order_route<PoolOrder::pause>, "lends nothing; waiters are kept", "Status"},
+    {"resume", "POST", order_route<PoolOrder::resume>, "ends the pause", "Status"},
+    {"drain", "POST", order_route<PoolOrder::drain>, "closes what is idle, and what is borrowed when it comes back",
+     "Status"},
+    {"reconnect", "POST", order_route<PoolOrder::reconnect>, "replaces every connection", "Status"},
+}};
+
+Answer not_found() {
+  return error_answer(404, "not found");
+}
+
+bool takes(std::string_view wanted, std::string_view method) {
+  return method == wanted || (wanted == "GET" && method == "HEAD");
+}
+
+// The route among those of one path that takes the method; else what the path does take, for Allow.
+template <class Routes, class Same>
+const auto* choose(const Routes& all, std::string_view method, std::string& allow, Same same) {
+  const typename Routes::value_type* chosen = nullptr;
+  for (const auto& route : all) {
+    if (!same(route)) continue;
+    allow.append(allow.empty() ? "" : ", ").append(route.method == "GET" ? "GET, HEAD" : route.method);
+    if (takes(route.method, method)) chosen = &route;
+  }
+  return chosen;
+}
+
+Answer refused_method(const std::string& allow) {
+  if (allow.empty()) return not_found();
+  Answer answer = error_answer(405, "method not allowed");
+  answer.headers.emplace_back("Allow", allow);
+  return answer;
+}
+
+// `segments`: "pools", the origin, and what is wanted of it.
+Answer pool_route(const Call& call, const std::vector<std::string>& segments) {
+  const std::string wanted = segments.size() == 3 ? segments[2] : std::string();
+  if (segments.size() > 3) return not_found();
+  std::string allow;
+  const PoolRoute* route =
+      choose(kPoolRoutes, call.request.method, allow, [&](const PoolRoute& r) { return r.name == wanted; });
+  if (route == nullptr) return refused_method(allow);
+  const Result<pool::Origin> origin = pool::parse_origin(segments[1]);
+  if (!origin) return error_answer(400, "not an origin: " + origin.fault().detail);
+  if (const auto* answer = std::get_if<PoolRoute::OfOrigin>(&route->answer)) return (*answer)(call, *origin);
+  const std::string label = (*origin).label();
+  for (const PoolFacts& pool : call.view.pools()) {
+    if (pool.origin == label) return std::get<PoolRoute::OfPool>(route->answer)(call, pool);
+  }
+  return error_answer(404, "no pool of " + label);
+}
+
+}  // namespace
+
+std::span<const Route> routes() {
+  return kRoutes;
+}
+
+std::span<const PoolRoute> pool_routes() {
+  return kPoolRoutes;
+}
+
+bool may_block(const AdminRequest& request) {
+  constexpr std::array<std::string_view, 7> kLight{"/livez",  "/readyz",    "/version", "/threads",
+                                                   "/events", "/log-level", "/overload"};
+  return request.reads() && std::find(kLight.begin(), kLight.end(), path_of(request.target)) == kLight.end();
+}
+
+Answer handle(const AdminRequest& request, const Rules& rules, const AdminView& view, AdminControl& control) {
+  const Call call{request, view, control};
+  const std::string_view path = path_of(request.target);
+  if (auto refused = refusal(request, rules, path)) return std::move(*refused);
+  if (!query_is_well_encoded(request.target)) return error_answer(400, "the query is not well encoded");
+  std::string allow;
+  const Route* route = choose(kRoutes, request.method, allow, [&](const Route& r) { return r.path == path; });
+  if (route != nullptr) return route->answer(call);
+  if (!allow.empty()) return refused_method(allow);
+  const auto segments = segments_of(path);
+  if (!segments) return error_answer(400, "the path is not well encoded");
+  if (segments->size() >= 2 && segments->front() == "pools") return pool_route(call, *segments);
+  return not_found();
+}
+
+}  // namespace carpool::proxy::admin

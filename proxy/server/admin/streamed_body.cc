@@ -1,0 +1,40 @@
+#include "proxy/server/admin/streamed_body.h"
+
+namespace carpool::proxy::admin {
+
+std::unique_ptr<Body> Body::begin(const AdminRequest& request, Answer& answer) {
+  if (!answer.pieces) return nullptr;
+  auto body = std::make_unique<Body>(std::move(answer.pieces));
+  body->gather();
+  if (body->complete()) {
+    answer.body = std::move(body->made_);
+    return nullptr;
+  }
+  if (accepts_gzip(request)) body->packer_ = make_packer();
+  if (!body->packer_) return body;
+  say_packed(answer);
+  body->made_ = body->packer_->pack(body->made_, false);
+  return body;
+}
+
+void Body::step() {
+  gather();
+  if (!packer_) return;
+  made_ = packer_->pack(made_, complete());
+  if (complete()) packer_.reset();  // another answer may have the context
+}
+
+std::string Body::take() {
+  return std::exchange(made_, {});
+}
+
+void Body::gather() {
+  made_.reserve(kStep + kStep / 4);
+  while (made_.size() < kStep) {
+    if (pieces_->next(made_)) continue;
+    pieces_.reset();
+    return;
+  }
+}
+
+}  // namespace carpool::proxy::admin

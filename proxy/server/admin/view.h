@@ -1,0 +1,155 @@
+// AdminView: what the admin endpoint may ask of the running program. Answers are copies: nothing is held afterwards.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "metrics/registry.h"
+#include "metrics/sample.h"
+#include "pool/destination/snapshot.h"
+#include "proxy/server/admin/handlers/leaks.h"
+#include "proxy/server/admin/handlers/pool_analysis.h"
+
+namespace carpool::proxy::admin {
+
+struct PoolFacts {
+  std::string origin;  // label
+  pool::Destination::Snapshot snapshot;
+  std::optional<Duration> learned_idle_timeout;
+  std::vector<std::string> classes;  // names, the highest first
+  // What reuse saved: dials that requests needed none of, the time and the CPU time of their handshakes.
+  struct Saved {
+    std::uint64_t dials = 0;
+    Duration time{}, cpu{};
+  };
+  Saved saved{};
+  // By request.rate and pool.connect_rate.
+  struct Limited {
+    std::uint64_t requests = 0, connections = 0;
+  };
+  Limited limited{};
+  struct AddressCounts {
+    std::uint32_t usable = 0, ejected = 0, gone = 0;
+  };
+  AddressCounts addresses{};
+};
+
+struct ReclaimedFacts {
+  pool::Destination::Snapshot sums;
+  std::uint64_t pools = 0, evicted = 0, max_origins = 0, starved = 0;
+};
+
+struct CountedPools {
+  std::vector<PoolFacts> pools;
+  ReclaimedFacts reclaimed;
+};
+
+struct AddressFacts {
+  std::string address;
+  std::string_view state;  // "usable", "ejected", "gone"
+  std::uint32_t open = 0;  // connections
+  std::uint32_t failures = 0, ejections = 0;
+};
+
+struct ConnectionFacts {
+  std::uint64_t id = 0;  // 0 while connecting
+  pool::Shown state = pool::Shown::connecting;
+  pool::Opened opened = pool::Opened::first;
+  Duration age{}, idle{};
+  std::uint32_t uses = 0;
+  std::uint32_t streams = 0;  // exchanges on it now
+  unsigned loop = 0;
+  std::string protocol;             // "h1", "h2"
+  std::string local, peer;          // addresses
+  std::string tls_version, cipher;  // empty: plain text
+  std::string borrower;             // who has it, for a person; empty: nobody
+};
+
+// The threads at one instant; names live as long as the process.
+struct ThreadsFacts {
+  struct Reserve {
+    unsigned capacity = 0, available = 0, pending = 0;
+  };
+  struct Tasks {  // blocking ones, wherever they are
+    unsigned limit = 0, existing = 0;
+    std::uint64_t refused = 0;
+  };
+  struct Source {
+    const char* name = "";
+    unsigned limit = 0, queued = 0;
+    std::uint64_t refused = 0;
+  };
+  struct Background {
+    unsigned queued = 0, running = 0, max_running = 0;
+    std::uint64_t executed = 0;
+  };
+  struct Thread {
+    unsigned number = 0;
+    const char* state = "";
+    const char* doing = "";
+    Duration since{};
+  };
+  struct Task {
+    const char* name = "";
+    bool running = false;
+    Duration since{};
+  };
+  std::string strategy;
+  unsigned min = 0, max = 0, leases = 0;
+  Reserve reserve;
+  Tasks tasks;
+  std::size_t queue = 0, queue_limit = 0;
+  std::vector<Source> sources;
+  Background background;
+  std::uint64_t started = 0, left = 0, start_failures = 0, failed = 0;
+  std::vector<Thread> threads;
+  std::vector<Task> background_tasks;
+};
+
+struct OverloadFacts {
+  struct Use {
+    std::uint64_t used = 0, limit = 0;  // limit 0: none that counts
+  };
+  std::string sheds;        // "nothing", "keep_alive", "new_clients", "idle"
+  std::uint64_t stage = 0;  // the same as a number
+  Use memory, descriptors;
+  std::uint64_t failed_allocations = 0;          // that the reserve served
+  std::uint64_t heap_used = 0, heap_unused = 0;  // bytes: in somebody's use, resident beside that
+  std::uint64_t memory_returned = 0;             // bytes, to the kernel
+};
+
+class AdminView {
+ public:
+  virtual std::vector<PoolFacts> pools() const = 0;
+  // As they were together, with what those had counted that ended because nobody used them.
+  virtual CountedPools counted() const { return {pools(), {}}; }
+  // Of the origin with this label; empty when there is none.
+  virtual std::vector<ConnectionFacts> connections(const std::string& origin) const = 0;
+  // Fills in who has them, which only the loops know: takes as long as their turns.
+  virtual void name_borrowers(const std::string& origin, std::vector<ConnectionFacts>& connections) const = 0;
+  virtual std::vector<AddressFacts> addresses(const std::string&) const { return {}; }
+  // Of an origin that has a pool; nothing: it has none.
+  virtual std::optional<PoolStudy> study(const std::string& origin) const = 0;
+  virtual std::vector<LeakRecord> leaks() const = 0;  // the newest first
+
+  virtual const metrics::Registry* registry() const = 0;  // null: metrics are off
+  virtual std::optional<metrics::ExecSample> exec() const = 0;
+  virtual ThreadsFacts threads() const = 0;
+  virtual std::uint64_t log_dropped() const = 0;
+  virtual metrics::BuildSample build() const = 0;
+  virtual OverloadFacts overload() const = 0;
+  virtual metrics::AdminSample admin() const = 0;
+
+  virtual std::vector<std::string> not_ready() const = 0;        // reasons; empty: ready
+  virtual std::vector<std::string> warm_ups_failed() const = 0;  // at start, with the reason; they are tried again
+  virtual std::string config() const = 0;                        // the effective one as TOML, without secrets
+
+ protected:
+  ~AdminView() = default;
+};
+
+}  // namespace carpool::proxy::admin

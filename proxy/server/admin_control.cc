@@ -1,0 +1,163 @@
+#include "proxy/server/admin_control.h"
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "exec/posted_function.h"
+#include "proxy/server/admin/handlers/pool_commands.h"
+#include "proxy/server/admin/handlers/reload.h"
+#include "proxy/server/admin/handlers/warm_up.h"
+#include "proxy/server/drain.h"
+#include "proxy/server/reload/reloader.h"
+#include "proxy/telemetry/log.h"
+#include "proxy/telemetry/log_levels.h"
+#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/warm_up.h"
+
+namespace carpool::proxy {
+
+namespace {
+std::string known_modules() {
+  std::string text;
+  for (const std::string_view module : log::kModules) text.append(text.empty() ? "" : ", ").append(module);
+  return text;
+}
+}  // namespace
+
+admin::LogLevels HouseControl::log_levels() const {
+  admin::LogLevels levels{std::string(log::name(log::level())), {}};
+  for (const auto& [module, level] : log::module_levels()) levels.modules.emplace_back(module, log::name(level));
+  return levels;
+}
+
+Status HouseControl::set_log_level(std::string_view module, std::string_view level) {
+  const std::optional<log::Level> wanted = log::parse_level(level);
+  if (!wanted) {
+    return Fault{FaultKind::malformed_request, Side::client, "level must be trace, debug, info, warn, error or off"};
+  }
+  if (module.empty()) {
+    log::set_level(*wanted);
+  } else if (!log::set_level(module, *wanted)) {
+    return Fault{FaultKind::malformed_request, Side::client, "no such module; known: " + known_modules()};
+  }
+  log::warn("admin", "log level set", {{"level", level}, {"of", module.empty() ? std::string_view("all") : module}});
+  return Done{};
+}
+
+namespace {
+class ReloadOrder final : public admin::PendingAnswer {
+ public:
+  explicit ReloadOrder(Reloader::Heard heard) : heard_(std::move(heard)) {}
+  std::optional<admin::Answer> look() override {
+    if (!*heard_) return std::nullopt;
+    return admin::reload_answer(**heard_);
+  }
+
+ private:
+  Reloader::Heard heard_;
+};
+}  // namespace
+
+std::unique_ptr<admin::PendingAnswer> HouseControl::reload(bool dry_run) {
+  exec::assume_on_loop();  // the admin endpoint's
+  return std::make_unique<ReloadOrder>(parts_.reloader->reload(dry_run));
+}
+
+bool HouseControl::quit() {
+  const bool first = parts_.drain.serving();
+  if (first) {
+    exec::send(parts_.first_loop, [&drain = parts_.drain]() LOOP_ONLY {
+      if (drain.serving()) drain.begin();
+    });
+  }
+  return first;
+}
+
+// ---- warm-up ----
+
+namespace {
+// The order travels to the first worker and is numbered there; whoever asks for its end reads the number here.
+class WarmUpOrder final : public admin::PendingAnswer {
+ public:
+  WarmUpOrder(const HouseControl::Parts& parts, OriginContext& origin, std::uint32_t size)
+      : warm_up_(parts.warm_up), number_(std::make_shared<std::atomic<std::uint64_t>>(0)) {
+    exec::send(parts.first_loop, [&parts, &origin, size, number = number_]() LOOP_ONLY {
+      if (!parts.drain.serving()) return;  // who asked is going, too
+      number->store(parts.warm_up.begin(origin, size), std::memory_order_release);
+    });
+  }
+  std::optional<admin::Answer> look() override {
+    const std::uint64_t number = number_->load(std::memory_order_acquire);  // pairs with the release above
+    if (number == 0) return std::nullopt;
+    const std::optional<WarmUpResult> result = warm_up_.result(number);
+    if (!result) return std::nullopt;
+    return admin::warm_up_answer(result->made, result->failure);
+  }
+
+ private:
+  WarmUp& warm_up_;
+  std::shared_ptr<std::atomic<std::uint64_t>> number_;
+};
+}  // namespace
+
+Result<std::unique_ptr<admin::PendingAnswer>> HouseControl::warm_up(const pool::Origin& origin, std::uint32_t size) {
+  if (Status asked = parts_.policy.may_ask(origin); !asked) return asked.take_fault();
+  Result<OriginContext*> context = parts_.origins.at(origin);
+  if (!context) return context.take_fault();
+  return std::unique_ptr<admin::PendingAnswer>(std::make_unique<WarmUpOrder>(parts_, **context, size));
+}
+
+// ---- an operator's word to a pool ----
+
+namespace {
+void tell(pool::Destination& destination, admin::PoolOrder order, Instant now) LOOP_ONLY {
+  switch (order) {
+    case admin::PoolOrder::pause:
+      return destination.pause(now);
+    case admin::PoolOrder::resume:
+      return destination.resume(now);
+    case admin::PoolOrder::drain:
+      return destination.drain(now);
+    case admin::PoolOrder::reconnect:
+      return destination.reconnect(now);
+  }
+}
+
+// Given on the first worker's loop, as everything that a pool is told comes from a loop.
+class GivenOrder final : public admin::PendingAnswer {
+ public:
+  GivenOrder(const HouseControl::Parts& parts, std::string origin, admin::PoolOrder order)
+      : given_(std::make_shared<std::atomic<bool>>(false)), order_(order) {
+    exec::send(parts.first_loop, [&parts, origin = std::move(origin), order, given = given_]() LOOP_ONLY {
+      if (!parts.drain.serving()) return;  // who asked is going, too
+      const Instant now = parts.first_loop.now();
+      for (pool::Destination* destination : parts.origins.directory().all()) {
+        if (destination->label() == origin) tell(*destination, order, now);
+      }
+      given->store(true, std::memory_order_release);
+    });
+  }
+  std::optional<admin::Answer> look() override {
+    if (!given_->load(std::memory_order_acquire)) return std::nullopt;  // pairs with the release above
+    return admin::pool_order_answer(order_);
+  }
+
+ private:
+  std::shared_ptr<std::atomic<bool>> given_;
+  const admin::PoolOrder order_;
+};
+
+std::string_view name(admin::PoolOrder order) {
+  constexpr std::array<std::string_view, 4> kNames{"pause", "resume", "drain", "reconnect"};
+  return kNames[static_cast<std::size_t>(order)];
+}
+}  // namespace
+
+std::unique_ptr<admin::PendingAnswer> HouseControl::order(const std::string& origin, admin::PoolOrder order) {
+  log::warn("admin", "order to a pool", {{"origin", origin}, {"order", name(order)}});
+  return std::make_unique<GivenOrder>(parts_, origin, order);
+}
+
+}  // namespace carpool::proxy

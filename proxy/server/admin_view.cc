@@ -1,0 +1,250 @@
+#include "proxy/server/admin_view.h"
+
+#include <algorithm>
+#include <map>
+
+#include "proxy/config/in_force.h"
+#include "proxy/config/options.h"
+#include "proxy/config/print.h"
+#include "proxy/config/read.h"
+#include "proxy/exchange/leak_log.h"
+#include "proxy/exchange/overload_state.h"
+#include "proxy/server/admin/admin_server.h"
+#include "proxy/server/drain.h"
+#include "proxy/server/executors.h"
+#include "proxy/server/overload/heap_trim.h"
+#include "proxy/server/overload/memory_reserve.h"
+#include "proxy/server/query_workers.h"
+#include "proxy/server/reload/reloader.h"
+#include "proxy/telemetry/log.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/warm_up.h"
+
+namespace carpool::proxy {
+
+namespace {
+class Collector final : public pool::ConnectionVisitor {
+ public:
+  void visit(const pool::ConnectionView& view) override {
+    admin::ConnectionFacts facts;
+    facts.state = view.state;
+    facts.opened = view.opened;
+    facts.age = view.age;
+    facts.idle = view.idle;
+    facts.uses = view.uses;
+    facts.streams = view.users;
+    facts.loop = view.home;
+    facts.protocol = "h1";
+    if (view.pooled != nullptr) describe(static_cast<const Connection&>(*view.pooled), facts);
+    all.push_back(std::move(facts));
+  }
+  std::vector<admin::ConnectionFacts> all;
+
+ private:
+  // Only what never changes in a connection: it is in use on its own loop meanwhile.
+  static void describe(const Connection& connection, admin::ConnectionFacts& facts) {
+    facts.id = connection.id();
+    facts.local = connection.local();
+    facts.peer = connection.peer();
+    facts.protocol = connection.kind() == pool::Kind::h2 ? "h2" : "h1";
+    facts.tls_version = connection.security().version;
+    facts.cipher = connection.security().cipher;
+  }
+};
+
+// Who has which connection of `origin`, by the connection's id: only the loops know.
+std::map<std::uint64_t, std::string> borrowers(const Workers& workers, const std::string& origin) {
+  constexpr Duration kPatience = std::chrono::milliseconds(250);
+  using Held = std::vector<BorrowerInfo>;
+  const auto ask = [origin](Worker& worker) {
+    exec::assume_on_loop();
+    Held held;
+    worker.parts.exchanges.for_each([&](const Exchange& exchange) {
+      exec::assume_on_loop();
+      if (!exchange.holds_lease() || exchange.facts().origin->destination->label() != origin) return;
+      held.push_back(exchange.describe_borrower());
+    });
+    return held;
+  };
+  std::map<std::uint64_t, std::string> all;
+  for (const Held& held : ask_loops<Held>(workers, kPatience, ask)) {
+    for (const BorrowerInfo& one : held) all.emplace(one.connection, admin::borrower_text(one));
+  }
+  return all;
+}
+
+// What loops have counted of an origin besides its pool.
+struct Counts {
+  admin::PoolFacts::Saved saved;
+  admin::PoolFacts::Limited limited;
+};
+std::map<std::string, Counts> counts_by_origin(const metrics::Registry& registry) {
+  std::map<std::string, Counts> all;
+  registry.for_each_shard([&all](const std::string& label, const metrics::OriginShard& shard) {
+    Counts& counts = all[label];
+    counts.saved.dials += shard.saved_dials.read();
+    counts.saved.time += std::chrono::nanoseconds(shard.saved_nanoseconds.read());
+    counts.saved.cpu += std::chrono::nanoseconds(shard.saved_cpu_nanoseconds.read());
+    counts.limited.requests += shard.limited[static_cast<std::size_t>(metrics::Limit::requests)].read();
+    counts.limited.connections += shard.limited[static_cast<std::size_t>(metrics::Limit::connections)].read();
+  });
+  return all;
+}
+}  // namespace
+
+admin::CountedPools HouseView::counted() const {
+  const pool::Directory& directory = parts_.origins.directory();
+  const auto held = directory.hold();
+  return {snapshots(),
+          {directory.reclaimed(), directory.reclaimed_count(), directory.evicted_count(), directory.max_origins(),
+           directory.starved()}};
+}
+
+std::vector<admin::PoolFacts> HouseView::pools() const {
+  std::vector<admin::PoolFacts> all = snapshots();
+  const std::map<std::string, Counts> counts = counts_by_origin(parts_.metrics);
+  for (admin::PoolFacts& facts : all) {
+    const auto found = counts.find(facts.origin);
+    if (found == counts.end()) continue;
+    facts.saved = found->second.saved;
+    facts.limited = found->second.limited;
+  }
+  return all;
+}
+
+std::vector<admin::PoolFacts> HouseView::snapshots() const {
+  const auto held = parts_.origins.directory().hold();
+  const Instant now = Clock::now();
+  std::vector<admin::PoolFacts> all;
+  for (const pool::Destination* destination : parts_.origins.directory().all()) {
+    admin::PoolFacts facts{destination->label(), destination->snapshot(now), std::nullopt, {}};
+    facts.learned_idle_timeout = facts.snapshot.learned_idle;
+    if (const OriginContext* context = parts_.origins.of(*destination)) {
+      if (facts.snapshot.class_count != 0) facts.classes = context->pool.classes;
+      const net::AddressBook::Counts counts = context->book->count(now);
+      facts.addresses = {counts.usable, counts.ejected, counts.gone};
+    }
+    all.push_back(std::move(facts));
+  }
+  return all;
+}
+
+std::vector<admin::ConnectionFacts> HouseView::connections(const std::string& origin) const {
+  Collector collector;
+  const auto held = parts_.origins.directory().hold();
+  for (const pool::Destination* destination : parts_.origins.directory().all()) {
+    if (destination->label() == origin) destination->visit(collector, Clock::now());
+  }
+  return std::move(collector.all);
+}
+
+std::vector<admin::AddressFacts> HouseView::addresses(const std::string& origin) const {
+  const auto held = parts_.origins.directory().hold();
+  const Instant now = Clock::now();
+  std::vector<admin::AddressFacts> all;
+  for (const OriginContext* context : parts_.origins.all()) {
+    if (context->destination->label() != origin) continue;
+    for (net::AddressBook::Facts& one : context->book->all(now)) {
+      const std::string_view state = one.gone ? "gone" : one.ejected ? "ejected" : "usable";
+      all.push_back({std::move(one.address), state, one.open, one.failures, one.ejections});
+    }
+  }
+  return all;
+}
+
+void HouseView::name_borrowers(const std::string& origin, std::vector<admin::ConnectionFacts>& connections) const {
+  const auto lent = [](const admin::ConnectionFacts& one) {
+    return one.state != pool::Shown::idle && one.state != pool::Shown::connecting;
+  };
+  if (std::none_of(connections.begin(), connections.end(), lent)) return;
+  const std::map<std::uint64_t, std::string> held = borrowers(parts_.workers, origin);
+  for (admin::ConnectionFacts& one : connections) {
+    if (const auto found = held.find(one.id); found != held.end()) one.borrower = found->second;
+  }
+}
+
+std::optional<admin::PoolStudy> HouseView::study(const std::string& origin) const {
+  const auto held = parts_.origins.directory().hold();
+  for (const OriginContext* context : parts_.origins.all()) {
+    if (context->destination->label() != origin) continue;
+    admin::PoolStudy study;
+    study.limits = context->destination->limits();
+    study.circumstances.idle_timeout = study.limits.idle_timeout;
+    study.circumstances.expire_time = study.limits.expire_time;
+    study.circumstances.max_usage = study.limits.max_usage;
+    study.circumstances.min_idle = study.limits.min_idle;
+    study.wait_timeout = context->pool.wait_timeout;
+    study.past = context->destination->history();
+    return study;
+  }
+  return std::nullopt;
+}
+
+std::vector<LeakRecord> HouseView::leaks() const {
+  return parts_.leaks.all();
+}
+
+const metrics::Registry* HouseView::registry() const {
+  const bool wanted = parts_.config.with([](const config::Config& config) { return config.metrics.enabled; });
+  return wanted ? &parts_.metrics : nullptr;
+}
+
+std::optional<metrics::ExecSample> HouseView::exec() const {
+  return parts_.execution->sample();
+}
+
+admin::ThreadsFacts HouseView::threads() const {
+  return parts_.execution->facts();
+}
+
+std::uint64_t HouseView::log_dropped() const {
+  return log::dropped();
+}
+
+metrics::BuildSample HouseView::build() const {
+  return {std::string(config::version()), __VERSION__, CARPOOL_BUILD_TYPE};
+}
+
+admin::OverloadFacts HouseView::overload() const {
+  const Overload& state = parts_.overload;
+  admin::OverloadFacts facts;
+  facts.stage = static_cast<std::uint64_t>(state.stage());
+  facts.sheds = name(state.stage());
+  facts.memory = {state.memory().used, state.memory().limit};
+  facts.descriptors = {state.descriptors().used, state.descriptors().limit};
+  facts.failed_allocations = memory_reserve::taken();
+  const HeapTrim::Shown heap = parts_.heap_trim ? parts_.heap_trim->shown() : HeapTrim::Shown{};
+  facts.heap_used = heap.used;
+  facts.heap_unused = heap.unused;
+  facts.memory_returned = heap.returned;
+  return facts;
+}
+
+metrics::AdminSample HouseView::admin() const {
+  metrics::AdminSample sample = parts_.admin->sample();
+  sample.reloads_applied = parts_.reloader->applied();
+  sample.reloads_refused = parts_.reloader->refused();
+  for (std::size_t i = 0; i < config::kReadingLimits.size(); ++i) {
+    const auto limit = static_cast<config::ReadingLimit>(i);
+    sample.reload_limits.push_back({config::kReadingLimits[i], parts_.reloader->met(limit)});
+  }
+  return sample;
+}
+
+std::vector<std::string> HouseView::not_ready() const {
+  std::vector<std::string> reasons;
+  if (!parts_.drain->serving()) reasons.emplace_back("draining");
+  for (const std::string& origin : parts_.warm_up->under_way()) reasons.push_back("warming up " + origin);
+  return reasons;
+}
+
+std::vector<std::string> HouseView::warm_ups_failed() const {
+  return parts_.warm_up->failed();
+}
+
+std::string HouseView::config() const {
+  return parts_.config.with([](const config::Config& config) { return config::print_config(config); });
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,68 @@
+#include "proxy/server/drain.h"
+
+namespace carpool::proxy {
+
+Drain::Drain(exec::Loop& loop, Host& host)
+    : loop_(loop), host_(host), timer_(exec::Timer::bind<&Drain::on_timer>(loop, *this)) {}
+
+void Drain::begin() {
+  switch (stage()) {
+    case Stage::serving: {
+      host_.on_stopping();
+      stage_.store(Stage::announced, std::memory_order_relaxed);
+      const Duration delay = host_.drain_delay();
+      if (delay <= Duration::zero()) return close_listeners();
+      return timer_.arm(loop_.now() + delay);
+    }
+    case Stage::announced:
+    case Stage::draining:
+      return finish();
+    case Stage::over:
+      return;
+  }
+}
+
+void Drain::on_timer() {
+  exec::assume_on_loop();
+  if (stage() == Stage::announced) return close_listeners();
+  if (!parting_) return finish();
+  parting_ = false;
+  timer_.arm(loop_.now() + host_.shutdown_grace() / 2);
+  host_.drain_clients();
+}
+
+void Drain::close_listeners() {
+  stage_.store(Stage::draining, std::memory_order_relaxed);
+  host_.close_listeners();
+  const Duration grace = host_.shutdown_grace();
+  timer_.arm(loop_.now() + grace);
+  host_.drain_clients();
+}
+
+void Drain::hand_over() {
+  if (!serving()) return;
+  stage_.store(Stage::draining, std::memory_order_relaxed);
+  parting_ = true;
+  host_.leave_listeners();
+  timer_.arm(loop_.now() + host_.shutdown_grace() / 2);
+  host_.start_graceful_close();
+}
+
+void Drain::on_worker_empty() {
+  // One mail at a time: whoever comes while it travels is seen when it arrives.
+  if (!in_the_mail_.exchange(true, std::memory_order_acq_rel)) loop_.post(*this);
+}
+
+void Drain::arrive() {
+  in_the_mail_.store(false, std::memory_order_release);
+  if (stage() != Stage::draining) return;
+  if (host_.clients_gone()) finish();
+}
+
+void Drain::finish() {
+  stage_.store(Stage::over, std::memory_order_relaxed);
+  timer_.disarm();
+  host_.stop_loops();
+}
+
+}  // namespace carpool::proxy

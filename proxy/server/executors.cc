@@ -1,0 +1,193 @@
+#include "proxy/server/executors.h"
+
+#include <algorithm>
+
+#include "exec/reserved_threads_size.h"
+#include "proxy/telemetry/log.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr unsigned kReserveLooks = 200;  // about a microsecond: the next task of a busy loop is often that close
+
+exec::ThreadPoolOptions pool_options(const config::Threads& settings, exec::FailureSink& failures) {
+  exec::ThreadPoolOptions options;
+  options.min = settings.min;
+  options.max = settings.max;
+  options.idle_timeout = settings.idle_timeout;
+  options.max_evict_count = settings.max_evict_count;
+  options.stack_size = settings.stack_size;
+  options.failures = &failures;
+  return options;
+}
+
+exec::ReserveOptions reserve_options(const config::Threads& settings, unsigned cores, exec::FailureSink& failures) {
+  exec::ReserveOptions options;
+  options.capacity = exec::reserve_size(settings.reserved, cores, settings.max);
+  options.idle_timeout = settings.idle_timeout;
+  options.looks = kReserveLooks;
+  options.failures = &failures;
+  return options;
+}
+
+exec::TaskExecutorOptions background_options(const config::Threads& settings, unsigned cores,
+                                             exec::FailureSink& failures) {
+  exec::TaskExecutorOptions options;
+  options.max_tasks = settings.max_tasks;
+  // Compression keeps a core busy and fsync a disk: more of them at a time would end no sooner.
+  options.max_running = std::clamp(cores, 1U, std::min(settings.max, settings.max_tasks));
+  options.name = "background";
+  options.failures = &failures;
+  return options;
+}
+
+exec::StrategyMode mode_of(config::Execution execution) {
+  switch (execution) {
+    case config::Execution::adaptive:
+      return exec::StrategyMode::adaptive;
+    case config::Execution::execute_produce:
+      return exec::StrategyMode::execute_produce_consume;
+    case config::Execution::produce_execute:
+      return exec::StrategyMode::produce_execute_consume;
+    case config::Execution::produce:
+      break;
+  }
+  return exec::StrategyMode::produce_consume;
+}
+
+const char* name_of(config::Execution execution) {
+  constexpr const char* kNames[] = {"adaptive", "execute_produce", "produce_execute", "produce"};
+  return kNames[static_cast<std::size_t>(execution)];
+}
+
+const char* name_of(exec::ThreadInfo::State state) {
+  switch (state) {
+    case exec::ThreadInfo::State::starting:
+      return "starting";
+    case exec::ThreadInfo::State::idle:
+      return "idle";
+    case exec::ThreadInfo::State::busy:
+      return "busy";
+    case exec::ThreadInfo::State::leased:
+      break;
+  }
+  return "leased";
+}
+}  // namespace
+
+// A loop may queue every task that may exist, and each loop one helper besides (execute_produce).
+Execution::Execution(const config::Threads& settings, unsigned loops, unsigned cores)
+    : settings_(settings),
+      tasks_(settings.max_tasks),
+      pool_(pool_options(settings, *this)),
+      loops_(pool_.lease(loops)),
+      from_loops_(pool_, "loops", settings.max_tasks + loops),
+      reserve_(pool_, reserve_options(settings, cores, *this)),
+      background_(pool_, background_options(settings, cores, *this)) {}
+
+Execution::~Execution() = default;
+
+Status Execution::start() {
+  return pool_.start();
+}
+
+bool Execution::stop(Duration timeout) {
+  {
+    const std::scoped_lock lock(mutex_);
+    drivers_.clear();
+  }
+  reserve_.stop();
+  background_.stop();
+  if (pool_.stop(timeout)) return true;
+  for (const exec::ThreadInfo& thread : pool_.dump()) {
+    log::error(
+        "exec", "a task does not end",
+        {{"doing", thread.doing}, {"seconds", std::chrono::duration<double>(Clock::now() - thread.since).count()}});
+  }
+  return false;
+}
+
+std::unique_ptr<exec::Driver> Execution::drive(exec::UvLoop& loop, exec::TurnHost& host, const char* name) {
+  auto driver =
+      std::make_unique<exec::Driver>(exec::DriverParts{.loop = loop,
+                                                       .host = host,
+                                                       .name = name,
+                                                       .mode = mode_of(settings_.strategy),
+                                                       .pool = pool_,
+                                                       .executor = from_loops_,
+                                                       .helpers = reserve_.capacity() == 0 ? nullptr : &reserve_,
+                                                       .tasks = tasks_,
+                                                       .failures = this});
+  const std::scoped_lock lock(mutex_);
+  drivers_.push_back(driver.get());
+  return driver;
+}
+
+bool Execution::in_background(exec::TaskPtr task) {
+  return tasks_.admit(*task) && background_.execute(std::move(task));
+}
+
+void Execution::on_task_failed(const char* task, const char* why) noexcept {
+  log::error("exec", "a task failed", {{"task", task}, {"why", why}});
+}
+
+exec::StrategyCounts Execution::strategies() const {
+  exec::StrategyCounts counts;
+  const std::scoped_lock lock(mutex_);
+  for (const exec::Driver* driver : drivers_) counts += driver->counts();
+  return counts;
+}
+
+metrics::ExecSample Execution::sample() const {
+  const exec::StrategyCounts counts = strategies();
+  const exec::ThreadCounts threads = pool_.counts();
+  const exec::TaskExecutorCounts background = background_.counts();
+  const unsigned reserved = reserve_.available();
+  metrics::ExecSample sample;
+  sample.tasks = {{"pc", counts.pc}, {"pic", counts.pic}, {"pec", counts.pec}, {"epc", counts.epc}};
+  sample.handovers = {
+      {"took_over", counts.took_over}, {"noop", counts.noop}, {"missed", counts.missed}, {"paused", counts.paused}};
+  sample.threads = {{"idle", threads.idle},
+                    {"busy", threads.busy},
+                    {"reserved", reserved},
+                    {"leased", threads.leased > reserved ? threads.leased - reserved : 0},
+                    {"starting", threads.starting}};
+  sample.threads_max = threads.max;
+  sample.low_on_threads = threads.low_on_threads;
+  sample.queue = threads.queue + background.queued;
+  sample.queue_wait = pool_.queue_wait();
+  sample.queue_wait += background_.queue_wait();
+  return sample;
+}
+
+admin::ThreadsFacts Execution::facts() const {
+  const Instant now = Clock::now();
+  const exec::ThreadCounts threads = pool_.counts();
+  const exec::TaskExecutorCounts background = background_.counts();
+  admin::ThreadsFacts facts;
+  facts.strategy = name_of(settings_.strategy);
+  facts.min = settings_.min;
+  facts.max = threads.max;
+  facts.leases = threads.leases;
+  facts.reserve = {reserve_.capacity(), reserve_.available(), reserve_.pending()};
+  facts.tasks = {tasks_.limit(), tasks_.existing(), tasks_.refused()};
+  facts.queue = threads.queue;
+  facts.queue_limit = threads.queue_limit;
+  const exec::TaskSource& runners = background_.source();
+  facts.sources = {{from_loops_.name(), from_loops_.limit(), from_loops_.queued(), from_loops_.refused()},
+                   {runners.name(), runners.limit(), runners.queued(), runners.refused()}};
+  facts.background = {background.queued, background.running, background.max_running, background.executed};
+  facts.started = threads.started;
+  facts.left = threads.evicted;
+  facts.start_failures = threads.start_failures;
+  facts.failed = threads.failed_jobs;
+  for (const exec::ThreadInfo& thread : pool_.dump()) {
+    facts.threads.push_back({thread.number, name_of(thread.state), thread.doing, now - thread.since});
+  }
+  for (const exec::TaskInfo& task : background_.dump()) {
+    facts.background_tasks.push_back({task.name, task.running, now - task.since});
+  }
+  return facts;
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,111 @@
+#include "proxy/server/handover/fd_message.h"
+
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace carpool::proxy {
+
+namespace {
+// What comes first, with the descriptors: how long the text is.
+using Length = std::uint64_t;
+
+Fault failed(const char* what) {
+  const std::string why = errno == 0 ? "the other side left" : std::strerror(errno);  // NOLINT(concurrency-mt-unsafe)
+  return {FaultKind::internal, Side::self, std::string("hand-over: ") + what + ": " + why};
+}
+
+void bound(int socket, int option, Duration patience) {
+  const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(patience).count();
+  const timeval limit{whole / 1'000'000, whole % 1'000'000};
+  ::setsockopt(socket, SOL_SOCKET, option, &limit, sizeof limit);
+}
+
+Status send_all(int socket, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0) return failed("send");
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return Done{};
+}
+
+Status receive_all(int socket, std::span<char> bytes) {
+  while (!bytes.empty()) {
+    errno = 0;
+    const ssize_t got = ::recv(socket, bytes.data(), bytes.size(), 0);
+    if (got <= 0) return failed("receive");
+    bytes = bytes.subspan(static_cast<std::size_t>(got));
+  }
+  return Done{};
+}
+
+constexpr std::size_t kControl = CMSG_SPACE(Parcel::kMostDescriptors * sizeof(int));
+
+void take_descriptors(msghdr& message, std::vector<Fd>& descriptors) {
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
+      descriptors.emplace_back(fd);
+    }
+  }
+}
+}  // namespace
+
+Status send_parcel(int socket, const Parcel& parcel, Duration patience) {
+  bound(socket, SO_SNDTIMEO, patience);
+  Length length = parcel.text.size();
+  if (length > Parcel::kMostBytes || parcel.descriptors.size() > Parcel::kMostDescriptors) {
+    return Fault{FaultKind::internal, Side::self, "hand-over: too much to hand over"};
+  }
+  iovec piece{&length, sizeof length};
+  alignas(cmsghdr) std::array<char, kControl> control{};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  if (!parcel.descriptors.empty()) {
+    message.msg_control = control.data();
+    message.msg_controllen = CMSG_SPACE(parcel.descriptors.size() * sizeof(int));
+    cmsghdr* part = CMSG_FIRSTHDR(&message);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(parcel.descriptors.size() * sizeof(int));
+    for (std::size_t i = 0; i < parcel.descriptors.size(); ++i) {
+      const int fd = parcel.descriptors[i].get();
+      std::memcpy(CMSG_DATA(part) + i * sizeof fd, &fd, sizeof fd);
+    }
+  }
+  if (::sendmsg(socket, &message, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof length)) return failed("send");
+  return send_all(socket, parcel.text);
+}
+
+Result<Parcel> receive_parcel(int socket, Duration patience) {
+  bound(socket, SO_RCVTIMEO, patience);
+  Parcel parcel;
+  Length length = 0;
+  iovec piece{&length, sizeof length};
+  alignas(cmsghdr) std::array<char, kControl> control{};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  errno = 0;
+  const ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL);
+  if (got > 0) take_descriptors(message, parcel.descriptors);
+  if (got != static_cast<ssize_t>(sizeof length) || (message.msg_flags & MSG_CTRUNC) != 0) return failed("receive");
+  if (length > Parcel::kMostBytes) return Fault{FaultKind::internal, Side::self, "hand-over: the manifest is too long"};
+  parcel.text.resize(length);
+  if (Status whole = receive_all(socket, parcel.text); !whole) return whole.take_fault();
+  return parcel;
+}
+
+}  // namespace carpool::proxy

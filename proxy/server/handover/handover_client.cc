@@ -1,0 +1,177 @@
+#include "proxy/server/handover/handover_client.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "proxy/net/egress_policy.h"
+#include "proxy/net/peer_credentials.h"
+#include "proxy/server/handover/fd_message.h"
+#include "proxy/telemetry/log.h"
+#include "proxy/upstream/origin/origin_registry.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr Duration kPatience = std::chrono::seconds(5);    // for the parcel
+constexpr Duration kTick = std::chrono::milliseconds(50);  // between handfuls of dials
+constexpr Duration kWarmFor = std::chrono::seconds(10);    // whatever is open then must do
+constexpr Duration kLastWord = std::chrono::seconds(5);    // for the other one's doors to close
+
+Fault not_ours(const net::Address& where, const std::string& why) {
+  return {FaultKind::unroutable, Side::self, "hand-over: " + where.text() + ": " + why};
+}
+
+bool trusted(uid_t user) {
+  return user == 0 || user == ::geteuid();
+}
+
+// The listening sockets that come over this connection decide who serves this process's clients, so the process that
+// gives them and the file that led to it must be root's or this user's, as the giver demands of its successor.
+Status belongs_to_us(int socket, const net::Address& where) {
+  const PeerFacts peer = peer_of(socket);  // who called listen()
+  if (!from_our_user(peer)) {
+    const std::string user = peer.uid ? "user " + std::to_string(*peer.uid) : "an unknown user";
+    return not_ours(where, user + " listens there, expected root or the user of this process");
+  }
+  struct stat file {};
+  const char* path = reinterpret_cast<const sockaddr_un*>(where.get())->sun_path;
+  if (::lstat(path, &file) != 0 || !S_ISSOCK(file.st_mode) || !trusted(file.st_uid)) {
+    return not_ours(where, "the socket file is not of root or the user of this process");
+  }
+  return Done{};
+}
+}  // namespace
+
+Result<std::unique_ptr<Inheritance>> Inheritance::ask(const std::string& address) {
+  Result<net::Address> where = net::Address::parse(address);
+  if (!where) return where.take_fault();
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket || ::connect(socket.get(), where->get(), where->length()) != 0) return std::unique_ptr<Inheritance>();
+  if (Status ours = belongs_to_us(socket.get(), *where); !ours) return ours.take_fault();
+  Result<Parcel> parcel = receive_parcel(socket.get(), kPatience);
+  if (!parcel) return parcel.take_fault();
+  Result<Manifest> manifest = decode_manifest(parcel->text);
+  if (!manifest) return manifest.take_fault();
+  if (manifest->sockets.size() != parcel->descriptors.size()) {
+    return Fault{FaultKind::internal, Side::self, "hand-over: sockets are missing"};
+  }
+  std::unique_ptr<Inheritance> heir(new Inheritance(std::move(socket)));
+  heir->manifest_ = std::move(*manifest);
+  heir->descriptors_ = std::move(parcel->descriptors);
+  return heir;
+}
+
+Inheritance::~Inheritance() = default;
+
+std::optional<net::Bound> Inheritance::take(std::string_view role, const std::string& address) {
+  for (std::size_t i = 0; i < descriptors_.size(); ++i) {
+    const Manifest::Socket& socket = manifest_.sockets[i];
+    if (socket.role != role || socket.address != address || !descriptors_[i]) continue;
+    net::Bound bound{std::move(descriptors_[i]), {}};
+    bound.address = net::Address::local_of(bound.fd.get());
+    return bound;
+  }
+  return std::nullopt;
+}
+
+// ---- what was learned ----
+
+void Inheritance::teach(Origins& origins, const net::RulePolicy& policy) {
+  descriptors_.clear();  // those that this configuration has no use for
+  for (const Manifest::Origin& one : manifest_.origins) teach_one(origins, policy, one);
+  for (Manifest::Origin& one : manifest_.origins) one.sessions.clear();
+}
+
+void Inheritance::teach_one(Origins& origins, const net::RulePolicy& policy, const Manifest::Origin& one) {
+  const Result<pool::Origin> origin = pool::parse_origin(one.label);
+  if (!origin || !policy.may_ask(*origin)) return;
+  Result<OriginContext*> context = origins.at(*origin);
+  if (!context) return;
+  if (one.learned_idle) (*context)->destination->recall_idle(*one.learned_idle);
+  if (one.open != 0) cold_.push_back({*context, one.open, one.open});
+  // A session was verified by what its context was made of: a context made of anything else would let a peer in unseen.
+  TlsIdentity* tls = (*context)->tls;
+  if (tls == nullptr || one.sessions.empty() || !tls->load()) return;
+  const Result<std::shared_ptr<tls::ClientContext>> client = tls->get();
+  if (!client || (*client)->likeness() != one.tls_likeness) return;
+  const std::string peer = tls::peer_name(origin->host, origin->port);
+  for (const std::string& session : one.sessions) static_cast<void>((*client)->remember(peer, session));
+}
+
+// ---- taking over ----
+
+void Inheritance::begin(exec::Loop& loop, std::uint32_t rate, exec::Bound ready) {
+  loop_ = &loop;
+  rate_ = rate;
+  ready_ = ready;
+  give_up_ = loop.now() + kWarmFor;
+  timer_ = std::make_unique<exec::Timer>(loop, exec::Bound::to<&Inheritance::tick>(*this));
+  tick();
+}
+
+void Inheritance::stop() {
+  timer_.reset();
+}
+
+void Inheritance::tick() {
+  exec::assume_on_loop();
+  const Instant now = loop_->now();
+  if (said_go_) {
+    log::warn("handover", "the process before did not say that it closed its doors");
+    return end();
+  }
+  auto left =
+      static_cast<std::uint32_t>(std::max<std::int64_t>(1, rate_ * (kTick / std::chrono::milliseconds(1)) / 1000));
+  for (Warm& warm : cold_) {
+    if (warm.to_dial == 0) continue;
+    const std::uint32_t open = std::min(warm.open, warm.origin->pool.size);
+    const std::uint32_t begun = warm.origin->destination->warm_up(open, std::min(left, warm.to_dial), now);
+    left -= begun;
+    warm.to_dial = begun == 0 && left > 0 ? 0 : warm.to_dial - begun;  // 0: all are there, or none may be opened
+    if (left == 0) break;
+  }
+  // Each dial is made once: an origin that cannot be reached now is not tried again and again.
+  std::erase_if(cold_, [](const Warm& warm) {
+    return warm.to_dial == 0 && warm.origin->dials.load(std::memory_order_relaxed) == 0;
+  });
+  if (cold_.empty() || now >= give_up_) return say_go();
+  timer_->arm(now + kTick);
+}
+
+void Inheritance::say_go() {
+  said_go_ = true;
+  exec::Loop& loop = *loop_;
+  ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
+  Result<exec::WatchKey> key = loop.watch(socket_.get(), *this);
+  if (!key || !say(socket_.get(), HandoverWord::kGo)) return end();
+  key_ = *key;
+  timer_->arm(loop.now() + kLastWord);
+}
+
+// The other one says "gone" and closes; or it crashed, and is gone all the same.
+void Inheritance::on_ready(exec::Ready) {
+  const HandoverWord::Heard heard = word_.hear(socket_.get());
+  if (heard == HandoverWord::Heard::nothing) return;
+  if (heard == HandoverWord::Heard::other) {
+    log::warn("handover", "the process before said something else than gone: its doors may be open still");
+  }
+  end();
+}
+
+void Inheritance::end() {
+  if (socket_) {
+    loop_->unwatch(socket_.get(), key_);
+    socket_.reset();
+  }
+  timer_->disarm();
+  if (const exec::Bound ready = std::exchange(ready_, {})) ready();
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,169 @@
+#include "proxy/server/handover/handover_listener.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "pool/destination/snapshot.h"
+#include "proxy/config/in_force.h"
+#include "proxy/net/peer_credentials.h"
+#include "proxy/server/admin/admin_server.h"
+#include "proxy/server/drain.h"
+#include "proxy/server/handover/fd_message.h"
+#include "proxy/server/handover/handover_state.h"
+#include "proxy/server/listener_set.h"
+#include "proxy/server/query_workers.h"
+#include "proxy/telemetry/log.h"
+#include "proxy/upstream/origin/origin_registry.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr mode_t kOwnerOnly = 0177;
+constexpr Duration kPatience = std::chrono::seconds(1);
+constexpr std::size_t kMostSessions = 4;  // of an origin
+constexpr std::size_t kMostSecrets = std::size_t{2} << 20;
+
+struct Copy {
+  std::string address;
+  Fd fd;
+};
+
+void tell_of(const OriginContext& context, Manifest& manifest, std::size_t& secrets, Instant now) {
+  const pool::Destination::Snapshot snapshot = context.destination->snapshot(now);
+  Manifest::Origin one;
+  one.label = context.destination->label();
+  one.open = static_cast<std::uint32_t>(snapshot.of(pool::Shown::idle) + snapshot.of(pool::Shown::borrowed));
+  one.learned_idle = snapshot.learned_idle;
+  if (context.tls != nullptr) {
+    if (const auto client = context.tls->loaded()) {
+      one.tls_likeness = client->likeness();
+      const pool::Origin& origin = context.destination->origin();
+      one.sessions = client->hand_out(tls::peer_name(origin.host, origin.port), kMostSessions);
+    }
+  }
+  for (const std::string& session : one.sessions) secrets += session.size();
+  if (secrets > kMostSecrets) one.sessions.clear();
+  manifest.origins.push_back(std::move(one));
+}
+}  // namespace
+
+HandoverDoor::HandoverDoor(const Parts& parts) : parts_(parts) {}
+
+HandoverDoor::~HandoverDoor() {
+  if (fd_) net::remove_socket_file(address_);
+}
+
+Status HandoverDoor::open(const std::string& address, std::optional<net::Bound> inherited) {
+  configured_ = address;
+  if (!inherited) {
+    const mode_t before = ::umask(kOwnerOnly);
+    Result<net::Bound> bound = net::bind_and_listen(address, 4);
+    ::umask(before);
+    if (!bound) return bound.take_fault();
+    inherited = std::move(*bound);
+  }
+  fd_ = std::move(inherited->fd);
+  address_ = inherited->address;
+  exec::assume_on_loop();  // its thread has not begun
+  Result<exec::WatchKey> key = parts_.admin.loop().watch(fd_.get(), *this);
+  if (!key) return key.take_fault();
+  key_ = *key;
+  return Done{};
+}
+
+void HandoverDoor::on_ready(exec::Ready) {
+  while (fd_) {
+    Fd socket(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));  // blocking, bounded by send_parcel
+    if (!socket && (errno == EINTR || errno == ECONNABORTED)) continue;
+    if (!socket) return;
+    if (may_inherit(socket.get())) give(std::move(socket));
+  }
+}
+
+bool HandoverDoor::may_inherit(int socket) {
+  const PeerFacts peer = peer_of(socket);
+  if (!from_our_user(peer)) return false;
+  if (heir_.socket || !parts_.drain.serving()) return false;
+  heir_.pid = static_cast<int>(peer.pid.value_or(0));
+  return true;
+}
+
+void HandoverDoor::give(Fd socket) {
+  Result<Parcel> parcel = pack();
+  const Status sent = parcel ? send_parcel(socket.get(), *parcel, kPatience) : Status(parcel.take_fault());
+  if (!sent) return log::warn("handover", sent.fault().detail, {{"pid", heir_.pid}});
+  ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
+  heir_.socket = std::move(socket);
+  heir_.word = HandoverWord(HandoverWord::kGo);
+  Result<exec::WatchKey> key = parts_.admin.loop().watch(heir_.socket.get(), heir_);
+  if (!key) return heir_.socket.reset();
+  heir_.key = *key;
+  log::info("handover", "a successor has the sockets and starts", {{"pid", heir_.pid}});
+}
+
+Result<Parcel> HandoverDoor::pack() {
+  auto listeners = ask_loop<std::vector<Copy>>(parts_.first_loop, kPatience, [this] {
+    exec::assume_on_loop();
+    std::vector<Copy> copies;
+    for (const auto& listener : parts_.listeners.open_ones())
+      copies.push_back({listener->settings().address, listener->copy()});
+    return copies;
+  });
+  if (!listeners) return Fault{FaultKind::internal, Side::self, "hand-over: a loop is busy"};
+  Parcel parcel;
+  Manifest manifest;
+  const auto add = [&](const char* role, std::string address, Fd fd) {
+    if (!fd) return;
+    manifest.sockets.push_back({role, std::move(address)});
+    parcel.descriptors.push_back(std::move(fd));
+  };
+  for (Copy& copy : *listeners) add("listen", std::move(copy.address), std::move(copy.fd));
+  const auto addresses = parts_.config.with(
+      [](const config::Config& config) { return std::pair(config.admin.address, config.metrics.address); });
+  if (parts_.admin.address() != nullptr) add("admin", addresses.first, parts_.admin.copy_of_door());
+  if (parts_.admin.metrics_address() != nullptr) add("metrics", addresses.second, parts_.admin.copy_of_metrics_door());
+  add("handover", configured_, Fd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0)));
+  std::size_t secrets = 0;
+  const auto held = parts_.origins.directory().hold();  // this loop is none of those that a pool's end waits for
+  for (const OriginContext* context : parts_.origins.all()) tell_of(*context, manifest, secrets, Clock::now());
+  parcel.text = encode(manifest);
+  return parcel;
+}
+
+void HandoverDoor::hear() {
+  const HandoverWord::Heard heard = heir_.word.hear(heir_.socket.get());
+  if (heard == HandoverWord::Heard::nothing) return;
+  if (heard == HandoverWord::Heard::word && parts_.drain.serving()) return leave();
+  const bool wrong = heard == HandoverWord::Heard::other;
+  log::warn(
+      "handover",
+      wrong ? "the successor said something else than go; nothing changes" : "the successor left; nothing changes",
+      {{"pid", heir_.pid}});
+  forget_heir();
+}
+
+void HandoverDoor::leave() {
+  parts_.admin.close_doors();
+  const auto closed = ask_loop<bool>(parts_.first_loop, kPatience, [this] {
+    exec::assume_on_loop();
+    parts_.drain.hand_over();
+    return true;
+  });
+  if (!closed) log::warn("handover", "a loop is busy: its doors close when it looks up");
+  log::info("handover", "a successor took over; finishing what runs", {{"pid", heir_.pid}});
+  static_cast<void>(say(heir_.socket.get(), HandoverWord::kGone));
+  parts_.admin.loop().unwatch(fd_.get(), key_);
+  fd_.reset();
+  forget_heir();
+}
+
+void HandoverDoor::forget_heir() {
+  parts_.admin.loop().unwatch(heir_.socket.get(), heir_.key);
+  heir_.socket.reset();
+}
+
+}  // namespace carpool::proxy

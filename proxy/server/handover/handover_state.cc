@@ -1,0 +1,107 @@
+#include "proxy/server/handover/handover_state.h"
+
+#include <sstream>
+
+#include "base/utf8.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr std::string_view kFirstLine = "carpool-handover 1";
+constexpr std::string_view kLastLine = "end";
+constexpr std::string_view kDigits = "0123456789abcdef";
+
+void append_hex(std::string& out, std::string_view bytes) {
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out.push_back(kDigits[byte >> 4]);
+    out.push_back(kDigits[byte & 15]);
+  }
+}
+
+std::optional<std::string> from_hex(std::string_view text) {
+  std::string bytes;
+  if (text.size() % 2 != 0) return std::nullopt;
+  for (std::size_t i = 0; i < text.size(); i += 2) {
+    const std::size_t high = kDigits.find(text[i]), low = kDigits.find(text[i + 1]);
+    if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
+    bytes.push_back(static_cast<char>(high << 4 | low));
+  }
+  return bytes;
+}
+
+std::int64_t in_milliseconds(std::optional<Duration> duration) {
+  return duration ? std::chrono::duration_cast<std::chrono::milliseconds>(*duration).count() : 0;
+}
+
+bool take_origin(std::istringstream& rest, Manifest& manifest) {
+  Manifest::Origin origin;
+  std::int64_t learned = 0;
+  if (!(rest >> origin.label >> origin.open >> learned >> origin.tls_likeness)) return false;
+  if (learned > 0) origin.learned_idle = std::chrono::milliseconds(learned);
+  manifest.origins.push_back(std::move(origin));
+  return true;
+}
+
+bool take_session(std::istringstream& rest, Manifest& manifest) {
+  std::string hex;
+  if (!(rest >> hex) || manifest.origins.empty()) return false;
+  std::optional<std::string> session = from_hex(hex);
+  if (session) manifest.origins.back().sessions.push_back(std::move(*session));
+  return session.has_value();
+}
+
+bool take_line(const std::string& line, Manifest& manifest) {
+  std::istringstream rest(line);
+  std::string what;
+  rest >> what;
+  if (what == "socket") {
+    Manifest::Socket socket;
+    if (!(rest >> socket.role >> std::ws) || !std::getline(rest, socket.address))
+      return false;  // a path may have blanks
+    manifest.sockets.push_back(std::move(socket));
+    return true;
+  }
+  if (what == "origin") return take_origin(rest, manifest);
+  if (what == "session") return take_session(rest, manifest);
+  return true;  // of a later version
+}
+}  // namespace
+
+std::string encode(const Manifest& manifest) {
+  std::string text(kFirstLine);
+  text.push_back('\n');
+  for (const Manifest::Socket& socket : manifest.sockets) {
+    text.append("socket ").append(socket.role).append(" ").append(socket.address).append("\n");
+  }
+  for (const Manifest::Origin& origin : manifest.origins) {
+    text.append("origin ").append(origin.label).append(" ").append(std::to_string(origin.open));
+    text.append(" ").append(std::to_string(in_milliseconds(origin.learned_idle)));
+    text.append(" ").append(std::to_string(origin.tls_likeness)).append("\n");
+    for (const std::string& session : origin.sessions) {
+      text.append("session ");
+      append_hex(text, session);
+      text.push_back('\n');
+    }
+  }
+  return text.append(kLastLine).append("\n");
+}
+
+Result<Manifest> decode_manifest(std::string_view text) {
+  std::istringstream lines{std::string(text)};
+  std::string line;
+  if (!std::getline(lines, line) || line != kFirstLine) {
+    return Fault{FaultKind::internal, Side::self, "hand-over: not a manifest of this version"};
+  }
+  Manifest manifest;
+  while (std::getline(lines, line)) {
+    if (line == kLastLine) return manifest;
+    if (!take_line(line, manifest)) {
+      return Fault{FaultKind::internal, Side::self,
+                   "hand-over: a line of the manifest is broken: " + std::string(clipped(line, 60))};
+    }
+  }
+  return Fault{FaultKind::internal, Side::self, "hand-over: the manifest breaks off"};
+}
+
+}  // namespace carpool::proxy

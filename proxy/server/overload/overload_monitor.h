@@ -1,0 +1,58 @@
+// OverloadWatch: looks four times a second at memory and descriptors, on the admin thread, and sets the stage of
+// shedding. An allocation that failed counts as all memory in use. What rests is closed by order to every loop, once a
+// look, for as long as that stage lasts; the rest the loops see for themselves.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "exec/mail.h"
+#include "exec/timer.h"
+#include "proxy/exchange/load_shedding.h"
+#include "proxy/server/worker.h"
+
+namespace carpool::proxy {
+
+class ConfigInForce;
+class Overload;
+
+class OverloadWatch {
+ public:
+  OverloadWatch(exec::Loop& loop, Overload& overload, const ConfigInForce& config, pool::Directory& pools,
+                const Workers& workers);  // when the admin loop and the workers exist, and none of them runs
+  ~OverloadWatch();                       // when no order is in the mail any more
+  void stop() { timer_.reset(); }         // before the admin loop goes
+
+ private:
+  // To one worker: close what rests. One at a time: acq_rel against itself, whoever takes the flag owns the mail.
+  class Order final : public exec::Mail {
+   public:
+    Order(pool::Directory& pools, const Worker::Parts& worker, bool first)
+        : pools_(pools), worker_(worker), first_(first) {}
+    void send();
+
+   private:
+    void arrive() override LOOP_ONLY;
+    void close_idle_upstream() LOOP_ONLY;
+    pool::Directory& pools_;
+    const Worker::Parts& worker_;
+    const bool first_;
+    std::atomic<bool> in_the_mail_{false};
+  };
+  void look();
+  bool memory_failed(Instant now);
+  void say(Shedding before, Shedding now) const;
+
+  exec::Loop& loop_;
+  Overload& overload_;
+  const ConfigInForce& config_;
+  Shedding said_ = Shedding::nothing;  // in the log
+  std::uint64_t failures_seen_ = 0;    // allocations that the reserve served
+  Instant short_until_{};
+  std::unique_ptr<exec::Timer> timer_;
+  std::vector<std::unique_ptr<Order>> orders_;
+};
+
+}  // namespace carpool::proxy

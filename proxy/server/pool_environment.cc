@@ -1,0 +1,70 @@
+#include "proxy/server/pool_environment.h"
+
+#include <memory>
+#include <utility>
+
+#include "proxy/exchange/leak_log.h"
+#include "proxy/telemetry/log.h"
+#include "proxy/upstream/connection.h"
+
+namespace carpool::proxy {
+
+void PoolHouse::dial(pool::Destination& destination, pool::Reservation reservation) {
+  exec::assume_on_loop();
+  OriginContext* origin = origins_->of(destination);
+  CARPOOL_ASSERT(origin != nullptr);
+  Worker::current().parts.dialer.dial(destination, *origin, std::move(reservation));
+}
+
+void PoolHouse::recall(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) {
+  exec::assume_on_loop();
+  Worker::current().parts.dialer.recall(destination, index, generation);
+}
+
+void PoolHouse::deliver(pool::LoopId to, pool::Delivery& delivery) {
+  workers_[to]->parts.inbox.deliver(delivery);
+}
+
+void PoolHouse::wake_at(pool::Destination& destination, Instant when) {
+  exec::assume_on_loop();
+  Worker::current().parts.inbox.wake_at(destination, when);
+}
+
+void PoolHouse::detach(pool::Pooled& pooled, pool::LoopId from) {
+  workers_[from]->parts.loop.unwatch_shared(static_cast<Connection&>(pooled).transport().fd());
+}
+
+// What stands on the socket is reported anew by the new registration, so that nothing the old loop dropped is lost.
+bool PoolHouse::attach(pool::Pooled& pooled, std::uint32_t index, std::uint32_t generation) {
+  exec::assume_on_loop();
+  net::Transport& transport = static_cast<Connection&>(pooled).transport();
+  transport.forget_readiness();
+  return static_cast<bool>(Worker::current().parts.loop.watch_shared(transport.fd(), index, generation));
+}
+
+void PoolHouse::dispose(pool::Pooled* pooled, pool::Closed cause) {
+  const std::unique_ptr<pool::Pooled> dies(pooled);
+  auto& connection = static_cast<Connection&>(*pooled);
+  // Whoever gives a lease back takes its hands off the connection first.
+  if (cause == pool::Closed::leak && connection.user != nullptr) note_lost(connection);
+  note_standing(connection, Standing::closed, pool::name(cause));
+}
+
+// A lease died without being given back: a bug of ours. Its borrower may be half gone: it is not asked.
+void PoolHouse::note_lost(const Connection& connection) {
+  LeakRecord leak;
+  leak.kind = LeakKind::lost;
+  leak.origin = connection.origin;
+  leak.action = "discard";
+  leak.found = Clock::now();
+  leak.borrower.connection = connection.id();
+  log::error("leak", "a lease died without being given back",
+             {{"origin", connection.origin}, {"connection", connection.id()}, {"local", connection.local()}});
+  leaks_.add(std::move(leak));
+}
+
+pool::LoopId PoolHouse::here() const {
+  return Worker::current().parts.loop.id();
+}
+
+}  // namespace carpool::proxy

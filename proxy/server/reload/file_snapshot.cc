@@ -1,0 +1,66 @@
+#include "proxy/server/reload/file_snapshot.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+
+#include "base/contents.h"
+#include "base/fd.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr std::size_t kMostBytes = std::size_t{16} * 1024 * 1024;  // of a file; a longer one is told by its stamp
+
+std::size_t mixed(std::size_t hash, std::int64_t value) {
+  return (hash ^ static_cast<std::size_t>(value)) * std::size_t{0x100000001B3};
+}
+
+std::size_t stamp_of(const struct stat& status) {
+  std::size_t hash =
+      mixed(mixed(mixed(0, static_cast<std::int64_t>(status.st_dev)), static_cast<std::int64_t>(status.st_ino)),
+            status.st_size);
+  for (const timespec& time : {status.st_mtim, status.st_ctim}) hash = mixed(mixed(hash, time.tv_sec), time.tv_nsec);
+  return hash;
+}
+
+FileLook look_at_one(const std::string& path) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0) return {mixed(1, errno), 0};
+  FileLook look{2, stamp_of(status)};
+  if (!S_ISREG(status.st_mode)) return look;
+  std::string text(std::min(static_cast<std::size_t>(status.st_size) + 1, kMostBytes), '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  look.digest = size == kMostBytes ? look.stamp : digest_of({text.data(), size});
+  return look;
+}
+}  // namespace
+
+std::vector<FileLook> look_at(const std::vector<std::string>& files) {
+  std::vector<FileLook> looks;
+  looks.reserve(files.size());
+  for (const std::string& path : files) looks.push_back(look_at_one(path));
+  return looks;
+}
+
+Digests read_between(const std::vector<FileLook>& before, const std::vector<FileLook>& after) {
+  Digests digests;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const bool same = i < after.size() && before[i].digest == after[i].digest && before[i].stamp == after[i].stamp;
+    digests.push_back(same ? std::optional(before[i].digest) : std::nullopt);
+  }
+  return digests;
+}
+
+}  // namespace carpool::proxy

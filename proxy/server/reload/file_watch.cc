@@ -1,0 +1,81 @@
+#include "proxy/server/reload/file_watch.h"
+
+#include <sys/inotify.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+namespace carpool::proxy {
+
+namespace {
+constexpr Duration kQuiet = std::chrono::milliseconds(200);  // editors and kubelets write in several steps
+constexpr Duration kAtMost = std::chrono::seconds(2);        // in a directory that is never quiet
+constexpr std::uint32_t kEvents = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE;
+}  // namespace
+
+FileWatch::FileWatch(exec::Loop& loop, exec::Bound changed)
+    : loop_(loop), changed_(changed), quiet_(exec::Timer::bind<&FileWatch::on_quiet>(loop, *this)) {}
+
+Status FileWatch::watch(const std::vector<std::string>& files, Digests in_force) {
+  in_force_ = std::move(in_force);
+  judged_ = in_force_;
+  // What changed since it was read has been told of by an event that was compared with something else, or by none.
+  wait_for_quiet();
+  if (files == files_ && fd_) return Done{};
+  files_ = files;
+  return watch_directories();
+}
+
+Status FileWatch::watch_directories() {
+  if (fd_) loop_.unwatch(fd_.get(), key_);
+  fd_.reset(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  std::set<std::string> directories;
+  for (const std::string& file : files_) {
+    const auto parent = std::filesystem::path(file).parent_path();
+    directories.insert(parent.empty() ? "." : parent.string());
+  }
+  bool good = static_cast<bool>(fd_);
+  for (const std::string& directory : directories) {
+    good = good && ::inotify_add_watch(fd_.get(), directory.c_str(), kEvents) >= 0;
+  }
+  if (!good) {
+    return Fault{FaultKind::internal, Side::self,
+                 std::string("files are not watched: ") + std::strerror(errno)};  // NOLINT(concurrency-mt-unsafe)
+  }
+  Result<exec::WatchKey> key = loop_.watch(fd_.get(), *this);
+  if (!key) return key.take_fault();
+  key_ = *key;
+  return Done{};
+}
+
+void FileWatch::on_ready(exec::Ready) {
+  std::array<char, 4096> events;
+  while (::read(fd_.get(), events.data(), events.size()) > 0) {
+  }
+  wait_for_quiet();
+}
+
+void FileWatch::wait_for_quiet() {
+  if (!until_) until_ = loop_.now() + kAtMost;
+  quiet_.arm(std::min(loop_.now() + kQuiet, *until_));
+}
+
+void FileWatch::on_quiet() {
+  exec::assume_on_loop();
+  Digests now;
+  for (const FileLook& look : look_at(files_)) now.emplace_back(look.digest);
+  const bool still_changing = now != looked_ && now != judged_;
+  looked_ = now;
+  if (still_changing && loop_.now() < *until_) return wait_for_quiet();  // twice the same: nobody is writing
+  until_.reset();
+  if (now == judged_) return;
+  judged_ = std::move(now);
+  if (judged_ != in_force_) changed_();
+}
+
+}  // namespace carpool::proxy

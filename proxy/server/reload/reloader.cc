@@ -1,0 +1,231 @@
+#include "proxy/server/reload/reloader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/contents.h"
+#include "exec/posted_function.h"
+#include "proxy/config/diff.h"
+#include "proxy/config/in_force.h"
+#include "proxy/server/admin/admin_server.h"
+#include "proxy/server/listener_set.h"
+#include "proxy/server/reload/reload_barrier.h"
+#include "proxy/telemetry/log.h"
+#include "proxy/telemetry/log_levels.h"
+
+namespace carpool::proxy {
+
+namespace {
+using Outcome = admin::ReloadReport::Outcome;
+constexpr Duration kPatience = std::chrono::seconds(5);  // with loops that should look up within milliseconds
+
+bool listed(const std::vector<config::Listen>& all, const std::string& address) {
+  return std::any_of(all.begin(), all.end(), [&](const config::Listen& l) { return l.address == address; });
+}
+}  // namespace
+
+// Everything that can fail, done; nothing of it in force.
+struct Reloader::Plan {
+  std::unique_ptr<config::Config> config;
+  std::unique_ptr<net::RulePolicy::Book> book;
+  Origins::Prepared origins;
+  std::shared_ptr<ReloadRound> round;
+  std::map<std::string, net::Address> bound;
+};
+
+Reloader::Reloader(const Parts& parts, std::optional<config::Options> source)
+    : parts_(parts), source_(std::move(source)) {
+  for (const auto& listener : parts.round.listeners.open_ones())
+    bound_[listener->settings().address] = listener->address();
+}
+
+Reloader::~Reloader() = default;
+
+void Reloader::ask() {
+  exec::send(parts_.admin.loop(), [this]() LOOP_ONLY {
+    const auto nobodys = [](const Asked& one) { return !one.dry_run && one.heard.use_count() == 1; };
+    if (std::any_of(asked_.begin(), asked_.end(), nobodys)) return;  // that one has not begun to read
+    static_cast<void>(reload(false));
+  });
+}
+
+Reloader::Heard Reloader::reload(bool dry_run) {
+  Heard heard = std::make_shared<std::optional<Report>>();
+  asked_.push_back({dry_run, heard});
+  next();
+  return heard;
+}
+
+void Reloader::next() {
+  if (under_way_ || asked_.empty()) return;
+  under_way_ = true;
+  const Asked one = std::move(asked_.front());
+  asked_.pop_front();
+  exec::TaskPtr task = exec::make_task("reload", [this, one] {
+    exec::send(parts_.admin.loop(), [this, heard = one.heard, report = work(one.dry_run)]()
+                                        LOOP_ONLY mutable { end(heard, std::move(report)); });
+  });
+  if (parts_.admin.submit(std::move(task))) return;
+  Report report;
+  report.outcome = Outcome::busy;
+  report.mistakes.emplace_back("too many blocking tasks ([threads] max_tasks)");
+  end(one.heard, std::move(report));
+}
+
+// What only the admin loop may do.
+void Reloader::end(const Heard& heard, Report report) {
+  if (report.outcome == Outcome::applied || report.outcome == Outcome::unchanged) {
+    if (Status token = parts_.admin.read_token(); !token) report.warnings.push_back(token.fault().detail);
+    read_them(report.outcome);
+    parts_.watch_files();
+  }
+  tell(report);
+  *heard = std::move(report);
+  under_way_ = false;
+  next();
+}
+
+const config::Config& Reloader::in_force() const {
+  return parts_.config.get();
+}
+
+void Reloader::started(std::vector<FileLook> before) {
+  digest_ = source_ ? source_->digest : 0;
+  before_ = std::move(before);
+  read_them(Outcome::applied);
+}
+
+// What changed while it was read is unknown, and read again. But not after a reload that found nothing new: a file may
+// look different at every look.
+void Reloader::read_them(Outcome outcome) {
+  read_ = read_between(before_, look_at(files(source_, parts_.config.get())));
+  for (std::size_t i = 0; i < read_.size() && outcome == Outcome::unchanged; ++i) read_[i] = before_[i].digest;
+  if (!read_.empty()) read_.front() = digest_;
+}
+
+std::vector<std::string> Reloader::files(const std::optional<config::Options>& source, const config::Config& config) {
+  const std::string main = source ? config::find_config(*source) : std::string();
+  if (main.empty()) return {};
+  std::vector<std::string> all{main, config.admin.token_file};
+  const auto add = [&all](const config::Tls& tls) {
+    for (const std::string& file : {tls.ca_file, tls.cert_file, tls.key_file}) all.push_back(file);
+  };
+  add(config.upstream.tls);
+  for (const config::OriginSettings& origin : config.origins) add(origin.upstream.tls);
+  std::erase(all, std::string());
+  return all;
+}
+
+admin::ReloadReport Reloader::work(bool dry_run) {
+  Report report;
+  const auto end = [&](Outcome outcome) {
+    report.outcome = outcome;
+    if (outcome == Outcome::refused) refused_.fetch_add(1, std::memory_order_relaxed);
+    if (outcome == Outcome::applied) applied_.fetch_add(1, std::memory_order_relaxed);
+    return report;
+  };
+  if (!source_ || !parts_.round.drain.serving()) {
+    report.mistakes.emplace_back(source_ ? "carpool is draining" : "there is no configuration file to read again");
+    return end(Outcome::busy);
+  }
+  std::size_t digest = 0;
+  config::Reading reading = config::load(*source_, config::process_env(), &digest);
+  for (std::size_t i = 0; i < met_.size(); ++i) met_[i].fetch_add(reading.met[i] ? 1 : 0, std::memory_order_relaxed);
+  // A program that writes it in place has truncated it first, and nothing at all would mean the defaults.
+  if (digest == digest_of({})) {
+    report.mistakes.push_back(config::find_config(*source_) + ": is empty, as while it is being written");
+    return end(Outcome::refused);
+  }
+  for (const config::Mistake& warning : reading.warnings) report.warnings.push_back(warning.line_text());
+  for (const config::Mistake& mistake : reading.mistakes) report.mistakes.push_back(mistake.line_text());
+  if (!reading) return end(Outcome::refused);
+  for (config::Change& change : config::diff(parts_.config.get(), reading.config)) {
+    report.changes.push_back({std::move(change.key), std::move(change.from), std::move(change.to), change.live});
+  }
+  if (dry_run) return end(Outcome::dry_run);
+  config::keep_what_needs_restart(parts_.config.get(), reading.config);
+  Plan plan;
+  plan.config = std::make_unique<config::Config>(std::move(reading.config));
+  std::vector<FileLook> before = look_at(files(source_, *plan.config));
+  if (Status prepared = prepare(plan); !prepared) {
+    report.mistakes.push_back(prepared.fault().detail);
+    return end(Outcome::refused);
+  }
+  digest_ = digest;
+  before_ = std::move(before);
+  report.renewed = plan.origins.files;
+  apply(plan, report);
+  return end(report.changes.empty() && report.renewed.empty() ? Outcome::unchanged : Outcome::applied);
+}
+
+Status Reloader::prepare(Plan& plan) {
+  Result<std::unique_ptr<net::RulePolicy::Book>> book = net::RulePolicy::read(plan.config->egress);
+  if (!book) return book.take_fault();
+  plan.book = std::move(*book);
+  plan.round = std::make_shared<ReloadRound>(parts_.round);
+  if (Status listeners = prepare_listeners(plan); !listeners) return listeners;
+  Result<Origins::Prepared> origins = parts_.round.origins.prepare(*plan.config);
+  if (!origins) return origins.take_fault();
+  plan.origins = std::move(*origins);
+  for (const auto& [identity, context] : plan.origins.renewed) plan.round->renewed.push_back(identity);
+  return Done{};
+}
+
+Status Reloader::prepare_listeners(Plan& plan) {
+  for (const auto& [address, bound] : bound_) {
+    if (listed(plan.config->listen, address)) {
+      plan.bound[address] = bound;
+    } else {
+      plan.round->listeners.closing.push_back(address);
+    }
+  }
+  for (const config::Listen& listen : plan.config->listen) {
+    if (bound_.contains(listen.address)) {
+      plan.round->listeners.changing.push_back(listen);
+      continue;
+    }
+    Result<net::Bound> bound = net::bind_and_listen(listen.address, kListenBacklog);
+    if (!bound) return bound.take_fault();
+    plan.bound[listen.address] = bound->address;
+    plan.round->listeners.opening.push_back({listen, std::move(*bound)});
+  }
+  plan.round->dns = plan.config->dns;
+  plan.book->forbidden = parts_.policy.book().forbidden;
+  for (const auto& [address, bound] : plan.bound) plan.book->own.push_back(bound);
+  return Done{};
+}
+
+void Reloader::apply(Plan& plan, Report& report) {
+  const config::Config& fresh = *plan.config;
+  log::set_access(fresh.log.access, fresh.log.access_sample);
+  const auto level = static_cast<log::Level>(fresh.log.level);
+  if (fresh.log.level != parts_.config.get().log.level) log::set_level(level);
+  old_configs_.push_back(parts_.config.replace(std::move(plan.config)));
+  old_books_.push_back(parts_.policy.replace(std::move(plan.book)));
+  for (std::string& one : parts_.round.origins.apply(fresh, std::move(plan.origins))) {
+    report.warnings.push_back("keeps its settings: " + one);
+  }
+  bound_ = std::move(plan.bound);
+  if (plan.round->run(kPatience)) {
+    old_configs_.clear();
+    old_books_.clear();
+  } else {
+    report.warnings.emplace_back("a loop is busy: it follows when it looks up");
+  }
+}
+
+void Reloader::tell(const Report& report) const {
+  for (const std::string& mistake : report.mistakes) log::error("reload", mistake);
+  for (const std::string& warning : report.warnings) log::warn("reload", warning);
+  if (report.outcome == Outcome::refused) return log::error("reload", "the configuration stays as it is");
+  if (report.outcome == Outcome::unchanged) log::info("reload", "the configuration is unchanged");
+  if (report.outcome != Outcome::applied) return;
+  for (const Report::Change& change : report.changes) {
+    log::info(
+        "reload", "changed",
+        {{"key", change.key}, {"from", change.from}, {"to", change.to}, {"applies", change.live ? "now" : "restart"}});
+  }
+  log::info("reload", "configuration reloaded", {{"changes", report.changes.size()}, {"files", report.renewed.size()}});
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,115 @@
+#include "proxy/server/run.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "exec/uv/signal.h"
+#include "proxy/server/sd_notify.h"
+#include "proxy/server/server.h"
+#include "proxy/telemetry/log.h"
+#include "proxy/telemetry/log_levels.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr int kClean = 0, kConfiguration = 1, kCannotListen = 2, kInternal = 3;
+
+log::Options log_options(const config::Log& settings) {
+  log::Options options;
+  options.level = static_cast<log::Level>(settings.level);
+  log::set_access(settings.access, settings.access_sample);
+  options.format = settings.format == config::LogFormat::text ? log::Format::text : log::Format::json;
+  return options;
+}
+
+int exit_code(const Fault& fault) {
+  switch (fault.kind) {
+    case FaultKind::unroutable:
+      return kCannotListen;
+    case FaultKind::internal:
+      return kInternal;
+    default:
+      return kConfiguration;
+  }
+}
+
+// TERM and INT drain, a second one ends; HUP and USR1 are for operators who expect them of a daemon.
+class Signals {
+ public:
+  explicit Signals(House& house) : house_(house) {
+    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
+      Result<exec::Signal> signal = exec::on_signal(house.first_loop(), number, &Signals::arrived, this);
+      if (signal) signals_.push_back(std::move(*signal));
+    }
+  }
+
+ private:
+  static void arrived(void* self, int number) { static_cast<Signals*>(self)->act(number); }
+  void act(int number) {
+    exec::assume_on_loop();
+    switch (number) {
+      case SIGHUP:
+        return house_.reload();
+      case SIGUSR1:
+        return house_.reopen_logs();
+      default:
+        break;
+    }
+    house_.stop();
+  }
+  House& house_;
+  std::vector<exec::Signal> signals_;
+};
+
+void say_ready(House& house) {
+  std::string line = "carpool ready";
+  for (const auto& listener : house.listeners()) line += " listen=" + listener->address().text();
+  if (house.admin().address() != nullptr) line += " admin=" + house.admin().address()->text();
+  if (house.admin().metrics_address() != nullptr) line += " metrics=" + house.admin().metrics_address()->text();
+  line += "\n";
+  std::fputs(line.c_str(), stderr);
+  // Who took over from another process is the one to watch now.
+  const std::string whom = house.took_over() ? "\nMAINPID=" + std::to_string(::getpid()) : std::string();
+  notify_supervisor("READY=1" + whom);
+}
+}  // namespace
+
+int serve(const config::Config& config, const config::Options& options) {
+  return serve_with(config, options, nullptr);
+}
+
+int serve_with(const config::Config& config, std::optional<config::Options> source, Guest* guest) {
+  log::start(log_options(config.log));
+  Result<std::unique_ptr<House>> house = House::build(config, std::move(source));
+  if (!house) {
+    log::stop();
+    std::fprintf(stderr, "carpool: %s\n", house.fault().detail.c_str());
+    return exit_code(house.fault());
+  }
+  Result<bool> ended = true;
+  {
+    const Signals signals(**house);
+    (*house)->when_ready(&say_ready);
+    if (guest != nullptr) guest->on_ready(**house);
+    ended = (*house)->run();
+    if (guest != nullptr) guest->on_stopped();
+    if (ended && !*ended) {
+      log::stop();
+      std::_Exit(kClean);  // what a task still works on must not be destroyed
+    }
+  }
+  house->reset();  // everything ends in order while the log still takes lines
+  log::stop();
+  if (ended) return kClean;
+  std::fprintf(stderr, "carpool: %s\n", ended.fault().detail.c_str());
+  return kInternal;
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,275 @@
+#include "proxy/server/server.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <random>
+#include <utility>
+
+#include "exec/posted_function.h"
+#include "proxy/config/cores.h"
+#include "proxy/server/sd_notify.h"
+#include "proxy/telemetry/log.h"
+#include "proxy/upstream/fd_budget.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr Duration kSweepEvery = std::chrono::milliseconds(500);
+constexpr Duration kPatience = std::chrono::seconds(1);  // with tasks that still run when every loop has stopped
+
+// RFC 9110 §7.6.3 lets a proxy hide behind a pseudonym; drawn per process, so that two sidecars in a row are no loop.
+std::string draw_pseudonym() {
+  std::random_device device;
+  char text[20];
+  std::snprintf(text, sizeof text, "carpool-%08x", static_cast<unsigned>(device()));
+  return text;
+}
+}  // namespace
+
+House::House(const config::Config& config)
+    : config_(config),
+      pseudonym_(draw_pseudonym()),
+      metrics_(std::make_unique<metrics::Registry>(config.workers, config.metrics.max_origins)) {}
+
+Result<std::unique_ptr<House>> House::build(const config::Config& config, std::optional<config::Options> source) {
+  raise_descriptor_limit();
+  std::unique_ptr<House> house(new House(config));
+  std::vector<FileLook> before = look_at(Reloader::files(source, config));
+  if (Status opened = house->open(); !opened) return opened.take_fault();
+  house->make_reloader(std::move(source), std::move(before));
+  return house;
+}
+
+// In order: rules, origins, loops, listeners. Each stands on the ones before.
+Status House::open() {
+  const config::Config& config = config_.get();
+  if (!config.handover.address.empty()) {
+    Result<std::unique_ptr<Inheritance>> inheritance = Inheritance::ask(config.handover.address);
+    if (!inheritance) return inheritance.take_fault();
+    inheritance_ = std::move(*inheritance);
+  }
+  Result<std::unique_ptr<net::RulePolicy>> policy = net::RulePolicy::make(config.egress);
+  if (!policy) return policy.take_fault();
+  policy_ = std::move(*policy);
+  egress_ = std::make_unique<EgressWitness>(*metrics_);
+  policy_->set_witness(*egress_);
+  Result<std::unique_ptr<Origins>> origins =
+      config_.with_mutable([this](config::Config& own) { return Origins::make(own, pool_house_, *metrics_); });
+  if (!origins) return origins.take_fault();
+  origins_ = std::move(*origins);
+  pool_house_.set_origins(*origins_);
+  execution_ = std::make_unique<Execution>(config.threads, config.workers + 1, config::granted_cores());
+  if (Status started = execution_->start(); !started) return started;
+  if (Status made = make_workers(); !made) return made;
+  drain_ = std::make_unique<Drain>(first_loop(), static_cast<Drain::Host&>(*this));
+  warm_up_ = std::make_unique<WarmUp>(first_loop(), *origins_, config_, static_cast<WarmUp::Host&>(*this));
+  reclaimer_ = std::make_unique<Reclaimer>(*origins_, workers_, config_);
+  if (Status opened = open_listeners(); !opened) return opened;
+  if (Status opened = open_admin(); !opened) return opened;
+  return open_handover();
+}
+
+Status House::make_workers() {
+  const config::Config& config = config_.get();
+  const WorkerParts parts{config, *execution_, *origins_, *policy_,   *metrics_,     overload_,
+                          leaks_, *this,       *this,     pseudonym_, session_hosts_};
+  for (std::uint32_t i = 0; i < config.workers; ++i) {
+    Result<std::unique_ptr<Worker>> worker = Worker::make(parts, static_cast<exec::LoopId>(i));
+    if (!worker) return worker.take_fault();
+    session_hosts_.push_back(&(*worker)->parts.sessions);
+    workers_.push_back(std::move(*worker));
+  }
+  return Done{};
+}
+
+Listener::Parts House::listener_parts() {
+  std::vector<ClientAcceptor*> acceptors;
+  for (auto& worker : workers_) acceptors.push_back(&worker->parts.clients);
+  return {std::move(acceptors), &workers_.front()->parts.stats, &overload_, &origins_->directory()};
+}
+
+std::optional<net::Bound> House::inherited(std::string_view role, const std::string& address) {
+  return inheritance_ ? inheritance_->take(role, address) : std::nullopt;
+}
+
+Status House::open_listeners() {
+  exec::assume_on_loop();  // none runs yet
+  listeners_.set_parts(listener_parts());
+  for (const config::Listen& listen : config_.get().listen) {
+    if (Status opened = listeners_.open(listen, inherited("listen", listen.address)); !opened) return opened;
+  }
+  std::vector<net::Address> own;
+  for (const auto& listener : listeners()) own.push_back(listener->address());
+  policy_->set_own_listeners(std::move(own));
+  return Done{};
+}
+
+Status House::open_admin() {
+  const config::Config& config = config_.get();
+  view_ = std::make_unique<HouseView>(HouseView::Parts{config_, *metrics_, *origins_, workers_, leaks_, overload_,
+                                                       execution_, heap_trim_, admin_, reloader_, drain_, warm_up_});
+  control_ = std::make_unique<HouseControl>(
+      HouseControl::Parts{first_loop(), *origins_, *policy_, *drain_, *warm_up_, reloader_});
+  admin_ = std::make_unique<AdminServer>(*execution_, config_, *view_, *control_);
+  AdminServer::Inherited given{inherited("admin", config.admin.address), inherited("metrics", config.metrics.address)};
+  if (Status opened = admin_->open(std::move(given)); !opened) return opened;
+  overload_watch_ =
+      std::make_unique<OverloadWatch>(admin_->loop(), overload_, config_, origins_->directory(), workers_);
+  std::vector<net::Address> own;
+  for (const net::Address* address : {admin_->address(), admin_->metrics_address()}) {
+    if (address != nullptr) own.push_back(*address);
+  }
+  policy_->set_forbidden(std::move(own));
+  return Done{};
+}
+
+Status House::open_handover() {
+  const std::string& address = config_.get().handover.address;
+  if (address.empty()) return Done{};
+  handover_ = std::make_unique<HandoverDoor>(
+      HandoverDoor::Parts{*admin_, config_, *origins_, first_loop(), listeners_, *drain_});
+  if (Status opened = handover_->open(address, inherited("handover", address)); !opened) return opened;
+  if (inheritance_) inheritance_->teach(*origins_, *policy_);
+  return Done{};
+}
+
+void House::make_reloader(std::optional<config::Options> source, std::vector<FileLook> before) {
+  const ReloadRound::Parts round{workers_, listeners_, *origins_, *drain_};
+  reloader_ = std::make_unique<Reloader>(
+      Reloader::Parts{config_, *policy_, *admin_, round, exec::Bound::to<&House::watch_files>(*this)},
+      std::move(source));
+  reloader_->started(std::move(before));
+  files_ = std::make_unique<FileWatch>(admin_->loop(), exec::Bound::to<&Reloader::ask>(*reloader_));
+  watch_files();  // the admin thread has not begun
+}
+
+void House::watch_files() {
+  exec::assume_on_loop();
+  reloader_->with_files([this](const std::vector<std::string>& files, const Digests& read) LOOP_ONLY {
+    if (Status watched = files_->watch(files, read); !watched) log::warn("reload", watched.fault().detail);
+  });
+}
+
+Result<bool> House::run() {
+  exec::Loop& first = first_loop();
+  const config::Config& config = config_.get();
+  sweeper_ = std::make_unique<exec::Timer>(first, exec::Bound::to<&House::sweep>(*this));
+  sweeper_->arm(first.now() + kSweepEvery);
+  if (config.log.sync > Duration::zero()) {
+    log_sync_ = std::make_unique<LogSync>(admin_->loop(), *execution_, config.log.sync);
+  }
+  heap_trim_ = std::make_unique<HeapTrim>(admin_->loop(), *execution_, overload_);
+  exec::assume_on_loop();  // its thread is this one, before it runs
+  summary_ = std::make_unique<Summary>(first, *view_, config.metrics.summary_interval);
+  summary_->start();
+  workers_.front()->as_current([this] {
+    exec::assume_on_loop();
+    warm_up_->start();
+  });
+  return turn_loops();
+}
+
+Result<bool> House::turn_loops() {
+  std::size_t started = 0;
+  const bool admin = admin_->start();
+  while (admin && started < workers_.size() && workers_[started]->start()) ++started;
+  const bool all = started == workers_.size();
+  for (std::size_t i = 0; i < started; ++i) {
+    if (!all) workers_[i]->stop();
+    workers_[i]->wait_until_stopped();
+  }
+  admin_->stop();
+  const bool ended = execution_->stop(kPatience);
+  if (!all) return Fault{FaultKind::internal, Side::self, "no thread for loop " + std::to_string(started)};
+  return ended;
+}
+
+// Idle connections that are expired or rested too long end here, without traffic.
+void House::sweep() {
+  exec::assume_on_loop();
+  const Instant now = first_loop().now();
+  origins_->directory().sweep(now);
+  reclaimer_->sweep(now);
+  sweeper_->arm(now + kSweepEvery);
+}
+
+void House::reopen_logs() {
+  exec::send(admin_->loop(), [] {
+    if (log::reopen()) log::info("house", "log reopened");
+  });
+}
+
+// ---- events of the parts ----
+
+void House::on_warm_dial_ended(const pool::Destination& destination, const Fault* fault) {
+  if (warm_up_) warm_up_->dial_ended(destination, fault);
+}
+
+void House::on_warm() {
+  if (!inheritance_) return tell_ready();
+  inheritance_->begin(first_loop(), config_.get().handover.warm_rate, exec::Bound::to<&House::tell_ready>(*this));
+}
+
+void House::on_clients_gone() {
+  if (drain_) drain_->on_worker_empty();
+}
+
+void House::on_stopping() {
+  notify_supervisor("STOPPING=1");
+}
+
+void House::drain_clients() {
+  for (auto& worker : workers_) {
+    exec::send(worker->parts.loop, [&clients = worker->parts.clients]() LOOP_ONLY { clients.drain(); });
+  }
+}
+
+void House::start_graceful_close() {
+  for (auto& worker : workers_) {
+    exec::send(worker->parts.loop, [&clients = worker->parts.clients]() LOOP_ONLY { clients.start_graceful_close(); });
+  }
+}
+
+bool House::clients_gone() const {
+  return std::all_of(workers_.begin(), workers_.end(),
+                     [](const auto& worker) { return worker->parts.clients.empty(); });
+}
+
+void House::stop_loops() {
+  for (auto& worker : workers_) worker->stop();
+}
+
+House::~House() {
+  exec::assume_on_loop();  // none runs any more: this thread stands in for each of them
+  sweeper_.reset();
+  if (inheritance_) inheritance_->stop();
+  summary_.reset();
+  if (heap_trim_) admin_->loop().drain();  // what their tasks posted
+  heap_trim_.reset();
+  log_sync_.reset();
+  files_.reset();
+  handover_.reset();
+  if (overload_watch_) overload_watch_->stop();
+  admin_.reset();
+  warm_up_.reset();
+  listeners_.close_all();
+  for (auto& worker : workers_) worker->tear_down();
+  if (origins_) {
+    Worker* first = workers_.empty() ? nullptr : workers_.front().get();
+    if (first != nullptr) first->as_current([this, first] { origins_->directory().stop(first->parts.loop.now()); });
+  }
+  // Grants that were in the mail between loops end only now, when every loop has given back what it had.
+  // Streams between loops need an answer and then a close of the session: letters there, back, and there again.
+  for (int round = 0; round < 3; ++round) {
+    for (auto& worker : workers_) worker->tear_down();
+  }
+  drain_.reset();
+  overload_watch_.reset();
+  listeners_.clear();
+  origins_.reset();
+  workers_.clear();
+  // A house that never ran: its threads have had nothing to do.
+  if (execution_) static_cast<void>(execution_->stop(kPatience));
+}
+
+}  // namespace carpool::proxy

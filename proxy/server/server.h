@@ -1,0 +1,123 @@
+// House: builds the parts in order, owns them, and takes them down in order. One per process.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "exec/bound.h"
+#include "metrics/registry.h"
+#include "proxy/config/in_force.h"
+#include "proxy/exchange/leak_log.h"
+#include "proxy/exchange/overload_state.h"
+#include "proxy/net/egress_policy.h"
+#include "proxy/server/admin/admin_server.h"
+#include "proxy/server/admin_control.h"
+#include "proxy/server/admin_view.h"
+#include "proxy/server/drain.h"
+#include "proxy/server/executors.h"
+#include "proxy/server/handover/handover_client.h"
+#include "proxy/server/handover/handover_listener.h"
+#include "proxy/server/idle_pool_reaper.h"
+#include "proxy/server/listener_set.h"
+#include "proxy/server/log_sync.h"
+#include "proxy/server/overload/heap_trim.h"
+#include "proxy/server/overload/overload_monitor.h"
+#include "proxy/server/pool_environment.h"
+#include "proxy/server/reload/file_watch.h"
+#include "proxy/server/reload/reloader.h"
+#include "proxy/server/stats_summary.h"
+#include "proxy/server/worker.h"
+#include "proxy/upstream/origin/egress_audit.h"
+#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/warm_up.h"
+
+namespace carpool::proxy {
+
+class House : private WarmUpListener, private ClientList::Owner, private Drain::Host, private WarmUp::Host {
+ public:
+  // Everything up to listening; nothing runs yet. Faults of opening sockets have kind `unroutable`: exit 2.
+  // `source`: where the configuration came from, for a reload; nothing: it cannot be read again.
+  static Result<std::unique_ptr<House>> build(const config::Config& config, std::optional<config::Options> source);
+  ~House();
+
+  // `ready` is called on the first worker's loop once connections that the configuration wants at start are open, or
+  // given up. Before run().
+  void when_ready(void (*ready)(House&)) { ready_ = ready; }
+  // Until it is drained or told to leave; the calling thread waits. False: a task did not end within a second after
+  // its loop, and works on things of this house, which must not be destroyed then. A Fault: no thread for a loop.
+  Result<bool> run();
+
+  exec::Loop& first_loop() { return workers_.front()->parts.loop; }
+  const std::vector<std::unique_ptr<Listener>>& listeners() const { return listeners_.open_ones(); }
+  const AdminServer& admin() const { return *admin_; }
+  Origins& origins() { return *origins_; }
+  bool took_over() const { return inheritance_ != nullptr; }
+
+  void reload() { reloader_->ask(); }         // any thread
+  void reopen_logs();                         // any thread: on the admin thread, for a file system may be slow
+  void stop() LOOP_ONLY { drain_->begin(); }  // on the first worker's loop; the second call ends everything now
+
+ private:
+  explicit House(const config::Config& config);
+  Status open();
+  Status make_workers();
+  Listener::Parts listener_parts();
+  Status open_listeners();
+  Status open_admin();
+  Status open_handover();
+  void make_reloader(std::optional<config::Options> source, std::vector<FileLook> before);
+  std::optional<net::Bound> inherited(std::string_view role, const std::string& address);
+  void tell_ready() { ready_(*this); }
+  void watch_files();  // those that the configuration in force names; on the admin thread
+  Result<bool> turn_loops();
+  void sweep();
+
+  void on_warm_dial_ended(const pool::Destination& destination, const Fault* fault) override LOOP_ONLY;
+  void on_warm() override LOOP_ONLY;
+  void on_clients_gone() override;  // any loop: a draining worker lost its last client
+  // ---- Drain::Host ----
+  Duration drain_delay() const override { return config_.get().drain_delay; }
+  Duration shutdown_grace() const override { return config_.get().shutdown_grace; }
+  void on_stopping() override LOOP_ONLY;
+  void close_listeners() override LOOP_ONLY { listeners_.close_all(); }
+  void leave_listeners() override LOOP_ONLY { listeners_.leave_all(); }
+  void drain_clients() override LOOP_ONLY;
+  void start_graceful_close() override LOOP_ONLY;
+  bool clients_gone() const override LOOP_ONLY;
+  void stop_loops() override LOOP_ONLY;
+
+  ConfigInForce config_;
+  const std::string pseudonym_;
+  LeakBook leaks_;
+  std::vector<SessionHost*> session_hosts_;  // of the workers
+  Workers workers_;
+  PoolHouse pool_house_{workers_, leaks_};
+  std::unique_ptr<metrics::Registry> metrics_;
+  std::unique_ptr<EgressWitness> egress_;
+  std::unique_ptr<net::RulePolicy> policy_;
+  std::unique_ptr<Origins> origins_;
+  std::unique_ptr<Execution> execution_;
+  ListenerSet listeners_;
+  Overload overload_;
+  std::unique_ptr<Drain> drain_;
+  std::unique_ptr<WarmUp> warm_up_;
+  std::unique_ptr<HouseView> view_;
+  std::unique_ptr<HouseControl> control_;
+  std::unique_ptr<AdminServer> admin_;
+  std::unique_ptr<OverloadWatch> overload_watch_;
+  std::unique_ptr<Reloader> reloader_;
+  std::unique_ptr<FileWatch> files_;
+  std::unique_ptr<exec::Timer> sweeper_;
+  std::unique_ptr<Reclaimer> reclaimer_;
+  std::unique_ptr<LogSync> log_sync_;  // null: not configured
+  std::unique_ptr<HeapTrim> heap_trim_;
+  std::unique_ptr<Summary> summary_;
+  std::unique_ptr<Inheritance> inheritance_;  // null: no process was there before
+  std::unique_ptr<HandoverDoor> handover_;    // null: not configured
+  void (*ready_)(House&) = [](House&) {};
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,29 @@
+#include "proxy/server/standard_streams.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <initializer_list>
+
+namespace carpool::proxy {
+
+namespace {
+// open() returns the lowest free number, which is `fd` as long as all below it are open. O_PATH is for a root directory
+// without /dev: the descriptor holds the number and can do nothing else.
+bool occupy(int fd) {
+  const int direction = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+  int got = ::open("/dev/null", direction);
+  if (got < 0) got = ::open("/", O_PATH | O_DIRECTORY);
+  return got == fd;
+}
+}  // namespace
+
+bool open_missing_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF && !occupy(fd)) return false;
+  }
+  return true;
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,30 @@
+// Summary: one log line now and then that sums up the pools, SimplePool's getSummary: for those who have the log and
+// nothing else.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "exec/loop.h"
+#include "proxy/server/admin/view.h"
+
+namespace carpool::proxy {
+
+class Summary {
+ public:
+  // Nothing happens while `interval` is zero.
+  Summary(exec::Loop& loop, const admin::AdminView& view, Duration interval);
+  void start() LOOP_ONLY;
+
+ private:
+  void write();
+  exec::Loop& loop_;
+  const admin::AdminView& view_;
+  const Duration interval_;
+  exec::Timer timer_;
+};
+
+// "http://a active=3 idle=2 waiting=0 borrows=9 created=4 closed=1 failures=0; …", the busiest first, at most `most`.
+std::string pool_details(std::vector<admin::PoolFacts> pools, std::size_t most);
+
+}  // namespace carpool::proxy

@@ -1,0 +1,159 @@
+#include "proxy/server/worker.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "pool/destination/destination.h"
+#include "proxy/server/executors.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/h2/connection.h"
+#include "proxy/upstream/retire_outdated.h"
+
+namespace carpool::proxy {
+
+namespace {
+// Which worker's loop this thread turns. Set around everything that runs on a loop, never kept across threads.
+thread_local Worker* current_worker = nullptr;
+
+// For dumps: each as long as the process.
+const char* name_of(exec::LoopId id) {
+  static const auto names = [] {
+    std::array<std::string, 256> all;
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = "loop " + std::to_string(i);
+    return all;
+  }();
+  return names[id].c_str();
+}
+
+log::Format format_of(const config::Log& settings) {
+  return settings.format == config::LogFormat::text ? log::Format::text : log::Format::json;
+}
+
+dns::Settings dns_settings(const config::Dns& dns, dns::Events& events) {
+  dns::Settings settings;
+  settings.events = &events;
+  settings.min_ttl = dns.min_ttl;
+  settings.max_ttl = dns.max_ttl;
+  settings.stale_for = dns.stale_for;
+  return settings;
+}
+}  // namespace
+
+Result<std::unique_ptr<Worker>> Worker::make(const WorkerParts& parts, exec::LoopId id) {
+  Result<std::unique_ptr<exec::UvLoop>> loop = exec::UvLoop::make(id);
+  if (!loop) return loop.take_fault();
+  return std::unique_ptr<Worker>(new Worker(parts, std::move(*loop)));
+}
+
+Worker::Worker(const WorkerParts& all, std::unique_ptr<exec::UvLoop> loop)
+    : parts{*loop, clients_, exchanges_, dialer_, recorder_, streams_, inbox_},
+      loop_(std::move(loop)),
+      driver_(all.execution.drive(*loop_, *this, name_of(loop_->id()))),
+      origins_(all.origins),
+      recorder_(all.metrics, format_of(all.config.log), *loop_),
+      inbox_(*loop_),
+      dns_stats_(recorder_, *loop_),
+      resolver_(*loop_, dns_settings(all.config.dns, dns_stats_)),
+      router_(all.origins, all.policy),
+      streams_(*loop_, recorder_, all.session_hosts),
+      upstream_{*loop_,          *driver_,   streams_,    recorder_,
+                all.origins,     all.policy, all.warm_up, all.config.threads.inline_handshakes,
+                loop_->id() == 0},
+      dialer_(upstream_, resolver_),
+      health_check_(upstream_),
+      address_watch_(upstream_, resolver_),
+      exchanges_(context_),
+      context_{*loop_,  streams_.buffers(), streams_,  exchanges_,   router_,      all.origins,
+               dialer_, recorder_,          all.leaks, all.overload, all.pseudonym},
+      leak_watch_(*loop_, exchanges_, all.leaks),
+      clients_(context_, all.owner) {
+  loop_->set_shared_watcher(this);
+}
+
+Worker::~Worker() {
+  driver_.reset();
+}
+
+Worker& Worker::current() {
+  CARPOOL_ASSERT(current_worker != nullptr);
+  return *current_worker;
+}
+
+void Worker::enter() {
+  current_worker = this;
+}
+void Worker::leave() {
+  current_worker = nullptr;
+}
+
+bool Worker::start() {
+  enter();  // no thread turns the loop yet
+  health_check_.start();
+  address_watch_.start();
+  leak_watch_.start();
+  leave();
+  return driver_->start();
+}
+
+void Worker::on_reload(const config::Dns& dns, const std::vector<const Listener*>& closed) {
+  router_.forget();
+  resolver_.set_ttls(dns.min_ttl, dns.max_ttl, dns.stale_for);
+  clients_.drain_those_of(closed);
+}
+
+void Worker::retire_outdated_of(const std::vector<const TlsIdentity*>& renewed) {
+  for (const OriginContext* origin : origins_.under(renewed)) {
+    retire_outdated(*origin->destination, loop_->id(), loop_->now());
+  }
+}
+
+bool Worker::forget(const std::vector<pool::Destination*>& leaving) {
+  router_.forget();
+  inbox_.forget(leaving);
+  health_check_.forget(leaving);
+  address_watch_.forget(leaving);
+  bool in_use = false;
+  exchanges_.for_each([&](const Exchange& exchange) {
+    exec::assume_on_loop();
+    const OriginContext* origin = exchange.facts().origin;
+    if (exchange.state() == ExchangeState::resting || origin == nullptr) return;
+    in_use |= std::find(leaving.begin(), leaving.end(), origin->destination) != leaving.end();
+  });
+  return in_use;
+}
+
+void Worker::tear_down() {
+  enter();
+  clients_.close_all();
+  health_check_.stop();
+  address_watch_.stop();
+  dialer_.stop_waiting();
+  loop_->drain();
+  dialer_.cancel_all();
+  loop_->drain();
+  clients_.close_all();
+  leave();
+}
+
+// ---- readiness of pooled connections ----
+
+void Worker::on_shared_ready(std::uint32_t index, std::uint32_t generation, exec::Ready ready) {
+  const pool::EventClaim claim = pool::claim_event(index, generation, loop_->id());
+  if (claim.kind == pool::EventClaim::Kind::stale) return;
+  if (claim.kind == pool::EventClaim::Kind::session) {
+    return static_cast<H2Connection&>(*claim.pooled).on_ready(ready);
+  }
+  auto& connection = static_cast<Connection&>(*claim.pooled);
+  connection.transport().note(ready);
+  if (claim.kind == pool::EventClaim::Kind::in_use) {
+    if (connection.user != nullptr) connection.user->on_upstream_ready();
+    return;
+  }
+  // At rest and won by us: only control records of TLS may come here.
+  const bool quiet = !connection.transport().hangup_seen() && connection.transport().quiet();
+  const bool in_order = !quiet && connection.transport().ended_in_order();
+  pool::end_inspection(index, quiet, pool::Closed::peer_closed, loop_->now(), in_order);
+}
+
+}  // namespace carpool::proxy

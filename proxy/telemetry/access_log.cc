@@ -1,0 +1,67 @@
+#include "proxy/telemetry/access_log.h"
+
+#include "proxy/telemetry/log_line.h"
+#include "proxy/telemetry/log_output.h"
+#include "proxy/telemetry/redact.h"
+
+namespace carpool::proxy::log {
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{16} * 1024;
+constexpr std::size_t kMaxMethod = 32;
+constexpr std::size_t kMaxFault = 512;
+
+void append_entry(Line& line, const AccessEntry& entry, std::string_view target) {
+  line.number("request", entry.request);
+  line.text("client", entry.client);
+  line.text("method", entry.method.substr(0, kMaxMethod));
+  line.text("target", target);
+  if (!entry.origin.empty()) line.text("origin", entry.origin);
+  line.number("status", std::uint64_t{entry.status});
+  line.number("bytes_in", entry.bytes_in);
+  line.number("bytes_out", entry.bytes_out);
+  if (entry.connection != 0) {
+    line.number("connection", entry.connection);
+    line.number("reuse", std::uint64_t{entry.reuse});
+  }
+  if (entry.waited) line.seconds("wait_seconds", *entry.waited);
+  if (entry.upstream) line.seconds("upstream_seconds", *entry.upstream);
+  line.seconds("total_seconds", entry.total);
+  if (!entry.opened.empty()) line.text("opened", entry.opened);
+  if (entry.retries != 0) line.number("retries", std::uint64_t{entry.retries});
+  if (!entry.trace.empty()) line.text("trace_id", entry.trace);
+  if (!entry.fault.empty()) line.text("fault", entry.fault.substr(0, kMaxFault));
+}
+
+}  // namespace
+
+AccessLog::AccessLog(Format format) : format_(format) {
+  set_clock();
+}
+
+bool AccessLog::write(const AccessEntry& entry) {
+  const bool first = buffer_.empty();
+  const auto wall = std::chrono::duration_cast<WallTime::duration>(entry.began.time_since_epoch() + wall_);
+  Line line(buffer_, format_, WallTime(wall), "info", "access");
+  append_entry(line, entry, redacted(entry.target, scratch_));
+  line.end();
+  ++lines_;
+  if (buffer_.size() < kChunk) return first;
+  flush();
+  return false;
+}
+
+void AccessLog::flush() {
+  submit(buffer_, lines_);
+  buffer_.clear();
+  lines_ = 0;
+  set_clock();
+}
+
+// The wall may be set at any time: it is asked again for every chunk.
+void AccessLog::set_clock() {
+  wall_ = std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()) -
+          Clock::now().time_since_epoch();
+}
+
+}  // namespace carpool::proxy::log

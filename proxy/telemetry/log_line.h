@@ -1,0 +1,44 @@
+// Line: one log line being written into a buffer, in either format. Whatever comes from outside is escaped here, so
+// that no request can end a line, forge a field or colour a terminal.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "proxy/telemetry/log.h"
+
+namespace carpool::proxy::log {
+
+using WallTime = std::chrono::system_clock::time_point;
+
+class Line {
+ public:
+  Line(std::string& out, Format format, WallTime time, std::string_view level, std::string_view module);
+
+  void text(std::string_view key, std::string_view value);
+  void number(std::string_view key, std::uint64_t value);
+  void number(std::string_view key, std::int64_t value);
+  void number(std::string_view key, double value);
+  void flag(std::string_view key, bool value);
+  void seconds(std::string_view key, Duration value);  // microseconds' precision
+  void field(const Field& field);
+  // For a person, right behind the module in text format, "message" in JSON.
+  void message(std::string_view value);
+  void end();
+
+ private:
+  void key(std::string_view name);
+  std::string& out_;
+  const Format format_;
+};
+
+// `value` with everything but printable ASCII escaped as in JSON (bytes, not characters: \u00xx), without quotes around
+// it.
+void append_escaped(std::string& out, std::string_view value);
+// 2025-11-21T09:30:00.123Z
+void append_time(std::string& out, WallTime time);
+
+}  // namespace carpool::proxy::log

@@ -1,0 +1,66 @@
+// Recorder: the statistics of one loop: counters in the registry, and the lines of the access log.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "exec/role.h"
+#include "exec/timer.h"
+#include "metrics/registry.h"
+#include "proxy/telemetry/access_log.h"
+#include "proxy/telemetry/log_levels.h"
+
+namespace carpool::exec {
+class Loop;
+}
+
+namespace carpool::proxy {
+
+class Recorder {
+ public:
+  Recorder(metrics::Registry& metrics, log::Format format, exec::Loop& loop);
+  ~Recorder() { log_.flush(); }
+
+  // Returns true if the access log shows addresses of clients.
+  static bool wants_peers() { return log::access_enabled(); }
+
+  // ---- one exchange: it is counted, and logged if should_log() says so ----
+  void count_request(metrics::OriginSlot origin, const metrics::RequestFacts& facts) LOOP_ONLY;
+  // `ordinary`: answered below 500, at the first attempt, without a fault. Of these one in access_sample() is logged.
+  bool should_log(bool ordinary) LOOP_ONLY;
+  void write_line(const log::AccessEntry& entry) LOOP_ONLY;  // gets its number here
+  // A request that was refused before its head was complete: it has no method and no origin.
+  void record_refused(std::string_view peer, const Fault& fault, std::uint16_t status) LOOP_ONLY;
+
+  void count_retry(metrics::OriginSlot origin, std::string_view proof) LOOP_ONLY;
+  void count_reset(metrics::OriginSlot origin, std::string_view error) LOOP_ONLY;
+  void observe_handshake(metrics::OriginSlot origin, Duration took) LOOP_ONLY;
+  void note_accept_failure(int error) LOOP_ONLY;
+  void note_accept_pause() LOOP_ONLY;
+  void count_dns(metrics::Dns what, std::uint64_t n) LOOP_ONLY;
+  void count_abuse(std::string_view abuse) LOOP_ONLY;
+  void count_shed(metrics::Shed what) LOOP_ONLY;
+  void count_given_up(metrics::GivenUp why) LOOP_ONLY;
+  void count_retry_denied(metrics::OriginSlot origin) LOOP_ONLY;
+  void count_bound(metrics::OriginSlot origin, metrics::Bound what) LOOP_ONLY;
+  void count_limited(metrics::OriginSlot origin, metrics::Limit what) LOOP_ONLY;
+  void count_ejections(metrics::OriginSlot origin, std::uint64_t n) LOOP_ONLY;
+  void client_came() LOOP_ONLY;
+  void client_left() LOOP_ONLY;
+
+ private:
+  std::uint64_t next_request() LOOP_ONLY;
+  void flush() { log_.flush(); }
+
+  metrics::Registry& metrics_;
+  exec::Loop& loop_;
+  log::AccessLog log_;
+  exec::Timer flusher_;
+  std::uint64_t requests_ = 0;
+  std::uint32_t unlogged_ = 0;  // ordinary exchanges since the last one that was logged
+  Instant last_accept_complaint_{};
+};
+
+}  // namespace carpool::proxy

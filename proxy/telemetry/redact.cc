@@ -1,0 +1,80 @@
+#include "proxy/telemetry/redact.h"
+
+#include <algorithm>
+#include <array>
+
+namespace carpool::proxy::log {
+namespace {
+
+constexpr std::array<std::string_view, 13> kParts{"token",      "secret",  "passw",   "pwd",  "signature",
+                                                  "apikey",     "api_key", "api-key", "auth", "session",
+                                                  "credential", "jwt",     "private"};
+constexpr std::array<std::string_view, 3> kWhole{"key", "sig", "code"};
+constexpr std::string_view kHidden = "***";
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+}
+
+bool secret_name(std::string_view name) {
+  const auto same = [](char a, char b) { return lower(a) == b; };
+  const auto holds = [&](std::string_view part) {
+    return std::search(name.begin(), name.end(), part.begin(), part.end(), same) != name.end();
+  };
+  const auto is = [&](std::string_view whole) {
+    return std::equal(name.begin(), name.end(), whole.begin(), whole.end(), same);
+  };
+  return std::any_of(kParts.begin(), kParts.end(), holds) || std::any_of(kWhole.begin(), kWhole.end(), is);
+}
+
+// Length of "scheme://userinfo@" up to the "://", 0 when there is no userinfo; `end` is set behind the "@".
+std::size_t userinfo_start(std::string_view target, std::size_t& end) {
+  const std::size_t slashes = target.find("://");
+  if (slashes == std::string_view::npos || target.front() == '/') return 0;
+  const std::size_t start = slashes + 3;
+  const std::size_t stop = std::min(target.find_first_of("/?#", start), target.size());
+  const std::size_t at = target.substr(start, stop - start).rfind('@');
+  if (at == std::string_view::npos) return 0;
+  end = start + at + 1;
+  return start;
+}
+
+void append_query(std::string& out, std::string_view query) {
+  while (!query.empty()) {
+    const std::size_t stop = std::min(query.find_first_of("&;"), query.size());
+    const std::string_view pair = query.substr(0, stop);
+    const std::size_t equals = pair.find('=');
+    if (equals != std::string_view::npos && secret_name(pair.substr(0, equals))) {
+      out.append(pair.substr(0, equals + 1)).append(kHidden);
+    } else {
+      out.append(pair);
+    }
+    if (stop == query.size()) return;
+    out += query[stop];
+    query.remove_prefix(stop + 1);
+  }
+}
+
+}  // namespace
+
+std::string_view redacted(std::string_view target, std::string& scratch) {
+  const bool cut = target.size() > kMaxTarget;
+  // Cut behind what is judged: half a name could hide a secret's.
+  std::size_t userinfo_end = 0;
+  const std::size_t userinfo = target.empty() ? 0 : userinfo_start(target, userinfo_end);
+  const std::size_t question = target.find('?');
+  if (!cut && userinfo == 0 && question == std::string_view::npos) return target;
+  scratch.clear();
+  if (userinfo != 0) scratch.append(target.substr(0, userinfo)).append(kHidden).append("@");
+  const std::size_t path = userinfo != 0 ? userinfo_end : 0;
+  const std::size_t path_end = std::min(question, target.size());
+  scratch.append(target.substr(path, path_end - path));
+  if (question != std::string_view::npos && scratch.size() < kMaxTarget) {
+    scratch += '?';
+    append_query(scratch, target.substr(question + 1));
+  }
+  if (scratch.size() > kMaxTarget) scratch.replace(kMaxTarget, std::string::npos, "...");
+  return scratch;
+}
+
+}  // namespace carpool::proxy::log

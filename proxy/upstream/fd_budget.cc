@@ -1,0 +1,53 @@
+#include "proxy/upstream/fd_budget.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "pool/directory/directory.h"
+#include "proxy/telemetry/log.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr std::uint64_t kOwn = 64;    // listeners, loops, admin clients, name servers, logs
+constexpr std::uint64_t kLeast = 16;  // connections to origins that are worth running for
+}  // namespace
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::uint32_t total_under_limit(const config::Config& config, std::uint64_t limit) {
+  std::uint64_t clients = 0;
+  for (const config::Listen& listen : config.listen) clients += listen.max_connections;
+  const std::uint64_t wanted = config.pool_total.max_connections;
+  if (wanted + clients + kOwn <= limit) return config.pool_total.max_connections;
+  // Clients may be more than can ever come: they get at most half.
+  const std::uint64_t beside = std::min(clients, limit / 2) + kOwn;
+  const std::uint64_t left = limit > beside + kLeast ? limit - beside : kLeast;
+  return static_cast<std::uint32_t>(std::min(wanted, left));
+}
+
+std::uint32_t effective_total(const config::Config& config) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return config.pool_total.max_connections;
+  const std::uint32_t total = total_under_limit(config, limit.rlim_cur);
+  if (total < config.pool_total.max_connections) {
+    log::warn("house", "too few file descriptors for pool.total.max_connections and the clients; the total is lowered",
+              {{"limit", std::uint64_t{limit.rlim_cur}},
+               {"configured", config.pool_total.max_connections},
+               {"effective", total}});
+  }
+  return total;
+}
+
+bool free_a_descriptor(pool::Directory& directory, Instant now) {
+  return directory.close_one(now);
+}
+
+}  // namespace carpool::proxy

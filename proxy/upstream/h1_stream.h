@@ -1,0 +1,70 @@
+// H1Carrier: one request and its response on a borrowed HTTP/1.1 connection. Belongs to an exchange and serves one
+// connection after the other; at rest it owns no memory.
+#pragma once
+
+#include "exec/loop.h"
+#include "proxy/http/h1/codec.h"
+#include "proxy/net/batch_lease.h"
+#include "proxy/net/write_queue.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/h2/loop_context.h"
+#include "proxy/upstream/upstream_stream.h"
+
+namespace carpool::proxy {
+
+// What one connection may read in one turn before the others get theirs.
+class H1Carrier final : public Carrier, private UpstreamUser, private exec::Deferred {
+ public:
+  H1Carrier(SessionHost& host, CarrierUser& user, http::ResponseHead& response);
+
+  // `upgrade`: the request asks for 101. `bare_lf`: lines of the response's head may end in LF alone.
+  void begin(Connection& connection, std::string_view method, bool upgrade, bool bare_lf = false) LOOP_ONLY;
+
+  bool usable() override LOOP_ONLY;
+  void send_head(const http::RequestHead& head, const http::ForwardRules& rules) override LOOP_ONLY;
+  void send_body(std::string_view bytes) override LOOP_ONLY;
+  void send_end(const http::Fields& trailers) override LOOP_ONLY;
+  bool flush() override LOOP_ONLY;
+  std::size_t backlog() const override LOOP_ONLY { return outbox_.size(); }
+  AttemptState read_on() override LOOP_ONLY;
+  std::optional<pool::Closed> finish(pool::Lease& lease) override LOOP_ONLY;
+  std::optional<pool::Closed> abandon(pool::Closed cause, pool::Lease& lease) override LOOP_ONLY;
+  void open_tunnel() override LOOP_ONLY;
+  void shut_write_when_sent() override LOOP_ONLY;
+  bool deaf() const override LOOP_ONLY { return attempt_.write_failed; }
+
+ private:
+  void on_upstream_ready() override LOOP_ONLY;
+  void run() override LOOP_ONLY;  // exec::Deferred: read on in the next turn
+  AttemptState read_response() LOOP_ONLY;
+  AttemptState read_tunnel() LOOP_ONLY;
+  AttemptState feed(std::string_view bytes) LOOP_ONLY;
+  AttemptState on_end(const net::IoResult& io) LOOP_ONLY;
+  AttemptState broken(Fault fault, bool connection_ended) LOOP_ONLY;
+  void on_write_failed() LOOP_ONLY;
+  void leave() LOOP_ONLY;
+  net::Transport& transport() const { return connection_->transport(); }
+  BatchLease& out() LOOP_ONLY;  // what is sent by the next flush()
+
+  SessionHost& host_;
+  CarrierUser& user_;
+  http::ResponseHead& response_;
+  http::ResponseReader reader_;
+  Outbox outbox_;                     // what the origin's socket would not take yet
+  Connection* connection_ = nullptr;  // from begin() to finish() or abandon()
+  BatchLease out_;                    // from the first send_*() to flush(), or to the end of the attempt
+  // Constructed anew by begin(): nothing of one attempt is met by the next one.
+  struct Attempt {
+    http::Framing framing = http::Framing::none;
+    bool asked_whole = false;   // send_end()
+    bool head_done = false;     // final response head seen
+    bool leftover = false;      // bytes behind the response: the wire is not clean
+    bool write_failed = false;  // the origin does not read any more
+    bool tunnel = false;
+    bool eof = false;  // tunnel: the origin said FIN
+    bool shut_when_sent = false;
+  };
+  Attempt attempt_;
+};
+
+}  // namespace carpool::proxy

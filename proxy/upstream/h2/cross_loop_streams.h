@@ -1,0 +1,40 @@
+// RemoteStreams: one loop as the host of HTTP/2 sessions, and the streams of its exchanges on sessions of other loops.
+// Streams are kept for the next exchange: once as many exist as were ever used at a time, nothing is allocated.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/intrusive.h"
+#include "proxy/upstream/h2/cross_loop_stream.h"
+#include "proxy/upstream/h2/loop_context.h"
+
+namespace carpool::proxy {
+
+class Recorder;
+
+class RemoteStreams final : public SessionHost {
+ public:
+  // `hosts`: those of all loops, by the loop's number; complete before the first stream is asked for.
+  RemoteStreams(exec::Loop& loop, Recorder& stats, const std::vector<SessionHost*>& hosts);
+
+  // A stream on a session of loop `far`, for an exchange of this loop.
+  RemoteStream& take(exec::LoopId far) LOOP_ONLY;
+
+  exec::Loop& loop() override { return loop_; }
+  LoopBuffers& buffers() override LOOP_ONLY { return buffers_; }
+  void count_reset(const OriginContext& origin, http::H2Error error) override LOOP_ONLY;
+  void recycle(RemoteStream& stream, exec::LoopId far) override LOOP_ONLY;
+
+ private:
+  using FreeList = List<RemoteStream, RemoteStreamTag>;
+
+  exec::Loop& loop_;
+  Recorder& stats_;
+  const std::vector<SessionHost*>& hosts_;
+  LoopBuffers buffers_ LOOP_LOCAL{loop_.leases()};
+  std::vector<std::unique_ptr<RemoteStream>> streams_ LOOP_LOCAL;  // all there are
+  std::vector<std::unique_ptr<FreeList>> free_ LOOP_LOCAL;         // by the session's loop
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,214 @@
+#include "proxy/upstream/h2/stream.h"
+
+#include <string>
+#include <utility>
+
+#include "proxy/net/write_queue.h"
+#include "proxy/upstream/h2/connection.h"
+
+namespace carpool::proxy {
+
+namespace {
+// More than what could wait for a client on this side of its socket: it has read, and may have a wide window. Nobody
+// holds much who asks a hundred times and reads nothing.
+constexpr std::size_t kKeepsUp = std::size_t{256} * 1024;
+constexpr std::uint32_t kWideWindow = 256 * 1024;
+// Of a client for which little waits: a larger answer then stops once for a round trip, after its first bytes; where
+// answers have been large, never.
+constexpr std::uint32_t kUsualWindow = 32 * 1024;
+}  // namespace
+
+void H2Carrier::begin(H2Connection& connection) {
+  CARPOOL_ASSERT(connection_ == nullptr);
+  connection_ = &connection;
+  stream_ = nullptr;
+  untaken_ = taken_ = 0;
+  ended_ = any_byte_back_ = false;
+}
+
+bool H2Carrier::usable() {
+  return connection_->takes_requests();
+}
+
+// ---- the request ----
+
+void H2Carrier::send_head(const http::RequestHead& head, const http::ForwardRules& rules) {
+  auto fields = host_.buffers().lend_fields();
+  http::h2_request(*fields, head, rules, {connection_->scheme(), {}});
+  const bool bodyless =
+      head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length == 0);
+  send_fields(*fields, bodyless, head.method == "HEAD");
+}
+
+void H2Carrier::send_fields(const http::H2Fields& fields, bool end, bool head_request) {
+  head_request_ = head_request;
+  ended_ = end;
+  stream_ = connection_->open(*this, fields, end, head_request);
+  began_ = host_.loop().now();
+  if (stream_ != nullptr) {
+    if (connection_->large_answers() && user_.at_ease()) connection_->session().widen(*stream_, kUsualWindow);
+    return;
+  }
+  Breakage refused;
+  refused.fault.detail = "the HTTP/2 session takes no more requests";
+  refused.connection_ended = true;
+  refused.any_byte_sent = false;
+  broken(std::move(refused));
+}
+
+void H2Carrier::send_body(std::string_view bytes) {
+  if (stream_ != nullptr && !ended_) connection_->session().body(*stream_, bytes);
+}
+
+void H2Carrier::send_end(const http::Fields& trailers) {
+  if (stream_ == nullptr || ended_) return;
+  ended_ = true;
+  trailers.empty() ? connection_->session().end(*stream_) : connection_->session().end(*stream_, trailers);
+}
+
+bool H2Carrier::flush() {
+  connection_->soon();
+  return true;
+}
+
+void H2Carrier::on_sent(std::size_t) {
+  exec::assume_on_loop();
+  static_cast<void>(user_.on_room());
+}
+
+// ---- the response ----
+
+void H2Carrier::on_head(http::ResponseHead& head) {
+  exec::assume_on_loop();
+  connection_->speaking(*this);
+  connection_->answered();
+  any_byte_back_ = true;
+  std::swap(response_, head);
+  // No body follows where one could have been: HTTP/1.1 says that by a length.
+  const bool bodiless = head_request_ || response_.status < 200 || response_.status == 204 || response_.status == 304;
+  if (!bodiless && response_.framing == http::Framing::none) {
+    response_.framing = http::Framing::length;
+    response_.length = 0;
+  }
+  static_cast<void>(user_.on_response_head());
+}
+
+void H2Carrier::on_body(std::string_view bytes) {
+  exec::assume_on_loop();
+  connection_->speaking(*this);
+  untaken_ += bytes.size();
+  user_.on_body(bytes);
+}
+
+void H2Carrier::on_trailers(const http::Fields& fields) {
+  exec::assume_on_loop();
+  connection_->speaking(*this);
+  for (std::size_t i = 0; i < fields.size(); ++i) user_.on_trailer(fields[i].name, fields[i].value);
+}
+
+void H2Carrier::on_end() {
+  exec::assume_on_loop();
+  connection_->speaking(*this);
+  connection_->silent(*this);
+  static_cast<void>(user_.on_response_end());
+}
+
+void H2Carrier::pass_on() {
+  if (user_.on_response_piece() == AttemptState::alive) static_cast<void>(read_on());
+}
+
+// What the client did not take yet stays in the stream's window, so that the origin stops by itself.
+AttemptState H2Carrier::read_on() {
+  if (stream_ == nullptr || untaken_ == 0 || !user_.may_take()) return AttemptState::alive;
+  const std::size_t bytes = std::exchange(untaken_, 0);
+  if (taken_ < kKeepsUp) {
+    taken_ += bytes;
+    if (taken_ >= kKeepsUp) {
+      connection_->session().widen(*stream_, kWideWindow);
+    } else if (taken_ >= kNarrowWindow / 2 && user_.at_ease()) {
+      connection_->session().widen(*stream_, kUsualWindow);
+    }
+  }
+  connection_->session().consume(*stream_, bytes);
+  connection_->soon();
+  return AttemptState::alive;
+}
+
+// ---- the end ----
+
+void H2Carrier::on_closed(http::H2Error error) {
+  exec::assume_on_loop();
+  Breakage breakage;
+  breakage.any_byte_back = any_byte_back_;
+  if (stream_->never_sent()) {
+    breakage.unprocessed = Proof::not_sent;
+    breakage.any_byte_sent = false;
+  } else if (error == http::H2Error::refused_stream) {
+    breakage.unprocessed = Proof::refused_stream;  // or goaway: known when it is told
+  } else if (error == http::H2Error::http_1_1_required) {
+    breakage.unprocessed = Proof::refused_stream;
+    breakage.ask_h1 = true;
+  }
+  const char* const wrong = stream_->wrong();
+  breakage.fault.kind = wrong != nullptr                         ? stream_->wrong_kind()
+                        : error == http::H2Error::protocol_error ? FaultKind::malformed_response
+                        : any_byte_back_                         ? FaultKind::response_incomplete
+                                                                 : FaultKind::connection_terminated;
+  if (wrong != nullptr) {
+    breakage.fault.detail.assign("the origin's HTTP/2 response is malformed: ").append(wrong);
+  } else {
+    breakage.fault.detail.assign("the HTTP/2 stream was reset: ").append(http::h2_error_name(error));
+  }
+  if (breakage.unprocessed && connection_->given_up(stream_->id())) breakage.unprocessed = Proof::goaway;
+  if (breakage.unprocessed != Proof::not_sent) connection_->note_reset(error);
+  broken(std::move(breakage));
+}
+
+void H2Carrier::connection_ended(const Fault& fault) {
+  Breakage breakage;
+  breakage.fault = fault;
+  if (any_byte_back_) breakage.fault.kind = FaultKind::response_incomplete;
+  breakage.connection_ended = true;
+  breakage.any_byte_back = any_byte_back_;
+  breakage.any_byte_sent = stream_->head_sent();
+  stream_->set_user(nullptr);
+  broken(std::move(breakage));
+}
+
+void H2Carrier::broken(Breakage breakage) {
+  stream_ = nullptr;
+  breakage_ = std::move(breakage);
+  connection_->tell_later(*this);
+}
+
+void H2Carrier::leave() {
+  ListHook<H2CarrierTag>::unlink();
+  connection_->silent(*this);
+  connection_ = nullptr;
+  stream_ = nullptr;
+  breakage_.reset();
+}
+
+// The session goes on whatever became of one stream.
+std::optional<pool::Closed> H2Carrier::finish(pool::Lease&) {
+  connection_->note_size(taken_ + untaken_);
+  if (stream_ != nullptr) {
+    http::H2Session& session = connection_->session();
+    ended_ ? session.leave(*stream_) : session.reset(*stream_, http::H2Error::cancel);
+    connection_->soon();
+  }
+  leave();
+  return std::nullopt;
+}
+
+std::optional<pool::Closed> H2Carrier::abandon(pool::Closed, pool::Lease&) {
+  if (stream_ != nullptr) {
+    connection_->given_up_on(began_);
+    connection_->session().reset(*stream_, http::H2Error::cancel);
+    connection_->soon();
+  }
+  leave();
+  return std::nullopt;
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,105 @@
+#include "proxy/upstream/health/address_monitor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/telemetry/log.h"
+#include "proxy/telemetry/loop_stats.h"
+#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/retire_outdated.h"
+#include "proxy/upstream/upstream_context.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr Duration kEvery = std::chrono::seconds(1);
+constexpr Duration kGoOn = std::chrono::milliseconds(100);  // while some are still to go
+}  // namespace
+
+// One origin's question to the resolver, again and again.
+class AddressWatch::Look final : public dns::Question {
+ public:
+  Look(const OriginContext& origin, const exec::Loop& loop) : origin_(origin), loop_(loop) {}
+  void on_addresses(Result<std::vector<net::Address>> addresses) override LOOP_ONLY {
+    if (!addresses || addresses->empty()) return;  // nobody knows: all stays
+    const std::uint16_t port = origin_.destination->origin().port;
+    if (!origin_.book->learn(net::with_default_port(std::move(*addresses), port), loop_.now())) return;
+    log::info("dns", "the addresses of an origin changed",
+              {{"origin", origin_.destination->label()}, {"addresses", origin_.book->count(loop_.now()).usable}});
+  }
+
+ private:
+  const OriginContext& origin_;
+  const exec::Loop& loop_;
+};
+
+AddressWatch::AddressWatch(const UpstreamContext& context, dns::Resolver& resolver)
+    : context_(context), resolver_(resolver), timer_(exec::Timer::bind<&AddressWatch::tick>(context.loop, *this)) {}
+
+AddressWatch::~AddressWatch() = default;
+
+void AddressWatch::start() {
+  timer_.arm(context_.loop.now() + kEvery);
+}
+
+void AddressWatch::stop() {
+  timer_.disarm();
+  watched_.clear();
+}
+
+void AddressWatch::forget(const std::vector<pool::Destination*>& leaving) {
+  std::erase_if(watched_, [&](const auto& one) {
+    return std::find(leaving.begin(), leaving.end(), one.second.destination) != leaving.end();
+  });
+}
+
+void AddressWatch::tick() {
+  exec::assume_on_loop();
+  const Instant now = context_.loop.now();
+  bool more = false;
+  for (const OriginContext* origin : context_.origins.all()) {
+    if (context_.first) follow(*origin, now);
+    more |= retire(*origin, now);
+  }
+  timer_.arm(now + (more ? kGoOn : kEvery));
+}
+
+void AddressWatch::follow(const OriginContext& origin, Instant now) {
+  Watched& watched = watched_[origin.book];
+  watched.destination = origin.destination;
+  ask(origin, watched, now);
+  tell_ejections(origin, watched, now);
+}
+
+void AddressWatch::ask(const OriginContext& origin, Watched& watched, Instant now) {
+  const pool::Origin& name = origin.destination->origin();
+  if (!origin.book->in_use()) return;
+  if (!origin.pinned.empty()) {
+    origin.book->learn(net::with_default_port(origin.pinned, name.port), now);  // a reload may have changed them
+    return;
+  }
+  if (net::Address::literal(name.host, 0)) return;
+  if (watched.look && watched.look->linked()) return;  // still asking
+  watched.look = std::make_unique<Look>(origin, context_.loop);
+  resolver_.ask(name.host, *watched.look);
+}
+
+void AddressWatch::tell_ejections(const OriginContext& origin, Watched& watched, Instant now) {
+  const std::uint64_t more = origin.book->ejections() - watched.ejections;
+  if (more == 0) return;
+  watched.ejections += more;
+  context_.stats.count_ejections(origin.slot, more);
+  for (const net::AddressBook::Facts& one : origin.book->all(now)) {
+    if (!one.ejected) continue;
+    log::warn("net", "an address only fails and is left out for a while",
+              {{"origin", origin.destination->label()}, {"address", one.address}, {"ejections", one.ejections}});
+  }
+}
+
+// True: some are still to go.
+bool AddressWatch::retire(const OriginContext& origin, Instant now) {
+  if (!origin.book->anyone_to_go(now)) return false;
+  return retire_outdated(*origin.destination, context_.loop.id(), now);
+}
+
+}  // namespace carpool::proxy

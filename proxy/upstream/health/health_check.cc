@@ -1,0 +1,139 @@
+#include "proxy/upstream/health/health_check.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "pool/destination/snapshot.h"
+#include "proxy/telemetry/log.h"
+#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/upstream_context.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr std::size_t kAtOnce = 4;                          // probes of one loop
+constexpr Duration kOften = std::chrono::milliseconds(50);  // no tick comes sooner
+constexpr Duration kSeldom = std::chrono::seconds(1);       // nor later: origins come and go
+
+// What rests on one loop since `rested` or longer.
+class Resting final : public pool::ConnectionVisitor {
+ public:
+  Resting(pool::LoopId home, Duration rested) : home_(home), rested_(rested) {}
+  void visit(const pool::ConnectionView& view) override {
+    const bool idle = view.state == pool::Shown::idle && view.pooled != nullptr;
+    if (idle && view.home == home_ && view.idle >= rested_) found.emplace_back(view.index, view.generation);
+  }
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
+
+ private:
+  const pool::LoopId home_;
+  const Duration rested_;
+};
+}  // namespace
+
+HealthCheck::HealthCheck(const UpstreamContext& context)
+    : context_(context),
+      timer_(exec::Timer::bind<&HealthCheck::tick>(context.loop, *this)),
+      random_(Random::kSeed * (std::uint64_t{context.loop.id()} + 1)) {}
+
+HealthCheck::~HealthCheck() {
+  CARPOOL_ASSERT(asking_.empty());
+}
+
+void HealthCheck::start() {
+  timer_.arm(context_.loop.now() + kOften);
+}
+
+void HealthCheck::stop() {
+  timer_.disarm();
+  to_ask_.clear();
+  while (!asking_.empty()) {
+    const std::unique_ptr<Probe> dies(&asking_.pop_front());
+    dies->end(pool::Closed::shutdown);
+  }
+  asked_ = 0;
+}
+
+void HealthCheck::forget(const std::vector<pool::Destination*>& leaving) {
+  const auto leaves = [&](const OriginContext& origin) {
+    return std::find(leaving.begin(), leaving.end(), origin.destination) != leaving.end();
+  };
+  std::erase_if(due_, [&](const auto& one) { return leaves(*one.first); });
+  std::erase_if(to_ask_, [&](const Candidate& one) { return leaves(*one.origin); });
+}
+
+void HealthCheck::tick() {
+  exec::assume_on_loop();
+  const Instant now = context_.loop.now();
+  Duration next = kSeldom;
+  for (OriginContext* origin : context_.origins.all()) {
+    const config::HealthCheck& settings = origin->pool.health_check;
+    if (!settings.enabled) continue;
+    next = std::min(next, settings.interval / 8);
+    const auto [due, is_new] = due_.try_emplace(origin, now + jittered(settings.interval));
+    if (is_new || due->second > now) continue;
+    due->second = now + jittered(settings.interval);
+    check(*origin, now);
+  }
+  ask_some(now);
+  timer_.arm(now + std::max(next, kOften));
+}
+
+// Up to 10 % to either side, so that the loops of many sidecars do not ask one origin in step.
+Duration HealthCheck::jittered(Duration interval) {
+  return interval / 1000 * static_cast<Duration::rep>(900 + random_.below(201));
+}
+
+// Half an interval: what came to rest right after a round is looked at in the next one.
+void HealthCheck::check(OriginContext& origin, Instant now) {
+  const bool behind =
+      std::any_of(to_ask_.begin(), to_ask_.end(), [&](const Candidate& one) { return one.origin == &origin; });
+  if (behind) return;  // its last round is not over: an origin that is slow to answer is not asked more often for it
+  Resting resting(context_.loop.id(), origin.pool.health_check.interval / 2);
+  origin.destination->visit(resting, now);
+  const bool ask = !origin.pool.health_check.probe.empty();
+  for (const auto& [index, generation] : resting.found) {
+    if (ask) {
+      to_ask_.push_back({&origin, index, generation});
+    } else {
+      look({&origin, index, generation}, now);
+    }
+  }
+}
+
+void HealthCheck::look(const Candidate& candidate, Instant now) {
+  const pool::EventClaim claim = pool::claim_event(candidate.index, candidate.generation, context_.loop.id());
+  if (claim.kind != pool::EventClaim::Kind::inspecting) return;  // lent or gone meanwhile
+  net::Transport& transport = static_cast<Connection&>(*claim.pooled).transport();
+  const bool silent = !transport.hangup_seen() && transport.quiet();
+  pool::end_inspection(candidate.index, silent, pool::Closed::unhealthy, now);
+}
+
+void HealthCheck::ask_some(Instant now) {
+  if (std::exchange(filling_, true)) return;  // from inside start(): the loop below goes on
+  while (asked_ < kAtOnce && !to_ask_.empty()) {
+    const Candidate candidate = to_ask_.front();
+    to_ask_.pop_front();
+    pool::Lease lease = candidate.origin->destination->lease_idle(candidate.index, candidate.generation, now);
+    if (!lease) continue;
+    Probe& probe = *std::make_unique<Probe>(context_, *this, *candidate.origin, std::move(lease)).release();
+    asking_.push_back(probe);  // owns it until probed() or stop()
+    ++asked_;
+    probe.start();
+  }
+  filling_ = false;
+}
+
+void HealthCheck::probed(Probe& probe, std::string_view why) {
+  probe.unlink();
+  const std::unique_ptr<Probe> dies(&probe);
+  --asked_;
+  if (!why.empty()) {
+    log::info("health", "a resting connection failed its check and was closed",
+              {{"origin", dies->origin().destination->label()}, {"connection", dies->connection_id()}, {"why", why}});
+  }
+  ask_some(context_.loop.now());
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,52 @@
+// HealthCheck: one loop looks after the connections that rest on it, every interval with jitter. Without a probe it
+// looks at the wire once more, for an end that no event told of; with one it asks, a few connections at a time, on
+// leases of its own. Never dials, never takes a connection from a borrower who waits.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/random.h"
+#include "exec/loop.h"
+#include "proxy/upstream/health/probe.h"
+
+namespace carpool::proxy {
+
+struct UpstreamContext;
+struct OriginContext;
+
+class HealthCheck final : public Probe::Owner {
+ public:
+  explicit HealthCheck(const UpstreamContext& context);
+  ~HealthCheck();
+  void start() LOOP_ONLY;
+  void stop() LOOP_ONLY;  // probes under way end
+  // Pools that are about to end: nothing rests in them.
+  void forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
+
+ private:
+  // A connection that rests here, as it was seen.
+  struct Candidate {
+    OriginContext* origin;
+    std::uint32_t index, generation;
+  };
+  void tick();
+  void check(OriginContext& origin, Instant now) LOOP_ONLY;
+  void look(const Candidate& candidate, Instant now) LOOP_ONLY;
+  void ask_some(Instant now) LOOP_ONLY;
+  void probed(Probe& probe, std::string_view why) override LOOP_ONLY;
+  Duration jittered(Duration interval) LOOP_ONLY;
+
+  const UpstreamContext& context_;
+  exec::Timer timer_;
+  std::unordered_map<const OriginContext*, Instant> due_ LOOP_LOCAL;
+  std::deque<Candidate> to_ask_ LOOP_LOCAL;
+  List<Probe, ProbeTag> asking_ LOOP_LOCAL;  // owned
+  std::size_t asked_ LOOP_LOCAL = 0;         // in asking_
+  bool filling_ LOOP_LOCAL = false;
+  Random random_ LOOP_LOCAL;
+};
+
+}  // namespace carpool::proxy

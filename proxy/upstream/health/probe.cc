@@ -1,0 +1,100 @@
+#include "proxy/upstream/health/probe.h"
+
+#include <utility>
+
+#include "exec/read_buffer.h"
+#include "proxy/upstream/h2/loop_context.h"
+#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/upstream_context.h"
+
+namespace carpool::proxy {
+
+namespace {
+// More than this is not worth reading for a proof of life: the connection ends instead.
+constexpr std::size_t kMostBody = std::size_t{64} * 1024;
+}  // namespace
+
+Probe::Probe(const UpstreamContext& context, Owner& owner, const OriginContext& origin, pool::Lease lease)
+    : context_(context),
+      owner_(owner),
+      origin_(origin),
+      lease_(std::move(lease)),
+      connection_id_(static_cast<Connection&>(*lease_).id()),
+      reader_(SessionHost::response_limits()),
+      timer_(exec::Timer::bind<&Probe::on_timeout>(context.loop, *this)) {}
+
+void Probe::start() {
+  connection().user = this;
+  const std::string& what = origin_.pool.health_check.probe;
+  reader_.expect(std::string_view(what).substr(0, what.find(' ')), false, origin_.speaks.bare_lf);
+  timer_.arm(context_.loop.now() + origin_.pool.connect_timeout);
+  WriteBatch out;
+  out.text().append(what).append(" HTTP/1.1\r\nHost: ").append(origin_.authority);
+  out.text().append("\r\nUser-Agent: carpool\r\n\r\n");
+  if (outbox_.send(connection().transport(), out) == Outbox::Sent::failed) return fail("it takes no request");
+  if (connection().transport().maybe_readable()) on_upstream_ready();
+}
+
+void Probe::end(pool::Closed cause) {
+  connection().user = nullptr;
+  lease_.discard(cause, context_.loop.now());
+}
+
+void Probe::on_upstream_ready() {
+  net::Transport& transport = connection().transport();
+  if (!outbox_.empty() && outbox_.flush(transport) == Outbox::Sent::failed) return fail("it takes no request");
+  while (transport.maybe_readable()) {
+    const exec::ReadBuffer buffer(context_.loop);
+    const net::IoResult io = transport.read(buffer.span());
+    if (io.io == net::Io::would_block) return;
+    if (io.io != net::Io::ok) return on_io_end(io);
+    if (!take(buffer.view(io.bytes))) return;
+  }
+}
+
+// False: it is over, and nothing of it may be touched.
+bool Probe::take(std::string_view bytes) {
+  for (;;) {
+    const Result<http::Fed> fed = reader_.feed(bytes, head_, *this);
+    if (!fed || body_bytes_ > kMostBody) {
+      fail(fed ? "its answer is too long" : "its answer is malformed");
+      return false;
+    }
+    bytes.remove_prefix(fed->taken);
+    if (fed->progress == http::Progress::need_more) return true;
+    if (fed->progress == http::Progress::head) continue;
+    finish(fed->progress == http::Progress::message && bytes.empty());
+    return false;
+  }
+}
+
+void Probe::on_io_end(const net::IoResult& io) {
+  if (io.io == net::Io::eof && reader_.finish()) return finish(false);  // its answer was complete, and its last
+  fail(io.detail);
+}
+
+// Answered. An origin that will close after its answer is alive, but this connection serves no more.
+void Probe::finish(bool whole) {
+  const Instant now = context_.loop.now();
+  connection().user = nullptr;
+  const bool stays = whole && head_.keep_alive && head_.framing != http::Framing::until_close && outbox_.empty();
+  const std::optional<pool::Closed> outdated = connection().outdated(now);
+  if (stays && !outdated) {
+    lease_.return_unused(now);
+  } else {
+    lease_.discard(outdated.value_or(pool::Closed::peer_closed), now);
+  }
+  owner_.probed(*this, {});
+}
+
+void Probe::fail(std::string_view why) {
+  end(pool::Closed::unhealthy);
+  owner_.probed(*this, why);
+}
+
+void Probe::on_timeout() {
+  exec::assume_on_loop();
+  fail("it does not answer");
+}
+
+}  // namespace carpool::proxy

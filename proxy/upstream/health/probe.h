@@ -1,0 +1,59 @@
+// Probe: one small exchange of the health check on a connection that rests: a request that changes nothing, and any
+// complete answer to it proves the connection alive. Off the request path; it holds a lease like everybody else.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "exec/loop.h"
+#include "pool/destination/lease.h"
+#include "proxy/http/h1/codec.h"
+#include "proxy/net/write_queue.h"
+#include "proxy/upstream/connection.h"
+
+namespace carpool::proxy {
+
+struct UpstreamContext;
+struct OriginContext;
+
+class Probe final : public ListHook<struct ProbeTag>, private UpstreamUser, private http::BodySink {
+ public:
+  class Owner {
+   public:
+    // Over, its lease is given back: destroy it. `why`: what was wrong with the connection; empty: it is alive.
+    virtual void probed(Probe& probe, std::string_view why) LOOP_ONLY = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  Probe(const UpstreamContext& context, Owner& owner, const OriginContext& origin, pool::Lease lease);
+  void start() LOOP_ONLY;                  // the owner may hear of its end from inside
+  void end(pool::Closed cause) LOOP_ONLY;  // now, without telling the owner
+  std::uint64_t connection_id() const { return connection_id_; }
+  const OriginContext& origin() const { return origin_; }
+
+ private:
+  void on_upstream_ready() override LOOP_ONLY;
+  bool take(std::string_view bytes) LOOP_ONLY;
+  void on_io_end(const net::IoResult& io) LOOP_ONLY;
+  void finish(bool whole) LOOP_ONLY;
+  void fail(std::string_view why) LOOP_ONLY;
+  void on_timeout();
+  void on_body(std::string_view bytes) override { body_bytes_ += bytes.size(); }
+  void on_trailer(std::string_view, std::string_view) override {}
+  Connection& connection() const { return static_cast<Connection&>(*lease_); }
+
+  const UpstreamContext& context_;
+  Owner& owner_;
+  const OriginContext& origin_;
+  pool::Lease lease_;
+  const std::uint64_t connection_id_;
+  http::ResponseReader reader_;
+  http::ResponseHead head_;
+  Outbox outbox_;
+  exec::Timer timer_;
+  std::size_t body_bytes_ = 0;
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,23 @@
+// LoopBuffers: the memory that connections of one loop lease to write: batches, and header blocks on their way into a
+// session.
+#pragma once
+
+#include "proxy/http/h2/fields.h"
+#include "proxy/net/batch_lease.h"
+#include "proxy/net/free_list.h"
+
+namespace carpool::proxy {
+
+class LoopBuffers {
+ public:
+  explicit LoopBuffers(exec::EventLeases& leases) : batches_(leases) {}
+
+  BatchLease lease_batch(Outbox& outbox, net::Transport& transport) { return {batches_, outbox, transport}; }
+  Spares<http::H2Fields>::Loan lend_fields() { return fields_.lend(); }
+
+ private:
+  BatchStore batches_;
+  Spares<http::H2Fields> fields_;
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,18 @@
+// EgressWitness: every decision of the egress rules, counted; those that deny, or only say so, with a line in the log.
+#pragma once
+
+#include "metrics/registry.h"
+#include "proxy/net/egress_policy.h"
+
+namespace carpool::proxy {
+
+class EgressWitness final : public net::RulePolicy::Witness {
+ public:
+  explicit EgressWitness(metrics::Registry& metrics) : metrics_(metrics) {}
+  void on_decision(net::RulePolicy::Decision decision, const pool::Origin& origin, const Fault* fault) override;
+
+ private:
+  metrics::Registry& metrics_;
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,319 @@
+#include "proxy/upstream/origin/origin_registry.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/upstream/fd_budget.h"
+
+namespace carpool::proxy {
+
+namespace {
+tls::ClientSettings tls_settings(const config::Upstream& upstream) {
+  tls::ClientSettings settings;
+  settings.ca_file = upstream.tls.ca_file;
+  settings.cert_file = upstream.tls.cert_file;
+  settings.key_file = upstream.tls.key_file;
+  settings.min_version = upstream.tls.min_version == config::TlsVersion::tls13 ? "1.3" : "1.2";
+  settings.verify = upstream.tls.verify;
+  settings.server_name = upstream.tls.server_name;
+  for (const std::string& protocol : upstream.protocols)
+    settings.alpn.emplace_back(protocol == "h1" ? "http/1.1" : "h2");
+  return settings;
+}
+
+// Over TLS the origin chooses; plain text is HTTP/1.1 unless nothing but HTTP/2 is allowed (prior knowledge).
+Speaks speaks_of(const config::Upstream& upstream, pool::Scheme scheme) {
+  const auto lists = [&](std::string_view word) {
+    return std::find(upstream.protocols.begin(), upstream.protocols.end(), word) != upstream.protocols.end();
+  };
+  Speaks speaks{lists("h1"), lists("h2")};
+  if (scheme == pool::Scheme::tcp) return {true, false};
+  if (scheme == pool::Scheme::http && speaks.h1) speaks.h2 = false;
+  speaks.bare_lf = std::find(upstream.lenient.begin(), upstream.lenient.end(), "bare_lf") != upstream.lenient.end();
+  return speaks;
+}
+
+// Until the first connection says it.
+std::uint32_t expected_streams(const Speaks& speaks, std::uint32_t max_streams) {
+  if (!speaks.h2) return 1;
+  return speaks.h1 ? 0 : max_streams;
+}
+
+pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme, const Speaks& speaks) {
+  pool::Limits limits;
+  limits.size = settings.size;
+  limits.max_waiting = settings.max_waiting;
+  // A connection that may never be used again serves once.
+  limits.max_usage = settings.reuse == config::Reuse::never ? 1 : settings.max_usage;
+  limits.max_tunnels = settings.tunnels(scheme);
+  limits.expire_time = settings.expire_time;
+  limits.idle_timeout = settings.idle_timeout;
+  limits.strategy = static_cast<pool::Strategy>(settings.strategy);  // the same names in the same order
+  limits.maximize = settings.maximize;
+  limits.quarantine = settings.quarantine;
+  limits.evict = static_cast<pool::Evict>(settings.evict);
+  limits.min_idle = settings.min_idle;
+  limits.learn_idle = settings.learn_idle_timeout;
+  limits.classes = static_cast<std::uint8_t>(settings.classes.size());  // few: checked with the configuration
+  limits.expected_streams = expected_streams(speaks, settings.max_streams);
+  return limits;
+}
+
+net::AddressRules rules_of(const config::Addresses& settings) {
+  return {settings.eject_after, settings.eject_time, settings.gone_after, settings.retire_every};
+}
+
+constexpr std::size_t kMostIdentities = 1000;  // over the life of the program, as the next
+constexpr std::size_t kMostVersions = 1000;    // of one origin's settings
+
+std::string key_of(const pool::Origin& origin) {
+  return origin.label();
+}
+}  // namespace
+
+Origins::Origins(const config::Config& config, metrics::Registry& metrics) : metrics_(metrics), config_(&config) {}
+
+Origins::~Origins() = default;
+
+Result<std::unique_ptr<Origins>> Origins::make(config::Config& config, pool::House& house, metrics::Registry& metrics) {
+  std::unique_ptr<Origins> origins(new Origins(config, metrics));
+  origins->directory_ = std::make_unique<pool::Directory>(
+      pool::DirectoryLimits{config.pool_total.max_origins, effective_total(config)}, house, config.workers);
+  Result<Prepared> prepared = origins->prepare(config);
+  if (!prepared) return prepared.take_fault();
+  origins->apply(config, std::move(*prepared));
+  return origins;
+}
+
+// ---- a configuration comes into force ----
+
+// Equal settings have one number for ever, so that a pool whose settings came back is found again. Without TLS only
+// the protocols and leniencies tell two origins apart.
+Result<std::uint32_t> Origins::number_of(pool::Scheme scheme, const config::Upstream& upstream) {
+  if (scheme == pool::Scheme::tcp) return 0U;
+  config::Upstream key = upstream;
+  if (scheme == pool::Scheme::http) key.tls = {};
+  for (std::size_t i = 0; i < identities_.size(); ++i) {
+    if (identities_[i].upstream == key) return static_cast<std::uint32_t>(i);
+  }
+  if (identities_.size() >= kMostIdentities) {
+    return Fault{FaultKind::budget, Side::self, "too many different [upstream] settings since the start: restart"};
+  }
+  auto identity = std::make_unique<TlsIdentity>(tls_settings(key));
+  // Files that the configuration names must be good now; the system's bundle is read when an origin needs it.
+  if (!key.tls.ca_file.empty() || !key.tls.cert_file.empty()) {
+    if (Status loaded = identity->load(); !loaded) return loaded.take_fault();
+  }
+  const std::scoped_lock lock(mutex_);
+  identities_.push_back({std::move(key), std::move(identity)});
+  return static_cast<std::uint32_t>(identities_.size() - 1);
+}
+
+Result<Origins::Prepared> Origins::prepare(config::Config& fresh) {
+  Prepared prepared;
+  for (const Identity& identity : identities_) {
+    Result<std::shared_ptr<tls::ClientContext>> renewed = identity.tls->renew();
+    if (!renewed) return renewed.take_fault();
+    if (!*renewed) continue;
+    prepared.renewed.emplace_back(identity.tls.get(), std::move(*renewed));
+    const config::Tls& tls = identity.upstream.tls;
+    for (const std::string& file : {tls.ca_file, tls.cert_file}) {
+      if (!file.empty()) prepared.files.push_back(file);
+    }
+    if (tls.ca_file.empty() && tls.verify) prepared.files.emplace_back("the system's certificate authorities");
+  }
+  for (const pool::Scheme scheme : {pool::Scheme::https, pool::Scheme::http}) {
+    Result<std::uint32_t> number = number_of(scheme, fresh.upstream);
+    if (!number) return number.take_fault();
+    (scheme == pool::Scheme::https ? prepared.default_https : prepared.default_http) = *number;
+  }
+  for (config::OriginSettings& settings : fresh.origins) {
+    Result<std::uint32_t> number = number_of(settings.origin.scheme, settings.upstream);
+    if (!number) return number.take_fault();
+    settings.origin.tls = *number;
+  }
+  return prepared;
+}
+
+std::vector<std::string> Origins::apply(const config::Config& fresh, Prepared&& prepared) {
+  for (auto& [identity, context] : prepared.renewed) identity->replace(std::move(context));
+  const std::scoped_lock lock(mutex_);
+  config_ = &fresh;
+  default_http_ = prepared.default_http;
+  default_https_ = prepared.default_https;
+  configured_.clear();
+  aliases_.clear();
+  for (const config::OriginSettings& settings : fresh.origins) {
+    configured_.emplace(key_of(settings.origin), &settings);
+    for (const std::string& alias : settings.alias) aliases_.emplace(alias, &settings);
+    metrics_.keep_origin(key_of(settings.origin));
+  }
+  directory_->keep_places(static_cast<std::uint32_t>(configured_.size()));
+  for (const auto& [label, context] : contexts_) {
+    const bool configured = configured_.count(label) != 0;
+    directory_->set_standing(*context->destination, configured ? pool::Standing::configured : pool::Standing::guest);
+  }
+  std::vector<std::string> behind;
+  for (auto& [label, current] : contexts_) {
+    Result<OriginContext*> made = version_of(current->destination->origin());
+    if (made) {
+      current = *made;
+    } else {
+      behind.push_back(label + ": " + made.fault().detail);
+    }
+  }
+  return behind;
+}
+
+void Origins::follow_limits(Instant now) {
+  for (OriginContext* context : all()) {
+    pool::Destination& destination = *context->destination;
+    destination.set_limits(limits_of(context->pool, destination.origin().scheme, context->speaks), now);
+  }
+}
+
+// ---- one origin ----
+
+const config::OriginSettings* Origins::settings_of(const pool::Origin& origin) const {
+  const auto found = configured_.find(key_of(origin));
+  return found == configured_.end() ? nullptr : found->second;
+}
+
+std::uint32_t Origins::tls_number(const pool::Origin& origin) const {
+  if (origin.scheme == pool::Scheme::tcp) return 0;
+  if (const config::OriginSettings* settings = settings_of(origin)) return settings->origin.tls;
+  return origin.scheme == pool::Scheme::https ? default_https_ : default_http_;
+}
+
+const config::OriginSettings* Origins::alias(const std::string& host) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = aliases_.find(host);
+  return found == aliases_.end() ? nullptr : found->second;
+}
+
+std::unique_ptr<OriginContext> Origins::describe(const pool::Origin& origin) const {
+  auto context = std::make_unique<OriginContext>();
+  const config::OriginSettings* settings = settings_of(origin);
+  context->pool = settings != nullptr ? settings->pool : config_->pool;
+  context->request = settings != nullptr ? settings->request : config_->request;
+  // What is lost at once: all connections with a request each, or one session with all its streams.
+  context->retries.open(std::max(context->pool.size, context->pool.max_streams), context->request.retry_budget);
+  context->requests.open(context->request.rate, context->request.rate_burst);
+  context->connects.open(context->pool.connect_rate, context->pool.connect_burst);
+  context->authority = origin.authority();
+  context->speaks = speaks_of(settings != nullptr ? settings->upstream : config_->upstream, origin.scheme);
+  if (origin.scheme == pool::Scheme::https) context->tls = identities_[origin.tls].tls.get();
+  if (settings == nullptr) return context;
+  for (const std::string& text : settings->addresses) {
+    const Result<net::Address> address = net::Address::parse(text);
+    if (address) context->pinned.push_back(*address);  // checked with the configuration
+  }
+  return context;
+}
+
+// The context that the configuration in force asks for: a new one only if there was never one like it.
+Result<OriginContext*> Origins::version_of(pool::Origin origin) {
+  origin.tls = tls_number(origin);
+  std::unique_ptr<OriginContext> context = describe(origin);
+  const pool::Limits limits = limits_of(context->pool, origin.scheme, context->speaks);
+  const bool configured = settings_of(origin) != nullptr;
+  Result<pool::Destination*> destination =
+      directory_->at(origin, limits, Clock::now(), configured ? pool::Standing::configured : pool::Standing::guest);
+  if (!destination) return destination.take_fault();
+  context->destination = *destination;
+  std::unique_ptr<net::AddressBook>& book = books_[*destination];
+  if (!book) book = std::make_unique<net::AddressBook>();
+  book->follow(rules_of(context->pool.addresses));
+  context->book = book.get();
+  std::vector<Context>& versions = versions_[key_of(origin)];
+  auto known = std::find_if(versions.begin(), versions.end(), [&](const Context& v) { return v->same(*context); });
+  if (known == versions.end()) {
+    if (versions.size() >= kMostVersions) {
+      return Fault{FaultKind::budget, Side::self, "too many different settings since the start: restart"};
+    }
+    context->slot = metrics_.add_origin(origin.label());
+    known = versions.insert(versions.end(), std::move(context));
+  }
+  by_destination_[*destination] = known->get();
+  return known->get();
+}
+
+std::vector<pool::Destination*> Origins::retire_idle(Instant now, Duration unused) {
+  // Not under the mutex as a whole: a place that one gives back may make another pool dial, which asks here.
+  std::vector<pool::Destination*> retired = directory_->retire(now, unused, [&](const pool::Destination& destination) {
+    const std::scoped_lock lock(mutex_);
+    const config::OriginSettings* settings = settings_of(destination.origin());
+    return settings != nullptr && settings->origin.tls == destination.origin().tls;
+  });
+  const std::scoped_lock lock(mutex_);
+  for (const pool::Destination* destination : retired) {
+    const auto current = contexts_.find(destination->label());
+    if (current != contexts_.end() && current->second->destination == destination) contexts_.erase(current);
+  }
+  return retired;
+}
+
+// What is told of an address, or asked of a context, ends with the pool: nobody is left who could. Before that its
+// connections still count themselves out of their book.
+bool Origins::bury(const std::vector<pool::Destination*>& retired) {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::string> labels;
+  labels.reserve(retired.size());
+  for (const pool::Destination* destination : retired) labels.push_back(destination->label());
+  if (!directory_->bury(retired)) return false;
+  for (std::size_t i = 0; i < retired.size(); ++i) {
+    by_destination_.erase(retired[i]);
+    books_.erase(retired[i]);
+    const auto versions = versions_.find(labels[i]);
+    if (versions == versions_.end()) continue;
+    std::erase_if(versions->second, [&](const Context& one) { return one->destination == retired[i]; });
+    if (versions->second.empty()) versions_.erase(versions);
+  }
+  return true;
+}
+
+Result<OriginContext*> Origins::enter(const pool::Origin& origin) {
+  Result<OriginContext*> found = at(origin);
+  if (found || found.fault().kind != FaultKind::origins_exhausted) return found;
+  // Not under the mutex: what ends may begin a dial elsewhere, which asks here.
+  if (!directory_->make_room(Clock::now())) return found;
+  return at(origin);
+}
+
+Result<OriginContext*> Origins::at(const pool::Origin& origin) {
+  const std::string key = key_of(origin);
+  const std::scoped_lock lock(mutex_);
+  if (const auto found = contexts_.find(key); found != contexts_.end() && !found->second->destination->reclaimed()) {
+    found->second->destination->touch(Clock::now());
+    return found->second;
+  }
+  Result<OriginContext*> made = version_of(origin);
+  if (made) contexts_.insert_or_assign(key, *made);
+  return made;
+}
+
+OriginContext* Origins::of(const pool::Destination& destination) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = by_destination_.find(&destination);
+  return found == by_destination_.end() ? nullptr : found->second;
+}
+
+std::vector<OriginContext*> Origins::all() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<OriginContext*> all;
+  for (const auto& [key, context] : contexts_) all.push_back(context);
+  return all;
+}
+
+std::vector<OriginContext*> Origins::under(const std::vector<const TlsIdentity*>& identities) const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<OriginContext*> found;
+  for (const auto& [destination, context] : by_destination_) {
+    const bool listed = std::find(identities.begin(), identities.end(), context->tls) != identities.end();
+    // One that is reclaimed may be gone before this loop is done with it; the others wait for this loop.
+    if (context->tls != nullptr && listed && !destination->reclaimed()) found.push_back(context);
+  }
+  return found;
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,84 @@
+#include "proxy/upstream/origin/tls_identity.h"
+
+#include <utility>
+
+namespace carpool::proxy {
+
+std::shared_ptr<tls::ClientContext> TlsIdentity::loaded() {
+  const std::scoped_lock lock(mutex_);
+  return context_;
+}
+
+Status TlsIdentity::load() {
+  if (loaded()) return Done{};
+  finish(tls::ClientContext::make(settings_));
+  if (fault_) return *fault_;
+  return Done{};
+}
+
+bool TlsIdentity::ready_or_notify(exec::Loop& loop, exec::Submitter& tasks, exec::Mail& mail) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (context_ || fault_) return true;
+    waiting_.emplace_back(&loop, &mail);
+    if (std::exchange(loading_, true)) return false;
+  }
+  static_cast<void>(tasks.submit(exec::lend(loading_task_)));  // refused: its close() has told those who wait
+  return false;
+}
+
+void TlsIdentity::forget(const exec::Mail& mail) {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(waiting_, [&mail](const auto& waiting) { return waiting.second == &mail; });
+}
+
+Result<std::shared_ptr<tls::ClientContext>> TlsIdentity::get() {
+  const std::scoped_lock lock(mutex_);
+  if (fault_) return *fault_;
+  if (!context_) return Fault{FaultKind::budget, Side::self, "too many blocking tasks to load certificates now"};
+  return context_;
+}
+
+Result<std::shared_ptr<tls::ClientContext>> TlsIdentity::renew() {
+  const std::shared_ptr<tls::ClientContext> current = loaded();
+  if (!current) return std::shared_ptr<tls::ClientContext>();
+  Result<std::unique_ptr<tls::ClientContext>> made = tls::ClientContext::renew(*current);
+  if (!made) return made.take_fault();
+  return std::shared_ptr<tls::ClientContext>(std::move(*made));
+}
+
+void TlsIdentity::replace(std::shared_ptr<tls::ClientContext> context) {
+  const std::scoped_lock lock(mutex_);
+  put_in_force(std::move(context));
+}
+
+// Under the mutex.
+void TlsIdentity::put_in_force(std::shared_ptr<tls::ClientContext> context) {
+  in_force_.store(context->likeness(), std::memory_order_release);
+  context_ = std::move(context);
+  fault_.reset();
+}
+
+void TlsIdentity::finish(Result<std::unique_ptr<tls::ClientContext>> made) {
+  const std::scoped_lock lock(mutex_);
+  if (made) {
+    put_in_force(std::move(*made));
+  } else {
+    fault_ = made.take_fault();
+  }
+  tell_all();
+}
+
+void TlsIdentity::give_up() {
+  const std::scoped_lock lock(mutex_);
+  loading_ = false;
+  tell_all();
+}
+
+// Posted under the mutex, so that whoever forgets a mail knows that it is not about to be posted.
+void TlsIdentity::tell_all() {
+  for (const auto& [loop, mail] : waiting_) loop->post(*mail);
+  waiting_.clear();
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,177 @@
+#include "proxy/upstream/warm_up.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/config/in_force.h"
+#include "proxy/telemetry/log.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr Duration kFirstPause = std::chrono::seconds(1);
+constexpr Duration kLongestPause = std::chrono::minutes(1);
+constexpr Duration kForgotten = std::chrono::minutes(1);
+}  // namespace
+
+WarmUp::WarmUp(exec::Loop& loop, Origins& origins, const ConfigInForce& config, Host& host)
+    : loop_(loop),
+      origins_(origins),
+      config_(config),
+      host_(host),
+      timer_(exec::Timer::bind<&WarmUp::on_timer>(loop, *this)) {}
+
+void WarmUp::start() {
+  for (const config::OriginSettings& settings : config_.get().origins) {
+    const std::uint32_t wanted = std::max(settings.pool.warm_up.enabled ? settings.pool.warm_up.size : 0,
+                                          std::min(settings.pool.min_idle, settings.pool.size));
+    if (wanted == 0) continue;
+    Result<OriginContext*> origin = origins_.at(settings.origin);
+    if (!origin) {
+      log::warn("pool", "no warm-up", {{"why", origin.fault().detail}});
+      continue;
+    }
+    begin(**origin, wanted, true);
+  }
+  starting_ = true;  // only now: the first may have ended before the last began
+  tell_ready();
+}
+
+std::uint64_t WarmUp::begin(OriginContext& origin, std::uint32_t open, bool at_start) {
+  const Instant now = loop_.now();
+  Order* order = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    // Whoever ordered those has asked for their results, or never will.
+    orders_.remove_if([&](const Order& old) { return old.over && !old.at_start && now - old.until > kForgotten; });
+    order = &orders_.emplace_back();
+    order->number = ++last_;
+    order->origin = &origin;
+    order->open = std::min(open, origin.pool.size);
+    order->until = now + origin.pool.connect_timeout;
+    order->pause = kFirstPause;
+    order->at_start = at_start;
+  }
+  const std::uint64_t number = order->number;
+  go_on(*order, 1);
+  arm();
+  return number;
+}
+
+// As many dials as are missing, `most` at a time; none is missing, or none may begin: it is over.
+void WarmUp::go_on(Order& order, std::uint32_t most) {
+  const Instant now = loop_.now();
+  order.out = order.origin->destination->warm_up(order.open, most, now);
+  if (order.out == 0) end(order);
+}
+
+void WarmUp::dial_ended(const pool::Destination& destination, const Fault* fault) {
+  const auto mine = std::find_if(orders_.begin(), orders_.end(), [&](const Order& order) {
+    return !order.over && order.out != 0 && order.origin->destination == &destination;
+  });
+  if (mine == orders_.end()) return;  // it was given up meanwhile
+  --mine->out;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (fault == nullptr) ++mine->result.made;
+    if (fault != nullptr && !mine->result.failure) mine->result.failure = fault->detail;
+  }
+  if (mine->out != 0) return;
+  if (mine->result.failure) return end(*mine);
+  go_on(*mine, mine->origin->pool.size);
+}
+
+void WarmUp::end(Order& order) {
+  const Instant now = loop_.now();
+  {
+    const std::scoped_lock lock(mutex_);
+    order.over = true;
+    if (order.result.failure) {
+      log::warn("pool", "warm-up failed",
+                {{"origin", order.origin->destination->label()},
+                 {"made", order.result.made},
+                 {"why", *order.result.failure}});
+      order.until = now + order.pause;
+    } else {
+      log::info("pool", "warmed up", {{"origin", order.origin->destination->label()}, {"made", order.result.made}});
+    }
+    order.first_try = false;
+    if (order.at_start && !order.result.failure) order.at_start = false;  // nothing more to say of it
+  }
+  arm();
+  tell_ready();
+}
+
+void WarmUp::try_again(Order& order, Instant now) {
+  {
+    const std::scoped_lock lock(mutex_);
+    order.over = false;
+    order.result.failure.reset();
+    order.until = now + order.origin->pool.connect_timeout;
+    order.pause = std::min(order.pause * 2, kLongestPause);
+  }
+  go_on(order, 1);
+}
+
+void WarmUp::on_timer() {
+  exec::assume_on_loop();
+  const Instant now = loop_.now();
+  for (Order& order : orders_) {
+    if (order.until > now) continue;
+    if (!order.over) {
+      {
+        const std::scoped_lock lock(mutex_);
+        if (!order.result.failure) order.result.failure = "connect_timeout passed";
+      }
+      order.out = 0;
+      end(order);
+    } else if (order.at_start) {
+      try_again(order, now);
+    }
+  }
+  arm();
+}
+
+void WarmUp::arm() {
+  Instant next = kNever;
+  for (const Order& order : orders_) {
+    if (!order.over || order.at_start) next = std::min(next, order.until);
+  }
+  timer_.arm(next);
+}
+
+void WarmUp::tell_ready() {
+  if (!starting_ || !under_way().empty()) return;
+  starting_ = false;
+  host_.on_warm();
+}
+
+std::optional<WarmUpResult> WarmUp::result(std::uint64_t number) {
+  const std::scoped_lock lock(mutex_);
+  const auto mine =
+      std::find_if(orders_.begin(), orders_.end(), [&](const Order& order) { return order.number == number; });
+  if (mine == orders_.end()) return WarmUpResult{};
+  if (!mine->over) return std::nullopt;
+  return mine->result;
+}
+
+std::vector<std::string> WarmUp::under_way() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::string> all;
+  for (const Order& order : orders_) {
+    if (order.at_start && order.first_try) all.push_back(order.origin->destination->label());
+  }
+  return all;
+}
+
+std::vector<std::string> WarmUp::failed() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::string> all;
+  for (const Order& order : orders_) {
+    if (!order.at_start || order.first_try) continue;
+    all.push_back(order.origin->destination->label() + ": " + order.result.failure.value_or("trying again"));
+  }
+  return all;
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,88 @@
+// Command lines without an instance: what each asks of the admin endpoint, and what is refused before it is asked.
+#include "proxy/commands/cli/request.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace carpool::proxy::cli {
+namespace {
+
+struct Line {
+  Request request;
+  std::string wrong;
+  std::string asks;  // "GET /pools"
+};
+
+Line read(std::vector<const char*> words) {
+  words.insert(words.begin(), "carpool");
+  const int argc = static_cast<int>(words.size());
+  Line line;
+  line.request.command = command_of(argc, words.data());
+  if (line.request.command == nullptr) return line;
+  line.wrong = parse(line.request, argc, words.data());
+  line.asks = std::string(method_of(line.request)) + " " + target_of(line.request, line.request.operand);
+  return line;
+}
+
+TEST(ACommandLine, AsksWhatItsCommandStandsForInTheTable) {
+  EXPECT_EQ(read({"pools"}).asks, "GET /pools");
+  EXPECT_EQ(read({"ready"}).asks, "GET /readyz");
+  EXPECT_EQ(read({"drain", "http://o:80/"}).asks, "POST /pools/http%3A%2F%2Fo%3A80%2F/drain");
+}
+
+TEST(ACommandLine, SendsItsSettingsAlongInTheirOwnNames) {
+  EXPECT_EQ(read({"warm-up", "o", "--size", "3"}).asks, "POST /pools/o/warm-up?size=3");
+  EXPECT_EQ(read({"reload", "--dry-run"}).asks, "POST /reload?dry_run=1");
+  const Line line = read({"what-if", "--size=2", "--min-idle", "1", "o", "--max-waiting", "0", "--max-usage", "9",
+                          "--idle-timeout", "30s", "--expire-time=1h", "--wait-timeout", "250ms", "--json"});
+  EXPECT_EQ(line.wrong, "");
+  EXPECT_EQ(line.asks,
+            "GET /pools/o/what-if?size=2&min_idle=1&max_waiting=0&max_usage=9&idle_timeout=30s&expire_time=1h"
+            "&wait_timeout=250ms");
+}
+
+TEST(ACommandLine, ShowsTheLogsLevelsAndSetsThemWhenOneIsNamed) {
+  EXPECT_EQ(read({"log-level"}).asks, "GET /log-level");
+  EXPECT_EQ(read({"log-level", "debug"}).asks, "PUT /log-level?level=debug");
+  EXPECT_EQ(read({"--module", "tls", "log-level", "off"}).asks, "PUT /log-level?level=off&module=tls");
+  EXPECT_EQ(read({"log-level", "--module", "tls"}).wrong, "`--module` goes with a LEVEL");
+}
+
+TEST(ACommandLine, TakesTheLastOfAFlagGivenTwice) {
+  EXPECT_EQ(read({"warm-up", "o", "--size", "3", "--size=4"}).asks, "POST /pools/o/warm-up?size=4");
+}
+
+TEST(ACommandLine, FindsItsCommandBehindFlagsAndTheirValues) {
+  EXPECT_EQ(read({"--admin", "top", "--json", "pools"}).request.command, find_command("pools"));
+  EXPECT_EQ(read({"--config=top", "leaks"}).request.command, find_command("leaks"));
+  EXPECT_EQ(read({"--check"}).request.command, nullptr);
+  EXPECT_EQ(read({"nonsense"}).request.command, nullptr);
+}
+
+TEST(ACommandLine, IsRefusedWhereItsCommandDoesNotTakeWhatItSays) {
+  EXPECT_EQ(read({"pools", "--size", "3"}).wrong, "`--size` is not for pools; see carpool pools --help");
+  EXPECT_EQ(read({"warm-up", "o", "--min-idle=1"}).wrong,
+            "`--min-idle` is not for warm-up; see carpool warm-up --help");
+  EXPECT_EQ(read({"man", "--json"}).wrong, "`--json` is not for man; see carpool man --help");
+  EXPECT_EQ(read({"pools", "--sise"}).wrong, "`--sise` is not known; see carpool pools --help");
+  EXPECT_EQ(read({"warm-up", "o", "--size"}).wrong, "`--size` needs a value: N");
+  EXPECT_EQ(read({"warm-up", "o", "--size="}).wrong, "`--size` needs a value: N");
+  EXPECT_EQ(read({"pools", "--json=yes"}).wrong, "`--json` takes no value");
+  EXPECT_EQ(read({"pools", "o"}).wrong, "`o` is one argument too many");
+  EXPECT_EQ(read({"drain", "o", "p"}).wrong, "`p` is one argument too many");
+}
+
+TEST(TheTables, NameOnlyEachOther) {
+  for (const Flag& flag : flags()) {
+    bool taken = false;
+    for (const Command& command : commands()) taken = taken || takes(command, flag);
+    EXPECT_TRUE(taken) << flag.name;
+  }
+  EXPECT_FALSE(takes(*find_command("webhook"), *find_flag("--admin")));
+  EXPECT_EQ(doc_among_others(*find_flag("--size")), "for warm-up and what-if: so many connections");
+  EXPECT_EQ(doc_among_others(*find_flag("--json")), "the answer as it came");
+}
+
+}  // namespace
+}  // namespace carpool::proxy::cli

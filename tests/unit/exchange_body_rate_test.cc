@@ -1,0 +1,80 @@
+// The slowest that a request's body may come, and when a body may travel.
+#include "proxy/exchange/body_rate.h"
+
+#include <gtest/gtest.h>
+
+#include "proxy/exchange/request_body.h"
+
+namespace carpool::proxy {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+config::Listen rules(config::Size rate, Duration grace) {
+  config::Listen listen;
+  listen.body_min_rate = rate;
+  listen.body_grace = grace;
+  return listen;
+}
+
+http::RequestHead head_of(std::uint64_t length) {
+  http::RequestHead head;
+  head.framing = http::Framing::length;
+  head.length = length;
+  return head;
+}
+
+TEST(ABodysRate, GivesTheGraceAndTheTimeThatWhatCameIsWorth) {
+  const Instant now{seconds(100)};
+  BodyRate rate;
+  EXPECT_EQ(rate.deadline(0), kNever) << "nothing is demanded";
+  rate.begin(now, rules(500, seconds(20)));
+  EXPECT_EQ(rate.deadline(0), now + seconds(20));
+  EXPECT_EQ(rate.deadline(500), now + seconds(21));
+  EXPECT_EQ(rate.deadline(499), now + seconds(20) + milliseconds(998));
+  rate.begin(now, rules(0, seconds(20)));
+  EXPECT_EQ(rate.deadline(0), kNever);
+}
+
+TEST(ABodysRate, BeginsAnewWhereItsClientWasHeldBack) {
+  const Instant now{seconds(100)};
+  BodyRate rate;
+  rate.begin(now, rules(500, seconds(20)));
+  rate.renew(now + seconds(60), 100'000);
+  EXPECT_EQ(rate.deadline(100'000), now + seconds(80));
+  EXPECT_EQ(rate.deadline(100'500), now + seconds(81));
+}
+
+TEST(ABodysRate, OverflowsAtNoSize) {
+  const Instant now{seconds(100)};
+  BodyRate rate;
+  rate.begin(now, rules(1, seconds(20)));
+  EXPECT_GT(rate.deadline(std::uint64_t{1} << 62), now + seconds(20));
+}
+
+TEST(ABodyThatFits, TravelsWhenItIsWhole) {
+  exec::assume_on_loop();
+  Upload upload;
+  upload.begin(head_of(10), 100);
+  upload.add("123456789", nullptr);
+  EXPECT_FALSE(upload.may_travel(seconds(60), 0));
+  upload.add("0", nullptr);
+  upload.end(nullptr);
+  EXPECT_TRUE(upload.may_travel(Duration::zero(), 500));
+}
+
+TEST(ALargeBody, TravelsWhenTheBufferIsFullOrItStreams) {
+  exec::assume_on_loop();
+  Upload upload;
+  upload.begin(head_of(1000), 100);
+  upload.add(std::string(99, 'x'), nullptr);
+  EXPECT_FALSE(upload.may_travel(milliseconds(199), 0));
+  EXPECT_TRUE(upload.may_travel(milliseconds(200), 495));
+  EXPECT_FALSE(upload.may_travel(milliseconds(200), 500));
+  upload.add("x", nullptr);
+  EXPECT_TRUE(upload.may_travel(Duration::zero(), 500));
+}
+
+}  // namespace
+}  // namespace carpool::proxy

@@ -1,0 +1,181 @@
+// Where requests go, by the settings of the listener that they came to: a router alone, with no loop and no socket.
+#include "proxy/exchange/router.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "exec/role.h"
+#include "proxy/upstream/origin/origin_registry.h"
+#include "tests/sim/pool_world.h"
+
+namespace carpool::proxy {
+namespace {
+
+using http::Target;
+using http::TargetForm;
+using pool::Scheme;
+
+Target host(std::string_view authority) {
+  Target target;
+  target.authority = authority;
+  target.path = "/";
+  return target;
+}
+Target absolute(Scheme scheme, std::string_view authority) {
+  Target target = host(authority);
+  target.form = TargetForm::absolute;
+  target.scheme = scheme;
+  target.named = true;
+  return target;
+}
+// HTTP/2 with :scheme http and this :authority.
+Target named(std::string_view authority) {
+  Target target = host(authority);
+  target.named = true;
+  return target;
+}
+Target connect(std::string_view authority) {
+  Target target = host(authority);
+  target.form = TargetForm::authority;
+  target.scheme = Scheme::tcp;
+  target.named = true;
+  return target;
+}
+
+class TheRouter : public testing::Test {
+ protected:
+  TheRouter() : world(1), registry(1, 10) {
+    exec::assume_on_loop();
+    config::OriginSettings api;
+    api.origin = *pool::parse_origin("https://api.test");
+    api.alias = {"api"};
+    config::OriginSettings other;
+    other.origin = *pool::parse_origin("http://other.test");
+    other.alias = {"other"};
+    config.origins = {api, other};
+    auto made = Origins::make(config, world, registry);
+    EXPECT_TRUE(made) << (made ? "" : made.fault().detail);
+    origins = std::move(*made);
+    auto rules = net::RulePolicy::make(config.egress);
+    EXPECT_TRUE(rules);
+    policy = std::move(*rules);
+    router = std::make_unique<Router>(*origins, *policy);
+  }
+  ~TheRouter() override { origins->directory().stop(world.now); }
+
+  // The label of where it goes, or the Fault's kind.
+  std::string way(const config::Listen& listen, const Target& target, std::string_view bound = "127.0.0.1:3128") {
+    exec::assume_on_loop();
+    const Result<const Route*> route = router->route(listen, *net::Address::parse(bound), target);
+    return route ? (*route)->origin->destination->label() : std::string(fault_name(route.fault().kind));
+  }
+  std::string host_for(const config::Listen& listen, const Target& target) {
+    exec::assume_on_loop();
+    const Result<const Route*> route = router->route(listen, *net::Address::parse("127.0.0.1:3128"), target);
+    return route ? (*route)->host : "none";
+  }
+
+  static std::string fault_name(FaultKind kind) {
+    return kind == FaultKind::misdirected     ? "misdirected"
+           : kind == FaultKind::egress_denied ? "denied"
+                                              : "another fault";
+  }
+
+  test::World world;
+  metrics::Registry registry;
+  config::Config config;
+  std::unique_ptr<Origins> origins;
+  std::unique_ptr<net::RulePolicy> policy;
+  std::unique_ptr<Router> router;
+};
+
+config::Listen gateway_to(const std::string& origin) {
+  config::Listen listen;
+  listen.origin = origin;
+  return listen;
+}
+
+TEST_F(TheRouter, ReachesNothingButTheFixedOriginOfAListener) {
+  config::Listen listen = gateway_to("https://api.test");
+  for (const bool by_host : {true, false}) {
+    for (const bool connects : {true, false}) {
+      listen.route_by_host = by_host;
+      listen.connect = connects;
+      for (const char* authority : {"elsewhere.test", "other", "other.test", "127.0.0.1:22", "127.0.0.1:3128"}) {
+        EXPECT_EQ(way(listen, host(authority)), "https://api.test") << authority;
+        EXPECT_EQ(way(listen, absolute(Scheme::http, authority)), "misdirected") << authority;
+        EXPECT_EQ(way(listen, absolute(Scheme::https, authority)), "misdirected") << authority;
+        EXPECT_EQ(way(listen, connect("elsewhere.test:443")), "denied");
+      }
+      for (const char* authority : {"elsewhere.test", "other", "other.test", "127.0.0.1:22", "127.0.0.1:80"}) {
+        EXPECT_EQ(way(listen, named(authority)), "misdirected") << authority;
+      }
+      EXPECT_EQ(way(listen, connect("api.test:443")), "denied");
+    }
+  }
+  EXPECT_EQ(origins->directory().size(), 1U);
+}
+
+TEST_F(TheRouter, LetsTheFixedOriginBeNamedInEveryForm) {
+  const config::Listen listen = gateway_to("https://api.test");
+  for (const Target& target :
+       {host("api.test"), host(""), absolute(Scheme::https, "API.test."), absolute(Scheme::https, "api.test:443"),
+        absolute(Scheme::http, "api"), absolute(Scheme::http, "api:80"), named("api.test"), named("api.test:443"),
+        named("api"), named("api:3128")}) {
+    EXPECT_EQ(way(listen, target), "https://api.test") << target.authority;
+    EXPECT_EQ(host_for(listen, target), "api.test") << target.authority;
+  }
+  EXPECT_EQ(way(listen, absolute(Scheme::http, "api.test")), "misdirected") << "plain text to it is another origin";
+  EXPECT_EQ(way(listen, absolute(Scheme::https, "api")), "misdirected") << "an alias is http";
+  EXPECT_EQ(way(listen, absolute(Scheme::http, "api:3128")), "misdirected");
+}
+
+TEST_F(TheRouter, TakesTheListenersOwnAddressOverHttp2ForItsFixedOrigin) {
+  const config::Listen listen = gateway_to("https://api.test");
+  EXPECT_EQ(way(listen, named("127.0.0.1:3128")), "https://api.test");
+  EXPECT_EQ(way(listen, named("localhost:3128")), "https://api.test");
+  EXPECT_EQ(way(listen, named("127.0.0.1:3129")), "misdirected");
+  EXPECT_EQ(way(listen, named("localhost:80")), "misdirected");
+  EXPECT_EQ(way(listen, named("127.0.0.1:3130"), "0.0.0.0:3130"), "https://api.test");
+  EXPECT_EQ(way(listen, named("203.0.113.7:3130"), "0.0.0.0:3130"), "misdirected");
+  EXPECT_EQ(way(listen, named("localhost"), "unix:/run/carpool/proxy.sock"), "https://api.test");
+}
+
+TEST_F(TheRouter, KeepsHostOnlyWhereTheTargetIsAPath) {
+  config::Listen listen = gateway_to("https://api.test");
+  listen.preserve_host = true;
+  EXPECT_EQ(host_for(listen, host("whatever.test")), "whatever.test");
+  EXPECT_EQ(host_for(listen, host("api.test")), "api.test");
+  EXPECT_EQ(host_for(listen, absolute(Scheme::http, "api")), "api.test");
+  EXPECT_EQ(host_for(listen, host("")), "api.test") << "HTTP/1.0 may have none";
+}
+
+TEST_F(TheRouter, GoesWhereTheRequestSaysWithoutAFixedOrigin) {
+  config::Listen listen;
+  EXPECT_EQ(way(listen, host("api")), "https://api.test");
+  EXPECT_EQ(way(listen, host("elsewhere.test")), "http://elsewhere.test");
+  EXPECT_EQ(way(listen, absolute(Scheme::https, "elsewhere.test")), "https://elsewhere.test");
+  EXPECT_EQ(way(listen, named("elsewhere.test:81")), "http://elsewhere.test:81");
+  EXPECT_EQ(way(listen, connect("elsewhere.test:443")), "tcp://elsewhere.test:443");
+  listen.route_by_host = false;
+  EXPECT_EQ(way(listen, host("api")), "https://api.test");
+  EXPECT_EQ(way(listen, host("elsewhere2.test")), "denied");
+  EXPECT_EQ(way(listen, absolute(Scheme::http, "elsewhere2.test")), "http://elsewhere2.test");
+}
+
+TEST_F(TheRouter, RemembersRoutesOfEachListenerApart) {
+  const config::Listen proxy, gateway = gateway_to("https://api.test");
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_EQ(way(proxy, absolute(Scheme::http, "other.test")), "http://other.test");
+    EXPECT_EQ(way(gateway, absolute(Scheme::http, "other.test")), "misdirected");
+    EXPECT_EQ(way(proxy, host("other.test")), "http://other.test");
+    EXPECT_EQ(way(gateway, host("other.test")), "https://api.test");
+    EXPECT_EQ(way(gateway, named("other.test")), "misdirected");
+  }
+}
+
+}  // namespace
+}  // namespace carpool::proxy

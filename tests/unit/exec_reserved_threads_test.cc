@@ -1,0 +1,258 @@
+// Threads in reserve: one task to one thread, at once or not at all.
+#include "exec/reserved_threads.h"
+
+#include <optional>
+#include <stdexcept>
+
+#include "tests/unit/exec_task_support.h"
+
+namespace carpool::exec {
+namespace {
+
+using namespace testing;
+
+ThreadPoolOptions pool_options(unsigned min = 0, unsigned max = 4) {
+  ThreadPoolOptions options;
+  options.min = min;
+  options.max = max;
+  return options;
+}
+
+ReserveOptions of(unsigned capacity) {
+  ReserveOptions options;
+  options.capacity = capacity;
+  return options;
+}
+
+struct Scene {
+  explicit Scene(ReserveOptions options, ThreadPoolOptions threads = pool_options()) : pool(threads) {
+    EXPECT_TRUE(pool.start());
+    reserve.emplace(pool, options);
+  }
+  ~Scene() {
+    reserve.reset();
+    EXPECT_TRUE(pool.stop(20s));
+  }
+  // Until there is one thread in reserve.
+  bool warm() {
+    Known first;
+    return comes([&] { return try_execute(first); }) && comes([&] { return first.runs == 1; }) &&
+           comes([&] { return reserve->available() == 1; });
+  }
+  bool try_execute(Task& task) const {
+    TaskPtr lent = lend(task);
+    if (reserve->try_execute(lent)) return true;
+    static_cast<void>(lent.release());
+    return false;
+  }
+  ThreadPool pool;
+  mutable std::optional<Reserve> reserve;
+};
+
+TEST(Reserve, HasNoThreadBeforeOneWasMissed) {
+  const Scene scene(of(4));
+  EXPECT_EQ(0U, scene.reserve->available());
+  EXPECT_EQ(0U, scene.pool.counts().threads);
+  EXPECT_EQ(4U, scene.pool.counts().leases);
+}
+
+TEST(Reserve, MissesOnceAndHasAThreadTheNextTime) {
+  const Scene scene(of(1));
+  Known task;
+  EXPECT_FALSE(scene.try_execute(task));
+  EXPECT_TRUE(comes([&] { return scene.reserve->available() == 1; }));
+  EXPECT_TRUE(scene.try_execute(task));
+  EXPECT_TRUE(comes([&] { return task.runs == 1; }));
+  EXPECT_TRUE(comes([&] { return scene.reserve->available() == 1; })) << "the thread stays for the next one";
+  EXPECT_EQ(1U, scene.pool.counts().started);
+}
+
+TEST(Reserve, AnswersNoAtOnceWhileItsThreadsAreBusy) {
+  Gate gate;
+  Scene scene(of(1));
+  ASSERT_TRUE(scene.warm());
+  Known busy(Invocation::blocking, [&] { gate.pass(); }), other;
+  EXPECT_TRUE(scene.try_execute(busy));
+  EXPECT_FALSE(scene.try_execute(other));
+  EXPECT_EQ(0, other.runs + other.closes) << "still the caller's";
+  gate.open();
+  EXPECT_TRUE(comes([&] { return busy.runs == 1; }));
+}
+
+TEST(Reserve, OfZeroThreadsNeverAsksForOne) {
+  const Scene scene(of(0));
+  Known task;
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(scene.try_execute(task));
+  EXPECT_EQ(0U, scene.pool.counts().started);
+}
+
+TEST(Reserve, BoundsHowManyThreadsItHasAskedFor) {
+  Gate gate;
+  ReserveOptions options = of(8);
+  options.max_pending = 2;
+  auto threads = pool_options();
+  static Gate* starts;
+  starts = &gate;
+  // Threads that take long to come to life.
+  threads.start = [](pthread_t* thread, const pthread_attr_t* attributes, void* (*entry)(void*), void* self) {
+    struct Start {
+      void* (*entry)(void*);
+      void* self;
+    };
+    auto start = std::make_unique<Start>(Start{entry, self});
+    const auto slow = [](void* argument) -> void* {
+      const std::unique_ptr<Start> begin(static_cast<Start*>(argument));
+      starts->pass();
+      return begin->entry(begin->self);
+    };
+    return ::pthread_create(thread, attributes, slow, start.release());
+  };
+  const Scene scene(options, threads);
+  Known task;
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(scene.try_execute(task));
+  EXPECT_EQ(2U, scene.reserve->pending());
+  EXPECT_EQ(2U, scene.pool.counts().started);
+  gate.open();
+  EXPECT_TRUE(comes([&] { return scene.reserve->available() == 2; }));
+  EXPECT_EQ(0U, scene.reserve->pending());
+}
+
+int starts_left = 0;
+int start_some(pthread_t* thread, const pthread_attr_t* attributes, void* (*entry)(void*), void* argument) {
+  return starts_left-- > 0 ? ::pthread_create(thread, attributes, entry, argument) : EAGAIN;
+}
+
+TEST(Reserve, AsksAgainAfterThreadsThatCouldNotBeStarted) {
+  auto threads = pool_options();
+  threads.start = start_some;
+  starts_left = 0;
+  const Scene scene(of(2), threads);
+  Known task;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_FALSE(scene.try_execute(task));
+    EXPECT_EQ(0U, scene.reserve->pending()) << "a refused start is not one that is under way";
+  }
+  starts_left = 1;
+  EXPECT_FALSE(scene.try_execute(task));
+  EXPECT_TRUE(comes([&] { return scene.reserve->available() == 1; }));
+}
+
+TEST(Reserve, LosesNoThreadToATaskThatThrows) {
+  std::deque<Known> tasks;  // outlives the threads: a count is no proof that a task has ended
+  Scene scene(of(1));
+  ASSERT_TRUE(scene.warm());
+  for (int i = 1; i <= 20; ++i) {
+    tasks.emplace_back(Invocation::blocking, [] { throw std::runtime_error("of its own"); });
+    EXPECT_TRUE(comes([&] { return scene.try_execute(tasks.back()); }));
+    EXPECT_TRUE(comes([&] { return scene.reserve->failed() == static_cast<unsigned>(i); }));
+  }
+  EXPECT_EQ(1U, scene.pool.counts().started);
+}
+
+TEST(Reserve, LetsIdleThreadsGoDownToItsMinimum) {
+  ReserveOptions options = of(4);
+  options.idle_timeout = 5ms;
+  options.min = 1;
+  Scene scene(options);
+  Gate gate;
+  std::deque<Known> held;
+  EXPECT_TRUE(comes([&] {
+    held.emplace_back(Invocation::blocking, [&] { gate.pass(); });
+    if (!scene.try_execute(held.back())) held.pop_back();
+    return held.size() == 4;
+  }));
+  gate.open();
+  EXPECT_TRUE(comes([&] { return scene.pool.counts().leased == 1; }));
+  EXPECT_TRUE(comes([&] { return scene.reserve->available() == 1; }));
+  for (const Known& task : held) EXPECT_TRUE(comes([&] { return task.runs == 1; }));
+}
+
+// A thread that withdraws for being idle, and somebody who takes it at the same moment.
+TEST(Reserve, LosesNoTaskToAThreadThatIsLeaving) {
+  ReserveOptions options = of(2);
+  options.idle_timeout = 20us;
+  const Scene scene(options);
+  int handed = 0;
+  std::deque<Known> tasks;
+  for (int i = 0; i < 5000; ++i) {
+    tasks.emplace_back();
+    if (scene.try_execute(tasks.back())) {
+      ++handed;
+    } else {
+      tasks.pop_back();
+      std::this_thread::yield();
+    }
+  }
+  for (Known& task : tasks) EXPECT_TRUE(comes([&] { return task.runs == 1; }));
+  EXPECT_TRUE(comes([&] { return scene.reserve->available() == 0; }));
+  EXPECT_EQ(static_cast<std::size_t>(handed), tasks.size());
+}
+
+TEST(Reserve, GivesEveryTaskToOneThreadUnderContention) {
+  const Scene scene(of(4));
+  std::atomic<int> handed{0}, ran{0};
+  constexpr int kEach = 5000;
+  std::vector<std::thread> takers;
+  std::deque<Known> tasks;
+  for (int i = 0; i < 3 * kEach; ++i) tasks.emplace_back(Invocation::blocking, [&] { ran.fetch_add(1); });
+  for (std::size_t t = 0; t < 3; ++t) {
+    takers.emplace_back([&, t] {
+      for (std::size_t i = 0; i < kEach; ++i) {
+        if (scene.try_execute(tasks[t * kEach + i])) {
+          handed.fetch_add(1);
+        } else {
+          std::this_thread::yield();
+        }
+      }
+    });
+  }
+  for (std::thread& taker : takers) taker.join();
+  EXPECT_TRUE(comes([&] { return ran == handed; }));
+  EXPECT_GT(handed, 0);
+  for (const Known& task : tasks) EXPECT_LE(task.runs, 1);
+  EXPECT_TRUE(comes([&] { return scene.reserve->available() + scene.reserve->pending() <= 4; }));
+}
+
+TEST(Reserve, IsNotLeftByAThreadThatOffersItselfWhileItStops) {
+  for (int round = 0; round < 200; ++round) {
+    Scene scene(of(2));
+    Known tasks[4];
+    std::thread tries([&] {
+      for (Known& task : tasks) scene.try_execute(task);
+    });
+    if (round % 2 == 0) std::this_thread::yield();
+    scene.reserve->stop();
+    tries.join();
+    scene.reserve.reset();  // waits for every one of its threads
+    for (const Known& task : tasks) EXPECT_EQ(0, task.closes);
+    EXPECT_TRUE(comes([&] { return scene.pool.counts().leased == 0; }));
+  }
+}
+
+// Jobs wait, every ordinary thread is busy, and the reserve takes none of theirs (a server that stood still for it).
+TEST(Reserve, TakesNoThreadFromJobsThatWait) {
+  Gate gate;
+  std::atomic<int> ran{0};
+  Scene scene(of(2), pool_options(1, 1));
+  TaskSource source(scene.pool, "test", 10);
+  source.execute(make_task("holds", [&] { gate.pass(); }));
+  source.execute(make_task("waits", [&] { ran.fetch_add(1); }));
+  Known task;
+  EXPECT_TRUE(comes([&] { return scene.try_execute(task); }));
+  EXPECT_TRUE(comes([&] { return task.runs == 1; }));
+  EXPECT_EQ(0, ran);
+  gate.open();
+  EXPECT_TRUE(comes([&] { return ran == 1; }));
+}
+
+TEST(Reserve, IsSeenInTheDumpOfThePool) {
+  Scene scene(of(1));
+  ASSERT_TRUE(scene.warm());
+  EXPECT_TRUE(comes([&] {
+    const auto dump = scene.pool.dump();
+    return dump.size() == 1 && dump[0].doing == std::string("reserved") && dump[0].state == ThreadInfo::State::leased;
+  }));
+}
+
+}  // namespace
+}  // namespace carpool::exec

@@ -1,0 +1,113 @@
+// How a Fault looks to the application, to the metrics and in the log.
+#include "proxy/http/error_reply.h"
+
+#include "tests/unit/http_support.h"
+
+namespace carpool::proxy::http {
+namespace {
+
+constexpr std::string_view kVia = "carpool-1a2b3c4d";
+
+std::string reply(const Fault& fault, Version version = Version::http11, bool close = false, bool head = false) {
+  std::string out;
+  const std::uint16_t status = write_fault_reply(out, fault, version, close, head, kVia);
+  EXPECT_EQ(out.substr(0, 13), "HTTP/1.1 " + std::to_string(status) + " ");
+  return out;
+}
+
+TEST(FaultReply, IsAWholeResponse) {
+  EXPECT_EQ(reply({FaultKind::connect_refused, Side::upstream, "127.0.0.1:1: Connection refused"}),
+            "HTTP/1.1 502 Bad Gateway\r\n"
+            "Via: 1.1 carpool-1a2b3c4d\r\n"
+            "Proxy-Status: carpool; error=connection_refused; details=\"127.0.0.1:1: Connection refused\"\r\n"
+            "Content-Type: text/plain; charset=utf-8\r\n"
+            "Content-Length: 61\r\n"
+            "\r\n"
+            "carpool: connection_refused: 127.0.0.1:1: Connection refused\n");
+}
+
+TEST(FaultReply, OfEveryKindIsReadAsOneMessage) {
+  for (int kind = 0; kind <= static_cast<int>(FaultKind::internal); ++kind) {
+    const std::string bytes = reply({static_cast<FaultKind>(kind), Side::self}, Version::http11, true);
+    const Reading got = read_response(bytes);
+    EXPECT_FALSE(got.fault) << bytes << got.detail;
+    EXPECT_EQ(got.messages, 1U);
+    EXPECT_NE(got.text.find("Proxy-Status: carpool; error="), std::string::npos);
+    EXPECT_NE(got.text.find("Connection: close\r\n"), std::string::npos);
+    const Reading head =
+        read_response(reply({static_cast<FaultKind>(kind), Side::self}, Version::http11, true, true), {}, "HEAD");
+    EXPECT_EQ(head.messages, 1U);
+  }
+}
+
+TEST(FaultReply, TellsHttp10WhetherTheConnectionGoesOn) {
+  const Fault fault(FaultKind::queue_full, Side::self);
+  EXPECT_NE(reply(fault, Version::http10).find("Connection: keep-alive\r\n"), std::string::npos);
+  EXPECT_EQ(reply(fault, Version::http11).find("Connection:"), std::string::npos);
+  EXPECT_NE(reply(fault, Version::http10, true).find("Connection: close\r\n"), std::string::npos);
+}
+
+TEST(FaultReply, AsksToComeBackWhenThePoolIsFull) {
+  for (const FaultKind kind :
+       {FaultKind::queue_full, FaultKind::wait_timeout, FaultKind::origins_exhausted, FaultKind::budget}) {
+    const std::string bytes = reply({kind, Side::self});
+    EXPECT_EQ(bytes.substr(9, 3), "503");
+    EXPECT_NE(bytes.find("\r\nRetry-After: 1\r\n"), std::string::npos);
+  }
+  EXPECT_EQ(reply({FaultKind::connect_refused, Side::upstream}).find("Retry-After"), std::string::npos);
+  EXPECT_NE(reply({FaultKind::queue_full, Side::self}).find("details=\"wait queue full\""), std::string::npos);
+  EXPECT_NE(reply({FaultKind::wait_timeout, Side::self}).find("details=\"wait timed out\""), std::string::npos);
+}
+
+TEST(FaultReply, LetsNoDetailBreakOutOfItsPlace) {
+  const std::string bytes = reply({FaultKind::malformed_request, Side::client, "a\"b\\c\r\nX: y\x01\xE2\x80\xA6"});
+  EXPECT_NE(bytes.find("details=\"a\\\"b\\\\c??X: y????\"\r\n"), std::string::npos) << bytes;
+  EXPECT_EQ(read_response(bytes).messages, 1U);
+  EXPECT_LT(reply({FaultKind::internal, Side::self, std::string(100000, 'x')}).size(), 2000U);
+}
+
+TEST(FaultReply, HasTheStatusesOfTheContract) {
+  const std::vector<std::pair<FaultKind, int>> table = {
+      {FaultKind::malformed_request, 400},
+      {FaultKind::egress_denied, 403},
+      {FaultKind::head_timeout, 408},
+      {FaultKind::body_too_large, 413},
+      {FaultKind::target_too_long, 414},
+      {FaultKind::misdirected, 421},
+      {FaultKind::head_too_large, 431},
+      {FaultKind::not_implemented, 501},
+      {FaultKind::dns_error, 502},
+      {FaultKind::connect_refused, 502},
+      {FaultKind::tls_certificate, 502},
+      {FaultKind::connection_terminated, 502},
+      {FaultKind::queue_full, 503},
+      {FaultKind::connect_timeout, 504},
+      {FaultKind::response_timeout, 504},
+      {FaultKind::request_timeout, 504},
+      {FaultKind::loop_detected, 508},
+      {FaultKind::internal, 500},
+      {FaultKind::version_not_supported, 505},
+      {FaultKind::informational_limit, 502},
+  };
+  for (const auto& [kind, status] : table) EXPECT_EQ(fault_status(kind).status, status) << fault_name(kind);
+}
+
+TEST(FaultReason, IsALabelOfTheMetricOrNothing) {
+  EXPECT_EQ(fault_reason(FaultKind::dns_timeout), "dns");
+  EXPECT_EQ(fault_reason(FaultKind::connect_refused), "refused");
+  EXPECT_EQ(fault_reason(FaultKind::connect_timeout), "timeout");
+  EXPECT_EQ(fault_reason(FaultKind::tls_certificate), "tls");
+  EXPECT_EQ(fault_reason(FaultKind::connection_terminated), "reset");
+  EXPECT_EQ(fault_reason(FaultKind::malformed_response), "protocol");
+  EXPECT_EQ(fault_reason(FaultKind::budget), "budget");
+  EXPECT_EQ(fault_reason(FaultKind::malformed_request), "");
+}
+
+TEST(FaultText, SaysWhatHappenedOnWhichSide) {
+  EXPECT_EQ(fault_text({FaultKind::connect_refused, Side::upstream, "127.0.0.1:1"}),
+            "connect_refused (upstream): 127.0.0.1:1");
+  EXPECT_EQ(fault_text({FaultKind::queue_full, Side::self}), "queue_full");
+}
+
+}  // namespace
+}  // namespace carpool::proxy::http

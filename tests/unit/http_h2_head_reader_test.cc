@@ -1,0 +1,206 @@
+#include <gtest/gtest.h>
+
+#include "proxy/http/h2/head_reader.h"
+#include "tests/unit/http_h2_support.h"
+
+namespace carpool::proxy::http {
+namespace {
+
+using Verdict = H2HeadReader::Verdict;
+
+Verdict read(const List_& fields, RequestHead& head, bool end = true, bool extended = true, Limits limits = {}) {
+  H2HeadReader reader(limits);
+  reader.begin_request(head);
+  for (const auto& [name, value] : fields) reader.field(name, value, false);
+  return reader.end_request(end, extended);
+}
+
+Verdict request(const List_& fields, bool end = true, bool extended = true) {
+  RequestHead head;
+  return read(fields, head, end, extended);
+}
+
+List_ with(List_ fields, std::string_view name, std::string_view value) {
+  fields.emplace_back(name, value);
+  return fields;
+}
+
+Verdict response(const List_& fields, bool end = true, bool head_request = false) {
+  H2HeadReader reader({});
+  ResponseHead head;
+  reader.begin_response(head);
+  for (const auto& [name, value] : fields) reader.field(name, value, false);
+  return reader.end_response(end, head_request);
+}
+
+TEST(AnH2Request, BecomesAHeadWithItsPseudoHeaderFields) {
+  RequestHead head;
+  ASSERT_EQ(read(with(get("/x?q"), "accept", "*/*"), head), Verdict::good);
+  EXPECT_EQ(head.method, "GET");
+  EXPECT_EQ(head.target, "/x?q");
+  EXPECT_EQ(head.scheme, "http");
+  EXPECT_EQ(head.authority, "a.test");
+  EXPECT_EQ(head.version, Version::http2);
+  EXPECT_EQ(head.framing, Framing::none);
+  EXPECT_EQ(head.fields.size(), 1U);
+}
+
+TEST(AnH2Request, HasNoCookieForAnEmptyCrumb) {
+  RequestHead head;
+  List_ fields = with(with(with(get(), "cookie", "a=1"), "cookie", ""), "cookie", "b=2");
+  ASSERT_EQ(read(fields, head), Verdict::good);
+  EXPECT_EQ(head.fields.get("cookie"), "a=1; b=2");
+}
+
+TEST(AnH2Request, HasItsCookieCrumbsJoined) {
+  RequestHead head;
+  List_ fields = with(with(with(get(), "cookie", "a=1"), "accept", "x"), "cookie", "b=2");
+  ASSERT_EQ(read(fields, head), Verdict::good);
+  EXPECT_EQ(head.fields.get("cookie"), "a=1; b=2");
+}
+
+TEST(AnH2Request, SaysByItsFramesWhetherABodyComes) {
+  RequestHead head;
+  ASSERT_EQ(read(get(), head, false), Verdict::good);
+  EXPECT_EQ(head.framing, Framing::chunked);
+  ASSERT_EQ(read(with(get(), "content-length", "5"), head, false), Verdict::good);
+  EXPECT_EQ(head.framing, Framing::length);
+  EXPECT_EQ(head.length, 5U);
+  EXPECT_EQ(request(with(get(), "content-length", "5"), true), Verdict::malformed);
+  EXPECT_EQ(request(with(get(), "content-length", "0"), true), Verdict::good);
+}
+
+TEST(AnH2Request, IsMalformedWhereRfc9113SaysSo) {
+  const List_ bad[] = {
+      {{":method", "GET"}, {":scheme", "http"}, {":authority", "a"}},
+      {{":method", "GET"}, {":scheme", "http"}, {":authority", "a"}, {":path", ""}},
+      {{":method", "GET"}, {":scheme", "http"}, {":authority", "a"}, {":path", "x"}},
+      {{":method", "GET"}, {":scheme", "http"}, {":authority", "a"}, {":path", "*"}},
+      {{":method", "GET"}, {":scheme", "http"}, {":authority", "a"}, {":path", "/a b"}},
+      {{":method", "GET"}, {":scheme", "http"}, {":authority", "a"}, {":path", "/a\r\nx: y"}},
+      {{":method", "G T"}, {":scheme", "http"}, {":authority", "a"}, {":path", "/"}},
+      {{":method", ""}, {":scheme", "http"}, {":authority", "a"}, {":path", "/"}},
+      {{":method", "GET"}, {":authority", "a"}, {":path", "/"}},
+      {{":scheme", "http"}, {":authority", "a"}, {":path", "/"}},
+      with(get(), ":path", "/again"),
+      with(get(), ":status", "200"),
+      with(get(), ":unknown", "x"),
+      with(with(get(), "accept", "x"), ":method", "GET"),
+      with(get(), "Accept", "x"),
+      with(get(), "acc ept", "x"),
+      with(get(), "", "x"),
+      with(get(), "x-a", "b\r\nx-c: d"),
+      with(get(), "x-a", std::string_view("b\0c", 3)),
+      with(get(), "x-a", " b"),
+      with(get(), "x-a", "b\t"),
+      with(get(), "x-a", "b\x7f"),
+      with(get(), "connection", "close"),
+      with(get(), "keep-alive", "x"),
+      with(get(), "proxy-connection", "x"),
+      with(get(), "transfer-encoding", "chunked"),
+      with(get(), "upgrade", "websocket"),
+      with(get(), "te", "gzip"),
+      with(get(), "te", "trailers, gzip"),
+      with(with(get(), "content-length", "0"), "content-length", "0"),
+      with(get(), "content-length", "-1"),
+      with(get(), "content-length", "5x"),
+  };
+  for (const List_& fields : bad) {
+    EXPECT_EQ(request(fields, false), Verdict::malformed) << fields.back().first << ": " << fields.back().second;
+  }
+  EXPECT_EQ(request(with(get(), "te", "trailers")), Verdict::good);
+}
+
+TEST(AConnect, TakesOnlyAnAuthority) {
+  EXPECT_EQ(request({{":method", "CONNECT"}, {":authority", "a:1"}}, false), Verdict::good);
+  EXPECT_EQ(request({{":method", "CONNECT"}}, false), Verdict::malformed);
+  EXPECT_EQ(request({{":method", "CONNECT"}, {":authority", "a:1"}, {":path", "/"}}, false), Verdict::malformed);
+  EXPECT_EQ(request({{":method", "CONNECT"}, {":authority", "a:1"}, {":scheme", "http"}}, false), Verdict::malformed);
+  EXPECT_EQ(request({{":method", "CONNECT"}, {":authority", "a:1"}, {"content-length", "3"}}, false),
+            Verdict::malformed);
+}
+
+TEST(AnExtendedConnect, NeedsEverythingAndTheOffer) {
+  const List_ all{{":method", "CONNECT"},
+                  {":protocol", "websocket"},
+                  {":scheme", "http"},
+                  {":authority", "a.test"},
+                  {":path", "/chat"}};
+  RequestHead head;
+  ASSERT_EQ(read(all, head, false), Verdict::good);
+  EXPECT_EQ(head.protocol, "websocket");
+  EXPECT_EQ(request(all, false, false), Verdict::malformed);
+  EXPECT_EQ(request(with(get(), ":protocol", "websocket")), Verdict::malformed);
+  EXPECT_EQ(request({{":method", "CONNECT"}, {":protocol", "websocket"}, {":scheme", "http"}, {":path", "/"}}),
+            Verdict::malformed);
+}
+
+TEST(AnH2Head, OverALimitIsToldApartFromAMalformedOne) {
+  Limits limits;
+  limits.headers = 2;
+  limits.target = 8;
+  limits.header_bytes = 400;
+  RequestHead head;
+  List_ many = get();
+  for (int i = 0; i < 3; ++i) many.emplace_back("x", "y");
+  EXPECT_EQ(read(many, head, true, true, limits), Verdict::too_large);
+  EXPECT_EQ(read(get("/0123456789"), head, true, true, limits), Verdict::too_large);
+  const std::string long_value(300, 'v');
+  EXPECT_EQ(read(with(get(), "x", long_value), head, true, true, limits), Verdict::too_large);
+  EXPECT_EQ(read(with(get(), "x", "y"), head, true, true, limits), Verdict::good);
+}
+
+TEST(AnH2Response, IsHeldAgainstTheSameRules) {
+  EXPECT_EQ(response({{":status", "200"}}), Verdict::good);
+  EXPECT_EQ(response({{":status", "103"}, {"link", "x"}}, false), Verdict::good);
+  EXPECT_EQ(response({{":status", "204"}}), Verdict::good);
+  EXPECT_EQ(response({{":status", "200"}, {"content-length", "5"}}, true, true), Verdict::good) << "HEAD";
+  EXPECT_EQ(response({{":status", "304"}, {"content-length", "5"}}), Verdict::good);
+  const List_ bad[] = {
+      {},
+      {{":status", "20"}},
+      {{":status", "2000"}},
+      {{":status", "abc"}},
+      {{":status", "099"}},
+      {{":status", "101"}},
+      {{":status", "100"}},  // and ends the stream
+      {{":status", "200"}, {":status", "200"}},
+      {{":status", "200"}, {":path", "/"}},
+      {{"x", "y"}, {":status", "200"}},
+      {{":status", "200"}, {"connection", "close"}},
+      {{":status", "200"}, {"X", "y"}},
+      {{":status", "200"}, {"content-length", "5"}},
+      {{":status", "200"}, {"content-length", "1"}, {"content-length", "2"}},
+  };
+  for (const List_& fields : bad) {
+    EXPECT_EQ(response(fields), Verdict::malformed) << (fields.empty() ? "none" : fields.back().second);
+  }
+}
+
+TEST(H2Trailers, AreFieldsAndEndTheMessage) {
+  H2HeadReader reader({});
+  Fields fields;
+  reader.begin_trailers(fields);
+  reader.field("grpc-status", "0", false);
+  EXPECT_EQ(reader.end_trailers(true), Verdict::good);
+  EXPECT_EQ(fields.get("grpc-status"), "0");
+  EXPECT_EQ(reader.end_trailers(false), Verdict::malformed);
+  reader.begin_trailers(fields);
+  reader.field(":path", "/", false);
+  EXPECT_EQ(reader.end_trailers(true), Verdict::malformed);
+}
+
+TEST(AFieldThatMayNotBeIndexed, IsMarkedForWhoPassesItOn) {
+  H2HeadReader reader({});
+  RequestHead head;
+  reader.begin_request(head);
+  for (const auto& [name, value] : get()) reader.field(name, value, false);
+  reader.field("x-secret", "s", true);
+  reader.field("x-open", "o", false);
+  ASSERT_EQ(reader.end_request(true, true), Verdict::good);
+  EXPECT_TRUE(head.fields.sensitive(0));
+  EXPECT_FALSE(head.fields.sensitive(1));
+}
+
+}  // namespace
+}  // namespace carpool::proxy::http

@@ -1,0 +1,196 @@
+// Which of an origin's addresses is dialed, left out, or given up.
+#include "proxy/net/address_set.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace carpool::proxy::net {
+namespace {
+
+std::vector<Address> some(std::initializer_list<const char*> texts) {
+  std::vector<Address> all;
+  for (const char* text : texts) all.push_back(*Address::parse(text));
+  return all;
+}
+
+struct ABook : ::testing::Test {
+  void fail(const Address& address, std::uint32_t times) {
+    for (std::uint32_t i = 0; i < times; ++i) book.failed(address, now);
+  }
+  // Where so many dials go when each becomes a connection that stays.
+  std::map<std::string, int> dial(const std::vector<Address>& addresses, int times) {
+    std::map<std::string, int> first;
+    for (int i = 0; i < times; ++i) {
+      const Address chosen = book.order(addresses, now).front();
+      ++first[chosen.text()];
+      book.opened(chosen);
+      book.settled(chosen);
+    }
+    return first;
+  }
+  AddressBook book;
+  const AddressRules rules{};
+  Instant now{std::chrono::seconds(1000)};
+  const std::vector<Address> three = some({"10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"});
+};
+
+TEST_F(ABook, SpreadsConnectionsEvenly) {
+  book.learn(three, now);
+  for (const auto& [address, count] : dial(three, 300)) EXPECT_NEAR(count, 100, 5) << address;
+}
+
+TEST_F(ABook, FillsUpAnAddressThatIsNew) {
+  const std::vector<Address> two = some({"10.0.0.1:80", "10.0.0.2:80"});
+  book.learn(two, now);
+  dial(two, 40);
+  book.learn(three, now);
+  EXPECT_GE(dial(three, 30)["10.0.0.3:80"], 18) << "of two drawn it wins whenever it is one of them";
+}
+
+TEST_F(ABook, KeepsEveryAddressInTheList) {
+  book.learn(three, now);
+  for (int i = 0; i < 20; ++i) {
+    std::vector<Address> ordered = book.order(three, now);
+    ASSERT_EQ(ordered.size(), 3U);
+    for (const Address& address : three) EXPECT_NE(std::find(ordered.begin(), ordered.end(), address), ordered.end());
+  }
+}
+
+TEST_F(ABook, StaysWithTheFamilyThatTheSystemPrefers) {
+  const std::vector<Address> mixed = some({"[fd00::1]:80", "10.0.0.1:80", "[fd00::2]:80", "10.0.0.2:80"});
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(book.order(mixed, now).front().family(), mixed.front().family());
+}
+
+TEST_F(ABook, LeavesOutAnAddressThatOnlyFails) {
+  book.learn(three, now);
+  fail(three[0], rules.eject_after);
+  for (int i = 0; i < 50; ++i) {
+    const std::vector<Address> ordered = book.order(three, now);
+    EXPECT_NE(ordered.front(), three[0]);
+    EXPECT_EQ(ordered.back(), three[0]) << "tried when the others fail, too";
+  }
+  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::ejected);
+  now += rules.eject_time;
+  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::keep) << "and comes back";
+}
+
+TEST_F(ABook, EjectsLongerEachTime) {
+  book.learn(three, now);
+  fail(three[0], rules.eject_after);
+  now += rules.eject_time;
+  fail(three[0], rules.eject_after);
+  now += rules.eject_time;
+  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::ejected);
+  now += rules.eject_time;
+  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::keep);
+}
+
+TEST_F(ABook, ForgetsFailuresAtTheFirstSuccess) {
+  book.learn(three, now);
+  fail(three[0], rules.eject_after - 1);
+  book.answered(three[0]);
+  fail(three[0], rules.eject_after - 1);
+  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::keep);
+}
+
+TEST_F(ABook, NeverEjectsMoreThanHalf) {
+  book.learn(three, now);
+  for (const Address& address : three) fail(address, 3 * rules.eject_after);
+  int ejected = 0;
+  for (const AddressBook::Facts& one : book.all(now)) ejected += one.ejected ? 1 : 0;
+  EXPECT_EQ(ejected, 1);
+  AddressBook alone;
+  alone.learn(some({"10.0.0.9:80"}), now);
+  for (int i = 0; i < 100; ++i) alone.failed(*Address::parse("10.0.0.9:80"), now);
+  EXPECT_EQ(alone.judge(*Address::parse("10.0.0.9:80"), now), AddressBook::Verdict::keep);
+}
+
+TEST_F(ABook, RetiresConnectionsToAnAddressThatIsGoneOneByOne) {
+  const std::vector<Address> two = some({"10.0.0.2:80", "10.0.0.3:80"});
+  book.learn(three, now);
+  for (int i = 0; i < 3; ++i) book.opened(three[0]);
+  const std::uint64_t before = book.version();
+  EXPECT_FALSE(book.learn(two, now)) << "one answer without it means little";
+  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::keep);
+  EXPECT_EQ(book.version(), before);
+  now += rules.gone_after;
+  EXPECT_TRUE(book.learn(two, now));
+  EXPECT_NE(book.version(), before);
+  EXPECT_EQ(book.judge(three[1], now), AddressBook::Verdict::keep);
+  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::gone);
+  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::keep_for_now);
+  now += rules.retire_every;
+  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::gone);
+  EXPECT_TRUE(book.learn(three, now));
+  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::keep) << "it came back";
+}
+
+TEST_F(ABook, KeepsAddressesOfANameThatTellsOnlyAPartEachTime) {
+  book.learn(three, now);
+  for (int i = 0; i < 60; ++i) {
+    book.learn({three[static_cast<std::size_t>(i) % 3]}, now);
+    book.opened(three[0]);
+    now += std::chrono::seconds(5);
+    for (const Address& address : three) EXPECT_EQ(book.judge(address, now), AddressBook::Verdict::keep);
+  }
+}
+
+TEST_F(ABook, BeginsAnewWithWhoeverWentWellForLong) {
+  book.learn(three, now);
+  for (int i = 0; i < 3; ++i) {
+    fail(three[0], rules.eject_after);
+    EXPECT_EQ(book.judge(three[0], now + rules.eject_time - Duration(1)), AddressBook::Verdict::ejected);
+    EXPECT_EQ(book.judge(three[0], now + rules.eject_time), AddressBook::Verdict::keep);
+    now += rules.eject_time + AddressBook::kEjectAtMost;
+  }
+  EXPECT_EQ(book.ejections(), 3U);
+}
+
+TEST_F(ABook, EjectsNobodyWhereThatIsSwitchedOff) {
+  AddressRules never;
+  never.eject_after = 0;
+  book.follow(never);
+  book.learn(three, now);
+  fail(three[0], 100);
+  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::keep);
+}
+
+TEST_F(ABook, SaysWhetherConnectionsAreStillToGo) {
+  book.learn(three, now);
+  book.opened(three[0]);
+  EXPECT_FALSE(book.anyone_to_go(now));
+  fail(three[0], rules.eject_after);
+  EXPECT_TRUE(book.anyone_to_go(now));
+  EXPECT_FALSE(book.anyone_to_go(now + rules.eject_time));
+  now += rules.gone_after;
+  book.learn({three[1], three[2]}, now);
+  EXPECT_TRUE(book.anyone_to_go(now));
+  EXPECT_EQ(book.count(now).gone, 1U);
+  book.closed(three[0]);
+  EXPECT_FALSE(book.anyone_to_go(now));
+}
+
+TEST_F(ABook, KeepsTheNumberOfAddressesWithinItsBound) {
+  std::vector<Address> many;
+  for (int i = 0; i < 300; ++i)
+    many.push_back(*Address::parse("10.1." + std::to_string(i / 200) + "." + std::to_string(i % 200) + ":80"));
+  book.learn(many, now);
+  EXPECT_EQ(book.order(many, now).size(), AddressBook::kMost);
+  EXPECT_LE(book.all(now).size(), AddressBook::kMost);
+}
+
+TEST_F(ABook, RemembersNoAddressThatNobodyNeeds) {
+  for (int i = 0; i < 200; ++i) {
+    book.learn(some({("10.0.1." + std::to_string(i) + ":80").c_str()}), now);
+    now += rules.gone_after;
+  }
+  EXPECT_LE(book.all(now).size(), 2U);
+}
+
+TEST_F(ABook, OfNothingOrdersNothing) {
+  EXPECT_TRUE(book.order({}, now).empty());
+}
+
+}  // namespace
+}  // namespace carpool::proxy::net

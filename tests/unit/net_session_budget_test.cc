@@ -1,0 +1,45 @@
+// Which session makes room for a newcomer.
+#include "proxy/net/session_budget.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace carpool::proxy {
+namespace {
+
+struct One : BudgetedSession {};
+
+TEST(SessionBudget, GivesUpTheOneThatHasWaitedLongest) {
+  std::array<One, 3> all;
+  SessionBudget<One> budget(3, 1);
+  for (One& one : all) budget.join(one);
+  EXPECT_TRUE(budget.full());
+  EXPECT_EQ(budget.longest_waiting(), &all.front());
+  budget.waits(all[0]);  // it was answered
+  EXPECT_EQ(budget.longest_waiting(), &all[1]);
+  budget.leave(all[1]);
+  EXPECT_FALSE(budget.full());
+  EXPECT_EQ(budget.longest_waiting(), &all[2]);
+}
+
+TEST(SessionBudget, GivesUpNoneThatIsWorkedFor) {
+  std::array<One, 3> all;
+  SessionBudget<One> budget(3, 2);
+  for (One& one : all) budget.join(one);
+  budget.works(all[0]);
+  budget.works(all[0]);
+  EXPECT_TRUE(budget.room_to_work());
+  budget.works(all[1]);
+  EXPECT_FALSE(budget.room_to_work());
+  EXPECT_EQ(budget.longest_waiting(), &all[2]);
+  budget.leave(all[1]);
+  EXPECT_TRUE(budget.room_to_work());
+  budget.waits(all[0]);
+  EXPECT_EQ(budget.next_worked_for(nullptr), nullptr);
+  EXPECT_EQ(budget.longest_waiting(), &all[2]);
+  EXPECT_EQ(budget.size(), 2U);
+}
+
+}  // namespace
+}  // namespace carpool::proxy

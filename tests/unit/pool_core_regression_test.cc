@@ -1,0 +1,138 @@
+// Bugs that other pools had in their cores, each as a test that fails where they would be here.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "pool/core/pool.h"
+
+namespace carpool::pool {
+namespace {
+
+constexpr auto kAny = [](const auto&, Word) { return Verdict::take; };
+
+// J#5731 J#6135: "/ by zero" and indices out of bounds, on a pool that is empty or becomes so under the search.
+TEST(NotInTheCore, ASearchOfAnEmptyPoolFails) {
+  Pool<int> pool(4, 2);
+  EXPECT_EQ(pool.acquire(0, true, kAny).entry, nullptr);
+  Entry<int>& entry = *pool.reserve();
+  pool.enable(entry, 1, false);
+  ASSERT_TRUE(pool.close_idle(entry, Word(entry.word.load())));
+  pool.vacate(entry);
+  EXPECT_EQ(pool.acquire(0, true, kAny).entry, nullptr);
+  EXPECT_EQ(pool.acquire(1, true, kAny).entry, nullptr);
+}
+
+// J#7107: a multiplexed connection is closed under others who use it. J#6285: its double release is two releases.
+TEST(NotInTheCore, AMultiplexedThingIsClosedUnderItsOtherUsers) {
+  Pool<int> pool(1, 1, 3);
+  Entry<int>& entry = *pool.reserve();
+  pool.enable(entry, 0, false);
+  for (int n = 0; n < 3; ++n) ASSERT_TRUE(pool.acquire(0, true, kAny).taken);
+  EXPECT_FALSE(pool.close(entry));
+  EXPECT_FALSE(pool.release(entry)) << "closed: who is done closes it";
+  EXPECT_FALSE(pool.close(entry));
+  EXPECT_TRUE(pool.close(entry)) << "the last one ends it";
+  EXPECT_FALSE(pool.close(entry)) << "once";
+}
+
+TEST(NotInTheCore, ASecondReleaseGivesBackSomebodyElsesUse) {
+  Pool<int> pool(1, 1);
+  Entry<int>& entry = *pool.reserve();
+  pool.enable(entry, 0, true);
+  EXPECT_TRUE(pool.release(entry));
+  EXPECT_FALSE(pool.release(entry));
+  EXPECT_TRUE(pool.acquire(0, true, kAny).taken);
+  EXPECT_EQ(pool.acquire(0, true, kAny).entry, nullptr);
+}
+
+// L-B7 L#279 J#2672 J#3491: as many users on one connection as ask for it.
+TEST(NotInTheCore, MoreStreamsAreLentThanTheConnectionAllows) {
+  Pool<int> pool(1, 1, 2);
+  Entry<int>& entry = *pool.reserve();
+  pool.enable(entry, 0, false);
+  EXPECT_TRUE(pool.acquire(0, true, kAny).taken);
+  EXPECT_TRUE(pool.acquire(0, true, kAny).taken);
+  EXPECT_EQ(pool.acquire(0, true, kAny).entry, nullptr);
+  EXPECT_TRUE(pool.release(entry));
+  EXPECT_TRUE(pool.acquire(0, true, kAny).taken);
+}
+
+// J#8678 J#5310: after GOAWAY the connection is still lent; or who uses it is cut off.
+TEST(NotInTheCore, ARetiredThingIsLentAgainOrTakenFromItsUsers) {
+  Pool<int> pool(1, 1, 2);
+  Entry<int>& entry = *pool.reserve();
+  pool.enable(entry, 0, false);
+  ASSERT_TRUE(pool.acquire(0, true, kAny).taken);
+  ASSERT_TRUE(try_retire(entry.word));
+  EXPECT_EQ(pool.acquire(0, true, kAny).entry, nullptr);
+  EXPECT_TRUE(Word(entry.word.load()).borrowed());
+  EXPECT_TRUE(pool.close(entry));
+}
+
+// J#503: the send on a stream failed, and the stream is counted as used for ever.
+TEST(NotInTheCore, AStreamWhoseSendFailedIsCountedForEver) {
+  Pool<int> pool(1, 1, 2);
+  Entry<int>& entry = *pool.reserve();
+  pool.enable(entry, 0, false);
+  for (int n = 0; n < 10; ++n) {
+    ASSERT_TRUE(pool.acquire(0, true, kAny).taken);
+    ASSERT_TRUE(pool.acquire(0, true, kAny).taken) << "after " << n;
+    EXPECT_TRUE(pool.release(entry, false));
+    EXPECT_TRUE(pool.release(entry, true));
+  }
+  EXPECT_EQ(Word(entry.word.load()).uses(), 10U) << "and a failed one is no use";
+}
+
+// J#12289: who walks over the entries meets an index that is no more, for others close and open meanwhile.
+TEST(NotInTheCore, AWalkOverEntriesThatComeAndGoFails) {
+  Pool<int> pool(200, 2);
+  std::atomic<bool> done{false};
+  std::thread walker([&] {
+    std::uint64_t idle = 0;
+    while (!done.load()) {
+      pool.for_each_idle([&](Entry<int>& entry) { idle += Word(entry.word.load()).idle() ? 1 : 0; });
+      pool.for_each([](Entry<int>&) {});
+      static_cast<void>(pool.acquire(1, true, [](const auto&, Word) { return Verdict::skip; }));
+    }
+  });
+  for (int round = 0; round < 20; ++round) {
+    std::vector<Entry<int>*> all;
+    while (Entry<int>* entry = pool.reserve()) {
+      pool.enable(*entry, 0, false);
+      all.push_back(entry);
+    }
+    EXPECT_EQ(all.size(), 200U);
+    for (Entry<int>* entry : all) {
+      ASSERT_TRUE(pool.close_idle(*entry, Word(entry->word.load())));
+      pool.vacate(*entry);
+    }
+  }
+  done = true;
+  walker.join();
+  EXPECT_EQ(pool.in_use(), 0U);
+}
+
+// J#5741: the count of uses overflows, and the connection is used up, or never.
+TEST(NotInTheCore, TheCountOfUsesOverflows) {
+  AtomicWord word{Word{}.generation(1).uses(Word::kMaxUses).bits()};
+  Word seen(word.load());
+  ASSERT_TRUE(try_acquire(word, seen, 0));
+  EXPECT_EQ(Word(word.load()).uses(), Word::kMaxUses);
+  EXPECT_EQ(Word(word.load()).users(), 1U);
+}
+
+// J#2388: a compare-and-set that does not compare.
+TEST(NotInTheCore, AnAcquireFromAnOldLookSucceeds) {
+  AtomicWord word{Word{}.generation(1).bits()};
+  Word first(word.load());
+  Word second = first;
+  EXPECT_TRUE(try_acquire(word, first, 0));
+  EXPECT_FALSE(try_acquire(word, second, 0));
+  EXPECT_EQ(second.users(), 1U) << "and tells what stands there";
+}
+
+}  // namespace
+}  // namespace carpool::pool

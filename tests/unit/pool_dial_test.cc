@@ -1,0 +1,381 @@
+// Supply and demand: how many dials, for whom, and what a failed one costs.
+#include <gtest/gtest.h>
+
+#include "pool/destination/destination.h"
+#include "tests/unit/pool_fixture.h"
+
+namespace carpool::pool {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::Asker;
+using test::World;
+using State = Asker::State;
+
+class Dialing : public test::PoolScene {
+ protected:
+  Dialing() : PoolScene(4) {}
+};
+
+Want fresh() {
+  Want want;
+  want.fresh = true;
+  return want;
+}
+
+TEST_F(Dialing, BeginsNoMoreThanTheCapAllows) {
+  for (int n = 0; n < 6; ++n) waiting();
+  EXPECT_EQ(world.dials.size(), 4U);
+  EXPECT_EQ(world.opened.front(), Opened::first);
+  EXPECT_EQ(world.opened.back(), Opened::all_busy);
+}
+
+TEST_F(Dialing, GivesWhatComesFirstToWhoCameFirst) {
+  Asker& one = waiting();
+  Asker& two = waiting();
+  world.dialed(1);  // the dial that `two` caused
+  world.deliver_all();
+  EXPECT_EQ(one.state, State::leased);
+  EXPECT_EQ(two.state, State::waiting);
+}
+
+TEST_F(Dialing, ServesAWaiterFromAReleaseAndKeepsTheSurplusConnection) {
+  Asker& holder = leased();
+  Asker& one = waiting();
+  ASSERT_EQ(world.dials.size(), 1U);
+  holder.release();
+  world.deliver_all();
+  EXPECT_EQ(one.state, State::leased);
+  world.dialed();
+  EXPECT_EQ(destination().snapshot(world.now).of(Shown::idle), 1U);
+}
+
+TEST_F(Dialing, ClosesASurplusConnectionThatIsNotClean) {
+  Asker& gone = waiting();
+  gone.cancel();
+  world.next_is_dirty = true;
+  world.dialed();
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::peer_closed});
+}
+
+TEST_F(Dialing, LetsItsBorrowerSeeWhatSpeaksFirst) {
+  Asker& one = waiting();
+  world.next_is_dirty = true;
+  world.dialed();
+  world.deliver_all();
+  ASSERT_EQ(one.state, State::leased) << "closing it would dial for ever";
+}
+
+TEST_F(Dialing, DoesNotDialForOneWhomADialUnderWayWillServe) {
+  Asker& gone = waiting();
+  gone.cancel();
+  waiting();
+  EXPECT_EQ(world.dials.size(), 1U);
+}
+
+TEST_F(Dialing, MovesAConnectionToTheWaitersLoop) {
+  Asker& one = waiting({}, 0);
+  one.cancel();
+  Asker& two = waiting({}, 1);
+  world.dialed();
+  world.deliver_all();
+  ASSERT_EQ(two.state, State::leased);
+  EXPECT_EQ(two.wire().watched_on, LoopId{1});
+}
+
+// ---- failures ----
+
+TEST_F(Dialing, FailsEveryoneWithTheFaultWhenNothingIsLeft) {
+  limits.size = 1;
+  Asker& one = waiting();
+  Asker& two = waiting({}, 1);
+  world.dial_failed();
+  EXPECT_EQ(one.state, State::waiting) << "never from inside";
+  world.deliver_all();
+  ASSERT_EQ(one.state, State::refused);
+  EXPECT_EQ(one.fault->kind, FaultKind::connect_refused);
+  EXPECT_EQ(two.state, State::refused);
+  EXPECT_EQ(destination().snapshot(world.now).failures[static_cast<std::size_t>(Failed::refused)], 1U);
+}
+
+TEST_F(Dialing, FailsNobodyWhomALiveConnectionCanServe) {
+  Asker& holder = leased();
+  Asker& one = waiting();
+  world.dial_failed();
+  world.deliver_all();
+  EXPECT_EQ(one.state, State::waiting);
+  EXPECT_TRUE(world.dials.empty()) << "not at once";
+  holder.release();
+  world.deliver_all();
+  EXPECT_EQ(one.state, State::leased);
+}
+
+TEST_F(Dialing, DialsAgainAfterAPauseThatGrows) {
+  leased();
+  waiting();
+  for (const int pause : {100, 200, 400, 800, 1000, 1000}) {
+    ASSERT_EQ(world.dials.size(), 1U);
+    world.wakes.clear();
+    world.dial_failed();
+    ASSERT_EQ(world.wakes.size(), 1U);
+    EXPECT_EQ(world.wakes.front().first, world.now + milliseconds(pause));
+    world.now += milliseconds(pause);
+    destination().wake(world.now);
+  }
+}
+
+TEST_F(Dialing, ASuccessEndsThePauseForEveryone) {
+  leased();
+  waiting();
+  waiting();
+  world.dial_failed();
+  ASSERT_EQ(world.dials.size(), 1U);
+  world.dialed();
+  EXPECT_EQ(world.dials.size(), 1U) << "the second waiter's";
+  world.wakes.clear();
+  world.dial_failed();
+  EXPECT_EQ(world.wakes.front().first, world.now + milliseconds(100)) << "and the next pause is a first one";
+}
+
+TEST_F(Dialing, DialsAgainByTheSweepWhenNobodyWakesIt) {
+  leased();
+  waiting();
+  world.dial_failed();
+  world.now += milliseconds(100);
+  destination().sweep(world.now);
+  EXPECT_EQ(world.dials.size(), 1U);
+}
+
+TEST_F(Dialing, DoesNotPauseWhenNothingElseServes) {
+  Asker& one = waiting();
+  world.dial_failed();
+  world.deliver_all();
+  ASSERT_EQ(one.state, State::refused);
+  waiting();
+  EXPECT_EQ(world.dials.size(), 1U) << "a new request tries at once";
+}
+
+// ---- an origin that is dead, or may be ----
+
+class ADeadOrigin : public test::PoolScene {
+ protected:
+  ADeadOrigin() : PoolScene(64) {}
+  // One request after the other in one instant, each told before the next one asks.
+  int dials_for(int requests) {
+    int dials = 0;
+    for (int n = 0; n < requests; ++n) {
+      Asker& one = waiting();
+      for (; !world.dials.empty(); ++dials) world.dial_failed();
+      world.deliver_all();
+      EXPECT_EQ(one.state, State::refused);
+      EXPECT_EQ(one.fault->kind, FaultKind::connect_refused) << "the cause of the dial that failed";
+    }
+    return dials;
+  }
+};
+
+TEST_F(ADeadOrigin, IsDialedAFewTimesForAThousandRequestsOneAfterTheOther) {
+  EXPECT_EQ(dials_for(1000), 8);
+  EXPECT_EQ(snapshot().undialed, 992U);
+  EXPECT_TRUE(snapshot().probing);
+  rest(milliseconds(100));
+  EXPECT_EQ(dials_for(100), 1) << "one more each 100 ms";
+  rest(seconds(10));
+  EXPECT_EQ(dials_for(100), 8) << "a rest is forgiven, but for no more than at first";
+}
+
+TEST_F(ADeadOrigin, IsDialedAFewTimesForAThousandRequestsAtOnce) {
+  std::deque<Asker*> all;
+  for (int n = 0; n < 1000; ++n) all.push_back(&waiting({}, static_cast<LoopId>(n % 2)));
+  EXPECT_EQ(world.dials.size(), 8U);
+  int dials = 0;
+  for (; !world.dials.empty(); ++dials) world.dial_failed();
+  world.deliver_all();
+  EXPECT_EQ(dials, 8);
+  for (Asker* one : all) EXPECT_EQ(one->state, State::refused) << "nobody waits for the deadline";
+}
+
+TEST_F(ADeadOrigin, IsFoundAliveByOneProbeForWhichTheOthersWait) {
+  dials_for(3);
+  std::deque<Asker*> all;
+  for (int n = 0; n < 20; ++n) all.push_back(&waiting());
+  EXPECT_EQ(world.dials.size(), 1U);
+  world.dialed();
+  EXPECT_EQ(world.dials.size(), 19U) << "it lives: whoever waits is dialed for";
+  EXPECT_FALSE(destination().probing());
+  while (!world.dials.empty()) world.dialed();
+  world.deliver_all();
+  for (Asker* one : all) EXPECT_EQ(one->state, State::leased);
+}
+
+TEST_F(ADeadOrigin, IsProbedAgainWhenAProbeGetsNoAnswer) {
+  dials_for(1);
+  waiting();
+  waiting();
+  ASSERT_EQ(world.dials.size(), 1U);
+  const Instant begun = world.now;
+  rest(milliseconds(100));
+  world.on(0);
+  destination().wake(world.now);
+  ASSERT_FALSE(world.wakes.empty());
+  EXPECT_EQ(world.wakes.back().first, begun + seconds(1));
+  for (std::size_t probes = 2; probes < 12; ++probes) {
+    rest(seconds(1));
+    world.on(0);
+    waiting();
+    destination().wake(world.now);
+    EXPECT_EQ(world.dials.size(), std::min<std::size_t>(probes, 8));
+  }
+}
+
+TEST_F(ADeadOrigin, KeepsNobodyWaitingWhenAPauseEnds) {
+  dials_for(8);
+  world.on(0);
+  destination().pause(world.now);
+  Asker& one = waiting();
+  world.on(0);
+  destination().resume(world.now);
+  world.deliver_all();
+  EXPECT_EQ(one.state, State::refused);
+}
+
+TEST_F(ADeadOrigin, IsNotStormedByWhatItShallKeepReady) {
+  limits.min_idle = 30;
+  world.on(0);
+  destination().sweep(world.now);
+  EXPECT_EQ(world.dials.size(), 8U);
+  while (!world.dials.empty()) world.dial_failed();
+  rest(seconds(2));
+  world.on(0);
+  destination().sweep(world.now);
+  EXPECT_EQ(world.dials.size(), 1U);
+}
+
+class AColdOrigin : public ADeadOrigin {};
+
+TEST_F(AColdOrigin, IsDialedForEverybodyAfterTheFirstSuccess) {
+  for (int n = 0; n < 64; ++n) waiting();
+  ASSERT_EQ(world.dials.size(), 8U);
+  world.dialed();
+  EXPECT_EQ(world.dials.size(), 63U) << "one round trip, not one each time the window doubles";
+}
+
+TEST_F(AColdOrigin, CountsNobodyAsWaitingForWhomThereIsAPlace) {
+  limits.max_waiting = 0;
+  for (int n = 0; n < 64; ++n) waiting();
+  EXPECT_EQ(asker().borrow(destination()), State::refused) << "the sixty-fifth";
+}
+
+TEST_F(AColdOrigin, IsKnownForASecondAfterASuccessThoughNothingIsOpen) {
+  leased().discard(Closed::error);
+  for (int n = 0; n < 20; ++n) waiting();
+  EXPECT_EQ(world.dials.size(), 20U);
+}
+
+TEST_F(Dialing, FailsOneBorrowerPerFailedDialWhileOthersAreUnderWay) {
+  Asker& one = waiting();
+  Asker& two = waiting();
+  world.dial_failed();
+  world.deliver_all();
+  EXPECT_EQ(one.state, State::refused);
+  EXPECT_EQ(two.state, State::waiting);
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(two.state, State::leased);
+}
+
+TEST_F(Dialing, ServesOrRefusesEveryoneWhicheverDialFails) {
+  for (std::uint64_t failing = 0; failing < 12; ++failing) {
+    World other(2);
+    Limits small;
+    small.size = 3;
+    Destination subject(test::origin_named("other"), small, other, 2);
+    std::deque<Asker> askers;
+    for (int n = 0; n < 8; ++n) askers.emplace_back(other, static_cast<LoopId>(n % 2)).borrow(subject);
+    std::uint64_t dial = 0;
+    for (int rounds = 0; rounds < 200; ++rounds) {
+      if (!other.dials.empty()) dial++ == failing ? other.dial_failed() : other.dialed();
+      other.deliver_all();
+      for (Asker& one : askers) {
+        if (one.state != State::leased) continue;
+        one.discard(Closed::error);
+        break;
+      }
+      other.now += milliseconds(500);
+      other.on(0);
+      subject.sweep(other.now);
+    }
+    int served = 0, refused = 0;
+    for (Asker& one : askers) {
+      served += one.leases;
+      refused += one.refusals;
+    }
+    EXPECT_EQ(served + refused, 8) << "dial " << failing;
+    EXPECT_LE(refused, 1) << "dial " << failing;
+    EXPECT_EQ(other.wrong, "");
+  }
+}
+
+// ---- replays ----
+
+TEST_F(Dialing, AReplayDialsThoughAConnectionRests) {
+  leased().release();
+  Asker& replay = waiting(fresh());
+  ASSERT_EQ(world.dials.size(), 1U);
+  EXPECT_EQ(world.opened.back(), Opened::replay);
+  world.dialed();
+  world.deliver_all();
+  ASSERT_EQ(replay.state, State::leased);
+  EXPECT_FALSE(replay.lease.reused());
+}
+
+TEST_F(Dialing, AReplayGoesAheadOfTheLine) {
+  limits.size = 1;
+  Asker& one = waiting();
+  Asker& replay = waiting(fresh());
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(replay.state, State::leased);
+  EXPECT_EQ(one.state, State::waiting);
+}
+
+TEST_F(Dialing, AtTheCapARestingConnectionMakesRoomForAReplay) {
+  limits.size = 1;
+  leased().release();
+  waiting(fresh());
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::surplus});
+  EXPECT_EQ(world.opened.back(), Opened::replay);
+  EXPECT_EQ(world.most, 1U);
+}
+
+TEST_F(Dialing, AtTheCapTheNextReleasedConnectionMakesRoomForAReplay) {
+  limits.size = 1;
+  Asker& holder = leased();
+  Asker& replay = waiting(fresh());
+  EXPECT_TRUE(world.dials.empty());
+  holder.release();
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::surplus});
+  ASSERT_EQ(world.dials.size(), 1U);
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(replay.state, State::leased);
+}
+
+TEST_F(Dialing, AFailedDialFailsTheReplayThatOnlyItCouldServe) {
+  leased();
+  Asker& replay = waiting(fresh());
+  world.dial_failed();
+  world.deliver_all();
+  EXPECT_EQ(replay.state, State::refused);
+}
+
+TEST_F(Dialing, AReplayIsNotRefusedForAFullLine) {
+  limits.size = 1;
+  limits.max_waiting = 0;
+  leased();
+  waiting(fresh());
+}
+
+}  // namespace
+}  // namespace carpool::pool

@@ -1,0 +1,85 @@
+// A health check's lease: of one connection by name, and as if it had never been.
+#include <gtest/gtest.h>
+
+#include "tests/unit/pool_fixture.h"
+
+namespace carpool::pool {
+namespace {
+
+using std::chrono::seconds;
+using test::Asker;
+using test::Wire;
+using State = Asker::State;
+
+class AHealthCheck : public test::PoolScene {
+ protected:
+  AHealthCheck() : PoolScene(2) {}
+  Lease lease_idle(const Wire& wire) {
+    world.on(0);
+    return destination().lease_idle(wire.index, wire.generation, world.now);
+  }
+};
+
+TEST_F(AHealthCheck, LeasesTheConnectionItNamesAndNobodyElseGetsItMeanwhile) {
+  const Wire& wire = resting();
+  Lease lease = lease_idle(wire);
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(lease.get(), &wire);
+  EXPECT_EQ(asker().borrow(destination()), State::waiting);
+  lease.return_unused(world.now);
+  world.deliver_all();
+}
+
+TEST_F(AHealthCheck, FindsNothingWhereTheConnectionIsLentOrGoneOrOnAnotherLoop) {
+  const Wire& wire = resting(0);
+  const std::uint32_t index = wire.index, generation = wire.generation;
+  world.on(1);
+  EXPECT_FALSE(destination().lease_idle(index, generation, world.now)) << "it rests on loop 0";
+  Asker& one = asker(0);
+  ASSERT_EQ(one.borrow(destination()), State::leased);
+  EXPECT_FALSE(lease_idle(wire)) << "lent";
+  one.discard(Closed::error);
+  world.on(0);
+  EXPECT_FALSE(destination().lease_idle(index, generation, world.now)) << "gone";
+  EXPECT_FALSE(destination().lease_idle(0xFFFFFF, 1, world.now)) << "never was";
+}
+
+TEST_F(AHealthCheck, CountsAsNoUseAndDoesNotInterruptTheRest) {
+  limits.idle_timeout = seconds(10);
+  const Wire& wire = resting();
+  rest(seconds(6));
+  lease_idle(wire).return_unused(world.now);
+  rest(seconds(6));
+  world.on(0);
+  destination().sweep(world.now);
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::idle}) << "twelve seconds of rest, checked or not";
+}
+
+TEST_F(AHealthCheck, LeavesTheNumberOfUsesAsItWas) {
+  const Wire& wire = resting();
+  lease_idle(wire).return_unused(world.now);
+  Asker& one = asker();
+  ASSERT_EQ(one.borrow(destination()), State::leased);
+  EXPECT_EQ(one.lease.uses_before(), 1U);
+}
+
+TEST_F(AHealthCheck, HandsWhatItReturnsToWhoeverWaits) {
+  limits.size = 1;
+  const Wire& wire = resting();
+  Lease lease = lease_idle(wire);
+  Asker& one = waiting();
+  EXPECT_TRUE(world.dials.empty()) << "the cap is one";
+  lease.return_unused(world.now);
+  world.deliver_all();
+  ASSERT_EQ(one.state, State::leased);
+  EXPECT_EQ(&one.wire(), &wire);
+}
+
+TEST_F(AHealthCheck, EndsWhatItFoundDeadWithItsOwnCause) {
+  lease_idle(resting()).discard(Closed::unhealthy, world.now);
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::unhealthy});
+  EXPECT_EQ(snapshot().alive(), 0U);
+}
+
+}  // namespace
+}  // namespace carpool::pool

@@ -1,0 +1,400 @@
+// How long an origin lets a connection rest: what counts as a sample, when it is believed, what refutes it; and what a
+// destination does with it.
+#include "pool/policy/idle_limit_learner.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/pool_fixture.h"
+
+namespace carpool::pool {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::Asker;
+using test::Wire;
+
+class AKeepAlive : public testing::Test {
+ protected:
+  // Ends far apart.
+  void ends(std::initializer_list<Duration> rests, bool left = false) {
+    for (const Duration rested : rests) {
+      now += seconds(1);
+      learned.closed_by_origin(rested, left, now);
+    }
+    now += seconds(1);
+    learned.settle(now);
+  }
+  KeepAlive learned;
+  Instant now = Instant(std::chrono::hours(1));
+};
+
+TEST_F(AKeepAlive, IsUnknownUntilThreeEndsAgree) {
+  EXPECT_FALSE(learned.limit());
+  EXPECT_EQ(learned.horizon(), Duration::max());
+  ends({seconds(5), seconds(5)});
+  EXPECT_FALSE(learned.limit());
+  ends({milliseconds(5900)});
+  EXPECT_EQ(learned.limit(), seconds(5)) << "the shortest of those that agree within 20 %";
+  EXPECT_EQ(learned.horizon(), milliseconds(4500)) << "ten per cent before it";
+}
+
+TEST_F(AKeepAlive, IsNotLearnedFromEndsThatDoNotAgree) {
+  ends({seconds(2), seconds(4), seconds(8), seconds(16), seconds(32)});
+  EXPECT_FALSE(learned.limit());
+}
+
+TEST_F(AKeepAlive, KeepsAHundredMillisecondsAtLeastAndRetiresNothingThatRestedLessThanASecond) {
+  ends({milliseconds(300), milliseconds(300), milliseconds(300)});
+  EXPECT_EQ(learned.limit(), milliseconds(300)) << "any age is learned";
+  EXPECT_EQ(learned.horizon(), milliseconds(900));
+  EXPECT_EQ(learned.trust(), milliseconds(200));
+}
+
+// ---- the trust ----
+
+TEST_F(AKeepAlive, TrustsEveryRestUntilTheOriginEndsOne) {
+  EXPECT_EQ(learned.trust(), Duration::max());
+}
+
+TEST_F(AKeepAlive, TrustsNoRestNearTheShortestThatTheOriginEndedAtOnce) {
+  learned.closed_by_origin(seconds(3), false, now);
+  EXPECT_EQ(learned.trust(), milliseconds(2700)) << "one is enough, and nothing is waited for";
+  EXPECT_EQ(learned.horizon(), Duration::max()) << "but not to retire connections";
+  learned.broken_off(milliseconds(800), now += seconds(1));
+  EXPECT_EQ(learned.trust(), milliseconds(700)) << "whatever way it ended";
+  ends({milliseconds(30)});
+  EXPECT_EQ(learned.trust(), Duration::zero()) << "nothing that rested at all";
+}
+
+TEST_F(AKeepAlive, LendsNothingThatServedWhereTheOriginKeepsNothingAlive) {
+  for (const Duration rested : {milliseconds(0), milliseconds(5), milliseconds(50), milliseconds(100)}) {
+    learned = {};
+    ends({rested, rested + milliseconds(9), rested});
+    EXPECT_EQ(learned.trust(), Want::kOnlyNew) << rested.count();
+    EXPECT_EQ(learned.limit(), rested);
+  }
+  learned = {};
+  learned.hint(seconds(0));
+  EXPECT_EQ(learned.trust(), Want::kOnlyNew) << "or says so";
+}
+
+TEST_F(AKeepAlive, DoubtsNoRestBecauseOfARestart) {
+  for (int i = 1; i <= 8; ++i) learned.closed_by_origin(seconds(i), false, now += milliseconds(5));
+  EXPECT_EQ(learned.trust(), milliseconds(900)) << "it could be more than that";
+  learned.settle(now + seconds(1));
+  EXPECT_EQ(learned.trust(), Duration::max());
+}
+
+TEST_F(AKeepAlive, TrustsAgainWhenSixteenLivedLonger) {
+  ends({milliseconds(10)});
+  for (int i = 0; i < 15; ++i) learned.survived(milliseconds(40));
+  EXPECT_EQ(learned.trust(), Duration::zero());
+  ends({milliseconds(12)});
+  for (int i = 0; i < 15; ++i) learned.survived(milliseconds(40));
+  EXPECT_EQ(learned.trust(), Duration::zero()) << "sixteen in a row";
+  learned.survived(milliseconds(25));
+  EXPECT_EQ(learned.trust(), Duration::zero()) << "a rest that is no longer than the one it ended is no news";
+  learned.survived(milliseconds(40));
+  EXPECT_EQ(learned.trust(), Duration::max());
+}
+
+TEST_F(AKeepAlive, IsRefutedOnlyBelowWhatLivedLonger) {
+  ends({milliseconds(10), seconds(5), seconds(5), seconds(5)});
+  for (int i = 0; i < 16; ++i) learned.survived(seconds(2));
+  EXPECT_EQ(learned.trust(), milliseconds(4500));
+  EXPECT_EQ(learned.limit(), seconds(5));
+}
+
+TEST_F(AKeepAlive, TakesManyEndsAtOnceForARestart) {
+  for (int i = 1; i <= 8; ++i) learned.closed_by_origin(seconds(i), false, now += milliseconds(5));
+  learned.settle(now + seconds(1));
+  EXPECT_EQ(learned.samples(), 0U);
+}
+
+TEST_F(AKeepAlive, TakesEndsAtOnceForSamplesWhenTheyRestedAlike) {
+  for (int i = 0; i < 4; ++i) learned.closed_by_origin(seconds(5) + milliseconds(i), false, now += milliseconds(5));
+  EXPECT_FALSE(learned.limit()) << "it could still be a restart";
+  learned.settle(now + seconds(1));
+  EXPECT_EQ(learned.limit(), seconds(5));
+}
+
+TEST_F(AKeepAlive, IsTheTenthPercentileOfTheLastThirtyTwo) {
+  for (int i = 0; i < 40; ++i) ends({seconds(10) + milliseconds(10 * i)});
+  EXPECT_EQ(learned.samples(), 32U);
+  EXPECT_EQ(learned.limit(), seconds(10) + milliseconds(110)) << "the fourth of those that are left";
+}
+
+TEST_F(AKeepAlive, IsNotPulledDownByOneAccident) {
+  ends({seconds(1), seconds(10), seconds(10), seconds(10)});
+  EXPECT_EQ(learned.limit(), seconds(10));
+}
+
+TEST_F(AKeepAlive, NeverExceedsWhatTheOriginSays) {
+  learned.hint(seconds(5));
+  EXPECT_EQ(learned.limit(), seconds(5)) << "before anything was learned";
+  ends({seconds(60), seconds(60), seconds(60)});
+  EXPECT_EQ(learned.limit(), seconds(5));
+  learned.hint(std::nullopt);
+  EXPECT_EQ(learned.limit(), seconds(5)) << "a response without the hint takes nothing back";
+  learned.hint(seconds(20));
+  EXPECT_EQ(learned.limit(), seconds(20));
+}
+
+TEST_F(AKeepAlive, LeavesEverySixteenthToTheOrigin) {
+  int left = 0;
+  for (int i = 0; i < 160; ++i) left += learned.retire() ? 0 : 1;
+  EXPECT_EQ(left, 10);
+}
+
+TEST_F(AKeepAlive, IsRaisedByOneThatWasLeftAndLivedLonger) {
+  ends({seconds(5), seconds(5), seconds(5)});
+  ends({seconds(5)}, true);
+  EXPECT_EQ(learned.limit(), seconds(5));
+  ends({seconds(60)}, true);
+  EXPECT_EQ(learned.limit(), seconds(60)) << "what was learned before is refuted";
+  ends({seconds(20)});
+  EXPECT_EQ(learned.limit(), seconds(20)) << "and so is what was raised too far";
+  ends({seconds(20), seconds(20)});
+  EXPECT_EQ(learned.limit(), seconds(20));
+}
+
+TEST_F(AKeepAlive, IsRaisedByOneThatOutlivedOurOwnLimit) {
+  ends({seconds(5), seconds(5), seconds(5)});
+  learned.hint(seconds(5));
+  learned.outlived(seconds(60));
+  EXPECT_EQ(learned.limit(), seconds(60)) << "the hint was wrong, too";
+}
+
+// ---- in a destination ----
+
+class ALearningDestination : public test::PoolScene {
+ protected:
+  ALearningDestination() : PoolScene(4) { limits.idle_timeout = seconds(60); }
+  void origin_ends(Wire& wire) {
+    world.close_by_peer(wire);
+    while (world.event_one(0)) continue;
+  }
+  // The origin closes what rests five seconds, and is seen to.
+  void learn() {
+    for (int i = 0; i < 3; ++i) {
+      Wire& wire = resting();
+      rest(seconds(5));
+      origin_ends(wire);
+    }
+    rest(seconds(1));
+    sweep();
+    ASSERT_EQ(snapshot().learned_idle, seconds(5));
+    world.closed.clear();
+  }
+  void sweep() {
+    world.on(0);
+    destination().sweep(world.now);
+  }
+};
+
+TEST_F(ALearningDestination, RetiresWhatRestedAlmostAsLongAsTheOriginAllows) {
+  learn();
+  resting();
+  rest(milliseconds(4400));
+  sweep();
+  EXPECT_TRUE(world.closed.empty());
+  rest(milliseconds(200));
+  sweep();
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::idle});
+  EXPECT_EQ(destination().horizon(), milliseconds(4500));
+}
+
+TEST_F(ALearningDestination, DoesNotLendWhatIsOverdueBetweenTwoSweeps) {
+  learn();
+  resting();
+  rest(milliseconds(4600));
+  EXPECT_EQ(asker().borrow(destination()), Asker::State::waiting);
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::idle});
+  EXPECT_EQ(world.opened.back(), Opened::stale_found);
+}
+
+TEST_F(ALearningDestination, LeavesOneOfSixteenToTheOriginAndLearnsThatItLivesLonger) {
+  learn();
+  for (int i = 0; i < 15; ++i) {
+    resting();
+    rest(milliseconds(4600));
+    sweep();
+  }
+  ASSERT_EQ(world.closed.size(), 15U);
+  Wire& left = resting();
+  rest(milliseconds(4600));
+  sweep();
+  EXPECT_EQ(world.closed.size(), 15U) << "the sixteenth stays";
+  rest(seconds(15));
+  sweep();
+  origin_ends(left);
+  rest(seconds(1));
+  sweep();
+  EXPECT_EQ(snapshot().learned_idle, seconds(15) + milliseconds(4600));
+}
+
+TEST_F(ALearningDestination, LearnsNothingFromConnectionsThatNeverServedOrWhenItIsOff) {
+  for (int i = 0; i < 4; ++i) {
+    Asker& one = waiting();
+    one.cancel();
+    world.dialed();
+    world.deliver_all();
+    rest(seconds(5));
+    origin_ends(**world.live.begin());
+  }
+  rest(seconds(1));
+  sweep();
+  EXPECT_FALSE(snapshot().learned_idle);
+}
+
+TEST_F(ALearningDestination, LearnsNothingWhenItIsToldNotTo) {
+  limits.learn_idle = false;
+  for (int i = 0; i < 4; ++i) {
+    Wire& wire = resting();
+    rest(seconds(5));
+    origin_ends(wire);
+  }
+  rest(seconds(1));
+  sweep();
+  destination().hint_keep_alive(seconds(5));
+  EXPECT_FALSE(snapshot().learned_idle);
+  EXPECT_EQ(destination().horizon(), Duration::max());
+}
+
+// ---- requests that must not be repeated ----
+
+class AnOriginThatClosesEarly : public ALearningDestination {
+ protected:
+  static Want careful(const Destination& destination) {
+    Want want;
+    want.max_idle = destination.trust();
+    return want;
+  }
+  void closes_after(Duration rest_before) {
+    Wire& wire = resting();
+    rest(rest_before);
+    origin_ends(wire);
+  }
+};
+
+TEST_F(AnOriginThatClosesEarly, LeavesNothingForThemThatServed) {
+  for (int i = 0; i < 3; ++i) {
+    closes_after(milliseconds(i));
+    rest(seconds(1));
+  }
+  sweep();
+  EXPECT_EQ(destination().trust(), Want::kOnlyNew);
+  EXPECT_EQ(snapshot().learned_idle, milliseconds(0));
+  resting();
+  Asker& post = waiting(careful(destination()));
+  world.dialed();
+  world.deliver_all();
+  EXPECT_FALSE(post.lease.reused());
+}
+
+TEST_F(AnOriginThatClosesEarly, IsLearnedFromAnEndUnderARequest) {
+  resting();
+  rest(milliseconds(400));
+  Asker& one = asker();
+  ASSERT_EQ(one.borrow(destination()), State::leased);
+  rest(seconds(9));  // how long the request took does not count
+  world.on(0);
+  one.wire().peer_closed = true;
+  one.lease.note_unanswered(world.now);
+  one.discard(Closed::peer_closed);
+  EXPECT_EQ(destination().trust(), milliseconds(300));
+}
+
+TEST_F(AnOriginThatClosesEarly, IsLearnedFromAnEndThatCameWithTheAnswer) {
+  for (int i = 0; i < 3; ++i) {
+    Asker& one = leased();
+    one.wire().peer_closed = true;
+    one.release();
+    rest(seconds(1));
+  }
+  sweep();
+  EXPECT_EQ(destination().trust(), Want::kOnlyNew);
+}
+
+TEST_F(AnOriginThatClosesEarly, IsNotOneThatBreaksOffWhatItHadKeptAlive) {
+  Wire* wire = nullptr;
+  for (int i = 0; i < 4; ++i) wire = &resting();
+  rest(milliseconds(1));
+  origin_ends(*wire);
+  EXPECT_EQ(destination().trust(), Duration::max());
+}
+
+TEST_F(AnOriginThatClosesEarly, IsTrustedAgainBySixteenThatRestLonger) {
+  closes_after(milliseconds(30));
+  ASSERT_EQ(destination().trust(), Duration::zero());
+  for (int i = 0; i < 16; ++i) {
+    EXPECT_EQ(destination().trust(), Duration::zero()) << i;
+    resting();
+    for (int looks = 0; looks < 3; ++looks) {
+      rest(milliseconds(500));
+      sweep();
+    }
+  }
+  EXPECT_EQ(destination().trust(), Duration::max());
+}
+
+TEST_F(AnOriginThatClosesEarly, GivesThemANewConnectionAtTheCapToo) {
+  limits.size = 1;
+  Want only_new;
+  only_new.max_idle = Want::kOnlyNew;
+  Asker& holder = leased();
+  Asker& post = waiting(only_new);
+  EXPECT_TRUE(world.dials.empty());
+  holder.release();
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::surplus});
+  ASSERT_EQ(world.dials.size(), 1U);
+  EXPECT_EQ(world.opened.back(), Opened::policy);
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(post.state, State::leased);
+  EXPECT_FALSE(post.lease.reused());
+}
+
+TEST_F(AnOriginThatClosesEarly, LeavesWhatServedToWhoComesNextInLine) {
+  Want only_new;
+  only_new.max_idle = Want::kOnlyNew;
+  Asker& holder = leased();
+  Asker& post = waiting(only_new);
+  Asker& get = waiting();
+  ASSERT_EQ(world.dials.size(), 2U);
+  holder.release();
+  world.deliver_all();
+  EXPECT_EQ(post.state, State::waiting);
+  EXPECT_EQ(get.state, State::leased);
+  EXPECT_TRUE(get.lease.reused());
+}
+
+TEST_F(AnOriginThatClosesEarly, DoesNotKeepThemFromASessionOrFromWhatNeverServed) {
+  limits.expected_streams = 2;
+  world.next_streams = 2;
+  Want only_new;
+  only_new.max_idle = Want::kOnlyNew;
+  Asker& post = waiting(only_new);
+  Asker& next = waiting(only_new);
+  world.dialed();
+  world.deliver_all();
+  ASSERT_EQ(post.state, State::leased);
+  EXPECT_EQ(next.state, State::leased);
+  post.release();
+  EXPECT_EQ(asker().borrow(destination(), only_new), State::leased);
+}
+
+TEST_F(ALearningDestination, CountsTheRestFromTheLastCheckThatTheOriginAnswered) {
+  learn();
+  Wire& wire = resting();
+  rest(seconds(3));
+  world.on(0);
+  destination().lease_idle(wire.index, wire.generation, world.now).return_unused(world.now);
+  rest(seconds(3));
+  sweep();
+  EXPECT_TRUE(world.closed.empty()) << "the origin's clock began anew";
+}
+
+}  // namespace
+}  // namespace carpool::pool

@@ -1,0 +1,336 @@
+// An operator's words to a destination, and the settings that shape whom it lends what: they are obeyed without
+// touching what is lent.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/unit/pool_fixture.h"
+
+namespace carpool::pool {
+namespace {
+
+class Commanded : public test::PoolScene {
+ protected:
+  Commanded() : PoolScene(4) {}
+  void size(std::uint32_t most) {
+    limits.size = most;
+    world.on(0);
+    destination().set_limits(limits, world.now);
+  }
+  std::vector<Asker*> leases(int count) {
+    std::vector<Asker*> all;
+    for (int n = 0; n < count; ++n) all.push_back(&leased());
+    return all;
+  }
+};
+
+// ---- limits ----
+
+TEST_F(Commanded, ALargerSizeServesTheLine) {
+  limits.size = 1;
+  leased();
+  Asker& waiter = waiting();
+  EXPECT_TRUE(world.dials.empty());
+  size(2);
+  ASSERT_EQ(world.dials.size(), 1U);
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(waiter.state, State::leased);
+}
+
+TEST_F(Commanded, ASmallerSizeClosesIdleSurplusAtOnceAndTheRestWhenItComesBack) {
+  std::vector<Asker*> all = leases(4);
+  all[0]->release();
+  size(2);
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::config_changed});
+  all[1]->release();
+  EXPECT_EQ(world.closed.size(), 2U);
+  all[2]->release();
+  EXPECT_EQ(world.closed.size(), 2U) << "two may stay";
+  EXPECT_EQ(asker().borrow(destination()), State::leased);
+}
+
+TEST_F(Commanded, ASmallerSizeRefusesUntilUseFell) {
+  std::vector<Asker*> all = leases(3);
+  size(2);
+  waiting();
+  EXPECT_TRUE(world.dials.empty());
+  all[0]->release();
+  EXPECT_TRUE(world.dials.empty());
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::config_changed});
+  all[1]->release();
+  world.deliver_all();
+  EXPECT_EQ(snapshot().waiting, 0U);
+  EXPECT_EQ(world.closed.size(), 1U);
+}
+
+TEST_F(Commanded, ASmallerSizeDrainsSessions) {
+  world.next_streams = 1;
+  leases(3);
+  size(1);
+  EXPECT_EQ(snapshot().of(Shown::draining), 2U);
+}
+
+TEST_F(Commanded, OtherLimitsHoldForWhatIsThere) {
+  resting();
+  rest(seconds(5));
+  limits.idle_timeout = seconds(2);
+  size(4);
+  EXPECT_EQ(asker().borrow(destination()), State::waiting);
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::idle});
+}
+
+// ---- pause ----
+
+TEST_F(Commanded, APauseKeepsItsWaitersAndServesThemAfterwards) {
+  Asker& holder = leased();
+  destination().pause(world.now);
+  Asker& one = waiting();
+  Asker& two = waiting();
+  EXPECT_TRUE(world.dials.empty());
+  holder.release();
+  world.deliver_all();
+  EXPECT_EQ(one.state, State::waiting);
+  EXPECT_EQ(snapshot().of(Shown::idle), 1U);
+  world.on(0);
+  destination().resume(world.now);
+  world.deliver_all();
+  EXPECT_EQ(one.state, State::leased);
+  EXPECT_EQ(world.dials.size(), 1U) << "for the second one";
+  EXPECT_EQ(two.state, State::waiting);
+}
+
+TEST_F(Commanded, ADialThatEndsDuringAPauseRests) {
+  Asker& one = waiting();
+  destination().pause(world.now);
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(one.state, State::waiting);
+  world.on(0);
+  destination().resume(world.now);
+  world.deliver_all();
+  EXPECT_EQ(one.state, State::leased);
+}
+
+TEST_F(Commanded, ADialThatFailsDuringAPauseRefusesNobody) {
+  Asker& one = waiting();
+  destination().pause(world.now);
+  world.dial_failed();
+  world.deliver_all();
+  EXPECT_EQ(one.state, State::waiting);
+  rest(seconds(2));
+  world.on(0);
+  destination().resume(world.now);
+  EXPECT_EQ(world.dials.size(), 1U);
+}
+
+TEST_F(Commanded, ADrainClosesWhatRestsAndWhatComesBack) {
+  Asker& holder = leased();
+  resting();
+  destination().drain(world.now);
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::drained});
+  Asker& one = waiting();
+  holder.release();
+  EXPECT_EQ(world.closed, (std::vector<Closed>{Closed::drained, Closed::drained}));
+  EXPECT_TRUE(world.live.empty());
+  world.on(0);
+  destination().resume(world.now);
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(one.state, State::leased);
+}
+
+// ---- reconnect ----
+
+TEST_F(Commanded, AReconnectMakesBeforeItBreaks) {
+  Wire& old = resting();
+  world.on(0);
+  destination().reconnect(world.now);
+  ASSERT_EQ(world.dials.size(), 1U);
+  EXPECT_EQ(world.opened.back(), Opened::reconnect);
+  EXPECT_TRUE(world.closed.empty());
+  world.dialed();
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::reconnect});
+  EXPECT_EQ(world.live.count(&old), 0U);
+  EXPECT_EQ(snapshot().of(Shown::idle), 1U);
+}
+
+TEST_F(Commanded, AReconnectAtTheCapBreaksOneAtATime) {
+  std::vector<Asker*> all = leases(4);
+  for (Asker* one : all) one->release();
+  world.on(0);
+  destination().reconnect(world.now);
+  EXPECT_EQ(world.dials.size(), 1U);
+  EXPECT_EQ(snapshot().of(Shown::idle), 3U);
+  for (int n = 0; n < 4; ++n) {
+    ASSERT_FALSE(world.dials.empty());
+    world.dialed();
+  }
+  EXPECT_EQ(world.closed, std::vector<Closed>(4, Closed::reconnect));
+  EXPECT_EQ(snapshot().of(Shown::idle), 4U);
+  EXPECT_EQ(world.most, 4U);
+}
+
+TEST_F(Commanded, AReconnectReplacesWhatIsLentWhenItComesBack) {
+  Asker& one = leased();
+  Asker& two = leased();
+  destination().reconnect(world.now);
+  EXPECT_TRUE(world.dials.empty());
+  one.release();
+  two.release();
+  EXPECT_EQ(world.closed, (std::vector<Closed>{Closed::reconnect, Closed::reconnect}));
+  Asker& next = leased();
+  next.release();
+  EXPECT_EQ(world.closed.size(), 2U) << "new ones stay";
+}
+
+TEST_F(Commanded, AReconnectThatFailsKeepsWhatWorks) {
+  resting();
+  world.on(0);
+  destination().reconnect(world.now);
+  world.dial_failed();
+  EXPECT_EQ(world.live.size(), 1U);
+  EXPECT_EQ(asker().borrow(destination()), State::leased);
+}
+
+// ---- rest before the next borrow ----
+
+TEST_F(Commanded, AQuarantinedConnectionRestsFirst) {
+  limits.size = 1;
+  limits.quarantine = milliseconds(50);
+  Asker& one = leased();
+  Asker& two = waiting();
+  one.release();
+  world.deliver_all();
+  EXPECT_EQ(two.state, State::waiting);
+  ASSERT_FALSE(world.wakes.empty());
+  EXPECT_EQ(world.wakes.back().first, world.now + milliseconds(50));
+  rest(milliseconds(50));
+  world.on(0);
+  destination().wake(world.now);
+  world.deliver_all();
+  EXPECT_EQ(two.state, State::leased);
+  two.release();
+  EXPECT_EQ(asker().borrow(destination()), State::waiting);
+}
+
+// What is looked at when its quarantine ends is not there to be lent, and the look may end on a loop whose clock is
+// behind.
+TEST_F(Commanded, AQuarantineThatEndsWhileItsConnectionIsInspectedIsNotForgotten) {
+  limits.size = 1;
+  limits.quarantine = milliseconds(50);
+  Asker& one = leased();
+  Wire& wire = one.wire();
+  Asker& two = waiting();
+  one.release();
+  world.on(0);
+  ASSERT_EQ(claim_event(wire.index, wire.generation, 0).kind, EventClaim::Kind::inspecting);
+  const Instant before = world.now;
+  rest(milliseconds(50));
+  world.wakes.clear();
+  destination().wake(world.now);
+  world.deliver_all();
+  EXPECT_EQ(two.state, State::waiting) << "it is being inspected";
+  world.now = before + milliseconds(49);
+  end_inspection(wire.index, true, Closed::peer_closed, world.now);
+  ASSERT_EQ(world.wakes.size(), 1U) << "somebody waits, and only time can serve it";
+  world.now = world.wakes.front().first;
+  destination().wake(world.now);
+  world.deliver_all();
+  EXPECT_EQ(two.state, State::leased);
+}
+
+TEST_F(Commanded, AWakeForTheBackOffDoesNotPutOffTheEndOfAQuarantine) {
+  limits.size = 2;
+  limits.quarantine = milliseconds(50);
+  Asker& one = leased();
+  waiting().cancel();
+  world.dial_failed();  // the next dial in 100 ms
+  one.release();
+  Asker& two = waiting();
+  ASSERT_EQ(world.wakes.size(), 1U);
+  EXPECT_EQ(world.wakes.front().first, world.now + milliseconds(50));
+  rest(milliseconds(50));
+  destination().wake(world.now);
+  world.deliver_all();
+  EXPECT_EQ(two.state, State::leased);
+}
+
+// ---- strategies ----
+
+TEST_F(Commanded, RoundRobinUsesEveryConnectionInTurnWhosesoeverItIs) {
+  limits.strategy = Strategy::round_robin;
+  std::vector<Asker*> all = leases(4);
+  for (Asker* one : all) one->release();
+  std::set<Wire*> used;
+  for (int n = 0; n < 4; ++n) {
+    Asker& one = asker(1);
+    ASSERT_EQ(one.borrow(destination()), State::leased);
+    used.insert(&one.wire());
+    one.release();
+  }
+  EXPECT_EQ(used.size(), 4U);
+  EXPECT_EQ(world.moves, 4U) << "a takeover is paid for it";
+}
+
+TEST_F(Commanded, RandomUsesThemAllSoonerOrLater) {
+  limits.strategy = Strategy::random;
+  std::vector<Asker*> all = leases(4);
+  for (Asker* one : all) one->release();
+  std::set<Wire*> used;
+  for (int n = 0; n < 100; ++n) {
+    Asker& one = asker();
+    ASSERT_EQ(one.borrow(destination()), State::leased);
+    used.insert(&one.wire());
+    one.release();
+  }
+  EXPECT_EQ(used.size(), 4U);
+}
+
+TEST_F(Commanded, ThreadIdTakesTheOwnLoopsFirst) {
+  limits.strategy = Strategy::thread_id;
+  Asker& far = leased(1);
+  Asker& near = leased(0);
+  Wire& own = near.wire();
+  near.release();
+  far.release();
+  for (int n = 0; n < 5; ++n) {
+    Asker& one = asker(0);
+    ASSERT_EQ(one.borrow(destination()), State::leased);
+    EXPECT_EQ(&one.wire(), &own);
+    one.release();
+  }
+  EXPECT_EQ(world.moves, 0U);
+}
+
+TEST_F(Commanded, MaximizeOpensUpToTheSizeThoughOneWouldDo) {
+  limits.maximize = true;
+  resting();
+  for (int n = 0; n < 6; ++n) {
+    Asker& one = asker();
+    ASSERT_EQ(one.borrow(destination()), State::leased);
+    one.release();
+  }
+  EXPECT_EQ(world.dials.size(), 3U);
+  EXPECT_EQ(world.most, 4U);
+}
+
+TEST_F(Commanded, TheLeastUsedOneIsEvictedWhenThatIsAsked) {
+  limits.evict = Evict::least_used;
+  Asker& busy = leased();
+  Asker& lazy = leased();
+  Wire& used_once = lazy.wire();
+  busy.release();
+  for (int n = 0; n < 3; ++n) {
+    Asker& again = asker();
+    again.borrow(destination());
+    again.release();
+  }
+  lazy.release();  // it is used last, but least
+  world.on(0);
+  EXPECT_TRUE(destination().evict(world.now));
+  EXPECT_EQ(world.live.count(&used_once), 0U);
+}
+
+}  // namespace
+}  // namespace carpool::pool

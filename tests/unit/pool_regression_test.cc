@@ -1,0 +1,382 @@
+// Bugs that other pools had or have, each named after what goes wrong there; here it does not. J# is an issue of Jetty,
+// L# one of light-4j, L-B its bugs of today, both as the notes on the originals number them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "pool/core/pool.h"
+#include "pool/directory/directory.h"
+#include "tests/unit/pool_fixture.h"
+
+namespace carpool::test {
+namespace {
+
+using pool::Closed;
+using State = Asker::State;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class NotHere : public PoolScene {
+ protected:
+  NotHere() : PoolScene(3) {}
+};
+
+// ---- too many, too few ----
+
+// J#5855: N requests, N-1 connections, one request stuck: who caused the last dial lost its connection to another.
+TEST_F(NotHere, OneRequestOfManyIsStuckBecauseADialTooFewWasBegun) {
+  std::vector<Asker*> all;
+  for (int n = 0; n < 3; ++n) all.push_back(&waiting());
+  EXPECT_EQ(world.dials.size(), 3U);
+  world.dialed(2);
+  world.deliver_all();
+  Asker& thief = asker();
+  thief.borrow(destination());
+  while (!world.dials.empty()) world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(std::count_if(all.begin(), all.end(), [](Asker* one) { return one->state == State::leased; }), 3);
+}
+
+// J#4904 J#5068 J#2293 J#1990: more connections than requests, because each pass over the queue dialed anew.
+TEST_F(NotHere, QueuedRequestsOpenMoreConnectionsThanTheyNeed) {
+  limits.size = 64;
+  waiting();
+  waiting();
+  for (int n = 0; n < 20; ++n) {
+    world.on(0);
+    destination().wake(world.now);
+    destination().sweep(world.now);
+  }
+  EXPECT_EQ(world.dials.size(), 2U);
+}
+
+// J#862: a pool that is full fails at once, whatever will be free in a moment.
+TEST_F(NotHere, AFullPoolFailsInsteadOfLettingWait) {
+  limits.size = 1;
+  Asker& holder = leased();
+  Asker& second = waiting();
+  holder.release();
+  world.deliver_all();
+  EXPECT_EQ(second.state, State::leased);
+}
+
+// L-B12: a restore wakes nobody.
+TEST_F(NotHere, ARestoreLeavesTheWaiterToItsTimeout) {
+  limits.size = 1;
+  Asker& holder = leased(0);
+  Asker& other_loop = waiting({}, 1);
+  holder.release();
+  EXPECT_FALSE(world.mail[1].empty());
+  world.deliver_all();
+  EXPECT_EQ(other_loop.state, State::leased);
+}
+
+// ---- failures ----
+
+// Jetty today (C5): one failed connect aborts all that is queued, beside living connections.
+TEST_F(NotHere, AFailedConnectFailsEveryoneInTheQueue) {
+  Asker& holder = leased();
+  Asker& first = waiting();
+  Asker& second = waiting();
+  while (!world.dials.empty()) world.dial_failed();
+  world.deliver_all();
+  EXPECT_EQ(first.state, State::waiting);
+  EXPECT_EQ(second.state, State::waiting);
+  holder.release();
+  world.deliver_all();
+  EXPECT_EQ(first.state, State::leased);
+}
+
+// J#2860: what never connects leaves reservations behind until the pool is full.
+TEST_F(NotHere, AnOriginThatNeverConnectsUsesItsPlacesUp) {
+  for (int n = 0; n < 50; ++n) {
+    Asker& one = waiting();
+    while (!world.dials.empty()) world.dial_failed();
+    world.deliver_all();
+    EXPECT_EQ(one.state, State::refused);
+    EXPECT_EQ(snapshot().alive(), 0U) << n;
+    rest(seconds(60));
+  }
+}
+
+// The n-th dial fails, for every n until none does: each borrower gets one answer and nothing stays behind.
+TEST_F(NotHere, SomeDialWhoseFailureLeavesABorrowerOrAPlaceBehind) {
+  limits.size = 4;
+  for (std::size_t nth = 0; nth <= 6; ++nth) {
+    std::vector<Asker*> all;
+    for (int n = 0; n < 6; ++n) all.push_back(&waiting({}, static_cast<LoopId>(n % 2)));
+    for (std::size_t dial = 0; !world.dials.empty() || world.deliver_all();) {
+      if (!world.dials.empty()) dial++ == nth ? world.dial_failed() : world.dialed();
+      world.deliver_all();
+      for (Asker* one : all) {
+        if (one->state == State::leased) one->discard(Closed::error);
+      }
+    }
+    for (Asker* one : all) EXPECT_EQ(one->leases + one->refusals, 1) << nth;
+    EXPECT_EQ(snapshot().alive(), 0U) << nth;
+    rest(seconds(60));
+  }
+}
+
+// The n-th taking over fails, likewise: the borrower gets another connection.
+TEST_F(NotHere, SomeTakeoverWhoseFailureLosesTheBorrower) {
+  for (int nth = 1; nth <= 4; ++nth) {
+    Asker& holder = leased(0);
+    std::vector<Asker*> all;
+    for (int n = 0; n < 4; ++n) all.push_back(&asker(1));
+    holder.release();
+    int taken = 0;
+    for (Asker* one : all) {
+      world.attach_fails = ++taken == nth;
+      one->borrow(destination());
+      world.attach_fails = false;
+      while (!world.dials.empty()) world.dialed();
+      world.deliver_all();
+      ASSERT_EQ(one->state, State::leased) << nth;
+      one->release();
+      world.on(0);
+      Asker& back = leased(0);  // so that the next has to take it over again
+      back.release();
+    }
+  }
+}
+
+// ---- the wire and the entry ----
+
+// J#365: a request that is aborted while queued takes the connection that was meant for it along.
+TEST_F(NotHere, AnAbortWhileQueuedLeaksTheConnection) {
+  limits.size = 1;
+  Asker& holder = leased();
+  Asker& gone = waiting();
+  holder.release();  // on its way to the one that goes
+  gone.cancel();
+  world.deliver_all();
+  Asker& next = asker();
+  EXPECT_EQ(next.borrow(destination()), State::leased);
+}
+
+// J#7157 J#10177 J#11607 J#13247: "c=0/4/4,a=0,i=0": closed entries stay in the pool until it is full of them.
+TEST_F(NotHere, ClosedConnectionsKeepTheirPlacesUntilThePoolIsFull) {
+  for (int n = 0; n < 20; ++n) {
+    Wire& wire = resting(static_cast<LoopId>(n % 2));
+    world.close_by_peer(wire);
+    while (world.event_one(0) || world.event_one(1)) {
+    }
+    EXPECT_EQ(snapshot().alive(), 0U);
+    Asker& user = leased();
+    user.wire().peer_closed = true;
+    user.release();
+    EXPECT_EQ(snapshot().alive(), 0U);
+  }
+}
+
+// L-B8: what closes between the choice and the borrow throws at the caller.
+TEST_F(NotHere, AConnectionThatClosesBetweenChoiceAndBorrowFailsTheCaller) {
+  resting(0);
+  Asker& taker = asker(1);
+  world.attach_fails = true;  // the kernel refuses what is gone
+  EXPECT_EQ(taker.borrow(destination()), State::waiting);
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(taker.state, State::leased);
+}
+
+// L-B4: a connection that is made after its borrower has left belongs to nobody, until somebody looks by chance.
+TEST_F(NotHere, ALateConnectionBelongsToNobody) {
+  Asker& gone = waiting();
+  gone.cancel();
+  world.dialed();
+  EXPECT_EQ(snapshot().alive(), 1U);
+  EXPECT_EQ(asker().borrow(destination()), State::leased);
+}
+
+// L-B5: expired ones stay open and count as borrowable while there is no traffic.
+TEST_F(NotHere, ExpiredConnectionsStayOpenUntilTheNextBorrow) {
+  limits.expire_time = seconds(1);
+  resting();
+  rest(seconds(2));
+  world.on(1);
+  destination().sweep(world.now);
+  EXPECT_TRUE(world.live.empty());
+}
+
+// L-B9: expiry by the wall clock, which jumps.
+TEST_F(NotHere, TheWallClockDecidesAboutExpiry) {
+  EXPECT_TRUE(Clock::is_steady);
+}
+
+// L#1656 L#2028: a lease that nobody gives back keeps its place for ever. L-B1 besides: nothing counts it.
+TEST_F(NotHere, ALostLeaseKeepsItsPlaceAndIsNotCounted) {
+  limits.size = 1;
+  Asker& careless = leased();
+  careless.lose();
+  EXPECT_EQ(snapshot().leaks, 1U);
+  EXPECT_EQ(snapshot().alive(), 0U);
+  leased();
+}
+
+// Jetty today: a lost entry is dropped by its index; between two looks that is another, a living one.
+TEST_F(NotHere, LosingOneConnectionDropsAnother) {
+  Asker& first = leased();
+  Asker& careless = leased();
+  Asker& last = leased();
+  const std::uint64_t kept[] = {first.wire().id, last.wire().id};
+  careless.lose();
+  EXPECT_EQ(first.wire().id, kept[0]);
+  EXPECT_EQ(last.wire().id, kept[1]);
+  EXPECT_EQ(world.live.size(), 2U);
+}
+
+// L-B1: counters that are documented and never incremented.
+TEST_F(NotHere, CountersAreDocumentedAndNeverCount) {
+  Asker& one = leased();
+  one.release();
+  Asker& other = leased();
+  other.discard(Closed::error);
+  waiting();
+  world.dial_failed();
+  world.deliver_all();
+  const Destination::Snapshot now = snapshot();
+  EXPECT_EQ(now.borrows, 2U);
+  EXPECT_EQ(now.restores, 2U);
+  EXPECT_EQ(now.created, 1U);
+  EXPECT_EQ(now.opened_total(), 2U);
+  EXPECT_EQ(now.closed_total(), 2U);
+  EXPECT_EQ(now.failed_total(), 1U);
+}
+
+// L#1704: a connection goes back to a pool that is not its own.
+TEST_F(NotHere, AConnectionReturnsToAnotherOriginsPool) {
+  Destination other(origin_named("other"), limits, world, kLoops);
+  Asker& here = leased();
+  Asker& there = asker();
+  there.borrow(other);
+  world.dialed();
+  world.deliver_all();
+  here.release();
+  there.release();
+  EXPECT_EQ(other.snapshot(world.now).alive(), 1U);
+  EXPECT_EQ(snapshot().alive(), 1U);
+  EXPECT_EQ(snapshot().restores, 1U);
+  other.stop(world.now);
+}
+
+// J#7201 J#9280 J#9240: stop forgets who is still inside, or a question about a stopped pool throws.
+TEST_F(NotHere, StopForgetsConnectionsThatAreInUse) {
+  Asker& user = leased();
+  Asker& waiter = waiting();
+  destination().stop(world.now);
+  world.deliver_all();
+  EXPECT_EQ(waiter.state, State::refused);
+  EXPECT_EQ(snapshot().alive(), 2U);  // the one in use and the one that is dialed
+  user.release();
+  world.dialed();
+  EXPECT_EQ(world.closed.size(), 2U);
+  EXPECT_EQ(snapshot().alive(), 0U);
+  EXPECT_EQ(asker().borrow(destination()), State::refused);
+}
+
+// Jetty today: a limit of uses is looked at when a connection is released, not when it is lent.
+TEST_F(NotHere, AUsageLimitHoldsAtTheReleaseOnly) {
+  limits.max_usage = 2;
+  for (int n = 0; n < 2; ++n) leased().release();
+  ASSERT_EQ(world.closed.size(), 1U);
+  EXPECT_EQ(world.closed.front(), Closed::max_usage);
+  Asker& holder = leased();
+  Asker& waiter = waiting();
+  world.dialed();  // for the second
+  world.deliver_all();
+  EXPECT_EQ(waiter.wire().id, 3U);
+  holder.release();
+}
+
+// ---- nobody is called from inside, no lock is held ----
+
+// L-B2: a restore waits behind another thread's connect; J#8354: somebody asks about the pool from inside a call of the
+// pool, which holds its lock. Every door of the house asks; a lock held would stop this test for ever.
+class Asking final : public World {
+ public:
+  Asking() : World(2) {}
+  void dial(Destination& destination, pool::Reservation reservation) override {
+    ask(destination);
+    World::dial(destination, std::move(reservation));
+  }
+  void deliver(LoopId to, pool::Delivery& delivery) override {
+    ask(*of);
+    World::deliver(to, delivery);
+  }
+  void detach(pool::Pooled& pooled, LoopId from) override {
+    ask(*of);
+    World::detach(pooled, from);
+  }
+  bool attach(pool::Pooled& pooled, std::uint32_t index, std::uint32_t generation) override {
+    ask(*of);
+    return World::attach(pooled, index, generation);
+  }
+  void dispose(pool::Pooled* pooled, Closed cause) override {
+    ask(*of);
+    World::dispose(pooled, cause);
+  }
+  Destination* of = nullptr;
+  int asked = 0;
+
+ private:
+  void ask(Destination& destination) {
+    of = &destination;
+    static_cast<void>(destination.snapshot(now));
+    destination.note_failure(Fault(FaultKind::connect_refused, Side::upstream, ""));  // takes the lock
+    ++asked;
+  }
+};
+
+TEST(NotHereEither, ThePoolHoldsItsLockWhileItCallsOthers) {
+  Asking world;
+  pool::Limits limits;
+  limits.size = 1;
+  Destination destination(origin_named("origin"), limits, world, 2);
+  world.of = &destination;
+  Asker first(world, 0), second(world, 1), third(world, 0);
+  first.borrow(destination);
+  world.dialed();
+  world.deliver_all();
+  second.borrow(destination);
+  third.borrow(destination);
+  first.release();
+  world.deliver_all();
+  second.discard(Closed::error);
+  world.dial_failed();
+  world.deliver_all();
+  EXPECT_GE(world.asked, 5);
+  destination.stop(world.now);
+}
+
+// L-B10: the first caller's TLS identity wins for all who name the same address.
+TEST(NotHereEither, TheFirstCallersIdentityIsEverybodys) {
+  World world(1);
+  pool::Directory directory({}, world, 1);
+  pool::Origin one = origin_named("the-same"), other = one;
+  other.tls = one.tls + 1;
+  EXPECT_NE(*directory.at(one, {}), *directory.at(other, {}));
+}
+
+// L-B6, J#8493, L#2652: two make the pool of one origin at once, and one of them borrows from an orphan.
+TEST(NotHereEither, TwoWhoMakeAPoolAtOnceGetTwo) {
+  for (int round = 0; round < 50; ++round) {
+    World world(2);
+    pool::Directory directory({}, world, 2);
+    std::array<Destination*, 4> got{};
+    std::vector<std::thread> threads;
+    for (Destination*& mine : got) {
+      threads.emplace_back([&] { mine = *directory.at(origin_named("the-same"), {}); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(std::set<Destination*>(got.begin(), got.end()).size(), 1U);
+  }
+}
+
+}  // namespace
+}  // namespace carpool::test

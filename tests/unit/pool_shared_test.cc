@@ -1,0 +1,486 @@
+// Connections that are shared: many users of any loop, limits that change, farewells, and how many are dialed.
+#include <gtest/gtest.h>
+
+#include "tests/unit/pool_fixture.h"
+
+namespace carpool::pool {
+namespace {
+
+using Kind = EventClaim::Kind;
+
+class ASession : public test::PoolScene {
+ protected:
+  ASession() : PoolScene(1) { world.next_streams = 3; }
+
+  Asker& on_session(LoopId loop = 0) { return leased(loop); }
+  Want only(Kinds kind) {
+    Want want;
+    want.kind = kind;
+    return want;
+  }
+  // They wait where it is not known yet what a dial brings; what it will bring.
+  void wait_for_the_unknown(int waiters, std::uint32_t streams) {
+    limits.size = 8;
+    limits.expected_streams = 0;
+    world.next_streams = streams;
+    for (int n = 0; n < waiters; ++n) waiting();
+    ASSERT_EQ(world.dials.size(), 2U);
+    world.dialed();
+  }
+  std::uint64_t leases() { return snapshot().borrows - snapshot().restores; }
+};
+
+TEST_F(ASession, IsLentToAsManyAsItsStreamsAllow) {
+  Asker& one = on_session();
+  Asker& two = asker();
+  Asker& three = asker();
+  EXPECT_EQ(two.borrow(destination()), State::leased);
+  EXPECT_EQ(three.borrow(destination()), State::leased);
+  EXPECT_EQ(&one.wire(), &three.wire());
+  EXPECT_TRUE(one.lease.shared());
+  EXPECT_EQ(asker().borrow(destination()), State::waiting);
+  EXPECT_EQ(leases(), 3U);
+  EXPECT_EQ(snapshot().alive(), 1U) << "streams are no connections";
+}
+
+TEST_F(ASession, GivesAReleasedStreamToTheLine) {
+  Asker& one = on_session();
+  asker().borrow(destination());
+  asker().borrow(destination());
+  Asker& waiter = waiting({}, 1);
+  one.release();
+  EXPECT_EQ(asker().borrow(destination()), State::waiting) << "no barging";
+  world.deliver_all();
+  EXPECT_EQ(waiter.state, State::leased);
+}
+
+TEST_F(ASession, ServesOtherLoopsAndStaysAtHome) {
+  Asker& one = on_session(0);
+  Asker& far = asker(1);
+  ASSERT_EQ(far.borrow(destination()), State::leased);
+  EXPECT_EQ(far.lease.home(), 0);
+  EXPECT_EQ(&far.wire(), &one.wire());
+  one.release();
+  far.release();
+  EXPECT_EQ(world.moves, 0U);
+  EXPECT_EQ(snapshot().of(Shown::idle), 1U);
+}
+
+TEST_F(ASession, KeepsItsUsersWhenOneOfThemDiscardsIt) {
+  Asker& one = on_session();
+  Asker& two = asker(1);
+  two.borrow(destination());
+  one.discard(Closed::error);
+  EXPECT_EQ(world.live.size(), 1U);
+  EXPECT_EQ(snapshot().of(Shown::draining), 1U);
+  EXPECT_EQ(asker().borrow(destination()), State::waiting) << "nobody new";
+  two.release();
+  EXPECT_EQ(world.live.size(), 1U) << "disposed of by mail, on its home loop";
+  world.deliver_all();
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::error}) << "the cause of the first";
+  EXPECT_EQ(world.dials.size(), 1U) << "and then there is a place for who waits";
+}
+
+TEST_F(ASession, IsClosedAtOnceWhenItIsRetiredAtRest) {
+  Wire& wire = resting();
+  world.retire(destination(), wire, Closed::goaway);
+  EXPECT_EQ(snapshot().alive(), 0U);
+  world.deliver_all();
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::goaway});
+}
+
+TEST_F(ASession, FinishesWhatRunsWhenItIsRetired) {
+  Asker& one = on_session();
+  Asker& two = asker(1);
+  two.borrow(destination());
+  world.retire(destination(), one.wire(), Closed::goaway);
+  Asker& next = waiting();
+  one.release();
+  two.discard(Closed::error);
+  world.deliver_all();
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::goaway});
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(next.state, State::leased);
+}
+
+TEST_F(ASession, ThatIsGoneDoesNotHearWhatIsSaidOfIt) {
+  Wire& wire = resting();
+  const std::uint32_t index = wire.index, generation = wire.generation;
+  world.retire(destination(), wire, Closed::goaway);
+  world.deliver_all();
+  Wire& next = resting();
+  ASSERT_EQ(next.index, index);
+  world.on(0);
+  destination().retire(index, generation, Closed::goaway, world.now);
+  destination().set_streams(index, generation, 0, world.now);
+  EXPECT_EQ(asker().borrow(destination()), State::leased);
+}
+
+TEST_F(ASession, ThatRetiresWhileItsGrantsAreInTheMailPutsTheBorrowersBack) {
+  limits.size = 2;
+  Asker& one = on_session();
+  asker().borrow(destination());
+  asker().borrow(destination());
+  Asker& first = waiting({}, 1);
+  Asker& second = waiting({}, 1);
+  world.set_streams(destination(), one.wire(), 5);
+  world.retire(destination(), one.wire(), Closed::goaway);
+  world.deliver_all();
+  EXPECT_EQ(first.state, State::waiting);
+  EXPECT_EQ(second.state, State::waiting);
+  ASSERT_FALSE(world.dials.empty());
+  while (!world.dials.empty()) world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(first.state, State::leased);
+  EXPECT_NE(&first.wire(), &one.wire());
+  EXPECT_EQ(second.state, State::leased);
+}
+
+TEST_F(ASession, ServesTheLineWhenItsLimitRises) {
+  Asker& one = on_session();
+  asker().borrow(destination());
+  asker().borrow(destination());
+  Asker& first = waiting();
+  Asker& second = waiting({}, 1);
+  Asker& third = waiting({}, 1);
+  world.set_streams(destination(), one.wire(), 5);
+  world.deliver_all();
+  EXPECT_EQ(first.state, State::leased);
+  EXPECT_EQ(second.state, State::leased);
+  EXPECT_EQ(third.state, State::waiting);
+}
+
+TEST_F(ASession, TakesNobodyNewWhileItsLimitIsZeroOrBelowItsUsers) {
+  Asker& one = on_session();
+  Asker& two = asker();
+  two.borrow(destination());
+  world.set_streams(destination(), one.wire(), 1);
+  two.release();
+  Asker& next = waiting();
+  world.set_streams(destination(), one.wire(), 0);
+  one.release();
+  world.deliver_all();
+  EXPECT_EQ(next.state, State::waiting);
+  world.set_streams(destination(), **world.live.begin(), 1);
+  world.deliver_all();
+  EXPECT_EQ(next.state, State::leased);
+}
+
+TEST_F(ASession, PassesAStreamOnWhenItsBorrowerLeft) {
+  Asker& one = on_session();
+  asker().borrow(destination());
+  asker().borrow(destination());
+  Asker& gone = waiting({}, 1);
+  Asker& also_gone = waiting({}, 1);
+  Asker& next = waiting();
+  world.set_streams(destination(), one.wire(), 5);
+  gone.cancel();
+  also_gone.cancel();
+  world.deliver_all();
+  EXPECT_EQ(next.state, State::leased);
+  EXPECT_EQ(leases(), 4U);
+}
+
+TEST_F(ASession, ClosesWithItsLastUserWhenItExpires) {
+  limits.expire_time = seconds(10);
+  Asker& one = on_session();
+  Asker& two = asker();
+  two.borrow(destination());
+  rest(seconds(11));
+  Asker& three = waiting();
+  EXPECT_EQ(snapshot().of(Shown::draining), 1U) << "an expired one takes nobody new";
+  one.release();
+  two.release();
+  world.deliver_all();
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::expired});
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(three.lease.opened(), Opened::expired);
+}
+
+TEST_F(ASession, CountsEveryStreamAgainstItsUses) {
+  limits.max_usage = 2;
+  Asker& one = on_session();
+  Asker& two = asker();
+  ASSERT_EQ(two.borrow(destination()), State::leased);
+  EXPECT_EQ(asker().borrow(destination()), State::waiting);
+  one.release();
+  two.release();
+  world.deliver_all();
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::max_usage});
+}
+
+TEST_F(ASession, GetsItsEventsWhateverItsUsers) {
+  Asker& one = on_session();
+  Wire& wire = one.wire();
+  world.on(0);
+  EXPECT_EQ(claim_event(wire.index, wire.generation, 0).kind, Kind::session);
+  EXPECT_EQ(claim_event(wire.index, wire.generation, 1).kind, Kind::stale);
+  one.release();
+  EXPECT_EQ(claim_event(wire.index, wire.generation, 0).kind, Kind::session);
+  const std::uint32_t index = wire.index, generation = wire.generation;
+  world.retire(destination(), wire, Closed::goaway);
+  EXPECT_EQ(claim_event(index, generation, 0).kind, Kind::stale) << "though it is not disposed of yet";
+  world.deliver_all();
+}
+
+TEST_F(ASession, ThatDiesWithALostLeaseIsALeakAndServesItsOthers) {
+  Asker& one = on_session(0);
+  Asker& two = asker(1);
+  two.borrow(destination());
+  two.lose();
+  EXPECT_EQ(snapshot().leaks, 1U);
+  one.release();
+  world.deliver_all();
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::leak});
+}
+
+// ---- origins that promise more streams than they keep ----
+
+class ASessionThatCameDown : public ASession {
+ protected:
+  // The first one was greeted with three streams, and allowed one a moment later.
+  ASessionThatCameDown() {
+    limits.size = 4;
+    first = &on_session();
+    world.set_streams(destination(), first->wire(), 1);
+  }
+  void first_answer(Asker& of, std::uint32_t most) {
+    of.wire().most = most;
+    world.first_answer(destination(), of.wire());
+  }
+  Asker& next() {
+    Asker& one = waiting();
+    world.dialed();
+    world.deliver_all();
+    EXPECT_EQ(one.state, State::leased);
+    return one;
+  }
+  Asker* first = nullptr;
+};
+
+TEST_F(ASessionThatCameDown, MakesTheNextBeginWithSoManyUntilItsFirstAnswer) {
+  Asker& one = next();
+  EXPECT_NE(&one.wire(), &first->wire());
+  Asker& two = waiting();
+  first_answer(one, 3);
+  world.deliver_all();
+  EXPECT_EQ(two.state, State::leased);
+  EXPECT_EQ(&two.wire(), &one.wire());
+}
+
+TEST_F(ASessionThatCameDown, IsNotForgottenWhileOthersDoTheSame) {
+  Asker& one = next();
+  world.set_streams(destination(), one.wire(), 1);
+  first_answer(one, 1);
+  world.set_streams(destination(), one.wire(), 3);
+  ASSERT_EQ(asker().borrow(destination()), State::leased);
+  ASSERT_EQ(asker().borrow(destination()), State::leased);
+  next();
+  EXPECT_EQ(asker().borrow(destination()), State::waiting);
+}
+
+TEST_F(ASessionThatCameDown, IsForgottenWhenAnotherKeepsItsPromise) {
+  Asker& one = next();
+  first_answer(one, 3);
+  ASSERT_EQ(asker().borrow(destination()), State::leased);
+  ASSERT_EQ(asker().borrow(destination()), State::leased);
+  Asker& another = next();
+  Asker& beside = asker();
+  EXPECT_EQ(beside.borrow(destination()), State::leased);
+  EXPECT_EQ(&beside.wire(), &another.wire());
+}
+
+TEST_F(ASession, ThatComesDownLaterSaysNothingOfTheNext) {
+  limits.size = 2;
+  Asker& one = on_session();
+  world.first_answer(destination(), one.wire());
+  world.set_streams(destination(), one.wire(), 1);
+  Asker& two = waiting();
+  Asker& three = waiting();
+  while (!world.dials.empty()) world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(two.state, State::leased);
+  EXPECT_EQ(&two.wire(), &three.wire());
+}
+
+// ---- how many are dialed ----
+
+TEST_F(ASession, IsDialedOnceForAllWhomItWillServe) {
+  limits.size = 8;
+  limits.expected_streams = 10;
+  world.next_streams = 10;
+  for (int n = 0; n < 10; ++n) waiting();
+  EXPECT_EQ(world.dials.size(), 1U);
+  waiting();
+  EXPECT_EQ(world.dials.size(), 2U);
+}
+
+TEST_F(ASession, IsLookedForWithTwoDialsUntilItIsKnownWhatTheyBring) {
+  wait_for_the_unknown(5, 10);
+  world.deliver_all();
+  EXPECT_EQ(snapshot().waiting, 0U) << "the first one serves them all";
+}
+
+TEST_F(ASession, ThatIsNoneTopsTheDialsUpAtOnce) {
+  wait_for_the_unknown(5, 0);
+  EXPECT_EQ(world.dials.size(), 4U) << "four wait, four come";
+  while (!world.dials.empty()) world.dialed();
+  world.deliver_all();
+  world.next_streams = 7;  // it changed its mind
+  for (int n = 0; n < 3; ++n) waiting();
+  EXPECT_EQ(world.dials.size(), 3U) << "what it was is expected again";
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(snapshot().waiting, 0U);
+}
+
+TEST_F(ASession, DoesNotRefuseWhomTheCapHasRoomForWhileNothingIsKnown) {
+  limits.size = 8;
+  limits.max_waiting = 0;
+  limits.expected_streams = 0;
+  for (int n = 0; n < 8; ++n) waiting();
+  EXPECT_EQ(asker().borrow(destination()), State::refused);
+}
+
+TEST_F(ASession, IsDialedByEachLoopOfItsOwnWhileTheCapAllowsIt) {
+  limits.size = 2;
+  on_session(0);
+  Asker& far = asker(1);
+  ASSERT_EQ(far.borrow(destination()), State::leased) << "served at once by the other loop's";
+  EXPECT_EQ(far.lease.home(), 0);
+  ASSERT_EQ(world.dials.size(), 1U);
+  EXPECT_EQ(world.opened.back(), Opened::loop_local);
+  EXPECT_EQ(asker(1).borrow(destination()), State::leased);
+  EXPECT_EQ(world.dials.size(), 1U) << "one is under way";
+  world.dialed();
+  Asker& near = asker(1);
+  ASSERT_EQ(near.borrow(destination()), State::leased);
+  EXPECT_EQ(near.lease.home(), 1);
+}
+
+TEST_F(ASession, IsNotDialedPastTheCapForALoopOfItsOwn) {
+  on_session(0);
+  EXPECT_EQ(asker(1).borrow(destination()), State::leased);
+  EXPECT_TRUE(world.dials.empty());
+}
+
+TEST_F(ASession, IsDialedBeforeTheOneBeforeItIsFull) {
+  limits.size = 2;
+  world.next_streams = 8;
+  on_session();
+  for (int n = 0; n < 5; ++n) asker().borrow(destination());
+  EXPECT_TRUE(world.dials.empty());
+  EXPECT_EQ(asker().borrow(destination()), State::leased);
+  while (world.dials.empty()) ASSERT_EQ(asker().borrow(destination()), State::leased);
+  EXPECT_EQ(world.opened.back(), Opened::streams_exhausted);
+  world.dialed();
+  for (int n = 0; n < 4; ++n) EXPECT_EQ(asker().borrow(destination()), State::leased);
+  EXPECT_EQ(world.most, 2U) << "never past the cap";
+}
+
+TEST_F(ASession, ThatBreaksBeforeItsFirstRequestFailsWhoWaits) {
+  Asker& one = waiting();
+  Asker& two = waiting();
+  world.next_is_dirty = true;
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(one.state, State::refused);
+  EXPECT_EQ(two.state, State::refused);
+  EXPECT_TRUE(world.dials.empty()) << "nobody dials for ever";
+}
+
+// ---- both kinds under one cap ----
+
+TEST_F(ASession, AtRestMakesRoomForWhoNeedsAConnectionOfTheOtherKind) {
+  resting();
+  Asker& socket = waiting(only(Kinds::h1_only));
+  world.deliver_all();
+  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::surplus});
+  ASSERT_EQ(world.dials.size(), 1U);
+  EXPECT_EQ(world.dials.front().reservation->kind(), Kinds::h1_only);
+  world.dialed();
+  world.deliver_all();
+  ASSERT_EQ(socket.state, State::leased);
+  EXPECT_FALSE(socket.lease.shared());
+  EXPECT_EQ(world.most, 1U);
+}
+
+TEST_F(ASession, InUseTakesNobodyNewWhileSomebodyNeedsTheOtherKind) {
+  Asker& one = on_session();
+  Asker& two = asker();
+  two.borrow(destination());
+  Asker& socket = waiting(only(Kinds::h1_only));
+  two.release();
+  EXPECT_EQ(two.borrow(destination()), State::waiting) << "else they would keep the place for ever";
+  one.release();
+  world.deliver_all();
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(socket.state, State::leased);
+}
+
+TEST_F(ASession, ServesThoseItWasGivenToThoughItsPlaceIsWanted) {
+  Asker& stream = waiting();
+  Asker& socket = waiting(only(Kinds::h1_only));
+  world.dialed();
+  world.deliver_all();
+  ASSERT_EQ(stream.state, State::leased) << "else the two would take the place from each other for ever";
+  stream.release();
+  world.deliver_all();
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(socket.state, State::leased);
+}
+
+TEST_F(ASession, IsWhatAnH1ConnectionMakesRoomFor) {
+  world.next_streams = 0;
+  Asker& holder = leased();
+  world.next_streams = 3;
+  Asker& stream = waiting(only(Kinds::h2_only));
+  holder.release();
+  ASSERT_EQ(world.dials.size(), 1U);
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(stream.state, State::leased);
+  EXPECT_TRUE(stream.lease.shared());
+}
+
+TEST_F(ASession, IsNotWaitedForWhenTheOriginSpeaksNoHttp2) {
+  world.next_streams = 0;
+  Asker& stream = waiting(only(Kinds::h2_only));
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(stream.state, State::refused);
+  EXPECT_EQ(stream.fault->detail, "the origin speaks no HTTP/2");
+}
+
+// ---- replays ----
+
+TEST_F(ASession, ServesAReplayWhileItIsInUse) {
+  on_session();
+  Want fresh;
+  fresh.fresh = true;
+  Asker& replay = asker();
+  EXPECT_EQ(replay.borrow(destination(), fresh), State::leased) << "it cannot have gone stale at rest";
+}
+
+TEST_F(ASession, AtRestIsReplacedForAReplayAndTheNewOneServesAllOfThem) {
+  limits.size = 2;
+  limits.expected_streams = 3;
+  resting();
+  rest(milliseconds(1));
+  Want fresh;
+  fresh.fresh = true;
+  Asker& one = waiting(fresh);
+  Asker& two = waiting(fresh, 1);
+  ASSERT_EQ(world.dials.size(), 1U);
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(one.state, State::leased);
+  EXPECT_EQ(two.state, State::leased);
+}
+
+}  // namespace
+}  // namespace carpool::pool

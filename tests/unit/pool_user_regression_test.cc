@@ -1,0 +1,148 @@
+// More bugs that other pools had (see pool_bugs_test.cc): what their users did that the pool did not expect, because
+// they waited too long, failed, were many at once, or could reach what was not theirs.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "pool/directory/directory.h"
+#include "tests/unit/pool_fixture.h"
+
+namespace carpool::test {
+namespace {
+
+using pool::Closed;
+using State = Asker::State;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class NotHereFor : public PoolScene {
+ protected:
+  NotHereFor() : PoolScene(2) {}
+};
+
+// J#6254: the total timeout does not run while a request is queued: it comes out of the line long after its client gave
+// up, and takes a connection.
+TEST_F(NotHereFor, OneWhoseTimeIsUpTheQueueGoesOn) {
+  Asker& holder = leased(0);
+  Asker& other = leased(0);
+  Asker& late = waiting({}, 1);
+  Asker& patient = waiting({}, 1);
+  late.cancel();  // its deadline came
+  EXPECT_EQ(snapshot().waiting, 1U);
+  holder.release();
+  world.deliver_all();
+  EXPECT_EQ(late.leases, 0);
+  EXPECT_EQ(patient.state, State::leased) << "the one behind it";
+  other.release();
+  EXPECT_EQ(snapshot().waiting, 0U);
+}
+
+// The same when the time is up while the connection is on its way to it.
+TEST_F(NotHereFor, OneWhoseTimeIsUpAConnectionIsTaken) {
+  limits.size = 1;
+  Asker& holder = leased(0);
+  Asker& late = waiting({}, 1);
+  holder.release();
+  late.cancel();
+  world.deliver_all();
+  EXPECT_EQ(late.leases, 0);
+  EXPECT_EQ(asker(0).borrow(destination()), State::leased);
+}
+
+// J#13004: a bounded queue says no before it is full.
+TEST_F(NotHereFor, OneWhoFindsRoomTheQueueIsFull) {
+  limits.max_waiting = 5;
+  leased();
+  leased();
+  for (int n = 0; n < 5; ++n) waiting({}, static_cast<LoopId>(n % 2));
+  Asker& refused = asker();
+  EXPECT_EQ(refused.borrow(destination()), State::refused);
+  EXPECT_EQ(refused.fault->kind, FaultKind::queue_full);
+}
+
+// L#2042: the look after what leaked is skipped when the borrow fails, and a lost place is never found again.
+TEST_F(NotHereFor, OneWhoIsRefusedNobodyLooksAfterLeaks) {
+  limits.size = 1;
+  limits.max_waiting = 0;
+  Asker& careless = leased();
+  EXPECT_EQ(asker().borrow(destination()), State::refused);
+  careless.lose();
+  EXPECT_EQ(snapshot().leaks, 1U) << "counted when it happens, not at the next borrow";
+  EXPECT_EQ(snapshot().alive(), 0U);
+  leased();
+}
+
+// L#2101 (L-B11): the object with a connection's state is public: whoever has a token can set it.
+template <class T>
+concept ShowsItsEntry = requires(T lease) {
+  lease.entry_;
+};
+template <class T>
+concept ShowsItsInside = requires(T destination) {
+  destination.impl_;
+};
+TEST_F(NotHereFor, AnybodyAConnectionsStateCanBeChanged) {
+  static_assert(!ShowsItsEntry<pool::Lease> && !ShowsItsInside<Destination>);
+  static_assert(!std::is_copy_constructible_v<pool::Lease> && !std::is_copy_constructible_v<pool::Reservation>);
+  static_assert(!std::is_constructible_v<pool::Reservation, std::uint32_t, std::uint32_t, pool::Opened, pool::Kinds>);
+  Asker& one = leased();
+  one.release();
+  EXPECT_FALSE(one.lease) << "the right ends with its use";
+}
+
+// J#14533: the sweeper removes a destination while somebody resolves it, who then uses what is gone.
+TEST(NotHereForAResolver, TheSweeperTakesAwayWhatItJustFound) {
+  World world(2);
+  pool::Directory directory({}, world, 2);
+  const pool::Origin origin = origin_named("found");
+  std::atomic<bool> done{false};
+  std::uint64_t ended = 0;
+  std::thread sweeper([&] {
+    Instant now = world.now;
+    while (!done.load() || ended == 0) {
+      now += seconds(1);
+      ended += directory.retire(now, milliseconds(1), [](const Destination&) { return false; }).size();
+    }
+  });
+  std::uint64_t anew = 0;
+  Destination* last = nullptr;
+  for (int n = 0; n < 20000; ++n) {
+    Destination* found = *directory.at(origin, {}, world.now);
+    EXPECT_EQ(found->label(), "http://found") << "it is there until nobody can know it any more";
+    static_cast<void>(found->snapshot(world.now));
+    anew += found != last ? 1 : 0;
+    last = found;
+  }
+  done = true;
+  sweeper.join();
+  EXPECT_GT(ended, 0U);
+  EXPECT_GT(anew, 0U);
+  Asker late(world, 0);
+  EXPECT_EQ(late.borrow(*last), last->reclaimed() ? State::refused : State::waiting);
+  if (late.state == State::waiting) world.dial_failed();
+  world.deliver_all();
+}
+
+// L#2053: what all share is made by each of those who need it first at the same time; all but one are never ended.
+TEST(NotHereForTheFirstOnes, WhatTheyShareIsMadeByEachOfThem) {
+  for (int round = 0; round < 50; ++round) {
+    World world(2);
+    pool::Directory directory({.max_origins = 1}, world, 2);
+    std::array<Destination*, 4> got{};
+    std::vector<std::thread> threads;
+    for (Destination*& mine : got) {
+      threads.emplace_back([&] { mine = *directory.at(origin_named("shared"), {}); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(directory.size(), 1U) << "a second one would be over the limit of origins, and an error";
+    for (const Destination* mine : got) EXPECT_EQ(mine, got.front());
+  }
+}
+
+}  // namespace
+}  // namespace carpool::test

@@ -1,0 +1,268 @@
+// Who waits: order across loops, bounds, and grants that find their borrower gone.
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/unit/pool_fixture.h"
+
+namespace carpool::pool {
+namespace {
+
+using std::chrono::seconds;
+using test::Asker;
+using State = Asker::State;
+
+class TheLine : public test::PoolScene {
+ protected:
+  TheLine() : PoolScene(2) {}
+
+  // Who is served in which order when all have joined; each letter a client or a class.
+  std::string served(Asker& holder, const std::vector<std::pair<char, Asker*>>& line) {
+    std::string order;
+    Asker* last = &holder;
+    for (std::size_t n = 0; n < line.size(); ++n) {
+      last->release();
+      world.deliver_all();
+      for (const auto& [who, one] : line) {
+        if (one->state != State::leased) continue;
+        order += who;
+        last = one;
+      }
+    }
+    return order;
+  }
+};
+
+TEST_F(TheLine, ServesWaitersInOrderAcrossLoops) {
+  limits.size = 1;
+  Asker& holder = leased(0);
+  std::vector<Asker*> line;
+  for (int n = 0; n < 6; ++n) {
+    line.push_back(&asker(static_cast<LoopId>(n % 2)));
+    EXPECT_EQ(line.back()->borrow(destination()), State::waiting);
+  }
+  Asker* last = &holder;
+  for (Asker* next : line) {
+    last->release();
+    world.deliver_all();
+    ASSERT_EQ(next->state, State::leased);
+    last = next;
+  }
+  EXPECT_EQ(world.made, 1U);
+}
+
+TEST_F(TheLine, GivesAReleasedConnectionToTheLineNotToWhoComesNext) {
+  limits.size = 1;
+  Asker& holder = leased();
+  Asker& first = asker();
+  first.borrow(destination());
+  holder.release();
+  EXPECT_EQ(holder.borrow(destination()), State::waiting) << "no barging";
+  world.deliver_all();
+  EXPECT_EQ(first.state, State::leased);
+}
+
+TEST_F(TheLine, HandsOnWithinALoopWithoutTouchingTheRegistration) {
+  limits.size = 1;
+  Asker& holder = leased(1);
+  Asker& next = waiting({}, 1);
+  holder.release();
+  world.deliver_all();
+  EXPECT_EQ(next.state, State::leased);
+  EXPECT_EQ(world.moves, 0U);
+}
+
+TEST_F(TheLine, RefusesMoreThanMayWait) {
+  limits.size = 1;
+  limits.max_waiting = 1;
+  leased();
+  EXPECT_EQ(asker().borrow(destination()), State::waiting);
+  Asker& third = asker();
+  ASSERT_EQ(third.borrow(destination()), State::refused);
+  EXPECT_EQ(third.fault->kind, FaultKind::queue_full);
+  EXPECT_EQ(third.fault->detail, "wait queue full");
+  EXPECT_EQ(snapshot().waiting, 1U);
+}
+
+TEST_F(TheLine, WithNoPlaceToWaitStillDialsForThoseItHasRoomFor) {
+  limits.max_waiting = 0;
+  Asker& one = asker();
+  Asker& two = asker();
+  Asker& three = asker();
+  EXPECT_EQ(one.borrow(destination()), State::waiting);
+  EXPECT_EQ(two.borrow(destination()), State::waiting);
+  EXPECT_EQ(three.borrow(destination()), State::refused);
+  world.dialed();
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(two.state, State::leased);
+}
+
+TEST_F(TheLine, PassesAGrantOnWhenItsBorrowerLeftMeanwhile) {
+  limits.size = 1;
+  Asker& holder = leased(0);
+  Asker& gone = asker(1);
+  Asker& next = asker(0);
+  gone.borrow(destination());
+  next.borrow(destination());
+  holder.release();
+  gone.cancel();
+  world.deliver_all();
+  EXPECT_EQ(next.state, State::leased);
+  EXPECT_EQ(next.lease.uses_before(), 1U) << "who was gone did not use it";
+  EXPECT_TRUE(world.closed.empty());
+}
+
+TEST_F(TheLine, RestsAGrantWhoseBorrowerLeftWhenNobodyElseWaits) {
+  Asker& gone = asker();
+  gone.borrow(destination());
+  world.dialed();
+  gone.cancel();
+  world.deliver_all();
+  EXPECT_EQ(snapshot().of(Shown::idle), 1U);
+  Asker& next = asker();
+  ASSERT_EQ(next.borrow(destination()), State::leased);
+  EXPECT_FALSE(next.lease.reused()) << "nothing ever travelled on it";
+}
+
+TEST_F(TheLine, DoesNotTakeAGrantForTheSameBorrowersNextWish) {
+  limits.size = 1;
+  Asker& holder = leased();
+  Asker& one = asker();
+  one.borrow(destination());
+  holder.release();
+  one.cancel();
+  EXPECT_EQ(one.borrow(destination()), State::waiting);
+  world.deliver_all();
+  EXPECT_EQ(one.state, State::leased);
+  EXPECT_EQ(one.leases, 1);
+}
+
+TEST_F(TheLine, JudgesAgainOnArrivalAndPutsTheBorrowerBackWhereItStood) {
+  limits.size = 1;
+  limits.expire_time = seconds(10);
+  Asker& holder = leased();
+  Asker& first = asker();
+  Asker& second = asker();
+  first.borrow(destination());
+  second.borrow(destination());
+  holder.release();
+  rest(seconds(20));
+  world.deliver_all();
+  EXPECT_EQ(first.state, State::waiting);
+  ASSERT_EQ(world.dials.size(), 1U);
+  EXPECT_EQ(world.opened.back(), Opened::expired);
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(first.state, State::leased);
+  EXPECT_EQ(second.state, State::waiting);
+}
+
+TEST_F(TheLine, LetsClientsTakeTurns) {
+  limits.size = 1;
+  Asker& holder = leased();
+  std::vector<std::pair<char, Asker*>> line;
+  for (const char who : std::string("aaaaaabbc")) {
+    Want want;
+    want.client = static_cast<std::uint64_t>(who);
+    line.emplace_back(who, &waiting(want));
+  }
+  EXPECT_EQ(served(holder, line), "abcabaaaa");
+}
+
+TEST_F(TheLine, ServesAHigherClassMoreOften) {
+  limits.size = 1;
+  Asker& holder = leased();
+  std::vector<std::pair<char, Asker*>> line;
+  for (const char who : std::string("lllhhhhhhhhhhhh")) {
+    Want want;
+    want.priority_class = who == 'h' ? 0 : 1;
+    line.emplace_back(who, &waiting(want));
+  }
+  EXPECT_EQ(served(holder, line), "hhhlhhhhlhhhhlh");
+}
+
+TEST_F(TheLine, StarvesNoClassAndNoClient) {
+  limits.size = 1;
+  std::vector<std::pair<Want, Asker*>> all;
+  std::map<Asker*, int> count;
+  for (unsigned n = 0; n < 12; ++n) {
+    Want want;
+    want.priority_class = static_cast<std::uint8_t>(n % 3);
+    want.client = n / 3;
+    all.emplace_back(want, &waiting(want));
+  }
+  world.dialed();
+  for (int round = 0; round < 2100; ++round) {
+    world.deliver_all();
+    for (const auto& [want, one] : all) {
+      if (one->state != State::leased) continue;
+      ++count[one];
+      one->release();
+      one->borrow(destination(), want);  // always in line but while it is served
+    }
+  }
+  for (const auto& [want, one] : all) {
+    const int share = want.priority_class == 0 ? 400 : want.priority_class == 1 ? 100 : 25;
+    EXPECT_NEAR(count[one], share, share / 4 + 2) << "class " << int{want.priority_class} << " client " << want.client;
+  }
+}
+
+TEST_F(TheLine, CancelsWithoutATrace) {
+  limits.size = 1;
+  leased();
+  Asker& one = asker();
+  one.borrow(destination());
+  one.cancel();
+  one.cancel();
+  EXPECT_EQ(snapshot().waiting, 0U);
+}
+
+// ---- a long line ----
+
+double cpu_seconds() {
+  timespec at{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
+  return static_cast<double>(at.tv_sec) + static_cast<double>(at.tv_nsec) / 1e9;
+}
+
+// Half of the wishes are one client's, and each other client's goes in front of most of those; then all give up, from
+// the middle outwards.
+double cost_of_a_line_of(unsigned many) {
+  test::World world(1);
+  Limits limits;
+  limits.size = 1;
+  limits.max_waiting = many;
+  Destination destination(test::origin_named("origin"), limits, world, 1);
+  std::deque<Asker> line;
+  Asker holder(world, 0);
+  holder.borrow(destination);
+  const double begin = cpu_seconds();
+  for (unsigned n = 0; n < many; ++n) {
+    Want want;
+    want.client = n < many / 2 ? 1 : 1 + n;
+    EXPECT_EQ(line.emplace_back(world, LoopId{0}).borrow(destination, want), State::waiting);
+  }
+  for (unsigned n = 0; n < many; ++n) line[n % 2 == 0 ? (many + n) / 2 : (many - n) / 2].cancel();
+  const double cost = cpu_seconds() - begin;
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(holder.state, State::leased);
+  holder.release();
+  destination.stop(world.now);
+  EXPECT_EQ(world.wrong, "");
+  return cost;
+}
+
+TEST(ALongLine, CostsEachWhoJoinsOrLeavesAboutAsMuchAsAShortOne) {
+  const double few = cost_of_a_line_of(2000), many = cost_of_a_line_of(20'000);
+  EXPECT_LT(many, 30 * few) << "ten times as many took " << many / few << " times as long";
+}
+
+}  // namespace
+}  // namespace carpool::pool

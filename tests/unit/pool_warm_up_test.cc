@@ -1,0 +1,164 @@
+// Connections opened before anybody asks: a warm-up's, and those of min_idle.
+#include <gtest/gtest.h>
+
+#include "tests/unit/pool_fixture.h"
+
+namespace carpool::pool {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::Asker;
+
+class AWarmUp : public test::PoolScene {
+ protected:
+  AWarmUp() : PoolScene(4) {}
+  std::uint32_t warm_up(std::uint32_t open, std::uint32_t most = 100) {
+    world.on(0);
+    return destination().warm_up(open, most, world.now);
+  }
+  void sweep() {
+    world.on(0);
+    destination().sweep(world.now);
+  }
+  void dial_all() {
+    while (!world.dials.empty()) world.dialed();
+  }
+};
+
+TEST_F(AWarmUp, OpensWhatIsMissingAndNoMoreThanTheCap) {
+  EXPECT_EQ(warm_up(3), 3U);
+  EXPECT_EQ(warm_up(3), 0U) << "three are coming";
+  dial_all();
+  EXPECT_EQ(warm_up(3), 0U);
+  EXPECT_EQ(warm_up(100), 1U) << "the cap is four";
+  dial_all();
+  EXPECT_EQ(snapshot().of(Shown::idle), 4U);
+  EXPECT_EQ(snapshot().opened[static_cast<std::size_t>(Opened::warm_up)], 4U);
+}
+
+TEST_F(AWarmUp, BeginsAsManyDialsAsItIsTold) {
+  EXPECT_EQ(warm_up(4, 1), 1U);
+  EXPECT_EQ(world.dials.size(), 1U);
+}
+
+TEST_F(AWarmUp, IsThereForWhoeverComesMeanwhile) {
+  warm_up(1);
+  Asker& one = waiting();
+  EXPECT_EQ(world.dials.size(), 1U) << "nobody dials beside a dial that is under way";
+  world.dialed();
+  world.deliver_all();
+  ASSERT_EQ(one.state, Asker::State::leased);
+  EXPECT_EQ(one.lease.opened(), Opened::warm_up);
+}
+
+TEST_F(AWarmUp, ThatFailsRefusesNobodyWhoCameForSomethingElse) {
+  warm_up(1);
+  world.dial_failed();
+  world.deliver_all();
+  EXPECT_EQ(snapshot().alive(), 0U);
+  EXPECT_EQ(snapshot().failed_total(), 1U);
+}
+
+TEST_F(AWarmUp, OpensNothingWhereThePoolIsStopping) {
+  world.on(0);
+  destination().stop(world.now);
+  EXPECT_EQ(warm_up(2), 0U);
+}
+
+TEST_F(AWarmUp, KeepsMinIdleReadyAndOpensThemAgainWhenTheOriginClosesThem) {
+  limits.min_idle = 2;
+  resting();
+  sweep();
+  EXPECT_EQ(world.dials.size(), 1U) << "one rests, one is missing";
+  sweep();
+  EXPECT_EQ(world.dials.size(), 1U) << "and on its way";
+  dial_all();
+  EXPECT_EQ(world.opened.back(), Opened::min_idle);
+  world.close_by_peer(**world.live.begin());
+  while (world.event_one(0)) continue;
+  sweep();
+  EXPECT_EQ(world.dials.size(), 1U);
+  dial_all();
+  EXPECT_EQ(snapshot().of(Shown::idle), 2U);
+}
+
+TEST_F(AWarmUp, DoesNotDialForMinIdleWhileDialsFail) {
+  limits.min_idle = 1;
+  sweep();
+  world.dial_failed();
+  sweep();
+  EXPECT_TRUE(world.dials.empty()) << "it waits for the back-off";
+  rest(seconds(1));
+  sweep();
+  EXPECT_EQ(world.dials.size(), 1U);
+}
+
+TEST_F(AWarmUp, NeverPassesTheCapForMinIdle) {
+  limits.min_idle = 4;
+  leased();
+  leased();
+  sweep();
+  EXPECT_EQ(world.dials.size(), 2U);
+}
+
+// ---- and what is too much of them ----
+
+class ASurplus : public test::PoolScene {
+ protected:
+  ASurplus() : PoolScene(8) {
+    limits.strategy = Strategy::round_robin;
+    limits.idle_timeout = seconds(10);
+  }
+  // So many at once, each for ten milliseconds.
+  void busy(int at_once) {
+    std::vector<Asker*> all;
+    for (int n = 0; n < at_once; ++n) all.push_back(&leased());
+    rest(milliseconds(10));
+    for (Asker* one : all) one->release();
+  }
+  void load(int at_once, Duration time) {
+    for (const Instant end = world.now + time; world.now < end; rest(milliseconds(90))) {
+      busy(at_once);
+      world.on(0);
+      destination().sweep(world.now);
+    }
+  }
+};
+
+TEST_F(ASurplus, EndsThoughTheStrategyUsesAllOfThem) {
+  busy(8);
+  EXPECT_EQ(snapshot().alive(), 8U);
+  load(2, seconds(9));
+  EXPECT_EQ(snapshot().alive(), 8U) << "eight were lent at once a moment ago";
+  load(2, seconds(14));
+  EXPECT_EQ(snapshot().alive(), 3U) << "with two, one in fifty would wait";
+  EXPECT_EQ(snapshot().closed[static_cast<std::size_t>(Closed::surplus)], 5U);
+}
+
+TEST_F(ASurplus, IsNothingThatTheLoadAsksFor) {
+  load(6, seconds(40));
+  EXPECT_EQ(snapshot().alive(), 6U);
+  EXPECT_EQ(snapshot().closed_total(), 0U);
+}
+
+TEST_F(ASurplus, IsNotWhatMinIdleKeepsReady) {
+  limits.min_idle = 3;
+  busy(8);
+  load(1, seconds(40));
+  EXPECT_EQ(snapshot().alive(), 5U) << "two for the load";
+}
+
+TEST_F(ASurplus, IsNotJudgedByTooFewBorrows) {
+  busy(4);
+  for (int n = 0; n < 8; ++n) {
+    rest(seconds(3));
+    busy(1);
+    world.on(0);
+    destination().sweep(world.now);
+  }
+  EXPECT_EQ(snapshot().closed[static_cast<std::size_t>(Closed::surplus)], 0U);
+}
+
+}  // namespace
+}  // namespace carpool::pool

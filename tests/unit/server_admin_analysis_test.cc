@@ -1,0 +1,124 @@
+// Leaks, explanations, advice and replays as the admin endpoint tells them.
+#include "proxy/server/admin/handlers/analysis.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "proxy/server/admin/handlers/leaks.h"
+#include "tests/unit/server_admin_support.h"
+
+namespace carpool::proxy::admin {
+namespace {
+
+using Json = nlohmann::json;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const Instant kNow(std::chrono::hours(1));
+
+Json parsed(const Answer& answer) {
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  return Json::parse(answer.body);
+}
+
+LeakRecord held() {
+  LeakRecord leak;
+  leak.id = 7;
+  leak.origin = "http://a.example";
+  leak.action = "report";
+  leak.found = kNow - seconds(5);
+  leak.borrower = {
+      42, "GET http://a.example/x", "receiving the response body", "127.0.0.1:5000", {}, {}, "", seconds(3), 1, 2};
+  return leak;
+}
+
+TEST(Leaks, NameTheBorrowerAndHowLongItHasHeldByNow) {
+  const Json leak = parsed(whole(leaks_answer({held()}, kNow))).at("leaks").at(0);
+  EXPECT_EQ(leak.at("kind"), "held");
+  EXPECT_EQ(leak.at("age_seconds"), 8.0) << "three when it was found, five since";
+  EXPECT_EQ(leak.at("returned"), false);
+  EXPECT_EQ(leak.at("connection"), 42);
+  EXPECT_EQ(leak.at("borrower").at("request"), "GET http://a.example/x");
+  EXPECT_TRUE(leak.at("borrower").at("pid").is_null());
+  EXPECT_TRUE(leak.at("borrower").at("trace_id").is_null());
+}
+
+TEST(Leaks, StopAgeingWhenTheyAreReturnedOrWereLost) {
+  LeakRecord back = held(), lost = held();
+  back.returned_after = seconds(4);
+  lost.kind = LeakKind::lost;
+  const Json leaks = parsed(whole(leaks_answer({back, lost}, kNow))).at("leaks");
+  EXPECT_EQ(leaks[0].at("age_seconds"), 4.0);
+  EXPECT_EQ(leaks[1].at("age_seconds"), 3.0);
+  EXPECT_EQ(leaks[0].at("returned"), true);
+  EXPECT_EQ(leaks[1].at("kind"), "lost");
+}
+
+TEST(Leaks, SayWhoItIsInOneLine) {
+  BorrowerInfo who = held().borrower;
+  EXPECT_EQ(borrower_text(who), "GET http://a.example/x of 127.0.0.1:5000, receiving the response body");
+  who.pid = 12;
+  who.uid = 1000;
+  who.client = "unix";
+  EXPECT_EQ(borrower_text(who), "GET http://a.example/x of unix (pid 12, uid 1000), receiving the response body");
+}
+
+class AStudy : public testing::Test {
+ protected:
+  AStudy() {
+    facts.origin = "http://a.example";
+    facts.snapshot.dial_time = milliseconds(2);
+    study.limits.size = 8;
+    study.wait_timeout = seconds(3);
+    for (int i = 0; i < 400; ++i) study.past.push_back({kNow + milliseconds(100 * (i / 4)), {}, milliseconds(20)});
+  }
+  PoolFacts facts;
+  PoolStudy study;
+};
+
+TEST_F(AStudy, AdvisesWithItsMethodAndInSentences) {
+  const Json json = parsed(advice_answer(facts, study));
+  EXPECT_NE(json.at("method").get<std::string>().find("Erlang"), std::string::npos);
+  const Json& advice = json.at("advice");
+  EXPECT_NEAR(advice.at("arrivals_per_second").get<double>(), 40, 1);
+  EXPECT_NEAR(advice.at("hold_seconds").at("mean").get<double>(), 0.02, 1e-6);
+  EXPECT_GE(advice.at("recommended").at("size").get<int>(), 4) << "four come at once";
+  EXPECT_EQ(advice.at("present").at("size"), 8);
+  EXPECT_GE(advice.at("sentences").size(), 4U);
+}
+
+TEST_F(AStudy, SaysWhyItCannotAdvise) {
+  study.past.resize(3);
+  const Json json = parsed(advice_answer(facts, study));
+  EXPECT_TRUE(json.at("advice").is_null());
+  EXPECT_EQ(json.at("why_not"), "only 3 borrows so far, 20 are needed");
+}
+
+TEST_F(AStudy, ReplaysThePresentSettingsBesideTheOthers) {
+  const Json json = parsed(what_if_answer(facts, study, "/x?size=1"));
+  EXPECT_EQ(json.at("borrows"), 400);
+  EXPECT_EQ(json.at("present").at("outcome").at("peak"), 4);
+  EXPECT_EQ(json.at("what_if").at("outcome").at("peak"), 1);
+  EXPECT_EQ(json.at("handshakes_saved"), 3);
+  EXPECT_NEAR(json.at("what_if").at("outcome").at("wait_seconds").at("longest").get<double>(), 0.062, 1e-6)
+      << "the fourth waits for three and a dial";
+  EXPECT_EQ(json.at("sentences").at(0), "1 connection instead of 4: 3 handshakes saved.");
+}
+
+TEST_F(AStudy, RefusesSettingsThatAreNone) {
+  for (const char* query : {"size=0", "size=x", "size=-1", "size=1000000", "max_usage=9999999", "size=2&min_idle=3",
+                            "idle_timeout=5", "wait_timeout=soon"}) {
+    const Answer answer = what_if_answer(facts, study, std::string("/x?") + query);
+    EXPECT_EQ(answer.status, 400) << query;
+  }
+  EXPECT_EQ(what_if_answer(facts, study, "/x?idle_timeout=5s&max_waiting=0&expire_time=1m").status, 200);
+}
+
+TEST_F(AStudy, ExplainsInSentences) {
+  EXPECT_EQ(parsed(explain_answer(facts, study)).at("sentences").at(0),
+            "No connection was opened yet: nobody asked for one.");
+}
+
+}  // namespace
+}  // namespace carpool::proxy::admin

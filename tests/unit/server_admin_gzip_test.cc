@@ -1,0 +1,67 @@
+// Packed answers, and the pool that zlib's contexts come from.
+#include "proxy/server/admin/gzip.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace carpool::proxy::admin {
+namespace {
+
+std::string unpacked(const std::string& body) {
+  z_stream stream{};
+  EXPECT_EQ(inflateInit2(&stream, 15 + 16), Z_OK);
+  std::string out(1 << 20, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(body.data()));
+  stream.avail_in = static_cast<uInt>(body.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(out.size() - stream.avail_out);
+  inflateEnd(&stream);
+  return out;
+}
+
+bool says_gzip(const Answer& answer) {
+  for (const auto& [name, value] : answer.headers) {
+    if (name == "Content-Encoding") return value == "gzip";
+  }
+  return false;
+}
+
+TEST(APackedAnswer, IsWhatItWasBefore) {
+  const std::string text(50'000, 'x');
+  Answer answer = text_answer(200, "text/plain", text);
+  pack(answer);
+  ASSERT_TRUE(says_gzip(answer));
+  EXPECT_LT(answer.body.size(), 1000U);
+  EXPECT_EQ(unpacked(answer.body), text);
+}
+
+TEST(APackedAnswer, TakesItsContextFromAPoolThatNeverHoldsMoreThanFour) {
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([t] {
+      for (int i = 0; i < 100; ++i) {
+        const std::string text = std::string(5000, static_cast<char>('a' + t)) + std::to_string(i);
+        Answer answer = text_answer(200, "text/plain", text);
+        pack(answer);
+        if (says_gzip(answer)) {
+          ASSERT_EQ(unpacked(answer.body), text) << "nothing of another's answer";
+        } else {
+          ASSERT_EQ(answer.body, text) << "all contexts were lent";
+        }
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_GE(packing_contexts(), 1U);
+  EXPECT_LE(packing_contexts(), 4U);
+  EXPECT_EQ(packing_contexts_lent(), 0U);
+}
+
+}  // namespace
+}  // namespace carpool::proxy::admin

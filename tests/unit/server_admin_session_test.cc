@@ -1,0 +1,400 @@
+// A client of the admin endpoint and a long answer: what is made when, and what is left of it when the client leaves.
+#include "proxy/server/admin/admin_session.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <new>
+#include <string>
+
+#include "base/fd.h"
+#include "exec/mailbox.h"
+#include "exec/timer_heap.h"
+#include "proxy/net/plain_transport.h"
+#include "proxy/server/admin/gzip.h"
+#include "proxy/server/admin/handlers/pools.h"
+#include "tests/unit/server_admin_support.h"
+
+namespace carpool::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Program final : public admin::AdminView {
+ public:
+  std::vector<admin::PoolFacts> pools() const override {
+    if (out_of_memory) throw std::bad_alloc();
+    std::vector<admin::PoolFacts> all(count);
+    for (std::size_t i = 0; i < count; ++i) all[i].origin = "http://origin-" + std::to_string(i) + ".example";
+    return all;
+  }
+  std::vector<LeakRecord> leaks() const override { return {}; }
+  std::vector<admin::ConnectionFacts> connections(const std::string&) const override { return {}; }
+  void name_borrowers(const std::string&, std::vector<admin::ConnectionFacts>&) const override {}
+  std::optional<admin::PoolStudy> study(const std::string&) const override { return std::nullopt; }
+  const metrics::Registry* registry() const override { return nullptr; }
+  std::optional<metrics::ExecSample> exec() const override { return std::nullopt; }
+  admin::ThreadsFacts threads() const override { return {}; }
+  std::uint64_t log_dropped() const override { return 0; }
+  metrics::BuildSample build() const override { return {}; }
+  admin::OverloadFacts overload() const override { return {}; }
+  metrics::AdminSample admin() const override { return {}; }
+  std::vector<std::string> not_ready() const override { return {}; }
+  std::vector<std::string> warm_ups_failed() const override { return {}; }
+  std::string config() const override { return {}; }
+
+  std::size_t count = 500;  // of pools: a long answer
+  bool out_of_memory = false;
+};
+
+// A loop that turns when the test says so, on a clock of the test's own.
+class HandLoop final : public exec::Loop {
+ public:
+  exec::LoopId id() const override { return 0; }
+  Instant now() const override { return now_; }
+  void arm(exec::Timer& timer, Instant deadline) override { timers_.arm(timer, deadline); }
+  void disarm(exec::Timer& timer) override { timers_.remove(timer); }
+  void defer(exec::Deferred&) override {}
+  void post(exec::Mail& mail) override { static_cast<void>(mail_.push(mail)); }
+  Result<exec::WatchKey> watch(int fd, exec::Watcher& watcher) override {
+    fd_ = fd;
+    watcher_ = &watcher;
+    return exec::WatchKey{0, 1};
+  }
+  void unwatch(int, exec::WatchKey) override { watcher_ = nullptr; }
+  Status watch_shared(int, std::uint32_t, std::uint32_t) override { return Done{}; }
+  void unwatch_shared(int) override {}
+  void set_shared_watcher(exec::SharedWatcher*) override {}
+  std::span<char> scratch() override { return scratch_; }
+
+  void turn() {
+    exec::assume_on_loop();
+    pollfd look{fd_, POLLIN | POLLOUT | POLLRDHUP, 0};
+    if (watcher_ != nullptr && ::poll(&look, 1, 0) == 1) {
+      const auto is = [&](int what) { return (look.revents & what) != 0; };
+      watcher_->on_ready({is(POLLIN), is(POLLOUT), is(POLLRDHUP | POLLHUP | POLLERR)});
+    }
+    mail_.deliver(SIZE_MAX);
+    timers_.run_due(now_);
+  }
+  void pass(Duration time) {
+    now_ += time;
+    turn();
+  }
+
+ private:
+  Instant now_{std::chrono::hours(1)};
+  exec::TimerHeap timers_;
+  exec::Mailbox mail_;
+  int fd_ = -1;
+  exec::Watcher* watcher_ = nullptr;
+  std::array<char, 16384> scratch_{};
+};
+
+// One client, and the tasks of its session, which run when the test says so.
+class AdminClient : public testing::Test, public AdminSession::Owner {
+ protected:
+  using Pair = std::array<int, 2>;
+  static Pair unix_pair() {
+    Pair ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+    return ends;
+  }
+  static Pair tcp_pair() {
+    const Fd door(::socket(AF_INET, SOCK_STREAM, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    auto* const name = reinterpret_cast<sockaddr*>(&address);
+    Pair ends{-1, ::socket(AF_INET, SOCK_STREAM, 0)};
+    const int small = 4096;
+    EXPECT_EQ(::bind(door.get(), name, length) + ::listen(door.get(), 1) + ::getsockname(door.get(), name, &length), 0);
+    ::setsockopt(ends[1], SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    EXPECT_EQ(::connect(ends[1], name, length), 0);
+    ends[0] = ::accept(door.get(), nullptr, nullptr);
+    for (const int fd : ends) ::fcntl(fd, F_SETFL, O_NONBLOCK);
+    return ends;
+  }
+
+  explicit AdminClient(const Pair& ends = unix_pair()) {
+    exec::assume_on_loop();
+    const int small = 4096;
+    ::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
+    far_.reset(ends[1]);
+    session_ = std::make_unique<AdminSession>(loop_, *this, AdminSession::Asks{rules_, program_, control_},
+                                              net::make_plain(ends[0]));
+    EXPECT_TRUE(session_->start());
+  }
+  ~AdminClient() override {
+    tasks_.clear();
+    loop_.turn();
+  }
+
+  void ended(AdminSession&) override { ++ended_; }
+  bool room_to_work() override { return room_; }
+  void works(AdminSession&) override { works_ = true; }
+  void waits(AdminSession&) override { works_ = false; }
+  bool room_to_listen() const override { return false; }
+  void listens(AdminSession&) override {}
+  bool submit(exec::TaskPtr task) override {
+    ++asked_;
+    if (refuse_ > 0) {
+      --refuse_;
+      return false;  // it is closed with its pointer
+    }
+    tasks_.push_back(std::move(task));
+    return true;
+  }
+  void in_background(exec::TaskPtr task) override { static_cast<void>(submit(std::move(task))); }
+
+  void say(std::string_view text) {
+    ASSERT_EQ(::send(far_.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+    loop_.turn();
+  }
+  // The next task. False: it threw.
+  bool run_task() {
+    exec::TaskPtr task = std::move(tasks_.front());
+    tasks_.pop_front();
+    const bool well = exec::run_task(std::move(task), nullptr);
+    loop_.turn();
+    return well;
+  }
+  bool read_some() {
+    char buffer[65536];
+    const ssize_t n = ::recv(far_.get(), buffer, sizeof buffer, 0);
+    at_end_ = at_end_ || n == 0;
+    if (n > 0) got_.append(buffer, static_cast<std::size_t>(n));
+    return n > 0;
+  }
+  // Reads whatever comes, and every task runs, until nothing more happens.
+  void serve() {
+    for (;;) {
+      if (!tasks_.empty()) {
+        EXPECT_TRUE(run_task());
+      } else if (!read_some()) {
+        return;
+      }
+      loop_.turn();
+    }
+  }
+  bool complete() const { return got_.ends_with("\r\n0\r\n\r\n"); }
+  std::string body_of_chunks() const {
+    std::string body;
+    for (std::size_t at = got_.find("\r\n\r\n") + 4; at < got_.size();) {
+      const std::size_t line = got_.find("\r\n", at);
+      const std::size_t size = std::stoul(got_.substr(at, line - at), nullptr, 16);
+      body.append(got_, line + 2, size);
+      at = line + 2 + size + 2;
+    }
+    return body;
+  }
+  std::string expected() const { return admin::whole(admin::pools_answer(program_.pools())).body; }
+
+  HandLoop loop_;
+  Fd far_;
+  admin::Rules rules_;
+  Program program_;
+  admin::FakeControl control_;
+  std::deque<exec::TaskPtr> tasks_;
+  std::unique_ptr<AdminSession> session_;
+  std::string got_;
+  bool at_end_ = false;
+  bool room_ = true, works_ = false;
+  int ended_ = 0, asked_ = 0, refuse_ = 0;
+};
+
+constexpr std::string_view kAsk = "GET /pools HTTP/1.1\r\nHost: localhost\r\n\r\n";
+constexpr std::string_view kAskPacked = "GET /pools HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n";
+
+TEST_F(AdminClient, GetsALongAnswerInStepsAndNoneIsMadeBeforeItHasTakenTheLast) {
+  say(kAsk);
+  EXPECT_TRUE(run_task());
+  EXPECT_TRUE(tasks_.empty()) << "one step waits for it, no other is made";
+  EXPECT_EQ(asked_, 1);
+  serve();
+  ASSERT_TRUE(complete());
+  EXPECT_NE(got_.find("\r\nTransfer-Encoding: chunked\r\n"), std::string::npos);
+  EXPECT_EQ(got_.find("Content-Length"), std::string::npos);
+  EXPECT_GE(asked_, 5);
+  EXPECT_EQ(body_of_chunks(), expected());
+  EXPECT_EQ(ended_, 0);
+}
+
+TEST_F(AdminClient, AsksAgainOnTheSameConnectionAfterALongAnswer) {
+  say(kAsk);
+  serve();
+  ASSERT_TRUE(complete());
+  got_.clear();
+  program_.count = 1;
+  say(kAsk);
+  serve();
+  EXPECT_TRUE(got_.ends_with("\r\n\r\n" + expected()));
+  EXPECT_NE(got_.find("\r\nContent-Length: " + std::to_string(expected().size()) + "\r\n"), std::string::npos) << got_;
+  EXPECT_EQ(got_.find("chunked"), std::string::npos);
+}
+
+TEST_F(AdminClient, OfHttp10ReadsALongAnswerUntilItsEnd) {
+  say("GET /pools HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n");
+  serve();
+  EXPECT_EQ(ended_, 1);
+  session_.reset();
+  read_some();
+  EXPECT_TRUE(at_end_);
+  EXPECT_NE(got_.find("\r\nConnection: close\r\n"), std::string::npos);
+  EXPECT_EQ(got_.find("chunked"), std::string::npos);
+  EXPECT_EQ(got_.substr(got_.find("\r\n\r\n") + 4), expected());
+}
+
+TEST_F(AdminClient, WhoWantsTheHeadAloneGetsThatOfGetAndNoBody) {
+  say("HEAD /pools HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  serve();
+  const std::string head = std::exchange(got_, {});
+  EXPECT_TRUE(head.ends_with("\r\n\r\n"));
+  EXPECT_EQ(asked_, 1) << "no other step is made";
+  say(kAsk);
+  serve();
+  ASSERT_TRUE(complete());
+  EXPECT_EQ(got_.substr(0, got_.find("\r\n\r\n") + 4), head);
+}
+
+TEST_F(AdminClient, WhoLeavesBetweenTwoStepsLeavesNothing) {
+  program_.count = 5000;
+  say(kAskPacked);
+  while (!tasks_.empty()) EXPECT_TRUE(run_task());
+  EXPECT_EQ(ended_, 0) << "a step waits to be taken";
+  EXPECT_EQ(admin::packing_contexts_lent(), 1U);
+  far_.reset();
+  loop_.turn();
+  EXPECT_EQ(ended_, 1);
+  session_.reset();
+  EXPECT_EQ(admin::packing_contexts_lent(), 0U);
+}
+
+TEST_F(AdminClient, WhoLeavesWhileAStepIsMadeIsOutlivedByItsSession) {
+  program_.count = 5000;
+  say(kAskPacked);
+  EXPECT_TRUE(run_task());
+  while (tasks_.empty() && read_some()) loop_.turn();
+  ASSERT_FALSE(tasks_.empty());
+  far_.reset();
+  loop_.pass(60s);
+  EXPECT_EQ(ended_, 0) << "the task has the answer";
+  EXPECT_TRUE(run_task());
+  EXPECT_EQ(ended_, 1);
+  EXPECT_TRUE(tasks_.empty());
+  session_.reset();
+  EXPECT_EQ(admin::packing_contexts_lent(), 0U);
+}
+
+TEST_F(AdminClient, WhoReadsTooSlowlyIsCutOffAfterThirtySecondsForTheWholeAnswer) {
+  say(kAsk);
+  EXPECT_TRUE(run_task());
+  for (int i = 0; i < 29; ++i) {
+    loop_.pass(1s);
+    read_some();
+    loop_.turn();
+    if (!tasks_.empty()) run_task();
+    ASSERT_EQ(ended_, 0);
+  }
+  loop_.pass(2s);
+  EXPECT_EQ(ended_, 1);
+  session_.reset();
+  while (read_some()) {
+  }
+  EXPECT_TRUE(at_end_);
+  EXPECT_FALSE(complete()) << "it does not look complete";
+}
+
+// What has no chunks ends with its connection: cut off it must not look whole.
+class AdminTcpClient : public AdminClient {
+ protected:
+  AdminTcpClient() : AdminClient(tcp_pair()) {}
+};
+TEST_F(AdminTcpClient, OfHttp10SeesAResetWhenItsAnswerIsCutOff) {
+  say("GET /pools HTTP/1.0\r\nHost: localhost\r\n\r\n");
+  EXPECT_TRUE(run_task());
+  loop_.pass(31s);
+  EXPECT_EQ(ended_, 1);
+  session_.reset();
+  while (read_some()) {
+  }
+  EXPECT_FALSE(at_end_);
+  EXPECT_EQ(errno, ECONNRESET);
+}
+
+TEST_F(AdminClient, GetsTheWholeAnswerThoughStepsOfItWereRefused) {
+  say(kAsk);
+  EXPECT_TRUE(run_task());
+  refuse_ = 2;
+  serve();
+  EXPECT_EQ(refuse_, 1);
+  EXPECT_FALSE(complete());
+  loop_.pass(60ms);
+  loop_.turn();
+  EXPECT_EQ(refuse_, 0);
+  loop_.pass(60ms);
+  serve();
+  ASSERT_TRUE(complete());
+  EXPECT_EQ(body_of_chunks(), expected());
+}
+
+TEST_F(AdminClient, IsCutOffWhenStepsAreRefusedForTooLong) {
+  say(kAsk);
+  EXPECT_TRUE(run_task());
+  refuse_ = 1'000'000;
+  serve();
+  for (int i = 0; i < 350 && ended_ == 0; ++i) loop_.pass(100ms);
+  EXPECT_EQ(ended_, 1);
+  EXPECT_FALSE(complete());
+}
+
+TEST_F(AdminClient, WaitsWhileItTakesItsAnswerAndIsWorkedForWhileAStepIsMade) {
+  EXPECT_FALSE(works_);
+  say(kAsk);
+  EXPECT_TRUE(works_);
+  EXPECT_TRUE(run_task());
+  EXPECT_FALSE(works_) << "the first step waits to be taken";
+  serve();
+  EXPECT_TRUE(complete());
+  EXPECT_FALSE(works_);
+}
+
+TEST_F(AdminClient, IsToldWhenTooManyAnswersAreBeingMadeButAProbeIsAnswered) {
+  room_ = false;
+  say("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  serve();
+  EXPECT_TRUE(got_.starts_with("HTTP/1.1 200 ")) << got_;
+  got_.clear();
+  say(kAsk);
+  serve();
+  EXPECT_TRUE(got_.starts_with("HTTP/1.1 503 ")) << got_;
+  EXPECT_NE(got_.find("Retry-After: 1"), std::string::npos);
+  EXPECT_EQ(asked_, 0);
+}
+
+TEST_F(AdminClient, IsToldWhenNothingOfItsAnswerCouldBeMade) {
+  refuse_ = 1;
+  say(kAsk);
+  serve();
+  EXPECT_TRUE(got_.starts_with("HTTP/1.1 503 ")) << got_;
+  EXPECT_NE(got_.find("too many blocking tasks"), std::string::npos);
+}
+
+TEST_F(AdminClient, IsLetGoWhenMakingItsAnswerFails) {
+  program_.out_of_memory = true;
+  say(kAsk);
+  EXPECT_FALSE(run_task()) << "whoever runs it learns why";
+  EXPECT_EQ(ended_, 1);
+}
+
+}  // namespace
+}  // namespace carpool::proxy

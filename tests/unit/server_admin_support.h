@@ -1,0 +1,161 @@
+// What the tests of the admin endpoint share: a program that is only told of, and an answer's whole body.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "proxy/server/admin/control.h"
+#include "proxy/server/admin/handlers/pool_commands.h"
+#include "proxy/server/admin/handlers/reload.h"
+#include "proxy/server/admin/handlers/warm_up.h"
+#include "proxy/server/admin/view.h"
+
+namespace carpool::proxy::admin {
+
+// With all its pieces in its body.
+inline Answer whole(Answer answer) {
+  if (!answer.pieces) return answer;
+  while (answer.pieces->next(answer.body)) {
+  }
+  answer.pieces.reset();
+  return answer;
+}
+
+template <class Enum>
+constexpr std::size_t at(Enum value) {
+  return static_cast<std::size_t>(value);
+}
+
+class FakeView final : public AdminView {
+ public:
+  FakeView() : registry_(1, 10) {
+    PoolFacts facts;
+    facts.origin = "http://a.example";
+    auto& s = facts.snapshot;
+    s.opened[at(pool::Opened::first)] = 1;
+    s.opened[at(pool::Opened::all_busy)] = 5;
+    s.closed[at(pool::Closed::error)] = 1;
+    s.closed[at(pool::Closed::idle)] = 1;
+    s.connections[at(pool::Shown::idle)] = 2;
+    s.connections[at(pool::Shown::borrowed)] = 1;
+    s.connections[at(pool::Shown::connecting)] = 1;
+    s.failures[at(pool::Failed::refused)] = 1;
+    s.borrows = 100;
+    s.restores = 99;
+    s.created = 4;
+    s.waiting = 2;
+    s.max_wait = std::chrono::milliseconds(250);
+    s.size = 64;
+    s.peak = 4;
+    list.push_back(facts);
+    facts.origin = "https://<b>.example:8443";
+    list.push_back(facts);
+    registry_.add_origin("http://a.example");
+    registry_.record_request(0, registry_.slot_of("http://a.example"), {"GET", 200, std::chrono::milliseconds(1), {}});
+  }
+
+  std::vector<PoolFacts> pools() const override { return list; }
+  std::vector<ConnectionFacts> connections(const std::string&) const override {
+    ConnectionFacts facts;
+    facts.id = 42;
+    facts.state = pool::Shown::borrowed;
+    facts.age = std::chrono::milliseconds(1500);
+    facts.uses = 9;
+    facts.protocol = "h1";
+    facts.peer = "10.0.0.1:80";
+    return {facts};
+  }
+  void name_borrowers(const std::string& origin, std::vector<ConnectionFacts>& connections) const override {
+    for (ConnectionFacts& facts : connections) facts.borrower = "GET /x of 127.0.0.1:5000 to " + origin;
+  }
+  std::optional<PoolStudy> study(const std::string&) const override { return past; }
+  std::vector<LeakRecord> leaks() const override { return lost; }
+  const metrics::Registry* registry() const override { return metrics_on ? &registry_ : nullptr; }
+  std::optional<metrics::ExecSample> exec() const override { return std::nullopt; }
+  ThreadsFacts threads() const override { return threads_; }
+  ThreadsFacts threads_;
+  std::uint64_t log_dropped() const override { return 3; }
+  metrics::BuildSample build() const override { return {"0.1.0", "g++", "Release"}; }
+  OverloadFacts overload() const override { return shedding; }
+  metrics::AdminSample admin() const override { return {3, 1, 2, {}}; }
+  std::vector<std::string> not_ready() const override { return reasons; }
+  std::vector<std::string> warm_ups_failed() const override { return cold; }
+  std::string config() const override { return "workers = 1\n"; }
+
+  std::vector<PoolFacts> list;
+  PoolStudy past;
+  std::vector<LeakRecord> lost;
+  bool metrics_on = true;
+  OverloadFacts shedding{"keep_alive", 1, {850, 1000}, {20, 0}};
+  std::vector<std::string> reasons, cold;
+
+ private:
+  metrics::Registry registry_;
+};
+
+class FakeControl final : public AdminControl {
+ public:
+  LogLevels log_levels() const override { return levels; }
+  Status set_log_level(std::string_view module, std::string_view level) override {
+    if (level == "loud") return Fault{FaultKind::malformed_request, Side::client, "level must be a level"};
+    if (module.empty()) {
+      levels.level = level;
+    } else {
+      levels.modules.emplace_back(module, level);
+    }
+    return Done{};
+  }
+  bool quit() override { return quits++ == 0; }
+  std::unique_ptr<PendingAnswer> reload(bool dry_run) override {
+    class Read final : public PendingAnswer {
+     public:
+      explicit Read(ReloadReport report) : report_(std::move(report)) {}
+      std::optional<Answer> look() override { return reload_answer(report_); }
+
+     private:
+      const ReloadReport report_;
+    };
+    dry_runs += dry_run ? 1 : 0;
+    return std::make_unique<Read>(report);
+  }
+  std::unique_ptr<PendingAnswer> order(const std::string&, PoolOrder order) override {
+    class Given final : public PendingAnswer {
+     public:
+      explicit Given(PoolOrder given) : order_(given) {}
+      std::optional<Answer> look() override { return pool_order_answer(order_); }
+
+     private:
+      const PoolOrder order_;
+    };
+    orders.push_back(order);
+    return std::make_unique<Given>(order);
+  }
+  std::vector<PoolOrder> orders;
+  Result<std::unique_ptr<PendingAnswer>> warm_up(const pool::Origin& origin, std::uint32_t size) override {
+    if (origin.host == "denied") return Fault{FaultKind::egress_denied, Side::client, "egress says no"};
+    class Soon final : public PendingAnswer {
+     public:
+      explicit Soon(std::uint32_t made) : made_(made) {}
+      std::optional<Answer> look() override {
+        if (looks_++ == 0) return std::nullopt;
+        if (made_ == 7) return warm_up_answer(3, "connection refused");
+        return warm_up_answer(made_, std::nullopt);
+      }
+
+     private:
+      const std::uint32_t made_;
+      int looks_ = 0;
+    };
+    return std::unique_ptr<PendingAnswer>(std::make_unique<Soon>(size));
+  }
+
+  LogLevels levels{"info", {}};
+  int quits = 0, dry_runs = 0;
+  ReloadReport report;
+};
+
+}  // namespace carpool::proxy::admin

@@ -1,0 +1,136 @@
+// What travels between a process and its successor.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "proxy/server/handover/fd_message.h"
+#include "proxy/server/handover/handover_state.h"
+#include "proxy/server/handover/handover_word.h"
+
+namespace carpool::proxy {
+namespace {
+
+Manifest sample() {
+  Manifest manifest;
+  manifest.sockets = {{"listen", "127.0.0.1:3128"}, {"admin", "unix:/run/a path/admin.sock"}};
+  manifest.origins.push_back({"https://a.test", 12, std::chrono::milliseconds(4500), 18446744073709551615U, {}});
+  manifest.origins.back().sessions = {std::string("\0\x01\xff\n ", 5), "x"};
+  manifest.origins.push_back({"http://b.test:8080", 0, std::nullopt, 0, {}});
+  return manifest;
+}
+
+TEST(AManifest, ComesBackAsItWas) {
+  const Result<Manifest> back = decode_manifest(encode(sample()));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(*back, sample());
+}
+
+TEST(AManifest, ThatBreaksOffAnywhereIsRefused) {
+  const std::string whole = encode(sample());
+  for (std::size_t length = 0; length + 1 < whole.size(); ++length) {
+    EXPECT_FALSE(decode_manifest(whole.substr(0, length))) << length;
+  }
+}
+
+TEST(AManifest, OfALaterVersionMaySayMore) {
+  std::string text = encode(sample());
+  text.insert(text.find("origin "), "weather fine\n");
+  const Result<Manifest> back = decode_manifest(text);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(*back, sample());
+}
+
+TEST(AManifest, WithABrokenLineIsRefused) {
+  EXPECT_FALSE(decode_manifest("carpool-handover 1\norigin http://a.test many 0 0\nend\n"));
+  EXPECT_FALSE(decode_manifest("carpool-handover 1\nsession 00\nend\n"));
+  EXPECT_FALSE(decode_manifest("carpool-handover 1\norigin http://a.test 1 0 0\nsession 0g\nend\n"));
+  EXPECT_FALSE(decode_manifest("carpool-handover 2\nend\n"));
+  EXPECT_FALSE(decode_manifest(""));
+}
+
+class Wire : public ::testing::Test {
+ protected:
+  Wire() {
+    int pair[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    here_.reset(pair[0]);
+    there_.reset(pair[1]);
+  }
+  Fd here_, there_;
+  static constexpr Duration kPatience = std::chrono::seconds(5);
+};
+
+TEST_F(Wire, CarriesDescriptorsAndAnyLengthOfText) {
+  int pipe[2];
+  ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
+  const Fd end(pipe[1]);
+  Parcel parcel;
+  parcel.text.assign(3 << 20, 'x');
+  parcel.descriptors.emplace_back(pipe[0]);
+  Status sent = Done{};
+  std::thread sender([&] { sent = send_parcel(here_.get(), parcel, kPatience); });
+  const Result<Parcel> got = receive_parcel(there_.get(), kPatience);
+  sender.join();
+  ASSERT_TRUE(sent);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->text, parcel.text);
+  ASSERT_EQ(got->descriptors.size(), 1U);
+  ASSERT_EQ(::write(end.get(), "!", 1), 1);
+  char byte = 0;
+  EXPECT_EQ(::read(got->descriptors[0].get(), &byte, 1), 1);
+  EXPECT_EQ(byte, '!');
+  EXPECT_NE(::fcntl(got->descriptors[0].get(), F_GETFD) & FD_CLOEXEC, 0);
+}
+
+TEST_F(Wire, SaysWhenTheOtherSideLeaves) {
+  here_.reset();
+  const Result<Parcel> got = receive_parcel(there_.get(), kPatience);
+  ASSERT_FALSE(got);
+  EXPECT_NE(got.fault().detail.find("the other side left"), std::string::npos);
+}
+
+TEST_F(Wire, GivesUpOnOneThatSaysNothing) {
+  EXPECT_FALSE(receive_parcel(there_.get(), std::chrono::milliseconds(20)));
+}
+
+TEST_F(Wire, TakesNoMoreThanItsBounds) {
+  Parcel parcel;
+  parcel.text.assign(Parcel::kMostBytes + 1, 'x');
+  EXPECT_FALSE(send_parcel(here_.get(), parcel, kPatience));
+}
+
+using Heard = HandoverWord::Heard;
+
+TEST_F(Wire, TakesAWordForWhatItSaysAndNotForItsLength) {
+  HandoverWord go(HandoverWord::kGo);
+  EXPECT_EQ(go.hear(there_.get()), Heard::nothing);
+  ASSERT_TRUE(say(here_.get(), "no"));
+  EXPECT_EQ(go.hear(there_.get()), Heard::other);
+  HandoverWord gone(HandoverWord::kGone);
+  ASSERT_TRUE(say(here_.get(), "gang"));
+  EXPECT_EQ(gone.hear(there_.get()), Heard::other);
+}
+
+TEST_F(Wire, TakesAWordThatComesInPieces) {
+  HandoverWord gone(HandoverWord::kGone);
+  for (const char* piece : {"g", "on"}) {
+    ASSERT_TRUE(say(here_.get(), piece));
+    EXPECT_EQ(gone.hear(there_.get()), Heard::nothing);
+  }
+  ASSERT_TRUE(say(here_.get(), "e, and more"));
+  EXPECT_EQ(gone.hear(there_.get()), Heard::word);
+}
+
+TEST_F(Wire, HearsThatTheOtherSideLeft) {
+  HandoverWord go(HandoverWord::kGo);
+  ASSERT_TRUE(say(here_.get(), "g"));
+  EXPECT_EQ(go.hear(there_.get()), Heard::nothing);
+  here_.reset();
+  EXPECT_EQ(go.hear(there_.get()), Heard::left);
+}
+
+}  // namespace
+}  // namespace carpool::proxy

@@ -1,0 +1,52 @@
+// What of a target may stand in a log.
+#include "proxy/telemetry/redact.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace carpool::proxy::log {
+namespace {
+
+std::string shown(std::string_view target) {
+  std::string scratch;
+  return std::string(redacted(target, scratch));
+}
+
+TEST(Redact, LeavesAPlainTargetAlone) {
+  for (const char* target :
+       {"/", "/a/b", "*", "", "/x?", "/x?a=1&b=2", "http://h:80/x?q=%20", "h:443", "/login?next=http://a@b/"}) {
+    EXPECT_EQ(shown(target), target);
+  }
+}
+
+TEST(Redact, HidesValuesWhoseNamesSpeakOfSecrets) {
+  EXPECT_EQ(shown("/x?access_token=abc&a=1"), "/x?access_token=***&a=1");
+  EXPECT_EQ(shown("/x?a=1&X-Amz-Signature=ff;PASSWORD=hunter2&key="),
+            "/x?a=1&X-Amz-Signature=***;PASSWORD=***&key=***");
+  EXPECT_EQ(shown("/cb?code=1234&state=x"), "/cb?code=***&state=x");
+  EXPECT_EQ(shown("/x?keyboard=us&decode=1&token"), "/x?keyboard=us&decode=1&token");
+}
+
+TEST(Redact, HidesUserinfo) {
+  EXPECT_EQ(shown("http://user:pw@h:80/x"), "http://***@h:80/x");
+  EXPECT_EQ(shown("http://a@b@h/"), "http://***@h/");
+  EXPECT_EQ(shown("http://h/a@b"), "http://h/a@b");
+  EXPECT_EQ(shown("http://u:p@h/x?secret=1"), "http://***@h/x?secret=***");
+}
+
+TEST(Redact, CutsWhatIsLong) {
+  const std::string cut = shown("/" + std::string(5000, 'x'));
+  EXPECT_EQ(cut.size(), kMaxTarget + 3);
+  EXPECT_TRUE(cut.ends_with("..."));
+}
+
+TEST(Redact, ShowsNothingOfASecretThatBeginsNearTheCut) {
+  for (std::size_t pad = kMaxTarget - 40; pad < kMaxTarget + 4; ++pad) {
+    const std::string text = shown("/?" + std::string(pad, 'p') + "=1&token=SSSSSSSSSSSSSSSSSSSS");
+    EXPECT_EQ(text.find('S'), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace carpool::proxy::log

@@ -1,0 +1,119 @@
+// An HTTP/1.1 carrier serves one attempt after the other: what one attempt met says nothing about the next one.
+#include "proxy/upstream/h1_stream.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/sim/session_world.h"
+
+namespace carpool::test {
+namespace {
+
+using proxy::AttemptState;
+
+// A connection whose origin has answered already and does not read any more.
+class Script final : public proxy::net::Transport {
+ public:
+  explicit Script(std::string answer) : Transport(-1), answer_(std::move(answer)) { readable_ = true; }
+  proxy::net::IoResult read(std::span<char> into) override {
+    if (answer_.empty()) {
+      readable_ = false;
+      return {proxy::net::Io::would_block, 0, 0, {}};
+    }
+    const std::size_t size = answer_.copy(into.data(), into.size());
+    answer_.erase(0, size);
+    return {proxy::net::Io::ok, size, 0, {}};
+  }
+  proxy::net::IoResult write(std::span<const iovec>) override { return {proxy::net::Io::failed, 0, EPIPE, "broken"}; }
+  void shut_write() override {}
+  bool quiet() override { return answer_.empty(); }
+  bool ended_in_order() override { return false; }
+
+ private:
+  std::string answer_;
+};
+
+proxy::net::Dialed dialed(std::string answer) {
+  proxy::net::Dialed one;
+  one.transport = std::make_unique<Script>(std::move(answer));
+  return one;
+}
+
+// Asks once more, on the next connection, when it is told 421.
+class Asker final : private proxy::CarrierUser {
+ public:
+  explicit Asker(SimHost& host) : carrier_(host, *this, response_) { request_.method = "GET"; }
+
+  void ask(std::vector<proxy::Connection*> connections) {
+    exec::assume_on_loop();
+    connections_ = std::move(connections);
+    begin();
+  }
+  std::vector<int> answers;
+  std::vector<std::string> broken;
+
+ private:
+  void begin() LOOP_ONLY {
+    proxy::Connection& next = *connections_.front();
+    connections_.erase(connections_.begin());
+    response_.clear();
+    carrier_.begin(next, request_.method, false);
+    carrier_.send_head(request_, {});
+    carrier_.flush();
+  }
+  bool may_take() const override { return true; }
+  void on_body(std::string_view) override {}
+  void on_trailer(std::string_view, std::string_view) override {}
+  AttemptState on_response_head() override {
+    exec::assume_on_loop();
+    answers.push_back(response_.status);
+    if (response_.status != 421) return AttemptState::alive;
+    pool::Lease none;
+    carrier_.abandon(pool::Closed::error, none);
+    begin();
+    return AttemptState::over;
+  }
+  AttemptState on_response_piece() override { return AttemptState::alive; }
+  AttemptState on_response_end() override {
+    exec::assume_on_loop();
+    pool::Lease none;
+    carrier_.finish(none);
+    return AttemptState::over;
+  }
+  AttemptState on_broken(proxy::Breakage breakage) override {
+    exec::assume_on_loop();
+    broken.push_back(breakage.fault.detail);
+    pool::Lease none;
+    carrier_.abandon(pool::Closed::error, none);
+    return AttemptState::over;
+  }
+  AttemptState on_room() override { return AttemptState::alive; }
+  AttemptState on_switched(std::string_view) override { return AttemptState::alive; }
+  AttemptState on_tunnel_eof() override { return AttemptState::alive; }
+
+  proxy::http::RequestHead request_;
+  proxy::http::ResponseHead response_;
+  proxy::H1Carrier carrier_;
+  std::vector<proxy::Connection*> connections_;
+};
+
+TEST(H1Carrier, DoesNotJudgeTheConnectionOfTheNextAttemptByTheEndOfTheLastOne) {
+  exec::assume_on_loop();
+  const Instant now{std::chrono::hours(1)};
+  SimHost host(0, now);
+  proxy::Connection first(1, dialed("HTTP/1.1 421 Misdirected Request\r\nContent-Length: 0\r\n\r\n"), now);
+  proxy::Connection second(2, dialed("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), now);
+  Asker asker(host);
+  asker.ask({&first, &second});
+  for (int turns = 0; turns < 4; ++turns) host.loop().deferred.run_turn(100);
+  EXPECT_EQ(asker.broken, std::vector<std::string>{});
+  EXPECT_EQ(asker.answers, (std::vector<int>{421, 200}));
+  host.loop().leases().end_event();
+}
+
+}  // namespace
+}  // namespace carpool::test

@@ -1,0 +1,74 @@
+// So many a second and so many at once, whoever asks.
+#include "proxy/upstream/origin/rate_limiter.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+namespace carpool::proxy {
+namespace {
+
+constexpr Instant kStart{std::chrono::seconds(1000)};
+constexpr Duration kMs = std::chrono::milliseconds(1);
+
+int taken(RateLimit& limit, Instant now, int tries) {
+  int count = 0;
+  for (int i = 0; i < tries; ++i) count += limit.take(now) ? 1 : 0;
+  return count;
+}
+
+TEST(ARateLimit, LetsEverybodyThroughWhereThereIsNone) {
+  RateLimit limit;
+  limit.open(0, 5);
+  EXPECT_EQ(taken(limit, kStart, 1000), 1000);
+}
+
+TEST(ARateLimit, LetsABurstThroughAndThenOneEachInterval) {
+  RateLimit limit;
+  limit.open(10, 3);
+  EXPECT_EQ(taken(limit, kStart, 100), 3);
+  EXPECT_EQ(taken(limit, kStart + 99 * kMs, 100), 0);
+  EXPECT_EQ(taken(limit, kStart + 100 * kMs, 100), 1);
+  EXPECT_EQ(taken(limit, kStart + 250 * kMs, 100), 1);
+  EXPECT_EQ(taken(limit, kStart + std::chrono::seconds(60), 100), 3) << "what was not used is kept, up to the burst";
+}
+
+TEST(ARateLimit, WithoutABurstOfItsOwnIsASecondsWorth) {
+  RateLimit limit;
+  limit.open(7, 0);
+  EXPECT_EQ(taken(limit, kStart, 100), 7);
+}
+
+TEST(ARateLimit, TellsWhoWaitsWhenItIsDueAndKeepsItsPlace) {
+  RateLimit limit;
+  limit.open(10, 1);
+  EXPECT_EQ(limit.due(kStart, 250 * kMs), Duration::zero());
+  EXPECT_EQ(limit.due(kStart, 250 * kMs), 100 * kMs);
+  EXPECT_EQ(limit.due(kStart, 250 * kMs), 200 * kMs);
+  EXPECT_EQ(limit.due(kStart, 250 * kMs), std::nullopt) << "300 ms are too long";
+  EXPECT_EQ(limit.due(kStart + 50 * kMs, 250 * kMs), 250 * kMs) << "who was refused took nobody's place";
+}
+
+TEST(ARateLimit, IsExactWhereManyThreadsAsk) {
+  constexpr int kThreads = 4, kTries = 20'000;
+  constexpr std::uint32_t kRate = 100'000, kBurst = 50;
+  RateLimit limit;
+  limit.open(kRate, kBurst);
+  std::vector<int> each(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&limit, &mine = each[static_cast<std::size_t>(t)]] {
+      for (int i = 0; i < kTries; ++i) mine += limit.take(kStart + std::chrono::microseconds(i)) ? 1 : 0;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  int all = 0;
+  for (const int mine : each) all += mine;
+  // 20 ms of virtual time at one each 10 us; all threads see its whole course.
+  EXPECT_LE(all, static_cast<int>(kBurst) + kTries / 10);
+  EXPECT_GE(all, kTries / 10);
+}
+
+}  // namespace
+}  // namespace carpool::proxy
