@@ -1,6 +1,6 @@
-// Errand: work sent once to another loop. A mail whose sender goes on and embeds nothing: it owns what the work needs,
-// and itself; it ends when it has arrived, or with the mailbox that it never left. One allocation a send: not for the
-// steady request path.
+// PostedFunction: work sent once to another loop. A mail whose sender goes on and embeds nothing: it owns what the work
+// needs, and itself; it ends when it has arrived, or with the mailbox that it never left. One allocation a send: not
+// for the steady request path.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,14 @@
 namespace carpool::exec {
 
 template <class Work>
-class Errand final : public Mail {
+class PostedFunction final : public Mail {
  public:
-  explicit Errand(Work work) : work_(std::move(work)) {}
+  explicit PostedFunction(Work work) : work_(std::move(work)) {}
   void arrive() override LOOP_ONLY {
-    const std::unique_ptr<Errand> self(this);  // was released by send()
+    const std::unique_ptr<PostedFunction> self(this);  // was released by send()
     work_();
   }
-  void never_arrives() override { const std::unique_ptr<Errand> self(this); }
+  void never_arrives() override { const std::unique_ptr<PostedFunction> self(this); }
 
  private:
   Work work_;
@@ -28,7 +28,7 @@ class Errand final : public Mail {
 // Any thread. `work()` runs on the loop's thread in a turn to come; say LOOP_ONLY after its parameters.
 template <class Work>
 void send(Loop& loop, Work work) {
-  loop.post(*std::make_unique<Errand<Work>>(std::move(work)).release());
+  loop.post(*std::make_unique<PostedFunction<Work>>(std::move(work)).release());
 }
 
 }  // namespace carpool::exec

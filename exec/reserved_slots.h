@@ -1,4 +1,4 @@
-// ReservePlaces: where threads wait to be taken, and the counts that say how many more to ask for. The protocol of the
+// ReservedSlots: where threads wait to be taken, and the counts that say how many more to ask for. The protocol of the
 // reserve without its threads, so that every order of those who dispute a place can be tried (tests/explorer).
 //
 //   null -> thread   offer(), by the thread itself          thread -> null   take(), or leave() by the thread itself
@@ -14,13 +14,13 @@
 namespace carpool::exec {
 
 template <class Thread>
-class ReservePlaces {
+class ReservedSlots {
  public:
   struct alignas(64) Place {
     Atomic<Thread*> thread{nullptr};
   };
   // So many available ones never leave for being idle: `min`.
-  ReservePlaces(unsigned capacity, unsigned min)
+  ReservedSlots(unsigned capacity, unsigned min)
       : capacity_(capacity), min_(min), places_(std::make_unique<Place[]>(capacity)) {}
 
   // A thread that waits, now the caller's; null: there is none. From the first place on, as offer() does: the threads

@@ -7,9 +7,9 @@
 namespace carpool::exec {
 
 // A leased job of the pool: the thread that runs it is in reserve for as long as it runs.
-class Reserve::Thread final : public Task {
+class ReservedThreads::Thread final : public Task {
  public:
-  explicit Thread(Reserve& reserve) : reserve_(reserve) {}
+  explicit Thread(ReservedThreads& reserve) : reserve_(reserve) {}
   const char* name() const override { return "reserved"; }
 
   Parker parker;
@@ -24,23 +24,23 @@ class Reserve::Thread final : public Task {
   }
   void close() override { reserve_.places_.came(); }
   void dispose() override {
-    Reserve& reserve = reserve_;
+    ReservedThreads& reserve = reserve_;
     { const std::unique_ptr<Thread> dies(this); }
     reserve.end();
   }
-  Reserve& reserve_;
+  ReservedThreads& reserve_;
 };
 
-Reserve::Reserve(ThreadPool& pool, ReserveOptions options)
+ReservedThreads::ReservedThreads(ThreadPool& pool, ReserveOptions options)
     : pool_(pool), options_(options), lease_(pool.lease(options.capacity)), places_(options.capacity, options.min) {}
 
-Reserve::~Reserve() {
+ReservedThreads::~ReservedThreads() {
   stop();
   const Held held(mutex_);
   while (alive_ > 0) ended_.wait(mutex_);
 }
 
-bool Reserve::try_execute(TaskPtr& task) {
+bool ReservedThreads::try_execute(TaskPtr& task) {
   Thread* thread = places_.take();
   if (thread == nullptr) {
     refill();
@@ -51,12 +51,12 @@ bool Reserve::try_execute(TaskPtr& task) {
   return true;
 }
 
-void Reserve::stop() {
+void ReservedThreads::stop() {
   places_.stop([](Thread& thread) { thread.parker.unpark(); });
 }
 
 // Offers itself, and runs the one task it gets. False: this thread goes back to the pool.
-bool Reserve::stay(Thread& thread) {
+bool ReservedThreads::stay(Thread& thread) {
   Places::Place* place = places_.offer(thread);
   if (place == nullptr) return false;
   if (!wait(thread, *place) || thread.task == nullptr) return false;
@@ -67,7 +67,7 @@ bool Reserve::stay(Thread& thread) {
 
 // False: it was idle for long, and withdrew. It may only leave by winning its own place: who loses it was taken, and
 // what it was taken for is coming.
-bool Reserve::wait(Thread& thread, Places::Place& place) {
+bool ReservedThreads::wait(Thread& thread, Places::Place& place) {
   for (;;) {
     const Instant until = deadline_after(Clock::now(), options_.idle_timeout);
     if (thread.parker.park(until, options_.looks)) return true;
@@ -76,7 +76,7 @@ bool Reserve::wait(Thread& thread, Places::Place& place) {
 }
 
 // Asks the pool for one more thread, but never for more than there are places, nor for too many at once.
-void Reserve::refill() {
+void ReservedThreads::refill() {
   if (places_.stopped() || !places_.ask(options_.max_pending == 0 ? options_.capacity : options_.max_pending)) return;
   {
     const Held held(mutex_);
@@ -92,7 +92,7 @@ void Reserve::refill() {
   }
 }
 
-void Reserve::end() {
+void ReservedThreads::end() {
   const Held held(mutex_);
   if (--alive_ == 0) ended_.notify_all();
 }

@@ -1,4 +1,4 @@
-// Reserve: threads that wait for one task each, handed over at once or not at all, after Jetty's
+// ReservedThreads: threads that wait for one task each, handed over at once or not at all, after Jetty's
 // ReservedThreadExecutor.
 //
 // One fixed place per thread (exec/reserved_slots.h): who gets a thread's pointer out of its place owns the thread.
@@ -28,13 +28,13 @@ struct ReserveOptions {
   FailureSink* failures = nullptr;
 };
 
-class Reserve final : public TryExecutor {
+class ReservedThreads final : public TryExecutor {
  public:
   // Leases `capacity` places of the pool, which must outlive this.
-  Reserve(ThreadPool& pool, ReserveOptions options);
-  Reserve(const Reserve&) = delete;
-  Reserve& operator=(const Reserve&) = delete;
-  ~Reserve();  // stop(), and waits for what was handed over
+  ReservedThreads(ThreadPool& pool, ReserveOptions options);
+  ReservedThreads(const ReservedThreads&) = delete;
+  ReservedThreads& operator=(const ReservedThreads&) = delete;
+  ~ReservedThreads();  // stop(), and waits for what was handed over
 
   bool try_execute(TaskPtr& task) override;
   // From here on every try is a miss; threads that wait go back to the pool. Those that run a task finish it first.
@@ -48,7 +48,7 @@ class Reserve final : public TryExecutor {
 
  private:
   class Thread;
-  using Places = ReservePlaces<Thread>;
+  using Places = ReservedSlots<Thread>;
 
   bool stay(Thread& thread);
   bool wait(Thread& thread, Places::Place& place);

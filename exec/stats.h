@@ -22,7 +22,7 @@ struct ExecStats {
 };
 
 // `reserve` may be null.
-inline ExecStats exec_stats(const ThreadPool& pool, const Reserve* reserve,
+inline ExecStats exec_stats(const ThreadPool& pool, const ReservedThreads* reserve,
                             std::span<const Strategy* const> strategies) {
   ExecStats all{.strategies = {},
                 .threads = pool.counts(),

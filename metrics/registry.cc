@@ -68,7 +68,7 @@ OriginShard& Registry::make_shard(LoopId loop, OriginSlot origin) {
   return *made.release();
 }
 
-void Registry::record_request(LoopId loop, OriginSlot origin, const RequestFacts& facts) {
+void Registry::record_request(LoopId loop, OriginSlot origin, const RequestInfo& facts) {
   OriginShard& mine = shard(loop, origin);
   mine.requests.add(method_id(facts.method), facts.status);
   mine.request.observe(facts.total);

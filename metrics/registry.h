@@ -46,7 +46,7 @@ inline constexpr std::array<std::string_view, 4> kDns{"over_tcp", "asked_again",
                                                       "resolv_conf_changed"};
 
 // One request, over.
-struct RequestFacts {
+struct RequestInfo {
   std::string_view method;
   std::uint16_t status = 0;        // as sent to the client; 0: it left before
   Duration total{};                // head to last byte
@@ -74,7 +74,7 @@ class Registry {
   }
 
   // ---- on loop `loop`'s thread ----
-  void record_request(LoopId loop, OriginSlot origin, const RequestFacts& facts);
+  void record_request(LoopId loop, OriginSlot origin, const RequestInfo& facts);
   void record_retry(LoopId loop, OriginSlot origin, std::string_view proof);
   void record_reset(LoopId loop, OriginSlot origin, std::string_view code);  // a name of HTTP/2; unknown: other
   void record_handshake(LoopId loop, OriginSlot origin, Duration took);

@@ -32,7 +32,7 @@ int dispatch(const carpool::proxy::config::Options& options) {
   const config::Reading reading = config::load(options, env, &source.digest);
   config::report(reading, std::cerr);
   if (!reading) return kConfiguration;
-  if (options.command == config::Command::health) return carpool::proxy::ask_health(reading.config);
+  if (options.command == config::Command::health) return carpool::proxy::run_health_command(reading.config);
   return carpool::proxy::serve(reading.config, source);
 }
 

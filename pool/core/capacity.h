@@ -1,5 +1,5 @@
-// Room: how many places a pool may have and how many are taken, in one word, so that a reservation, a cap that falls
-// and the end agree on what came first.
+// Capacity: how many places a pool may have and how many are taken, in one word, so that a reservation, a cap that
+// falls and the end agree on what came first.
 #pragma once
 
 #include <atomic>
@@ -10,53 +10,57 @@
 namespace carpool::pool {
 
 // terminated 1 | cap 31 | in use 32
-class RoomWord {
+class CapacityWord {
  public:
   static constexpr std::uint64_t kTerminated = std::uint64_t{1} << 63;
-  constexpr explicit RoomWord(std::uint64_t bits) : bits_(bits) {}
+  constexpr explicit CapacityWord(std::uint64_t bits) : bits_(bits) {}
   constexpr std::uint64_t bits() const { return bits_; }
   constexpr std::uint32_t in_use() const { return static_cast<std::uint32_t>(bits_); }
   constexpr std::uint32_t cap() const { return static_cast<std::uint32_t>((bits_ & ~kTerminated) >> 32); }
   constexpr bool terminated() const { return (bits_ & kTerminated) != 0; }
   constexpr bool full() const { return in_use() >= cap(); }
-  constexpr RoomWord cap(std::uint32_t cap) const {
+  constexpr CapacityWord cap(std::uint32_t cap) const {
     const std::uint64_t mine = std::uint64_t{cap} << 32 & ~kTerminated;
-    return RoomWord((bits_ & (kTerminated | std::uint64_t{0xFFFFFFFF})) | mine);
+    return CapacityWord((bits_ & (kTerminated | std::uint64_t{0xFFFFFFFF})) | mine);
   }
 
  private:
   std::uint64_t bits_;
 };
 
-class Room {
+class Capacity {
  public:
-  explicit Room(std::uint32_t cap) : word_(RoomWord(0).cap(cap).bits()) {}
+  explicit Capacity(std::uint32_t cap) : word_(CapacityWord(0).cap(cap).bits()) {}
 
-  RoomWord now(std::memory_order order = std::memory_order_seq_cst) const { return RoomWord(word_.load(order)); }
+  CapacityWord now(std::memory_order order = std::memory_order_seq_cst) const {
+    return CapacityWord(word_.load(order));
+  }
 
   // One more; false: full, or terminated.
-  bool take() {
-    RoomWord seen = now(std::memory_order_relaxed);
+  bool acquire() {
+    CapacityWord seen = now(std::memory_order_relaxed);
     std::uint64_t bits = seen.bits();
     do {
-      seen = RoomWord(bits);
+      seen = CapacityWord(bits);
       if (seen.terminated() || seen.full()) return false;
-      // seq_cst: take(), terminate() and cap() agree on an order.
+      // seq_cst: acquire(), terminate() and cap() agree on an order.
     } while (!word_.compare_exchange_weak(bits, bits + 1, std::memory_order_seq_cst, std::memory_order_relaxed));
     return true;
   }
-  void give_back() { word_.fetch_sub(1, std::memory_order_seq_cst); }
+  void release() { word_.fetch_sub(1, std::memory_order_seq_cst); }
 
   // Below what is in use: nothing is taken until use fell.
   void cap(std::uint32_t cap) {
     std::uint64_t bits = now(std::memory_order_relaxed).bits();
-    // seq_cst: whoever lowers it and then reads in_use() agrees with take() on what came first.
-    while (!word_.compare_exchange_weak(bits, RoomWord(bits).cap(cap).bits(), std::memory_order_seq_cst,
+    // seq_cst: whoever lowers it and then reads in_use() agrees with acquire() on what came first.
+    while (!word_.compare_exchange_weak(bits, CapacityWord(bits).cap(cap).bits(), std::memory_order_seq_cst,
                                         std::memory_order_relaxed)) {
     }
   }
   // True for the first who says it.
-  bool terminate() { return !RoomWord(word_.fetch_or(RoomWord::kTerminated, std::memory_order_seq_cst)).terminated(); }
+  bool terminate() {
+    return !CapacityWord(word_.fetch_or(CapacityWord::kTerminated, std::memory_order_seq_cst)).terminated();
+  }
 
  private:
   Atomic<std::uint64_t> word_;

@@ -18,23 +18,23 @@ inline constexpr unsigned kBlockEntries = 64;
 inline constexpr unsigned kBlocksOfAWord = 64;
 
 // To how many an entry is lent at once, and whether it moves to who borrows it.
-struct Sharing {
+struct Multiplexing {
   std::uint32_t most = 1;
-  bool stays = false;  // with its home loop, whoever borrows it
+  bool pinned = false;  // with its home loop, whoever borrows it
 
-  static constexpr std::uint32_t kStays = std::uint32_t{1} << 31;
-  constexpr std::uint32_t bits() const { return most | (stays ? kStays : 0); }
-  static constexpr Sharing of(std::uint32_t bits) { return {bits & ~kStays, (bits & kStays) != 0}; }
+  static constexpr std::uint32_t kPinned = std::uint32_t{1} << 31;
+  constexpr std::uint32_t bits() const { return most | (pinned ? kPinned : 0); }
+  static constexpr Multiplexing of(std::uint32_t bits) { return {bits & ~kPinned, (bits & kPinned) != 0}; }
 };
 
 struct EntryCore {
   AtomicWord word{0};
-  Atomic<std::uint32_t> sharing_bits{1};
+  Atomic<std::uint32_t> multiplexing_bits{1};
   std::uint32_t index = 0;  // process-wide, or within the pool when it is in no EntryIndex
 
-  // relaxed: `stays` is written while the entry is reserved, so the word orders it, and who read an older one loses its
-  // CAS. `most` may change at any time; who meets the old limit lends one more or one less, once.
-  Sharing sharing() const { return Sharing::of(sharing_bits.load(std::memory_order_relaxed)); }
+  // relaxed: `pinned` is written while the entry is reserved, so the word orders it, and who read an older one loses
+  // its CAS. `most` may change at any time; who meets the old limit lends one more or one less, once.
+  Multiplexing multiplexing() const { return Multiplexing::of(multiplexing_bits.load(std::memory_order_relaxed)); }
 };
 
 // The part of a block that does not know what it holds.
@@ -89,7 +89,7 @@ class Block final : public BlockCore {
       Entry<T>& entry = entries_[place];
       entry.index = first_index + place;
       entry.block = this;
-      entry.word.store(Word::vacant(generation).bits(), std::memory_order_relaxed);
+      entry.word.store(EntryWord::vacant(generation).bits(), std::memory_order_relaxed);
     }
     vacant_.bits.store(~std::uint64_t{0}, std::memory_order_relaxed);
   }

@@ -38,10 +38,10 @@ void EntryIndex::withdraw(std::uint32_t first_index) {
   BlockCore& block = *slot.load(std::memory_order_relaxed);
   std::uint32_t highest = 0;
   for (unsigned place = 0; place < kBlockEntries; ++place) {
-    highest = std::max(highest, Word(block.at(place).word.load(std::memory_order_relaxed)).generation());
+    highest = std::max(highest, EntryWord(block.at(place).word.load(std::memory_order_relaxed)).generation());
   }
   slot.store(nullptr, std::memory_order_release);
-  free_.push_back({first_index, highest == Word::kMaxGeneration ? 1 : highest + 1});
+  free_.push_back({first_index, highest == EntryWord::kMaxGeneration ? 1 : highest + 1});
 }
 
 }  // namespace carpool::pool

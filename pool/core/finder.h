@@ -20,8 +20,8 @@
 
 namespace carpool::pool {
 
-// A judge's word on a candidate. `doomed`: it must be closed; the search stops so that the caller can do it.
-enum class Verdict : std::uint8_t { take, skip, doomed };
+// A judge's word on a candidate. `evict`: it must be closed; the search stops so that the caller can do it.
+enum class Match : std::uint8_t { take, skip, evict };
 
 template <class T>
 class Finder {
@@ -33,7 +33,7 @@ class Finder {
     // Something was hidden for a moment while its user gave it back: whoever looked then found nothing, so the caller
     // looks after who waits.
     bool relisted = false;
-    Word before, after;
+    EntryWord before, after;
   };
 
   Finder(const Blocks<T>& blocks, unsigned loops)
@@ -45,7 +45,7 @@ class Finder {
 
   // True: the search is over, with `found`. judge(entry, word) is asked before each attempt. `places`: of the key.
   template <class Judge>
-  bool find(const Where& where, std::uint32_t places, Judge& judge, Found& found) {
+  bool find(const SearchHint& where, std::uint32_t places, Judge& judge, Found& found) {
     switch (where.strategy) {
       case Strategy::first:
         return hint(where, judge, found) || near(where, judge, found);
@@ -60,14 +60,14 @@ class Finder {
   }
 
   // It came to rest: findable, and the next that its loop looks at. The caller touches it no more.
-  void rest(Entry<T>& entry, LoopId home) {
+  void mark_idle(Entry<T>& entry, LoopId home) {
     memory_[home].last.store(&entry, std::memory_order_release);
-    list(entry, home);
+    mark_available(entry, home);
   }
   // It can be lent (again): findable, if it is not already. Any thread. seq_cst: the word was changed, now the bit is
-  // read; the pair of tidy().
+  // read; the pair of clear_stale_bit().
   // True: it was missing.
-  bool list(Entry<T>& entry, LoopId home) {
+  bool mark_available(Entry<T>& entry, LoopId home) {
     const bool missing = (entry.block->idle(home).read() & entry.bit()) == 0;
     if (missing) entry.block->idle(home).set(entry.bit());
     // Also if it was there: another thread that set it may not have come to this yet.
@@ -89,16 +89,16 @@ class Finder {
   static constexpr std::uint32_t kLookAgain = 16;
 
   template <class Judge>
-  bool hint(const Where& where, Judge& judge, Found& found) {
+  bool hint(const SearchHint& where, Judge& judge, Found& found) {
     if (!where.on_loop) return false;
     Entry<T>* last = memory_[where.loop].last.load(std::memory_order_acquire);
-    if (last == nullptr || Word(last->word.load(std::memory_order_relaxed)).home() != where.loop) return false;
+    if (last == nullptr || EntryWord(last->word.load(std::memory_order_relaxed)).home() != where.loop) return false;
     return attempt(*last, where, judge, found);
   }
 
   // The own loop's, then the others' in turn; from the lowest place of each.
   template <class Judge>
-  bool near(const Where& where, Judge& judge, Found& found) {
+  bool near(const SearchHint& where, Judge& judge, Found& found) {
     const std::uint32_t known = blocks_.count();
     for (unsigned n = 0; n < loops_; ++n) {
       const auto map = static_cast<LoopId>(FirstPlace::foreign_loop(where.loop, n, loops_));
@@ -109,7 +109,7 @@ class Finder {
 
   // As near(), beginning at a place.
   template <class Judge>
-  bool near_from(const Where& where, std::uint32_t start, Judge& judge, Found& found) {
+  bool near_from(const SearchHint& where, std::uint32_t start, Judge& judge, Found& found) {
     const std::uint32_t known = blocks_.count(), first = start / kBlockEntries < known ? start / kBlockEntries : 0;
     if (known == 0) return false;
     const unsigned within = start % kBlockEntries;
@@ -127,7 +127,8 @@ class Finder {
 
   // The blocks [begin, end), as far as the map of one loop calls something in them free.
   template <class Judge>
-  bool in_blocks(std::uint32_t begin, std::uint32_t end, const Where& where, LoopId map, Judge& judge, Found& found) {
+  bool in_blocks(std::uint32_t begin, std::uint32_t end, const SearchHint& where, LoopId map, Judge& judge,
+                 Found& found) {
     return filled_.visit(map, map + 1U, begin, end, [&](std::uint32_t number) {
       Block<T>& block = blocks_.at(number);
       std::uint64_t bits = block.idle(map).read();
@@ -140,7 +141,7 @@ class Finder {
   }
   // As in_blocks(), whosever the entries are.
   template <class Judge>
-  bool in_any_of(std::uint32_t begin, std::uint32_t end, const Where& where, Judge& judge, Found& found) {
+  bool in_any_of(std::uint32_t begin, std::uint32_t end, const SearchHint& where, Judge& judge, Found& found) {
     return filled_.visit(0, loops_, begin, end, [&](std::uint32_t number) {
       Block<T>& block = blocks_.at(number);
       std::uint64_t bits = block.idle_anywhere();
@@ -154,7 +155,7 @@ class Finder {
   }
 
   template <class Judge>
-  bool at_random(const Where& where, Judge& judge, Found& found) {
+  bool at_random(const SearchHint& where, Judge& judge, Found& found) {
     const std::uint32_t known = blocks_.count();
     if (known == 0) return false;
     Memory& memory = memory_[where.loop];
@@ -177,7 +178,7 @@ class Finder {
   // Each loop goes round all entries by itself: no number is shared. The place whose turn it is is asked first, and not
   // the maps, which are as many lines to read as there are loops: mostly it is free, and its word alone decides.
   template <class Judge>
-  bool in_turn(const Where& where, Judge& judge, Found& found) {
+  bool in_turn(const SearchHint& where, Judge& judge, Found& found) {
     const std::uint32_t known = blocks_.count();
     if (known == 0) return false;
     std::atomic<std::uint32_t>& number = memory_[where.loop].number;
@@ -194,7 +195,8 @@ class Finder {
 
   // Round all places once, whosever they are, from `within` of the block `first`, whose free ones are `bits`.
   template <class Judge>
-  bool round(const Where& where, std::uint32_t first, unsigned within, std::uint64_t bits, Judge& judge, Found& found) {
+  bool round(const SearchHint& where, std::uint32_t first, unsigned within, std::uint64_t bits, Judge& judge,
+             Found& found) {
     Block<T>& begin = blocks_.at(first);
     if (whosever(begin, from_place(bits, within), where, judge, found)) return true;
     const std::uint32_t known = blocks_.count();
@@ -203,21 +205,21 @@ class Finder {
   }
 
   template <class Judge>
-  bool whosever(Block<T>& block, std::uint64_t bits, const Where& where, Judge& judge, Found& found) {
+  bool whosever(Block<T>& block, std::uint64_t bits, const SearchHint& where, Judge& judge, Found& found) {
     for (; bits != 0; bits &= bits - 1) {
       Entry<T>& entry = block.entry(FirstPlace::pick(bits));
-      if (attempt(entry, where, judge, found) || tidy(entry, 0, loops_, where, judge, found)) return true;
+      if (attempt(entry, where, judge, found) || clear_stale_bit(entry, 0, loops_, where, judge, found)) return true;
     }
     return false;
   }
 
   template <class Judge>
-  bool among(Block<T>& block, std::uint64_t bits, const Where& where, LoopId map, Judge& judge, Found& found) {
+  bool among(Block<T>& block, std::uint64_t bits, const SearchHint& where, LoopId map, Judge& judge, Found& found) {
     for (; bits != 0; bits &= bits - 1) {
       Entry<T>& entry = block.entry(FirstPlace::pick(bits));
-      const bool here = Word(entry.word.load(std::memory_order_seq_cst)).home() == map;  // else another map has it
+      const bool here = EntryWord(entry.word.load(std::memory_order_seq_cst)).home() == map;  // else another map has it
       if (here && attempt(entry, where, judge, found)) return true;
-      if (tidy(entry, map, map + 1U, where, judge, found)) return true;
+      if (clear_stale_bit(entry, map, map + 1U, where, judge, found)) return true;
     }
     return false;
   }
@@ -225,16 +227,16 @@ class Finder {
   // A lost race is tried again on the same entry; only one that cannot be lent, or is not wanted, ends the attempt.
   // False: go on with the next.
   template <class Judge>
-  bool attempt(Entry<T>& entry, const Where& where, Judge& judge, Found& found) {
+  bool attempt(Entry<T>& entry, const SearchHint& where, Judge& judge, Found& found) {
     // seq_cst: who stands in line raised `attention` before, who gives back changes the word and reads that.
-    Word word(entry.word.load(std::memory_order_seq_cst));
+    EntryWord word(entry.word.load(std::memory_order_seq_cst));
     for (;;) {
-      const Sharing sharing = entry.sharing();
-      if (!word.lendable(sharing.most) && !(where.to_end && word.idle())) return false;
-      const Verdict verdict = judge(entry, word);
-      if (verdict == Verdict::skip) return false;
-      if (verdict == Verdict::take) {
-        const Change change = try_acquire(entry.word, word, sharing.stays ? word.home() : where.loop);
+      const Multiplexing multiplexing = entry.multiplexing();
+      if (!word.lendable(multiplexing.most) && !(where.to_end && word.idle())) return false;
+      const Match verdict = judge(entry, word);
+      if (verdict == Match::skip) return false;
+      if (verdict == Match::take) {
+        const Change change = try_acquire(entry.word, word, multiplexing.pinned ? word.home() : where.loop);
         if (!change) continue;
         found.taken = true;
         found.after = change.after;
@@ -250,21 +252,21 @@ class Finder {
   // A bit led to this entry in vain. If it is taken, or another loop's by now, its bit leaves the maps [from, to).
   // True: it was given back meanwhile, and is taken after all.
   template <class Judge>
-  [[gnu::cold, gnu::noinline]] bool tidy(Entry<T>& entry, unsigned from, unsigned to, const Where& where, Judge& judge,
-                                         Found& found) {
-    const Word word(entry.word.load(std::memory_order_seq_cst));
+  [[gnu::cold, gnu::noinline]] bool clear_stale_bit(Entry<T>& entry, unsigned from, unsigned to,
+                                                    const SearchHint& where, Judge& judge, Found& found) {
+    const EntryWord word(entry.word.load(std::memory_order_seq_cst));
     const bool elsewhere = word.home() < from || word.home() >= to;
-    if (!elsewhere && !word.taken(entry.sharing().most)) return false;
+    if (!elsewhere && !word.taken(entry.multiplexing().most)) return false;
     for (unsigned loop = from; loop < to; ++loop) {
       Bitmap& idle = entry.block->idle(static_cast<LoopId>(loop));
       if ((idle.read() & entry.bit()) != 0) idle.clear(entry.bit());
     }
     // Its user may have left before that, seen the bit and relied on it, or the limit grown. seq_cst on all: they
     // change word or limit, then look at the bit; here the bit was cleared, then both are read.
-    const Word again(entry.word.load(std::memory_order_seq_cst));
-    const Sharing now = Sharing::of(entry.sharing_bits.load(std::memory_order_seq_cst));
+    const EntryWord again(entry.word.load(std::memory_order_seq_cst));
+    const Multiplexing now = Multiplexing::of(entry.multiplexing_bits.load(std::memory_order_seq_cst));
     if (!again.idle() && !again.lendable(now.most)) return false;
-    if (list(entry, again.home())) found.relisted = true;
+    if (mark_available(entry, again.home())) found.relisted = true;
     return !elsewhere && attempt(entry, where, judge, found);
   }
 

@@ -1,14 +1,15 @@
-// Lender: a Pool to use as it is, for any object, from any thread. What it adds to the core:
+// ObjectPool: a Pool to use as it is, for any object, from any thread. What it adds to the core:
 //   - a Loan gives itself back; discard() ends the object instead;
 //   - take_or_make(): a free one, or a new one while the cap has room; what make() throws leaves no trace;
-//   - adopt(): an object that was made elsewhere joins;
+//   - insert(): an object that was made elsewhere joins;
 //   - hooks, each once per loan and outside any compare-and-swap: on_acquire makes the object ready and may refuse it
 //   (it ends, the next is tried), on_release makes it anonymous, and a tracker hears of every loan, return and end;
 //   - how often an object may be used, the cap, and how many share one, all changeable while it is lent.
 // An object ends by `T{}` being moved into its place, so T owns what it means (a unique_ptr, a handle). Jetty's Pool is
 // the source of the list; weak references are left out, for a Loan cannot be forgotten.
 //
-// `Where::loop` is an affinity: what one side gives back it gets again first. A Lender must outlive its loans.
+// `SearchHint::loop` is an affinity: what one side gives back it gets again first. An ObjectPool must outlive its
+// loans.
 #pragma once
 
 #include <atomic>
@@ -31,7 +32,7 @@ namespace carpool::pool {
 struct NoHooks {};
 
 template <class T, class Hooks = NoHooks>
-class Lender {
+class ObjectPool {
  public:
   struct Settings {
     std::uint32_t cap = 1;
@@ -40,19 +41,19 @@ class Lender {
     std::uint32_t max_usage = 0;  // loans of one object; 0: no limit
   };
 
-  class [[nodiscard]] Loan {
+  class [[nodiscard]] Handle {
    public:
-    Loan() = default;
-    Loan(Loan&& other) noexcept
-        : lender_(std::exchange(other.lender_, nullptr)), entry_(other.entry_), fit_(other.fit_) {}
-    Loan& operator=(Loan&& other) noexcept {
-      Loan dies(std::move(*this));
+    Handle() = default;
+    Handle(Handle&& other) noexcept
+        : lender_(std::exchange(other.lender_, nullptr)), entry_(other.entry_), reusable_(other.reusable_) {}
+    Handle& operator=(Handle&& other) noexcept {
+      Handle dies(std::move(*this));
       lender_ = std::exchange(other.lender_, nullptr);
       entry_ = other.entry_;
-      fit_ = other.fit_;
+      reusable_ = other.reusable_;
       return *this;
     }
-    ~Loan() { give_back(); }
+    ~Handle() { give_back(); }
 
     explicit operator bool() const { return lender_ != nullptr; }
     T& operator*() const { return entry_->value; }
@@ -60,43 +61,43 @@ class Lender {
     // In the pool, from 0: what the tracker and the dump call it.
     std::uint32_t place() const { return entry_->place(); }
     // Loans of this object up to this one.
-    std::uint32_t uses() const { return Word(entry_->word.load(std::memory_order_relaxed)).uses(); }
+    std::uint32_t uses() const { return EntryWord(entry_->word.load(std::memory_order_relaxed)).uses(); }
 
     void give_back() {
-      if (lender_ != nullptr) std::exchange(lender_, nullptr)->take_back(*entry_, fit_);
+      if (lender_ != nullptr) std::exchange(lender_, nullptr)->take_back(*entry_, reusable_);
     }
     // It is never lent again and ends with its last user.
     void discard() {
-      fit_ = false;
+      reusable_ = false;
       give_back();
     }
 
    private:
-    friend class Lender;
-    Loan(Lender& lender, Entry<T>& entry) : lender_(&lender), entry_(&entry) {}
-    Lender* lender_ = nullptr;
+    friend class ObjectPool;
+    Handle(ObjectPool& lender, Entry<T>& entry) : lender_(&lender), entry_(&entry) {}
+    ObjectPool* lender_ = nullptr;
     Entry<T>* entry_ = nullptr;
-    bool fit_ = false;  // not before its hook said so
+    bool reusable_ = false;  // not before its hook said so
   };
 
-  explicit Lender(const Settings& settings, Hooks hooks = {})
+  explicit ObjectPool(const Settings& settings, Hooks hooks = {})
       : pool_(settings.cap, settings.loops, settings.multiplex),
         max_usage_(settings.max_usage),
         hooks_(std::move(hooks)) {}
-  Lender(const Lender&) = delete;
-  Lender& operator=(const Lender&) = delete;
-  ~Lender() {
+  ObjectPool(const ObjectPool&) = delete;
+  ObjectPool& operator=(const ObjectPool&) = delete;
+  ~ObjectPool() {
     terminate();
     CARPOOL_ASSERT(pool_.in_use() == 0);  // a loan that outlives its lender would give back into nothing
   }
 
   // A free one, or an empty loan.
-  Loan take(const Where& where = {}) {
+  Handle take(const SearchHint& where = {}) {
     for (;;) {
       const auto found = pool_.acquire(where, Judge{max_usage_.load(std::memory_order_relaxed)});
       if (found.entry == nullptr) return {};
       if (found.taken) {
-        if (Loan loan(*this, *found.entry); admit(loan)) return loan;
+        if (Handle loan(*this, *found.entry); admit(loan)) return loan;
       } else if (pool_.close_idle(*found.entry, found.before)) {
         end(*found.entry);
       }
@@ -106,19 +107,19 @@ class Lender {
   // Else what make() brings, an optional<T>. Empty when the cap is reached, when make() brought nothing, or after
   // terminate().
   template <class Make>
-  Loan take_or_make(const Where& where, Make&& make) {
-    if (Loan loan = take(where)) return loan;
+  Handle take_or_make(const SearchHint& where, Make&& make) {
+    if (Handle loan = take(where)) return loan;
     Entry<T>* entry = pool_.reserve();  // counts from here on, so that no two make the last one
     if (entry == nullptr) return {};
     Reserved place(*this, *entry);
     std::optional<T> made = make();
     if (!made || !place.fill(std::move(*made), where.loop, true)) return {};
-    Loan loan(*this, *entry);
-    return admit(loan) ? std::move(loan) : Loan();
+    Handle loan(*this, *entry);
+    return admit(loan) ? std::move(loan) : Handle();
   }
 
   // An object that was made elsewhere, free from now on. False: there is no room, and `object` is as it was.
-  bool adopt(T& object, LoopId home = 0) {
+  bool insert(T& object, LoopId home = 0) {
     Entry<T>* entry = pool_.reserve();
     if (entry == nullptr) return false;
     Reserved place(*this, *entry);
@@ -142,7 +143,7 @@ class Lender {
   // more by it.
   void max_usage(std::uint32_t most) { max_usage_.store(most, std::memory_order_relaxed); }
   // How many may share the object of this loan; who shares it already goes on.
-  void share(const Loan& loan, std::uint32_t most) { pool_.share(*loan.entry_, most); }
+  void share(const Handle& loan, std::uint32_t most) { pool_.share(*loan.entry_, most); }
   Hooks& hooks() { return hooks_; }
 
   // For people: one line an object. What it is stays unsaid: it may be in use.
@@ -152,16 +153,16 @@ class Lender {
  private:
   struct Judge {
     std::uint32_t most;
-    Verdict operator()(const Entry<T>&, Word word) const {
-      if (most == 0 || word.uses() < most) return Verdict::take;
-      return word.borrowed() ? Verdict::skip : Verdict::doomed;  // its last user ends it
+    Match operator()(const Entry<T>&, EntryWord word) const {
+      if (most == 0 || word.uses() < most) return Match::take;
+      return word.borrowed() ? Match::skip : Match::evict;  // its last user ends it
     }
   };
 
   // A reservation: given up unless it was filled.
   class Reserved {
    public:
-    Reserved(Lender& lender, Entry<T>& entry) : lender_(lender), entry_(entry) {}
+    Reserved(ObjectPool& lender, Entry<T>& entry) : lender_(lender), entry_(entry) {}
     Reserved(const Reserved&) = delete;
     Reserved& operator=(const Reserved&) = delete;
     ~Reserved() {
@@ -176,19 +177,19 @@ class Lender {
     }
 
    private:
-    Lender& lender_;
+    ObjectPool& lender_;
     Entry<T>& entry_;
     bool filled_ = false;
   };
 
   // False, or thrown: the loan, when it dies, ends the object.
-  bool admit(Loan& loan) {
+  bool admit(Handle& loan) {
     if constexpr (requires(Hooks & hooks, T & object) {
                     { hooks.on_acquire(object) } -> std::convertible_to<bool>;
                   }) {
       if (!hooks_.on_acquire(*loan)) return false;
     }
-    loan.fit_ = true;
+    loan.reusable_ = true;
     if constexpr (requires(Hooks & hooks) { hooks.lent(loan.place()); }) hooks_.lent(loan.place());
     return true;
   }
@@ -198,7 +199,7 @@ class Lender {
       if constexpr (requires(Hooks & hooks, T & object) { hooks.on_release(object); }) hooks_.on_release(entry.value);
       if constexpr (requires(Hooks & hooks) { hooks.returned(entry.place()); }) hooks_.returned(entry.place());
       const std::uint32_t most = max_usage_.load(std::memory_order_relaxed);
-      const bool used_up = most != 0 && Word(entry.word.load(std::memory_order_relaxed)).uses() >= most;
+      const bool used_up = most != 0 && EntryWord(entry.word.load(std::memory_order_relaxed)).uses() >= most;
       if (!used_up && pool_.release(entry)) return;
     }
     if (pool_.close(entry)) end(entry);

@@ -39,7 +39,7 @@ class Pool {
         sharing_(limited(multiplex, multiplex > 1)),
         blocks_(loops, index),
         finder_(blocks_, loops),
-        room_(cap) {}
+        capacity_(cap) {}
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
   ~Pool() = default;
@@ -47,12 +47,12 @@ class Pool {
   // A place that counts against the cap from now on, or null: full, or terminated. Throws std::bad_alloc when another
   // block of entries was needed and could not be had; then nothing is counted.
   Entry<T>* reserve() {
-    if (!room_.take()) return nullptr;
-    Undo counted{&room_};
+    if (!capacity_.acquire()) return nullptr;
+    Undo counted{&capacity_};
     Entry<T>* entry = blocks_.claim_vacant();
     for (; entry == nullptr; entry = blocks_.claim_vacant()) blocks_.grow();
     counted.room = nullptr;
-    entry->sharing_bits.store(sharing_.bits(), std::memory_order_relaxed);  // until enable() says
+    entry->multiplexing_bits.store(sharing_.bits(), std::memory_order_relaxed);  // until enable() says
     CARPOOL_ASSERT(try_reserve(entry->word));
     return terminated() ? undo(*entry) : entry;
   }
@@ -60,52 +60,52 @@ class Pool {
   // The object is in entry.value: it can be borrowed from now on, or is by the caller. False: the entry was closed
   // meanwhile (terminate); the caller ends the object and calls vacate().
   bool enable(Entry<T>& entry, LoopId home, bool acquired) { return enable(entry, home, acquired, sharing_); }
-  bool enable(Entry<T>& entry, LoopId home, bool acquired, Sharing sharing) {
-    sharing = limited(sharing.most, sharing.stays);
+  bool enable(Entry<T>& entry, LoopId home, bool acquired, Multiplexing multiplexing) {
+    multiplexing = limited(multiplexing.most, multiplexing.pinned);
     // relaxed: the word, set next, publishes it.
-    entry.sharing_bits.store(sharing.bits(), std::memory_order_relaxed);
+    entry.multiplexing_bits.store(multiplexing.bits(), std::memory_order_relaxed);
     if (!try_enable(entry.word, home, acquired)) return false;
     // At rest also if it takes nobody yet: it can be ended.
-    if (!acquired || sharing.most > 1) finder_.list(entry, home);
+    if (!acquired || multiplexing.most > 1) finder_.mark_available(entry, home);
     return true;
   }
 
   // From now on `most` may use the entry at once; who uses it already goes on. The caller keeps it from being vacated.
   void share(Entry<T>& entry, std::uint32_t most) {
-    const Sharing now = limited(most, entry.sharing().stays);
+    const Multiplexing now = limited(most, entry.multiplexing().pinned);
     // seq_cst: pairs with Finder::tidy(), as does the reading of the word.
-    entry.sharing_bits.store(now.bits(), std::memory_order_seq_cst);
-    const Word word(entry.word.load(std::memory_order_seq_cst));
-    if (word.lendable(now.most)) finder_.list(entry, word.home());
+    entry.multiplexing_bits.store(now.bits(), std::memory_order_seq_cst);
+    const EntryWord word(entry.word.load(std::memory_order_seq_cst));
+    if (word.lendable(now.most)) finder_.mark_available(entry, word.home());
   }
 
   // A free entry, as `where` says. judge(entry, word) is asked before each attempt.
   template <class Judge>
-  Found acquire(const Where& where, Judge&& judge) {
+  Found acquire(const SearchHint& where, Judge&& judge) {
     Found found;
     static_cast<void>(finder_.find(where, cap(), judge, found));
     return found;
   }
   template <class Judge>
   Found acquire(LoopId loop, bool on_loop, Judge&& judge) {
-    return acquire(Where{loop, on_loop}, judge);
+    return acquire(SearchHint{loop, on_loop}, judge);
   }
 
   // One user is done. False: it is closed (or was not borrowed): close() it.
   bool release(Entry<T>& entry, bool used = true) {
-    const bool stays = entry.sharing().stays;
+    const bool pinned = entry.multiplexing().pinned;
     const Change change = try_release(entry.word, used);
     if (!change) return false;
-    if (stays) {
-      finder_.list(entry, change.after.home());
+    if (pinned) {
+      finder_.mark_available(entry, change.after.home());
     } else {
-      finder_.rest(entry, change.after.home());
+      finder_.mark_idle(entry, change.after.home());
     }
     return true;
   }
 
   // The entry became free by a verb that the caller called: makes it findable. The caller touches it no more.
-  void publish(Entry<T>& entry, LoopId home) { finder_.rest(entry, home); }
+  void publish(Entry<T>& entry, LoopId home) { finder_.mark_idle(entry, home); }
 
   // A user, or the holder of a reservation, gives the entry up. True: it was the last; it ends the object, then
   // vacate().
@@ -115,7 +115,7 @@ class Pool {
   }
 
   // A free entry, as it was seen, closes. True: the caller ends the object, then vacate().
-  bool close_idle(Entry<T>& entry, Word seen) {
+  bool close_idle(Entry<T>& entry, EntryWord seen) {
     if (!try_close_idle(entry.word, seen)) return false;
     entry.block->idle(seen.home()).clear(entry.bit());
     return true;
@@ -124,14 +124,14 @@ class Pool {
   // The object is gone: the place can be reserved again.
   void vacate(Entry<T>& entry) {
     blocks_.give_back(entry);
-    room_.give_back();  // only now: the cap counts objects until they are really gone
+    capacity_.release();  // only now: the cap counts objects until they are really gone
   }
 
   // end(entry) is called for each entry that was free: end its object, then vacate(). Who uses one closes it; who holds
   // a reservation learns of it from enable().
   template <class End>
   void terminate(End&& end) {
-    if (!room_.terminate()) return;
+    if (!capacity_.terminate()) return;
     for_each([&](Entry<T>& entry) {
       const Change change = try_terminate(entry.word);
       if (!change || !change.after.vacant() || change.before.reserved()) return;
@@ -178,30 +178,30 @@ class Pool {
   }
   bool has_idle() const {
     return find_idle(0, [](const Entry<T>& entry) {
-             return Word(entry.word.load(std::memory_order_seq_cst)).idle();
+             return EntryWord(entry.word.load(std::memory_order_seq_cst)).idle();
            }) != nullptr;
   }
 
   unsigned loops() const { return loops_; }
-  std::uint32_t cap() const { return room_.now(std::memory_order_relaxed).cap(); }
+  std::uint32_t cap() const { return capacity_.now(std::memory_order_relaxed).cap(); }
   // Below what is in use: nothing is reserved until use fell.
-  void cap(std::uint32_t cap) { room_.cap(cap); }
-  std::uint32_t in_use() const { return room_.now().in_use(); }
-  bool full() const { return room_.now().full(); }
-  bool terminated() const { return room_.now().terminated(); }
+  void cap(std::uint32_t cap) { capacity_.cap(cap); }
+  std::uint32_t in_use() const { return capacity_.now().in_use(); }
+  bool full() const { return capacity_.now().full(); }
+  bool terminated() const { return capacity_.now().terminated(); }
 
  private:
   struct Undo {
-    Room* room;
-    explicit Undo(Room* counted) : room(counted) {}
+    Capacity* room;
+    explicit Undo(Capacity* counted) : room(counted) {}
     Undo(const Undo&) = delete;
     Undo& operator=(const Undo&) = delete;
     ~Undo() {
-      if (room != nullptr) room->give_back();
+      if (room != nullptr) room->release();
     }
   };
-  static constexpr Sharing limited(std::uint32_t most, bool stays) {
-    return {most < Word::kMaxUsers ? most : Word::kMaxUsers, stays};
+  static constexpr Multiplexing limited(std::uint32_t most, bool pinned) {
+    return {most < EntryWord::kMaxUsers ? most : EntryWord::kMaxUsers, pinned};
   }
 
   // A reservation that raced terminate(): one of the two closes it. seq_cst on both sides: terminate() sets its flag,
@@ -213,10 +213,10 @@ class Pool {
   }
 
   const unsigned loops_;
-  const Sharing sharing_;
+  const Multiplexing sharing_;
   Blocks<T> blocks_;
   Finder<T> finder_;
-  alignas(kCacheLine) Room room_;
+  alignas(kCacheLine) Capacity capacity_;
 };
 
 }  // namespace carpool::pool

@@ -13,7 +13,7 @@ struct Counts {
   std::uint32_t reserved = 0, idle = 0, lent = 0, ending = 0;  // ending: closed, and still in use
 };
 
-constexpr const char* name_of(Word word) {
+constexpr const char* name_of(EntryWord word) {
   if (word.reserved()) return "reserved";
   if (word.closed()) return "ending";
   if (word.borrowed()) return "lent";
@@ -24,7 +24,7 @@ template <class T>
 Counts counts_of(const Pool<T>& pool) {
   Counts counts;
   pool.for_each([&](const Entry<T>& entry) {
-    const Word word(entry.word.load(std::memory_order_relaxed));
+    const EntryWord word(entry.word.load(std::memory_order_relaxed));
     if (word.reserved()) {
       ++counts.reserved;
     } else if (!word.vacant()) {
@@ -41,10 +41,10 @@ std::string dump_of(const Pool<T>& pool) {
   if (pool.terminated()) text += ", terminated";
   text += '\n';
   pool.for_each([&](const Entry<T>& entry) {
-    const Word word(entry.word.load(std::memory_order_relaxed));
+    const EntryWord word(entry.word.load(std::memory_order_relaxed));
     if (word.vacant() && !word.reserved()) return;
     text += std::to_string(entry.place()) + ": " + name_of(word) + ", " + std::to_string(word.users()) + " of " +
-            std::to_string(entry.sharing().most) + " users, " + std::to_string(word.uses()) + " uses, home " +
+            std::to_string(entry.multiplexing().most) + " users, " + std::to_string(word.uses()) + " uses, home " +
             std::to_string(word.home()) + '\n';
   });
   return text;

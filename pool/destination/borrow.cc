@@ -3,163 +3,165 @@
 
 namespace carpool::pool {
 
-Fitness Destination::Impl::worn(const Chair& entry, std::uint32_t uses, Instant now) const {
-  if (entry.value.expires_at.get() <= now) return Fitness::expired;
+Reusability Destination::Impl::reusability_of(const SlotEntry& entry, std::uint32_t uses, Instant now) const {
+  if (entry.value.expires_at.get() <= now) return Reusability::expired;
   const std::uint32_t max_usage = live.max_usage();
-  if (max_usage != 0 && uses >= max_usage) return Fitness::used_up;
-  return Fitness::fit;
+  if (max_usage != 0 && uses >= max_usage) return Reusability::used_up;
+  return Reusability::fit;
 }
 
-Fitness Destination::Impl::fitness(const Chair& entry, Word word, const Want& want, Instant now) const {
-  if (want.kind != Kinds::any && !accepts(want.kind, kind_of(entry))) return Fitness::unwanted;
-  if (const Fitness wear = worn(entry, word.uses(), now); wear != Fitness::fit) return wear;
-  if (word.borrowed()) return Fitness::fit;  // a session in use: it did not rest
+Reusability Destination::Impl::reusability_for(const SlotEntry& entry, EntryWord word, const BorrowRequest& want,
+                                               Instant now) const {
+  if (want.kind != ProtocolMask::any && !accepts(want.kind, protocol_of(entry))) return Reusability::unwanted;
+  if (const Reusability wear = reusability_of(entry, word.uses(), now); wear != Reusability::fit) return wear;
+  if (word.borrowed()) return Reusability::fit;  // a session in use: it did not rest
   // `now` belongs to the calling loop's turn: it may be earlier than another loop's release.
   const Duration idle = now - entry.value.idle_since.get();
   const Duration idle_timeout = live.idle_timeout();
-  if (idle_timeout > Duration::zero() && idle > idle_timeout) return Fitness::idle_too_long;
-  if (overdue(entry, now)) return Fitness::idle_too_long;
+  if (idle_timeout > Duration::zero() && idle > idle_timeout) return Reusability::idle_too_long;
+  if (past_idle_limit(entry, now)) return Reusability::idle_too_long;
   const Duration quarantine = live.quarantine();
-  if (quarantine > Duration::zero() && idle < quarantine && word.uses() != 0) return Fitness::unwanted;
+  if (quarantine > Duration::zero() && idle < quarantine && word.uses() != 0) return Reusability::unwanted;
   // Sessions say before they go (GOAWAY) and are not meant.
   if (want.max_idle < Duration::zero()) {
-    return word.uses() == 0 || kind_of(entry) == Kind::h2 ? Fitness::fit : Fitness::unwanted;
+    return word.uses() == 0 || protocol_of(entry) == Protocol::h2 ? Reusability::fit : Reusability::unwanted;
   }
-  return idle > want.max_idle ? Fitness::unwanted : Fitness::fit;
+  return idle > want.max_idle ? Reusability::unwanted : Reusability::fit;
 }
 
-std::variant<Lease, Waiting, Fault> Destination::Impl::borrow(Borrower& borrower, const Want& want, Instant now) {
+std::variant<Lease, Waiting, Fault> Destination::Impl::borrow(Borrower& borrower, const BorrowRequest& want,
+                                                              Instant now) {
   std::variant<Lease, Waiting, Fault> answer;  // an empty lease; the one variable of every return, so it is never moved
-  const LoopId here = house.here();
-  Opened why = Opened::all_busy;
+  const LoopId here = environment.here();
+  OpenCause why = OpenCause::all_busy;
   // Who comes while others wait joins the line: no barging. Tunnels are counted, which the line does.
-  if (!want.fresh && !want.tunnel && !waiting() && shares.take(share_of(want))) {
+  if (!want.new_connection_only && !want.tunnel && !waiting() && shares.acquire(share_of(want))) {
     Lease& lease = *std::get_if<Lease>(&answer);
     if (take_idle(lease, here, want, now, why)) {
       lease.share_ = share_of(want);
       if (live.maximize()) dial_one_more(now);
       return answer;
     }
-    shares.give(share_of(want));  // plan() looks at everybody in line, and follows
+    shares.release(share_of(want));  // schedule() looks at everybody in line, and follows
   }
   CARPOOL_ASSERT(borrower.ticket_ == 0);
   borrower.want_ = want;
   if (want.client == 0) borrower.want_.client = borrower.client();
-  answer = stand_in_line(borrower, here, now, why);
+  answer = enqueue(borrower, here, now, why);
   return answer;
 }
 
-bool Destination::Impl::take_idle(Lease& lease, LoopId here, const Want& want, Instant now, Opened& why) {
-  Fitness found_fitness = Fitness::fit;
-  const auto judge = [&](const Chair& entry, Word word) {
-    found_fitness = fitness(entry, word, want, now);
-    if (found_fitness == Fitness::fit) return Verdict::take;
-    return found_fitness == Fitness::unwanted ? Verdict::skip : Verdict::doomed;
+bool Destination::Impl::take_idle(Lease& lease, LoopId here, const BorrowRequest& want, Instant now, OpenCause& why) {
+  Reusability found_fitness = Reusability::fit;
+  const auto judge = [&](const SlotEntry& entry, EntryWord word) {
+    found_fitness = reusability_for(entry, word, want, now);
+    if (found_fitness == Reusability::fit) return Match::take;
+    return found_fitness == Reusability::unwanted ? Match::skip : Match::evict;
   };
   for (;;) {
     const auto found = search(here, true, judge);
-    // The pair of stand_in_line(): who looked meanwhile did not see what was hidden.
-    if (found.relisted && !found.taken) came_to_rest(now);
+    // The pair of enqueue(): who looked meanwhile did not see what was hidden.
+    if (found.relisted && !found.taken) after_idle(now);
     if (found.entry == nullptr) return false;
-    Chair& entry = *found.entry;
+    SlotEntry& entry = *found.entry;
     if (found.taken) {
       const bool moved = found.after.home() != found.before.home();
-      if (moved) house.detach(*entry.value.pooled, found.before.home());
-      if (!moved || house.attach(*entry.value.pooled, entry.index, found.after.generation())) {
+      if (moved) environment.detach(*entry.value.pooled, found.before.home());
+      if (!moved || environment.attach(*entry.value.pooled, entry.index, found.after.generation())) {
         fill(lease, entry, found.after, Duration::zero(), now, here);
-        if (found.relisted) came_to_rest(now);
+        if (found.relisted) after_idle(now);
         return true;
       }
-      discard(entry, Closed::error, now);
+      discard(entry, CloseCause::error, now);
       continue;
     }
-    const Closed cause = cause_of(found_fitness);
-    Errands work;
+    const CloseCause cause = cause_of(found_fitness);
+    DeferredActions actions;
     {
       const std::scoped_lock lock(mutex);
-      if (end_worn(entry, found.before, cause, work)) why = replaces(cause);
+      if (end_expired(entry, found.before, cause, actions)) why = replaces(cause);
     }
-    finish(work, now, why);
+    run_actions_and_serve(actions, now, why);
   }
 }
 
-std::variant<Lease, Waiting, Fault> Destination::Impl::stand_in_line(Borrower& borrower, LoopId here, Instant now,
-                                                                     Opened why) {
-  Errands work;
-  work.caller = &borrower;
+std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrower, LoopId here, Instant now,
+                                                               OpenCause why) {
+  DeferredActions actions;
+  actions.caller = &borrower;
   bool too_many = false;
   {
     const std::scoped_lock lock(mutex);
-    if (stopped()) return told(FaultKind::draining, Side::self, "the pool is stopping");
-    if (!ready_to_wait()) return told(FaultKind::overloaded, Side::self, "no memory to wait in line");
+    if (stopped()) return make_fault(FaultKind::draining, Side::self, "the pool is stopping");
+    if (!ready_to_wait()) return make_fault(FaultKind::overloaded, Side::self, "no memory to wait in line");
     if (borrower.want_.tunnel && !take_tunnel_place()) {
-      return told(FaultKind::queue_full, Side::self, "too many tunnels");
+      return make_fault(FaultKind::queue_full, Side::self, "too many tunnels");
     }
     borrower.loop_ = here;
     borrower.since_ = now;
     borrower.ticket_ = next_ticket();
-    borrower.turn_ = 0;
+    borrower.virtual_finish_time_ = 0;
     line.join(borrower);
-    attention.fetch_add(1, std::memory_order_seq_cst);  // then plan() looks through the entries: see destination_impl.h
-    plan(work, now, why);
-    too_many = Line::in(borrower) && (crowded(now) || helpless(work));
+    attention.fetch_add(1, std::memory_order_seq_cst);  // then schedule() looks: destination_impl.h
+    schedule(actions, now, why);
+    too_many = WaitQueue::in(borrower) && (queue_full(now) || cannot_be_served(actions));
   }
-  finish(work, now, work.why);
-  if (work.callers != nullptr) {
-    if (Chair* entry = take_callers(work)) {
+  run_actions_and_serve(actions, now, actions.why);
+  if (actions.callers != nullptr) {
+    if (SlotEntry* entry = take_callers(actions)) {
       std::variant<Lease, Waiting, Fault> answer;
       Lease& lease = *std::get_if<Lease>(&answer);
       lease.tunnel_place_ = borrower.want_.tunnel;
       lease.share_ = share_of(borrower.want_);
-      fill(lease, *entry, Word(entry->word.load(std::memory_order_relaxed)), Duration::zero(), now, here);
+      fill(lease, *entry, EntryWord(entry->word.load(std::memory_order_relaxed)), Duration::zero(), now, here);
       return answer;
     }
     if (borrower.want_.tunnel) return_tunnel_place();
-    shares.give(share_of(borrower.want_));
-    discard(*work.callers, Closed::error, now);
-    return stand_in_line(borrower, here, now, why);
+    shares.release(share_of(borrower.want_));
+    discard(*actions.callers, CloseCause::error, now);
+    return enqueue(borrower, here, now, why);
   }
   if (!too_many) return Waiting{};
   const std::scoped_lock lock(mutex);
   // Served meanwhile, or room was made.
-  if (!Line::in(borrower) || !(crowded(now) || helpless(work))) return Waiting{};
+  if (!WaitQueue::in(borrower) || !(queue_full(now) || cannot_be_served(actions))) return Waiting{};
   line.leave(borrower);
   attention.fetch_sub(1, std::memory_order_seq_cst);
   borrower.ticket_ = 0;
   if (borrower.want_.tunnel) return_tunnel_place();
-  offer_spare_dials();
-  return why_not(work);
+  offer_surplus_dials();
+  return rejection_fault(actions);
 }
 
 // Under the mutex: there was no memory for a connection, and none that there is or will be could serve.
-bool Destination::Impl::helpless(const Errands& work) const {
-  return work.no_memory && serving() == 0 && coming() == 0;
+bool Destination::Impl::cannot_be_served(const DeferredActions& actions) const {
+  return actions.no_memory && serving() == 0 && coming() == 0;
 }
 
-Fault Destination::Impl::why_not(const Errands& work) {
-  if (helpless(work)) {
-    ledger.fail(Failed::budget);
-    return told(FaultKind::overloaded, Side::self, "no memory or no number left for another connection");
+Fault Destination::Impl::rejection_fault(const DeferredActions& actions) {
+  if (cannot_be_served(actions)) {
+    ledger.fail(FailureReason::budget);
+    return make_fault(FaultKind::overloaded, Side::self, "no memory or no number left for another connection");
   }
-  if (work.hungry) return told(FaultKind::budget, Side::self, "no connection left under the total");
-  return told(FaultKind::queue_full, Side::self, "wait queue full");
+  if (actions.over_budget) return make_fault(FaultKind::budget, Side::self, "no connection left under the total");
+  return make_fault(FaultKind::queue_full, Side::self, "wait queue full");
 }
 
 // The grant of a borrower that is still in its borrow() call; null: it could not be watched here.
-Chair* Destination::Impl::take_callers(Errands& work) {
-  Chair& entry = *work.callers;
-  if (entry.sharing().stays || work.callers_from == house.here()) return &entry;
-  house.detach(*entry.value.pooled, work.callers_from);
-  const std::uint32_t generation = Word(entry.word.load(std::memory_order_relaxed)).generation();
-  return house.attach(*entry.value.pooled, entry.index, generation) ? &entry : nullptr;
+SlotEntry* Destination::Impl::take_callers(DeferredActions& actions) {
+  SlotEntry& entry = *actions.callers;
+  if (entry.multiplexing().pinned || actions.callers_from == environment.here()) return &entry;
+  environment.detach(*entry.value.pooled, actions.callers_from);
+  const std::uint32_t generation = EntryWord(entry.word.load(std::memory_order_relaxed)).generation();
+  return environment.attach(*entry.value.pooled, entry.index, generation) ? &entry : nullptr;
 }
 
 // Only those count as waiting for whom no connection is on its way. Replays are not refused: they were admitted once.
-bool Destination::Impl::crowded(Instant now) const {
+bool Destination::Impl::queue_full(Instant now) const {
   std::uint32_t coming_up = supply() + inspecting();
   // Not known yet what a dial brings, or whether it succeeds: few are begun, but for whom there is a place there will
   // be one.
-  const bool more_to_come = expected == 0 || dial_room(now) != Circuit::kNoLimit;
+  const bool more_to_come = expected == 0 || dial_room(now) != CircuitBreaker::kNoLimit;
   if (more_to_come && (budget == nullptr || !budget->full())) {
     coming_up += pool.cap() > pool.in_use() ? pool.cap() - pool.in_use() : 0;
   }
@@ -172,17 +174,18 @@ void Destination::Impl::cancel(Borrower& borrower, Instant now) {
   if (borrower.want_.tunnel) return_tunnel_place();
   {
     const std::scoped_lock lock(mutex);
-    if (Line::in(borrower)) {
+    if (WaitQueue::in(borrower)) {
       line.leave(borrower);
       attention.fetch_sub(1, std::memory_order_seq_cst);
-      offer_spare_dials();
+      offer_surplus_dials();
     }
     borrower.ticket_ = 0;  // what is in the mail finds out and passes on
   }
   serve_starved(now);
 }
 
-void Destination::Impl::fill(Lease& lease, Chair& entry, Word word, Duration waited, Instant now, LoopId here) {
+void Destination::Impl::fill(Lease& lease, SlotEntry& entry, EntryWord word, Duration waited, Instant now,
+                             LoopId here) {
   LoopCounters& counters_here = count(here);
   counters_here.borrow();
   counters_here.last_now.store(now.time_since_epoch().count(), std::memory_order_relaxed);
@@ -192,25 +195,25 @@ void Destination::Impl::fill(Lease& lease, Chair& entry, Word word, Duration wai
   lease.waited_ = waited;
   lease.leased_at_ = now;
   lease.index_ = entry.index;
-  lease.uses_before_ = word.uses() == Word::kMaxUses ? Word::kMaxUses : word.uses() - 1;
+  lease.uses_before_ = word.uses() == EntryWord::kMaxUses ? EntryWord::kMaxUses : word.uses() - 1;
   lease.opened_ = entry.value.opened.load(std::memory_order_relaxed);
-  if (const Sharing sharing = entry.sharing(); sharing.stays) {
+  if (const Multiplexing multiplexing = entry.multiplexing(); multiplexing.pinned) {
     lease.shared_ = true;
-    lent_stream(word, sharing.most, here, now);
+    lent_stream(word, multiplexing.most, here, now);
   }
 }
 
 // maximize: connections are opened up to the cap though there was one to lend.
 void Destination::Impl::dial_one_more(Instant now) {
   if (pool.full() || (budget != nullptr && budget->full())) return;
-  Errands work;
+  DeferredActions actions;
   {
     const std::scoped_lock lock(mutex);
-    if (stopped() || paused() || backoff.holds(now) || dial_room(now) == 0) return;
-    Chair* entry = reserve(work);
-    if (entry != nullptr) book_dial(*entry, Kinds::any, Opened::all_busy, work, now);
+    if (stopped() || paused() || backoff.blocks(now) || dial_room(now) == 0) return;
+    SlotEntry* entry = reserve(actions);
+    if (entry != nullptr) record_dial(*entry, ProtocolMask::any, OpenCause::all_busy, actions, now);
   }
-  finish(work, now, Opened::all_busy);
+  run_actions_and_serve(actions, now, OpenCause::all_busy);
 }
 
 bool Destination::Impl::take_tunnel_place() {

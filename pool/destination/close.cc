@@ -1,38 +1,40 @@
-// Every way out of the pool, and the errands that follow a decision.
+// Every way out of the pool, and the deferred actions that follow a decision.
 #include "pool/destination/destination_impl.h"
 
 namespace carpool::pool {
 
 // No lock is held. What ended is given up first, so that its place is free only when it is really gone.
-bool Destination::Impl::perform(Errands& work) {
+bool Destination::Impl::run_actions(DeferredActions& actions) {
   bool freed = false;
-  while (Chair* entry = work.ended.pop()) {
+  while (SlotEntry* entry = actions.ended.pop()) {
     if (entry->value.pooled != nullptr) {  // a session: its home loop may be inside it
-      house.deliver(Word(entry->word.load(std::memory_order_relaxed)).home(), entry->value.farewell);
+      environment.deliver(EntryWord(entry->word.load(std::memory_order_relaxed)).home(), entry->value.farewell);
       continue;
     }
-    if (entry->value.ended != nullptr) house.dispose(std::exchange(entry->value.ended, nullptr), entry->value.closed);
-    give_up(*entry);
+    if (entry->value.ended != nullptr)
+      environment.dispose(std::exchange(entry->value.ended, nullptr), entry->value.closed);
+    release_slot(*entry);
     freed = true;
   }
-  while (Grant* grant = work.grants.pop()) {
-    if (grant->moved) house.detach(*grant->entry->value.pooled, grant->from);
-    house.deliver(grant->to, *grant);  // from here on it is the borrower's
+  while (Grant* grant = actions.grants.pop()) {
+    if (grant->moved) environment.detach(*grant->entry->value.pooled, grant->from);
+    environment.deliver(grant->to, *grant);  // from here on it is the borrower's
   }
-  while (Chair* entry = work.dials.pop()) {
-    const std::uint32_t generation = Word(entry->word.load(std::memory_order_relaxed)).generation();
-    const Opened cause = entry->value.opened.load(std::memory_order_relaxed);
-    house.dial(self, Reservation(entry->index, generation, cause, entry->value.asked));
+  while (SlotEntry* entry = actions.dials.pop()) {
+    const std::uint32_t generation = EntryWord(entry->word.load(std::memory_order_relaxed)).generation();
+    const OpenCause cause = entry->value.opened.load(std::memory_order_relaxed);
+    environment.dial(self, Reservation(entry->index, generation, cause, entry->value.asked));
   }
-  while (Recall* recall = work.recalls.pop()) house.deliver(recall->entry->value.dialed_on, *recall);
-  while (Refusal* refusal = work.refusals.pop()) house.deliver(refusal->to, *refusal);
-  if (work.wake_at != kNever) house.wake_at(self, std::exchange(work.wake_at, kNever));
-  if (work.hungry) budget->register_starved(*this);
+  while (CancelDialMessage* recall = actions.cancels.pop())
+    environment.deliver(recall->entry->value.dialed_on, *recall);
+  while (Rejection* rejection = actions.rejections.pop()) environment.deliver(rejection->to, *rejection);
+  if (actions.wake_at != kNever) environment.wake_at(self, std::exchange(actions.wake_at, kNever));
+  if (actions.over_budget) budget->register_starved(*this);
   return freed;
 }
 
 // What was in it is gone: its place is free. Then the caller attends, which reads `attention`.
-void Destination::Impl::give_up(Chair& entry) {
+void Destination::Impl::release_slot(SlotEntry& entry) {
   pool.vacate(entry);
   ending.fetch_sub(1, std::memory_order_seq_cst);
   if (budget == nullptr) return;
@@ -40,81 +42,81 @@ void Destination::Impl::give_up(Chair& entry) {
   budget->put_back();
 }
 
-void Destination::Impl::finish(Errands& work, Instant now, Opened why) {
-  if (perform(work) || work.more) attend_own(now, why);
+void Destination::Impl::run_actions_and_serve(DeferredActions& actions, Instant now, OpenCause why) {
+  if (run_actions(actions) || actions.more) serve_own_waiters(now, why);
   serve_starved(now);
 }
 
 // Under the mutex, by the owner: a lease, or the winner of the entry, or its dial.
-void Destination::Impl::end(Chair& entry, Closed cause, Errands& work) {
+void Destination::Impl::end(SlotEntry& entry, CloseCause cause, DeferredActions& actions) {
   CARPOOL_ASSERT(pool.close(entry));
-  book_end(entry, cause, work);
+  record_close(entry, cause, actions);
 }
 
 // Under the mutex. False: somebody else was faster.
-bool Destination::Impl::end_idle(Chair& entry, Word seen, Closed cause, Errands& work) {
+bool Destination::Impl::end_idle(SlotEntry& entry, EntryWord seen, CloseCause cause, DeferredActions& actions) {
   if (!pool.close_idle(entry, seen)) return false;
-  book_end(entry, cause, work);
+  record_close(entry, cause, actions);
   return true;
 }
 
-void Destination::Impl::book_end(Chair& entry, Closed cause, Errands& work) {
-  Seat& seat = entry.value;
+void Destination::Impl::record_close(SlotEntry& entry, CloseCause cause, DeferredActions& actions) {
+  Slot& slot = entry.value;
   ledger.close(cause);
   ending.fetch_add(1, std::memory_order_relaxed);
   if (budget != nullptr) budget->note_pending_release();
-  if (seat.pooled != nullptr && !std::exchange(seat.draining, false)) {
-    --held[static_cast<std::size_t>(kind_of(entry))];
-  } else if (seat.pooled != nullptr) {
+  if (slot.pooled != nullptr && !std::exchange(slot.draining, false)) {
+    --held[static_cast<std::size_t>(protocol_of(entry))];
+  } else if (slot.pooled != nullptr) {
     --draining;
   }
   uncount_local(entry);
   --alive;
-  if (std::exchange(seat.old, false)) --old_ones;
+  if (std::exchange(slot.replace, false)) --to_replace;
   review();
   // A session stays in its seat until its home loop takes it out.
-  if (kind_of(entry) == Kind::h1) seat.ended = std::exchange(seat.pooled, nullptr);
-  seat.closed = cause;
-  if (seat.tunnel.exchange(false, std::memory_order_relaxed)) tunnelling.fetch_sub(1, std::memory_order_relaxed);
-  work.ended.push(entry);
+  if (protocol_of(entry) == Protocol::h1) slot.ended = std::exchange(slot.pooled, nullptr);
+  slot.closed = cause;
+  if (slot.tunnel.exchange(false, std::memory_order_relaxed)) tunnelling.fetch_sub(1, std::memory_order_relaxed);
+  actions.ended.push(entry);
 }
 
 // Under the mutex. What was found worn out when somebody asked for it: an idle one ends, one in use takes nobody new.
-bool Destination::Impl::end_worn(Chair& entry, Word seen, Closed cause, Errands& work) {
-  if (!seen.borrowed()) return end_idle(entry, seen, cause, work);
-  if (Word(entry.word.load(std::memory_order_acquire)).generation() != seen.generation()) return false;
-  drain(entry, cause, work);
+bool Destination::Impl::end_expired(SlotEntry& entry, EntryWord seen, CloseCause cause, DeferredActions& actions) {
+  if (!seen.borrowed()) return end_idle(entry, seen, cause, actions);
+  if (EntryWord(entry.word.load(std::memory_order_acquire)).generation() != seen.generation()) return false;
+  drain(entry, cause, actions);
   return true;
 }
 
-void Destination::Impl::discard(Chair& entry, Closed cause, Instant now) {
-  if (kind_of(entry) == Kind::h2) return leave_session(entry, cause, true, now);
-  Errands work;
+void Destination::Impl::discard(SlotEntry& entry, CloseCause cause, Instant now) {
+  if (protocol_of(entry) == Protocol::h2) return release_and_drain(entry, cause, true, now);
+  DeferredActions actions;
   {
     const std::scoped_lock lock(mutex);
-    end(entry, cause, work);
+    end(entry, cause, actions);
   }
-  finish(work, now, replaces(cause));
+  run_actions_and_serve(actions, now, replaces(cause));
 }
 
 // From one loop, now and then.
 void Destination::Impl::sweep(Instant now) {
   const std::optional<std::uint32_t> need = measured_need(now);
-  end_worn_out(now);
+  end_all_expired(now);
   if (need) trim(*need);
   const std::uint32_t lacking = lacking_idle();
-  Errands work;
+  DeferredActions actions;
   {
     const std::scoped_lock lock(mutex);
     lacking_seen = lacking;
-    recall_what_lasts(work, now);
+    cancel_lasting_surplus(actions, now);
     keep_alive.settle(now);
     swept_at = now;
-    publish_horizon();
-    keep_min_idle(work, now);
+    publish_effective_limit();
+    keep_min_idle(actions, now);
   }
-  static_cast<void>(perform(work));
-  attend(now);
+  static_cast<void>(run_actions(actions));
+  serve_waiters(now);
 }
 
 void Destination::Impl::stop(Instant now) {
@@ -123,8 +125,8 @@ void Destination::Impl::stop(Instant now) {
     // From now on every borrow and release comes here and sees it: see `attention`.
     attention.fetch_or(kStopped, std::memory_order_seq_cst);
   }
-  refuse_all(told(FaultKind::draining, Side::self, "the pool is stopping"));
-  end_all_idle(Closed::shutdown);
+  refuse_all(make_fault(FaultKind::draining, Side::self, "the pool is stopping"));
+  end_all_idle(CloseCause::shutdown);
   serve_starved(now);
 }
 
@@ -133,16 +135,16 @@ void Destination::Impl::stop(Instant now) {
 EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId here) {
   EntryCore* core = EntryIndex::process().find(index);
   if (core == nullptr) return {};
-  Chair& entry = static_cast<Chair&>(*core);
+  SlotEntry& entry = static_cast<SlotEntry&>(*core);
   for (;;) {
-    const Word word(entry.word.load(std::memory_order_acquire));
-    if (!names(word, generation, here) || word.vacant() || word.reserved()) return {};
-    Seat& seat = entry.value;
-    if (kind_of(entry) == Kind::h2) return {EventClaim::Kind::session, seat.pooled, &seat.owner->self};
+    const EntryWord word(entry.word.load(std::memory_order_acquire));
+    if (!matches(word, generation, here) || word.vacant() || word.reserved()) return {};
+    Slot& slot = entry.value;
+    if (protocol_of(entry) == Protocol::h2) return {EventClaim::Kind::session, slot.pooled, &slot.owner->self};
     // Ours, lent or on its way to a borrower of this loop: nobody else touches it.
-    if (word.borrowed() || word.inspecting()) return {EventClaim::Kind::in_use, seat.pooled, &seat.owner->self};
+    if (word.borrowed() || word.inspecting()) return {EventClaim::Kind::in_use, slot.pooled, &slot.owner->self};
     // Counted first: whoever finds nothing idle because of this inspection sees that there is one.
-    Destination::Impl& owner = *seat.owner;
+    Destination::Impl& owner = *slot.owner;
     owner.inspections.fetch_add(1, std::memory_order_seq_cst);
     if (!try_inspect(entry.word, generation, here)) {  // taken, closed or moved meanwhile: look again
       owner.inspections.fetch_sub(1, std::memory_order_seq_cst);
@@ -150,37 +152,37 @@ EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId her
       continue;
     }
     entry.block->idle(here).clear(entry.bit());
-    return {EventClaim::Kind::inspecting, seat.pooled, &seat.owner->self};
+    return {EventClaim::Kind::inspecting, slot.pooled, &slot.owner->self};
   }
 }
 
-void end_inspection(std::uint32_t index, bool quiet, Closed cause, Instant now, bool in_order) {
-  Chair& entry = static_cast<Chair&>(*EntryIndex::process().find(index));
+void end_inspection(std::uint32_t index, bool quiet, CloseCause cause, Instant now, bool in_order) {
+  SlotEntry& entry = static_cast<SlotEntry&>(*EntryIndex::process().find(index));
   entry.value.owner->end_inspection(entry, quiet, cause, now, in_order);
 }
 
-void Destination::Impl::end_inspection(Chair& entry, bool quiet, Closed cause, Instant now, bool in_order) {
+void Destination::Impl::end_inspection(SlotEntry& entry, bool quiet, CloseCause cause, Instant now, bool in_order) {
   if (quiet) {
     const Change change = end_inspect(entry.word, true);
     CARPOOL_ASSERT(change);
     pool.publish(entry, change.after.home());
     inspections.fetch_sub(1, std::memory_order_seq_cst);  // then it is idle, and who relied on the count is served
-    return came_to_rest(now);
+    return after_idle(now);
   }
-  Errands work;
+  DeferredActions actions;
   {
     const std::scoped_lock lock(mutex);
-    if (cause == Closed::peer_closed) learn_end_at_rest(entry, in_order, now);
+    if (cause == CloseCause::peer_closed) learn_end_at_rest(entry, in_order, now);
     CARPOOL_ASSERT(end_inspect(entry.word, false));
-    book_end(entry, cause, work);
+    record_close(entry, cause, actions);
     inspections.fetch_sub(1, std::memory_order_seq_cst);
   }
-  finish(work, now, replaces(cause));
+  run_actions_and_serve(actions, now, replaces(cause));
 }
 
 // An inspection that was counted did not begin: who relied on it is looked after, at the time at which it looked.
 void Destination::Impl::inspection_lost() {
-  if (waiting()) attend(Instant(Duration(planned_at.load(std::memory_order_relaxed))));
+  if (waiting()) serve_waiters(Instant(Duration(planned_at.load(std::memory_order_relaxed))));
 }
 
 }  // namespace carpool::pool

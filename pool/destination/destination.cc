@@ -6,18 +6,18 @@
 
 namespace carpool::pool {
 
-Destination::Impl::Impl(Destination& destination, Origin where, const Limits& settings, House& around,
+Destination::Impl::Impl(Destination& destination, Origin where, const Limits& settings, Environment& around,
                         unsigned loop_count, ConnectionBudget* over_all)
     : self(destination),
       origin(std::move(where)),
       label(origin.label()),
       live(settings),
-      house(around),
+      environment(around),
       loops(loop_count),
       budget(over_all),
       pool(settings.size, loop_count, 1, &EntryIndex::process()),
       counters(std::make_unique<LoopCounters[]>(loop_count)),
-      histories(std::make_unique<History[]>(loop_count)),
+      histories(std::make_unique<BorrowHistory[]>(loop_count)),
       limits(settings),
       expected(settings.expected_streams) {
   set_shares();
@@ -26,13 +26,15 @@ Destination::Impl::Impl(Destination& destination, Origin where, const Limits& se
 
 Destination::Impl::~Impl() {
   CARPOOL_ASSERT(line.empty() && dials == 0);
-  pool.for_each([&](Chair& entry) {
-    if (entry.value.pooled != nullptr) house.dispose(std::exchange(entry.value.pooled, nullptr), Closed::shutdown);
+  pool.for_each([&](SlotEntry& entry) {
+    if (entry.value.pooled != nullptr)
+      environment.dispose(std::exchange(entry.value.pooled, nullptr), CloseCause::shutdown);
   });
 }
 
-Destination::Destination(Origin origin, const Limits& limits, House& house, unsigned loops, ConnectionBudget* budget)
-    : impl_(std::make_unique<Impl>(*this, std::move(origin), limits, house, loops, budget)) {}
+Destination::Destination(Origin origin, const Limits& limits, Environment& environment, unsigned loops,
+                         ConnectionBudget* budget)
+    : impl_(std::make_unique<Impl>(*this, std::move(origin), limits, environment, loops, budget)) {}
 Destination::~Destination() = default;
 
 const Origin& Destination::origin() const {
@@ -46,14 +48,14 @@ Limits Destination::limits() const {
   return impl_->limits;
 }
 
-std::variant<Lease, Waiting, Fault> Destination::borrow(Borrower& borrower, const Want& want, Instant now) {
+std::variant<Lease, Waiting, Fault> Destination::borrow(Borrower& borrower, const BorrowRequest& want, Instant now) {
   return impl_->borrow(borrower, want, now);
 }
 void Destination::cancel(Borrower& borrower, Instant now) {
   impl_->cancel(borrower, now);
 }
 
-void Destination::dialed(Reservation reservation, std::unique_ptr<Pooled> made, Instant now) {
+void Destination::dialed(Reservation reservation, std::unique_ptr<PooledConnection> made, Instant now) {
   reservation.live_ = false;
   impl_->dialed(reservation, std::move(made), now);
 }
@@ -67,8 +69,8 @@ void Destination::given_up(Reservation reservation, Instant now) {
   reservation.live_ = false;
   impl_->given_up(reservation, now);
 }
-bool Destination::recall_dial(Instant now) {
-  return impl_->recall_dial(now);
+bool Destination::cancel_one_dial(Instant now) {
+  return impl_->cancel_one_dial(now);
 }
 
 void Destination::set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now) {
@@ -77,7 +79,7 @@ void Destination::set_streams(std::uint32_t index, std::uint32_t generation, std
 void Destination::first_answer(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now) {
   impl_->set_streams(index, generation, most, true, now);
 }
-void Destination::retire(std::uint32_t index, std::uint32_t generation, Closed cause, Instant now) {
+void Destination::retire(std::uint32_t index, std::uint32_t generation, CloseCause cause, Instant now) {
   impl_->retire(index, generation, cause, now);
 }
 

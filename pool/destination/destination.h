@@ -29,18 +29,18 @@ class [[nodiscard]] Reservation {
   ~Reservation();  // must have been consumed: asserts
   std::uint32_t index() const { return index_; }
   std::uint32_t generation() const { return generation_; }
-  Opened cause() const { return cause_; }
+  OpenCause cause() const { return cause_; }
   // What to bring. any: whichever the other side prefers.
-  Kinds kind() const { return kind_; }
+  ProtocolMask kind() const { return kind_; }
 
  private:
   friend class Destination;
-  Reservation(std::uint32_t index, std::uint32_t generation, Opened cause, Kinds kind)
+  Reservation(std::uint32_t index, std::uint32_t generation, OpenCause cause, ProtocolMask kind)
       : index_(index), generation_(generation), cause_(cause), kind_(kind) {}
   std::uint32_t index_ = 0;
   std::uint32_t generation_ = 0;
-  Opened cause_;
-  Kinds kind_;
+  OpenCause cause_;
+  ProtocolMask kind_;
   bool live_ = true;
 };
 
@@ -48,12 +48,13 @@ struct Waiting {};  // in line: on_lease or on_refused follows, unless cancel() 
 
 class ConnectionBudget;
 class ConnectionVisitor;
-struct Stay;
+struct BorrowRecord;
 
 class Destination {
  public:
   // `budget`: of all destinations together; null: no limit but the own one.
-  Destination(Origin origin, const Limits& limits, House& house, unsigned loops, ConnectionBudget* budget = nullptr);
+  Destination(Origin origin, const Limits& limits, Environment& environment, unsigned loops,
+              ConnectionBudget* budget = nullptr);
   ~Destination();  // no lease is alive any more, no delivery in the mail
 
   const Origin& origin() const;
@@ -62,30 +63,30 @@ class Destination {
 
   // A connection now, or a place in line, or a Fault (queue_full, budget, draining). On the calling loop.
   // want.tunnel takes one of max_tunnels places until the lease ends, so that a switch of protocols cannot fail later.
-  std::variant<Lease, Waiting, Fault> borrow(Borrower& borrower, const Want& want, Instant now);
+  std::variant<Lease, Waiting, Fault> borrow(Borrower& borrower, const BorrowRequest& want, Instant now);
   // The borrower no longer wants: it left, or its deadline came. A grant already in the mail passes on to the next.
   void cancel(Borrower& borrower, Instant now);
 
   // The end of a dial, on the loop that dialed and that watches `made` already under the reservation's index and
   // generation. `made` is closed if the destination stopped meanwhile.
-  void dialed(Reservation reservation, std::unique_ptr<Pooled> made, Instant now);
+  void dialed(Reservation reservation, std::unique_ptr<PooledConnection> made, Instant now);
   void dial_failed(Reservation reservation, Fault fault, Instant now);
-  // House::recall ended it: no failure, it is closed as surplus.
+  // Environment::recall ended it: no failure, it is closed as surplus.
   void given_up(Reservation reservation, Instant now);
 
   // A lease of exactly this connection if it still rests on the calling loop, for a health check; else an empty one
   // (also for a session, which looks after itself).
   Lease lease_idle(std::uint32_t index, std::uint32_t generation, Instant now);
 
-  // ---- sessions (Kind::h2), on their home loop; one that is gone meanwhile is ignored ----
+  // ---- sessions (Protocol::h2), on their home loop; one that is gone meanwhile is ignored ----
   // SETTINGS changed: so many leases at once from now on. More: who waits is served. 0: nobody new.
   void set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now);
   // Its first response came, while its SETTINGS allowed `most`: from now on it is lent to so many, see
   // stream_limit_learner.h.
   void first_answer(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now);
   // GOAWAY, or it broke: nobody new gets it, who uses it goes on; it closes with the last one, or at once, with
-  // `cause`. House::dispose follows by a delivery, never from inside.
-  void retire(std::uint32_t index, std::uint32_t generation, Closed cause, Instant now);
+  // `cause`. Environment::dispose follows by a delivery, never from inside.
+  void retire(std::uint32_t index, std::uint32_t generation, CloseCause cause, Instant now);
 
   // Dials, for nobody yet, until `open` connections are open, `most` of them now; as far as the caps allow. How many
   // dials begin; each ends in dialed() or dial_failed() as any other.
@@ -98,17 +99,17 @@ class Destination {
   // A lease on `loop` is held for too long: counted with the leaks. On that loop.
   void note_leak(LoopId loop);
   // What rested longer would be retired: the learned limit with its margin; Duration::max() while nothing is known.
-  Duration horizon() const;
+  Duration effective_limit() const;
   // A request that must not be repeated may find one that rested so long at most; Duration::max() while nothing is
-  // known; Want::kOnlyNew: the origin keeps nothing alive.
+  // known; BorrowRequest::kOnlyNew: the origin keeps nothing alive.
   Duration trust() const;
   // `Keep-Alive: timeout=` of a connection's first response; nothing: it had none.
   void hint_keep_alive(std::optional<Duration> timeout);
   // What the process before has learned of how long the origin lets a connection rest.
-  void recall_idle(Duration limit);
+  void restore_idle_limit(Duration limit);
   // The last borrows that ended, of all loops, in no order.
-  std::vector<Stay> history() const;
-  // What House::wake_at asked for: dials again after a failure, if somebody still waits.
+  std::vector<BorrowRecord> history() const;
+  // What Environment::wake_at asked for: dials again after a failure, if somebody still waits.
   void wake(Instant now);
   // No new borrows; idle connections close; waiters are refused (draining). Leases finish.
   void stop(Instant now);
@@ -148,7 +149,7 @@ class Destination {
   bool has_idle() const;
   bool evict(Instant now);
   // Recalls a dial that nobody here needs. True: its place may be free soon.
-  bool recall_dial(Instant now);
+  bool cancel_one_dial(Instant now);
   // No slot of the budget is asked for in its name any more.
   void leave_budget();
 
@@ -165,12 +166,12 @@ class Destination {
 // hand the event to *pooled, which says retire() when it is over. stale: drop the event.
 struct EventClaim {
   enum class Kind : std::uint8_t { stale, in_use, inspecting, session } kind = Kind::stale;
-  Pooled* pooled = nullptr;
+  PooledConnection* pooled = nullptr;
   Destination* destination = nullptr;
 };
 EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId here);
 // quiet: idle again and offered to the line. Otherwise it is closed with `cause`. On the loop that claimed it.
 // in_order: its peer said FIN (or close_notify) and nothing else: how long it let the connection rest is learned.
-void end_inspection(std::uint32_t index, bool quiet, Closed cause, Instant now, bool in_order = false);
+void end_inspection(std::uint32_t index, bool quiet, CloseCause cause, Instant now, bool in_order = false);
 
 }  // namespace carpool::pool

@@ -8,21 +8,21 @@
 namespace carpool::pool {
 
 // Capacity became free, or might have: serves the line, and then other destinations with what is left.
-void Destination::Impl::attend(Instant now, Opened why) {
-  attend_own(now, why);
+void Destination::Impl::serve_waiters(Instant now, OpenCause why) {
+  serve_own_waiters(now, why);
   serve_starved(now);
 }
 
 // Serves the line until nothing is left to do.
-void Destination::Impl::attend_own(Instant now, Opened why) {
+void Destination::Impl::serve_own_waiters(Instant now, OpenCause why) {
   while (waiting()) {
-    Errands work;
+    DeferredActions actions;
     {
       const std::scoped_lock lock(mutex);
-      plan(work, now, why);
+      schedule(actions, now, why);
     }
-    if (!perform(work) && !work.more) return;
-    why = work.why;
+    if (!run_actions(actions) && !actions.more) return;
+    why = actions.why;
   }
 }
 
@@ -33,57 +33,57 @@ void Destination::Impl::wake(Instant now) {
     probe_wake = {};
     quarantine_wake = {};  // this was it: who is in quarantine now, or was being looked at, asks again
   }
-  attend(now);
+  serve_waiters(now);
 }
 
 // Under the mutex.
-void Destination::Impl::plan(Errands& work, Instant now, Opened why) {
-  work.why = why;
+void Destination::Impl::schedule(DeferredActions& actions, Instant now, OpenCause why) {
+  actions.why = why;
   planned_at.store(now.time_since_epoch().count(), std::memory_order_relaxed);
-  if (stopped()) return end_some_idle(Closed::shutdown, work);
+  if (stopped()) return end_some_idle(CloseCause::shutdown, actions);
   if (paused()) return;
-  renew(work, now);
-  match_idle(work, now);
-  if (live.quarantine() > Duration::zero() && !line.empty()) ask_for_quarantined(work, now);
-  dial_for_demand(work, now);
-  if (work.shared) dial_ahead(Opened::streams_exhausted, work, now);
+  redial_old(actions, now);
+  match_idle(actions, now);
+  if (live.quarantine() > Duration::zero() && !line.empty()) ask_for_quarantined(actions, now);
+  dial_for_demand(actions, now);
+  if (actions.shared) dial_ahead(OpenCause::streams_exhausted, actions, now);
 }
 
-void Destination::Impl::dial_for_demand(Errands& work, Instant now) {
+void Destination::Impl::dial_for_demand(DeferredActions& actions, Instant now) {
   if (line.empty()) {
     made_room = 0;
     return;
   }
   // What is being looked at may come back in a moment: nobody dials because of it.
   const std::uint32_t looked_at = line.size() > dials && !pool.full() ? inspecting() : 0;
-  while (const std::optional<Kinds> kind = lacking(looked_at)) {
+  while (const std::optional<ProtocolMask> kind = missing_dial(looked_at)) {
     // Something else may serve, or ends soon: a failing origin is not stormed.
-    if (backoff.holds(now) && (serving() != 0 || dials != 0)) {
-      if (backoff.ask_once()) work.wake_at = std::min(work.wake_at, backoff.until());
+    if (backoff.blocks(now) && (serving() != 0 || dials != 0)) {
+      if (backoff.ask_once()) actions.wake_at = std::min(actions.wake_at, backoff.until());
       return;
     }
-    if (!work.step()) return;
-    if (dial_room(now) == 0) return hold_back(work, now);
-    Chair* entry = reserve(work);
+    if (!actions.step()) return;
+    if (dial_room(now) == 0) return hold_back(actions, now);
+    SlotEntry* entry = reserve(actions);
     if (entry == nullptr) {
-      if (!make_room(*kind, work, now)) return;
+      if (!evict_for(*kind, actions, now)) return;
       continue;
     }
-    book_dial(*entry, *kind, cause_of_dial(*kind, work), work, now);
+    record_dial(*entry, *kind, cause_of_dial(*kind, actions), actions, now);
   }
 }
 
 // Under the mutex: the circuit lets no dial begin. Who waits is served by what is on its way or open; where there is
 // neither, the last dial speaks for those that would fail as it did.
-void Destination::Impl::hold_back(Errands& work, Instant now) {
+void Destination::Impl::hold_back(DeferredActions& actions, Instant now) {
   if (circuit.last_failed() && dials == 0 && serving() == 0) {
-    for (; !line.empty() && work.step(); ++undialed) refuse(*line.first(), last_failure, work);
+    for (; !line.empty() && actions.step(); ++undialed) refuse(*line.first(), last_failure, actions);
     return;
   }
   const Instant opens = circuit.last_failed() ? circuit.opens_at(dials) : kNever;
   if (opens == kNever || (probe_wake > now && probe_wake <= opens)) return;
   probe_wake = opens;
-  work.wake_at = std::min(work.wake_at, opens);
+  actions.wake_at = std::min(actions.wake_at, opens);
 }
 
 void Destination::Impl::note_dial_failure(const Fault& fault, Instant now) {
@@ -100,12 +100,12 @@ void Destination::Impl::note_dial_failure(const Fault& fault, Instant now) {
 
 // What has to be dialed next for the line to be served, if anything. Who insists on h1 is served by a dial of its own;
 // the others share what a session will give.
-std::optional<Kinds> Destination::Impl::lacking(std::uint32_t looked_at) {
+std::optional<ProtocolMask> Destination::Impl::missing_dial(std::uint32_t looked_at) {
   // Places that will be free in a moment: whoever ends one plans again.
   // Nor does a connection help who waits for a share.
   const std::uint32_t spoken_for =
       std::min(looked_at, line.others()) + ending.load(std::memory_order_seq_cst) + shares.held_back(line.by_class());
-  const std::uint32_t h1 = line.wanting(Kinds::h1_only);
+  const std::uint32_t h1 = line.wanting(ProtocolMask::h1_only);
   const std::uint32_t wide = line.size() - h1;
   const std::uint32_t per_dial = streams_a_dial();
   const std::uint32_t covered = wide_dials() * per_dial;
@@ -115,44 +115,46 @@ std::optional<Kinds> Destination::Impl::lacking(std::uint32_t looked_at) {
   // Not known yet what a dial brings: two are enough to find out.
   const bool enough = expected == 0 && wide_dials() >= 2;
   // In the order of the line: at the cap what is dialed first decides who is served.
-  if (h1_lack != 0 && (wide_lack == 0 || enough || line.first()->want_.kind == Kinds::h1_only)) return Kinds::h1_only;
+  if (h1_lack != 0 && (wide_lack == 0 || enough || line.first()->want_.kind == ProtocolMask::h1_only))
+    return ProtocolMask::h1_only;
   if (wide_lack == 0 || enough) return std::nullopt;
-  return line.wanting(Kinds::any) != 0 ? Kinds::any : Kinds::h2_only;
+  return line.wanting(ProtocolMask::any) != 0 ? ProtocolMask::any : ProtocolMask::h2_only;
 }
 
-void Destination::Impl::book_dial(Chair& entry, Kinds kind, Opened cause, Errands& work, Instant now) {
-  Seat& seat = entry.value;
-  if (seat.owner == nullptr) {  // once: a letter of an earlier dial may be on its way, and names both
-    seat.owner = this;
-    seat.recall.entry = &entry;
+void Destination::Impl::record_dial(SlotEntry& entry, ProtocolMask kind, OpenCause cause, DeferredActions& actions,
+                                    Instant now) {
+  Slot& slot = entry.value;
+  if (slot.owner == nullptr) {  // once: a message of an earlier dial may be on its way, and names both
+    slot.owner = this;
+    slot.cancel_message.entry = &entry;
   }
-  seat.asked = kind;
-  seat.opened.store(cause, std::memory_order_relaxed);
-  seat.opened_at.set(now);
+  slot.asked = kind;
+  slot.opened.store(cause, std::memory_order_relaxed);
+  slot.opened_at.set(now);
   ledger.open(cause, pool.in_use());
   circuit.began(now);
   ++dials;
   ++alive;
-  seat.dialed_on = house.here();
-  seat.recall.said = false;
-  if (cause == Opened::reconnect) ++redialing;
-  if (kind != Kinds::h1_only && for_the_line(cause)) ++line_dials;
-  if (for_the_line(cause)) recallable(entry).push_back(seat.recall);
-  if (kind == Kinds::h1_only) {
+  slot.dialed_on = environment.here();
+  slot.cancel_message.cancelled = false;
+  if (cause == OpenCause::reconnect) ++redialing;
+  if (kind != ProtocolMask::h1_only && for_the_line(cause)) ++line_dials;
+  if (for_the_line(cause)) cancellable(entry).push_back(slot.cancel_message);
+  if (kind == ProtocolMask::h1_only) {
     ++h1_dials;
   } else if (expected != 1) {
-    count_local(entry, house.here());
+    count_local(entry, environment.here());
   }
-  work.dials.push(entry);
+  actions.dials.push(entry);
 }
 
 // A place under both caps, or null.
-Chair* Destination::Impl::reserve(Errands& work) {
-  Chair* entry = nullptr;
+SlotEntry* Destination::Impl::reserve(DeferredActions& actions) {
+  SlotEntry* entry = nullptr;
   try {
     entry = pool.reserve();
   } catch (const std::bad_alloc&) {
-    work.no_memory = true;
+    actions.no_memory = true;
   }
   if (entry == nullptr || budget == nullptr || budget->take(*this)) return entry;
   CARPOOL_ASSERT(pool.close(*entry));
@@ -163,47 +165,47 @@ Chair* Destination::Impl::reserve(Errands& work) {
 
 // No place is left. What rests here and nobody in line wants ends for them, the longest rested first. What somebody
 // would take was published a moment ago: whoever did that serves the line with it.
-bool Destination::Impl::make_room(Kinds kind, Errands& work, Instant now) {
-  for (const Kind held_kind : {Kind::h1, Kind::h2}) {
-    while (Chair* entry = longest_unwanted(held_kind, work, now)) {
-      const Word word(entry->word.load(std::memory_order_acquire));
-      if (!end_idle(*entry, word, Closed::surplus, work)) continue;
+bool Destination::Impl::evict_for(ProtocolMask kind, DeferredActions& actions, Instant now) {
+  for (const Protocol held_kind : {Protocol::h1, Protocol::h2}) {
+    while (SlotEntry* entry = longest_idle_unwanted(held_kind, actions, now)) {
+      const EntryWord word(entry->word.load(std::memory_order_acquire));
+      if (!end_idle(*entry, word, CloseCause::surplus, actions)) continue;
       if (line.replays() < supply()) ++made_room;  // it is not for a replay
       return true;
     }
   }
-  if (recall_for_room(work, now)) return false;
-  work.hungry = budget != nullptr && !pool.full() && !work.no_memory;
-  if (!work.hungry && kind == Kinds::h1_only) drain_for_h1(work);
+  if (cancel_dial_for_slot(actions, now)) return false;
+  actions.over_budget = budget != nullptr && !pool.full() && !actions.no_memory;
+  if (!actions.over_budget && kind == ProtocolMask::h1_only) drain_for_h1(actions);
   return false;
 }
 
-Opened Destination::Impl::cause_of_dial(Kinds kind, Errands& work) {
-  if (line.replays() > dials) return Opened::replay;
-  if (origin.scheme == Scheme::tcp) return Opened::tunnel;
+OpenCause Destination::Impl::cause_of_dial(ProtocolMask kind, DeferredActions& actions) {
+  if (line.replays() > dials) return OpenCause::replay;
+  if (origin.scheme == Scheme::tcp) return OpenCause::tunnel;
   if (made_room != 0) {
     --made_room;
-    return Opened::policy;
+    return OpenCause::policy;
   }
-  if (work.why != Opened::all_busy) return std::exchange(work.why, Opened::all_busy);
-  if (pool.in_use() == 1 + work.ended.size()) return Opened::first;  // but for its own place the pool is empty
-  if (kind != Kinds::h1_only && held[1] != 0) return Opened::streams_exhausted;
-  return work.idle_refused ? Opened::policy : Opened::all_busy;
+  if (actions.why != OpenCause::all_busy) return std::exchange(actions.why, OpenCause::all_busy);
+  if (pool.in_use() == 1 + actions.ended.size()) return OpenCause::first;  // but for its own place the pool is empty
+  if (kind != ProtocolMask::h1_only && held[1] != 0) return OpenCause::streams_exhausted;
+  return actions.idle_refused ? OpenCause::policy : OpenCause::all_busy;
 }
 
 // ---- the end of a dial ----
 
-void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<Pooled> made, Instant now) {
-  Chair& entry = chair(reservation.index());
-  const Kind kind = made->kind();
-  Sharing sharing{kind == Kind::h2 ? made->streams() : 1, kind == Kind::h2};
-  Pooled* pooled = made.release();  // the entry's from here; ends in House::dispose
-  const bool clean = pooled->settle();
-  Errands work;
+void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<PooledConnection> made, Instant now) {
+  SlotEntry& entry = slot_entry(reservation.index());
+  const Protocol kind = made->protocol();
+  Multiplexing multiplexing{kind == Protocol::h2 ? made->streams() : 1, kind == Protocol::h2};
+  PooledConnection* pooled = made.release();  // the entry's from here; ends in Environment::dispose
+  const bool clean = pooled->clean_for_reuse();
+  DeferredActions actions;
   bool rests = false;
   {
     const std::scoped_lock lock(mutex);
-    if (sharing.stays) sharing.most = first_streams.begin(entry.value.first_streams, sharing.most);
+    if (multiplexing.pinned) multiplexing.most = first_streams.begin(entry.value.first_streams, multiplexing.most);
     dial_ended(entry);
     ++ledger.created;
     backoff.succeeded();
@@ -212,75 +214,76 @@ void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<P
     entry.value.pooled = pooled;
     entry.value.expires_at.set(expiry(entry, now));
     entry.value.idle_since.set(now);
-    entry.value.left.store(false, std::memory_order_relaxed);
+    entry.value.idle_probe.store(false, std::memory_order_relaxed);
     const Duration took = now - entry.value.opened_at.get();
     dial_time = dial_time == Duration::zero() ? took : dial_time + (took - dial_time) / 8;
     entry.value.born = now;
     ++held[static_cast<std::size_t>(kind)];
-    learn_streams(entry.value.asked, kind, sharing.most, work);
-    rests = kind == Kind::h2 ? enable_session(entry, sharing, clean, work, now) : enable_h1(entry, clean, work);
-    replaced(entry, work);
-    plan(work, now, Opened::all_busy);
-    if (kind == Kind::h2) recall_beside(entry, work, now);
+    learn_streams(entry.value.asked, kind, multiplexing.most, actions);
+    rests = kind == Protocol::h2 ? enable_session(entry, multiplexing, clean, actions, now)
+                                 : enable_h1(entry, clean, actions);
+    replaced(entry, actions);
+    schedule(actions, now, OpenCause::all_busy);
+    if (kind == Protocol::h2) cancel_surplus_beside(entry, actions, now);
   }
   if (rests) offer_slots();
-  finish(work, now, Opened::all_busy);
+  run_actions_and_serve(actions, now, OpenCause::all_busy);
 }
 
 // True: it rests. Not clean: what speaks first, or said farewell already, is for a borrower to see: it answers for it
 // once.
-bool Destination::Impl::enable_h1(Chair& entry, bool clean, Errands& work) {
-  const LoopId here = house.here();
-  const std::optional<Closed> ends = unwelcome(entry);
-  Borrower* borrower = ends || paused() ? nullptr : taker(Kind::h1);
+bool Destination::Impl::enable_h1(SlotEntry& entry, bool clean, DeferredActions& actions) {
+  const LoopId here = environment.here();
+  const std::optional<CloseCause> ends = forced_close_cause(entry);
+  Borrower* borrower = ends || paused() ? nullptr : next_borrower(Protocol::h1);
   const bool rests = !ends && borrower == nullptr && clean;
-  CARPOOL_ASSERT(pool.enable(entry, here, !rests, Sharing{1, false}));
+  CARPOOL_ASSERT(pool.enable(entry, here, !rests, Multiplexing{1, false}));
   if (ends) {
-    end(entry, *ends, work);
+    end(entry, *ends, actions);
   } else if (borrower != nullptr) {
     if (borrower->loop_ != here) CARPOOL_ASSERT(try_hand(entry.word, borrower->loop_, false));
-    grant(entry, *borrower, here, work);
+    grant(entry, *borrower, here, actions);
   } else if (!clean) {
-    end(entry, Closed::peer_closed, work);
+    end(entry, CloseCause::peer_closed, actions);
   }
   return rests;
 }
 
-void Destination::Impl::dial_ended(Chair& entry) {
+void Destination::Impl::dial_ended(SlotEntry& entry) {
   --dials;
-  static_cast<ListHook<DialTag>&>(entry.value.recall).unlink();
-  const Opened cause = entry.value.opened.load(std::memory_order_relaxed);
-  if (cause == Opened::reconnect) --redialing;
-  if (entry.value.asked == Kinds::h1_only) --h1_dials;
-  if (entry.value.asked != Kinds::h1_only && for_the_line(cause)) --line_dials;
+  static_cast<ListHook<DialTag>&>(entry.value.cancel_message).unlink();
+  const OpenCause cause = entry.value.opened.load(std::memory_order_relaxed);
+  if (cause == OpenCause::reconnect) --redialing;
+  if (entry.value.asked == ProtocolMask::h1_only) --h1_dials;
+  if (entry.value.asked != ProtocolMask::h1_only && for_the_line(cause)) --line_dials;
   uncount_local(entry);
 }
 
 void Destination::Impl::dial_failed(const Reservation& reservation, const Fault& fault, Instant now) {
-  Chair& entry = chair(reservation.index());
-  Errands work;
+  SlotEntry& entry = slot_entry(reservation.index());
+  DeferredActions actions;
   {
     const std::scoped_lock lock(mutex);
     dial_ended(entry);
     note_dial_failure(fault, now);
-    end(entry, Closed::error, work);
-    refuse_after_failure(entry.value.asked, fault, work);
+    end(entry, CloseCause::error, actions);
+    refuse_after_failure(entry.value.asked, fault, actions);
   }
-  finish(work, now, Opened::all_busy);
+  run_actions_and_serve(actions, now, OpenCause::all_busy);
 }
 
 // Nobody fails whom another connection can serve. A replay takes only a new one, so a failed dial is its own; so is the
 // one of who insists on h1 where there is none.
-void Destination::Impl::refuse_after_failure(Kinds asked, const Fault& fault, Errands& work) {
+void Destination::Impl::refuse_after_failure(ProtocolMask asked, const Fault& fault, DeferredActions& actions) {
   if (paused()) return;  // they wait for the end of the pause
-  if (line.replays() > dial_supply()) refuse(*line.first(), fault, work);
-  if (asked == Kinds::h1_only && line.lacks_kind(Kind::h1, held, h1_dials)) {
-    refuse(*line.first_wanting(Kinds::h1_only), fault, work);
+  if (line.replays() > dial_supply()) refuse(*line.first(), fault, actions);
+  if (asked == ProtocolMask::h1_only && line.lacks_kind(Protocol::h1, held, h1_dials)) {
+    refuse(*line.first_wanting(ProtocolMask::h1_only), fault, actions);
   }
   if (serving() != 0) return;
-  while (!line.empty() && dials == 0 && work.step()) refuse(*line.first(), fault, work);
-  if (work.more) return;
-  if (line.size() > dial_supply()) refuse(*line.first(), fault, work);
+  while (!line.empty() && dials == 0 && actions.step()) refuse(*line.first(), fault, actions);
+  if (actions.more) return;
+  if (line.size() > dial_supply()) refuse(*line.first(), fault, actions);
 }
 
 // Live connections that will come back to the line one day.
@@ -291,7 +294,7 @@ std::uint32_t Destination::Impl::serving() const {
 }
 
 // Up to 10 % early, so that connections of one moment do not all end in one.
-Instant Destination::Impl::expiry(const Chair& entry, Instant now) const {
+Instant Destination::Impl::expiry(const SlotEntry& entry, Instant now) const {
   if (limits.expire_time <= Duration::zero()) return kNever;
   const auto moment = static_cast<std::uint64_t>(now.time_since_epoch().count());
   const auto per_mille = static_cast<Duration::rep>(scatter((std::uint64_t{entry.index} << 20) ^ moment) % 100);

@@ -18,31 +18,31 @@ using LoopId = std::uint8_t;
 
 // h1: one borrower at a time, moves to the loop that borrows it. h2: a session; many borrowers of any loop at once,
 // never moves, and is disposed of on its home loop.
-enum class Kind : std::uint8_t { h1, h2 };
-inline constexpr std::size_t kKinds = 2;
+enum class Protocol : std::uint8_t { h1, h2 };
+inline constexpr std::size_t kProtocols = 2;
 
 // Which of them a borrower would take, and a dial may bring.
-enum class Kinds : std::uint8_t { any, h1_only, h2_only };
-constexpr bool accepts(Kinds wanted, Kind kind) {
-  return wanted == Kinds::any || (wanted == Kinds::h1_only) == (kind == Kind::h1);
+enum class ProtocolMask : std::uint8_t { any, h1_only, h2_only };
+constexpr bool accepts(ProtocolMask wanted, Protocol kind) {
+  return wanted == ProtocolMask::any || (wanted == ProtocolMask::h1_only) == (kind == Protocol::h1);
 }
 
 // A pooled thing (a connection). Touched by one thread at a time: its home loop's, or the one that just won its entry.
 // A session is touched by its home loop alone; borrowers of other loops reach it by that loop's mail.
-class Pooled {
+class PooledConnection {
  public:
-  virtual ~Pooled() = default;
+  virtual ~PooledConnection() = default;
   // Both are read once, when dialed() brings it. streams: the most leases at once (Destination::set_streams changes
   // it).
-  virtual Kind kind() const { return Kind::h1; }
+  virtual Protocol protocol() const { return Protocol::h1; }
   virtual std::uint32_t streams() const { return 1; }
   // Asked right before it is published idle, on its home loop: false = not provably clean, close it (cause
   // peer_closed). Must look at the wire while any readiness is unsettled (DESIGN: look once before going idle). A
   // session is asked once, when dialed() brings it: later it looks at its wire itself and says retire().
-  virtual bool settle() = 0;
+  virtual bool clean_for_reuse() = 0;
 };
 
-class House {
+class Environment {
  public:
   // Begin to make a connection for `reservation`; later, never from inside, exactly one of
   // Destination::dialed / Destination::dial_failed follows, on the calling loop.
@@ -51,7 +51,7 @@ class House {
   // Nobody needs the dial of this reservation any more. Where it has not reached the other side yet, give it up and
   // hand the reservation to Destination::given_up, from inside or soon; what is past that goes on. On the loop that
   // dials. A house that never does is right too.
-  virtual void recall(Destination& destination, std::uint32_t index, std::uint32_t generation) {
+  virtual void cancel_dial(Destination& destination, std::uint32_t index, std::uint32_t generation) {
     static_cast<void>(destination);
     static_cast<void>(index);
     static_cast<void>(generation);
@@ -65,17 +65,17 @@ class House {
     static_cast<void>(when);
   }
   // `pooled` was won away from loop `from` by the calling thread: stop its readiness there. Any thread.
-  virtual void detach(Pooled& pooled, LoopId from) = 0;
+  virtual void detach(PooledConnection& pooled, LoopId from) = 0;
   // `pooled` (entry index, generation) now belongs to the calling loop: watch it here. False: it could not be (close
   // it).
-  virtual bool attach(Pooled& pooled, std::uint32_t index, std::uint32_t generation) = 0;
+  virtual bool attach(PooledConnection& pooled, std::uint32_t index, std::uint32_t generation) = 0;
   // Close and destroy. The entry no longer refers to it. Any thread that owned the entry; detach comes with the close.
   // A session: on its home loop, by a delivery, never from inside.
-  virtual void dispose(Pooled* pooled, Closed cause) = 0;
+  virtual void dispose(PooledConnection* pooled, CloseCause cause) = 0;
   virtual LoopId here() const = 0;  // the calling loop
 
  protected:
-  ~House() = default;
+  ~Environment() = default;
 };
 
 }  // namespace carpool::pool

@@ -15,65 +15,67 @@ constexpr unsigned kLookedAt = 1000;  // idle connections that one choice looks 
 // none). What the search finds lent leaves the maps on the way; a session whose stream limit is 0 is idle as others
 // are.
 template <class Better>
-Chair* Destination::Impl::choose_idle(Errands& work, Better&& better) {
-  Chair* best = nullptr;
+SlotEntry* Destination::Impl::choose_idle(DeferredActions& actions, Better&& better) {
+  SlotEntry* best = nullptr;
   unsigned compared = 0, looked_at = 0;
   std::uint32_t last = evict_hand;
-  const auto judge = [&](const Chair& entry, Word word) {
-    if (!word.idle()) return Verdict::skip;
+  const auto judge = [&](const SlotEntry& entry, EntryWord word) {
+    if (!word.idle()) return Match::skip;
     last = entry.place();
     const bool candidate = better(entry, word, nullptr);
-    if (candidate && better(entry, word, best)) best = &chair(entry.index);
+    if (candidate && better(entry, word, best)) best = &slot_entry(entry.index);
     compared += candidate ? 1 : 0;
-    return compared == kCompared || ++looked_at == kLookedAt ? Verdict::doomed : Verdict::skip;
+    return compared == kCompared || ++looked_at == kLookedAt ? Match::evict : Match::skip;
   };
   const auto found = pool.acquire(
-      Where{static_cast<LoopId>(evict_hand % loops), false, Strategy::thread_id, evict_hand, /*to_end=*/true}, judge);
-  work.more |= found.relisted;  // the pair of stand_in_line(): who looked meanwhile did not see it
+      SearchHint{static_cast<LoopId>(evict_hand % loops), false, Strategy::thread_id, evict_hand, /*to_end=*/true},
+      judge);
+  actions.more |= found.relisted;  // the pair of enqueue(): who looked meanwhile did not see it
   evict_hand = last + 1;
   return best;
 }
 
 bool Destination::Impl::evict_own(Instant now) {
-  Errands work;
+  DeferredActions actions;
   {
     const std::scoped_lock lock(mutex);
     const bool by_use = limits.evict == Evict::least_used;
-    const auto better = [&](const Chair& entry, Word word, const Chair* than) {
+    const auto better = [&](const SlotEntry& entry, EntryWord word, const SlotEntry* than) {
       if (than == nullptr) return true;
-      if (by_use) return word.uses() < Word(than->word.load(std::memory_order_acquire)).uses();
+      if (by_use) return word.uses() < EntryWord(than->word.load(std::memory_order_acquire)).uses();
       return entry.value.idle_since.get() < than->value.idle_since.get();
     };
-    while (Chair* entry = choose_idle(work, better)) {
-      if (end_idle(*entry, Word(entry->word.load(std::memory_order_acquire)), Closed::budget, work)) break;
+    while (SlotEntry* entry = choose_idle(actions, better)) {
+      if (end_idle(*entry, EntryWord(entry->word.load(std::memory_order_acquire)), CloseCause::budget, actions)) break;
     }
   }
-  const bool evicted = !work.ended.empty();
-  if (perform(work) || work.more) attend_own(now, Opened::all_busy);
+  const bool evicted = !actions.ended.empty();
+  if (run_actions(actions) || actions.more) serve_own_waiters(now, OpenCause::all_busy);
   return evicted;
 }
 
 // Under the mutex. Of what is idle and nobody in line would take, what rested longest.
-Chair* Destination::Impl::longest_unwanted(Kind kind, Errands& work, Instant now) {
+SlotEntry* Destination::Impl::longest_idle_unwanted(Protocol kind, DeferredActions& actions, Instant now) {
   const Duration most_patient = line.most_patient(kind);
   if (held[static_cast<std::size_t>(kind)] == 0 || most_patient == Duration::max()) return nullptr;
-  return choose_idle(work, [&](const Chair& entry, Word, const Chair* than) {
+  return choose_idle(actions, [&](const SlotEntry& entry, EntryWord, const SlotEntry* than) {
     const Instant since = entry.value.idle_since.get();
     if (than != nullptr) return since < than->value.idle_since.get();
-    return kind_of(entry) == kind && now - since > most_patient;
+    return protocol_of(entry) == kind && now - since > most_patient;
   });
 }
 
 // Under the mutex. Of some sessions that take new users, the one with the fewest.
-Chair* Destination::Impl::least_used_session() {
+SlotEntry* Destination::Impl::least_used_session() {
   const std::uint32_t known = pool.blocks(), most = kLookedAt / kBlockEntries;
   if (known == 0) return nullptr;
-  Chair* least = nullptr;
+  SlotEntry* least = nullptr;
   const std::uint32_t first = evict_hand / kBlockEntries % known;
-  pool.for_each(first, most, [&](Chair& entry) {
-    const Word word(entry.word.load(std::memory_order_acquire));
-    if (kind_of(entry) != Kind::h2 || word.closed() || word.reserved()) return;
-    if (least == nullptr || word.users() < Word(least->word.load(std::memory_order_relaxed)).users()) least = &entry;
+  pool.for_each(first, most, [&](SlotEntry& entry) {
+    const EntryWord word(entry.word.load(std::memory_order_acquire));
+    if (protocol_of(entry) != Protocol::h2 || word.closed() || word.reserved()) return;
+    if (least == nullptr || word.users() < EntryWord(least->word.load(std::memory_order_relaxed)).users())
+      least = &entry;
   });
   evict_hand = (first + most) * kBlockEntries;
   return least;

@@ -10,13 +10,13 @@
 
 namespace carpool::pool {
 
-struct Seat;
+struct Slot;
 
 class Grant final : public Delivery {
  public:
   void arrive(Instant now) override;
 
-  Entry<Seat>* entry = nullptr;
+  Entry<Slot>* entry = nullptr;
   Borrower* borrower = nullptr;
   std::uint64_t ticket = 0;
   LoopId from = 0, to = 0;

@@ -10,10 +10,11 @@ Lease Destination::lease_idle(std::uint32_t index, std::uint32_t generation, Ins
   EntryCore* core = EntryIndex::process().find(index);
   Lease lease;
   if (core == nullptr) return lease;
-  Chair& entry = static_cast<Chair&>(*core);
-  const LoopId here = impl_->house.here();
-  Word seen(entry.word.load(std::memory_order_acquire));
-  if (!names(seen, generation, here) || !seen.idle() || kind_of(entry) == Kind::h2 || entry.value.owner != impl_.get())
+  SlotEntry& entry = static_cast<SlotEntry&>(*core);
+  const LoopId here = impl_->environment.here();
+  EntryWord seen(entry.word.load(std::memory_order_acquire));
+  if (!matches(seen, generation, here) || !seen.idle() || protocol_of(entry) == Protocol::h2 ||
+      entry.value.owner != impl_.get())
     return lease;
   const Change change = try_acquire(entry.word, seen, here);
   if (!change) return lease;

@@ -6,80 +6,80 @@
 
 namespace carpool::pool {
 
-static_assert(Want::kOnlyNew == KeepAlive::kOnlyNew);
+static_assert(BorrowRequest::kOnlyNew == IdleLimitLearner::kOnlyNew);
 
 namespace {
 // The origin counts from the last bytes it saw, which may be those of a health check.
-Duration rest_for_origin(const Seat& seat, Instant now) {
-  return now - std::max(seat.idle_since.get(), seat.alive_at.get());
+Duration rest_for_origin(const Slot& slot, Instant now) {
+  return now - std::max(slot.idle_since.get(), slot.alive_at.get());
 }
 }  // namespace
 
 // It rested so long that the origin is about to close it; one that is left to the origin is not retired for that.
-bool Destination::Impl::overdue(const Chair& entry, Instant now) const {
-  const Duration most(horizon.load(std::memory_order_relaxed));
+bool Destination::Impl::past_idle_limit(const SlotEntry& entry, Instant now) const {
+  const Duration most(effective_limit.load(std::memory_order_relaxed));
   if (most == Duration::max() || rest_for_origin(entry.value, now) <= most) return false;
-  return !entry.value.left.load(std::memory_order_relaxed);
+  return !entry.value.idle_probe.load(std::memory_order_relaxed);
 }
 
 // Under the mutex, of one that rested too long: true when it stays, so that the origin shows how long it really waits.
-bool Destination::Impl::leave_to_origin(Chair& entry, Instant now) {
+bool Destination::Impl::leave_to_origin(SlotEntry& entry, Instant now) {
   const Duration rested = rest_for_origin(entry.value, now);
   if (limits.idle_timeout > Duration::zero() && now - entry.value.idle_since.get() > limits.idle_timeout) {
-    if (entry.value.left.load(std::memory_order_relaxed)) keep_alive.outlived(rested);
+    if (entry.value.idle_probe.load(std::memory_order_relaxed)) keep_alive.outlived(rested);
     return false;
   }
   if (keep_alive.retire()) return false;
-  entry.value.left.store(true, std::memory_order_relaxed);
+  entry.value.idle_probe.store(true, std::memory_order_relaxed);
   return true;
 }
 
 // Under the mutex: the origin ended a connection that had rested so long and had served `served` requests. One that
 // never served says nothing, nor one that was used again and again and then ended at once: that was no matter of rest.
-void Destination::Impl::learn_end(const Chair& entry, Duration rested, std::uint32_t served, bool in_order,
+void Destination::Impl::learn_end(const SlotEntry& entry, Duration rested, std::uint32_t served, bool in_order,
                                   Instant now) {
   if (!limits.learn_idle || served == 0) return;
   rested = std::max(rested, Duration::zero());  // `now` may be another loop's
-  if (served >= KeepAlive::kKeptAlive && rested <= KeepAlive::kAtOnce) return;
+  if (served >= IdleLimitLearner::kKeptAlive && rested <= IdleLimitLearner::kAtOnce) return;
   if (in_order) {
-    keep_alive.closed_by_origin(rested, entry.value.left.load(std::memory_order_relaxed), now);
+    keep_alive.closed_by_origin(rested, entry.value.idle_probe.load(std::memory_order_relaxed), now);
   } else {
     keep_alive.broken_off(rested, now);
   }
-  publish_horizon();
+  publish_effective_limit();
 }
 
 // While it was idle.
-void Destination::Impl::learn_end_at_rest(const Chair& entry, bool in_order, Instant now) {
-  const std::uint32_t served = Word(entry.word.load(std::memory_order_relaxed)).uses();
+void Destination::Impl::learn_end_at_rest(const SlotEntry& entry, bool in_order, Instant now) {
+  const std::uint32_t served = EntryWord(entry.word.load(std::memory_order_relaxed)).uses();
   learn_end(entry, rest_for_origin(entry.value, now), served, in_order, now);
 }
 
 // The origin ended it under a request, before a byte of the answer: the rest before that request was too long.
-void Destination::Impl::learn_end_in_use(const Chair& entry, Instant leased, std::uint32_t served, Instant now) {
+void Destination::Impl::learn_end_in_use(const SlotEntry& entry, Instant leased, std::uint32_t served, Instant now) {
   const std::scoped_lock lock(mutex);
   learn_end(entry, rest_for_origin(entry.value, leased), served, true, now);
 }
 
 // It was over with the answer: no rest at all.
-void Destination::Impl::learn_end_after_answer(const Chair& entry, Instant now) {
+void Destination::Impl::learn_end_after_answer(const SlotEntry& entry, Instant now) {
   const std::scoped_lock lock(mutex);
-  learn_end(entry, Duration::zero(), Word(entry.word.load(std::memory_order_relaxed)).uses(), true, now);
+  learn_end(entry, Duration::zero(), EntryWord(entry.word.load(std::memory_order_relaxed)).uses(), true, now);
 }
 
 // Under the mutex, of one at rest: news for the first look that finds it alive beyond the doubt.
-void Destination::Impl::witness(const Chair& entry, std::uint32_t served, Duration doubt, Instant now) {
+void Destination::Impl::witness(const SlotEntry& entry, std::uint32_t served, Duration doubt, Instant now) {
   const Duration rested = rest_for_origin(entry.value, now);
   if (served != 0 && rested > doubt && rested - (now - swept_at) <= doubt) keep_alive.survived(rested);
 }
 
-void Destination::Impl::publish_horizon() {
-  horizon.store(keep_alive.horizon().count(), std::memory_order_relaxed);
+void Destination::Impl::publish_effective_limit() {
+  effective_limit.store(keep_alive.effective_limit().count(), std::memory_order_relaxed);
   trust.store(keep_alive.trust().count(), std::memory_order_relaxed);
 }
 
-Duration Destination::horizon() const {
-  return Duration(impl_->horizon.load(std::memory_order_relaxed));
+Duration Destination::effective_limit() const {
+  return Duration(impl_->effective_limit.load(std::memory_order_relaxed));
 }
 
 Duration Destination::trust() const {
@@ -94,20 +94,20 @@ void Destination::hint_keep_alive(std::optional<Duration> timeout) {
   const std::scoped_lock lock(impl_->mutex);
   if (!impl_->limits.learn_idle) return;
   impl_->keep_alive.hint(timeout);
-  impl_->publish_horizon();
+  impl_->publish_effective_limit();
 }
 
-void Destination::recall_idle(Duration limit) {
+void Destination::restore_idle_limit(Duration limit) {
   const std::scoped_lock lock(impl_->mutex);
   if (!impl_->limits.learn_idle) return;
-  impl_->keep_alive.recall(limit);
-  impl_->publish_horizon();
+  impl_->keep_alive.restore(limit);
+  impl_->publish_effective_limit();
 }
 
 // ---- what was observed ----
 
-std::vector<Stay> Destination::history() const {
-  std::vector<Stay> all;
+std::vector<BorrowRecord> Destination::history() const {
+  std::vector<BorrowRecord> all;
   for (unsigned loop = 0; loop < impl_->loops; ++loop) impl_->histories[loop].read(all);
   return all;
 }

@@ -39,35 +39,35 @@ Lease& Lease::operator=(Lease&& other) noexcept {
 Lease::~Lease() {
   if (destination_ == nullptr) return;
   Destination::Impl& pool = *destination_->impl_;
-  LoopCounters& count = pool.count(shared_ ? pool.house.here() : home());
+  LoopCounters& count = pool.count(shared_ ? pool.environment.here() : home());
   count.leak();
-  discard(Closed::leak, Instant(Duration(count.last_now.load(std::memory_order_relaxed))));
+  discard(CloseCause::leak, Instant(Duration(count.last_now.load(std::memory_order_relaxed))));
 }
 
 LoopId Lease::home() const {
-  return Word(entry_->word.load(std::memory_order_relaxed)).home();
+  return EntryWord(entry_->word.load(std::memory_order_relaxed)).home();
 }
 
 // What every end has in common. The loop's own counters: a connection that is not shared is at home here.
 Destination& Lease::leave(Instant now) {
   Destination& destination = *std::exchange(destination_, nullptr);
   Destination::Impl& pool = *destination.impl_;
-  const LoopId loop = shared_ ? pool.house.here() : home();
+  const LoopId loop = shared_ ? pool.environment.here() : home();
   pool.count(loop).restore();
   pool.histories[loop].note(leased_at_ - waited_, waited_, now - leased_at_);
   if (std::exchange(tunnel_place_, false)) pool.return_tunnel_place();
-  pool.shares.give(std::exchange(share_, std::uint8_t{0}));  // every end looks for waiters after this
+  pool.shares.release(std::exchange(share_, std::uint8_t{0}));  // every end looks for waiters after this
   return destination;
 }
 
 void Lease::release(Instant now) {
   Destination::Impl& pool = *leave(now).impl_;
   if (shared_) return pool.release_stream(*entry_, true, now);
-  if (entry_->value.tunnel.load(std::memory_order_relaxed)) return pool.discard(*entry_, Closed::tunnel_ended, now);
+  if (entry_->value.tunnel.load(std::memory_order_relaxed)) return pool.discard(*entry_, CloseCause::tunnel_ended, now);
   pool.release(*entry_, true, now);
 }
 
-void Lease::discard(Closed cause, Instant now) {
+void Lease::discard(CloseCause cause, Instant now) {
   leave(now).impl_->discard(*entry_, cause, now);
 }
 

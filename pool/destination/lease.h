@@ -13,7 +13,7 @@ namespace carpool::pool {
 
 template <class T>
 struct Entry;
-struct Seat;
+struct Slot;
 
 class [[nodiscard]] Lease {
  public:
@@ -23,15 +23,15 @@ class [[nodiscard]] Lease {
   ~Lease();
 
   explicit operator bool() const { return destination_ != nullptr; }
-  Pooled& operator*() const { return *pooled_; }
-  Pooled* get() const { return pooled_; }
+  PooledConnection& operator*() const { return *pooled_; }
+  PooledConnection* get() const { return pooled_; }
   Destination& destination() const { return *destination_; }
 
   // Uses before this one. 0: this lease is the first to travel on it.
   std::uint32_t uses_before() const { return uses_before_; }
   bool reused() const { return uses_before_ != 0; }
   // Why the connection was opened.
-  Opened opened() const { return opened_; }
+  OpenCause opened() const { return opened_; }
   // How long its borrower stood in line; zero when it was given at once.
   Duration waited() const { return waited_; }
   // The entry, as events and views name it.
@@ -40,7 +40,7 @@ class [[nodiscard]] Lease {
   // The wire is proven clean: the next waiter gets it, or it rests. Judged at `now`: an expired or over-used one
   // closes.
   void release(Instant now);
-  void discard(Closed cause, Instant now);
+  void discard(CloseCause cause, Instant now);
   // As release(), but it counts as no use and its rest goes on as if it had not been interrupted: a health check's.
   void return_unused(Instant now);
   // The origin ended it before a byte of the answer: how long it had rested is learned. Not for a session. discard()
@@ -61,13 +61,13 @@ class [[nodiscard]] Lease {
   friend class Destination;
   Destination& leave(Instant now);
   Destination* destination_ = nullptr;
-  Pooled* pooled_ = nullptr;
-  Entry<Seat>* entry_ = nullptr;
+  PooledConnection* pooled_ = nullptr;
+  Entry<Slot>* entry_ = nullptr;
   Duration waited_{};
   Instant leased_at_{};
   std::uint32_t index_ = 0;
   std::uint32_t uses_before_ = 0;
-  Opened opened_ = Opened::first;
+  OpenCause opened_ = OpenCause::first;
   bool shared_ = false;
   bool tunnel_place_ = false;  // holds one of max_tunnels
   std::uint8_t share_ = 0;     // the class whose share it holds

@@ -22,16 +22,16 @@ struct Ledger {
   std::uint32_t peak = 0;
   std::uint64_t version = 0;  // changes with every opening and closing
 
-  void open(Opened cause, std::uint32_t in_use) {
+  void open(OpenCause cause, std::uint32_t in_use) {
     ++opened[static_cast<std::size_t>(cause)];
     if (in_use > peak) peak = in_use;
     ++version;
   }
-  void close(Closed cause) {
+  void close(CloseCause cause) {
     ++closed[static_cast<std::size_t>(cause)];
     ++version;
   }
-  void fail(Failed reason) { ++failures[static_cast<std::size_t>(reason)]; }
+  void fail(FailureReason reason) { ++failures[static_cast<std::size_t>(reason)]; }
 };
 
 // One loop's; written by that loop's thread alone, so an increment needs no RMW. A restore is released and a snapshot

@@ -8,11 +8,11 @@
 namespace carpool::pool {
 
 // Under the mutex. Why a connection that comes back, or was just made, must end though nothing is wrong with it.
-std::optional<Closed> Destination::Impl::unwelcome(const Chair& entry) const {
-  if (stopped()) return Closed::shutdown;
-  if (drains) return Closed::drained;
-  if (entry.value.old) return Closed::reconnect;
-  if (beyond_the_cap() != 0) return Closed::config_changed;
+std::optional<CloseCause> Destination::Impl::forced_close_cause(const SlotEntry& entry) const {
+  if (stopped()) return CloseCause::shutdown;
+  if (draining_all) return CloseCause::drained;
+  if (entry.value.replace) return CloseCause::reconnect;
+  if (beyond_the_cap() != 0) return CloseCause::config_changed;
   return std::nullopt;
 }
 
@@ -23,7 +23,7 @@ std::uint32_t Destination::Impl::beyond_the_cap() const {
 
 // Under the mutex: must who gives back be judged?
 void Destination::Impl::review() {
-  const bool needed = drains || old_ones != 0 || to_redial != 0 || beyond_the_cap() != 0;
+  const bool needed = draining_all || to_replace != 0 || to_redial != 0 || beyond_the_cap() != 0;
   const bool raised = (attention.load(std::memory_order_relaxed) & kReview) != 0;
   if (needed && !raised) attention.fetch_or(kReview, std::memory_order_seq_cst);
   if (!needed && raised) attention.fetch_and(~kReview, std::memory_order_seq_cst);
@@ -43,7 +43,7 @@ void Destination::Impl::set_limits(const Limits& settings, Instant now) {
     review();
   }
   shrink();
-  attend(now);
+  serve_waiters(now);
 }
 
 // Idle surplus ends at once, the longest rested first; when that is not enough, sessions take nobody new. What else is
@@ -54,12 +54,13 @@ void Destination::Impl::shrink() {
     const std::scoped_lock lock(mutex);
     if (!surplus()) return;
   }
-  end_longest_rested(Closed::config_changed, false, surplus);
-  in_slices([this](std::uint32_t first, std::uint32_t count, Errands& work) {
-    pool.for_each(first, count, [&](Chair& entry) {
-      const Word word(entry.word.load(std::memory_order_acquire));
-      if (kind_of(entry) != Kind::h2 || word.closed() || word.reserved() || beyond_the_cap() <= draining) return;
-      drain(entry, Closed::config_changed, work);
+  end_longest_idle(CloseCause::config_changed, false, surplus);
+  in_slices([this](std::uint32_t first, std::uint32_t count, DeferredActions& actions) {
+    pool.for_each(first, count, [&](SlotEntry& entry) {
+      const EntryWord word(entry.word.load(std::memory_order_acquire));
+      if (protocol_of(entry) != Protocol::h2 || word.closed() || word.reserved() || beyond_the_cap() <= draining)
+        return;
+      drain(entry, CloseCause::config_changed, actions);
     });
   });
 }
@@ -71,22 +72,22 @@ void Destination::Impl::pause(Instant now, bool and_drain) {
     const std::scoped_lock lock(mutex);
     attention.fetch_or(kPaused, std::memory_order_seq_cst);  // from now on every borrow comes under the mutex
     if (!and_drain) return;
-    drains = true;
+    draining_all = true;
     review();
   }
-  drain_sessions(Closed::drained);
-  end_all_idle(Closed::drained);
+  drain_sessions(CloseCause::drained);
+  end_all_idle(CloseCause::drained);
   serve_starved(now);
 }
 
 void Destination::Impl::resume(Instant now) {
   {
     const std::scoped_lock lock(mutex);
-    drains = false;
+    draining_all = false;
     review();
     attention.fetch_and(~kPaused, std::memory_order_seq_cst);
   }
-  attend(now);
+  serve_waiters(now);
 }
 
 // ---- reconnect ----
@@ -97,59 +98,59 @@ void Destination::Impl::reconnect(Instant now) {
     if (stopped()) return;
     to_redial = broken_ahead = to_end = old_looked = 0;
   }
-  drain_sessions(Closed::reconnect);
-  in_slices([this](std::uint32_t first, std::uint32_t count, Errands&) {
-    pool.for_each(first, count, [this](Chair& entry) {
-      const Word word(entry.word.load(std::memory_order_acquire));
+  drain_sessions(CloseCause::reconnect);
+  in_slices([this](std::uint32_t first, std::uint32_t count, DeferredActions&) {
+    pool.for_each(first, count, [this](SlotEntry& entry) {
+      const EntryWord word(entry.word.load(std::memory_order_acquire));
       const bool tunnel = entry.value.tunnel.load(std::memory_order_relaxed);
       if (word.vacant() || word.reserved() || word.closed() || tunnel || entry.value.pooled == nullptr) return;
-      if (!std::exchange(entry.value.old, true)) ++old_ones;
+      if (!std::exchange(entry.value.replace, true)) ++to_replace;
       if (word.idle()) ++to_redial;
     });
     review();
   });
-  attend(now);
+  serve_waiters(now);
 }
 
 // Under the mutex: successors of those that are idle. At the cap one ends first, so that its place can be dialed.
-void Destination::Impl::renew(Errands& work, Instant now) {
-  if (to_end != 0) end_replaced(work);
-  while (to_redial != 0 && !backoff.holds(now) && dial_room(now) != 0) {
-    if (!work.step()) return;
-    Chair* old = idle_old_one(work);
-    if (old == nullptr && work.more) return;
+void Destination::Impl::redial_old(DeferredActions& actions, Instant now) {
+  if (to_end != 0) end_replaced(actions);
+  while (to_redial != 0 && !backoff.blocks(now) && dial_room(now) != 0) {
+    if (!actions.step()) return;
+    SlotEntry* old = idle_to_replace(actions);
+    if (old == nullptr && actions.more) return;
     if (old == nullptr) to_redial = std::min(to_redial, broken_ahead);  // the others were lent meanwhile
     if (to_redial == 0) return review();
-    if (Chair* entry = reserve(work)) {
+    if (SlotEntry* entry = reserve(actions)) {
       --to_redial;
-      book_dial(*entry, Kinds::any, Opened::reconnect, work, now);
+      record_dial(*entry, ProtocolMask::any, OpenCause::reconnect, actions, now);
       continue;
     }
     // One after the other.
     if (old == nullptr || ending.load(std::memory_order_seq_cst) != 0 || redialing != 0) return;
-    const Word word(old->word.load(std::memory_order_acquire));
-    if (end_idle(*old, word, Closed::reconnect, work)) ++broken_ahead;
+    const EntryWord word(old->word.load(std::memory_order_acquire));
+    if (end_idle(*old, word, CloseCause::reconnect, actions)) ++broken_ahead;
   }
 }
 
 // A successor is there: one that it replaces ends, if it did not before.
-void Destination::Impl::replaced(const Chair& entry, Errands& work) {
-  if (entry.value.opened.load(std::memory_order_relaxed) != Opened::reconnect) return;
+void Destination::Impl::replaced(const SlotEntry& entry, DeferredActions& actions) {
+  if (entry.value.opened.load(std::memory_order_relaxed) != OpenCause::reconnect) return;
   if (broken_ahead != 0) {
     --broken_ahead;
     return;
   }
   ++to_end;
-  end_replaced(work);
+  end_replaced(actions);
 }
 
-void Destination::Impl::end_replaced(Errands& work) {
+void Destination::Impl::end_replaced(DeferredActions& actions) {
   while (to_end != 0) {
-    Chair* old = idle_old_one(work);
-    if (old == nullptr && work.more) return;
+    SlotEntry* old = idle_to_replace(actions);
+    if (old == nullptr && actions.more) return;
     if (old == nullptr) {
       to_end = 0;  // the others were lent meanwhile: they end when they come back
-    } else if (end_idle(*old, Word(old->word.load(std::memory_order_acquire)), Closed::reconnect, work)) {
+    } else if (end_idle(*old, EntryWord(old->word.load(std::memory_order_acquire)), CloseCause::reconnect, actions)) {
       --to_end;
     }
   }
@@ -157,21 +158,21 @@ void Destination::Impl::end_replaced(Errands& work) {
 
 // The next idle one that is to be replaced, from where the last search ended. Null: there is none, or, with work.more,
 // there was none within this slice.
-Chair* Destination::Impl::idle_old_one(Errands& work) {
+SlotEntry* Destination::Impl::idle_to_replace(DeferredActions& actions) {
   const std::uint32_t known = pool.blocks();
   for (; old_looked < known; ++old_looked, ++old_hand) {
-    Chair* found = nullptr;
+    SlotEntry* found = nullptr;
     const std::uint32_t first = old_hand % known * kBlockEntries;
     for (std::uint32_t n = 0; n < kBlockEntries && found == nullptr; ++n) {
-      Chair& entry = pool.entry(first + n);
-      if (entry.value.old && Word(entry.word.load(std::memory_order_acquire)).idle()) found = &entry;
+      SlotEntry& entry = pool.entry(first + n);
+      if (entry.value.replace && EntryWord(entry.word.load(std::memory_order_acquire)).idle()) found = &entry;
     }
     if (found != nullptr) {
       old_looked = 0;
       return found;
     }
     for (unsigned n = 0; n < kBlockEntries; ++n) {
-      if (!work.step()) return nullptr;
+      if (!actions.step()) return nullptr;
     }
   }
   old_looked = 0;

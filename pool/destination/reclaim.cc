@@ -25,20 +25,20 @@ void Destination::touch(Instant now) {
 
 bool Destination::Impl::reclaim(Instant now, Duration unused) {
   if (!self.unused_for(unused, now)) return false;
-  Errands work;
+  DeferredActions actions;
   bool gone = false;
   {
     const std::scoped_lock lock(mutex);
     // What an operator paused stays paused, and what keeps connections ready keeps its pool.
     if (attention.load(std::memory_order_seq_cst) != 0 || limits.min_idle != 0 || dials != 0) return false;
-    end_some_idle(Closed::idle, work);
-    gone = work.ended.empty() && pool.in_use() == 0 && tunnels.load(std::memory_order_relaxed) == 0;
+    end_some_idle(CloseCause::idle, actions);
+    gone = actions.ended.empty() && pool.in_use() == 0 && tunnels.load(std::memory_order_relaxed) == 0;
     if (gone) {
       attention.fetch_or(kStopped, std::memory_order_seq_cst);
       reclaimed.store(true, std::memory_order_release);
     }
   }
-  static_cast<void>(perform(work));
+  static_cast<void>(run_actions(actions));
   serve_starved(now);
   return gone;
 }

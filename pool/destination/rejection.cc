@@ -7,7 +7,7 @@
 
 namespace carpool::pool {
 
-Fault told(FaultKind kind, Side side, const char* words) noexcept {
+Fault make_fault(FaultKind kind, Side side, const char* words) noexcept {
   Fault fault(kind, side);
   try {
     fault.detail = words;
@@ -17,46 +17,46 @@ Fault told(FaultKind kind, Side side, const char* words) noexcept {
 }
 
 Fault copy_of(const Fault& fault) noexcept {
-  Fault copy = told(fault.kind, fault.side, fault.detail.c_str());
+  Fault copy = make_fault(fault.kind, fault.side, fault.detail.c_str());
   copy.retry = fault.retry;
   return copy;
 }
 
-void Refusal::arrive(Instant) {
+void Rejection::arrive(Instant) {
   Destination::Impl& pool = *owner;
   Borrower& meant = *borrower;
   const bool still = meant.ticket_ == ticket;
   Fault no = std::move(fault);
   {
     const std::scoped_lock lock(pool.mutex);
-    pool.refusals.put(*this);
+    pool.rejections.put(*this);
   }
-  if (still) pool.tell(meant, std::move(no));
+  if (still) pool.deliver_rejection(meant, std::move(no));
 }
 
 // On the borrower's loop, at the top of a turn.
-void Destination::Impl::tell(Borrower& borrower, Fault no) {
+void Destination::Impl::deliver_rejection(Borrower& borrower, Fault no) {
   borrower.ticket_ = 0;
   if (borrower.want_.tunnel) return_tunnel_place();
   borrower.on_refused(std::move(no));
 }
 
 // Under the mutex; the borrower is in line.
-void Destination::Impl::refuse(Borrower& borrower, const Fault& fault, Errands& work) {
+void Destination::Impl::refuse(Borrower& borrower, const Fault& fault, DeferredActions& actions) {
   line.leave(borrower);
   attention.fetch_sub(1, std::memory_order_seq_cst);
-  Refusal& refusal = refusals.take();
-  refusal.owner = this;
-  refusal.borrower = &borrower;
-  refusal.ticket = borrower.ticket_;
-  refusal.to = borrower.loop_;
-  refusal.fault = copy_of(fault);
-  work.refusals.push(refusal);
+  Rejection& rejection = rejections.take();
+  rejection.owner = this;
+  rejection.borrower = &borrower;
+  rejection.ticket = borrower.ticket_;
+  rejection.to = borrower.loop_;
+  rejection.fault = copy_of(fault);
+  actions.rejections.push(rejection);
 }
 
 // Under the mutex: one more may join the line, and whatever becomes of it, it will be told without memory.
 bool Destination::Impl::ready_to_wait() {
-  return refusals.ready(line.size() + std::size_t{1});
+  return rejections.ready(line.size() + std::size_t{1});
 }
 
 }  // namespace carpool::pool

@@ -1,5 +1,5 @@
-// Refusal: a borrower's no, on its way to the borrower's loop. A no must be possible when there is no memory, so it is
-// taken from a store that has one for each who waits, and its words are the first that it does without.
+// Rejection: a borrower's no, on its way to the borrower's loop. A no must be possible when there is no memory, so it
+// is taken from a store that has one for each who waits, and its words are the first that it does without.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 namespace carpool::pool {
 
 // A Fault with these words, or without any where there is no memory for them.
-Fault told(FaultKind kind, Side side, const char* words) noexcept;
+Fault make_fault(FaultKind kind, Side side, const char* words) noexcept;
 Fault copy_of(const Fault& fault) noexcept;
 
-class Refusal final : public Delivery {
+class Rejection final : public Delivery {
  public:
   void arrive(Instant now) override;
 

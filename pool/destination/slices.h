@@ -13,47 +13,47 @@ namespace carpool::pool {
 // between. The caller attends afterwards.
 template <class Step>
 void Destination::Impl::in_slices(Step&& step) {
-  constexpr std::uint32_t kBlocks = Errands::kMostSteps / kBlockEntries;
+  constexpr std::uint32_t kBlocks = DeferredActions::kMostSteps / kBlockEntries;
   const std::uint32_t known = pool.blocks();
   for (std::uint32_t first = 0; first < known; first += kBlocks) {
-    Errands work;
+    DeferredActions actions;
     {
       const std::scoped_lock lock(mutex);
-      step(first, kBlocks, work);
+      step(first, kBlocks, actions);
     }
-    static_cast<void>(perform(work));
+    static_cast<void>(run_actions(actions));
   }
 }
 
 // Ends what rested longest, as long as surplus() says so under the mutex. Without memory for their order: any.
 template <class Surplus>
-void Destination::Impl::end_longest_rested(Closed cause, bool served_only, Surplus&& surplus) {
-  std::vector<Rested> all;
+void Destination::Impl::end_longest_idle(CloseCause cause, bool served_only, Surplus&& surplus) {
+  std::vector<IdleConnection> all;
   try {
-    all = idle_by_rest(served_only);
+    all = idle_by_age(served_only);
   } catch (const std::bad_alloc&) {
-    return in_slices([&](std::uint32_t first, std::uint32_t count, Errands& work) {
-      pool.for_each(first, count, [&](Chair& entry) {
-        const Word word(entry.word.load(std::memory_order_acquire));
+    return in_slices([&](std::uint32_t first, std::uint32_t count, DeferredActions& actions) {
+      pool.for_each(first, count, [&](SlotEntry& entry) {
+        const EntryWord word(entry.word.load(std::memory_order_acquire));
         if (word.idle() && (!served_only || word.uses() != 0) && surplus()) {
-          static_cast<void>(end_idle(entry, word, cause, work));
+          static_cast<void>(end_idle(entry, word, cause, actions));
         }
       });
     });
   }
   for (auto next = all.begin(); next != all.end();) {
-    Errands work;
+    DeferredActions actions;
     {
       const std::scoped_lock lock(mutex);
-      for (; next != all.end() && work.step(); ++next) {
+      for (; next != all.end() && actions.step(); ++next) {
         if (!surplus()) {
           next = all.end();
           break;
         }
-        static_cast<void>(end_idle(*next->entry, next->word, cause, work));
+        static_cast<void>(end_idle(*next->entry, next->word, cause, actions));
       }
     }
-    static_cast<void>(perform(work));
+    static_cast<void>(run_actions(actions));
   }
 }
 

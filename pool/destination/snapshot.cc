@@ -6,55 +6,55 @@
 
 namespace carpool::pool {
 
-Failed reason_of(const Fault& fault) {
+FailureReason reason_of(const Fault& fault) {
   switch (fault.kind) {
     case FaultKind::dns_error:
     case FaultKind::dns_timeout:
-      return Failed::dns;
+      return FailureReason::dns;
     case FaultKind::connect_refused:
     case FaultKind::unroutable:
-      return Failed::refused;
+      return FailureReason::refused;
     case FaultKind::connect_timeout:
     case FaultKind::response_timeout:
     case FaultKind::request_timeout:
-      return Failed::timeout;
+      return FailureReason::timeout;
     case FaultKind::tls_certificate:
     case FaultKind::tls_protocol:
-      return Failed::tls;
+      return FailureReason::tls;
     case FaultKind::connection_terminated:
     case FaultKind::response_incomplete:
-      return Failed::reset;
+      return FailureReason::reset;
     case FaultKind::budget:
     case FaultKind::overloaded:
     case FaultKind::rate_limited:
-      return Failed::budget;
+      return FailureReason::budget;
     default:
-      return Failed::protocol;
+      return FailureReason::protocol;
   }
 }
 
 namespace {
-Shown shown(const Chair& entry, Word word, Instant now) {
-  if (word.closed()) return Shown::draining;  // closed to new borrowers, somebody still uses it
-  if (entry.value.tunnel.load(std::memory_order_relaxed)) return Shown::tunnel;
+ConnectionStatus shown(const SlotEntry& entry, EntryWord word, Instant now) {
+  if (word.closed()) return ConnectionStatus::draining;  // closed to new borrowers, somebody still uses it
+  if (entry.value.tunnel.load(std::memory_order_relaxed)) return ConnectionStatus::tunnel;
   switch (state(word, entry.value.expires_at.get(), now)) {
     case EntryState::connecting:
-      return Shown::connecting;
+      return ConnectionStatus::connecting;
     case EntryState::borrowed_valid:
-      return Shown::borrowed;
+      return ConnectionStatus::borrowed;
     case EntryState::borrowed_expired:
-      return Shown::expired_borrowed;
+      return ConnectionStatus::expired_borrowed;
     case EntryState::not_borrowed_expired:
-      return Shown::expired_idle;
+      return ConnectionStatus::expired_idle;
     default:
-      return Shown::idle;
+      return ConnectionStatus::idle;
   }
 }
 
-void count_states(const Pool<Seat>& pool, Destination::Snapshot& into, Instant now) {
+void count_states(const Pool<Slot>& pool, Destination::Snapshot& into, Instant now) {
   into.connections = {};
-  pool.for_each([&](Chair& entry) {
-    const Word word(entry.word.load(std::memory_order_acquire));
+  pool.for_each([&](SlotEntry& entry) {
+    const EntryWord word(entry.word.load(std::memory_order_acquire));
     if (!word.vacant()) ++into.connections[static_cast<std::size_t>(shown(entry, word, now))];
   });
 }
@@ -62,9 +62,10 @@ void count_states(const Pool<Seat>& pool, Destination::Snapshot& into, Instant n
 // Under steady opening and closing: what was missed is about to be open, what was counted beside it has ended.
 void balance(Destination::Snapshot& counted, std::uint64_t alive) {
   std::uint64_t all = counted.alive();
-  if (all < alive) counted.connections[static_cast<std::size_t>(Shown::connecting)] += alive - all;
-  for (const Shown shown : {Shown::idle, Shown::connecting, Shown::draining, Shown::expired_idle, Shown::borrowed,
-                            Shown::expired_borrowed, Shown::tunnel}) {
+  if (all < alive) counted.connections[static_cast<std::size_t>(ConnectionStatus::connecting)] += alive - all;
+  for (const ConnectionStatus shown : {ConnectionStatus::idle, ConnectionStatus::connecting, ConnectionStatus::draining,
+                                       ConnectionStatus::expired_idle, ConnectionStatus::borrowed,
+                                       ConnectionStatus::expired_borrowed, ConnectionStatus::tunnel}) {
     auto& count = counted.connections[static_cast<std::size_t>(shown)];
     const std::uint64_t less = std::min(count, all > alive ? all - alive : std::uint64_t{0});
     count -= less;
@@ -74,7 +75,7 @@ void balance(Destination::Snapshot& counted, std::uint64_t alive) {
 }  // namespace
 
 // Under the mutex.
-void Destination::Impl::tell_classes(Snapshot& into) const {
+void Destination::Impl::describe_classes(Snapshot& into) const {
   if (limits.classes < 2) return;
   into.class_count = limits.classes;
   const std::uint64_t all = into.leases();
@@ -113,10 +114,10 @@ Destination::Snapshot Destination::Impl::snapshot(Instant now) const {
     result.undialed = undialed;
     result.probing = circuit.last_failed();
     result.learned_idle = keep_alive.limit();
-    if (result.learned_idle) result.horizon = keep_alive.horizon();
+    if (result.learned_idle) result.effective_limit = keep_alive.effective_limit();
     if (keep_alive.trust() != Duration::max()) result.trust = keep_alive.trust();
     result.dial_time = dial_time;
-    tell_classes(result);
+    describe_classes(result);
     const std::uint64_t version = ledger.version;
     const std::uint64_t there = alive;
     lock.unlock();
@@ -129,15 +130,15 @@ Destination::Snapshot Destination::Impl::snapshot(Instant now) const {
 
 // Under the mutex no connection can end, so the visitor may look at what never changes in it.
 void Destination::Impl::visit(ConnectionVisitor& visitor, Instant now) const {
-  constexpr std::uint32_t kBlocks = Errands::kMostSteps / kBlockEntries;
+  constexpr std::uint32_t kBlocks = DeferredActions::kMostSteps / kBlockEntries;
   for (std::uint32_t first = 0; first < pool.blocks(); first += kBlocks) {
     const std::scoped_lock lock(mutex);
-    pool.for_each(first, kBlocks, [&](const Chair& entry) { tell(entry, visitor, now); });
+    pool.for_each(first, kBlocks, [&](const SlotEntry& entry) { describe(entry, visitor, now); });
   }
 }
 
-void Destination::Impl::tell(const Chair& entry, ConnectionVisitor& visitor, Instant now) {
-  const Word word(entry.word.load(std::memory_order_acquire));
+void Destination::Impl::describe(const SlotEntry& entry, ConnectionVisitor& visitor, Instant now) {
+  const EntryWord word(entry.word.load(std::memory_order_acquire));
   if (word.vacant()) return;
   ConnectionView view;
   view.index = entry.index;

@@ -13,21 +13,29 @@
 namespace carpool::pool {
 
 // A connection as an operator sees it.
-enum class Shown : std::uint8_t { connecting, idle, borrowed, expired_idle, expired_borrowed, draining, tunnel };
+enum class ConnectionStatus : std::uint8_t {
+  connecting,
+  idle,
+  borrowed,
+  expired_idle,
+  expired_borrowed,
+  draining,
+  tunnel
+};
 inline constexpr std::array<std::string_view, 7> kShownNames{"connecting",       "idle",     "borrowed", "expired_idle",
                                                              "expired_borrowed", "draining", "tunnel"};
-constexpr std::string_view name(Shown state) {
+constexpr std::string_view name(ConnectionStatus state) {
   return kShownNames[static_cast<std::size_t>(state)];
 }
 
 // Why a dial failed, or an exchange on a connection that was up.
-enum class Failed : std::uint8_t { dns, refused, timeout, tls, reset, protocol, budget };
+enum class FailureReason : std::uint8_t { dns, refused, timeout, tls, reset, protocol, budget };
 inline constexpr std::array<std::string_view, 7> kFailedNames{"dns",   "refused",  "timeout", "tls",
                                                               "reset", "protocol", "budget"};
-constexpr std::string_view name(Failed reason) {
+constexpr std::string_view name(FailureReason reason) {
   return kFailedNames[static_cast<std::size_t>(reason)];
 }
-Failed reason_of(const Fault& fault);
+FailureReason reason_of(const Fault& fault);
 
 struct Destination::Snapshot {
   std::array<std::uint64_t, kOpenedNames.size()> opened{};  // by cause
@@ -43,7 +51,7 @@ struct Destination::Snapshot {
   Duration max_wait{};         // of the one who waits longest
   std::uint32_t size = 0, peak = 0;
   // How long the origin lets a connection rest, and after which rest they are therefore retired; nothing: not known.
-  std::optional<Duration> learned_idle, horizon;
+  std::optional<Duration> learned_idle, effective_limit;
   std::optional<Duration> trust;  // see Destination::trust(); nothing: not known
   Duration dial_time{};           // on average; zero: none succeeded yet
   // Priority classes, the highest first; none: there are none. most: leases of it and of those below it together.
@@ -51,10 +59,10 @@ struct Destination::Snapshot {
     std::uint32_t waiting = 0;
     std::uint64_t leases = 0, most = 0;
   };
-  std::array<Class, Shares::kMostClasses> classes{};
+  std::array<Class, ClassQuota::kMostClasses> classes{};
   std::size_t class_count = 0;
 
-  std::uint64_t of(Shown state) const { return connections[static_cast<std::size_t>(state)]; }
+  std::uint64_t of(ConnectionStatus state) const { return connections[static_cast<std::size_t>(state)]; }
   std::uint64_t leases() const { return borrows - restores; }
   std::uint64_t opened_total() const { return sum(opened); }
   std::uint64_t closed_total() const { return sum(closed); }
@@ -73,15 +81,15 @@ struct Destination::Snapshot {
 // One connection, for /pools/{origin}/connections.
 struct ConnectionView {
   std::uint32_t index = 0, generation = 0;
-  Shown state = Shown::connecting;
-  Opened opened = Opened::first;
+  ConnectionStatus state = ConnectionStatus::connecting;
+  OpenCause opened = OpenCause::first;
   Duration age{};   // since its dial began
   Duration idle{};  // zero unless it rests
   std::uint32_t uses = 0;
   std::uint32_t users = 0;  // leases of it now; more than one on a session
   LoopId home = 0;
   // Null while connecting. Good only inside the visit, from any thread: touch nothing but what never changes in it.
-  const Pooled* pooled = nullptr;
+  const PooledConnection* pooled = nullptr;
 };
 
 class ConnectionVisitor {

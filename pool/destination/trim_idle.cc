@@ -28,12 +28,13 @@ std::optional<std::uint32_t> Destination::Impl::measured_need(Instant now) {
   }
 }
 
-std::optional<std::uint32_t> Destination::Impl::need_of(std::vector<Stay> stays, Instant now, Duration window) const {
+std::optional<std::uint32_t> Destination::Impl::need_of(std::vector<BorrowRecord> stays, Instant now,
+                                                        Duration window) const {
   const Instant begin = now - window;
-  const bool covers =
-      std::any_of(stays.begin(), stays.end(), [&](const Stay& stay) { return stay.arrived <= now - window / 2; });
-  std::erase_if(stays, [&](const Stay& stay) { return stay.arrived + stay.waited + stay.held < begin; });
-  const std::optional<Advice> advice = covers ? advise(stays, pool.cap()) : std::nullopt;
+  const bool covers = std::any_of(stays.begin(), stays.end(),
+                                  [&](const BorrowRecord& stay) { return stay.arrived <= now - window / 2; });
+  std::erase_if(stays, [&](const BorrowRecord& stay) { return stay.arrived + stay.waited + stay.held < begin; });
+  const std::optional<Advice> advice = covers ? recommend_size(stays, pool.cap()) : std::nullopt;
   if (!advice) return std::nullopt;
   return std::max(advice->size, advice->busy_most);
 }
@@ -41,23 +42,23 @@ std::optional<std::uint32_t> Destination::Impl::need_of(std::vector<Stay> stays,
 // What never served was opened for the load to come. Sessions end by idle_timeout alone: how many are needed is not a
 // matter of leases.
 void Destination::Impl::trim(std::uint32_t need) {
-  end_longest_rested(Closed::surplus, true, [&] {
-    if (stopped() || paused() || !line.empty() || held[static_cast<std::size_t>(Kind::h2)] != 0) return false;
+  end_longest_idle(CloseCause::surplus, true, [&] {
+    if (stopped() || paused() || !line.empty() || held[static_cast<std::size_t>(Protocol::h2)] != 0) return false;
     return alive > need + limits.min_idle;
   });
 }
 
 // What is expired, or rested too long.
-void Destination::Impl::end_worn_out(Instant now) {
-  in_slices([&](std::uint32_t first, std::uint32_t count, Errands& work) {
-    pool.for_each(first, count, [&](Chair& entry) {
-      const Word word(entry.word.load(std::memory_order_acquire));
+void Destination::Impl::end_all_expired(Instant now) {
+  in_slices([&](std::uint32_t first, std::uint32_t count, DeferredActions& actions) {
+    pool.for_each(first, count, [&](SlotEntry& entry) {
+      const EntryWord word(entry.word.load(std::memory_order_acquire));
       if (!word.idle()) return;
       witness(entry, word.uses(), keep_alive.doubt(), now);
-      const Fitness found = fitness(entry, word, Want{}, now);
-      if (found == Fitness::fit || found == Fitness::unwanted) return;  // one in quarantine stays
-      if (found == Fitness::idle_too_long && leave_to_origin(entry, now)) return;
-      static_cast<void>(end_idle(entry, word, cause_of(found), work));
+      const Reusability found = reusability_for(entry, word, BorrowRequest{}, now);
+      if (found == Reusability::fit || found == Reusability::unwanted) return;  // one in quarantine stays
+      if (found == Reusability::idle_too_long && leave_to_origin(entry, now)) return;
+      static_cast<void>(end_idle(entry, word, cause_of(found), actions));
     });
   });
 }

@@ -7,35 +7,36 @@
 namespace carpool::pool {
 
 std::uint32_t Destination::warm_up(std::uint32_t open, std::uint32_t most, Instant now) {
-  Errands work;
+  DeferredActions actions;
   std::uint32_t begun = 0;
   {
     const std::scoped_lock lock(impl_->mutex);
     const std::uint32_t there = impl_->pool.in_use();
     if (!impl_->stopped() && !impl_->paused() && open > there)
-      begun = impl_->open_ahead(std::min(open - there, most), Opened::warm_up, work, now);
+      begun = impl_->open_ahead(std::min(open - there, most), OpenCause::warm_up, actions, now);
   }
-  impl_->finish(work, now, Opened::all_busy);
+  impl_->run_actions_and_serve(actions, now, OpenCause::all_busy);
   return begun;
 }
 
 // Under the mutex; as far as both caps allow. How many dials begin.
-std::uint32_t Destination::Impl::open_ahead(std::uint32_t count, Opened cause, Errands& work, Instant now) {
+std::uint32_t Destination::Impl::open_ahead(std::uint32_t count, OpenCause cause, DeferredActions& actions,
+                                            Instant now) {
   for (std::uint32_t begun = 0; begun < count; ++begun) {
-    if (!work.step()) return begun;
-    Chair* entry = reserve(work);
+    if (!actions.step()) return begun;
+    SlotEntry* entry = reserve(actions);
     if (entry == nullptr) return begun;
-    book_dial(*entry, Kinds::any, cause, work, now);
+    record_dial(*entry, ProtocolMask::any, cause, actions, now);
   }
   return count;
 }
 
 // Under the mutex. Connections come to rest, are lent and are closed by the origin all the time: what is missing is
 // looked for now and then, not at each of these moments, and not while dials fail.
-void Destination::Impl::keep_min_idle(Errands& work, Instant now) {
-  if (limits.min_idle == 0 || stopped() || paused() || backoff.holds(now)) return;
+void Destination::Impl::keep_min_idle(DeferredActions& actions, Instant now) {
+  if (limits.min_idle == 0 || stopped() || paused() || backoff.blocks(now)) return;
   const std::uint32_t lacking = lacking_seen, coming_up = dials > line.size() ? dials - line.size() : 0;
-  if (coming_up < lacking) open_ahead(std::min(lacking - coming_up, dial_room(now)), Opened::min_idle, work, now);
+  if (coming_up < lacking) open_ahead(std::min(lacking - coming_up, dial_room(now)), OpenCause::min_idle, actions, now);
 }
 
 // Of min_idle, what is not idle at this moment. No mutex is held.
@@ -48,8 +49,8 @@ std::uint32_t Destination::Impl::lacking_idle() const {
 std::optional<std::uint32_t> Destination::Impl::lacking_idle(std::uint32_t most) const {
   const std::uint32_t wanted = ready_wanted.load(std::memory_order_relaxed);
   std::uint32_t ready = inspecting(), looked_at = 0;
-  static_cast<void>(pool.find_idle(0, [&](const Chair& entry) {
-    ready += Word(entry.word.load(std::memory_order_acquire)).idle() ? 1 : 0;
+  static_cast<void>(pool.find_idle(0, [&](const SlotEntry& entry) {
+    ready += EntryWord(entry.word.load(std::memory_order_acquire)).idle() ? 1 : 0;
     return ready >= wanted || ++looked_at == most;
   }));
   if (ready >= wanted) return 0;
@@ -59,7 +60,7 @@ std::optional<std::uint32_t> Destination::Impl::lacking_idle(std::uint32_t most)
 // Under the mutex, between two sweeps.
 std::uint32_t Destination::Impl::lacking_idle_now() const {
   if (limits.min_idle == 0) return 0;
-  return lacking_idle(Errands::kMostSteps).value_or(lacking_seen);
+  return lacking_idle(DeferredActions::kMostSteps).value_or(lacking_seen);
 }
 
 }  // namespace carpool::pool

@@ -9,8 +9,8 @@
 
 namespace carpool::pool {
 
-Directory::Directory(const DirectoryLimits& limits, House& house, unsigned loops)
-    : house_(house), loops_(loops), max_origins_(limits.max_origins), budget_(limits.max_connections) {}
+Directory::Directory(const DirectoryLimits& limits, Environment& environment, unsigned loops)
+    : environment_(environment), loops_(loops), max_origins_(limits.max_origins), budget_(limits.max_connections) {}
 
 Directory::~Directory() = default;
 
@@ -21,15 +21,16 @@ Result<Destination*> Directory::at(const Origin& origin, const Limits& limits, I
     return found->second;
   }
   if (!has_place(standing)) {
-    return told(FaultKind::origins_exhausted, Side::self, "no pool left for another origin");
+    return make_fault(FaultKind::origins_exhausted, Side::self, "no pool left for another origin");
   }
   if (EntryIndex::process().full()) {
-    return told(FaultKind::origins_exhausted, Side::self, "no numbers left for the connections of another origin");
+    return make_fault(FaultKind::origins_exhausted, Side::self,
+                      "no numbers left for the connections of another origin");
   }
   try {
     return &add(origin, limits, now, standing);
   } catch (const std::bad_alloc&) {
-    return told(FaultKind::overloaded, Side::self, "no memory for the pool of another origin");
+    return make_fault(FaultKind::overloaded, Side::self, "no memory for the pool of another origin");
   }
 }
 
@@ -40,7 +41,7 @@ bool Directory::has_place(Standing standing) const {
 
 // Under the mutex. Throws std::bad_alloc, and then nothing changed.
 Destination& Directory::add(const Origin& origin, const Limits& limits, Instant now, Standing standing) {
-  auto made = std::make_unique<Destination>(origin, limits, house_, loops_, &budget_);
+  auto made = std::make_unique<Destination>(origin, limits, environment_, loops_, &budget_);
   made->touch(now);
   const auto [mine, fresh] = by_origin_.try_emplace(origin, nullptr);
   try {
@@ -119,7 +120,7 @@ void Directory::take_out(Destination& destination, Instant now) {
   ++reclaimed_count_;
 }
 
-// What ends stays listed until retire() comes, as what it counted does; so many at most.
+// What ends stays listed until unlink_idle() comes, as what it counted does; so many at most.
 bool Directory::make_room(Instant now) {
   constexpr int kTries = 16;
   for (int n = 0; n < kTries; ++n) {
@@ -143,7 +144,7 @@ void Directory::forget_hungry(const std::vector<Destination*>& retired) {
   for (Destination* destination : retired) destination->leave_budget();
 }
 
-bool Directory::bury(const std::vector<Destination*>& retired) {
+bool Directory::destroy(const std::vector<Destination*>& retired) {
   const std::unique_lock nobody_looks(looked_at_, std::try_to_lock);
   if (!nobody_looks) return false;
   const std::scoped_lock lock(mutex_);

@@ -27,7 +27,7 @@ struct DirectoryLimits {
 
 class Directory final {
  public:
-  Directory(const DirectoryLimits& limits, House& house, unsigned loops);
+  Directory(const DirectoryLimits& limits, Environment& environment, unsigned loops);
   ~Directory();
 
   // The destination of `origin`, made with `limits` if it is new. Takes a mutex: callers keep the answer.
@@ -46,7 +46,7 @@ class Directory final {
   // Takes those out for which `wanted` is false and that reclaim(now, unused) ends; they stay in memory. None while
   // somebody looks through the pools: what is counted moves from them to reclaimed().
   template <class Wanted>
-  std::vector<Destination*> retire(Instant now, Duration unused, Wanted wanted) {
+  std::vector<Destination*> unlink_idle(Instant now, Duration unused, Wanted wanted) {
     std::vector<Destination*> retired;
     const std::unique_lock nobody_looks(looked_at_, std::try_to_lock);
     if (!nobody_looks) return retired;
@@ -61,7 +61,7 @@ class Directory final {
   }
   void forget_hungry(const std::vector<Destination*>& retired);
   // Destroys them. False: somebody looks through the pools at this moment; later.
-  bool bury(const std::vector<Destination*>& retired);
+  bool destroy(const std::vector<Destination*>& retired);
   // Who is no loop and looks through the pools holds this meanwhile.
   std::shared_lock<std::shared_mutex> hold() const { return std::shared_lock(looked_at_); }
   // What all that were retired had counted, so that sums never go down.
@@ -89,7 +89,7 @@ class Directory final {
   std::vector<Destination*> room_for_all(std::vector<Destination*>& retired);
   void take_out(Destination& destination, Instant now);
 
-  House& house_;
+  Environment& environment_;
   const unsigned loops_;
   const std::uint32_t max_origins_;
   ConnectionBudget budget_;

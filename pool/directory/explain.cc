@@ -32,84 +32,85 @@ Pronouns pronouns(std::uint64_t count) {
   return {false, "they", "their", "them", "were"};
 }
 
-std::string why_opened(Opened cause, const Pronouns& of, const Destination::Snapshot& s, const Circumstances& c) {
+std::string why_opened(OpenCause cause, const Pronouns& of, const Destination::Snapshot& s, const Circumstances& c) {
   switch (cause) {
-    case Opened::first:
+    case OpenCause::first:
       return "nothing was open";
-    case Opened::all_busy:
+    case OpenCause::all_busy:
       return "every open one was lent at that moment";
-    case Opened::min_idle:
+    case OpenCause::min_idle:
       return "fewer than min_idle (" + std::to_string(c.min_idle) + ") rested";
-    case Opened::warm_up:
+    case OpenCause::warm_up:
       return "a warm-up asked for " + of.them;
-    case Opened::stale_found:
+    case OpenCause::stale_found:
       return s.learned_idle ? "the one before had rested too long: the origin closes idle connections after " +
                                   time(*s.learned_idle)
                             : std::string("the one before had rested too long or was closed by the origin");
-    case Opened::expired:
+    case OpenCause::expired:
       return "the one before had reached the end of its life (" + setting("expire_time", c.expire_time) + ")";
-    case Opened::max_usage:
+    case OpenCause::max_usage:
       return "the one before had served max_usage (" + std::to_string(c.max_usage) + ") requests";
-    case Opened::streams_exhausted:
+    case OpenCause::streams_exhausted:
       return "no stream was left on the open ones";
-    case Opened::loop_local:
+    case OpenCause::loop_local:
       return "the loop that asked had none of its own";
-    case Opened::policy:
+    case OpenCause::policy:
       return "a request that must not be repeated (a POST, say) would not take one that had rested long";
-    case Opened::dns_changed:
+    case OpenCause::dns_changed:
       return "the origin's addresses changed";
-    case Opened::health:
+    case OpenCause::health:
       return "a health check replaced one";
-    case Opened::reconnect:
+    case OpenCause::reconnect:
       return "an operator asked to reconnect";
-    case Opened::replay:
+    case OpenCause::replay:
       return "a request whose connection failed was sent again on a new one";
-    case Opened::tunnel:
+    case OpenCause::tunnel:
       return of.one ? "a tunnel (CONNECT) took it" : "tunnels (CONNECT) take one each";
   }
   return {};
 }
 
 // What follows "they" or "it".
-std::string why_closed(Closed cause, const Pronouns& of, const Destination::Snapshot& s, const Circumstances& c) {
+std::string why_closed(CloseCause cause, const Pronouns& of, const Destination::Snapshot& s, const Circumstances& c) {
   switch (cause) {
-    case Closed::expired:
+    case CloseCause::expired:
       return "had reached the end of " + of.their + " life (" + setting("expire_time", c.expire_time) + ")";
-    case Closed::idle:
-      return s.horizon ? "had rested " + time(*s.horizon) + ", just short of the " + time(*s.learned_idle) +
-                             " after which the origin closes " + of.them + ", or idle_timeout"
-                       : "had rested longer than idle_timeout (" + time(c.idle_timeout) + ")";
-    case Closed::max_usage:
+    case CloseCause::idle:
+      return s.effective_limit
+                 ? "had rested " + time(*s.effective_limit) + ", just short of the " + time(*s.learned_idle) +
+                       " after which the origin closes " + of.them + ", or idle_timeout"
+                 : "had rested longer than idle_timeout (" + time(c.idle_timeout) + ")";
+    case CloseCause::max_usage:
       return "had served max_usage requests";
-    case Closed::peer_closed:
+    case CloseCause::peer_closed:
       return of.were + " closed by the origin";
-    case Closed::error:
+    case CloseCause::error:
       return "failed: " + of.their + " dial, or an exchange on " + of.them;
-    case Closed::unhealthy:
+    case CloseCause::unhealthy:
       return "did not pass a health check";
-    case Closed::drained:
+    case CloseCause::drained:
       return of.were + " drained by an operator";
-    case Closed::surplus:
+    case CloseCause::surplus:
       return of.were + " more than needed";
-    case Closed::budget:
+    case CloseCause::budget:
       return "gave " + of.their + " place to another origin (pool.total)";
-    case Closed::leak:
+    case CloseCause::leak:
       return of.were + " not given back";
-    case Closed::policy:
+    case CloseCause::policy:
       return of.were + " closed by policy";
-    case Closed::dns_changed:
+    case CloseCause::dns_changed:
       return "led to an address that the name no longer has";
-    case Closed::goaway:
+    case CloseCause::goaway:
       return of.were + " told to go away (GOAWAY)";
-    case Closed::private_:
+    case CloseCause::private_:
       return "had authenticated one client and ended with it";
-    case Closed::reconnect:
+    case CloseCause::reconnect:
       return of.were + " replaced because an operator asked to reconnect";
-    case Closed::config_changed:
+    case CloseCause::config_changed:
       return "did not fit the new configuration, or certificates that were renewed";
-    case Closed::tunnel_ended:
+    case CloseCause::tunnel_ended:
       return of.one ? "was a tunnel that ended" : "were tunnels that ended";
-    case Closed::shutdown:
+    case CloseCause::shutdown:
       return "ended with the program";
   }
   return {};
@@ -140,7 +141,7 @@ void reuse(const Destination::Snapshot& s, std::vector<std::string>& lines) {
 
 void present(const Destination::Snapshot& s, std::vector<std::string>& lines) {
   lines.push_back("Now " + std::to_string(s.alive()) + " of at most " + std::to_string(s.size) +
-                  (s.alive() == 1 ? " is" : " are") + " open (" + std::to_string(s.of(Shown::idle)) +
+                  (s.alive() == 1 ? " is" : " are") + " open (" + std::to_string(s.of(ConnectionStatus::idle)) +
                   " idle); the peak was " + std::to_string(s.peak) + ".");
   if (s.waiting != 0) {
     lines.push_back(number(s.waiting, "request waits", "requests wait") + " for a connection, the longest for " +
@@ -157,14 +158,14 @@ std::vector<std::string> explain(const Destination::Snapshot& s, const Circumsta
   if (s.opened_total() == 0) return {"No connection was opened yet: nobody asked for one."};
   for (const std::size_t cause : by_count(s.opened)) {
     lines.push_back(share(s.opened[cause], s.opened_total(), "opened because ") +
-                    why_opened(static_cast<Opened>(cause), pronouns(s.opened[cause]), s, c) + " (cause " +
+                    why_opened(static_cast<OpenCause>(cause), pronouns(s.opened[cause]), s, c) + " (cause " +
                     std::string(kOpenedNames[cause]) + ").");
   }
   for (const std::size_t cause : by_count(s.closed)) {
     const Pronouns of = pronouns(s.closed[cause]);
     lines.push_back(share(s.closed[cause], s.closed_total(), "closed: ") + of.they + " " +
-                    why_closed(static_cast<Closed>(cause), of, s, c) + " (cause " + std::string(kClosedNames[cause]) +
-                    ").");
+                    why_closed(static_cast<CloseCause>(cause), of, s, c) + " (cause " +
+                    std::string(kClosedNames[cause]) + ").");
   }
   for (const std::size_t reason : by_count(s.failures)) {
     lines.push_back(number(s.failures[reason], "dial or exchange", "dials or exchanges") + " failed (reason " +
@@ -178,9 +179,9 @@ std::vector<std::string> explain(const Destination::Snapshot& s, const Circumsta
   if (s.probing) lines.push_back("The last dial failed: one probe at a time decides for all who wait.");
   reuse(s, lines);
   if (s.learned_idle) {
-    const bool retires = *s.horizon < *s.learned_idle;
+    const bool retires = *s.effective_limit < *s.learned_idle;
     lines.push_back("The origin was seen to close what rests " + time(*s.learned_idle) +
-                    (retires ? ": connections are retired after " + time(*s.horizon) + ", before it does."
+                    (retires ? ": connections are retired after " + time(*s.effective_limit) + ", before it does."
                              : ": too short a rest to retire connections before it does."));
   }
   if (s.trust && *s.trust < Duration::zero()) {

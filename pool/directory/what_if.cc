@@ -16,20 +16,20 @@ namespace carpool::pool {
 namespace {
 constexpr Duration kSweepEvery = std::chrono::milliseconds(500);
 
-struct Wire final : Pooled {
-  explicit Wire(std::uint64_t number) : id(number) {}
-  bool settle() override { return true; }
+struct FakeConnection final : PooledConnection {
+  explicit FakeConnection(std::uint64_t number) : id(number) {}
+  bool clean_for_reuse() override { return true; }
   const std::uint64_t id;
   std::uint32_t index = 0, generation = 0;
   std::uint64_t rests = 0;  // how often it came to rest: an end that was planned for an earlier rest is void
 };
 
-class Stage;
+class Simulation;
 
 // One recorded borrow, played again.
-class Actor final : public Borrower {
+class SimulatedBorrower final : public Borrower {
  public:
-  Actor(Stage& stage, const Stay& stay) : stage_(stage), stay_(stay) {}
+  SimulatedBorrower(Simulation& stage, const BorrowRecord& stay) : stage_(stage), stay_(stay) {}
   void arrive();
   void leave();
   void give_up();
@@ -37,8 +37,8 @@ class Actor final : public Borrower {
   void on_refused(Fault) override;
 
  private:
-  Stage& stage_;
-  const Stay& stay_;
+  Simulation& stage_;
+  const BorrowRecord& stay_;
   Lease lease_;
   bool waiting_ = false;
 };
@@ -55,11 +55,11 @@ struct Event {
 };
 
 // The house of one destination, and the clock.
-class Stage final : public House {
+class Simulation final : public Environment {
  public:
-  Stage(const Load& load, const Limits& limits, Duration wait_timeout)
+  Simulation(const Workload& load, const Limits& limits, Duration wait_timeout)
       : load_(load), wait_timeout_(wait_timeout), pool_(nobody(), limits, *this, 1) {}
-  Outcome play();
+  SimulationResult play();
 
   // ---- the pool's ----
   void dial(Destination&, Reservation reservation) override {
@@ -68,10 +68,10 @@ class Stage final : public House {
   }
   void deliver(LoopId, Delivery& delivery) override { plan(now_, Step::deliver, &delivery); }
   void wake_at(Destination&, Instant when) override { plan(when, Step::wake); }
-  void detach(Pooled&, LoopId) override {}
-  bool attach(Pooled&, std::uint32_t, std::uint32_t) override { return true; }
-  void dispose(Pooled* pooled, Closed) override {
-    const std::unique_ptr<Wire> dies(static_cast<Wire*>(pooled));
+  void detach(PooledConnection&, LoopId) override {}
+  bool attach(PooledConnection&, std::uint32_t, std::uint32_t) override { return true; }
+  void dispose(PooledConnection* pooled, CloseCause) override {
+    const std::unique_ptr<FakeConnection> dies(static_cast<FakeConnection*>(pooled));
     wires_.erase(dies->id);
   }
   LoopId here() const override { return 0; }
@@ -80,8 +80,8 @@ class Stage final : public House {
   Instant now() const { return now_; }
   Destination& pool() { return pool_; }
   void plan(Instant when, Step step, void* what = nullptr) { agenda_.push({when, ++planned_, step, what, 0, 0}); }
-  void plan_give_up(Actor& actor) { plan(now_ + wait_timeout_, Step::give_up, &actor); }
-  void granted(Actor& actor, const Lease& lease, Duration waited, Duration held);
+  void plan_give_up(SimulatedBorrower& actor) { plan(now_ + wait_timeout_, Step::give_up, &actor); }
+  void granted(SimulatedBorrower& actor, const Lease& lease, Duration waited, Duration held);
   void give_back(Lease lease);
   void refused(bool in_time);
 
@@ -98,24 +98,24 @@ class Stage final : public House {
   void finish();
   void tell();
 
-  const Load& load_;
+  const Workload& load_;
   const Duration wait_timeout_;
   Instant now_{};
   std::priority_queue<Event> agenda_;
   std::uint64_t planned_ = 0, wires_made_ = 0;
   std::deque<Reservation> dials_;
-  std::unordered_map<std::uint64_t, Wire*> wires_;
-  std::deque<Actor> actors_;
+  std::unordered_map<std::uint64_t, FakeConnection*> wires_;
+  std::deque<SimulatedBorrower> actors_;
   std::size_t on_stage_ = 0;  // actors who are not done
   std::vector<Duration> waits_;
-  Outcome outcome_;
+  SimulationResult outcome_;
   bool over_ = false;
   Destination pool_;
 };
 
 // ---- an actor ----
 
-void Actor::arrive() {
+void SimulatedBorrower::arrive() {
   auto answer = stage_.pool().borrow(*this, {}, stage_.now());
   if (auto* lease = std::get_if<Lease>(&answer)) {
     lease_ = std::move(*lease);
@@ -126,22 +126,22 @@ void Actor::arrive() {
   stage_.plan_give_up(*this);
 }
 
-void Actor::on_lease(Lease lease) {
+void SimulatedBorrower::on_lease(Lease lease) {
   waiting_ = false;
   lease_ = std::move(lease);
   stage_.granted(*this, lease_, lease_.waited(), stay_.held);
 }
 
-void Actor::on_refused(Fault) {
+void SimulatedBorrower::on_refused(Fault) {
   waiting_ = false;
   stage_.refused(true);
 }
 
-void Actor::leave() {
+void SimulatedBorrower::leave() {
   stage_.give_back(std::move(lease_));
 }
 
-void Actor::give_up() {
+void SimulatedBorrower::give_up() {
   if (!std::exchange(waiting_, false)) return;
   stage_.pool().cancel(*this, stage_.now());
   stage_.refused(false);
@@ -149,7 +149,7 @@ void Actor::give_up() {
 
 // ---- the stage ----
 
-void Stage::granted(Actor& actor, const Lease& lease, Duration waited, Duration held) {
+void Simulation::granted(SimulatedBorrower& actor, const Lease& lease, Duration waited, Duration held) {
   waits_.push_back(waited);
   ++outcome_.served;
   if (lease.reused()) ++outcome_.reused;
@@ -157,13 +157,13 @@ void Stage::granted(Actor& actor, const Lease& lease, Duration waited, Duration 
   plan(now_ + held, Step::leave, &actor);
 }
 
-void Stage::refused(bool in_time) {
+void Simulation::refused(bool in_time) {
   ++(in_time ? outcome_.refused : outcome_.timed_out);
   --on_stage_;
 }
 
-void Stage::give_back(Lease lease) {
-  Wire& wire = static_cast<Wire&>(*lease);
+void Simulation::give_back(Lease lease) {
+  FakeConnection& wire = static_cast<FakeConnection&>(*lease);
   const std::uint64_t id = wire.id, rest = ++wire.rests;
   lease.release(now_);
   --on_stage_;
@@ -171,32 +171,32 @@ void Stage::give_back(Lease lease) {
   agenda_.push({now_ + *load_.origin_closes_after, ++planned_, Step::origin_closes, nullptr, id, rest});
 }
 
-void Stage::end_dial() {
+void Simulation::end_dial() {
   Reservation reservation = std::move(dials_.front());
   dials_.pop_front();
-  auto wire = std::make_unique<Wire>(++wires_made_);
+  auto wire = std::make_unique<FakeConnection>(++wires_made_);
   wire->index = reservation.index();
   wire->generation = reservation.generation();
   wires_.emplace(wire->id, wire.get());
   pool_.dialed(std::move(reservation), std::move(wire), now_);
 }
 
-void Stage::origin_closes(std::uint64_t id, std::uint64_t rest) {
+void Simulation::origin_closes(std::uint64_t id, std::uint64_t rest) {
   const auto found = wires_.find(id);
   if (found == wires_.end() || found->second->rests != rest) return;
   const std::uint32_t index = found->second->index;
   const EventClaim claim = claim_event(index, found->second->generation, 0);
-  if (claim.kind == EventClaim::Kind::inspecting) end_inspection(index, false, Closed::peer_closed, now_);
+  if (claim.kind == EventClaim::Kind::inspecting) end_inspection(index, false, CloseCause::peer_closed, now_);
 }
 
-void Stage::perform(const Event& event) {
+void Simulation::perform(const Event& event) {
   switch (event.step) {
     case Step::arrive:
-      return static_cast<Actor*>(event.what)->arrive();
+      return static_cast<SimulatedBorrower*>(event.what)->arrive();
     case Step::leave:
-      return static_cast<Actor*>(event.what)->leave();
+      return static_cast<SimulatedBorrower*>(event.what)->leave();
     case Step::give_up:
-      return static_cast<Actor*>(event.what)->give_up();
+      return static_cast<SimulatedBorrower*>(event.what)->give_up();
     case Step::dial_ends:
       return end_dial();
     case Step::deliver:
@@ -212,9 +212,9 @@ void Stage::perform(const Event& event) {
   }
 }
 
-Outcome Stage::play() {
+SimulationResult Simulation::play() {
   Instant first = kNever;
-  for (const Stay& stay : load_.stays) {
+  for (const BorrowRecord& stay : load_.stays) {
     first = std::min(first, stay.arrived);
     plan(stay.arrived, Step::arrive, &actors_.emplace_back(*this, stay));
   }
@@ -233,13 +233,13 @@ Outcome Stage::play() {
 }
 
 // The last one left. What is under way ends, nothing new begins.
-void Stage::finish() {
+void Simulation::finish() {
   over_ = true;
   tell();
   pool_.stop(now_);
 }
 
-void Stage::tell() {
+void Simulation::tell() {
   const Destination::Snapshot end = pool_.snapshot(now_);
   outcome_.opened = end.opened_total();
   outcome_.opened_by = end.opened;
@@ -256,8 +256,8 @@ void Stage::tell() {
 }
 }  // namespace
 
-Outcome replay(const Load& load, const Limits& limits, Duration wait_timeout) {
-  return Stage(load, limits, wait_timeout).play();
+SimulationResult simulate(const Workload& load, const Limits& limits, Duration wait_timeout) {
+  return Simulation(load, limits, wait_timeout).play();
 }
 
 }  // namespace carpool::pool

@@ -15,13 +15,13 @@
 
 namespace carpool::pool {
 
-struct Load {
-  std::vector<Stay> stays;                      // in any order
+struct Workload {
+  std::vector<BorrowRecord> stays;              // in any order
   Duration dial_time{};                         // of one connection
   std::optional<Duration> origin_closes_after;  // a connection that rests so long
 };
 
-struct Outcome {
+struct SimulationResult {
   std::uint64_t served = 0, refused = 0, timed_out = 0;
   std::uint64_t opened = 0, reused = 0;  // dials; borrows on a connection that had served before
   std::array<std::uint64_t, kOpenedNames.size()> opened_by{};
@@ -32,6 +32,6 @@ struct Outcome {
 };
 
 // Deterministic: the same load and limits, the same outcome.
-Outcome replay(const Load& load, const Limits& limits, Duration wait_timeout);
+SimulationResult simulate(const Workload& load, const Limits& limits, Duration wait_timeout);
 
 }  // namespace carpool::pool

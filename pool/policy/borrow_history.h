@@ -1,6 +1,7 @@
-// History: the last few thousand borrows of one loop at one destination: when they came, how long they waited and held.
-// Times only, no payload. One writer, read by anyone at any time. Memory is bounded, and grows only where borrows come
-// so fast that what there is would hold less than the last kSpan of them: a thousand quiet origins keep a chunk each.
+// BorrowHistory: the last few thousand borrows of one loop at one destination: when they came, how long they waited and
+// held. Times only, no payload. One writer, read by anyone at any time. Memory is bounded, and grows only where borrows
+// come so fast that what there is would hold less than the last kSpan of them: a thousand quiet origins keep a chunk
+// each.
 #pragma once
 
 #include <algorithm>
@@ -17,21 +18,21 @@
 namespace carpool::pool {
 
 // One borrow, over.
-struct Stay {
+struct BorrowRecord {
   Instant arrived{};
   Duration waited{}, held{};
 };
 
-class History {
+class BorrowHistory {
  public:
   static constexpr std::size_t kChunk = 256, kChunks = 16;
   static constexpr std::size_t kMost = kChunk * kChunks;
   static constexpr Duration kSpan = std::chrono::seconds(10);
 
-  History() = default;
-  History(const History&) = delete;
-  History& operator=(const History&) = delete;
-  ~History() {
+  BorrowHistory() = default;
+  BorrowHistory(const BorrowHistory&) = delete;
+  BorrowHistory& operator=(const BorrowHistory&) = delete;
+  ~BorrowHistory() {
     for (auto& chunk : chunks_) const std::unique_ptr<Slot[]> dies(chunk.load(std::memory_order_relaxed));
   }
 
@@ -49,7 +50,7 @@ class History {
   }
 
   // Any thread; in no order. What is being written at that moment is left out.
-  void read(std::vector<Stay>& into) const {
+  void read(std::vector<BorrowRecord>& into) const {
     for (const auto& chunk : chunks_) {
       const Slot* slots = chunk.load(std::memory_order_acquire);  // pairs with place()
       if (slots == nullptr) return;

@@ -8,7 +8,7 @@
 
 namespace carpool::pool {
 
-enum class Opened : std::uint8_t {
+enum class OpenCause : std::uint8_t {
   first,
   all_busy,
   min_idle,
@@ -29,7 +29,7 @@ inline constexpr std::array<std::string_view, 15> kOpenedNames{
     "first",      "all_busy", "min_idle",    "warm_up", "stale_found", "expired", "max_usage", "streams_exhausted",
     "loop_local", "policy",   "dns_changed", "health",  "reconnect",   "replay",  "tunnel"};
 
-enum class Closed : std::uint8_t {
+enum class CloseCause : std::uint8_t {
   expired,
   idle,
   max_usage,
@@ -55,15 +55,15 @@ inline constexpr std::array<std::string_view, 18> kClosedNames{
     "goaway",  "private", "reconnect", "config_changed", "tunnel_ended", "shutdown"};
 
 // Begun for somebody in line, not for what may come.
-constexpr bool for_the_line(Opened cause) {
-  return cause != Opened::min_idle && cause != Opened::warm_up && cause != Opened::loop_local &&
-         cause != Opened::health && cause != Opened::reconnect;
+constexpr bool for_the_line(OpenCause cause) {
+  return cause != OpenCause::min_idle && cause != OpenCause::warm_up && cause != OpenCause::loop_local &&
+         cause != OpenCause::health && cause != OpenCause::reconnect;
 }
 
-constexpr std::string_view name(Opened cause) {
+constexpr std::string_view name(OpenCause cause) {
   return kOpenedNames[static_cast<std::size_t>(cause)];
 }
-constexpr std::string_view name(Closed cause) {
+constexpr std::string_view name(CloseCause cause) {
   return kClosedNames[static_cast<std::size_t>(cause)];
 }
 

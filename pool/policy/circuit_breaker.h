@@ -1,4 +1,4 @@
-// Circuit: how many dials of one origin may be under way at once. Guarded by its destination's mutex.
+// CircuitBreaker: how many dials of one origin may be under way at once. Guarded by its destination's mutex.
 //
 //   closed     a connection is open, or a dial succeeded a moment ago: no limit but the cap.
 //   unknown    nothing is open: kAtOnce. The first success closes the circuit, so a cold burst pays one round trip.
@@ -16,7 +16,7 @@
 
 namespace carpool::pool {
 
-class Circuit {
+class CircuitBreaker {
  public:
   static constexpr std::uint32_t kAtOnce = 8;
   static constexpr std::uint32_t kNoLimit = UINT32_MAX;

@@ -1,4 +1,5 @@
-// Backoff: after a failed dial the next one of this destination waits, longer each time, while other connections serve.
+// DialBackoff: after a failed dial the next one of this destination waits, longer each time, while other connections
+// serve.
 #pragma once
 
 #include <algorithm>
@@ -9,15 +10,15 @@
 
 namespace carpool::pool {
 
-class Backoff {
+class DialBackoff {
  public:
   static constexpr Duration kFirst = std::chrono::milliseconds(100);
   static constexpr Duration kLongest = std::chrono::seconds(1);
 
-  bool holds(Instant now) const { return now < until_; }
+  bool blocks(Instant now) const { return now < until_; }
   Instant until() const { return until_; }
   void failed(Instant now) {
-    if (holds(now)) return;  // dials that were under way together fail together: one step
+    if (blocks(now)) return;  // dials that were under way together fail together: one step
     step_ = step_ == Duration::zero() ? kFirst : std::min(step_ * 2, kLongest);
     until_ = now + step_;
     wake_asked_ = false;

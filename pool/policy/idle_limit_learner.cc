@@ -6,28 +6,28 @@ namespace carpool::pool {
 
 // ---- the ends that the origin makes ----
 
-void KeepAlive::closed_by_origin(Duration rested, bool left, Instant now) {
+void IdleLimitLearner::closed_by_origin(Duration rested, bool left, Instant now) {
   settle(now);
   if (left && limit_ && rested > *limit_ + *limit_ / 10) return raise(rested);
   note({rested, true}, now);
 }
 
-void KeepAlive::broken_off(Duration rested, Instant now) {
+void IdleLimitLearner::broken_off(Duration rested, Instant now) {
   settle(now);
   note({rested, false}, now);
 }
 
-void KeepAlive::note(End end, Instant now) {
+void IdleLimitLearner::note(End end, Instant now) {
   if (end.rested <= doubt()) survivors_ = 0;
   if (together_count_ == 0) together_since_ = now;
   if (together_count_ < kSamples) together_[together_count_++] = end;
 }
 
-void KeepAlive::settle(Instant now) {
+void IdleLimitLearner::settle(Instant now) {
   if (together_count_ != 0 && now - together_since_ > kOneEvent) take_in();
 }
 
-void KeepAlive::take_in() {
+void IdleLimitLearner::take_in() {
   const auto begin = together_.begin();
   const auto end = begin + static_cast<std::ptrdiff_t>(std::exchange(together_count_, 0));
   const auto [shortest, longest] =
@@ -43,7 +43,7 @@ void KeepAlive::take_in() {
   judge();
 }
 
-void KeepAlive::add(Duration rested) {
+void IdleLimitLearner::add(Duration rested) {
   samples_[next_] = rested;
   next_ = (next_ + 1) % kSamples;
   count_ = std::min(count_ + 1, kSamples);
@@ -52,12 +52,12 @@ void KeepAlive::add(Duration rested) {
 
 // ---- what refutes them ----
 
-void KeepAlive::outlived(Duration rested) {
+void IdleLimitLearner::outlived(Duration rested) {
   if (limit_ && rested > *limit_) raise(rested);
 }
 
 // What was learned before is refuted.
-void KeepAlive::raise(Duration rested) {
+void IdleLimitLearner::raise(Duration rested) {
   count_ = next_ = doubt_count_ = next_doubt_ = 0;
   raised_ = rested;
   if (hint_ && *hint_ < rested) hint_.reset();
@@ -73,7 +73,7 @@ std::size_t keep(Rests& rests, std::size_t count, Kept kept) {
 }
 }  // namespace
 
-void KeepAlive::survived(Duration rested) {
+void IdleLimitLearner::survived(Duration rested) {
   if (rested <= doubt()) return;
   least_survivor_ = survivors_ == 0 ? rested : std::min(least_survivor_, rested);
   if (++survivors_ < kRefute) return;
@@ -86,13 +86,13 @@ void KeepAlive::survived(Duration rested) {
   judge();
 }
 
-Duration KeepAlive::doubt() const {
+Duration IdleLimitLearner::doubt() const {
   const std::optional<Duration> least = shortest();
   return least ? beyond(*least) : Duration::max();
 }
 
 // What may still prove to be a restart counts as long as it does not.
-std::optional<Duration> KeepAlive::shortest() const {
+std::optional<Duration> IdleLimitLearner::shortest() const {
   std::optional<Duration> least;
   for (std::size_t i = 0; i < doubt_count_; ++i) least = std::min(least.value_or(doubts_[i]), doubts_[i]);
   for (std::size_t i = 0; i < together_count_; ++i) {
@@ -103,13 +103,13 @@ std::optional<Duration> KeepAlive::shortest() const {
 
 // ---- what others say ----
 
-void KeepAlive::hint(std::optional<Duration> timeout) {
+void IdleLimitLearner::hint(std::optional<Duration> timeout) {
   if (!timeout || timeout == hint_) return;
   hint_ = timeout;
   judge();
 }
 
-void KeepAlive::recall(Duration limit) {
+void IdleLimitLearner::restore(Duration limit) {
   if (limit_) return;
   raised_ = limit;
   judge();
@@ -117,7 +117,7 @@ void KeepAlive::recall(Duration limit) {
 
 // ---- what follows ----
 
-void KeepAlive::judge() {
+void IdleLimitLearner::judge() {
   std::optional<Duration> limit = agreed();
   if (limit) raised_.reset();
   keeps_nothing_alive_ = std::min(limit.value_or(Duration::max()), hint_.value_or(Duration::max())) <= kLeastMargin;
@@ -126,14 +126,14 @@ void KeepAlive::judge() {
   limit_ = limit;
 }
 
-Duration KeepAlive::trust() const {
+Duration IdleLimitLearner::trust() const {
   if (keeps_nothing_alive_) return kOnlyNew;
   Duration most = limit_ ? before(*limit_) : Duration::max();
   if (const std::optional<Duration> least = shortest()) most = std::min(most, before(*least));
   return std::max(most, Duration::zero());
 }
 
-std::optional<Duration> KeepAlive::agreed() const {
+std::optional<Duration> IdleLimitLearner::agreed() const {
   std::array<Duration, kSamples> sorted = samples_;
   const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(count_);
   std::sort(sorted.begin(), end);

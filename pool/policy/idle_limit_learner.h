@@ -1,5 +1,5 @@
-// KeepAlive: how long an origin lets a connection rest, learned from the ends that it makes, so that a connection is
-// retired before the origin does it and a request never meets the FIN on its way.
+// IdleLimitLearner: how long an origin lets a connection rest, learned from the ends that it makes, so that a
+// connection is retired before the origin does it and a request never meets the FIN on its way.
 //
 // A sample is the rest, however short, of a connection that had served and was ended by the origin: in order while it
 // was idle, or under a request before a byte of the answer. Three or more ends of different rests within 100 ms are one
@@ -25,7 +25,7 @@
 namespace carpool::pool {
 
 // Guarded by its destination's mutex.
-class KeepAlive {
+class IdleLimitLearner {
  public:
   static constexpr std::size_t kSamples = 32;
   static constexpr std::size_t kAgree = 3;
@@ -52,7 +52,7 @@ class KeepAlive {
   // Of a connection's first response; nothing when it had none.
   void hint(std::optional<Duration> timeout);
   // What another process has learned of it: believed until samples of our own agree on something else.
-  void recall(Duration limit);
+  void restore(Duration limit);
   // Takes in what waits to be told apart from a restart. Called now and then.
   void settle(Instant now);
   // At the horizon: may this connection be retired? Else it is left to the origin.
@@ -61,7 +61,7 @@ class KeepAlive {
   // What the origin seems to allow; nothing: not known yet.
   std::optional<Duration> limit() const { return limit_; }
   // Connections that rested longer are retired; nothing is known: Duration::max().
-  Duration horizon() const { return limit_ ? before(std::max(*limit_, kFloor)) : Duration::max(); }
+  Duration effective_limit() const { return limit_ ? before(std::max(*limit_, kFloor)) : Duration::max(); }
   // The longest rest that a request that must not be repeated may find. Duration::max(): nothing speaks against any;
   // kOnlyNew: it takes a connection that never served.
   static constexpr Duration kOnlyNew{-1};

@@ -32,7 +32,7 @@ struct Limits {
   bool maximize = false;  // open up to size though something idle would do
   Duration quarantine{};  // rest after a release before the next borrow
   Evict evict = Evict::last_use;
-  std::uint8_t classes = 0;  // priority classes, Shares::kMostClasses at most; fewer than 2: none
+  std::uint8_t classes = 0;  // priority classes, ClassQuota::kMostClasses at most; fewer than 2: none
 };
 
 // relaxed: each is a limit of its own, and who reads an old one judges once more by it.

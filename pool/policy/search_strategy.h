@@ -16,7 +16,7 @@ namespace carpool::pool {
 enum class Strategy : std::uint8_t { first, random, thread_id, round_robin };
 
 // Who searches, and how.
-struct Where {
+struct SearchHint {
   LoopId loop = 0;
   bool on_loop = true;  // begin with what that loop gave back last
   Strategy strategy = Strategy::first;

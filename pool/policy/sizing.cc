@@ -29,9 +29,9 @@ struct Busy {
   std::uint32_t median = 0, p99 = 0, most = 0;
 };
 
-Busy count_busy(const std::vector<Stay>& stays) {
+Busy count_busy(const std::vector<BorrowRecord>& stays) {
   std::vector<std::pair<Instant, int>> steps;
-  for (const Stay& stay : stays) {
+  for (const BorrowRecord& stay : stays) {
     if (stay.held <= Duration::zero()) continue;  // took no time; its end would be counted before its beginning
     steps.emplace_back(stay.arrived + stay.waited, 1);
     steps.emplace_back(stay.arrived + stay.waited + stay.held, -1);
@@ -80,14 +80,14 @@ double erlang_c(std::uint32_t servers, double offered_load) {
   return servers * blocked / (servers - offered_load * (1 - blocked));
 }
 
-std::optional<Advice> advise(const std::vector<Stay>& stays, std::uint32_t present_size) {
+std::optional<Advice> recommend_size(const std::vector<BorrowRecord>& stays, std::uint32_t present_size) {
   if (stays.size() < kFewestForAdvice) return std::nullopt;
   Advice advice;
   advice.borrows = stays.size();
   Instant first = Instant::max(), last = Instant::min(), last_arrival = Instant::min();
   Duration held{}, waited{};
   std::vector<Duration> holds, waits;
-  for (const Stay& stay : stays) {
+  for (const BorrowRecord& stay : stays) {
     first = std::min(first, stay.arrived);
     last_arrival = std::max(last_arrival, stay.arrived);
     last = std::max(last, stay.arrived + stay.waited + stay.held);

@@ -34,7 +34,7 @@ struct Advice {
 inline constexpr std::size_t kFewestForAdvice = 20;
 
 // Nothing: too few borrows to tell.
-std::optional<Advice> advise(const std::vector<Stay>& stays, std::uint32_t present_size);
+std::optional<Advice> recommend_size(const std::vector<BorrowRecord>& stays, std::uint32_t present_size);
 
 // Erlang's C: the probability that one of `servers` is not free at once under an offered load. 1 when it cannot keep
 // up.

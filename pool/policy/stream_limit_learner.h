@@ -1,6 +1,7 @@
-// FirstStreams: with how many users a new session begins. Some origins promise more streams than they keep: they lower
-// SETTINGS_MAX_CONCURRENT_STREAMS right behind the handshake, and refuse whatever was asked meanwhile. Each new session
-// would be asked too much again, and a request that is refused on every one of them has no attempt left in the end.
+// StreamLimitLearner: with how many users a new session begins. Some origins promise more streams than they keep: they
+// lower SETTINGS_MAX_CONCURRENT_STREAMS right behind the handshake, and refuse whatever was asked meanwhile. Each new
+// session would be asked too much again, and a request that is refused on every one of them has no attempt left in the
+// end.
 //
 // So a session of such an origin begins with what the last one came down to, until its first response: frames keep
 // their order, so whatever the origin had to say before is known by then. Guarded by the destination's mutex.
@@ -11,7 +12,7 @@
 
 namespace carpool::pool {
 
-class FirstStreams {
+class StreamLimitLearner {
  public:
   struct Session {
     std::uint32_t promised = 0;  // when it was greeted

@@ -13,16 +13,16 @@ namespace carpool::pool {
 class Lease;
 
 // What a borrower asks for.
-struct Want {
+struct BorrowRequest {
   // Refuse a connection that rested longer (requests that must not be replayed).
   Duration max_idle = Duration::max();
   // As max_idle: refuse every connection that has served, but for sessions.
   static constexpr Duration kOnlyNew{-1};
   // A replay: only a connection that never served, or a session that is newer than this wish or in use right now (what
   // it must not meet is one that went stale at rest). Head of the line.
-  bool fresh = false;
+  bool new_connection_only = false;
   bool tunnel = false;  // will keep its slot to the end (Upgrade, CONNECT)
-  Kinds kind = Kinds::any;
+  ProtocolMask kind = ProtocolMask::any;
   // In line: a class waits four times as long for its turn as the one above it (0: the highest), and inside a class
   // clients take turns, so that nobody starves. Limits::classes says how many there are.
   std::uint8_t priority_class = 0;
@@ -44,16 +44,16 @@ class Borrower : public TreeHook<struct WaitersTag, Duration>, public TreeHook<s
 
  private:
   friend class Destination;
-  friend class Line;
+  friend class WaitQueue;
   friend struct TurnOrder;
   friend struct ClientOrder;
-  friend class Refusal;
+  friend class Rejection;
   // Written on the own loop: under the destination's mutex when it joins the line, without when it has left it.
   LoopId loop_ = 0;
-  std::uint64_t turn_ = 0;    // its place in line; 0: not known yet. Guarded by the destination's mutex
-  std::uint64_t ticket_ = 0;  // 0: not waiting; a grant must carry the same. Grows in the order of joining
+  std::uint64_t virtual_finish_time_ = 0;  // its place in line; 0: not known yet. Guarded by the destination's mutex
+  std::uint64_t ticket_ = 0;               // 0: not waiting; a grant must carry the same. Grows in the order of joining
   Instant since_{};
-  Want want_;
+  BorrowRequest want_;
 };
 
 // Of this process; never repeats, so that a grant of one destination cannot be taken for another's.

@@ -1,4 +1,4 @@
-// Shares: of what a pool can lend, the lower priority classes leave a part to the higher ones, so that these find
+// ClassQuota: of what a pool can lend, the lower priority classes leave a part to the higher ones, so that these find
 // something however busy those are (the Pooling pattern's sub-pools, over one pool). With n classes, class k and those
 // below it hold at most all but k/(2n) of it together: with two the lower leaves a quarter, the lowest of any number
 // has at least half. Class 0, the highest, is bound by the cap alone and never counted.
@@ -13,7 +13,7 @@
 
 namespace carpool::pool {
 
-class Shares {
+class ClassQuota {
  public:
   static constexpr unsigned kMostClasses = 4;
 
@@ -29,10 +29,11 @@ class Shares {
     limited_.store(classes > 1, std::memory_order_relaxed);
   }
 
-  // One lease for class `of`. False: it, or one above it, has its share; give() makes room. Any thread.
-  bool take(unsigned of) {
+  // One lease for class `of`. False: it, or one above it, has its share; release() makes room. Any thread.
+  bool acquire(unsigned of) {
     if (of == 0) return true;
-    // seq_cst: pairs with give(): who joined the line (attention) and finds no room here is seen by whoever gives back.
+    // seq_cst: pairs with release(): who joined the line (attention) and finds no room here is seen by whoever gives
+    // back.
     std::uint64_t held = held_.load(std::memory_order_seq_cst);
     do {
       if (room(held, of) == 0) return false;
@@ -40,7 +41,7 @@ class Shares {
     return true;
   }
   // Whoever gives back looks for waiters afterwards.
-  void give(unsigned of) {
+  void release(unsigned of) {
     if (of != 0) held_.fetch_sub(unit(of), std::memory_order_seq_cst);
   }
 

@@ -1,4 +1,4 @@
-// DeliveryStore: deliveries that are used again, so that what must be sent can be without memory.
+// DeliveryPool: deliveries that are used again, so that what must be sent can be without memory.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace carpool::pool {
 // In one place until their owner ends; as many as were ever on their way at once, or might have been. Guarded by its
 // owner's mutex.
 template <class T>
-class DeliveryStore {
+class DeliveryPool {
  public:
   // From now on so many can be taken without memory. False: there is none for them.
   bool ready(std::size_t count) {

@@ -14,8 +14,9 @@
 namespace carpool::pool {
 
 // The class whose share a wish takes: none for a replay, which had one before.
-inline std::uint8_t share_of(const Want& want) {
-  return want.fresh ? std::uint8_t{0} : std::min(want.priority_class, std::uint8_t{Shares::kMostClasses - 1});
+inline std::uint8_t share_of(const BorrowRequest& want) {
+  return want.new_connection_only ? std::uint8_t{0}
+                                  : std::min(want.priority_class, std::uint8_t{ClassQuota::kMostClasses - 1});
 }
 
 // By virtual finish time, equal ones by when they joined. A set's summary is its most patient borrower: the longest
@@ -23,7 +24,9 @@ inline std::uint8_t share_of(const Want& want) {
 struct TurnOrder {
   using Summary = Duration;
   static bool before(const Borrower& one, const Borrower& other) {
-    return one.turn_ != other.turn_ ? one.turn_ < other.turn_ : one.ticket_ < other.ticket_;
+    return one.virtual_finish_time_ != other.virtual_finish_time_
+               ? one.virtual_finish_time_ < other.virtual_finish_time_
+               : one.ticket_ < other.ticket_;
   }
   static std::uint64_t number(const Borrower& borrower) { return borrower.ticket_; }
   static Duration summary(const Borrower& borrower) { return borrower.want_.max_idle; }
@@ -39,11 +42,13 @@ struct ClientOrder {
   static std::uint64_t number(const Borrower& borrower) { return borrower.ticket_; }
   static NoSummary summary(const Borrower&) { return {}; }
   static NoSummary join(NoSummary, NoSummary) { return {}; }
-  static bool beyond(const Borrower& borrower, const Want& want) { return key(want) < key(borrower.want_); }
-  static bool same(const Borrower& borrower, const Want& want) { return key(want) == key(borrower.want_); }
+  static bool beyond(const Borrower& borrower, const BorrowRequest& want) { return key(want) < key(borrower.want_); }
+  static bool same(const Borrower& borrower, const BorrowRequest& want) { return key(want) == key(borrower.want_); }
 
  private:
-  static std::tuple<std::uint64_t, std::uint8_t> key(const Want& want) { return {want.client, want.priority_class}; }
+  static std::tuple<std::uint64_t, std::uint8_t> key(const BorrowRequest& want) {
+    return {want.client, want.priority_class};
+  }
 };
 
 }  // namespace carpool::pool

@@ -41,7 +41,7 @@ int status_of_readyz(const net::Address& address) {
 }
 }  // namespace
 
-int ask_health(const config::Config& config) {
+int run_health_command(const config::Config& config) {
   if (!config.admin.enabled) {
     std::fputs("carpool: --health needs [admin] enabled = true\n", stderr);
     return 1;

@@ -5,6 +5,6 @@
 
 namespace carpool::proxy {
 
-int ask_health(const config::Config& config);
+int run_health_command(const config::Config& config);
 
 }  // namespace carpool::proxy

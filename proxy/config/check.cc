@@ -40,7 +40,7 @@ class Checker {
   }
 
  private:
-  Mistake at(const std::string& key, std::string text) const {
+  ConfigError at(const std::string& key, std::string text) const {
     const Place place = places_.of(key);
     return {file_, place.line, place.column, without_numbers(key), std::move(text)};
   }

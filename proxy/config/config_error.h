@@ -1,5 +1,5 @@
-// Mistake: one thing that is wrong in a configuration file, and where. Places remember where each key stood, so that a
-// check which compares two settings can point at the one that was written.
+// ConfigError: one thing that is wrong in a configuration file, and where. Places remember where each key stood, so
+// that a check which compares two settings can point at the one that was written.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace carpool::proxy::config {
 
-struct Mistake {
+struct ConfigError {
   std::string file;
   unsigned line = 1, column = 1;
   std::string key;   // "pool.size", or what else is concerned: "syntax", "file"
@@ -26,8 +26,8 @@ struct Mistake {
   }
 };
 
-inline void sort_by_place(std::vector<Mistake>& mistakes) {
-  std::stable_sort(mistakes.begin(), mistakes.end(), [](const Mistake& a, const Mistake& b) {
+inline void sort_by_place(std::vector<ConfigError>& mistakes) {
+  std::stable_sort(mistakes.begin(), mistakes.end(), [](const ConfigError& a, const ConfigError& b) {
     return std::tie(a.line, a.column) < std::tie(b.line, b.column);
   });
 }
@@ -35,15 +35,15 @@ inline void sort_by_place(std::vector<Mistake>& mistakes) {
 // A text from outside may hold any number of mistakes, each as long as its keys: the first of them are told, shortened.
 // True: there are more.
 inline constexpr std::size_t kMostMistakes = 100;
-inline bool bound(std::vector<Mistake>& mistakes) {
+inline bool bound(std::vector<ConfigError>& mistakes) {
   constexpr std::size_t kLongestKey = 200, kLongestText = 1000;
   const bool more = mistakes.size() > kMostMistakes;
   if (more) {
     mistakes.resize(kMostMistakes);
-    const Mistake& last = mistakes.back();
+    const ConfigError& last = mistakes.back();
     mistakes.push_back({last.file, last.line, last.column, "file", "has more mistakes, expected none"});
   }
-  for (Mistake& mistake : mistakes) {
+  for (ConfigError& mistake : mistakes) {
     if (mistake.key.size() > kLongestKey) mistake.key = std::string(clipped(mistake.key, kLongestKey)) + "…";
     if (mistake.text.size() > kLongestText) mistake.text = std::string(clipped(mistake.text, kLongestText)) + "…";
   }

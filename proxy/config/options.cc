@@ -154,8 +154,8 @@ Reading load(const Options& options, const Env& env, std::size_t* digest) {
 }
 
 void report(const Reading& reading, std::ostream& out) {
-  for (const Mistake& warning : reading.warnings) out << "warning: " << warning.line_text() << '\n';
-  for (const Mistake& mistake : reading.mistakes) out << mistake.line_text() << '\n';
+  for (const ConfigError& warning : reading.warnings) out << "warning: " << warning.line_text() << '\n';
+  for (const ConfigError& mistake : reading.mistakes) out << mistake.line_text() << '\n';
 }
 
 std::optional<int> answer(const Options& options, const Env& env, std::ostream& out, std::ostream& err) {

@@ -24,8 +24,8 @@ inline constexpr std::array<std::string_view, 4> kReadingLimits{"file", "depth",
 
 struct Reading {
   Config config;  // only meaningful where mistakes is empty
-  std::vector<Mistake> mistakes;
-  std::vector<Mistake> warnings;
+  std::vector<ConfigError> mistakes;
+  std::vector<ConfigError> warnings;
   std::array<bool, kReadingLimits.size()> met{};  // by ReadingLimit
 
   void meet(ReadingLimit limit) { met[static_cast<std::size_t>(limit)] = true; }

@@ -26,7 +26,7 @@ struct Setting {
   Value (*get)(const void* section);
   void (*set)(void* section, Value value);
   std::span<const std::string_view> words{};  // the only texts it takes
-  const Form* form = nullptr;                 // what its text, or each of its texts, must look like
+  const TextFormat* form = nullptr;           // what its text, or each of its texts, must look like
   std::int64_t least = 0, most = std::numeric_limits<std::int64_t>::max();  // number, bytes, milliseconds
   std::string_view example{};                                               // shown where the default is empty, as TOML
   bool live = true;                                                         // false: a change needs a restart
@@ -36,7 +36,7 @@ struct Setting {
   // Bounds are in the setting's unit: a plain number, bytes, or milliseconds.
   Setting& between(std::int64_t low, std::int64_t high) { return least = low, most = high, *this; }
   Setting& at_least(std::int64_t low) { return least = low, *this; }
-  Setting& looks_like(const Form& f, std::string_view shown = {}) { return form = &f, example = shown, *this; }
+  Setting& format(const TextFormat& f, std::string_view shown = {}) { return form = &f, example = shown, *this; }
   Setting& shown_as(std::string_view shown) { return example = shown, *this; }
   Setting& restart() { return live = false, *this; }
   Setting& takes_auto() { return or_auto = true, *this; }

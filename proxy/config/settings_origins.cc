@@ -50,7 +50,7 @@ std::vector<Setting> pool_ways() {
       row<&PoolSettings::leak_timeout>("leak_timeout", "report a borrow that lasts longer; 0s = only lost leases"),
       row<&PoolSettings::leak_action>("leak_action", "what happens to a reported connection"),
       row<&PoolSettings::classes>("classes", "2 to 4 priority classes, highest first, each with a share of the cap")
-          .looks_like(kClassName, R"(["high", "normal"])"),
+          .format(kClassName, R"(["high", "normal"])"),
   };
 }
 
@@ -91,7 +91,7 @@ Section health_check_section() {
           row<&HealthCheck::interval>("interval", "interval between checks of a connection, jitter 10 %").at_least(1),
           row<&HealthCheck::probe>("probe",
                                    "request sent on idle h1 connections; default none (the socket state alone)")
-              .looks_like(kProbe, R"("OPTIONS *")"),
+              .format(kProbe, R"("OPTIONS *")"),
       },
       [](Config& config) -> void* { return &config.pool.health_check; },
       [](OriginSettings& origin) -> void* { return &origin.pool.health_check; },
@@ -195,11 +195,11 @@ Section upstream_section() {
           false,
           {
               row<&Upstream::protocols>("protocols", "ALPN over TLS; plain text is h1 unless only h2 is listed")
-                  .looks_like(kProtocol),
+                  .format(kProtocol),
               row<&Upstream::lenient>("lenient",
                                       "of single origins only: bare_lf = lines of an HTTP/1.1 response head may end in "
                                       "LF alone")
-                  .looks_like(kLeniency, R"(["bare_lf"])"),
+                  .format(kLeniency, R"(["bare_lf"])"),
           },
           [](Config& config) -> void* { return &config.upstream; },
           [](OriginSettings& origin) -> void* { return &origin.upstream; },
@@ -212,15 +212,15 @@ Section tls_section() {
           false,
           {
               row<&Tls::ca_file>("ca_file", "CA certificates trusted instead of the system's")
-                  .looks_like(kReadableFile, R"("/etc/carpool/ca.pem")"),
+                  .format(kReadableFile, R"("/etc/carpool/ca.pem")"),
               row<&Tls::cert_file>("cert_file", "client certificate, with its chain; needs key_file")
-                  .looks_like(kReadableFile, R"("/etc/carpool/client.pem")"),
+                  .format(kReadableFile, R"("/etc/carpool/client.pem")"),
               row<&Tls::key_file>("key_file", "private key of cert_file")
-                  .looks_like(kReadableFile, R"("/etc/carpool/client.key")"),
+                  .format(kReadableFile, R"("/etc/carpool/client.key")"),
               row<&Tls::min_version>("min_version", "lowest TLS version to accept"),
               row<&Tls::verify>("verify", "verify the origin's certificate; false accepts any certificate (insecure)"),
               row<&Tls::server_name>("server_name", "for SNI and verification; default: the origin's host")
-                  .looks_like(kHostName, R"("api.internal")"),
+                  .format(kHostName, R"("api.internal")"),
           },
           [](Config& config) -> void* { return &config.upstream.tls; },
           [](OriginSettings& origin) -> void* { return &origin.upstream.tls; },
@@ -234,9 +234,9 @@ Section egress_section() {
           {
               row<&Egress::default_>("default", "rule for destinations in neither list"),
               row<&Egress::allow>("allow", "names, addresses and networks, each with an optional port")
-                  .looks_like(kEgressPattern, R"(["*.example.com:443"])"),
+                  .format(kEgressPattern, R"(["*.example.com:443"])"),
               row<&Egress::deny>("deny", "the same; takes precedence over allow")
-                  .looks_like(kEgressPattern, R"(["169.254.0.0/16"])"),
+                  .format(kEgressPattern, R"(["169.254.0.0/16"])"),
               row<&Egress::report_only>("report_only", "log and count what the rules deny, but let it pass"),
           },
           [](Config& config) -> void* { return &config.egress; },
@@ -261,11 +261,11 @@ Section origin_section() {
           "overrides for one origin, in [origin.pool], [origin.request], [origin.upstream] and their sub-tables",
           true,
           {
-              uri.looks_like(kOriginUri, R"("https://api.example.com")"),
+              uri.format(kOriginUri, R"("https://api.example.com")"),
               row<&OriginSettings::alias>("alias", "host names that plain http:// requests may use for this origin")
-                  .looks_like(kHostName, R"(["api.example.com", "api"])"),
+                  .format(kHostName, R"(["api.example.com", "api"])"),
               row<&OriginSettings::addresses>("addresses", "addresses to dial instead of resolving the name")
-                  .looks_like(kPinnedAddress, R"(["127.0.0.1:8443"])"),
+                  .format(kPinnedAddress, R"(["127.0.0.1:8443"])"),
           },
           nullptr,
           nullptr,

@@ -35,9 +35,9 @@ Section listen_section() {
       true,
       {
           row<&Listen::address>("address", R"(also "[::1]:3128", "unix:/run/carpool/proxy.sock"; port 0 = any)")
-              .looks_like(kListenAddress),
+              .format(kListenAddress),
           row<&Listen::origin>("origin", "the only origin that this listener reaches, whatever Host says")
-              .looks_like(kHttpOrigin, R"("https://api.example.com")"),
+              .format(kHttpOrigin, R"("https://api.example.com")"),
           row<&Listen::route_by_host>("route_by_host", "`GET /x` with `Host: a` goes to http://a"),
           row<&Listen::connect>("connect", "take CONNECT; never where origin is set"),
           row<&Listen::connect_ports>("connect_ports",
@@ -71,7 +71,7 @@ Section listen_section() {
               .takes_unlimited(),
           row<&Listen::class_name>("class",
                                    "priority class of its requests, see pool.classes; default: from the Priority field")
-              .looks_like(kClassName, R"("high")"),
+              .format(kClassName, R"("high")"),
       },
       nullptr,
       nullptr,
@@ -84,11 +84,11 @@ Section admin_section() {
           false,
           {
               row<&Admin::address>("address", R"(or "unix:/run/carpool/admin.sock" (mode 0600, same uid or root))")
-                  .looks_like(kListenAddress)
+                  .format(kListenAddress)
                   .restart(),
               row<&Admin::enabled>("enabled", "false: no admin listener").restart(),
               row<&Admin::token_file>("token_file", "file with the bearer token; required for a non-loopback address")
-                  .looks_like(kReadableFile, R"("/etc/carpool/admin.token")"),
+                  .format(kReadableFile, R"("/etc/carpool/admin.token")"),
           },
           [](Config& config) -> void* { return &config.admin; },
           nullptr,
@@ -103,7 +103,7 @@ Section metrics_section() {
       {
           row<&Metrics::enabled>("enabled", "false: /metrics and /pool/metrics answer 503"),
           row<&Metrics::address>("address", "an extra listener that serves only /metrics, /livez and /readyz")
-              .looks_like(kListenAddress, R"("0.0.0.0:9902")")
+              .format(kListenAddress, R"("0.0.0.0:9902")")
               .restart(),
           row<&Metrics::max_origins>("max_origins", R"(label cardinality; the rest share origin="other")")
               .between(1, 100'000)
@@ -121,7 +121,7 @@ Section handover_section() {
           false,
           {
               row<&Handover::address>("address", "socket on which the running process hands over (same user or root)")
-                  .looks_like(kUnixAddress, R"("unix:/run/carpool/handover.sock")")
+                  .format(kUnixAddress, R"("unix:/run/carpool/handover.sock")")
                   .restart(),
               row<&Handover::warm_rate>("warm_rate", "connections per second that the new process opens in advance")
                   .between(1, 100'000)

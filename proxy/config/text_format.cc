@@ -119,18 +119,19 @@ std::string accept_probe(std::string& text) {
 
 }  // namespace
 
-const Form kListenAddress{R"("IP:PORT", "[IPv6]:PORT" or "unix:/path")", accept_listen};
-const Form kUnixAddress{R"("unix:/path")", accept_unix};
-const Form kPinnedAddress{R"("IP:PORT" or "[IPv6]:PORT")", accept_pinned};
-const Form kOriginUri{R"("https://host", "http://host:port" or "tcp://host:port" with no path)", accept_uri};
-const Form kHttpOrigin{R"("https://host" or "http://host:port" with no path)", accept_http_uri};
-const Form kHostName{"a host without scheme and port", accept_host};
-const Form kEgressPattern{R"("*.example.com", "example.com:443", "10.0.0.0/8" or "[fd00::]/8:443")", accept_pattern};
-const Form kReadableFile{"a file that carpool may read", accept_file};
-const Form kProtocol{R"("h1" or "h2")", accept_protocol};
-const Form kLeniency{R"("bare_lf")", accept_leniency};
-const Form kClassName{"up to 32 of a-z, 0-9, _ and -", accept_class};
-const Form kProbe{R"("OPTIONS *", "HEAD /path" or "GET /path")", accept_probe};
+const TextFormat kListenAddress{R"("IP:PORT", "[IPv6]:PORT" or "unix:/path")", accept_listen};
+const TextFormat kUnixAddress{R"("unix:/path")", accept_unix};
+const TextFormat kPinnedAddress{R"("IP:PORT" or "[IPv6]:PORT")", accept_pinned};
+const TextFormat kOriginUri{R"("https://host", "http://host:port" or "tcp://host:port" with no path)", accept_uri};
+const TextFormat kHttpOrigin{R"("https://host" or "http://host:port" with no path)", accept_http_uri};
+const TextFormat kHostName{"a host without scheme and port", accept_host};
+const TextFormat kEgressPattern{R"("*.example.com", "example.com:443", "10.0.0.0/8" or "[fd00::]/8:443")",
+                                accept_pattern};
+const TextFormat kReadableFile{"a file that carpool may read", accept_file};
+const TextFormat kProtocol{R"("h1" or "h2")", accept_protocol};
+const TextFormat kLeniency{R"("bare_lf")", accept_leniency};
+const TextFormat kClassName{"up to 32 of a-z, 0-9, _ and -", accept_class};
+const TextFormat kProbe{R"("OPTIONS *", "HEAD /path" or "GET /path")", accept_probe};
 
 bool unix_address(std::string_view address) {
   return address.starts_with(kUnix);

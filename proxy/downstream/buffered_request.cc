@@ -4,7 +4,7 @@
 
 namespace carpool::proxy {
 
-Intake::Got Intake::read(net::Transport& transport, std::span<char> scratch) {
+BufferedRequest::Got BufferedRequest::read(net::Transport& transport, std::span<char> scratch) {
   if (!pending_.empty()) {
     const std::string bytes = std::exchange(pending_, {});
     return take(bytes);
@@ -12,18 +12,18 @@ Intake::Got Intake::read(net::Transport& transport, std::span<char> scratch) {
   if (!transport.maybe_readable()) return Got::nothing;
   const net::IoResult io = transport.read(scratch);
   if (io.io == net::Io::ok) return take({scratch.data(), io.bytes});
-  return io.io == net::Io::would_block ? Got::nothing : Got::ended;
+  return io.io == net::Io::would_block ? Got::nothing : Got::closed;
 }
 
-Intake::Got Intake::take(std::string_view bytes) {
+BufferedRequest::Got BufferedRequest::take(std::string_view bytes) {
   for (;;) {
-    Result<http::Fed> fed = reader_.feed(bytes, head_, *this);
+    Result<http::ParseResult> fed = reader_.feed(bytes, head_, *this);
     if (!fed) {
       fault_ = fed.take_fault();
-      return Got::wrong;
+      return Got::malformed;
     }
     bytes.remove_prefix(fed->taken);
-    if (fed->progress == http::Progress::need_more) return Got::some;
+    if (fed->progress == http::Progress::need_more) return Got::partial;
     if (fed->progress != http::Progress::message) continue;
     pending_.assign(bytes);
     reader_.reset();
@@ -31,13 +31,13 @@ Intake::Got Intake::take(std::string_view bytes) {
   }
 }
 
-void Intake::on_body(std::string_view bytes) {
+void BufferedRequest::on_body(std::string_view bytes) {
   too_long_ = too_long_ || body_.size() + bytes.size() > most_;
   if (!too_long_) body_.append(bytes);
 }
 
 // A connection at rest keeps no body's memory.
-void Intake::done() {
+void BufferedRequest::done() {
   head_.clear();
   body_ = {};
   too_long_ = false;

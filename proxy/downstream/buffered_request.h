@@ -1,5 +1,5 @@
-// Intake: HTTP/1.1 requests to carpool itself, one at a time, each whole with its small body. What a client sends
-// behind one waits until that one is answered.
+// BufferedRequest: HTTP/1.1 requests to carpool itself, one at a time, each whole with its small body. What a client
+// sends behind one waits until that one is answered.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 
 namespace carpool::proxy {
 
-class Intake final : private http::BodySink {
+class BufferedRequest final : private http::BodySink {
  public:
   enum class Got : std::uint8_t {
-    nothing,  // more has to come first
-    some,     // of a request
-    request,  // head() and body() until done()
-    wrong,    // fault(); the last thing that is read
-    ended,    // the connection did, or failed
+    nothing,    // more has to come first
+    partial,    // of a request
+    request,    // head() and body() until done()
+    malformed,  // fault(); the last thing that is read
+    closed,     // the connection did, or failed
   };
   // `most`: bytes of a body; a longer one is read to its end, so that its refusal arrives, and too_long() says it.
-  Intake(const http::Limits& limits, std::size_t most) : reader_(limits), most_(most) {}
+  BufferedRequest(const http::Limits& limits, std::size_t most) : reader_(limits), most_(most) {}
 
   // Reads once at most, into `scratch`.
   Got read(net::Transport& transport, std::span<char> scratch);

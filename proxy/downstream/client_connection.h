@@ -1,4 +1,4 @@
-// Downstream: a client's connection as its worker owns it, whatever it speaks.
+// ClientConnection: a client's connection as its worker owns it, whatever it speaks.
 #pragma once
 
 #include "base/intrusive.h"
@@ -8,17 +8,17 @@ namespace carpool::proxy {
 
 class Listener;
 
-class Downstream : public ListHook<struct ClientTag> {
+class ClientConnection : public ListHook<struct ClientTag> {
  public:
-  virtual ~Downstream() = default;
-  virtual Listener* owner() const = 0;       // nullptr: another one took its place there
-  virtual void drain() LOOP_ONLY = 0;        // end when idle; what runs is answered, and nothing new taken
-  virtual void part() LOOP_ONLY = 0;         // with the next answer, or by a word of its protocol
-  virtual bool end_if_idle() LOOP_ONLY = 0;  // true: it was, and ends
-  virtual void end() LOOP_ONLY = 0;          // now, whatever it does
+  virtual ~ClientConnection() = default;
+  virtual Listener* listener() const = 0;             // nullptr: another one took its place there
+  virtual void drain() LOOP_ONLY = 0;                 // end when idle; what runs is answered, and nothing new taken
+  virtual void start_graceful_close() LOOP_ONLY = 0;  // with the next answer, or by a word of its protocol
+  virtual bool end_if_idle() LOOP_ONLY = 0;           // true: it was, and ends
+  virtual void end() LOOP_ONLY = 0;                   // now, whatever it does
 
  protected:
-  Downstream() = default;
+  ClientConnection() = default;
 };
 
 }  // namespace carpool::proxy

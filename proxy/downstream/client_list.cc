@@ -18,16 +18,16 @@ ClientList::~ClientList() {
 
 template <class Visit>
 void ClientList::for_each(Visit visit) {
-  for (Downstream* client = clients_.next(nullptr); client != nullptr;) {
-    Downstream* after = clients_.next(client);
+  for (ClientConnection* client = clients_.next(nullptr); client != nullptr;) {
+    ClientConnection* after = clients_.next(client);
     visit(*client);
     client = after;
   }
 }
 
 void ClientList::accept(Listener& listener, int fd, std::string peer) {
-  auto client = std::make_unique<Client>(context_, *this, listener, net::make_accepted(fd), std::move(peer));
-  if (context_.draining || !client->start()) return listener.left();
+  auto client = std::make_unique<H1Client>(context_, *this, listener, net::make_accepted(fd), std::move(peer));
+  if (context_.draining || !client->start()) return listener.on_client_closed();
   ++count_;
   context_.stats.client_came();
   clients_.push_back(*client.release());
@@ -42,7 +42,7 @@ void ClientList::upgrade_to_h2(Listener& listener, std::unique_ptr<net::Transpor
   if (context_.draining) started.drain();
 }
 
-void ClientList::destroy_later(Downstream& client) {
+void ClientList::destroy_later(ClientConnection& client) {
   client.ListHook<ClientTag>::unlink();
   closed_.push_back(client);
   if (!exec::Deferred::linked()) context_.loop.defer(*this);
@@ -50,9 +50,9 @@ void ClientList::destroy_later(Downstream& client) {
 
 void ClientList::run() {
   while (!closed_.empty()) {
-    const std::unique_ptr<Downstream> client(&closed_.pop_front());
-    if (client->owner() == nullptr) continue;
-    client->owner()->left();
+    const std::unique_ptr<ClientConnection> client(&closed_.pop_front());
+    if (client->listener() == nullptr) continue;
+    client->listener()->on_client_closed();
     --count_;
     context_.stats.client_left();
   }
@@ -61,24 +61,24 @@ void ClientList::run() {
 
 void ClientList::drain() {
   context_.draining = true;
-  for_each([](Downstream& client) LOOP_ONLY { client.drain(); });
+  for_each([](ClientConnection& client) LOOP_ONLY { client.drain(); });
   note_if_empty();
 }
 
 void ClientList::start_graceful_close() {
   context_.draining = true;
-  for_each([](Downstream& client) LOOP_ONLY { client.part(); });
+  for_each([](ClientConnection& client) LOOP_ONLY { client.start_graceful_close(); });
   note_if_empty();
 }
 
 void ClientList::drain_those_of(const std::vector<const Listener*>& closed) {
-  for_each([&closed](Downstream& client) LOOP_ONLY {
-    if (std::find(closed.begin(), closed.end(), client.owner()) != closed.end()) client.drain();
+  for_each([&closed](ClientConnection& client) LOOP_ONLY {
+    if (std::find(closed.begin(), closed.end(), client.listener()) != closed.end()) client.drain();
   });
 }
 
 void ClientList::shed_idle() {
-  for_each([this](Downstream& client) LOOP_ONLY {
+  for_each([this](ClientConnection& client) LOOP_ONLY {
     if (client.end_if_idle()) context_.stats.count_shed(metrics::Shed::idle);
   });
 }

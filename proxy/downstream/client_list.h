@@ -44,7 +44,7 @@ class ClientList final : public ClientAcceptor, public ClientOwner, private exec
   bool empty() const { return empty_.load(std::memory_order_acquire); }
 
  private:
-  void destroy_later(Downstream& client) override LOOP_ONLY;
+  void destroy_later(ClientConnection& client) override LOOP_ONLY;
   void upgrade_to_h2(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
                      std::string_view bytes) override LOOP_ONLY;
   void run() override LOOP_ONLY;  // exec::Deferred: destroys those that closed in this turn
@@ -55,8 +55,8 @@ class ClientList final : public ClientAcceptor, public ClientOwner, private exec
 
   ExchangeContext& context_;
   Owner& owner_;
-  List<Downstream, ClientTag> clients_ LOOP_LOCAL;  // owned
-  List<Downstream, ClientTag> closed_ LOOP_LOCAL;   // owned
+  List<ClientConnection, ClientTag> clients_ LOOP_LOCAL;  // owned
+  List<ClientConnection, ClientTag> closed_ LOOP_LOCAL;   // owned
   std::size_t count_ LOOP_LOCAL = 0;
   std::atomic<bool> empty_{false};  // release in note_if_empty(), acquire in empty()
 };

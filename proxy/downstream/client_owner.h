@@ -10,13 +10,13 @@
 
 namespace carpool::proxy {
 
-class Downstream;
+class ClientConnection;
 class Listener;
 
 class ClientOwner {
  public:
   // `client` is closed: it is destroyed at the end of the turn.
-  virtual void destroy_later(Downstream& client) LOOP_ONLY = 0;
+  virtual void destroy_later(ClientConnection& client) LOOP_ONLY = 0;
   // A client turned out to speak HTTP/2: another object takes its connection over, with the bytes that were read. The
   // caller closes at once and counts no more.
   virtual void upgrade_to_h2(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,

@@ -19,27 +19,27 @@ http::Limits limits_of(const config::Listen& listen) {
 }
 }  // namespace
 
-Client::Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener,
-               std::unique_ptr<net::Transport> transport, std::string peer)
-    : Requester(listener.point()),
+H1Client::H1Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener,
+                   std::unique_ptr<net::Transport> transport, std::string peer)
+    : ClientStream(listener.point()),
       context_(context),
       clients_(clients),
-      unwelcome_(context.overload.sheds(Shedding::new_clients)),
+      accepted_while_shedding_(context.overload.sheds(ShedLevel::new_clients)),
       listener_(listener),
       listen_(listener.settings()),
       transport_(std::move(transport)),
       reader_(limits_of(listen_)),
-      timer_(exec::Timer::bind<&Client::on_timer>(context.loop, *this)),
+      timer_(exec::Timer::bind<&H1Client::on_timer>(context.loop, *this)),
       peer_(std::move(peer)) {}
 
-std::uint64_t Client::identity() const {
-  if (identity_ == 0) identity_ = identity_of(transport_->fd());
+std::uint64_t H1Client::fairness_key() const {
+  if (identity_ == 0) identity_ = fairness_key_of(transport_->fd());
   return identity_;
 }
 
-Client::~Client() = default;
+H1Client::~H1Client() = default;
 
-Status Client::start() {
+Status H1Client::start() {
   Result<exec::WatchKey> key = context_.loop.watch(transport_->fd(), *this);
   if (!key) return key.take_fault();
   key_ = *key;
@@ -49,21 +49,21 @@ Status Client::start() {
 
 // ---- turns ----
 
-void Client::on_ready(exec::Ready ready) {
-  transport_->note(ready);
+void H1Client::on_ready(exec::Ready ready) {
+  transport_->on_readiness(ready);
   advance();
 }
 
-void Client::run() {
+void H1Client::run() {
   advance();
 }
 
-void Client::run_soon() {
-  if (fate_ != Fate::closed && !advancing_ && !exec::Deferred::linked()) context_.loop.defer(*this);
+void H1Client::run_soon() {
+  if (state_ != State::closed && !advancing_ && !exec::Deferred::linked()) context_.loop.defer(*this);
 }
 
-void Client::advance() {
-  if (fate_ == Fate::closed) return;
+void H1Client::advance() {
+  if (state_ == State::closed) return;
   advancing_ = true;
   std::size_t turns = 16;  // a client that pipelines for ever lets the others have their turn
   while (step()) {
@@ -72,68 +72,68 @@ void Client::advance() {
       return run_soon();
     }
   }
-  if (fate_ == Fate::open) watch_half_close();
+  if (state_ == State::open) watch_half_close();
   advancing_ = false;
-  if (fate_ == Fate::closed) return clients_.destroy_later(*this);
+  if (state_ == State::closed) return clients_.destroy_later(*this);
   arm_timer();
 }
 
 // One step of this connection; false: nothing more to do until the next event.
-bool Client::step() {
-  if (fate_ == Fate::closed) return false;
-  if (!outbox_.empty() && !flush_waiting()) return false;
-  if (fate_ == Fate::lingering) return discard_input();
+bool H1Client::step() {
+  if (state_ == State::closed) return false;
+  if (!write_queue_.empty() && !flush_waiting()) return false;
+  if (state_ == State::lingering) return discard_input();
   if (close_when_sent_) {
-    if (outbox_.empty()) end_gracefully();
-    return fate_ == Fate::lingering;
+    if (write_queue_.empty()) end_gracefully();
+    return state_ == State::lingering;
   }
   if (eof_ && pending_.empty()) {
     if (transport_->hangup_seen()) notice_hangup();  // a reset may follow the FIN
-    if (fate_ == Fate::closed) return false;
+    if (state_ == State::closed) return false;
     on_eof();
-    return fate_ == Fate::open && close_when_sent_;
+    return state_ == State::open && close_when_sent_;
   }
   if (may_read()) return read_some();
   if (transport_->hangup_seen()) notice_hangup();
   return false;
 }
 
-bool Client::flush_waiting() {
-  const std::size_t before = outbox_.size();
-  const std::uint64_t taken = outbox_.taken();
-  if (outbox_.flush(*transport_) == Outbox::Sent::failed) {
+bool H1Client::flush_waiting() {
+  const std::size_t before = write_queue_.size();
+  const std::uint64_t taken = write_queue_.bytes_written();
+  if (write_queue_.flush(*transport_) == WriteQueue::Sent::failed) {
     lost();
     return false;
   }
-  if (outbox_.empty() && shut_when_sent_) {
-    shut_when_sent_ = false;
+  if (write_queue_.empty() && shut_after_flush_) {
+    shut_after_flush_ = false;
     transport_->shut_write();
   }
-  if (outbox_.taken() != taken) taken_at_ = context_.loop.now();
-  if (exchange_ != nullptr && begun_ && outbox_.taken() != taken) exchange_->on_client_progress();
-  if (exchange_ != nullptr && begun_ && before >= kHighMark && outbox_.size() < kHighMark)
+  if (write_queue_.bytes_written() != taken) taken_at_ = context_.loop.now();
+  if (exchange_ != nullptr && head_complete_ && write_queue_.bytes_written() != taken) exchange_->on_client_progress();
+  if (exchange_ != nullptr && head_complete_ && before >= kHighWatermark && write_queue_.size() < kHighWatermark)
     exchange_->on_client_writable();
-  return fate_ != Fate::closed;
+  return state_ != State::closed;
 }
 
-bool Client::may_read() const {
-  if (exchange_ == nullptr || !begun_)
-    return outbox_.size() < kHighMark;  // the next request, once there is room to answer
+bool H1Client::may_read() const {
+  if (exchange_ == nullptr || !head_complete_)
+    return write_queue_.size() < kHighWatermark;  // the next request, once there is room to answer
   if (!exchange_->tunnelled() && request_complete_) return false;
   return exchange_->wants_input();
 }
 
-bool Client::read_some() {
+bool H1Client::read_some() {
   if (!pending_.empty()) {
     const std::string bytes = std::exchange(pending_, {});
-    return take(bytes);
+    return parse(bytes);
   }
   if (eof_ || !transport_->maybe_readable()) return false;
   const exec::ReadBuffer buffer(context_.loop);
   const net::IoResult io = transport_->read(buffer.span());
   switch (io.io) {
     case net::Io::ok:
-      return take(buffer.view(io.bytes));
+      return parse(buffer.view(io.bytes));
     case net::Io::would_block:
       return false;
     case net::Io::eof:
@@ -148,8 +148,8 @@ bool Client::read_some() {
 
 // The client is not to be read now, but its socket says that it left. FIN is only a half-close: the client may still
 // wait for its answer, for as long as listen.half_close allows.
-void Client::notice_hangup() {
-  while (!eof_ && pending_.size() < kHighMark && transport_->maybe_readable()) {
+void H1Client::notice_hangup() {
+  while (!eof_ && pending_.size() < kHighWatermark && transport_->maybe_readable()) {
     const exec::ReadBuffer buffer(context_.loop);
     const net::IoResult io = transport_->read(buffer.span());
     if (io.io == net::Io::would_block) break;

@@ -1,4 +1,4 @@
-// Client: one downstream connection. Reads requests, one at a time and in order (pipelined ones wait in `pending_`),
+// H1Client: one downstream connection. Reads requests, one at a time and in order (pipelined ones wait in `pending_`),
 // hands each to an Exchange, writes what the exchange answers, and decides how its connection ends. At rest it owns no
 // buffer.
 #pragma once
@@ -24,24 +24,24 @@ namespace carpool::proxy {
 class ClientOwner;
 struct ExchangeContext;
 
-class Client final : public Downstream,
-                     public exec::Watcher,
-                     public Requester,
-                     private exec::Deferred,
-                     private http::BodySink {
+class H1Client final : public ClientConnection,
+                       public exec::Watcher,
+                       public ClientStream,
+                       private exec::Deferred,
+                       private http::BodySink {
  public:
-  Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener,
-         std::unique_ptr<net::Transport> transport, std::string peer);
-  ~Client() override;
+  H1Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener,
+           std::unique_ptr<net::Transport> transport, std::string peer);
+  ~H1Client() override;
   Status start() LOOP_ONLY;  // watch it; a failure means: drop it
 
-  Listener* owner() const override { return handed_over_ ? nullptr : &listener_; }
+  Listener* listener() const override { return handed_over_ ? nullptr : &listener_; }
 
   // ---- the exchange's calls ----
   std::string_view peer() const override { return peer_; }
   int socket() const override { return transport_->fd(); }
-  bool unwelcome() const override { return unwelcome_; }
-  std::uint64_t identity() const override;
+  bool accepted_while_shedding() const override { return accepted_while_shedding_; }
+  std::uint64_t fairness_key() const override;
   bool request_complete() const override LOOP_ONLY { return request_complete_; }
   bool send_informational(const http::ResponseHead& head) override LOOP_ONLY;
   bool send_head(const http::ResponseHead& head, bool close) override LOOP_ONLY;
@@ -52,24 +52,24 @@ class Client final : public Downstream,
   void send_local_answer(bool keep) override LOOP_ONLY;
   void send_tunnel(const http::ResponseHead* switched) override LOOP_ONLY;
   bool flush() override LOOP_ONLY;
-  std::size_t backlog() const override LOOP_ONLY { return outbox_.size(); }
+  std::size_t backlog() const override LOOP_ONLY { return write_queue_.size(); }
   void on_tunnel() override LOOP_ONLY;
   void shut_write_when_sent() override LOOP_ONLY;
   void resume() override LOOP_ONLY { run_soon(); }
-  void on_exchange_end(ClientNext next) override LOOP_ONLY;
+  void on_exchange_end(AfterExchange next) override LOOP_ONLY;
   // It stays here until either side closes.
-  pool::Lease take_private(const OriginContext& origin) override LOOP_ONLY;
-  bool keep_private(const OriginContext& origin, pool::Lease& lease) override LOOP_ONLY;
+  pool::Lease take_private(const OriginRuntime& origin) override LOOP_ONLY;
+  bool keep_private(const OriginRuntime& origin, pool::Lease& lease) override LOOP_ONLY;
 
   // Closes when idle; a running exchange answers with Connection: close. A client whose last answer did not say so may
   // send one more request for a moment.
   void drain() override LOOP_ONLY;
-  void part() override LOOP_ONLY { draining_ = true; }
+  void start_graceful_close() override LOOP_ONLY { draining_ = true; }
   bool end_if_idle() override LOOP_ONLY;
   void end() override LOOP_ONLY;
 
  private:
-  enum class Fate : std::uint8_t { open, lingering, closed };
+  enum class State : std::uint8_t { open, lingering, closed };
 
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void run() override LOOP_ONLY;  // exec::Deferred: another turn
@@ -82,11 +82,11 @@ class Client final : public Downstream,
   bool may_read() const LOOP_ONLY;
   bool read_some() LOOP_ONLY;
   void notice_hangup() LOOP_ONLY;
-  bool take(std::string_view bytes) LOOP_ONLY;
+  bool parse(std::string_view bytes) LOOP_ONLY;
   bool take_preface(std::string_view bytes) LOOP_ONLY;
-  void hand_over(std::string_view bytes) LOOP_ONLY;
+  void upgrade_to_h2(std::string_view bytes) LOOP_ONLY;
   std::size_t feed(std::string_view bytes) LOOP_ONLY;
-  bool on_fed(const http::Fed& fed) LOOP_ONLY;
+  bool on_fed(const http::ParseResult& fed) LOOP_ONLY;
   void on_eof() LOOP_ONLY;
   bool is_not_the_repeat() LOOP_ONLY;
   void close_unanswered() LOOP_ONLY;
@@ -102,9 +102,9 @@ class Client final : public Downstream,
   void look_again() LOOP_ONLY;
   // Some bytes of a head are here, but not all.
   bool in_head() const {
-    return (exchange_ != nullptr && !begun_ && reader_.in_head()) || (preface_ > 0 && preface_ != kNoPreface);
+    return (exchange_ != nullptr && !head_complete_ && reader_.in_head()) || (preface_ > 0 && preface_ != kNoPreface);
   }
-  ClientNext end_batch(ClientNext next) LOOP_ONLY;
+  AfterExchange end_batch(AfterExchange next) LOOP_ONLY;
   void close() LOOP_ONLY;
   void arm_timer() LOOP_ONLY;
   void on_timer();
@@ -113,7 +113,7 @@ class Client final : public Downstream,
 
   const ExchangeContext& context_;
   ClientOwner& clients_;
-  const bool unwelcome_;
+  const bool accepted_while_shedding_;
   Listener& listener_;
   const config::Listen& listen_;
   std::unique_ptr<net::Transport> transport_;
@@ -122,7 +122,7 @@ class Client final : public Downstream,
   Exchange* exchange_ = nullptr;  // from the first byte of a head to the end of its exchange
   std::string pending_;           // read, not yet used: pipelined requests
   std::string repeat_;            // the request that a 417 answered before its body came, and that alone may follow
-  Outbox outbox_;
+  WriteQueue write_queue_;
   BatchLease out_;  // from the first send_*() to flush(), or to the end of the exchange
   exec::Timer timer_;
   const std::string peer_;
@@ -132,25 +132,25 @@ class Client final : public Downstream,
   static constexpr std::uint8_t kNoPreface = 255;
   std::uint8_t preface_ = 0;  // bytes of HTTP/2's preface that this connection began with
   bool handed_over_ = false;  // it speaks HTTP/2, and another took it
-  Fate fate_ = Fate::open;
+  State state_ = State::open;
   bool advancing_ = false;        // inside advance(): whoever would call it again lets it go on instead
-  bool begun_ = false;            // the exchange has its head
+  bool head_complete_ = false;    // the exchange has its head
   bool request_complete_ = true;  // and the whole request was read
   bool eof_ = false;              // the client said FIN
   bool informed_ = false;         // a 1xx of the exchange was sent
-  bool told_eof_ = false;         // and the tunnel knows
+  bool eof_forwarded_ = false;    // and the tunnel knows
   bool draining_ = false;
-  bool ending_ = false;          // drain(): it does not rest
-  bool said_close_ = false;      // the answer carries Connection: close
-  bool head_timed_ = false;      // header_timeout runs
-  bool shut_when_sent_ = false;  // tunnel: FIN behind the outbox
+  bool ending_ = false;            // drain(): it does not rest
+  bool said_close_ = false;        // the answer carries Connection: close
+  bool head_timed_ = false;        // header_timeout runs
+  bool shut_after_flush_ = false;  // tunnel: FIN behind the write queue
   bool close_when_sent_ = false;
   bool close_is_end_ = false;  // nothing but the close delimits the answer, or it is a tunnel
   bool cut_ = false;           // the answer broke off, and the end is a reset
   Instant half_closed_until_ = kNever;
-  Instant taken_at_{};             // an answer ended, or the client took bytes of one
-  std::uint32_t untaken_ = 0;      // cut off: bytes that the client's kernel did not acknowledge
-  std::uint32_t thrown_away_ = 0;  // bytes read while lingering
+  Instant taken_at_{};                 // an answer ended, or the client took bytes of one
+  std::uint32_t untaken_ = 0;          // cut off: bytes that the client's kernel did not acknowledge
+  std::uint32_t discarded_bytes_ = 0;  // bytes read while lingering
 };
 
 }  // namespace carpool::proxy

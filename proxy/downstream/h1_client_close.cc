@@ -37,26 +37,26 @@ std::uint32_t unacknowledged(int fd) {
 // ---- ends ----
 
 // Everything is sent: FIN, then throw away what still comes, so that no reset overtakes the answer.
-void Client::end_gracefully() {
+void H1Client::end_gracefully() {
   close_when_sent_ = false;
   if (cut_) return cut_off();
   if (eof_ || (pending_.empty() && !transport_->maybe_readable() && request_complete_)) return close();
   std::string().swap(pending_);
   transport_->shut_write();
-  fate_ = Fate::lingering;
+  state_ = State::lingering;
   timer_.arm(context_.loop.now() + kLinger);
 }
 
 // The answer broke off, and a FIN would look like its end. A reset destroys what is still on its way, so it waits until
 // the client's kernel has everything; a client that takes nothing for idle_timeout is reset all the same.
-void Client::cut_off() {
-  fate_ = Fate::lingering;
+void H1Client::cut_off() {
+  state_ = State::lingering;
   transport_->reset_on_close();
   untaken_ = UINT32_MAX;
   look_again();
 }
 
-void Client::look_again() {
+void H1Client::look_again() {
   const Instant now = context_.loop.now();
   const std::uint32_t left = unacknowledged(transport_->fd());
   if (left != std::exchange(untaken_, left)) taken_at_ = now;
@@ -64,14 +64,14 @@ void Client::look_again() {
   timer_.arm(now + kLook);
 }
 
-bool Client::discard_input() {
+bool H1Client::discard_input() {
   while (transport_->maybe_readable()) {
     const exec::ReadBuffer buffer(context_.loop);
     const net::IoResult io = transport_->read(buffer.span());
     if (io.io == net::Io::would_block) return false;
     if (io.io == net::Io::eof && cut_) return false;
-    thrown_away_ += static_cast<std::uint32_t>(io.bytes);
-    if (io.io != net::Io::ok || thrown_away_ > kLingerBytes) {
+    discarded_bytes_ += static_cast<std::uint32_t>(io.bytes);
+    if (io.io != net::Io::ok || discarded_bytes_ > kLingerBytes) {
       close();
       return false;
     }
@@ -79,20 +79,21 @@ bool Client::discard_input() {
   return false;
 }
 
-void Client::lost() {
-  if (fate_ == Fate::closed) return;
+void H1Client::lost() {
+  if (state_ == State::closed) return;
   close();
 }
 
-void Client::close() {
-  if (fate_ == Fate::closed) return;
-  fate_ = Fate::closed;
+void H1Client::close() {
+  if (state_ == State::closed) return;
+  state_ = State::closed;
   // An answer that did not go out whole must not look whole.
-  const bool half_told = !outbox_.empty() || (exchange_ != nullptr && begun_ && exchange_->half_told());
-  if (close_is_end_ && half_told) transport_->reset_on_close();
+  const bool response_incomplete =
+      !write_queue_.empty() || (exchange_ != nullptr && head_complete_ && exchange_->response_incomplete());
+  if (close_is_end_ && response_incomplete) transport_->reset_on_close();
   if (exchange_ != nullptr) {
     Exchange& exchange = *exchange_;
-    if (begun_) {
+    if (head_complete_) {
       exchange.on_client_gone();
     } else {
       exchange_ = nullptr;
@@ -108,10 +109,10 @@ void Client::close() {
 }
 
 // The process ends. A client that has no byte of its answer is told why there will be none.
-void Client::end() {
-  if (fate_ == Fate::open && exchange_ != nullptr && begun_ && !exchange_->half_told()) {
+void H1Client::end() {
+  if (state_ == State::open && exchange_ != nullptr && head_complete_ && !exchange_->response_incomplete()) {
     exchange_->on_request_broken({FaultKind::draining, Side::self, "the proxy is stopping"});
-    if (fate_ == Fate::open && outbox_.empty()) {
+    if (state_ == State::open && write_queue_.empty()) {
       transport_->shut_write();
       static_cast<void>(discard_input());  // a reset for unread bytes would destroy the answer
     }
@@ -119,20 +120,20 @@ void Client::end() {
   close();
 }
 
-void Client::drain() {
+void H1Client::drain() {
   draining_ = ending_ = true;
   end_soon();
 }
 
-void Client::end_soon() {
-  if (begun_ || close_when_sent_) return;
+void H1Client::end_soon() {
+  if (head_complete_ || close_when_sent_) return;
   const bool asked = taken_at_ != Instant{};
   if (asked && context_.loop.now() < taken_at_ + kLastCall) return arm_timer();
   static_cast<void>(end_if_idle());
 }
 
-bool Client::end_if_idle() {
-  if (fate_ != Fate::open || begun_ || in_head() || close_when_sent_) return false;
+bool H1Client::end_if_idle() {
+  if (state_ != State::open || head_complete_ || in_head() || close_when_sent_) return false;
   close_when_sent_ = true;
   run_soon();
   return true;
@@ -140,8 +141,8 @@ bool Client::end_if_idle() {
 
 // ---- time ----
 
-void Client::arm_timer() {
-  if (fate_ != Fate::open) return;
+void H1Client::arm_timer() {
+  if (state_ != State::open) return;
   const Instant now = context_.loop.now();
   if (in_head()) {
     if (!head_timed_) timer_.arm(deadline_after(now, listen_.header_timeout));  // from the head's first byte
@@ -149,18 +150,18 @@ void Client::arm_timer() {
     return;
   }
   head_timed_ = false;
-  const bool rests = !begun_ && outbox_.empty() && !close_when_sent_;
-  const bool unread = exchange_ == nullptr && !outbox_.empty();
+  const bool rests = !head_complete_ && write_queue_.empty() && !close_when_sent_;
+  const bool unread = exchange_ == nullptr && !write_queue_.empty();
   const Instant idle_until = deadline_after(unread ? taken_at_ : now, listen_.idle_timeout);
   timer_.arm(std::min({idle_until, half_closed_until_, ending_ && rests ? taken_at_ + kLastCall : kNever}));
 }
 
-void Client::on_timer() {
+void H1Client::on_timer() {
   exec::assume_on_loop();
-  if (fate_ == Fate::lingering) return cut_ ? look_again() : close();
-  if (exchange_ != nullptr && begun_) return advance();  // half_close; the exchange has deadlines of its own
-  if (!in_head()) {                                      // idle, or it does not take its last answer
-    if (!outbox_.empty()) transport_->reset_on_close();
+  if (state_ == State::lingering) return cut_ ? look_again() : close();
+  if (exchange_ != nullptr && head_complete_) return advance();  // half_close; the exchange has deadlines of its own
+  if (!in_head()) {                                              // idle, or it does not take its last answer
+    if (!write_queue_.empty()) transport_->reset_on_close();
     return close();
   }
   refuse({FaultKind::head_timeout, Side::client, "header_timeout passed inside a request's head"});
@@ -171,13 +172,13 @@ void Client::on_timer() {
 
 // The client said FIN behind its whole request and waits for an answer of which no byte was sent. Bytes of a request
 // that is not read yet may stand in front of the FIN.
-bool Client::half_closed() const {
-  return (eof_ || transport_->hangup_seen()) && exchange_ != nullptr && begun_ && request_complete_ && !informed_ &&
-         !exchange_->half_told();
+bool H1Client::half_closed() const {
+  return (eof_ || transport_->hangup_seen()) && exchange_ != nullptr && head_complete_ && request_complete_ &&
+         !informed_ && !exchange_->response_incomplete();
 }
 
 // Each answer has its own time: a client that is gone resets the connection when the one before it is sent.
-void Client::watch_half_close() {
+void H1Client::watch_half_close() {
   if (!half_closed() || listen_.half_close == config::kUnlimited) {
     half_closed_until_ = kNever;
     return;
@@ -187,21 +188,21 @@ void Client::watch_half_close() {
   if (now >= half_closed_until_) leave();
 }
 
-void Client::leave() {
+void H1Client::leave() {
   context_.stats.count_given_up(metrics::GivenUp::half_close);
   exchange_->on_client_left("listen.half_close passed");
 }
 
 // ---- connections that authenticated this client ----
 
-pool::Lease Client::take_private(const OriginContext& origin) {
+pool::Lease H1Client::take_private(const OriginRuntime& origin) {
   if (!private_ || private_->origin().destination != origin.destination) return {};
   pool::Lease lease = private_->take();
   private_.reset();
   return lease;
 }
 
-bool Client::keep_private(const OriginContext& origin, pool::Lease& lease) {
+bool H1Client::keep_private(const OriginRuntime& origin, pool::Lease& lease) {
   private_ = std::make_unique<PrivateConnection>(context_.loop, origin, std::move(lease));
   return true;
 }

@@ -14,10 +14,10 @@
 namespace carpool::proxy {
 
 // Feeds what was read; keeps what may not be used yet. False: no further step now.
-bool Client::take(std::string_view bytes) {
+bool H1Client::parse(std::string_view bytes) {
   if (preface_ != kNoPreface) return take_preface(bytes);
   std::size_t used = 0;
-  while (used < bytes.size() && fate_ == Fate::open && !close_when_sent_ && may_read()) {
+  while (used < bytes.size() && state_ == State::open && !close_when_sent_ && may_read()) {
     if (exchange_ != nullptr && exchange_->tunnelled()) {
       exchange_->on_tunnel_bytes(bytes.substr(used));
       used = bytes.size();
@@ -25,20 +25,20 @@ bool Client::take(std::string_view bytes) {
     }
     used += feed(bytes.substr(used));
   }
-  if (fate_ != Fate::open || close_when_sent_) return fate_ != Fate::closed;
+  if (state_ != State::open || close_when_sent_) return state_ != State::closed;
   if (used < bytes.size()) pending_.assign(bytes.substr(used));
   // One write for the head and all of the body that came with it.
-  if (exchange_ != nullptr && begun_) exchange_->pump();
-  return fate_ == Fate::open && (used == bytes.size() || may_read());
+  if (exchange_ != nullptr && head_complete_) exchange_->pump();
+  return state_ == State::open && (used == bytes.size() || may_read());
 }
 
 // HTTP/2 with prior knowledge (RFC 9113 §3.3), or the beginning of a request after all.
-bool Client::take_preface(std::string_view bytes) {
+bool H1Client::take_preface(std::string_view bytes) {
   const std::string_view expected = http::kH2Preface.substr(preface_);
   const auto [at, end] = std::mismatch(bytes.begin(), bytes.end(), expected.begin(), expected.end());
   const auto same = static_cast<std::size_t>(at - bytes.begin());
   if (end == expected.end()) {
-    hand_over(bytes.substr(same));
+    upgrade_to_h2(bytes.substr(same));
     return false;
   }
   if (same == bytes.size()) {
@@ -46,12 +46,12 @@ bool Client::take_preface(std::string_view bytes) {
     return true;
   }
   const std::size_t before = std::exchange(preface_, kNoPreface);
-  if (before == 0) return take(bytes);
-  return take(std::string(http::kH2Preface.substr(0, before)).append(bytes));
+  if (before == 0) return parse(bytes);
+  return parse(std::string(http::kH2Preface.substr(0, before)).append(bytes));
 }
 
-void Client::hand_over(std::string_view bytes) {
-  fate_ = Fate::closed;
+void H1Client::upgrade_to_h2(std::string_view bytes) {
+  state_ = State::closed;
   handed_over_ = true;
   timer_.disarm();
   exec::Deferred::unlink();
@@ -59,14 +59,14 @@ void Client::hand_over(std::string_view bytes) {
   clients_.upgrade_to_h2(listener_, std::move(transport_), peer_, bytes);
 }
 
-std::size_t Client::feed(std::string_view bytes) {
+std::size_t H1Client::feed(std::string_view bytes) {
   if (exchange_ == nullptr) {
     exchange_ = &context_.exchanges.take();
-    begun_ = request_complete_ = false;
+    head_complete_ = request_complete_ = false;
   }
   std::size_t used = 0;
   for (;;) {
-    const Result<http::Fed> fed = reader_.feed(bytes.substr(used), exchange_->request(), *this);
+    const Result<http::ParseResult> fed = reader_.feed(bytes.substr(used), exchange_->request(), *this);
     if (!fed) {
       refuse(fed.fault());
       return used;
@@ -77,7 +77,7 @@ std::size_t Client::feed(std::string_view bytes) {
 }
 
 // What the reader came to. True: feed on.
-bool Client::on_fed(const http::Fed& fed) {
+bool H1Client::on_fed(const http::ParseResult& fed) {
   switch (fed.progress) {
     case http::Progress::need_more:
     case http::Progress::upgraded:
@@ -87,7 +87,7 @@ bool Client::on_fed(const http::Fed& fed) {
         close_unanswered();
         return false;
       }
-      begun_ = true;
+      head_complete_ = true;
       informed_ = close_is_end_ = said_close_ = false;
       exchange_->begin(*this);
       if (exchange_ != nullptr && exchange_->tunnelled()) {
@@ -106,37 +106,37 @@ bool Client::on_fed(const http::Fed& fed) {
   return false;
 }
 
-void Client::on_body(std::string_view bytes) {
+void H1Client::on_body(std::string_view bytes) {
   exec::assume_on_loop();
   if (exchange_ != nullptr) exchange_->on_request_body(bytes);
 }
 
-void Client::on_trailer(std::string_view name, std::string_view value) {
+void H1Client::on_trailer(std::string_view name, std::string_view value) {
   exec::assume_on_loop();
   if (exchange_ != nullptr) exchange_->on_request_trailer(name, value);
 }
 
 // Behind a 417 a client that waited asks again; one that did not wait sends its body all the same, and no byte of that
 // may be taken for a request. Only the request itself tells the two apart.
-bool Client::is_not_the_repeat() {
+bool H1Client::is_not_the_repeat() {
   if (repeat_.empty()) return false;
   const http::RequestHead& request = exchange_->request();
   return std::exchange(repeat_, {}) != std::string(request.method).append(1, ' ').append(request.target);
 }
 
 // As a connection at rest closes: what came is no request that anybody waits for.
-void Client::close_unanswered() {
+void H1Client::close_unanswered() {
   repeat_.clear();
   if (exchange_ != nullptr) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
   close_when_sent_ = true;
 }
 
 // The bytes are not HTTP, or pass a limit.
-void Client::refuse(const Fault& fault) {
-  if (begun_) return exchange_->on_request_broken(fault);
+void H1Client::refuse(const Fault& fault) {
+  if (head_complete_) return exchange_->on_request_broken(fault);
   if (!repeat_.empty()) return close_unanswered();
   const std::uint16_t status =
-      http::write_fault_reply(out().text(), fault, http::Version::http11, true, false, context_.pseudonym);
+      http::write_error_reply(out().text(), fault, http::Version::http11, true, false, context_.pseudonym);
   context_.stats.record_refused(peer_, fault, status);
   // None yet: what came so far may also be the beginning of HTTP/2's preface.
   if (exchange_ != nullptr) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
@@ -145,15 +145,15 @@ void Client::refuse(const Fault& fault) {
   close_when_sent_ = true;
 }
 
-void Client::on_eof() {
+void H1Client::on_eof() {
   if (exchange_ == nullptr) {
-    if (outbox_.empty()) return close();
+    if (write_queue_.empty()) return close();
     close_when_sent_ = true;
     return;
   }
-  if (!begun_) return close();  // inside a head: nobody waits for an answer
+  if (!head_complete_) return close();  // inside a head: nobody waits for an answer
   if (exchange_->tunnelled()) {
-    if (!std::exchange(told_eof_, true)) exchange_->on_tunnel_input_end();
+    if (!std::exchange(eof_forwarded_, true)) exchange_->on_tunnel_input_end();
     return;
   }
   if (!request_complete_) {
@@ -161,29 +161,29 @@ void Client::on_eof() {
   }
 }
 
-void Client::on_exchange_end(ClientNext next) {
+void H1Client::on_exchange_end(AfterExchange next) {
   context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
   half_closed_until_ = kNever;
   taken_at_ = context_.loop.now();
   switch (end_batch(next)) {
-    case ClientNext::keep:
+    case AfterExchange::keep:
       if (said_close_) close_when_sent_ = true;
       if (!request_complete_) reader_.reset();  // its body never came (await_repeat())
       request_complete_ = true;
       break;
-    case ClientNext::close:
+    case AfterExchange::close:
       close_when_sent_ = true;
       break;
-    case ClientNext::cut:
-    case ClientNext::spoilt:
-      cut_ = close_is_end_ || next == ClientNext::spoilt;
+    case AfterExchange::cut:
+    case AfterExchange::spoilt:
+      cut_ = close_is_end_ || next == AfterExchange::spoilt;
       close_when_sent_ = true;
       break;
-    case ClientNext::gone:
-      if (!outbox_.empty()) transport_->reset_on_close();
+    case AfterExchange::gone:
+      if (!write_queue_.empty()) transport_->reset_on_close();
       return lost();
   }
-  begun_ = false;
+  head_complete_ = false;
   if (advancing_) return;  // it arms the timer too
   // The common case needs no further turn: nothing waits, the socket is read dry.
   if (close_when_sent_ || eof_ || !pending_.empty() || transport_->maybe_readable()) return run_soon();

@@ -7,7 +7,7 @@
 
 namespace carpool::proxy {
 
-http::ReplyRules Client::reply_rules(bool close) const {
+http::ReplyRules H1Client::reply_rules(bool close) const {
   const http::RequestHead& request = exchange_->request();
   http::ReplyRules rules;
   rules.via_pseudonym = context_.pseudonym;
@@ -17,19 +17,19 @@ http::ReplyRules Client::reply_rules(bool close) const {
   return rules;
 }
 
-BatchLease& Client::out() {
-  if (!out_) out_ = context_.buffers.lease_batch(outbox_, *transport_);
+BatchLease& H1Client::out() {
+  if (!out_) out_ = context_.buffers.lease_batch(write_queue_, *transport_);
   return out_;
 }
 
-bool Client::send_informational(const http::ResponseHead& head) {
+bool H1Client::send_informational(const http::ResponseHead& head) {
   if (exchange_->request().version != http::Version::http11) return true;
   informed_ = true;
   http::write_informational(out().text(), head, context_.pseudonym);
   return flush();
 }
 
-bool Client::send_head(const http::ResponseHead& head, bool close) {
+bool H1Client::send_head(const http::ResponseHead& head, bool close) {
   http::ReplyRules rules = reply_rules(close || draining_);
   reply_framing_ = http::reply_framing(head, rules);
   close_is_end_ = reply_framing_ == http::Framing::until_close;
@@ -39,13 +39,13 @@ bool Client::send_head(const http::ResponseHead& head, bool close) {
   return rules.close;
 }
 
-bool Client::await_repeat() {
+bool H1Client::await_repeat() {
   const http::RequestHead& request = exchange_->request();
   repeat_.assign(request.method).append(1, ' ').append(request.target);
   return true;
 }
 
-void Client::send_body(std::string_view bytes) {
+void H1Client::send_body(std::string_view bytes) {
   if (bytes.empty()) return;
   BatchLease& out = this->out();
   if (reply_framing_ != http::Framing::chunked) return out.add(bytes);
@@ -54,23 +54,23 @@ void Client::send_body(std::string_view bytes) {
   out.text().append("\r\n");
 }
 
-void Client::send_end(const http::Fields& trailers) {
+void H1Client::send_end(const http::Fields& trailers) {
   if (reply_framing_ == http::Framing::chunked) http::write_last_chunk(out().text(), trailers);
 }
 
-std::uint16_t Client::send_fault(const Fault& fault, bool keep) {
+std::uint16_t H1Client::send_fault(const Fault& fault, bool keep) {
   const http::RequestHead& request = exchange_->request();
   said_close_ = !keep || draining_;
-  return http::write_fault_reply(out().text(), fault, request.version, said_close_, request.method == "HEAD",
+  return http::write_error_reply(out().text(), fault, request.version, said_close_, request.method == "HEAD",
                                  context_.pseudonym);
 }
 
-void Client::send_local_answer(bool keep) {
+void H1Client::send_local_answer(bool keep) {
   said_close_ = !keep || draining_;
-  write_local_answer(out().text(), exchange_->request(), context_.pseudonym, said_close_);
+  write_max_forwards_reply(out().text(), exchange_->request(), context_.pseudonym, said_close_);
 }
 
-void Client::send_tunnel(const http::ResponseHead* switched) {
+void H1Client::send_tunnel(const http::ResponseHead* switched) {
   std::string& out = this->out().text();
   reply_framing_ = http::Framing::none;
   close_is_end_ = true;
@@ -80,29 +80,29 @@ void Client::send_tunnel(const http::ResponseHead* switched) {
   http::write_response(out, *switched, rules);
 }
 
-bool Client::flush() {
-  if (!out_.empty()) return out_.send() != Outbox::Sent::failed;
+bool H1Client::flush() {
+  if (!out_.empty()) return out_.send() != WriteQueue::Sent::failed;
   out_.discard();
   return true;
 }
 
 // The exchange is over: what it collected leaves now or never.
-ClientNext Client::end_batch(ClientNext next) {
-  if (next != ClientNext::gone) return flush() ? next : ClientNext::gone;
+AfterExchange H1Client::end_batch(AfterExchange next) {
+  if (next != AfterExchange::gone) return flush() ? next : AfterExchange::gone;
   out_.discard();
   return next;
 }
 
-void Client::on_tunnel() {
+void H1Client::on_tunnel() {
   reader_.reset();
   run_soon();
 }
 
-void Client::shut_write_when_sent() {
-  if (outbox_.empty()) {
+void H1Client::shut_write_when_sent() {
+  if (write_queue_.empty()) {
     transport_->shut_write();
   } else {
-    shut_when_sent_ = true;
+    shut_after_flush_ = true;
   }
 }
 

@@ -36,7 +36,7 @@ H2Client::H2Client(const ExchangeContext& context, ClientOwner& clients, Listene
                    std::unique_ptr<net::Transport> transport, std::string peer)
     : context_(context),
       clients_(clients),
-      unwelcome_(context.overload.sheds(Shedding::new_clients)),
+      accepted_while_shedding_(context.overload.sheds(ShedLevel::new_clients)),
       listener_(listener),
       listen_(listener.settings()),
       transport_(std::move(transport)),
@@ -46,8 +46,8 @@ H2Client::H2Client(const ExchangeContext& context, ClientOwner& clients, Listene
 
 H2Client::~H2Client() = default;
 
-std::uint64_t H2Client::identity() const {
-  if (identity_ == 0) identity_ = identity_of(transport_->fd());
+std::uint64_t H2Client::fairness_key() const {
+  if (identity_ == 0) identity_ = fairness_key_of(transport_->fd());
   return identity_;
 }
 
@@ -59,8 +59,8 @@ Status H2Client::start(std::string_view bytes) {
   since_ = context_.loop.now();
   advancing_ = true;
   turn_requests_ = kTurnRequests;
-  take(http::kH2Preface);
-  take(bytes);
+  parse(http::kH2Preface);
+  parse(bytes);
   advancing_ = false;
   flush_soon();
   return Done{};
@@ -69,7 +69,7 @@ Status H2Client::start(std::string_view bytes) {
 // ---- turns ----
 
 void H2Client::on_ready(exec::Ready ready) {
-  transport_->note(ready);
+  transport_->on_readiness(ready);
   advance();
 }
 
@@ -78,25 +78,26 @@ void H2Client::run() {
 }
 
 void H2Client::flush_soon() {
-  if (fate_ != Fate::closed && !advancing_ && !exec::Deferred::linked()) context_.loop.defer(*this);
+  if (state_ != State::closed && !advancing_ && !exec::Deferred::linked()) context_.loop.defer(*this);
 }
 
 void H2Client::advance() {
-  if (fate_ == Fate::closed) return;
+  if (state_ == State::closed) return;
   advancing_ = true;
-  if (fate_ == Fate::lingering) {
+  if (state_ == State::lingering) {
     discard_input();
   } else {
     read_and_write();
-    if (fate_ == Fate::open) note_end();
+    if (state_ == State::open) close_if_done();
   }
   advancing_ = false;
-  if (fate_ == Fate::closed) return clients_.destroy_later(*this);
+  if (state_ == State::closed) return clients_.destroy_later(*this);
   arm_timer();
 }
 
 bool H2Client::may_read() const {
-  return fate_ == Fate::open && outbox_.size() < kHighMark && !session_.over() && transport_->maybe_readable();
+  return state_ == State::open && write_queue_.size() < kHighWatermark && !session_.over() &&
+         transport_->maybe_readable();
 }
 
 // Readiness is told once, and nothing is deferred meanwhile: what may not be read because too much waits to be written,
@@ -107,13 +108,13 @@ void H2Client::read_and_write() {
   turn_requests_ = kTurnRequests;
   do {
     read_all(budget);
-    if (fate_ == Fate::open && !write_all()) close();
+    if (state_ == State::open && !write_all()) close();
   } while (turn_requests_ != 0 && ((budget != 0 && may_read()) || may_catch_up()));
   if ((may_read() || may_catch_up()) && !exec::Deferred::linked()) context_.loop.defer(*this);
 }
 
 bool H2Client::may_catch_up() const {
-  return fate_ == Fate::open && !todo_.empty();
+  return state_ == State::open && !todo_.empty();
 }
 
 void H2Client::read_all(std::size_t& budget) {
@@ -125,13 +126,13 @@ void H2Client::read_all(std::size_t& budget) {
     if (io.io != net::Io::ok) return close();  // a FIN too: no client of HTTP/2 closes by halves
     budget -= std::min(budget, io.bytes);
     expects_heads_ = io.bytes < kHeadsRead;  // not in the middle of a body
-    take(buffer.view(io.bytes));
+    parse(buffer.view(io.bytes));
   }
   // Those that began in this turn, and were not taken back in it.
   catch_up();
 }
 
-void H2Client::take(std::string_view bytes) {
+void H2Client::parse(std::string_view bytes) {
   static_cast<void>(session_.receive(bytes, context_.loop.now()));  // a Fault: over() once its GOAWAY is out
   catch_up();
   if (!session_.in_head()) head_since_ = {};
@@ -143,7 +144,7 @@ void H2Client::catch_up() {
   pump_all();
 }
 
-void H2Client::pump_soon(H2Request& request) {
+void H2Client::pump_soon(H2ClientStream& request) {
   if (request.ListHook<H2PumpTag>::linked()) return;
   if (unpumped_count_ == kMostUnpumped) pump_all();
   unpumped_.push_back(request);
@@ -157,23 +158,23 @@ void H2Client::pump_all() {
   }
 }
 
-void H2Client::forget_pump(H2Request& request) {
+void H2Client::forget_pump(H2ClientStream& request) {
   if (!request.ListHook<H2PumpTag>::linked()) return;
   request.ListHook<H2PumpTag>::unlink();
   --unpumped_count_;
 }
 
-void H2Client::later(H2Request& request) {
+void H2Client::later(H2ClientStream& request) {
   if (!request.ListHook<H2TodoTag>::linked()) todo_.push_back(request);
   flush_soon();
 }
 
-bool H2Client::crowded() const {
+bool H2Client::over_high_watermark() const {
   return session_.backlog() >= kCrowd;
 }
 
-bool H2Client::at_ease() const {
-  return session_.streams() <= kFewStreams && !crowded();
+bool H2Client::may_buffer_more() const {
+  return session_.streams() <= kFewStreams && !over_high_watermark();
 }
 
 void H2Client::note_progress() {
@@ -182,25 +183,25 @@ void H2Client::note_progress() {
 
 // Everything that this turn brought about leaves in as few writes as there is room for. False: the client is gone.
 bool H2Client::write_all() {
-  if (!outbox_.empty() && outbox_.flush(*transport_) == Outbox::Sent::failed) return false;
-  while (outbox_.empty()) {
-    BatchLease out = context_.buffers.lease_batch(outbox_, *transport_);
+  if (!write_queue_.empty() && write_queue_.flush(*transport_) == WriteQueue::Sent::failed) return false;
+  while (write_queue_.empty()) {
+    BatchLease out = context_.buffers.lease_batch(write_queue_, *transport_);
     session_.pull(out.text(), kPull, context_.loop.now());
     if (out.empty()) return true;
-    if (out.send() == Outbox::Sent::failed) return false;
+    if (out.send() == WriteQueue::Sent::failed) return false;
   }
   return true;
 }
 
 // ---- requests ----
 
-H2Request& H2Client::take_request() {
+H2ClientStream& H2Client::take_request() {
   if (!free_.empty()) return free_.pop_front();
-  requests_.push_back(std::make_unique<H2Request>(*this, listener_.point()));
+  requests_.push_back(std::make_unique<H2ClientStream>(*this, listener_.point()));
   return *requests_.back();
 }
 
-void H2Client::recycle(H2Request& request) {
+void H2Client::recycle(H2ClientStream& request) {
   note_progress();
   free_.push_front(request);
 }
@@ -208,7 +209,7 @@ void H2Client::recycle(H2Request& request) {
 http::H2StreamUser* H2Client::on_request(http::H2Stream& stream, http::RequestHead& head) {
   exec::assume_on_loop();
   if (!context_.keeps_clients()) drain();
-  H2Request& request = take_request();
+  H2ClientStream& request = take_request();
   Exchange& exchange = context_.exchanges.take();
   std::swap(exchange.request(), head);
   request.open(stream, exchange);

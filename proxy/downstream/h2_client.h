@@ -22,7 +22,7 @@ class Listener;
 class ClientOwner;
 struct ExchangeContext;
 
-class H2Client final : public Downstream, private exec::Watcher, private exec::Deferred, private http::H2Sink {
+class H2Client final : public ClientConnection, private exec::Watcher, private exec::Deferred, private http::H2Sink {
  public:
   H2Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener,
            std::unique_ptr<net::Transport> transport, std::string peer);
@@ -30,9 +30,9 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
   // Watches the socket and takes what was read behind the preface already; a failure means: drop it.
   Status start(std::string_view bytes) LOOP_ONLY;
 
-  Listener* owner() const override { return &listener_; }
+  Listener* listener() const override { return &listener_; }
   void drain() override LOOP_ONLY;
-  void part() override LOOP_ONLY { drain(); }
+  void start_graceful_close() override LOOP_ONLY { drain(); }
   bool end_if_idle() override LOOP_ONLY;
   void end() override LOOP_ONLY;
 
@@ -40,20 +40,20 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
   const ExchangeContext& context() const { return context_; }
   http::H2Session& session() { return session_; }
   std::string_view peer() const { return peer_; }
-  std::uint64_t identity() const;
+  std::uint64_t fairness_key() const;
   // Its exchange collects what comes at once; pump() sends that when all that was read is told.
-  void pump_soon(H2Request& request) LOOP_ONLY;
-  void forget_pump(H2Request& request) LOOP_ONLY;
-  void later(H2Request& request) LOOP_ONLY;  // catch_up() in this turn or the next
+  void pump_soon(H2ClientStream& request) LOOP_ONLY;
+  void forget_pump(H2ClientStream& request) LOOP_ONLY;
+  void later(H2ClientStream& request) LOOP_ONLY;  // catch_up() in this turn or the next
   void flush_soon() LOOP_ONLY;
   void note_progress() LOOP_ONLY;
-  bool unwelcome() const { return unwelcome_; }
-  bool crowded() const;  // more waits for this client than it may have waiting
-  bool at_ease() const;  // and so few of its streams are open that it never comes to that
-  void recycle(H2Request& request) LOOP_ONLY;
+  bool accepted_while_shedding() const { return accepted_while_shedding_; }
+  bool over_high_watermark() const;  // more waits for this client than it may have waiting
+  bool may_buffer_more() const;      // and so few of its streams are open that it never comes to that
+  void recycle(H2ClientStream& request) LOOP_ONLY;
 
  private:
-  enum class Fate : std::uint8_t { open, lingering, closed };
+  enum class State : std::uint8_t { open, lingering, closed };
 
   http::H2StreamUser* on_request(http::H2Stream& stream, http::RequestHead& head) override;
   void on_refused_head(http::H2Stream& stream, FaultKind kind) override;
@@ -68,40 +68,40 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
   bool may_catch_up() const LOOP_ONLY;
   void read_and_write() LOOP_ONLY;
   void read_all(std::size_t& budget) LOOP_ONLY;
-  void take(std::string_view bytes) LOOP_ONLY;
+  void parse(std::string_view bytes) LOOP_ONLY;
   void catch_up() LOOP_ONLY;
   void pump_all() LOOP_ONLY;
   bool write_all() LOOP_ONLY;
-  void note_end() LOOP_ONLY;
+  void close_if_done() LOOP_ONLY;
   void linger() LOOP_ONLY;
   void discard_input() LOOP_ONLY;
   void close() LOOP_ONLY;
   void last_goaway() LOOP_ONLY;
-  H2Request& take_request() LOOP_ONLY;
+  H2ClientStream& take_request() LOOP_ONLY;
   void arm_timer() LOOP_ONLY;
   bool holds_spares() const LOOP_ONLY;
-  void give_up_spares() LOOP_ONLY;
+  void free_idle_streams() LOOP_ONLY;
   void on_timer();
 
   const ExchangeContext& context_;
   ClientOwner& clients_;
-  const bool unwelcome_;  // it came while clients were refused
+  const bool accepted_while_shedding_;  // it came while clients were refused
   Listener& listener_;
   const config::Listen& listen_;
   std::unique_ptr<net::Transport> transport_;
   exec::WatchKey key_;
   http::H2Session session_;
-  Outbox outbox_;
+  WriteQueue write_queue_;
   exec::Timer timer_;
   const std::string peer_;
   mutable std::uint64_t identity_ = 0;  // asked for once, by the first request that has to wait
-  std::vector<std::unique_ptr<H2Request>> requests_;
-  List<H2Request, H2FreeTag> free_;
-  List<H2Request, H2TodoTag> todo_;
-  List<H2Request, H2PumpTag> unpumped_;
+  std::vector<std::unique_ptr<H2ClientStream>> requests_;
+  List<H2ClientStream, H2FreeTag> free_;
+  List<H2ClientStream, H2TodoTag> todo_;
+  List<H2ClientStream, H2PumpTag> unpumped_;
   std::uint32_t unpumped_count_ = 0;
   std::uint32_t turn_requests_ = 0;  // that may still begin in this turn
-  Fate fate_ = Fate::open;
+  State state_ = State::open;
   bool advancing_ = false;
   bool expects_heads_ = true;  // reads little at once
   bool draining_ = false;
@@ -110,7 +110,7 @@ class H2Client final : public Downstream, private exec::Watcher, private exec::D
   Instant since_{};       // nothing moved: idle, or not reading its answers
   Instant head_since_{};  // a header block began
   Instant drain_until_ = kNever;
-  std::uint32_t thrown_away_ = 0;
+  std::uint32_t discarded_bytes_ = 0;
 };
 
 }  // namespace carpool::proxy

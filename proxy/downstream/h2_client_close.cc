@@ -23,7 +23,7 @@ constexpr Duration kRest = std::chrono::seconds(1);
 
 // RFC 9113 §6.8: first one that refuses nothing, then, when the client must have seen it, the one that counts.
 void H2Client::drain() {
-  if (std::exchange(draining_, true) || fate_ != Fate::open) return;
+  if (std::exchange(draining_, true) || state_ != State::open) return;
   session_.announce_shutdown();
   session_.ping(kDrainPing);
   drain_until_ = context_.loop.now() + kDrainNotice;
@@ -32,7 +32,7 @@ void H2Client::drain() {
 }
 
 bool H2Client::end_if_idle() {
-  if (fate_ != Fate::open || session_.streams() != 0 || draining_) return false;
+  if (state_ != State::open || session_.streams() != 0 || draining_) return false;
   drain();
   return true;
 }
@@ -49,7 +49,7 @@ void H2Client::last_goaway() {
   flush_soon();
 }
 
-void H2Client::note_end() {
+void H2Client::close_if_done() {
   if (!counted_ && session_.abuse() != http::H2Abuse::none) {
     counted_ = true;
     context_.stats.count_abuse(http::h2_abuse_name(session_.abuse()));
@@ -57,30 +57,30 @@ void H2Client::note_end() {
   if (!session_.over()) return;
   // What still runs is cut off: its client broke the rules.
   for (const auto& request : requests_) request->abandon();
-  if (outbox_.empty()) linger();
+  if (write_queue_.empty()) linger();
 }
 
 // Everything is sent: FIN, then throw away what still comes, so that no reset overtakes the GOAWAY.
 void H2Client::linger() {
   transport_->shut_write();
-  fate_ = Fate::lingering;
+  state_ = State::lingering;
   timer_.arm(context_.loop.now() + kLinger);
   discard_input();
 }
 
 void H2Client::discard_input() {
-  while (fate_ == Fate::lingering && transport_->maybe_readable()) {
+  while (state_ == State::lingering && transport_->maybe_readable()) {
     const exec::ReadBuffer buffer(context_.loop);
     const net::IoResult io = transport_->read(buffer.span());
     if (io.io == net::Io::would_block) return;
-    thrown_away_ += static_cast<std::uint32_t>(io.bytes);
-    if (io.io != net::Io::ok || thrown_away_ > kLingerBytes) return close();
+    discarded_bytes_ += static_cast<std::uint32_t>(io.bytes);
+    if (io.io != net::Io::ok || discarded_bytes_ > kLingerBytes) return close();
   }
 }
 
 // The process ends. Requests without a byte of an answer are told why there will be none.
 void H2Client::end() {
-  if (fate_ == Fate::open) {
+  if (state_ == State::open) {
     turn_requests_ = UINT32_MAX;
     catch_up();
     for (const auto& request : requests_) request->give_up({FaultKind::draining, Side::self, "the proxy is stopping"});
@@ -91,8 +91,8 @@ void H2Client::end() {
 }
 
 void H2Client::close() {
-  if (fate_ == Fate::closed) return;
-  fate_ = Fate::closed;
+  if (state_ == State::closed) return;
+  state_ = State::closed;
   if (!counted_ && session_.abuse() != http::H2Abuse::none)
     context_.stats.count_abuse(http::h2_abuse_name(session_.abuse()));
   for (const auto& request : requests_) request->abandon();
@@ -105,10 +105,10 @@ void H2Client::close() {
 // ---- time ----
 
 void H2Client::arm_timer() {
-  if (fate_ != Fate::open) return;
+  if (state_ != State::open) return;
   Instant deadline = drain_until_;
   if (head_since_ != Instant{}) deadline = std::min(deadline, deadline_after(head_since_, listen_.header_timeout));
-  if (session_.streams() == 0 || session_.backlog() != 0 || !outbox_.empty()) {
+  if (session_.streams() == 0 || session_.backlog() != 0 || !write_queue_.empty()) {
     deadline = std::min(deadline, deadline_after(since_, listen_.idle_timeout));
   }
   if (holds_spares()) deadline = std::min(deadline, since_ + kRest);
@@ -120,7 +120,7 @@ bool H2Client::holds_spares() const {
   return session_.streams() == 0 && requests_.size() > kFewRequests;
 }
 
-void H2Client::give_up_spares() {
+void H2Client::free_idle_streams() {
   requests_.clear();
   session_.rest();
 }
@@ -128,11 +128,11 @@ void H2Client::give_up_spares() {
 void H2Client::on_timer() {
   exec::assume_on_loop();
   const Instant now = context_.loop.now();
-  if (fate_ == Fate::lingering) {
+  if (state_ == State::lingering) {
     close();
     return;
   }
-  if (holds_spares() && now >= since_ + kRest) give_up_spares();
+  if (holds_spares() && now >= since_ + kRest) free_idle_streams();
   if (head_since_ != Instant{} && now >= deadline_after(head_since_, listen_.header_timeout)) {
     session_.terminate(http::H2Error::enhance_your_calm, http::H2Abuse::none);
   } else if (now >= drain_until_) {
@@ -140,7 +140,7 @@ void H2Client::on_timer() {
   } else if (now >= deadline_after(since_, listen_.idle_timeout)) {
     // Idle; or answers wait that it does not take.
     const bool unread = session_.streams() != 0;
-    if (!outbox_.empty()) return close();
+    if (!write_queue_.empty()) return close();
     session_.terminate(unread ? http::H2Error::enhance_your_calm : http::H2Error::no_error,
                        unread ? http::H2Abuse::unread : http::H2Abuse::none);
   }

@@ -17,15 +17,15 @@ constexpr std::size_t kBeginning = std::size_t{4} * 1024;  // of an answer
 
 // ---- the request ----
 
-void H2Request::open(http::H2Stream& stream, Exchange& exchange) {
+void H2ClientStream::open(http::H2Stream& stream, Exchange& exchange) {
   stream_ = &stream;
   exchange_ = &exchange;
   held_ = taken_ = 0;
   inbox_ = {};
   begun_ = complete_ = ended_ = refused_ = false;
   http::RequestHead& head = exchange.request();
-  bare_ = head.method == "CONNECT";
-  if (!bare_) return;
+  tunnel_ = head.method == "CONNECT";
+  if (!tunnel_) return;
   if (head.protocol.empty()) {
     head.target = head.authority;
   } else {
@@ -33,15 +33,15 @@ void H2Request::open(http::H2Stream& stream, Exchange& exchange) {
   }
 }
 
-void H2Request::begin() {
+void H2ClientStream::begin() {
   begun_ = true;
   ListHook<H2TodoTag>::unlink();
   client_.pump_soon(*this);
   exchange_->begin(*this);
-  if (exchange_ != nullptr && complete_ && !bare_) exchange_->on_request_end();
+  if (exchange_ != nullptr && complete_ && !tunnel_) exchange_->on_request_end();
 }
 
-void H2Request::catch_up() {
+void H2ClientStream::catch_up() {
   if (exchange_ == nullptr) return;
   if (!begun_) {
     begin();
@@ -51,7 +51,7 @@ void H2Request::catch_up() {
 }
 
 // The one way of a client's bytes into its tunnel.
-void H2Request::empty_inbox() {
+void H2ClientStream::empty_inbox() {
   if (!exchange_->tunnelled()) return;
   client_.pump_soon(*this);
   const std::string bytes = inbox_.take_bytes();
@@ -62,7 +62,7 @@ void H2Request::empty_inbox() {
   if (exchange_ != nullptr) exchange_->on_tunnel_input_end();
 }
 
-void H2Request::pump() {
+void H2ClientStream::pump() {
   client_.forget_pump(*this);
   if (exchange_ == nullptr || !begun_) return;
   exchange_->pump();
@@ -70,29 +70,29 @@ void H2Request::pump() {
 }
 
 // The client may send on what the exchange has taken.
-void H2Request::give_room() {
+void H2ClientStream::give_room() {
   if (stream_ == nullptr || held_ == 0 || (exchange_ != nullptr && !exchange_->wants_input())) return;
   client_.session().consume(*stream_, std::exchange(held_, 0));
   client_.flush_soon();
 }
 
-void H2Request::on_body(std::string_view bytes) {
+void H2ClientStream::on_body(std::string_view bytes) {
   exec::assume_on_loop();
   if (exchange_ != nullptr && !begun_) begin();
   if (exchange_ == nullptr) {
     if (stream_ != nullptr) client_.session().consume(*stream_, bytes.size());
     return;
   }
-  if (bare_ && !(exchange_->tunnelled() && inbox_.empty())) {
+  if (tunnel_ && !(exchange_->tunnelled() && inbox_.empty())) {
     inbox_.add(bytes);
     return empty_inbox();
   }
   client_.pump_soon(*this);
   held_ += bytes.size();
-  bare_ ? exchange_->on_tunnel_bytes(bytes) : exchange_->on_request_body(bytes);
+  tunnel_ ? exchange_->on_tunnel_bytes(bytes) : exchange_->on_request_body(bytes);
 }
 
-void H2Request::on_trailers(const http::Fields& fields) {
+void H2ClientStream::on_trailers(const http::Fields& fields) {
   exec::assume_on_loop();
   if (exchange_ != nullptr && !begun_) begin();
   for (std::size_t i = 0; exchange_ != nullptr && i < fields.size(); ++i) {
@@ -100,23 +100,23 @@ void H2Request::on_trailers(const http::Fields& fields) {
   }
 }
 
-void H2Request::on_end() {
+void H2ClientStream::on_end() {
   exec::assume_on_loop();
   complete_ = true;
-  if (bare_) inbox_.end();
+  if (tunnel_) inbox_.end();
   if (exchange_ == nullptr || !begun_) return;
-  if (bare_) return empty_inbox();
+  if (tunnel_) return empty_inbox();
   client_.pump_soon(*this);
   exchange_->on_request_end();
 }
 
-void H2Request::on_closed(http::H2Error) {
+void H2ClientStream::on_closed(http::H2Error) {
   exec::assume_on_loop();
   stream_ = nullptr;
   abandon();
 }
 
-void H2Request::abandon() {
+void H2ClientStream::abandon() {
   if (exchange_ == nullptr) return;
   stream_ = nullptr;
   if (begun_) return exchange_->on_client_gone();
@@ -124,74 +124,74 @@ void H2Request::abandon() {
   forget();
 }
 
-void H2Request::give_up(const Fault& fault) {
-  if (exchange_ != nullptr && begun_ && !exchange_->half_told()) exchange_->on_request_broken(fault);
+void H2ClientStream::give_up(const Fault& fault) {
+  if (exchange_ != nullptr && begun_ && !exchange_->response_incomplete()) exchange_->on_request_broken(fault);
 }
 
 // ---- who asked, and what it can take ----
 
-std::uint64_t H2Request::identity() const {
-  return client_.identity();
+std::uint64_t H2ClientStream::fairness_key() const {
+  return client_.fairness_key();
 }
-std::string_view H2Request::peer() const {
+std::string_view H2ClientStream::peer() const {
   return client_.peer();
 }
 
-bool H2Request::unwelcome() const {
-  return client_.unwelcome();
+bool H2ClientStream::accepted_while_shedding() const {
+  return client_.accepted_while_shedding();
 }
 
-bool H2Request::flush() {
+bool H2ClientStream::flush() {
   client_.flush_soon();
   return stream_ != nullptr && !refused_;
 }
 
 // All streams of a client share what may wait for it; one that has nothing waiting may always go on.
-std::size_t H2Request::backlog() const {
+std::size_t H2ClientStream::backlog() const {
   if (stream_ == nullptr) return 0;
   const std::size_t own = stream_->backlog();
-  return own != 0 && client_.crowded() ? std::max(own, kHighMark) : own;
+  return own != 0 && client_.over_high_watermark() ? std::max(own, kHighWatermark) : own;
 }
 
 // A crowd of clients' streams goes on in small steps: two hundred that are not read would hold as many whole reads.
-std::size_t H2Request::room() const {
-  return client_.crowded() ? kSmallStep : SIZE_MAX;
+std::size_t H2ClientStream::writable_bytes() const {
+  return client_.over_high_watermark() ? kSmallStep : SIZE_MAX;
 }
 
 // Also in a crowd who has begun to read its answer.
-bool H2Request::at_ease() const {
-  return client_.at_ease() || (taken_ >= kBeginning && !client_.crowded());
+bool H2ClientStream::may_buffer_more() const {
+  return client_.may_buffer_more() || (taken_ >= kBeginning && !client_.over_high_watermark());
 }
 
-void H2Request::on_tunnel() {
+void H2ClientStream::on_tunnel() {
   if (!inbox_.empty()) client_.later(*this);
 }
 
-void H2Request::shut_write_when_sent() {
+void H2ClientStream::shut_write_when_sent() {
   if (stream_ == nullptr || std::exchange(ended_, true)) return;
   client_.session().end(*stream_);
   client_.flush_soon();
 }
 
-void H2Request::resume() {
+void H2ClientStream::resume() {
   give_room();
 }
 
-void H2Request::on_sent(std::size_t bytes) {
+void H2ClientStream::on_sent(std::size_t bytes) {
   exec::assume_on_loop();
   taken_ += bytes;
   if (exchange_ == nullptr || !begun_) return;
   client_.note_progress();
   exchange_->on_client_progress();
-  if (exchange_ != nullptr && backlog() < kHighMark) exchange_->on_client_writable();
+  if (exchange_ != nullptr && backlog() < kHighWatermark) exchange_->on_client_writable();
 }
 
-void H2Request::on_exchange_end(ClientNext next) {
+void H2ClientStream::on_exchange_end(AfterExchange next) {
   client_.context().exchanges.give_back(*std::exchange(exchange_, nullptr));
   if (http::H2Stream* stream = std::exchange(stream_, nullptr)) {
-    if ((next == ClientNext::cut || next == ClientNext::spoilt) && !ended_) {
-      client_.session().cut(*stream, bare_ ? http::H2Error::connect_error : http::H2Error::internal_error);
-    } else if (next == ClientNext::gone && !refused_) {
+    if ((next == AfterExchange::cut || next == AfterExchange::spoilt) && !ended_) {
+      client_.session().cut(*stream, tunnel_ ? http::H2Error::connect_error : http::H2Error::internal_error);
+    } else if (next == AfterExchange::gone && !refused_) {
       client_.session().reset(*stream, http::H2Error::cancel);
     } else {
       if (!ended_) client_.session().end(*stream);
@@ -202,7 +202,7 @@ void H2Request::on_exchange_end(ClientNext next) {
   forget();
 }
 
-void H2Request::forget() {
+void H2ClientStream::forget() {
   inbox_ = {};
   key_.clear();
   ListHook<H2TodoTag>::unlink();

@@ -1,5 +1,5 @@
-// H2Request: one stream of a client's HTTP/2 connection, as its Exchange knows it. Its head is held until everything
-// that was read at once is parsed: a stream that is opened and reset in one breath costs its origin nothing.
+// H2ClientStream: one stream of a client's HTTP/2 connection, as its Exchange knows it. Its head is held until
+// everything that was read at once is parsed: a stream that is opened and reset in one breath costs its origin nothing.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace carpool::proxy {
 
 class H2Client;
 
-class H2Request final : public Requester,
-                        public http::H2StreamUser,
-                        public ListHook<struct H2FreeTag>,
-                        public ListHook<struct H2TodoTag>,
-                        public ListHook<struct H2PumpTag> {
+class H2ClientStream final : public ClientStream,
+                             public http::H2StreamUser,
+                             public ListHook<struct H2FreeTag>,
+                             public ListHook<struct H2TodoTag>,
+                             public ListHook<struct H2PumpTag> {
  public:
-  H2Request(H2Client& client, const ListenPoint& listener) : Requester(listener), client_(client) {}
+  H2ClientStream(H2Client& client, const ListenPoint& listener) : ClientStream(listener), client_(client) {}
 
   void open(http::H2Stream& stream, Exchange& exchange) LOOP_ONLY;    // the exchange has its head
   void refuse(http::H2Stream& stream, const Fault& fault) LOOP_ONLY;  // no exchange: the head is over a limit
@@ -31,10 +31,10 @@ class H2Request final : public Requester,
   void give_up(const Fault& fault) LOOP_ONLY;  // answers with it if no byte of an answer is there
   bool busy() const { return exchange_ != nullptr; }
 
-  // ---- Requester ----
+  // ---- ClientStream ----
   std::string_view peer() const override;
-  bool unwelcome() const override;
-  std::uint64_t identity() const override;
+  bool accepted_while_shedding() const override;
+  std::uint64_t fairness_key() const override;
   bool request_complete() const override LOOP_ONLY { return complete_; }
   bool send_informational(const http::ResponseHead& head) override LOOP_ONLY;
   bool send_head(const http::ResponseHead& head, bool close) override LOOP_ONLY;
@@ -45,12 +45,12 @@ class H2Request final : public Requester,
   void send_tunnel(const http::ResponseHead* switched) override LOOP_ONLY;
   bool flush() override LOOP_ONLY;
   std::size_t backlog() const override LOOP_ONLY;
-  std::size_t room() const override LOOP_ONLY;
-  bool at_ease() const override LOOP_ONLY;
+  std::size_t writable_bytes() const override LOOP_ONLY;
+  bool may_buffer_more() const override LOOP_ONLY;
   void on_tunnel() override LOOP_ONLY;
   void shut_write_when_sent() override LOOP_ONLY;
   void resume() override LOOP_ONLY;
-  void on_exchange_end(ClientNext next) override LOOP_ONLY;
+  void on_exchange_end(AfterExchange next) override LOOP_ONLY;
 
   // ---- H2StreamUser ----
   void on_head(http::ResponseHead&) override {}  // of clients
@@ -75,7 +75,7 @@ class H2Request final : public Requester,
   std::size_t taken_ = 0;  // bytes of the answer that went into frames
   std::size_t held_ = 0;   // bytes that the exchange has, but no room for more
   bool begun_ = false;     // the exchange has its request
-  bool bare_ = false;      // CONNECT, plain or extended: bytes, not a body
+  bool tunnel_ = false;    // CONNECT, plain or extended: bytes, not a body
   bool complete_ = false;  // the request was read whole
   bool ended_ = false;     // the answer was told whole
   bool refused_ = false;   // the origin's answer to the handshake is none

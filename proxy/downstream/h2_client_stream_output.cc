@@ -1,4 +1,4 @@
-// What an H2Request tells its client: an origin's answer, one of our own, or a tunnel, as frames of its stream.
+// What an H2ClientStream tells its client: an origin's answer, one of our own, or a tunnel, as frames of its stream.
 #include <string>
 #include <utility>
 
@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kUnreadHeads = std::size_t{1} << 20;
 }  // namespace
 
-bool H2Request::send_informational(const http::ResponseHead& head) {
+bool H2ClientStream::send_informational(const http::ResponseHead& head) {
   if (stream_ == nullptr) return false;
   if (client_.session().library_memory() > kUnreadHeads) return true;
   auto fields = client_.context().buffers.lend_fields();
@@ -29,7 +29,7 @@ bool H2Request::send_informational(const http::ResponseHead& head) {
   return flush();
 }
 
-bool H2Request::send_head(const http::ResponseHead& head, bool /*close*/) {
+bool H2ClientStream::send_head(const http::ResponseHead& head, bool /*close*/) {
   if (stream_ == nullptr) return false;
   http::ReplyRules rules;
   rules.via_pseudonym = client_.context().pseudonym;
@@ -42,26 +42,26 @@ bool H2Request::send_head(const http::ResponseHead& head, bool /*close*/) {
   return false;  // other streams go on
 }
 
-void H2Request::send_body(std::string_view bytes) {
+void H2ClientStream::send_body(std::string_view bytes) {
   if (stream_ != nullptr && !ended_) client_.session().body(*stream_, bytes);
 }
 
-void H2Request::send_end(const http::Fields& trailers) {
+void H2ClientStream::send_end(const http::Fields& trailers) {
   if (stream_ == nullptr || std::exchange(ended_, true)) return;
   if (trailers.empty()) return client_.session().end(*stream_);
   client_.session().end(*stream_, trailers);
 }
 
 // Answers of our own are written once, as HTTP/1.1; here they are read back.
-void H2Request::send_own(const std::string& text, std::string_view method) {
+void H2ClientStream::send_own(const std::string& text, std::string_view method) {
   if (stream_ == nullptr) return;
-  http::ResponseReader reader(SessionHost::response_limits());
+  http::ResponseReader reader(H2LoopContext::response_limits());
   reader.expect(method, false);
   http::ResponseHead head;
   http::BodyText body;
   std::string_view rest = text;
   for (http::Progress progress = http::Progress::need_more; progress != http::Progress::message;) {
-    const Result<http::Fed> fed = reader.feed(rest, head, body);
+    const Result<http::ParseResult> fed = reader.feed(rest, head, body);
     CARPOOL_ASSERT(fed && (fed->progress != http::Progress::need_more || fed->taken != 0));
     rest.remove_prefix(fed->taken);
     progress = fed->progress;
@@ -77,41 +77,41 @@ void H2Request::send_own(const std::string& text, std::string_view method) {
   client_.session().end(*stream_);
 }
 
-std::uint16_t H2Request::send_fault(const Fault& fault, bool /*keep*/) {
+std::uint16_t H2ClientStream::send_fault(const Fault& fault, bool /*keep*/) {
   std::string text;
   const std::string& method = exchange_->request().method;
   const std::uint16_t status =
-      http::write_fault_reply(text, fault, http::Version::http11, false, method == "HEAD", client_.context().pseudonym);
+      http::write_error_reply(text, fault, http::Version::http11, false, method == "HEAD", client_.context().pseudonym);
   send_own(text, method == "HEAD" ? "HEAD" : "GET");
   return status;
 }
 
-void H2Request::refuse(http::H2Stream& stream, const Fault& fault) {
+void H2ClientStream::refuse(http::H2Stream& stream, const Fault& fault) {
   stream_ = &stream;
   exchange_ = nullptr;
   std::string text;
   const std::uint16_t status =
-      http::write_fault_reply(text, fault, http::Version::http11, false, false, client_.context().pseudonym);
+      http::write_error_reply(text, fault, http::Version::http11, false, false, client_.context().pseudonym);
   send_own(text, "GET");
   client_.context().stats.record_refused(peer(), fault, status);
   client_.session().leave(*std::exchange(stream_, nullptr));
   forget();
 }
 
-void H2Request::send_local_answer(bool /*keep*/) {
+void H2ClientStream::send_local_answer(bool /*keep*/) {
   std::string text;
-  write_local_answer(text, exchange_->request(), client_.context().pseudonym, false);
+  write_max_forwards_reply(text, exchange_->request(), client_.context().pseudonym, false);
   send_own(text, "GET");
 }
 
 // To CONNECT and to an extended one alike: 200, and the stream is the tunnel (RFC 8441 §5).
-void H2Request::send_tunnel(const http::ResponseHead* switched) {
+void H2ClientStream::send_tunnel(const http::ResponseHead* switched) {
   if (stream_ == nullptr) return;
   if (switched != nullptr && !key_.empty() && !accepts(*switched, key_)) {
     refused_ = true;
     std::string text;
     const Fault fault{FaultKind::malformed_response, Side::upstream, "Sec-WebSocket-Accept does not match the key"};
-    http::write_fault_reply(text, fault, http::Version::http11, false, false, client_.context().pseudonym);
+    http::write_error_reply(text, fault, http::Version::http11, false, false, client_.context().pseudonym);
     return send_own(text, "GET");
   }
   auto fields = client_.context().buffers.lend_fields();

@@ -47,11 +47,11 @@ bool Listener::change(const config::Listen& settings) {
 Status Listener::open() {
   Result<net::Bound> bound = net::bind_and_listen(settings().address, kListenBacklog);
   if (!bound) return bound.take_fault();
-  take(std::move(*bound));
+  adopt_socket(std::move(*bound));
   return Done{};
 }
 
-void Listener::take(net::Bound bound) {
+void Listener::adopt_socket(net::Bound bound) {
   fd_ = std::move(bound.fd);
   point_.bind(bound.address);
 }
@@ -65,10 +65,10 @@ Status Listener::start() {
 
 void Listener::close() {
   if (fd_ && address().family() == AF_UNIX) net::remove_socket_file(address());
-  leave();
+  stop_accepting();
 }
 
-void Listener::leave() {
+void Listener::stop_accepting() {
   if (!fd_) return;
   exec::Deferred::unlink();
   retry_.disarm();
@@ -96,8 +96,8 @@ void Listener::accept_some() {
   const bool name_peers = parts_.stats->wants_peers();
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
     if (clients_.load(std::memory_order_relaxed) >= settings().max_connections) {
-      // Clients wait in the kernel's queue until one leaves. seq_cst pairs with left(): either it sees `full_`, or the
-      // second look sees its decrement.
+      // Clients wait in the kernel's queue until one leaves. seq_cst pairs with on_client_closed(): either it sees
+      // `full_`, or the second look sees its decrement.
       full_.store(true, std::memory_order_seq_cst);
       if (clients_.load(std::memory_order_seq_cst) >= settings().max_connections) return;
       full_.store(false, std::memory_order_seq_cst);
@@ -116,7 +116,7 @@ void Listener::accept_some() {
       parts_.stats->note_accept_failure(errno);
       return no_descriptor ? pause() : retry_.arm(loop().now() + kRetryAfter);
     }
-    hand_over(fd, name_peers ? net::Address(reinterpret_cast<sockaddr*>(&peer), length).text() : std::string());
+    dispatch(fd, name_peers ? net::Address(reinterpret_cast<sockaddr*>(&peer), length).text() : std::string());
   }
   if (!exec::Deferred::linked()) loop().defer(*this);
 }
@@ -128,7 +128,7 @@ void Listener::pause() {
   retry_.arm(now + kRetryAfter);
 }
 
-void Listener::hand_over(int fd, std::string peer) {
+void Listener::dispatch(int fd, std::string peer) {
   clients_.fetch_add(1, std::memory_order_relaxed);
   ClientAcceptor& to = *parts_.acceptors[next_];
   next_ = (next_ + 1) % parts_.acceptors.size();
@@ -142,7 +142,7 @@ void Listener::on_retry() {
   if (fd_) accept_some();
 }
 
-void Listener::left() {
+void Listener::on_client_closed() {
   clients_.fetch_sub(1, std::memory_order_seq_cst);
   if (!full_.exchange(false, std::memory_order_seq_cst)) return;
   // One mail at a time: who makes room while it travels is seen when it arrives.

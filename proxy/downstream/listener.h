@@ -22,8 +22,8 @@ class Directory;
 namespace carpool::proxy {
 
 class ClientAcceptor;
-class Overload;
-class Recorder;
+class OverloadState;
+class LoopStats;
 
 inline constexpr int kListenBacklog = 4096;
 
@@ -31,19 +31,19 @@ class Listener final : private exec::Watcher, private exec::Deferred, private ex
  public:
   struct Parts {
     std::vector<ClientAcceptor*> acceptors;  // the first one's loop accepts
-    Recorder* stats = nullptr;               // of that loop
-    Overload* overload = nullptr;
+    LoopStats* stats = nullptr;              // of that loop
+    OverloadState* overload = nullptr;
     pool::Directory* pools = nullptr;  // idle connections there give descriptors up
   };
   Listener(const config::Listen& settings, Parts parts);
   ~Listener();
 
-  Status open();                // bind and listen; the Fault names the address and the system's reason
-  void take(net::Bound bound);  // what was bound elsewhere already
-  Status start() LOOP_ONLY;     // on the first worker's loop, or before it runs
-  void close() LOOP_ONLY;       // no new clients; on the first worker's loop
-  void leave() LOOP_ONLY;       // the same, but another process goes on listening on the socket
-  Fd copy() const LOOP_ONLY;    // of the socket, for it
+  Status open();                        // bind and listen; the Fault names the address and the system's reason
+  void adopt_socket(net::Bound bound);  // what was bound elsewhere already
+  Status start() LOOP_ONLY;             // on the first worker's loop, or before it runs
+  void close() LOOP_ONLY;               // no new clients; on the first worker's loop
+  void stop_accepting() LOOP_ONLY;      // the same, but another process goes on listening on the socket
+  Fd copy() const LOOP_ONLY;            // of the socket, for it
 
   // What is in force now; a client keeps what it was accepted with, so no version ever goes away.
   const config::Listen& settings() const { return point_.settings(); }
@@ -54,7 +54,7 @@ class Listener final : private exec::Watcher, private exec::Deferred, private ex
   const net::Address& address() const { return point_.address(); }    // the real port, after open()
   const ListenPoint& point() const { return point_; }
   std::uint32_t clients() const { return clients_.load(std::memory_order_relaxed); }
-  void left();  // a client of this listener ended; any loop
+  void on_client_closed();  // a client of this listener ended; any loop
 
  private:
   void on_ready(exec::Ready ready) override LOOP_ONLY;
@@ -63,7 +63,7 @@ class Listener final : private exec::Watcher, private exec::Deferred, private ex
   void accept_some() LOOP_ONLY;
   void pause() LOOP_ONLY;
   void on_retry();
-  void hand_over(int fd, std::string peer) LOOP_ONLY;
+  void dispatch(int fd, std::string peer) LOOP_ONLY;
   exec::Loop& loop() const;
 
   std::vector<std::unique_ptr<const config::Listen>> versions_;
@@ -73,7 +73,7 @@ class Listener final : private exec::Watcher, private exec::Deferred, private ex
   Fd fd_;
   exec::WatchKey key_;
   std::atomic<std::uint32_t> clients_{0};
-  std::atomic<bool> full_{false};  // accepting is paused until left() makes room
+  std::atomic<bool> full_{false};  // accepting is paused until on_client_closed() makes room
   std::atomic<bool> in_the_mail_{false};
   exec::Timer retry_;  // after the system had no descriptor for a client: no event comes for those who wait
 };

@@ -19,8 +19,8 @@ bool port_allowed(const ListenPoint& listener, std::uint16_t port) {
 }
 }  // namespace
 
-std::optional<Fault> tunnel_refusal(const ListenPoint& listener, const http::RequestHead& request,
-                                    const http::Target& target) {
+std::optional<Fault> check_connect(const ListenPoint& listener, const http::RequestHead& request,
+                                   const http::Target& target) {
   if (!listener.settings().connect) {
     return Fault{FaultKind::egress_denied, Side::client, "this listener takes no CONNECT"};
   }

@@ -14,8 +14,8 @@ namespace carpool::proxy {
 class ListenPoint;
 
 // Nothing: the tunnel may be tried. Egress rules are asked later, with the addresses.
-std::optional<Fault> tunnel_refusal(const ListenPoint& listener, const http::RequestHead& request,
-                                    const http::Target& target);
+std::optional<Fault> check_connect(const ListenPoint& listener, const http::RequestHead& request,
+                                   const http::Target& target);
 
 void write_tunnel_answer(std::string& out, http::Version version, std::string_view via_pseudonym);
 

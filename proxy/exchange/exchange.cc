@@ -29,8 +29,8 @@ bool Exchange::bodyless() const {
 
 // ---- borrowing: from the head to a connection ----
 
-void Exchange::begin(Requester& requester) {
-  requester_ = &requester;
+void Exchange::begin(ClientStream& client_stream) {
+  client_stream_ = &client_stream;
   const Instant now = context_.loop.now();
   facts_ = {};
   facts_.began = now;
@@ -46,14 +46,14 @@ void Exchange::begin(Requester& requester) {
   }
   asked_->upgrade =
       request_.upgrade && facts_.origin->speaks.h1 && !http::iequals(request_.fields.get("upgrade"), "h2c");
-  upload_.begin(request_, facts_.origin->request.replay_buffer);
+  request_body_.begin(request_, facts_.origin->request.replay_buffer);
   if (request_.framing == http::Framing::length && !request_.expect_continue) {
-    asked_->body_rate.begin(now, requester_->listen());
+    asked_->body_rate.begin(now, client_stream_->listen());
   }
   asked_->total_deadline = deadline_after(now, facts_.origin->request.timeout);
-  facts_.origin->retries.earn();
+  facts_.origin->retries.deposit();
   if (waits_for_body()) {
-    if (!upload_.fits()) asked_->look_at = now + Upload::kStreams;
+    if (!request_body_.fits()) asked_->look_at = now + RequestBody::kStreams;
     enter(ExchangeEvent::collect);
     return touch();
   }
@@ -63,17 +63,17 @@ void Exchange::begin(Requester& requester) {
 
 // Everything that is decided by the head alone; false: it was answered.
 bool Exchange::may_forward(const http::Target& target) {
-  if (requester_->unwelcome() && context_.overload.sheds(Shedding::new_clients)) {
+  if (client_stream_->accepted_while_shedding() && context_.overload.sheds(ShedLevel::new_clients)) {
     context_.stats.count_shed(metrics::Shed::new_clients);
     reply({FaultKind::overloaded, Side::self, "memory or file descriptors run short"});
     return false;
   }
-  if (http::via_names(request_.fields, context_.pseudonym)) {
+  if (http::via_contains(request_.fields, context_.pseudonym)) {
     reply({FaultKind::loop_detected, Side::client, "the request has passed this proxy before"});
     return false;
   }
   if (asked_->connect) {
-    if (const std::optional<Fault> fault = tunnel_refusal(requester_->listener(), request_, target)) {
+    if (const std::optional<Fault> fault = check_connect(client_stream_->listener(), request_, target)) {
       reply(*fault);
       return false;
     }
@@ -82,7 +82,7 @@ bool Exchange::may_forward(const http::Target& target) {
     reply({FaultKind::malformed_request, Side::client, "Sec-WebSocket-Key more than once, or in HTTP/2"});
     return false;
   }
-  const std::uint64_t max_body = requester_->listen().max_body;
+  const std::uint64_t max_body = client_stream_->listen().max_body;
   if (max_body != 0 && request_.framing == http::Framing::length && request_.length > max_body) {
     reply({FaultKind::body_too_large, Side::client, "Content-Length is over max_body"});
     return false;
@@ -94,7 +94,8 @@ bool Exchange::may_forward(const http::Target& target) {
     }
     asked_->max_forwards = static_cast<int>(*forwards - 1);
   }
-  Result<const Route*> route = context_.router.route(requester_->listen(), requester_->listener().address(), target);
+  Result<const Route*> route =
+      context_.router.route(client_stream_->listen(), client_stream_->listener().address(), target);
   if (!route) {
     reply(route.fault());
     return false;
@@ -108,20 +109,20 @@ bool Exchange::may_forward(const http::Target& target) {
 // Max-Forwards ran out: we are the final recipient (RFC 9110 §7.6.2).
 void Exchange::answer_here() {
   const bool keep = request_.keep_alive && bodyless() && context_.keeps_clients();
-  requester_->send_local_answer(keep);
+  client_stream_->send_local_answer(keep);
   facts_.status = 200;
-  const bool sent = requester_->flush();
+  const bool sent = client_stream_->flush();
   enter(ExchangeEvent::answered);
-  rest(!sent ? ClientNext::gone : keep ? ClientNext::keep : ClientNext::close);
+  finish(!sent ? AfterExchange::gone : keep ? AfterExchange::keep : AfterExchange::close);
 }
 
 namespace {
 // How long a connection may have rested that a request which must not be repeated travels on: what the origin's ends
 // allow, and no more than a guess until a limit is known.
-Duration most_rest(const OriginContext& origin) {
+Duration most_rest(const OriginRuntime& origin) {
   constexpr Duration kGuess = std::chrono::seconds(5);
   const Duration trusted = origin.destination->trust();
-  if (origin.destination->horizon() != Duration::max()) return trusted;
+  if (origin.destination->effective_limit() != Duration::max()) return trusted;
   const Duration half = origin.pool.idle_timeout / 2;  // zero: connections rest for ever
   return std::min(trusted, half > Duration::zero() ? std::min(half, kGuess) : kGuess);
 }
@@ -133,13 +134,14 @@ Duration most_rest(const OriginContext& origin) {
 // on, and so does a client that expects 100 (Continue) of its origin.
 bool Exchange::waits_for_body() const {
   return request_.framing == http::Framing::length && request_.length != 0 &&
-         request_.version != http::Version::http2 && !request_.expect_continue && !asked_->upgrade && !upload_.full();
+         request_.version != http::Version::http2 && !request_.expect_continue && !asked_->upgrade &&
+         !request_body_.full();
 }
 
 // `alive`: a connection is there.
 AttemptState Exchange::ask_when_body_may_travel() {
   const Duration since = context_.loop.now() - facts_.began;
-  if (!upload_.may_travel(since, requester_->listen().body_min_rate)) {
+  if (!request_body_.may_travel(since, client_stream_->listen().body_min_rate)) {
     touch();
     return AttemptState::over;
   }
@@ -157,29 +159,29 @@ void Exchange::look_at_body() {
 
 AttemptState Exchange::borrow(bool fresh) {
   const Instant now = context_.loop.now();
-  const OriginContext& origin = *facts_.origin;
+  const OriginRuntime& origin = *facts_.origin;
   if (!fresh) {
-    if (pool::Lease own = requester_->take_private(origin)) {
+    if (pool::Lease own = client_stream_->take_private(origin)) {
       return take(std::move(own), true);
     }
   }
-  pool::Want want;
-  want.fresh = fresh;
+  pool::BorrowRequest want;
+  want.new_connection_only = fresh;
   want.tunnel = asked_->upgrade || asked_->connect;
-  if (asked_->upgrade || asked_->connect || asked_->need_h1) want.kind = pool::Kinds::h1_only;
+  if (asked_->upgrade || asked_->connect || asked_->need_h1) want.kind = pool::ProtocolMask::h1_only;
   // With a body it is not sent again whatever its method.
-  const bool may_repeat = bodyless() && repeatable(request_.method, origin.request.retry_idempotent);
+  const bool may_repeat = bodyless() && is_idempotent(request_.method, origin.request.retry_idempotent);
   if (origin.pool.reuse == config::Reuse::safe && !may_repeat) {
     want.max_idle = most_rest(origin);
   }
   if (!origin.pool.classes.empty()) {
     want.priority_class =
-        class_of(origin.pool.classes, requester_->listen().class_name, request_.fields.get("priority"));
+        class_of(origin.pool.classes, client_stream_->listen().class_name, request_.fields.get("priority"));
   }
   auto answer = origin.destination->borrow(*this, want, now);
   if (auto* lease = std::get_if<pool::Lease>(&answer)) return take(std::move(*lease), false);
   if (auto* fault = std::get_if<Fault>(&answer)) {
-    if (origin.destination->reclaimed()) return borrow_from_successor(fresh);
+    if (origin.destination->reclaimed()) return borrow_from_new_destination(fresh);
     reply(*fault);
     return AttemptState::over;
   }
@@ -192,9 +194,9 @@ AttemptState Exchange::borrow(bool fresh) {
 
 // The pool that its route leads to was not used for so long that it has just ended: there is a new one, or will be. It
 // is found by the origin and not by the request, whose listener may have other settings by now.
-AttemptState Exchange::borrow_from_successor(bool fresh) {
+AttemptState Exchange::borrow_from_new_destination(bool fresh) {
   context_.router.forget();
-  const Result<OriginContext*> successor = context_.origins.at(facts_.origin->destination->origin());
+  const Result<OriginRuntime*> successor = context_.origins.at(facts_.origin->destination->origin());
   if (!successor) {
     reply(successor.fault());
     return AttemptState::over;
@@ -218,11 +220,11 @@ void Exchange::go_on() {
 
 // What it held back while there was no connection, or no room, may come now: no event of its socket will say so.
 void Exchange::resume_client() {
-  if (requester_ != nullptr && attempt_) requester_->resume();
+  if (client_stream_ != nullptr && attempt_) client_stream_->resume();
 }
 
 std::uint64_t Exchange::client() const {
-  return requester_->identity();
+  return client_stream_->fairness_key();
 }
 
 void Exchange::on_refused(Fault fault) {
@@ -245,16 +247,16 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   facts_.connection = static_cast<Connection&>(*lease).id();
   facts_.uses_before = lease.uses_before();
   if (!lease.reused()) facts_.opened = lease.opened();
-  attempt_->carrier = &carry();
+  attempt_->upstream_stream = &select_upstream_stream();
   enter(ExchangeEvent::lease);
   response_.clear();
   if (asked_->connect) return open_tunnel();  // what it says, or that it left, is for the client to see
-  if (!attempt_->carrier->usable()) {
-    Breakage ended;
+  if (!attempt_->upstream_stream->usable()) {
+    StreamFailure ended;
     ended.fault.detail = "it ended before it was used";
     ended.connection_ended = true;
     ended.any_byte_sent = false;
-    return on_broken(std::move(ended));
+    return on_failure(std::move(ended));
   }
   http::ForwardRules rules;
   rules.via_pseudonym = context_.pseudonym;
@@ -262,15 +264,16 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   rules.path = asked_->path;
   rules.upgrade = asked_->upgrade;
   rules.max_forwards = asked_->max_forwards;
-  attempt_->carrier->send_head(request_, rules);
-  if (upload_.full()) asked_->body_rate.renew(facts_.leased, upload_.received());  // the client was not read
-  upload_.start(*attempt_->carrier);
+  attempt_->upstream_stream->send_head(request_, rules);
+  if (request_body_.full())
+    asked_->body_rate.renew(facts_.leased, request_body_.received());  // the client was not read
+  request_body_.start(*attempt_->upstream_stream);
   touch();
   return AttemptState::alive;
 }
 
 // Who speaks for this exchange on the connection that it has.
-Carrier& Exchange::carry() {
+UpstreamStream& Exchange::select_upstream_stream() {
   const pool::Lease& lease = attempt_->lease;
   auto& connection = static_cast<Connection&>(*lease);
   if (!lease.shared()) {
@@ -279,7 +282,7 @@ Carrier& Exchange::carry() {
   }
   auto& session = static_cast<H2Connection&>(connection);
   if (lease.home() != context_.loop.id()) {
-    RemoteStream& remote = context_.remote_streams.take(lease.home());
+    CrossLoopStream& remote = context_.remote_streams.take(lease.home());
     remote.begin(session, *this, response_);
     return remote;
   }
@@ -288,26 +291,26 @@ Carrier& Exchange::carry() {
 }
 
 void Exchange::on_request_body(std::string_view bytes) {
-  if (state_ == ExchangeState::resting) return;  // already answered; the client throws the rest away
+  if (state_ == ExchangeState::idle) return;  // already answered; the client throws the rest away
   facts_.bytes_in += bytes.size();
-  if (request_.expect_continue && upload_.received() == 0 && request_.framing == http::Framing::length) {
-    asked_->body_rate.begin(context_.loop.now(), requester_->listen());
+  if (request_.expect_continue && request_body_.received() == 0 && request_.framing == http::Framing::length) {
+    asked_->body_rate.begin(context_.loop.now(), client_stream_->listen());
   }
-  const std::uint64_t max_body = requester_->listen().max_body;
+  const std::uint64_t max_body = client_stream_->listen().max_body;
   if (max_body != 0 && facts_.bytes_in > max_body) {
     asked_->over_limit = true;
     return;
   }
-  upload_.add(bytes, carrier());
+  request_body_.add(bytes, upstream_stream());
 }
 
 void Exchange::on_request_trailer(std::string_view name, std::string_view value) {
-  if (state_ != ExchangeState::resting && http::trailer_allowed(name)) upload_.add_trailer(name, value);
+  if (state_ != ExchangeState::idle && http::trailer_allowed(name)) request_body_.add_trailer(name, value);
 }
 
 void Exchange::on_request_end() {
-  if (state_ == ExchangeState::resting) return;
-  upload_.end(carrier());
+  if (state_ == ExchangeState::idle) return;
+  request_body_.end(upstream_stream());
 }
 
 void Exchange::pump() {
@@ -317,41 +320,41 @@ void Exchange::pump() {
   }
   if (state_ == ExchangeState::collecting && ask_when_body_may_travel() != AttemptState::alive) return;
   if (!attempt_) return touch();
-  if (!attempt_->carrier->flush()) return;
+  if (!attempt_->upstream_stream->flush()) return;
   attempt_->moved_at = context_.loop.now();
   touch();
 }
 
 bool Exchange::wants_input() const {
   switch (state_) {
-    case ExchangeState::resting:
+    case ExchangeState::idle:
       return false;
     case ExchangeState::collecting:
     case ExchangeState::borrowing:
-      return !upload_.full();
+      return !request_body_.full();
     case ExchangeState::forwarding:
     case ExchangeState::relaying:
     case ExchangeState::tunnel:
-      return attempt_->carrier->backlog() < kHighMark;
+      return attempt_->upstream_stream->backlog() < kHighWatermark;
   }
   return false;
 }
 
 void Exchange::on_client_writable() {
-  if (attempt_) static_cast<void>(attempt_->carrier->read_on());
+  if (attempt_) static_cast<void>(attempt_->upstream_stream->resume_reading());
 }
 
 // What waited was sent, or never will be.
-AttemptState Exchange::on_room() {
+AttemptState Exchange::on_writable() {
   if (state_ == ExchangeState::tunnel && tunnel_over()) {
     end_tunnel();
     return AttemptState::over;
   }
   attempt_->moved_at = context_.loop.now();
   if (asked_->slow_at == kNever)
-    asked_->body_rate.renew(context_.loop.now(), upload_.received());  // the client was held back
+    asked_->body_rate.renew(context_.loop.now(), request_body_.received());  // the client was held back
   touch();
-  if (attempt_->carrier->backlog() < kHighMark) requester_->resume();
+  if (attempt_->upstream_stream->backlog() < kHighWatermark) client_stream_->resume();
   return AttemptState::alive;
 }
 

@@ -2,9 +2,9 @@
 // is transition_table.h. Lives in its loop's slab and is never freed while the loop runs, so that a grant in the mail
 // always finds it (and sees by its ticket whether it is still meant).
 //
-// It knows no protocol: who asked is a Requester, who answers is a Carrier (HTTP/1.1, or a stream of HTTP/2, on either
-// side). Who calls: the Requester (request side), the Carrier (response side), the Destination (lease), its own timer.
-// It tells its requester that it is over once, last, with everything given back.
+// It knows no protocol: who asked is a ClientStream, who answers is an UpstreamStream (HTTP/1.1, or a stream of HTTP/2,
+// on either side). Who calls: the ClientStream (request side), the UpstreamStream (response side), the Destination
+// (lease), its own timer. It tells its client stream that it is over once, last, with everything given back.
 #pragma once
 
 #include <cstdint>
@@ -26,32 +26,32 @@
 namespace carpool::proxy {
 
 struct ExchangeContext;
-struct OriginContext;
+struct OriginRuntime;
 
 // What an exchange did, for metrics and the access log.
-struct ExchangeFacts {
-  OriginContext* origin = nullptr;
+struct ExchangeInfo {
+  OriginRuntime* origin = nullptr;
   Instant began{}, leased{}, head_back{};
   std::uint16_t status = 0;
   std::uint64_t bytes_in = 0, bytes_out = 0;  // bodies
   std::uint64_t connection = 0;
   std::uint32_t uses_before = 0;
-  std::optional<pool::Opened> opened;  // when the connection was opened for this
+  std::optional<pool::OpenCause> opened;  // when the connection was opened for this
   std::uint32_t retries = 0;
   bool asked_pool = false;
   Duration waited{};  // for a connection, granted or not
   std::optional<Fault> fault;
 };
 
-class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag>, private CarrierUser {
+class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag>, private UpstreamStreamHandler {
  public:
   explicit Exchange(const ExchangeContext& context);
   ~Exchange();
 
-  // ---- the requester's calls, in the order of a request ----
+  // ---- the client stream's calls, in the order of a request ----
   http::RequestHead& request() LOOP_ONLY { return request_; }
   const http::RequestHead& request() const LOOP_ONLY { return request_; }
-  void begin(Requester& requester) LOOP_ONLY;  // the head is complete
+  void begin(ClientStream& client_stream) LOOP_ONLY;  // the head is complete
   void on_request_body(std::string_view bytes) LOOP_ONLY;
   void on_request_trailer(std::string_view name, std::string_view value) LOOP_ONLY;
   void on_request_end() LOOP_ONLY;
@@ -59,7 +59,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   bool wants_input() const LOOP_ONLY;               // may the client be read now?
   void on_request_broken(Fault fault) LOOP_ONLY;    // the body's framing failed, or the client ended inside it
   void on_client_progress() LOOP_ONLY { touch(); }  // it takes its answer
-  void on_client_writable() LOOP_ONLY;              // its outbox drained below the mark
+  void on_client_writable() LOOP_ONLY;              // its write queue drained below the mark
   void on_client_gone() LOOP_ONLY;
   void on_client_left(std::string_view rule) LOOP_ONLY;  // as on_client_gone(), by a rule that says so
   // After 101: raw bytes of the client, and its FIN.
@@ -68,11 +68,11 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void on_tunnel_input_end() LOOP_ONLY;
 
   // Bytes of its answer went out, but not all: whoever ends the client now must not make it look complete.
-  bool half_told() const { return state_ == ExchangeState::relaying || state_ == ExchangeState::tunnel; }
+  bool response_incomplete() const { return state_ == ExchangeState::relaying || state_ == ExchangeState::tunnel; }
   // In the slab: large buffers are given back.
-  void tidy() LOOP_ONLY;
+  void release_buffers() LOOP_ONLY;
   ExchangeState state() const LOOP_ONLY { return state_; }
-  const ExchangeFacts& facts() const LOOP_ONLY { return facts_; }
+  const ExchangeInfo& facts() const LOOP_ONLY { return facts_; }
   std::string_view phase() const LOOP_ONLY;  // for a person: what it is doing now
 
   // ---- the leak watch's ----
@@ -102,10 +102,10 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   AttemptState take(pool::Lease taken, bool authenticated) LOOP_ONLY;
   bool flush_reply() LOOP_ONLY;
   void end_lease() LOOP_ONLY;
-  void give_lease_back(pool::Lease& lease, std::optional<pool::Closed> unclean) LOOP_ONLY;
-  void retry(Proof proof) LOOP_ONLY;
-  Carrier& carry() LOOP_ONLY;
-  bool ask_elsewhere() LOOP_ONLY;
+  void give_lease_back(pool::Lease& lease, std::optional<pool::CloseCause> unclean) LOOP_ONLY;
+  void retry(RetryReason proof) LOOP_ONLY;
+  UpstreamStream& select_upstream_stream() LOOP_ONLY;
+  bool retry_misdirected() LOOP_ONLY;
   AttemptState did_not_switch() LOOP_ONLY;
   bool in_order(bool followed) LOOP_ONLY;
   bool head_in_order() LOOP_ONLY;
@@ -118,16 +118,16 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void end_tunnel() LOOP_ONLY;
   void go_on() LOOP_ONLY;
   void resume_client() LOOP_ONLY;
-  AttemptState borrow_from_successor(bool fresh) LOOP_ONLY;
+  AttemptState borrow_from_new_destination(bool fresh) LOOP_ONLY;
   void leave_line() LOOP_ONLY;
 
   // Ends.
   void reply(const Fault& fault) LOOP_ONLY;
   void break_off(Fault fault) LOOP_ONLY;
-  void give_back(pool::Closed cause) LOOP_ONLY;
+  void end_lease(pool::CloseCause cause) LOOP_ONLY;
   void end_attempt() LOOP_ONLY;
-  Carrier* carrier() LOOP_ONLY { return attempt_ ? attempt_->carrier : nullptr; }
-  void rest(ClientNext next) LOOP_ONLY;
+  UpstreamStream* upstream_stream() LOOP_ONLY { return attempt_ ? attempt_->upstream_stream : nullptr; }
+  void finish(AfterExchange next) LOOP_ONLY;
   void close_leak() LOOP_ONLY;
   void record() LOOP_ONLY;  // in the metrics, and in the access log
   void enter(ExchangeEvent event) LOOP_ONLY;
@@ -142,34 +142,34 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   Instant rate_deadline(Instant now) LOOP_ONLY;
   void end_slow_body() LOOP_ONLY;
 
-  // ---- CarrierUser: the response ----
-  bool may_take() const override LOOP_ONLY;
-  std::size_t room() const override LOOP_ONLY { return requester_->room(); }
-  bool at_ease() const override LOOP_ONLY { return requester_->at_ease(); }
+  // ---- UpstreamStreamHandler: the response ----
+  bool wants_response() const override LOOP_ONLY;
+  std::size_t writable_bytes() const override LOOP_ONLY { return client_stream_->writable_bytes(); }
+  bool may_buffer_more() const override LOOP_ONLY { return client_stream_->may_buffer_more(); }
   AttemptState on_response_head() override LOOP_ONLY;
   void on_body(std::string_view bytes) override;
   void on_trailer(std::string_view name, std::string_view value) override;
-  AttemptState on_response_piece() override LOOP_ONLY;
+  AttemptState on_read_complete() override LOOP_ONLY;
   AttemptState on_response_end() override LOOP_ONLY;
-  AttemptState on_broken(Breakage breakage) override LOOP_ONLY;
-  AttemptState on_room() override LOOP_ONLY;
+  AttemptState on_failure(StreamFailure failure) override LOOP_ONLY;
+  AttemptState on_writable() override LOOP_ONLY;
   AttemptState on_switched(std::string_view rest) override LOOP_ONLY;
   AttemptState on_tunnel_eof() override LOOP_ONLY;
 
   const ExchangeContext& context_;
-  Requester* requester_ = nullptr;
-  ExchangeState state_ = ExchangeState::resting;
+  ClientStream* client_stream_ = nullptr;
+  ExchangeState state_ = ExchangeState::idle;
   http::RequestHead request_;
   http::ResponseHead response_;
-  H1Carrier h1_;
-  H2Carrier h2_;
+  H1UpstreamStream h1_;
+  H2UpstreamStream h2_;
   std::optional<AttemptValues> attempt_;
   http::Fields trailers_buffer_;        // memory of an attempt, between two
   std::optional<RequestValues> asked_;  // while an exchange is begun
   std::string host_buffer_;             // memory of a request, between two
-  Upload upload_;
+  RequestBody request_body_;
   exec::Timer timer_;
-  ExchangeFacts facts_;
+  ExchangeInfo facts_;
 };
 
 }  // namespace carpool::proxy

@@ -11,28 +11,28 @@ namespace carpool::proxy {
 
 class Dialer;
 class ExchangePool;
-class LeakBook;
-class Origins;
-class Recorder;
-class RemoteStreams;
+class LeakLog;
+class OriginRegistry;
+class LoopStats;
+class CrossLoopStreams;
 class Router;
 
 struct ExchangeContext {
   exec::Loop& loop;
   LoopBuffers& buffers;
-  RemoteStreams& remote_streams;
+  CrossLoopStreams& remote_streams;
   ExchangePool& exchanges;
   Router& router;
-  Origins& origins;
+  OriginRegistry& origins;
   const Dialer& dialer;
-  Recorder& stats;
-  LeakBook& leaks;
-  const Overload& overload;
+  LoopStats& stats;
+  LeakLog& leaks;
+  const OverloadState& overload;
   std::string_view pseudonym;  // of this proxy in Via
   bool draining = false;       // set once, by ClientList: every client's connection ends with its next response
 
   // Returns true if a client's connection may serve another request.
-  bool keeps_clients() const { return !draining && !overload.sheds(Shedding::keep_alive); }
+  bool keeps_clients() const { return !draining && !overload.sheds(ShedLevel::keep_alive); }
 };
 
 }  // namespace carpool::proxy

@@ -14,7 +14,7 @@ namespace carpool::proxy {
 
 void Exchange::on_request_broken(Fault fault) {
   switch (state_) {
-    case ExchangeState::resting:
+    case ExchangeState::idle:
       return;
     case ExchangeState::collecting:
       return reply(fault);
@@ -22,7 +22,7 @@ void Exchange::on_request_broken(Fault fault) {
       leave_line();
       return reply(fault);
     case ExchangeState::forwarding:
-      give_back(pool::Closed::error);
+      end_lease(pool::CloseCause::error);
       return reply(fault);
     case ExchangeState::relaying:
     case ExchangeState::tunnel:
@@ -31,15 +31,15 @@ void Exchange::on_request_broken(Fault fault) {
 }
 
 void Exchange::reply(const Fault& fault) {
-  const bool whole = requester_->request_complete() || bodyless();
+  const bool whole = client_stream_->request_complete() || bodyless();
   // Behind a CONNECT that was refused there may be bytes meant for its tunnel: they are nobody's request.
   const bool keep =
       request_.keep_alive && whole && !asked_->connect && context_.keeps_clients() && fault.side != Side::client;
-  facts_.status = requester_->send_fault(fault, keep);
+  facts_.status = client_stream_->send_fault(fault, keep);
   facts_.fault = fault;
-  const bool sent = requester_->flush();
+  const bool sent = client_stream_->flush();
   enter(ExchangeEvent::answered);
-  rest(!sent ? ClientNext::gone : keep ? ClientNext::keep : ClientNext::close);
+  finish(!sent ? AfterExchange::gone : keep ? AfterExchange::keep : AfterExchange::close);
 }
 
 // Bytes of the response went out: it must not look complete.
@@ -47,19 +47,19 @@ void Exchange::break_off(Fault fault) {
   if (fault.side == Side::upstream) facts_.origin->destination->note_failure(fault);
   const bool spoilt = fault.kind == FaultKind::malformed_response;
   facts_.fault = std::move(fault);
-  static_cast<void>(requester_->flush());  // what came of it
-  give_back(state_ == ExchangeState::tunnel ? pool::Closed::tunnel_ended : pool::Closed::error);
+  static_cast<void>(client_stream_->flush());  // what came of it
+  end_lease(state_ == ExchangeState::tunnel ? pool::CloseCause::tunnel_ended : pool::CloseCause::error);
   enter(ExchangeEvent::broken);
-  rest(spoilt ? ClientNext::spoilt : ClientNext::cut);
+  finish(spoilt ? AfterExchange::spoilt : AfterExchange::cut);
 }
 
 void Exchange::on_client_gone() {
   if (state_ == ExchangeState::borrowing) leave_line();
-  if (attempt_) give_back(state_ == ExchangeState::tunnel ? pool::Closed::tunnel_ended : pool::Closed::error);
+  if (attempt_) end_lease(state_ == ExchangeState::tunnel ? pool::CloseCause::tunnel_ended : pool::CloseCause::error);
   if (facts_.status == 0) facts_.status = 499;  // nginx's word for a client that did not wait
   if (!facts_.fault) facts_.fault = Fault{FaultKind::client_gone, Side::client, "the client closed its connection"};
   enter(ExchangeEvent::client_gone);
-  rest(ClientNext::gone);
+  finish(AfterExchange::gone);
 }
 
 void Exchange::on_client_left(std::string_view rule) {
@@ -73,15 +73,15 @@ void Exchange::leave_line() {
   facts_.origin->destination->cancel(*this, now);
 }
 
-void Exchange::give_back(pool::Closed cause) {
+void Exchange::end_lease(pool::CloseCause cause) {
   pool::Lease& lease = attempt_->lease;
-  const std::optional<pool::Closed> unclean = attempt_->carrier->abandon(cause, lease);
+  const std::optional<pool::CloseCause> unclean = attempt_->upstream_stream->abandon(cause, lease);
   const Instant now = context_.loop.now();
   if (lease) unclean ? lease.discard(*unclean, now) : lease.release(now);
   end_attempt();
 }
 
-// Its lease and its carrier are given back.
+// Its lease and its upstream stream are given back.
 void Exchange::end_attempt() {
   CARPOOL_ASSERT(!attempt_->lease);
   close_leak();
@@ -90,18 +90,18 @@ void Exchange::end_attempt() {
 }
 
 // Everything is given back; the client is told last, and nothing of this exchange is touched afterwards.
-void Exchange::rest(ClientNext next) {
+void Exchange::finish(AfterExchange next) {
   CARPOOL_ASSERT(!attempt_);
   timer_.disarm();
   if (begun()) record();
-  upload_.finish();
+  request_body_.finish();
   host_buffer_ = std::move(asked_->host);
   asked_.reset();
-  Requester& requester = *std::exchange(requester_, nullptr);
-  requester.on_exchange_end(next);
+  ClientStream& client_stream = *std::exchange(client_stream_, nullptr);
+  client_stream.on_exchange_end(next);
 }
 
-void Exchange::tidy() {
+void Exchange::release_buffers() {
   request_.clear();
   request_.shrink();
   response_.clear();
@@ -117,12 +117,12 @@ void Exchange::enter(ExchangeEvent event) {
 // ---- deadlines ----
 
 void Exchange::touch() {
-  if (state_ == ExchangeState::resting) return;
+  if (state_ == ExchangeState::idle) return;
   const Instant now = context_.loop.now();
   const config::Request& limits = facts_.origin->request;
   Instant deadline = kNever;
   switch (state_) {
-    case ExchangeState::resting:
+    case ExchangeState::idle:
       return;
     case ExchangeState::collecting:
       deadline = std::min(deadline_after(now, limits.idle_timeout), asked_->look_at);
@@ -144,9 +144,9 @@ void Exchange::touch() {
 
 // An answer that began ends by its origin's deadlines. Time in which carpool does not read does not count.
 Instant Exchange::rate_deadline(Instant now) {
-  if (!asked_->body_rate.counts() || upload_.ended() || half_told()) return kNever;
-  if (wants_input()) return asked_->body_rate.deadline(upload_.received());
-  asked_->body_rate.renew(now, upload_.received());
+  if (!asked_->body_rate.counts() || request_body_.ended() || response_incomplete()) return kNever;
+  if (wants_input()) return asked_->body_rate.deadline(request_body_.received());
+  asked_->body_rate.renew(now, request_body_.received());
   return kNever;
 }
 
@@ -159,7 +159,7 @@ void Exchange::end_slow_body() {
 // 1xx head does, to at most twice the limit in all.
 Instant Exchange::forwarding_deadline() const {
   const config::Request& limits = facts_.origin->request;
-  const Duration limit = upload_.ended() ? limits.response_header_timeout : limits.idle_timeout;
+  const Duration limit = request_body_.ended() ? limits.response_header_timeout : limits.idle_timeout;
   const Instant usual = deadline_after(std::max(attempt_->moved_at, asked_->informed_at), limit);
   return std::min(usual, deadline_after(deadline_after(attempt_->moved_at, limit), limit));
 }
@@ -177,7 +177,8 @@ void Exchange::on_deadline() {
     return touch();
   }
   const bool total = now >= asked_->total_deadline;
-  if (!total && half_told() && requester_->backlog() != 0) return on_client_left("request.idle_timeout passed");
+  if (!total && response_incomplete() && client_stream_->backlog() != 0)
+    return on_client_left("request.idle_timeout passed");
   Fault fault = deadline_fault(total);
   if (state_ == ExchangeState::borrowing) leave_line();
   if (attempt_ && fault.side == Side::upstream) {
@@ -185,7 +186,7 @@ void Exchange::on_deadline() {
     static_cast<Connection&>(*attempt_->lease).note_failure(now);
   }
   if (state_ == ExchangeState::relaying || state_ == ExchangeState::tunnel) return break_off(std::move(fault));
-  if (attempt_) give_back(pool::Closed::error);  // never replayed after a timeout
+  if (attempt_) end_lease(pool::CloseCause::error);  // never replayed after a timeout
   reply(fault);
 }
 
@@ -197,10 +198,10 @@ Fault Exchange::deadline_fault(bool total) const {
     case ExchangeState::borrowing:
       return {FaultKind::wait_timeout, Side::self, "wait timed out"};
     case ExchangeState::forwarding:
-      if (!upload_.ended() && attempt_->carrier->backlog() == 0) {
+      if (!request_body_.ended() && attempt_->upstream_stream->backlog() == 0) {
         return {FaultKind::head_timeout, Side::client, "request.idle_timeout passed while reading the request body"};
       }
-      if (!upload_.ended()) {
+      if (!request_body_.ended()) {
         return {FaultKind::response_timeout, Side::upstream,
                 "request.idle_timeout passed while sending the request body"};
       }
@@ -213,7 +214,7 @@ Fault Exchange::deadline_fault(bool total) const {
 
 std::string_view Exchange::phase() const {
   switch (state_) {
-    case ExchangeState::resting:
+    case ExchangeState::idle:
       return "resting";
     case ExchangeState::collecting:
       return "reading the request body";
@@ -224,7 +225,7 @@ std::string_view Exchange::phase() const {
       return facts_.origin->dialing() ? "connecting" : "waiting for a connection";
     }
     case ExchangeState::forwarding:
-      return upload_.ended() ? "waiting for the response head" : "sending the request body";
+      return request_body_.ended() ? "waiting for the response head" : "sending the request body";
     case ExchangeState::relaying:
       return "receiving the response body";
     case ExchangeState::tunnel:

@@ -18,7 +18,7 @@ BorrowerInfo Exchange::describe_borrower() const {
   facts.request.append(request_.method).append(" ").append(facts_.origin->destination->label());
   facts.request.append(log::redacted(asked_->path, scratch));
   facts.phase = phase();
-  const PeerFacts peer = peer_of(requester_->socket());
+  const PeerCredentials peer = peer_of(client_stream_->socket());
   facts.client = peer.address;
   facts.pid = peer.pid;
   facts.uid = peer.uid;
@@ -32,14 +32,14 @@ BorrowerInfo Exchange::describe_borrower() const {
 void Exchange::end_leaked() {
   Fault fault{FaultKind::request_timeout, Side::self, "pool.leak_timeout passed while " + std::string(phase())};
   if (state_ != ExchangeState::relaying) {
-    give_back(pool::Closed::leak);
+    end_lease(pool::CloseCause::leak);
     return reply(fault);
   }
   facts_.fault = std::move(fault);
-  static_cast<void>(requester_->flush());  // what came of it
-  give_back(pool::Closed::leak);
+  static_cast<void>(client_stream_->flush());  // what came of it
+  end_lease(pool::CloseCause::leak);
   enter(ExchangeEvent::broken);
-  rest(ClientNext::cut);
+  finish(AfterExchange::cut);
 }
 
 // What was reported came back after all.

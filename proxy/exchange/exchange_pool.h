@@ -21,7 +21,7 @@ class ExchangePool {
     return *all_.back();
   }
   void give_back(Exchange& exchange) LOOP_ONLY {
-    exchange.tidy();
+    exchange.release_buffers();
     free_.push_front(exchange);
   }
   // Every exchange, idle ones too.

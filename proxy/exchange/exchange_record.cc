@@ -9,21 +9,21 @@
 namespace carpool::proxy {
 
 namespace {
-metrics::RequestFacts counted(const ExchangeFacts& facts, std::string_view method, Instant now) {
-  metrics::RequestFacts counted;
+metrics::RequestInfo counted(const ExchangeInfo& facts, std::string_view method, Instant now) {
+  metrics::RequestInfo counted;
   counted.method = method;
   counted.status = facts.status;
   counted.total = now - facts.began;
   if (facts.asked_pool) counted.waited = facts.waited;
   if (facts.uses_before != 0 && facts.origin != nullptr) {
     counted.reused = true;
-    counted.saved = facts.origin->dial_cost.time();
-    counted.saved_cpu = facts.origin->dial_cost.cpu();
+    counted.saved = facts.origin->connect_cost.time();
+    counted.saved_cpu = facts.origin->connect_cost.cpu();
   }
   return counted;
 }
 
-log::AccessEntry entry_of(const ExchangeFacts& facts) {
+log::AccessEntry entry_of(const ExchangeInfo& facts) {
   log::AccessEntry entry;
   entry.began = facts.began;
   if (facts.origin != nullptr) entry.origin = facts.origin->destination->label();
@@ -48,7 +48,7 @@ void Exchange::record() {
   const bool ordinary = !facts_.fault && facts_.status != 0 && facts_.status < 500 && facts_.retries == 0;
   if (!context_.stats.should_log(ordinary)) return;
   log::AccessEntry entry = entry_of(facts_);
-  entry.client = requester_->peer();
+  entry.client = client_stream_->peer();
   entry.method = request_.method;
   entry.target = request_.target;
   entry.total = now - facts_.began;

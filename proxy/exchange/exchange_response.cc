@@ -1,4 +1,4 @@
-// The response's way: what the carrier tells is passed on; and what follows when its connection fails under it.
+// The response's way: what the upstream stream tells is passed on; and what follows when its connection fails under it.
 #include <utility>
 
 #include "proxy/exchange/connection_auth.h"
@@ -12,17 +12,17 @@ namespace carpool::proxy {
 
 // ---- relaying: the response travels ----
 
-bool Exchange::may_take() const {
-  return requester_->backlog() < kHighMark;
+bool Exchange::wants_response() const {
+  return client_stream_->backlog() < kHighWatermark;
 }
 
 // What breaks the order is told as the end of the attempt, by the next call that may end it.
 bool Exchange::in_order(bool followed) {
   if (followed && !attempt_->told.violated()) return true;
-  Breakage breakage;
-  breakage.fault = {FaultKind::malformed_response, Side::upstream, attempt_->told.wrong()};
-  breakage.any_byte_back = true;
-  static_cast<void>(on_broken(std::move(breakage)));
+  StreamFailure failure;
+  failure.fault = {FaultKind::malformed_response, Side::upstream, attempt_->told.wrong()};
+  failure.any_byte_back = true;
+  static_cast<void>(on_failure(std::move(failure)));
   return false;
 }
 
@@ -39,11 +39,11 @@ AttemptState Exchange::on_response_head() {
   if (response_.status < 200) {
     asked_->informed_at = context_.loop.now();
     // on_switched() follows 101.
-    if (response_.status == 101 || requester_->send_informational(response_)) return AttemptState::alive;
+    if (response_.status == 101 || client_stream_->send_informational(response_)) return AttemptState::alive;
     on_client_gone();
     return AttemptState::over;
   }
-  if (response_.status == 421 && ask_elsewhere()) return AttemptState::over;
+  if (response_.status == 421 && retry_misdirected()) return AttemptState::over;
   if (response_.status < 300 && !request_.protocol.empty()) return did_not_switch();
   facts_.head_back = context_.loop.now();
   facts_.status = response_.status;
@@ -61,15 +61,15 @@ AttemptState Exchange::on_response_head() {
   // An answer before the request's end: whether the client will send the rest is unknown, so its connection ends with
   // it.
   asked_->close_client =
-      requester_->send_head(response_, !request_.keep_alive || !request_settled() || !context_.keeps_clients());
+      client_stream_->send_head(response_, !request_.keep_alive || !request_settled() || !context_.keeps_clients());
   return AttemptState::alive;
 }
 
 // Nothing of the request is still to come: it was read whole, or a 417 answered it while its client waited for 100.
 bool Exchange::request_settled() {
-  if (upload_.ended()) return true;
-  const bool waits = request_.expect_continue && upload_.received() == 0 && asked_->informed_at == Instant{};
-  return response_.status == 417 && waits && requester_->await_repeat();
+  if (request_body_.ended()) return true;
+  const bool waits = request_.expect_continue && request_body_.received() == 0 && asked_->informed_at == Instant{};
+  return response_.status == 417 && waits && client_stream_->await_repeat();
 }
 
 // An extended CONNECT (RFC 8441) takes every 2xx for its tunnel; an origin that answers so, but not by 101, opened
@@ -77,17 +77,18 @@ bool Exchange::request_settled() {
 AttemptState Exchange::did_not_switch() {
   const Fault fault{FaultKind::malformed_response, Side::upstream, "the origin did not switch protocols"};
   facts_.origin->destination->note_failure(fault);
-  give_back(pool::Closed::error);
+  end_lease(pool::CloseCause::error);
   reply(fault);
   return AttemptState::over;
 }
 
 // 421: the origin did nothing, but on this connection. Once it is asked on another (RFC 9110 §15.5.20).
-bool Exchange::ask_elsewhere() {
-  if (asked_->misdirected || !upload_.whole() || facts_.retries + 1 >= most_attempts(retry_rules())) return false;
+bool Exchange::retry_misdirected() {
+  if (asked_->misdirected || !request_body_.replayable() || facts_.retries + 1 >= most_attempts(retry_rules()))
+    return false;
   asked_->misdirected = true;
-  give_back(pool::Closed::error);
-  retry(Proof::misdirected);
+  end_lease(pool::CloseCause::error);
+  retry(RetryReason::misdirected);
   return true;
 }
 
@@ -95,7 +96,7 @@ void Exchange::on_body(std::string_view bytes) {
   exec::assume_on_loop();
   if (state_ != ExchangeState::tunnel && !attempt_->told.data(bytes.size())) return;
   facts_.bytes_out += bytes.size();
-  requester_->send_body(bytes);
+  client_stream_->send_body(bytes);
 }
 
 void Exchange::on_trailer(std::string_view name, std::string_view value) {
@@ -103,87 +104,88 @@ void Exchange::on_trailer(std::string_view name, std::string_view value) {
   if (http::trailer_allowed(name)) attempt_->trailers.add(name, value);
 }
 
-AttemptState Exchange::on_response_piece() {
+AttemptState Exchange::on_read_complete() {
   if (!in_order(true) || !flush_reply()) return AttemptState::over;
   touch();
   return AttemptState::alive;
 }
 
 bool Exchange::flush_reply() {
-  if (requester_->flush()) return true;
+  if (client_stream_->flush()) return true;
   on_client_gone();
   return false;
 }
 
 AttemptState Exchange::on_response_end() {
   if (!in_order(attempt_->told.end())) return AttemptState::over;
-  requester_->send_end(attempt_->trailers);
+  client_stream_->send_end(attempt_->trailers);
   end_lease();  // before the client knows: whoever asks next, on any loop, finds the connection
-  const bool sent = requester_->flush();
-  ClientNext next = ClientNext::keep;
-  if (asked_->close_client || !request_settled()) next = ClientNext::close;
-  if (!sent) next = ClientNext::gone;
+  const bool sent = client_stream_->flush();
+  AfterExchange next = AfterExchange::keep;
+  if (asked_->close_client || !request_settled()) next = AfterExchange::close;
+  if (!sent) next = AfterExchange::gone;
   enter(ExchangeEvent::ended);
-  rest(next);
+  finish(next);
   return AttemptState::over;
 }
 
 void Exchange::end_lease() {
   pool::Lease& lease = attempt_->lease;
-  const std::optional<pool::Closed> unclean = attempt_->carrier->finish(lease);
+  const std::optional<pool::CloseCause> unclean = attempt_->upstream_stream->finish(lease);
   if (lease) give_lease_back(lease, unclean);
   end_attempt();
 }
 
 // After a whole response.
-void Exchange::give_lease_back(pool::Lease& lease, std::optional<pool::Closed> unclean) {
+void Exchange::give_lease_back(pool::Lease& lease, std::optional<pool::CloseCause> unclean) {
   const Instant now = context_.loop.now();
-  if (!unclean && !lease.shared()) unclean = static_cast<Connection&>(*lease).outdated(now);
+  if (!unclean && !lease.shared()) unclean = static_cast<Connection&>(*lease).close_cause(now);
   if (attempt_->authenticated && !unclean) {
-    if (requester_->keep_private(*facts_.origin, lease)) return;
-    unclean = pool::Closed::private_;
+    if (client_stream_->keep_private(*facts_.origin, lease)) return;
+    unclean = pool::CloseCause::private_;
   }
   unclean ? lease.discard(*unclean, now) : lease.release(now);
 }
 
 namespace {
-bool ended_unanswered(const Breakage& breakage, const pool::Lease& lease) {
-  return breakage.connection_ended && !breakage.any_byte_back && lease.reused() && !lease.shared();
+bool ended_unanswered(const StreamFailure& failure, const pool::Lease& lease) {
+  return failure.connection_ended && !failure.any_byte_back && lease.reused() && !lease.shared();
 }
 }  // namespace
 
 // The connection failed under the exchange. Before the response's head another one may do.
-AttemptState Exchange::on_broken(Breakage breakage) {
+AttemptState Exchange::on_failure(StreamFailure failure) {
   if (state_ == ExchangeState::relaying || state_ == ExchangeState::tunnel) {
-    break_off(std::move(breakage.fault));
+    break_off(std::move(failure.fault));
     return AttemptState::over;
   }
-  Attempt attempt = breakage.attempt(attempt_->lease.reused());
+  Attempt attempt = failure.attempt(attempt_->lease.reused());
   attempt.method = request_.method;
   attempt.has_body = !bodyless();
-  attempt.body_whole = upload_.whole();
+  attempt.body_whole = request_body_.replayable();
   attempt.idempotent_retries = asked_->idempotent_retries;
   attempt.proven_replays = asked_->proven_replays;
-  if (breakage.ask_h1 && !facts_.origin->speaks.h1) {
+  if (failure.ask_h1 && !facts_.origin->speaks.h1) {
     attempt.unprocessed.reset();
-    breakage.fault.detail = "the origin asks for HTTP/1.1 (HTTP_1_1_REQUIRED), which upstream.protocols leaves out";
+    failure.fault.detail = "the origin asks for HTTP/1.1 (HTTP_1_1_REQUIRED), which upstream.protocols leaves out";
   }
-  const std::optional<Proof> proof = may_retry(attempt, retry_rules());
-  const bool denied = proof == Proof::idempotent_reused && !facts_.origin->retries.spend();
+  const std::optional<RetryReason> proof = retry_reason(attempt, retry_rules());
+  const bool denied = proof == RetryReason::idempotent_reused && !facts_.origin->retries.withdraw();
   if (denied) context_.stats.count_retry_denied(facts_.origin->slot);
-  note_bounds(breakage.fault, attempt);
-  if (ended_unanswered(breakage, attempt_->lease)) attempt_->lease.note_unanswered(context_.loop.now());
+  note_bounds(failure.fault, attempt);
+  if (ended_unanswered(failure, attempt_->lease)) attempt_->lease.note_unanswered(context_.loop.now());
   // A connection that rested may be closed by its origin at any time; one that is new should work.
-  if (!attempt_->lease.reused() && !breakage.unprocessed)
+  if (!attempt_->lease.reused() && !failure.unprocessed)
     static_cast<Connection&>(*attempt_->lease).note_failure(context_.loop.now());
-  give_back(breakage.connection_ended && attempt_->lease.reused() ? pool::Closed::peer_closed : pool::Closed::error);
-  asked_->need_h1 = asked_->need_h1 || breakage.ask_h1;
+  end_lease(failure.connection_ended && attempt_->lease.reused() ? pool::CloseCause::peer_closed
+                                                                 : pool::CloseCause::error);
+  asked_->need_h1 = asked_->need_h1 || failure.ask_h1;
   if (proof && !denied) {
     retry(*proof);
     return AttemptState::over;
   }
-  facts_.origin->destination->note_failure(breakage.fault);
-  reply(breakage.fault);
+  facts_.origin->destination->note_failure(failure.fault);
+  reply(failure.fault);
   return AttemptState::over;
 }
 
@@ -199,8 +201,8 @@ void Exchange::note_bounds(const Fault& fault, const Attempt& attempt) {
 }
 
 // Every attempt but the first begins here.
-void Exchange::retry(Proof proof) {
-  ++(proof == Proof::idempotent_reused ? asked_->idempotent_retries : asked_->proven_replays);
+void Exchange::retry(RetryReason proof) {
+  ++(proof == RetryReason::idempotent_reused ? asked_->idempotent_retries : asked_->proven_replays);
   ++facts_.retries;
   CARPOOL_ASSERT(facts_.retries < most_attempts(retry_rules()));
   context_.stats.count_retry(facts_.origin->slot, name(proof));

@@ -8,10 +8,10 @@ namespace carpool::proxy {
 // Until the request is complete its client may not speak the new protocol, and what it still says is framed by the old
 // one (RFC 9110 §7.8).
 bool Exchange::switched_too_early() {
-  if (!upload_.announced() || upload_.ended()) return false;
+  if (!request_body_.expected() || request_body_.ended()) return false;
   const Fault fault{FaultKind::malformed_response, Side::upstream, "101 Switching Protocols inside the request's body"};
   facts_.origin->destination->note_failure(fault);
-  give_back(pool::Closed::error);
+  end_lease(pool::CloseCause::error);
   reply(fault);
   return true;
 }
@@ -22,11 +22,11 @@ AttemptState Exchange::on_switched(std::string_view rest) {
   facts_.head_back = context_.loop.now();
   attempt_->lease.become_tunnel();
   enter(ExchangeEvent::switched);
-  requester_->send_tunnel(&response_);
-  requester_->send_body(rest);
+  client_stream_->send_tunnel(&response_);
+  client_stream_->send_body(rest);
   facts_.bytes_out += rest.size();
   if (!flush_reply()) return AttemptState::over;
-  requester_->on_tunnel();
+  client_stream_->on_tunnel();
   touch();
   return AttemptState::alive;
 }
@@ -36,28 +36,28 @@ AttemptState Exchange::open_tunnel() {
   facts_.status = 200;
   attempt_->lease.become_tunnel();
   enter(ExchangeEvent::switched);
-  requester_->send_tunnel(nullptr);
+  client_stream_->send_tunnel(nullptr);
   if (!flush_reply()) return AttemptState::over;
-  requester_->on_tunnel();
+  client_stream_->on_tunnel();
   touch();
-  attempt_->carrier->open_tunnel();
+  attempt_->upstream_stream->open_tunnel();
   return AttemptState::alive;
 }
 
 void Exchange::on_tunnel_bytes(std::string_view bytes) {
   facts_.bytes_in += bytes.size();
-  attempt_->carrier->send_body(bytes);
+  attempt_->upstream_stream->send_body(bytes);
 }
 
 void Exchange::on_tunnel_input_end() {
   asked_->client_eof = true;
   if (tunnel_over()) return end_tunnel();
-  attempt_->carrier->shut_write_when_sent();
+  attempt_->upstream_stream->shut_write_when_sent();
 }
 
 AttemptState Exchange::on_tunnel_eof() {
   attempt_->origin_eof = true;
-  requester_->shut_write_when_sent();
+  client_stream_->shut_write_when_sent();
   if (!tunnel_over()) return AttemptState::alive;
   end_tunnel();
   return AttemptState::over;
@@ -65,14 +65,14 @@ AttemptState Exchange::on_tunnel_eof() {
 
 // Both sides said their last word, and all of it is on its way.
 bool Exchange::tunnel_over() const {
-  return attempt_->origin_eof &&
-         (attempt_->carrier->deaf() || (asked_->client_eof && attempt_->carrier->backlog() == 0));
+  return attempt_->origin_eof && (attempt_->upstream_stream->write_closed() ||
+                                  (asked_->client_eof && attempt_->upstream_stream->backlog() == 0));
 }
 
 void Exchange::end_tunnel() {
-  give_back(pool::Closed::tunnel_ended);
+  end_lease(pool::CloseCause::tunnel_ended);
   enter(ExchangeEvent::ended);
-  rest(ClientNext::close);
+  finish(AfterExchange::close);
 }
 
 }  // namespace carpool::proxy

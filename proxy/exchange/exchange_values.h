@@ -15,7 +15,7 @@
 
 namespace carpool::proxy {
 
-class Carrier;
+class UpstreamStream;
 
 // From the complete head of a request to the end of its exchange.
 struct RequestValues {
@@ -50,13 +50,13 @@ struct AttemptValues {
   }
 
   pool::Lease lease;
-  Carrier* carrier = nullptr;
+  UpstreamStream* upstream_stream = nullptr;
   http::Fields trailers;       // of the response
   bool authenticated = false;  // the connection authenticated this client: never another's
   bool origin_eof = false;     // tunnel: the origin said FIN
   std::uint64_t leak = 0;      // the lease was reported as held for too long, under this number
-  http::MessageOrder told;     // the order in which the carrier tells the response; no byte passes that breaks it
-  Instant moved_at{};          // the request moved towards the origin: its last byte, once it was sent
+  http::MessageOrder told;  // the order in which the upstream stream tells the response; no byte passes that breaks it
+  Instant moved_at{};       // the request moved towards the origin: its last byte, once it was sent
 };
 
 }  // namespace carpool::proxy

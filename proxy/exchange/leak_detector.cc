@@ -14,15 +14,15 @@ constexpr Duration kOften = std::chrono::milliseconds(25);
 constexpr Duration kSeldom = std::chrono::seconds(1);
 }  // namespace
 
-LeakWatch::LeakWatch(exec::Loop& loop, const ExchangePool& exchanges, LeakBook& leaks)
-    : loop_(loop), exchanges_(exchanges), leaks_(leaks), timer_(exec::Timer::bind<&LeakWatch::tick>(loop, *this)) {}
+LeakDetector::LeakDetector(exec::Loop& loop, const ExchangePool& exchanges, LeakLog& leaks)
+    : loop_(loop), exchanges_(exchanges), leaks_(leaks), timer_(exec::Timer::bind<&LeakDetector::tick>(loop, *this)) {}
 
-void LeakWatch::start() {
+void LeakDetector::start() {
   timer_.arm(loop_.now() + kOften);
 }
 
 // A quarter of the shortest leak_timeout in use: a leak is found at most so late.
-void LeakWatch::tick() {
+void LeakDetector::tick() {
   exec::assume_on_loop();
   const Instant now = loop_.now();
   Duration shortest = kSeldom * 4;
@@ -38,8 +38,8 @@ void LeakWatch::tick() {
   timer_.arm(now + std::max(kOften, shortest / 4));
 }
 
-void LeakWatch::report(Exchange& exchange) {
-  const OriginContext& origin = *exchange.facts().origin;
+void LeakDetector::report(Exchange& exchange) {
+  const OriginRuntime& origin = *exchange.facts().origin;
   const bool discard = origin.pool.leak_action == config::LeakAction::discard;
   LeakRecord leak;
   leak.origin = origin.destination->label();

@@ -1,4 +1,4 @@
-// LeakWatch: one loop looks for leases that are held longer than their origin's leak_timeout: each is reported once,
+// LeakDetector: one loop looks for leases that are held longer than their origin's leak_timeout: each is reported once,
 // with its borrower, and with leak_action = "discard" its connection ends. Costs the request path nothing: it walks the
 // loop's exchanges now and then. Tunnels are meant to be long and do not count.
 #pragma once
@@ -10,11 +10,11 @@ namespace carpool::proxy {
 
 class Exchange;
 class ExchangePool;
-class LeakBook;
+class LeakLog;
 
-class LeakWatch {
+class LeakDetector {
  public:
-  LeakWatch(exec::Loop& loop, const ExchangePool& exchanges, LeakBook& leaks);
+  LeakDetector(exec::Loop& loop, const ExchangePool& exchanges, LeakLog& leaks);
   void start() LOOP_ONLY;
 
  private:
@@ -23,7 +23,7 @@ class LeakWatch {
 
   exec::Loop& loop_;
   const ExchangePool& exchanges_;
-  LeakBook& leaks_;
+  LeakLog& leaks_;
   exec::Timer timer_;
 };
 

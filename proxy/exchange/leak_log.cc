@@ -4,7 +4,7 @@
 
 namespace carpool::proxy {
 
-std::uint64_t LeakBook::add(LeakRecord leak) {
+std::uint64_t LeakLog::add(LeakRecord leak) {
   const std::scoped_lock lock(mutex_);
   leak.id = ++last_;
   leaks_.push_front(std::move(leak));
@@ -12,14 +12,14 @@ std::uint64_t LeakBook::add(LeakRecord leak) {
   return last_;
 }
 
-void LeakBook::returned(std::uint64_t id, Duration after) {
+void LeakLog::returned(std::uint64_t id, Duration after) {
   const std::scoped_lock lock(mutex_);
   for (LeakRecord& leak : leaks_) {
     if (leak.id == id) leak.returned_after = after;
   }
 }
 
-std::vector<LeakRecord> LeakBook::all() const {
+std::vector<LeakRecord> LeakLog::all() const {
   const std::scoped_lock lock(mutex_);
   return {leaks_.begin(), leaks_.end()};
 }

@@ -1,4 +1,4 @@
-// LeakBook: the last leaks that were found, for /leaks. Any thread; touched only when one is found, or ends.
+// LeakLog: the last leaks that were found, for /leaks. Any thread; touched only when one is found, or ends.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace carpool::proxy {
 
-class LeakBook {
+class LeakLog {
  public:
   static constexpr std::size_t kMost = 256;  // older ones make room; they stay counted in the metric
 

@@ -10,9 +10,9 @@
 
 namespace carpool::proxy {
 
-enum class Shedding : std::uint8_t { nothing, keep_alive, new_clients, idle };
+enum class ShedLevel : std::uint8_t { nothing, keep_alive, new_clients, idle };
 inline constexpr std::array<std::string_view, 4> kSheddingNames{"nothing", "keep_alive", "new_clients", "idle"};
-inline std::string_view name(Shedding stage) {
+inline std::string_view name(ShedLevel stage) {
   return kSheddingNames[static_cast<std::size_t>(stage)];
 }
 
@@ -22,15 +22,15 @@ struct Watermarks {
 };
 
 // A stage is left this much below its mark, so that it does not come and go with every connection.
-inline constexpr double kSlack = 3;
+inline constexpr double kHysteresis = 3;
 
 // `used`: percent of the scarcest resource.
-inline Shedding next_stage(Shedding now, double used, const Watermarks& marks) {
+inline ShedLevel next_stage(ShedLevel now, double used, const Watermarks& marks) {
   const std::array<std::uint32_t, 3> at{marks.keep_alive, marks.new_clients, marks.idle};
-  Shedding next = Shedding::nothing;
+  ShedLevel next = ShedLevel::nothing;
   for (std::size_t i = 0; i < at.size(); ++i) {
-    const auto stage = static_cast<Shedding>(i + 1);
-    const double mark = at[i] - (now >= stage ? kSlack : 0);
+    const auto stage = static_cast<ShedLevel>(i + 1);
+    const double mark = at[i] - (now >= stage ? kHysteresis : 0);
     if (at[i] != 0 && used >= mark) next = stage;
   }
   return next;

@@ -33,8 +33,8 @@ std::optional<std::uint32_t> max_forwards(const http::RequestHead& request) {
   return std::min(value, kMost);
 }
 
-void write_local_answer(std::string& out, const http::RequestHead& request, std::string_view via_pseudonym,
-                        bool close) {
+void write_max_forwards_reply(std::string& out, const http::RequestHead& request, std::string_view via_pseudonym,
+                              bool close) {
   const bool trace = request.method == "TRACE";
   const std::string body = trace ? reflected(request) : std::string();
   out.append("HTTP/1.1 200 OK\r\nVia: 1.1 ").append(via_pseudonym).append("\r\n");

@@ -14,6 +14,7 @@ namespace carpool::proxy {
 // Max-Forwards of a TRACE or OPTIONS; for other methods it means nothing.
 std::optional<std::uint32_t> max_forwards(const http::RequestHead& request);
 
-void write_local_answer(std::string& out, const http::RequestHead& request, std::string_view via_pseudonym, bool close);
+void write_max_forwards_reply(std::string& out, const http::RequestHead& request, std::string_view via_pseudonym,
+                              bool close);
 
 }  // namespace carpool::proxy

@@ -5,13 +5,13 @@
 namespace carpool::proxy {
 
 // Clients that closed since the last measurement lower the stage as well: the next client must not be refused for them.
-bool Overload::count_descriptors() {
+bool OverloadState::count_descriptors() {
   const Watermarks marks = marks_.read();
   const Use use = descriptor_use();
   const std::int64_t granted = AcceptBudget::grant(use, marks);
   budget_.set(granted - 1);
   const double most = std::max(use.percent(), static_cast<double>(memory_percent_.load(std::memory_order_relaxed)));
-  Shedding before = stage();
+  ShedLevel before = stage();
   while (!stage_.compare_exchange_weak(before, next_stage(before, most, marks), std::memory_order_relaxed)) {
   }
   return granted > 0;

@@ -1,6 +1,6 @@
-// Overload: the stage of shedding in force, as every loop sees it, and the figures behind it. Written by one thread
-// (the watch's), read by any; each value stands alone, so all orders are relaxed and have no partner. A loop that
-// counts descriptors before it accepts sets the stage by them: a storm of clients is faster than the watch.
+// OverloadState: the stage of shedding in force, as every loop sees it, and the figures behind it. Written by one
+// thread (the watch's), read by any; each value stands alone, so all orders are relaxed and have no partner. A loop
+// that counts descriptors before it accepts sets the stage by them: a storm of clients is faster than the watch.
 #pragma once
 
 #include <atomic>
@@ -12,15 +12,15 @@
 
 namespace carpool::proxy {
 
-class Overload {
+class OverloadState {
  public:
-  Shedding stage() const { return stage_.load(std::memory_order_relaxed); }
-  bool sheds(Shedding what) const { return stage() >= what; }
+  ShedLevel stage() const { return stage_.load(std::memory_order_relaxed); }
+  bool sheds(ShedLevel what) const { return stage() >= what; }
   Use memory() const { return memory_.read(); }
   Use descriptors() const { return descriptors_.read(); }
 
   // `memory_percent`: 100 while allocations fail, whatever `memory` says.
-  void set(Shedding stage, const Use& memory, double memory_percent, const Use& descriptors, const Watermarks& marks) {
+  void set(ShedLevel stage, const Use& memory, double memory_percent, const Use& descriptors, const Watermarks& marks) {
     memory_.write(memory);
     memory_percent_.store(static_cast<float>(memory_percent), std::memory_order_relaxed);
     descriptors_.write(descriptors);
@@ -58,7 +58,7 @@ class Overload {
 
   AcceptBudget budget_;
   ShownMarks marks_;
-  std::atomic<Shedding> stage_{Shedding::nothing};
+  std::atomic<ShedLevel> stage_{ShedLevel::nothing};
   Shown memory_, descriptors_;
   std::atomic<float> memory_percent_{0};
 };

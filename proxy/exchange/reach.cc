@@ -15,7 +15,7 @@ bool same_place(const pool::Origin& a, const pool::Origin& b) {
 
 // ---- a fixed origin ----
 
-Result<pool::Origin> Gateway::origin_of(const http::Target& target, const Origins& origins) const {
+Result<pool::Origin> Gateway::origin_of(const http::Target& target, const OriginRegistry& origins) const {
   if (target.form == http::TargetForm::authority) {
     return Fault{FaultKind::egress_denied, Side::client, "this listener has a fixed origin and takes no CONNECT"};
   }
@@ -27,7 +27,7 @@ Result<pool::Origin> Gateway::origin_of(const http::Target& target, const Origin
                asked->label() + " is neither the origin of this listener, " + origin_.label() + ", nor an alias of it"};
 }
 
-bool Gateway::is_named_by(const pool::Origin& asked, const http::Target& target, const Origins& origins) const {
+bool Gateway::is_named_by(const pool::Origin& asked, const http::Target& target, const OriginRegistry& origins) const {
   if (same_place(asked, origin_)) return true;
   // Its :scheme says how it reached the listener, not what the origin speaks.
   const bool of_plain_client = target.form != http::TargetForm::absolute;
@@ -38,7 +38,7 @@ bool Gateway::is_named_by(const pool::Origin& asked, const http::Target& target,
 }
 
 // An alias has no port, or that of the listener, to which the name of the alias led its client.
-bool Gateway::is_alias(const pool::Origin& asked, bool of_plain_client, const Origins& origins) const {
+bool Gateway::is_alias(const pool::Origin& asked, bool of_plain_client, const OriginRegistry& origins) const {
   if (asked.scheme != pool::Scheme::http) return false;
   const bool port_fits = asked.port == 80 || (of_plain_client && asked.port == listener_.port());
   const config::OriginSettings* settings = port_fits ? origins.alias(asked.host) : nullptr;
@@ -55,7 +55,7 @@ bool Gateway::is_listener(const pool::Origin& asked) const {
 
 // ---- any origin ----
 
-Result<pool::Origin> ForwardProxy::origin_of(const http::Target& target, const Origins& origins) const {
+Result<pool::Origin> ForwardProxy::origin_of(const http::Target& target, const OriginRegistry& origins) const {
   if (target.form == http::TargetForm::authority) return pool::canonical_origin(pool::Scheme::tcp, target.authority);
   Result<pool::Origin> asked = pool::canonical_origin(target.scheme, target.authority);
   if (!asked || asked->scheme != pool::Scheme::http) return asked;

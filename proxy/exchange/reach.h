@@ -13,18 +13,18 @@
 
 namespace carpool::proxy {
 
-class Origins;
+class OriginRegistry;
 
 class Gateway {
  public:
   Gateway(pool::Origin origin, const net::Address& listener) : origin_(std::move(origin)), listener_(listener) {}
   // Faults: egress_denied for CONNECT; misdirected for a target that names anything but the origin, its aliases or,
   // over HTTP/2 without TLS, this listener itself, which is what a client says that knows of no proxy.
-  Result<pool::Origin> origin_of(const http::Target& target, const Origins& origins) const;
+  Result<pool::Origin> origin_of(const http::Target& target, const OriginRegistry& origins) const;
 
  private:
-  bool is_named_by(const pool::Origin& asked, const http::Target& target, const Origins& origins) const;
-  bool is_alias(const pool::Origin& asked, bool of_plain_client, const Origins& origins) const;
+  bool is_named_by(const pool::Origin& asked, const http::Target& target, const OriginRegistry& origins) const;
+  bool is_alias(const pool::Origin& asked, bool of_plain_client, const OriginRegistry& origins) const;
   bool is_listener(const pool::Origin& asked) const;
 
   const pool::Origin origin_;
@@ -35,7 +35,7 @@ class ForwardProxy {
  public:
   explicit ForwardProxy(bool route_by_host) : route_by_host_(route_by_host) {}
   // Faults: malformed_request; egress_denied where route_by_host is off and Host is no alias.
-  Result<pool::Origin> origin_of(const http::Target& target, const Origins& origins) const;
+  Result<pool::Origin> origin_of(const http::Target& target, const OriginRegistry& origins) const;
 
  private:
   const bool route_by_host_;

@@ -5,7 +5,7 @@
 
 namespace carpool::proxy {
 
-void Upload::begin(const http::RequestHead& head, std::uint64_t replay_limit) {
+void RequestBody::begin(const http::RequestHead& head, std::uint64_t replay_limit) {
   framing_ = head.framing;
   length_ = head.length;
   replay_limit_ = replay_limit;
@@ -16,12 +16,12 @@ void Upload::begin(const http::RequestHead& head, std::uint64_t replay_limit) {
   ended_ = false;
 }
 
-bool Upload::may_travel(Duration since, std::uint64_t min_rate) const {
+bool RequestBody::may_travel(Duration since, std::uint64_t min_rate) const {
   if (ended_ || full()) return true;
   return !fits() && since >= kStreams && BodyRate::keeps(min_rate, received_, since);
 }
 
-void Upload::add(std::string_view bytes, Carrier* to) {
+void RequestBody::add(std::string_view bytes, UpstreamStream* to) {
   received_ += bytes.size();
   if (to == nullptr) {
     held_.append(bytes);
@@ -38,12 +38,12 @@ void Upload::add(std::string_view bytes, Carrier* to) {
   to->send_body(bytes);
 }
 
-void Upload::end(Carrier* to) {
+void RequestBody::end(UpstreamStream* to) {
   ended_ = true;
   if (to != nullptr) to->send_end(trailers_);
 }
 
-void Upload::start(Carrier& to) {
+void RequestBody::start(UpstreamStream& to) {
   to.send_body(held_);
   if (held_.size() > replay_limit_) {
     // More was held than may be replayed: it is not kept.
@@ -54,7 +54,7 @@ void Upload::start(Carrier& to) {
   if (ended_) to.send_end(trailers_);
 }
 
-void Upload::finish() {
+void RequestBody::finish() {
   if (held_.capacity() > 4096) std::string().swap(held_);
   held_.clear();
   trailers_.clear();

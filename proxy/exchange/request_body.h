@@ -1,5 +1,5 @@
-// Upload: the request's body on its way to the origin. Keeps the beginning of the body as long as a proven replay may
-// need it (request.replay_buffer).
+// RequestBody: the request's body on its way to the origin. Keeps the beginning of the body as long as a proven replay
+// may need it (request.replay_buffer).
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace carpool::proxy {
 
-class Carrier;
+class UpstreamStream;
 
-class Upload {
+class RequestBody {
  public:
   void begin(const http::RequestHead& head, std::uint64_t replay_limit);
   // May it travel? A body that fits into the buffer waits until it is there. A larger one waits until the buffer is
@@ -23,16 +23,16 @@ class Upload {
   bool fits() const { return length_ <= replay_limit_; }
   static constexpr Duration kStreams = std::chrono::milliseconds(200);
   // Bytes of the body. With `to` they travel now, without they are held for the connection to come.
-  void add(std::string_view bytes, Carrier* to) LOOP_ONLY;
+  void add(std::string_view bytes, UpstreamStream* to) LOOP_ONLY;
   void add_trailer(std::string_view name, std::string_view value) { trailers_.add(name, value); }
-  void end(Carrier* to) LOOP_ONLY;
+  void end(UpstreamStream* to) LOOP_ONLY;
   // A connection is there: everything held goes to it, behind the head. Again after a failure, while the body is whole.
-  void start(Carrier& to) LOOP_ONLY;
+  void start(UpstreamStream& to) LOOP_ONLY;
   void finish();  // gives memory back
 
   bool ended() const { return ended_; }
-  bool whole() const { return whole_; }
-  bool announced() const { return framing_ != http::Framing::none; }
+  bool replayable() const { return whole_; }
+  bool expected() const { return framing_ != http::Framing::none; }
   bool full() const { return held_.size() >= replay_limit_; }
   std::uint64_t received() const { return received_; }
 

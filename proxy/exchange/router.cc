@@ -38,7 +38,7 @@ Result<Route> Router::resolve(const config::Listen& listen, const net::Address& 
   Result<pool::Origin> origin = std::visit([&](const auto& one) { return one.origin_of(target, origins_); }, *reach);
   if (!origin) return origin.take_fault();
   if (Status asked = policy_.may_ask(*origin); !asked) return asked.take_fault();
-  Result<OriginContext*> context = origins_.enter(*origin);
+  Result<OriginRuntime*> context = origins_.enter(*origin);
   if (!context) return context.take_fault();
   Route route;
   route.origin = *context;

@@ -17,13 +17,13 @@
 namespace carpool::proxy {
 
 struct Route {
-  OriginContext* origin = nullptr;
+  OriginRuntime* origin = nullptr;
   std::string host;  // value of Host for the origin
 };
 
 class Router {
  public:
-  Router(Origins& origins, const net::RulePolicy& policy) : origins_(origins), policy_(policy) {}
+  Router(OriginRegistry& origins, const net::EgressPolicy& policy) : origins_(origins), policy_(policy) {}
   // `listener`: the address that the listener with these settings is bound to; the settings outlive the router. Faults:
   // malformed_request, misdirected, egress_denied, origins_exhausted. The route lives until the next call.
   Result<const Route*> route(const config::Listen& listen, const net::Address& listener,
@@ -39,8 +39,8 @@ class Router {
   void write_key(const config::Listen& listen, const http::Target& target) LOOP_ONLY;
   Result<Route> resolve(const config::Listen& listen, const net::Address& listener,
                         const http::Target& target) LOOP_ONLY;
-  Origins& origins_;
-  const net::RulePolicy& policy_;
+  OriginRegistry& origins_;
+  const net::EgressPolicy& policy_;
   Cache cache_;      // key: form, scheme, listener, and the authority as received where the route depends on it
   std::string key_;  // reused
 };

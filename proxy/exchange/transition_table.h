@@ -10,7 +10,7 @@
 namespace carpool::proxy {
 
 enum class ExchangeState : std::uint8_t {
-  resting,     // in the slab, nothing begun
+  idle,        // in the slab, nothing begun
   collecting,  // the head is here; its body comes before a connection is asked for
   borrowing,   // the head is here; waits for a connection (in line or for a dial)
   forwarding,  // has a lease; the request travels, no final response head yet
@@ -38,27 +38,27 @@ struct ExchangeRow {
 };
 
 inline constexpr std::array kExchangeTable{
-    ExchangeRow{ExchangeState::resting, ExchangeEvent::collect, ExchangeState::collecting},
-    ExchangeRow{ExchangeState::resting, ExchangeEvent::begin, ExchangeState::borrowing},
-    ExchangeRow{ExchangeState::resting, ExchangeEvent::answered, ExchangeState::resting},
-    ExchangeRow{ExchangeState::resting, ExchangeEvent::client_gone, ExchangeState::resting},
+    ExchangeRow{ExchangeState::idle, ExchangeEvent::collect, ExchangeState::collecting},
+    ExchangeRow{ExchangeState::idle, ExchangeEvent::begin, ExchangeState::borrowing},
+    ExchangeRow{ExchangeState::idle, ExchangeEvent::answered, ExchangeState::idle},
+    ExchangeRow{ExchangeState::idle, ExchangeEvent::client_gone, ExchangeState::idle},
     ExchangeRow{ExchangeState::collecting, ExchangeEvent::begin, ExchangeState::borrowing},
-    ExchangeRow{ExchangeState::collecting, ExchangeEvent::answered, ExchangeState::resting},
-    ExchangeRow{ExchangeState::collecting, ExchangeEvent::client_gone, ExchangeState::resting},
+    ExchangeRow{ExchangeState::collecting, ExchangeEvent::answered, ExchangeState::idle},
+    ExchangeRow{ExchangeState::collecting, ExchangeEvent::client_gone, ExchangeState::idle},
     ExchangeRow{ExchangeState::borrowing, ExchangeEvent::lease, ExchangeState::forwarding},
-    ExchangeRow{ExchangeState::borrowing, ExchangeEvent::answered, ExchangeState::resting},
-    ExchangeRow{ExchangeState::borrowing, ExchangeEvent::client_gone, ExchangeState::resting},
+    ExchangeRow{ExchangeState::borrowing, ExchangeEvent::answered, ExchangeState::idle},
+    ExchangeRow{ExchangeState::borrowing, ExchangeEvent::client_gone, ExchangeState::idle},
     ExchangeRow{ExchangeState::forwarding, ExchangeEvent::retry, ExchangeState::borrowing},
-    ExchangeRow{ExchangeState::forwarding, ExchangeEvent::answered, ExchangeState::resting},
+    ExchangeRow{ExchangeState::forwarding, ExchangeEvent::answered, ExchangeState::idle},
     ExchangeRow{ExchangeState::forwarding, ExchangeEvent::response_head, ExchangeState::relaying},
     ExchangeRow{ExchangeState::forwarding, ExchangeEvent::switched, ExchangeState::tunnel},
-    ExchangeRow{ExchangeState::forwarding, ExchangeEvent::client_gone, ExchangeState::resting},
-    ExchangeRow{ExchangeState::relaying, ExchangeEvent::ended, ExchangeState::resting},
-    ExchangeRow{ExchangeState::relaying, ExchangeEvent::broken, ExchangeState::resting},
-    ExchangeRow{ExchangeState::relaying, ExchangeEvent::client_gone, ExchangeState::resting},
-    ExchangeRow{ExchangeState::tunnel, ExchangeEvent::ended, ExchangeState::resting},
-    ExchangeRow{ExchangeState::tunnel, ExchangeEvent::broken, ExchangeState::resting},
-    ExchangeRow{ExchangeState::tunnel, ExchangeEvent::client_gone, ExchangeState::resting},
+    ExchangeRow{ExchangeState::forwarding, ExchangeEvent::client_gone, ExchangeState::idle},
+    ExchangeRow{ExchangeState::relaying, ExchangeEvent::ended, ExchangeState::idle},
+    ExchangeRow{ExchangeState::relaying, ExchangeEvent::broken, ExchangeState::idle},
+    ExchangeRow{ExchangeState::relaying, ExchangeEvent::client_gone, ExchangeState::idle},
+    ExchangeRow{ExchangeState::tunnel, ExchangeEvent::ended, ExchangeState::idle},
+    ExchangeRow{ExchangeState::tunnel, ExchangeEvent::broken, ExchangeState::idle},
+    ExchangeRow{ExchangeState::tunnel, ExchangeEvent::client_gone, ExchangeState::idle},
 };
 
 inline constexpr std::size_t kExchangeStates = 6;
@@ -97,7 +97,7 @@ constexpr bool all_reachable() {
 constexpr bool client_may_always_leave() {
   for (std::size_t state = 0; state < kExchangeStates; ++state) {
     const std::size_t row = find_row(static_cast<ExchangeState>(state), ExchangeEvent::client_gone);
-    if (row == kNoRow || kExchangeTable[row].to != ExchangeState::resting) return false;
+    if (row == kNoRow || kExchangeTable[row].to != ExchangeState::idle) return false;
   }
   return true;
 }

@@ -138,7 +138,7 @@ std::string fault_text(const Fault& fault) {
   return text;
 }
 
-std::uint16_t write_fault_reply(std::string& out, const Fault& fault, Version client_version, bool close,
+std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version client_version, bool close,
                                 bool head_request, std::string_view via_pseudonym) {
   const FaultStatus told = fault_status(fault.kind);
   const std::string body = body_of(told, words(fault));

@@ -27,7 +27,7 @@ std::string_view fault_name(FaultKind kind);
 std::string fault_text(const Fault& fault);
 
 // A whole response of our own; returns its status. `close`: say Connection: close.
-std::uint16_t write_fault_reply(std::string& out, const Fault& fault, Version client_version, bool close,
+std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version client_version, bool close,
                                 bool head_request, std::string_view via_pseudonym);
 
 }  // namespace carpool::proxy::http

@@ -88,7 +88,7 @@ bool separator(char c) {
 }  // namespace
 
 // A member of Via is "protocol pseudonym comment"; no other word of it looks like a pseudonym of ours.
-bool via_names(const Fields& fields, std::string_view pseudonym) {
+bool via_contains(const Fields& fields, std::string_view pseudonym) {
   if (!fields.may_have(FieldName::via)) return false;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields.id(i) != FieldName::via) continue;

@@ -36,7 +36,7 @@ struct ForwardRules {
   int max_forwards = -1;  // value to send, or -1 to leave as received
 };
 // Our own pseudonym in Via: the request has been here before.
-bool via_names(const Fields& fields, std::string_view pseudonym);
+bool via_contains(const Fields& fields, std::string_view pseudonym);
 
 // Serialises the head for the upstream (always HTTP/1.1, origin-form, keep-alive): hop-by-hop fields and those that
 // Connection lists removed (never the framing), Proxy-Authorization removed, TE reduced to trailers, Via appended, Host

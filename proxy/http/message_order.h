@@ -1,6 +1,6 @@
 // MessageOrder: which part of a message may follow which (RFC 9113 §8.1, RFC 9110 §15.2), as one table. The HTTP/2
-// sessions hold both roles to it, requests of clients and responses of origins; an exchange holds every carrier to it
-// before a byte reaches a client. Content-Length against the content is part of the table.
+// sessions hold both roles to it, requests of clients and responses of origins; an exchange holds every upstream stream
+// to it before a byte reaches a client. Content-Length against the content is part of the table.
 #pragma once
 
 #include <array>

@@ -5,19 +5,19 @@
 
 namespace carpool::proxy::net {
 
-AddressBook::Place* AddressBook::find(const Address& address) {
+AddressSet::Place* AddressSet::find(const Address& address) {
   const auto found =
       std::find_if(places_.begin(), places_.end(), [&](const Place& place) { return place.address == address; });
   return found == places_.end() ? nullptr : &*found;
 }
 
-AddressBook::Place& AddressBook::at(const Address& address) {
+AddressSet::Place& AddressSet::at(const Address& address) {
   if (Place* known = find(address)) return *known;
   if (places_.size() >= kMost) drop_unneeded();
   return places_.emplace_back(Place{address});
 }
 
-void AddressBook::drop_unneeded() {
+void AddressSet::drop_unneeded() {
   std::erase_if(places_, [this](const Place& place) {
     if (place.needed()) return false;
     if (place.failures != 0) in_trouble_.fetch_sub(1, std::memory_order_relaxed);
@@ -25,12 +25,12 @@ void AddressBook::drop_unneeded() {
   });
 }
 
-void AddressBook::follow(const AddressRules& rules) {
+void AddressSet::follow(const AddressRules& rules) {
   const std::scoped_lock lock(mutex_);
   rules_ = rules;
 }
 
-bool AddressBook::learn(const std::vector<Address>& addresses, Instant now) {
+bool AddressSet::learn(const std::vector<Address>& addresses, Instant now) {
   const std::scoped_lock lock(mutex_);
   bool other = false;
   for (Place& place : places_) {
@@ -47,7 +47,7 @@ bool AddressBook::learn(const std::vector<Address>& addresses, Instant now) {
   return other;
 }
 
-std::vector<Address> AddressBook::order(std::vector<Address> addresses, Instant now) {
+std::vector<Address> AddressSet::order(std::vector<Address> addresses, Instant now) {
   const std::scoped_lock lock(mutex_);
   if (addresses.empty()) return addresses;
   if (addresses.size() > kMost) addresses.resize(kMost);
@@ -74,24 +74,24 @@ std::vector<Address> AddressBook::order(std::vector<Address> addresses, Instant 
   return addresses;
 }
 
-void AddressBook::settled(const Address& first) {
+void AddressSet::dial_ended(const Address& first) {
   const std::scoped_lock lock(mutex_);
   Place* place = find(first);
   if (place != nullptr && place->dialing != 0) --place->dialing;
 }
 
-void AddressBook::opened(const Address& address) {
+void AddressSet::opened(const Address& address) {
   const std::scoped_lock lock(mutex_);
   ++at(address).open;
 }
 
-void AddressBook::closed(const Address& address) {
+void AddressSet::closed(const Address& address) {
   const std::scoped_lock lock(mutex_);
   Place* place = find(address);
   if (place != nullptr && place->open != 0) --place->open;
 }
 
-void AddressBook::failed(const Address& address, Instant now) {
+void AddressSet::failed(const Address& address, Instant now) {
   const std::scoped_lock lock(mutex_);
   Place& place = at(address);
   if (place.failures++ == 0) in_trouble_.fetch_add(1, std::memory_order_relaxed);
@@ -99,7 +99,7 @@ void AddressBook::failed(const Address& address, Instant now) {
 }
 
 // Never more than half of them: where all fail it is not the address.
-void AddressBook::eject(Place& place, Instant now) {
+void AddressSet::eject(Place& place, Instant now) {
   std::size_t named = 0, out = 0;
   for (const Place& one : places_) {
     if (!one.named) continue;
@@ -118,14 +118,14 @@ void AddressBook::eject(Place& place, Instant now) {
   version_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void AddressBook::forgive(const Address& address) {
+void AddressSet::forgive(const Address& address) {
   const std::scoped_lock lock(mutex_);
   Place* place = find(address);
   if (place == nullptr || std::exchange(place->failures, 0) == 0) return;
   in_trouble_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-AddressBook::Verdict AddressBook::judge(const Address& address, Instant now) {
+AddressSet::Verdict AddressSet::judge(const Address& address, Instant now) {
   const std::scoped_lock lock(mutex_);
   const Place* place = find(address);
   if (place != nullptr && place->named && !place->ejected(now)) return Verdict::keep;
@@ -136,18 +136,18 @@ AddressBook::Verdict AddressBook::judge(const Address& address, Instant now) {
   return Verdict::gone;
 }
 
-bool AddressBook::in_use() const {
+bool AddressSet::in_use() const {
   const std::scoped_lock lock(mutex_);
   return std::any_of(places_.begin(), places_.end(), [](const Place& place) { return place.open != 0; });
 }
 
-bool AddressBook::anyone_to_go(Instant now) const {
+bool AddressSet::anyone_to_go(Instant now) const {
   const std::scoped_lock lock(mutex_);
   return std::any_of(places_.begin(), places_.end(),
                      [now](const Place& place) { return place.open != 0 && (!place.named || place.ejected(now)); });
 }
 
-AddressBook::Counts AddressBook::count(Instant now) const {
+AddressSet::Counts AddressSet::count(Instant now) const {
   const std::scoped_lock lock(mutex_);
   Counts counts;
   for (const Place& place : places_) {
@@ -156,7 +156,7 @@ AddressBook::Counts AddressBook::count(Instant now) const {
   return counts;
 }
 
-std::vector<AddressBook::Facts> AddressBook::all(Instant now) const {
+std::vector<AddressSet::Facts> AddressSet::all(Instant now) const {
   const std::scoped_lock lock(mutex_);
   std::vector<Facts> all;
   for (const Place& place : places_) {

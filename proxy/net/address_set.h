@@ -1,4 +1,4 @@
-// AddressBook: the addresses of one origin, and what is known of each: how many connections lead there, whether
+// AddressSet: the addresses of one origin, and what is known of each: how many connections lead there, whether
 // requests to it fail. It says in which order a dial tries them (of two drawn at random the one with fewer connections
 // goes first: Mitzenmacher's power of two choices), leaves out those that only fail (passive outlier ejection, as
 // Envoy's), and says which connections lead to an address that its name no longer has.
@@ -28,7 +28,7 @@ struct AddressRules {
   Duration retire_every = std::chrono::milliseconds(100);  // one connection to an address that is gone
 };
 
-class AddressBook {
+class AddressSet {
  public:
   static constexpr Duration kEjectAtMost = std::chrono::minutes(5);
   static constexpr std::size_t kMost = 64;
@@ -39,9 +39,9 @@ class AddressBook {
   // among them for gone_after. Returns whether some are gone that were not before, or came back.
   bool learn(const std::vector<Address>& addresses, Instant now);
   // For a dial, at most kMost: ejected ones go last (all of them ejected: none is). Counts the first as being dialed
-  // until settled().
+  // until dial_ended().
   std::vector<Address> order(std::vector<Address> addresses, Instant now);
-  void settled(const Address& first);
+  void dial_ended(const Address& first);
 
   void opened(const Address& address);
   void closed(const Address& address);

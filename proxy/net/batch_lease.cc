@@ -24,20 +24,23 @@ void BatchStore::give_back(std::unique_ptr<WriteBatch> batch) {
   spares_.give_back(std::move(batch));
 }
 
-BatchLease::BatchLease(BatchStore& store, Outbox& outbox, net::Transport& transport)
-    : store_(&store), outbox_(&outbox), transport_(&transport) {
-  CARPOOL_ASSERT(!outbox.leased_);
-  outbox.leased_ = true;
+BatchLease::BatchLease(BatchStore& store, WriteQueue& write_queue, net::Transport& transport)
+    : store_(&store), write_queue_(&write_queue), transport_(&transport) {
+  CARPOOL_ASSERT(!write_queue.leased_);
+  write_queue.leased_ = true;
   batch_ = store.take();
 }
 
 BatchLease::BatchLease(BatchLease&& other) noexcept
-    : store_(other.store_), outbox_(other.outbox_), transport_(other.transport_), batch_(std::move(other.batch_)) {}
+    : store_(other.store_),
+      write_queue_(other.write_queue_),
+      transport_(other.transport_),
+      batch_(std::move(other.batch_)) {}
 
 BatchLease& BatchLease::operator=(BatchLease&& other) noexcept {
   CARPOOL_ASSERT(batch_ == nullptr);
   store_ = other.store_;
-  outbox_ = other.outbox_;
+  write_queue_ = other.write_queue_;
   transport_ = other.transport_;
   batch_ = std::move(other.batch_);
   return *this;
@@ -48,17 +51,17 @@ BatchLease::~BatchLease() {
   discard();
 }
 
-Outbox::Sent BatchLease::send() {
+WriteQueue::Sent BatchLease::send() {
   CARPOOL_ASSERT(batch_ != nullptr);
-  outbox_->leased_ = false;
-  const Outbox::Sent sent = outbox_->send(*transport_, *batch_);
+  write_queue_->leased_ = false;
+  const WriteQueue::Sent sent = write_queue_->send(*transport_, *batch_);
   end();
   return sent;
 }
 
 void BatchLease::discard() {
   if (batch_ == nullptr) return;
-  outbox_->leased_ = false;
+  write_queue_->leased_ = false;
   end();
 }
 

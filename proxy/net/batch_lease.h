@@ -1,6 +1,6 @@
-// BatchLease: a write batch, leased from the loop by the owner of one outbox. Bytes that are collected in it can leave
-// through this outbox and its transport only, so they never reach another connection. send() and discard() end the
-// lease; bytes that neither of them ended are a defect, and the destructor asserts that there are none.
+// BatchLease: a write batch, leased from the loop by the owner of one write queue. Bytes that are collected in it can
+// leave through this write queue and its transport only, so they never reach another connection. send() and discard()
+// end the lease; bytes that neither of them ended are a defect, and the destructor asserts that there are none.
 #pragma once
 
 #include <cstddef>
@@ -27,14 +27,14 @@ class BatchStore {
   void give_back(std::unique_ptr<WriteBatch> batch);
 
   exec::EventLeases& leases_;
-  Spares<WriteBatch> spares_;
+  FreeList<WriteBatch> spares_;
 };
 
 class BatchLease {
  public:
   BatchLease() = default;  // holds no batch
-  // Asserts that `outbox` has no other lease. The outbox and the transport must outlive the lease.
-  BatchLease(BatchStore& store, Outbox& outbox, net::Transport& transport);
+  // Asserts that `write_queue` has no other lease. The write queue and the transport must outlive the lease.
+  BatchLease(BatchStore& store, WriteQueue& write_queue, net::Transport& transport);
   BatchLease(BatchLease&& other) noexcept;
   BatchLease& operator=(BatchLease&& other) noexcept;  // asserts that the target holds no batch
   ~BatchLease();
@@ -44,15 +44,15 @@ class BatchLease {
   void add(std::string_view bytes) { batch_->add(bytes); }
   bool empty() const { return batch_ == nullptr || batch_->empty(); }
 
-  // Sends what waits in the outbox, then the batch; the outbox keeps what the socket does not take.
-  [[nodiscard]] Outbox::Sent send();
+  // Sends what waits in the write queue, then the batch; the write queue keeps what the socket does not take.
+  [[nodiscard]] WriteQueue::Sent send();
   void discard();  // without a batch: no effect
 
  private:
   void end();
 
   BatchStore* store_ = nullptr;
-  Outbox* outbox_ = nullptr;
+  WriteQueue* write_queue_ = nullptr;
   net::Transport* transport_ = nullptr;
   std::unique_ptr<WriteBatch> batch_;
 };

@@ -50,7 +50,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   }
   // The dial is no longer under way to the address that it tried first.
   void settle() {
-    if (counted) plan.book->settled(*counted);
+    if (counted) plan.book->dial_ended(*counted);
     counted.reset();
   }
   void greet(int fd) LOOP_ONLY;
@@ -58,13 +58,13 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   void step_handshake() LOOP_ONLY;
   void judge(Result<bool> done) LOOP_ONLY;
   // On whatever thread has the stream.
-  Result<bool> work_on_handshake(Result<bool> (tls::Stream::*step)() = &tls::Stream::handshake);
+  Result<bool> work_on_handshake(Result<bool> (tls::TlsTransport::*step)() = &tls::TlsTransport::handshake);
   void came_home() LOOP_ONLY;
 
   // One step of the handshake elsewhere. The stream is its own meanwhile: readiness is noted and told afterwards, the
   // deadline and the end of the dial wait.
-  struct Greeting final : exec::Task, exec::Mail {
-    explicit Greeting(Impl& i) : impl(i) {}
+  struct HandshakeTask final : exec::Task, exec::Mail {
+    explicit HandshakeTask(Impl& i) : impl(i) {}
     const char* name() const override { return "TLS handshake"; }
     void run() override {
       result = impl.work_on_handshake();
@@ -95,12 +95,12 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   Phase phase = Phase::resolving;
   bool asked_dns = false;
   Instant lap_began{};
-  std::unique_ptr<Race> race;
+  std::unique_ptr<HappyEyeballs> race;
   std::optional<Address> counted;  // by the book, as being dialed
-  std::unique_ptr<tls::Stream> stream;
+  std::unique_ptr<tls::TlsTransport> stream;
   exec::WatchKey key;
   Dialed made;
-  Greeting greeting{*this};
+  HandshakeTask greeting{*this};
 };
 
 void Dial::Impl::start() {
@@ -131,7 +131,7 @@ void Dial::Impl::connect(std::vector<Address> addresses) {
     addresses = plan.book->order(std::move(addresses), loop.now());
     counted = addresses.front();
   }
-  race = std::make_unique<Race>(loop, *plan.origin, plan.policy, addresses, *this);
+  race = std::make_unique<HappyEyeballs>(loop, *plan.origin, plan.policy, addresses, *this);
   race->start();
 }
 
@@ -153,17 +153,17 @@ void Dial::Impl::on_race(Result<Winner> result) {
 
 void Dial::Impl::greet(int fd) {
   phase = Phase::greeting;
-  stream = tls::Stream::client(*plan.tls, fd, plan.origin->host, plan.origin->port);
+  stream = tls::TlsTransport::client(*plan.tls, fd, plan.origin->host, plan.origin->port);
   if (!plan.alpn.empty()) stream->offer(plan.alpn);
   auto watched = loop.watch(fd, *this);
   if (!watched) return finish(watched.take_fault());
   key = *watched;
-  judge(work_on_handshake(&tls::Stream::hello));  // cheap
+  judge(work_on_handshake(&tls::TlsTransport::hello));  // cheap
 }
 
 void Dial::Impl::on_ready(exec::Ready ready) {
   if (!greeting.away) {
-    stream->note(ready);
+    stream->on_readiness(ready);
     return step_handshake();
   }
   greeting.again = true;
@@ -172,7 +172,7 @@ void Dial::Impl::on_ready(exec::Ready ready) {
   greeting.ready.hangup |= ready.hangup;
 }
 
-Result<bool> Dial::Impl::work_on_handshake(Result<bool> (tls::Stream::*step)()) {
+Result<bool> Dial::Impl::work_on_handshake(Result<bool> (tls::TlsTransport::*step)()) {
   const Duration before = thread_cpu();
   Result<bool> done = (*stream.*step)();
   made.tls_cpu += thread_cpu() - before;
@@ -193,7 +193,7 @@ void Dial::Impl::came_home() {
   }
   if (greeting.late) return finish(late());
   const bool again = std::exchange(greeting.again, false);
-  if (again) stream->note(std::exchange(greeting.ready, {}));
+  if (again) stream->on_readiness(std::exchange(greeting.ready, {}));
   const bool over = !greeting.result || *greeting.result;
   if (over || !again) return judge(std::exchange(greeting.result, false));
   step_handshake();
@@ -264,7 +264,7 @@ Dial::Dial(exec::Loop& loop, dns::Resolver& resolver, DialPlan plan, DialOwner& 
     : impl_(std::make_unique<Impl>(loop, resolver, std::move(plan), owner).release()) {}
 Dial::~Dial() = default;
 
-void Dial::Let::operator()(Impl* impl) const {
+void Dial::DialDeleter::operator()(Impl* impl) const {
   exec::assume_on_loop();
   std::unique_ptr<Impl> ended(impl);
   if (!impl->greeting.away) return;

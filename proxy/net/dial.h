@@ -23,7 +23,7 @@ class ClientContext;
 
 namespace carpool::proxy::net {
 
-class AddressBook;
+class AddressSet;
 
 // Which addresses may never be dialed: own listeners, admin, metadata, egress rules. Asked with the address that is
 // really dialed (CONTRACT "Never"). net/egress_policy.h is the one of the house.
@@ -39,7 +39,7 @@ class AddressPolicy {
 struct DialPlan {
   const pool::Origin* origin = nullptr;  // outlives the dial, as do tls and policy
   std::vector<Address> pinned;           // [[origin]].addresses instead of DNS; port 0 means the origin's
-  AddressBook* book = nullptr;           // null: addresses are tried as they come
+  AddressSet* book = nullptr;            // null: addresses are tried as they come
   tls::ClientContext* tls = nullptr;     // null: plain text
   std::vector<std::string> alpn;         // what to offer instead of what `tls` says; empty: that
   const AddressPolicy* policy = nullptr;
@@ -76,10 +76,10 @@ class Dial {
 
  private:
   struct Impl;
-  struct Let {
+  struct DialDeleter {
     void operator()(Impl* impl) const;  // one whose handshake is on another thread ends when that has come home
   };
-  std::unique_ptr<Impl, Let> impl_;
+  std::unique_ptr<Impl, DialDeleter> impl_;
 };
 
 }  // namespace carpool::proxy::net

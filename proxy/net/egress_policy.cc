@@ -45,9 +45,9 @@ Fault denied(const pool::Origin& origin, const std::string& why) {
   return {FaultKind::egress_denied, Side::self, origin.label() + " is not allowed: " + why};
 }
 
-using Book = RulePolicy::Book;
+using RuleSet = EgressPolicy::RuleSet;
 
-bool named_in_allow(const Book& book, const Address& address) {
+bool named_in_allow(const RuleSet& book, const Address& address) {
   const auto range = protected_range(address);
   const auto bytes = rule_bytes(address);
   return std::any_of(book.allow.begin(), book.allow.end(), [&](const EgressRule& rule) {
@@ -57,7 +57,7 @@ bool named_in_allow(const Book& book, const Address& address) {
 }
 
 // What no rule lifts, for one reading of an address.
-Status never(const Book& book, const pool::Origin& origin, const Address& address) {
+Status never(const RuleSet& book, const pool::Origin& origin, const Address& address) {
   if (any_reached(book.own, address)) {
     return Fault(FaultKind::loop_detected, Side::self, origin.label() + " is carpool's own listener " + address.text());
   }
@@ -68,14 +68,14 @@ Status never(const Book& book, const pool::Origin& origin, const Address& addres
   return Done{};
 }
 
-Status never_in_any_reading(const Book& book, const pool::Origin& origin, const Address& address) {
+Status never_in_any_reading(const RuleSet& book, const pool::Origin& origin, const Address& address) {
   for (const Address& reading : readings_of(address)) {
     if (auto status = never(book, origin, reading); !status) return status;
   }
   return Done{};
 }
 
-Status by_rules(const Book& book, const pool::Origin& origin, const Address& address) {
+Status by_rules(const RuleSet& book, const pool::Origin& origin, const Address& address) {
   for (const Address& reading : readings_of(address)) {
     if (any_address(book.deny, reading)) return denied(origin, "egress.deny, as " + reading.host());
   }
@@ -84,7 +84,7 @@ Status by_rules(const Book& book, const pool::Origin& origin, const Address& add
   return denied(origin, "egress.default is deny and egress.allow names neither it nor " + address.host());
 }
 
-Status by_name(const Book& book, const pool::Origin& origin) {
+Status by_name(const RuleSet& book, const pool::Origin& origin) {
   if (any_name(book.deny, origin)) return denied(origin, "egress.deny");
   if (book.default_allow || any_name(book.allow, origin) || any_network(book.allow, origin.port)) return Done{};
   return denied(origin, "egress.default is deny and egress.allow does not name it");
@@ -92,8 +92,8 @@ Status by_name(const Book& book, const pool::Origin& origin) {
 
 }  // namespace
 
-Result<std::unique_ptr<Book>> RulePolicy::read(const config::Egress& egress) {
-  auto book = std::make_unique<Book>();
+Result<std::unique_ptr<RuleSet>> EgressPolicy::read(const config::Egress& egress) {
+  auto book = std::make_unique<RuleSet>();
   book->default_allow = egress.default_ == config::Verdict::allow;
   book->report_only = egress.report_only;
   if (auto status = parse_all(egress.allow, book->allow); !status) return status.take_fault();
@@ -101,36 +101,36 @@ Result<std::unique_ptr<Book>> RulePolicy::read(const config::Egress& egress) {
   return book;
 }
 
-Result<std::unique_ptr<RulePolicy>> RulePolicy::make(const config::Egress& egress) {
-  Result<std::unique_ptr<Book>> book = read(egress);
+Result<std::unique_ptr<EgressPolicy>> EgressPolicy::make(const config::Egress& egress) {
+  Result<std::unique_ptr<RuleSet>> book = read(egress);
   if (!book) return book.take_fault();
-  auto policy = std::make_unique<RulePolicy>();
+  auto policy = std::make_unique<EgressPolicy>();
   policy->replace(std::move(*book));
   return policy;
 }
 
-std::unique_ptr<const Book> RulePolicy::replace(std::unique_ptr<const Book> book) {
+std::unique_ptr<const RuleSet> EgressPolicy::replace(std::unique_ptr<const RuleSet> book) {
   current_.store(book.get(), std::memory_order_release);
   return std::exchange(book_, std::move(book));
 }
 
-void RulePolicy::edit(const Book& changed) {
-  replace(std::make_unique<Book>(changed));
+void EgressPolicy::edit(const RuleSet& changed) {
+  replace(std::make_unique<RuleSet>(changed));
 }
 
-void RulePolicy::set_own_listeners(std::vector<Address> listeners) {
-  Book changed = *book_;
+void EgressPolicy::set_own_listeners(std::vector<Address> listeners) {
+  RuleSet changed = *book_;
   changed.own = std::move(listeners);
   edit(changed);
 }
 
-void RulePolicy::set_forbidden(std::vector<Address> addresses) {
-  Book changed = *book_;
+void EgressPolicy::set_forbidden(std::vector<Address> addresses) {
+  RuleSet changed = *book_;
   changed.forbidden = std::move(addresses);
   edit(changed);
 }
 
-Status RulePolicy::tell(const Book& book, const pool::Origin& origin, Status absolute, Status rules) const {
+Status EgressPolicy::tell(const RuleSet& book, const pool::Origin& origin, Status absolute, Status rules) const {
   const bool lifted = absolute && !rules && book.report_only;
   Status& said = absolute ? rules : absolute;
   if (witness_ != nullptr) {
@@ -140,15 +140,15 @@ Status RulePolicy::tell(const Book& book, const pool::Origin& origin, Status abs
   return lifted ? Status(Done{}) : std::move(said);
 }
 
-Status RulePolicy::may_ask(const pool::Origin& origin) const {
-  const Book& book = now();
+Status EgressPolicy::may_ask(const pool::Origin& origin) const {
+  const RuleSet& book = now();
   const auto literal = Address::literal(origin.host, origin.port);
   if (!literal) return tell(book, origin, Done{}, by_name(book, origin));
   return tell(book, origin, never_in_any_reading(book, origin, *literal), by_rules(book, origin, *literal));
 }
 
-Status RulePolicy::may_dial(const pool::Origin& origin, const Address& address) const {
-  const Book& book = now();
+Status EgressPolicy::may_dial(const pool::Origin& origin, const Address& address) const {
+  const RuleSet& book = now();
   return tell(book, origin, never_in_any_reading(book, origin, address), by_rules(book, origin, address));
 }
 

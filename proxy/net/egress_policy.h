@@ -1,4 +1,4 @@
-// RulePolicy: where carpool may connect to. Asked twice: with the origin before its name is resolved, and with each
+// EgressPolicy: where carpool may connect to. Asked twice: with the origin before its name is resolved, and with each
 // address that is about to be dialed. Its book of rules is immutable and replaced as a whole, so every loop asks it
 // without a lock.
 //
@@ -26,33 +26,33 @@
 
 namespace carpool::proxy::net {
 
-class RulePolicy final : public AddressPolicy {
+class EgressPolicy final : public AddressPolicy {
  public:
   enum class Decision : std::uint8_t { allowed, denied, reported };
-  class Witness {
+  class DecisionListener {
    public:
     // On the thread that asks. `fault`: why not; null: allowed.
     virtual void on_decision(Decision decision, const pool::Origin& origin, const Fault* fault) = 0;
 
    protected:
-    ~Witness() = default;
+    ~DecisionListener() = default;
   };
   using Rules = std::vector<config::EgressRule>;
-  struct Book {
+  struct RuleSet {
     bool default_allow = true, report_only = false;
     Rules allow, deny;
     // With the ports that the sockets really got; Unix sockets are passed over.
     std::vector<Address> own, forbidden;
   };
   // Faults name the pattern.
-  static Result<std::unique_ptr<Book>> read(const config::Egress& egress);
-  static Result<std::unique_ptr<RulePolicy>> make(const config::Egress& egress);
+  static Result<std::unique_ptr<RuleSet>> read(const config::Egress& egress);
+  static Result<std::unique_ptr<EgressPolicy>> make(const config::Egress& egress);
 
   // The one in force; changed and replaced by one thread only.
-  const Book& book() const { return *book_; }
+  const RuleSet& book() const { return *book_; }
   // The old one: whoever asks in this moment may still look into it, nobody longer than one turn of a loop.
-  std::unique_ptr<const Book> replace(std::unique_ptr<const Book> book);
-  void set_witness(Witness& witness) { witness_ = &witness; }  // these three before the loops start
+  std::unique_ptr<const RuleSet> replace(std::unique_ptr<const RuleSet> book);
+  void set_witness(DecisionListener& witness) { witness_ = &witness; }  // these three before the loops start
   void set_own_listeners(std::vector<Address> listeners);
   void set_forbidden(std::vector<Address> addresses);
 
@@ -63,13 +63,13 @@ class RulePolicy final : public AddressPolicy {
 
  private:
   // Acquire, with the release of replace(): a new book is whole before a loop reads it.
-  const Book& now() const { return *current_.load(std::memory_order_acquire); }
-  void edit(const Book& changed);
-  Status tell(const Book& book, const pool::Origin& origin, Status absolute, Status rules) const;
+  const RuleSet& now() const { return *current_.load(std::memory_order_acquire); }
+  void edit(const RuleSet& changed);
+  Status tell(const RuleSet& book, const pool::Origin& origin, Status absolute, Status rules) const;
 
-  std::unique_ptr<const Book> book_ = std::make_unique<Book>();
-  std::atomic<const Book*> current_{book_.get()};
-  Witness* witness_ = nullptr;
+  std::unique_ptr<const RuleSet> book_ = std::make_unique<RuleSet>();
+  std::atomic<const RuleSet*> current_{book_.get()};
+  DecisionListener* witness_ = nullptr;
 };
 
 }  // namespace carpool::proxy::net

@@ -1,4 +1,4 @@
-// Spares: objects that a loop's code uses for the length of a call or an event, kept for the next use with the memory
+// FreeList: objects that a loop's code uses for the length of a call or an event, kept for the next use with the memory
 // they own. Each use has an object of its own, so a use inside another one overwrites nothing, and nothing is allocated
 // in steady state.
 #pragma once
@@ -11,9 +11,9 @@
 namespace carpool::proxy {
 
 template <class T>
-class Spares {
+class FreeList {
  public:
-  Spares() { spares_.reserve(kKept); }
+  FreeList() { spares_.reserve(kKept); }
 
   std::unique_ptr<T> take() {
     if (spares_.empty()) return std::make_unique<T>();
@@ -27,20 +27,20 @@ class Spares {
   bool empty() const { return spares_.empty(); }
 
   // One object for as long as the loan lives.
-  class Loan {
+  class Handle {
    public:
-    explicit Loan(Spares& spares) : spares_(spares), one_(spares.take()) {}
-    ~Loan() { spares_.give_back(std::move(one_)); }
-    Loan(const Loan&) = delete;
-    Loan& operator=(const Loan&) = delete;
+    explicit Handle(FreeList& spares) : spares_(spares), one_(spares.take()) {}
+    ~Handle() { spares_.give_back(std::move(one_)); }
+    Handle(const Handle&) = delete;
+    Handle& operator=(const Handle&) = delete;
     T& operator*() { return *one_; }
     T* operator->() { return one_.get(); }
 
    private:
-    Spares& spares_;
+    FreeList& spares_;
     std::unique_ptr<T> one_;
   };
-  Loan lend() { return Loan(*this); }
+  Handle lend() { return Handle(*this); }
 
  private:
   static constexpr std::size_t kKept = 16;

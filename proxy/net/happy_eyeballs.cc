@@ -79,55 +79,55 @@ std::vector<Address> interleave(const std::vector<Address>& addresses) {
   return out;
 }
 
-struct Race::Attempt final : exec::Watcher {
-  Attempt(Race& r, const Address& a, Fd s) : race(r), address(a), socket(std::move(s)) {}
+struct HappyEyeballs::Attempt final : exec::Watcher {
+  Attempt(HappyEyeballs& r, const Address& a, Fd s) : race(r), address(a), socket(std::move(s)) {}
   void on_ready(exec::Ready ready) override LOOP_ONLY { race.on_attempt(*this, ready.hangup); }
-  Race& race;
+  HappyEyeballs& race;
   const Address address;
   Fd socket;
   exec::WatchKey key;
 };
 
-Race::Race(exec::Loop& loop, const pool::Origin& origin, const AddressPolicy* policy,
-           const std::vector<Address>& addresses, RaceOwner& owner)
+HappyEyeballs::HappyEyeballs(exec::Loop& loop, const pool::Origin& origin, const AddressPolicy* policy,
+                             const std::vector<Address>& addresses, RaceOwner& owner)
     : loop_(loop),
       origin_(origin),
       policy_(policy),
       owner_(owner),
       addresses_(interleave(addresses)),
-      delay_(exec::Timer::bind<&Race::on_delay>(loop, *this)) {
+      delay_(exec::Timer::bind<&HappyEyeballs::on_delay>(loop, *this)) {
   if (addresses_.size() > kMostAddresses) addresses_.resize(kMostAddresses);
 }
 
-Race::~Race() {
+HappyEyeballs::~HappyEyeballs() {
   exec::assume_on_loop();
   while (!attempts_.empty()) drop(*attempts_.back());
 }
 
-void Race::start() {
+void HappyEyeballs::start() {
   begin_next();
 }
 
-std::string Race::pending() const {
+std::string HappyEyeballs::pending() const {
   std::string out;
   for (const auto& attempt : attempts_) out += (out.empty() ? "" : ", ") + attempt->address.text();
   return out;
 }
 
-std::vector<Address> Race::waiting_for() const {
+std::vector<Address> HappyEyeballs::waiting_for() const {
   std::vector<Address> all;
   for (const auto& attempt : attempts_) all.push_back(attempt->address);
   return all;
 }
 
-void Race::on_delay() {
+void HappyEyeballs::on_delay() {
   exec::assume_on_loop();
   begin_next();
 }
 
 // Goes on to the next address that may be tried and does not fail at once; with none left and none under way the race
 // is over.
-void Race::begin_next() {
+void HappyEyeballs::begin_next() {
   while (next_ < addresses_.size()) {
     if (!begin(addresses_[next_++])) continue;
     if (next_ < addresses_.size()) delay_.arm(loop_.now() + kAttemptDelay);
@@ -136,7 +136,7 @@ void Race::begin_next() {
   if (attempts_.empty()) finish();
 }
 
-bool Race::begin(const Address& address) {
+bool HappyEyeballs::begin(const Address& address) {
   if (policy_ != nullptr) {
     if (auto allowed = policy_->may_dial(origin_, address); !allowed) return note_fault(allowed.take_fault()), false;
   }
@@ -154,7 +154,7 @@ bool Race::begin(const Address& address) {
   return true;
 }
 
-void Race::on_attempt(Attempt& attempt, bool hangup) {
+void HappyEyeballs::on_attempt(Attempt& attempt, bool hangup) {
   int error = 0;
   socklen_t size = sizeof error;
   getsockopt(attempt.socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
@@ -183,23 +183,23 @@ void Race::on_attempt(Attempt& attempt, bool hangup) {
   owner_.on_race(std::move(winner));
 }
 
-void Race::drop(Attempt& attempt) {
+void HappyEyeballs::drop(Attempt& attempt) {
   if (attempt.socket) loop_.unwatch(attempt.socket.get(), attempt.key);
   std::erase_if(attempts_, [&attempt](const auto& a) { return a.get() == &attempt; });
 }
 
-void Race::note_failure(const Address& address, int error) {
+void HappyEyeballs::note_failure(const Address& address, int error) {
   if (kind_of(error) != FaultKind::budget) owner_.on_attempt_failed(address);
   note_fault({kind_of(error), error == EMFILE || error == ENFILE ? Side::self : Side::upstream,
               "TCP connect to " + address.text() + ": " + std::generic_category().message(error)});
 }
 
-void Race::note_fault(Fault fault) {
+void HappyEyeballs::note_fault(Fault fault) {
   if (worst_ && weight(worst_->kind) > weight(fault.kind)) return;
   worst_ = std::make_unique<Fault>(std::move(fault));
 }
 
-void Race::finish() {
+void HappyEyeballs::finish() {
   delay_.disarm();
   Fault fault = worst_ ? std::move(*worst_)
                        : Fault(FaultKind::dns_error, Side::upstream, origin_.host + ": no address to connect to");

@@ -1,5 +1,5 @@
-// Race: happy eyeballs (RFC 8305) over TCP. Families take turns, a new attempt starts every 250 ms or as soon as one
-// fails, the first that connects wins and the others are closed at once.
+// HappyEyeballs: happy eyeballs (RFC 8305) over TCP. Families take turns, a new attempt starts every 250 ms or as soon
+// as one fails, the first that connects wins and the others are closed at once.
 #pragma once
 
 #include <memory>
@@ -35,12 +35,12 @@ class RaceOwner {
 // First the family of the first address, then in turns (RFC 8305 §4); the order within a family is kept.
 std::vector<Address> interleave(const std::vector<Address>& addresses);
 
-class Race {
+class HappyEyeballs {
  public:
   // `policy` may be null. `origin` and `policy` outlive the race.
-  Race(exec::Loop& loop, const pool::Origin& origin, const AddressPolicy* policy, const std::vector<Address>& addresses,
-       RaceOwner& owner);
-  ~Race();  // closes every attempt
+  HappyEyeballs(exec::Loop& loop, const pool::Origin& origin, const AddressPolicy* policy,
+                const std::vector<Address>& addresses, RaceOwner& owner);
+  ~HappyEyeballs();  // closes every attempt
   void start() LOOP_ONLY;
   // The addresses that have not answered yet, for a person: "10.0.0.1:80, 10.0.0.2:80".
   std::string pending() const;

@@ -7,7 +7,8 @@ namespace carpool::proxy {
 
 // Bytes that one connection may read in one turn of its loop.
 inline constexpr std::size_t kTurnBytes = std::size_t{256} * 1024;
-// The source of a flow is paused while the sink's outbox holds more than this; one read may still land on top of it.
-inline constexpr std::size_t kHighMark = std::size_t{64} * 1024;
+// The source of a flow is paused while the sink's write queue holds more than this; one read may still land on top of
+// it.
+inline constexpr std::size_t kHighWatermark = std::size_t{64} * 1024;
 
 }  // namespace carpool::proxy

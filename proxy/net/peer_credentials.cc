@@ -10,8 +10,8 @@
 
 namespace carpool::proxy {
 
-PeerFacts peer_of(int fd) {
-  PeerFacts facts;
+PeerCredentials peer_of(int fd) {
+  PeerCredentials facts;
   sockaddr_storage peer{};
   socklen_t length = sizeof peer;
   if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) != 0) return facts;
@@ -29,11 +29,11 @@ PeerFacts peer_of(int fd) {
   return facts;
 }
 
-bool from_our_user(const PeerFacts& peer) {
+bool same_user(const PeerCredentials& peer) {
   return peer.uid && (*peer.uid == 0 || *peer.uid == static_cast<std::int64_t>(::geteuid()));
 }
 
-std::uint64_t identity_of(int fd) {
+std::uint64_t fairness_key_of(int fd) {
   constexpr std::uint64_t kConnection = 1, kProcess = 2, kAddress = 3;  // in the low bits: what it is made of
   const auto number = static_cast<std::uint64_t>(static_cast<std::uint32_t>(fd));
   const net::Address peer = net::Address::peer_of(fd);
@@ -42,7 +42,7 @@ std::uint64_t identity_of(int fd) {
     const net::Address plain = peer.unmapped();
     return std::hash<std::string_view>{}(plain.bytes()) << 2 | kAddress;
   }
-  const PeerFacts facts = peer_of(fd);
+  const PeerCredentials facts = peer_of(fd);
   return facts.pid ? static_cast<std::uint64_t>(*facts.pid) << 2 | kProcess : number << 2 | kConnection;
 }
 

@@ -7,17 +7,17 @@
 
 namespace carpool::proxy {
 
-struct PeerFacts {
+struct PeerCredentials {
   std::string address;                   // "127.0.0.1:5000"; of a Unix socket "unix"
   std::optional<std::int64_t> pid, uid;  // of the process that connected, on a Unix socket
 };
 
-PeerFacts peer_of(int fd);
+PeerCredentials peer_of(int fd);
 // On a Unix socket: root, or the user that this program runs as.
-bool from_our_user(const PeerFacts& peer);
+bool same_user(const PeerCredentials& peer);
 
 // Whose turn it is where clients take turns; equal for connections of one client, never 0. A Unix socket's process, a
 // remote address; of what comes over loopback, where all have one address, the connection.
-std::uint64_t identity_of(int fd);
+std::uint64_t fairness_key_of(int fd);
 
 }  // namespace carpool::proxy

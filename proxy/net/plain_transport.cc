@@ -59,7 +59,7 @@ class PlainTransport final : public Transport {
 
   void shut_write() override { ::shutdown(fd_, SHUT_WR); }
 
-  bool quiet() override {
+  bool no_data_pending() override {
     if (hangup_) return false;
     const Glance seen = glance(fd_);
     if (seen == Glance::silent) readable_ = false;

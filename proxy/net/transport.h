@@ -46,7 +46,7 @@ class Transport {
   virtual void shut_write() = 0;
   // Is the wire silent? True: nothing but control records (tickets, KeyUpdate) and EAGAIN behind them.
   // False: data, EOF or an error. Consumes only control records.
-  virtual bool quiet() = 0;
+  virtual bool no_data_pending() = 0;
   // It is not quiet: because the peer ended it in order (FIN, close_notify), with nothing said before that? Consumes
   // nothing of use: for a connection that is about to be closed.
   virtual bool ended_in_order() = 0;
@@ -59,7 +59,7 @@ class Transport {
     const linger hard{1, 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
   }
-  void note(exec::Ready ready) {
+  void on_readiness(exec::Ready ready) {
     readable_ |= ready.readable || ready.hangup || (ready.writable && read_needs_write_);
     writable_ |= ready.writable || ready.hangup;
     hangup_ |= ready.hangup;
@@ -72,8 +72,8 @@ class Transport {
   bool maybe_readable() const { return readable_ || pending_; }
   bool maybe_writable() const { return writable_; }
   bool hangup_seen() const { return hangup_; }
-  // Nothing is known to stand anywhere between here and the wire; else only quiet() can tell.
-  bool settled() const { return !maybe_readable() && !partial_; }
+  // Nothing is known to stand anywhere between here and the wire; else only no_data_pending() can tell.
+  bool nothing_pending() const { return !maybe_readable() && !partial_; }
 
  protected:
   explicit Transport(int fd) : fd_(fd) {}

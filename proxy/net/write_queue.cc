@@ -10,7 +10,7 @@ constexpr std::size_t kMaxPieces = 64;  // per call; well below IOV_MAX
 static_assert(kMaxPieces <= IOV_MAX);
 }  // namespace
 
-Outbox::Sent Outbox::send(net::Transport& transport, WriteBatch& batch) {
+WriteQueue::Sent WriteQueue::send(net::Transport& transport, WriteBatch& batch) {
   CARPOOL_ASSERT(!leased_);
   std::vector<iovec>& pieces = batch.vector_behind(std::string_view(waiting_).substr(sent_));
   std::size_t done = 0;   // bytes of all pieces
@@ -50,7 +50,7 @@ Outbox::Sent Outbox::send(net::Transport& transport, WriteBatch& batch) {
   return result;
 }
 
-void Outbox::keep(const std::vector<iovec>& pieces, std::size_t first, std::size_t done) {
+void WriteQueue::keep(const std::vector<iovec>& pieces, std::size_t first, std::size_t done) {
   const bool had_waiting = !empty();
   if (had_waiting) {
     const std::size_t gone = std::min(done, size());
@@ -65,7 +65,7 @@ void Outbox::keep(const std::vector<iovec>& pieces, std::size_t first, std::size
   }
 }
 
-Outbox::Sent Outbox::flush(net::Transport& transport) {
+WriteQueue::Sent WriteQueue::flush(net::Transport& transport) {
   while (!empty()) {
     if (!transport.maybe_writable()) return Sent::part;
     const iovec piece{waiting_.data() + sent_, size()};
@@ -82,13 +82,13 @@ Outbox::Sent Outbox::flush(net::Transport& transport) {
   return Sent::all;
 }
 
-void Outbox::clear() {
+void WriteQueue::clear() {
   clear_waiting();
   taken_ = 0;
   failure_ = {};
 }
 
-void Outbox::clear_waiting() {
+void WriteQueue::clear_waiting() {
   sent_ = 0;
   if (waiting_.capacity() > 32) {
     std::string().swap(waiting_);  // a connection at rest owns no buffer

@@ -1,4 +1,4 @@
-// Outbox: what one connection's socket would not take yet. Empty at rest: then it owns no memory.
+// WriteQueue: what one connection's socket would not take yet. Empty at rest: then it owns no memory.
 #pragma once
 
 #include <cstddef>
@@ -14,25 +14,25 @@
 
 namespace carpool::proxy {
 
-class Outbox {
+class WriteQueue {
  public:
   enum class Sent : std::uint8_t { all, part, failed };
 
-  Outbox() = default;
-  Outbox(const Outbox&) = delete;
-  Outbox& operator=(const Outbox&) = delete;
-  ~Outbox() { CARPOOL_ASSERT(!leased_); }
+  WriteQueue() = default;
+  WriteQueue(const WriteQueue&) = delete;
+  WriteQueue& operator=(const WriteQueue&) = delete;
+  ~WriteQueue() { CARPOOL_ASSERT(!leased_); }
 
   std::size_t size() const { return waiting_.size() - sent_; }
   bool empty() const { return size() == 0; }
   std::size_t capacity() const { return waiting_.capacity(); }  // what it owns, whatever of it waits
 
   // Sends what waits, then `batch`; keeps what the socket does not take and clears the batch. Asserts that no lease of
-  // this outbox is out (proxy/net/batch_lease.h): its bytes would be overtaken.
+  // this write queue is out (proxy/net/batch_lease.h): its bytes would be overtaken.
   Sent send(net::Transport& transport, WriteBatch& batch);
   Sent flush(net::Transport& transport);
   // Bytes that the socket has taken since the last clear(): 0 proves that nothing was sent.
-  std::uint64_t taken() const { return taken_; }
+  std::uint64_t bytes_written() const { return taken_; }
   void clear();
   void drop_waiting() { clear_waiting(); }  // nobody will take it any more
   std::string_view failure() const { return failure_; }

@@ -26,13 +26,13 @@ std::string known_modules() {
 }
 }  // namespace
 
-admin::LogLevels HouseControl::log_levels() const {
+admin::LogLevels ServerAdminControl::log_levels() const {
   admin::LogLevels levels{std::string(log::name(log::level())), {}};
   for (const auto& [module, level] : log::module_levels()) levels.modules.emplace_back(module, log::name(level));
   return levels;
 }
 
-Status HouseControl::set_log_level(std::string_view module, std::string_view level) {
+Status ServerAdminControl::set_log_level(std::string_view module, std::string_view level) {
   const std::optional<log::Level> wanted = log::parse_level(level);
   if (!wanted) {
     return Fault{FaultKind::malformed_request, Side::client, "level must be trace, debug, info, warn, error or off"};
@@ -47,25 +47,25 @@ Status HouseControl::set_log_level(std::string_view module, std::string_view lev
 }
 
 namespace {
-class ReloadOrder final : public admin::PendingAnswer {
+class ReloadOrder final : public admin::PendingResponse {
  public:
-  explicit ReloadOrder(Reloader::Heard heard) : heard_(std::move(heard)) {}
-  std::optional<admin::Answer> look() override {
+  explicit ReloadOrder(Reloader::PendingReport heard) : heard_(std::move(heard)) {}
+  std::optional<admin::Response> poll_pending() override {
     if (!*heard_) return std::nullopt;
     return admin::reload_answer(**heard_);
   }
 
  private:
-  Reloader::Heard heard_;
+  Reloader::PendingReport heard_;
 };
 }  // namespace
 
-std::unique_ptr<admin::PendingAnswer> HouseControl::reload(bool dry_run) {
+std::unique_ptr<admin::PendingResponse> ServerAdminControl::reload(bool dry_run) {
   exec::assume_on_loop();  // the admin endpoint's
   return std::make_unique<ReloadOrder>(parts_.reloader->reload(dry_run));
 }
 
-bool HouseControl::quit() {
+bool ServerAdminControl::quit() {
   const bool first = parts_.drain.serving();
   if (first) {
     exec::send(parts_.first_loop, [&drain = parts_.drain]() LOOP_ONLY {
@@ -79,16 +79,16 @@ bool HouseControl::quit() {
 
 namespace {
 // The order travels to the first worker and is numbered there; whoever asks for its end reads the number here.
-class WarmUpOrder final : public admin::PendingAnswer {
+class WarmUpOrder final : public admin::PendingResponse {
  public:
-  WarmUpOrder(const HouseControl::Parts& parts, OriginContext& origin, std::uint32_t size)
+  WarmUpOrder(const ServerAdminControl::Parts& parts, OriginRuntime& origin, std::uint32_t size)
       : warm_up_(parts.warm_up), number_(std::make_shared<std::atomic<std::uint64_t>>(0)) {
     exec::send(parts.first_loop, [&parts, &origin, size, number = number_]() LOOP_ONLY {
       if (!parts.drain.serving()) return;  // who asked is going, too
       number->store(parts.warm_up.begin(origin, size), std::memory_order_release);
     });
   }
-  std::optional<admin::Answer> look() override {
+  std::optional<admin::Response> poll_pending() override {
     const std::uint64_t number = number_->load(std::memory_order_acquire);  // pairs with the release above
     if (number == 0) return std::nullopt;
     const std::optional<WarmUpResult> result = warm_up_.result(number);
@@ -102,33 +102,34 @@ class WarmUpOrder final : public admin::PendingAnswer {
 };
 }  // namespace
 
-Result<std::unique_ptr<admin::PendingAnswer>> HouseControl::warm_up(const pool::Origin& origin, std::uint32_t size) {
+Result<std::unique_ptr<admin::PendingResponse>> ServerAdminControl::warm_up(const pool::Origin& origin,
+                                                                            std::uint32_t size) {
   if (Status asked = parts_.policy.may_ask(origin); !asked) return asked.take_fault();
-  Result<OriginContext*> context = parts_.origins.at(origin);
+  Result<OriginRuntime*> context = parts_.origins.at(origin);
   if (!context) return context.take_fault();
-  return std::unique_ptr<admin::PendingAnswer>(std::make_unique<WarmUpOrder>(parts_, **context, size));
+  return std::unique_ptr<admin::PendingResponse>(std::make_unique<WarmUpOrder>(parts_, **context, size));
 }
 
 // ---- an operator's word to a pool ----
 
 namespace {
-void tell(pool::Destination& destination, admin::PoolOrder order, Instant now) LOOP_ONLY {
+void tell(pool::Destination& destination, admin::PoolCommand order, Instant now) LOOP_ONLY {
   switch (order) {
-    case admin::PoolOrder::pause:
+    case admin::PoolCommand::pause:
       return destination.pause(now);
-    case admin::PoolOrder::resume:
+    case admin::PoolCommand::resume:
       return destination.resume(now);
-    case admin::PoolOrder::drain:
+    case admin::PoolCommand::drain:
       return destination.drain(now);
-    case admin::PoolOrder::reconnect:
+    case admin::PoolCommand::reconnect:
       return destination.reconnect(now);
   }
 }
 
 // Given on the first worker's loop, as everything that a pool is told comes from a loop.
-class GivenOrder final : public admin::PendingAnswer {
+class GivenOrder final : public admin::PendingResponse {
  public:
-  GivenOrder(const HouseControl::Parts& parts, std::string origin, admin::PoolOrder order)
+  GivenOrder(const ServerAdminControl::Parts& parts, std::string origin, admin::PoolCommand order)
       : given_(std::make_shared<std::atomic<bool>>(false)), order_(order) {
     exec::send(parts.first_loop, [&parts, origin = std::move(origin), order, given = given_]() LOOP_ONLY {
       if (!parts.drain.serving()) return;  // who asked is going, too
@@ -139,23 +140,23 @@ class GivenOrder final : public admin::PendingAnswer {
       given->store(true, std::memory_order_release);
     });
   }
-  std::optional<admin::Answer> look() override {
+  std::optional<admin::Response> poll_pending() override {
     if (!given_->load(std::memory_order_acquire)) return std::nullopt;  // pairs with the release above
     return admin::pool_order_answer(order_);
   }
 
  private:
   std::shared_ptr<std::atomic<bool>> given_;
-  const admin::PoolOrder order_;
+  const admin::PoolCommand order_;
 };
 
-std::string_view name(admin::PoolOrder order) {
+std::string_view name(admin::PoolCommand order) {
   constexpr std::array<std::string_view, 4> kNames{"pause", "resume", "drain", "reconnect"};
   return kNames[static_cast<std::size_t>(order)];
 }
 }  // namespace
 
-std::unique_ptr<admin::PendingAnswer> HouseControl::order(const std::string& origin, admin::PoolOrder order) {
+std::unique_ptr<admin::PendingResponse> ServerAdminControl::order(const std::string& origin, admin::PoolCommand order) {
   log::warn("admin", "order to a pool", {{"origin", origin}, {"order", name(order)}});
   return std::make_unique<GivenOrder>(parts_, origin, order);
 }

@@ -1,4 +1,5 @@
-// HouseControl: what the admin endpoint may change in the house. Lives on the admin thread; orders to loops go by mail.
+// ServerAdminControl: what the admin endpoint may change in the house. Lives on the admin thread; orders to loops go by
+// mail.
 #pragma once
 
 #include "exec/loop.h"
@@ -8,28 +9,28 @@
 namespace carpool::proxy {
 
 class Drain;
-class Origins;
+class OriginRegistry;
 class Reloader;
 class WarmUp;
 
-class HouseControl final : public admin::AdminControl {
+class ServerAdminControl final : public admin::AdminControl {
  public:
   struct Parts {
     exec::Loop& first_loop;  // the drain and the warm-up are its own
-    Origins& origins;
-    const net::RulePolicy& policy;
+    OriginRegistry& origins;
+    const net::EgressPolicy& policy;
     Drain& drain;
     WarmUp& warm_up;
     const std::unique_ptr<Reloader>& reloader;  // made later
   };
-  explicit HouseControl(const Parts& parts) : parts_(parts) {}
+  explicit ServerAdminControl(const Parts& parts) : parts_(parts) {}
 
   admin::LogLevels log_levels() const override;
-  std::unique_ptr<admin::PendingAnswer> order(const std::string& origin, admin::PoolOrder order) override;
+  std::unique_ptr<admin::PendingResponse> order(const std::string& origin, admin::PoolCommand order) override;
   Status set_log_level(std::string_view module, std::string_view level) override;
   bool quit() override;
-  std::unique_ptr<admin::PendingAnswer> reload(bool dry_run) override;
-  Result<std::unique_ptr<admin::PendingAnswer>> warm_up(const pool::Origin& origin, std::uint32_t size) override;
+  std::unique_ptr<admin::PendingResponse> reload(bool dry_run) override;
+  Result<std::unique_ptr<admin::PendingResponse>> warm_up(const pool::Origin& origin, std::uint32_t size) override;
 
  private:
   const Parts parts_;

@@ -27,7 +27,7 @@ namespace {
 class Collector final : public pool::ConnectionVisitor {
  public:
   void visit(const pool::ConnectionView& view) override {
-    admin::ConnectionFacts facts;
+    admin::ConnectionInfo facts;
     facts.state = view.state;
     facts.opened = view.opened;
     facts.age = view.age;
@@ -39,15 +39,15 @@ class Collector final : public pool::ConnectionVisitor {
     if (view.pooled != nullptr) describe(static_cast<const Connection&>(*view.pooled), facts);
     all.push_back(std::move(facts));
   }
-  std::vector<admin::ConnectionFacts> all;
+  std::vector<admin::ConnectionInfo> all;
 
  private:
   // Only what never changes in a connection: it is in use on its own loop meanwhile.
-  static void describe(const Connection& connection, admin::ConnectionFacts& facts) {
+  static void describe(const Connection& connection, admin::ConnectionInfo& facts) {
     facts.id = connection.id();
     facts.local = connection.local();
     facts.peer = connection.peer();
-    facts.protocol = connection.kind() == pool::Kind::h2 ? "h2" : "h1";
+    facts.protocol = connection.protocol() == pool::Protocol::h2 ? "h2" : "h1";
     facts.tls_version = connection.security().version;
     facts.cipher = connection.security().cipher;
   }
@@ -68,7 +68,7 @@ std::map<std::uint64_t, std::string> borrowers(const Workers& workers, const std
     return held;
   };
   std::map<std::uint64_t, std::string> all;
-  for (const Held& held : ask_loops<Held>(workers, kPatience, ask)) {
+  for (const Held& held : query_workers<Held>(workers, kPatience, ask)) {
     for (const BorrowerInfo& one : held) all.emplace(one.connection, admin::borrower_text(one));
   }
   return all;
@@ -76,8 +76,8 @@ std::map<std::uint64_t, std::string> borrowers(const Workers& workers, const std
 
 // What loops have counted of an origin besides its pool.
 struct Counts {
-  admin::PoolFacts::Saved saved;
-  admin::PoolFacts::Limited limited;
+  admin::PoolInfo::Saved saved;
+  admin::PoolInfo::Limited limited;
 };
 std::map<std::string, Counts> counts_by_origin(const metrics::Registry& registry) {
   std::map<std::string, Counts> all;
@@ -93,7 +93,7 @@ std::map<std::string, Counts> counts_by_origin(const metrics::Registry& registry
 }
 }  // namespace
 
-admin::CountedPools HouseView::counted() const {
+admin::CountedPools ServerAdminView::counted() const {
   const pool::Directory& directory = parts_.origins.directory();
   const auto held = directory.hold();
   return {snapshots(),
@@ -101,10 +101,10 @@ admin::CountedPools HouseView::counted() const {
            directory.starved()}};
 }
 
-std::vector<admin::PoolFacts> HouseView::pools() const {
-  std::vector<admin::PoolFacts> all = snapshots();
+std::vector<admin::PoolInfo> ServerAdminView::pools() const {
+  std::vector<admin::PoolInfo> all = snapshots();
   const std::map<std::string, Counts> counts = counts_by_origin(parts_.metrics);
-  for (admin::PoolFacts& facts : all) {
+  for (admin::PoolInfo& facts : all) {
     const auto found = counts.find(facts.origin);
     if (found == counts.end()) continue;
     facts.saved = found->second.saved;
@@ -113,16 +113,16 @@ std::vector<admin::PoolFacts> HouseView::pools() const {
   return all;
 }
 
-std::vector<admin::PoolFacts> HouseView::snapshots() const {
+std::vector<admin::PoolInfo> ServerAdminView::snapshots() const {
   const auto held = parts_.origins.directory().hold();
   const Instant now = Clock::now();
-  std::vector<admin::PoolFacts> all;
+  std::vector<admin::PoolInfo> all;
   for (const pool::Destination* destination : parts_.origins.directory().all()) {
-    admin::PoolFacts facts{destination->label(), destination->snapshot(now), std::nullopt, {}};
+    admin::PoolInfo facts{destination->label(), destination->snapshot(now), std::nullopt, {}};
     facts.learned_idle_timeout = facts.snapshot.learned_idle;
-    if (const OriginContext* context = parts_.origins.of(*destination)) {
+    if (const OriginRuntime* context = parts_.origins.of(*destination)) {
       if (facts.snapshot.class_count != 0) facts.classes = context->pool.classes;
-      const net::AddressBook::Counts counts = context->book->count(now);
+      const net::AddressSet::Counts counts = context->book->count(now);
       facts.addresses = {counts.usable, counts.ejected, counts.gone};
     }
     all.push_back(std::move(facts));
@@ -130,7 +130,7 @@ std::vector<admin::PoolFacts> HouseView::snapshots() const {
   return all;
 }
 
-std::vector<admin::ConnectionFacts> HouseView::connections(const std::string& origin) const {
+std::vector<admin::ConnectionInfo> ServerAdminView::connections(const std::string& origin) const {
   Collector collector;
   const auto held = parts_.origins.directory().hold();
   for (const pool::Destination* destination : parts_.origins.directory().all()) {
@@ -139,13 +139,13 @@ std::vector<admin::ConnectionFacts> HouseView::connections(const std::string& or
   return std::move(collector.all);
 }
 
-std::vector<admin::AddressFacts> HouseView::addresses(const std::string& origin) const {
+std::vector<admin::AddressInfo> ServerAdminView::addresses(const std::string& origin) const {
   const auto held = parts_.origins.directory().hold();
   const Instant now = Clock::now();
-  std::vector<admin::AddressFacts> all;
-  for (const OriginContext* context : parts_.origins.all()) {
+  std::vector<admin::AddressInfo> all;
+  for (const OriginRuntime* context : parts_.origins.all()) {
     if (context->destination->label() != origin) continue;
-    for (net::AddressBook::Facts& one : context->book->all(now)) {
+    for (net::AddressSet::Facts& one : context->book->all(now)) {
       const std::string_view state = one.gone ? "gone" : one.ejected ? "ejected" : "usable";
       all.push_back({std::move(one.address), state, one.open, one.failures, one.ejections});
     }
@@ -153,22 +153,22 @@ std::vector<admin::AddressFacts> HouseView::addresses(const std::string& origin)
   return all;
 }
 
-void HouseView::name_borrowers(const std::string& origin, std::vector<admin::ConnectionFacts>& connections) const {
-  const auto lent = [](const admin::ConnectionFacts& one) {
-    return one.state != pool::Shown::idle && one.state != pool::Shown::connecting;
+void ServerAdminView::name_borrowers(const std::string& origin, std::vector<admin::ConnectionInfo>& connections) const {
+  const auto lent = [](const admin::ConnectionInfo& one) {
+    return one.state != pool::ConnectionStatus::idle && one.state != pool::ConnectionStatus::connecting;
   };
   if (std::none_of(connections.begin(), connections.end(), lent)) return;
   const std::map<std::uint64_t, std::string> held = borrowers(parts_.workers, origin);
-  for (admin::ConnectionFacts& one : connections) {
+  for (admin::ConnectionInfo& one : connections) {
     if (const auto found = held.find(one.id); found != held.end()) one.borrower = found->second;
   }
 }
 
-std::optional<admin::PoolStudy> HouseView::study(const std::string& origin) const {
+std::optional<admin::PoolAnalysis> ServerAdminView::study(const std::string& origin) const {
   const auto held = parts_.origins.directory().hold();
-  for (const OriginContext* context : parts_.origins.all()) {
+  for (const OriginRuntime* context : parts_.origins.all()) {
     if (context->destination->label() != origin) continue;
-    admin::PoolStudy study;
+    admin::PoolAnalysis study;
     study.limits = context->destination->limits();
     study.circumstances.idle_timeout = study.limits.idle_timeout;
     study.circumstances.expire_time = study.limits.expire_time;
@@ -181,34 +181,34 @@ std::optional<admin::PoolStudy> HouseView::study(const std::string& origin) cons
   return std::nullopt;
 }
 
-std::vector<LeakRecord> HouseView::leaks() const {
+std::vector<LeakRecord> ServerAdminView::leaks() const {
   return parts_.leaks.all();
 }
 
-const metrics::Registry* HouseView::registry() const {
+const metrics::Registry* ServerAdminView::registry() const {
   const bool wanted = parts_.config.with([](const config::Config& config) { return config.metrics.enabled; });
   return wanted ? &parts_.metrics : nullptr;
 }
 
-std::optional<metrics::ExecSample> HouseView::exec() const {
-  return parts_.execution->sample();
+std::optional<metrics::ExecSample> ServerAdminView::exec() const {
+  return parts_.executors->sample();
 }
 
-admin::ThreadsFacts HouseView::threads() const {
-  return parts_.execution->facts();
+admin::ThreadsInfo ServerAdminView::threads() const {
+  return parts_.executors->facts();
 }
 
-std::uint64_t HouseView::log_dropped() const {
+std::uint64_t ServerAdminView::log_dropped() const {
   return log::dropped();
 }
 
-metrics::BuildSample HouseView::build() const {
+metrics::BuildSample ServerAdminView::build() const {
   return {std::string(config::version()), __VERSION__, CARPOOL_BUILD_TYPE};
 }
 
-admin::OverloadFacts HouseView::overload() const {
-  const Overload& state = parts_.overload;
-  admin::OverloadFacts facts;
+admin::OverloadInfo ServerAdminView::overload() const {
+  const OverloadState& state = parts_.overload;
+  admin::OverloadInfo facts;
   facts.stage = static_cast<std::uint64_t>(state.stage());
   facts.sheds = name(state.stage());
   facts.memory = {state.memory().used, state.memory().limit};
@@ -221,7 +221,7 @@ admin::OverloadFacts HouseView::overload() const {
   return facts;
 }
 
-metrics::AdminSample HouseView::admin() const {
+metrics::AdminSample ServerAdminView::admin() const {
   metrics::AdminSample sample = parts_.admin->sample();
   sample.reloads_applied = parts_.reloader->applied();
   sample.reloads_refused = parts_.reloader->refused();
@@ -232,18 +232,18 @@ metrics::AdminSample HouseView::admin() const {
   return sample;
 }
 
-std::vector<std::string> HouseView::not_ready() const {
+std::vector<std::string> ServerAdminView::not_ready() const {
   std::vector<std::string> reasons;
   if (!parts_.drain->serving()) reasons.emplace_back("draining");
   for (const std::string& origin : parts_.warm_up->under_way()) reasons.push_back("warming up " + origin);
   return reasons;
 }
 
-std::vector<std::string> HouseView::warm_ups_failed() const {
+std::vector<std::string> ServerAdminView::warm_ups_failed() const {
   return parts_.warm_up->failed();
 }
 
-std::string HouseView::config() const {
+std::string ServerAdminView::config() const {
   return parts_.config.with([](const config::Config& config) { return config::print_config(config); });
 }
 

@@ -1,4 +1,4 @@
-// HouseView: what the admin endpoint may see of the house. Everything it reads may be read from any thread.
+// ServerAdminView: what the admin endpoint may see of the house. Everything it reads may be read from any thread.
 #pragma once
 
 #include "proxy/server/admin/view.h"
@@ -9,53 +9,53 @@ namespace carpool::proxy {
 class AdminServer;
 class ConfigInForce;
 class Drain;
-class Execution;
+class Executors;
 class HeapTrim;
-class LeakBook;
-class Origins;
-class Overload;
+class LeakLog;
+class OriginRegistry;
+class OverloadState;
 class Reloader;
 class WarmUp;
 
-class HouseView final : public admin::AdminView {
+class ServerAdminView final : public admin::AdminView {
  public:
   struct Parts {
     const ConfigInForce& config;
     const metrics::Registry& metrics;
-    Origins& origins;
+    OriginRegistry& origins;
     const Workers& workers;
-    LeakBook& leaks;
-    const Overload& overload;
+    LeakLog& leaks;
+    const OverloadState& overload;
     // Those that are made later; null until then.
-    const std::unique_ptr<Execution>& execution;
+    const std::unique_ptr<Executors>& executors;
     const std::unique_ptr<HeapTrim>& heap_trim;
     const std::unique_ptr<AdminServer>& admin;
     const std::unique_ptr<Reloader>& reloader;
     const std::unique_ptr<Drain>& drain;
     const std::unique_ptr<WarmUp>& warm_up;
   };
-  explicit HouseView(const Parts& parts) : parts_(parts) {}
+  explicit ServerAdminView(const Parts& parts) : parts_(parts) {}
 
-  std::vector<admin::PoolFacts> pools() const override;
+  std::vector<admin::PoolInfo> pools() const override;
   admin::CountedPools counted() const override;
-  std::vector<admin::ConnectionFacts> connections(const std::string& origin) const override;
-  std::vector<admin::AddressFacts> addresses(const std::string& origin) const override;
-  void name_borrowers(const std::string& origin, std::vector<admin::ConnectionFacts>& connections) const override;
-  std::optional<admin::PoolStudy> study(const std::string& origin) const override;
+  std::vector<admin::ConnectionInfo> connections(const std::string& origin) const override;
+  std::vector<admin::AddressInfo> addresses(const std::string& origin) const override;
+  void name_borrowers(const std::string& origin, std::vector<admin::ConnectionInfo>& connections) const override;
+  std::optional<admin::PoolAnalysis> study(const std::string& origin) const override;
   std::vector<LeakRecord> leaks() const override;
   const metrics::Registry* registry() const override;
   std::optional<metrics::ExecSample> exec() const override;
-  admin::ThreadsFacts threads() const override;
+  admin::ThreadsInfo threads() const override;
   std::uint64_t log_dropped() const override;
   metrics::BuildSample build() const override;
-  admin::OverloadFacts overload() const override;
+  admin::OverloadInfo overload() const override;
   metrics::AdminSample admin() const override;
   std::vector<std::string> not_ready() const override;
   std::vector<std::string> warm_ups_failed() const override;
   std::string config() const override;
 
  private:
-  std::vector<admin::PoolFacts> snapshots()
+  std::vector<admin::PoolInfo> snapshots()
       const;  // pools() without what loops have counted: that takes all their shards
   const Parts parts_;
 };

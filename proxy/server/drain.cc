@@ -25,8 +25,8 @@ void Drain::begin() {
 void Drain::on_timer() {
   exec::assume_on_loop();
   if (stage() == Stage::announced) return close_listeners();
-  if (!parting_) return finish();
-  parting_ = false;
+  if (!graceful_) return finish();
+  graceful_ = false;
   timer_.arm(loop_.now() + host_.shutdown_grace() / 2);
   host_.drain_clients();
 }
@@ -42,7 +42,7 @@ void Drain::close_listeners() {
 void Drain::hand_over() {
   if (!serving()) return;
   stage_.store(Stage::draining, std::memory_order_relaxed);
-  parting_ = true;
+  graceful_ = true;
   host_.leave_listeners();
   timer_.arm(loop_.now() + host_.shutdown_grace() / 2);
   host_.start_graceful_close();

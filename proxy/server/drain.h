@@ -52,7 +52,7 @@ class Drain final : private exec::Mail {
   Host& host_;
   std::atomic<Stage> stage_{Stage::serving};
   std::atomic<bool> in_the_mail_{false};
-  bool parting_ = false;  // clients who rest are still left alone
+  bool graceful_ = false;  // clients who rest are still left alone
   exec::Timer timer_;
 };
 

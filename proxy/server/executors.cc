@@ -76,7 +76,7 @@ const char* name_of(exec::ThreadInfo::State state) {
 }  // namespace
 
 // A loop may queue every task that may exist, and each loop one helper besides (execute_produce).
-Execution::Execution(const config::Threads& settings, unsigned loops, unsigned cores)
+Executors::Executors(const config::Threads& settings, unsigned loops, unsigned cores)
     : settings_(settings),
       tasks_(settings.max_tasks),
       pool_(pool_options(settings, *this)),
@@ -85,13 +85,13 @@ Execution::Execution(const config::Threads& settings, unsigned loops, unsigned c
       reserve_(pool_, reserve_options(settings, cores, *this)),
       background_(pool_, background_options(settings, cores, *this)) {}
 
-Execution::~Execution() = default;
+Executors::~Executors() = default;
 
-Status Execution::start() {
+Status Executors::start() {
   return pool_.start();
 }
 
-bool Execution::stop(Duration timeout) {
+bool Executors::stop(Duration timeout) {
   {
     const std::scoped_lock lock(mutex_);
     drivers_.clear();
@@ -107,7 +107,7 @@ bool Execution::stop(Duration timeout) {
   return false;
 }
 
-std::unique_ptr<exec::Driver> Execution::drive(exec::UvLoop& loop, exec::TurnHost& host, const char* name) {
+std::unique_ptr<exec::Driver> Executors::make_driver(exec::UvLoop& loop, exec::TurnHost& host, const char* name) {
   auto driver =
       std::make_unique<exec::Driver>(exec::DriverParts{.loop = loop,
                                                        .host = host,
@@ -123,22 +123,22 @@ std::unique_ptr<exec::Driver> Execution::drive(exec::UvLoop& loop, exec::TurnHos
   return driver;
 }
 
-bool Execution::in_background(exec::TaskPtr task) {
+bool Executors::in_background(exec::TaskPtr task) {
   return tasks_.admit(*task) && background_.execute(std::move(task));
 }
 
-void Execution::on_task_failed(const char* task, const char* why) noexcept {
+void Executors::on_task_failed(const char* task, const char* why) noexcept {
   log::error("exec", "a task failed", {{"task", task}, {"why", why}});
 }
 
-exec::StrategyCounts Execution::strategies() const {
+exec::StrategyCounts Executors::strategies() const {
   exec::StrategyCounts counts;
   const std::scoped_lock lock(mutex_);
   for (const exec::Driver* driver : drivers_) counts += driver->counts();
   return counts;
 }
 
-metrics::ExecSample Execution::sample() const {
+metrics::ExecSample Executors::sample() const {
   const exec::StrategyCounts counts = strategies();
   const exec::ThreadCounts threads = pool_.counts();
   const exec::TaskExecutorCounts background = background_.counts();
@@ -160,11 +160,11 @@ metrics::ExecSample Execution::sample() const {
   return sample;
 }
 
-admin::ThreadsFacts Execution::facts() const {
+admin::ThreadsInfo Executors::facts() const {
   const Instant now = Clock::now();
   const exec::ThreadCounts threads = pool_.counts();
   const exec::TaskExecutorCounts background = background_.counts();
-  admin::ThreadsFacts facts;
+  admin::ThreadsInfo facts;
   facts.strategy = name_of(settings_.strategy);
   facts.min = settings_.min;
   facts.max = threads.max;

@@ -1,4 +1,4 @@
-// Execution: the threads of the process, made from [threads]: the pool, the reserve that takes loops over, and the
+// Executors: the threads of the process, made from [threads]: the pool, the reserve that takes loops over, and the
 // executor for work that never touches a loop. Every loop's Driver draws on it; see docs/execution.md.
 #pragma once
 
@@ -19,11 +19,11 @@
 
 namespace carpool::proxy {
 
-class Execution final : private exec::FailureSink {
+class Executors final : private exec::FailureSink {
  public:
   // `loops` get a thread each on top of threads.max; `cores` decide how many are kept in reserve.
-  Execution(const config::Threads& settings, unsigned loops, unsigned cores);
-  ~Execution();  // stop() must have said true, or nothing was started
+  Executors(const config::Threads& settings, unsigned loops, unsigned cores);
+  ~Executors();  // stop() must have said true, or nothing was started
 
   // A Fault: the machine gives no threads.
   Status start();
@@ -32,13 +32,13 @@ class Execution final : private exec::FailureSink {
   bool stop(Duration timeout);
 
   // For loop number `loop`; `name` lives as long as the process.
-  std::unique_ptr<exec::Driver> drive(exec::UvLoop& loop, exec::TurnHost& host, const char* name);
+  std::unique_ptr<exec::Driver> make_driver(exec::UvLoop& loop, exec::TurnHost& host, const char* name);
 
   // Work that never touches a loop (compression, fsync): any thread. False: too many tasks exist; it was closed.
   bool in_background(exec::TaskPtr task);
 
   metrics::ExecSample sample() const;
-  admin::ThreadsFacts facts() const;
+  admin::ThreadsInfo facts() const;
 
  private:
   void on_task_failed(const char* task, const char* why) noexcept override;
@@ -49,7 +49,7 @@ class Execution final : private exec::FailureSink {
   exec::ThreadPool pool_;
   exec::ThreadPool::Lease loops_;
   exec::TaskSource from_loops_;
-  exec::Reserve reserve_;
+  exec::ReservedThreads reserve_;
   exec::TaskExecutor background_;
   mutable std::mutex mutex_;
   std::vector<const exec::Driver*> drivers_;  // guarded by mutex_; they end after every scrape

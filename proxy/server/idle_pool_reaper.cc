@@ -13,18 +13,18 @@ namespace {
 constexpr unsigned kRounds = 2;
 }  // namespace
 
-void Reclaimer::sweep(Instant now) {
+void IdlePoolReaper::sweep(Instant now) {
   if (asked_ != 0) return;
   if (leaving_.empty()) {
     leaving_ = origins_.retire_idle(now, config_.get().pool_total.origin_idle_timeout);
     rounds_ = 0;
-  } else if (rounds_ == kRounds && origins_.bury(leaving_)) {
+  } else if (rounds_ == kRounds && origins_.destroy(leaving_)) {
     leaving_.clear();
   }
   if (!leaving_.empty() && rounds_ < kRounds) ask();
 }
 
-void Reclaimer::ask() {
+void IdlePoolReaper::ask() {
   known_ = false;
   asked_ = workers_.size();
   for (const auto& worker : workers_) {
@@ -35,7 +35,7 @@ void Reclaimer::ask() {
   }
 }
 
-void Reclaimer::answered(bool knows) {
+void IdlePoolReaper::answered(bool knows) {
   known_ |= knows;
   if (--asked_ != 0) return;
   // Nobody who began before can ask for a place under the total in their names any more.

@@ -5,13 +5,13 @@
 
 namespace carpool::proxy {
 
-LogSync::LogSync(exec::Loop& loop, Execution& execution, Duration period)
-    : loop_(loop), execution_(execution), period_(period), timer_(exec::Timer::bind<&LogSync::due>(loop, *this)) {
+LogSync::LogSync(exec::Loop& loop, Executors& executors, Duration period)
+    : loop_(loop), executors_(executors), period_(period), timer_(exec::Timer::bind<&LogSync::due>(loop, *this)) {
   timer_.arm(loop.now() + period);
 }
 
 void LogSync::due() {
-  execution_.in_background(exec::lend(*this));
+  executors_.in_background(exec::lend(*this));
 }
 
 void LogSync::run() {

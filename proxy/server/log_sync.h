@@ -8,12 +8,12 @@
 
 namespace carpool::proxy {
 
-class Execution;
+class Executors;
 
 class LogSync final : private exec::Task, private exec::Mail {
  public:
   // Before the loop turns.
-  LogSync(exec::Loop& loop, Execution& execution, Duration period);
+  LogSync(exec::Loop& loop, Executors& executors, Duration period);
 
  private:
   const char* name() const override { return "log sync"; }
@@ -22,7 +22,7 @@ class LogSync final : private exec::Task, private exec::Mail {
   void arrive() override LOOP_ONLY { timer_.arm(loop_.now() + period_); }
   void due();
   exec::Loop& loop_;
-  Execution& execution_;
+  Executors& executors_;
   const Duration period_;
   exec::Timer timer_;
 };

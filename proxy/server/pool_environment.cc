@@ -9,49 +9,49 @@
 
 namespace carpool::proxy {
 
-void PoolHouse::dial(pool::Destination& destination, pool::Reservation reservation) {
+void WorkerPoolEnvironment::dial(pool::Destination& destination, pool::Reservation reservation) {
   exec::assume_on_loop();
-  OriginContext* origin = origins_->of(destination);
+  OriginRuntime* origin = origins_->of(destination);
   CARPOOL_ASSERT(origin != nullptr);
   Worker::current().parts.dialer.dial(destination, *origin, std::move(reservation));
 }
 
-void PoolHouse::recall(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) {
+void WorkerPoolEnvironment::cancel_dial(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) {
   exec::assume_on_loop();
-  Worker::current().parts.dialer.recall(destination, index, generation);
+  Worker::current().parts.dialer.cancel_dial(destination, index, generation);
 }
 
-void PoolHouse::deliver(pool::LoopId to, pool::Delivery& delivery) {
+void WorkerPoolEnvironment::deliver(pool::LoopId to, pool::Delivery& delivery) {
   workers_[to]->parts.inbox.deliver(delivery);
 }
 
-void PoolHouse::wake_at(pool::Destination& destination, Instant when) {
+void WorkerPoolEnvironment::wake_at(pool::Destination& destination, Instant when) {
   exec::assume_on_loop();
   Worker::current().parts.inbox.wake_at(destination, when);
 }
 
-void PoolHouse::detach(pool::Pooled& pooled, pool::LoopId from) {
+void WorkerPoolEnvironment::detach(pool::PooledConnection& pooled, pool::LoopId from) {
   workers_[from]->parts.loop.unwatch_shared(static_cast<Connection&>(pooled).transport().fd());
 }
 
 // What stands on the socket is reported anew by the new registration, so that nothing the old loop dropped is lost.
-bool PoolHouse::attach(pool::Pooled& pooled, std::uint32_t index, std::uint32_t generation) {
+bool WorkerPoolEnvironment::attach(pool::PooledConnection& pooled, std::uint32_t index, std::uint32_t generation) {
   exec::assume_on_loop();
   net::Transport& transport = static_cast<Connection&>(pooled).transport();
   transport.forget_readiness();
   return static_cast<bool>(Worker::current().parts.loop.watch_shared(transport.fd(), index, generation));
 }
 
-void PoolHouse::dispose(pool::Pooled* pooled, pool::Closed cause) {
-  const std::unique_ptr<pool::Pooled> dies(pooled);
+void WorkerPoolEnvironment::dispose(pool::PooledConnection* pooled, pool::CloseCause cause) {
+  const std::unique_ptr<pool::PooledConnection> dies(pooled);
   auto& connection = static_cast<Connection&>(*pooled);
   // Whoever gives a lease back takes its hands off the connection first.
-  if (cause == pool::Closed::leak && connection.user != nullptr) note_lost(connection);
-  note_standing(connection, Standing::closed, pool::name(cause));
+  if (cause == pool::CloseCause::leak && connection.user != nullptr) note_lost(connection);
+  note_standing(connection, ConnectionState::closed, pool::name(cause));
 }
 
 // A lease died without being given back: a bug of ours. Its borrower may be half gone: it is not asked.
-void PoolHouse::note_lost(const Connection& connection) {
+void WorkerPoolEnvironment::note_lost(const Connection& connection) {
   LeakRecord leak;
   leak.kind = LeakKind::lost;
   leak.origin = connection.origin;
@@ -63,7 +63,7 @@ void PoolHouse::note_lost(const Connection& connection) {
   leaks_.add(std::move(leak));
 }
 
-pool::LoopId PoolHouse::here() const {
+pool::LoopId WorkerPoolEnvironment::here() const {
   return Worker::current().parts.loop.id();
 }
 

@@ -15,51 +15,51 @@
 
 namespace carpool::proxy {
 
-// `ask(worker)` runs on each worker's loop and returns an Answer. Answers that did not come within `patience` are left
+// `ask(worker)` runs on each worker's loop and returns an Answer. Answers that did not come within `timeout` are left
 // out; their question is still asked, and its answer thrown away.
-template <class Answer, class Ask>
-std::vector<Answer> ask_loops(const Workers& workers, Duration patience, Ask ask) {
-  struct Desk {
+template <class Response, class Ask>
+std::vector<Response> query_workers(const Workers& workers, Duration timeout, Ask ask) {
+  struct Replies {
     std::mutex mutex;
     std::condition_variable came;
-    std::vector<Answer> answers;  // guarded by mutex
+    std::vector<Response> answers;  // guarded by mutex
   };
-  const auto desk = std::make_shared<Desk>();
+  const auto replies = std::make_shared<Replies>();
   for (const auto& worker : workers) {
-    exec::send(worker->parts.loop, [&to = *worker, desk, ask]() LOOP_ONLY {
-      Answer answer = ask(to);
+    exec::send(worker->parts.loop, [&to = *worker, replies, ask]() LOOP_ONLY {
+      Response answer = ask(to);
       {
-        const std::scoped_lock lock(desk->mutex);
-        desk->answers.push_back(std::move(answer));
+        const std::scoped_lock lock(replies->mutex);
+        replies->answers.push_back(std::move(answer));
       }
-      desk->came.notify_one();
+      replies->came.notify_one();
     });
   }
-  std::unique_lock lock(desk->mutex);
-  desk->came.wait_for(lock, patience, [&] { return desk->answers.size() == workers.size(); });
-  return std::move(desk->answers);
+  std::unique_lock lock(replies->mutex);
+  replies->came.wait_for(lock, timeout, [&] { return replies->answers.size() == workers.size(); });
+  return std::move(replies->answers);
 }
 
 // One loop alone; nothing: it did not answer in time.
-template <class Answer, class Ask>
-std::optional<Answer> ask_loop(exec::Loop& loop, Duration patience, Ask ask) {
-  struct Desk {
+template <class Response, class Ask>
+std::optional<Response> query_worker(exec::Loop& loop, Duration timeout, Ask ask) {
+  struct Replies {
     std::mutex mutex;
     std::condition_variable came;
-    std::optional<Answer> answer;  // guarded by mutex
+    std::optional<Response> answer;  // guarded by mutex
   };
-  const auto desk = std::make_shared<Desk>();
-  exec::send(loop, [desk, ask]() LOOP_ONLY {
-    Answer answer = ask();
+  const auto replies = std::make_shared<Replies>();
+  exec::send(loop, [replies, ask]() LOOP_ONLY {
+    Response answer = ask();
     {
-      const std::scoped_lock lock(desk->mutex);
-      desk->answer = std::move(answer);
+      const std::scoped_lock lock(replies->mutex);
+      replies->answer = std::move(answer);
     }
-    desk->came.notify_one();
+    replies->came.notify_one();
   });
-  std::unique_lock lock(desk->mutex);
-  desk->came.wait_for(lock, patience, [&] { return desk->answer.has_value(); });
-  return std::move(desk->answer);
+  std::unique_lock lock(replies->mutex);
+  replies->came.wait_for(lock, timeout, [&] { return replies->answer.has_value(); });
+  return std::move(replies->answer);
 }
 
 }  // namespace carpool::proxy

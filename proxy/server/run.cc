@@ -43,9 +43,9 @@ int exit_code(const Fault& fault) {
 // TERM and INT drain, a second one ends; HUP and USR1 are for operators who expect them of a daemon.
 class Signals {
  public:
-  explicit Signals(House& house) : house_(house) {
+  explicit Signals(Server& server) : server_(server) {
     for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
-      Result<exec::Signal> signal = exec::on_signal(house.first_loop(), number, &Signals::arrived, this);
+      Result<exec::Signal> signal = exec::on_signal(server.first_loop(), number, &Signals::arrived, this);
       if (signal) signals_.push_back(std::move(*signal));
     }
   }
@@ -56,28 +56,28 @@ class Signals {
     exec::assume_on_loop();
     switch (number) {
       case SIGHUP:
-        return house_.reload();
+        return server_.reload();
       case SIGUSR1:
-        return house_.reopen_logs();
+        return server_.reopen_logs();
       default:
         break;
     }
-    house_.stop();
+    server_.stop();
   }
-  House& house_;
+  Server& server_;
   std::vector<exec::Signal> signals_;
 };
 
-void say_ready(House& house) {
+void announce_ready(Server& server) {
   std::string line = "carpool ready";
-  for (const auto& listener : house.listeners()) line += " listen=" + listener->address().text();
-  if (house.admin().address() != nullptr) line += " admin=" + house.admin().address()->text();
-  if (house.admin().metrics_address() != nullptr) line += " metrics=" + house.admin().metrics_address()->text();
+  for (const auto& listener : server.listeners()) line += " listen=" + listener->address().text();
+  if (server.admin().address() != nullptr) line += " admin=" + server.admin().address()->text();
+  if (server.admin().metrics_address() != nullptr) line += " metrics=" + server.admin().metrics_address()->text();
   line += "\n";
   std::fputs(line.c_str(), stderr);
   // Who took over from another process is the one to watch now.
-  const std::string whom = house.took_over() ? "\nMAINPID=" + std::to_string(::getpid()) : std::string();
-  notify_supervisor("READY=1" + whom);
+  const std::string whom = server.inherited_sockets() ? "\nMAINPID=" + std::to_string(::getpid()) : std::string();
+  sd_notify("READY=1" + whom);
 }
 }  // namespace
 
@@ -85,27 +85,27 @@ int serve(const config::Config& config, const config::Options& options) {
   return serve_with(config, options, nullptr);
 }
 
-int serve_with(const config::Config& config, std::optional<config::Options> source, Guest* guest) {
+int serve_with(const config::Config& config, std::optional<config::Options> source, LifecycleListener* listener) {
   log::start(log_options(config.log));
-  Result<std::unique_ptr<House>> house = House::build(config, std::move(source));
-  if (!house) {
+  Result<std::unique_ptr<Server>> server = Server::build(config, std::move(source));
+  if (!server) {
     log::stop();
-    std::fprintf(stderr, "carpool: %s\n", house.fault().detail.c_str());
-    return exit_code(house.fault());
+    std::fprintf(stderr, "carpool: %s\n", server.fault().detail.c_str());
+    return exit_code(server.fault());
   }
   Result<bool> ended = true;
   {
-    const Signals signals(**house);
-    (*house)->when_ready(&say_ready);
-    if (guest != nullptr) guest->on_ready(**house);
-    ended = (*house)->run();
-    if (guest != nullptr) guest->on_stopped();
+    const Signals signals(**server);
+    (*server)->when_ready(&announce_ready);
+    if (listener != nullptr) listener->on_ready(**server);
+    ended = (*server)->run();
+    if (listener != nullptr) listener->on_stopped();
     if (ended && !*ended) {
       log::stop();
       std::_Exit(kClean);  // what a task still works on must not be destroyed
     }
   }
-  house->reset();  // everything ends in order while the log still takes lines
+  server->reset();  // everything ends in order while the log still takes lines
   log::stop();
   if (ended) return kClean;
   std::fprintf(stderr, "carpool: %s\n", ended.fault().detail.c_str());

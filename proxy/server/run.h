@@ -9,21 +9,21 @@
 
 namespace carpool::proxy {
 
-class House;
+class Server;
 
 // `options`: where the configuration came from, so that it can be read again.
 int serve(const config::Config& config, const config::Options& options);
 int serve_demo();
 
 // Somebody who lives beside the house: told when it listens, before it runs, and when it has stopped running.
-class Guest {
+class LifecycleListener {
  public:
-  virtual void on_ready(House& house) = 0;
+  virtual void on_ready(Server& server) = 0;
   virtual void on_stopped() = 0;
 
  protected:
-  ~Guest() = default;
+  ~LifecycleListener() = default;
 };
-int serve_with(const config::Config& config, std::optional<config::Options> source, Guest* guest);
+int serve_with(const config::Config& config, std::optional<config::Options> source, LifecycleListener* listener);
 
 }  // namespace carpool::proxy

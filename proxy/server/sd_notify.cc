@@ -11,7 +11,7 @@
 
 namespace carpool::proxy {
 
-void notify_supervisor(std::string_view state) {
+void sd_notify(std::string_view state) {
   const char* path = std::getenv("NOTIFY_SOCKET");  // NOLINT(concurrency-mt-unsafe): nobody sets the environment
   if (path == nullptr || (path[0] != '/' && path[0] != '@')) return;
   sockaddr_un address{};

@@ -6,6 +6,6 @@
 namespace carpool::proxy {
 
 // "READY=1", "STOPPING=1". Does nothing without NOTIFY_SOCKET; a failure is not ours to act on.
-void notify_supervisor(std::string_view state);
+void sd_notify(std::string_view state);
 
 }  // namespace carpool::proxy

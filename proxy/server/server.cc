@@ -15,7 +15,7 @@ namespace carpool::proxy {
 
 namespace {
 constexpr Duration kSweepEvery = std::chrono::milliseconds(500);
-constexpr Duration kPatience = std::chrono::seconds(1);  // with tasks that still run when every loop has stopped
+constexpr Duration kStopTimeout = std::chrono::seconds(1);  // with tasks that still run when every loop has stopped
 
 // RFC 9110 §7.6.3 lets a proxy hide behind a pseudonym; drawn per process, so that two sidecars in a row are no loop.
 std::string draw_pseudonym() {
@@ -26,52 +26,52 @@ std::string draw_pseudonym() {
 }
 }  // namespace
 
-House::House(const config::Config& config)
+Server::Server(const config::Config& config)
     : config_(config),
       pseudonym_(draw_pseudonym()),
       metrics_(std::make_unique<metrics::Registry>(config.workers, config.metrics.max_origins)) {}
 
-Result<std::unique_ptr<House>> House::build(const config::Config& config, std::optional<config::Options> source) {
+Result<std::unique_ptr<Server>> Server::build(const config::Config& config, std::optional<config::Options> source) {
   raise_descriptor_limit();
-  std::unique_ptr<House> house(new House(config));
-  std::vector<FileLook> before = look_at(Reloader::files(source, config));
-  if (Status opened = house->open(); !opened) return opened.take_fault();
-  house->make_reloader(std::move(source), std::move(before));
-  return house;
+  std::unique_ptr<Server> server(new Server(config));
+  std::vector<FileSnapshot> before = look_at(Reloader::files(source, config));
+  if (Status opened = server->open(); !opened) return opened.take_fault();
+  server->make_reloader(std::move(source), std::move(before));
+  return server;
 }
 
 // In order: rules, origins, loops, listeners. Each stands on the ones before.
-Status House::open() {
+Status Server::open() {
   const config::Config& config = config_.get();
   if (!config.handover.address.empty()) {
-    Result<std::unique_ptr<Inheritance>> inheritance = Inheritance::ask(config.handover.address);
-    if (!inheritance) return inheritance.take_fault();
-    inheritance_ = std::move(*inheritance);
+    Result<std::unique_ptr<HandoverClient>> handover_client = HandoverClient::ask(config.handover.address);
+    if (!handover_client) return handover_client.take_fault();
+    handover_client_ = std::move(*handover_client);
   }
-  Result<std::unique_ptr<net::RulePolicy>> policy = net::RulePolicy::make(config.egress);
+  Result<std::unique_ptr<net::EgressPolicy>> policy = net::EgressPolicy::make(config.egress);
   if (!policy) return policy.take_fault();
   policy_ = std::move(*policy);
-  egress_ = std::make_unique<EgressWitness>(*metrics_);
+  egress_ = std::make_unique<EgressAudit>(*metrics_);
   policy_->set_witness(*egress_);
-  Result<std::unique_ptr<Origins>> origins =
-      config_.with_mutable([this](config::Config& own) { return Origins::make(own, pool_house_, *metrics_); });
+  Result<std::unique_ptr<OriginRegistry>> origins =
+      config_.with_mutable([this](config::Config& own) { return OriginRegistry::make(own, pool_house_, *metrics_); });
   if (!origins) return origins.take_fault();
   origins_ = std::move(*origins);
   pool_house_.set_origins(*origins_);
-  execution_ = std::make_unique<Execution>(config.threads, config.workers + 1, config::granted_cores());
-  if (Status started = execution_->start(); !started) return started;
+  executors_ = std::make_unique<Executors>(config.threads, config.workers + 1, config::granted_cores());
+  if (Status started = executors_->start(); !started) return started;
   if (Status made = make_workers(); !made) return made;
   drain_ = std::make_unique<Drain>(first_loop(), static_cast<Drain::Host&>(*this));
   warm_up_ = std::make_unique<WarmUp>(first_loop(), *origins_, config_, static_cast<WarmUp::Host&>(*this));
-  reclaimer_ = std::make_unique<Reclaimer>(*origins_, workers_, config_);
+  reclaimer_ = std::make_unique<IdlePoolReaper>(*origins_, workers_, config_);
   if (Status opened = open_listeners(); !opened) return opened;
   if (Status opened = open_admin(); !opened) return opened;
   return open_handover();
 }
 
-Status House::make_workers() {
+Status Server::make_workers() {
   const config::Config& config = config_.get();
-  const WorkerParts parts{config, *execution_, *origins_, *policy_,   *metrics_,     overload_,
+  const WorkerParts parts{config, *executors_, *origins_, *policy_,   *metrics_,     overload_,
                           leaks_, *this,       *this,     pseudonym_, session_hosts_};
   for (std::uint32_t i = 0; i < config.workers; ++i) {
     Result<std::unique_ptr<Worker>> worker = Worker::make(parts, static_cast<exec::LoopId>(i));
@@ -82,17 +82,17 @@ Status House::make_workers() {
   return Done{};
 }
 
-Listener::Parts House::listener_parts() {
+Listener::Parts Server::listener_parts() {
   std::vector<ClientAcceptor*> acceptors;
   for (auto& worker : workers_) acceptors.push_back(&worker->parts.clients);
   return {std::move(acceptors), &workers_.front()->parts.stats, &overload_, &origins_->directory()};
 }
 
-std::optional<net::Bound> House::inherited(std::string_view role, const std::string& address) {
-  return inheritance_ ? inheritance_->take(role, address) : std::nullopt;
+std::optional<net::Bound> Server::inherited(std::string_view role, const std::string& address) {
+  return handover_client_ ? handover_client_->take(role, address) : std::nullopt;
 }
 
-Status House::open_listeners() {
+Status Server::open_listeners() {
   exec::assume_on_loop();  // none runs yet
   listeners_.set_parts(listener_parts());
   for (const config::Listen& listen : config_.get().listen) {
@@ -104,17 +104,18 @@ Status House::open_listeners() {
   return Done{};
 }
 
-Status House::open_admin() {
+Status Server::open_admin() {
   const config::Config& config = config_.get();
-  view_ = std::make_unique<HouseView>(HouseView::Parts{config_, *metrics_, *origins_, workers_, leaks_, overload_,
-                                                       execution_, heap_trim_, admin_, reloader_, drain_, warm_up_});
-  control_ = std::make_unique<HouseControl>(
-      HouseControl::Parts{first_loop(), *origins_, *policy_, *drain_, *warm_up_, reloader_});
-  admin_ = std::make_unique<AdminServer>(*execution_, config_, *view_, *control_);
+  view_ = std::make_unique<ServerAdminView>(ServerAdminView::Parts{config_, *metrics_, *origins_, workers_, leaks_,
+                                                                   overload_, executors_, heap_trim_, admin_, reloader_,
+                                                                   drain_, warm_up_});
+  control_ = std::make_unique<ServerAdminControl>(
+      ServerAdminControl::Parts{first_loop(), *origins_, *policy_, *drain_, *warm_up_, reloader_});
+  admin_ = std::make_unique<AdminServer>(*executors_, config_, *view_, *control_);
   AdminServer::Inherited given{inherited("admin", config.admin.address), inherited("metrics", config.metrics.address)};
   if (Status opened = admin_->open(std::move(given)); !opened) return opened;
-  overload_watch_ =
-      std::make_unique<OverloadWatch>(admin_->loop(), overload_, config_, origins_->directory(), workers_);
+  overload_monitor_ =
+      std::make_unique<OverloadMonitor>(admin_->loop(), overload_, config_, origins_->directory(), workers_);
   std::vector<net::Address> own;
   for (const net::Address* address : {admin_->address(), admin_->metrics_address()}) {
     if (address != nullptr) own.push_back(*address);
@@ -123,53 +124,53 @@ Status House::open_admin() {
   return Done{};
 }
 
-Status House::open_handover() {
+Status Server::open_handover() {
   const std::string& address = config_.get().handover.address;
   if (address.empty()) return Done{};
-  handover_ = std::make_unique<HandoverDoor>(
-      HandoverDoor::Parts{*admin_, config_, *origins_, first_loop(), listeners_, *drain_});
+  handover_ = std::make_unique<HandoverListener>(
+      HandoverListener::Parts{*admin_, config_, *origins_, first_loop(), listeners_, *drain_});
   if (Status opened = handover_->open(address, inherited("handover", address)); !opened) return opened;
-  if (inheritance_) inheritance_->teach(*origins_, *policy_);
+  if (handover_client_) handover_client_->restore_learned_state(*origins_, *policy_);
   return Done{};
 }
 
-void House::make_reloader(std::optional<config::Options> source, std::vector<FileLook> before) {
-  const ReloadRound::Parts round{workers_, listeners_, *origins_, *drain_};
+void Server::make_reloader(std::optional<config::Options> source, std::vector<FileSnapshot> before) {
+  const ReloadBarrier::Parts round{workers_, listeners_, *origins_, *drain_};
   reloader_ = std::make_unique<Reloader>(
-      Reloader::Parts{config_, *policy_, *admin_, round, exec::Bound::to<&House::watch_files>(*this)},
+      Reloader::Parts{config_, *policy_, *admin_, round, exec::Bound::to<&Server::watch_files>(*this)},
       std::move(source));
   reloader_->started(std::move(before));
   files_ = std::make_unique<FileWatch>(admin_->loop(), exec::Bound::to<&Reloader::ask>(*reloader_));
   watch_files();  // the admin thread has not begun
 }
 
-void House::watch_files() {
+void Server::watch_files() {
   exec::assume_on_loop();
   reloader_->with_files([this](const std::vector<std::string>& files, const Digests& read) LOOP_ONLY {
     if (Status watched = files_->watch(files, read); !watched) log::warn("reload", watched.fault().detail);
   });
 }
 
-Result<bool> House::run() {
+Result<bool> Server::run() {
   exec::Loop& first = first_loop();
   const config::Config& config = config_.get();
-  sweeper_ = std::make_unique<exec::Timer>(first, exec::Bound::to<&House::sweep>(*this));
+  sweeper_ = std::make_unique<exec::Timer>(first, exec::Bound::to<&Server::sweep>(*this));
   sweeper_->arm(first.now() + kSweepEvery);
   if (config.log.sync > Duration::zero()) {
-    log_sync_ = std::make_unique<LogSync>(admin_->loop(), *execution_, config.log.sync);
+    log_sync_ = std::make_unique<LogSync>(admin_->loop(), *executors_, config.log.sync);
   }
-  heap_trim_ = std::make_unique<HeapTrim>(admin_->loop(), *execution_, overload_);
+  heap_trim_ = std::make_unique<HeapTrim>(admin_->loop(), *executors_, overload_);
   exec::assume_on_loop();  // its thread is this one, before it runs
-  summary_ = std::make_unique<Summary>(first, *view_, config.metrics.summary_interval);
+  summary_ = std::make_unique<StatsSummaryLog>(first, *view_, config.metrics.summary_interval);
   summary_->start();
-  workers_.front()->as_current([this] {
+  workers_.front()->run_on_this_thread([this] {
     exec::assume_on_loop();
     warm_up_->start();
   });
-  return turn_loops();
+  return run_loops();
 }
 
-Result<bool> House::turn_loops() {
+Result<bool> Server::run_loops() {
   std::size_t started = 0;
   const bool admin = admin_->start();
   while (admin && started < workers_.size() && workers_[started]->start()) ++started;
@@ -179,13 +180,13 @@ Result<bool> House::turn_loops() {
     workers_[i]->wait_until_stopped();
   }
   admin_->stop();
-  const bool ended = execution_->stop(kPatience);
+  const bool ended = executors_->stop(kStopTimeout);
   if (!all) return Fault{FaultKind::internal, Side::self, "no thread for loop " + std::to_string(started)};
   return ended;
 }
 
 // Idle connections that are expired or rested too long end here, without traffic.
-void House::sweep() {
+void Server::sweep() {
   exec::assume_on_loop();
   const Instant now = first_loop().now();
   origins_->directory().sweep(now);
@@ -193,7 +194,7 @@ void House::sweep() {
   sweeper_->arm(now + kSweepEvery);
 }
 
-void House::reopen_logs() {
+void Server::reopen_logs() {
   exec::send(admin_->loop(), [] {
     if (log::reopen()) log::info("house", "log reopened");
   });
@@ -201,62 +202,63 @@ void House::reopen_logs() {
 
 // ---- events of the parts ----
 
-void House::on_warm_dial_ended(const pool::Destination& destination, const Fault* fault) {
+void Server::on_warm_dial_ended(const pool::Destination& destination, const Fault* fault) {
   if (warm_up_) warm_up_->dial_ended(destination, fault);
 }
 
-void House::on_warm() {
-  if (!inheritance_) return tell_ready();
-  inheritance_->begin(first_loop(), config_.get().handover.warm_rate, exec::Bound::to<&House::tell_ready>(*this));
+void Server::on_warm() {
+  if (!handover_client_) return tell_ready();
+  handover_client_->begin(first_loop(), config_.get().handover.warm_rate, exec::Bound::to<&Server::tell_ready>(*this));
 }
 
-void House::on_clients_gone() {
+void Server::on_clients_gone() {
   if (drain_) drain_->on_worker_empty();
 }
 
-void House::on_stopping() {
-  notify_supervisor("STOPPING=1");
+void Server::on_stopping() {
+  sd_notify("STOPPING=1");
 }
 
-void House::drain_clients() {
+void Server::drain_clients() {
   for (auto& worker : workers_) {
     exec::send(worker->parts.loop, [&clients = worker->parts.clients]() LOOP_ONLY { clients.drain(); });
   }
 }
 
-void House::start_graceful_close() {
+void Server::start_graceful_close() {
   for (auto& worker : workers_) {
     exec::send(worker->parts.loop, [&clients = worker->parts.clients]() LOOP_ONLY { clients.start_graceful_close(); });
   }
 }
 
-bool House::clients_gone() const {
+bool Server::clients_gone() const {
   return std::all_of(workers_.begin(), workers_.end(),
                      [](const auto& worker) { return worker->parts.clients.empty(); });
 }
 
-void House::stop_loops() {
+void Server::stop_loops() {
   for (auto& worker : workers_) worker->stop();
 }
 
-House::~House() {
+Server::~Server() {
   exec::assume_on_loop();  // none runs any more: this thread stands in for each of them
   sweeper_.reset();
-  if (inheritance_) inheritance_->stop();
+  if (handover_client_) handover_client_->stop();
   summary_.reset();
   if (heap_trim_) admin_->loop().drain();  // what their tasks posted
   heap_trim_.reset();
   log_sync_.reset();
   files_.reset();
   handover_.reset();
-  if (overload_watch_) overload_watch_->stop();
+  if (overload_monitor_) overload_monitor_->stop();
   admin_.reset();
   warm_up_.reset();
   listeners_.close_all();
   for (auto& worker : workers_) worker->tear_down();
   if (origins_) {
     Worker* first = workers_.empty() ? nullptr : workers_.front().get();
-    if (first != nullptr) first->as_current([this, first] { origins_->directory().stop(first->parts.loop.now()); });
+    if (first != nullptr)
+      first->run_on_this_thread([this, first] { origins_->directory().stop(first->parts.loop.now()); });
   }
   // Grants that were in the mail between loops end only now, when every loop has given back what it had.
   // Streams between loops need an answer and then a close of the session: letters there, back, and there again.
@@ -264,12 +266,12 @@ House::~House() {
     for (auto& worker : workers_) worker->tear_down();
   }
   drain_.reset();
-  overload_watch_.reset();
+  overload_monitor_.reset();
   listeners_.clear();
   origins_.reset();
   workers_.clear();
   // A house that never ran: its threads have had nothing to do.
-  if (execution_) static_cast<void>(execution_->stop(kPatience));
+  if (executors_) static_cast<void>(executors_->stop(kStopTimeout));
 }
 
 }  // namespace carpool::proxy

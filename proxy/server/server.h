@@ -1,4 +1,4 @@
-// House: builds the parts in order, owns them, and takes them down in order. One per process.
+// Server: builds the parts in order, owns them, and takes them down in order. One per process.
 #pragma once
 
 #include <memory>
@@ -36,16 +36,16 @@
 
 namespace carpool::proxy {
 
-class House : private WarmUpListener, private ClientList::Owner, private Drain::Host, private WarmUp::Host {
+class Server : private WarmUpListener, private ClientList::Owner, private Drain::Host, private WarmUp::Host {
  public:
   // Everything up to listening; nothing runs yet. Faults of opening sockets have kind `unroutable`: exit 2.
   // `source`: where the configuration came from, for a reload; nothing: it cannot be read again.
-  static Result<std::unique_ptr<House>> build(const config::Config& config, std::optional<config::Options> source);
-  ~House();
+  static Result<std::unique_ptr<Server>> build(const config::Config& config, std::optional<config::Options> source);
+  ~Server();
 
   // `ready` is called on the first worker's loop once connections that the configuration wants at start are open, or
   // given up. Before run().
-  void when_ready(void (*ready)(House&)) { ready_ = ready; }
+  void when_ready(void (*ready)(Server&)) { ready_ = ready; }
   // Until it is drained or told to leave; the calling thread waits. False: a task did not end within a second after
   // its loop, and works on things of this house, which must not be destroyed then. A Fault: no thread for a loop.
   Result<bool> run();
@@ -53,26 +53,26 @@ class House : private WarmUpListener, private ClientList::Owner, private Drain::
   exec::Loop& first_loop() { return workers_.front()->parts.loop; }
   const std::vector<std::unique_ptr<Listener>>& listeners() const { return listeners_.open_ones(); }
   const AdminServer& admin() const { return *admin_; }
-  Origins& origins() { return *origins_; }
-  bool took_over() const { return inheritance_ != nullptr; }
+  OriginRegistry& origins() { return *origins_; }
+  bool inherited_sockets() const { return handover_client_ != nullptr; }
 
   void reload() { reloader_->ask(); }         // any thread
   void reopen_logs();                         // any thread: on the admin thread, for a file system may be slow
   void stop() LOOP_ONLY { drain_->begin(); }  // on the first worker's loop; the second call ends everything now
 
  private:
-  explicit House(const config::Config& config);
+  explicit Server(const config::Config& config);
   Status open();
   Status make_workers();
   Listener::Parts listener_parts();
   Status open_listeners();
   Status open_admin();
   Status open_handover();
-  void make_reloader(std::optional<config::Options> source, std::vector<FileLook> before);
+  void make_reloader(std::optional<config::Options> source, std::vector<FileSnapshot> before);
   std::optional<net::Bound> inherited(std::string_view role, const std::string& address);
   void tell_ready() { ready_(*this); }
   void watch_files();  // those that the configuration in force names; on the admin thread
-  Result<bool> turn_loops();
+  Result<bool> run_loops();
   void sweep();
 
   void on_warm_dial_ended(const pool::Destination& destination, const Fault* fault) override LOOP_ONLY;
@@ -91,33 +91,33 @@ class House : private WarmUpListener, private ClientList::Owner, private Drain::
 
   ConfigInForce config_;
   const std::string pseudonym_;
-  LeakBook leaks_;
-  std::vector<SessionHost*> session_hosts_;  // of the workers
+  LeakLog leaks_;
+  std::vector<H2LoopContext*> session_hosts_;  // of the workers
   Workers workers_;
-  PoolHouse pool_house_{workers_, leaks_};
+  WorkerPoolEnvironment pool_house_{workers_, leaks_};
   std::unique_ptr<metrics::Registry> metrics_;
-  std::unique_ptr<EgressWitness> egress_;
-  std::unique_ptr<net::RulePolicy> policy_;
-  std::unique_ptr<Origins> origins_;
-  std::unique_ptr<Execution> execution_;
+  std::unique_ptr<EgressAudit> egress_;
+  std::unique_ptr<net::EgressPolicy> policy_;
+  std::unique_ptr<OriginRegistry> origins_;
+  std::unique_ptr<Executors> executors_;
   ListenerSet listeners_;
-  Overload overload_;
+  OverloadState overload_;
   std::unique_ptr<Drain> drain_;
   std::unique_ptr<WarmUp> warm_up_;
-  std::unique_ptr<HouseView> view_;
-  std::unique_ptr<HouseControl> control_;
+  std::unique_ptr<ServerAdminView> view_;
+  std::unique_ptr<ServerAdminControl> control_;
   std::unique_ptr<AdminServer> admin_;
-  std::unique_ptr<OverloadWatch> overload_watch_;
+  std::unique_ptr<OverloadMonitor> overload_monitor_;
   std::unique_ptr<Reloader> reloader_;
   std::unique_ptr<FileWatch> files_;
   std::unique_ptr<exec::Timer> sweeper_;
-  std::unique_ptr<Reclaimer> reclaimer_;
+  std::unique_ptr<IdlePoolReaper> reclaimer_;
   std::unique_ptr<LogSync> log_sync_;  // null: not configured
   std::unique_ptr<HeapTrim> heap_trim_;
-  std::unique_ptr<Summary> summary_;
-  std::unique_ptr<Inheritance> inheritance_;  // null: no process was there before
-  std::unique_ptr<HandoverDoor> handover_;    // null: not configured
-  void (*ready_)(House&) = [](House&) {};
+  std::unique_ptr<StatsSummaryLog> summary_;
+  std::unique_ptr<HandoverClient> handover_client_;  // null: no process was there before
+  std::unique_ptr<HandoverListener> handover_;       // null: not configured
+  void (*ready_)(Server&) = [](Server&) {};
 };
 
 }  // namespace carpool::proxy

@@ -11,25 +11,25 @@ namespace {
 constexpr std::size_t kMostNamed = 20;
 
 std::uint64_t open(const pool::Destination::Snapshot& s) {
-  return s.alive() - s.of(pool::Shown::connecting);
+  return s.alive() - s.of(pool::ConnectionStatus::connecting);
 }
 }  // namespace
 
-Summary::Summary(exec::Loop& loop, const admin::AdminView& view, Duration interval)
-    : loop_(loop), view_(view), interval_(interval), timer_(exec::Timer::bind<&Summary::write>(loop, *this)) {}
+StatsSummaryLog::StatsSummaryLog(exec::Loop& loop, const admin::AdminView& view, Duration interval)
+    : loop_(loop), view_(view), interval_(interval), timer_(exec::Timer::bind<&StatsSummaryLog::write>(loop, *this)) {}
 
-void Summary::start() {
+void StatsSummaryLog::start() {
   timer_.arm(deadline_after(loop_.now(), interval_));
 }
 
-void Summary::write() {
+void StatsSummaryLog::write() {
   exec::assume_on_loop();
-  std::vector<admin::PoolFacts> pools = view_.pools();
+  std::vector<admin::PoolInfo> pools = view_.pools();
   std::uint64_t active = 0, idle = 0, waiting = 0, borrows = 0, restores = 0, created = 0, failures = 0, leaks = 0;
-  for (const admin::PoolFacts& pool : pools) {
+  for (const admin::PoolInfo& pool : pools) {
     const auto& s = pool.snapshot;
     active += open(s);
-    idle += s.of(pool::Shown::idle);
+    idle += s.of(pool::ConnectionStatus::idle);
     waiting += s.waiting;
     borrows += s.borrows;
     restores += s.restores;
@@ -53,8 +53,8 @@ void Summary::write() {
   start();
 }
 
-std::string pool_details(std::vector<admin::PoolFacts> pools, std::size_t most) {
-  std::stable_sort(pools.begin(), pools.end(), [](const admin::PoolFacts& a, const admin::PoolFacts& b) {
+std::string pool_details(std::vector<admin::PoolInfo> pools, std::size_t most) {
+  std::stable_sort(pools.begin(), pools.end(), [](const admin::PoolInfo& a, const admin::PoolInfo& b) {
     return a.snapshot.borrows > b.snapshot.borrows;
   });
   std::string text;
@@ -62,7 +62,7 @@ std::string pool_details(std::vector<admin::PoolFacts> pools, std::size_t most) 
     const auto& s = pools[i].snapshot;
     if (i != 0) text += "; ";
     text += pools[i].origin + " active=" + std::to_string(open(s));
-    text += " idle=" + std::to_string(s.of(pool::Shown::idle)) + " waiting=" + std::to_string(s.waiting);
+    text += " idle=" + std::to_string(s.of(pool::ConnectionStatus::idle)) + " waiting=" + std::to_string(s.waiting);
     text += " borrows=" + std::to_string(s.borrows) + " created=" + std::to_string(s.created);
     text += " closed=" + std::to_string(s.created - std::min(open(s), s.created));
     text += " failures=" + std::to_string(s.failed_total());

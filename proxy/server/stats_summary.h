@@ -1,5 +1,5 @@
-// Summary: one log line now and then that sums up the pools, SimplePool's getSummary: for those who have the log and
-// nothing else.
+// StatsSummaryLog: one log line now and then that sums up the pools, SimplePool's getSummary: for those who have the
+// log and nothing else.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace carpool::proxy {
 
-class Summary {
+class StatsSummaryLog {
  public:
   // Nothing happens while `interval` is zero.
-  Summary(exec::Loop& loop, const admin::AdminView& view, Duration interval);
+  StatsSummaryLog(exec::Loop& loop, const admin::AdminView& view, Duration interval);
   void start() LOOP_ONLY;
 
  private:
@@ -25,6 +25,6 @@ class Summary {
 };
 
 // "http://a active=3 idle=2 waiting=0 borrows=9 created=4 closed=1 failures=0; …", the busiest first, at most `most`.
-std::string pool_details(std::vector<admin::PoolFacts> pools, std::size_t most);
+std::string pool_details(std::vector<admin::PoolInfo> pools, std::size_t most);
 
 }  // namespace carpool::proxy

@@ -49,7 +49,7 @@ Result<std::unique_ptr<Worker>> Worker::make(const WorkerParts& parts, exec::Loo
 Worker::Worker(const WorkerParts& all, std::unique_ptr<exec::UvLoop> loop)
     : parts{*loop, clients_, exchanges_, dialer_, recorder_, streams_, inbox_},
       loop_(std::move(loop)),
-      driver_(all.execution.drive(*loop_, *this, name_of(loop_->id()))),
+      driver_(all.executors.make_driver(*loop_, *this, name_of(loop_->id()))),
       origins_(all.origins),
       recorder_(all.metrics, format_of(all.config.log), *loop_),
       inbox_(*loop_),
@@ -103,7 +103,7 @@ void Worker::on_reload(const config::Dns& dns, const std::vector<const Listener*
 }
 
 void Worker::retire_outdated_of(const std::vector<const TlsIdentity*>& renewed) {
-  for (const OriginContext* origin : origins_.under(renewed)) {
+  for (const OriginRuntime* origin : origins_.under(renewed)) {
     retire_outdated(*origin->destination, loop_->id(), loop_->now());
   }
 }
@@ -116,8 +116,8 @@ bool Worker::forget(const std::vector<pool::Destination*>& leaving) {
   bool in_use = false;
   exchanges_.for_each([&](const Exchange& exchange) {
     exec::assume_on_loop();
-    const OriginContext* origin = exchange.facts().origin;
-    if (exchange.state() == ExchangeState::resting || origin == nullptr) return;
+    const OriginRuntime* origin = exchange.facts().origin;
+    if (exchange.state() == ExchangeState::idle || origin == nullptr) return;
     in_use |= std::find(leaving.begin(), leaving.end(), origin->destination) != leaving.end();
   });
   return in_use;
@@ -145,15 +145,15 @@ void Worker::on_shared_ready(std::uint32_t index, std::uint32_t generation, exec
     return static_cast<H2Connection&>(*claim.pooled).on_ready(ready);
   }
   auto& connection = static_cast<Connection&>(*claim.pooled);
-  connection.transport().note(ready);
+  connection.transport().on_readiness(ready);
   if (claim.kind == pool::EventClaim::Kind::in_use) {
     if (connection.user != nullptr) connection.user->on_upstream_ready();
     return;
   }
   // At rest and won by us: only control records of TLS may come here.
-  const bool quiet = !connection.transport().hangup_seen() && connection.transport().quiet();
+  const bool quiet = !connection.transport().hangup_seen() && connection.transport().no_data_pending();
   const bool in_order = !quiet && connection.transport().ended_in_order();
-  pool::end_inspection(index, quiet, pool::Closed::peer_closed, loop_->now(), in_order);
+  pool::end_inspection(index, quiet, pool::CloseCause::peer_closed, loop_->now(), in_order);
 }
 
 }  // namespace carpool::proxy

@@ -25,21 +25,21 @@
 
 namespace carpool::proxy {
 
-class Execution;
+class Executors;
 
 // What every worker of a process is built on.
 struct WorkerParts {
   const config::Config& config;  // of the start
-  Execution& execution;
-  Origins& origins;
-  net::RulePolicy& policy;
+  Executors& executors;
+  OriginRegistry& origins;
+  net::EgressPolicy& policy;
   metrics::Registry& metrics;
-  const Overload& overload;
-  LeakBook& leaks;
+  const OverloadState& overload;
+  LeakLog& leaks;
   WarmUpListener& warm_up;
   ClientList::Owner& owner;  // hears that the last client left
   std::string_view pseudonym;
-  const std::vector<SessionHost*>& session_hosts;  // of all workers; complete before one runs
+  const std::vector<H2LoopContext*>& session_hosts;  // of all workers; complete before one runs
 };
 
 class Worker final : private exec::SharedWatcher, private exec::TurnHost {
@@ -52,7 +52,7 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   static Worker& current();
 
   template <class Work>
-  void as_current(Work work) {  // the calling thread stands in for this worker's loop, which no thread turns
+  void run_on_this_thread(Work work) {  // the calling thread stands in for this worker's loop, which no thread turns
     enter();
     work();
     leave();
@@ -76,8 +76,8 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
     ClientList& clients;
     const ExchangePool& exchanges;
     Dialer& dialer;
-    Recorder& stats;
-    SessionHost& sessions;
+    LoopStats& stats;
+    H2LoopContext& sessions;
     DeliveryInbox& inbox;
   };
   const Parts parts;
@@ -90,20 +90,20 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
 
   std::unique_ptr<exec::UvLoop> loop_;
   std::unique_ptr<exec::Driver> driver_;  // destroyed first: the tasks that it holds may refer to what is below
-  Origins& origins_;
-  Recorder recorder_ LOOP_LOCAL;
+  OriginRegistry& origins_;
+  LoopStats recorder_ LOOP_LOCAL;
   DeliveryInbox inbox_;
   DnsStats dns_stats_ LOOP_LOCAL;
   dns::Resolver resolver_;
   Router router_ LOOP_LOCAL;
-  RemoteStreams streams_ LOOP_LOCAL;
+  CrossLoopStreams streams_ LOOP_LOCAL;
   const UpstreamContext upstream_;
   Dialer dialer_ LOOP_LOCAL;
   HealthCheck health_check_ LOOP_LOCAL;
-  AddressWatch address_watch_ LOOP_LOCAL;
+  AddressMonitor address_watch_ LOOP_LOCAL;
   ExchangePool exchanges_ LOOP_LOCAL;
   ExchangeContext context_;
-  LeakWatch leak_watch_ LOOP_LOCAL;
+  LeakDetector leak_watch_ LOOP_LOCAL;
   ClientList clients_ LOOP_LOCAL;
 };
 

@@ -8,14 +8,14 @@
 
 namespace carpool::proxy {
 
-Recorder::Recorder(metrics::Registry& metrics, log::Format format, exec::Loop& loop)
-    : metrics_(metrics), loop_(loop), log_(format), flusher_(exec::Timer::bind<&Recorder::flush>(loop, *this)) {}
+LoopStats::LoopStats(metrics::Registry& metrics, log::Format format, exec::Loop& loop)
+    : metrics_(metrics), loop_(loop), log_(format), flusher_(exec::Timer::bind<&LoopStats::flush>(loop, *this)) {}
 
-void Recorder::count_request(metrics::OriginSlot origin, const metrics::RequestFacts& facts) {
+void LoopStats::count_request(metrics::OriginSlot origin, const metrics::RequestInfo& facts) {
   metrics_.record_request(loop_.id(), origin, facts);
 }
 
-bool Recorder::should_log(bool ordinary) {
+bool LoopStats::should_log(bool ordinary) {
   if (!log::access_enabled()) return false;
   if (!ordinary) return true;
   if (++unlogged_ < log::access_sample()) return false;
@@ -23,8 +23,8 @@ bool Recorder::should_log(bool ordinary) {
   return true;
 }
 
-void Recorder::record_refused(std::string_view peer, const Fault& fault, std::uint16_t status) {
-  metrics::RequestFacts counted;
+void LoopStats::record_refused(std::string_view peer, const Fault& fault, std::uint16_t status) {
+  metrics::RequestInfo counted;
   counted.status = status;
   metrics_.record_request(loop_.id(), metrics::kNoOrigin, counted);
   if (!log::access_enabled()) return;
@@ -36,7 +36,7 @@ void Recorder::record_refused(std::string_view peer, const Fault& fault, std::ui
   write_line(entry);
 }
 
-void Recorder::write_line(const log::AccessEntry& entry) {
+void LoopStats::write_line(const log::AccessEntry& entry) {
   log::AccessEntry numbered = entry;
   numbered.request = next_request();
   if (log_.write(numbered)) flusher_.arm(loop_.now() + log::AccessLog::kFlushAfter);
@@ -44,54 +44,54 @@ void Recorder::write_line(const log::AccessEntry& entry) {
 
 // Unique without asking another loop: the loop's number above its own count; below 2^53, where JSON readers still
 // count.
-std::uint64_t Recorder::next_request() {
+std::uint64_t LoopStats::next_request() {
   return std::uint64_t{loop_.id()} << 40 | ++requests_;
 }
 
-void Recorder::count_retry(metrics::OriginSlot origin, std::string_view proof) {
+void LoopStats::count_retry(metrics::OriginSlot origin, std::string_view proof) {
   metrics_.record_retry(loop_.id(), origin, proof);
 }
 
-void Recorder::count_reset(metrics::OriginSlot origin, std::string_view error) {
+void LoopStats::count_reset(metrics::OriginSlot origin, std::string_view error) {
   metrics_.record_reset(loop_.id(), origin, error);
 }
 
-void Recorder::observe_handshake(metrics::OriginSlot origin, Duration took) {
+void LoopStats::observe_handshake(metrics::OriginSlot origin, Duration took) {
   metrics_.record_handshake(loop_.id(), origin, took);
 }
 
-void Recorder::count_abuse(std::string_view abuse) {
+void LoopStats::count_abuse(std::string_view abuse) {
   metrics_.record_abuse(loop_.id(), abuse);
 }
 
-void Recorder::count_shed(metrics::Shed what) {
+void LoopStats::count_shed(metrics::Shed what) {
   metrics_.record_shed(loop_.id(), what);
 }
 
-void Recorder::count_given_up(metrics::GivenUp why) {
+void LoopStats::count_given_up(metrics::GivenUp why) {
   metrics_.record_given_up(loop_.id(), why);
 }
 
-void Recorder::count_retry_denied(metrics::OriginSlot origin) {
+void LoopStats::count_retry_denied(metrics::OriginSlot origin) {
   metrics_.record_retry_denied(loop_.id(), origin);
 }
 
-void Recorder::count_bound(metrics::OriginSlot origin, metrics::Bound what) {
+void LoopStats::count_bound(metrics::OriginSlot origin, metrics::Bound what) {
   metrics_.record_bound(loop_.id(), origin, what);
 }
 
-void Recorder::count_limited(metrics::OriginSlot origin, metrics::Limit what) {
+void LoopStats::count_limited(metrics::OriginSlot origin, metrics::Limit what) {
   metrics_.record_limited(loop_.id(), origin, what);
 }
 
-void Recorder::count_ejections(metrics::OriginSlot origin, std::uint64_t n) {
+void LoopStats::count_ejections(metrics::OriginSlot origin, std::uint64_t n) {
   metrics_.record_ejections(loop_.id(), origin, n);
 }
 
-void Recorder::client_came() {
+void LoopStats::client_came() {
   metrics_.clients().add(loop_.id());
 }
-void Recorder::client_left() {
+void LoopStats::client_left() {
   metrics_.clients().sub(loop_.id());
 }
 
@@ -105,17 +105,17 @@ bool may_complain(Instant& last, Instant now) {
 }
 }  // namespace
 
-void Recorder::count_dns(metrics::Dns what, std::uint64_t n) {
+void LoopStats::count_dns(metrics::Dns what, std::uint64_t n) {
   metrics_.record_dns(what, n);
 }
 
-void Recorder::note_accept_pause() {
+void LoopStats::note_accept_pause() {
   count_shed(metrics::Shed::accepts);
   if (!may_complain(last_accept_complaint_, loop_.now())) return;
   log::warn("listener", "cannot accept clients", {{"error", "too few descriptors are left"}});
 }
 
-void Recorder::note_accept_failure(int error) {
+void LoopStats::note_accept_failure(int error) {
   if (!may_complain(last_accept_complaint_, loop_.now())) return;
   log::warn("listener", "cannot accept clients", {{"error", std::strerror(error)}});  // NOLINT(concurrency-mt-unsafe)
 }

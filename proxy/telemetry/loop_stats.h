@@ -1,4 +1,4 @@
-// Recorder: the statistics of one loop: counters in the registry, and the lines of the access log.
+// LoopStats: the statistics of one loop: counters in the registry, and the lines of the access log.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ class Loop;
 
 namespace carpool::proxy {
 
-class Recorder {
+class LoopStats {
  public:
-  Recorder(metrics::Registry& metrics, log::Format format, exec::Loop& loop);
-  ~Recorder() { log_.flush(); }
+  LoopStats(metrics::Registry& metrics, log::Format format, exec::Loop& loop);
+  ~LoopStats() { log_.flush(); }
 
   // Returns true if the access log shows addresses of clients.
   static bool wants_peers() { return log::access_enabled(); }
 
   // ---- one exchange: it is counted, and logged if should_log() says so ----
-  void count_request(metrics::OriginSlot origin, const metrics::RequestFacts& facts) LOOP_ONLY;
+  void count_request(metrics::OriginSlot origin, const metrics::RequestInfo& facts) LOOP_ONLY;
   // `ordinary`: answered below 500, at the first attempt, without a fault. Of these one in access_sample() is logged.
   bool should_log(bool ordinary) LOOP_ONLY;
   void write_line(const log::AccessEntry& entry) LOOP_ONLY;  // gets its number here

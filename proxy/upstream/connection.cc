@@ -27,43 +27,43 @@ Connection::~Connection() {
 
 // ---- its certificates and its address ----
 
-void Connection::made_under(const TlsIdentity& identity, std::uint64_t likeness) {
+void Connection::made_under(const TlsIdentity& identity, std::uint64_t fingerprint) {
   identity_ = &identity;
-  likeness_ = likeness;
+  likeness_ = fingerprint;
 }
 
 bool Connection::certificates_replaced() const {
   return identity_ != nullptr && identity_->in_force() != likeness_;
 }
 
-void Connection::belong_to(net::AddressBook& book, const net::Address& address) {
+void Connection::track_address(net::AddressSet& book, const net::Address& address) {
   book_ = &book;
   address_ = address;
   seen_ = book.version();
   book.opened(address);
 }
 
-Connection::Standstill Connection::judge(Instant now) const {
-  if (certificates_replaced()) return {pool::Closed::config_changed, false};
+Connection::AddressVerdict Connection::judge(Instant now) const {
+  if (certificates_replaced()) return {pool::CloseCause::config_changed, false};
   if (book_ == nullptr) return {};
   switch (book_->judge(address_, now)) {
-    case net::AddressBook::Verdict::keep:
+    case net::AddressSet::Verdict::keep:
       break;
-    case net::AddressBook::Verdict::keep_for_now:
+    case net::AddressSet::Verdict::keep_for_now:
       return {std::nullopt, true};
-    case net::AddressBook::Verdict::gone:
-      return {pool::Closed::dns_changed, false};
-    case net::AddressBook::Verdict::ejected:
-      return {pool::Closed::unhealthy, false};
+    case net::AddressSet::Verdict::gone:
+      return {pool::CloseCause::dns_changed, false};
+    case net::AddressSet::Verdict::ejected:
+      return {pool::CloseCause::unhealthy, false};
   }
   return {};
 }
 
-std::optional<pool::Closed> Connection::outdated(Instant now) {
-  if (certificates_replaced()) return pool::Closed::config_changed;
+std::optional<pool::CloseCause> Connection::close_cause(Instant now) {
+  if (certificates_replaced()) return pool::CloseCause::config_changed;
   if (book_ == nullptr || book_->version() == seen_) return std::nullopt;
   const std::uint64_t version = book_->version();
-  const Standstill judged = judge(now);
+  const AddressVerdict judged = judge(now);
   if (!judged.later) seen_ = version;
   return judged.cause;
 }
@@ -77,24 +77,24 @@ void Connection::note_answer(std::uint16_t status, Instant now) {
 
 // A response and its FIN may have come in one event: whoever rests without a look at the wire never sees that FIN
 // again.
-bool Connection::settle() {
+bool Connection::clean_for_reuse() {
   user = nullptr;
-  if (standing != Standing::idle) note_standing(*this, Standing::idle, "released");
+  if (standing != ConnectionState::idle) note_standing(*this, ConnectionState::idle, "released");
   if (transport_->hangup_seen()) return false;
-  return transport_->settled() || transport_->quiet();
+  return transport_->nothing_pending() || transport_->no_data_pending();
 }
 
 // ---- the log ----
 
 namespace {
-constexpr std::string_view name(Standing standing) {
+constexpr std::string_view name(ConnectionState standing) {
   constexpr std::array<std::string_view, 4> kNames{"connecting", "idle", "borrowed", "closed"};
   return kNames[static_cast<std::size_t>(standing)];
 }
 }  // namespace
 
-void note_standing(Connection& connection, Standing to, std::string_view cause) {
-  const Standing from = std::exchange(connection.standing, to);
+void note_standing(Connection& connection, ConnectionState to, std::string_view cause) {
+  const ConnectionState from = std::exchange(connection.standing, to);
   if (!log::enabled(log::Level::debug, "pool")) return;
   log::debug("pool", "connection",
              {{"connection", connection.id()},
@@ -107,19 +107,22 @@ void note_standing(Connection& connection, Standing to, std::string_view cause) 
 
 void note_dial(std::uint64_t id, std::string_view origin, std::string_view cause) {
   if (!log::enabled(log::Level::debug, "pool")) return;
-  log::debug(
-      "pool", "connection",
-      {{"connection", id}, {"origin", origin}, {"from", "none"}, {"to", name(Standing::connecting)}, {"cause", cause}});
+  log::debug("pool", "connection",
+             {{"connection", id},
+              {"origin", origin},
+              {"from", "none"},
+              {"to", name(ConnectionState::connecting)},
+              {"cause", cause}});
 }
 
-void note_given_up(std::uint64_t id, std::string_view origin) {
+void log_dial_cancelled(std::uint64_t id, std::string_view origin) {
   if (!log::enabled(log::Level::debug, "pool")) return;
   log::debug("pool", "connection",
              {{"connection", id},
               {"origin", origin},
-              {"from", name(Standing::connecting)},
-              {"to", name(Standing::closed)},
-              {"cause", pool::name(pool::Closed::surplus)}});
+              {"from", name(ConnectionState::connecting)},
+              {"to", name(ConnectionState::closed)},
+              {"cause", pool::name(pool::CloseCause::surplus)}});
 }
 
 }  // namespace carpool::proxy

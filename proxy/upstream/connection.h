@@ -19,42 +19,42 @@ namespace carpool::proxy {
 class TlsIdentity;
 
 // Who uses a connection right now, on its home loop.
-class UpstreamUser {
+class ConnectionEvents {
  public:
   virtual void on_upstream_ready() LOOP_ONLY = 0;
 
  protected:
-  ~UpstreamUser() = default;
+  ~ConnectionEvents() = default;
 };
 
 // Where a connection stands, for the log: each change is a debug line.
-enum class Standing : std::uint8_t { connecting, idle, borrowed, closed };
+enum class ConnectionState : std::uint8_t { connecting, idle, borrowed, closed };
 
 // Numbers are given in the order of opening, process-wide.
 std::uint64_t next_connection_id();
 
-class Connection : public pool::Pooled {
+class Connection : public pool::PooledConnection {
  public:
   Connection(std::uint64_t id, net::Dialed dialed, Instant now);
 
   ~Connection() override;
-  bool settle() override;
+  bool clean_for_reuse() override;
 
   // Counted there until it ends. Before it is in the pool; the book outlives it.
-  void belong_to(net::AddressBook& book, const net::Address& address);
-  // By a context of this likeness of this identity, which outlives it. Before it is in the pool.
-  void made_under(const TlsIdentity& identity, std::uint64_t likeness);
+  void track_address(net::AddressSet& book, const net::Address& address);
+  // By a context of this fingerprint of this identity, which outlives it. Before it is in the pool.
+  void made_under(const TlsIdentity& identity, std::uint64_t fingerprint);
   // Why it must serve no further request (its certificates were replaced, its address is gone or only fails), or that
   // it is to end a little later.
-  struct Standstill {
-    std::optional<pool::Closed> cause;
+  struct AddressVerdict {
+    std::optional<pool::CloseCause> cause;
     bool later = false;
   };
-  Standstill judge(Instant now) const;
+  AddressVerdict judge(Instant now) const;
   // It was made under certificates that are no longer in force: no request may be sent on it.
   bool certificates_replaced() const;
   // As judge(), when it is given back: looks at its address only where something changed since the last time.
-  std::optional<pool::Closed> outdated(Instant now);
+  std::optional<pool::CloseCause> close_cause(Instant now);
   // How an exchange on it went, for its address.
   void note_answer(std::uint16_t status, Instant now);
   void note_failure(Instant now) {
@@ -69,16 +69,16 @@ class Connection : public pool::Pooled {
   net::SecurityInfo security() const { return security_; }
 
   // Set while leased, cleared before release; events of the connection go there.
-  UpstreamUser* user = nullptr;
-  Standing standing = Standing::connecting;  // with `user`: whoever holds the connection
-  std::string_view origin;                   // its label, which outlives every connection
+  ConnectionEvents* user = nullptr;
+  ConnectionState standing = ConnectionState::connecting;  // with `user`: whoever holds the connection
+  std::string_view origin;                                 // its label, which outlives every connection
 
  private:
   std::unique_ptr<net::Transport> transport_;
   const std::uint64_t id_;
   const Instant opened_at_;
   const std::string local_, peer_;
-  net::AddressBook* book_ = nullptr;
+  net::AddressSet* book_ = nullptr;
   net::Address address_;
   const TlsIdentity* identity_ = nullptr;  // null: plain text
   std::uint64_t likeness_ = 0;
@@ -87,8 +87,8 @@ class Connection : public pool::Pooled {
 };
 
 // Its owner moves it: a line for whoever wants to follow one connection through its life.
-void note_standing(Connection& connection, Standing to, std::string_view cause);
+void note_standing(Connection& connection, ConnectionState to, std::string_view cause);
 void note_dial(std::uint64_t id, std::string_view origin, std::string_view cause);
-void note_given_up(std::uint64_t id, std::string_view origin);
+void log_dial_cancelled(std::uint64_t id, std::string_view origin);
 
 }  // namespace carpool::proxy

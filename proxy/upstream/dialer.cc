@@ -17,24 +17,24 @@ constexpr Duration kAckPatience = std::chrono::milliseconds(250);
 }  // namespace
 
 // One dial and the place in the pool that it fills.
-class Dialer::Attempt final : public ListHook<AttemptTag>,
-                              public net::DialOwner,
-                              public exec::Mail,
-                              private exec::Watcher {
+class Dialer::PendingDial final : public ListHook<AttemptTag>,
+                                  public net::DialOwner,
+                                  public exec::Mail,
+                                  private exec::Watcher {
  public:
-  Attempt(Dialer& dialer, pool::Destination& destination, OriginContext& origin, pool::Reservation reservation)
+  PendingDial(Dialer& dialer, pool::Destination& destination, OriginRuntime& origin, pool::Reservation reservation)
       : dialer_(dialer),
         destination_(destination),
         origin_(origin),
         reservation_(std::move(reservation)),
-        turn_(exec::Timer::bind<&Attempt::on_turn>(dialer.context_.loop, *this)),
-        patience_(exec::Timer::bind<&Attempt::on_silence>(dialer.context_.loop, *this)) {
+        turn_(exec::Timer::bind<&PendingDial::on_turn>(dialer.context_.loop, *this)),
+        patience_(exec::Timer::bind<&PendingDial::on_settings_timeout>(dialer.context_.loop, *this)) {
     origin_.dials.fetch_add(1, std::memory_order_relaxed);
     note_dial(id_, destination_.label(), pool::name(reservation_.cause()));
   }
-  ~Attempt() { origin_.dials.fetch_sub(1, std::memory_order_relaxed); }
+  ~PendingDial() { origin_.dials.fetch_sub(1, std::memory_order_relaxed); }
 
-  const OriginContext& origin() const { return origin_; }
+  const OriginRuntime& origin() const { return origin_; }
   bool is(const pool::Destination& destination, std::uint32_t index, std::uint32_t generation) const {
     return &destination_ == &destination && reservation_.index() == index && reservation_.generation() == generation;
   }
@@ -47,7 +47,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
   // line is served by what comes first.
   void start() LOOP_ONLY {
     const Instant now = dialer_.context_.loop.now();
-    const std::optional<Duration> wait = origin_.connects.due(now, origin_.pool.wait_timeout);
+    const std::optional<Duration> wait = origin_.connects.delay_until_allowed(now, origin_.pool.wait_timeout);
     if (wait && *wait == Duration::zero()) return load();
     dialer_.context_.stats.count_limited(origin_.slot, metrics::Limit::connections);
     turn_.arm(now + wait.value_or(Duration::zero()));
@@ -68,7 +68,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
     if (session_ || (dial_ && dial_->past_tcp())) return;
     stop_waiting();
     dial_.reset();
-    note_given_up(id_, destination_.label());
+    log_dial_cancelled(id_, destination_.label());
     destination_.given_up(std::move(reservation_), dialer_.context_.loop.now());
     dialer_.finished(*this);
   }
@@ -76,7 +76,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
   void fail(Fault fault) LOOP_ONLY {
     dial_.reset();
     const Fault told = fault;
-    const bool warming = reservation_.cause() == pool::Opened::warm_up;
+    const bool warming = reservation_.cause() == pool::OpenCause::warm_up;
     if (session_) {
       dialer_.context_.loop.unwatch(session_->transport().fd(), key_);
       if (fault.side == Side::upstream) origin_.book->failed(peer_, dialer_.context_.loop.now());
@@ -104,8 +104,8 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
     plan.policy = &dialer_.context_.policy;
     plan.timeout = origin_.pool.connect_timeout;
     if (origin_.tls != nullptr) {
-      if (reservation_.kind() == pool::Kinds::h1_only) plan.alpn = {"http/1.1"};
-      if (reservation_.kind() == pool::Kinds::h2_only) plan.alpn = {"h2"};
+      if (reservation_.kind() == pool::ProtocolMask::h1_only) plan.alpn = {"http/1.1"};
+      if (reservation_.kind() == pool::ProtocolMask::h2_only) plan.alpn = {"h2"};
       Result<std::shared_ptr<tls::ClientContext>> context = origin_.tls->get();
       if (!context) return fail(context.take_fault());
       context_ = std::move(*context);
@@ -121,12 +121,12 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
     if (!result) return fail(explained(result.take_fault()));
     const UpstreamContext& context = dialer_.context_;
     const Instant now = context.loop.now();
-    origin_.dial_cost.tell(result->dns + result->tcp + result->tls, result->tls_cpu);
+    origin_.connect_cost.add_sample(result->dns + result->tcp + result->tls, result->tls_cpu);
     if (origin_.tls != nullptr) context.stats.observe_handshake(origin_.slot, result->tls);
     peer_ = result->peer;
     const Result<bool> h2 = chose_h2(*result);
     if (!h2) return fail(h2.fault());
-    if (*h2) return greet(std::move(*result));
+    if (*h2) return start_h2(std::move(*result));
     auto made = std::make_unique<Connection>(id_, std::move(*result), now);
     dial_.reset();
     if (certificates_replaced()) {
@@ -139,7 +139,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
   // The peer was verified by authorities, or saw a certificate, that are no longer in force. Then the dial begins anew;
   // whoever waits for it still does.
   bool certificates_replaced() const {
-    return origin_.tls != nullptr && origin_.tls->in_force() != context_->likeness();
+    return origin_.tls != nullptr && origin_.tls->in_force() != context_->fingerprint();
   }
 
   void finish(std::unique_ptr<Connection> made) LOOP_ONLY {
@@ -149,9 +149,9 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
       return fail(watched.take_fault());
     }
     made->origin = destination_.label();
-    made->belong_to(*origin_.book, peer_);
-    if (origin_.tls != nullptr) made->made_under(*origin_.tls, context_->likeness());
-    const bool warming = reservation_.cause() == pool::Opened::warm_up;
+    made->track_address(*origin_.book, peer_);
+    if (origin_.tls != nullptr) made->made_under(*origin_.tls, context_->fingerprint());
+    const bool warming = reservation_.cause() == pool::OpenCause::warm_up;
     destination_.dialed(std::move(reservation_), std::move(made), loop.now());
     if (warming) dialer_.context_.warm_up.on_warm_dial_ended(destination_, nullptr);
     dialer_.finished(*this);
@@ -160,7 +160,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
   // An origin without HTTP/1.1 may say so by an alert, which speaks of neither version to who asked for an upgrade.
   Fault explained(Fault fault) const {
     const bool refused = fault.kind == FaultKind::tls_protocol && fault.detail.ends_with("no application protocol");
-    if (refused && reservation_.kind() == pool::Kinds::h1_only) {
+    if (refused && reservation_.kind() == pool::ProtocolMask::h1_only) {
       fault.detail += ": HTTP/1.1 alone was offered, this request needs it";
     }
     return fault;
@@ -175,7 +175,7 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
 
   // ---- HTTP/2: the dial ends with the origin's SETTINGS ----
 
-  void greet(net::Dialed dialed) LOOP_ONLY {
+  void start_h2(net::Dialed dialed) LOOP_ONLY {
     exec::Loop& loop = dialer_.context_.loop;
     session_ = std::make_unique<H2Connection>(dialer_.context_.sessions, origin_, id_, std::move(dialed), loop.now());
     dial_.reset();
@@ -187,21 +187,21 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
   }
 
   void on_ready(exec::Ready ready) override LOOP_ONLY {
-    Result<bool> greeted = session_->greet(ready);
+    Result<bool> greeted = session_->handshake(ready);
     if (!greeted) return fail(greeted.take_fault());
-    if (!*greeted) return await_ack();
-    take_place();
+    if (!*greeted) return await_settings_ack();
+    assign_slot();
   }
 
   // An origin may lower its limit of streams right behind its first SETTINGS: whoever is sent before that is known is
   // refused. It has said so by the time it acknowledges ours; one that does not is not waited for.
-  void await_ack() LOOP_ONLY {
+  void await_settings_ack() LOOP_ONLY {
     if (!session_->has_settings() || std::exchange(awaits_ack_, true)) return;
     patience_.arm(dialer_.context_.loop.now() + kAckPatience);
   }
 
   // A session that lends no stream serves nobody: as a connection of the pool it would only call for the next dial.
-  void take_place() LOOP_ONLY {
+  void assign_slot() LOOP_ONLY {
     patience_.disarm();
     if (session_->streams() == 0) {
       return fail({FaultKind::connection_terminated, Side::upstream, "the origin allows no HTTP/2 stream (SETTINGS)"});
@@ -212,31 +212,31 @@ class Dialer::Attempt final : public ListHook<AttemptTag>,
       awaits_ack_ = false;
       return dial_now();
     }
-    session_->take_place(reservation_.index(), reservation_.generation());
+    session_->assign_slot(reservation_.index(), reservation_.generation());
     finish(std::move(session_));
   }
 
-  void on_silence() {
+  void on_settings_timeout() {
     exec::assume_on_loop();
-    if (session_->has_settings()) return take_place();
+    if (session_->has_settings()) return assign_slot();
     fail({FaultKind::connect_timeout, Side::upstream, "the origin says nothing where HTTP/2 was agreed on"});
   }
 
   // ALPN says it; without TLS prior knowledge does.
   Result<bool> chose_h2(const net::Dialed& dialed) const {
     const bool h2 = origin_.tls == nullptr ? origin_.speaks.h2 : dialed.transport->security().alpn == "h2";
-    if (h2 && reservation_.kind() == pool::Kinds::h1_only) {
+    if (h2 && reservation_.kind() == pool::ProtocolMask::h1_only) {
       return Fault{FaultKind::tls_protocol, Side::upstream, "the origin speaks HTTP/2, this request needs HTTP/1.1"};
     }
     if (h2) return true;
     if (origin_.tls == nullptr) return false;
-    if (origin_.speaks.h1 && reservation_.kind() != pool::Kinds::h2_only) return false;
+    if (origin_.speaks.h1 && reservation_.kind() != pool::ProtocolMask::h2_only) return false;
     return Fault{FaultKind::tls_protocol, Side::upstream, "the origin does not speak HTTP/2"};
   }
 
   Dialer& dialer_;
   pool::Destination& destination_;
-  OriginContext& origin_;
+  OriginRuntime& origin_;
   pool::Reservation reservation_;
   std::shared_ptr<tls::ClientContext> context_;    // outlives the dial, whatever is loaded meanwhile
   const std::uint64_t id_ = next_connection_id();  // the connection's from the start of its dial
@@ -257,14 +257,14 @@ Dialer::~Dialer() {
   CARPOOL_ASSERT(attempts_.empty());
 }
 
-void Dialer::dial(pool::Destination& destination, OriginContext& origin, pool::Reservation reservation) {
-  Attempt& attempt = *std::make_unique<Attempt>(*this, destination, origin, std::move(reservation)).release();
+void Dialer::dial(pool::Destination& destination, OriginRuntime& origin, pool::Reservation reservation) {
+  PendingDial& attempt = *std::make_unique<PendingDial>(*this, destination, origin, std::move(reservation)).release();
   attempts_.push_back(attempt);  // owns it until finished()
   attempt.start();
 }
 
-void Dialer::recall(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) {
-  for (Attempt* attempt = attempts_.next(nullptr); attempt != nullptr; attempt = attempts_.next(attempt)) {
+void Dialer::cancel_dial(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) {
+  for (PendingDial* attempt = attempts_.next(nullptr); attempt != nullptr; attempt = attempts_.next(attempt)) {
     if (attempt->is(destination, index, generation)) return attempt->give_up();
   }
 }
@@ -281,15 +281,15 @@ exec::Submitter* Dialer::tasks_for_handshake(bool signs) {
   return signs || ++handshakes_ > most ? &context_.tasks : nullptr;
 }
 
-std::string_view Dialer::phase_of(const OriginContext& origin) const {
-  for (Attempt* attempt = attempts_.next(nullptr); attempt != nullptr; attempt = attempts_.next(attempt)) {
+std::string_view Dialer::phase_of(const OriginRuntime& origin) const {
+  for (PendingDial* attempt = attempts_.next(nullptr); attempt != nullptr; attempt = attempts_.next(attempt)) {
     if (attempt->origin().destination == origin.destination) return attempt->phase();
   }
   return {};
 }
 
 void Dialer::stop_waiting() {
-  for (Attempt* attempt = attempts_.next(nullptr); attempt != nullptr; attempt = attempts_.next(attempt)) {
+  for (PendingDial* attempt = attempts_.next(nullptr); attempt != nullptr; attempt = attempts_.next(attempt)) {
     attempt->stop_waiting();
   }
 }
@@ -298,9 +298,9 @@ void Dialer::cancel_all() {
   while (!attempts_.empty()) attempts_.front().fail({FaultKind::draining, Side::self, "carpool is stopping"});
 }
 
-void Dialer::finished(Attempt& attempt) {
+void Dialer::finished(PendingDial& attempt) {
   attempt.unlink();
-  const std::unique_ptr<Attempt> dies(&attempt);
+  const std::unique_ptr<PendingDial> dies(&attempt);
 }
 
 }  // namespace carpool::proxy

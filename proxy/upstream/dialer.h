@@ -24,23 +24,23 @@ class Dialer {
   explicit Dialer(const UpstreamContext& context, dns::Resolver& resolver);
   ~Dialer();
 
-  void dial(pool::Destination& destination, OriginContext& origin, pool::Reservation reservation) LOOP_ONLY;
+  void dial(pool::Destination& destination, OriginRuntime& origin, pool::Reservation reservation) LOOP_ONLY;
   // Nobody needs this one any more: it ends, unless it is past TCP.
-  void recall(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) LOOP_ONLY;
+  void cancel_dial(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) LOOP_ONLY;
   // What the oldest dial of this loop for `origin` is doing ("resolving", "dialing", "in TLS"); empty: none.
-  std::string_view phase_of(const OriginContext& origin) const LOOP_ONLY;
+  std::string_view phase_of(const OriginRuntime& origin) const LOOP_ONLY;
   void stop_waiting() LOOP_ONLY;  // for TLS contexts: what is in the mail may still arrive
   void cancel_all() LOOP_ONLY;    // at the end of the loop: each fails with `draining`
 
  private:
-  class Attempt;
-  void finished(Attempt& attempt) LOOP_ONLY;
+  class PendingDial;
+  void finished(PendingDial& attempt) LOOP_ONLY;
   exec::Submitter* tasks_for_handshake(bool signs) LOOP_ONLY;
   const UpstreamContext& context_;
   dns::Resolver& resolver_;
   Instant second_began_{};
-  std::uint32_t handshakes_ = 0;                       // since then
-  mutable List<Attempt, struct AttemptTag> attempts_;  // owned
+  std::uint32_t handshakes_ = 0;                           // since then
+  mutable List<PendingDial, struct AttemptTag> attempts_;  // owned
 };
 
 }  // namespace carpool::proxy

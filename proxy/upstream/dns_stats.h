@@ -8,15 +8,15 @@
 
 namespace carpool::proxy {
 
-class Recorder;
+class LoopStats;
 
 class DnsStats final : public dns::Events {
  public:
-  DnsStats(Recorder& stats, const exec::Loop& loop) : stats_(stats), loop_(loop) {}
+  DnsStats(LoopStats& stats, const exec::Loop& loop) : stats_(stats), loop_(loop) {}
   void on_dns_event(metrics::Dns what, std::uint64_t n, std::string_view host) override LOOP_ONLY;
 
  private:
-  Recorder& stats_;
+  LoopStats& stats_;
   const exec::Loop& loop_;
   Instant last_warning_{};
 };

@@ -8,37 +8,37 @@
 
 namespace carpool::proxy {
 
-H1Carrier::H1Carrier(SessionHost& host, CarrierUser& user, http::ResponseHead& response)
-    : host_(host), user_(user), response_(response), reader_(SessionHost::response_limits()) {}
+H1UpstreamStream::H1UpstreamStream(H2LoopContext& host, UpstreamStreamHandler& user, http::ResponseHead& response)
+    : host_(host), user_(user), response_(response), reader_(H2LoopContext::response_limits()) {}
 
-void H1Carrier::begin(Connection& connection, std::string_view method, bool upgrade, bool bare_lf) {
+void H1UpstreamStream::begin(Connection& connection, std::string_view method, bool upgrade, bool bare_lf) {
   CARPOOL_ASSERT(connection_ == nullptr);
   connection_ = &connection;
   connection.user = this;
-  note_standing(connection, Standing::borrowed, method);
+  note_standing(connection, ConnectionState::borrowed, method);
   reader_.expect(method, upgrade, bare_lf);
   attempt_ = Attempt();
 }
 
 // Its end may have been noticed between the grant and now, when nobody was there to act on it.
-bool H1Carrier::usable() {
+bool H1UpstreamStream::usable() {
   if (connection_->certificates_replaced()) return false;
-  return !transport().hangup_seen() && (!transport().maybe_readable() || transport().quiet());
+  return !transport().hangup_seen() && (!transport().maybe_readable() || transport().no_data_pending());
 }
 
 // ---- the request ----
 
-BatchLease& H1Carrier::out() {
-  if (!out_) out_ = host_.buffers().lease_batch(outbox_, transport());
+BatchLease& H1UpstreamStream::out() {
+  if (!out_) out_ = host_.buffers().lease_batch(write_queue_, transport());
   return out_;
 }
 
-void H1Carrier::send_head(const http::RequestHead& head, const http::ForwardRules& rules) {
+void H1UpstreamStream::send_head(const http::RequestHead& head, const http::ForwardRules& rules) {
   attempt_.framing = head.framing;
   http::write_request(out().text(), head, rules);
 }
 
-void H1Carrier::send_body(std::string_view bytes) {
+void H1UpstreamStream::send_body(std::string_view bytes) {
   if (bytes.empty()) return;
   BatchLease& out = this->out();
   if (attempt_.tunnel || attempt_.framing != http::Framing::chunked) return out.add(bytes);
@@ -47,60 +47,60 @@ void H1Carrier::send_body(std::string_view bytes) {
   out.text().append("\r\n");
 }
 
-void H1Carrier::send_end(const http::Fields& trailers) {
+void H1UpstreamStream::send_end(const http::Fields& trailers) {
   attempt_.asked_whole = true;
   if (attempt_.framing == http::Framing::chunked) http::write_last_chunk(out().text(), trailers);
 }
 
-bool H1Carrier::flush() {
+bool H1UpstreamStream::flush() {
   if (attempt_.write_failed || out_.empty()) {  // after a failure nobody reads it
     out_.discard();
     return false;
   }
-  if (out_.send() == Outbox::Sent::failed) on_write_failed();
+  if (out_.send() == WriteQueue::Sent::failed) on_write_failed();
   return !attempt_.write_failed;
 }
 
 // The origin will not read on. What it said before it left still counts: an early answer is an answer.
-void H1Carrier::on_write_failed() {
-  outbox_.drop_waiting();
-  transport().note({.readable = true, .writable = false, .hangup = true});
+void H1UpstreamStream::on_write_failed() {
+  write_queue_.drop_waiting();
+  transport().on_readiness({.readable = true, .writable = false, .hangup = true});
   attempt_.write_failed = true;
   exec::Deferred::unlink();
   host_.loop().defer(*this);  // read what is there, outside of the client's turn
 }
 
-void H1Carrier::on_upstream_ready() {
-  if (!outbox_.empty() && transport().maybe_writable() && !attempt_.write_failed) {
-    if (outbox_.flush(transport()) == Outbox::Sent::failed) return on_write_failed();
-    if (outbox_.empty() && std::exchange(attempt_.shut_when_sent, false)) transport().shut_write();
-    if (user_.on_room() == AttemptState::over) return;
+void H1UpstreamStream::on_upstream_ready() {
+  if (!write_queue_.empty() && transport().maybe_writable() && !attempt_.write_failed) {
+    if (write_queue_.flush(transport()) == WriteQueue::Sent::failed) return on_write_failed();
+    if (write_queue_.empty() && std::exchange(attempt_.shut_when_sent, false)) transport().shut_write();
+    if (user_.on_writable() == AttemptState::over) return;
   }
-  static_cast<void>(read_on());
+  static_cast<void>(resume_reading());
 }
 
 // ---- the response ----
 
-void H1Carrier::run() {
+void H1UpstreamStream::run() {
   if (connection_ == nullptr) return;
-  if (attempt_.write_failed && user_.on_room() == AttemptState::over) return;
-  if (read_on() == AttemptState::over || !attempt_.write_failed || attempt_.head_done || attempt_.tunnel) return;
-  static_cast<void>(broken({FaultKind::connection_terminated, Side::upstream, "the origin stopped reading"}, true));
+  if (attempt_.write_failed && user_.on_writable() == AttemptState::over) return;
+  if (resume_reading() == AttemptState::over || !attempt_.write_failed || attempt_.head_done || attempt_.tunnel) return;
+  static_cast<void>(fail({FaultKind::connection_terminated, Side::upstream, "the origin stopped reading"}, true));
 }
 
-AttemptState H1Carrier::read_on() {
+AttemptState H1UpstreamStream::resume_reading() {
   return attempt_.tunnel ? read_tunnel() : read_response();
 }
 
-AttemptState H1Carrier::read_response() {
+AttemptState H1UpstreamStream::read_response() {
   std::size_t budget = kTurnBytes;
-  while (!attempt_.tunnel && user_.may_take() && transport().maybe_readable()) {
+  while (!attempt_.tunnel && user_.wants_response() && transport().maybe_readable()) {
     if (budget == 0) {
       if (!exec::Deferred::linked()) host_.loop().defer(*this);
       return AttemptState::alive;
     }
     const exec::ReadBuffer buffer(host_.loop());
-    const net::IoResult io = transport().read(buffer.first(std::min(buffer.size(), user_.room())));
+    const net::IoResult io = transport().read(buffer.first(std::min(buffer.size(), user_.writable_bytes())));
     if (io.io == net::Io::would_block) return AttemptState::alive;
     if (io.io != net::Io::ok) return on_end(io);
     budget -= std::min(budget, io.bytes);
@@ -109,15 +109,15 @@ AttemptState H1Carrier::read_response() {
   return attempt_.tunnel ? read_tunnel() : AttemptState::alive;
 }
 
-AttemptState H1Carrier::feed(std::string_view bytes) {
+AttemptState H1UpstreamStream::feed(std::string_view bytes) {
   std::size_t used = 0;
   for (;;) {
-    const Result<http::Fed> fed = reader_.feed(bytes.substr(used), response_, user_);
-    if (!fed) return broken(fed.fault(), false);
+    const Result<http::ParseResult> fed = reader_.feed(bytes.substr(used), response_, user_);
+    if (!fed) return fail(fed.fault(), false);
     used += fed->taken;
     switch (fed->progress) {
       case http::Progress::need_more:
-        return user_.on_response_piece();
+        return user_.on_read_complete();
       case http::Progress::head:
         if (response_.status >= 200) attempt_.head_done = true;
         if (user_.on_response_head() == AttemptState::over) return AttemptState::over;
@@ -132,28 +132,28 @@ AttemptState H1Carrier::feed(std::string_view bytes) {
   }
 }
 
-AttemptState H1Carrier::on_end(const net::IoResult& io) {
+AttemptState H1UpstreamStream::on_end(const net::IoResult& io) {
   if (io.io == net::Io::eof) {
     Result<http::Progress> end = reader_.finish();
     if (end) return user_.on_response_end();
-    return broken(end.take_fault(), true);
+    return fail(end.take_fault(), true);
   }
   const FaultKind kind = reader_.any_byte() ? FaultKind::response_incomplete : FaultKind::connection_terminated;
-  return broken({kind, Side::upstream, std::string(io.detail)}, true);
+  return fail({kind, Side::upstream, std::string(io.detail)}, true);
 }
 
-AttemptState H1Carrier::broken(Fault fault, bool connection_ended) {
-  Breakage breakage;
-  breakage.fault = std::move(fault);
-  breakage.connection_ended = connection_ended;
-  breakage.any_byte_sent = outbox_.taken() > 0;
-  breakage.any_byte_back = reader_.any_byte();
-  return user_.on_broken(std::move(breakage));
+AttemptState H1UpstreamStream::fail(Fault fault, bool connection_ended) {
+  StreamFailure failure;
+  failure.fault = std::move(fault);
+  failure.connection_ended = connection_ended;
+  failure.any_byte_sent = write_queue_.bytes_written() > 0;
+  failure.any_byte_back = reader_.any_byte();
+  return user_.on_failure(std::move(failure));
 }
 
 // ---- the end ----
 
-void H1Carrier::leave() {
+void H1UpstreamStream::leave() {
   connection_->user = nullptr;
   connection_ = nullptr;
   exec::Deferred::unlink();
@@ -161,56 +161,56 @@ void H1Carrier::leave() {
 }
 
 // Back to the pool only when proven clean: both bodies complete, nothing behind them, both sides mean to go on.
-std::optional<pool::Closed> H1Carrier::finish(pool::Lease&) {
+std::optional<pool::CloseCause> H1UpstreamStream::finish(pool::Lease&) {
   const bool whole =
-      attempt_.asked_whole && outbox_.empty() && out_.empty() && !attempt_.write_failed && !attempt_.leftover;
+      attempt_.asked_whole && write_queue_.empty() && out_.empty() && !attempt_.write_failed && !attempt_.leftover;
   leave();
-  outbox_.clear();
-  if (!whole) return pool::Closed::error;
-  if (!response_.keep_alive || response_.framing == http::Framing::until_close) return pool::Closed::peer_closed;
+  write_queue_.clear();
+  if (!whole) return pool::CloseCause::error;
+  if (!response_.keep_alive || response_.framing == http::Framing::until_close) return pool::CloseCause::peer_closed;
   return std::nullopt;
 }
 
-std::optional<pool::Closed> H1Carrier::abandon(pool::Closed cause, pool::Lease&) {
+std::optional<pool::CloseCause> H1UpstreamStream::abandon(pool::CloseCause cause, pool::Lease&) {
   leave();
-  outbox_.clear();
+  write_queue_.clear();
   return cause;
 }
 
 // ---- tunnels ----
 
-void H1Carrier::open_tunnel() {
+void H1UpstreamStream::open_tunnel() {
   attempt_.tunnel = true;
   if (transport().maybe_readable()) host_.loop().defer(*this);  // it may speak first, and have spoken
 }
 
-void H1Carrier::shut_write_when_sent() {
-  if (outbox_.empty()) {
+void H1UpstreamStream::shut_write_when_sent() {
+  if (write_queue_.empty()) {
     transport().shut_write();
   } else {
     attempt_.shut_when_sent = true;
   }
 }
 
-AttemptState H1Carrier::read_tunnel() {
+AttemptState H1UpstreamStream::read_tunnel() {
   std::size_t budget = kTurnBytes;
-  while (!attempt_.eof && user_.may_take() && transport().maybe_readable()) {
+  while (!attempt_.eof && user_.wants_response() && transport().maybe_readable()) {
     if (budget == 0) {
       if (!exec::Deferred::linked()) host_.loop().defer(*this);
       return AttemptState::alive;
     }
     const exec::ReadBuffer buffer(host_.loop());
-    const net::IoResult io = transport().read(buffer.first(std::min(buffer.size(), user_.room())));
+    const net::IoResult io = transport().read(buffer.first(std::min(buffer.size(), user_.writable_bytes())));
     if (io.io == net::Io::would_block) return AttemptState::alive;
     if (io.io == net::Io::failed)
-      return broken({FaultKind::connection_terminated, Side::upstream, std::string(io.detail)}, true);
+      return fail({FaultKind::connection_terminated, Side::upstream, std::string(io.detail)}, true);
     if (io.io == net::Io::eof) {
       attempt_.eof = true;
       return user_.on_tunnel_eof();
     }
     budget -= std::min(budget, io.bytes);
     user_.on_body(buffer.view(io.bytes));
-    if (user_.on_response_piece() == AttemptState::over) return AttemptState::over;
+    if (user_.on_read_complete() == AttemptState::over) return AttemptState::over;
   }
   return AttemptState::alive;
 }

@@ -1,5 +1,5 @@
-// H1Carrier: one request and its response on a borrowed HTTP/1.1 connection. Belongs to an exchange and serves one
-// connection after the other; at rest it owns no memory.
+// H1UpstreamStream: one request and its response on a borrowed HTTP/1.1 connection. Belongs to an exchange and serves
+// one connection after the other; at rest it owns no memory.
 #pragma once
 
 #include "exec/loop.h"
@@ -13,9 +13,9 @@
 namespace carpool::proxy {
 
 // What one connection may read in one turn before the others get theirs.
-class H1Carrier final : public Carrier, private UpstreamUser, private exec::Deferred {
+class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, private exec::Deferred {
  public:
-  H1Carrier(SessionHost& host, CarrierUser& user, http::ResponseHead& response);
+  H1UpstreamStream(H2LoopContext& host, UpstreamStreamHandler& user, http::ResponseHead& response);
 
   // `upgrade`: the request asks for 101. `bare_lf`: lines of the response's head may end in LF alone.
   void begin(Connection& connection, std::string_view method, bool upgrade, bool bare_lf = false) LOOP_ONLY;
@@ -25,13 +25,13 @@ class H1Carrier final : public Carrier, private UpstreamUser, private exec::Defe
   void send_body(std::string_view bytes) override LOOP_ONLY;
   void send_end(const http::Fields& trailers) override LOOP_ONLY;
   bool flush() override LOOP_ONLY;
-  std::size_t backlog() const override LOOP_ONLY { return outbox_.size(); }
-  AttemptState read_on() override LOOP_ONLY;
-  std::optional<pool::Closed> finish(pool::Lease& lease) override LOOP_ONLY;
-  std::optional<pool::Closed> abandon(pool::Closed cause, pool::Lease& lease) override LOOP_ONLY;
+  std::size_t backlog() const override LOOP_ONLY { return write_queue_.size(); }
+  AttemptState resume_reading() override LOOP_ONLY;
+  std::optional<pool::CloseCause> finish(pool::Lease& lease) override LOOP_ONLY;
+  std::optional<pool::CloseCause> abandon(pool::CloseCause cause, pool::Lease& lease) override LOOP_ONLY;
   void open_tunnel() override LOOP_ONLY;
   void shut_write_when_sent() override LOOP_ONLY;
-  bool deaf() const override LOOP_ONLY { return attempt_.write_failed; }
+  bool write_closed() const override LOOP_ONLY { return attempt_.write_failed; }
 
  private:
   void on_upstream_ready() override LOOP_ONLY;
@@ -40,17 +40,17 @@ class H1Carrier final : public Carrier, private UpstreamUser, private exec::Defe
   AttemptState read_tunnel() LOOP_ONLY;
   AttemptState feed(std::string_view bytes) LOOP_ONLY;
   AttemptState on_end(const net::IoResult& io) LOOP_ONLY;
-  AttemptState broken(Fault fault, bool connection_ended) LOOP_ONLY;
+  AttemptState fail(Fault fault, bool connection_ended) LOOP_ONLY;
   void on_write_failed() LOOP_ONLY;
   void leave() LOOP_ONLY;
   net::Transport& transport() const { return connection_->transport(); }
   BatchLease& out() LOOP_ONLY;  // what is sent by the next flush()
 
-  SessionHost& host_;
-  CarrierUser& user_;
+  H2LoopContext& host_;
+  UpstreamStreamHandler& user_;
   http::ResponseHead& response_;
   http::ResponseReader reader_;
-  Outbox outbox_;                     // what the origin's socket would not take yet
+  WriteQueue write_queue_;            // what the origin's socket would not take yet
   Connection* connection_ = nullptr;  // from begin() to finish() or abandon()
   BatchLease out_;                    // from the first send_*() to flush(), or to the end of the attempt
   // Constructed anew by begin(): nothing of one attempt is met by the next one.

@@ -12,12 +12,14 @@ class LoopBuffers {
  public:
   explicit LoopBuffers(exec::EventLeases& leases) : batches_(leases) {}
 
-  BatchLease lease_batch(Outbox& outbox, net::Transport& transport) { return {batches_, outbox, transport}; }
-  Spares<http::H2Fields>::Loan lend_fields() { return fields_.lend(); }
+  BatchLease lease_batch(WriteQueue& write_queue, net::Transport& transport) {
+    return {batches_, write_queue, transport};
+  }
+  FreeList<http::H2Fields>::Handle lend_fields() { return fields_.lend(); }
 
  private:
   BatchStore batches_;
-  Spares<http::H2Fields> fields_;
+  FreeList<http::H2Fields> fields_;
 };
 
 }  // namespace carpool::proxy

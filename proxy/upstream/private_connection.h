@@ -8,22 +8,22 @@
 
 namespace carpool::proxy {
 
-struct OriginContext;
+struct OriginRuntime;
 
-class PrivateConnection final : private UpstreamUser {
+class PrivateConnection final : private ConnectionEvents {
  public:
-  PrivateConnection(exec::Loop& loop, const OriginContext& origin, pool::Lease lease) LOOP_ONLY;
+  PrivateConnection(exec::Loop& loop, const OriginRuntime& origin, pool::Lease lease) LOOP_ONLY;
   ~PrivateConnection();
 
-  const OriginContext& origin() const { return origin_; }
+  const OriginRuntime& origin() const { return origin_; }
   // The lease for the client's next exchange; empty when the origin closed meanwhile, or certificates were replaced.
   pool::Lease take() LOOP_ONLY;
 
  private:
   void on_upstream_ready() override LOOP_ONLY;
-  void end(pool::Closed cause = pool::Closed::private_) LOOP_ONLY;
+  void end(pool::CloseCause cause = pool::CloseCause::private_) LOOP_ONLY;
   exec::Loop& loop_;
-  const OriginContext& origin_;
+  const OriginRuntime& origin_;
   pool::Lease lease_;
 };
 

@@ -15,15 +15,15 @@ class Outdated final : public pool::ConnectionVisitor {
   void visit(const pool::ConnectionView& view) override {
     if (view.pooled == nullptr || view.home != home_) return;
     const auto& connection = static_cast<const Connection&>(*view.pooled);
-    const bool session = connection.kind() == pool::Kind::h2;
-    if (!session && view.state != pool::Shown::idle) return;
-    const Connection::Standstill judged = connection.judge(now_);
+    const bool session = connection.protocol() == pool::Protocol::h2;
+    if (!session && view.state != pool::ConnectionStatus::idle) return;
+    const Connection::AddressVerdict judged = connection.judge(now_);
     more |= judged.later;
     if (judged.cause) found.push_back({view.index, view.generation, *judged.cause, session});
   }
   struct One {
     std::uint32_t index, generation;
-    pool::Closed cause;
+    pool::CloseCause cause;
     bool session;
   };
   std::vector<One> found;

@@ -7,19 +7,19 @@
 
 namespace carpool::proxy {
 
-enum class Proof : std::uint8_t { not_sent, goaway, refused_stream, idempotent_reused, misdirected };
-std::string_view name(Proof proof);
+enum class RetryReason : std::uint8_t { not_sent, goaway, refused_stream, idempotent_reused, misdirected };
+std::string_view name(RetryReason proof);
 
 struct Attempt {
   std::string_view method;
-  bool has_body = false;             // the request announces one
-  bool body_whole = true;            // every byte of the body that was received is still in the replay buffer
-  bool reused = false;               // the connection had served before
-  bool any_byte_sent = false;        // of the request
-  bool any_byte_back = false;        // of a response, 1xx included
-  bool timed_out = false;            // never again after a timeout
-  bool connection_ended = false;     // EOF, reset or a failed write (not a malformed answer)
-  std::optional<Proof> unprocessed;  // goaway, refused_stream: the origin said that it did nothing
+  bool has_body = false;                   // the request announces one
+  bool body_whole = true;                  // every byte of the body that was received is still in the replay buffer
+  bool reused = false;                     // the connection had served before
+  bool any_byte_sent = false;              // of the request
+  bool any_byte_back = false;              // of a response, 1xx included
+  bool timed_out = false;                  // never again after a timeout
+  bool connection_ended = false;           // EOF, reset or a failed write (not a malformed answer)
+  std::optional<RetryReason> unprocessed;  // goaway, refused_stream: the origin said that it did nothing
   std::uint32_t idempotent_retries = 0;
   std::uint32_t proven_replays = 0;
 
@@ -38,9 +38,9 @@ constexpr std::uint32_t most_attempts(const RetryRules& rules) {
   return rules.max_retries + kMaxProvenReplays;
 }
 
-std::optional<Proof> may_retry(const Attempt& attempt, const RetryRules& rules);
+std::optional<RetryReason> retry_reason(const Attempt& attempt, const RetryRules& rules);
 
 // Sent twice has the effect of sent once (RFC 9110 §9.2.2), by default without PUT and DELETE.
-bool repeatable(std::string_view method, bool put_and_delete);
+bool is_idempotent(std::string_view method, bool put_and_delete);
 
 }  // namespace carpool::proxy

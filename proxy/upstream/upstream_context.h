@@ -19,9 +19,9 @@ class Destination;
 
 namespace carpool::proxy {
 
-class Origins;
-class Recorder;
-class SessionHost;
+class OriginRegistry;
+class LoopStats;
+class H2LoopContext;
 
 // Hears of each dial of cause warm_up that ended.
 class WarmUpListener {
@@ -35,10 +35,10 @@ class WarmUpListener {
 
 struct UpstreamContext {
   exec::Loop& loop;
-  exec::Submitter& tasks;  // takes those that may block
-  SessionHost& sessions;   // what HTTP/2 sessions on this loop need of it
-  Recorder& stats;
-  Origins& origins;
+  exec::Submitter& tasks;   // takes those that may block
+  H2LoopContext& sessions;  // what HTTP/2 sessions on this loop need of it
+  LoopStats& stats;
+  OriginRegistry& origins;
   const net::AddressPolicy& policy;
   WarmUpListener& warm_up;
   std::uint32_t inline_handshakes;  // a second, by this loop itself

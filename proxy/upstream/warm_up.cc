@@ -14,7 +14,7 @@ constexpr Duration kLongestPause = std::chrono::minutes(1);
 constexpr Duration kForgotten = std::chrono::minutes(1);
 }  // namespace
 
-WarmUp::WarmUp(exec::Loop& loop, Origins& origins, const ConfigInForce& config, Host& host)
+WarmUp::WarmUp(exec::Loop& loop, OriginRegistry& origins, const ConfigInForce& config, Host& host)
     : loop_(loop),
       origins_(origins),
       config_(config),
@@ -26,7 +26,7 @@ void WarmUp::start() {
     const std::uint32_t wanted = std::max(settings.pool.warm_up.enabled ? settings.pool.warm_up.size : 0,
                                           std::min(settings.pool.min_idle, settings.pool.size));
     if (wanted == 0) continue;
-    Result<OriginContext*> origin = origins_.at(settings.origin);
+    Result<OriginRuntime*> origin = origins_.at(settings.origin);
     if (!origin) {
       log::warn("pool", "no warm-up", {{"why", origin.fault().detail}});
       continue;
@@ -34,16 +34,16 @@ void WarmUp::start() {
     begin(**origin, wanted, true);
   }
   starting_ = true;  // only now: the first may have ended before the last began
-  tell_ready();
+  notify_ready();
 }
 
-std::uint64_t WarmUp::begin(OriginContext& origin, std::uint32_t open, bool at_start) {
+std::uint64_t WarmUp::begin(OriginRuntime& origin, std::uint32_t open, bool at_start) {
   const Instant now = loop_.now();
-  Order* order = nullptr;
+  WarmUpJob* order = nullptr;
   {
     const std::scoped_lock lock(mutex_);
     // Whoever ordered those has asked for their results, or never will.
-    orders_.remove_if([&](const Order& old) { return old.over && !old.at_start && now - old.until > kForgotten; });
+    orders_.remove_if([&](const WarmUpJob& old) { return old.over && !old.at_start && now - old.until > kForgotten; });
     order = &orders_.emplace_back();
     order->number = ++last_;
     order->origin = &origin;
@@ -53,20 +53,20 @@ std::uint64_t WarmUp::begin(OriginContext& origin, std::uint32_t open, bool at_s
     order->at_start = at_start;
   }
   const std::uint64_t number = order->number;
-  go_on(*order, 1);
+  dial_more(*order, 1);
   arm();
   return number;
 }
 
 // As many dials as are missing, `most` at a time; none is missing, or none may begin: it is over.
-void WarmUp::go_on(Order& order, std::uint32_t most) {
+void WarmUp::dial_more(WarmUpJob& order, std::uint32_t most) {
   const Instant now = loop_.now();
   order.out = order.origin->destination->warm_up(order.open, most, now);
   if (order.out == 0) end(order);
 }
 
 void WarmUp::dial_ended(const pool::Destination& destination, const Fault* fault) {
-  const auto mine = std::find_if(orders_.begin(), orders_.end(), [&](const Order& order) {
+  const auto mine = std::find_if(orders_.begin(), orders_.end(), [&](const WarmUpJob& order) {
     return !order.over && order.out != 0 && order.origin->destination == &destination;
   });
   if (mine == orders_.end()) return;  // it was given up meanwhile
@@ -78,10 +78,10 @@ void WarmUp::dial_ended(const pool::Destination& destination, const Fault* fault
   }
   if (mine->out != 0) return;
   if (mine->result.failure) return end(*mine);
-  go_on(*mine, mine->origin->pool.size);
+  dial_more(*mine, mine->origin->pool.size);
 }
 
-void WarmUp::end(Order& order) {
+void WarmUp::end(WarmUpJob& order) {
   const Instant now = loop_.now();
   {
     const std::scoped_lock lock(mutex_);
@@ -99,10 +99,10 @@ void WarmUp::end(Order& order) {
     if (order.at_start && !order.result.failure) order.at_start = false;  // nothing more to say of it
   }
   arm();
-  tell_ready();
+  notify_ready();
 }
 
-void WarmUp::try_again(Order& order, Instant now) {
+void WarmUp::try_again(WarmUpJob& order, Instant now) {
   {
     const std::scoped_lock lock(mutex_);
     order.over = false;
@@ -110,13 +110,13 @@ void WarmUp::try_again(Order& order, Instant now) {
     order.until = now + order.origin->pool.connect_timeout;
     order.pause = std::min(order.pause * 2, kLongestPause);
   }
-  go_on(order, 1);
+  dial_more(order, 1);
 }
 
 void WarmUp::on_timer() {
   exec::assume_on_loop();
   const Instant now = loop_.now();
-  for (Order& order : orders_) {
+  for (WarmUpJob& order : orders_) {
     if (order.until > now) continue;
     if (!order.over) {
       {
@@ -134,13 +134,13 @@ void WarmUp::on_timer() {
 
 void WarmUp::arm() {
   Instant next = kNever;
-  for (const Order& order : orders_) {
+  for (const WarmUpJob& order : orders_) {
     if (!order.over || order.at_start) next = std::min(next, order.until);
   }
   timer_.arm(next);
 }
 
-void WarmUp::tell_ready() {
+void WarmUp::notify_ready() {
   if (!starting_ || !under_way().empty()) return;
   starting_ = false;
   host_.on_warm();
@@ -149,7 +149,7 @@ void WarmUp::tell_ready() {
 std::optional<WarmUpResult> WarmUp::result(std::uint64_t number) {
   const std::scoped_lock lock(mutex_);
   const auto mine =
-      std::find_if(orders_.begin(), orders_.end(), [&](const Order& order) { return order.number == number; });
+      std::find_if(orders_.begin(), orders_.end(), [&](const WarmUpJob& order) { return order.number == number; });
   if (mine == orders_.end()) return WarmUpResult{};
   if (!mine->over) return std::nullopt;
   return mine->result;
@@ -158,7 +158,7 @@ std::optional<WarmUpResult> WarmUp::result(std::uint64_t number) {
 std::vector<std::string> WarmUp::under_way() const {
   const std::scoped_lock lock(mutex_);
   std::vector<std::string> all;
-  for (const Order& order : orders_) {
+  for (const WarmUpJob& order : orders_) {
     if (order.at_start && order.first_try) all.push_back(order.origin->destination->label());
   }
   return all;
@@ -167,7 +167,7 @@ std::vector<std::string> WarmUp::under_way() const {
 std::vector<std::string> WarmUp::failed() const {
   const std::scoped_lock lock(mutex_);
   std::vector<std::string> all;
-  for (const Order& order : orders_) {
+  for (const WarmUpJob& order : orders_) {
     if (!order.at_start || order.first_try) continue;
     all.push_back(order.origin->destination->label() + ": " + order.result.failure.value_or("trying again"));
   }

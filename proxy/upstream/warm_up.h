@@ -34,12 +34,12 @@ class WarmUp {
     ~Host() = default;
   };
 
-  WarmUp(exec::Loop& loop, Origins& origins, const ConfigInForce& config, Host& host);
+  WarmUp(exec::Loop& loop, OriginRegistry& origins, const ConfigInForce& config, Host& host);
 
   // ---- on `loop`, the first worker's ----
   void start() LOOP_ONLY;  // the host may hear of the end from inside
   // Until `open` connections of `origin` are open. The number names the order; ask result() for it.
-  std::uint64_t begin(OriginContext& origin, std::uint32_t open, bool at_start = false) LOOP_ONLY;
+  std::uint64_t begin(OriginRuntime& origin, std::uint32_t open, bool at_start = false) LOOP_ONLY;
   // A dial of cause warm_up ended.
   void dial_ended(const pool::Destination& destination, const Fault* fault) LOOP_ONLY;
 
@@ -51,9 +51,9 @@ class WarmUp {
   std::vector<std::string> failed() const;
 
  private:
-  struct Order {
+  struct WarmUpJob {
     std::uint64_t number = 0;
-    OriginContext* origin = nullptr;
+    OriginRuntime* origin = nullptr;
     std::uint32_t open = 0;  // wanted
     std::uint32_t out = 0;   // dials under way
     WarmUpResult result;     // guarded by mutex_
@@ -63,21 +63,21 @@ class WarmUp {
     bool over = false;      // guarded by mutex_
     bool first_try = true;  // guarded by mutex_
   };
-  void go_on(Order& order, std::uint32_t most) LOOP_ONLY;
-  void end(Order& order) LOOP_ONLY;
-  void try_again(Order& order, Instant now) LOOP_ONLY;
+  void dial_more(WarmUpJob& order, std::uint32_t most) LOOP_ONLY;
+  void end(WarmUpJob& order) LOOP_ONLY;
+  void try_again(WarmUpJob& order, Instant now) LOOP_ONLY;
   void on_timer();
   void arm() LOOP_ONLY;
-  void tell_ready() LOOP_ONLY;
+  void notify_ready() LOOP_ONLY;
 
   exec::Loop& loop_;
-  Origins& origins_;
+  OriginRegistry& origins_;
   const ConfigInForce& config_;
   Host& host_;
   exec::Timer timer_;
   bool starting_ = false;  // start() was called, and on_warm() not yet
   mutable std::mutex mutex_;
-  std::list<Order> orders_;  // changed by the loop under mutex_, read by others under it
+  std::list<WarmUpJob> orders_;  // changed by the loop under mutex_, read by others under it
   std::uint64_t last_ = 0;
 };
 

@@ -115,7 +115,7 @@ struct House {
     kept.capacity = 8;
     kept.min = 8;
     kept.looks = looks;
-    reserve = std::make_unique<Reserve>(pool, kept);
+    reserve = std::make_unique<ReservedThreads>(pool, kept);
   }
   ~House() {
     reserve->stop();
@@ -129,7 +129,7 @@ struct House {
   }
   ThreadPool pool;
   TaskSource source;
-  std::unique_ptr<Reserve> reserve;
+  std::unique_ptr<ReservedThreads> reserve;
 };
 
 void report(benchmark::State& state, const StrategyCounts& counts, double cpu, std::size_t most) {

@@ -35,17 +35,17 @@ namespace {
 
 thread_local LoopId this_loop = 0;
 
-struct Nothing final : Pooled {
-  bool settle() override { return true; }
+struct Nothing final : PooledConnection {
+  bool clean_for_reuse() override { return true; }
 };
 
-class QuietHouse final : public House {
+class QuietHouse final : public Environment {
  public:
   void dial(Destination&, Reservation reservation) override { made.push_back(std::move(reservation)); }
   void deliver(LoopId, Delivery& delivery) override { delivery.arrive(Instant{}); }
-  void detach(Pooled&, LoopId) override {}
-  bool attach(Pooled&, std::uint32_t, std::uint32_t) override { return true; }
-  void dispose(Pooled* pooled, Closed) override { const std::unique_ptr<Pooled> dies(pooled); }
+  void detach(PooledConnection&, LoopId) override {}
+  bool attach(PooledConnection&, std::uint32_t, std::uint32_t) override { return true; }
+  void dispose(PooledConnection* pooled, CloseCause) override { const std::unique_ptr<PooledConnection> dies(pooled); }
   LoopId here() const override { return this_loop; }
   std::vector<Reservation> made;
 };
@@ -157,7 +157,7 @@ void PoolHit(benchmark::State& state) {
   for (std::int64_t n = 0; n < state.range(0); ++n) pool.enable(*pool.reserve(), 0, false);
   for (auto step : state) {
     static_cast<void>(step);
-    auto found = pool.acquire(0, true, [](const Entry<int>&, Word) { return Verdict::take; });
+    auto found = pool.acquire(0, true, [](const Entry<int>&, EntryWord) { return Match::take; });
     benchmark::DoNotOptimize(found.entry);
     pool.release(*found.entry);
   }

@@ -68,7 +68,7 @@ class Ours {
   }
   Entry<int>* take(unsigned me) {
     const auto found =
-        pool_.acquire(static_cast<LoopId>(me), kHint, [](const Entry<int>&, Word) { return Verdict::take; });
+        pool_.acquire(static_cast<LoopId>(me), kHint, [](const Entry<int>&, EntryWord) { return Match::take; });
     return found.entry;
   }
   void give(Entry<int>& entry) { pool_.release(entry); }
@@ -106,7 +106,8 @@ class OverAll : public Ours<false> {
   using Ours<false>::Ours;
   Entry<int>* take(unsigned me) {
     return pool()
-        .acquire(Where{static_cast<LoopId>(me), true, kStrategy}, [](const Entry<int>&, Word) { return Verdict::take; })
+        .acquire(SearchHint{static_cast<LoopId>(me), true, kStrategy},
+                 [](const Entry<int>&, EntryWord) { return Match::take; })
         .entry;
   }
 };
@@ -116,23 +117,23 @@ using RoundRobin = OverAll<Strategy::round_robin>;
 // With loans, hooks and limits (pool/core/object_pool.h), with the defaults.
 class Lent {
  public:
-  using Things = Lender<int>;
+  using Things = ObjectPool<int>;
   Lent(std::uint32_t size, std::uint32_t multiplex, unsigned threads)
       : things_({.cap = size, .loops = threads, .multiplex = multiplex}), loans_(threads) {
     for (std::uint32_t n = 0; n < size; ++n) {
       int thing = 0;
-      things_.adopt(thing, static_cast<LoopId>(n % threads));
+      things_.insert(thing, static_cast<LoopId>(n % threads));
     }
   }
-  Things::Loan* take(unsigned me) {
+  Things::Handle* take(unsigned me) {
     loans_[me].loan = things_.take({.loop = static_cast<LoopId>(me)});
     return loans_[me].loan ? &loans_[me].loan : nullptr;
   }
-  static void give(Things::Loan& loan) { loan.give_back(); }
+  static void give(Things::Handle& loan) { loan.give_back(); }
 
  private:
   struct alignas(kCacheLine) Own {
-    Things::Loan loan;
+    Things::Handle loan;
   };
   Things things_;
   std::vector<Own> loans_;

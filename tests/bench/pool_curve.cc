@@ -16,7 +16,7 @@
 namespace carpool::test {
 namespace {
 
-using State = Asker::State;
+using State = TestBorrower::State;
 constexpr int kParts = 5;
 
 double cpu_us() {
@@ -55,7 +55,7 @@ class OfPlaces {
   }
   void print() {
     const double queued = join_and_cancel(), handed = hand_on();
-    for (Asker& one : busy_) one.release();
+    for (TestBorrower& one : busy_) one.release();
     const double hit = borrow_and_release();
     const double evicted = evict();
     const double looked = cost_of(1, [this](int) { static_cast<void>(destination_->snapshot(world_.now)); });
@@ -71,12 +71,12 @@ class OfPlaces {
 
  private:
   void fill() {
-    for (Asker& one : busy_) one.borrow(*destination_);
+    for (TestBorrower& one : busy_) one.borrow(*destination_);
     while (!world_.dials.empty()) world_.dialed();
     world_.deliver_all();
   }
   double borrow_and_release() {
-    Asker one(world_, 0);
+    TestBorrower one(world_, 0);
     return cost_of(10'000, [&](int) {
       for (int n = 0; n < 10'000; ++n) {
         one.borrow(*destination_);
@@ -85,17 +85,17 @@ class OfPlaces {
     });
   }
   double join_and_cancel() {
-    std::deque<Asker> line;
+    std::deque<TestBorrower> line;
     for (int n = 0; n < 2000; ++n) line.emplace_back(world_, LoopId{0});
     return cost_of(2000, [&](int) {
-      for (Asker& one : line) one.borrow(*destination_);
-      for (Asker& one : line) one.cancel();
+      for (TestBorrower& one : line) one.borrow(*destination_);
+      for (TestBorrower& one : line) one.cancel();
     });
   }
   double hand_on() {
-    Asker other(world_, 0);
+    TestBorrower other(world_, 0);
     other.borrow(*destination_);
-    Asker *from = &busy_.front(), *to = &other;
+    TestBorrower *from = &busy_.front(), *to = &other;
     const double cost = cost_of(10'000, [&](int) {
       for (int n = 0; n < 10'000; ++n) {
         from->release();
@@ -118,7 +118,7 @@ class OfPlaces {
       for (int n = 0; n < events; ++n) destination_->evict(world_.now);
     });
     fill();
-    for (Asker& one : busy_) {
+    for (TestBorrower& one : busy_) {
       if (one.state == State::leased) one.release();
     }
     return cost;
@@ -140,10 +140,10 @@ class OfPlaces {
   }
 
   const std::uint32_t places_;
-  World world_;
+  FakeEnvironment world_;
   pool::Limits limits_;
   std::unique_ptr<Destination> destination_;
-  std::deque<Asker> busy_;
+  std::deque<TestBorrower> busy_;
 };
 
 // A row: events under the total, which so many origins use up with a connection each.
@@ -160,17 +160,17 @@ class OfOrigins {
   }
   void print() {
     const double calm = hand_on();
-    Asker& starved = busy_.emplace_back(world_, LoopId{0});
+    TestBorrower& starved = busy_.emplace_back(world_, LoopId{0});
     starved.borrow(*other_);  // it holds as much as the others: it waits, and nobody gives it a slot
     const double wanted = hand_on();
     starved.cancel();
-    for (Asker& one : busy_) {
+    for (TestBorrower& one : busy_) {
       if (one.state == State::leased) one.release();
     }
     const double evicted = take_turns();
     std::printf("| %u | %.2f | %.2f | %.2f |\n", origins_, calm, wanted, evicted);
     std::fflush(stdout);
-    for (Asker& one : busy_) {
+    for (TestBorrower& one : busy_) {
       if (one.state == State::leased) one.release();
     }
     world_.on(0);
@@ -195,10 +195,10 @@ class OfOrigins {
   // The first origin hands its connection from one borrower to the other.
   double hand_on() {
     Destination& first = at(0);
-    Asker other(world_, 0);
+    TestBorrower other(world_, 0);
     other.borrow(first);
     settle();
-    Asker *from = &busy_.front(), *to = &other;
+    TestBorrower *from = &busy_.front(), *to = &other;
     const double cost = cost_of(10'000, [&](int) {
       for (int n = 0; n < 10'000; ++n) {
         from->release();
@@ -216,7 +216,7 @@ class OfOrigins {
   }
   // One origin more than there are slots for borrows after the other: each takes the slot of the least recently used.
   double take_turns() {
-    Asker one(world_, 0);
+    TestBorrower one(world_, 0);
     std::size_t next = 0;
     return cost_of(200, [&](int) {
       for (int n = 0; n < 200; ++n) {
@@ -230,10 +230,10 @@ class OfOrigins {
   }
 
   const std::uint32_t origins_;
-  World world_;
+  FakeEnvironment world_;
   std::unique_ptr<pool::Directory> directory_;
   Destination* other_ = nullptr;
-  std::deque<Asker> busy_;
+  std::deque<TestBorrower> busy_;
 };
 
 }  // namespace

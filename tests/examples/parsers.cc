@@ -36,7 +36,7 @@ using Owned = std::unique_ptr<Parser>;
 struct Anonymous {
   static void on_release(const Owned& parser) { parser->forget(); }
 };
-using Parsers = carpool::pool::Lender<Owned, Anonymous>;
+using Parsers = carpool::pool::ObjectPool<Owned, Anonymous>;
 
 std::optional<Owned> make() {
   return std::make_unique<Parser>();
@@ -64,7 +64,7 @@ int main() {
   constexpr std::size_t kTexts = 20000;
   Parsers parsers({.cap = 2, .loops = kThreads});  // two parsers for four threads
   auto foreign = std::make_unique<Parser>();       // one was there before
-  if (!parsers.adopt(foreign)) return 1;
+  if (!parsers.insert(foreign)) return 1;
   std::atomic<std::size_t> right{0};
   std::vector<std::thread> threads;
   for (unsigned n = 0; n < kThreads; ++n) {

@@ -16,21 +16,21 @@ class ReleaseMeetsHunger : public Stage {
   }
 
  private:
-  Asker& holder_ = leased(0);
-  Asker& hungry_ = asker(1);
+  TestBorrower& holder_ = leased(0);
+  TestBorrower& hungry_ = asker(1);
 };
 class EndMeetsHunger : public Stage {
  public:
   EndMeetsHunger() : Stage(2, cap(1), 1) {}
   void run(unsigned thread) override {
-    if (thread == 0) return holder_.discard(pool::Closed::error);
+    if (thread == 0) return holder_.discard(pool::CloseCause::error);
     hungry_.borrow(destination(1));
     pump();
   }
 
  private:
-  Asker& holder_ = leased(0);
-  Asker& hungry_ = asker(1);
+  TestBorrower& holder_ = leased(0);
+  TestBorrower& hungry_ = asker(1);
 };
 
 // The same when the origin is known to have had something idle: who looks finds nothing, and takes it off the list
@@ -48,22 +48,22 @@ class OfferMeetsHunger : public Stage {
   }
 
  private:
-  Asker& holder_ = leased(0);
-  Asker& hungry_ = asker(1);
+  TestBorrower& holder_ = leased(0);
+  TestBorrower& hungry_ = asker(1);
 };
 // Two origins lack the one place when it comes free.
 class EndMeetsTwoHungers : public Stage {
  public:
   EndMeetsTwoHungers() : Stage(3, cap(1), 1) {}
   void run(unsigned thread) override {
-    if (thread == 0) return holder_.discard(pool::Closed::error);
+    if (thread == 0) return holder_.discard(pool::CloseCause::error);
     hungry_[thread - 1]->borrow(destination(thread));
     pump();
   }
 
  private:
-  Asker& holder_ = leased(0);
-  Asker* const hungry_[2] = {&asker(1), &asker(2)};
+  TestBorrower& holder_ = leased(0);
+  TestBorrower* const hungry_[2] = {&asker(1), &asker(2)};
 };
 
 }  // namespace

@@ -24,10 +24,10 @@ class ReleaseMeetsWish : public Stage {
   }
 
  protected:
-  Asker& holder_ = leased(0);
+  TestBorrower& holder_ = leased(0);
 
  private:
-  std::vector<Asker*> wishing_;
+  std::vector<TestBorrower*> wishing_;
 };
 struct ReleaseMeetsTwoWishes : ReleaseMeetsWish {
   ReleaseMeetsTwoWishes() : ReleaseMeetsWish(2) {}
@@ -49,7 +49,7 @@ class StreamMeetsWish : public Stage {
   StreamMeetsWish() : Stage(3, cap(1)) {}
   void run(unsigned thread) override {
     if (thread == 0) return holder_.release();
-    Asker& one = thread == 1 ? taking_ : wishing_;
+    TestBorrower& one = thread == 1 ? taking_ : wishing_;
     one.borrow(destination());
     pump();
   }
@@ -61,13 +61,13 @@ class StreamMeetsWish : public Stage {
   }
 
  private:
-  Asker& on_session() {
+  TestBorrower& on_session() {
     world.next_streams = 2;
     return leased(0);
   }
-  Asker& holder_ = on_session();
-  Asker& taking_ = asker(1);
-  Asker& wishing_ = asker(2);
+  TestBorrower& holder_ = on_session();
+  TestBorrower& taking_ = asker(1);
+  TestBorrower& wishing_ = asker(2);
 };
 
 // The same pair when the place itself becomes free.
@@ -75,14 +75,14 @@ class DiscardMeetsWish : public Stage {
  public:
   DiscardMeetsWish() : Stage(2, cap(1)) {}
   void run(unsigned thread) override {
-    if (thread == 0) return holder_.discard(pool::Closed::error);
+    if (thread == 0) return holder_.discard(pool::CloseCause::error);
     wishing_.borrow(destination());
     pump();
   }
 
  private:
-  Asker& holder_ = leased(0);
-  Asker& wishing_ = asker(1);
+  TestBorrower& holder_ = leased(0);
+  TestBorrower& wishing_ = asker(1);
 };
 
 class FailedDialMeetsWish : public Stage {
@@ -95,8 +95,8 @@ class FailedDialMeetsWish : public Stage {
   }
 
  private:
-  Asker& first_ = waiting(0);
-  Asker& wishing_ = asker(1);
+  TestBorrower& first_ = waiting(0);
+  TestBorrower& wishing_ = asker(1);
 };
 
 class InspectionMeetsWish : public Stage {
@@ -113,8 +113,8 @@ class InspectionMeetsWish : public Stage {
   }
 
  private:
-  Wire& wire_ = resting(0);
-  Asker& wishing_ = asker(1);
+  FakeConnection& wire_ = resting(0);
+  TestBorrower& wishing_ = asker(1);
 };
 
 // An event of loop 0 was dequeued; loop 1 takes the connection over and gives it back, loop 0 takes it back, and only
@@ -123,7 +123,7 @@ class StaleEvent : public Stage {
  public:
   StaleEvent() : Stage(2, cap(1)) {}
   void run(unsigned thread) override {
-    Asker& one =
+    TestBorrower& one =
         askers_[thread] == nullptr ? *(askers_[thread] = &asker(static_cast<LoopId>(thread))) : *askers_[thread];
     if (one.borrow(destination()) == State::leased) one.release();
     if (thread == 0) handle(event_, false);
@@ -131,9 +131,9 @@ class StaleEvent : public Stage {
   }
 
  private:
-  Wire& wire_ = resting(0);
+  FakeConnection& wire_ = resting(0);
   const test::Event event_{wire_.index, wire_.generation, true};
-  Asker* askers_[2] = {};
+  TestBorrower* askers_[2] = {};
 };
 
 class TakeoverAgainstEvent : public Stage {
@@ -146,9 +146,9 @@ class TakeoverAgainstEvent : public Stage {
   }
 
  private:
-  Wire& wire_ = resting(0);
+  FakeConnection& wire_ = resting(0);
   const test::Event event_{wire_.index, wire_.generation, true};
-  Asker& taker_ = asker(1);
+  TestBorrower& taker_ = asker(1);
 };
 
 // Takeover against close: the sweep finds it worn out at the moment when loop 1, whose clock is behind, takes it.
@@ -175,8 +175,8 @@ class TakeoverAgainstSweep : public Stage {
     limits.idle_timeout = time;
     return limits;
   }
-  Wire& wire_ = resting(0);
-  Asker& taker_ = asker(1);
+  FakeConnection& wire_ = resting(0);
+  TestBorrower& taker_ = asker(1);
   const Instant late_ = world.now + milliseconds(10);
   bool rested_again_ = false;
 };
@@ -191,9 +191,9 @@ class TakeoverAgainstEviction : public Stage {
   }
 
  private:
-  Wire& wire_ = resting(0);
-  Asker& one_ = asker(1);
-  Asker& other_ = asker(2);
+  FakeConnection& wire_ = resting(0);
+  TestBorrower& one_ = asker(1);
+  TestBorrower& other_ = asker(2);
 };
 
 // A connection is handed to somebody who leaves, while a third one comes.
@@ -214,9 +214,9 @@ class HandOffAgainstCancel : public Stage {
   }
 
  private:
-  Asker& holder_ = leased(0);
-  Asker& waiter_ = waiting(1);
-  Asker& third_ = asker(2);
+  TestBorrower& holder_ = leased(0);
+  TestBorrower& waiter_ = waiting(1);
+  TestBorrower& third_ = asker(2);
 };
 
 // It is handed on while it still lives and expires on the way.
@@ -240,9 +240,9 @@ class HandOffAgainstExpiry : public Stage {
     limits.expire_time = time;
     return limits;
   }
-  Asker& holder_ = leased(0);
-  Asker& waiter_ = waiting(1);
-  Asker& second_ = asker(1);
+  TestBorrower& holder_ = leased(0);
+  TestBorrower& waiter_ = waiting(1);
+  TestBorrower& second_ = asker(1);
 };
 
 // Stop while a dial ends, somebody asks and somebody gives back.
@@ -269,9 +269,9 @@ class StopAgainstAll : public Stage {
   }
 
  private:
-  Asker& holder_ = leased(2);
-  Asker& waiter_ = waiting(1);
-  Asker& asking_ = asker(2);
+  TestBorrower& holder_ = leased(2);
+  TestBorrower& waiter_ = waiting(1);
+  TestBorrower& asking_ = asker(2);
 };
 
 // Who comes while somebody stands in line does not go past: not even to what was published a moment ago.
@@ -299,9 +299,9 @@ class NobodyBarges : public Stage {
  private:
   // Its grant is on the way, or has been.
   bool served() const { return !world.mail[1].empty() || first_.leases != 0; }
-  Asker& holder_ = leased(0);
-  Asker& first_ = asker(1);
-  Asker& later_ = asker(2);
+  TestBorrower& holder_ = leased(0);
+  TestBorrower& first_ = asker(1);
+  TestBorrower& later_ = asker(2);
   bool in_line_ = false;
 };
 
@@ -327,9 +327,9 @@ class LimitFalls : public Stage {
   }
 
  private:
-  Asker& holder_ = leased(1);
-  Asker& other_ = leased(2);
-  Asker& asking_ = asker(2);
+  TestBorrower& holder_ = leased(1);
+  TestBorrower& other_ = leased(2);
+  TestBorrower& asking_ = asker(2);
 };
 
 // An inspection that is about to begin loses against a taker, while somebody asks who would have waited for its end.
@@ -350,9 +350,9 @@ class LostInspectionMeetsWish : public Stage {
   }
 
  private:
-  Wire& wire_ = resting(0);
-  Asker& taker_ = asker(1);
-  Asker& wishing_ = asker(2);
+  FakeConnection& wire_ = resting(0);
+  TestBorrower& taker_ = asker(1);
+  TestBorrower& wishing_ = asker(2);
 };
 
 // A reservation that the total refuses was never opened: no scrape may count it.
@@ -369,8 +369,8 @@ class ScrapeAgainstUndone : public Stage {
   }
 
  private:
-  Asker& holder_ = leased(1);
-  Asker& asking_ = asker(0);
+  TestBorrower& holder_ = leased(1);
+  TestBorrower& asking_ = asker(0);
 };
 
 // A dial that nobody needed is recalled on its loop while somebody of another one begins to need it.
@@ -388,7 +388,7 @@ class RecallMeetsWish : public Stage {
   }
 
  private:
-  Asker& wishing_ = asker(1);
+  TestBorrower& wishing_ = asker(1);
 };
 
 // A scrape balances whatever happens meanwhile.
@@ -398,7 +398,7 @@ class ScrapeBalances : public Stage {
   void run(unsigned thread) override {
     switch (thread) {
       case 0:
-        return holder_.discard(pool::Closed::error);
+        return holder_.discard(pool::CloseCause::error);
       case 1:
         asking_.borrow(destination());
         return pump();
@@ -410,8 +410,8 @@ class ScrapeBalances : public Stage {
   }
 
  private:
-  Asker& holder_ = leased(0);
-  Asker& asking_ = asker(1);
+  TestBorrower& holder_ = leased(0);
+  TestBorrower& asking_ = asker(1);
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ struct Waiter {
 
 class Places : public Scenario {
  public:
-  using Reserve = exec::ReservePlaces<Waiter>;
+  using Reserve = exec::ReservedSlots<Waiter>;
   unsigned threads() const override { return threads_; }
 
  protected:

@@ -9,9 +9,9 @@
 namespace carpool::explore {
 namespace {
 
+using pool::EntryWord;
 using pool::LoopId;
-using pool::Verdict;
-using pool::Word;
+using pool::Match;
 using IntPool = pool::Pool<int>;  // value: users inside, as the users themselves count them
 using IntEntry = pool::Entry<int>;
 
@@ -30,7 +30,7 @@ class Bench : public Scenario {
   }
   IntEntry* take(unsigned thread) {
     const auto found =
-        pool_.acquire(static_cast<LoopId>(thread), true, [](const IntEntry&, Word) { return Verdict::take; });
+        pool_.acquire(static_cast<LoopId>(thread), true, [](const IntEntry&, EntryWord) { return Match::take; });
     if (!found.taken) return nullptr;
     if (++found.entry->value > static_cast<int>(multiplex_)) wrong_ = "too many users on one";
     return found.entry;
@@ -126,7 +126,7 @@ class WishMeetsAnEmptiedBlock : public Bench {
 
  private:
   IntPool::Found search() {
-    return pool_.acquire(LoopId{0}, false, [](const IntEntry&, Word) { return Verdict::take; });
+    return pool_.acquire(LoopId{0}, false, [](const IntEntry&, EntryWord) { return Match::take; });
   }
   void look_after_the_wish() {
     if (wish_.load(std::memory_order_seq_cst) != 0) met_ |= search().taken;
@@ -253,7 +253,7 @@ class TakersOfAny : public Bench {
   TakersOfAny() : Bench(3, 2) { enabled(0), enabled(1); }
   void run(unsigned thread) override {
     const auto found = pool_.acquire({static_cast<LoopId>(thread), true, kStrategy},
-                                     [](const IntEntry&, Word) { return Verdict::take; });
+                                     [](const IntEntry&, EntryWord) { return Match::take; });
     if (!found.taken) return;
     if (++found.entry->value > 1) wrong_ = "too many users on one";
     give(*found.entry);
@@ -268,7 +268,7 @@ class TakersInTurn : public Bench {
   void run(unsigned thread) override {
     for (int n = 0; n < 3; ++n) {
       const auto found = pool_.acquire({static_cast<LoopId>(thread), true, pool::Strategy::round_robin},
-                                       [](const IntEntry&, Word) { return Verdict::take; });
+                                       [](const IntEntry&, EntryWord) { return Match::take; });
       if (!found.taken) continue;
       if (++found.entry->value > 1) wrong_ = "too many users on one";
       give(*found.entry);
@@ -281,7 +281,7 @@ class TakersInTurn : public Bench {
 class HooksAndTheEnd : public Scenario {
  public:
   HooksAndTheEnd() {
-    for (int value : {kBad, kGood}) things_.adopt(value);
+    for (int value : {kBad, kGood}) things_.insert(value);
   }
   unsigned threads() const override { return 3; }
   void run(unsigned thread) override {
@@ -310,7 +310,7 @@ class HooksAndTheEnd : public Scenario {
   };
   int ready_ = 0, anonymous_ = 0, refused_ = 0, ended_ = 0;
   std::string wrong_;
-  pool::Lender<int, Hooks> things_{{.cap = 2, .loops = 3}, {this}};
+  pool::ObjectPool<int, Hooks> things_{{.cap = 2, .loops = 3}, {this}};
 };
 
 }  // namespace

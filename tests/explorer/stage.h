@@ -14,30 +14,30 @@
 namespace carpool::explore {
 
 using pool::LoopId;
-using test::Asker;
-using test::Wire;
-using State = Asker::State;
+using test::FakeConnection;
+using test::TestBorrower;
+using State = TestBorrower::State;
 
-class StageWorld final : public test::World {
+class StageWorld final : public test::FakeEnvironment {
  public:
-  explicit StageWorld(unsigned loops) : World(loops) {}
+  explicit StageWorld(unsigned loops) : FakeEnvironment(loops) {}
   LoopId here() const override {
     const Machine& machine = Machine::the();
-    return machine.running() ? static_cast<LoopId>(machine.thread()) : World::here();
+    return machine.running() ? static_cast<LoopId>(machine.thread()) : FakeEnvironment::here();
   }
   void dial(pool::Destination& destination, pool::Reservation reservation) override {
     Machine::the().publish();
     on(here());
-    World::dial(destination, std::move(reservation));
+    FakeEnvironment::dial(destination, std::move(reservation));
   }
   void deliver(LoopId to, pool::Delivery& delivery) override {
     Machine::the().publish();
-    World::deliver(to, delivery);
+    FakeEnvironment::deliver(to, delivery);
   }
-  bool attach(pool::Pooled& pooled, std::uint32_t index, std::uint32_t generation) override {
+  bool attach(pool::PooledConnection& pooled, std::uint32_t index, std::uint32_t generation) override {
     Machine::the().publish();
     on(here());
-    return World::attach(pooled, index, generation);
+    return FakeEnvironment::attach(pooled, index, generation);
   }
 };
 
@@ -66,9 +66,9 @@ class Stage : public Scenario {
   pool::Directory& directory() { return directory_; }
 
   // ---- before the run ----
-  Asker& asker(LoopId loop) { return askers_.emplace_back(world, loop); }
-  Asker& leased(LoopId loop, unsigned of = 0) {
-    Asker& one = asker(loop);
+  TestBorrower& asker(LoopId loop) { return askers_.emplace_back(world, loop); }
+  TestBorrower& leased(LoopId loop, unsigned of = 0) {
+    TestBorrower& one = asker(loop);
     if (one.borrow(destination(of)) == State::waiting) {
       world.dialed();
       world.deliver_all();
@@ -76,14 +76,14 @@ class Stage : public Scenario {
     if (one.state != State::leased) world.wrong = "the stage was not set";
     return one;
   }
-  Asker& waiting(LoopId loop) {
-    Asker& one = asker(loop);
+  TestBorrower& waiting(LoopId loop) {
+    TestBorrower& one = asker(loop);
     if (one.borrow(destination()) != State::waiting) world.wrong = "the stage was not set";
     return one;
   }
-  Wire& resting(LoopId loop, unsigned of = 0) {
-    Asker& one = leased(loop, of);
-    Wire& wire = one.wire();
+  FakeConnection& resting(LoopId loop, unsigned of = 0) {
+    TestBorrower& one = leased(loop, of);
+    FakeConnection& wire = one.wire();
     one.release();
     return wire;
   }
@@ -99,12 +99,12 @@ class Stage : public Scenario {
     const LoopId here = world.here();
     const pool::EventClaim claim = pool::claim_event(event.index, event.generation, here);
     if (claim.kind == pool::EventClaim::Kind::stale) return;
-    auto& wire = static_cast<Wire&>(*claim.pooled);
+    auto& wire = static_cast<FakeConnection&>(*claim.pooled);
     if (wire.generation != event.generation || wire.watched_on != here) world.wrong = "a stale event acted";
     if (claim.kind != pool::EventClaim::Kind::inspecting) return;
     if (wire.users != 0) world.wrong = "inspected while in use";
     wire.peer_closed = !quiet;
-    pool::end_inspection(event.index, quiet, pool::Closed::peer_closed, world.now);
+    pool::end_inspection(event.index, quiet, pool::CloseCause::peer_closed, world.now);
   }
 
   // ---- after it ----
@@ -113,7 +113,7 @@ class Stage : public Scenario {
     for (bool more = true; more && world.wrong.empty();) {
       more = world.deliver_all();
       for (; !world.dials.empty(); more = true) world.dialed();
-      for (Asker& one : askers_) {
+      for (TestBorrower& one : askers_) {
         if (one.state != State::leased) continue;
         one.release();
         more = true;
@@ -130,7 +130,7 @@ class Stage : public Scenario {
     }
     if (alive != world.live.size()) return "the pool counts other connections than there are";
     if (alive != directory_.connections()) return "the total counts other connections than there are";
-    for (const Asker& one : askers_) {
+    for (const TestBorrower& one : askers_) {
       if (one.state == State::waiting) return "a waiter was forgotten";
     }
     return {};
@@ -145,7 +145,7 @@ class Stage : public Scenario {
   const pool::Limits limits_;
   pool::Directory directory_;
   std::vector<pool::Destination*> destinations_;
-  std::deque<Asker> askers_;
+  std::deque<TestBorrower> askers_;
 };
 
 }  // namespace carpool::explore

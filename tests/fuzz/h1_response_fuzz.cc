@@ -23,7 +23,7 @@ Message read_one(std::string_view bytes, std::string_view method, bool upgrade, 
   ResponseReader reader(limits);
   reader.expect(method, upgrade);
   for (;;) {
-    const Result<Fed> fed = reader.feed(bytes, now.head, now.got);
+    const Result<ParseResult> fed = reader.feed(bytes, now.head, now.got);
     if (!fed) return now;
     bytes.remove_prefix(fed->taken);
     if (fed->progress == Progress::head && now.head.status < 200) {

@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Nothing nothing;
   RequestReader reader({});
   std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const carpool::Result<Fed> fed = reader.feed(bytes, sent, nothing);
+  const carpool::Result<ParseResult> fed = reader.feed(bytes, sent, nothing);
   if (!fed || fed->progress != Progress::head || sent.version != Version::http11) return 0;
   const carpool::Result<Target> target = parse_target(sent);
   if (!target || sent.method == "CONNECT" || sent.upgrade) return 0;

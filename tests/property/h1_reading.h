@@ -65,7 +65,7 @@ Reading read_pieces(Reader& reader, std::string_view bytes, const std::vector<st
     from = to;
     std::string_view rest = piece;
     for (bool more = true; more && got.messages < most;) {
-      const Result<Fed> fed = reader.feed(rest, head, sink);
+      const Result<ParseResult> fed = reader.feed(rest, head, sink);
       if (!fed) {
         got.fault = fed.fault().kind;
         got.detail = fed.fault().detail;

@@ -15,7 +15,7 @@ namespace carpool::test {
 namespace {
 
 using std::chrono::milliseconds;
-using State = Asker::State;
+using State = TestBorrower::State;
 
 class History {
  public:
@@ -59,7 +59,7 @@ class History {
     }
     const std::uint32_t askers = 2 + pick(14) + (crowd_ ? 10 : 0);
     for (std::uint32_t n = 0; n < askers; ++n) {
-      askers_.push_back(std::make_unique<Asker>(world_, static_cast<LoopId>(pick(loops))));
+      askers_.push_back(std::make_unique<TestBorrower>(world_, static_cast<LoopId>(pick(loops))));
     }
     failing_ = plain_ ? 0 : pick(40);
   }
@@ -78,7 +78,7 @@ class History {
   std::uint32_t pick(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
   bool chance(std::uint32_t percent) { return pick(100) < percent; }
   LoopId any_loop() { return static_cast<LoopId>(pick(static_cast<std::uint32_t>(world_.mail.size()))); }
-  Asker& any_asker() { return *askers_[pick(static_cast<std::uint32_t>(askers_.size()))]; }
+  TestBorrower& any_asker() { return *askers_[pick(static_cast<std::uint32_t>(askers_.size()))]; }
 
   void step() {
     if (sessions_ && chance(15)) return change_session();
@@ -116,7 +116,7 @@ class History {
     }
   }
 
-  void act(Asker& asker) {
+  void act(TestBorrower& asker) {
     switch (asker.state) {
       case State::resting:
       case State::refused:
@@ -129,17 +129,17 @@ class History {
     }
   }
 
-  void borrow(Asker& asker) {
-    pool::Want want;
+  void borrow(TestBorrower& asker) {
+    pool::BorrowRequest want;
     if (!plain_) {
-      want.fresh = chance(10);
+      want.new_connection_only = chance(10);
       want.tunnel = chance(10);
       if (chance(20)) want.max_idle = milliseconds(pick(20));
-      if (chance(5)) want.max_idle = pool::Want::kOnlyNew;
+      if (chance(5)) want.max_idle = pool::BorrowRequest::kOnlyNew;
       want.priority_class = static_cast<std::uint8_t>(pick(4));
       want.client = pick(4);
-      if (sessions_ && chance(20)) want.kind = pool::Kinds::h1_only;
-      if (sessions_ && chance(5)) want.kind = pool::Kinds::h2_only;
+      if (sessions_ && chance(20)) want.kind = pool::ProtocolMask::h1_only;
+      if (sessions_ && chance(5)) want.kind = pool::ProtocolMask::h2_only;
     }
     world_.attach_fails = !plain_ && chance(3);
     Destination& destination = *destinations_[pick(static_cast<std::uint32_t>(destinations_.size()))];
@@ -149,8 +149,8 @@ class History {
     const State state = asker.borrow(destination, want);
     world_.attach_fails = false;
     if (state == State::leased) {
-      if (want.fresh && !asker.wire().session()) world_.wrong = "a replay was given a connection at once";
-      if (!accepts(want.kind, asker.wire().kind())) world_.wrong = "lent to one who wanted the other kind";
+      if (want.new_connection_only && !asker.wire().session()) world_.wrong = "a replay was given a connection at once";
+      if (!accepts(want.kind, asker.wire().protocol())) world_.wrong = "lent to one who wanted the other kind";
       if (asker.wire().session() && asker.wire().users > asker.wire().most) world_.wrong = "lent beyond its streams";
       if (asker.wire().session() && asker.wire().retired) world_.wrong = "lent though it was retired";
       if (plain_ && someone_waits_longer(asker)) world_.wrong = "barged past the line";
@@ -158,14 +158,14 @@ class History {
     if (want.tunnel && state == State::leased && chance(50)) asker.lease.become_tunnel();
   }
 
-  void give_back(Asker& asker) {
-    Wire& wire = asker.wire();
+  void give_back(TestBorrower& asker) {
+    FakeConnection& wire = asker.wire();
     if (plain_ || chance(75)) {
       wire.dirty = !plain_ && chance(3);
       return asker.release();
     }
     if (chance(5)) return asker.lose();
-    asker.discard(chance(50) ? pool::Closed::error : pool::Closed::private_);
+    asker.discard(chance(50) ? pool::CloseCause::error : pool::CloseCause::private_);
   }
 
   void command(std::uint32_t n) {
@@ -196,10 +196,10 @@ class History {
     if (world_.live.empty()) return;
     auto at = world_.live.begin();
     std::advance(at, pick(static_cast<std::uint32_t>(world_.live.size())));
-    Wire& wire = **at;
+    FakeConnection& wire = **at;
     if (!wire.session()) return;
     Destination& destination = *wire.destination;
-    if (chance(40)) return world_.retire(destination, wire, pool::Closed::goaway);
+    if (chance(40)) return world_.retire(destination, wire, pool::CloseCause::goaway);
     const std::uint32_t most = pick(6);
     if (chance(30)) return world_.first_answer(destination, wire);
     world_.set_streams(destination, wire, most);
@@ -216,7 +216,7 @@ class History {
   void inspect() {
     const LoopId loop = any_loop();
     if (looked_at_) return end_inspection();
-    for (Wire* wire : world_.live) {
+    for (FakeConnection* wire : world_.live) {
       if (wire->watched_on != loop || !chance(50)) continue;
       world_.on(loop);
       const pool::EventClaim claim = pool::claim_event(wire->index, wire->generation, loop);
@@ -226,9 +226,10 @@ class History {
     }
   }
   void end_inspection() {
-    Wire& wire = *std::exchange(looked_at_, nullptr);
+    FakeConnection& wire = *std::exchange(looked_at_, nullptr);
     world_.on(*wire.watched_on);
-    pool::end_inspection(wire.index, wire.settle(), pool::Closed::peer_closed, world_.now, wire.peer_closed);
+    pool::end_inspection(wire.index, wire.clean_for_reuse(), pool::CloseCause::peer_closed, world_.now,
+                         wire.peer_closed);
   }
 
   void close_some_wire() {
@@ -251,7 +252,7 @@ class History {
     return false;
   }
 
-  bool someone_waits_longer(const Asker& than) const {
+  bool someone_waits_longer(const TestBorrower& than) const {
     for (const auto& asker : askers_) {
       if (asker->destination() != than.destination()) continue;
       if (asker->state == State::waiting && asker->order < than.order && world_.mail_empty()) return true;
@@ -326,7 +327,7 @@ class History {
 
   // Nothing is on its way that could still serve a waiter.
   bool nothing_happens() const {
-    for (const Wire* wire : world_.live) {
+    for (const FakeConnection* wire : world_.live) {
       if (wire->session() && !wire->retired && wire->most == 0)
         return false;  // it may say that it takes somebody again
     }
@@ -341,7 +342,7 @@ class History {
       world_.on(any_loop());
       for (Destination* destination : destinations_) destination->resume(world_.now);
     }
-    for (Wire* wire : world_.live) {  // a session that takes nobody would keep them waiting with right
+    for (FakeConnection* wire : world_.live) {  // a session that takes nobody would keep them waiting with right
       if (wire->session() && !wire->retired) world_.set_streams(*wire->destination, *wire, 2);
     }
     for (std::uint32_t rounds = 0; rounds < 10000; ++rounds) {
@@ -380,14 +381,14 @@ class History {
   }
 
   std::mt19937_64 random_;
-  World world_;
+  FakeEnvironment world_;
   std::unique_ptr<pool::Directory> directory_;
   std::vector<Destination*> destinations_;
   std::vector<std::uint32_t> sizes_;
-  std::vector<std::unique_ptr<Asker>> askers_;
+  std::vector<std::unique_ptr<TestBorrower>> askers_;
   std::uint64_t total_ = 0, asked_ = 0;
   std::uint32_t failing_ = 0;  // percent of dials
-  Wire* looked_at_ = nullptr;
+  FakeConnection* looked_at_ = nullptr;
   bool stopped_ = false;
   bool commanded_ = false;  // an operator is at work
   std::vector<pool::Limits> limits_;

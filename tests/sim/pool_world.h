@@ -21,19 +21,19 @@ namespace carpool::test {
 using pool::Destination;
 using pool::LoopId;
 
-// A connection. What the pool must never do with it is recorded in World::wrong.
-struct Wire final : pool::Pooled {
-  explicit Wire(std::uint64_t number) : id(number) {}
-  bool settle() override { return !peer_closed && !hangup_noted && !dirty; }
-  pool::Kind kind() const override { return speaks; }
+// A connection. What the pool must never do with it is recorded in FakeEnvironment::wrong.
+struct FakeConnection final : pool::PooledConnection {
+  explicit FakeConnection(std::uint64_t number) : id(number) {}
+  bool clean_for_reuse() override { return !peer_closed && !hangup_noted && !dirty; }
+  pool::Protocol protocol() const override { return speaks; }
   std::uint32_t streams() const override { return most; }
-  bool session() const { return speaks == pool::Kind::h2; }
+  bool session() const { return speaks == pool::Protocol::h2; }
 
   const std::uint64_t id;
   bool peer_closed = false;   // the origin closed it
   bool hangup_noted = false;  // an event said so
   bool dirty = false;         // something unread stands on it
-  pool::Kind speaks = pool::Kind::h1;
+  pool::Protocol speaks = pool::Protocol::h1;
   std::uint32_t most = 1;  // users at once; a session says when it changes
   bool retired = false;    // its loop said so
   Destination* destination = nullptr;
@@ -47,9 +47,9 @@ struct Event {
   bool hangup;
 };
 
-class World : public pool::House {
+class FakeEnvironment : public pool::Environment {
  public:
-  explicit World(unsigned loops) : mail(loops), events(loops) {}
+  explicit FakeEnvironment(unsigned loops) : mail(loops), events(loops) {}
 
   struct Dial {
     Destination* destination;
@@ -64,29 +64,29 @@ class World : public pool::House {
   }
   void deliver(LoopId to, pool::Delivery& delivery) override { mail[to].push_back(&delivery); }
   void wake_at(Destination& destination, Instant when) override { wakes.push_back({when, &destination}); }
-  void detach(pool::Pooled& pooled, LoopId from) override {
-    auto& wire = static_cast<Wire&>(pooled);
+  void detach(pool::PooledConnection& pooled, LoopId from) override {
+    auto& wire = static_cast<FakeConnection&>(pooled);
     if (wire.watched_on != from) wrong = "detached from a loop that does not watch it";
     if (wire.session()) wrong = "a session was moved";
     wire.watched_on.reset();
     ++moves;
   }
-  bool attach(pool::Pooled& pooled, std::uint32_t index, std::uint32_t generation) override {
-    auto& wire = static_cast<Wire&>(pooled);
+  bool attach(pool::PooledConnection& pooled, std::uint32_t index, std::uint32_t generation) override {
+    auto& wire = static_cast<FakeConnection&>(pooled);
     if (wire.watched_on) wrong = "attached while it is watched elsewhere";
     wire.hangup_noted = false;
     if (attach_fails) return attach_fails = false;
     watch(wire, index, generation);
     return true;
   }
-  void dispose(pool::Pooled* pooled, pool::Closed cause) override {
-    const std::unique_ptr<Wire> dies(static_cast<Wire*>(pooled));
+  void dispose(pool::PooledConnection* pooled, pool::CloseCause cause) override {
+    const std::unique_ptr<FakeConnection> dies(static_cast<FakeConnection*>(pooled));
     if (live.erase(dies.get()) != 1) wrong = "disposed twice";
     if (dies->users != 0) wrong = "disposed while in use";
     if (dies->session() && (!delivering_ || dies->watched_on != here_)) {
       wrong = "a session was disposed of from inside, or away from home";
     }
-    if (cause == pool::Closed::peer_closed && !dies->peer_closed && !dies->dirty) {
+    if (cause == pool::CloseCause::peer_closed && !dies->peer_closed && !dies->dirty) {
       wrong = "a healthy connection was closed as if its peer had";
     }
     closed.push_back(cause);
@@ -95,7 +95,7 @@ class World : public pool::House {
 
   // ---- what the test does ----
   void on(LoopId loop) { here_ = loop; }
-  void watch(Wire& wire, std::uint32_t index, std::uint32_t generation) {
+  void watch(FakeConnection& wire, std::uint32_t index, std::uint32_t generation) {
     wire.index = index;
     wire.generation = generation;
     wire.watched_on = here_;
@@ -107,13 +107,13 @@ class World : public pool::House {
     auto wire = made_by(dial);
     dial.destination->dialed(std::move(*dial.reservation), std::move(wire), now);
   }
-  virtual std::unique_ptr<Wire> made_by(const Dial& dial) {
+  virtual std::unique_ptr<FakeConnection> made_by(const Dial& dial) {
     here_ = dial.loop;
-    auto wire = std::make_unique<Wire>(++made);
-    Wire& made_wire = *wire;
+    auto wire = std::make_unique<FakeConnection>(++made);
+    FakeConnection& made_wire = *wire;
     wire->dirty = std::exchange(next_is_dirty, false);
-    if (dial.reservation->kind() != pool::Kinds::h1_only && next_streams != 0) {
-      wire->speaks = pool::Kind::h2;
+    if (dial.reservation->kind() != pool::ProtocolMask::h1_only && next_streams != 0) {
+      wire->speaks = pool::Protocol::h2;
       wire->most = next_streams;
     }
     made_wire.destination = dial.destination;
@@ -128,7 +128,7 @@ class World : public pool::House {
                                   Fault(FaultKind::connect_refused, Side::upstream, "refused"), now);
   }
   // As the proxy's dialer does it: what has reached the other side goes on.
-  void recall(Destination& destination, std::uint32_t index, std::uint32_t generation) override {
+  void cancel_dial(Destination& destination, std::uint32_t index, std::uint32_t generation) override {
     for (std::size_t n = 0; n < dials.size(); ++n) {
       auto at = dials.begin();
       std::advance(at, static_cast<std::ptrdiff_t>(n));
@@ -167,7 +167,7 @@ class World : public pool::House {
     }
     return any;
   }
-  void close_by_peer(Wire& wire) {
+  void close_by_peer(FakeConnection& wire) {
     wire.peer_closed = true;
     if (wire.watched_on) events[*wire.watched_on].push_back({wire.index, wire.generation, true});
   }
@@ -179,28 +179,29 @@ class World : public pool::House {
     here_ = loop;
     const pool::EventClaim claim = pool::claim_event(event.index, event.generation, loop);
     if (claim.kind == pool::EventClaim::Kind::stale) return true;
-    auto& wire = static_cast<Wire&>(*claim.pooled);
+    auto& wire = static_cast<FakeConnection&>(*claim.pooled);
     wire.hangup_noted |= event.hangup;
     if (claim.kind == pool::EventClaim::Kind::session && event.hangup) {
-      retire(*claim.destination, wire, pool::Closed::peer_closed);
+      retire(*claim.destination, wire, pool::CloseCause::peer_closed);
     }
     if (claim.kind == pool::EventClaim::Kind::inspecting) {
-      pool::end_inspection(event.index, wire.settle(), pool::Closed::peer_closed, now, wire.peer_closed && !wire.dirty);
+      pool::end_inspection(event.index, wire.clean_for_reuse(), pool::CloseCause::peer_closed, now,
+                           wire.peer_closed && !wire.dirty);
     }
     return true;
   }
   // What a session says of itself, at home.
-  void retire(Destination& destination, Wire& wire, pool::Closed cause) {
+  void retire(Destination& destination, FakeConnection& wire, pool::CloseCause cause) {
     here_ = *wire.watched_on;
     wire.retired = true;
     destination.retire(wire.index, wire.generation, cause, now);
   }
-  void set_streams(Destination& destination, Wire& wire, std::uint32_t streams) {
+  void set_streams(Destination& destination, FakeConnection& wire, std::uint32_t streams) {
     here_ = *wire.watched_on;
     wire.most = streams;
     destination.set_streams(wire.index, wire.generation, streams, now);
   }
-  void first_answer(Destination& destination, Wire& wire) {
+  void first_answer(Destination& destination, FakeConnection& wire) {
     here_ = *wire.watched_on;
     destination.first_answer(wire.index, wire.generation, wire.most, now);
   }
@@ -221,9 +222,9 @@ class World : public pool::House {
   std::vector<std::deque<Event>> events;
   std::list<Dial> dials;
   std::vector<std::pair<Instant, Destination*>> wakes;
-  std::set<Wire*> live;
-  std::vector<pool::Opened> opened;  // in order
-  std::vector<pool::Closed> closed;
+  std::set<FakeConnection*> live;
+  std::vector<pool::OpenCause> opened;  // in order
+  std::vector<pool::CloseCause> closed;
   std::size_t most = 0;  // live and dialing at once
   std::uint64_t made = 0, moves = 0;
   std::uint64_t recalled = 0, given_up = 0;
@@ -247,13 +248,13 @@ class World : public pool::House {
 };
 
 // A borrower that keeps what it gets.
-class Asker final : public pool::Borrower {
+class TestBorrower final : public pool::Borrower {
  public:
   enum class State : std::uint8_t { resting, waiting, leased, refused };
 
-  Asker(World& world, LoopId loop) : world_(world), loop_(loop) {}
+  TestBorrower(FakeEnvironment& world, LoopId loop) : world_(world), loop_(loop) {}
 
-  State borrow(Destination& destination, const pool::Want& want = {}) {
+  State borrow(Destination& destination, const pool::BorrowRequest& want = {}) {
     world_.on(loop_);
     calling_ = true;
     auto answer = destination.borrow(*this, want, world_.now);
@@ -281,7 +282,7 @@ class Asker final : public pool::Borrower {
     lease.release(world_.now);
     calling_ = false;
   }
-  void discard(pool::Closed cause) {
+  void discard(pool::CloseCause cause) {
     leave();
     lease.discard(cause, world_.now);
     calling_ = false;
@@ -301,7 +302,7 @@ class Asker final : public pool::Borrower {
     state = State::refused;
     ++refusals;
   }
-  Wire& wire() { return static_cast<Wire&>(*lease); }
+  FakeConnection& wire() { return static_cast<FakeConnection&>(*lease); }
   LoopId loop() const { return loop_; }
   Destination* destination() const { return destination_; }
 
@@ -310,7 +311,7 @@ class Asker final : public pool::Borrower {
   std::optional<Fault> fault;
   int leases = 0, refusals = 0;
   std::uint64_t order = 0;  // the test's
-  pool::Kinds kind = pool::Kinds::any;
+  pool::ProtocolMask kind = pool::ProtocolMask::any;
   bool only_new = false;  // takes nothing that has served, but for a session in use
 
  private:
@@ -319,7 +320,7 @@ class Asker final : public pool::Borrower {
     state = State::leased;
     ++leases;
     ++wire().users;
-    if (!accepts(kind, wire().kind())) world_.wrong = "given to one who wanted the other kind";
+    if (!accepts(kind, wire().protocol())) world_.wrong = "given to one who wanted the other kind";
     if (lease.home() != wire().watched_on) world_.wrong = "the lease names another home than the connection has";
     if (lease.shared() != wire().session()) world_.wrong = "the lease takes it for another kind";
     if (wire().session()) return;
@@ -338,7 +339,7 @@ class Asker final : public pool::Borrower {
     if (state != State::waiting) world_.wrong = std::string(what) + " for one who does not wait";
     if (world_.here() != loop_) world_.wrong = std::string(what) + " on another loop";
   }
-  World& world_;
+  FakeEnvironment& world_;
   const LoopId loop_;
   Destination* destination_ = nullptr;
   bool calling_ = false;

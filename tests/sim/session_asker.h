@@ -1,5 +1,5 @@
-// Who asks: an exchange without its client. It borrows of the real pool, speaks through the real carriers, lets the
-// real rule decide what goes again, and looks at every byte that it is told.
+// Who asks: an exchange without its client. It borrows of the real pool, speaks through the real upstream streams, lets
+// the real rule decide what goes again, and looks at every byte that it is told.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace carpool::test {
 
-class SessionAsker final : public pool::Borrower, private proxy::CarrierUser {
+class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamHandler {
  public:
   enum class State : std::uint8_t { resting, borrowing, forwarding, relaying };
 
@@ -26,8 +26,8 @@ class SessionAsker final : public pool::Borrower, private proxy::CarrierUser {
   void note_rest() {
     exec::assume_on_loop();
     if (state_ == State::resting) return;
-    errand().held = carrier_ != nullptr ? carrier_->backlog() : 0;
-    errand().takes = may_take();
+    errand().held = upstream_stream_ != nullptr ? upstream_stream_->backlog() : 0;
+    errand().takes = wants_response();
   }
 
   void begin(std::uint64_t number) {
@@ -62,7 +62,7 @@ class SessionAsker final : public pool::Borrower, private proxy::CarrierUser {
     if (chance(random_, 60)) say();
     if (state_ != State::resting && untaken_ != 0 && (kind || chance(random_, 50))) {
       untaken_ -= kind ? untaken_ : 1 + pick(random_, static_cast<std::uint32_t>(untaken_));
-      if (carrier_ != nullptr && may_take()) static_cast<void>(carrier_->read_on());
+      if (upstream_stream_ != nullptr && wants_response()) static_cast<void>(upstream_stream_->resume_reading());
     }
   }
 
@@ -81,8 +81,8 @@ class SessionAsker final : public pool::Borrower, private proxy::CarrierUser {
 
   void borrow(bool fresh) LOOP_ONLY {
     world_.on(loop_);
-    pool::Want want;
-    want.fresh = fresh;
+    pool::BorrowRequest want;
+    want.new_connection_only = fresh;
     auto answer = world_.destination->borrow(*this, want, world_.now);
     if (auto* lease = std::get_if<pool::Lease>(&answer)) return take(std::move(*lease));
     if (std::get_if<Fault>(&answer) != nullptr) end();
@@ -94,48 +94,49 @@ class SessionAsker final : public pool::Borrower, private proxy::CarrierUser {
     auto& session = static_cast<proxy::H2Connection&>(*lease_);
     if (lease_.home() == loop_) {
       h2_.begin(session);
-      carrier_ = &h2_;
+      upstream_stream_ = &h2_;
     } else {
-      proxy::RemoteStream& remote = world_.hosts[loop_]->take_remote(*world_.hosts[lease_.home()]);
+      proxy::CrossLoopStream& remote = world_.hosts[loop_]->take_remote(*world_.hosts[lease_.home()]);
       remote.begin(session, *this, response_);
-      carrier_ = &remote;
+      upstream_stream_ = &remote;
     }
-    if (!carrier_->usable()) {
-      proxy::Breakage ended;
+    if (!upstream_stream_->usable()) {
+      proxy::StreamFailure ended;
       ended.connection_ended = true;
       ended.any_byte_sent = false;
-      static_cast<void>(on_broken(std::move(ended)));
+      static_cast<void>(on_failure(std::move(ended)));
       return;
     }
     proxy::http::ForwardRules rules;
     rules.via_pseudonym = "carpool-sim";
     rules.host = "origin.test";
     rules.path = path_;
-    carrier_->send_head(head_, rules);
-    upload_.start(*carrier_);
-    carrier_->flush();
+    upstream_stream_->send_head(head_, rules);
+    upload_.start(*upstream_stream_);
+    upstream_stream_->flush();
   }
   // Of the upload, as far as there is room for it.
   void say() LOOP_ONLY {
     if (upload_.ended()) return;
-    const bool room = carrier_ != nullptr ? carrier_->backlog() < proxy::kHighMark : !upload_.full();
+    const bool room =
+        upstream_stream_ != nullptr ? upstream_stream_->backlog() < proxy::kHighWatermark : !upload_.full();
     if (!room) return;
     const std::size_t size = std::min<std::size_t>(left_, 1 + pick(random_, 20000));
-    upload_.add(body_piece(number_, said_, size, false), carrier_);
+    upload_.add(body_piece(number_, said_, size, false), upstream_stream_);
     said_ += size;
     errand().said = said_;
     left_ -= size;
-    if (left_ == 0) upload_.end(carrier_);
-    if (carrier_ != nullptr) carrier_->flush();
+    if (left_ == 0) upload_.end(upstream_stream_);
+    if (upstream_stream_ != nullptr) upstream_stream_->flush();
   }
   // The client is gone.
   void leave() LOOP_ONLY {
     if (state_ == State::borrowing) world_.destination->cancel(*this, world_.now);
-    if (carrier_ != nullptr) give_back(pool::Closed::error);
+    if (upstream_stream_ != nullptr) give_back(pool::CloseCause::error);
     end();
   }
-  void give_back(pool::Closed cause) LOOP_ONLY {
-    const auto unclean = std::exchange(carrier_, nullptr)->abandon(cause, lease_);
+  void give_back(pool::CloseCause cause) LOOP_ONLY {
+    const auto unclean = std::exchange(upstream_stream_, nullptr)->abandon(cause, lease_);
     if (!lease_) return;
     unclean ? lease_.discard(*unclean, world_.now) : lease_.release(world_.now);
   }
@@ -145,8 +146,8 @@ class SessionAsker final : public pool::Borrower, private proxy::CarrierUser {
     upload_.finish();
   }
 
-  // ---- CarrierUser ----
-  bool may_take() const override { return untaken_ < proxy::kHighMark; }
+  // ---- UpstreamStreamHandler ----
+  bool wants_response() const override { return untaken_ < proxy::kHighWatermark; }
   proxy::AttemptState on_response_head() override {
     check("a head");
     if (response_.fields.get("x-number") != std::to_string(number_)) world_.errands.complain("a head of another");
@@ -164,7 +165,7 @@ class SessionAsker final : public pool::Borrower, private proxy::CarrierUser {
     check("a trailer");
     if (name == "x-number" && value != std::to_string(number_)) world_.errands.complain("a trailer of another");
   }
-  proxy::AttemptState on_response_piece() override LOOP_ONLY {
+  proxy::AttemptState on_read_complete() override LOOP_ONLY {
     check("a piece");
     if (!chance(random_, 1)) return proxy::AttemptState::alive;
     leave();
@@ -174,28 +175,28 @@ class SessionAsker final : public pool::Borrower, private proxy::CarrierUser {
     check("an end");
     if (state_ != State::relaying) world_.errands.complain("an end without a head");
     if (!errand().whole || told_ != errand().answered) world_.errands.complain("a cut answer was taken for whole");
-    const auto unclean = std::exchange(carrier_, nullptr)->finish(lease_);
+    const auto unclean = std::exchange(upstream_stream_, nullptr)->finish(lease_);
     if (lease_) unclean ? lease_.discard(*unclean, world_.now) : lease_.release(world_.now);
     end();
     return proxy::AttemptState::over;
   }
-  proxy::AttemptState on_broken(proxy::Breakage breakage) override LOOP_ONLY {
+  proxy::AttemptState on_failure(proxy::StreamFailure failure) override LOOP_ONLY {
     check("a failure");
-    const bool proven = breakage.unprocessed || !breakage.any_byte_sent;
-    proxy::Attempt attempt = breakage.attempt(lease_.reused());
+    const bool proven = failure.unprocessed || !failure.any_byte_sent;
+    proxy::Attempt attempt = failure.attempt(lease_.reused());
     attempt.method = head_.method;
-    attempt.has_body = upload_.announced();
-    attempt.body_whole = upload_.whole();
+    attempt.has_body = upload_.expected();
+    attempt.body_whole = upload_.replayable();
     attempt.idempotent_retries = idempotent_;
     attempt.proven_replays = proven_;
     const bool head_told = state_ == State::relaying;
-    const auto proof = head_told ? std::nullopt : proxy::may_retry(attempt, {});
-    give_back(pool::Closed::error);
+    const auto proof = head_told ? std::nullopt : proxy::retry_reason(attempt, {});
+    give_back(pool::CloseCause::error);
     if (!proof) {
       end();
       return proxy::AttemptState::over;
     }
-    if (*proof == proxy::Proof::idempotent_reused) {
+    if (*proof == proxy::RetryReason::idempotent_reused) {
       ++idempotent_;
       ++errand().may_repeat;
     } else {
@@ -206,7 +207,7 @@ class SessionAsker final : public pool::Borrower, private proxy::CarrierUser {
     borrow(true);
     return proxy::AttemptState::over;
   }
-  proxy::AttemptState on_room() override {
+  proxy::AttemptState on_writable() override {
     check("room");
     return proxy::AttemptState::alive;
   }
@@ -226,9 +227,9 @@ class SessionAsker final : public pool::Borrower, private proxy::CarrierUser {
   State state_ = State::resting;
   proxy::http::RequestHead head_;
   proxy::http::ResponseHead response_;
-  proxy::H2Carrier h2_;
-  proxy::Carrier* carrier_ = nullptr;
-  proxy::Upload upload_;
+  proxy::H2UpstreamStream h2_;
+  proxy::UpstreamStream* upstream_stream_ = nullptr;
+  proxy::RequestBody upload_;
   pool::Lease lease_;
   std::string path_;
   std::uint64_t number_ = 0, told_ = 0, said_ = 0;

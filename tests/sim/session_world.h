@@ -47,18 +47,18 @@ class SimLoop final : public exec::Loop {
   std::vector<char> scratch_;
 };
 
-class SimHost final : public proxy::SessionHost {
+class SimHost final : public proxy::H2LoopContext {
  public:
   SimHost(exec::LoopId id, const Instant& now) : loop_(id, now) {}
   SimLoop& loop() override { return loop_; }
   proxy::LoopBuffers& buffers() override { return buffers_; }
-  void count_reset(const proxy::OriginContext&, proxy::http::H2Error) override { ++resets; }
-  void recycle(proxy::RemoteStream& stream, exec::LoopId far) override { free_.at(far)->push_front(stream); }
-  proxy::RemoteStream& take_remote(SimHost& far) {
+  void count_reset(const proxy::OriginRuntime&, proxy::http::H2Error) override { ++resets; }
+  void recycle(proxy::CrossLoopStream& stream, exec::LoopId far) override { free_.at(far)->push_front(stream); }
+  proxy::CrossLoopStream& take_remote(SimHost& far) {
     const exec::LoopId id = far.loop().id();
     while (free_.size() <= id) free_.push_back(std::make_unique<Free>());
     if (!free_[id]->empty()) return free_[id]->pop_front();
-    remotes_.push_back(std::make_unique<proxy::RemoteStream>(*this, far));
+    remotes_.push_back(std::make_unique<proxy::CrossLoopStream>(*this, far));
     return *remotes_.back();
   }
   std::size_t remotes_out() const {
@@ -73,10 +73,10 @@ class SimHost final : public proxy::SessionHost {
   std::uint64_t resets = 0;
 
  private:
-  using Free = List<proxy::RemoteStream, proxy::RemoteStreamTag>;
+  using Free = List<proxy::CrossLoopStream, proxy::RemoteStreamTag>;
   SimLoop loop_;
   proxy::LoopBuffers buffers_{loop_.leases()};
-  std::vector<std::unique_ptr<proxy::RemoteStream>> remotes_;
+  std::vector<std::unique_ptr<proxy::CrossLoopStream>> remotes_;
   std::vector<std::unique_ptr<Free>> free_;  // by far loop; before remotes_ in death
 };
 
@@ -92,7 +92,7 @@ struct Link {
   std::uint32_t index = 0, generation = 0;
 };
 
-class SessionWorld : public pool::House {
+class SessionWorld : public pool::Environment {
  public:
   SessionWorld(Random& random, unsigned loops) : random_(random) {
     for (unsigned n = 0; n < loops; ++n) {
@@ -110,13 +110,13 @@ class SessionWorld : public pool::House {
   }
   void deliver(pool::LoopId to, pool::Delivery& delivery) override { hosts[to]->deliveries.push_back(&delivery); }
   void wake_at(pool::Destination&, Instant when) override { wakes.push_back(when); }
-  void detach(pool::Pooled&, pool::LoopId) override { errands.complain("a session was moved"); }
-  bool attach(pool::Pooled&, std::uint32_t, std::uint32_t) override {
+  void detach(pool::PooledConnection&, pool::LoopId) override { errands.complain("a session was moved"); }
+  bool attach(pool::PooledConnection&, std::uint32_t, std::uint32_t) override {
     errands.complain("a session was moved");
     return false;
   }
-  void dispose(pool::Pooled* pooled, pool::Closed) override {
-    const std::unique_ptr<pool::Pooled> dies(pooled);
+  void dispose(pool::PooledConnection* pooled, pool::CloseCause) override {
+    const std::unique_ptr<pool::PooledConnection> dies(pooled);
     for (Link& link : links) {
       if (link.connection != pooled) continue;
       if (link.loop != here_) errands.complain("a session was disposed of away from home");
@@ -181,7 +181,7 @@ class SessionWorld : public pool::House {
 
   Instant now{std::chrono::hours(1)};
   Errands errands;
-  proxy::OriginContext context;
+  proxy::OriginRuntime context;
   pool::Destination* destination = nullptr;
   std::vector<std::unique_ptr<SimHost>> hosts;
   std::list<Link> links;
@@ -213,12 +213,12 @@ class SessionWorld : public pool::House {
           std::make_unique<proxy::H2Connection>(*hosts[link.loop], context, ++made_, std::move(dialed), now);
     }
     const bool news = std::exchange(link.wire.ready, false);
-    Result<bool> greeted = link.greeting->greet({news, !link.wire.full, link.wire.end_told});
+    Result<bool> greeted = link.greeting->handshake({news, !link.wire.full, link.wire.end_told});
     if (!greeted) return fail(link, greeted.take_fault());
     if (!*greeted) return news;
     link.connection = link.greeting.get();
     const auto place = std::move(link.place);
-    link.connection->take_place(link.index, link.generation);
+    link.connection->assign_slot(link.index, link.generation);
     destination->dialed(std::move(*place), std::move(link.greeting), now);
     return true;
   }

@@ -3,17 +3,17 @@ import subprocess
 
 import pytest
 
-import house
+import layering
 import links
 import size
 import text
 from tree import Tree
 
-CMAKE = """carpool_room(base)
-carpool_room(exec LINK carpool_base PRIVATE PkgConfig::uv)
-carpool_room(pool LINK carpool_base)
-carpool_room(net DIRS proxy/net proxy/net/dns LINK carpool_base carpool_exec carpool_pool)
-carpool_room(proxy LINK carpool_net)
+CMAKE = """carpool_component(base)
+carpool_component(exec LINK carpool_base PRIVATE PkgConfig::uv)
+carpool_component(pool LINK carpool_base)
+carpool_component(net DIRS proxy/net proxy/net/dns LINK carpool_base carpool_exec carpool_pool)
+carpool_component(proxy LINK carpool_net)
 """
 
 
@@ -37,20 +37,20 @@ def test_a_room_includes_only_rooms_below_it(tree):
     t = tree({"exec/loop.h": '#include "base/clock.h"\n#include "pool/core/pool.h"\n',
               "proxy/net/dial.h": '#include "exec/loop.h"\n#include "pool/core/pool.h"\n#include "proxy/main.h"\n',
               "pool/core/pool.h": "", "base/clock.h": '#include "clock_detail.h"\n'})
-    assert where(house.include_direction(t)) == [("base/clock.h", 1), ("exec/loop.h", 2), ("proxy/net/dial.h", 3)]
+    assert where(layering.include_direction(t)) == [("base/clock.h", 1), ("exec/loop.h", 2), ("proxy/net/dial.h", 3)]
 
 
 def test_the_direction_cannot_be_loosened_in_cmake(tree):
     t = tree({})
     (t.root / "CMakeLists.txt").write_text(CMAKE.replace("exec LINK carpool_base", "exec LINK carpool_base carpool_pool"))
-    assert [o.what for o in house.include_direction(t)] == ["room exec reaches room pool"]
+    assert [o.what for o in layering.include_direction(t)] == ["room exec reaches room pool"]
 
 
 def test_a_library_has_one_door(tree):
     t = tree({"exec/uv/loop.cc": "#include <uv.h>\n", "exec/loop.cc": "#include <uv.h>\n",
               "proxy/net/tls/client_context.cc": "#include <openssl/ssl.h>\n", "proxy/net/dial.cc": "#include <openssl/ssl.h>\n",
               "tests/unit/exec_loop_test.cc": "#include <gtest/gtest.h>\n"})
-    assert where(house.one_door(t)) == [("exec/loop.cc", 1), ("proxy/net/dial.cc", 1)]
+    assert where(layering.one_door(t)) == [("exec/loop.cc", 1), ("proxy/net/dial.cc", 1)]
 
 
 def test_json_is_read_and_written_through_its_bounds(tree):
@@ -61,7 +61,7 @@ def test_json_is_read_and_written_through_its_bounds(tree):
 
 def test_atomics_live_in_named_files(tree):
     t = tree({"pool/core/entry_state.h": "std::atomic<int> a;\n", "proxy/exchange/exchange.h": "std::atomic<int> a;\n"})
-    assert where(house.named_atomics(t)) == [("proxy/exchange/exchange.h", 1)]
+    assert where(layering.named_atomics(t)) == [("proxy/exchange/exchange.h", 1)]
 
 
 def test_ownership_is_by_move_on_the_request_path(tree):

@@ -5,16 +5,16 @@ A rule is a function that takes the Tree and yields Offence; it joins by being l
 """
 import sys
 
-import house
+import layering
 import links
 import size
 import text
 from tree import Tree
 
 RULES = {
-    "include-direction": house.include_direction,
-    "one-door": house.one_door,
-    "named-atomics": house.named_atomics,
+    "include-direction": layering.include_direction,
+    "one-door": layering.one_door,
+    "named-atomics": layering.named_atomics,
     "opening-comment": text.opening_comment,
     "unfinished": text.unfinished,
     "ownership": text.ownership,

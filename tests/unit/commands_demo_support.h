@@ -45,7 +45,7 @@ class Caller {
   Caller(const net::Address& origin, tls::ClientContext& context, const std::string& host) {
     const int fd = connect(origin);
     net::prepare_socket(fd);
-    auto stream = tls::Stream::client(context, fd, host, origin.port());
+    auto stream = tls::TlsTransport::client(context, fd, host, origin.port());
     stream_ = stream.get();
     transport_ = std::move(stream);
   }
@@ -129,7 +129,7 @@ class Caller {
   }
 
   std::unique_ptr<net::Transport> transport_;
-  tls::Stream* stream_ = nullptr;
+  tls::TlsTransport* stream_ = nullptr;
   std::unique_ptr<http::ResponseReader> reader_ = std::make_unique<http::ResponseReader>(http::Limits{});
   bool interim_ = false;
   bool eof_ = false;

@@ -99,9 +99,9 @@ TEST(AReview, LeavesAPodAloneThatBringsItsOwnSidecarAsAnOrdinaryContainer) {
 
 TEST(AReview, LeavesPodsAloneThatDoNotAsk) {
   for (const char* const value : {"", "false", "yes", "True"}) {
-    Json quiet = pod();
-    quiet["metadata"]["labels"]["carpool.io/inject"] = value;
-    EXPECT_EQ(ask(quiet).verdict.outcome, Outcome::untouched) << value;
+    Json no_data_pending = pod();
+    no_data_pending["metadata"]["labels"]["carpool.io/inject"] = value;
+    EXPECT_EQ(ask(no_data_pending).verdict.outcome, Outcome::untouched) << value;
   }
   Json bare = pod();
   bare.erase("metadata");

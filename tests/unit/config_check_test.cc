@@ -110,7 +110,7 @@ TEST(Ranges, AreInOrder) {
   EXPECT_NE(mistakes("threads.min = 20").find("threads.min = 20 is more than threads.max = 16"), std::string::npos);
 }
 
-TEST(Origins, AreListedOnceHoweverTheyAreSpelled) {
+TEST(OriginRegistry, AreListedOnceHoweverTheyAreSpelled) {
   expect_mistake("[[origin]]\nuri = \"https://a\"\n[[origin]]\nuri = \"HTTPS://A:443/\"\n",
                  "4:7: origin.uri:", "listed already (line 2)");
   good("[[origin]]\nuri = \"https://a\"\n[[origin]]\nuri = \"http://a\"\n[[origin]]\nuri = \"https://a:444\"\n");

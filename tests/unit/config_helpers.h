@@ -21,7 +21,7 @@ inline Reading read_toml(std::string_view toml) {
 
 inline std::string mistakes_of(const Reading& reading) {
   std::string out;
-  for (const Mistake& mistake : reading.mistakes) out += mistake.line_text() + '\n';
+  for (const ConfigError& mistake : reading.mistakes) out += mistake.line_text() + '\n';
   return out;
 }
 

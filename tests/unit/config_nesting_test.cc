@@ -137,7 +137,7 @@ TEST(Mistakes, CutNoCharacterInTwo) {
     for (const std::string& text :
          {"[log]\nlevel = \"" + bad + "\"", "[pool]\nidle_timeout = \"" + bad + "\"",
           "[[origin]]\nuri = \"http://" + bad + "/\"", "[egress]\ndeny = [\"" + bad + ":x\"]"}) {
-      for (const Mistake& mistake : read_toml(text).mistakes) {
+      for (const ConfigError& mistake : read_toml(text).mistakes) {
         EXPECT_TRUE(whole(mistake.text)) << mistake.text;
       }
     }

@@ -57,7 +57,7 @@ TEST(DefaultConfig, HasExamplesThatAreRight) {
     if (setting) text.erase(at + 1, 2);
     at = setting ? end - 2 : end;
   }
-  for (const Mistake& mistake : read_toml(text).mistakes) {
+  for (const ConfigError& mistake : read_toml(text).mistakes) {
     const bool expected = mistake.text.find("meant for single origins") != std::string::npos ||
                           mistake.text.find("cannot be read") != std::string::npos;
     EXPECT_TRUE(expected) << mistake.line_text();

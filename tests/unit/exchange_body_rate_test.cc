@@ -55,7 +55,7 @@ TEST(ABodysRate, OverflowsAtNoSize) {
 
 TEST(ABodyThatFits, TravelsWhenItIsWhole) {
   exec::assume_on_loop();
-  Upload upload;
+  RequestBody upload;
   upload.begin(head_of(10), 100);
   upload.add("123456789", nullptr);
   EXPECT_FALSE(upload.may_travel(seconds(60), 0));
@@ -66,7 +66,7 @@ TEST(ABodyThatFits, TravelsWhenItIsWhole) {
 
 TEST(ALargeBody, TravelsWhenTheBufferIsFullOrItStreams) {
   exec::assume_on_loop();
-  Upload upload;
+  RequestBody upload;
   upload.begin(head_of(1000), 100);
   upload.add(std::string(99, 'x'), nullptr);
   EXPECT_FALSE(upload.may_travel(milliseconds(199), 0));

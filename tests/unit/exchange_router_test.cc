@@ -56,10 +56,10 @@ class TheRouter : public testing::Test {
     other.origin = *pool::parse_origin("http://other.test");
     other.alias = {"other"};
     config.origins = {api, other};
-    auto made = Origins::make(config, world, registry);
+    auto made = OriginRegistry::make(config, world, registry);
     EXPECT_TRUE(made) << (made ? "" : made.fault().detail);
     origins = std::move(*made);
-    auto rules = net::RulePolicy::make(config.egress);
+    auto rules = net::EgressPolicy::make(config.egress);
     EXPECT_TRUE(rules);
     policy = std::move(*rules);
     router = std::make_unique<Router>(*origins, *policy);
@@ -87,8 +87,8 @@ class TheRouter : public testing::Test {
   test::World world;
   metrics::Registry registry;
   config::Config config;
-  std::unique_ptr<Origins> origins;
-  std::unique_ptr<net::RulePolicy> policy;
+  std::unique_ptr<OriginRegistry> origins;
+  std::unique_ptr<net::EgressPolicy> policy;
   std::unique_ptr<Router> router;
 };
 

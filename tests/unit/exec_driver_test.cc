@@ -70,7 +70,7 @@ struct House {
   ThreadPool pool;
   ThreadPool::Lease lease;
   TaskSource source;
-  std::optional<Reserve> reserve;
+  std::optional<ReservedThreads> reserve;
   std::vector<std::unique_ptr<Notes>> notes;
   std::vector<std::unique_ptr<UvLoop>> all;
   std::vector<std::unique_ptr<Driver>> drivers;

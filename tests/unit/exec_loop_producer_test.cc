@@ -62,7 +62,7 @@ struct Driven {
   std::optional<ThreadPool> pool;
   std::optional<ThreadPool::Lease> lease;
   std::optional<TaskSource> source;
-  std::optional<Reserve> reserve;
+  std::optional<ReservedThreads> reserve;
   std::optional<Strategy> strategy;
 };
 

@@ -138,7 +138,7 @@ TEST(AnErrand, EndsWithWhatItOwnsWhenItHasArrived) {
   int seen = 0;
   Mailbox box;
   auto work = [&seen, owned] { seen = *owned; };
-  static_cast<void>(box.push(*std::make_unique<Errand<decltype(work)>>(std::move(work)).release()));
+  static_cast<void>(box.push(*std::make_unique<PostedFunction<decltype(work)>>(std::move(work)).release()));
   EXPECT_EQ(2, owned.use_count());
   box.deliver(100);
   EXPECT_EQ(7, seen);
@@ -151,7 +151,7 @@ TEST(AnErrand, EndsUndoneWithTheMailboxThatItNeverLeft) {
   {
     Mailbox box;
     auto work = [&done, owned] { done = true; };
-    static_cast<void>(box.push(*std::make_unique<Errand<decltype(work)>>(std::move(work)).release()));
+    static_cast<void>(box.push(*std::make_unique<PostedFunction<decltype(work)>>(std::move(work)).release()));
   }
   EXPECT_FALSE(done);
   EXPECT_EQ(1, owned.use_count());

@@ -46,17 +46,17 @@ struct Scene {
     return false;
   }
   ThreadPool pool;
-  mutable std::optional<Reserve> reserve;
+  mutable std::optional<ReservedThreads> reserve;
 };
 
-TEST(Reserve, HasNoThreadBeforeOneWasMissed) {
+TEST(ReservedThreads, HasNoThreadBeforeOneWasMissed) {
   const Scene scene(of(4));
   EXPECT_EQ(0U, scene.reserve->available());
   EXPECT_EQ(0U, scene.pool.counts().threads);
   EXPECT_EQ(4U, scene.pool.counts().leases);
 }
 
-TEST(Reserve, MissesOnceAndHasAThreadTheNextTime) {
+TEST(ReservedThreads, MissesOnceAndHasAThreadTheNextTime) {
   const Scene scene(of(1));
   Known task;
   EXPECT_FALSE(scene.try_execute(task));
@@ -67,7 +67,7 @@ TEST(Reserve, MissesOnceAndHasAThreadTheNextTime) {
   EXPECT_EQ(1U, scene.pool.counts().started);
 }
 
-TEST(Reserve, AnswersNoAtOnceWhileItsThreadsAreBusy) {
+TEST(ReservedThreads, AnswersNoAtOnceWhileItsThreadsAreBusy) {
   Gate gate;
   Scene scene(of(1));
   ASSERT_TRUE(scene.warm());
@@ -79,14 +79,14 @@ TEST(Reserve, AnswersNoAtOnceWhileItsThreadsAreBusy) {
   EXPECT_TRUE(comes([&] { return busy.runs == 1; }));
 }
 
-TEST(Reserve, OfZeroThreadsNeverAsksForOne) {
+TEST(ReservedThreads, OfZeroThreadsNeverAsksForOne) {
   const Scene scene(of(0));
   Known task;
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(scene.try_execute(task));
   EXPECT_EQ(0U, scene.pool.counts().started);
 }
 
-TEST(Reserve, BoundsHowManyThreadsItHasAskedFor) {
+TEST(ReservedThreads, BoundsHowManyThreadsItHasAskedFor) {
   Gate gate;
   ReserveOptions options = of(8);
   options.max_pending = 2;
@@ -122,7 +122,7 @@ int start_some(pthread_t* thread, const pthread_attr_t* attributes, void* (*entr
   return starts_left-- > 0 ? ::pthread_create(thread, attributes, entry, argument) : EAGAIN;
 }
 
-TEST(Reserve, AsksAgainAfterThreadsThatCouldNotBeStarted) {
+TEST(ReservedThreads, AsksAgainAfterThreadsThatCouldNotBeStarted) {
   auto threads = pool_options();
   threads.start = start_some;
   starts_left = 0;
@@ -137,7 +137,7 @@ TEST(Reserve, AsksAgainAfterThreadsThatCouldNotBeStarted) {
   EXPECT_TRUE(comes([&] { return scene.reserve->available() == 1; }));
 }
 
-TEST(Reserve, LosesNoThreadToATaskThatThrows) {
+TEST(ReservedThreads, LosesNoThreadToATaskThatThrows) {
   std::deque<Known> tasks;  // outlives the threads: a count is no proof that a task has ended
   Scene scene(of(1));
   ASSERT_TRUE(scene.warm());
@@ -149,7 +149,7 @@ TEST(Reserve, LosesNoThreadToATaskThatThrows) {
   EXPECT_EQ(1U, scene.pool.counts().started);
 }
 
-TEST(Reserve, LetsIdleThreadsGoDownToItsMinimum) {
+TEST(ReservedThreads, LetsIdleThreadsGoDownToItsMinimum) {
   ReserveOptions options = of(4);
   options.idle_timeout = 5ms;
   options.min = 1;
@@ -168,7 +168,7 @@ TEST(Reserve, LetsIdleThreadsGoDownToItsMinimum) {
 }
 
 // A thread that withdraws for being idle, and somebody who takes it at the same moment.
-TEST(Reserve, LosesNoTaskToAThreadThatIsLeaving) {
+TEST(ReservedThreads, LosesNoTaskToAThreadThatIsLeaving) {
   ReserveOptions options = of(2);
   options.idle_timeout = 20us;
   const Scene scene(options);
@@ -188,7 +188,7 @@ TEST(Reserve, LosesNoTaskToAThreadThatIsLeaving) {
   EXPECT_EQ(static_cast<std::size_t>(handed), tasks.size());
 }
 
-TEST(Reserve, GivesEveryTaskToOneThreadUnderContention) {
+TEST(ReservedThreads, GivesEveryTaskToOneThreadUnderContention) {
   const Scene scene(of(4));
   std::atomic<int> handed{0}, ran{0};
   constexpr int kEach = 5000;
@@ -213,7 +213,7 @@ TEST(Reserve, GivesEveryTaskToOneThreadUnderContention) {
   EXPECT_TRUE(comes([&] { return scene.reserve->available() + scene.reserve->pending() <= 4; }));
 }
 
-TEST(Reserve, IsNotLeftByAThreadThatOffersItselfWhileItStops) {
+TEST(ReservedThreads, IsNotLeftByAThreadThatOffersItselfWhileItStops) {
   for (int round = 0; round < 200; ++round) {
     Scene scene(of(2));
     Known tasks[4];
@@ -230,7 +230,7 @@ TEST(Reserve, IsNotLeftByAThreadThatOffersItselfWhileItStops) {
 }
 
 // Jobs wait, every ordinary thread is busy, and the reserve takes none of theirs (a server that stood still for it).
-TEST(Reserve, TakesNoThreadFromJobsThatWait) {
+TEST(ReservedThreads, TakesNoThreadFromJobsThatWait) {
   Gate gate;
   std::atomic<int> ran{0};
   Scene scene(of(2), pool_options(1, 1));
@@ -245,7 +245,7 @@ TEST(Reserve, TakesNoThreadFromJobsThatWait) {
   EXPECT_TRUE(comes([&] { return ran == 1; }));
 }
 
-TEST(Reserve, IsSeenInTheDumpOfThePool) {
+TEST(ReservedThreads, IsSeenInTheDumpOfThePool) {
   Scene scene(of(1));
   ASSERT_TRUE(scene.warm());
   EXPECT_TRUE(comes([&] {

@@ -36,7 +36,7 @@ struct Scene {
   Queue queue;
   std::optional<ThreadPool> pool;
   std::optional<TaskSource> source;
-  std::optional<Reserve> reserve;
+  std::optional<ReservedThreads> reserve;
   std::optional<Strategy> strategy;
 };
 

@@ -69,7 +69,7 @@ struct Exchange {
   void drain(Reader& from, std::string_view bytes, Head& head) {
     for (;;) {
       // In small pieces, so that names and values come in parts.
-      const Result<Fed> fed = from.feed(bytes.substr(0, 7), head, sink);
+      const Result<ParseResult> fed = from.feed(bytes.substr(0, 7), head, sink);
       ASSERT_TRUE(fed);
       bytes.remove_prefix(fed->taken);
       if (fed->progress == Progress::message) return;

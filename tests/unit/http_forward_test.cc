@@ -10,7 +10,7 @@ RequestHead request(std::string_view bytes) {
   RequestReader reader{Limits{}};
   RequestHead head;
   Collected sink;
-  const Result<Fed> fed = reader.feed(bytes, head, sink);
+  const Result<ParseResult> fed = reader.feed(bytes, head, sink);
   EXPECT_TRUE(fed) << bytes << (fed ? "" : fed.fault().detail);
   return head;
 }
@@ -20,7 +20,7 @@ ResponseHead response(std::string_view bytes, std::string_view method = "GET", b
   reader.expect(method, upgrade);
   ResponseHead head;
   Collected sink;
-  const Result<Fed> fed = reader.feed(bytes, head, sink);
+  const Result<ParseResult> fed = reader.feed(bytes, head, sink);
   EXPECT_TRUE(fed) << bytes << (fed ? "" : fed.fault().detail);
   return head;
 }
@@ -138,7 +138,7 @@ TEST(ViaNames, FindsItsPseudonymAsAWordOnly) {
   const auto names = [](std::string_view via) {
     Fields fields;
     fields.add("Via", via);
-    return via_names(fields, "carpool-1a2b3c4d");
+    return via_contains(fields, "carpool-1a2b3c4d");
   };
   EXPECT_TRUE(names("1.1 carpool-1a2b3c4d"));
   EXPECT_TRUE(names("1.0 fred, 1.1 carpool-1a2b3c4d (x), 1.1 bob"));

@@ -40,7 +40,7 @@ RequestHead head_of(std::string_view bytes) {
   RequestReader reader{Limits{}};
   RequestHead head;
   Collected sink;
-  const Result<Fed> fed = reader.feed(bytes, head, sink);
+  const Result<ParseResult> fed = reader.feed(bytes, head, sink);
   EXPECT_TRUE(fed) << bytes << (fed ? "" : fed.fault().detail);
   EXPECT_EQ(fed ? fed->progress : Progress::need_more, Progress::head);
   return head;
@@ -52,7 +52,7 @@ TEST(RequestReader, StopsBehindTheHeadAndBehindTheMessage) {
   Collected sink;
   const std::string first = post("Content-Length: 5\r\n", "");
   const std::string bytes = first + "hello" + get("");
-  Result<Fed> fed = reader.feed(bytes, head, sink);
+  Result<ParseResult> fed = reader.feed(bytes, head, sink);
   ASSERT_TRUE(fed);
   EXPECT_EQ(fed->progress, Progress::head);
   EXPECT_EQ(fed->taken, first.size());
@@ -72,7 +72,7 @@ TEST(RequestReader, CompletesAMessageWithoutBodyWithoutFurtherBytes) {
   RequestHead head;
   Collected sink;
   ASSERT_EQ(reader.feed(get(""), head, sink)->progress, Progress::head);
-  const Result<Fed> fed = reader.feed("", head, sink);
+  const Result<ParseResult> fed = reader.feed("", head, sink);
   EXPECT_EQ(fed->progress, Progress::message);
   EXPECT_EQ(fed->taken, 0U);
 }

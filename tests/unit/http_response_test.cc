@@ -27,7 +27,7 @@ void taken(std::string_view bytes, std::string_view text, std::string_view metho
 
 struct One {
   explicit One(std::string_view method = "GET", bool upgrade = false) { reader.expect(method, upgrade); }
-  Result<Fed> feed(std::string_view bytes) { return reader.feed(bytes, head, sink); }
+  Result<ParseResult> feed(std::string_view bytes) { return reader.feed(bytes, head, sink); }
   ResponseReader reader{Limits{}};
   ResponseHead head;
   Collected sink;
@@ -37,11 +37,11 @@ TEST(ResponseReader, StopsBehindTheHeadAndBehindTheMessage) {
   One one;
   const std::string head = ok("Content-Length: 2\r\n");
   const std::string bytes = head + "okEVIL";
-  const Result<Fed> first = one.feed(bytes);
+  const Result<ParseResult> first = one.feed(bytes);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->progress, Progress::head);
   EXPECT_EQ(first->taken, head.size());
-  const Result<Fed> second = one.feed(std::string_view(bytes).substr(head.size()));
+  const Result<ParseResult> second = one.feed(std::string_view(bytes).substr(head.size()));
   ASSERT_TRUE(second);
   EXPECT_EQ(second->progress, Progress::message);
   EXPECT_EQ(second->taken, 2U);
@@ -158,7 +158,7 @@ TEST(ResponseReader, SwitchesProtocolsOnlyWhereThatWasAsked) {
   const std::string bytes = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: foo\r\n\r\n";
   refused(bytes);
   One asked("GET", true);
-  const Result<Fed> fed = asked.feed(bytes + "raw");
+  const Result<ParseResult> fed = asked.feed(bytes + "raw");
   ASSERT_TRUE(fed);
   EXPECT_EQ(fed->progress, Progress::upgraded);
   EXPECT_EQ(fed->taken, bytes.size());
@@ -195,7 +195,7 @@ TEST(ResponseReader, HoldsItsLimits) {
   std::string flood = "HTTP/1.1 200 OK\r\n";
   for (int i = 0; i < 100000; ++i) flood.append("X-A: b\r\n");
   One one;
-  const Result<Fed> fed = one.feed(flood);
+  const Result<ParseResult> fed = one.feed(flood);
   ASSERT_FALSE(fed);
   EXPECT_EQ(fed.fault().kind, FaultKind::response_head_too_large);
   EXPECT_LE(one.head.fields.size(), Limits{}.headers);
@@ -210,7 +210,7 @@ struct Lenient {
       std::string_view piece = bytes.substr(from, size);
       from += piece.size();
       for (;;) {
-        const Result<Fed> fed = reader.feed(piece, head, sink);
+        const Result<ParseResult> fed = reader.feed(piece, head, sink);
         if (!fed) return fed.fault().detail;
         piece.remove_prefix(fed->taken);
         if (fed->progress == Progress::message) return told() + (piece.empty() ? "" : " and more");

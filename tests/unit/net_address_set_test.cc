@@ -25,11 +25,11 @@ struct ABook : ::testing::Test {
       const Address chosen = book.order(addresses, now).front();
       ++first[chosen.text()];
       book.opened(chosen);
-      book.settled(chosen);
+      book.dial_ended(chosen);
     }
     return first;
   }
-  AddressBook book;
+  AddressSet book;
   const AddressRules rules{};
   Instant now{std::chrono::seconds(1000)};
   const std::vector<Address> three = some({"10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"});
@@ -70,9 +70,9 @@ TEST_F(ABook, LeavesOutAnAddressThatOnlyFails) {
     EXPECT_NE(ordered.front(), three[0]);
     EXPECT_EQ(ordered.back(), three[0]) << "tried when the others fail, too";
   }
-  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::ejected);
+  EXPECT_EQ(book.judge(three[0], now), AddressSet::Verdict::ejected);
   now += rules.eject_time;
-  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::keep) << "and comes back";
+  EXPECT_EQ(book.judge(three[0], now), AddressSet::Verdict::keep) << "and comes back";
 }
 
 TEST_F(ABook, EjectsLongerEachTime) {
@@ -81,9 +81,9 @@ TEST_F(ABook, EjectsLongerEachTime) {
   now += rules.eject_time;
   fail(three[0], rules.eject_after);
   now += rules.eject_time;
-  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::ejected);
+  EXPECT_EQ(book.judge(three[0], now), AddressSet::Verdict::ejected);
   now += rules.eject_time;
-  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::keep);
+  EXPECT_EQ(book.judge(three[0], now), AddressSet::Verdict::keep);
 }
 
 TEST_F(ABook, ForgetsFailuresAtTheFirstSuccess) {
@@ -91,19 +91,19 @@ TEST_F(ABook, ForgetsFailuresAtTheFirstSuccess) {
   fail(three[0], rules.eject_after - 1);
   book.answered(three[0]);
   fail(three[0], rules.eject_after - 1);
-  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::keep);
+  EXPECT_EQ(book.judge(three[0], now), AddressSet::Verdict::keep);
 }
 
 TEST_F(ABook, NeverEjectsMoreThanHalf) {
   book.learn(three, now);
   for (const Address& address : three) fail(address, 3 * rules.eject_after);
   int ejected = 0;
-  for (const AddressBook::Facts& one : book.all(now)) ejected += one.ejected ? 1 : 0;
+  for (const AddressSet::Facts& one : book.all(now)) ejected += one.ejected ? 1 : 0;
   EXPECT_EQ(ejected, 1);
-  AddressBook alone;
+  AddressSet alone;
   alone.learn(some({"10.0.0.9:80"}), now);
   for (int i = 0; i < 100; ++i) alone.failed(*Address::parse("10.0.0.9:80"), now);
-  EXPECT_EQ(alone.judge(*Address::parse("10.0.0.9:80"), now), AddressBook::Verdict::keep);
+  EXPECT_EQ(alone.judge(*Address::parse("10.0.0.9:80"), now), AddressSet::Verdict::keep);
 }
 
 TEST_F(ABook, RetiresConnectionsToAnAddressThatIsGoneOneByOne) {
@@ -112,18 +112,18 @@ TEST_F(ABook, RetiresConnectionsToAnAddressThatIsGoneOneByOne) {
   for (int i = 0; i < 3; ++i) book.opened(three[0]);
   const std::uint64_t before = book.version();
   EXPECT_FALSE(book.learn(two, now)) << "one answer without it means little";
-  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::keep);
+  EXPECT_EQ(book.judge(three[0], now), AddressSet::Verdict::keep);
   EXPECT_EQ(book.version(), before);
   now += rules.gone_after;
   EXPECT_TRUE(book.learn(two, now));
   EXPECT_NE(book.version(), before);
-  EXPECT_EQ(book.judge(three[1], now), AddressBook::Verdict::keep);
-  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::gone);
-  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::keep_for_now);
+  EXPECT_EQ(book.judge(three[1], now), AddressSet::Verdict::keep);
+  EXPECT_EQ(book.judge(three[0], now), AddressSet::Verdict::gone);
+  EXPECT_EQ(book.judge(three[0], now), AddressSet::Verdict::keep_for_now);
   now += rules.retire_every;
-  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::gone);
+  EXPECT_EQ(book.judge(three[0], now), AddressSet::Verdict::gone);
   EXPECT_TRUE(book.learn(three, now));
-  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::keep) << "it came back";
+  EXPECT_EQ(book.judge(three[0], now), AddressSet::Verdict::keep) << "it came back";
 }
 
 TEST_F(ABook, KeepsAddressesOfANameThatTellsOnlyAPartEachTime) {
@@ -132,7 +132,7 @@ TEST_F(ABook, KeepsAddressesOfANameThatTellsOnlyAPartEachTime) {
     book.learn({three[static_cast<std::size_t>(i) % 3]}, now);
     book.opened(three[0]);
     now += std::chrono::seconds(5);
-    for (const Address& address : three) EXPECT_EQ(book.judge(address, now), AddressBook::Verdict::keep);
+    for (const Address& address : three) EXPECT_EQ(book.judge(address, now), AddressSet::Verdict::keep);
   }
 }
 
@@ -140,9 +140,9 @@ TEST_F(ABook, BeginsAnewWithWhoeverWentWellForLong) {
   book.learn(three, now);
   for (int i = 0; i < 3; ++i) {
     fail(three[0], rules.eject_after);
-    EXPECT_EQ(book.judge(three[0], now + rules.eject_time - Duration(1)), AddressBook::Verdict::ejected);
-    EXPECT_EQ(book.judge(three[0], now + rules.eject_time), AddressBook::Verdict::keep);
-    now += rules.eject_time + AddressBook::kEjectAtMost;
+    EXPECT_EQ(book.judge(three[0], now + rules.eject_time - Duration(1)), AddressSet::Verdict::ejected);
+    EXPECT_EQ(book.judge(three[0], now + rules.eject_time), AddressSet::Verdict::keep);
+    now += rules.eject_time + AddressSet::kEjectAtMost;
   }
   EXPECT_EQ(book.ejections(), 3U);
 }
@@ -153,7 +153,7 @@ TEST_F(ABook, EjectsNobodyWhereThatIsSwitchedOff) {
   book.follow(never);
   book.learn(three, now);
   fail(three[0], 100);
-  EXPECT_EQ(book.judge(three[0], now), AddressBook::Verdict::keep);
+  EXPECT_EQ(book.judge(three[0], now), AddressSet::Verdict::keep);
 }
 
 TEST_F(ABook, SaysWhetherConnectionsAreStillToGo) {
@@ -176,8 +176,8 @@ TEST_F(ABook, KeepsTheNumberOfAddressesWithinItsBound) {
   for (int i = 0; i < 300; ++i)
     many.push_back(*Address::parse("10.1." + std::to_string(i / 200) + "." + std::to_string(i % 200) + ":80"));
   book.learn(many, now);
-  EXPECT_EQ(book.order(many, now).size(), AddressBook::kMost);
-  EXPECT_LE(book.all(now).size(), AddressBook::kMost);
+  EXPECT_EQ(book.order(many, now).size(), AddressSet::kMost);
+  EXPECT_LE(book.all(now).size(), AddressSet::kMost);
 }
 
 TEST_F(ABook, RemembersNoAddressThatNobodyNeeds) {

@@ -1,4 +1,4 @@
-// A write batch belongs to one outbox from its lease to send() or discard(), and nothing else can end it.
+// A write batch belongs to one write queue from its lease to send() or discard(), and nothing else can end it.
 #include "proxy/net/batch_lease.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using testing::Wire;
 
 class ABatchLease : public ::testing::Test {
  protected:
-  BatchLease lease(Wire& wire) { return {store_, wire.outbox, *wire.transport}; }
+  BatchLease lease(Wire& wire) { return {store_, wire.write_queue, *wire.transport}; }
   exec::EventLeases leases_;
   BatchStore store_{leases_};
 };
@@ -27,8 +27,8 @@ TEST_F(ABatchLease, SendsItsBytesThroughItsOwnOutboxWhateverElseIsLeased) {
   BatchLease second = lease(other);
   second.text().append("for the other");
   EXPECT_EQ(leases_.out(), 2U);
-  EXPECT_EQ(second.send(), Outbox::Sent::all);
-  EXPECT_EQ(first.send(), Outbox::Sent::all);
+  EXPECT_EQ(second.send(), WriteQueue::Sent::all);
+  EXPECT_EQ(first.send(), WriteQueue::Sent::all);
   EXPECT_EQ(one.read_all(), "for one");
   EXPECT_EQ(other.read_all(), "for the other");
   EXPECT_EQ(leases_.out(), 0U);
@@ -43,7 +43,7 @@ TEST_F(ABatchLease, LeavesNothingBehindWhenItIsDiscarded) {
   BatchLease second = lease(other);  // the same memory
   EXPECT_TRUE(second.empty());
   second.text().append("x");
-  EXPECT_EQ(second.send(), Outbox::Sent::all);
+  EXPECT_EQ(second.send(), WriteQueue::Sent::all);
   EXPECT_EQ(one.read_all(), "");
   EXPECT_EQ(other.read_all(), "x");
 }
@@ -62,7 +62,7 @@ TEST_F(ABatchLease, MovesWithItsBytes) {
   held.text().append("moved");
   BatchLease next = std::move(held);
   EXPECT_FALSE(held);  // NOLINT(bugprone-use-after-move): a lease that was moved from holds no batch
-  EXPECT_EQ(next.send(), Outbox::Sent::all);
+  EXPECT_EQ(next.send(), WriteQueue::Sent::all);
   EXPECT_EQ(wire.read_all(), "moved");
 }
 
@@ -87,7 +87,7 @@ TEST_F(ABatchLeaseDeathTest, IsNotPassedBy) {
         Wire wire;
         const BatchLease first = lease(wire);
         WriteBatch other;
-        static_cast<void>(wire.outbox.send(*wire.transport, other));
+        static_cast<void>(wire.write_queue.send(*wire.transport, other));
       },
       "impossible state");
 }

@@ -94,7 +94,7 @@ TEST_F(DialTest, ConnectsToAnAddressWithoutAskingForIt) {
   socklen_t size = sizeof keep_alive;
   ::getsockopt(done.dialed->transport->fd(), SOL_SOCKET, SO_KEEPALIVE, &keep_alive, &size);
   EXPECT_NE(keep_alive, 0);
-  EXPECT_TRUE(done.dialed->transport->quiet());
+  EXPECT_TRUE(done.dialed->transport->no_data_pending());
   EXPECT_TRUE(loop->watch_shared(done.dialed->transport->fd(), 1, 1)) << "it is handed over unwatched";
 }
 
@@ -263,11 +263,11 @@ struct TlsEnd final : exec::Watcher {
   TlsEnd& operator=(const TlsEnd&) = delete;
   struct Connection final : exec::Watcher {
     void on_ready(exec::Ready ready) override {
-      stream->note(ready);
+      stream->on_readiness(ready);
       if (!silent) [[maybe_unused]]
         auto done = stream->handshake();
     }
-    std::unique_ptr<tls::Stream> stream;
+    std::unique_ptr<tls::TlsTransport> stream;
     exec::WatchKey key;
     bool silent = false;
   };

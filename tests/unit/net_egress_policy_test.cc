@@ -16,8 +16,8 @@ config::Egress egress(config::Verdict verdict, std::vector<std::string> allow = 
   return out;
 }
 
-std::unique_ptr<RulePolicy> policy(const config::Egress& from) {
-  auto made = RulePolicy::make(from);
+std::unique_ptr<EgressPolicy> policy(const config::Egress& from) {
+  auto made = EgressPolicy::make(from);
   EXPECT_TRUE(made) << (made ? "" : made.fault().detail);
   return std::move(*made);
 }
@@ -28,15 +28,15 @@ pool::Origin origin(std::string_view authority) {
   return *made;
 }
 
-bool may_ask(const RulePolicy& rules, std::string_view authority) {
+bool may_ask(const EgressPolicy& rules, std::string_view authority) {
   return static_cast<bool>(rules.may_ask(origin(authority)));
 }
 
-bool may_dial(const RulePolicy& rules, std::string_view authority, std::string_view at) {
+bool may_dial(const EgressPolicy& rules, std::string_view authority, std::string_view at) {
   return static_cast<bool>(rules.may_dial(origin(authority), address(at)));
 }
 
-FaultKind refusal(const RulePolicy& rules, std::string_view at) {
+FaultKind refusal(const EgressPolicy& rules, std::string_view at) {
   const auto status = rules.may_dial(origin("name.test"), address(at));
   EXPECT_FALSE(status) << at;
   return status ? FaultKind::internal : status.fault().kind;
@@ -145,15 +145,15 @@ TEST(Policy, AsksForNamesThatMayLieInAnAllowedNetwork) {
   EXPECT_FALSE(may_ask(*rules, "11.1.1.1:5432"));
 }
 
-struct Heard final : RulePolicy::Witness {
-  void on_decision(RulePolicy::Decision decision, const pool::Origin&, const Fault* fault) override {
+struct Heard final : EgressPolicy::DecisionListener {
+  void on_decision(EgressPolicy::Decision decision, const pool::Origin&, const Fault* fault) override {
     decisions.push_back(decision);
     why = fault == nullptr ? "" : fault->detail;
   }
-  std::vector<RulePolicy::Decision> decisions;
+  std::vector<EgressPolicy::Decision> decisions;
   std::string why;
 };
-using enum RulePolicy::Decision;
+using enum EgressPolicy::Decision;
 
 TEST(Policy, TellsEveryDecisionAndItsReason) {
   const auto rules = policy(egress(kDeny, {"good.test", "10.0.0.0/8"}));
@@ -195,7 +195,7 @@ TEST(Policy, LiftsNothingThatNoRuleLiftsWhileItReports) {
 }
 
 TEST(Policy, RefusesAPatternItDoesNotUnderstandByName) {
-  const auto made = RulePolicy::make(egress(kDeny, {"10.0.0.0/99"}));
+  const auto made = EgressPolicy::make(egress(kDeny, {"10.0.0.0/99"}));
   ASSERT_FALSE(made);
   EXPECT_NE(made.fault().detail.find("10.0.0.0/99"), std::string::npos);
 }

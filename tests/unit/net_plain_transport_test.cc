@@ -40,7 +40,7 @@ TEST(PlainTransport, PreparesItsSocket) {
 TEST(PlainTransport, KeepsTheReadableBitAfterAReadThatFillsTheBuffer) {
   PlainPair pair;
   pair.say("12345678");
-  pair.transport->note({.readable = true});
+  pair.transport->on_readiness({.readable = true});
   EXPECT_EQ(pair.read(4).bytes, 4U);
   EXPECT_TRUE(pair.transport->maybe_readable());
   EXPECT_EQ(pair.read(4).bytes, 4U);
@@ -52,7 +52,7 @@ TEST(PlainTransport, KeepsTheReadableBitAfterAReadThatFillsTheBuffer) {
 TEST(PlainTransport, ClearsTheReadableBitAfterAShortRead) {
   PlainPair pair;
   pair.say("1234");
-  pair.transport->note({.readable = true});
+  pair.transport->on_readiness({.readable = true});
   EXPECT_EQ(pair.read(100).bytes, 4U);
   EXPECT_FALSE(pair.transport->maybe_readable());
 }
@@ -61,7 +61,7 @@ TEST(PlainTransport, LooksAgainAfterAShortReadOnceAHangUpWasSeen) {
   PlainPair pair;
   pair.say("last words");
   pair.peer.reset();
-  pair.transport->note({.readable = true, .hangup = true});
+  pair.transport->on_readiness({.readable = true, .hangup = true});
   EXPECT_EQ(pair.read().bytes, 10U);
   EXPECT_TRUE(pair.transport->maybe_readable());  // the FIN stands behind and no event will tell of it
   EXPECT_EQ(pair.transport->read(pair.buffer).io, Io::eof);
@@ -89,7 +89,7 @@ TEST(PlainTransport, ClearsTheWritableBitWhenThePeerDoesNotRead) {
   EXPECT_LT(result.bytes, much.size());
   EXPECT_FALSE(pair.transport->maybe_writable());
   EXPECT_EQ(pair.transport->write(pieces).io, Io::would_block);
-  pair.transport->note({.writable = true});
+  pair.transport->on_readiness({.writable = true});
   EXPECT_TRUE(pair.transport->maybe_writable());
 }
 
@@ -105,23 +105,23 @@ TEST(PlainTransport, FailsWithTheSystemsReasonAfterAReset) {
 
 TEST(PlainTransport, IsQuietOnlyWhileNothingStandsOnTheWire) {
   PlainPair pair;
-  pair.transport->note({.readable = true});
-  EXPECT_TRUE(pair.transport->quiet());
+  pair.transport->on_readiness({.readable = true});
+  EXPECT_TRUE(pair.transport->no_data_pending());
   EXPECT_FALSE(pair.transport->maybe_readable());
   pair.say("x");
   wait_readable(pair.transport->fd());
-  EXPECT_FALSE(pair.transport->quiet());
+  EXPECT_FALSE(pair.transport->no_data_pending());
   EXPECT_EQ(pair.read().bytes, 1U);  // looking took nothing
-  EXPECT_TRUE(pair.transport->quiet());
+  EXPECT_TRUE(pair.transport->no_data_pending());
   pair.peer.reset();
   wait_readable(pair.transport->fd());
-  EXPECT_FALSE(pair.transport->quiet());
+  EXPECT_FALSE(pair.transport->no_data_pending());
 }
 
 TEST(PlainTransport, IsNeverQuietAfterAHangUp) {
   PlainPair pair;
-  pair.transport->note({.hangup = true});
-  EXPECT_FALSE(pair.transport->quiet());
+  pair.transport->on_readiness({.hangup = true});
+  EXPECT_FALSE(pair.transport->no_data_pending());
 }
 
 TEST(PlainTransport, StillReadsAfterItsOwnFin) {
@@ -140,12 +140,12 @@ TEST(PlainTransport, SpeaksOverUnixSocketsToo) {
   const Fd peer(ends[1]);
   const std::array pieces{piece("hello")};
   EXPECT_EQ(transport->write(pieces).bytes, 5U);
-  EXPECT_TRUE(transport->quiet());
+  EXPECT_TRUE(transport->no_data_pending());
 }
 
 TEST(PlainTransport, StartsAnewWhenItIsWatchedElsewhere) {
   PlainPair pair;
-  pair.transport->note({.readable = true, .writable = true, .hangup = true});
+  pair.transport->on_readiness({.readable = true, .writable = true, .hangup = true});
   pair.transport->forget_readiness();
   EXPECT_FALSE(pair.transport->maybe_readable());
   EXPECT_FALSE(pair.transport->hangup_seen());

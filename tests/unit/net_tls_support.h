@@ -32,7 +32,7 @@ struct Talk {
     auto [here, there] = net::tcp_pair();
     net::prepare_socket(here.get());
     net::prepare_socket(there.get());
-    client = Stream::client(from, here.release(), host, port);
+    client = TlsTransport::client(from, here.release(), host, port);
     server = to.accept(there.release());
     bool client_done = false, server_done = false;
     for (int i = 0; i < 100 && !(client_done && server_done) && !refusal; ++i) {
@@ -41,25 +41,25 @@ struct Talk {
     }
     up = client_done && server_done;
   }
-  static bool step(Stream& stream, std::optional<Fault>& into) {
+  static bool step(TlsTransport& stream, std::optional<Fault>& into) {
     if (into) return true;
     auto done = stream.handshake();
     if (!done) into.emplace(done.take_fault());
     return done && *done;
   }
-  static std::string read(Stream& from, std::size_t most = 65536) {
+  static std::string read(TlsTransport& from, std::size_t most = 65536) {
     std::string out(most, '\0');
     if (!from.maybe_readable()) net::wait_readable(from.fd());
     last_io = from.read(out);
     out.resize(last_io.bytes);
     return out;
   }
-  static net::IoResult write(Stream& into, std::string_view bytes) {
+  static net::IoResult write(TlsTransport& into, std::string_view bytes) {
     const std::array pieces{net::piece(bytes)};
     return into.write(pieces);
   }
 
-  std::unique_ptr<Stream> client, server;
+  std::unique_ptr<TlsTransport> client, server;
   std::optional<Fault> refusal, server_refusal;
   bool up = false;
   static inline net::IoResult last_io;

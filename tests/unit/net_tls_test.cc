@@ -14,9 +14,9 @@ ServerSettings only_tls12() {
 
 // Reads what a server sends on its own after the handshake.
 bool settle(Talk& talk) {
-  while (net::wait_readable(talk.client->fd(), 0) && talk.client->quiet()) {
+  while (net::wait_readable(talk.client->fd(), 0) && talk.client->no_data_pending()) {
   }
-  return talk.client->quiet();
+  return talk.client->no_data_pending();
 }
 
 TEST(Tls, SpeaksToAServerItTrusts) {
@@ -168,7 +168,7 @@ TEST(Tls, SaysSoWhenThePeerDoesNotSpeakTls) {
   const auto client = trust(*server);
   auto [here, there] = net::tcp_pair();
   net::prepare_socket(here.get());
-  const auto stream = Stream::client(*client, here.release(), "localhost", 80);
+  const auto stream = TlsTransport::client(*client, here.release(), "localhost", 80);
   ASSERT_TRUE(stream->handshake());
   ASSERT_EQ(::send(there.get(), "HTTP/1.1 400 Bad Request\r\n\r\n", 28, 0), 28);
   net::wait_readable(stream->fd());
@@ -186,7 +186,7 @@ TEST(Tls, LeavesAnAnswerThatIsThereAlreadyUnreadWhenItSaysHello) {
   net::prepare_socket(here.get());
   ASSERT_EQ(::send(there.get(), "HTTP/1.1 400 Bad Request\r\n\r\n", 28, 0), 28);
   net::wait_readable(here.get());
-  const auto stream = Stream::client(*client, here.release(), "localhost", 80);
+  const auto stream = TlsTransport::client(*client, here.release(), "localhost", 80);
   const auto said = stream->hello();
   ASSERT_TRUE(said) << said.fault().detail;
   EXPECT_FALSE(*said);
@@ -201,7 +201,7 @@ TEST(Tls, SaysSoWhenThePeerHangsUpInTheHandshake) {
   const auto client = trust(*server);
   auto [here, there] = net::tcp_pair();
   net::prepare_socket(here.get());
-  const auto stream = Stream::client(*client, here.release(), "localhost", 443);
+  const auto stream = TlsTransport::client(*client, here.release(), "localhost", 443);
   ASSERT_TRUE(stream->handshake());
   ::shutdown(there.get(), SHUT_WR);
   net::wait_readable(stream->fd());
@@ -279,7 +279,7 @@ TEST(Tls, TicketsOnAnIdleConnectionAreSilence) {
   const auto client = trust(*server);
   Talk talk(*client, *server);
   ASSERT_TRUE(net::wait_readable(talk.client->fd()));
-  EXPECT_TRUE(talk.client->quiet());
+  EXPECT_TRUE(talk.client->no_data_pending());
   EXPECT_FALSE(talk.client->maybe_readable());
   EXPECT_GT(client->sessions(), 0U);
 }
@@ -291,7 +291,7 @@ TEST(Tls, DataOnAnIdleConnectionIsNotSilenceAndIsNotLost) {
   ASSERT_TRUE(settle(talk));
   Talk::write(*talk.server, "unasked");
   net::wait_readable(talk.client->fd());
-  EXPECT_FALSE(talk.client->quiet());
+  EXPECT_FALSE(talk.client->no_data_pending());
   EXPECT_TRUE(talk.client->maybe_readable());
   EXPECT_EQ(Talk::read(*talk.client), "unasked");
 }
@@ -304,7 +304,7 @@ TEST(Tls, AHalfRecordIsNotSilence) {
   const std::string header("\x17\x03\x03\x00\x20", 5);  // application data, 32 bytes of which none are here yet
   ASSERT_EQ(::send(talk.server->fd(), header.data(), 5, 0), 5);
   net::wait_readable(talk.client->fd());
-  EXPECT_FALSE(talk.client->quiet());
+  EXPECT_FALSE(talk.client->no_data_pending());
 }
 
 TEST(Tls, AHalfRecordBehindAResponseIsNotSettled) {
@@ -312,14 +312,14 @@ TEST(Tls, AHalfRecordBehindAResponseIsNotSettled) {
   const auto client = trust(*server);
   Talk talk(*client, *server);
   ASSERT_TRUE(settle(talk));
-  EXPECT_TRUE(talk.client->settled());
+  EXPECT_TRUE(talk.client->nothing_pending());
   Talk::write(*talk.server, "response");
   ASSERT_EQ(::send(talk.server->fd(), "\x17\x03", 2, 0), 2);  // the beginning of a record
   net::wait_readable(talk.client->fd());
   EXPECT_EQ(Talk::read(*talk.client), "response");
   EXPECT_FALSE(talk.client->maybe_readable());
-  EXPECT_FALSE(talk.client->settled());
-  EXPECT_FALSE(talk.client->quiet());
+  EXPECT_FALSE(talk.client->nothing_pending());
+  EXPECT_FALSE(talk.client->no_data_pending());
 }
 
 TEST(Tls, CloseNotifyIsACleanEnd) {
@@ -333,7 +333,7 @@ TEST(Tls, CloseNotifyIsACleanEnd) {
   EXPECT_TRUE(talk.client->maybe_readable());  // the end stands in user space
   EXPECT_EQ(Talk::read(*talk.client), "");
   EXPECT_EQ(Talk::last_io.io, Io::eof);
-  EXPECT_FALSE(talk.client->quiet());
+  EXPECT_FALSE(talk.client->no_data_pending());
 }
 
 TEST(Tls, AFinWithoutCloseNotifyIsAFailure) {
@@ -346,7 +346,7 @@ TEST(Tls, AFinWithoutCloseNotifyIsAFailure) {
     EXPECT_EQ(Talk::read(*talk.client), "");
     EXPECT_EQ(Talk::last_io.io, Io::failed);
     EXPECT_EQ(Talk::last_io.detail, "closed without close_notify");
-    EXPECT_FALSE(talk.client->quiet());
+    EXPECT_FALSE(talk.client->no_data_pending());
   }
 }
 
@@ -429,7 +429,7 @@ TEST(Tls, FailsOnceAndForAll) {
   std::array<char, 8> buffer{};
   EXPECT_EQ(talk.client->read(buffer).io, Io::failed);
   EXPECT_EQ(Talk::write(*talk.client, "x").io, Io::failed);
-  EXPECT_FALSE(talk.client->quiet());
+  EXPECT_FALSE(talk.client->no_data_pending());
 }
 
 }  // namespace

@@ -122,29 +122,29 @@ TEST(ALikeness, IsOfTheBytesAndNotOfTheFiles) {
   const net::TemporaryFile other(kAddressAsName.certificate), key(kAddressAsName.key);
   ClientSettings settings;
   settings.ca_file = one.path();
-  const std::uint64_t likeness = load(settings)->likeness();
-  EXPECT_NE(likeness, 0U);
+  const std::uint64_t fingerprint = load(settings)->fingerprint();
+  EXPECT_NE(fingerprint, 0U);
   settings.ca_file = same.path();
-  EXPECT_EQ(load(settings)->likeness(), likeness);
+  EXPECT_EQ(load(settings)->fingerprint(), fingerprint);
   settings.ca_file = other.path();
-  EXPECT_NE(load(settings)->likeness(), likeness);
+  EXPECT_NE(load(settings)->fingerprint(), fingerprint);
   settings.ca_file = one.path();
   settings.cert_file = other.path();
   settings.key_file = key.path();
-  EXPECT_NE(load(settings)->likeness(), likeness) << "a client certificate";
+  EXPECT_NE(load(settings)->fingerprint(), fingerprint) << "a client certificate";
 }
 
 TEST(ALikeness, IsOfEverySetting) {
   const net::TemporaryFile authority(kCommonNameAlone.certificate);
   ClientSettings settings;
   settings.ca_file = authority.path();
-  const std::uint64_t likeness = load(settings)->likeness();
+  const std::uint64_t fingerprint = load(settings)->fingerprint();
   for (const auto change :
        {+[](ClientSettings& s) { s.min_version = "1.3"; }, +[](ClientSettings& s) { s.server_name = "a.test"; },
         +[](ClientSettings& s) { s.verify = false; }, +[](ClientSettings& s) { s.alpn = {"h2"}; }}) {
     ClientSettings changed = settings;
     change(changed);
-    EXPECT_NE(load(changed)->likeness(), likeness);
+    EXPECT_NE(load(changed)->fingerprint(), fingerprint);
   }
 }
 
@@ -153,17 +153,17 @@ TEST(ALikeness, SpeaksOfWhatWasLoadedWhateverTheFileHoldsNow) {
   ClientSettings settings;
   settings.ca_file = authority.path();
   const auto before = load(settings);
-  const std::uint64_t likeness = before->likeness();
+  const std::uint64_t fingerprint = before->fingerprint();
   auto unchanged = ClientContext::renew(*before);
   ASSERT_TRUE(unchanged);
   EXPECT_EQ(*unchanged, nullptr);
   write(authority.path(), kAddressAsName.certificate);
-  EXPECT_EQ(before->likeness(), likeness);
+  EXPECT_EQ(before->fingerprint(), fingerprint);
   auto renewed = ClientContext::renew(*before);
   ASSERT_TRUE(renewed);
   ASSERT_NE(*renewed, nullptr);
-  EXPECT_NE((*renewed)->likeness(), likeness);
-  EXPECT_EQ((*renewed)->likeness(), load(settings)->likeness());
+  EXPECT_NE((*renewed)->fingerprint(), fingerprint);
+  EXPECT_EQ((*renewed)->fingerprint(), load(settings)->fingerprint());
 }
 
 // The system's authorities are where SSL_CERT_FILE and SSL_CERT_DIR say.
@@ -202,9 +202,9 @@ TEST_F(TheSystemsAuthorities, CountInALikeness) {
   write(bundle(), kAddressAsName.certificate);
   const auto before = load({});
   write(hashed(), kAddressAsName.certificate);
-  EXPECT_EQ(load({})->likeness(), before->likeness()) << "the bundle has it already";
+  EXPECT_EQ(load({})->fingerprint(), before->fingerprint()) << "the bundle has it already";
   write(hashed(), kCommonNameAlone.certificate);
-  EXPECT_NE(load({})->likeness(), before->likeness());
+  EXPECT_NE(load({})->fingerprint(), before->fingerprint());
   std::filesystem::remove(hashed());
   write(bundle(), std::string(kAddressAsName.certificate) + kCommonNameAlone.certificate);
   auto renewed = ClientContext::renew(*before);

@@ -14,9 +14,9 @@ namespace {
 using testing::Wire;
 constexpr int kSmall = 4096;  // of a send buffer
 
-TEST(Outbox, SendsOwnedTextAndForeignBytesInTheOrderTheyWereAdded) {
+TEST(WriteQueue, SendsOwnedTextAndForeignBytesInTheOrderTheyWereAdded) {
   Wire wire(kSmall);
-  Outbox outbox;
+  WriteQueue write_queue;
   WriteBatch batch;
   const std::string body = "body", more = "more";
   batch.text().append("head ");
@@ -25,17 +25,17 @@ TEST(Outbox, SendsOwnedTextAndForeignBytesInTheOrderTheyWereAdded) {
   batch.add(more);
   batch.text().append(" end");
   EXPECT_EQ(batch.size(), 20U);
-  EXPECT_EQ(outbox.send(*wire.transport, batch), Outbox::Sent::all);
+  EXPECT_EQ(write_queue.send(*wire.transport, batch), WriteQueue::Sent::all);
   EXPECT_TRUE(batch.empty());
   EXPECT_EQ(wire.read_all(), "head body 4 more end");
-  EXPECT_EQ(outbox.taken(), 20U);
+  EXPECT_EQ(write_queue.bytes_written(), 20U);
 }
 
-TEST(Outbox, KeepsWhatTheSocketWouldNotTakeAndLosesOrRepeatsNoByte) {
+TEST(WriteQueue, KeepsWhatTheSocketWouldNotTakeAndLosesOrRepeatsNoByte) {
   std::mt19937 random(7);  // NOLINT(cert-msc51-cpp): one seed, one history
   for (int round = 0; round < 50; ++round) {
     Wire wire(kSmall);
-    Outbox outbox;
+    WriteQueue write_queue;
     WriteBatch batch;
     std::string sent, got;
     for (int i = 0; i < 60; ++i) {
@@ -44,51 +44,51 @@ TEST(Outbox, KeepsWhatTheSocketWouldNotTakeAndLosesOrRepeatsNoByte) {
       batch.text().append(framing);
       batch.add(bytes);
       sent += framing + bytes;
-      ASSERT_NE(outbox.send(*wire.transport, batch), Outbox::Sent::failed);
+      ASSERT_NE(write_queue.send(*wire.transport, batch), WriteQueue::Sent::failed);
       bytes.assign(bytes.size(), '!');  // the batch must not be needed any more
       if (random() % 3 == 0) {
         got += wire.read_all();
-        wire.transport->note({.readable = false, .writable = true, .hangup = false});
-        ASSERT_NE(outbox.flush(*wire.transport), Outbox::Sent::failed);
+        wire.transport->on_readiness({.readable = false, .writable = true, .hangup = false});
+        ASSERT_NE(write_queue.flush(*wire.transport), WriteQueue::Sent::failed);
       }
     }
-    while (!outbox.empty()) {
+    while (!write_queue.empty()) {
       got += wire.read_all();
-      wire.transport->note({.readable = false, .writable = true, .hangup = false});
-      ASSERT_NE(outbox.flush(*wire.transport), Outbox::Sent::failed);
+      wire.transport->on_readiness({.readable = false, .writable = true, .hangup = false});
+      ASSERT_NE(write_queue.flush(*wire.transport), WriteQueue::Sent::failed);
     }
     got += wire.read_all();
     ASSERT_EQ(got, sent);
-    ASSERT_EQ(outbox.taken(), sent.size());
+    ASSERT_EQ(write_queue.bytes_written(), sent.size());
   }
 }
 
-TEST(Outbox, DoesNotGrowWithATransferThatIsNeverQuiteTaken) {
+TEST(WriteQueue, DoesNotGrowWithATransferThatIsNeverQuiteTaken) {
   constexpr std::uint64_t kTransfer = std::uint64_t{64} * 1024 * 1024;
   const std::string bytes(16384, 'x');
   std::string room(2048, '\0');  // the far side reads less than the near side offers
   Wire wire(kSmall);
-  Outbox outbox;
+  WriteQueue write_queue;
   WriteBatch batch;
-  while (outbox.taken() < kTransfer) {
-    if (outbox.size() < kHighMark) batch.add(bytes);
-    wire.transport->note({.readable = false, .writable = true, .hangup = false});
-    ASSERT_EQ(outbox.send(*wire.transport, batch), Outbox::Sent::part);
-    ASSERT_FALSE(outbox.empty());
-    ASSERT_LE(outbox.size(), kHighMark + bytes.size());
-    ASSERT_LE(outbox.capacity(), 4 * kHighMark);
+  while (write_queue.bytes_written() < kTransfer) {
+    if (write_queue.size() < kHighWatermark) batch.add(bytes);
+    wire.transport->on_readiness({.readable = false, .writable = true, .hangup = false});
+    ASSERT_EQ(write_queue.send(*wire.transport, batch), WriteQueue::Sent::part);
+    ASSERT_FALSE(write_queue.empty());
+    ASSERT_LE(write_queue.size(), kHighWatermark + bytes.size());
+    ASSERT_LE(write_queue.capacity(), 4 * kHighWatermark);
     ASSERT_GT(::recv(wire.far.get(), room.data(), room.size(), 0), 0);
   }
 }
 
-TEST(Outbox, SaysThatTheOtherSideIsGone) {
+TEST(WriteQueue, SaysThatTheOtherSideIsGone) {
   Wire wire(kSmall);
-  Outbox outbox;
+  WriteQueue write_queue;
   WriteBatch batch;
   wire.far.reset();
   batch.text().append("x");
-  EXPECT_EQ(outbox.send(*wire.transport, batch), Outbox::Sent::failed);
-  EXPECT_EQ(outbox.taken(), 0U);
+  EXPECT_EQ(write_queue.send(*wire.transport, batch), WriteQueue::Sent::failed);
+  EXPECT_EQ(write_queue.bytes_written(), 0U);
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ namespace carpool::pool {
 namespace {
 
 using Thing = std::unique_ptr<int>;
-using Things = Lender<Thing>;
+using Things = ObjectPool<Thing>;
 
 class NoMemory : public testing::Test {
  protected:
@@ -83,7 +83,7 @@ TEST_F(NoMemory, LeavesALenderAsItWasWhicheverAllocationFails) {
   std::uint64_t n = 1;
   for (bool failed = true; failed; ++n) {
     ASSERT_LT(n, 10000U);
-    std::vector<Things::Loan> loans;
+    std::vector<Things::Handle> loans;
     loans.reserve(200);
     std::optional<Things> things;
     failed = fails(n, [&] {
@@ -110,7 +110,7 @@ TEST_F(NoMemory, LeavesAnAdoptedObjectWithItsOwner) {
   Things things({.cap = 1});
   auto mine = std::make_unique<int>(5);
   std::uint64_t n = 1;
-  while (fails(n, [&] { EXPECT_TRUE(things.adopt(mine)); })) {
+  while (fails(n, [&] { EXPECT_TRUE(things.insert(mine)); })) {
     ASSERT_NE(mine, nullptr);
     EXPECT_EQ(things.in_use(), 0U);
     ++n;

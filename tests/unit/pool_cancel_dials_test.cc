@@ -20,20 +20,20 @@ class ADialThatNobodyNeeds : public test::PoolScene {
   void sweep_often() {
     for (int n = 0; n < 5; ++n) sweep();
   }
-  std::uint64_t surplus() { return snapshot().closed[static_cast<std::size_t>(Closed::surplus)]; }
+  std::uint64_t surplus() { return snapshot().closed[static_cast<std::size_t>(CloseCause::surplus)]; }
 };
 
-Want only(Kinds kind) {
-  Want want;
+BorrowRequest only(ProtocolMask kind) {
+  BorrowRequest want;
   want.kind = kind;
   return want;
 }
 
 TEST_F(ADialThatNobodyNeeds, IsGivenUpWhenItLastsAndTheOldestFindsOutWhatTheOriginDoes) {
-  std::vector<Asker*> all;
+  std::vector<TestBorrower*> all;
   for (int n = 0; n < 4; ++n) all.push_back(&waiting({}, static_cast<LoopId>(n % 2)));
   const std::uint32_t oldest = world.dials.front().reservation->index();
-  for (Asker* one : all) one->cancel();
+  for (TestBorrower* one : all) one->cancel();
   sweep_often();
   EXPECT_EQ(surplus(), 3U);
   ASSERT_EQ(world.dials.size(), 1U);
@@ -51,7 +51,7 @@ TEST_F(ADialThatNobodyNeeds, GoesOnForTheNextOneWhileItIsYoung) {
   destination().sweep(world.now);
   world.deliver_all();
   EXPECT_EQ(world.dials.size(), 1U) << "the second one waited for the dial of the first";
-  Asker& next = waiting();
+  TestBorrower& next = waiting();
   EXPECT_EQ(world.dials.size(), 1U);
   world.dialed();
   world.deliver_all();
@@ -59,10 +59,10 @@ TEST_F(ADialThatNobodyNeeds, GoesOnForTheNextOneWhileItIsYoung) {
 }
 
 TEST_F(ADialThatNobodyNeeds, GoesOnWhenAConnectionServedItsBorrowerFirst) {
-  Asker& holder = leased();
-  Asker& other = leased();
-  Asker& one = waiting();
-  Asker& two = waiting();
+  TestBorrower& holder = leased();
+  TestBorrower& other = leased();
+  TestBorrower& one = waiting();
+  TestBorrower& two = waiting();
   holder.release();
   other.release();
   world.deliver_all();
@@ -73,8 +73,8 @@ TEST_F(ADialThatNobodyNeeds, GoesOnWhenAConnectionServedItsBorrowerFirst) {
 }
 
 TEST_F(ADialThatNobodyNeeds, IsNeededBySomebodyWhenTheRecallArrives) {
-  Asker& one = waiting();
-  Asker& two = waiting();
+  TestBorrower& one = waiting();
+  TestBorrower& two = waiting();
   rest(seconds(2));
   one.cancel();
   two.cancel();
@@ -90,8 +90,8 @@ TEST_F(ADialThatNobodyNeeds, IsNeededBySomebodyWhenTheRecallArrives) {
 }
 
 TEST_F(ADialThatNobodyNeeds, GoesOnWhenOneLookAloneFoundItSo) {
-  Asker& one = waiting();
-  Asker& two = waiting();
+  TestBorrower& one = waiting();
+  TestBorrower& two = waiting();
   rest(seconds(2));
   one.cancel();
   two.cancel();
@@ -104,8 +104,8 @@ TEST_F(ADialThatNobodyNeeds, GoesOnWhenOneLookAloneFoundItSo) {
 }
 
 TEST_F(ADialThatNobodyNeeds, IsAskedOnceAndGoesOnWhenItIsPastTcp) {
-  Asker& one = waiting();
-  Asker& two = waiting();
+  TestBorrower& one = waiting();
+  TestBorrower& two = waiting();
   one.cancel();
   two.cancel();
   world.dials_are_past_tcp = true;
@@ -131,8 +131,8 @@ TEST_F(ADialThatNobodyNeeds, IsNotRecalledWhenItWasBegunForWhatMayCome) {
 
 TEST_F(ADialThatNobodyNeeds, EndsBesideASessionThatServesEverybody) {
   limits.expected_streams = 0;
-  Asker& one = waiting();
-  Asker& two = waiting();
+  TestBorrower& one = waiting();
+  TestBorrower& two = waiting();
   ASSERT_EQ(world.dials.size(), 2U) << "two are enough to find out";
   world.next_streams = 100;
   world.dialed();
@@ -156,12 +156,12 @@ TEST_F(ADialThatNobodyNeeds, GoesOnWhenItIsItsLoopsOnlyWayToASession) {
 TEST_F(ADialThatNobodyNeeds, GivesItsPlaceToOneOfAnotherKind) {
   limits.size = 1;
   limits.expected_streams = 10;
-  waiting(only(Kinds::h1_only)).cancel();
-  Asker& other = waiting(only(Kinds::h2_only));
+  waiting(only(ProtocolMask::h1_only)).cancel();
+  TestBorrower& other = waiting(only(ProtocolMask::h2_only));
   world.deliver_all();
   EXPECT_EQ(surplus(), 1U);
   ASSERT_EQ(world.dials.size(), 1U);
-  EXPECT_EQ(world.dials.front().reservation->kind(), Kinds::h2_only);
+  EXPECT_EQ(world.dials.front().reservation->kind(), ProtocolMask::h2_only);
   world.next_streams = 10;
   world.dialed();
   world.deliver_all();
@@ -171,20 +171,20 @@ TEST_F(ADialThatNobodyNeeds, GivesItsPlaceToOneOfAnotherKind) {
 TEST_F(ADialThatNobodyNeeds, IsAskedForItsPlaceOnceThoughItCannotGiveIt) {
   limits.size = 1;
   limits.expected_streams = 10;
-  waiting(only(Kinds::h1_only)).cancel();
+  waiting(only(ProtocolMask::h1_only)).cancel();
   world.dials_are_past_tcp = true;
-  waiting(only(Kinds::h2_only));
+  waiting(only(ProtocolMask::h2_only));
   world.deliver_all();
   EXPECT_EQ(world.recalled, 1U);
   world.next_streams = 10;
 }
 
 TEST(ADialUnderTheTotal, GivesItsPlaceToAnotherOriginWhenNobodyNeedsIt) {
-  test::World world(2);
+  test::FakeEnvironment world(2);
   Directory directory({.max_connections = 1}, world, 2);
   Destination& silent = **directory.at(test::origin_named("silent"), {});
   Destination& other = **directory.at(test::origin_named("other"), {});
-  Asker gone(world, 0), one(world, 1);
+  TestBorrower gone(world, 0), one(world, 1);
   gone.borrow(silent);
   gone.cancel();
   ASSERT_EQ(one.borrow(other), State::waiting);
@@ -201,11 +201,11 @@ TEST(ADialUnderTheTotal, GivesItsPlaceToAnotherOriginWhenNobodyNeedsIt) {
 }
 
 TEST(ADialUnderTheTotal, IsNotTakenFromWhoWaitsForIt) {
-  test::World world(2);
+  test::FakeEnvironment world(2);
   Directory directory({.max_connections = 1}, world, 2);
   Destination& first = **directory.at(test::origin_named("first"), {});
   Destination& second = **directory.at(test::origin_named("second"), {});
-  Asker patient(world, 0), other(world, 1);
+  TestBorrower patient(world, 0), other(world, 1);
   patient.borrow(first);
   other.borrow(second);
   world.deliver_all();

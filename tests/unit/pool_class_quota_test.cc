@@ -13,13 +13,13 @@ namespace carpool::pool {
 namespace {
 
 using std::chrono::milliseconds;
-using test::Asker;
-using State = Asker::State;
+using test::TestBorrower;
+using State = TestBorrower::State;
 
 // ---- the count ----
 
-TEST(Shares, LeaveAPartToTheHigherClasses) {
-  Shares shares;
+TEST(ClassQuota, LeaveAPartToTheHigherClasses) {
+  ClassQuota shares;
   shares.set(2, 8);
   EXPECT_EQ(shares.most(1), 6U) << "a quarter is the higher one's";
   shares.set(4, 16);
@@ -28,50 +28,50 @@ TEST(Shares, LeaveAPartToTheHigherClasses) {
   EXPECT_EQ(shares.most(3), 10U);
 }
 
-TEST(Shares, LeaveTheLowestClassSomethingHoweverSmallThePool) {
-  for (unsigned classes = 2; classes <= Shares::kMostClasses; ++classes) {
+TEST(ClassQuota, LeaveTheLowestClassSomethingHoweverSmallThePool) {
+  for (unsigned classes = 2; classes <= ClassQuota::kMostClasses; ++classes) {
     for (std::uint64_t whole = 1; whole < 20; ++whole) {
-      Shares shares;
+      ClassQuota shares;
       shares.set(classes, whole);
       EXPECT_GE(shares.most(classes - 1) * 2, whole);
-      EXPECT_TRUE(shares.take(classes - 1));
+      EXPECT_TRUE(shares.acquire(classes - 1));
     }
   }
 }
 
-TEST(Shares, CountALeaseForItsClassAndForThoseAboveIt) {
-  Shares shares;
+TEST(ClassQuota, CountALeaseForItsClassAndForThoseAboveIt) {
+  ClassQuota shares;
   shares.set(3, 12);  // 10 and 8
-  for (int n = 0; n < 8; ++n) EXPECT_TRUE(shares.take(2));
-  EXPECT_FALSE(shares.take(2)) << "its own share";
-  EXPECT_TRUE(shares.take(1));
-  EXPECT_TRUE(shares.take(1));
-  EXPECT_FALSE(shares.take(1)) << "those below it count";
-  EXPECT_TRUE(shares.take(0)) << "never bound";
-  shares.give(2);
-  EXPECT_TRUE(shares.take(1));
-  EXPECT_FALSE(shares.take(2)) << "the class above has it now";
+  for (int n = 0; n < 8; ++n) EXPECT_TRUE(shares.acquire(2));
+  EXPECT_FALSE(shares.acquire(2)) << "its own share";
+  EXPECT_TRUE(shares.acquire(1));
+  EXPECT_TRUE(shares.acquire(1));
+  EXPECT_FALSE(shares.acquire(1)) << "those below it count";
+  EXPECT_TRUE(shares.acquire(0)) << "never bound";
+  shares.release(2);
+  EXPECT_TRUE(shares.acquire(1));
+  EXPECT_FALSE(shares.acquire(2)) << "the class above has it now";
 }
 
-TEST(Shares, KnowHowManyMustWaitForOne) {
-  Shares shares;
+TEST(ClassQuota, KnowHowManyMustWaitForOne) {
+  ClassQuota shares;
   shares.set(3, 12);  // 10 and 8
   EXPECT_EQ(shares.held_back({5, 6, 7, 0}), 3U) << "ten of thirteen";
   EXPECT_EQ(shares.held_back({5, 0, 11, 0}), 3U);
-  for (int n = 0; n < 8; ++n) ASSERT_TRUE(shares.take(2));
+  for (int n = 0; n < 8; ++n) ASSERT_TRUE(shares.acquire(2));
   EXPECT_EQ(shares.held_back({0, 2, 1, 0}), 1U);
   EXPECT_EQ(shares.held_back({9, 3, 0, 0}), 1U);
 }
 
-TEST(Shares, AreNoLimitWhereThereAreNoClasses) {
-  Shares shares;
+TEST(ClassQuota, AreNoLimitWhereThereAreNoClasses) {
+  ClassQuota shares;
   shares.set(0, 1);
-  for (int n = 0; n < 1000; ++n) EXPECT_TRUE(shares.take(3));
+  for (int n = 0; n < 1000; ++n) EXPECT_TRUE(shares.acquire(3));
   EXPECT_FALSE(shares.limited());
 }
 
-TEST(Shares, AreExactUnderThreads) {
-  Shares shares;
+TEST(ClassQuota, AreExactUnderThreads) {
+  ClassQuota shares;
   shares.set(2, 8);
   std::atomic<int> held{0};
   std::atomic<int> most{0};
@@ -79,11 +79,11 @@ TEST(Shares, AreExactUnderThreads) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int n = 0; n < 50'000; ++n) {
-        if (!shares.take(1)) continue;
+        if (!shares.acquire(1)) continue;
         const int now = held.fetch_add(1) + 1;
         for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) continue;
         held.fetch_sub(1);
-        shares.give(1);
+        shares.release(1);
       }
     });
   }
@@ -97,8 +97,8 @@ TEST(Shares, AreExactUnderThreads) {
 class Classes : public test::PoolScene {
  protected:
   Classes() : PoolScene(4) { limits.classes = 2; }  // the lower one has three
-  static Want of(std::uint8_t priority_class) {
-    Want want;
+  static BorrowRequest of(std::uint8_t priority_class) {
+    BorrowRequest want;
     want.priority_class = priority_class;
     return want;
   }
@@ -106,27 +106,27 @@ class Classes : public test::PoolScene {
     while (!world.dials.empty()) world.dialed();
     world.deliver_all();
   }
-  std::vector<Asker*> ask(int count, std::uint8_t priority_class) {
-    std::vector<Asker*> all;
+  std::vector<TestBorrower*> ask(int count, std::uint8_t priority_class) {
+    std::vector<TestBorrower*> all;
     for (int n = 0; n < count; ++n) {
       all.push_back(&asker(static_cast<LoopId>(n % 2)));
       all.back()->borrow(destination(), of(priority_class));
     }
     return all;
   }
-  static int served(const std::vector<Asker*>& all) {
+  static int served(const std::vector<TestBorrower*>& all) {
     int count = 0;
-    for (const Asker* one : all) count += one->state == State::leased ? 1 : 0;
+    for (const TestBorrower* one : all) count += one->state == State::leased ? 1 : 0;
     return count;
   }
 };
 
 TEST_F(Classes, TheLowerOneLeavesAConnectionToTheHigher) {
-  const std::vector<Asker*> low = ask(6, 1);
+  const std::vector<TestBorrower*> low = ask(6, 1);
   EXPECT_EQ(world.dials.size(), 3U) << "nobody dials for one who has no share";
   serve();
   EXPECT_EQ(served(low), 3);
-  Asker& high = asker();
+  TestBorrower& high = asker();
   EXPECT_EQ(high.borrow(destination(), of(0)), State::waiting);
   EXPECT_EQ(world.dials.size(), 1U);
   serve();
@@ -140,33 +140,33 @@ TEST_F(Classes, TheLowerOneLeavesAConnectionToTheHigher) {
 }
 
 TEST_F(Classes, WhatRestsForTheHigherOneIsNotLentToTheLower) {
-  const std::vector<Asker*> high = ask(4, 0);
+  const std::vector<TestBorrower*> high = ask(4, 0);
   serve();
-  for (Asker* one : high) one->release();
-  ASSERT_EQ(snapshot().of(Shown::idle), 4U);
-  const std::vector<Asker*> low = ask(4, 1);
+  for (TestBorrower* one : high) one->release();
+  ASSERT_EQ(snapshot().of(ConnectionStatus::idle), 4U);
+  const std::vector<TestBorrower*> low = ask(4, 1);
   world.deliver_all();
   EXPECT_EQ(served(low), 3);
-  EXPECT_EQ(snapshot().of(Shown::idle), 1U);
+  EXPECT_EQ(snapshot().of(ConnectionStatus::idle), 1U);
   EXPECT_EQ(asker().borrow(destination(), of(1)), State::waiting);
   EXPECT_EQ(asker().borrow(destination(), of(0)), State::leased) << "past the one who waits for its share";
-  EXPECT_EQ(snapshot().of(Shown::idle), 0U);
+  EXPECT_EQ(snapshot().of(ConnectionStatus::idle), 0U);
 }
 
 TEST_F(Classes, AShareThatComesBackServesWhoWaitedForIt) {
-  const std::vector<Asker*> low = ask(5, 1);
+  const std::vector<TestBorrower*> low = ask(5, 1);
   serve();
   ASSERT_EQ(served(low), 3);
   low[0]->release();
   world.deliver_all();
   EXPECT_EQ(low[3]->state, State::leased);
-  low[1]->discard(Closed::error);
+  low[1]->discard(CloseCause::error);
   serve();
   EXPECT_EQ(low[4]->state, State::leased) << "an end gives it back as well";
 }
 
 TEST_F(Classes, AGrantThatFindsItsBorrowerGoneGivesItsShareBack) {
-  const std::vector<Asker*> low = ask(4, 1);
+  const std::vector<TestBorrower*> low = ask(4, 1);
   while (!world.dials.empty()) world.dialed();
   low[0]->cancel();
   world.deliver_all();
@@ -176,11 +176,11 @@ TEST_F(Classes, AGrantThatFindsItsBorrowerGoneGivesItsShareBack) {
 
 TEST_F(Classes, AHigherOneIsNotHeldUpByALineOfTheLower) {
   limits.size = 8;
-  const std::vector<Asker*> low = ask(40, 1);
+  const std::vector<TestBorrower*> low = ask(40, 1);
   serve();
   EXPECT_EQ(served(low), 6);
   for (int round = 0; round < 20; ++round) {
-    Asker& high = asker();
+    TestBorrower& high = asker();
     if (high.borrow(destination(), of(0)) == State::waiting) serve();
     EXPECT_EQ(high.state, State::leased);
     high.release();
@@ -190,7 +190,7 @@ TEST_F(Classes, AHigherOneIsNotHeldUpByALineOfTheLower) {
 }
 
 TEST_F(Classes, NewLimitsChangeTheShares) {
-  const std::vector<Asker*> low = ask(4, 1);
+  const std::vector<TestBorrower*> low = ask(4, 1);
   serve();
   ASSERT_EQ(served(low), 3);
   limits.classes = 0;
@@ -206,20 +206,20 @@ TEST_F(Classes, StarveNobodyWhateverComes) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     std::mt19937_64 random(seed);
     const auto pick = [&](std::uint64_t n) { return random() % n; };
-    test::World here(2);
+    test::FakeEnvironment here(2);
     Limits own;
     own.size = static_cast<std::uint32_t>(1 + pick(6));
     own.classes = static_cast<std::uint8_t>(2 + pick(3));
     Destination pool(test::origin_named("origin"), own, here, 2);
     struct One {
-      std::unique_ptr<Asker> asker;
-      Want want;
+      std::unique_ptr<TestBorrower> asker;
+      BorrowRequest want;
       int served = 0;
     };
     std::vector<One> all;
     const std::uint64_t count = own.size + 1 + pick(20);
     for (std::uint64_t n = 0; n < count; ++n) {
-      One one{std::make_unique<Asker>(here, static_cast<LoopId>(pick(2))), {}, 0};
+      One one{std::make_unique<TestBorrower>(here, static_cast<LoopId>(pick(2))), {}, 0};
       one.want.priority_class = static_cast<std::uint8_t>(pick(own.classes));
       one.want.client = 1 + pick(4);
       all.push_back(std::move(one));

@@ -16,8 +16,8 @@
 namespace carpool::pool {
 namespace {
 
+using test::FakeEnvironment;
 using test::origin_named;
-using test::World;
 
 // Runs on a stack as small as that of the program's own threads.
 void on_a_small_stack(std::function<void()> work) {
@@ -52,31 +52,31 @@ class UnderTheBudget : public testing::Test {
     own.max_waiting = 100'000;
     return own;
   }
-  Asker& asker() { return askers_.emplace_back(world, LoopId{0}); }
+  TestBorrower& asker() { return askers_.emplace_back(world, LoopId{0}); }
   void settle() {
     while (!world.dials.empty()) world.dialed();
     world.deliver_all();
   }
   // `count` leased connections of `destination`.
-  std::vector<Asker*> leased(Destination& destination, unsigned count) {
-    std::vector<Asker*> all;
+  std::vector<TestBorrower*> leased(Destination& destination, unsigned count) {
+    std::vector<TestBorrower*> all;
     for (unsigned n = 0; n < count; ++n) all.push_back(&wishing(destination));
     settle();
-    for (Asker* one : all) EXPECT_EQ(one->state, State::leased);
+    for (TestBorrower* one : all) EXPECT_EQ(one->state, State::leased);
     return all;
   }
-  Asker& wishing(Destination& destination) {
-    Asker& one = asker();
+  TestBorrower& wishing(Destination& destination) {
+    TestBorrower& one = asker();
     one.borrow(destination);
     return one;
   }
-  static void give_back(const std::vector<Asker*>& all) {
-    for (Asker* one : all) one->release();
+  static void give_back(const std::vector<TestBorrower*>& all) {
+    for (TestBorrower* one : all) one->release();
   }
   // Each of them that has a connection gives it back and asks again; how many did.
-  unsigned hand_on(std::deque<Asker>& busy, Destination& destination) {
+  unsigned hand_on(std::deque<TestBorrower>& busy, Destination& destination) {
     unsigned count = 0;
-    for (Asker& one : busy) {
+    for (TestBorrower& one : busy) {
       if (one.state != State::leased) continue;
       one.release();
       one.borrow(destination);
@@ -89,20 +89,20 @@ class UnderTheBudget : public testing::Test {
     for (int rounds = 0; rounds < 1000; ++rounds) {
       settle();
       bool more = false;
-      for (Asker& one : askers_) {
+      for (TestBorrower& one : askers_) {
         if (one.state != State::leased) continue;
         one.release();
         more = true;
       }
       if (!more) break;
     }
-    for (Asker& one : askers_) EXPECT_NE(one.state, State::waiting) << "forgotten";
+    for (TestBorrower& one : askers_) EXPECT_NE(one.state, State::waiting) << "forgotten";
     EXPECT_EQ(directory_->connections(), world.live.size());
   }
 
-  World world{2};
+  FakeEnvironment world{2};
   DirectoryLimits limits;
-  std::deque<Asker> askers_;
+  std::deque<TestBorrower> askers_;
   std::unique_ptr<Directory> directory_;
 };
 
@@ -138,10 +138,10 @@ TEST_F(UnderTheBudget, AnOriginThatKeepsHandingOnDoesNotStarveAnother) {
   budget(2);
   Destination& busy = at("busy", sized(2));
   Destination& other = at("other", sized(2));
-  std::deque<Asker> five;
+  std::deque<TestBorrower> five;
   for (int n = 0; n < 5; ++n) five.emplace_back(world, LoopId{0}).borrow(busy);
   settle();
-  Asker& starved = wishing(other);
+  TestBorrower& starved = wishing(other);
   ASSERT_EQ(starved.state, State::waiting);
   unsigned hand_offs = 0;
   for (int rounds = 0; rounds < 1000 && starved.state == State::waiting; ++rounds) {
@@ -153,19 +153,19 @@ TEST_F(UnderTheBudget, AnOriginThatKeepsHandingOnDoesNotStarveAnother) {
   EXPECT_EQ(world.most, 2U);
   for (int rounds = 0; rounds < 10; ++rounds) {
     starved.release();
-    for (Asker& one : five) {
+    for (TestBorrower& one : five) {
       if (one.state == State::leased) one.release();
     }
     settle();
     if (starved.state != State::leased) break;
   }
   for (int rounds = 0; rounds < 100; ++rounds) {
-    for (Asker& one : five) {
+    for (TestBorrower& one : five) {
       if (one.state == State::leased) one.release();
     }
     settle();
   }
-  for (Asker& one : five) EXPECT_EQ(one.state, State::resting);
+  for (TestBorrower& one : five) EXPECT_EQ(one.state, State::resting);
 }
 
 TEST_F(UnderTheBudget, ASessionThatIsNeverIdleDoesNotStarveAnother) {
@@ -175,16 +175,16 @@ TEST_F(UnderTheBudget, ASessionThatIsNeverIdleDoesNotStarveAnother) {
   Destination& busy = at("busy", own);
   Destination& other = at("other", sized(1));
   world.next_streams = 10;
-  Asker& one = wishing(busy);
+  TestBorrower& one = wishing(busy);
   settle();
   world.next_streams = 0;
-  Asker& two = wishing(busy);
+  TestBorrower& two = wishing(busy);
   ASSERT_EQ(one.state, State::leased);
   ASSERT_EQ(two.state, State::leased);
-  Asker& starved = wishing(other);
+  TestBorrower& starved = wishing(other);
   unsigned streams = 0;
   for (; streams < 200 && starved.state == State::waiting; ++streams) {
-    Asker& next = streams % 2 == 0 ? one : two;
+    TestBorrower& next = streams % 2 == 0 ? one : two;
     if (next.state == State::leased) next.release();
     if (next.state == State::resting) next.borrow(busy);
     world.deliver_all();
@@ -203,12 +203,12 @@ TEST_F(UnderTheBudget, AnIdleSessionThatTakesNobodyMakesRoomForAStarvedOrigin) {
   own.expected_streams = 5;
   Destination& holder = at("holder", own);
   world.next_streams = 5;
-  Asker& first = *leased(holder, 1).front();
-  Wire& session = first.wire();
+  TestBorrower& first = *leased(holder, 1).front();
+  FakeConnection& session = first.wire();
   first.release();
   world.next_streams = 0;
   world.set_streams(holder, session, 0);
-  Asker& starved = wishing(at("other", sized(1)));
+  TestBorrower& starved = wishing(at("other", sized(1)));
   world.deliver_all();
   settle();
   EXPECT_EQ(starved.state, State::leased);
@@ -221,10 +221,10 @@ TEST_F(UnderTheBudget, ASessionThatComesToRestTakingNobodyMakesRoomForAStarvedOr
   own.expected_streams = 5;
   Destination& holder = at("holder", own);
   world.next_streams = 5;
-  Asker& first = *leased(holder, 1).front();
+  TestBorrower& first = *leased(holder, 1).front();
   world.next_streams = 0;
   world.set_streams(holder, first.wire(), 0);
-  Asker& starved = wishing(at("other", sized(1)));
+  TestBorrower& starved = wishing(at("other", sized(1)));
   settle();
   ASSERT_EQ(starved.state, State::waiting);
   first.release();
@@ -236,7 +236,7 @@ TEST_F(UnderTheBudget, ASessionThatComesToRestTakingNobodyMakesRoomForAStarvedOr
 
 TEST_F(UnderTheBudget, CountsTheOriginsThatWaitForASlot) {
   budget(1);
-  Asker& holder = *leased(at("holder", sized(1)), 1).front();
+  TestBorrower& holder = *leased(at("holder", sized(1)), 1).front();
   EXPECT_EQ(directory_->starved(), 0U);
   for (const char* host : {"first", "second"}) wishing(at(host, sized(1)));
   EXPECT_EQ(directory_->starved(), 2U);
@@ -249,7 +249,7 @@ TEST_F(UnderTheBudget, ClosesOneIdleConnectionWhereTheSystemIsShortAndSparesWhat
   budget(10);
   Destination &old = at("old", sized(2)), &recent = at("recent", sized(2));
   for (Destination* destination : {&recent, &old}) {
-    for (Asker* one : leased(*destination, 2)) one->release();
+    for (TestBorrower* one : leased(*destination, 2)) one->release();
   }
   EXPECT_TRUE(directory_->close_one(world.now));  // the hand has seen both
   world.now += std::chrono::seconds(1);
@@ -267,12 +267,12 @@ TEST_F(UnderTheBudget, ClosesOneIdleConnectionWhereTheSystemIsShortAndSparesWhat
 
 TEST_F(UnderTheBudget, StarvedOriginsAreServedInTheOrderInWhichTheyCame) {
   budget(1);
-  Asker& holder = *leased(at("holder", sized(1)), 1).front();
-  std::vector<Asker*> line;
+  TestBorrower& holder = *leased(at("holder", sized(1)), 1).front();
+  std::vector<TestBorrower*> line;
   for (const char* host : {"first", "second", "third"}) line.push_back(&wishing(at(host, sized(1))));
-  Asker* last = &holder;
-  for (Asker* next : line) {
-    last->discard(Closed::error);
+  TestBorrower* last = &holder;
+  for (TestBorrower* next : line) {
+    last->discard(CloseCause::error);
     settle();
     ASSERT_EQ(next->state, State::leased);
     last = next;
@@ -282,10 +282,10 @@ TEST_F(UnderTheBudget, StarvedOriginsAreServedInTheOrderInWhichTheyCame) {
 TEST_F(UnderTheBudget, ASlotThatComesFreeIsNotTakenPastTheStarved) {
   budget(1);
   Destination& busy = at("busy", sized(1));
-  Asker& holder = *leased(busy, 1).front();
-  Asker& starved = wishing(at("other", sized(1)));
-  Asker& own = wishing(busy);
-  holder.discard(Closed::error);
+  TestBorrower& holder = *leased(busy, 1).front();
+  TestBorrower& starved = wishing(at("other", sized(1)));
+  TestBorrower& own = wishing(busy);
+  holder.discard(CloseCause::error);
   settle();
   EXPECT_EQ(starved.state, State::leased);
   EXPECT_EQ(own.state, State::waiting);
@@ -298,7 +298,7 @@ TEST_F(UnderTheBudget, TwoOriginsThatBothLackSlotsDoNotExchangeThemForEver) {
   budget(4);
   Destination& one = at("one", sized(4));
   Destination& two = at("two", sized(4));
-  std::deque<Asker> of_one, of_two;
+  std::deque<TestBorrower> of_one, of_two;
   for (int n = 0; n < 8; ++n) of_one.emplace_back(world, LoopId{0}).borrow(one);
   settle();
   for (int n = 0; n < 8; ++n) of_two.emplace_back(world, LoopId{0}).borrow(two);
@@ -311,8 +311,8 @@ TEST_F(UnderTheBudget, TwoOriginsThatBothLackSlotsDoNotExchangeThemForEver) {
   EXPECT_EQ(two.snapshot(world.now).alive(), 2U);
   EXPECT_LE(world.closed.size(), 4U) << "each half, and then nothing moves";
   for (int rounds = 0; rounds < 100; ++rounds) {
-    for (std::deque<Asker>* all : {&of_one, &of_two}) {
-      for (Asker& asker : *all) {
+    for (std::deque<TestBorrower>* all : {&of_one, &of_two}) {
+      for (TestBorrower& asker : *all) {
         if (asker.state == State::leased) asker.release();
       }
     }
@@ -323,14 +323,14 @@ TEST_F(UnderTheBudget, TwoOriginsThatBothLackSlotsDoNotExchangeThemForEver) {
 TEST_F(UnderTheBudget, WhoeverNoLongerWaitsCostsNobodyAConnection) {
   budget(1);
   Destination& busy = at("busy", sized(1));
-  std::deque<Asker> two;
+  std::deque<TestBorrower> two;
   for (int n = 0; n < 2; ++n) two.emplace_back(world, LoopId{0}).borrow(busy);
   settle();
   wishing(at("other", sized(1))).cancel();
   for (int rounds = 0; rounds < 200; ++rounds) hand_on(two, busy);
   EXPECT_TRUE(world.closed.empty());
   for (int rounds = 0; rounds < 3; ++rounds) {
-    for (Asker& one : two) {
+    for (TestBorrower& one : two) {
       if (one.state == State::leased) one.release();
     }
     world.deliver_all();

@@ -11,22 +11,22 @@
 namespace carpool::pool {
 namespace {
 
-constexpr auto kAny = [](const auto&, Word) { return Verdict::take; };
+constexpr auto kAny = [](const auto&, EntryWord) { return Match::take; };
 
 // J#5731 J#6135: "/ by zero" and indices out of bounds, on a pool that is empty or becomes so under the search.
-TEST(NotInTheCore, ASearchOfAnEmptyPoolFails) {
+TEST(PoolCoreRegression, ASearchOfAnEmptyPoolFails) {
   Pool<int> pool(4, 2);
   EXPECT_EQ(pool.acquire(0, true, kAny).entry, nullptr);
   Entry<int>& entry = *pool.reserve();
   pool.enable(entry, 1, false);
-  ASSERT_TRUE(pool.close_idle(entry, Word(entry.word.load())));
+  ASSERT_TRUE(pool.close_idle(entry, EntryWord(entry.word.load())));
   pool.vacate(entry);
   EXPECT_EQ(pool.acquire(0, true, kAny).entry, nullptr);
   EXPECT_EQ(pool.acquire(1, true, kAny).entry, nullptr);
 }
 
 // J#7107: a multiplexed connection is closed under others who use it. J#6285: its double release is two releases.
-TEST(NotInTheCore, AMultiplexedThingIsClosedUnderItsOtherUsers) {
+TEST(PoolCoreRegression, AMultiplexedThingIsClosedUnderItsOtherUsers) {
   Pool<int> pool(1, 1, 3);
   Entry<int>& entry = *pool.reserve();
   pool.enable(entry, 0, false);
@@ -38,7 +38,7 @@ TEST(NotInTheCore, AMultiplexedThingIsClosedUnderItsOtherUsers) {
   EXPECT_FALSE(pool.close(entry)) << "once";
 }
 
-TEST(NotInTheCore, ASecondReleaseGivesBackSomebodyElsesUse) {
+TEST(PoolCoreRegression, ASecondReleaseGivesBackSomebodyElsesUse) {
   Pool<int> pool(1, 1);
   Entry<int>& entry = *pool.reserve();
   pool.enable(entry, 0, true);
@@ -49,7 +49,7 @@ TEST(NotInTheCore, ASecondReleaseGivesBackSomebodyElsesUse) {
 }
 
 // L-B7 L#279 J#2672 J#3491: as many users on one connection as ask for it.
-TEST(NotInTheCore, MoreStreamsAreLentThanTheConnectionAllows) {
+TEST(PoolCoreRegression, MoreStreamsAreLentThanTheConnectionAllows) {
   Pool<int> pool(1, 1, 2);
   Entry<int>& entry = *pool.reserve();
   pool.enable(entry, 0, false);
@@ -61,19 +61,19 @@ TEST(NotInTheCore, MoreStreamsAreLentThanTheConnectionAllows) {
 }
 
 // J#8678 J#5310: after GOAWAY the connection is still lent; or who uses it is cut off.
-TEST(NotInTheCore, ARetiredThingIsLentAgainOrTakenFromItsUsers) {
+TEST(PoolCoreRegression, ARetiredThingIsLentAgainOrTakenFromItsUsers) {
   Pool<int> pool(1, 1, 2);
   Entry<int>& entry = *pool.reserve();
   pool.enable(entry, 0, false);
   ASSERT_TRUE(pool.acquire(0, true, kAny).taken);
   ASSERT_TRUE(try_retire(entry.word));
   EXPECT_EQ(pool.acquire(0, true, kAny).entry, nullptr);
-  EXPECT_TRUE(Word(entry.word.load()).borrowed());
+  EXPECT_TRUE(EntryWord(entry.word.load()).borrowed());
   EXPECT_TRUE(pool.close(entry));
 }
 
 // J#503: the send on a stream failed, and the stream is counted as used for ever.
-TEST(NotInTheCore, AStreamWhoseSendFailedIsCountedForEver) {
+TEST(PoolCoreRegression, AStreamWhoseSendFailedIsCountedForEver) {
   Pool<int> pool(1, 1, 2);
   Entry<int>& entry = *pool.reserve();
   pool.enable(entry, 0, false);
@@ -83,19 +83,19 @@ TEST(NotInTheCore, AStreamWhoseSendFailedIsCountedForEver) {
     EXPECT_TRUE(pool.release(entry, false));
     EXPECT_TRUE(pool.release(entry, true));
   }
-  EXPECT_EQ(Word(entry.word.load()).uses(), 10U) << "and a failed one is no use";
+  EXPECT_EQ(EntryWord(entry.word.load()).uses(), 10U) << "and a failed one is no use";
 }
 
 // J#12289: who walks over the entries meets an index that is no more, for others close and open meanwhile.
-TEST(NotInTheCore, AWalkOverEntriesThatComeAndGoFails) {
+TEST(PoolCoreRegression, AWalkOverEntriesThatComeAndGoFails) {
   Pool<int> pool(200, 2);
   std::atomic<bool> done{false};
   std::thread walker([&] {
     std::uint64_t idle = 0;
     while (!done.load()) {
-      pool.for_each_idle([&](Entry<int>& entry) { idle += Word(entry.word.load()).idle() ? 1 : 0; });
+      pool.for_each_idle([&](Entry<int>& entry) { idle += EntryWord(entry.word.load()).idle() ? 1 : 0; });
       pool.for_each([](Entry<int>&) {});
-      static_cast<void>(pool.acquire(1, true, [](const auto&, Word) { return Verdict::skip; }));
+      static_cast<void>(pool.acquire(1, true, [](const auto&, EntryWord) { return Match::skip; }));
     }
   });
   for (int round = 0; round < 20; ++round) {
@@ -106,7 +106,7 @@ TEST(NotInTheCore, AWalkOverEntriesThatComeAndGoFails) {
     }
     EXPECT_EQ(all.size(), 200U);
     for (Entry<int>* entry : all) {
-      ASSERT_TRUE(pool.close_idle(*entry, Word(entry->word.load())));
+      ASSERT_TRUE(pool.close_idle(*entry, EntryWord(entry->word.load())));
       pool.vacate(*entry);
     }
   }
@@ -116,19 +116,19 @@ TEST(NotInTheCore, AWalkOverEntriesThatComeAndGoFails) {
 }
 
 // J#5741: the count of uses overflows, and the connection is used up, or never.
-TEST(NotInTheCore, TheCountOfUsesOverflows) {
-  AtomicWord word{Word{}.generation(1).uses(Word::kMaxUses).bits()};
-  Word seen(word.load());
+TEST(PoolCoreRegression, TheCountOfUsesOverflows) {
+  AtomicWord word{EntryWord{}.generation(1).uses(EntryWord::kMaxUses).bits()};
+  EntryWord seen(word.load());
   ASSERT_TRUE(try_acquire(word, seen, 0));
-  EXPECT_EQ(Word(word.load()).uses(), Word::kMaxUses);
-  EXPECT_EQ(Word(word.load()).users(), 1U);
+  EXPECT_EQ(EntryWord(word.load()).uses(), EntryWord::kMaxUses);
+  EXPECT_EQ(EntryWord(word.load()).users(), 1U);
 }
 
 // J#2388: a compare-and-set that does not compare.
-TEST(NotInTheCore, AnAcquireFromAnOldLookSucceeds) {
-  AtomicWord word{Word{}.generation(1).bits()};
-  Word first(word.load());
-  Word second = first;
+TEST(PoolCoreRegression, AnAcquireFromAnOldLookSucceeds) {
+  AtomicWord word{EntryWord{}.generation(1).bits()};
+  EntryWord first(word.load());
+  EntryWord second = first;
   EXPECT_TRUE(try_acquire(word, first, 0));
   EXPECT_FALSE(try_acquire(word, second, 0));
   EXPECT_EQ(second.users(), 1U) << "and tells what stands there";

@@ -14,7 +14,7 @@
 namespace carpool::pool {
 namespace {
 
-constexpr auto kAny = [](const auto&, Word) { return Verdict::take; };
+constexpr auto kAny = [](const auto&, EntryWord) { return Match::take; };
 using Ints = Pool<int>;
 
 Entry<int>* take(Ints& pool, LoopId loop) {
@@ -98,10 +98,10 @@ TEST(Pool, PrefersItsOwnLoopsEntries) {
 TEST(Pool, TakesAnotherLoopsFreeEntryOver) {
   Ints pool(1, 2);
   Entry<int>& entry = add(pool, 0);
-  const std::uint32_t before = Word(entry.word.load()).generation();
+  const std::uint32_t before = EntryWord(entry.word.load()).generation();
   EXPECT_EQ(take(pool, 1), &entry);
-  EXPECT_EQ(Word(entry.word.load()).home(), 1);
-  EXPECT_EQ(Word(entry.word.load()).generation(), before + 1);
+  EXPECT_EQ(EntryWord(entry.word.load()).home(), 1);
+  EXPECT_EQ(EntryWord(entry.word.load()).generation(), before + 1);
 }
 
 TEST(Pool, TheLastReleasedEntryIsTheFirstLent) {
@@ -120,7 +120,7 @@ TEST(Pool, SkipsWhatTheJudgeRefusesAndStopsAtWhatIsDoomed) {
   add(pool, 0).value = 1;
   add(pool, 0).value = 2;
   const auto found = pool.acquire(
-      0, true, [](const Entry<int>& entry, Word) { return entry.value == 1 ? Verdict::skip : Verdict::doomed; });
+      0, true, [](const Entry<int>& entry, EntryWord) { return entry.value == 1 ? Match::skip : Match::evict; });
   ASSERT_NE(found.entry, nullptr);
   EXPECT_FALSE(found.taken);
   EXPECT_EQ(found.entry->value, 2);
@@ -132,7 +132,7 @@ TEST(Pool, LendsASharedEntryUpToItsMultiplexToAnyLoopAndLeavesItAtHome) {
   Entry<int>& entry = add(pool, 0);
   EXPECT_EQ(take(pool, 0), &entry);
   EXPECT_EQ(take(pool, 1), &entry);
-  EXPECT_EQ(Word(entry.word.load()).home(), 0);
+  EXPECT_EQ(EntryWord(entry.word.load()).home(), 0);
   EXPECT_EQ(take(pool, 0), &entry);
   EXPECT_EQ(take(pool, 0), nullptr);
   EXPECT_EQ(take(pool, 1), nullptr);
@@ -166,7 +166,7 @@ TEST(Pool, AShrunkenCapRefusesUntilUseFell) {
   pool.cap(1);
   EXPECT_EQ(pool.reserve(), nullptr);
   for (Entry<int>* entry : {&one, &two}) {
-    EXPECT_TRUE(pool.close_idle(*entry, Word(entry->word.load())));
+    EXPECT_TRUE(pool.close_idle(*entry, EntryWord(entry->word.load())));
     pool.vacate(*entry);
   }
   EXPECT_NE(pool.reserve(), nullptr);
@@ -201,13 +201,13 @@ TEST(EntryIndex, FindsAnEntryUntilItsPoolIsGoneAndReusesNumbersWithNewerGenerati
       pool.vacate(*entry);
       ASSERT_EQ(pool.reserve(), entry);
     }
-    generation = Word(entry->word.load()).generation();
+    generation = EntryWord(entry->word.load()).generation();
   }
   EXPECT_EQ(EntryIndex::process().find(index), nullptr);
   Ints next(1, 1, 1, &EntryIndex::process());
   Entry<int>* entry = next.reserve();
   ASSERT_EQ(entry->index, index);
-  EXPECT_GT(Word(entry->word.load()).generation(), generation);
+  EXPECT_GT(EntryWord(entry->word.load()).generation(), generation);
   EXPECT_EQ(EntryIndex::process().find(0xFFFFFFFFU), nullptr);
 }
 
@@ -341,8 +341,8 @@ class Twins {
     ASSERT_TRUE(b->users == 0 || b->shared);
     ++b->users;
     if (!b->shared) b->home = loop;
-    ASSERT_EQ(Word(a->word.load()).home(), b->home);
-    ASSERT_EQ(Word(a->word.load()).users(), b->users);
+    ASSERT_EQ(EntryWord(a->word.load()).home(), b->home);
+    ASSERT_EQ(EntryWord(a->word.load()).users(), b->users);
     users_.push_back(a);
   }
   void share() {
@@ -410,14 +410,14 @@ class Twins {
 TEST(Pool, ShowsWhatRestsAndTakesNobodyToWhoEndsIt) {
   Pool<int> pool(1, 1);
   Entry<int>& entry = *pool.reserve();
-  ASSERT_TRUE(pool.enable(entry, 0, false, Sharing{0, true}));
+  ASSERT_TRUE(pool.enable(entry, 0, false, Multiplexing{0, true}));
   int seen = 0;
-  const auto judge = [&](const Entry<int>&, Word) { return ++seen, Verdict::skip; };
+  const auto judge = [&](const Entry<int>&, EntryWord) { return ++seen, Match::skip; };
   for (const Strategy strategy : {Strategy::first, Strategy::thread_id, Strategy::random, Strategy::round_robin}) {
     seen = 0;
-    static_cast<void>(pool.acquire(Where{0, false, strategy}, judge));
+    static_cast<void>(pool.acquire(SearchHint{0, false, strategy}, judge));
     EXPECT_EQ(seen, 0);
-    static_cast<void>(pool.acquire(Where{0, false, strategy, 0, true}, judge));
+    static_cast<void>(pool.acquire(SearchHint{0, false, strategy, 0, true}, judge));
     EXPECT_GE(seen, 1);
   }
 }
@@ -433,7 +433,7 @@ TEST(Pool, FindsWhatIsFreeInAnyOfManyBlocks) {
     ASSERT_TRUE(pool.enable(*all.back(), static_cast<LoopId>(n % 2), true));
   }
   ASSERT_EQ(pool.blocks(), 150U);
-  const auto any = [](const Entry<int>&, Word) { return Verdict::take; };
+  const auto any = [](const Entry<int>&, EntryWord) { return Match::take; };
   std::mt19937 random(7);
   for (const Strategy strategy : {Strategy::first, Strategy::thread_id, Strategy::random, Strategy::round_robin}) {
     for (int round = 0; round < 50; ++round) {
@@ -441,11 +441,11 @@ TEST(Pool, FindsWhatIsFreeInAnyOfManyBlocks) {
       for (int n = 0; n < 20; ++n) free.insert(all[random() % kPlaces]);
       for (Entry<int>* entry : free) ASSERT_TRUE(pool.release(*entry));
       while (!free.empty()) {
-        const auto found = pool.acquire(Where{0, false, strategy, static_cast<std::uint32_t>(random())}, any);
+        const auto found = pool.acquire(SearchHint{0, false, strategy, static_cast<std::uint32_t>(random())}, any);
         ASSERT_TRUE(found.taken);
         ASSERT_EQ(free.erase(found.entry), 1U);
       }
-      ASSERT_FALSE(pool.acquire(Where{1, false, strategy}, any).taken);
+      ASSERT_FALSE(pool.acquire(SearchHint{1, false, strategy}, any).taken);
     }
   }
   for (const std::uint32_t place : {9500U, 70U, 5000U, 0U}) {

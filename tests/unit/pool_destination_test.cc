@@ -18,7 +18,7 @@ class ADestination : public test::PoolScene {
 // ---- borrowing ----
 
 TEST_F(ADestination, DialsForTheFirstBorrowerAndLendsWhatWasMade) {
-  Asker& one = asker();
+  TestBorrower& one = asker();
   EXPECT_EQ(one.borrow(destination()), State::waiting);
   ASSERT_EQ(world.dials.size(), 1U);
   world.dialed();
@@ -28,12 +28,12 @@ TEST_F(ADestination, DialsForTheFirstBorrowerAndLendsWhatWasMade) {
   EXPECT_EQ(&one.wire(), *world.live.begin());
   EXPECT_EQ(one.lease.uses_before(), 0U);
   EXPECT_FALSE(one.lease.reused());
-  EXPECT_EQ(one.lease.opened(), Opened::first);
+  EXPECT_EQ(one.lease.opened(), OpenCause::first);
 }
 
 TEST_F(ADestination, LendsWhatRestsAtOnce) {
-  Wire& wire = resting();
-  Asker& one = asker();
+  FakeConnection& wire = resting();
+  TestBorrower& one = asker();
   ASSERT_EQ(one.borrow(destination()), State::leased);
   EXPECT_EQ(&one.wire(), &wire);
   EXPECT_TRUE(one.lease.reused());
@@ -42,8 +42,8 @@ TEST_F(ADestination, LendsWhatRestsAtOnce) {
 }
 
 TEST_F(ADestination, TakesAConnectionOfAnotherLoopOverInsteadOfDialing) {
-  Wire& wire = resting(0);
-  Asker& one = asker(1);
+  FakeConnection& wire = resting(0);
+  TestBorrower& one = asker(1);
   ASSERT_EQ(one.borrow(destination()), State::leased);
   EXPECT_EQ(&one.wire(), &wire);
   EXPECT_EQ(wire.watched_on, LoopId{1});
@@ -52,14 +52,14 @@ TEST_F(ADestination, TakesAConnectionOfAnotherLoopOverInsteadOfDialing) {
 TEST_F(ADestination, DialsAnewWhenAConnectionCannotBeTakenOver) {
   resting(0);
   world.attach_fails = true;
-  Asker& one = asker(1);
+  TestBorrower& one = asker(1);
   EXPECT_EQ(one.borrow(destination()), State::waiting);
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::error});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::error});
   EXPECT_EQ(world.dials.size(), 1U);
 }
 
 TEST_F(ADestination, TellsHowLongItsBorrowerStoodInLine) {
-  Asker& one = asker();
+  TestBorrower& one = asker();
   one.borrow(destination());
   rest(milliseconds(30));
   world.dialed();
@@ -73,27 +73,27 @@ TEST_F(ADestination, ClosesAnExpiredConnectionWhenItIsMetAndDialsForThatReason) 
   limits.expire_time = seconds(10);
   resting();
   rest(seconds(11));
-  Asker& one = asker();
+  TestBorrower& one = asker();
   EXPECT_EQ(one.borrow(destination()), State::waiting);
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::expired});
-  EXPECT_EQ(world.opened.back(), Opened::expired);
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::expired});
+  EXPECT_EQ(world.opened.back(), OpenCause::expired);
 }
 
 TEST_F(ADestination, ClosesAnExpiredConnectionWhenItIsReleased) {
   limits.expire_time = seconds(10);
-  Asker& one = leased();
+  TestBorrower& one = leased();
   rest(seconds(11));
   one.release();
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::expired});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::expired});
   EXPECT_TRUE(world.dials.empty()) << "nobody waits";
 }
 
 TEST_F(ADestination, LetsConnectionsOfOneMomentExpireApart) {
   limits.size = 50;
   limits.expire_time = seconds(100);
-  std::vector<Asker*> all;
+  std::vector<TestBorrower*> all;
   for (int n = 0; n < 50; ++n) all.push_back(&leased());
-  for (Asker* one : all) one->release();
+  for (TestBorrower* one : all) one->release();
   rest(seconds(95));
   destination().sweep(world.now);
   EXPECT_GT(world.closed.size(), 10U);
@@ -105,11 +105,11 @@ TEST_F(ADestination, LetsConnectionsOfOneMomentExpireApart) {
 
 TEST_F(ADestination, ClosesAConnectionThatServedOftenEnough) {
   limits.max_usage = 2;
-  Asker& one = leased();
+  TestBorrower& one = leased();
   one.release();
   ASSERT_EQ(one.borrow(destination()), State::leased);
   one.release();
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::max_usage});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::max_usage});
   EXPECT_EQ(one.borrow(destination()), State::waiting);
 }
 
@@ -118,8 +118,8 @@ TEST_F(ADestination, ClosesWhatRestedLongerThanTheIdleTimeout) {
   resting();
   rest(seconds(6));
   asker().borrow(destination());
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::idle});
-  EXPECT_EQ(world.opened.back(), Opened::stale_found);
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::idle});
+  EXPECT_EQ(world.opened.back(), OpenCause::stale_found);
 }
 
 TEST_F(ADestination, SweepsWhatNobodyMeets) {
@@ -130,17 +130,17 @@ TEST_F(ADestination, SweepsWhatNobodyMeets) {
   EXPECT_TRUE(world.closed.empty());
   rest(seconds(2));
   destination().sweep(world.now);
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::idle});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::idle});
 }
 
 TEST_F(ADestination, LeavesAConnectionThatRestedTooLongForThisBorrowerToOthers) {
   resting();
   rest(seconds(1));
-  Want careful;
+  BorrowRequest careful;
   careful.max_idle = milliseconds(500);
-  Asker& one = asker();
+  TestBorrower& one = asker();
   EXPECT_EQ(one.borrow(destination(), careful), State::waiting);
-  EXPECT_EQ(world.opened.back(), Opened::policy);
+  EXPECT_EQ(world.opened.back(), OpenCause::policy);
   EXPECT_TRUE(world.closed.empty());
   EXPECT_EQ(asker().borrow(destination()), State::leased) << "another borrower takes it, though somebody waits";
 }
@@ -149,75 +149,75 @@ TEST_F(ADestination, MakesRoomAtTheCapForABorrowerWhoRefusesEverythingThatRests)
   limits.size = 1;
   resting();
   rest(seconds(1));
-  Want careful;
+  BorrowRequest careful;
   careful.max_idle = milliseconds(500);
-  Asker& one = asker();
+  TestBorrower& one = asker();
   EXPECT_EQ(one.borrow(destination(), careful), State::waiting);
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::surplus});
-  EXPECT_EQ(world.opened.back(), Opened::policy);
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::surplus});
+  EXPECT_EQ(world.opened.back(), OpenCause::policy);
   EXPECT_EQ(world.most, 1U);
 }
 
 TEST_F(ADestination, ClosesAConnectionThatIsNotProvablyClean) {
-  Asker& one = leased();
+  TestBorrower& one = leased();
   one.wire().dirty = true;
   one.release();
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::peer_closed});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::peer_closed});
 }
 
 // ---- leases ----
 
 TEST_F(ADestination, CountsALeaseThatDiesAsALeakAndClosesItsConnection) {
-  Asker& one = leased();
+  TestBorrower& one = leased();
   one.lose();
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::leak});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::leak});
   EXPECT_EQ(snapshot().leaks, 1U);
   EXPECT_EQ(snapshot().borrows, snapshot().restores);
 }
 
 TEST_F(ADestination, DiscardsWithTheCauseItIsTold) {
-  Asker& one = leased();
-  one.discard(Closed::private_);
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::private_});
-  EXPECT_EQ(snapshot().closed[static_cast<std::size_t>(Closed::private_)], 1U);
+  TestBorrower& one = leased();
+  one.discard(CloseCause::private_);
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::private_});
+  EXPECT_EQ(snapshot().closed[static_cast<std::size_t>(CloseCause::private_)], 1U);
 }
 
 TEST_F(ADestination, DialsForTheLineWhenAConnectionIsDiscarded) {
   limits.size = 1;
-  Asker& holder = leased();
-  Asker& next = asker();
+  TestBorrower& holder = leased();
+  TestBorrower& next = asker();
   next.borrow(destination());
   holder.wire().peer_closed = true;
-  holder.discard(Closed::peer_closed);
+  holder.discard(CloseCause::peer_closed);
   ASSERT_EQ(world.dials.size(), 1U);
-  EXPECT_EQ(world.opened.back(), Opened::stale_found);
+  EXPECT_EQ(world.opened.back(), OpenCause::stale_found);
   EXPECT_EQ(world.most, 1U);
 }
 
 TEST_F(ADestination, ATunnelKeepsItsPlaceUntilItEnds) {
   limits.size = 2;
   limits.max_tunnels = 1;
-  Want tunnel;
+  BorrowRequest tunnel;
   tunnel.tunnel = true;
-  Asker& one = asker();
+  TestBorrower& one = asker();
   one.borrow(destination(), tunnel);
   world.dialed();
   world.deliver_all();
   one.lease.become_tunnel();
-  EXPECT_EQ(snapshot().of(Shown::tunnel), 1U);
-  Asker& two = asker();
+  EXPECT_EQ(snapshot().of(ConnectionStatus::tunnel), 1U);
+  TestBorrower& two = asker();
   ASSERT_EQ(two.borrow(destination(), tunnel), State::refused);
   EXPECT_EQ(two.fault->detail, "too many tunnels");
   EXPECT_EQ(two.borrow(destination()), State::waiting) << "others have their share";
-  one.discard(Closed::tunnel_ended);
+  one.discard(CloseCause::tunnel_ended);
   EXPECT_EQ(asker().borrow(destination(), tunnel), State::waiting);
 }
 
 TEST_F(ADestination, ATunnelThatWasOnlyAskedForGivesItsPlaceBack) {
   limits.max_tunnels = 1;
-  Want tunnel;
+  BorrowRequest tunnel;
   tunnel.tunnel = true;
-  Asker& one = asker();
+  TestBorrower& one = asker();
   one.borrow(destination(), tunnel);
   one.cancel();
   for (int n = 0; n < 3; ++n) {
@@ -233,10 +233,10 @@ TEST_F(ADestination, ATunnelThatWasOnlyAskedForGivesItsPlaceBack) {
 
 TEST_F(ADestination, StopsLendingClosesWhatRestsAndRefusesWhoWaits) {
   limits.size = 2;
-  Asker& holder = leased(0);
+  TestBorrower& holder = leased(0);
   resting(1);
-  Asker& last = leased(1);
-  Asker& waiter = asker(1);
+  TestBorrower& last = leased(1);
+  TestBorrower& waiter = asker(1);
   waiter.borrow(destination());
   destination().stop(world.now);
   world.deliver_all();
@@ -249,7 +249,7 @@ TEST_F(ADestination, StopsLendingClosesWhatRestsAndRefusesWhoWaits) {
 }
 
 TEST_F(ADestination, ClosesADialThatEndsAfterTheStop) {
-  Asker& one = asker();
+  TestBorrower& one = asker();
   one.borrow(destination());
   destination().stop(world.now);
   world.dialed();
@@ -262,19 +262,19 @@ TEST_F(ADestination, ClosesADialThatEndsAfterTheStop) {
 TEST_F(ADestination, ShowsEveryConnectionToAVisitor) {
   struct Seen final : ConnectionVisitor {
     void visit(const ConnectionView& view) override { ++states[view.state]; }
-    std::map<Shown, int> states;
+    std::map<ConnectionStatus, int> states;
   };
   limits.size = 3;
-  Asker& one = leased();
+  TestBorrower& one = leased();
   leased();
   one.release();
-  Asker& two = asker();
+  TestBorrower& two = asker();
   two.borrow(destination());
   asker().borrow(destination());
   Seen seen;
   destination().visit(seen, world.now);
-  EXPECT_EQ(seen.states[Shown::borrowed], 2);
-  EXPECT_EQ(seen.states[Shown::connecting], 1);
+  EXPECT_EQ(seen.states[ConnectionStatus::borrowed], 2);
+  EXPECT_EQ(seen.states[ConnectionStatus::connecting], 1);
   world.dialed();
   world.deliver_all();
 }

@@ -9,31 +9,31 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using test::Asker;
-using test::World;
-using State = Asker::State;
+using test::FakeEnvironment;
+using test::TestBorrower;
+using State = TestBorrower::State;
 
 class Dialing : public test::PoolScene {
  protected:
   Dialing() : PoolScene(4) {}
 };
 
-Want fresh() {
-  Want want;
-  want.fresh = true;
+BorrowRequest fresh() {
+  BorrowRequest want;
+  want.new_connection_only = true;
   return want;
 }
 
 TEST_F(Dialing, BeginsNoMoreThanTheCapAllows) {
   for (int n = 0; n < 6; ++n) waiting();
   EXPECT_EQ(world.dials.size(), 4U);
-  EXPECT_EQ(world.opened.front(), Opened::first);
-  EXPECT_EQ(world.opened.back(), Opened::all_busy);
+  EXPECT_EQ(world.opened.front(), OpenCause::first);
+  EXPECT_EQ(world.opened.back(), OpenCause::all_busy);
 }
 
 TEST_F(Dialing, GivesWhatComesFirstToWhoCameFirst) {
-  Asker& one = waiting();
-  Asker& two = waiting();
+  TestBorrower& one = waiting();
+  TestBorrower& two = waiting();
   world.dialed(1);  // the dial that `two` caused
   world.deliver_all();
   EXPECT_EQ(one.state, State::leased);
@@ -41,26 +41,26 @@ TEST_F(Dialing, GivesWhatComesFirstToWhoCameFirst) {
 }
 
 TEST_F(Dialing, ServesAWaiterFromAReleaseAndKeepsTheSurplusConnection) {
-  Asker& holder = leased();
-  Asker& one = waiting();
+  TestBorrower& holder = leased();
+  TestBorrower& one = waiting();
   ASSERT_EQ(world.dials.size(), 1U);
   holder.release();
   world.deliver_all();
   EXPECT_EQ(one.state, State::leased);
   world.dialed();
-  EXPECT_EQ(destination().snapshot(world.now).of(Shown::idle), 1U);
+  EXPECT_EQ(destination().snapshot(world.now).of(ConnectionStatus::idle), 1U);
 }
 
 TEST_F(Dialing, ClosesASurplusConnectionThatIsNotClean) {
-  Asker& gone = waiting();
+  TestBorrower& gone = waiting();
   gone.cancel();
   world.next_is_dirty = true;
   world.dialed();
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::peer_closed});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::peer_closed});
 }
 
 TEST_F(Dialing, LetsItsBorrowerSeeWhatSpeaksFirst) {
-  Asker& one = waiting();
+  TestBorrower& one = waiting();
   world.next_is_dirty = true;
   world.dialed();
   world.deliver_all();
@@ -68,16 +68,16 @@ TEST_F(Dialing, LetsItsBorrowerSeeWhatSpeaksFirst) {
 }
 
 TEST_F(Dialing, DoesNotDialForOneWhomADialUnderWayWillServe) {
-  Asker& gone = waiting();
+  TestBorrower& gone = waiting();
   gone.cancel();
   waiting();
   EXPECT_EQ(world.dials.size(), 1U);
 }
 
 TEST_F(Dialing, MovesAConnectionToTheWaitersLoop) {
-  Asker& one = waiting({}, 0);
+  TestBorrower& one = waiting({}, 0);
   one.cancel();
-  Asker& two = waiting({}, 1);
+  TestBorrower& two = waiting({}, 1);
   world.dialed();
   world.deliver_all();
   ASSERT_EQ(two.state, State::leased);
@@ -88,20 +88,20 @@ TEST_F(Dialing, MovesAConnectionToTheWaitersLoop) {
 
 TEST_F(Dialing, FailsEveryoneWithTheFaultWhenNothingIsLeft) {
   limits.size = 1;
-  Asker& one = waiting();
-  Asker& two = waiting({}, 1);
+  TestBorrower& one = waiting();
+  TestBorrower& two = waiting({}, 1);
   world.dial_failed();
   EXPECT_EQ(one.state, State::waiting) << "never from inside";
   world.deliver_all();
   ASSERT_EQ(one.state, State::refused);
   EXPECT_EQ(one.fault->kind, FaultKind::connect_refused);
   EXPECT_EQ(two.state, State::refused);
-  EXPECT_EQ(destination().snapshot(world.now).failures[static_cast<std::size_t>(Failed::refused)], 1U);
+  EXPECT_EQ(destination().snapshot(world.now).failures[static_cast<std::size_t>(FailureReason::refused)], 1U);
 }
 
 TEST_F(Dialing, FailsNobodyWhomALiveConnectionCanServe) {
-  Asker& holder = leased();
-  Asker& one = waiting();
+  TestBorrower& holder = leased();
+  TestBorrower& one = waiting();
   world.dial_failed();
   world.deliver_all();
   EXPECT_EQ(one.state, State::waiting);
@@ -148,7 +148,7 @@ TEST_F(Dialing, DialsAgainByTheSweepWhenNobodyWakesIt) {
 }
 
 TEST_F(Dialing, DoesNotPauseWhenNothingElseServes) {
-  Asker& one = waiting();
+  TestBorrower& one = waiting();
   world.dial_failed();
   world.deliver_all();
   ASSERT_EQ(one.state, State::refused);
@@ -165,7 +165,7 @@ class ADeadOrigin : public test::PoolScene {
   int dials_for(int requests) {
     int dials = 0;
     for (int n = 0; n < requests; ++n) {
-      Asker& one = waiting();
+      TestBorrower& one = waiting();
       for (; !world.dials.empty(); ++dials) world.dial_failed();
       world.deliver_all();
       EXPECT_EQ(one.state, State::refused);
@@ -186,19 +186,19 @@ TEST_F(ADeadOrigin, IsDialedAFewTimesForAThousandRequestsOneAfterTheOther) {
 }
 
 TEST_F(ADeadOrigin, IsDialedAFewTimesForAThousandRequestsAtOnce) {
-  std::deque<Asker*> all;
+  std::deque<TestBorrower*> all;
   for (int n = 0; n < 1000; ++n) all.push_back(&waiting({}, static_cast<LoopId>(n % 2)));
   EXPECT_EQ(world.dials.size(), 8U);
   int dials = 0;
   for (; !world.dials.empty(); ++dials) world.dial_failed();
   world.deliver_all();
   EXPECT_EQ(dials, 8);
-  for (Asker* one : all) EXPECT_EQ(one->state, State::refused) << "nobody waits for the deadline";
+  for (TestBorrower* one : all) EXPECT_EQ(one->state, State::refused) << "nobody waits for the deadline";
 }
 
 TEST_F(ADeadOrigin, IsFoundAliveByOneProbeForWhichTheOthersWait) {
   dials_for(3);
-  std::deque<Asker*> all;
+  std::deque<TestBorrower*> all;
   for (int n = 0; n < 20; ++n) all.push_back(&waiting());
   EXPECT_EQ(world.dials.size(), 1U);
   world.dialed();
@@ -206,7 +206,7 @@ TEST_F(ADeadOrigin, IsFoundAliveByOneProbeForWhichTheOthersWait) {
   EXPECT_FALSE(destination().probing());
   while (!world.dials.empty()) world.dialed();
   world.deliver_all();
-  for (Asker* one : all) EXPECT_EQ(one->state, State::leased);
+  for (TestBorrower* one : all) EXPECT_EQ(one->state, State::leased);
 }
 
 TEST_F(ADeadOrigin, IsProbedAgainWhenAProbeGetsNoAnswer) {
@@ -233,7 +233,7 @@ TEST_F(ADeadOrigin, KeepsNobodyWaitingWhenAPauseEnds) {
   dials_for(8);
   world.on(0);
   destination().pause(world.now);
-  Asker& one = waiting();
+  TestBorrower& one = waiting();
   world.on(0);
   destination().resume(world.now);
   world.deliver_all();
@@ -268,14 +268,14 @@ TEST_F(AColdOrigin, CountsNobodyAsWaitingForWhomThereIsAPlace) {
 }
 
 TEST_F(AColdOrigin, IsKnownForASecondAfterASuccessThoughNothingIsOpen) {
-  leased().discard(Closed::error);
+  leased().discard(CloseCause::error);
   for (int n = 0; n < 20; ++n) waiting();
   EXPECT_EQ(world.dials.size(), 20U);
 }
 
 TEST_F(Dialing, FailsOneBorrowerPerFailedDialWhileOthersAreUnderWay) {
-  Asker& one = waiting();
-  Asker& two = waiting();
+  TestBorrower& one = waiting();
+  TestBorrower& two = waiting();
   world.dial_failed();
   world.deliver_all();
   EXPECT_EQ(one.state, State::refused);
@@ -287,19 +287,19 @@ TEST_F(Dialing, FailsOneBorrowerPerFailedDialWhileOthersAreUnderWay) {
 
 TEST_F(Dialing, ServesOrRefusesEveryoneWhicheverDialFails) {
   for (std::uint64_t failing = 0; failing < 12; ++failing) {
-    World other(2);
+    FakeEnvironment other(2);
     Limits small;
     small.size = 3;
     Destination subject(test::origin_named("other"), small, other, 2);
-    std::deque<Asker> askers;
+    std::deque<TestBorrower> askers;
     for (int n = 0; n < 8; ++n) askers.emplace_back(other, static_cast<LoopId>(n % 2)).borrow(subject);
     std::uint64_t dial = 0;
     for (int rounds = 0; rounds < 200; ++rounds) {
       if (!other.dials.empty()) dial++ == failing ? other.dial_failed() : other.dialed();
       other.deliver_all();
-      for (Asker& one : askers) {
+      for (TestBorrower& one : askers) {
         if (one.state != State::leased) continue;
-        one.discard(Closed::error);
+        one.discard(CloseCause::error);
         break;
       }
       other.now += milliseconds(500);
@@ -307,7 +307,7 @@ TEST_F(Dialing, ServesOrRefusesEveryoneWhicheverDialFails) {
       subject.sweep(other.now);
     }
     int served = 0, refused = 0;
-    for (Asker& one : askers) {
+    for (TestBorrower& one : askers) {
       served += one.leases;
       refused += one.refusals;
     }
@@ -321,9 +321,9 @@ TEST_F(Dialing, ServesOrRefusesEveryoneWhicheverDialFails) {
 
 TEST_F(Dialing, AReplayDialsThoughAConnectionRests) {
   leased().release();
-  Asker& replay = waiting(fresh());
+  TestBorrower& replay = waiting(fresh());
   ASSERT_EQ(world.dials.size(), 1U);
-  EXPECT_EQ(world.opened.back(), Opened::replay);
+  EXPECT_EQ(world.opened.back(), OpenCause::replay);
   world.dialed();
   world.deliver_all();
   ASSERT_EQ(replay.state, State::leased);
@@ -332,8 +332,8 @@ TEST_F(Dialing, AReplayDialsThoughAConnectionRests) {
 
 TEST_F(Dialing, AReplayGoesAheadOfTheLine) {
   limits.size = 1;
-  Asker& one = waiting();
-  Asker& replay = waiting(fresh());
+  TestBorrower& one = waiting();
+  TestBorrower& replay = waiting(fresh());
   world.dialed();
   world.deliver_all();
   EXPECT_EQ(replay.state, State::leased);
@@ -344,18 +344,18 @@ TEST_F(Dialing, AtTheCapARestingConnectionMakesRoomForAReplay) {
   limits.size = 1;
   leased().release();
   waiting(fresh());
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::surplus});
-  EXPECT_EQ(world.opened.back(), Opened::replay);
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::surplus});
+  EXPECT_EQ(world.opened.back(), OpenCause::replay);
   EXPECT_EQ(world.most, 1U);
 }
 
 TEST_F(Dialing, AtTheCapTheNextReleasedConnectionMakesRoomForAReplay) {
   limits.size = 1;
-  Asker& holder = leased();
-  Asker& replay = waiting(fresh());
+  TestBorrower& holder = leased();
+  TestBorrower& replay = waiting(fresh());
   EXPECT_TRUE(world.dials.empty());
   holder.release();
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::surplus});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::surplus});
   ASSERT_EQ(world.dials.size(), 1U);
   world.dialed();
   world.deliver_all();
@@ -364,7 +364,7 @@ TEST_F(Dialing, AtTheCapTheNextReleasedConnectionMakesRoomForAReplay) {
 
 TEST_F(Dialing, AFailedDialFailsTheReplayThatOnlyItCouldServe) {
   leased();
-  Asker& replay = waiting(fresh());
+  TestBorrower& replay = waiting(fresh());
   world.dial_failed();
   world.deliver_all();
   EXPECT_EQ(replay.state, State::refused);

@@ -10,10 +10,10 @@ namespace carpool::pool {
 namespace {
 
 using std::chrono::seconds;
-using test::Asker;
+using test::FakeEnvironment;
 using test::origin_named;
-using test::World;
-using State = Asker::State;
+using test::TestBorrower;
+using State = TestBorrower::State;
 
 class ADirectory : public testing::Test {
  protected:
@@ -30,9 +30,9 @@ class ADirectory : public testing::Test {
     EXPECT_TRUE(found);
     return **found;
   }
-  Asker& asker() { return askers_.emplace_back(world, LoopId{0}); }
-  Asker& leased(Destination& destination) {
-    Asker& one = asker();
+  TestBorrower& asker() { return askers_.emplace_back(world, LoopId{0}); }
+  TestBorrower& leased(Destination& destination) {
+    TestBorrower& one = asker();
     if (one.borrow(destination) == State::waiting) settle();
     EXPECT_EQ(one.state, State::leased);
     return one;
@@ -44,18 +44,18 @@ class ADirectory : public testing::Test {
   void TearDown() override {
     for (int rounds = 0; rounds < 20; ++rounds) {
       settle();
-      for (Asker& one : askers_) {
+      for (TestBorrower& one : askers_) {
         if (one.state == State::leased) one.release();
       }
       EXPECT_EQ(directory().connections(), world.live.size() + world.dials.size());
     }
-    for (Asker& one : askers_) EXPECT_NE(one.state, State::waiting) << "forgotten";
+    for (TestBorrower& one : askers_) EXPECT_NE(one.state, State::waiting) << "forgotten";
   }
-  World world;
+  FakeEnvironment world;
   DirectoryLimits limits;
 
  private:
-  std::deque<Asker> askers_;
+  std::deque<TestBorrower> askers_;
   std::unique_ptr<Directory> made_;
 };
 
@@ -110,7 +110,7 @@ TEST_F(ADirectory, AnswersWithAFaultWhenEveryNumberOfAConnectionIsTaken) {
     Result<Destination*> another = directory().at(origin_named("b"), {});
     ASSERT_FALSE(another);
     EXPECT_EQ(another.fault().kind, FaultKind::origins_exhausted);
-    Asker& one = asker();
+    TestBorrower& one = asker();
     ASSERT_EQ(one.borrow(without_a_connection), State::refused);
     EXPECT_EQ(one.fault->kind, FaultKind::overloaded);
     EXPECT_TRUE(world.dials.empty());
@@ -125,7 +125,7 @@ TEST_F(ADirectory, TakesAnIdleConnectionOfTheLeastRecentlyUsedDestinationWhenThe
   world.now += seconds(1);
   leased(at("recent")).release();
   leased(at("new"));
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::budget});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::budget});
   EXPECT_FALSE(at("old").has_idle());
   EXPECT_TRUE(at("recent").has_idle());
   EXPECT_EQ(world.most, 2U);
@@ -133,35 +133,35 @@ TEST_F(ADirectory, TakesAnIdleConnectionOfTheLeastRecentlyUsedDestinationWhenThe
 
 TEST_F(ADirectory, LetsABorrowerWaitForThePlaceThatAnotherDestinationGivesBack) {
   limits.max_connections = 1;
-  Asker& holder = leased(at("a"));
-  Asker& one = asker();
+  TestBorrower& holder = leased(at("a"));
+  TestBorrower& one = asker();
   EXPECT_EQ(one.borrow(at("b")), State::waiting);
   EXPECT_TRUE(world.dials.empty());
-  holder.discard(Closed::error);
+  holder.discard(CloseCause::error);
   settle();
   EXPECT_EQ(one.state, State::leased);
 }
 
 TEST_F(ADirectory, TakesAConnectionThatComesToRestWhileSomebodyElseStarves) {
   limits.max_connections = 1;
-  Asker& holder = leased(at("a"));
-  Asker& one = asker();
+  TestBorrower& holder = leased(at("a"));
+  TestBorrower& one = asker();
   one.borrow(at("b"));
   holder.release();
   settle();
   EXPECT_EQ(one.state, State::leased);
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::budget});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::budget});
 }
 
 TEST_F(ADirectory, LeavesThePlaceToTheNextWhenTheOneThatWantedItIsGone) {
   limits.max_connections = 1;
-  Asker& holder = leased(at("a"));
-  Asker& gone = asker();
+  TestBorrower& holder = leased(at("a"));
+  TestBorrower& gone = asker();
   gone.borrow(at("b"));
-  Asker& next = asker();
+  TestBorrower& next = asker();
   next.borrow(at("c"));
   gone.cancel();
-  holder.discard(Closed::error);
+  holder.discard(CloseCause::error);
   settle();
   EXPECT_EQ(next.state, State::leased);
 }
@@ -171,7 +171,7 @@ TEST_F(ADirectory, RefusesWithTheBudgetWhenNobodyMayWait) {
   leased(at("a"));
   Limits own;
   own.max_waiting = 0;
-  Asker& one = asker();
+  TestBorrower& one = asker();
   ASSERT_EQ(one.borrow(**directory().at(origin_named("b"), own)), State::refused);
   EXPECT_EQ(one.fault->kind, FaultKind::budget);
 }
@@ -180,7 +180,7 @@ TEST_F(ADirectory, SweepsAndStopsEveryDestination) {
   leased(at("a")).release();
   leased(at("b")).release();
   directory().stop(world.now);
-  EXPECT_EQ(world.closed, (std::vector<Closed>{Closed::shutdown, Closed::shutdown}));
+  EXPECT_EQ(world.closed, (std::vector<CloseCause>{CloseCause::shutdown, CloseCause::shutdown}));
   EXPECT_EQ(directory().connections(), 0U);
 }
 
@@ -193,9 +193,9 @@ class AnIdlePool : public ADirectory {
     EXPECT_TRUE(found);
     return **found;
   }
-  std::vector<Destination*> retire() {
+  std::vector<Destination*> unlink_idle() {
     world.on(0);
-    return directory().retire(world.now, seconds(10), [](const Destination&) { return false; });
+    return directory().unlink_idle(world.now, seconds(10), [](const Destination&) { return false; });
   }
 };
 
@@ -203,16 +203,16 @@ TEST_F(AnIdlePool, EndsWhenNobodyUsedItForSoLong) {
   Destination& one = made("a.test");
   leased(one).release();
   world.now += seconds(9);
-  EXPECT_TRUE(retire().empty());
+  EXPECT_TRUE(unlink_idle().empty());
   world.now += seconds(1);
-  EXPECT_EQ(retire(), std::vector<Destination*>{&one});
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::idle}) << "what rested in it ended first";
+  EXPECT_EQ(unlink_idle(), std::vector<Destination*>{&one});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::idle}) << "what rested in it ended first";
   EXPECT_TRUE(one.reclaimed());
   EXPECT_EQ(directory().size(), 0U);
   EXPECT_EQ(directory().find(origin_named("a.test")), nullptr);
   EXPECT_EQ(directory().reclaimed().borrows, 1U);
   EXPECT_EQ(directory().reclaimed().opened_total(), directory().reclaimed().closed_total());
-  EXPECT_TRUE(directory().bury({&one}));
+  EXPECT_TRUE(directory().destroy({&one}));
 }
 
 TEST_F(AnIdlePool, MakesRoomForAnotherOrigin) {
@@ -220,23 +220,23 @@ TEST_F(AnIdlePool, MakesRoomForAnotherOrigin) {
   made("a.test");
   EXPECT_FALSE(directory().at(origin_named("b.test"), {}, world.now));
   world.now += seconds(10);
-  const std::vector<Destination*> gone = retire();
+  const std::vector<Destination*> gone = unlink_idle();
   ASSERT_EQ(gone.size(), 1U);
   EXPECT_TRUE(directory().at(origin_named("b.test"), {}, world.now));
-  EXPECT_TRUE(directory().bury(gone));
+  EXPECT_TRUE(directory().destroy(gone));
 }
 
 TEST_F(AnIdlePool, IsNotOneThatIsInUseOrWaitedForOrPausedOrKeptReady) {
-  Asker& held = leased(made("held.test"));
+  TestBorrower& held = leased(made("held.test"));
   Destination& waited = made("waited.test");
-  Asker& waiting = asker();
+  TestBorrower& waiting = asker();
   ASSERT_EQ(waiting.borrow(waited), State::waiting);
   made("paused.test").pause(world.now);
   Limits ready;
   ready.min_idle = 1;
   ASSERT_TRUE(directory().at(origin_named("ready.test"), ready, world.now));
   world.now += seconds(100);
-  EXPECT_TRUE(retire().empty());
+  EXPECT_TRUE(unlink_idle().empty());
   EXPECT_EQ(directory().size(), 4U);
   held.release();
 }
@@ -275,15 +275,15 @@ TEST_F(AFullDirectory, GivesThePlaceOfANameThatLedNowhereThenOfWhoWasUsedLeastRe
   EXPECT_TRUE(has("old"));
   EXPECT_EQ(directory().size(), 2U);
   EXPECT_EQ(directory().evicted_count(), 2U);
-  EXPECT_EQ(retire().size(), 2U) << "they leave with the next look, and what they counted is kept";
+  EXPECT_EQ(unlink_idle().size(), 2U) << "they leave with the next look, and what they counted is kept";
   EXPECT_EQ(directory().reclaimed_count(), 2U);
   EXPECT_EQ(directory().reclaimed().borrows, 1U);
 }
 
 TEST_F(AFullDirectory, EndsNobodyWhoIsUsedOrConfigured) {
-  Asker& held = leased(**look("held"));
+  TestBorrower& held = leased(**look("held"));
   EXPECT_TRUE(look("configured", Standing::configured));
-  Asker& waits = asker();
+  TestBorrower& waits = asker();
   ASSERT_EQ(waits.borrow(**look("waits")), State::waiting);
   EXPECT_FALSE(make_room());
   EXPECT_EQ(directory().size(), 3U);
@@ -325,10 +325,10 @@ TEST_F(AFullDirectory, HoldsAsManyThatLeaveAsItHasPlaces) {
     ASSERT_TRUE(look("x" + std::to_string(n)));
   }
   EXPECT_FALSE(make_room()) << "memory is bounded: they have to be buried first";
-  const std::vector<Destination*> gone = retire();
+  const std::vector<Destination*> gone = unlink_idle();
   EXPECT_EQ(gone.size(), 3U);
   EXPECT_FALSE(make_room());
-  EXPECT_TRUE(directory().bury(gone));
+  EXPECT_TRUE(directory().destroy(gone));
   EXPECT_TRUE(make_room());
 }
 
@@ -345,14 +345,14 @@ TEST_F(AFullDirectory, FindsThePlacesInTheOrderOfUse) {
 TEST_F(AnIdlePool, SendsWhoComesAMomentTooLateToItsSuccessor) {
   Destination& old = made("a.test");
   world.now += seconds(10);
-  ASSERT_EQ(retire().size(), 1U);
-  Asker& late = asker();
+  ASSERT_EQ(unlink_idle().size(), 1U);
+  TestBorrower& late = asker();
   EXPECT_EQ(late.borrow(old), State::refused);
   EXPECT_TRUE(old.reclaimed()) << "look again";
   Destination& successor = made("a.test");
   EXPECT_NE(&successor, &old);
   EXPECT_EQ(leased(successor).state, State::leased);
-  EXPECT_TRUE(directory().bury({&old}));
+  EXPECT_TRUE(directory().destroy({&old}));
 }
 
 TEST_F(AnIdlePool, IsNotFoundAgainOnceItEnded) {
@@ -368,14 +368,14 @@ TEST_F(AnIdlePool, StaysWhileSomebodyLooksThroughThePools) {
   world.now += seconds(10);
   {
     const auto held = directory().hold();
-    EXPECT_TRUE(retire().empty());
+    EXPECT_TRUE(unlink_idle().empty());
   }
-  ASSERT_EQ(retire().size(), 1U);
+  ASSERT_EQ(unlink_idle().size(), 1U);
   {
     const auto held = directory().hold();
-    EXPECT_FALSE(directory().bury({&one}));
+    EXPECT_FALSE(directory().destroy({&one}));
   }
-  EXPECT_TRUE(directory().bury({&one}));
+  EXPECT_TRUE(directory().destroy({&one}));
 }
 
 }  // namespace

@@ -10,8 +10,8 @@ namespace {
 
 using std::chrono::seconds;
 
-Word now_of(const AtomicWord& word) {
-  return Word(word.load());
+EntryWord now_of(const AtomicWord& word) {
+  return EntryWord(word.load());
 }
 
 class EntryState_ : public testing::Test {
@@ -22,48 +22,48 @@ class EntryState_ : public testing::Test {
     ASSERT_TRUE(try_enable(word, home, false));
   }
   Change acquire(LoopId loop) {
-    Word expected = now_of(word);
+    EntryWord expected = now_of(word);
     return try_acquire(word, expected, loop);
   }
-  AtomicWord word{Word::vacant(7).bits()};
+  AtomicWord word{EntryWord::vacant(7).bits()};
 };
 
-TEST(Word, KeepsEveryFieldApart) {
-  const Word word = Word()
-                        .users(Word::kMaxUsers)
-                        .uses(Word::kMaxUses - 1)
-                        .generation(Word::kMaxGeneration - 2)
-                        .home(201)
-                        .with(Word::kExpired);
-  EXPECT_EQ(word.users(), Word::kMaxUsers);
-  EXPECT_EQ(word.uses(), Word::kMaxUses - 1);
-  EXPECT_EQ(word.generation(), Word::kMaxGeneration - 2);
+TEST(EntryWord, KeepsEveryFieldApart) {
+  const EntryWord word = EntryWord()
+                             .users(EntryWord::kMaxUsers)
+                             .uses(EntryWord::kMaxUses - 1)
+                             .generation(EntryWord::kMaxGeneration - 2)
+                             .home(201)
+                             .with(EntryWord::kExpired);
+  EXPECT_EQ(word.users(), EntryWord::kMaxUsers);
+  EXPECT_EQ(word.uses(), EntryWord::kMaxUses - 1);
+  EXPECT_EQ(word.generation(), EntryWord::kMaxGeneration - 2);
   EXPECT_EQ(word.home(), 201);
   EXPECT_TRUE(word.expired());
   EXPECT_FALSE(word.closed() || word.reserved() || word.inspecting());
 }
 
-TEST(Word, CountsUsesUpToALimitAndNeverWraps) {
-  const Word full = Word().uses(Word::kMaxUses);
-  EXPECT_EQ(full.used_once_more().uses(), Word::kMaxUses);
-  EXPECT_EQ(full.used_once_less().uses(), Word::kMaxUses);
-  EXPECT_EQ(Word().used_once_less().uses(), 0U);
+TEST(EntryWord, CountsUsesUpToALimitAndNeverWraps) {
+  const EntryWord full = EntryWord().uses(EntryWord::kMaxUses);
+  EXPECT_EQ(full.used_once_more().uses(), EntryWord::kMaxUses);
+  EXPECT_EQ(full.used_once_less().uses(), EntryWord::kMaxUses);
+  EXPECT_EQ(EntryWord().used_once_less().uses(), 0U);
 }
 
-TEST(Word, GenerationWrapsToOneBecauseZeroNamesNothing) {
-  EXPECT_EQ(Word().generation(Word::kMaxGeneration).next_generation().generation(), 1U);
+TEST(EntryWord, GenerationWrapsToOneBecauseZeroNamesNothing) {
+  EXPECT_EQ(EntryWord().generation(EntryWord::kMaxGeneration).next_generation().generation(), 1U);
 }
 
-TEST(Word, StateIsAFunctionOfWordExpiryAndNow) {
+TEST(EntryWord, StateIsAFunctionOfWordExpiryAndNow) {
   const Instant now = Instant(seconds(100));
   const Instant later = now + seconds(1);
-  EXPECT_EQ(state(Word().with(Word::kReserved), now, now), EntryState::connecting);
-  EXPECT_EQ(state(Word::vacant(1), later, now), EntryState::closed);
-  EXPECT_EQ(state(Word(), later, now), EntryState::not_borrowed_valid);
-  EXPECT_EQ(state(Word(), now, now), EntryState::not_borrowed_expired);
-  EXPECT_EQ(state(Word().with(Word::kExpired), later, now), EntryState::not_borrowed_expired);
-  EXPECT_EQ(state(Word().users(1), later, now), EntryState::borrowed_valid);
-  EXPECT_EQ(state(Word().users(1), now, now), EntryState::borrowed_expired);
+  EXPECT_EQ(state(EntryWord().with(EntryWord::kReserved), now, now), EntryState::connecting);
+  EXPECT_EQ(state(EntryWord::vacant(1), later, now), EntryState::closed);
+  EXPECT_EQ(state(EntryWord(), later, now), EntryState::not_borrowed_valid);
+  EXPECT_EQ(state(EntryWord(), now, now), EntryState::not_borrowed_expired);
+  EXPECT_EQ(state(EntryWord().with(EntryWord::kExpired), later, now), EntryState::not_borrowed_expired);
+  EXPECT_EQ(state(EntryWord().users(1), later, now), EntryState::borrowed_valid);
+  EXPECT_EQ(state(EntryWord().users(1), now, now), EntryState::borrowed_expired);
 }
 
 TEST_F(EntryState_, AVacantPlaceIsReservedOnce) {
@@ -108,7 +108,7 @@ TEST_F(EntryState_, TakingOverFromAnotherLoopMovesHomeAndChangesTheGeneration) {
 
 TEST_F(EntryState_, ALostRaceTellsWhatStandsThereNow) {
   make_idle(0);
-  Word expected = now_of(word);
+  EntryWord expected = now_of(word);
   ASSERT_TRUE(acquire(0));
   EXPECT_FALSE(try_acquire(word, expected, 0));
   EXPECT_EQ(expected, now_of(word));
@@ -151,7 +151,7 @@ TEST_F(EntryState_, ClosingAReservationEmptiesThePlace) {
 
 TEST_F(EntryState_, OnlyTheLastOfSeveralUsersEndsIt) {
   make_idle();
-  Word expected = now_of(word);
+  EntryWord expected = now_of(word);
   ASSERT_TRUE(try_acquire(word, expected, 0));
   expected = now_of(word);
   ASSERT_TRUE(try_acquire(word, expected, 0));
@@ -162,7 +162,7 @@ TEST_F(EntryState_, OnlyTheLastOfSeveralUsersEndsIt) {
 
 TEST_F(EntryState_, AnIdleEntryClosesOnlyAsItWasSeen) {
   make_idle();
-  const Word seen = now_of(word);
+  const EntryWord seen = now_of(word);
   ASSERT_TRUE(acquire(0));
   ASSERT_TRUE(try_release(word));
   EXPECT_FALSE(try_close_idle(word, seen)) << "it served meanwhile: the judgement is void";

@@ -8,9 +8,9 @@ namespace carpool::pool {
 namespace {
 
 using std::chrono::seconds;
-using test::Asker;
-using test::Wire;
-using State = Asker::State;
+using test::FakeConnection;
+using test::TestBorrower;
+using State = TestBorrower::State;
 using Kind = EventClaim::Kind;
 
 class AnEvent : public test::PoolScene {
@@ -23,14 +23,14 @@ class AnEvent : public test::PoolScene {
 };
 
 TEST_F(AnEvent, OfAnIdleConnectionLeadsToAnInspection) {
-  Wire& wire = resting();
+  FakeConnection& wire = resting();
   world.close_by_peer(wire);
   EXPECT_TRUE(world.event_one(0));
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::peer_closed});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::peer_closed});
 }
 
 TEST_F(AnEvent, WithNothingBehindItLeavesTheConnectionIdle) {
-  Wire& wire = resting();
+  FakeConnection& wire = resting();
   world.events[0].push_back({wire.index, wire.generation, false});
   world.event_one(0);
   EXPECT_TRUE(world.closed.empty());
@@ -38,22 +38,22 @@ TEST_F(AnEvent, WithNothingBehindItLeavesTheConnectionIdle) {
 }
 
 TEST_F(AnEvent, OfABorrowedConnectionIsItsUsers) {
-  Asker& one = leased();
+  TestBorrower& one = leased();
   EXPECT_EQ(claim(one.wire().index, one.wire().generation, 0), Kind::in_use);
 }
 
 TEST_F(AnEvent, OfAConnectionInTheMailToItsOwnLoopIsRecordedNotDropped) {
-  Asker& holder = leased(0);
-  Wire& wire = holder.wire();
+  TestBorrower& holder = leased(0);
+  FakeConnection& wire = holder.wire();
   waiting({}, 0);
   holder.release();
   EXPECT_EQ(claim(wire.index, wire.generation, 0), Kind::in_use);
 }
 
 TEST_F(AnEvent, OfAConnectionThatMovedToAnotherLoopIsStale) {
-  Wire& wire = resting(0);
+  FakeConnection& wire = resting(0);
   const std::uint32_t index = wire.index, generation = wire.generation;
-  Asker& taker = asker(1);
+  TestBorrower& taker = asker(1);
   ASSERT_EQ(taker.borrow(destination()), State::leased);
   EXPECT_EQ(claim(index, generation, 0), Kind::stale);
   EXPECT_EQ(claim(index, generation, 1), Kind::stale);
@@ -61,9 +61,9 @@ TEST_F(AnEvent, OfAConnectionThatMovedToAnotherLoopIsStale) {
 }
 
 TEST_F(AnEvent, OfAConnectionThatMovedAwayAndCameBackIsStale) {
-  Wire& wire = resting(0);
+  FakeConnection& wire = resting(0);
   const std::uint32_t index = wire.index, generation = wire.generation;
-  Asker& taker = asker(1);
+  TestBorrower& taker = asker(1);
   ASSERT_EQ(taker.borrow(destination()), State::leased);
   waiting({}, 0);
   taker.release();
@@ -73,14 +73,14 @@ TEST_F(AnEvent, OfAConnectionThatMovedAwayAndCameBackIsStale) {
 }
 
 TEST_F(AnEvent, OfAClosedConnectionDoesNotTouchTheNextOneInItsPlace) {
-  Wire& first = resting();
+  FakeConnection& first = resting();
   const std::uint32_t index = first.index;
   world.close_by_peer(first);  // the event is on its way ...
-  Asker& one = asker();
+  TestBorrower& one = asker();
   ASSERT_EQ(one.borrow(destination()), State::leased);
   one.release();  // ... the release saw it as well, and closed ...
-  ASSERT_EQ(world.closed, std::vector<Closed>{Closed::peer_closed});
-  Wire& second = resting();  // ... another one has its place ...
+  ASSERT_EQ(world.closed, std::vector<CloseCause>{CloseCause::peer_closed});
+  FakeConnection& second = resting();  // ... another one has its place ...
   ASSERT_EQ(second.index, index);
   world.event_one(0);  // ... and now the event comes.
   EXPECT_EQ(world.live.count(&second), 1U) << "a healthy connection was killed";
@@ -90,9 +90,9 @@ TEST_F(AnEvent, OfAClosedConnectionDoesNotTouchTheNextOneInItsPlace) {
 TEST_F(AnEvent, OfADestinationThatIsGoneIsStale) {
   std::uint32_t index = 0, generation = 0;
   {
-    test::World other(1);
+    test::FakeEnvironment other(1);
     Destination brief(test::origin_named("brief"), limits, other, 1);
-    Asker one(other, 0);
+    TestBorrower one(other, 0);
     one.borrow(brief);
     other.dialed();
     other.deliver_all();
@@ -105,33 +105,33 @@ TEST_F(AnEvent, OfADestinationThatIsGoneIsStale) {
 
 TEST_F(AnEvent, KeepsBorrowersFromDialingWhileItIsLookedAt) {
   limits.size = 2;
-  Wire& wire = resting(0);
+  FakeConnection& wire = resting(0);
   ASSERT_EQ(claim(wire.index, wire.generation, 0), Kind::inspecting);
-  Asker& one = waiting({}, 1);
+  TestBorrower& one = waiting({}, 1);
   EXPECT_TRUE(world.dials.empty());
   world.on(0);
-  end_inspection(wire.index, true, Closed::peer_closed, world.now);
+  end_inspection(wire.index, true, CloseCause::peer_closed, world.now);
   world.deliver_all();
   EXPECT_EQ(one.state, State::leased) << "idle again, it was offered to the line";
 }
 
 TEST_F(AnEvent, ThatFoundTheConnectionDeadLetsTheLineDial) {
-  Wire& wire = resting(0);
+  FakeConnection& wire = resting(0);
   ASSERT_EQ(claim(wire.index, wire.generation, 0), Kind::inspecting);
   waiting({}, 1);
   wire.peer_closed = true;
   world.on(0);
-  end_inspection(wire.index, false, Closed::peer_closed, world.now);
+  end_inspection(wire.index, false, CloseCause::peer_closed, world.now);
   ASSERT_EQ(world.dials.size(), 1U);
-  EXPECT_EQ(world.opened.back(), Opened::stale_found);
+  EXPECT_EQ(world.opened.back(), OpenCause::stale_found);
 }
 
 TEST_F(AnEvent, UnderInspectionAtTheStopIsClosedAfterIt) {
-  Wire& wire = resting(0);
+  FakeConnection& wire = resting(0);
   ASSERT_EQ(claim(wire.index, wire.generation, 0), Kind::inspecting);
   destination().stop(world.now);
   EXPECT_EQ(world.live.size(), 1U);
-  end_inspection(wire.index, true, Closed::peer_closed, world.now);
+  end_inspection(wire.index, true, CloseCause::peer_closed, world.now);
   EXPECT_TRUE(world.live.empty());
 }
 

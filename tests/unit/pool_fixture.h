@@ -30,25 +30,25 @@ class PoolScene : public testing::Test {
   }
   Destination::Snapshot snapshot() { return destination().snapshot(world.now); }
 
-  Asker& asker(LoopId loop = 0) { return askers_.emplace_back(world, loop); }
-  Asker& waiting(const pool::Want& want = {}, LoopId loop = 0) {
-    Asker& one = asker(loop);
-    EXPECT_EQ(one.borrow(destination(), want), Asker::State::waiting);
+  TestBorrower& asker(LoopId loop = 0) { return askers_.emplace_back(world, loop); }
+  TestBorrower& waiting(const pool::BorrowRequest& want = {}, LoopId loop = 0) {
+    TestBorrower& one = asker(loop);
+    EXPECT_EQ(one.borrow(destination(), want), TestBorrower::State::waiting);
     return one;
   }
-  Asker& leased(LoopId loop = 0) {
-    Asker& one = asker(loop);
-    if (one.borrow(destination()) == Asker::State::waiting) {
+  TestBorrower& leased(LoopId loop = 0) {
+    TestBorrower& one = asker(loop);
+    if (one.borrow(destination()) == TestBorrower::State::waiting) {
       world.dialed();
       world.deliver_all();
     }
-    EXPECT_EQ(one.state, Asker::State::leased);
+    EXPECT_EQ(one.state, TestBorrower::State::leased);
     return one;
   }
   // A connection that rests on `loop`.
-  Wire& resting(LoopId loop = 0) {
-    Asker& one = leased(loop);
-    Wire& wire = one.wire();
+  FakeConnection& resting(LoopId loop = 0) {
+    TestBorrower& one = leased(loop);
+    FakeConnection& wire = one.wire();
     one.release();
     return wire;
   }
@@ -65,7 +65,7 @@ class PoolScene : public testing::Test {
       destination().sweep(world.now);
       more |= !world.dials.empty() || !world.mail_empty();
     }
-    for (Asker& one : askers_) EXPECT_NE(one.state, Asker::State::waiting) << "forgotten";
+    for (TestBorrower& one : askers_) EXPECT_NE(one.state, TestBorrower::State::waiting) << "forgotten";
     const Destination::Snapshot end = snapshot();
     EXPECT_EQ(end.borrows, end.restores);
     EXPECT_EQ(end.opened_total() - end.closed_total(), end.alive());
@@ -74,7 +74,7 @@ class PoolScene : public testing::Test {
   }
 
   static constexpr unsigned kLoops = 2;
-  World world;
+  FakeEnvironment world;
   pool::Limits limits;
 
  private:
@@ -85,14 +85,14 @@ class PoolScene : public testing::Test {
   }
   bool give_back() {
     bool any = false;
-    for (Asker& one : askers_) {
-      if (one.state != Asker::State::leased) continue;
+    for (TestBorrower& one : askers_) {
+      if (one.state != TestBorrower::State::leased) continue;
       one.release();
       any = true;
     }
     return any;
   }
-  std::deque<Asker> askers_;
+  std::deque<TestBorrower> askers_;
   std::unique_ptr<Destination> made_;
 };
 
@@ -103,8 +103,8 @@ namespace carpool::pool {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using test::Asker;
-using test::Wire;
-using State = Asker::State;
+using test::FakeConnection;
+using test::TestBorrower;
+using State = TestBorrower::State;
 
 }  // namespace carpool::pool

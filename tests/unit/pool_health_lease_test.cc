@@ -7,21 +7,21 @@ namespace carpool::pool {
 namespace {
 
 using std::chrono::seconds;
-using test::Asker;
-using test::Wire;
-using State = Asker::State;
+using test::FakeConnection;
+using test::TestBorrower;
+using State = TestBorrower::State;
 
 class AHealthCheck : public test::PoolScene {
  protected:
   AHealthCheck() : PoolScene(2) {}
-  Lease lease_idle(const Wire& wire) {
+  Lease lease_idle(const FakeConnection& wire) {
     world.on(0);
     return destination().lease_idle(wire.index, wire.generation, world.now);
   }
 };
 
 TEST_F(AHealthCheck, LeasesTheConnectionItNamesAndNobodyElseGetsItMeanwhile) {
-  const Wire& wire = resting();
+  const FakeConnection& wire = resting();
   Lease lease = lease_idle(wire);
   ASSERT_TRUE(lease);
   EXPECT_EQ(lease.get(), &wire);
@@ -31,14 +31,14 @@ TEST_F(AHealthCheck, LeasesTheConnectionItNamesAndNobodyElseGetsItMeanwhile) {
 }
 
 TEST_F(AHealthCheck, FindsNothingWhereTheConnectionIsLentOrGoneOrOnAnotherLoop) {
-  const Wire& wire = resting(0);
+  const FakeConnection& wire = resting(0);
   const std::uint32_t index = wire.index, generation = wire.generation;
   world.on(1);
   EXPECT_FALSE(destination().lease_idle(index, generation, world.now)) << "it rests on loop 0";
-  Asker& one = asker(0);
+  TestBorrower& one = asker(0);
   ASSERT_EQ(one.borrow(destination()), State::leased);
   EXPECT_FALSE(lease_idle(wire)) << "lent";
-  one.discard(Closed::error);
+  one.discard(CloseCause::error);
   world.on(0);
   EXPECT_FALSE(destination().lease_idle(index, generation, world.now)) << "gone";
   EXPECT_FALSE(destination().lease_idle(0xFFFFFF, 1, world.now)) << "never was";
@@ -46,28 +46,28 @@ TEST_F(AHealthCheck, FindsNothingWhereTheConnectionIsLentOrGoneOrOnAnotherLoop) 
 
 TEST_F(AHealthCheck, CountsAsNoUseAndDoesNotInterruptTheRest) {
   limits.idle_timeout = seconds(10);
-  const Wire& wire = resting();
+  const FakeConnection& wire = resting();
   rest(seconds(6));
   lease_idle(wire).return_unused(world.now);
   rest(seconds(6));
   world.on(0);
   destination().sweep(world.now);
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::idle}) << "twelve seconds of rest, checked or not";
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::idle}) << "twelve seconds of rest, checked or not";
 }
 
 TEST_F(AHealthCheck, LeavesTheNumberOfUsesAsItWas) {
-  const Wire& wire = resting();
+  const FakeConnection& wire = resting();
   lease_idle(wire).return_unused(world.now);
-  Asker& one = asker();
+  TestBorrower& one = asker();
   ASSERT_EQ(one.borrow(destination()), State::leased);
   EXPECT_EQ(one.lease.uses_before(), 1U);
 }
 
 TEST_F(AHealthCheck, HandsWhatItReturnsToWhoeverWaits) {
   limits.size = 1;
-  const Wire& wire = resting();
+  const FakeConnection& wire = resting();
   Lease lease = lease_idle(wire);
-  Asker& one = waiting();
+  TestBorrower& one = waiting();
   EXPECT_TRUE(world.dials.empty()) << "the cap is one";
   lease.return_unused(world.now);
   world.deliver_all();
@@ -76,8 +76,8 @@ TEST_F(AHealthCheck, HandsWhatItReturnsToWhoeverWaits) {
 }
 
 TEST_F(AHealthCheck, EndsWhatItFoundDeadWithItsOwnCause) {
-  lease_idle(resting()).discard(Closed::unhealthy, world.now);
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::unhealthy});
+  lease_idle(resting()).discard(CloseCause::unhealthy, world.now);
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::unhealthy});
   EXPECT_EQ(snapshot().alive(), 0U);
 }
 

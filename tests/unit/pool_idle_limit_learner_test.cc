@@ -11,8 +11,8 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using test::Asker;
-using test::Wire;
+using test::FakeConnection;
+using test::TestBorrower;
 
 class AKeepAlive : public testing::Test {
  protected:
@@ -25,18 +25,18 @@ class AKeepAlive : public testing::Test {
     now += seconds(1);
     learned.settle(now);
   }
-  KeepAlive learned;
+  IdleLimitLearner learned;
   Instant now = Instant(std::chrono::hours(1));
 };
 
 TEST_F(AKeepAlive, IsUnknownUntilThreeEndsAgree) {
   EXPECT_FALSE(learned.limit());
-  EXPECT_EQ(learned.horizon(), Duration::max());
+  EXPECT_EQ(learned.effective_limit(), Duration::max());
   ends({seconds(5), seconds(5)});
   EXPECT_FALSE(learned.limit());
   ends({milliseconds(5900)});
   EXPECT_EQ(learned.limit(), seconds(5)) << "the shortest of those that agree within 20 %";
-  EXPECT_EQ(learned.horizon(), milliseconds(4500)) << "ten per cent before it";
+  EXPECT_EQ(learned.effective_limit(), milliseconds(4500)) << "ten per cent before it";
 }
 
 TEST_F(AKeepAlive, IsNotLearnedFromEndsThatDoNotAgree) {
@@ -47,7 +47,7 @@ TEST_F(AKeepAlive, IsNotLearnedFromEndsThatDoNotAgree) {
 TEST_F(AKeepAlive, KeepsAHundredMillisecondsAtLeastAndRetiresNothingThatRestedLessThanASecond) {
   ends({milliseconds(300), milliseconds(300), milliseconds(300)});
   EXPECT_EQ(learned.limit(), milliseconds(300)) << "any age is learned";
-  EXPECT_EQ(learned.horizon(), milliseconds(900));
+  EXPECT_EQ(learned.effective_limit(), milliseconds(900));
   EXPECT_EQ(learned.trust(), milliseconds(200));
 }
 
@@ -60,7 +60,7 @@ TEST_F(AKeepAlive, TrustsEveryRestUntilTheOriginEndsOne) {
 TEST_F(AKeepAlive, TrustsNoRestNearTheShortestThatTheOriginEndedAtOnce) {
   learned.closed_by_origin(seconds(3), false, now);
   EXPECT_EQ(learned.trust(), milliseconds(2700)) << "one is enough, and nothing is waited for";
-  EXPECT_EQ(learned.horizon(), Duration::max()) << "but not to retire connections";
+  EXPECT_EQ(learned.effective_limit(), Duration::max()) << "but not to retire connections";
   learned.broken_off(milliseconds(800), now += seconds(1));
   EXPECT_EQ(learned.trust(), milliseconds(700)) << "whatever way it ended";
   ends({milliseconds(30)});
@@ -71,12 +71,12 @@ TEST_F(AKeepAlive, LendsNothingThatServedWhereTheOriginKeepsNothingAlive) {
   for (const Duration rested : {milliseconds(0), milliseconds(5), milliseconds(50), milliseconds(100)}) {
     learned = {};
     ends({rested, rested + milliseconds(9), rested});
-    EXPECT_EQ(learned.trust(), Want::kOnlyNew) << rested.count();
+    EXPECT_EQ(learned.trust(), BorrowRequest::kOnlyNew) << rested.count();
     EXPECT_EQ(learned.limit(), rested);
   }
   learned = {};
   learned.hint(seconds(0));
-  EXPECT_EQ(learned.trust(), Want::kOnlyNew) << "or says so";
+  EXPECT_EQ(learned.trust(), BorrowRequest::kOnlyNew) << "or says so";
 }
 
 TEST_F(AKeepAlive, DoubtsNoRestBecauseOfARestart) {
@@ -171,14 +171,14 @@ TEST_F(AKeepAlive, IsRaisedByOneThatOutlivedOurOwnLimit) {
 class ALearningDestination : public test::PoolScene {
  protected:
   ALearningDestination() : PoolScene(4) { limits.idle_timeout = seconds(60); }
-  void origin_ends(Wire& wire) {
+  void origin_ends(FakeConnection& wire) {
     world.close_by_peer(wire);
     while (world.event_one(0)) continue;
   }
   // The origin closes what rests five seconds, and is seen to.
   void learn() {
     for (int i = 0; i < 3; ++i) {
-      Wire& wire = resting();
+      FakeConnection& wire = resting();
       rest(seconds(5));
       origin_ends(wire);
     }
@@ -201,17 +201,17 @@ TEST_F(ALearningDestination, RetiresWhatRestedAlmostAsLongAsTheOriginAllows) {
   EXPECT_TRUE(world.closed.empty());
   rest(milliseconds(200));
   sweep();
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::idle});
-  EXPECT_EQ(destination().horizon(), milliseconds(4500));
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::idle});
+  EXPECT_EQ(destination().effective_limit(), milliseconds(4500));
 }
 
 TEST_F(ALearningDestination, DoesNotLendWhatIsOverdueBetweenTwoSweeps) {
   learn();
   resting();
   rest(milliseconds(4600));
-  EXPECT_EQ(asker().borrow(destination()), Asker::State::waiting);
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::idle});
-  EXPECT_EQ(world.opened.back(), Opened::stale_found);
+  EXPECT_EQ(asker().borrow(destination()), TestBorrower::State::waiting);
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::idle});
+  EXPECT_EQ(world.opened.back(), OpenCause::stale_found);
 }
 
 TEST_F(ALearningDestination, LeavesOneOfSixteenToTheOriginAndLearnsThatItLivesLonger) {
@@ -222,7 +222,7 @@ TEST_F(ALearningDestination, LeavesOneOfSixteenToTheOriginAndLearnsThatItLivesLo
     sweep();
   }
   ASSERT_EQ(world.closed.size(), 15U);
-  Wire& left = resting();
+  FakeConnection& left = resting();
   rest(milliseconds(4600));
   sweep();
   EXPECT_EQ(world.closed.size(), 15U) << "the sixteenth stays";
@@ -236,7 +236,7 @@ TEST_F(ALearningDestination, LeavesOneOfSixteenToTheOriginAndLearnsThatItLivesLo
 
 TEST_F(ALearningDestination, LearnsNothingFromConnectionsThatNeverServedOrWhenItIsOff) {
   for (int i = 0; i < 4; ++i) {
-    Asker& one = waiting();
+    TestBorrower& one = waiting();
     one.cancel();
     world.dialed();
     world.deliver_all();
@@ -251,7 +251,7 @@ TEST_F(ALearningDestination, LearnsNothingFromConnectionsThatNeverServedOrWhenIt
 TEST_F(ALearningDestination, LearnsNothingWhenItIsToldNotTo) {
   limits.learn_idle = false;
   for (int i = 0; i < 4; ++i) {
-    Wire& wire = resting();
+    FakeConnection& wire = resting();
     rest(seconds(5));
     origin_ends(wire);
   }
@@ -259,20 +259,20 @@ TEST_F(ALearningDestination, LearnsNothingWhenItIsToldNotTo) {
   sweep();
   destination().hint_keep_alive(seconds(5));
   EXPECT_FALSE(snapshot().learned_idle);
-  EXPECT_EQ(destination().horizon(), Duration::max());
+  EXPECT_EQ(destination().effective_limit(), Duration::max());
 }
 
 // ---- requests that must not be repeated ----
 
 class AnOriginThatClosesEarly : public ALearningDestination {
  protected:
-  static Want careful(const Destination& destination) {
-    Want want;
+  static BorrowRequest careful(const Destination& destination) {
+    BorrowRequest want;
     want.max_idle = destination.trust();
     return want;
   }
   void closes_after(Duration rest_before) {
-    Wire& wire = resting();
+    FakeConnection& wire = resting();
     rest(rest_before);
     origin_ends(wire);
   }
@@ -284,10 +284,10 @@ TEST_F(AnOriginThatClosesEarly, LeavesNothingForThemThatServed) {
     rest(seconds(1));
   }
   sweep();
-  EXPECT_EQ(destination().trust(), Want::kOnlyNew);
+  EXPECT_EQ(destination().trust(), BorrowRequest::kOnlyNew);
   EXPECT_EQ(snapshot().learned_idle, milliseconds(0));
   resting();
-  Asker& post = waiting(careful(destination()));
+  TestBorrower& post = waiting(careful(destination()));
   world.dialed();
   world.deliver_all();
   EXPECT_FALSE(post.lease.reused());
@@ -296,29 +296,29 @@ TEST_F(AnOriginThatClosesEarly, LeavesNothingForThemThatServed) {
 TEST_F(AnOriginThatClosesEarly, IsLearnedFromAnEndUnderARequest) {
   resting();
   rest(milliseconds(400));
-  Asker& one = asker();
+  TestBorrower& one = asker();
   ASSERT_EQ(one.borrow(destination()), State::leased);
   rest(seconds(9));  // how long the request took does not count
   world.on(0);
   one.wire().peer_closed = true;
   one.lease.note_unanswered(world.now);
-  one.discard(Closed::peer_closed);
+  one.discard(CloseCause::peer_closed);
   EXPECT_EQ(destination().trust(), milliseconds(300));
 }
 
 TEST_F(AnOriginThatClosesEarly, IsLearnedFromAnEndThatCameWithTheAnswer) {
   for (int i = 0; i < 3; ++i) {
-    Asker& one = leased();
+    TestBorrower& one = leased();
     one.wire().peer_closed = true;
     one.release();
     rest(seconds(1));
   }
   sweep();
-  EXPECT_EQ(destination().trust(), Want::kOnlyNew);
+  EXPECT_EQ(destination().trust(), BorrowRequest::kOnlyNew);
 }
 
 TEST_F(AnOriginThatClosesEarly, IsNotOneThatBreaksOffWhatItHadKeptAlive) {
-  Wire* wire = nullptr;
+  FakeConnection* wire = nullptr;
   for (int i = 0; i < 4; ++i) wire = &resting();
   rest(milliseconds(1));
   origin_ends(*wire);
@@ -341,15 +341,15 @@ TEST_F(AnOriginThatClosesEarly, IsTrustedAgainBySixteenThatRestLonger) {
 
 TEST_F(AnOriginThatClosesEarly, GivesThemANewConnectionAtTheCapToo) {
   limits.size = 1;
-  Want only_new;
-  only_new.max_idle = Want::kOnlyNew;
-  Asker& holder = leased();
-  Asker& post = waiting(only_new);
+  BorrowRequest only_new;
+  only_new.max_idle = BorrowRequest::kOnlyNew;
+  TestBorrower& holder = leased();
+  TestBorrower& post = waiting(only_new);
   EXPECT_TRUE(world.dials.empty());
   holder.release();
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::surplus});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::surplus});
   ASSERT_EQ(world.dials.size(), 1U);
-  EXPECT_EQ(world.opened.back(), Opened::policy);
+  EXPECT_EQ(world.opened.back(), OpenCause::policy);
   world.dialed();
   world.deliver_all();
   EXPECT_EQ(post.state, State::leased);
@@ -357,11 +357,11 @@ TEST_F(AnOriginThatClosesEarly, GivesThemANewConnectionAtTheCapToo) {
 }
 
 TEST_F(AnOriginThatClosesEarly, LeavesWhatServedToWhoComesNextInLine) {
-  Want only_new;
-  only_new.max_idle = Want::kOnlyNew;
-  Asker& holder = leased();
-  Asker& post = waiting(only_new);
-  Asker& get = waiting();
+  BorrowRequest only_new;
+  only_new.max_idle = BorrowRequest::kOnlyNew;
+  TestBorrower& holder = leased();
+  TestBorrower& post = waiting(only_new);
+  TestBorrower& get = waiting();
   ASSERT_EQ(world.dials.size(), 2U);
   holder.release();
   world.deliver_all();
@@ -373,10 +373,10 @@ TEST_F(AnOriginThatClosesEarly, LeavesWhatServedToWhoComesNextInLine) {
 TEST_F(AnOriginThatClosesEarly, DoesNotKeepThemFromASessionOrFromWhatNeverServed) {
   limits.expected_streams = 2;
   world.next_streams = 2;
-  Want only_new;
-  only_new.max_idle = Want::kOnlyNew;
-  Asker& post = waiting(only_new);
-  Asker& next = waiting(only_new);
+  BorrowRequest only_new;
+  only_new.max_idle = BorrowRequest::kOnlyNew;
+  TestBorrower& post = waiting(only_new);
+  TestBorrower& next = waiting(only_new);
   world.dialed();
   world.deliver_all();
   ASSERT_EQ(post.state, State::leased);
@@ -387,7 +387,7 @@ TEST_F(AnOriginThatClosesEarly, DoesNotKeepThemFromASessionOrFromWhatNeverServed
 
 TEST_F(ALearningDestination, CountsTheRestFromTheLastCheckThatTheOriginAnswered) {
   learn();
-  Wire& wire = resting();
+  FakeConnection& wire = resting();
   rest(seconds(3));
   world.on(0);
   destination().lease_idle(wire.index, wire.generation, world.now).return_unused(world.now);

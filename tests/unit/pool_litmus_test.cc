@@ -16,7 +16,7 @@ namespace carpool::pool {
 namespace {
 
 constexpr std::size_t kAtOnce = 512;
-constexpr Word kBorrowed = Word{}.home(0).generation(1).users(1);
+constexpr EntryWord kBorrowed = EntryWord{}.home(0).generation(1).users(1);
 
 // One meeting: an entry that is given back and a wish that comes.
 struct Meeting {
@@ -99,7 +99,7 @@ class Litmus {
         at.releaser_saw = at.waiting.load(std::memory_order_seq_cst) != 0;
       } else {
         at.waiting.fetch_add(1, std::memory_order_seq_cst);
-        at.wisher_saw = at.idle.read() != 0 && Word(at.word.load(std::memory_order_acquire)).idle();
+        at.wisher_saw = at.idle.read() != 0 && EntryWord(at.word.load(std::memory_order_acquire)).idle();
       }
     }
   }

@@ -18,32 +18,32 @@ using test::EndlessMemory;
 using test::memory;
 
 // The world around the pool has memory.
-class RichWorld final : public test::World {
+class RichWorld final : public test::FakeEnvironment {
  public:
-  RichWorld() : World(2) {}
+  RichWorld() : FakeEnvironment(2) {}
   void dial(Destination& destination, Reservation reservation) override {
     const EndlessMemory endless;
-    World::dial(destination, std::move(reservation));
+    FakeEnvironment::dial(destination, std::move(reservation));
   }
   void deliver(LoopId to, Delivery& delivery) override {
     const EndlessMemory endless;
-    World::deliver(to, delivery);
+    FakeEnvironment::deliver(to, delivery);
   }
   void wake_at(Destination& destination, Instant when) override {
     const EndlessMemory endless;
-    World::wake_at(destination, when);
+    FakeEnvironment::wake_at(destination, when);
   }
-  bool attach(Pooled& pooled, std::uint32_t index, std::uint32_t generation) override {
+  bool attach(PooledConnection& pooled, std::uint32_t index, std::uint32_t generation) override {
     const EndlessMemory endless;
-    return World::attach(pooled, index, generation);
+    return FakeEnvironment::attach(pooled, index, generation);
   }
-  std::unique_ptr<Wire> made_by(const Dial& dial) override {
+  std::unique_ptr<FakeConnection> made_by(const Dial& dial) override {
     const EndlessMemory endless;
-    return World::made_by(dial);
+    return FakeEnvironment::made_by(dial);
   }
-  void dispose(Pooled* pooled, Closed cause) override {
+  void dispose(PooledConnection* pooled, CloseCause cause) override {
     const EndlessMemory endless;
-    World::dispose(pooled, cause);
+    FakeEnvironment::dispose(pooled, cause);
   }
 };
 
@@ -55,7 +55,7 @@ class Play {
   explicit Play(bool sessions) : sessions_(sessions) {
     destinations_.reserve(2);
     for (std::uint32_t n = 0; n < kAskers; ++n) {
-      askers.push_back(std::make_unique<Asker>(world, static_cast<LoopId>(n % 2)));
+      askers.push_back(std::make_unique<TestBorrower>(world, static_cast<LoopId>(n % 2)));
     }
   }
 
@@ -97,7 +97,7 @@ class Play {
       const Destination::Snapshot now = one->snapshot(world.now);
       if (now.opened_total() - now.closed_total() != now.alive()) return "the ledger does not balance";
       if (now.borrows != now.restores) return "a lease is missing";
-      Asker last(world, 0);
+      TestBorrower last(world, 0);
       last.borrow(*one);
       for (int n = 0; n < 20 && last.state == State::waiting; ++n) end_dials(0);
       if (last.state != State::leased) return "a place was lost";
@@ -115,7 +115,7 @@ class Play {
 
   RichWorld world;
   std::optional<Directory> directory;
-  std::vector<std::unique_ptr<Asker>> askers;
+  std::vector<std::unique_ptr<TestBorrower>> askers;
 
  private:
   Limits limits() const {
@@ -129,10 +129,10 @@ class Play {
   }
   void everybody_asks() {
     for (std::uint32_t n = 0; n < kAskers; ++n) {
-      Asker& one = *askers[n];
+      TestBorrower& one = *askers[n];
       if (one.state == State::waiting || one.state == State::leased) continue;
-      Want want;
-      want.fresh = n % 11 == 3;
+      BorrowRequest want;
+      want.new_connection_only = n % 11 == 3;
       want.tunnel = n % 13 == 5;
       one.borrow(*destinations_[n % 8 == 0 ? 1 : 0], want);
     }
@@ -147,10 +147,10 @@ class Play {
   }
   void cancel_and_give_back() {
     for (std::uint32_t n = 0; n < kAskers; ++n) {
-      Asker& one = *askers[n];
+      TestBorrower& one = *askers[n];
       if (one.state == State::waiting && n % 3 == 0) one.cancel();
       if (one.state != State::leased) continue;
-      n % 5 == 0 ? one.discard(Closed::error) : one.release();
+      n % 5 == 0 ? one.discard(CloseCause::error) : one.release();
     }
     world.deliver_all();
   }
@@ -186,7 +186,7 @@ TEST(NoMemoryForAConnection, IsAFaultThatSaysSo) {
   if (!CARPOOL_OWN_NEW) GTEST_SKIP() << "the sanitizer owns operator new";
   RichWorld world;
   Destination destination(test::origin_named("one"), {}, world, 2);
-  Asker first(world, 0);
+  TestBorrower first(world, 0);
   for (std::uint64_t n = 1; n < 100 && first.state == State::resting; ++n) {
     memory().fails_at = memory().asked + n;
     first.borrow(destination);
@@ -197,7 +197,7 @@ TEST(NoMemoryForAConnection, IsAFaultThatSaysSo) {
     first.state = State::resting;
   }
   ASSERT_EQ(first.state, State::waiting);
-  EXPECT_GT(destination.snapshot(world.now).failures[static_cast<std::size_t>(Failed::budget)], 0U);
+  EXPECT_GT(destination.snapshot(world.now).failures[static_cast<std::size_t>(FailureReason::budget)], 0U);
   world.dialed();
   world.deliver_all();
   EXPECT_EQ(first.state, State::leased);

@@ -16,7 +16,7 @@ namespace carpool::pool {
 namespace {
 
 using Thing = std::unique_ptr<int>;
-using Things = Lender<Thing>;
+using Things = ObjectPool<Thing>;
 
 std::optional<Thing> make() {
   return std::make_unique<int>(7);
@@ -73,9 +73,9 @@ TEST(ALender, KeepsNoPlaceForWhatCouldNotBeMade) {
 TEST(ALender, AdoptsAForeignObjectWhileThereIsRoom) {
   Things things({.cap = 1});
   auto mine = std::make_unique<int>(1), late = std::make_unique<int>(2);
-  EXPECT_TRUE(things.adopt(mine));
+  EXPECT_TRUE(things.insert(mine));
   EXPECT_EQ(mine, nullptr);
-  EXPECT_FALSE(things.adopt(late));
+  EXPECT_FALSE(things.insert(late));
   EXPECT_EQ(*late, 2) << "as it was";
   EXPECT_EQ(**things.take(), 1);
 }
@@ -89,7 +89,7 @@ TEST(ALender, AfterTerminateEndsWhatComesBackAndLendsNothing) {
   EXPECT_EQ(things.counts().idle, 0U);
   EXPECT_FALSE(taken(things));
   auto late = std::make_unique<int>(1);
-  EXPECT_FALSE(things.adopt(late));
+  EXPECT_FALSE(things.insert(late));
   EXPECT_NE(late, nullptr);
   EXPECT_EQ(**out, 7) << "its user still has it";
   out.give_back();
@@ -117,7 +117,7 @@ struct Telling {
 
 TEST(AHook, RunsOncePerLoanAndMakesWhatComesBackAnonymous) {
   Log log;
-  Lender<Thing, Telling> things({.cap = 1}, {&log});
+  ObjectPool<Thing, Telling> things({.cap = 1}, {&log});
   { const auto loan = taken(things); }
   { const auto loan = things.take(); }
   EXPECT_EQ(log.said, (std::vector<std::string>{"ready 7", "anonymous 7", "ready 0", "anonymous 0"}));
@@ -125,10 +125,10 @@ TEST(AHook, RunsOncePerLoanAndMakesWhatComesBackAnonymous) {
 
 TEST(AHook, ThatRefusesEndsTheObjectAndTheNextIsTried) {
   Log log;
-  Lender<Thing, Telling> things({.cap = 3}, {&log});
+  ObjectPool<Thing, Telling> things({.cap = 3}, {&log});
   for (int value : {1, 2, 3}) {
     auto mine = std::make_unique<int>(value);
-    ASSERT_TRUE(things.adopt(mine));
+    ASSERT_TRUE(things.insert(mine));
   }
   log.refuse = 2;
   const auto loan = things.take();
@@ -139,7 +139,7 @@ TEST(AHook, ThatRefusesEndsTheObjectAndTheNextIsTried) {
 
 TEST(AHook, ThatRefusesWhatWasJustMadeLeavesNothingBehind) {
   Log log;
-  Lender<Thing, Telling> things({.cap = 1}, {&log});
+  ObjectPool<Thing, Telling> things({.cap = 1}, {&log});
   log.refuse = 1;
   EXPECT_FALSE(taken(things));
   EXPECT_EQ(things.in_use(), 0U);
@@ -148,7 +148,7 @@ TEST(AHook, ThatRefusesWhatWasJustMadeLeavesNothingBehind) {
 
 TEST(AHook, IsNotAskedForWhatIsDiscarded) {
   Log log;
-  Lender<Thing, Telling> things({.cap = 1}, {&log});
+  ObjectPool<Thing, Telling> things({.cap = 1}, {&log});
   taken(things).discard();
   EXPECT_EQ(log.said, std::vector<std::string>{"ready 7"});
 }
@@ -157,7 +157,7 @@ struct Throwing {
   static bool on_acquire(Thing&) { throw std::runtime_error("not today"); }
 };
 TEST(AHook, ThatThrowsEndsTheObjectAndIsHeard) {
-  Lender<Thing, Throwing> things({.cap = 1});
+  ObjectPool<Thing, Throwing> things({.cap = 1});
   EXPECT_THROW(static_cast<void>(taken(things)), std::runtime_error);
   EXPECT_EQ(things.in_use(), 0U);
 }
@@ -176,7 +176,7 @@ TEST(AHook, RunsOncePerLoanHoweverManyRaceForTheObject) {
   };
   constexpr unsigned kThreads = 4;
   std::atomic<int> ready{0}, anonymous{0}, loans{0};
-  Lender<Thing, Counting> things({.cap = 2, .loops = kThreads}, {&ready, &anonymous});
+  ObjectPool<Thing, Counting> things({.cap = 2, .loops = kThreads}, {&ready, &anonymous});
   std::vector<std::thread> threads;
   for (unsigned n = 0; n < kThreads; ++n) {
     threads.emplace_back([&, n] {
@@ -211,7 +211,7 @@ struct Tracker {
 
 TEST(ATracker, KnowsWhoseLoanIsStillOut) {
   Tracker::Seen seen;
-  Lender<Thing, Tracker> things({.cap = 3}, {&seen});
+  ObjectPool<Thing, Tracker> things({.cap = 3}, {&seen});
   auto kept = taken(things), back = taken(things), gone = taken(things);
   back.give_back();
   gone.discard();
@@ -283,10 +283,10 @@ TEST(ALender, FollowsItsCap) {
 // ---- affinity, and what one sees ----
 
 TEST(ALender, BeginsAtThePlaceThatTheKeyFallsOn) {
-  Lender<int> things({.cap = 4});
+  ObjectPool<int> things({.cap = 4});
   for (int n = 0; n < 4; ++n) {
     int value = n;
-    ASSERT_TRUE(things.adopt(value));
+    ASSERT_TRUE(things.insert(value));
   }
   for (std::uint32_t key = 0; key < 8; ++key) {
     EXPECT_EQ(*things.take({.on_loop = false, .strategy = Strategy::thread_id, .key = key}), static_cast<int>(key % 4));
@@ -294,8 +294,8 @@ TEST(ALender, BeginsAtThePlaceThatTheKeyFallsOn) {
 }
 
 TEST(ALender, GivesEachSideItsOwnBack) {
-  Lender<int> things({.cap = 2, .loops = 2});
-  for (int value : {0, 1}) ASSERT_TRUE(things.adopt(value, static_cast<LoopId>(value)));
+  ObjectPool<int> things({.cap = 2, .loops = 2});
+  for (int value : {0, 1}) ASSERT_TRUE(things.insert(value, static_cast<LoopId>(value)));
   for (int n = 0; n < 3; ++n) {
     EXPECT_EQ(*things.take({.loop = 0}), 0);
     EXPECT_EQ(*things.take({.loop = 1}), 1);
@@ -303,10 +303,10 @@ TEST(ALender, GivesEachSideItsOwnBack) {
 }
 
 TEST(ALender, SpreadsOverAllWhenThatIsAsked) {
-  Lender<int> things({.cap = 200, .loops = 2});
+  ObjectPool<int> things({.cap = 200, .loops = 2});
   for (int n = 0; n < 200; ++n) {
     int value = n;
-    ASSERT_TRUE(things.adopt(value, static_cast<LoopId>(n % 2)));
+    ASSERT_TRUE(things.insert(value, static_cast<LoopId>(n % 2)));
   }
   std::set<int> seen;
   for (int n = 0; n < 200; ++n) seen.insert(*things.take({.strategy = Strategy::round_robin}));
@@ -320,7 +320,7 @@ TEST(ALender, ShowsWhatItHolds) {
   Things things({.cap = 4, .multiplex = 2});
   const auto loan = taken(things);
   auto mine = std::make_unique<int>(1);
-  ASSERT_TRUE(things.adopt(mine));
+  ASSERT_TRUE(things.insert(mine));
   EXPECT_EQ(things.dump(),
             "2 of 4 places\n0: lent, 1 of 2 users, 1 uses, home 0\n1: idle, 0 of 2 users, 0 uses, home 0\n");
   EXPECT_EQ(things.counts().lent, 1U);

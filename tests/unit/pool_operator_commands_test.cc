@@ -17,8 +17,8 @@ class Commanded : public test::PoolScene {
     world.on(0);
     destination().set_limits(limits, world.now);
   }
-  std::vector<Asker*> leases(int count) {
-    std::vector<Asker*> all;
+  std::vector<TestBorrower*> leases(int count) {
+    std::vector<TestBorrower*> all;
     for (int n = 0; n < count; ++n) all.push_back(&leased());
     return all;
   }
@@ -29,7 +29,7 @@ class Commanded : public test::PoolScene {
 TEST_F(Commanded, ALargerSizeServesTheLine) {
   limits.size = 1;
   leased();
-  Asker& waiter = waiting();
+  TestBorrower& waiter = waiting();
   EXPECT_TRUE(world.dials.empty());
   size(2);
   ASSERT_EQ(world.dials.size(), 1U);
@@ -39,10 +39,10 @@ TEST_F(Commanded, ALargerSizeServesTheLine) {
 }
 
 TEST_F(Commanded, ASmallerSizeClosesIdleSurplusAtOnceAndTheRestWhenItComesBack) {
-  std::vector<Asker*> all = leases(4);
+  std::vector<TestBorrower*> all = leases(4);
   all[0]->release();
   size(2);
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::config_changed});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::config_changed});
   all[1]->release();
   EXPECT_EQ(world.closed.size(), 2U);
   all[2]->release();
@@ -51,13 +51,13 @@ TEST_F(Commanded, ASmallerSizeClosesIdleSurplusAtOnceAndTheRestWhenItComesBack) 
 }
 
 TEST_F(Commanded, ASmallerSizeRefusesUntilUseFell) {
-  std::vector<Asker*> all = leases(3);
+  std::vector<TestBorrower*> all = leases(3);
   size(2);
   waiting();
   EXPECT_TRUE(world.dials.empty());
   all[0]->release();
   EXPECT_TRUE(world.dials.empty());
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::config_changed});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::config_changed});
   all[1]->release();
   world.deliver_all();
   EXPECT_EQ(snapshot().waiting, 0U);
@@ -68,7 +68,7 @@ TEST_F(Commanded, ASmallerSizeDrainsSessions) {
   world.next_streams = 1;
   leases(3);
   size(1);
-  EXPECT_EQ(snapshot().of(Shown::draining), 2U);
+  EXPECT_EQ(snapshot().of(ConnectionStatus::draining), 2U);
 }
 
 TEST_F(Commanded, OtherLimitsHoldForWhatIsThere) {
@@ -77,21 +77,21 @@ TEST_F(Commanded, OtherLimitsHoldForWhatIsThere) {
   limits.idle_timeout = seconds(2);
   size(4);
   EXPECT_EQ(asker().borrow(destination()), State::waiting);
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::idle});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::idle});
 }
 
 // ---- pause ----
 
 TEST_F(Commanded, APauseKeepsItsWaitersAndServesThemAfterwards) {
-  Asker& holder = leased();
+  TestBorrower& holder = leased();
   destination().pause(world.now);
-  Asker& one = waiting();
-  Asker& two = waiting();
+  TestBorrower& one = waiting();
+  TestBorrower& two = waiting();
   EXPECT_TRUE(world.dials.empty());
   holder.release();
   world.deliver_all();
   EXPECT_EQ(one.state, State::waiting);
-  EXPECT_EQ(snapshot().of(Shown::idle), 1U);
+  EXPECT_EQ(snapshot().of(ConnectionStatus::idle), 1U);
   world.on(0);
   destination().resume(world.now);
   world.deliver_all();
@@ -101,7 +101,7 @@ TEST_F(Commanded, APauseKeepsItsWaitersAndServesThemAfterwards) {
 }
 
 TEST_F(Commanded, ADialThatEndsDuringAPauseRests) {
-  Asker& one = waiting();
+  TestBorrower& one = waiting();
   destination().pause(world.now);
   world.dialed();
   world.deliver_all();
@@ -113,7 +113,7 @@ TEST_F(Commanded, ADialThatEndsDuringAPauseRests) {
 }
 
 TEST_F(Commanded, ADialThatFailsDuringAPauseRefusesNobody) {
-  Asker& one = waiting();
+  TestBorrower& one = waiting();
   destination().pause(world.now);
   world.dial_failed();
   world.deliver_all();
@@ -125,13 +125,13 @@ TEST_F(Commanded, ADialThatFailsDuringAPauseRefusesNobody) {
 }
 
 TEST_F(Commanded, ADrainClosesWhatRestsAndWhatComesBack) {
-  Asker& holder = leased();
+  TestBorrower& holder = leased();
   resting();
   destination().drain(world.now);
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::drained});
-  Asker& one = waiting();
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::drained});
+  TestBorrower& one = waiting();
   holder.release();
-  EXPECT_EQ(world.closed, (std::vector<Closed>{Closed::drained, Closed::drained}));
+  EXPECT_EQ(world.closed, (std::vector<CloseCause>{CloseCause::drained, CloseCause::drained}));
   EXPECT_TRUE(world.live.empty());
   world.on(0);
   destination().resume(world.now);
@@ -143,43 +143,43 @@ TEST_F(Commanded, ADrainClosesWhatRestsAndWhatComesBack) {
 // ---- reconnect ----
 
 TEST_F(Commanded, AReconnectMakesBeforeItBreaks) {
-  Wire& old = resting();
+  FakeConnection& old = resting();
   world.on(0);
   destination().reconnect(world.now);
   ASSERT_EQ(world.dials.size(), 1U);
-  EXPECT_EQ(world.opened.back(), Opened::reconnect);
+  EXPECT_EQ(world.opened.back(), OpenCause::reconnect);
   EXPECT_TRUE(world.closed.empty());
   world.dialed();
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::reconnect});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::reconnect});
   EXPECT_EQ(world.live.count(&old), 0U);
-  EXPECT_EQ(snapshot().of(Shown::idle), 1U);
+  EXPECT_EQ(snapshot().of(ConnectionStatus::idle), 1U);
 }
 
 TEST_F(Commanded, AReconnectAtTheCapBreaksOneAtATime) {
-  std::vector<Asker*> all = leases(4);
-  for (Asker* one : all) one->release();
+  std::vector<TestBorrower*> all = leases(4);
+  for (TestBorrower* one : all) one->release();
   world.on(0);
   destination().reconnect(world.now);
   EXPECT_EQ(world.dials.size(), 1U);
-  EXPECT_EQ(snapshot().of(Shown::idle), 3U);
+  EXPECT_EQ(snapshot().of(ConnectionStatus::idle), 3U);
   for (int n = 0; n < 4; ++n) {
     ASSERT_FALSE(world.dials.empty());
     world.dialed();
   }
-  EXPECT_EQ(world.closed, std::vector<Closed>(4, Closed::reconnect));
-  EXPECT_EQ(snapshot().of(Shown::idle), 4U);
+  EXPECT_EQ(world.closed, std::vector<CloseCause>(4, CloseCause::reconnect));
+  EXPECT_EQ(snapshot().of(ConnectionStatus::idle), 4U);
   EXPECT_EQ(world.most, 4U);
 }
 
 TEST_F(Commanded, AReconnectReplacesWhatIsLentWhenItComesBack) {
-  Asker& one = leased();
-  Asker& two = leased();
+  TestBorrower& one = leased();
+  TestBorrower& two = leased();
   destination().reconnect(world.now);
   EXPECT_TRUE(world.dials.empty());
   one.release();
   two.release();
-  EXPECT_EQ(world.closed, (std::vector<Closed>{Closed::reconnect, Closed::reconnect}));
-  Asker& next = leased();
+  EXPECT_EQ(world.closed, (std::vector<CloseCause>{CloseCause::reconnect, CloseCause::reconnect}));
+  TestBorrower& next = leased();
   next.release();
   EXPECT_EQ(world.closed.size(), 2U) << "new ones stay";
 }
@@ -198,8 +198,8 @@ TEST_F(Commanded, AReconnectThatFailsKeepsWhatWorks) {
 TEST_F(Commanded, AQuarantinedConnectionRestsFirst) {
   limits.size = 1;
   limits.quarantine = milliseconds(50);
-  Asker& one = leased();
-  Asker& two = waiting();
+  TestBorrower& one = leased();
+  TestBorrower& two = waiting();
   one.release();
   world.deliver_all();
   EXPECT_EQ(two.state, State::waiting);
@@ -219,9 +219,9 @@ TEST_F(Commanded, AQuarantinedConnectionRestsFirst) {
 TEST_F(Commanded, AQuarantineThatEndsWhileItsConnectionIsInspectedIsNotForgotten) {
   limits.size = 1;
   limits.quarantine = milliseconds(50);
-  Asker& one = leased();
-  Wire& wire = one.wire();
-  Asker& two = waiting();
+  TestBorrower& one = leased();
+  FakeConnection& wire = one.wire();
+  TestBorrower& two = waiting();
   one.release();
   world.on(0);
   ASSERT_EQ(claim_event(wire.index, wire.generation, 0).kind, EventClaim::Kind::inspecting);
@@ -232,7 +232,7 @@ TEST_F(Commanded, AQuarantineThatEndsWhileItsConnectionIsInspectedIsNotForgotten
   world.deliver_all();
   EXPECT_EQ(two.state, State::waiting) << "it is being inspected";
   world.now = before + milliseconds(49);
-  end_inspection(wire.index, true, Closed::peer_closed, world.now);
+  end_inspection(wire.index, true, CloseCause::peer_closed, world.now);
   ASSERT_EQ(world.wakes.size(), 1U) << "somebody waits, and only time can serve it";
   world.now = world.wakes.front().first;
   destination().wake(world.now);
@@ -243,11 +243,11 @@ TEST_F(Commanded, AQuarantineThatEndsWhileItsConnectionIsInspectedIsNotForgotten
 TEST_F(Commanded, AWakeForTheBackOffDoesNotPutOffTheEndOfAQuarantine) {
   limits.size = 2;
   limits.quarantine = milliseconds(50);
-  Asker& one = leased();
+  TestBorrower& one = leased();
   waiting().cancel();
   world.dial_failed();  // the next dial in 100 ms
   one.release();
-  Asker& two = waiting();
+  TestBorrower& two = waiting();
   ASSERT_EQ(world.wakes.size(), 1U);
   EXPECT_EQ(world.wakes.front().first, world.now + milliseconds(50));
   rest(milliseconds(50));
@@ -260,11 +260,11 @@ TEST_F(Commanded, AWakeForTheBackOffDoesNotPutOffTheEndOfAQuarantine) {
 
 TEST_F(Commanded, RoundRobinUsesEveryConnectionInTurnWhosesoeverItIs) {
   limits.strategy = Strategy::round_robin;
-  std::vector<Asker*> all = leases(4);
-  for (Asker* one : all) one->release();
-  std::set<Wire*> used;
+  std::vector<TestBorrower*> all = leases(4);
+  for (TestBorrower* one : all) one->release();
+  std::set<FakeConnection*> used;
   for (int n = 0; n < 4; ++n) {
-    Asker& one = asker(1);
+    TestBorrower& one = asker(1);
     ASSERT_EQ(one.borrow(destination()), State::leased);
     used.insert(&one.wire());
     one.release();
@@ -275,11 +275,11 @@ TEST_F(Commanded, RoundRobinUsesEveryConnectionInTurnWhosesoeverItIs) {
 
 TEST_F(Commanded, RandomUsesThemAllSoonerOrLater) {
   limits.strategy = Strategy::random;
-  std::vector<Asker*> all = leases(4);
-  for (Asker* one : all) one->release();
-  std::set<Wire*> used;
+  std::vector<TestBorrower*> all = leases(4);
+  for (TestBorrower* one : all) one->release();
+  std::set<FakeConnection*> used;
   for (int n = 0; n < 100; ++n) {
-    Asker& one = asker();
+    TestBorrower& one = asker();
     ASSERT_EQ(one.borrow(destination()), State::leased);
     used.insert(&one.wire());
     one.release();
@@ -289,13 +289,13 @@ TEST_F(Commanded, RandomUsesThemAllSoonerOrLater) {
 
 TEST_F(Commanded, ThreadIdTakesTheOwnLoopsFirst) {
   limits.strategy = Strategy::thread_id;
-  Asker& far = leased(1);
-  Asker& near = leased(0);
-  Wire& own = near.wire();
+  TestBorrower& far = leased(1);
+  TestBorrower& near = leased(0);
+  FakeConnection& own = near.wire();
   near.release();
   far.release();
   for (int n = 0; n < 5; ++n) {
-    Asker& one = asker(0);
+    TestBorrower& one = asker(0);
     ASSERT_EQ(one.borrow(destination()), State::leased);
     EXPECT_EQ(&one.wire(), &own);
     one.release();
@@ -307,7 +307,7 @@ TEST_F(Commanded, MaximizeOpensUpToTheSizeThoughOneWouldDo) {
   limits.maximize = true;
   resting();
   for (int n = 0; n < 6; ++n) {
-    Asker& one = asker();
+    TestBorrower& one = asker();
     ASSERT_EQ(one.borrow(destination()), State::leased);
     one.release();
   }
@@ -317,12 +317,12 @@ TEST_F(Commanded, MaximizeOpensUpToTheSizeThoughOneWouldDo) {
 
 TEST_F(Commanded, TheLeastUsedOneIsEvictedWhenThatIsAsked) {
   limits.evict = Evict::least_used;
-  Asker& busy = leased();
-  Asker& lazy = leased();
-  Wire& used_once = lazy.wire();
+  TestBorrower& busy = leased();
+  TestBorrower& lazy = leased();
+  FakeConnection& used_once = lazy.wire();
   busy.release();
   for (int n = 0; n < 3; ++n) {
-    Asker& again = asker();
+    TestBorrower& again = asker();
     again.borrow(destination());
     again.release();
   }

@@ -15,34 +15,34 @@
 namespace carpool::test {
 namespace {
 
-using pool::Closed;
-using State = Asker::State;
+using pool::CloseCause;
+using State = TestBorrower::State;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class NotHere : public PoolScene {
+class PoolRegression : public PoolScene {
  protected:
-  NotHere() : PoolScene(3) {}
+  PoolRegression() : PoolScene(3) {}
 };
 
 // ---- too many, too few ----
 
 // J#5855: N requests, N-1 connections, one request stuck: who caused the last dial lost its connection to another.
-TEST_F(NotHere, OneRequestOfManyIsStuckBecauseADialTooFewWasBegun) {
-  std::vector<Asker*> all;
+TEST_F(PoolRegression, OneRequestOfManyIsStuckBecauseADialTooFewWasBegun) {
+  std::vector<TestBorrower*> all;
   for (int n = 0; n < 3; ++n) all.push_back(&waiting());
   EXPECT_EQ(world.dials.size(), 3U);
   world.dialed(2);
   world.deliver_all();
-  Asker& thief = asker();
+  TestBorrower& thief = asker();
   thief.borrow(destination());
   while (!world.dials.empty()) world.dialed();
   world.deliver_all();
-  EXPECT_EQ(std::count_if(all.begin(), all.end(), [](Asker* one) { return one->state == State::leased; }), 3);
+  EXPECT_EQ(std::count_if(all.begin(), all.end(), [](TestBorrower* one) { return one->state == State::leased; }), 3);
 }
 
 // J#4904 J#5068 J#2293 J#1990: more connections than requests, because each pass over the queue dialed anew.
-TEST_F(NotHere, QueuedRequestsOpenMoreConnectionsThanTheyNeed) {
+TEST_F(PoolRegression, QueuedRequestsOpenMoreConnectionsThanTheyNeed) {
   limits.size = 64;
   waiting();
   waiting();
@@ -55,20 +55,20 @@ TEST_F(NotHere, QueuedRequestsOpenMoreConnectionsThanTheyNeed) {
 }
 
 // J#862: a pool that is full fails at once, whatever will be free in a moment.
-TEST_F(NotHere, AFullPoolFailsInsteadOfLettingWait) {
+TEST_F(PoolRegression, AFullPoolFailsInsteadOfLettingWait) {
   limits.size = 1;
-  Asker& holder = leased();
-  Asker& second = waiting();
+  TestBorrower& holder = leased();
+  TestBorrower& second = waiting();
   holder.release();
   world.deliver_all();
   EXPECT_EQ(second.state, State::leased);
 }
 
 // L-B12: a restore wakes nobody.
-TEST_F(NotHere, ARestoreLeavesTheWaiterToItsTimeout) {
+TEST_F(PoolRegression, ARestoreLeavesTheWaiterToItsTimeout) {
   limits.size = 1;
-  Asker& holder = leased(0);
-  Asker& other_loop = waiting({}, 1);
+  TestBorrower& holder = leased(0);
+  TestBorrower& other_loop = waiting({}, 1);
   holder.release();
   EXPECT_FALSE(world.mail[1].empty());
   world.deliver_all();
@@ -78,10 +78,10 @@ TEST_F(NotHere, ARestoreLeavesTheWaiterToItsTimeout) {
 // ---- failures ----
 
 // Jetty today (C5): one failed connect aborts all that is queued, beside living connections.
-TEST_F(NotHere, AFailedConnectFailsEveryoneInTheQueue) {
-  Asker& holder = leased();
-  Asker& first = waiting();
-  Asker& second = waiting();
+TEST_F(PoolRegression, AFailedConnectFailsEveryoneInTheQueue) {
+  TestBorrower& holder = leased();
+  TestBorrower& first = waiting();
+  TestBorrower& second = waiting();
   while (!world.dials.empty()) world.dial_failed();
   world.deliver_all();
   EXPECT_EQ(first.state, State::waiting);
@@ -92,9 +92,9 @@ TEST_F(NotHere, AFailedConnectFailsEveryoneInTheQueue) {
 }
 
 // J#2860: what never connects leaves reservations behind until the pool is full.
-TEST_F(NotHere, AnOriginThatNeverConnectsUsesItsPlacesUp) {
+TEST_F(PoolRegression, AnOriginThatNeverConnectsUsesItsPlacesUp) {
   for (int n = 0; n < 50; ++n) {
-    Asker& one = waiting();
+    TestBorrower& one = waiting();
     while (!world.dials.empty()) world.dial_failed();
     world.deliver_all();
     EXPECT_EQ(one.state, State::refused);
@@ -104,33 +104,33 @@ TEST_F(NotHere, AnOriginThatNeverConnectsUsesItsPlacesUp) {
 }
 
 // The n-th dial fails, for every n until none does: each borrower gets one answer and nothing stays behind.
-TEST_F(NotHere, SomeDialWhoseFailureLeavesABorrowerOrAPlaceBehind) {
+TEST_F(PoolRegression, SomeDialWhoseFailureLeavesABorrowerOrAPlaceBehind) {
   limits.size = 4;
   for (std::size_t nth = 0; nth <= 6; ++nth) {
-    std::vector<Asker*> all;
+    std::vector<TestBorrower*> all;
     for (int n = 0; n < 6; ++n) all.push_back(&waiting({}, static_cast<LoopId>(n % 2)));
     for (std::size_t dial = 0; !world.dials.empty() || world.deliver_all();) {
       if (!world.dials.empty()) dial++ == nth ? world.dial_failed() : world.dialed();
       world.deliver_all();
-      for (Asker* one : all) {
-        if (one->state == State::leased) one->discard(Closed::error);
+      for (TestBorrower* one : all) {
+        if (one->state == State::leased) one->discard(CloseCause::error);
       }
     }
-    for (Asker* one : all) EXPECT_EQ(one->leases + one->refusals, 1) << nth;
+    for (TestBorrower* one : all) EXPECT_EQ(one->leases + one->refusals, 1) << nth;
     EXPECT_EQ(snapshot().alive(), 0U) << nth;
     rest(seconds(60));
   }
 }
 
 // The n-th taking over fails, likewise: the borrower gets another connection.
-TEST_F(NotHere, SomeTakeoverWhoseFailureLosesTheBorrower) {
+TEST_F(PoolRegression, SomeTakeoverWhoseFailureLosesTheBorrower) {
   for (int nth = 1; nth <= 4; ++nth) {
-    Asker& holder = leased(0);
-    std::vector<Asker*> all;
+    TestBorrower& holder = leased(0);
+    std::vector<TestBorrower*> all;
     for (int n = 0; n < 4; ++n) all.push_back(&asker(1));
     holder.release();
     int taken = 0;
-    for (Asker* one : all) {
+    for (TestBorrower* one : all) {
       world.attach_fails = ++taken == nth;
       one->borrow(destination());
       world.attach_fails = false;
@@ -139,7 +139,7 @@ TEST_F(NotHere, SomeTakeoverWhoseFailureLosesTheBorrower) {
       ASSERT_EQ(one->state, State::leased) << nth;
       one->release();
       world.on(0);
-      Asker& back = leased(0);  // so that the next has to take it over again
+      TestBorrower& back = leased(0);  // so that the next has to take it over again
       back.release();
     }
   }
@@ -148,26 +148,26 @@ TEST_F(NotHere, SomeTakeoverWhoseFailureLosesTheBorrower) {
 // ---- the wire and the entry ----
 
 // J#365: a request that is aborted while queued takes the connection that was meant for it along.
-TEST_F(NotHere, AnAbortWhileQueuedLeaksTheConnection) {
+TEST_F(PoolRegression, AnAbortWhileQueuedLeaksTheConnection) {
   limits.size = 1;
-  Asker& holder = leased();
-  Asker& gone = waiting();
+  TestBorrower& holder = leased();
+  TestBorrower& gone = waiting();
   holder.release();  // on its way to the one that goes
   gone.cancel();
   world.deliver_all();
-  Asker& next = asker();
+  TestBorrower& next = asker();
   EXPECT_EQ(next.borrow(destination()), State::leased);
 }
 
 // J#7157 J#10177 J#11607 J#13247: "c=0/4/4,a=0,i=0": closed entries stay in the pool until it is full of them.
-TEST_F(NotHere, ClosedConnectionsKeepTheirPlacesUntilThePoolIsFull) {
+TEST_F(PoolRegression, ClosedConnectionsKeepTheirPlacesUntilThePoolIsFull) {
   for (int n = 0; n < 20; ++n) {
-    Wire& wire = resting(static_cast<LoopId>(n % 2));
+    FakeConnection& wire = resting(static_cast<LoopId>(n % 2));
     world.close_by_peer(wire);
     while (world.event_one(0) || world.event_one(1)) {
     }
     EXPECT_EQ(snapshot().alive(), 0U);
-    Asker& user = leased();
+    TestBorrower& user = leased();
     user.wire().peer_closed = true;
     user.release();
     EXPECT_EQ(snapshot().alive(), 0U);
@@ -175,9 +175,9 @@ TEST_F(NotHere, ClosedConnectionsKeepTheirPlacesUntilThePoolIsFull) {
 }
 
 // L-B8: what closes between the choice and the borrow throws at the caller.
-TEST_F(NotHere, AConnectionThatClosesBetweenChoiceAndBorrowFailsTheCaller) {
+TEST_F(PoolRegression, AConnectionThatClosesBetweenChoiceAndBorrowFailsTheCaller) {
   resting(0);
-  Asker& taker = asker(1);
+  TestBorrower& taker = asker(1);
   world.attach_fails = true;  // the kernel refuses what is gone
   EXPECT_EQ(taker.borrow(destination()), State::waiting);
   world.dialed();
@@ -186,8 +186,8 @@ TEST_F(NotHere, AConnectionThatClosesBetweenChoiceAndBorrowFailsTheCaller) {
 }
 
 // L-B4: a connection that is made after its borrower has left belongs to nobody, until somebody looks by chance.
-TEST_F(NotHere, ALateConnectionBelongsToNobody) {
-  Asker& gone = waiting();
+TEST_F(PoolRegression, ALateConnectionBelongsToNobody) {
+  TestBorrower& gone = waiting();
   gone.cancel();
   world.dialed();
   EXPECT_EQ(snapshot().alive(), 1U);
@@ -195,7 +195,7 @@ TEST_F(NotHere, ALateConnectionBelongsToNobody) {
 }
 
 // L-B5: expired ones stay open and count as borrowable while there is no traffic.
-TEST_F(NotHere, ExpiredConnectionsStayOpenUntilTheNextBorrow) {
+TEST_F(PoolRegression, ExpiredConnectionsStayOpenUntilTheNextBorrow) {
   limits.expire_time = seconds(1);
   resting();
   rest(seconds(2));
@@ -205,14 +205,14 @@ TEST_F(NotHere, ExpiredConnectionsStayOpenUntilTheNextBorrow) {
 }
 
 // L-B9: expiry by the wall clock, which jumps.
-TEST_F(NotHere, TheWallClockDecidesAboutExpiry) {
+TEST_F(PoolRegression, TheWallClockDecidesAboutExpiry) {
   EXPECT_TRUE(Clock::is_steady);
 }
 
 // L#1656 L#2028: a lease that nobody gives back keeps its place for ever. L-B1 besides: nothing counts it.
-TEST_F(NotHere, ALostLeaseKeepsItsPlaceAndIsNotCounted) {
+TEST_F(PoolRegression, ALostLeaseKeepsItsPlaceAndIsNotCounted) {
   limits.size = 1;
-  Asker& careless = leased();
+  TestBorrower& careless = leased();
   careless.lose();
   EXPECT_EQ(snapshot().leaks, 1U);
   EXPECT_EQ(snapshot().alive(), 0U);
@@ -220,10 +220,10 @@ TEST_F(NotHere, ALostLeaseKeepsItsPlaceAndIsNotCounted) {
 }
 
 // Jetty today: a lost entry is dropped by its index; between two looks that is another, a living one.
-TEST_F(NotHere, LosingOneConnectionDropsAnother) {
-  Asker& first = leased();
-  Asker& careless = leased();
-  Asker& last = leased();
+TEST_F(PoolRegression, LosingOneConnectionDropsAnother) {
+  TestBorrower& first = leased();
+  TestBorrower& careless = leased();
+  TestBorrower& last = leased();
   const std::uint64_t kept[] = {first.wire().id, last.wire().id};
   careless.lose();
   EXPECT_EQ(first.wire().id, kept[0]);
@@ -232,11 +232,11 @@ TEST_F(NotHere, LosingOneConnectionDropsAnother) {
 }
 
 // L-B1: counters that are documented and never incremented.
-TEST_F(NotHere, CountersAreDocumentedAndNeverCount) {
-  Asker& one = leased();
+TEST_F(PoolRegression, CountersAreDocumentedAndNeverCount) {
+  TestBorrower& one = leased();
   one.release();
-  Asker& other = leased();
-  other.discard(Closed::error);
+  TestBorrower& other = leased();
+  other.discard(CloseCause::error);
   waiting();
   world.dial_failed();
   world.deliver_all();
@@ -250,10 +250,10 @@ TEST_F(NotHere, CountersAreDocumentedAndNeverCount) {
 }
 
 // L#1704: a connection goes back to a pool that is not its own.
-TEST_F(NotHere, AConnectionReturnsToAnotherOriginsPool) {
+TEST_F(PoolRegression, AConnectionReturnsToAnotherOriginsPool) {
   Destination other(origin_named("other"), limits, world, kLoops);
-  Asker& here = leased();
-  Asker& there = asker();
+  TestBorrower& here = leased();
+  TestBorrower& there = asker();
   there.borrow(other);
   world.dialed();
   world.deliver_all();
@@ -266,9 +266,9 @@ TEST_F(NotHere, AConnectionReturnsToAnotherOriginsPool) {
 }
 
 // J#7201 J#9280 J#9240: stop forgets who is still inside, or a question about a stopped pool throws.
-TEST_F(NotHere, StopForgetsConnectionsThatAreInUse) {
-  Asker& user = leased();
-  Asker& waiter = waiting();
+TEST_F(PoolRegression, StopForgetsConnectionsThatAreInUse) {
+  TestBorrower& user = leased();
+  TestBorrower& waiter = waiting();
   destination().stop(world.now);
   world.deliver_all();
   EXPECT_EQ(waiter.state, State::refused);
@@ -281,13 +281,13 @@ TEST_F(NotHere, StopForgetsConnectionsThatAreInUse) {
 }
 
 // Jetty today: a limit of uses is looked at when a connection is released, not when it is lent.
-TEST_F(NotHere, AUsageLimitHoldsAtTheReleaseOnly) {
+TEST_F(PoolRegression, AUsageLimitHoldsAtTheReleaseOnly) {
   limits.max_usage = 2;
   for (int n = 0; n < 2; ++n) leased().release();
   ASSERT_EQ(world.closed.size(), 1U);
-  EXPECT_EQ(world.closed.front(), Closed::max_usage);
-  Asker& holder = leased();
-  Asker& waiter = waiting();
+  EXPECT_EQ(world.closed.front(), CloseCause::max_usage);
+  TestBorrower& holder = leased();
+  TestBorrower& waiter = waiting();
   world.dialed();  // for the second
   world.deliver_all();
   EXPECT_EQ(waiter.wire().id, 3U);
@@ -298,28 +298,28 @@ TEST_F(NotHere, AUsageLimitHoldsAtTheReleaseOnly) {
 
 // L-B2: a restore waits behind another thread's connect; J#8354: somebody asks about the pool from inside a call of the
 // pool, which holds its lock. Every door of the house asks; a lock held would stop this test for ever.
-class Asking final : public World {
+class Asking final : public FakeEnvironment {
  public:
-  Asking() : World(2) {}
+  Asking() : FakeEnvironment(2) {}
   void dial(Destination& destination, pool::Reservation reservation) override {
     ask(destination);
-    World::dial(destination, std::move(reservation));
+    FakeEnvironment::dial(destination, std::move(reservation));
   }
   void deliver(LoopId to, pool::Delivery& delivery) override {
     ask(*of);
-    World::deliver(to, delivery);
+    FakeEnvironment::deliver(to, delivery);
   }
-  void detach(pool::Pooled& pooled, LoopId from) override {
+  void detach(pool::PooledConnection& pooled, LoopId from) override {
     ask(*of);
-    World::detach(pooled, from);
+    FakeEnvironment::detach(pooled, from);
   }
-  bool attach(pool::Pooled& pooled, std::uint32_t index, std::uint32_t generation) override {
+  bool attach(pool::PooledConnection& pooled, std::uint32_t index, std::uint32_t generation) override {
     ask(*of);
-    return World::attach(pooled, index, generation);
+    return FakeEnvironment::attach(pooled, index, generation);
   }
-  void dispose(pool::Pooled* pooled, Closed cause) override {
+  void dispose(pool::PooledConnection* pooled, CloseCause cause) override {
     ask(*of);
-    World::dispose(pooled, cause);
+    FakeEnvironment::dispose(pooled, cause);
   }
   Destination* of = nullptr;
   int asked = 0;
@@ -339,7 +339,7 @@ TEST(NotHereEither, ThePoolHoldsItsLockWhileItCallsOthers) {
   limits.size = 1;
   Destination destination(origin_named("origin"), limits, world, 2);
   world.of = &destination;
-  Asker first(world, 0), second(world, 1), third(world, 0);
+  TestBorrower first(world, 0), second(world, 1), third(world, 0);
   first.borrow(destination);
   world.dialed();
   world.deliver_all();
@@ -347,7 +347,7 @@ TEST(NotHereEither, ThePoolHoldsItsLockWhileItCallsOthers) {
   third.borrow(destination);
   first.release();
   world.deliver_all();
-  second.discard(Closed::error);
+  second.discard(CloseCause::error);
   world.dial_failed();
   world.deliver_all();
   EXPECT_GE(world.asked, 5);
@@ -356,7 +356,7 @@ TEST(NotHereEither, ThePoolHoldsItsLockWhileItCallsOthers) {
 
 // L-B10: the first caller's TLS identity wins for all who name the same address.
 TEST(NotHereEither, TheFirstCallersIdentityIsEverybodys) {
-  World world(1);
+  FakeEnvironment world(1);
   pool::Directory directory({}, world, 1);
   pool::Origin one = origin_named("the-same"), other = one;
   other.tls = one.tls + 1;
@@ -366,7 +366,7 @@ TEST(NotHereEither, TheFirstCallersIdentityIsEverybodys) {
 // L-B6, J#8493, L#2652: two make the pool of one origin at once, and one of them borrows from an orphan.
 TEST(NotHereEither, TwoWhoMakeAPoolAtOnceGetTwo) {
   for (int round = 0; round < 50; ++round) {
-    World world(2);
+    FakeEnvironment world(2);
     pool::Directory directory({}, world, 2);
     std::array<Destination*, 4> got{};
     std::vector<std::thread> threads;

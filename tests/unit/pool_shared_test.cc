@@ -12,9 +12,9 @@ class ASession : public test::PoolScene {
  protected:
   ASession() : PoolScene(1) { world.next_streams = 3; }
 
-  Asker& on_session(LoopId loop = 0) { return leased(loop); }
-  Want only(Kinds kind) {
-    Want want;
+  TestBorrower& on_session(LoopId loop = 0) { return leased(loop); }
+  BorrowRequest only(ProtocolMask kind) {
+    BorrowRequest want;
     want.kind = kind;
     return want;
   }
@@ -31,9 +31,9 @@ class ASession : public test::PoolScene {
 };
 
 TEST_F(ASession, IsLentToAsManyAsItsStreamsAllow) {
-  Asker& one = on_session();
-  Asker& two = asker();
-  Asker& three = asker();
+  TestBorrower& one = on_session();
+  TestBorrower& two = asker();
+  TestBorrower& three = asker();
   EXPECT_EQ(two.borrow(destination()), State::leased);
   EXPECT_EQ(three.borrow(destination()), State::leased);
   EXPECT_EQ(&one.wire(), &three.wire());
@@ -44,10 +44,10 @@ TEST_F(ASession, IsLentToAsManyAsItsStreamsAllow) {
 }
 
 TEST_F(ASession, GivesAReleasedStreamToTheLine) {
-  Asker& one = on_session();
+  TestBorrower& one = on_session();
   asker().borrow(destination());
   asker().borrow(destination());
-  Asker& waiter = waiting({}, 1);
+  TestBorrower& waiter = waiting({}, 1);
   one.release();
   EXPECT_EQ(asker().borrow(destination()), State::waiting) << "no barging";
   world.deliver_all();
@@ -55,77 +55,77 @@ TEST_F(ASession, GivesAReleasedStreamToTheLine) {
 }
 
 TEST_F(ASession, ServesOtherLoopsAndStaysAtHome) {
-  Asker& one = on_session(0);
-  Asker& far = asker(1);
+  TestBorrower& one = on_session(0);
+  TestBorrower& far = asker(1);
   ASSERT_EQ(far.borrow(destination()), State::leased);
   EXPECT_EQ(far.lease.home(), 0);
   EXPECT_EQ(&far.wire(), &one.wire());
   one.release();
   far.release();
   EXPECT_EQ(world.moves, 0U);
-  EXPECT_EQ(snapshot().of(Shown::idle), 1U);
+  EXPECT_EQ(snapshot().of(ConnectionStatus::idle), 1U);
 }
 
 TEST_F(ASession, KeepsItsUsersWhenOneOfThemDiscardsIt) {
-  Asker& one = on_session();
-  Asker& two = asker(1);
+  TestBorrower& one = on_session();
+  TestBorrower& two = asker(1);
   two.borrow(destination());
-  one.discard(Closed::error);
+  one.discard(CloseCause::error);
   EXPECT_EQ(world.live.size(), 1U);
-  EXPECT_EQ(snapshot().of(Shown::draining), 1U);
+  EXPECT_EQ(snapshot().of(ConnectionStatus::draining), 1U);
   EXPECT_EQ(asker().borrow(destination()), State::waiting) << "nobody new";
   two.release();
   EXPECT_EQ(world.live.size(), 1U) << "disposed of by mail, on its home loop";
   world.deliver_all();
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::error}) << "the cause of the first";
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::error}) << "the cause of the first";
   EXPECT_EQ(world.dials.size(), 1U) << "and then there is a place for who waits";
 }
 
 TEST_F(ASession, IsClosedAtOnceWhenItIsRetiredAtRest) {
-  Wire& wire = resting();
-  world.retire(destination(), wire, Closed::goaway);
+  FakeConnection& wire = resting();
+  world.retire(destination(), wire, CloseCause::goaway);
   EXPECT_EQ(snapshot().alive(), 0U);
   world.deliver_all();
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::goaway});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::goaway});
 }
 
 TEST_F(ASession, FinishesWhatRunsWhenItIsRetired) {
-  Asker& one = on_session();
-  Asker& two = asker(1);
+  TestBorrower& one = on_session();
+  TestBorrower& two = asker(1);
   two.borrow(destination());
-  world.retire(destination(), one.wire(), Closed::goaway);
-  Asker& next = waiting();
+  world.retire(destination(), one.wire(), CloseCause::goaway);
+  TestBorrower& next = waiting();
   one.release();
-  two.discard(Closed::error);
+  two.discard(CloseCause::error);
   world.deliver_all();
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::goaway});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::goaway});
   world.dialed();
   world.deliver_all();
   EXPECT_EQ(next.state, State::leased);
 }
 
 TEST_F(ASession, ThatIsGoneDoesNotHearWhatIsSaidOfIt) {
-  Wire& wire = resting();
+  FakeConnection& wire = resting();
   const std::uint32_t index = wire.index, generation = wire.generation;
-  world.retire(destination(), wire, Closed::goaway);
+  world.retire(destination(), wire, CloseCause::goaway);
   world.deliver_all();
-  Wire& next = resting();
+  FakeConnection& next = resting();
   ASSERT_EQ(next.index, index);
   world.on(0);
-  destination().retire(index, generation, Closed::goaway, world.now);
+  destination().retire(index, generation, CloseCause::goaway, world.now);
   destination().set_streams(index, generation, 0, world.now);
   EXPECT_EQ(asker().borrow(destination()), State::leased);
 }
 
 TEST_F(ASession, ThatRetiresWhileItsGrantsAreInTheMailPutsTheBorrowersBack) {
   limits.size = 2;
-  Asker& one = on_session();
+  TestBorrower& one = on_session();
   asker().borrow(destination());
   asker().borrow(destination());
-  Asker& first = waiting({}, 1);
-  Asker& second = waiting({}, 1);
+  TestBorrower& first = waiting({}, 1);
+  TestBorrower& second = waiting({}, 1);
   world.set_streams(destination(), one.wire(), 5);
-  world.retire(destination(), one.wire(), Closed::goaway);
+  world.retire(destination(), one.wire(), CloseCause::goaway);
   world.deliver_all();
   EXPECT_EQ(first.state, State::waiting);
   EXPECT_EQ(second.state, State::waiting);
@@ -138,12 +138,12 @@ TEST_F(ASession, ThatRetiresWhileItsGrantsAreInTheMailPutsTheBorrowersBack) {
 }
 
 TEST_F(ASession, ServesTheLineWhenItsLimitRises) {
-  Asker& one = on_session();
+  TestBorrower& one = on_session();
   asker().borrow(destination());
   asker().borrow(destination());
-  Asker& first = waiting();
-  Asker& second = waiting({}, 1);
-  Asker& third = waiting({}, 1);
+  TestBorrower& first = waiting();
+  TestBorrower& second = waiting({}, 1);
+  TestBorrower& third = waiting({}, 1);
   world.set_streams(destination(), one.wire(), 5);
   world.deliver_all();
   EXPECT_EQ(first.state, State::leased);
@@ -152,12 +152,12 @@ TEST_F(ASession, ServesTheLineWhenItsLimitRises) {
 }
 
 TEST_F(ASession, TakesNobodyNewWhileItsLimitIsZeroOrBelowItsUsers) {
-  Asker& one = on_session();
-  Asker& two = asker();
+  TestBorrower& one = on_session();
+  TestBorrower& two = asker();
   two.borrow(destination());
   world.set_streams(destination(), one.wire(), 1);
   two.release();
-  Asker& next = waiting();
+  TestBorrower& next = waiting();
   world.set_streams(destination(), one.wire(), 0);
   one.release();
   world.deliver_all();
@@ -168,12 +168,12 @@ TEST_F(ASession, TakesNobodyNewWhileItsLimitIsZeroOrBelowItsUsers) {
 }
 
 TEST_F(ASession, PassesAStreamOnWhenItsBorrowerLeft) {
-  Asker& one = on_session();
+  TestBorrower& one = on_session();
   asker().borrow(destination());
   asker().borrow(destination());
-  Asker& gone = waiting({}, 1);
-  Asker& also_gone = waiting({}, 1);
-  Asker& next = waiting();
+  TestBorrower& gone = waiting({}, 1);
+  TestBorrower& also_gone = waiting({}, 1);
+  TestBorrower& next = waiting();
   world.set_streams(destination(), one.wire(), 5);
   gone.cancel();
   also_gone.cancel();
@@ -184,56 +184,56 @@ TEST_F(ASession, PassesAStreamOnWhenItsBorrowerLeft) {
 
 TEST_F(ASession, ClosesWithItsLastUserWhenItExpires) {
   limits.expire_time = seconds(10);
-  Asker& one = on_session();
-  Asker& two = asker();
+  TestBorrower& one = on_session();
+  TestBorrower& two = asker();
   two.borrow(destination());
   rest(seconds(11));
-  Asker& three = waiting();
-  EXPECT_EQ(snapshot().of(Shown::draining), 1U) << "an expired one takes nobody new";
+  TestBorrower& three = waiting();
+  EXPECT_EQ(snapshot().of(ConnectionStatus::draining), 1U) << "an expired one takes nobody new";
   one.release();
   two.release();
   world.deliver_all();
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::expired});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::expired});
   world.dialed();
   world.deliver_all();
-  EXPECT_EQ(three.lease.opened(), Opened::expired);
+  EXPECT_EQ(three.lease.opened(), OpenCause::expired);
 }
 
 TEST_F(ASession, CountsEveryStreamAgainstItsUses) {
   limits.max_usage = 2;
-  Asker& one = on_session();
-  Asker& two = asker();
+  TestBorrower& one = on_session();
+  TestBorrower& two = asker();
   ASSERT_EQ(two.borrow(destination()), State::leased);
   EXPECT_EQ(asker().borrow(destination()), State::waiting);
   one.release();
   two.release();
   world.deliver_all();
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::max_usage});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::max_usage});
 }
 
 TEST_F(ASession, GetsItsEventsWhateverItsUsers) {
-  Asker& one = on_session();
-  Wire& wire = one.wire();
+  TestBorrower& one = on_session();
+  FakeConnection& wire = one.wire();
   world.on(0);
   EXPECT_EQ(claim_event(wire.index, wire.generation, 0).kind, Kind::session);
   EXPECT_EQ(claim_event(wire.index, wire.generation, 1).kind, Kind::stale);
   one.release();
   EXPECT_EQ(claim_event(wire.index, wire.generation, 0).kind, Kind::session);
   const std::uint32_t index = wire.index, generation = wire.generation;
-  world.retire(destination(), wire, Closed::goaway);
+  world.retire(destination(), wire, CloseCause::goaway);
   EXPECT_EQ(claim_event(index, generation, 0).kind, Kind::stale) << "though it is not disposed of yet";
   world.deliver_all();
 }
 
 TEST_F(ASession, ThatDiesWithALostLeaseIsALeakAndServesItsOthers) {
-  Asker& one = on_session(0);
-  Asker& two = asker(1);
+  TestBorrower& one = on_session(0);
+  TestBorrower& two = asker(1);
   two.borrow(destination());
   two.lose();
   EXPECT_EQ(snapshot().leaks, 1U);
   one.release();
   world.deliver_all();
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::leak});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::leak});
 }
 
 // ---- origins that promise more streams than they keep ----
@@ -246,24 +246,24 @@ class ASessionThatCameDown : public ASession {
     first = &on_session();
     world.set_streams(destination(), first->wire(), 1);
   }
-  void first_answer(Asker& of, std::uint32_t most) {
+  void first_answer(TestBorrower& of, std::uint32_t most) {
     of.wire().most = most;
     world.first_answer(destination(), of.wire());
   }
-  Asker& next() {
-    Asker& one = waiting();
+  TestBorrower& next() {
+    TestBorrower& one = waiting();
     world.dialed();
     world.deliver_all();
     EXPECT_EQ(one.state, State::leased);
     return one;
   }
-  Asker* first = nullptr;
+  TestBorrower* first = nullptr;
 };
 
 TEST_F(ASessionThatCameDown, MakesTheNextBeginWithSoManyUntilItsFirstAnswer) {
-  Asker& one = next();
+  TestBorrower& one = next();
   EXPECT_NE(&one.wire(), &first->wire());
-  Asker& two = waiting();
+  TestBorrower& two = waiting();
   first_answer(one, 3);
   world.deliver_all();
   EXPECT_EQ(two.state, State::leased);
@@ -271,7 +271,7 @@ TEST_F(ASessionThatCameDown, MakesTheNextBeginWithSoManyUntilItsFirstAnswer) {
 }
 
 TEST_F(ASessionThatCameDown, IsNotForgottenWhileOthersDoTheSame) {
-  Asker& one = next();
+  TestBorrower& one = next();
   world.set_streams(destination(), one.wire(), 1);
   first_answer(one, 1);
   world.set_streams(destination(), one.wire(), 3);
@@ -282,23 +282,23 @@ TEST_F(ASessionThatCameDown, IsNotForgottenWhileOthersDoTheSame) {
 }
 
 TEST_F(ASessionThatCameDown, IsForgottenWhenAnotherKeepsItsPromise) {
-  Asker& one = next();
+  TestBorrower& one = next();
   first_answer(one, 3);
   ASSERT_EQ(asker().borrow(destination()), State::leased);
   ASSERT_EQ(asker().borrow(destination()), State::leased);
-  Asker& another = next();
-  Asker& beside = asker();
+  TestBorrower& another = next();
+  TestBorrower& beside = asker();
   EXPECT_EQ(beside.borrow(destination()), State::leased);
   EXPECT_EQ(&beside.wire(), &another.wire());
 }
 
 TEST_F(ASession, ThatComesDownLaterSaysNothingOfTheNext) {
   limits.size = 2;
-  Asker& one = on_session();
+  TestBorrower& one = on_session();
   world.first_answer(destination(), one.wire());
   world.set_streams(destination(), one.wire(), 1);
-  Asker& two = waiting();
-  Asker& three = waiting();
+  TestBorrower& two = waiting();
+  TestBorrower& three = waiting();
   while (!world.dials.empty()) world.dialed();
   world.deliver_all();
   EXPECT_EQ(two.state, State::leased);
@@ -347,15 +347,15 @@ TEST_F(ASession, DoesNotRefuseWhomTheCapHasRoomForWhileNothingIsKnown) {
 TEST_F(ASession, IsDialedByEachLoopOfItsOwnWhileTheCapAllowsIt) {
   limits.size = 2;
   on_session(0);
-  Asker& far = asker(1);
+  TestBorrower& far = asker(1);
   ASSERT_EQ(far.borrow(destination()), State::leased) << "served at once by the other loop's";
   EXPECT_EQ(far.lease.home(), 0);
   ASSERT_EQ(world.dials.size(), 1U);
-  EXPECT_EQ(world.opened.back(), Opened::loop_local);
+  EXPECT_EQ(world.opened.back(), OpenCause::loop_local);
   EXPECT_EQ(asker(1).borrow(destination()), State::leased);
   EXPECT_EQ(world.dials.size(), 1U) << "one is under way";
   world.dialed();
-  Asker& near = asker(1);
+  TestBorrower& near = asker(1);
   ASSERT_EQ(near.borrow(destination()), State::leased);
   EXPECT_EQ(near.lease.home(), 1);
 }
@@ -374,15 +374,15 @@ TEST_F(ASession, IsDialedBeforeTheOneBeforeItIsFull) {
   EXPECT_TRUE(world.dials.empty());
   EXPECT_EQ(asker().borrow(destination()), State::leased);
   while (world.dials.empty()) ASSERT_EQ(asker().borrow(destination()), State::leased);
-  EXPECT_EQ(world.opened.back(), Opened::streams_exhausted);
+  EXPECT_EQ(world.opened.back(), OpenCause::streams_exhausted);
   world.dialed();
   for (int n = 0; n < 4; ++n) EXPECT_EQ(asker().borrow(destination()), State::leased);
   EXPECT_EQ(world.most, 2U) << "never past the cap";
 }
 
 TEST_F(ASession, ThatBreaksBeforeItsFirstRequestFailsWhoWaits) {
-  Asker& one = waiting();
-  Asker& two = waiting();
+  TestBorrower& one = waiting();
+  TestBorrower& two = waiting();
   world.next_is_dirty = true;
   world.dialed();
   world.deliver_all();
@@ -395,11 +395,11 @@ TEST_F(ASession, ThatBreaksBeforeItsFirstRequestFailsWhoWaits) {
 
 TEST_F(ASession, AtRestMakesRoomForWhoNeedsAConnectionOfTheOtherKind) {
   resting();
-  Asker& socket = waiting(only(Kinds::h1_only));
+  TestBorrower& socket = waiting(only(ProtocolMask::h1_only));
   world.deliver_all();
-  EXPECT_EQ(world.closed, std::vector<Closed>{Closed::surplus});
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::surplus});
   ASSERT_EQ(world.dials.size(), 1U);
-  EXPECT_EQ(world.dials.front().reservation->kind(), Kinds::h1_only);
+  EXPECT_EQ(world.dials.front().reservation->kind(), ProtocolMask::h1_only);
   world.dialed();
   world.deliver_all();
   ASSERT_EQ(socket.state, State::leased);
@@ -408,10 +408,10 @@ TEST_F(ASession, AtRestMakesRoomForWhoNeedsAConnectionOfTheOtherKind) {
 }
 
 TEST_F(ASession, InUseTakesNobodyNewWhileSomebodyNeedsTheOtherKind) {
-  Asker& one = on_session();
-  Asker& two = asker();
+  TestBorrower& one = on_session();
+  TestBorrower& two = asker();
   two.borrow(destination());
-  Asker& socket = waiting(only(Kinds::h1_only));
+  TestBorrower& socket = waiting(only(ProtocolMask::h1_only));
   two.release();
   EXPECT_EQ(two.borrow(destination()), State::waiting) << "else they would keep the place for ever";
   one.release();
@@ -422,8 +422,8 @@ TEST_F(ASession, InUseTakesNobodyNewWhileSomebodyNeedsTheOtherKind) {
 }
 
 TEST_F(ASession, ServesThoseItWasGivenToThoughItsPlaceIsWanted) {
-  Asker& stream = waiting();
-  Asker& socket = waiting(only(Kinds::h1_only));
+  TestBorrower& stream = waiting();
+  TestBorrower& socket = waiting(only(ProtocolMask::h1_only));
   world.dialed();
   world.deliver_all();
   ASSERT_EQ(stream.state, State::leased) << "else the two would take the place from each other for ever";
@@ -436,9 +436,9 @@ TEST_F(ASession, ServesThoseItWasGivenToThoughItsPlaceIsWanted) {
 
 TEST_F(ASession, IsWhatAnH1ConnectionMakesRoomFor) {
   world.next_streams = 0;
-  Asker& holder = leased();
+  TestBorrower& holder = leased();
   world.next_streams = 3;
-  Asker& stream = waiting(only(Kinds::h2_only));
+  TestBorrower& stream = waiting(only(ProtocolMask::h2_only));
   holder.release();
   ASSERT_EQ(world.dials.size(), 1U);
   world.dialed();
@@ -449,7 +449,7 @@ TEST_F(ASession, IsWhatAnH1ConnectionMakesRoomFor) {
 
 TEST_F(ASession, IsNotWaitedForWhenTheOriginSpeaksNoHttp2) {
   world.next_streams = 0;
-  Asker& stream = waiting(only(Kinds::h2_only));
+  TestBorrower& stream = waiting(only(ProtocolMask::h2_only));
   world.dialed();
   world.deliver_all();
   EXPECT_EQ(stream.state, State::refused);
@@ -460,9 +460,9 @@ TEST_F(ASession, IsNotWaitedForWhenTheOriginSpeaksNoHttp2) {
 
 TEST_F(ASession, ServesAReplayWhileItIsInUse) {
   on_session();
-  Want fresh;
-  fresh.fresh = true;
-  Asker& replay = asker();
+  BorrowRequest fresh;
+  fresh.new_connection_only = true;
+  TestBorrower& replay = asker();
   EXPECT_EQ(replay.borrow(destination(), fresh), State::leased) << "it cannot have gone stale at rest";
 }
 
@@ -471,10 +471,10 @@ TEST_F(ASession, AtRestIsReplacedForAReplayAndTheNewOneServesAllOfThem) {
   limits.expected_streams = 3;
   resting();
   rest(milliseconds(1));
-  Want fresh;
-  fresh.fresh = true;
-  Asker& one = waiting(fresh);
-  Asker& two = waiting(fresh, 1);
+  BorrowRequest fresh;
+  fresh.new_connection_only = true;
+  TestBorrower& one = waiting(fresh);
+  TestBorrower& two = waiting(fresh, 1);
   ASSERT_EQ(world.dials.size(), 1U);
   world.dialed();
   world.deliver_all();

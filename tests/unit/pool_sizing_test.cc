@@ -22,8 +22,8 @@ using std::chrono::seconds;
 const Instant kStart(std::chrono::hours(1));
 
 // `count` borrows, one each `gap`, each holding for `held`.
-std::vector<Stay> steady(int count, Duration gap, Duration held) {
-  std::vector<Stay> stays;
+std::vector<BorrowRecord> steady(int count, Duration gap, Duration held) {
+  std::vector<BorrowRecord> stays;
   for (int i = 0; i < count; ++i) stays.push_back({kStart + gap * i, {}, held});
   return stays;
 }
@@ -31,48 +31,48 @@ std::vector<Stay> steady(int count, Duration gap, Duration held) {
 // ---- the record ----
 
 TEST(AHistory, KeepsTheLastBorrowsAndNoMore) {
-  History history;
+  BorrowHistory history;
   for (int i = 0; i < 5000; ++i) history.note(kStart + milliseconds(i), microseconds(7), milliseconds(i));
-  std::vector<Stay> all;
+  std::vector<BorrowRecord> all;
   history.read(all);
-  ASSERT_EQ(all.size(), History::kMost);
+  ASSERT_EQ(all.size(), BorrowHistory::kMost);
   const auto oldest = std::min_element(all.begin(), all.end(), [](auto& a, auto& b) { return a.arrived < b.arrived; });
-  EXPECT_EQ(oldest->arrived, kStart + milliseconds(5000 - static_cast<int>(History::kMost)));
+  EXPECT_EQ(oldest->arrived, kStart + milliseconds(5000 - static_cast<int>(BorrowHistory::kMost)));
   EXPECT_EQ(oldest->waited, microseconds(7));
-  EXPECT_EQ(oldest->held, milliseconds(5000 - static_cast<int>(History::kMost)));
+  EXPECT_EQ(oldest->held, milliseconds(5000 - static_cast<int>(BorrowHistory::kMost)));
 }
 
 TEST(AHistory, StaysSmallWhereBorrowsAreFewAndGrowsWhenTheyComeFast) {
-  History history;
+  BorrowHistory history;
   for (int i = 0; i < 5000; ++i) history.note(kStart + seconds(i), {}, {});
-  std::vector<Stay> all;
+  std::vector<BorrowRecord> all;
   history.read(all);
-  EXPECT_EQ(all.size(), History::kChunk) << "one a second: a chunk is minutes";
+  EXPECT_EQ(all.size(), BorrowHistory::kChunk) << "one a second: a chunk is minutes";
   for (int i = 0; i < 5000; ++i) history.note(kStart + seconds(5000) + milliseconds(10 * i), {}, {});
   all.clear();
   history.read(all);
-  EXPECT_EQ(all.size(), 4 * History::kChunk) << "a hundred a second: ten seconds of them";
+  EXPECT_EQ(all.size(), 4 * BorrowHistory::kChunk) << "a hundred a second: ten seconds of them";
 }
 
 TEST(AHistory, SaturatesInsteadOfWrapping) {
-  History history;
+  BorrowHistory history;
   history.note(kStart, -seconds(1), std::chrono::hours(100));
-  std::vector<Stay> all;
+  std::vector<BorrowRecord> all;
   history.read(all);
   EXPECT_EQ(all.at(0).waited, Duration::zero());
   EXPECT_GT(all.at(0).held, std::chrono::minutes(71));
 }
 
 TEST(AHistory, IsReadWholeWhileItIsWritten) {
-  History history;
+  BorrowHistory history;
   std::atomic<bool> stop{false};
   std::jthread writer([&] {
     for (int i = 1; !stop; ++i) history.note(kStart + seconds(i), microseconds(i % 1000), microseconds(i % 1000));
   });
   for (int i = 0; i < 200; ++i) {
-    std::vector<Stay> all;
+    std::vector<BorrowRecord> all;
     history.read(all);
-    for (const Stay& stay : all) {
+    for (const BorrowRecord& stay : all) {
       const auto number = std::chrono::duration_cast<seconds>(stay.arrived - kStart).count();
       ASSERT_EQ(stay.waited, microseconds(number % 1000));
       ASSERT_EQ(stay.held, stay.waited);
@@ -87,15 +87,15 @@ class APast : public test::PoolScene {
 };
 
 TEST_F(APast, HoldsWhatEachBorrowWaitedAndHeld) {
-  test::Asker& first = leased();
+  test::TestBorrower& first = leased();
   rest(milliseconds(10));
-  test::Asker& second = waiting();
+  test::TestBorrower& second = waiting();
   rest(milliseconds(30));
   first.release();
   world.deliver_all();
   rest(milliseconds(5));
-  second.discard(Closed::error);
-  std::vector<Stay> past = destination().history();
+  second.discard(CloseCause::error);
+  std::vector<BorrowRecord> past = destination().history();
   ASSERT_EQ(past.size(), 2U);
   EXPECT_EQ(past[0].held, milliseconds(40));
   EXPECT_EQ(past[1].arrived, past[0].arrived + milliseconds(10));
@@ -114,12 +114,12 @@ TEST(ErlangC, IsWhatTheTablesSay) {
 }
 
 TEST(AnAdvice, NeedsEnoughToRestOn) {
-  EXPECT_FALSE(advise(steady(19, milliseconds(10), milliseconds(5)), 4));
-  EXPECT_TRUE(advise(steady(20, milliseconds(10), milliseconds(5)), 4));
+  EXPECT_FALSE(recommend_size(steady(19, milliseconds(10), milliseconds(5)), 4));
+  EXPECT_TRUE(recommend_size(steady(20, milliseconds(10), milliseconds(5)), 4));
 }
 
 TEST(AnAdvice, FollowsFromRateAndHoldTime) {
-  const auto advice = advise(steady(1000, milliseconds(10), milliseconds(50)), 64);
+  const auto advice = recommend_size(steady(1000, milliseconds(10), milliseconds(50)), 64);
   ASSERT_TRUE(advice);
   EXPECT_NEAR(advice->arrival_rate, 100, 0.01);
   EXPECT_EQ(advice->mean_hold, milliseconds(50));
@@ -139,17 +139,17 @@ TEST(AnAdvice, FollowsFromRateAndHoldTime) {
 }
 
 TEST(AnAdvice, SaysWhenThePresentSizeCannotKeepUp) {
-  const auto advice = advise(steady(1000, milliseconds(10), milliseconds(50)), 4);
+  const auto advice = recommend_size(steady(1000, milliseconds(10), milliseconds(50)), 4);
   EXPECT_FALSE(advice->expected_wait_as_it_is);
   EXPECT_GT(advice->size, 5U);
 }
 
 TEST(AnAdvice, IsNeverLessThanWhatBurstsNeeded) {
-  std::vector<Stay> stays;
+  std::vector<BorrowRecord> stays;
   for (int burst = 0; burst < 50; ++burst) {
     for (int i = 0; i < 20; ++i) stays.push_back({kStart + seconds(burst), {}, milliseconds(100)});
   }
-  const auto advice = advise(stays, 64);
+  const auto advice = recommend_size(stays, 64);
   EXPECT_EQ(advice->busy_most, 20U);
   EXPECT_GE(advice->size, 20U);
   EXPECT_EQ(advice->min_idle, 20U) << "usually none is lent, then twenty at once";
@@ -165,8 +165,8 @@ Limits of_size(std::uint32_t size) {
 }
 
 TEST(AReplay, OpensOneConnectionForRequestsThatNeverOverlap) {
-  const Load load{steady(100, milliseconds(100), milliseconds(10)), milliseconds(1), std::nullopt};
-  const Outcome outcome = replay(load, of_size(8), seconds(3));
+  const Workload load{steady(100, milliseconds(100), milliseconds(10)), milliseconds(1), std::nullopt};
+  const SimulationResult outcome = simulate(load, of_size(8), seconds(3));
   EXPECT_EQ(outcome.served, 100U);
   EXPECT_EQ(outcome.opened, 1U);
   EXPECT_EQ(outcome.reused, 99U);
@@ -175,12 +175,12 @@ TEST(AReplay, OpensOneConnectionForRequestsThatNeverOverlap) {
 }
 
 TEST(AReplay, ShowsTheWaitsOfASmallerPoolAndTheConnectionsOfALargerOne) {
-  std::vector<Stay> stays;
+  std::vector<BorrowRecord> stays;
   for (int burst = 0; burst < 10; ++burst) {
     for (int i = 0; i < 8; ++i) stays.push_back({kStart + seconds(burst), {}, milliseconds(10)});
   }
-  const Load load{stays, {}, std::nullopt};
-  const Outcome small = replay(load, of_size(2), seconds(3)), large = replay(load, of_size(8), seconds(3));
+  const Workload load{stays, {}, std::nullopt};
+  const SimulationResult small = simulate(load, of_size(2), seconds(3)), large = simulate(load, of_size(8), seconds(3));
   EXPECT_EQ(small.served, 80U);
   EXPECT_EQ(small.opened, 2U);
   EXPECT_EQ(small.peak, 2U);
@@ -192,29 +192,29 @@ TEST(AReplay, ShowsTheWaitsOfASmallerPoolAndTheConnectionsOfALargerOne) {
 TEST(AReplay, TimesOutAndRefusesAsThePoolWould) {
   Limits limits = of_size(1);
   limits.max_waiting = 2;
-  const Load load{steady(5, microseconds(1), seconds(10)), milliseconds(1), std::nullopt};
-  const Outcome outcome = replay(load, limits, seconds(3));
+  const Workload load{steady(5, microseconds(1), seconds(10)), milliseconds(1), std::nullopt};
+  const SimulationResult outcome = simulate(load, limits, seconds(3));
   EXPECT_EQ(outcome.served, 1U);
   EXPECT_EQ(outcome.timed_out, 2U);
   EXPECT_EQ(outcome.refused, 2U);
 }
 
 TEST(AReplay, LetsTheOriginCloseWhatRests) {
-  const Load load{steady(10, seconds(10), milliseconds(1)), milliseconds(1), seconds(5)};
-  const Outcome outcome = replay(load, of_size(4), seconds(3));
+  const Workload load{steady(10, seconds(10), milliseconds(1)), milliseconds(1), seconds(5)};
+  const SimulationResult outcome = simulate(load, of_size(4), seconds(3));
   EXPECT_EQ(outcome.opened, 10U) << "each comes five seconds too late";
-  EXPECT_EQ(replay({load.stays, load.dial_time, std::nullopt}, of_size(4), seconds(3)).opened, 1U);
+  EXPECT_EQ(simulate({load.stays, load.dial_time, std::nullopt}, of_size(4), seconds(3)).opened, 1U);
 }
 
 TEST(AReplay, IsTheSameEachTime) {
-  std::vector<Stay> stays;
+  std::vector<BorrowRecord> stays;
   std::uint64_t random = 42;
   for (int i = 0; i < 2000; ++i) {
     random = random * 6364136223846793005ULL + 1442695040888963407ULL;
     stays.push_back({kStart + microseconds(500 * i), {}, microseconds(random >> 50)});
   }
-  const Load load{stays, milliseconds(2), seconds(1)};
-  const Outcome one = replay(load, of_size(6), seconds(1)), two = replay(load, of_size(6), seconds(1));
+  const Workload load{stays, milliseconds(2), seconds(1)};
+  const SimulationResult one = simulate(load, of_size(6), seconds(1)), two = simulate(load, of_size(6), seconds(1));
   EXPECT_EQ(one.opened_by, two.opened_by);
   EXPECT_EQ(one.p99_wait, two.p99_wait);
   EXPECT_EQ(one.served + one.refused + one.timed_out, 2000U);
@@ -231,7 +231,7 @@ double cost_of_a_replay(std::uint32_t size) {
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
   };
   const double before = cpu();
-  EXPECT_EQ(replay({steady(30, milliseconds(10), milliseconds(5)), milliseconds(1), {}}, limits, seconds(1)).served,
+  EXPECT_EQ(simulate({steady(30, milliseconds(10), milliseconds(5)), milliseconds(1), {}}, limits, seconds(1)).served,
             30U);
   return cpu() - before;
 }
@@ -244,7 +244,7 @@ TEST(AReplay, OfTheLargestPoolCostsByItsSizeAndNotBySizeTimesSize) {
 }
 
 TEST(AReplay, OfNothingIsNothing) {
-  EXPECT_EQ(replay({}, of_size(1), seconds(1)).served, 0U);
+  EXPECT_EQ(simulate({}, of_size(1), seconds(1)).served, 0U);
 }
 
 // ---- the explanation ----
@@ -256,16 +256,16 @@ bool says(const std::vector<std::string>& lines, const std::string& text) {
 
 TEST(AnExplanation, NamesTheCausesTheirNumbersAndWhatFollows) {
   Destination::Snapshot s;
-  s.opened[static_cast<std::size_t>(Opened::stale_found)] = 212;
-  s.opened[static_cast<std::size_t>(Opened::all_busy)] = 28;
-  s.closed[static_cast<std::size_t>(Closed::peer_closed)] = 236;
-  s.connections[static_cast<std::size_t>(Shown::idle)] = 4;
-  s.failures[static_cast<std::size_t>(Failed::refused)] = 1;
+  s.opened[static_cast<std::size_t>(OpenCause::stale_found)] = 212;
+  s.opened[static_cast<std::size_t>(OpenCause::all_busy)] = 28;
+  s.closed[static_cast<std::size_t>(CloseCause::peer_closed)] = 236;
+  s.connections[static_cast<std::size_t>(ConnectionStatus::idle)] = 4;
+  s.failures[static_cast<std::size_t>(FailureReason::refused)] = 1;
   s.borrows = 480;
   s.created = 240;
   s.size = s.peak = 8;
   s.learned_idle = seconds(5);
-  s.horizon = milliseconds(4500);
+  s.effective_limit = milliseconds(4500);
   const std::vector<std::string> lines = explain(s, {seconds(60), std::chrono::minutes(30), 0, 0});
   EXPECT_TRUE(lines[0].starts_with("212 of 240 connections were opened because")) << lines[0];
   EXPECT_TRUE(says(lines, "the origin closes idle connections after 5.0 s"));
@@ -279,9 +279,9 @@ TEST(AnExplanation, NamesTheCausesTheirNumbersAndWhatFollows) {
 
 TEST(AnExplanation, SpeaksOfOneAsOneAndOfSeveralAsSeveral) {
   Destination::Snapshot s;
-  s.opened[static_cast<std::size_t>(Opened::warm_up)] = s.closed[static_cast<std::size_t>(Closed::error)] = 1;
-  s.opened[static_cast<std::size_t>(Opened::tunnel)] = s.closed[static_cast<std::size_t>(Closed::expired)] = 2;
-  s.connections[static_cast<std::size_t>(Shown::idle)] = s.created = 1;
+  s.opened[static_cast<std::size_t>(OpenCause::warm_up)] = s.closed[static_cast<std::size_t>(CloseCause::error)] = 1;
+  s.opened[static_cast<std::size_t>(OpenCause::tunnel)] = s.closed[static_cast<std::size_t>(CloseCause::expired)] = 2;
+  s.connections[static_cast<std::size_t>(ConnectionStatus::idle)] = s.created = 1;
   s.borrows = 5;
   const std::vector<std::string> lines = explain(s, {});
   EXPECT_TRUE(says(lines, "1 of 3 connections was opened because a warm-up asked for it (cause warm_up)."));
@@ -310,12 +310,12 @@ TEST(AnExplanation, HasAReasonForEachCause) {
 
 // Borrows that took no time begin and end at one instant, among others that do.
 TEST(AnAdvice, CountsBorrowsThatTookNoTime) {
-  std::vector<Stay> stays = steady(200, milliseconds(1), Duration::zero());
-  const std::optional<Advice> brief = advise(stays, 4);
+  std::vector<BorrowRecord> stays = steady(200, milliseconds(1), Duration::zero());
+  const std::optional<Advice> brief = recommend_size(stays, 4);
   ASSERT_TRUE(brief);
   EXPECT_EQ(brief->busy_most, 1U);
-  for (const Stay& stay : steady(200, milliseconds(1), milliseconds(3))) stays.push_back(stay);
-  const std::optional<Advice> mixed = advise(stays, 4);
+  for (const BorrowRecord& stay : steady(200, milliseconds(1), milliseconds(3))) stays.push_back(stay);
+  const std::optional<Advice> mixed = recommend_size(stays, 4);
   ASSERT_TRUE(mixed);
   EXPECT_EQ(mixed->busy_most, 3U);
 }

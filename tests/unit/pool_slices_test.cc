@@ -14,15 +14,15 @@ namespace carpool::pool {
 namespace {
 
 // Notes how many connections were ended in the books, and not yet closed, when one is closed.
-class BookedWorld final : public test::World {
+class BookedWorld final : public test::FakeEnvironment {
  public:
-  BookedWorld() : World(2) {}
-  void dispose(Pooled* pooled, Closed cause) override {
+  BookedWorld() : FakeEnvironment(2) {}
+  void dispose(PooledConnection* pooled, CloseCause cause) override {
     if (watched != nullptr) {
       const std::uint64_t ended = watched->snapshot(now).closed_total() - before - disposed++;
       at_once = std::max(at_once, ended);
     }
-    World::dispose(pooled, cause);
+    FakeEnvironment::dispose(pooled, cause);
   }
   void watch_books(Destination& destination) {
     watched = &destination;
@@ -47,7 +47,7 @@ struct Large {
     for (unsigned n = 0; n < many; ++n) askers.emplace_back(world, static_cast<LoopId>(n % 2)).borrow(destination());
     while (!world.dials.empty()) world.dialed();
     world.deliver_all();
-    for (Asker& one : askers) {
+    for (TestBorrower& one : askers) {
       world.now += std::chrono::microseconds(1);
       one.release();
     }
@@ -67,7 +67,7 @@ struct Large {
     if (!made) made = std::make_unique<Destination>(test::origin_named("origin"), limits, world, 2);
     return *made;
   }
-  std::uint64_t idle() { return destination().snapshot(world.now).of(Shown::idle); }
+  std::uint64_t idle() { return destination().snapshot(world.now).of(ConnectionStatus::idle); }
   double cost(const std::function<void()>& command) {
     const double begin = cpu_seconds();
     command();
@@ -76,7 +76,7 @@ struct Large {
   BookedWorld world;
   Limits limits;
   const unsigned count;
-  std::deque<Asker> askers;
+  std::deque<TestBorrower> askers;
   std::unique_ptr<Destination> made;
 };
 
@@ -98,13 +98,13 @@ TEST(ALargePool, KeepsWhatRestedLeastWhenItShrinks) {
   const Duration most = std::chrono::microseconds(99);
   pool.destination().set_limits(smaller, pool.world.now);
   EXPECT_EQ(pool.idle(), 100U);
-  Want want;
+  BorrowRequest want;
   want.max_idle = most;
-  std::deque<Asker> patient;
+  std::deque<TestBorrower> patient;
   for (int n = 0; n < 100; ++n) {
     EXPECT_EQ(patient.emplace_back(pool.world, LoopId{0}).borrow(pool.destination(), want), State::leased);
   }
-  for (Asker& one : patient) one.release();
+  for (TestBorrower& one : patient) one.release();
 }
 
 TEST(ALargePool, StopsAndDrainsInSlices) {
@@ -130,16 +130,16 @@ TEST(ALargePool, EndsWhatIsExpiredInSlices) {
 
 TEST(ALargePool, RefusesThoseWhoWaitInSlices) {
   Large pool(1);
-  Asker& holder = pool.askers.front();
+  TestBorrower& holder = pool.askers.front();
   holder.borrow(pool.destination());
   Limits longer = pool.limits;
   longer.max_waiting = 3000;
   pool.destination().set_limits(longer, pool.world.now);
-  std::deque<Asker> line;
+  std::deque<TestBorrower> line;
   for (int n = 0; n < 2500; ++n) line.emplace_back(pool.world, LoopId{0}).borrow(pool.destination());
   pool.destination().stop(pool.world.now);
   pool.world.deliver_all();
-  for (const Asker& one : line) EXPECT_EQ(one.state, State::refused);
+  for (const TestBorrower& one : line) EXPECT_EQ(one.state, State::refused);
   holder.release();
 }
 

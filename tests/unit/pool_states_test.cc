@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint32_t kMultiplex = 2;
 
-std::string state_of(Word word) {
+std::string state_of(EntryWord word) {
   if (word.vacant()) return "vacant";
   if (word.reserved()) return "connecting";
   if (word.inspecting()) return word.closed() ? "inspected_to_close" : "inspected";
@@ -31,39 +31,39 @@ std::string state_of(Word word) {
 
 struct Verb {
   std::string name;
-  std::function<Change(AtomicWord&, Word)> apply;
+  std::function<Change(AtomicWord&, EntryWord)> apply;
 };
 
 std::vector<Verb> verbs() {
   const auto acquire = [](LoopId loop) {
-    return [loop](AtomicWord& at, Word was) {
+    return [loop](AtomicWord& at, EntryWord was) {
       if (!was.lendable(kMultiplex) || (was.borrowed() && was.home() != loop)) return Change{false, was, was};
       return try_acquire(at, was, loop);
     };
   };
-  return {{"reserve", [](AtomicWord& at, Word) { return try_reserve(at); }},
-          {"enable", [](AtomicWord& at, Word) { return try_enable(at, 0, false); }},
-          {"enable, lent at once", [](AtomicWord& at, Word) { return try_enable(at, 0, true); }},
+  return {{"reserve", [](AtomicWord& at, EntryWord) { return try_reserve(at); }},
+          {"enable", [](AtomicWord& at, EntryWord) { return try_enable(at, 0, false); }},
+          {"enable, lent at once", [](AtomicWord& at, EntryWord) { return try_enable(at, 0, true); }},
           {"acquire", acquire(0)},
           {"acquire by another loop", acquire(1)},
-          {"release", [](AtomicWord& at, Word) { return try_release(at); }},
-          {"hand on", [](AtomicWord& at, Word) { return try_hand(at, 1); }},
-          {"retire", [](AtomicWord& at, Word) { return try_retire(at); }},
-          {"close", [](AtomicWord& at, Word) { return try_close(at); }},
-          {"close idle", [](AtomicWord& at, Word was) { return try_close_idle(at, was); }},
-          {"terminate", [](AtomicWord& at, Word) { return try_terminate(at); }},
-          {"inspect", [](AtomicWord& at, Word was) { return try_inspect(at, was.generation(), was.home()); }},
-          {"end inspection, quiet", [](AtomicWord& at, Word) { return end_inspect(at, true); }},
-          {"end inspection, not quiet", [](AtomicWord& at, Word) { return end_inspect(at, false); }}};
+          {"release", [](AtomicWord& at, EntryWord) { return try_release(at); }},
+          {"hand on", [](AtomicWord& at, EntryWord) { return try_hand(at, 1); }},
+          {"retire", [](AtomicWord& at, EntryWord) { return try_retire(at); }},
+          {"close", [](AtomicWord& at, EntryWord) { return try_close(at); }},
+          {"close idle", [](AtomicWord& at, EntryWord was) { return try_close_idle(at, was); }},
+          {"terminate", [](AtomicWord& at, EntryWord) { return try_terminate(at); }},
+          {"inspect", [](AtomicWord& at, EntryWord was) { return try_inspect(at, was.generation(), was.home()); }},
+          {"end inspection, quiet", [](AtomicWord& at, EntryWord) { return end_inspect(at, true); }},
+          {"end inspection, not quiet", [](AtomicWord& at, EntryWord) { return end_inspect(at, false); }}};
 }
 
 // from -> to by verb, over all words that differ in what decides: users, marks, home.
 std::set<std::tuple<std::string, std::string, std::string>> transitions() {
   std::set<std::tuple<std::string, std::string, std::string>> found;
   std::set<std::uint64_t> seen;
-  std::vector<Word> todo{Word::vacant(1)};
+  std::vector<EntryWord> todo{EntryWord::vacant(1)};
   while (!todo.empty()) {
-    const Word from = todo.back();
+    const EntryWord from = todo.back();
     todo.pop_back();
     if (!seen.insert(from.bits()).second) continue;
     for (const Verb& verb : verbs()) {

@@ -17,18 +17,18 @@
 
 namespace carpool::test {
 
-using pool::Closed;
+using pool::CloseCause;
 using pool::Delivery;
 using pool::Destination;
-using pool::House;
+using pool::Environment;
 using pool::LoopId;
-using pool::Pooled;
+using pool::PooledConnection;
 using pool::Reservation;
 
 inline thread_local LoopId this_loop = 0;
 
-struct Socket final : Pooled {
-  bool settle() override { return !peer_closed.load(std::memory_order_acquire); }
+struct Socket final : PooledConnection {
+  bool clean_for_reuse() override { return !peer_closed.load(std::memory_order_acquire); }
   std::atomic<bool> peer_closed{false};
   std::uint64_t token = 0;  // plain: its user's
   std::uint64_t seen_events = 0;
@@ -39,7 +39,7 @@ struct Readiness {
 };
 
 // Sockets, their registrations and the mail, as a kernel and a house would have them.
-class Threads final : public House {
+class Threads final : public Environment {
  public:
   explicit Threads(unsigned loops) : loops_(loops) {}
 
@@ -57,19 +57,19 @@ class Threads final : public House {
     loops_[this_loop].dials.emplace_back(&destination, std::make_unique<Reservation>(std::move(reservation)));
   }
   void deliver(LoopId to, Delivery& delivery) override { loops_[to].mail.push(delivery); }
-  void detach(Pooled& pooled, LoopId from) override {
+  void detach(PooledConnection& pooled, LoopId from) override {
     const std::scoped_lock lock(mutex_);
     const auto found = watched_.find(static_cast<Socket*>(&pooled));
     if (found == watched_.end() || found->second.loop != from) return fail("detached where it was not watched");
     watched_.erase(found);
   }
-  bool attach(Pooled& pooled, std::uint32_t index, std::uint32_t generation) override {
+  bool attach(PooledConnection& pooled, std::uint32_t index, std::uint32_t generation) override {
     watch(static_cast<Socket&>(pooled), index, generation);
     return true;
   }
-  void dispose(Pooled* pooled, Closed cause) override {
+  void dispose(PooledConnection* pooled, CloseCause cause) override {
     const std::unique_ptr<Socket> dies(static_cast<Socket*>(pooled));
-    if (cause == Closed::peer_closed && !dies->peer_closed.load()) ++healthy_killed;
+    if (cause == CloseCause::peer_closed && !dies->peer_closed.load()) ++healthy_killed;
     {
       const std::scoped_lock lock(mutex_);
       watched_.erase(dies.get());

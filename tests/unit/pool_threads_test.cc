@@ -68,8 +68,8 @@ struct Plan {
 // One loop's thread.
 class Runner {
  public:
-  Runner(Threads& house, std::vector<Destination*> destinations, const Plan& plan, LoopId loop)
-      : house_(house),
+  Runner(Threads& environment, std::vector<Destination*> destinations, const Plan& plan, LoopId loop)
+      : house_(environment),
         destinations_(std::move(destinations)),
         plan_(plan),
         loop_(loop),
@@ -134,14 +134,14 @@ class Runner {
     auto& socket = static_cast<Socket&>(*claim.pooled);
     ++socket.seen_events;
     // What the event says is believed, as a hangup is.
-    if (claim.kind == EventClaim::Kind::inspecting) end_inspection(event.index, false, Closed::peer_closed, now);
+    if (claim.kind == EventClaim::Kind::inspecting) end_inspection(event.index, false, CloseCause::peer_closed, now);
   }
   Destination& any() { return *destinations_[random_() % destinations_.size()]; }
   void act(User& user) {
     const Instant now = Clock::now();
     if (user.lease) {
       if (!user.still_alone()) house_.fail("two users on one connection");
-      return plan_.wishes && random_() % 8 == 0 ? user.lease.discard(Closed::error, now) : user.lease.release(now);
+      return plan_.wishes && random_() % 8 == 0 ? user.lease.discard(CloseCause::error, now) : user.lease.release(now);
     }
     if (!user.waiting) return ask(user, now);
     if (!plan_.wishes || random_() % 16 != 0) return;
@@ -150,9 +150,9 @@ class Runner {
     ++user.cancelled;
   }
   void ask(User& user, Instant now) {
-    Want want;
+    BorrowRequest want;
     if (plan_.wishes) {
-      want.fresh = random_() % 16 == 0;
+      want.new_connection_only = random_() % 16 == 0;
       if (random_() % 8 == 0) want.max_idle = microseconds(random_() % 100);
     }
     ++user.asked;
@@ -206,16 +206,16 @@ std::uint64_t expect_settled(const Destination& destination, const Plan& plan) {
 }
 
 void run(const Plan& plan) {
-  Threads house(plan.loops);
+  Threads environment(plan.loops);
   Limits limits = plan.limits;
   limits.size = plan.size;
   DirectoryLimits over_all;
   over_all.max_connections = plan.total;
-  Directory directory(over_all, house, plan.loops);
+  Directory directory(over_all, environment, plan.loops);
   for (std::uint32_t n = 0; n < plan.origins; ++n) ASSERT_TRUE(directory.at(origin_number(n), limits));
   std::deque<Runner> runners;
   for (unsigned n = 0; n < plan.loops; ++n) {
-    runners.emplace_back(house, directory.all(), plan, static_cast<LoopId>(n));
+    runners.emplace_back(environment, directory.all(), plan, static_cast<LoopId>(n));
   }
   std::atomic<unsigned> busy{plan.loops};
   std::vector<std::thread> threads;
@@ -225,20 +225,20 @@ void run(const Plan& plan) {
     for (Destination* destination : directory.all()) {
       const Destination::Snapshot now = destination->snapshot(Clock::now());
       if (now.opened_total() - now.closed_total() != now.alive()) ++unbalanced;
-      if (now.alive() > plan.size) house.fail("the cap was passed");
+      if (now.alive() > plan.size) environment.fail("the cap was passed");
     }
     ++scrapes;
     std::this_thread::yield();
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(house.wrong.load(), nullptr) << house.wrong.load();
+  EXPECT_EQ(environment.wrong.load(), nullptr) << environment.wrong.load();
   EXPECT_EQ(unbalanced, 0) << "of " << scrapes;
-  EXPECT_LE(house.peak.load(), static_cast<int>(std::min(plan.size * plan.origins, plan.total)));
-  EXPECT_EQ(house.healthy_killed.load(), 0);
+  EXPECT_LE(environment.peak.load(), static_cast<int>(std::min(plan.size * plan.origins, plan.total)));
+  EXPECT_EQ(environment.healthy_killed.load(), 0);
   for (Runner& runner : runners) EXPECT_EQ(runner.unanswered(), 0U);
   std::uint64_t alive = 0;
   for (Destination* destination : directory.all()) alive += expect_settled(*destination, plan);
-  EXPECT_EQ(alive, static_cast<std::uint64_t>(house.alive.load()));
+  EXPECT_EQ(alive, static_cast<std::uint64_t>(environment.alive.load()));
   EXPECT_EQ(alive, directory.connections());
 }
 
@@ -275,10 +275,10 @@ TEST(Loops, NeverBothMissAReleaseAndAWish) {
   // A publication by a plain store survives 100,000 rounds two times in three; the long run takes ten million.
   const char* asked = std::getenv("CARPOOL_LITMUS_ROUNDS");
   const int rounds = asked != nullptr ? std::atoi(asked) : 100000;
-  Threads house(2);
+  Threads environment(2);
   Limits limits;
   limits.size = 1;
-  Destination destination(origin_number(0), limits, house, 2);
+  Destination destination(origin_number(0), limits, environment, 2);
   std::array<User, 2> users;
   std::atomic<bool> lost{false};
   Round round;
@@ -286,12 +286,12 @@ TEST(Loops, NeverBothMissAReleaseAndAWish) {
   this_loop = 0;
   ASSERT_TRUE(std::holds_alternative<Waiting>(destination.borrow(users[0], {}, Clock::now())));
   {
-    auto [at, reservation] = std::move(house.loops()[0].dials.front());
-    house.loops()[0].dials.pop_front();
+    auto [at, reservation] = std::move(environment.loops()[0].dials.front());
+    environment.loops()[0].dials.pop_front();
     auto socket = std::make_unique<Socket>();
-    house.watch(*socket, reservation->index(), reservation->generation());
+    environment.watch(*socket, reservation->index(), reservation->generation());
     at->dialed(std::move(*reservation), std::move(socket), Clock::now());
-    house.loops()[0].mail.deliver_all(Clock::now());
+    environment.loops()[0].mail.deliver_all(Clock::now());
   }
   const auto play = [&](LoopId loop) {
     this_loop = loop;
@@ -305,7 +305,7 @@ TEST(Loops, NeverBothMissAReleaseAndAWish) {
         auto answer = destination.borrow(user, {}, now);
         if (auto* lease = std::get_if<Lease>(&answer)) user.begin(std::move(*lease));
         for (int spins = 0; !user.lease && !lost; ++spins) {
-          house.loops()[loop].mail.deliver_all(now);
+          environment.loops()[loop].mail.deliver_all(now);
           if (spins % 256 == 255) std::this_thread::yield();
           if (spins % 1024 == 1023 && Clock::now() - now > std::chrono::seconds(10)) lost = true;
         }

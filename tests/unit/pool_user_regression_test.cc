@@ -15,23 +15,23 @@
 namespace carpool::test {
 namespace {
 
-using pool::Closed;
-using State = Asker::State;
+using pool::CloseCause;
+using State = TestBorrower::State;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class NotHereFor : public PoolScene {
+class PoolUserRegression : public PoolScene {
  protected:
-  NotHereFor() : PoolScene(2) {}
+  PoolUserRegression() : PoolScene(2) {}
 };
 
 // J#6254: the total timeout does not run while a request is queued: it comes out of the line long after its client gave
 // up, and takes a connection.
-TEST_F(NotHereFor, OneWhoseTimeIsUpTheQueueGoesOn) {
-  Asker& holder = leased(0);
-  Asker& other = leased(0);
-  Asker& late = waiting({}, 1);
-  Asker& patient = waiting({}, 1);
+TEST_F(PoolUserRegression, OneWhoseTimeIsUpTheQueueGoesOn) {
+  TestBorrower& holder = leased(0);
+  TestBorrower& other = leased(0);
+  TestBorrower& late = waiting({}, 1);
+  TestBorrower& patient = waiting({}, 1);
   late.cancel();  // its deadline came
   EXPECT_EQ(snapshot().waiting, 1U);
   holder.release();
@@ -43,10 +43,10 @@ TEST_F(NotHereFor, OneWhoseTimeIsUpTheQueueGoesOn) {
 }
 
 // The same when the time is up while the connection is on its way to it.
-TEST_F(NotHereFor, OneWhoseTimeIsUpAConnectionIsTaken) {
+TEST_F(PoolUserRegression, OneWhoseTimeIsUpAConnectionIsTaken) {
   limits.size = 1;
-  Asker& holder = leased(0);
-  Asker& late = waiting({}, 1);
+  TestBorrower& holder = leased(0);
+  TestBorrower& late = waiting({}, 1);
   holder.release();
   late.cancel();
   world.deliver_all();
@@ -55,21 +55,21 @@ TEST_F(NotHereFor, OneWhoseTimeIsUpAConnectionIsTaken) {
 }
 
 // J#13004: a bounded queue says no before it is full.
-TEST_F(NotHereFor, OneWhoFindsRoomTheQueueIsFull) {
+TEST_F(PoolUserRegression, OneWhoFindsRoomTheQueueIsFull) {
   limits.max_waiting = 5;
   leased();
   leased();
   for (int n = 0; n < 5; ++n) waiting({}, static_cast<LoopId>(n % 2));
-  Asker& refused = asker();
+  TestBorrower& refused = asker();
   EXPECT_EQ(refused.borrow(destination()), State::refused);
   EXPECT_EQ(refused.fault->kind, FaultKind::queue_full);
 }
 
 // L#2042: the look after what leaked is skipped when the borrow fails, and a lost place is never found again.
-TEST_F(NotHereFor, OneWhoIsRefusedNobodyLooksAfterLeaks) {
+TEST_F(PoolUserRegression, OneWhoIsRefusedNobodyLooksAfterLeaks) {
   limits.size = 1;
   limits.max_waiting = 0;
-  Asker& careless = leased();
+  TestBorrower& careless = leased();
   EXPECT_EQ(asker().borrow(destination()), State::refused);
   careless.lose();
   EXPECT_EQ(snapshot().leaks, 1U) << "counted when it happens, not at the next borrow";
@@ -86,18 +86,19 @@ template <class T>
 concept ShowsItsInside = requires(T destination) {
   destination.impl_;
 };
-TEST_F(NotHereFor, AnybodyAConnectionsStateCanBeChanged) {
+TEST_F(PoolUserRegression, AnybodyAConnectionsStateCanBeChanged) {
   static_assert(!ShowsItsEntry<pool::Lease> && !ShowsItsInside<Destination>);
   static_assert(!std::is_copy_constructible_v<pool::Lease> && !std::is_copy_constructible_v<pool::Reservation>);
-  static_assert(!std::is_constructible_v<pool::Reservation, std::uint32_t, std::uint32_t, pool::Opened, pool::Kinds>);
-  Asker& one = leased();
+  static_assert(
+      !std::is_constructible_v<pool::Reservation, std::uint32_t, std::uint32_t, pool::OpenCause, pool::ProtocolMask>);
+  TestBorrower& one = leased();
   one.release();
   EXPECT_FALSE(one.lease) << "the right ends with its use";
 }
 
 // J#14533: the sweeper removes a destination while somebody resolves it, who then uses what is gone.
 TEST(NotHereForAResolver, TheSweeperTakesAwayWhatItJustFound) {
-  World world(2);
+  FakeEnvironment world(2);
   pool::Directory directory({}, world, 2);
   const pool::Origin origin = origin_named("found");
   std::atomic<bool> done{false};
@@ -106,7 +107,7 @@ TEST(NotHereForAResolver, TheSweeperTakesAwayWhatItJustFound) {
     Instant now = world.now;
     while (!done.load() || ended == 0) {
       now += seconds(1);
-      ended += directory.retire(now, milliseconds(1), [](const Destination&) { return false; }).size();
+      ended += directory.unlink_idle(now, milliseconds(1), [](const Destination&) { return false; }).size();
     }
   });
   std::uint64_t anew = 0;
@@ -122,7 +123,7 @@ TEST(NotHereForAResolver, TheSweeperTakesAwayWhatItJustFound) {
   sweeper.join();
   EXPECT_GT(ended, 0U);
   EXPECT_GT(anew, 0U);
-  Asker late(world, 0);
+  TestBorrower late(world, 0);
   EXPECT_EQ(late.borrow(*last), last->reclaimed() ? State::refused : State::waiting);
   if (late.state == State::waiting) world.dial_failed();
   world.deliver_all();
@@ -131,7 +132,7 @@ TEST(NotHereForAResolver, TheSweeperTakesAwayWhatItJustFound) {
 // L#2053: what all share is made by each of those who need it first at the same time; all but one are never ended.
 TEST(NotHereForTheFirstOnes, WhatTheyShareIsMadeByEachOfThem) {
   for (int round = 0; round < 50; ++round) {
-    World world(2);
+    FakeEnvironment world(2);
     pool::Directory directory({.max_origins = 1}, world, 2);
     std::array<Destination*, 4> got{};
     std::vector<std::thread> threads;

@@ -14,17 +14,17 @@ namespace carpool::pool {
 namespace {
 
 using std::chrono::seconds;
-using test::Asker;
-using State = Asker::State;
+using test::TestBorrower;
+using State = TestBorrower::State;
 
 class TheLine : public test::PoolScene {
  protected:
   TheLine() : PoolScene(2) {}
 
   // Who is served in which order when all have joined; each letter a client or a class.
-  std::string served(Asker& holder, const std::vector<std::pair<char, Asker*>>& line) {
+  std::string served(TestBorrower& holder, const std::vector<std::pair<char, TestBorrower*>>& line) {
     std::string order;
-    Asker* last = &holder;
+    TestBorrower* last = &holder;
     for (std::size_t n = 0; n < line.size(); ++n) {
       last->release();
       world.deliver_all();
@@ -40,14 +40,14 @@ class TheLine : public test::PoolScene {
 
 TEST_F(TheLine, ServesWaitersInOrderAcrossLoops) {
   limits.size = 1;
-  Asker& holder = leased(0);
-  std::vector<Asker*> line;
+  TestBorrower& holder = leased(0);
+  std::vector<TestBorrower*> line;
   for (int n = 0; n < 6; ++n) {
     line.push_back(&asker(static_cast<LoopId>(n % 2)));
     EXPECT_EQ(line.back()->borrow(destination()), State::waiting);
   }
-  Asker* last = &holder;
-  for (Asker* next : line) {
+  TestBorrower* last = &holder;
+  for (TestBorrower* next : line) {
     last->release();
     world.deliver_all();
     ASSERT_EQ(next->state, State::leased);
@@ -58,8 +58,8 @@ TEST_F(TheLine, ServesWaitersInOrderAcrossLoops) {
 
 TEST_F(TheLine, GivesAReleasedConnectionToTheLineNotToWhoComesNext) {
   limits.size = 1;
-  Asker& holder = leased();
-  Asker& first = asker();
+  TestBorrower& holder = leased();
+  TestBorrower& first = asker();
   first.borrow(destination());
   holder.release();
   EXPECT_EQ(holder.borrow(destination()), State::waiting) << "no barging";
@@ -69,8 +69,8 @@ TEST_F(TheLine, GivesAReleasedConnectionToTheLineNotToWhoComesNext) {
 
 TEST_F(TheLine, HandsOnWithinALoopWithoutTouchingTheRegistration) {
   limits.size = 1;
-  Asker& holder = leased(1);
-  Asker& next = waiting({}, 1);
+  TestBorrower& holder = leased(1);
+  TestBorrower& next = waiting({}, 1);
   holder.release();
   world.deliver_all();
   EXPECT_EQ(next.state, State::leased);
@@ -82,7 +82,7 @@ TEST_F(TheLine, RefusesMoreThanMayWait) {
   limits.max_waiting = 1;
   leased();
   EXPECT_EQ(asker().borrow(destination()), State::waiting);
-  Asker& third = asker();
+  TestBorrower& third = asker();
   ASSERT_EQ(third.borrow(destination()), State::refused);
   EXPECT_EQ(third.fault->kind, FaultKind::queue_full);
   EXPECT_EQ(third.fault->detail, "wait queue full");
@@ -91,9 +91,9 @@ TEST_F(TheLine, RefusesMoreThanMayWait) {
 
 TEST_F(TheLine, WithNoPlaceToWaitStillDialsForThoseItHasRoomFor) {
   limits.max_waiting = 0;
-  Asker& one = asker();
-  Asker& two = asker();
-  Asker& three = asker();
+  TestBorrower& one = asker();
+  TestBorrower& two = asker();
+  TestBorrower& three = asker();
   EXPECT_EQ(one.borrow(destination()), State::waiting);
   EXPECT_EQ(two.borrow(destination()), State::waiting);
   EXPECT_EQ(three.borrow(destination()), State::refused);
@@ -105,9 +105,9 @@ TEST_F(TheLine, WithNoPlaceToWaitStillDialsForThoseItHasRoomFor) {
 
 TEST_F(TheLine, PassesAGrantOnWhenItsBorrowerLeftMeanwhile) {
   limits.size = 1;
-  Asker& holder = leased(0);
-  Asker& gone = asker(1);
-  Asker& next = asker(0);
+  TestBorrower& holder = leased(0);
+  TestBorrower& gone = asker(1);
+  TestBorrower& next = asker(0);
   gone.borrow(destination());
   next.borrow(destination());
   holder.release();
@@ -119,21 +119,21 @@ TEST_F(TheLine, PassesAGrantOnWhenItsBorrowerLeftMeanwhile) {
 }
 
 TEST_F(TheLine, RestsAGrantWhoseBorrowerLeftWhenNobodyElseWaits) {
-  Asker& gone = asker();
+  TestBorrower& gone = asker();
   gone.borrow(destination());
   world.dialed();
   gone.cancel();
   world.deliver_all();
-  EXPECT_EQ(snapshot().of(Shown::idle), 1U);
-  Asker& next = asker();
+  EXPECT_EQ(snapshot().of(ConnectionStatus::idle), 1U);
+  TestBorrower& next = asker();
   ASSERT_EQ(next.borrow(destination()), State::leased);
   EXPECT_FALSE(next.lease.reused()) << "nothing ever travelled on it";
 }
 
 TEST_F(TheLine, DoesNotTakeAGrantForTheSameBorrowersNextWish) {
   limits.size = 1;
-  Asker& holder = leased();
-  Asker& one = asker();
+  TestBorrower& holder = leased();
+  TestBorrower& one = asker();
   one.borrow(destination());
   holder.release();
   one.cancel();
@@ -146,9 +146,9 @@ TEST_F(TheLine, DoesNotTakeAGrantForTheSameBorrowersNextWish) {
 TEST_F(TheLine, JudgesAgainOnArrivalAndPutsTheBorrowerBackWhereItStood) {
   limits.size = 1;
   limits.expire_time = seconds(10);
-  Asker& holder = leased();
-  Asker& first = asker();
-  Asker& second = asker();
+  TestBorrower& holder = leased();
+  TestBorrower& first = asker();
+  TestBorrower& second = asker();
   first.borrow(destination());
   second.borrow(destination());
   holder.release();
@@ -156,7 +156,7 @@ TEST_F(TheLine, JudgesAgainOnArrivalAndPutsTheBorrowerBackWhereItStood) {
   world.deliver_all();
   EXPECT_EQ(first.state, State::waiting);
   ASSERT_EQ(world.dials.size(), 1U);
-  EXPECT_EQ(world.opened.back(), Opened::expired);
+  EXPECT_EQ(world.opened.back(), OpenCause::expired);
   world.dialed();
   world.deliver_all();
   EXPECT_EQ(first.state, State::leased);
@@ -165,10 +165,10 @@ TEST_F(TheLine, JudgesAgainOnArrivalAndPutsTheBorrowerBackWhereItStood) {
 
 TEST_F(TheLine, LetsClientsTakeTurns) {
   limits.size = 1;
-  Asker& holder = leased();
-  std::vector<std::pair<char, Asker*>> line;
+  TestBorrower& holder = leased();
+  std::vector<std::pair<char, TestBorrower*>> line;
   for (const char who : std::string("aaaaaabbc")) {
-    Want want;
+    BorrowRequest want;
     want.client = static_cast<std::uint64_t>(who);
     line.emplace_back(who, &waiting(want));
   }
@@ -177,10 +177,10 @@ TEST_F(TheLine, LetsClientsTakeTurns) {
 
 TEST_F(TheLine, ServesAHigherClassMoreOften) {
   limits.size = 1;
-  Asker& holder = leased();
-  std::vector<std::pair<char, Asker*>> line;
+  TestBorrower& holder = leased();
+  std::vector<std::pair<char, TestBorrower*>> line;
   for (const char who : std::string("lllhhhhhhhhhhhh")) {
-    Want want;
+    BorrowRequest want;
     want.priority_class = who == 'h' ? 0 : 1;
     line.emplace_back(who, &waiting(want));
   }
@@ -189,10 +189,10 @@ TEST_F(TheLine, ServesAHigherClassMoreOften) {
 
 TEST_F(TheLine, StarvesNoClassAndNoClient) {
   limits.size = 1;
-  std::vector<std::pair<Want, Asker*>> all;
-  std::map<Asker*, int> count;
+  std::vector<std::pair<BorrowRequest, TestBorrower*>> all;
+  std::map<TestBorrower*, int> count;
   for (unsigned n = 0; n < 12; ++n) {
-    Want want;
+    BorrowRequest want;
     want.priority_class = static_cast<std::uint8_t>(n % 3);
     want.client = n / 3;
     all.emplace_back(want, &waiting(want));
@@ -216,7 +216,7 @@ TEST_F(TheLine, StarvesNoClassAndNoClient) {
 TEST_F(TheLine, CancelsWithoutATrace) {
   limits.size = 1;
   leased();
-  Asker& one = asker();
+  TestBorrower& one = asker();
   one.borrow(destination());
   one.cancel();
   one.cancel();
@@ -234,17 +234,17 @@ double cpu_seconds() {
 // Half of the wishes are one client's, and each other client's goes in front of most of those; then all give up, from
 // the middle outwards.
 double cost_of_a_line_of(unsigned many) {
-  test::World world(1);
+  test::FakeEnvironment world(1);
   Limits limits;
   limits.size = 1;
   limits.max_waiting = many;
   Destination destination(test::origin_named("origin"), limits, world, 1);
-  std::deque<Asker> line;
-  Asker holder(world, 0);
+  std::deque<TestBorrower> line;
+  TestBorrower holder(world, 0);
   holder.borrow(destination);
   const double begin = cpu_seconds();
   for (unsigned n = 0; n < many; ++n) {
-    Want want;
+    BorrowRequest want;
     want.client = n < many / 2 ? 1 : 1 + n;
     EXPECT_EQ(line.emplace_back(world, LoopId{0}).borrow(destination, want), State::waiting);
   }

@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using test::Asker;
+using test::TestBorrower;
 
 class AWarmUp : public test::PoolScene {
  protected:
@@ -33,8 +33,8 @@ TEST_F(AWarmUp, OpensWhatIsMissingAndNoMoreThanTheCap) {
   EXPECT_EQ(warm_up(3), 0U);
   EXPECT_EQ(warm_up(100), 1U) << "the cap is four";
   dial_all();
-  EXPECT_EQ(snapshot().of(Shown::idle), 4U);
-  EXPECT_EQ(snapshot().opened[static_cast<std::size_t>(Opened::warm_up)], 4U);
+  EXPECT_EQ(snapshot().of(ConnectionStatus::idle), 4U);
+  EXPECT_EQ(snapshot().opened[static_cast<std::size_t>(OpenCause::warm_up)], 4U);
 }
 
 TEST_F(AWarmUp, BeginsAsManyDialsAsItIsTold) {
@@ -44,12 +44,12 @@ TEST_F(AWarmUp, BeginsAsManyDialsAsItIsTold) {
 
 TEST_F(AWarmUp, IsThereForWhoeverComesMeanwhile) {
   warm_up(1);
-  Asker& one = waiting();
+  TestBorrower& one = waiting();
   EXPECT_EQ(world.dials.size(), 1U) << "nobody dials beside a dial that is under way";
   world.dialed();
   world.deliver_all();
-  ASSERT_EQ(one.state, Asker::State::leased);
-  EXPECT_EQ(one.lease.opened(), Opened::warm_up);
+  ASSERT_EQ(one.state, TestBorrower::State::leased);
+  EXPECT_EQ(one.lease.opened(), OpenCause::warm_up);
 }
 
 TEST_F(AWarmUp, ThatFailsRefusesNobodyWhoCameForSomethingElse) {
@@ -74,13 +74,13 @@ TEST_F(AWarmUp, KeepsMinIdleReadyAndOpensThemAgainWhenTheOriginClosesThem) {
   sweep();
   EXPECT_EQ(world.dials.size(), 1U) << "and on its way";
   dial_all();
-  EXPECT_EQ(world.opened.back(), Opened::min_idle);
+  EXPECT_EQ(world.opened.back(), OpenCause::min_idle);
   world.close_by_peer(**world.live.begin());
   while (world.event_one(0)) continue;
   sweep();
   EXPECT_EQ(world.dials.size(), 1U);
   dial_all();
-  EXPECT_EQ(snapshot().of(Shown::idle), 2U);
+  EXPECT_EQ(snapshot().of(ConnectionStatus::idle), 2U);
 }
 
 TEST_F(AWarmUp, DoesNotDialForMinIdleWhileDialsFail) {
@@ -112,10 +112,10 @@ class ASurplus : public test::PoolScene {
   }
   // So many at once, each for ten milliseconds.
   void busy(int at_once) {
-    std::vector<Asker*> all;
+    std::vector<TestBorrower*> all;
     for (int n = 0; n < at_once; ++n) all.push_back(&leased());
     rest(milliseconds(10));
-    for (Asker* one : all) one->release();
+    for (TestBorrower* one : all) one->release();
   }
   void load(int at_once, Duration time) {
     for (const Instant end = world.now + time; world.now < end; rest(milliseconds(90))) {
@@ -133,7 +133,7 @@ TEST_F(ASurplus, EndsThoughTheStrategyUsesAllOfThem) {
   EXPECT_EQ(snapshot().alive(), 8U) << "eight were lent at once a moment ago";
   load(2, seconds(14));
   EXPECT_EQ(snapshot().alive(), 3U) << "with two, one in fifty would wait";
-  EXPECT_EQ(snapshot().closed[static_cast<std::size_t>(Closed::surplus)], 5U);
+  EXPECT_EQ(snapshot().closed[static_cast<std::size_t>(CloseCause::surplus)], 5U);
 }
 
 TEST_F(ASurplus, IsNothingThatTheLoadAsksFor) {
@@ -157,7 +157,7 @@ TEST_F(ASurplus, IsNotJudgedByTooFewBorrows) {
     world.on(0);
     destination().sweep(world.now);
   }
-  EXPECT_EQ(snapshot().closed[static_cast<std::size_t>(Closed::surplus)], 0U);
+  EXPECT_EQ(snapshot().closed[static_cast<std::size_t>(CloseCause::surplus)], 0U);
 }
 
 }  // namespace

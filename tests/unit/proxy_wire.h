@@ -30,7 +30,7 @@ struct Wire {
     }
     return got;
   }
-  Outbox outbox;
+  WriteQueue write_queue;
   std::unique_ptr<net::Transport> transport;
   Fd far;
 };

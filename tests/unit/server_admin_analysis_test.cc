@@ -17,7 +17,7 @@ using std::chrono::seconds;
 
 const Instant kNow(std::chrono::hours(1));
 
-Json parsed(const Answer& answer) {
+Json parsed(const Response& answer) {
   EXPECT_EQ(answer.status, 200) << answer.body;
   return Json::parse(answer.body);
 }
@@ -73,8 +73,8 @@ class AStudy : public testing::Test {
     study.wait_timeout = seconds(3);
     for (int i = 0; i < 400; ++i) study.past.push_back({kNow + milliseconds(100 * (i / 4)), {}, milliseconds(20)});
   }
-  PoolFacts facts;
-  PoolStudy study;
+  PoolInfo facts;
+  PoolAnalysis study;
 };
 
 TEST_F(AStudy, AdvisesWithItsMethodAndInSentences) {
@@ -109,7 +109,7 @@ TEST_F(AStudy, ReplaysThePresentSettingsBesideTheOthers) {
 TEST_F(AStudy, RefusesSettingsThatAreNone) {
   for (const char* query : {"size=0", "size=x", "size=-1", "size=1000000", "max_usage=9999999", "size=2&min_idle=3",
                             "idle_timeout=5", "wait_timeout=soon"}) {
-    const Answer answer = what_if_answer(facts, study, std::string("/x?") + query);
+    const Response answer = what_if_answer(facts, study, std::string("/x?") + query);
     EXPECT_EQ(answer.status, 400) << query;
   }
   EXPECT_EQ(what_if_answer(facts, study, "/x?idle_timeout=5s&max_waiting=0&expire_time=1m").status, 200);

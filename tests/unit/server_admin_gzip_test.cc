@@ -25,7 +25,7 @@ std::string unpacked(const std::string& body) {
   return out;
 }
 
-bool says_gzip(const Answer& answer) {
+bool says_gzip(const Response& answer) {
   for (const auto& [name, value] : answer.headers) {
     if (name == "Content-Encoding") return value == "gzip";
   }
@@ -34,8 +34,8 @@ bool says_gzip(const Answer& answer) {
 
 TEST(APackedAnswer, IsWhatItWasBefore) {
   const std::string text(50'000, 'x');
-  Answer answer = text_answer(200, "text/plain", text);
-  pack(answer);
+  Response answer = text_answer(200, "text/plain", text);
+  compress(answer);
   ASSERT_TRUE(says_gzip(answer));
   EXPECT_LT(answer.body.size(), 1000U);
   EXPECT_EQ(unpacked(answer.body), text);
@@ -47,8 +47,8 @@ TEST(APackedAnswer, TakesItsContextFromAPoolThatNeverHoldsMoreThanFour) {
     threads.emplace_back([t] {
       for (int i = 0; i < 100; ++i) {
         const std::string text = std::string(5000, static_cast<char>('a' + t)) + std::to_string(i);
-        Answer answer = text_answer(200, "text/plain", text);
-        pack(answer);
+        Response answer = text_answer(200, "text/plain", text);
+        compress(answer);
         if (says_gzip(answer)) {
           ASSERT_EQ(unpacked(answer.body), text) << "nothing of another's answer";
         } else {

@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 
 class Routes : public testing::Test {
  protected:
-  Answer ask(std::string_view target, std::string_view method = "GET", std::string_view body = {}) {
+  Response ask(std::string_view target, std::string_view method = "GET", std::string_view body = {}) {
     AdminRequest request;
     request.method = method;
     request.target = target;
@@ -27,7 +27,7 @@ class Routes : public testing::Test {
     return whole(handle(request, {}, view, control));
   }
   Json json(std::string_view target) {
-    const Answer answer = ask(target);
+    const Response answer = ask(target);
     EXPECT_EQ(answer.status, 200) << target << ' ' << answer.body;
     EXPECT_EQ(answer.content_type, "application/json");
     return Json::parse(answer.body);
@@ -86,7 +86,7 @@ TEST_F(Routes, KeepsTheGoldenFormOfPoolMetrics) {
 }
 
 TEST_F(Routes, ExportsMetricsAsPrometheusText) {
-  const Answer answer = ask("/metrics");
+  const Response answer = ask("/metrics");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.content_type, "text/plain; version=0.0.4; charset=utf-8");
   for (const char* line :
@@ -111,7 +111,7 @@ TEST_F(Routes, IsLiveAlwaysAndReadyWhenNothingSpeaksAgainstIt) {
   EXPECT_EQ(ask("/readyz").status, 200);
   view.reasons = {"draining"};
   EXPECT_EQ(ask("/livez").status, 200);
-  const Answer answer = ask("/readyz");
+  const Response answer = ask("/readyz");
   EXPECT_EQ(answer.status, 503);
   EXPECT_EQ(Json::parse(answer.body).at("reasons"), Json({"draining"}));
 }
@@ -122,13 +122,13 @@ TEST_F(Routes, TellsVersionAndConfiguration) {
 }
 
 TEST_F(Routes, ShowsAPageThatLoadsNothingAndRunsOnlyWhatBearsItsNonce) {
-  const auto policy_of = [](const Answer& answer) {
+  const auto policy_of = [](const Response& answer) {
     for (const auto& [name, value] : answer.headers) {
       if (name == "Content-Security-Policy") return value;
     }
     return std::string();
   };
-  const Answer one = ask("/"), two = ask("/");
+  const Response one = ask("/"), two = ask("/");
   EXPECT_EQ(one.content_type, "text/html; charset=utf-8");
   const std::string policy = policy_of(one);
   EXPECT_TRUE(policy.starts_with("default-src 'none'; script-src 'nonce-")) << policy;
@@ -146,7 +146,7 @@ TEST_F(Routes, AnswersHeadAsGet) {
 }
 
 TEST_F(Routes, NamesTheMethodThatARouteTakes) {
-  const auto allow = [](const Answer& answer) {
+  const auto allow = [](const Response& answer) {
     for (const auto& [name, value] : answer.headers) {
       if (name == "Allow") return value;
     }
@@ -176,26 +176,26 @@ TEST_F(Routes, ToldOfThreadsSayWhatEachDoesAndWhatBoundsTheQueue) {
 TEST_F(Routes, GiveAnOperatorsWordToThePoolAndAnswerWhenItWasGiven) {
   const std::string pool = "/pools/http%3A%2F%2Fa.example";
   for (const std::string word : {"pause", "resume", "drain", "reconnect"}) {
-    Answer answer = ask(pool + "/" + word, "POST");
+    Response answer = ask(pool + "/" + word, "POST");
     ASSERT_TRUE(answer.later) << word;
-    EXPECT_EQ(answer.later->look()->status, 200) << word;
+    EXPECT_EQ(answer.later->poll_pending()->status, 200) << word;
   }
-  EXPECT_EQ(control.orders,
-            (std::vector<PoolOrder>{PoolOrder::pause, PoolOrder::resume, PoolOrder::drain, PoolOrder::reconnect}));
+  EXPECT_EQ(control.orders, (std::vector<PoolCommand>{PoolCommand::pause, PoolCommand::resume, PoolCommand::drain,
+                                                      PoolCommand::reconnect}));
   EXPECT_EQ(ask("/pools/http%3A%2F%2Fnobody.example/pause", "POST").status, 404);
 }
 
 TEST_F(Routes, WarmsUpAPoolThatThereNeedNotBeAndAnswersWhenThatHasEnded) {
   const auto warm_up = [&](const std::string& target) {
-    Answer answer = ask(target, "POST");
+    Response answer = ask(target, "POST");
     if (!answer.later) return answer;
-    EXPECT_FALSE(answer.later->look());
-    return std::move(*answer.later->look());
+    EXPECT_FALSE(answer.later->poll_pending());
+    return std::move(*answer.later->poll_pending());
   };
   const std::string unknown = "/pools/http%3A%2F%2Funknown.example/warm-up";
   EXPECT_EQ(Json::parse(warm_up(unknown).body), Json({{"made", 2}, {"failure", nullptr}}));
   EXPECT_EQ(Json::parse(warm_up(unknown + "?size=5").body).at("made"), 5);
-  const Answer failed = warm_up(unknown + "?size=7");
+  const Response failed = warm_up(unknown + "?size=7");
   EXPECT_EQ(failed.status, 502);
   EXPECT_EQ(Json::parse(failed.body).at("failure"), "connection refused");
   EXPECT_EQ(Json::parse(failed.body).at("made"), 3);
@@ -267,7 +267,7 @@ TEST_F(Routes, TellsWhatAReloadChangedAndWhyItWasRefused) {
   using Outcome = ReloadReport::Outcome;
   control.report = {
       Outcome::applied, {{"pool.size", "64", "8", true}, {"workers", "1", "2", false}}, {"ca.pem"}, {}, {}};
-  const Json told = Json::parse(ask("/reload", "POST").later->look()->body);
+  const Json told = Json::parse(ask("/reload", "POST").later->poll_pending()->body);
   EXPECT_EQ(told.at("status"), "reloaded");
   EXPECT_EQ(told.at("changes").at(0), Json({{"key", "pool.size"}, {"from", "64"}, {"to", "8"}, {"applies", "now"}}));
   EXPECT_EQ(told.at("changes").at(1).at("applies"), "restart");
@@ -276,11 +276,11 @@ TEST_F(Routes, TellsWhatAReloadChangedAndWhyItWasRefused) {
   EXPECT_EQ(control.dry_runs, 1);
   EXPECT_EQ(ask("/reload?dry_run=maybe", "POST").status, 400);
   control.report = {Outcome::refused, {}, {}, {"c.toml:1:1: x: wrong"}, {}};
-  const Answer refused = *ask("/reload", "POST").later->look();
+  const Response refused = *ask("/reload", "POST").later->poll_pending();
   EXPECT_EQ(refused.status, 400);
   EXPECT_EQ(Json::parse(refused.body).at("mistakes"), Json({"c.toml:1:1: x: wrong"}));
   control.report = {Outcome::busy, {}, {}, {"carpool is draining"}, {}};
-  EXPECT_EQ(ask("/reload", "POST").later->look()->status, 409);
+  EXPECT_EQ(ask("/reload", "POST").later->poll_pending()->status, 409);
 }
 
 TEST_F(Routes, QuitsOnceHoweverOftenItIsAsked) {
@@ -331,14 +331,14 @@ TEST_F(Routes, TellsListenersOfEverythingAndThenOnlyOfWhatChanged) {
 TEST_F(Routes, KnowsNothingElse) {
   for (const char* target :
        {"/nonsense", "/pools/http%3A%2F%2Fa.example/x/y", "*", "", "/metrics/x", "http://localhost/pools"}) {
-    const Answer answer = ask(target);
+    const Response answer = ask(target);
     EXPECT_GE(answer.status, 400) << target;
     EXPECT_TRUE(Json::parse(answer.body).contains("error")) << target;
   }
 }
 
 TEST_F(Routes, ForbidsBrowsersToKeepOrGuess) {
-  const Answer answer = ask("/config");
+  const Response answer = ask("/config");
   EXPECT_EQ(answer.headers[0], std::make_pair(std::string("Cache-Control"), std::string("no-store")));
   EXPECT_EQ(answer.headers[1], std::make_pair(std::string("X-Content-Type-Options"), std::string("nosniff")));
 }

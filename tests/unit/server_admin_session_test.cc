@@ -30,22 +30,22 @@ using namespace std::chrono_literals;
 
 class Program final : public admin::AdminView {
  public:
-  std::vector<admin::PoolFacts> pools() const override {
+  std::vector<admin::PoolInfo> pools() const override {
     if (out_of_memory) throw std::bad_alloc();
-    std::vector<admin::PoolFacts> all(count);
+    std::vector<admin::PoolInfo> all(count);
     for (std::size_t i = 0; i < count; ++i) all[i].origin = "http://origin-" + std::to_string(i) + ".example";
     return all;
   }
   std::vector<LeakRecord> leaks() const override { return {}; }
-  std::vector<admin::ConnectionFacts> connections(const std::string&) const override { return {}; }
-  void name_borrowers(const std::string&, std::vector<admin::ConnectionFacts>&) const override {}
-  std::optional<admin::PoolStudy> study(const std::string&) const override { return std::nullopt; }
+  std::vector<admin::ConnectionInfo> connections(const std::string&) const override { return {}; }
+  void name_borrowers(const std::string&, std::vector<admin::ConnectionInfo>&) const override {}
+  std::optional<admin::PoolAnalysis> study(const std::string&) const override { return std::nullopt; }
   const metrics::Registry* registry() const override { return nullptr; }
   std::optional<metrics::ExecSample> exec() const override { return std::nullopt; }
-  admin::ThreadsFacts threads() const override { return {}; }
+  admin::ThreadsInfo threads() const override { return {}; }
   std::uint64_t log_dropped() const override { return 0; }
   metrics::BuildSample build() const override { return {}; }
-  admin::OverloadFacts overload() const override { return {}; }
+  admin::OverloadInfo overload() const override { return {}; }
   metrics::AdminSample admin() const override { return {}; }
   std::vector<std::string> not_ready() const override { return {}; }
   std::vector<std::string> warm_ups_failed() const override { return {}; }
@@ -77,9 +77,9 @@ class HandLoop final : public exec::Loop {
 
   void turn() {
     exec::assume_on_loop();
-    pollfd look{fd_, POLLIN | POLLOUT | POLLRDHUP, 0};
-    if (watcher_ != nullptr && ::poll(&look, 1, 0) == 1) {
-      const auto is = [&](int what) { return (look.revents & what) != 0; };
+    pollfd poll_pending{fd_, POLLIN | POLLOUT | POLLRDHUP, 0};
+    if (watcher_ != nullptr && ::poll(&poll_pending, 1, 0) == 1) {
+      const auto is = [&](int what) { return (poll_pending.revents & what) != 0; };
       watcher_->on_ready({is(POLLIN), is(POLLOUT), is(POLLRDHUP | POLLHUP | POLLERR)});
     }
     mail_.deliver(SIZE_MAX);
@@ -144,7 +144,7 @@ class AdminClient : public testing::Test, public AdminSession::Owner {
   void works(AdminSession&) override { works_ = true; }
   void waits(AdminSession&) override { works_ = false; }
   bool room_to_listen() const override { return false; }
-  void listens(AdminSession&) override {}
+  void subscribed(AdminSession&) override {}
   bool submit(exec::TaskPtr task) override {
     ++asked_;
     if (refuse_ > 0) {

@@ -21,7 +21,7 @@ Json told(int number) {
       {"number", number}, {"text", "two\nlines \"and\" \\"}, {"list", {1, Json::object()}}, {"none", Json::array()}};
 }
 
-Answer list_of(int count) {
+Response list_of(int count) {
   std::vector<int> numbers(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) numbers[static_cast<std::size_t>(i)] = i;
   return list_answer("things", std::move(numbers), told);
@@ -66,18 +66,18 @@ TEST(AListInPieces, IsTheTextOfTheWholeByteForByte) {
 }
 
 TEST(AShortAnswer, IsWholeAfterItsFirstStep) {
-  Answer answer = list_of(3);
+  Response answer = list_of(3);
   EXPECT_EQ(Body::begin(asking("gzip"), answer), nullptr);
   EXPECT_EQ(answer.body, text_of_all(3));
   EXPECT_EQ(answer.pieces, nullptr);
   EXPECT_EQ(packing_contexts_lent(), 0U) << "whoever sends it decides about gzip";
-  Answer plain = text_answer(200, "text/plain", "as it is");
+  Response plain = text_answer(200, "text/plain", "as it is");
   EXPECT_EQ(Body::begin(asking("gzip"), plain), nullptr);
   EXPECT_EQ(plain.body, "as it is");
 }
 
 TEST(ALongAnswer, IsMadeInStepsThatAreTheWholeTogether) {
-  Answer answer = list_of(3000);
+  Response answer = list_of(3000);
   const auto body = Body::begin(asking(""), answer);
   ASSERT_NE(body, nullptr);
   std::string all;
@@ -95,7 +95,7 @@ TEST(ALongAnswer, IsMadeInStepsThatAreTheWholeTogether) {
 }
 
 TEST(ALongAnswer, CanBeUnpackedAsFarAsItHasCome) {
-  Answer answer = list_of(3000);
+  Response answer = list_of(3000);
   const auto body = Body::begin(asking("gzip"), answer);
   ASSERT_NE(body, nullptr);
   EXPECT_NE(std::find(answer.headers.begin(), answer.headers.end(),
@@ -116,11 +116,11 @@ TEST(ALongAnswer, CanBeUnpackedAsFarAsItHasCome) {
 TEST(ALongAnswer, GoesUnpackedWhenAllContextsAreLentAndGivesItsOwnBackWhenItsReaderLeaves) {
   std::vector<std::unique_ptr<Body>> under_way;
   for (int i = 0; i < 4; ++i) {
-    Answer answer = list_of(3000);
+    Response answer = list_of(3000);
     under_way.push_back(Body::begin(asking("gzip"), answer));
   }
   EXPECT_EQ(packing_contexts_lent(), 4U);
-  Answer answer = list_of(3000);
+  Response answer = list_of(3000);
   const auto fifth = Body::begin(asking("gzip"), answer);
   EXPECT_EQ(fifth->take().substr(0, 12), "{\n  \"things\"");
   EXPECT_EQ(whole(list_of(0)).headers.size(), answer.headers.size()) << "nor does it say that it is packed";

@@ -17,7 +17,7 @@
 namespace carpool::proxy::admin {
 
 // With all its pieces in its body.
-inline Answer whole(Answer answer) {
+inline Response whole(Response answer) {
   if (!answer.pieces) return answer;
   while (answer.pieces->next(answer.body)) {
   }
@@ -33,17 +33,17 @@ constexpr std::size_t at(Enum value) {
 class FakeView final : public AdminView {
  public:
   FakeView() : registry_(1, 10) {
-    PoolFacts facts;
+    PoolInfo facts;
     facts.origin = "http://a.example";
     auto& s = facts.snapshot;
-    s.opened[at(pool::Opened::first)] = 1;
-    s.opened[at(pool::Opened::all_busy)] = 5;
-    s.closed[at(pool::Closed::error)] = 1;
-    s.closed[at(pool::Closed::idle)] = 1;
-    s.connections[at(pool::Shown::idle)] = 2;
-    s.connections[at(pool::Shown::borrowed)] = 1;
-    s.connections[at(pool::Shown::connecting)] = 1;
-    s.failures[at(pool::Failed::refused)] = 1;
+    s.opened[at(pool::OpenCause::first)] = 1;
+    s.opened[at(pool::OpenCause::all_busy)] = 5;
+    s.closed[at(pool::CloseCause::error)] = 1;
+    s.closed[at(pool::CloseCause::idle)] = 1;
+    s.connections[at(pool::ConnectionStatus::idle)] = 2;
+    s.connections[at(pool::ConnectionStatus::borrowed)] = 1;
+    s.connections[at(pool::ConnectionStatus::connecting)] = 1;
+    s.failures[at(pool::FailureReason::refused)] = 1;
     s.borrows = 100;
     s.restores = 99;
     s.created = 4;
@@ -58,39 +58,39 @@ class FakeView final : public AdminView {
     registry_.record_request(0, registry_.slot_of("http://a.example"), {"GET", 200, std::chrono::milliseconds(1), {}});
   }
 
-  std::vector<PoolFacts> pools() const override { return list; }
-  std::vector<ConnectionFacts> connections(const std::string&) const override {
-    ConnectionFacts facts;
+  std::vector<PoolInfo> pools() const override { return list; }
+  std::vector<ConnectionInfo> connections(const std::string&) const override {
+    ConnectionInfo facts;
     facts.id = 42;
-    facts.state = pool::Shown::borrowed;
+    facts.state = pool::ConnectionStatus::borrowed;
     facts.age = std::chrono::milliseconds(1500);
     facts.uses = 9;
     facts.protocol = "h1";
     facts.peer = "10.0.0.1:80";
     return {facts};
   }
-  void name_borrowers(const std::string& origin, std::vector<ConnectionFacts>& connections) const override {
-    for (ConnectionFacts& facts : connections) facts.borrower = "GET /x of 127.0.0.1:5000 to " + origin;
+  void name_borrowers(const std::string& origin, std::vector<ConnectionInfo>& connections) const override {
+    for (ConnectionInfo& facts : connections) facts.borrower = "GET /x of 127.0.0.1:5000 to " + origin;
   }
-  std::optional<PoolStudy> study(const std::string&) const override { return past; }
+  std::optional<PoolAnalysis> study(const std::string&) const override { return past; }
   std::vector<LeakRecord> leaks() const override { return lost; }
   const metrics::Registry* registry() const override { return metrics_on ? &registry_ : nullptr; }
   std::optional<metrics::ExecSample> exec() const override { return std::nullopt; }
-  ThreadsFacts threads() const override { return threads_; }
-  ThreadsFacts threads_;
+  ThreadsInfo threads() const override { return threads_; }
+  ThreadsInfo threads_;
   std::uint64_t log_dropped() const override { return 3; }
   metrics::BuildSample build() const override { return {"0.1.0", "g++", "Release"}; }
-  OverloadFacts overload() const override { return shedding; }
+  OverloadInfo overload() const override { return shedding; }
   metrics::AdminSample admin() const override { return {3, 1, 2, {}}; }
   std::vector<std::string> not_ready() const override { return reasons; }
   std::vector<std::string> warm_ups_failed() const override { return cold; }
   std::string config() const override { return "workers = 1\n"; }
 
-  std::vector<PoolFacts> list;
-  PoolStudy past;
+  std::vector<PoolInfo> list;
+  PoolAnalysis past;
   std::vector<LeakRecord> lost;
   bool metrics_on = true;
-  OverloadFacts shedding{"keep_alive", 1, {850, 1000}, {20, 0}};
+  OverloadInfo shedding{"keep_alive", 1, {850, 1000}, {20, 0}};
   std::vector<std::string> reasons, cold;
 
  private:
@@ -110,11 +110,11 @@ class FakeControl final : public AdminControl {
     return Done{};
   }
   bool quit() override { return quits++ == 0; }
-  std::unique_ptr<PendingAnswer> reload(bool dry_run) override {
-    class Read final : public PendingAnswer {
+  std::unique_ptr<PendingResponse> reload(bool dry_run) override {
+    class Read final : public PendingResponse {
      public:
       explicit Read(ReloadReport report) : report_(std::move(report)) {}
-      std::optional<Answer> look() override { return reload_answer(report_); }
+      std::optional<Response> poll_pending() override { return reload_answer(report_); }
 
      private:
       const ReloadReport report_;
@@ -122,25 +122,25 @@ class FakeControl final : public AdminControl {
     dry_runs += dry_run ? 1 : 0;
     return std::make_unique<Read>(report);
   }
-  std::unique_ptr<PendingAnswer> order(const std::string&, PoolOrder order) override {
-    class Given final : public PendingAnswer {
+  std::unique_ptr<PendingResponse> order(const std::string&, PoolCommand order) override {
+    class Given final : public PendingResponse {
      public:
-      explicit Given(PoolOrder given) : order_(given) {}
-      std::optional<Answer> look() override { return pool_order_answer(order_); }
+      explicit Given(PoolCommand given) : order_(given) {}
+      std::optional<Response> poll_pending() override { return pool_order_answer(order_); }
 
      private:
-      const PoolOrder order_;
+      const PoolCommand order_;
     };
     orders.push_back(order);
     return std::make_unique<Given>(order);
   }
-  std::vector<PoolOrder> orders;
-  Result<std::unique_ptr<PendingAnswer>> warm_up(const pool::Origin& origin, std::uint32_t size) override {
+  std::vector<PoolCommand> orders;
+  Result<std::unique_ptr<PendingResponse>> warm_up(const pool::Origin& origin, std::uint32_t size) override {
     if (origin.host == "denied") return Fault{FaultKind::egress_denied, Side::client, "egress says no"};
-    class Soon final : public PendingAnswer {
+    class Soon final : public PendingResponse {
      public:
       explicit Soon(std::uint32_t made) : made_(made) {}
-      std::optional<Answer> look() override {
+      std::optional<Response> poll_pending() override {
         if (looks_++ == 0) return std::nullopt;
         if (made_ == 7) return warm_up_answer(3, "connection refused");
         return warm_up_answer(made_, std::nullopt);
@@ -150,7 +150,7 @@ class FakeControl final : public AdminControl {
       const std::uint32_t made_;
       int looks_ = 0;
     };
-    return std::unique_ptr<PendingAnswer>(std::make_unique<Soon>(size));
+    return std::unique_ptr<PendingResponse>(std::make_unique<Soon>(size));
   }
 
   LogLevels levels{"info", {}};

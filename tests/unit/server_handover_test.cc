@@ -13,17 +13,17 @@
 namespace carpool::proxy {
 namespace {
 
-Manifest sample() {
-  Manifest manifest;
-  manifest.sockets = {{"listen", "127.0.0.1:3128"}, {"admin", "unix:/run/a path/admin.sock"}};
-  manifest.origins.push_back({"https://a.test", 12, std::chrono::milliseconds(4500), 18446744073709551615U, {}});
-  manifest.origins.back().sessions = {std::string("\0\x01\xff\n ", 5), "x"};
-  manifest.origins.push_back({"http://b.test:8080", 0, std::nullopt, 0, {}});
-  return manifest;
+HandoverState sample() {
+  HandoverState state;
+  state.sockets = {{"listen", "127.0.0.1:3128"}, {"admin", "unix:/run/a path/admin.sock"}};
+  state.origins.push_back({"https://a.test", 12, std::chrono::milliseconds(4500), 18446744073709551615U, {}});
+  state.origins.back().sessions = {std::string("\0\x01\xff\n ", 5), "x"};
+  state.origins.push_back({"http://b.test:8080", 0, std::nullopt, 0, {}});
+  return state;
 }
 
 TEST(AManifest, ComesBackAsItWas) {
-  const Result<Manifest> back = decode_manifest(encode(sample()));
+  const Result<HandoverState> back = decode_manifest(encode(sample()));
   ASSERT_TRUE(back);
   EXPECT_EQ(*back, sample());
 }
@@ -38,7 +38,7 @@ TEST(AManifest, ThatBreaksOffAnywhereIsRefused) {
 TEST(AManifest, OfALaterVersionMaySayMore) {
   std::string text = encode(sample());
   text.insert(text.find("origin "), "weather fine\n");
-  const Result<Manifest> back = decode_manifest(text);
+  const Result<HandoverState> back = decode_manifest(text);
   ASSERT_TRUE(back);
   EXPECT_EQ(*back, sample());
 }
@@ -67,16 +67,16 @@ TEST_F(Wire, CarriesDescriptorsAndAnyLengthOfText) {
   int pipe[2];
   ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
   const Fd end(pipe[1]);
-  Parcel parcel;
-  parcel.text.assign(3 << 20, 'x');
-  parcel.descriptors.emplace_back(pipe[0]);
+  FdMessage fd_message;
+  fd_message.text.assign(3 << 20, 'x');
+  fd_message.descriptors.emplace_back(pipe[0]);
   Status sent = Done{};
-  std::thread sender([&] { sent = send_parcel(here_.get(), parcel, kPatience); });
-  const Result<Parcel> got = receive_parcel(there_.get(), kPatience);
+  std::thread sender([&] { sent = send_fds(here_.get(), fd_message, kPatience); });
+  const Result<FdMessage> got = receive_fds(there_.get(), kPatience);
   sender.join();
   ASSERT_TRUE(sent);
   ASSERT_TRUE(got);
-  EXPECT_EQ(got->text, parcel.text);
+  EXPECT_EQ(got->text, fd_message.text);
   ASSERT_EQ(got->descriptors.size(), 1U);
   ASSERT_EQ(::write(end.get(), "!", 1), 1);
   char byte = 0;
@@ -87,19 +87,19 @@ TEST_F(Wire, CarriesDescriptorsAndAnyLengthOfText) {
 
 TEST_F(Wire, SaysWhenTheOtherSideLeaves) {
   here_.reset();
-  const Result<Parcel> got = receive_parcel(there_.get(), kPatience);
+  const Result<FdMessage> got = receive_fds(there_.get(), kPatience);
   ASSERT_FALSE(got);
   EXPECT_NE(got.fault().detail.find("the other side left"), std::string::npos);
 }
 
 TEST_F(Wire, GivesUpOnOneThatSaysNothing) {
-  EXPECT_FALSE(receive_parcel(there_.get(), std::chrono::milliseconds(20)));
+  EXPECT_FALSE(receive_fds(there_.get(), std::chrono::milliseconds(20)));
 }
 
 TEST_F(Wire, TakesNoMoreThanItsBounds) {
-  Parcel parcel;
-  parcel.text.assign(Parcel::kMostBytes + 1, 'x');
-  EXPECT_FALSE(send_parcel(here_.get(), parcel, kPatience));
+  FdMessage fd_message;
+  fd_message.text.assign(FdMessage::kMostBytes + 1, 'x');
+  EXPECT_FALSE(send_fds(here_.get(), fd_message, kPatience));
 }
 
 using Heard = HandoverWord::Heard;

@@ -19,32 +19,32 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Shedding after(std::initializer_list<double> uses, const Watermarks& marks = {}) {
-  Shedding stage = Shedding::nothing;
+ShedLevel after(std::initializer_list<double> uses, const Watermarks& marks = {}) {
+  ShedLevel stage = ShedLevel::nothing;
   for (const double use : uses) stage = next_stage(stage, use, marks);
   return stage;
 }
 
 TEST(TheStage, RisesWithWhatIsUsed) {
-  EXPECT_EQ(after({84.9}), Shedding::nothing);
-  EXPECT_EQ(after({85}), Shedding::keep_alive);
-  EXPECT_EQ(after({90}), Shedding::new_clients);
-  EXPECT_EQ(after({95}), Shedding::idle);
-  EXPECT_EQ(after({120}), Shedding::idle);
+  EXPECT_EQ(after({84.9}), ShedLevel::nothing);
+  EXPECT_EQ(after({85}), ShedLevel::keep_alive);
+  EXPECT_EQ(after({90}), ShedLevel::new_clients);
+  EXPECT_EQ(after({95}), ShedLevel::idle);
+  EXPECT_EQ(after({120}), ShedLevel::idle);
 }
 
 TEST(TheStage, IsLeftOnlyWellBelowItsMark) {
-  EXPECT_EQ(after({95, 93}), Shedding::idle);
-  EXPECT_EQ(after({95, 91.9}), Shedding::new_clients);
-  EXPECT_EQ(after({95, 86.9}), Shedding::keep_alive);
-  EXPECT_EQ(after({95, 81.9}), Shedding::nothing);
-  EXPECT_EQ(after({85, 84.9, 84.9}), Shedding::keep_alive);
+  EXPECT_EQ(after({95, 93}), ShedLevel::idle);
+  EXPECT_EQ(after({95, 91.9}), ShedLevel::new_clients);
+  EXPECT_EQ(after({95, 86.9}), ShedLevel::keep_alive);
+  EXPECT_EQ(after({95, 81.9}), ShedLevel::nothing);
+  EXPECT_EQ(after({85, 84.9, 84.9}), ShedLevel::keep_alive);
 }
 
 TEST(TheStage, NeverComesWhereItsMarkIsZero) {
-  EXPECT_EQ(after({100}, {0, 0, 0}), Shedding::nothing);
-  EXPECT_EQ(after({100}, {85, 90, 0}), Shedding::new_clients);
-  EXPECT_EQ(after({100}, {0, 0, 95}), Shedding::idle);
+  EXPECT_EQ(after({100}, {0, 0, 0}), ShedLevel::nothing);
+  EXPECT_EQ(after({100}, {85, 90, 0}), ShedLevel::new_clients);
+  EXPECT_EQ(after({100}, {0, 0, 95}), ShedLevel::idle);
 }
 
 TEST(TheAcceptBudget, LeavesWhatIsAboveTheLastMarkToThoseWhoAreThere) {
@@ -68,44 +68,44 @@ TEST(TheAcceptBudget, CountsSeldomHoweverFewAreLeft) {
 }
 
 // Looks once a second at so many bytes each; after how many of them memory goes back, or 0.
-std::size_t trimmed_after(TrimRule& rule, const std::vector<std::uint64_t>& unused, bool memory_is_short = false) {
+std::size_t trimmed_after(TrimPolicy& rule, const std::vector<std::uint64_t>& unused, bool memory_is_short = false) {
   Instant now{std::chrono::seconds(1000)};
   for (std::size_t i = 0; i < unused.size(); ++i, now += std::chrono::seconds(1)) {
-    if (rule.look(unused[i], memory_is_short, now)) return i + 1;
+    if (rule.sample(unused[i], memory_is_short, now)) return i + 1;
   }
   return 0;
 }
 constexpr std::uint64_t kMiB = 1024 * 1024;
-TrimRule started(std::uint64_t unused = 0) {
-  TrimRule rule;
-  EXPECT_FALSE(rule.look(unused, false, Instant{std::chrono::seconds(999)}));
+TrimPolicy started(std::uint64_t unused = 0) {
+  TrimPolicy rule;
+  EXPECT_FALSE(rule.sample(unused, false, Instant{std::chrono::seconds(999)}));
   return rule;
 }
 
 TEST(FreeMemory, ThatTheStartLeftStays) {
-  TrimRule rule = started(20 * kMiB);
+  TrimPolicy rule = started(20 * kMiB);
   EXPECT_EQ(trimmed_after(rule, std::vector<std::uint64_t>(100, 20 * kMiB)), 0U);
 }
 TEST(FreeMemory, GoesBackWhenMuchOfItHasLainIdle) {
-  TrimRule rule = started();
+  TrimPolicy rule = started();
   EXPECT_EQ(trimmed_after(rule, {5 * kMiB, 9 * kMiB, 4 * kMiB, 7 * kMiB}), 4U);
 }
 TEST(FreeMemory, StaysWhileItIsNeededAgainAndAgain) {
-  TrimRule rule = started();
+  TrimPolicy rule = started();
   EXPECT_EQ(trimmed_after(rule, {9 * kMiB, 8 * kMiB, kMiB, 9 * kMiB, 7 * kMiB, 2 * kMiB, 9 * kMiB, 5 * kMiB, 0}), 0U);
 }
 TEST(FreeMemory, GoesBackAtOnceWhileMemoryIsShort) {
-  TrimRule rule = started();
+  TrimPolicy rule = started();
   EXPECT_EQ(trimmed_after(rule, {3 * kMiB, 5 * kMiB}, true), 2U);
 }
 TEST(FreeMemory, GoesBackToTheLastBitWhenNothingMoves) {
-  TrimRule rule = started();
+  TrimPolicy rule = started();
   EXPECT_EQ(trimmed_after(rule, {kMiB, 2 * kMiB, 2 * kMiB, 2 * kMiB, 2 * kMiB, 2 * kMiB, 2 * kMiB}), 7U);
   rule.done(kMiB / 2);
   EXPECT_EQ(trimmed_after(rule, std::vector<std::uint64_t>(100, kMiB / 2 + 200 * 1024)), 0U) << "as little as is left";
 }
 TEST(FreeMemory, IsNotAskedAgainForWhatCouldNotGoBack) {
-  TrimRule rule = started();
+  TrimPolicy rule = started();
   EXPECT_EQ(trimmed_after(rule, std::vector<std::uint64_t>(10, 30 * kMiB)), 4U);
   rule.done(20 * kMiB);
   EXPECT_EQ(trimmed_after(rule, std::vector<std::uint64_t>(100, 20 * kMiB)), 0U);
@@ -198,50 +198,50 @@ TEST(TheRetryBudget, StartsWithAPurseAndEarnsItsShare) {
   RetryBudget budget;
   budget.open(20, 10);
   int spent = 0;
-  while (budget.spend()) ++spent;
+  while (budget.withdraw()) ++spent;
   EXPECT_EQ(spent, 20);
-  for (int i = 0; i < 9; ++i) budget.earn();
-  EXPECT_FALSE(budget.spend());
-  budget.earn();
-  EXPECT_TRUE(budget.spend());
-  EXPECT_FALSE(budget.spend());
+  for (int i = 0; i < 9; ++i) budget.deposit();
+  EXPECT_FALSE(budget.withdraw());
+  budget.deposit();
+  EXPECT_TRUE(budget.withdraw());
+  EXPECT_FALSE(budget.withdraw());
 }
 
 TEST(TheRetryBudget, GetsBackWhatAnAnsweredRetryCost) {
   RetryBudget budget;
   budget.open(10, 0);
   for (int i = 0; i < 1000; ++i) {
-    ASSERT_TRUE(budget.spend());
+    ASSERT_TRUE(budget.withdraw());
     budget.refund(1);
   }
   int spent = 0;
-  while (budget.spend()) ++spent;
+  while (budget.withdraw()) ++spent;
   EXPECT_EQ(spent, 10);
 }
 
 TEST(TheRetryBudget, KeepsNoMoreThanAPurse) {
   RetryBudget budget;
   budget.open(10, 50);
-  for (int i = 0; i < 1000; ++i) budget.earn();
+  for (int i = 0; i < 1000; ++i) budget.deposit();
   int spent = 0;
-  while (budget.spend()) ++spent;
+  while (budget.withdraw()) ++spent;
   EXPECT_EQ(spent, 10);
 }
 
 TEST(TheRetryBudget, HasNoBoundAtAHundredPercent) {
   RetryBudget budget;
   budget.open(1, 100);
-  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(budget.spend());
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(budget.withdraw());
 }
 
 TEST(TheRetryBudget, OfZeroPercentEndsWithItsPurse) {
   RetryBudget budget;
   budget.open(1, 0);
   int spent = 0;
-  while (budget.spend()) ++spent;
+  while (budget.withdraw()) ++spent;
   EXPECT_EQ(spent, 10);
-  for (int i = 0; i < 1000; ++i) budget.earn();
-  EXPECT_FALSE(budget.spend());
+  for (int i = 0; i < 1000; ++i) budget.deposit();
+  EXPECT_FALSE(budget.withdraw());
 }
 
 }  // namespace

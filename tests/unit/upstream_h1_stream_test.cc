@@ -1,4 +1,4 @@
-// An HTTP/1.1 carrier serves one attempt after the other: what one attempt met says nothing about the next one.
+// An HTTP/1.1 upstream stream serves one attempt after the other: what one attempt met says nothing about the next one.
 #include "proxy/upstream/h1_stream.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class Script final : public proxy::net::Transport {
   }
   proxy::net::IoResult write(std::span<const iovec>) override { return {proxy::net::Io::failed, 0, EPIPE, "broken"}; }
   void shut_write() override {}
-  bool quiet() override { return answer_.empty(); }
+  bool no_data_pending() override { return answer_.empty(); }
   bool ended_in_order() override { return false; }
 
  private:
@@ -44,9 +44,9 @@ proxy::net::Dialed dialed(std::string answer) {
 }
 
 // Asks once more, on the next connection, when it is told 421.
-class Asker final : private proxy::CarrierUser {
+class Asker final : private proxy::UpstreamStreamHandler {
  public:
-  explicit Asker(SimHost& host) : carrier_(host, *this, response_) { request_.method = "GET"; }
+  explicit Asker(SimHost& host) : upstream_stream_(host, *this, response_) { request_.method = "GET"; }
 
   void ask(std::vector<proxy::Connection*> connections) {
     exec::assume_on_loop();
@@ -61,11 +61,11 @@ class Asker final : private proxy::CarrierUser {
     proxy::Connection& next = *connections_.front();
     connections_.erase(connections_.begin());
     response_.clear();
-    carrier_.begin(next, request_.method, false);
-    carrier_.send_head(request_, {});
-    carrier_.flush();
+    upstream_stream_.begin(next, request_.method, false);
+    upstream_stream_.send_head(request_, {});
+    upstream_stream_.flush();
   }
-  bool may_take() const override { return true; }
+  bool wants_response() const override { return true; }
   void on_body(std::string_view) override {}
   void on_trailer(std::string_view, std::string_view) override {}
   AttemptState on_response_head() override {
@@ -73,35 +73,35 @@ class Asker final : private proxy::CarrierUser {
     answers.push_back(response_.status);
     if (response_.status != 421) return AttemptState::alive;
     pool::Lease none;
-    carrier_.abandon(pool::Closed::error, none);
+    upstream_stream_.abandon(pool::CloseCause::error, none);
     begin();
     return AttemptState::over;
   }
-  AttemptState on_response_piece() override { return AttemptState::alive; }
+  AttemptState on_read_complete() override { return AttemptState::alive; }
   AttemptState on_response_end() override {
     exec::assume_on_loop();
     pool::Lease none;
-    carrier_.finish(none);
+    upstream_stream_.finish(none);
     return AttemptState::over;
   }
-  AttemptState on_broken(proxy::Breakage breakage) override {
+  AttemptState on_failure(proxy::StreamFailure failure) override {
     exec::assume_on_loop();
-    broken.push_back(breakage.fault.detail);
+    broken.push_back(failure.fault.detail);
     pool::Lease none;
-    carrier_.abandon(pool::Closed::error, none);
+    upstream_stream_.abandon(pool::CloseCause::error, none);
     return AttemptState::over;
   }
-  AttemptState on_room() override { return AttemptState::alive; }
+  AttemptState on_writable() override { return AttemptState::alive; }
   AttemptState on_switched(std::string_view) override { return AttemptState::alive; }
   AttemptState on_tunnel_eof() override { return AttemptState::alive; }
 
   proxy::http::RequestHead request_;
   proxy::http::ResponseHead response_;
-  proxy::H1Carrier carrier_;
+  proxy::H1UpstreamStream upstream_stream_;
   std::vector<proxy::Connection*> connections_;
 };
 
-TEST(H1Carrier, DoesNotJudgeTheConnectionOfTheNextAttemptByTheEndOfTheLastOne) {
+TEST(H1UpstreamStream, DoesNotJudgeTheConnectionOfTheNextAttemptByTheEndOfTheLastOne) {
   exec::assume_on_loop();
   const Instant now{std::chrono::hours(1)};
   SimHost host(0, now);

@@ -12,20 +12,20 @@ namespace {
 constexpr Instant kStart{std::chrono::seconds(1000)};
 constexpr Duration kMs = std::chrono::milliseconds(1);
 
-int taken(RateLimit& limit, Instant now, int tries) {
+int taken(RateLimiter& limit, Instant now, int tries) {
   int count = 0;
   for (int i = 0; i < tries; ++i) count += limit.take(now) ? 1 : 0;
   return count;
 }
 
 TEST(ARateLimit, LetsEverybodyThroughWhereThereIsNone) {
-  RateLimit limit;
+  RateLimiter limit;
   limit.open(0, 5);
   EXPECT_EQ(taken(limit, kStart, 1000), 1000);
 }
 
 TEST(ARateLimit, LetsABurstThroughAndThenOneEachInterval) {
-  RateLimit limit;
+  RateLimiter limit;
   limit.open(10, 3);
   EXPECT_EQ(taken(limit, kStart, 100), 3);
   EXPECT_EQ(taken(limit, kStart + 99 * kMs, 100), 0);
@@ -35,25 +35,26 @@ TEST(ARateLimit, LetsABurstThroughAndThenOneEachInterval) {
 }
 
 TEST(ARateLimit, WithoutABurstOfItsOwnIsASecondsWorth) {
-  RateLimit limit;
+  RateLimiter limit;
   limit.open(7, 0);
   EXPECT_EQ(taken(limit, kStart, 100), 7);
 }
 
 TEST(ARateLimit, TellsWhoWaitsWhenItIsDueAndKeepsItsPlace) {
-  RateLimit limit;
+  RateLimiter limit;
   limit.open(10, 1);
-  EXPECT_EQ(limit.due(kStart, 250 * kMs), Duration::zero());
-  EXPECT_EQ(limit.due(kStart, 250 * kMs), 100 * kMs);
-  EXPECT_EQ(limit.due(kStart, 250 * kMs), 200 * kMs);
-  EXPECT_EQ(limit.due(kStart, 250 * kMs), std::nullopt) << "300 ms are too long";
-  EXPECT_EQ(limit.due(kStart + 50 * kMs, 250 * kMs), 250 * kMs) << "who was refused took nobody's place";
+  EXPECT_EQ(limit.delay_until_allowed(kStart, 250 * kMs), Duration::zero());
+  EXPECT_EQ(limit.delay_until_allowed(kStart, 250 * kMs), 100 * kMs);
+  EXPECT_EQ(limit.delay_until_allowed(kStart, 250 * kMs), 200 * kMs);
+  EXPECT_EQ(limit.delay_until_allowed(kStart, 250 * kMs), std::nullopt) << "300 ms are too long";
+  EXPECT_EQ(limit.delay_until_allowed(kStart + 50 * kMs, 250 * kMs), 250 * kMs)
+      << "who was refused took nobody's place";
 }
 
 TEST(ARateLimit, IsExactWhereManyThreadsAsk) {
   constexpr int kThreads = 4, kTries = 20'000;
   constexpr std::uint32_t kRate = 100'000, kBurst = 50;
-  RateLimit limit;
+  RateLimiter limit;
   limit.open(kRate, kBurst);
   std::vector<int> each(kThreads);
   std::vector<std::thread> threads;

@@ -14,13 +14,13 @@ Attempt stale_get() {
 }
 
 TEST(Retry, RepeatsAGetWhoseReusedConnectionEndedWithoutAByte) {
-  EXPECT_EQ(may_retry(stale_get(), {}), Proof::idempotent_reused);
+  EXPECT_EQ(retry_reason(stale_get(), {}), RetryReason::idempotent_reused);
 }
 
 TEST(Retry, NeverRepeatsAPostOfWhichAByteWasSent) {
   Attempt attempt = stale_get();
   attempt.method = "POST";
-  EXPECT_EQ(may_retry(attempt, {}), std::nullopt);
+  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
 }
 
 TEST(Retry, RepeatsAnyMethodOfWhichNothingWasSent) {
@@ -28,70 +28,70 @@ TEST(Retry, RepeatsAnyMethodOfWhichNothingWasSent) {
   attempt.method = "POST";
   attempt.has_body = true;
   attempt.any_byte_sent = false;
-  EXPECT_EQ(may_retry(attempt, {}), Proof::not_sent);
+  EXPECT_EQ(retry_reason(attempt, {}), RetryReason::not_sent);
 }
 
 TEST(Retry, RepeatsAnyMethodThatTheOriginSaysItDidNotTouch) {
-  for (const Proof proof : {Proof::goaway, Proof::refused_stream, Proof::not_sent}) {
+  for (const RetryReason proof : {RetryReason::goaway, RetryReason::refused_stream, RetryReason::not_sent}) {
     Attempt attempt = stale_get();
     attempt.method = "POST";
     attempt.has_body = true;
     attempt.connection_ended = false;
     attempt.unprocessed = proof;
-    EXPECT_EQ(may_retry(attempt, {}), proof);
+    EXPECT_EQ(retry_reason(attempt, {}), proof);
     attempt.body_whole = false;
-    EXPECT_EQ(may_retry(attempt, {}), std::nullopt);
+    EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
   }
 }
 
 TEST(Retry, IsBoundedForWhatTheOriginRefuses) {
   Attempt attempt = stale_get();
-  attempt.unprocessed = Proof::refused_stream;
+  attempt.unprocessed = RetryReason::refused_stream;
   attempt.proven_replays = kMaxProvenReplays;
-  EXPECT_EQ(may_retry(attempt, {}), std::nullopt);
+  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
 }
 
 TEST(Retry, NeedsTheWholeBodyToRepeatIt) {
   Attempt attempt = stale_get();
   attempt.any_byte_sent = attempt.body_whole = false;
-  EXPECT_EQ(may_retry(attempt, {}), std::nullopt);
+  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
 }
 
 TEST(Retry, NeverRepeatsAfterAByteOfTheResponse) {
   Attempt attempt = stale_get();
   attempt.any_byte_back = true;
-  EXPECT_EQ(may_retry(attempt, {}), std::nullopt);
+  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
 }
 
 TEST(Retry, NeverRepeatsAfterATimeout) {
   Attempt attempt = stale_get();
   attempt.timed_out = true;
   attempt.any_byte_sent = false;
-  EXPECT_EQ(may_retry(attempt, {}), std::nullopt);
+  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
 }
 
 TEST(Retry, NeverRepeatsOnAConnectionThatNeverServedBefore) {
   Attempt attempt = stale_get();
   attempt.reused = false;
-  EXPECT_EQ(may_retry(attempt, {}), std::nullopt);
+  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
 }
 
 TEST(Retry, DoesNotTakeAMalformedAnswerForAClosedConnection) {
   Attempt attempt = stale_get();
   attempt.connection_ended = false;
-  EXPECT_EQ(may_retry(attempt, {}), std::nullopt);
+  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
 }
 
 TEST(Retry, StopsAtMaxRetriesAndAtEightProvenReplays) {
   Attempt attempt = stale_get();
   attempt.idempotent_retries = 1;
-  EXPECT_EQ(may_retry(attempt, {}), std::nullopt);
-  EXPECT_EQ(may_retry(attempt, {.max_retries = 2}), Proof::idempotent_reused);
+  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
+  EXPECT_EQ(retry_reason(attempt, {.max_retries = 2}), RetryReason::idempotent_reused);
   attempt.any_byte_sent = false;
   attempt.proven_replays = kMaxProvenReplays - 2;
-  EXPECT_EQ(may_retry(attempt, {}), Proof::not_sent) << "eight attempts were made, the next is the last";
+  EXPECT_EQ(retry_reason(attempt, {}), RetryReason::not_sent) << "eight attempts were made, the next is the last";
   attempt.proven_replays = kMaxProvenReplays - 1;
-  EXPECT_EQ(may_retry(attempt, {}), std::nullopt);
+  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
 }
 
 TEST(Retry, StopsAtOneNumberOfAttemptsWhateverTheProofs) {
@@ -101,7 +101,8 @@ TEST(Retry, StopsAtOneNumberOfAttemptsWhateverTheProofs) {
       Attempt attempt = stale_get();
       attempt.idempotent_retries = idempotent;
       std::uint32_t attempts = 1 + idempotent;
-      for (attempt.unprocessed = Proof::misdirected; may_retry(attempt, rules); ++attempts) ++attempt.proven_replays;
+      for (attempt.unprocessed = RetryReason::misdirected; retry_reason(attempt, rules); ++attempts)
+        ++attempt.proven_replays;
       EXPECT_EQ(attempts, retries + 8);
     }
   }
@@ -110,10 +111,10 @@ TEST(Retry, StopsAtOneNumberOfAttemptsWhateverTheProofs) {
 TEST(Retry, RepeatsPutAndDeleteOnlyWhereTheConfigurationSaysSoAndOnlyWithoutBody) {
   Attempt attempt = stale_get();
   attempt.method = "DELETE";
-  EXPECT_EQ(may_retry(attempt, {}), std::nullopt);
-  EXPECT_EQ(may_retry(attempt, {.put_and_delete = true}), Proof::idempotent_reused);
+  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
+  EXPECT_EQ(retry_reason(attempt, {.put_and_delete = true}), RetryReason::idempotent_reused);
   attempt.has_body = true;
-  EXPECT_EQ(may_retry(attempt, {.put_and_delete = true}), std::nullopt);
+  EXPECT_EQ(retry_reason(attempt, {.put_and_delete = true}), std::nullopt);
 }
 
 }  // namespace

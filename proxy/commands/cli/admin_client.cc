@@ -59,7 +59,7 @@ Result<Reply> read_reply(const Instance& instance, int fd, std::string_view meth
     }
     http::Progress progress = http::Progress::head;
     for (std::string_view bytes(piece.data(), static_cast<std::size_t>(got)); progress == http::Progress::head;) {
-      const Result<http::Fed> fed = reader.feed(bytes, head, body);
+      const Result<http::ParseResult> fed = reader.feed(bytes, head, body);
       if (!fed) return silent(instance, "it does not speak HTTP");
       bytes.remove_prefix(fed->taken);
       progress = fed->progress;

@@ -103,13 +103,13 @@ void DemoOrigin::adopt(Door& door, int fd) {
 // What cannot start is gone again.
 Status DemoOrigin::welcome(Door& door, int fd) {
   if (&door == &h2_) {
-    OriginSession::Owner& owner = *this;
+    DemoH2Session::Owner& owner = *this;
     auto& made = sessions_.emplace_back(*loop_, owner, h2_tls_->accept(fd), accepted_, settings_.idle_timeout);
     Status started = made.start();
     if (!started) sessions_.pop_back();
     return started;
   }
-  OriginConnection::Owner& owner = *this;
+  DemoH1Session::Owner& owner = *this;
   auto& made = &door == &secure_
                    ? connections_.emplace_back(*loop_, owner, tls_->accept(fd), accepted_, settings_.idle_timeout)
                    : connections_.emplace_back(*loop_, owner, net::make_plain(fd), accepted_, settings_.idle_timeout);
@@ -118,12 +118,12 @@ Status DemoOrigin::welcome(Door& door, int fd) {
   return started;
 }
 
-void DemoOrigin::on_connection_end(OriginConnection& connection) {
-  connections_.remove_if([&](const OriginConnection& other) { return &other == &connection; });
+void DemoOrigin::on_connection_end(DemoH1Session& connection) {
+  connections_.remove_if([&](const DemoH1Session& other) { return &other == &connection; });
 }
 
-void DemoOrigin::on_session_end(OriginSession& session) {
-  sessions_.remove_if([&](const OriginSession& other) { return &other == &session; });
+void DemoOrigin::on_session_end(DemoH2Session& session) {
+  sessions_.remove_if([&](const DemoH2Session& other) { return &other == &session; });
 }
 
 }  // namespace carpool::proxy

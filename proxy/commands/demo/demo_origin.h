@@ -20,7 +20,7 @@
 
 namespace carpool::proxy {
 
-class DemoOrigin final : private OriginConnection::Owner, private OriginSession::Owner {
+class DemoOrigin final : private DemoH1Session::Owner, private DemoH2Session::Owner {
  public:
   struct Settings {
     Duration idle_timeout = std::chrono::seconds(5);
@@ -60,16 +60,16 @@ class DemoOrigin final : private OriginConnection::Owner, private OriginSession:
   void accept_all(Door& door) LOOP_ONLY;
   void adopt(Door& door, int fd) LOOP_ONLY;
   Status welcome(Door& door, int fd) LOOP_ONLY;
-  void on_connection_end(OriginConnection& connection) override LOOP_ONLY;
-  void on_session_end(OriginSession& session) override LOOP_ONLY;
+  void on_connection_end(DemoH1Session& connection) override LOOP_ONLY;
+  void on_session_end(DemoH2Session& session) override LOOP_ONLY;
 
   const Settings settings_;
   std::unique_ptr<exec::UvLoop> loop_;  // before all that stands on it
   std::unique_ptr<tls::ServerContext> tls_, h2_tls_;
   TemporaryFile certificates_;
   Door plain_{*this}, secure_{*this}, h2_{*this};
-  std::list<OriginConnection> connections_ LOOP_LOCAL;
-  std::list<OriginSession> sessions_ LOOP_LOCAL;
+  std::list<DemoH1Session> connections_ LOOP_LOCAL;
+  std::list<DemoH2Session> sessions_ LOOP_LOCAL;
   std::uint64_t accepted_ LOOP_LOCAL = 0;
   std::thread thread_;
 };

@@ -14,30 +14,30 @@ constexpr int kStepsPerTurn = 64;  // then others have their turn
 
 }  // namespace
 
-OriginConnection::OriginConnection(exec::Loop& loop, Owner& owner, std::unique_ptr<net::Transport> transport,
-                                   std::uint64_t number, Duration idle_timeout)
+DemoH1Session::DemoH1Session(exec::Loop& loop, Owner& owner, std::unique_ptr<net::Transport> transport,
+                             std::uint64_t number, Duration idle_timeout)
     : loop_(loop),
       owner_(owner),
       transport_(std::move(transport)),
       number_(number),
       idle_timeout_(idle_timeout),
-      timer_(exec::Timer::bind<&OriginConnection::on_timer>(loop, *this)),
+      timer_(exec::Timer::bind<&DemoH1Session::on_timer>(loop, *this)),
       reader_(http::Limits{}) {}
 
-OriginConnection::OriginConnection(exec::Loop& loop, Owner& owner, std::unique_ptr<tls::Stream> stream,
-                                   std::uint64_t number, Duration idle_timeout)
-    : OriginConnection(loop, owner, std::unique_ptr<net::Transport>(), number, idle_timeout) {
+DemoH1Session::DemoH1Session(exec::Loop& loop, Owner& owner, std::unique_ptr<tls::TlsTransport> stream,
+                             std::uint64_t number, Duration idle_timeout)
+    : DemoH1Session(loop, owner, std::unique_ptr<net::Transport>(), number, idle_timeout) {
   stream_ = stream.get();
   transport_ = std::move(stream);
   phase_ = Phase::handshake;
 }
 
-OriginConnection::~OriginConnection() {
+DemoH1Session::~DemoH1Session() {
   exec::assume_on_loop();
   loop_.unwatch(transport_->fd(), key_);
 }
 
-Status OriginConnection::start() {
+Status DemoH1Session::start() {
   Result<exec::WatchKey> key = loop_.watch(transport_->fd(), *this);
   if (!key) return key.take_fault();
   key_ = *key;
@@ -47,16 +47,16 @@ Status OriginConnection::start() {
 
 // ---- turns ----
 
-void OriginConnection::on_ready(exec::Ready ready) {
-  transport_->note(ready);
+void DemoH1Session::on_ready(exec::Ready ready) {
+  transport_->on_readiness(ready);
   advance();
 }
 
-void OriginConnection::run() {
+void DemoH1Session::run() {
   advance();
 }
 
-void OriginConnection::on_timer() {
+void DemoH1Session::on_timer() {
   exec::assume_on_loop();
   if (phase_ == Phase::delay) {
     answer();
@@ -67,7 +67,7 @@ void OriginConnection::on_timer() {
 }
 
 // May destroy this connection: nothing follows it.
-void OriginConnection::advance() {
+void DemoH1Session::advance() {
   int steps = kStepsPerTurn;
   while (steps > 0 && step()) --steps;
   if (phase_ == Phase::closed) return owner_.on_connection_end(*this);
@@ -76,7 +76,7 @@ void OriginConnection::advance() {
 }
 
 // One step; false: nothing more to do until the next event.
-bool OriginConnection::step() {
+bool DemoH1Session::step() {
   if (phase_ == Phase::closed) return false;
   if (phase_ == Phase::handshake) return shake();
   if (sent_ < out_.size() && !flush()) return false;
@@ -96,7 +96,7 @@ bool OriginConnection::step() {
   return feed_on_ || used_ < in_.size() ? feed() : read_some();
 }
 
-bool OriginConnection::shake() {
+bool DemoH1Session::shake() {
   const Result<bool> done = stream_->handshake();
   if (!done) phase_ = Phase::closed;
   if (!done || !*done) return false;
@@ -107,7 +107,7 @@ bool OriginConnection::shake() {
 }
 
 // True: everything is out.
-bool OriginConnection::flush() {
+bool DemoH1Session::flush() {
   while (sent_ < out_.size()) {
     const iovec rest{out_.data() + sent_, out_.size() - sent_};
     const net::IoResult io = transport_->write({&rest, 1});
@@ -123,7 +123,7 @@ bool OriginConnection::flush() {
   return true;
 }
 
-bool OriginConnection::read_some() {
+bool DemoH1Session::read_some() {
   if (eof_) {  // everything that came before it is answered
     transport_->shut_write();
     phase_ = Phase::closed;
@@ -141,9 +141,9 @@ bool OriginConnection::read_some() {
 
 // ---- requests ----
 
-bool OriginConnection::feed() {
+bool DemoH1Session::feed() {
   feed_on_ = false;
-  const Result<http::Fed> fed = reader_.feed(std::string_view(in_).substr(used_), head_, *this);
+  const Result<http::ParseResult> fed = reader_.feed(std::string_view(in_).substr(used_), head_, *this);
   if (!fed) {
     refuse(fed.fault());
     return true;
@@ -154,7 +154,7 @@ bool OriginConnection::feed() {
   return true;
 }
 
-void OriginConnection::on_head() {
+void DemoH1Session::on_head() {
   feed_on_ = true;  // a request without a body ends here
   ++requests_;
   reply_ = demo_reply(head_, visit());
@@ -164,7 +164,7 @@ void OriginConnection::on_head() {
   if (reply_.echo) write_demo_head(out_, reply_, head_, visit());
 }
 
-void OriginConnection::on_body(std::string_view bytes) {
+void DemoH1Session::on_body(std::string_view bytes) {
   if (phase_ != Phase::echo || bytes.empty() || head_.method == "HEAD") return;
   const bool chunked = head_.framing == http::Framing::chunked;
   if (chunked) http::write_chunk_head(out_, bytes.size());
@@ -172,11 +172,11 @@ void OriginConnection::on_body(std::string_view bytes) {
   if (chunked) out_ += "\r\n";
 }
 
-void OriginConnection::on_trailer(std::string_view name, std::string_view value) {
+void DemoH1Session::on_trailer(std::string_view name, std::string_view value) {
   if (phase_ == Phase::echo) trailers_.add(name, value);
 }
 
-void OriginConnection::on_message() {
+void DemoH1Session::on_message() {
   reader_.reset();
   if (phase_ == Phase::echo) {
     const bool chunked = head_.framing == http::Framing::chunked && head_.method != "HEAD";
@@ -188,7 +188,7 @@ void OriginConnection::on_message() {
   due_ = loop_.now() + reply_.delay;
 }
 
-void OriginConnection::answer() {
+void DemoH1Session::answer() {
   write_demo_head(out_, reply_, head_, visit());
   if (head_.method != "HEAD") {
     out_ += reply_.body;
@@ -198,7 +198,7 @@ void OriginConnection::answer() {
 }
 
 // Not HTTP, or past a limit: in the middle of an echo there is nothing left to say, the broken end says it.
-void OriginConnection::refuse(const Fault& fault) {
+void DemoH1Session::refuse(const Fault& fault) {
   if (phase_ == Phase::echo) return end_of_answer(true);
   head_.clear();
   write_demo_head(out_, demo_refusal(fault), head_, visit());
@@ -206,12 +206,12 @@ void OriginConnection::refuse(const Fault& fault) {
   end_of_answer(true);
 }
 
-void OriginConnection::end_of_answer(bool close) {
+void DemoH1Session::end_of_answer(bool close) {
   close_when_sent_ = close;
   phase_ = fill_left_ > 0 ? Phase::fill : Phase::head;
 }
 
-void OriginConnection::fill() {
+void DemoH1Session::fill() {
   const std::string_view block = demo_fill();
   const std::size_t size = std::min<std::uint64_t>(block.size(), fill_left_);
   out_ += block.substr(0, size);
@@ -220,7 +220,7 @@ void OriginConnection::fill() {
 }
 
 // A close on unread bytes would be a reset, and that destroys an answer on its way (RFC 9112 §9.6).
-void OriginConnection::linger() {
+void DemoH1Session::linger() {
   transport_->shut_write();
   phase_ = Phase::linger;
   feed_on_ = false;
@@ -228,7 +228,7 @@ void OriginConnection::linger() {
 }
 
 // Every event is a sign of life, but for those deadlines that stand.
-void OriginConnection::arm() {
+void DemoH1Session::arm() {
   if (phase_ == Phase::delay || phase_ == Phase::linger) return timer_.arm(due_);
   const bool rests = phase_ == Phase::head && !reader_.in_head() && sent_ == out_.size();
   timer_.arm(loop_.now() + (rests ? idle_timeout_ : kStall));

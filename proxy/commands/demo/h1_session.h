@@ -1,4 +1,4 @@
-// OriginConnection: one connection of the demo's origin: reads requests in order, answers each before it looks at the
+// DemoH1Session: one connection of the demo's origin: reads requests in order, answers each before it looks at the
 // next, reads nothing while its answers wait to be sent, and ends by itself after a rest.
 #pragma once
 
@@ -17,23 +17,23 @@
 
 namespace carpool::proxy {
 
-class OriginConnection final : private exec::Watcher, private exec::Deferred, private http::BodySink {
+class DemoH1Session final : private exec::Watcher, private exec::Deferred, private http::BodySink {
  public:
   class Owner {
    public:
-    virtual void on_connection_end(OriginConnection& connection) LOOP_ONLY = 0;  // destroys it
+    virtual void on_connection_end(DemoH1Session& connection) LOOP_ONLY = 0;  // destroys it
 
    protected:
     ~Owner() = default;
   };
 
-  OriginConnection(exec::Loop& loop, Owner& owner, std::unique_ptr<net::Transport> transport, std::uint64_t number,
-                   Duration idle_timeout);
-  OriginConnection(exec::Loop& loop, Owner& owner, std::unique_ptr<tls::Stream> stream, std::uint64_t number,
-                   Duration idle_timeout);
-  OriginConnection(const OriginConnection&) = delete;
-  OriginConnection& operator=(const OriginConnection&) = delete;
-  ~OriginConnection();
+  DemoH1Session(exec::Loop& loop, Owner& owner, std::unique_ptr<net::Transport> transport, std::uint64_t number,
+                Duration idle_timeout);
+  DemoH1Session(exec::Loop& loop, Owner& owner, std::unique_ptr<tls::TlsTransport> stream, std::uint64_t number,
+                Duration idle_timeout);
+  DemoH1Session(const DemoH1Session&) = delete;
+  DemoH1Session& operator=(const DemoH1Session&) = delete;
+  ~DemoH1Session();
 
   Status start() LOOP_ONLY;  // a failure means: drop it
 
@@ -73,7 +73,7 @@ class OriginConnection final : private exec::Watcher, private exec::Deferred, pr
   exec::Loop& loop_;
   Owner& owner_;
   std::unique_ptr<net::Transport> transport_;
-  tls::Stream* stream_ = nullptr;  // the transport, while it shakes hands
+  tls::TlsTransport* stream_ = nullptr;  // the transport, while it shakes hands
   const std::uint64_t number_;
   const Duration idle_timeout_;
   exec::WatchKey key_;

@@ -17,7 +17,7 @@ constexpr std::size_t kQueued = std::size_t{2} * 64 * 1024;  // of an endless bo
 
 // ---- one request ----
 
-OriginSession::Call::Call(OriginSession& session, http::H2Stream& stream, const http::RequestHead& head)
+DemoH2Session::Call::Call(DemoH2Session& session, http::H2Stream& stream, const http::RequestHead& head)
     : session_(session),
       stream_(&stream),
       reply_(demo_reply(head, session.visit(session.requests_))),
@@ -28,7 +28,7 @@ OriginSession::Call::Call(OriginSession& session, http::H2Stream& stream, const 
   if (reply_.echo) respond(bodiless_);
 }
 
-void OriginSession::Call::respond(bool end) {
+void DemoH2Session::Call::respond(bool end) {
   http::H2Fields fields;
   fields.add(":status", std::to_string(reply_.status));
   fields.add("server", "carpool-demo");
@@ -40,7 +40,7 @@ void OriginSession::Call::respond(bool end) {
   session_.session_.respond(*stream_, fields, end);
 }
 
-void OriginSession::Call::answer() {
+void DemoH2Session::Call::answer() {
   due_ = kNever;
   if (over()) return;
   respond(bodiless_);
@@ -53,7 +53,7 @@ void OriginSession::Call::answer() {
 }
 
 // As much as is worth having ready; the rest follows as it leaves.
-void OriginSession::Call::fill() {
+void DemoH2Session::Call::fill() {
   while (fill_left_ > 0 && stream_->backlog() < kQueued) {
     const std::string_view block = demo_fill().substr(0, std::min<std::uint64_t>(demo_fill().size(), fill_left_));
     session_.session_.body(*stream_, block);
@@ -63,12 +63,12 @@ void OriginSession::Call::fill() {
 }
 
 // An echo's room is given back as its bytes leave, so that neither side gets ahead of the other.
-void OriginSession::Call::on_body(std::string_view bytes) {
+void DemoH2Session::Call::on_body(std::string_view bytes) {
   if (reply_.echo && !bodiless_) return session_.session_.body(*stream_, bytes);
   session_.session_.consume(*stream_, bytes.size());
 }
 
-void OriginSession::Call::on_end() {
+void DemoH2Session::Call::on_end() {
   if (reply_.echo) {
     if (!bodiless_) session_.session_.end(*stream_, trailers_);
     return;
@@ -77,7 +77,7 @@ void OriginSession::Call::on_end() {
   due_ = session_.loop_.now() + reply_.delay;
 }
 
-void OriginSession::Call::on_sent(std::size_t bytes) {
+void DemoH2Session::Call::on_sent(std::size_t bytes) {
   if (over()) return;
   if (reply_.echo) return session_.session_.consume(*stream_, bytes);
   if (fill_left_ > 0) fill();
@@ -85,22 +85,22 @@ void OriginSession::Call::on_sent(std::size_t bytes) {
 
 // ---- the connection ----
 
-OriginSession::OriginSession(exec::Loop& loop, Owner& owner, std::unique_ptr<tls::Stream> stream, std::uint64_t number,
-                             Duration idle_timeout)
+DemoH2Session::DemoH2Session(exec::Loop& loop, Owner& owner, std::unique_ptr<tls::TlsTransport> stream,
+                             std::uint64_t number, Duration idle_timeout)
     : loop_(loop),
       owner_(owner),
       stream_(std::move(stream)),
       number_(number),
       idle_timeout_(idle_timeout),
-      timer_(exec::Timer::bind<&OriginSession::on_timer>(loop, *this)),
+      timer_(exec::Timer::bind<&DemoH2Session::on_timer>(loop, *this)),
       session_(http::H2Role::server, {}, *this) {}
 
-OriginSession::~OriginSession() {
+DemoH2Session::~DemoH2Session() {
   exec::assume_on_loop();
   loop_.unwatch(stream_->fd(), key_);
 }
 
-Status OriginSession::start() {
+Status DemoH2Session::start() {
   Result<exec::WatchKey> key = loop_.watch(stream_->fd(), *this);
   if (!key) return key.take_fault();
   key_ = *key;
@@ -108,16 +108,16 @@ Status OriginSession::start() {
   return Done{};
 }
 
-void OriginSession::on_ready(exec::Ready ready) {
-  stream_->note(ready);
+void DemoH2Session::on_ready(exec::Ready ready) {
+  stream_->on_readiness(ready);
   advance();
 }
 
-void OriginSession::run() {
+void DemoH2Session::run() {
   advance();
 }
 
-void OriginSession::on_timer() {
+void DemoH2Session::on_timer() {
   exec::assume_on_loop();
   const Instant now = loop_.now();
   bool answered = false;
@@ -133,7 +133,7 @@ void OriginSession::on_timer() {
 }
 
 // May destroy this session: nothing follows it.
-void OriginSession::advance() {
+void DemoH2Session::advance() {
   if (!closed_ && (established_ || shake())) {
     read_some();
     flush();
@@ -143,7 +143,7 @@ void OriginSession::advance() {
   arm();
 }
 
-bool OriginSession::shake() {
+bool DemoH2Session::shake() {
   const Result<bool> done = stream_->handshake();
   closed_ = !done || (*done && stream_->security().alpn != "h2");
   established_ = !closed_ && *done;
@@ -151,7 +151,7 @@ bool OriginSession::shake() {
   return established_;
 }
 
-void OriginSession::read_some() {
+void DemoH2Session::read_some() {
   for (std::size_t reads = 0; !closed_ && stream_->maybe_readable(); ++reads) {
     if (reads == kReadsPerTurn) return loop_.defer(*this);
     const exec::ReadBuffer buffer(loop_);
@@ -165,7 +165,7 @@ void OriginSession::read_some() {
   }
 }
 
-void OriginSession::flush() {
+void DemoH2Session::flush() {
   while (!closed_) {
     while (sent_ < out_.size()) {
       const iovec rest{out_.data() + sent_, out_.size() - sent_};
@@ -187,16 +187,16 @@ void OriginSession::flush() {
   closed_ = true;
 }
 
-http::H2StreamUser* OriginSession::on_request(http::H2Stream& stream, http::RequestHead& head) {
+http::H2StreamUser* DemoH2Session::on_request(http::H2Stream& stream, http::RequestHead& head) {
   ++requests_;
   return &calls_.emplace_back(*this, stream, head);
 }
 
-void OriginSession::on_refused_head(http::H2Stream& stream, FaultKind) {
+void DemoH2Session::on_refused_head(http::H2Stream& stream, FaultKind) {
   session_.reset(stream, http::H2Error::refused_stream);
 }
 
-void OriginSession::arm() {
+void DemoH2Session::arm() {
   Instant deadline = loop_.now() + (calls_.empty() ? idle_timeout_ : kStall);
   for (const Call& call : calls_) deadline = std::min(deadline, call.due());
   timer_.arm(deadline);

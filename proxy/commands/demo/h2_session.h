@@ -1,4 +1,4 @@
-// OriginSession: one connection of the demo's origin that speaks HTTP/2 over TLS: its requests are answered side by
+// DemoH2Session: one connection of the demo's origin that speaks HTTP/2 over TLS: its requests are answered side by
 // side, as the windows allow, and it ends by itself after a rest.
 #pragma once
 
@@ -16,21 +16,21 @@
 
 namespace carpool::proxy {
 
-class OriginSession final : private exec::Watcher, private exec::Deferred, private http::H2Sink {
+class DemoH2Session final : private exec::Watcher, private exec::Deferred, private http::H2Sink {
  public:
   class Owner {
    public:
-    virtual void on_session_end(OriginSession& session) LOOP_ONLY = 0;  // destroys it
+    virtual void on_session_end(DemoH2Session& session) LOOP_ONLY = 0;  // destroys it
 
    protected:
     ~Owner() = default;
   };
 
-  OriginSession(exec::Loop& loop, Owner& owner, std::unique_ptr<tls::Stream> stream, std::uint64_t number,
+  DemoH2Session(exec::Loop& loop, Owner& owner, std::unique_ptr<tls::TlsTransport> stream, std::uint64_t number,
                 Duration idle_timeout);
-  OriginSession(const OriginSession&) = delete;
-  OriginSession& operator=(const OriginSession&) = delete;
-  ~OriginSession();
+  DemoH2Session(const DemoH2Session&) = delete;
+  DemoH2Session& operator=(const DemoH2Session&) = delete;
+  ~DemoH2Session();
 
   Status start() LOOP_ONLY;  // a failure means: drop it
 
@@ -38,7 +38,7 @@ class OriginSession final : private exec::Watcher, private exec::Deferred, priva
   // One request and its answer; over when its stream is closed.
   class Call final : public http::H2StreamUser {
    public:
-    Call(OriginSession& session, http::H2Stream& stream, const http::RequestHead& head);
+    Call(DemoH2Session& session, http::H2Stream& stream, const http::RequestHead& head);
     bool over() const { return stream_ == nullptr; }
     Instant due() const { return due_; }
     void answer();
@@ -53,7 +53,7 @@ class OriginSession final : private exec::Watcher, private exec::Deferred, priva
     void on_sent(std::size_t bytes) override;
     void on_closed(http::H2Error) override { stream_ = nullptr; }
 
-    OriginSession& session_;
+    DemoH2Session& session_;
     http::H2Stream* stream_;
     const DemoReply reply_;
     const std::uint64_t request_;
@@ -82,7 +82,7 @@ class OriginSession final : private exec::Watcher, private exec::Deferred, priva
 
   exec::Loop& loop_;
   Owner& owner_;
-  std::unique_ptr<tls::Stream> stream_;
+  std::unique_ptr<tls::TlsTransport> stream_;
   const std::uint64_t number_;
   const Duration idle_timeout_;
   exec::WatchKey key_;

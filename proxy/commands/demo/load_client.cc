@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kReadsPerEvent = 8;
 
-void write_request(std::string& out, const Errand& errand) {
+void write_request(std::string& out, const LoadRequest& errand) {
   out.assign(errand.body == 0 ? "GET " : "POST ");
   out.append(errand.secure ? "https://" : "http://").append(errand.host).append(errand.path).append(" HTTP/1.1\r\n");
   out.append("Host: ").append(errand.host).append("\r\nUser-Agent: carpool-demo\r\n");
@@ -21,7 +21,7 @@ void write_request(std::string& out, const Errand& errand) {
 
 }  // namespace
 
-Visitor::Outcome Visitor::set_out(const Errand& errand) {
+LoadClient::Outcome LoadClient::send(const LoadRequest& errand) {
   if (!fd_ && !connect()) return Outcome::failed;
   busy_ = true;
   write_request(out_, errand);
@@ -31,7 +31,7 @@ Visitor::Outcome Visitor::set_out(const Errand& errand) {
   return write_some();
 }
 
-bool Visitor::connect() {
+bool LoadClient::connect() {
   fd_.reset(::socket(proxy_.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (fd_ && (::connect(fd_.get(), proxy_.get(), proxy_.length()) == 0 || errno == EINPROGRESS)) return true;
   fd_.reset();
@@ -39,12 +39,12 @@ bool Visitor::connect() {
 }
 
 // A free one is polled as well: the other side may end a connection that rests.
-pollfd Visitor::interest() const {
+pollfd LoadClient::interest() const {
   const bool writes = busy_ && sent_ < out_.size();
   return {fd_.get(), static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0};
 }
 
-Visitor::Outcome Visitor::on_events(short events) {
+LoadClient::Outcome LoadClient::on_events(short events) {
   if (!fd_ || events == 0) return Outcome::none;
   if (busy_ && sent_ < out_.size()) {
     if (const Outcome outcome = write_some(); outcome != Outcome::none) return outcome;
@@ -52,7 +52,7 @@ Visitor::Outcome Visitor::on_events(short events) {
   return (events & ~POLLOUT) != 0 ? read_some() : Outcome::none;
 }
 
-Visitor::Outcome Visitor::write_some() {
+LoadClient::Outcome LoadClient::write_some() {
   const ssize_t sent = ::send(fd_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
   if (sent >= 0) {
     sent_ += static_cast<std::size_t>(sent);
@@ -62,7 +62,7 @@ Visitor::Outcome Visitor::write_some() {
   return later ? Outcome::none : end(Outcome::failed, false);
 }
 
-Visitor::Outcome Visitor::read_some() {
+LoadClient::Outcome LoadClient::read_some() {
   std::array<char, 16384> bytes;
   for (int reads = 0; reads < kReadsPerEvent; ++reads) {
     const ssize_t got = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
@@ -76,9 +76,9 @@ Visitor::Outcome Visitor::read_some() {
   return Outcome::none;
 }
 
-Visitor::Outcome Visitor::feed(std::string_view bytes) {
+LoadClient::Outcome LoadClient::feed(std::string_view bytes) {
   for (;;) {
-    const Result<http::Fed> fed = reader_.feed(bytes, head_, *this);
+    const Result<http::ParseResult> fed = reader_.feed(bytes, head_, *this);
     if (!fed || fed->progress == http::Progress::upgraded) return end(Outcome::failed, false);
     bytes.remove_prefix(fed->taken);
     if (fed->progress == http::Progress::need_more) return Outcome::none;
@@ -89,7 +89,7 @@ Visitor::Outcome Visitor::feed(std::string_view bytes) {
   }
 }
 
-Visitor::Outcome Visitor::end(Outcome outcome, bool keep) {
+LoadClient::Outcome LoadClient::end(Outcome outcome, bool keep) {
   busy_ = false;
   if (!keep) fd_.reset();
   return outcome;

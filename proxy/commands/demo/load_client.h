@@ -1,5 +1,5 @@
-// Visitor: one client of the demo's traffic: a socket that is kept alive, one request at a time. It never blocks; the
-// traffic's thread polls it.
+// LoadClient: one client of the demo's traffic: a socket that is kept alive, one request at a time. It never blocks;
+// the traffic's thread polls it.
 #pragma once
 
 #include <cstddef>
@@ -16,25 +16,25 @@ struct pollfd;
 namespace carpool::proxy {
 
 // What a visitor asks for, as a proxy is asked: the whole URI in the request line.
-struct Errand {
+struct LoadRequest {
   std::string_view host;  // "demo"
   std::string_view path = "/";
   bool secure = false;   // https: whoever is asked does the TLS
   std::size_t body = 0;  // bytes to POST; 0: GET
 };
 
-class Visitor final : private http::BodySink {
+class LoadClient final : private http::BodySink {
  public:
   enum class Outcome : std::uint8_t { none, answered, failed };
 
-  explicit Visitor(const net::Address& proxy) : proxy_(proxy), reader_(http::Limits{}) {}
-  Visitor(const Visitor&) = delete;
-  Visitor& operator=(const Visitor&) = delete;
-  ~Visitor() = default;
+  explicit LoadClient(const net::Address& proxy) : proxy_(proxy), reader_(http::Limits{}) {}
+  LoadClient(const LoadClient&) = delete;
+  LoadClient& operator=(const LoadClient&) = delete;
+  ~LoadClient() = default;
 
   bool free() const { return !busy_; }
   // When free(). `failed`: it could not even set out.
-  Outcome set_out(const Errand& errand);
+  Outcome send(const LoadRequest& errand);
   pollfd interest() const;
   Outcome on_events(short events);
 

@@ -9,22 +9,22 @@
 namespace carpool::proxy {
 
 namespace {
-class DemoGuest final : public Guest {
+class DemoLifecycle final : public LifecycleListener {
  public:
-  explicit DemoGuest(Demo& demo) : demo_(demo) {}
-  void on_ready(House& house) override {
-    const Status started =
-        demo_.start(house.listeners().front()->address(), *house.admin().address(), [&house] { return count(house); });
+  explicit DemoLifecycle(Demo& demo) : demo_(demo) {}
+  void on_ready(Server& server) override {
+    const Status started = demo_.start(server.listeners().front()->address(), *server.admin().address(),
+                                       [&server] { return count(server); });
     if (!started) std::fprintf(stderr, "carpool: %s\n", started.fault().detail.c_str());
   }
   void on_stopped() override { demo_.stop(); }
 
  private:
-  static DemoNumbers count(House& house) {
+  static DemoNumbers count(Server& server) {
     DemoNumbers numbers;
     const Instant now = Clock::now();
-    const auto held = house.origins().directory().hold();
-    for (const pool::Destination* destination : house.origins().directory().all()) {
+    const auto held = server.origins().directory().hold();
+    for (const pool::Destination* destination : server.origins().directory().all()) {
       const pool::Destination::Snapshot snapshot = destination->snapshot(now);
       numbers.requests += snapshot.borrows;
       numbers.opened += snapshot.opened_total();
@@ -42,7 +42,7 @@ int serve_demo() {
     std::fprintf(stderr, "carpool: %s\n", demo.fault().detail.c_str());
     return 3;
   }
-  DemoGuest guest(**demo);
+  DemoLifecycle guest(**demo);
   return serve_with((*demo)->config(), std::nullopt, &guest);
 }
 

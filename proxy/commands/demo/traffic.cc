@@ -17,21 +17,21 @@ constexpr std::string_view kTls = DemoOrigin::kTlsName;
 constexpr std::string_view kH2 = DemoOrigin::kH2Name;
 
 // One round. The origin ends a connection once a round, and idle ones after a rest.
-constexpr std::array kErrands = {Errand{kPlain, "/"},
-                                 Errand{kTls, "/", true},
-                                 Errand{kPlain, "/bytes/2000"},
-                                 Errand{kH2, "/", true},
-                                 Errand{kPlain, "/delay/20"},
-                                 Errand{kTls, "/bytes/2000", true},
-                                 Errand{kPlain, "/echo", false, 500},
-                                 Errand{kH2, "/echo", true, 20000},
-                                 Errand{kPlain, "/bytes/100000"},
-                                 Errand{kH2, "/delay/5", true}};
+constexpr std::array kErrands = {LoadRequest{kPlain, "/"},
+                                 LoadRequest{kTls, "/", true},
+                                 LoadRequest{kPlain, "/bytes/2000"},
+                                 LoadRequest{kH2, "/", true},
+                                 LoadRequest{kPlain, "/delay/20"},
+                                 LoadRequest{kTls, "/bytes/2000", true},
+                                 LoadRequest{kPlain, "/echo", false, 500},
+                                 LoadRequest{kH2, "/echo", true, 20000},
+                                 LoadRequest{kPlain, "/bytes/100000"},
+                                 LoadRequest{kH2, "/delay/5", true}};
 constexpr std::uint64_t kRoundsPerClose = 8;
-constexpr Errand kClose{kPlain, "/close"};
+constexpr LoadRequest kClose{kPlain, "/close"};
 // Everybody at once, rarely enough that the connections it takes are idle for long enough to be closed in between.
 constexpr std::uint64_t kTurnsPerRush = 200;
-constexpr Errand kRush{kPlain, "/delay/100"};
+constexpr LoadRequest kRush{kPlain, "/delay/100"};
 
 }  // namespace
 
@@ -78,13 +78,13 @@ void DemoTraffic::run() {
 void DemoTraffic::send_next() {
   if (turn_ % kTurnsPerRush == kTurnsPerRush - 1) {
     ++turn_;
-    for (Visitor& visitor : visitors_) send(visitor, kRush);
+    for (LoadClient& visitor : visitors_) send(visitor, kRush);
     return;
   }
   const std::size_t place = turn_ % kErrands.size();
   const bool closes = place == 0 && turn_ / kErrands.size() % kRoundsPerClose == kRoundsPerClose - 1;
   for (std::size_t i = 0; i < visitors_.size(); ++i) {
-    Visitor& visitor = visitors_[next_visitor_];
+    LoadClient& visitor = visitors_[next_visitor_];
     next_visitor_ = (next_visitor_ + 1) % visitors_.size();
     if (!visitor.free()) continue;
     ++turn_;
@@ -92,14 +92,14 @@ void DemoTraffic::send_next() {
   }
 }
 
-void DemoTraffic::send(Visitor& visitor, const Errand& errand) {
-  if (visitor.free()) count(visitor.set_out(errand));
+void DemoTraffic::send(LoadClient& visitor, const LoadRequest& errand) {
+  if (visitor.free()) count(visitor.send(errand));
 }
 
-void DemoTraffic::count(Visitor::Outcome outcome) {
-  if (outcome == Visitor::Outcome::none) return;
+void DemoTraffic::count(LoadClient::Outcome outcome) {
+  if (outcome == LoadClient::Outcome::none) return;
   const std::scoped_lock lock(mutex_);
-  ++(outcome == Visitor::Outcome::answered ? counts_.answered : counts_.failed);
+  ++(outcome == LoadClient::Outcome::answered ? counts_.answered : counts_.failed);
 }
 
 }  // namespace carpool::proxy

@@ -41,12 +41,12 @@ class DemoTraffic {
  private:
   void run();
   void send_next();
-  void send(Visitor& visitor, const Errand& errand);
-  void count(Visitor::Outcome outcome);
+  void send(LoadClient& visitor, const LoadRequest& errand);
+  void count(LoadClient::Outcome outcome);
 
   const Settings settings_;
   const StopSignal stop_;
-  std::deque<Visitor> visitors_;  // the thread's own, as are the two below
+  std::deque<LoadClient> visitors_;  // the thread's own, as are the two below
   std::uint64_t turn_ = 0;
   std::size_t next_visitor_ = 0;
   mutable std::mutex mutex_;

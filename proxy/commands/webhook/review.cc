@@ -35,7 +35,7 @@ std::string text(const Json& node) {
 std::string mistakes_of(const std::string& config) {
   const config::Env any = [](std::string_view) { return std::optional<std::string>("1"); };
   std::string all;
-  for (const config::Mistake& mistake : config::read_text(config, "", any).mistakes) {
+  for (const config::ConfigError& mistake : config::read_text(config, "", any).mistakes) {
     all.append(all.empty() ? "" : "\n").append(mistake.key).append(": ").append(mistake.text);
   }
   return all;

@@ -34,7 +34,7 @@ Result<std::unique_ptr<WebhookServer>> WebhookServer::make(const WebhookOptions&
   Result<std::unique_ptr<exec::UvLoop>> loop = exec::UvLoop::make(0);
   if (!loop) return loop.take_fault();
   auto server = std::make_unique<WebhookServer>(options, std::move(*loop));
-  const std::vector<FileLook> before = look_at(server->files());
+  const std::vector<FileSnapshot> before = look_at(server->files());
   if (Status loaded = server->load(); !loaded) return loaded.take_fault();
   if (Status opened = server->open(read_between(before, look_at(server->files()))); !opened) return opened.take_fault();
   return server;
@@ -48,7 +48,7 @@ WebhookServer::~WebhookServer() {
   more_.unlink();
   while (WebhookSession* session = handshakes_.any()) session->end();
   while (WebhookSession* session = sessions_.any()) session->end();
-  bury();
+  destroy_closed();
   if (fd_) loop_->unwatch(fd_.get(), key_);
   signals_.clear();
   loop_->drain();
@@ -102,7 +102,7 @@ void WebhookServer::run() {
 void WebhookServer::reload() {
   exec::assume_on_loop();
   const std::vector<std::string> files = this->files();
-  const std::vector<FileLook> before = look_at(files);
+  const std::vector<FileSnapshot> before = look_at(files);
   if (const Status loaded = load(); !loaded) {
     return log::error("webhook", "reload refused", {{"why", std::string_view(loaded.fault().detail)}});
   }
@@ -132,7 +132,7 @@ void WebhookServer::accept_some() {
     WebhookSession::Owner& owner = *this;
     auto session = std::make_unique<WebhookSession>(*loop_, owner, tls_->accept(client.release()));
     if (!session->start()) continue;
-    handshakes_.join(*session.release());  // owned by the budgets until bury()
+    handshakes_.join(*session.release());  // owned by the budgets until destroy_closed()
   }
   if (!more_.linked()) loop_->defer(more_);
 }
@@ -191,12 +191,12 @@ std::string WebhookServer::metrics() const {
 
 void WebhookServer::ended(WebhookSession& session) {
   (session.is_shaken() ? sessions_ : handshakes_).leave(session);
-  graves_.push_back(session);
+  closed_.push_back(session);
   if (!undertaker_.linked()) loop_->defer(undertaker_);
 }
 
-void WebhookServer::bury() {
-  while (!graves_.empty()) const std::unique_ptr<WebhookSession> dies(&graves_.pop_front());
+void WebhookServer::destroy_closed() {
+  while (!closed_.empty()) const std::unique_ptr<WebhookSession> dies(&closed_.pop_front());
   if (stopping_ && handshakes_.size() + sessions_.size() == 0) loop_->stop();
 }
 
@@ -227,7 +227,7 @@ int serve_webhook(const WebhookOptions& options) {
     return server.fault().kind == FaultKind::unroutable ? kCannotListen : kConfiguration;
   }
   std::fprintf(stderr, "carpool webhook ready listen=%s\n", (*server)->address().text().c_str());
-  notify_supervisor("READY=1");
+  sd_notify("READY=1");
   (*server)->run();
   server = Fault{FaultKind::draining, Side::self};
   log::stop();

@@ -32,9 +32,9 @@ class WebhookServer final : private WebhookSession::Owner, private exec::Watcher
   void run();  // until TERM or INT
 
  private:
-  struct Undertaker final : exec::Deferred {
-    explicit Undertaker(WebhookServer& server) : server_(server) {}
-    void run() override LOOP_ONLY { server_.bury(); }
+  struct DeferredDeleter final : exec::Deferred {
+    explicit DeferredDeleter(WebhookServer& server) : server_(server) {}
+    void run() override LOOP_ONLY { server_.destroy_closed(); }
     WebhookServer& server_;
   };
   struct More final : exec::Deferred {
@@ -56,7 +56,7 @@ class WebhookServer final : private WebhookSession::Owner, private exec::Watcher
   void shaken(WebhookSession& session) override LOOP_ONLY;
   void waits(WebhookSession& session) override LOOP_ONLY { sessions_.waits(session); }
   void ended(WebhookSession& session) override LOOP_ONLY;
-  void bury() LOOP_ONLY;
+  void destroy_closed() LOOP_ONLY;
   void reload();
   void stop() LOOP_ONLY;
 
@@ -72,8 +72,8 @@ class WebhookServer final : private WebhookSession::Owner, private exec::Watcher
   net::Address address_;
   std::vector<exec::Signal> signals_;
   Budget handshakes_{kMostHandshakes, 0}, sessions_{kMostSessions, 0};  // owned, as the next
-  List<WebhookSession, SessionBudgetTag> graves_;
-  Undertaker undertaker_{*this};
+  List<WebhookSession, SessionBudgetTag> closed_;
+  DeferredDeleter undertaker_{*this};
   More more_{*this};
   std::uint64_t handshakes_ended_ = 0, idle_ended_ = 0;  // for others
   std::array<std::uint64_t, 4> outcomes_{};              // by webhook::Outcome

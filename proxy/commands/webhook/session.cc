@@ -18,7 +18,7 @@ constexpr Duration kPatience = std::chrono::seconds(30);  // from one answer unt
 
 }  // namespace
 
-WebhookSession::WebhookSession(exec::Loop& loop, Owner& owner, std::unique_ptr<tls::Stream> stream)
+WebhookSession::WebhookSession(exec::Loop& loop, Owner& owner, std::unique_ptr<tls::TlsTransport> stream)
     : loop_(loop),
       owner_(owner),
       stream_(std::move(stream)),
@@ -36,7 +36,7 @@ Status WebhookSession::start() {
 }
 
 void WebhookSession::on_ready(exec::Ready ready) {
-  stream_->note(ready);
+  stream_->on_readiness(ready);
   advance();
 }
 
@@ -67,12 +67,12 @@ bool WebhookSession::shake() {
 
 bool WebhookSession::read_some() {
   const exec::ReadBuffer buffer(loop_);
-  const Intake::Got got = intake_.read(*stream_, buffer.span());
-  if (got == Intake::Got::nothing) return false;
-  failed_ = failed_ || got == Intake::Got::ended;
+  const BufferedRequest::Got got = intake_.read(*stream_, buffer.span());
+  if (got == BufferedRequest::Got::nothing) return false;
+  failed_ = failed_ || got == BufferedRequest::Got::closed;
   if (failed_) return false;
-  if (got == Intake::Got::wrong) refuse();
-  if (got == Intake::Got::request) reply();
+  if (got == BufferedRequest::Got::malformed) refuse();
+  if (got == BufferedRequest::Got::request) reply();
   return true;
 }
 
@@ -88,7 +88,7 @@ void WebhookSession::reply() {
 void WebhookSession::refuse() {
   last_ = true;
   std::string text;
-  http::write_fault_reply(text, intake_.fault(), http::Version::http11, true, false, "carpool");
+  http::write_error_reply(text, intake_.fault(), http::Version::http11, true, false, "carpool");
   write(text);
 }
 
@@ -104,20 +104,20 @@ void WebhookSession::send(const Answer& answer) {
 void WebhookSession::write(std::string_view bytes) {
   WriteBatch out;
   out.add(bytes);
-  failed_ = outbox_.send(*stream_, out) == Outbox::Sent::failed;
+  failed_ = write_queue_.send(*stream_, out) == WriteQueue::Sent::failed;
 }
 
 bool WebhookSession::flush() {
   if (failed_) return false;
-  if (outbox_.empty()) return true;
-  const Outbox::Sent sent = outbox_.flush(*stream_);
-  failed_ = sent == Outbox::Sent::failed;
-  return sent == Outbox::Sent::all;
+  if (write_queue_.empty()) return true;
+  const WriteQueue::Sent sent = write_queue_.flush(*stream_);
+  failed_ = sent == WriteQueue::Sent::failed;
+  return sent == WriteQueue::Sent::all;
 }
 
 void WebhookSession::end_soon() {
   last_ = true;
-  if (intake_.at_rest() && outbox_.empty()) end();
+  if (intake_.at_rest() && write_queue_.empty()) end();
 }
 
 void WebhookSession::end() {

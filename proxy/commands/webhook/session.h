@@ -30,7 +30,7 @@ class WebhookSession final : public BudgetedSession, private exec::Watcher {
    protected:
     ~Owner() = default;
   };
-  WebhookSession(exec::Loop& loop, Owner& owner, std::unique_ptr<tls::Stream> stream);
+  WebhookSession(exec::Loop& loop, Owner& owner, std::unique_ptr<tls::TlsTransport> stream);
   WebhookSession(const WebhookSession&) = delete;
   WebhookSession& operator=(const WebhookSession&) = delete;
   ~WebhookSession();
@@ -55,11 +55,11 @@ class WebhookSession final : public BudgetedSession, private exec::Watcher {
 
   exec::Loop& loop_;
   Owner& owner_;
-  std::unique_ptr<tls::Stream> stream_;
+  std::unique_ptr<tls::TlsTransport> stream_;
   exec::WatchKey key_;
   exec::Timer timer_;
-  Intake intake_;
-  Outbox outbox_;
+  BufferedRequest intake_;
+  WriteQueue write_queue_;
   bool shaken_ = false;
   bool last_ = false;  // close when what is written has left
   bool failed_ = false;

@@ -44,7 +44,7 @@ enum class Progress : std::uint8_t {
   upgraded,   // responses: 101, or 2xx to CONNECT; the head is complete, what follows is not HTTP
 };
 
-struct Fed {
+struct ParseResult {
   std::size_t taken = 0;
   Progress progress = Progress::need_more;
 };
@@ -59,7 +59,7 @@ class RequestReader {
   // Fault kinds: malformed_request, head_too_large, target_too_long, not_implemented (unknown transfer coding, another
   // major version, a method without end). After a fault the connection can only be answered and closed.
   // `head` is the same one throughout a message; it is cleared when its first byte comes.
-  Result<Fed> feed(std::string_view bytes, RequestHead& head, BodySink& sink);
+  Result<ParseResult> feed(std::string_view bytes, RequestHead& head, BodySink& sink);
   // The client's FIN. True: between messages. False: inside one.
   bool at_boundary() const { return state_ <= State::second_start || state_ == State::done; }
   // True once any byte of the current head was seen (header_timeout runs from there), until it is complete.
@@ -85,8 +85,8 @@ class RequestReader {
   Step line_byte(char c, RequestHead& head);
   Step read_method(std::string_view bytes, RequestHead& head);
   Step read_target(std::string_view bytes, RequestHead& head);
-  Result<Fed> end_head(std::size_t taken, RequestHead& head);
-  Result<Fed> fail(FaultKind kind, const char* wrong);
+  Result<ParseResult> end_head(std::size_t taken, RequestHead& head);
+  Result<ParseResult> fail(FaultKind kind, const char* wrong);
 
   FieldSection section_;
   BodyReader body_;
@@ -108,7 +108,7 @@ class ResponseReader {
   void expect(std::string_view request_method, bool upgrade_asked, bool bare_lf = false);
   // 1xx heads are reported as Progress::head with status < 200; feed on for the final one.
   // Fault kinds: malformed_response, response_head_too_large, informational_limit.
-  Result<Fed> feed(std::string_view bytes, ResponseHead& head, BodySink& sink);
+  Result<ParseResult> feed(std::string_view bytes, ResponseHead& head, BodySink& sink);
   // The origin's FIN. A message that is delimited by close is complete now: Progress::message. Else a Fault:
   // connection_terminated before any byte, response_incomplete inside.
   Result<Progress> finish();
@@ -116,14 +116,14 @@ class ResponseReader {
 
  private:
   enum class State : std::uint8_t { start, version, status, reason, line_lf, fields, body, done, upgraded, failed };
-  Result<Fed> feed_head(std::string_view bytes, ResponseHead& head);
-  Result<Fed> feed_with_bare_lf(std::string_view bytes, ResponseHead& head);
+  Result<ParseResult> feed_head(std::string_view bytes, ResponseHead& head);
+  Result<ParseResult> feed_with_bare_lf(std::string_view bytes, ResponseHead& head);
   Step read_line(std::string_view bytes, ResponseHead& head);
   std::size_t usual_start(std::string_view bytes, ResponseHead& head);
   const char* line_byte(char c, ResponseHead& head);
   const char* status_byte(char c, ResponseHead& head);
-  Result<Fed> end_head(std::size_t taken, ResponseHead& head);
-  Result<Fed> fail(FaultKind kind, const char* wrong);
+  Result<ParseResult> end_head(std::size_t taken, ResponseHead& head);
+  Result<ParseResult> fail(FaultKind kind, const char* wrong);
 
   FieldSection section_;
   BodyReader body_;

@@ -25,32 +25,32 @@ Step took(std::size_t bytes) {
 }
 }  // namespace
 
-Result<Fed> RequestReader::feed(std::string_view bytes, RequestHead& head, BodySink& sink) {
+Result<ParseResult> RequestReader::feed(std::string_view bytes, RequestHead& head, BodySink& sink) {
   if (state_ == State::failed) return fail(FaultKind::malformed_request, "bytes behind a request that was refused");
   if (state_ == State::done) reset();
   if (state_ == State::body) {
     const Step step = body_.feed(bytes, section_, head.fields, limits_, sink);
     if (step.wrong != nullptr) return fail(FaultKind::malformed_request, step.wrong);
     if (step.done) state_ = State::done;
-    return Fed{step.taken, step.done ? Progress::message : Progress::need_more};
+    return ParseResult{step.taken, step.done ? Progress::message : Progress::need_more};
   }
   std::size_t taken = 0;
   if (state_ != State::fields) {
     const Step line = read_line(bytes, head);
     if (line.wrong != nullptr) return fail(kind_, line.wrong);
     taken = line.taken;
-    if (state_ != State::fields) return Fed{taken, Progress::need_more};
+    if (state_ != State::fields) return ParseResult{taken, Progress::need_more};
   }
   const Step step = section_.feed(bytes.substr(taken), head.fields, limits_, nullptr);
   taken += step.taken;
   if (step.wrong != nullptr) {
     return fail(step.too_large ? FaultKind::head_too_large : FaultKind::malformed_request, step.wrong);
   }
-  if (!step.done) return Fed{taken, Progress::need_more};
+  if (!step.done) return ParseResult{taken, Progress::need_more};
   return end_head(taken, head);
 }
 
-Result<Fed> RequestReader::end_head(std::size_t taken, RequestHead& head) {
+Result<ParseResult> RequestReader::end_head(std::size_t taken, RequestHead& head) {
   Status settled = settle(head);
   if (!settled) {
     state_ = State::failed;
@@ -58,10 +58,10 @@ Result<Fed> RequestReader::end_head(std::size_t taken, RequestHead& head) {
   }
   body_.start(head.framing, head.length);
   state_ = State::body;
-  return Fed{taken, Progress::head};
+  return ParseResult{taken, Progress::head};
 }
 
-Result<Fed> RequestReader::fail(FaultKind kind, const char* what) {
+Result<ParseResult> RequestReader::fail(FaultKind kind, const char* what) {
   state_ = State::failed;
   return Fault{kind, Side::client, what};
 }

@@ -26,22 +26,22 @@ void ResponseReader::expect(std::string_view request_method, bool upgrade_asked,
   after_cr_ = false;
 }
 
-Result<Fed> ResponseReader::feed(std::string_view bytes, ResponseHead& head, BodySink& sink) {
+Result<ParseResult> ResponseReader::feed(std::string_view bytes, ResponseHead& head, BodySink& sink) {
   if (state_ == State::failed) return fail(FaultKind::malformed_response, "bytes behind a response that was refused");
-  if (state_ == State::done) return Fed{0, Progress::message};
-  if (state_ == State::upgraded) return Fed{0, Progress::upgraded};
+  if (state_ == State::done) return ParseResult{0, Progress::message};
+  if (state_ == State::upgraded) return ParseResult{0, Progress::upgraded};
   if (state_ == State::body) {
     const Step step = body_.feed(bytes, section_, head.fields, limits_, sink);
     if (step.wrong != nullptr) return fail(FaultKind::malformed_response, step.wrong);
     if (step.done) state_ = State::done;
-    return Fed{step.taken, step.done ? Progress::message : Progress::need_more};
+    return ParseResult{step.taken, step.done ? Progress::message : Progress::need_more};
   }
   if (!bytes.empty()) any_byte_ = true;
   return bare_lf_ ? feed_with_bare_lf(bytes, head) : feed_head(bytes, head);
 }
 
 // Every LF without CR is read as CRLF; a CR without LF stays a mistake.
-Result<Fed> ResponseReader::feed_with_bare_lf(std::string_view bytes, ResponseHead& head) {
+Result<ParseResult> ResponseReader::feed_with_bare_lf(std::string_view bytes, ResponseHead& head) {
   std::size_t taken = 0;
   while (taken < bytes.size()) {
     const std::string_view rest = bytes.substr(taken);
@@ -49,28 +49,28 @@ Result<Fed> ResponseReader::feed_with_bare_lf(std::string_view bytes, ResponseHe
     taken += std::max<std::size_t>(piece.size(), 1);
     if (piece.empty()) piece = after_cr_ ? "\n" : "\r\n";
     after_cr_ = piece.back() == '\r';
-    Result<Fed> fed = feed_head(piece, head);
+    Result<ParseResult> fed = feed_head(piece, head);
     if (!fed) return fed;
-    if (fed->progress != Progress::need_more) return Fed{taken, fed->progress};
+    if (fed->progress != Progress::need_more) return ParseResult{taken, fed->progress};
   }
-  return Fed{taken, Progress::need_more};
+  return ParseResult{taken, Progress::need_more};
 }
 
-Result<Fed> ResponseReader::feed_head(std::string_view bytes, ResponseHead& head) {
+Result<ParseResult> ResponseReader::feed_head(std::string_view bytes, ResponseHead& head) {
   const Step line = read_line(bytes, head);
   if (line.wrong != nullptr) {
     return fail(line.too_large ? FaultKind::response_head_too_large : FaultKind::malformed_response, line.wrong);
   }
-  if (state_ != State::fields) return Fed{line.taken, Progress::need_more};
+  if (state_ != State::fields) return ParseResult{line.taken, Progress::need_more};
   const Step step = section_.feed(bytes.substr(line.taken), head.fields, limits_, nullptr);
   if (step.wrong != nullptr) {
     return fail(step.too_large ? FaultKind::response_head_too_large : FaultKind::malformed_response, step.wrong);
   }
-  if (!step.done) return Fed{line.taken + step.taken, Progress::need_more};
+  if (!step.done) return ParseResult{line.taken + step.taken, Progress::need_more};
   return end_head(line.taken + step.taken, head);
 }
 
-Result<Fed> ResponseReader::end_head(std::size_t taken, ResponseHead& head) {
+Result<ParseResult> ResponseReader::end_head(std::size_t taken, ResponseHead& head) {
   const bool tunnel = connect_ && head.status >= 200 && head.status < 300;
   Status settled = settle(head, head_request_ || tunnel);
   if (!settled) {
@@ -82,20 +82,20 @@ Result<Fed> ResponseReader::end_head(std::size_t taken, ResponseHead& head) {
   }
   if (head.status == 101 || tunnel) {
     state_ = State::upgraded;
-    return Fed{taken, Progress::upgraded};
+    return ParseResult{taken, Progress::upgraded};
   }
   if (head.status < 200) {
     const char* const wrong = informational_.add(head.fields.bytes(), limits_);
     if (wrong != nullptr) return fail(FaultKind::informational_limit, wrong);
     state_ = State::start;
-    return Fed{taken, Progress::head};
+    return ParseResult{taken, Progress::head};
   }
   body_.start(head.framing, head.length);
   state_ = State::body;
-  return Fed{taken, Progress::head};
+  return ParseResult{taken, Progress::head};
 }
 
-Result<Fed> ResponseReader::fail(FaultKind kind, const char* what) {
+Result<ParseResult> ResponseReader::fail(FaultKind kind, const char* what) {
   state_ = State::failed;
   return Fault{kind, Side::upstream, what};
 }

@@ -10,7 +10,7 @@
 
 namespace carpool::proxy::http {
 
-class H2Past {
+class ClosedStreams {
  public:
   void note_opened(StreamId id) { newest_ = std::max(newest_, id); }
   void note_ended_by_peer(StreamId id) { theirs_.add(id); }

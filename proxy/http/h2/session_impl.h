@@ -76,8 +76,8 @@ struct H2Impl {
   H2Sink& sink;
   H2Memory memory;
   H2Guard guard;
-  H2Past past;        // servers
-  FrameWatch frames;  // servers
+  ClosedStreams past;  // servers
+  FrameWatch frames;   // servers
   GoawayFilter goaways;
   std::size_t preface_left = kH2Preface.size();
   H2HeadReader reader;

@@ -30,8 +30,8 @@ std::string contents_of(const std::string& path) {
   return text;
 }
 
-Answer answer_of(int status, int timeouts, const ares_addrinfo* info) {
-  Answer answer{kind_of(status, timeouts), {}, {}, ares_strerror(status)};
+LookupResult answer_of(int status, int timeouts, const ares_addrinfo* info) {
+  LookupResult answer{kind_of(status, timeouts), {}, {}, ares_strerror(status)};
   if (status != ARES_SUCCESS || info == nullptr) return answer;
   int ttl = INT_MAX;
   for (const auto* cname = info->cnames; cname != nullptr; cname = cname->next) ttl = std::min(ttl, cname->ttl);
@@ -42,7 +42,7 @@ Answer answer_of(int status, int timeouts, const ares_addrinfo* info) {
   }
   list.move_to(answer);
   answer.ttl = std::chrono::seconds(ttl);
-  if (answer.addresses.empty()) answer.kind = Answer::Kind::absent;
+  if (answer.addresses.empty()) answer.kind = LookupResult::Kind::absent;
   return answer;
 }
 
@@ -62,7 +62,7 @@ struct Channel::Impl final : exec::Deferred {
   void follow() LOOP_ONLY;
   void see(const Answered& question) LOOP_ONLY;
   void over_tcp(Ask& ask) LOOP_ONLY;
-  void deliver(Ask& ask, Answer answer) LOOP_ONLY;
+  void deliver(Ask& ask, LookupResult answer) LOOP_ONLY;
   void run() override LOOP_ONLY;
 
   exec::Loop& loop;
@@ -94,8 +94,8 @@ struct Channel::Impl::Ask final : CaresObserver, ListHook<TcpTag> {
   void start(Cares& cares) LOOP_ONLY;
   void on_datagram(std::string_view /*datagram*/) override {}
   void on_cut(std::size_t records) override { cut += records; }
-  void on_udp(Answer answer) LOOP_ONLY;
-  void on_tcp(Answer answer) LOOP_ONLY;
+  void on_udp(LookupResult answer) LOOP_ONLY;
+  void on_tcp(LookupResult answer) LOOP_ONLY;
   static void on_addresses(void* self, int status, int timeouts, ares_addrinfo* info) noexcept;
 
   Impl& home;
@@ -104,7 +104,7 @@ struct Channel::Impl::Ask final : CaresObserver, ListHook<TcpTag> {
   Server& server;
   std::string question;                     // answered over UDP: the name, or it with a search domain behind it
   bool several = false, truncated = false;  // questions; one of the answers
-  Answer udp;
+  LookupResult udp;
   std::size_t cut = 0;
   std::unique_ptr<Cares> tcp;  // once asked there
 };
@@ -151,14 +151,14 @@ void Channel::Impl::Ask::start(Cares& cares) {
 
 void Channel::Impl::Ask::on_addresses(void* self, int status, int timeouts, ares_addrinfo* info) noexcept {
   exec::assume_on_loop();
-  Answer answer = answer_of(status, timeouts, info);
+  LookupResult answer = answer_of(status, timeouts, info);
   if (info != nullptr) ares_freeaddrinfo(info);
   if (status == ARES_EDESTRUCTION) return;
   Ask& ask = *static_cast<Ask*>(self);
   ask.tcp == nullptr ? ask.on_udp(std::move(answer)) : ask.on_tcp(std::move(answer));
 }
 
-void Channel::Impl::Ask::on_udp(Answer answer) {
+void Channel::Impl::Ask::on_udp(LookupResult answer) {
   --server.asks;
   if (!home.retired.empty()) home.loop.defer(home);
   if (!truncated) return home.deliver(*this, std::move(answer));
@@ -167,13 +167,13 @@ void Channel::Impl::Ask::on_udp(Answer answer) {
   home.loop.defer(home);  // not from inside c-ares
 }
 
-void Channel::Impl::Ask::on_tcp(Answer answer) {
+void Channel::Impl::Ask::on_tcp(LookupResult answer) {
   --home.tcp;
   answer.left_out += cut;
   // A part of the addresses is better than none, if it is this name's for certain: c-ares goes on to the next search
   // domain where nothing has come with a truncated answer.
-  const bool told = answer.kind == Answer::Kind::found || answer.kind == Answer::Kind::absent;
-  const bool part = udp.kind == Answer::Kind::found && !several;
+  const bool told = answer.kind == LookupResult::Kind::found || answer.kind == LookupResult::Kind::absent;
+  const bool part = udp.kind == LookupResult::Kind::found && !several;
   home.deliver(*this, !told && part ? std::move(udp) : std::move(answer));
 }
 
@@ -189,7 +189,7 @@ void Channel::Impl::over_tcp(Ask& ask) {
 }
 
 // The ask lives until the end of the turn: c-ares may be calling it.
-void Channel::Impl::deliver(Ask& ask, Answer answer) {
+void Channel::Impl::deliver(Ask& ask, LookupResult answer) {
   const auto found = asks.find(ask.name);
   CARPOOL_ASSERT(found != asks.end());
   over.push_back(std::move(found->second));

@@ -11,21 +11,21 @@ constexpr std::size_t kTable = 2 * kMostAddresses;  // a power of two
 static_assert((kTable & (kTable - 1)) == 0);
 }  // namespace
 
-Answer::Kind kind_of(int status, int timeouts) {
+LookupResult::Kind kind_of(int status, int timeouts) {
   switch (status) {
     case ARES_SUCCESS:
-      return Answer::Kind::found;
+      return LookupResult::Kind::found;
     case ARES_ENODATA:  // one family's "none" says nothing of the other's, if that one got no answer
-      return timeouts > 0 ? Answer::Kind::timed_out : Answer::Kind::absent;
+      return timeouts > 0 ? LookupResult::Kind::timed_out : LookupResult::Kind::absent;
     case ARES_ENOTFOUND:
     case ARES_EBADNAME:
-      return Answer::Kind::absent;
+      return LookupResult::Kind::absent;
     case ARES_ETIMEOUT:
-      return Answer::Kind::timed_out;
+      return LookupResult::Kind::timed_out;
     case ARES_ECONNREFUSED:
-      return Answer::Kind::unreachable;
+      return LookupResult::Kind::unreachable;
     default:
-      return Answer::Kind::failed;
+      return LookupResult::Kind::failed;
   }
 }
 
@@ -44,7 +44,7 @@ void AddressList::add(const net::Address& address) {
   table_[at] = static_cast<std::uint32_t>(addresses_.size());
 }
 
-void AddressList::move_to(Answer& answer) {
+void AddressList::move_to(LookupResult& answer) {
   answer.addresses = std::move(addresses_);
   answer.left_out += left_out_;
 }

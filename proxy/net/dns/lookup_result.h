@@ -1,4 +1,4 @@
-// Answer: what a look-up came to, however it was asked.
+// LookupResult: what a look-up came to, however it was asked.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace carpool::proxy::dns {
 // Of one name, over all dials; a name server may send thousands.
 inline constexpr std::size_t kMostAddresses = 256;
 
-struct Answer {
+struct LookupResult {
   enum class Kind : std::uint8_t {
     found,
     absent,       // an authority says that there is none
@@ -28,14 +28,14 @@ struct Answer {
 };
 
 // `timeouts`: how many tries ended so.
-Answer::Kind kind_of(int status, int timeouts);
+LookupResult::Kind kind_of(int status, int timeouts);
 
 // Takes distinct addresses in the order they come, at most kMostAddresses.
 class AddressList {
  public:
   void add(const net::Address& address);
   // Gives what it has to `answer`.
-  void move_to(Answer& answer);
+  void move_to(LookupResult& answer);
 
  private:
   std::vector<net::Address> addresses_;

@@ -26,8 +26,8 @@ constexpr Instant kPast = Instant::min();
 constexpr Duration kFirstPause = std::chrono::milliseconds(50);
 constexpr int kReasks = 5;
 
-Fault fault_of(const std::string& host, const Answer& answer) {
-  const bool late = answer.kind == Answer::Kind::timed_out;
+Fault fault_of(const std::string& host, const LookupResult& answer) {
+  const bool late = answer.kind == LookupResult::Kind::timed_out;
   return {late ? FaultKind::dns_timeout : FaultKind::dns_error, Side::upstream,
           host + ": " + std::string(answer.words)};
 }
@@ -46,11 +46,11 @@ struct Resolver::Impl final : exec::Deferred {
   Name& at(std::string_view host);
   void make_room();
   void refresh(Name& name, Instant now) LOOP_ONLY;
-  void learn(Name& name, Answer answer) LOOP_ONLY;
+  void learn(Name& name, LookupResult answer) LOOP_ONLY;
   bool ask_again(Name& name) LOOP_ONLY;
   void on_pause_over(Name& name) LOOP_ONLY;
   void tell(metrics::Dns what, std::uint64_t n, const Name& name) const LOOP_ONLY;
-  void refuse(Name& name, const Answer& answer, Instant now);
+  void refuse(Name& name, const LookupResult& answer, Instant now);
   void make_due(Name& name) LOOP_ONLY;
   void run() override LOOP_ONLY;
   void deliver(Name& name) LOOP_ONLY;
@@ -70,7 +70,7 @@ struct Resolver::Impl::Name final : Lookup, ListHook<DueTag>, ListHook<AgeTag> {
         host(n),
         patience(exec::Timer::bind<&Name::on_patience>(h.loop, *this)),
         pause(exec::Timer::bind<&Name::on_pause>(h.loop, *this)) {}
-  void on_answer(Answer answer) override LOOP_ONLY { home.learn(*this, std::move(answer)); }
+  void on_answer(LookupResult answer) override LOOP_ONLY { home.learn(*this, std::move(answer)); }
   void on_patience() {
     exec::assume_on_loop();
     home.make_due(*this);
@@ -137,12 +137,12 @@ void Resolver::Impl::refresh(Name& name, Instant now) {
   channel.look_up(name.host, name);
 }
 
-void Resolver::Impl::learn(Name& name, Answer answer) {
+void Resolver::Impl::learn(Name& name, LookupResult answer) {
   const Instant now = loop.now();
-  if (answer.kind == Answer::Kind::unreachable && ask_again(name)) return;
+  if (answer.kind == LookupResult::Kind::unreachable && ask_again(name)) return;
   name.asking = false;
   name.patience.disarm();
-  if (answer.kind == Answer::Kind::found) {
+  if (answer.kind == LookupResult::Kind::found) {
     if (answer.left_out > 0) tell(metrics::Dns::addresses_left_out, answer.left_out, name);
     name.addresses = std::move(answer.addresses);
     name.fresh_until = now + std::clamp(answer.ttl, settings.min_ttl, std::max(settings.min_ttl, settings.max_ttl));
@@ -155,13 +155,13 @@ void Resolver::Impl::learn(Name& name, Answer answer) {
   make_due(name);
 }
 
-void Resolver::Impl::refuse(Name& name, const Answer& answer, Instant now) {
+void Resolver::Impl::refuse(Name& name, const LookupResult& answer, Instant now) {
   name.refusal = fault_of(name.host, answer);
   name.failing_until = now + kFailing;
   // An authority's "there is none" ends what was known; a name server that fails does not.
-  if (answer.kind == Answer::Kind::absent) name.addresses.clear();
+  if (answer.kind == LookupResult::Kind::absent) name.addresses.clear();
   // Silence is no refusal: the next one asks anew, unless there is a stale answer to give meanwhile.
-  const bool said = answer.kind == Answer::Kind::absent || answer.kind == Answer::Kind::failed;
+  const bool said = answer.kind == LookupResult::Kind::absent || answer.kind == LookupResult::Kind::failed;
   if (said || name.stale_usable(now)) name.refused_until = now + kRefusalTtl;
 }
 

@@ -37,8 +37,8 @@ ClientContext::~ClientContext() = default;
 const ClientSettings& ClientContext::settings() const {
   return impl_->settings;
 }
-std::uint64_t ClientContext::likeness() const {
-  return impl_->likeness;
+std::uint64_t ClientContext::fingerprint() const {
+  return impl_->fingerprint;
 }
 std::vector<std::string> ClientContext::hand_out(const std::string& peer, std::size_t most) {
   std::vector<std::string> all;
@@ -73,7 +73,7 @@ Result<std::unique_ptr<ClientContext>> make_of(const ClientSettings& settings, c
   ERR_clear_error();
   auto impl = std::make_unique<ClientContext::Impl>();
   impl->settings = settings;
-  impl->likeness = likeness_of(settings, material);
+  impl->fingerprint = likeness_of(settings, material);
   impl->context.reset(SSL_CTX_new(TLS_client_method()));
   SSL_CTX* context = impl->context.get();
   if (context == nullptr) return bad_setting("TLS");
@@ -96,7 +96,7 @@ Result<std::unique_ptr<ClientContext>> ClientContext::make(const ClientSettings&
 Result<std::unique_ptr<ClientContext>> ClientContext::renew(const ClientContext& before) {
   const Result<Material> material = read_material(before.settings());
   if (!material) return material.fault();
-  if (likeness_of(before.settings(), *material) == before.likeness()) return std::unique_ptr<ClientContext>();
+  if (likeness_of(before.settings(), *material) == before.fingerprint()) return std::unique_ptr<ClientContext>();
   return make_of(before.settings(), *material);
 }
 

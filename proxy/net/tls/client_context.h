@@ -41,11 +41,11 @@ class ClientContext {
   const ClientSettings& settings() const;
   // Of the settings and of the very bytes that were loaded: authorities (the system's included), certificate and key.
   // Equal in two processes: what one verified, the other would verify. Never 0.
-  std::uint64_t likeness() const;
+  std::uint64_t fingerprint() const;
   // For a successor: sessions to resume with this peer, serialised; those of single use leave the store. They are
   // secrets.
   std::vector<std::string> hand_out(const std::string& peer, std::size_t most);
-  // One that another process handed out, of a context with the same likeness. False: it is none.
+  // One that another process handed out, of a context with the same fingerprint. False: it is none.
   bool remember(const std::string& peer, const std::string& session);
   // Sessions that wait to be resumed, over all origins.
   std::size_t sessions() const;

@@ -11,7 +11,7 @@ namespace carpool::proxy::tls {
 
 struct ClientContext::Impl {
   ClientSettings settings;
-  std::uint64_t likeness = 0;
+  std::uint64_t fingerprint = 0;
   SslCtxPtr context;
   // Shared with the streams: a connection may outlive the configuration that made it.
   std::shared_ptr<SessionStore> store = std::make_shared<SessionStore>();

@@ -153,8 +153,8 @@ std::uint64_t likeness_of(const ClientSettings& settings, const Material& materi
     digest.number(list->size());
     for (const std::string& one : *list) digest.part(one);
   }
-  const std::uint64_t likeness = digest.end();
-  return likeness != 0 ? likeness : 1;
+  const std::uint64_t fingerprint = digest.end();
+  return fingerprint != 0 ? fingerprint : 1;
 }
 
 Status use_material(SSL_CTX* context, const ClientSettings& settings, const Material& material) {

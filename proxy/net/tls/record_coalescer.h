@@ -1,5 +1,6 @@
-// Gather: cuts scattered bytes into pieces of one TLS record each. Small neighbours (a head and the first bytes of its
-// body) are brought together so that they leave in one record; a piece that fills a record is passed on as it lies.
+// RecordCoalescer: cuts scattered bytes into pieces of one TLS record each. Small neighbours (a head and the first
+// bytes of its body) are brought together so that they leave in one record; a piece that fills a record is passed on as
+// it lies.
 #pragma once
 
 #include <sys/uio.h>
@@ -12,11 +13,11 @@
 
 namespace carpool::proxy::tls {
 
-class Gather {
+class RecordCoalescer {
  public:
   static constexpr std::size_t kRecord = 16384;
 
-  explicit Gather(std::span<const iovec> from) : from_(from) { skip_empty(); }
+  explicit RecordCoalescer(std::span<const iovec> from) : from_(from) { skip_empty(); }
 
   // The bytes of the next record; empty at the end. Always as many as one record takes and there are: asked again
   // without advance(), or with more bytes behind, it answers with the same ones in front.

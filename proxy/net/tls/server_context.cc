@@ -86,8 +86,8 @@ Result<std::unique_ptr<ServerContext>> ServerContext::make(const ServerSettings&
   return std::make_unique<ServerContext>(std::move(impl));
 }
 
-std::unique_ptr<Stream> ServerContext::accept(int fd) {
-  return Stream::server(impl_->context.get(), fd);
+std::unique_ptr<TlsTransport> ServerContext::accept(int fd) {
+  return TlsTransport::server(impl_->context.get(), fd);
 }
 
 }  // namespace carpool::proxy::tls

@@ -27,8 +27,8 @@ class ServerContext {
   // Makes a key or reads files: some milliseconds. Faults name the files and OpenSSL's reason.
   static Result<std::unique_ptr<ServerContext>> make(const ServerSettings& settings);
   ~ServerContext();
-  // Takes an accepted descriptor over; drive Stream::handshake() on it.
-  std::unique_ptr<Stream> accept(int fd);
+  // Takes an accepted descriptor over; drive TlsTransport::handshake() on it.
+  std::unique_ptr<TlsTransport> accept(int fd);
   // Of a self-signed one its own authority: what a client puts into ca_file. Empty for one from files.
   const std::string& certificate_pem() const;
   const std::string& key_pem() const;

@@ -9,18 +9,18 @@
 
 namespace carpool::proxy::tls {
 
-BIO* StreamBio::make(Stream& stream) {
+BIO* StreamBio::make(TlsTransport& stream) {
   BIO* bio = BIO_new(method());
   if (bio != nullptr) BIO_set_data(bio, &stream);
   return bio;
 }
 
-Stream& StreamBio::stream_of(BIO* bio) {
-  return *static_cast<Stream*>(BIO_get_data(bio));
+TlsTransport& StreamBio::stream_of(BIO* bio) {
+  return *static_cast<TlsTransport*>(BIO_get_data(bio));
 }
 
 int StreamBio::read(BIO* bio, char* into, std::size_t size, std::size_t* got) {
-  Stream& stream = stream_of(bio);
+  TlsTransport& stream = stream_of(bio);
   BIO_clear_retry_flags(bio);
   *got = 0;
   if (!stream.readable_ && !std::exchange(stream.fresh_in_, false)) {
@@ -46,7 +46,7 @@ int StreamBio::read(BIO* bio, char* into, std::size_t size, std::size_t* got) {
 }
 
 int StreamBio::write(BIO* bio, const char* from, std::size_t size, std::size_t* sent) {
-  Stream& stream = stream_of(bio);
+  TlsTransport& stream = stream_of(bio);
   BIO_clear_retry_flags(bio);
   *sent = 0;
   if (!stream.writable_ && !std::exchange(stream.fresh_out_, false)) {

@@ -6,10 +6,10 @@
 
 namespace carpool::proxy::tls {
 
-class Stream;
+class TlsTransport;
 
 struct StreamBio {
-  static BIO* make(Stream& stream);  // owned by the SSL that it is given to
+  static BIO* make(TlsTransport& stream);  // owned by the SSL that it is given to
 
  private:
   static int read(BIO* bio, char* into, std::size_t size, std::size_t* got);
@@ -17,7 +17,7 @@ struct StreamBio {
   static long control(BIO* bio, int command, long number, void* pointer);
   static int create(BIO* bio);
   static const BIO_METHOD* method();
-  static Stream& stream_of(BIO* bio);
+  static TlsTransport& stream_of(BIO* bio);
 };
 
 }  // namespace carpool::proxy::tls

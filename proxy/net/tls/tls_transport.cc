@@ -31,13 +31,13 @@ bool ask_for(SSL* ssl, const std::string& name) {
 
 }  // namespace
 
-void Stream::FreeSsl::operator()(ssl_st* ssl) const {
+void TlsTransport::FreeSsl::operator()(ssl_st* ssl) const {
   SSL_free(ssl);
 }
 
-Stream::Stream(int fd) : Transport(fd) {}
+TlsTransport::TlsTransport(int fd) : Transport(fd) {}
 
-Stream::~Stream() {
+TlsTransport::~TlsTransport() {
   if (established_ && !failed_ && !mid_record_ && !fin_ && !hangup_) {
     begin_call();
     SSL_shutdown(ssl_.get());
@@ -47,7 +47,7 @@ Stream::~Stream() {
   ::close(fd_);
 }
 
-bool Stream::attach(ssl_ctx_st* context) {
+bool TlsTransport::attach(ssl_ctx_st* context) {
   ERR_clear_error();
   ssl_.reset(SSL_new(context));
   BIO* bio = ssl_ == nullptr ? nullptr : StreamBio::make(*this);
@@ -57,13 +57,14 @@ bool Stream::attach(ssl_ctx_st* context) {
   return true;
 }
 
-std::unique_ptr<Stream> Stream::client(ClientContext& context, int fd, const std::string& host, std::uint16_t port) {
+std::unique_ptr<TlsTransport> TlsTransport::client(ClientContext& context, int fd, const std::string& host,
+                                                   std::uint16_t port) {
   auto& home = context.impl();
-  auto stream = std::make_unique<Stream>(fd);
+  auto stream = std::make_unique<TlsTransport>(fd);
   stream->store_ = home.store;
   stream->peer_ = peer_name(host, port);
   const std::string& wanted = home.settings.server_name.empty() ? host : home.settings.server_name;
-  stream->greeting_ = std::make_unique<Greeting>(Greeting{stream->peer_, wanted, {}});
+  stream->greeting_ = std::make_unique<HandshakeTask>(HandshakeTask{stream->peer_, wanted, {}});
   if (!stream->attach(home.context.get()) || !ask_for(stream->ssl_.get(), wanted)) {
     stream->failed_ = true;
     return stream;
@@ -75,15 +76,15 @@ std::unique_ptr<Stream> Stream::client(ClientContext& context, int fd, const std
   return stream;
 }
 
-std::unique_ptr<Stream> Stream::server(ssl_ctx_st* context, int fd) {
-  auto stream = std::make_unique<Stream>(fd);
-  stream->greeting_ = std::make_unique<Greeting>();
+std::unique_ptr<TlsTransport> TlsTransport::server(ssl_ctx_st* context, int fd) {
+  auto stream = std::make_unique<TlsTransport>(fd);
+  stream->greeting_ = std::make_unique<HandshakeTask>();
   stream->failed_ = !stream->attach(context);
   if (!stream->failed_) SSL_set_accept_state(stream->ssl_.get());
   return stream;
 }
 
-void Stream::offer(const std::vector<std::string>& protocols) {
+void TlsTransport::offer(const std::vector<std::string>& protocols) {
   const std::string wire = alpn_wire(protocols);
   const auto* bytes = reinterpret_cast<const unsigned char*>(wire.data());
   if (!failed_) failed_ = SSL_set_alpn_protos(ssl_.get(), bytes, static_cast<unsigned>(wire.size())) != 0;
@@ -91,26 +92,26 @@ void Stream::offer(const std::vector<std::string>& protocols) {
 
 // Every public call goes to the socket at least once, whatever the bits say; after that the bits are believed. The
 // error queue belongs to the thread, which may have served another stream in between.
-void Stream::begin_call() {
+void TlsTransport::begin_call() {
   ERR_clear_error();
   fresh_in_ = fresh_out_ = true;
   wire_error_ = 0;
 }
 
-Result<bool> Stream::handshake() {
+Result<bool> TlsTransport::handshake() {
   if (failed_) return handshake_fault(SSL_ERROR_SSL);
   begin_call();
   return step_handshake();
 }
 
-Result<bool> Stream::hello() {
+Result<bool> TlsTransport::hello() {
   if (failed_) return handshake_fault(SSL_ERROR_SSL);
   begin_call();
   fresh_in_ = readable_ = false;
   return step_handshake();
 }
 
-Result<bool> Stream::step_handshake() {
+Result<bool> TlsTransport::step_handshake() {
   const int result = SSL_do_handshake(ssl_.get());
   if (result == 1) {
     established_ = true;
@@ -124,7 +125,7 @@ Result<bool> Stream::step_handshake() {
   return handshake_fault(error);
 }
 
-Fault Stream::handshake_fault(int error) {
+Fault TlsTransport::handshake_fault(int error) {
   const std::string what = "TLS handshake with " + (greeting_ ? greeting_->name : peer_) + ": ";
   const auto reason = take_reason();
   if (greeting_ && !greeting_->refusal.empty()) {
@@ -140,7 +141,7 @@ Fault Stream::handshake_fault(int error) {
 }
 
 // What an SSL call that moved nothing means to the caller. Fatal ones stay fatal: SSL must not be asked again.
-IoResult Stream::interpret(int error) {
+IoResult TlsTransport::interpret(int error) {
   if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return {};
   if (error == SSL_ERROR_ZERO_RETURN) return {Io::eof, 0, 0, "close_notify"};
   failed_ = true;
@@ -150,7 +151,7 @@ IoResult Stream::interpret(int error) {
   return {Io::failed, 0, 0, reason};
 }
 
-IoResult Stream::read(std::span<char> into) {
+IoResult TlsTransport::read(std::span<char> into) {
   CARPOOL_ASSERT(!into.empty());
   if (failed_) return {Io::failed, 0, wire_error_, "TLS failed before"};
   begin_call();
@@ -174,10 +175,10 @@ IoResult Stream::read(std::span<char> into) {
   return {Io::ok, total, 0, {}};
 }
 
-IoResult Stream::write(std::span<const iovec> from) {
+IoResult TlsTransport::write(std::span<const iovec> from) {
   if (failed_) return {Io::failed, 0, wire_error_, "TLS failed before"};
   begin_call();
-  Gather gather(from);
+  RecordCoalescer gather(from);
   std::size_t total = 0;
   for (auto record = gather.next(); !record.empty(); record = gather.next()) {
     std::size_t sent = 0;
@@ -196,7 +197,7 @@ IoResult Stream::write(std::span<const iovec> from) {
   return {Io::ok, total, 0, {}};
 }
 
-void Stream::shut_write() {
+void TlsTransport::shut_write() {
   if (established_ && !failed_ && !mid_record_) {
     begin_call();
     SSL_shutdown(ssl_.get());
@@ -205,7 +206,7 @@ void Stream::shut_write() {
   ::shutdown(fd_, SHUT_WR);
 }
 
-bool Stream::quiet() {
+bool TlsTransport::no_data_pending() {
   if (failed_ || hangup_ || mid_record_ || !established_) return false;
   if (SSL_get_shutdown(ssl_.get()) != 0) return false;
   begin_call();
@@ -216,7 +217,7 @@ bool Stream::quiet() {
 
 // Peeking lets SSL consume tickets and KeyUpdates. Part of a record, or of a handshake message, may be the beginning of
 // anything: that is not silence.
-bool Stream::peek_is_silent() {
+bool TlsTransport::peek_is_silent() {
   char byte = 0;
   std::size_t got = 0;
   if (SSL_peek_ex(ssl_.get(), &byte, 1, &got) == 1) return false;
@@ -227,7 +228,7 @@ bool Stream::peek_is_silent() {
 }
 
 // A close_notify, or a bare FIN: at rest, with no record begun, nothing can have been cut off.
-bool Stream::ended_in_order() {
+bool TlsTransport::ended_in_order() {
   if (!established_) return false;
   if ((SSL_get_shutdown(ssl_.get()) & SSL_RECEIVED_SHUTDOWN) != 0) return true;
   if (failed_) return fin_ && between_records();
@@ -240,12 +241,12 @@ bool Stream::ended_in_order() {
 }
 
 // SSL holds no part of a record or of a handshake message.
-bool Stream::between_records() const {
+bool TlsTransport::between_records() const {
   const bool at_header = std::strcmp(SSL_rstate_string(ssl_.get()), "RH") == 0;
   return at_header && SSL_has_pending(ssl_.get()) == 0 && SSL_in_init(ssl_.get()) == 0;
 }
 
-net::SecurityInfo Stream::security() const {
+net::SecurityInfo TlsTransport::security() const {
   if (!established_) return {};
   const unsigned char* protocol = nullptr;
   unsigned length = 0;
@@ -255,16 +256,16 @@ net::SecurityInfo Stream::security() const {
           std::string_view(reinterpret_cast<const char*>(protocol), length), SSL_session_reused(ssl_.get()) == 1};
 }
 
-void Stream::refuse_certificate(std::string why) {
+void TlsTransport::refuse_certificate(std::string why) {
   if (greeting_ && greeting_->refusal.empty()) greeting_->refusal = std::move(why);
 }
 
-const std::string& Stream::wanted_name() const {
+const std::string& TlsTransport::wanted_name() const {
   static const std::string none;
   return greeting_ ? greeting_->wanted : none;
 }
 
-void Stream::keep(ssl_session_st* session) {
+void TlsTransport::keep(ssl_session_st* session) {
   SessionPtr owned(session);
   const bool verified = SSL_get_verify_mode(ssl_.get()) != SSL_VERIFY_NONE;
   if (!store_ || (verified && !end_with_certificate(session))) return;
@@ -272,7 +273,7 @@ void Stream::keep(ssl_session_st* session) {
 }
 
 int keep_session(SSL* ssl, SSL_SESSION* session) {
-  static_cast<Stream*>(SSL_get_app_data(ssl))->keep(session);
+  static_cast<TlsTransport*>(SSL_get_app_data(ssl))->keep(session);
   return 1;  // ours now
 }
 

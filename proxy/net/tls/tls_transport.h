@@ -1,5 +1,5 @@
-// Stream: a Transport that speaks TLS over one socket, in either role. Between SSL and the socket stands a BIO of our
-// own which keeps the sticky readiness bits, so that a record costs one recv or one send and silence costs none.
+// TlsTransport: a Transport that speaks TLS over one socket, in either role. Between SSL and the socket stands a BIO of
+// our own which keeps the sticky readiness bits, so that a record costs one recv or one send and silence costs none.
 //
 // A write that would block must be repeated with the same bytes in front (more may follow them): a part of their record
 // may already be on its way.
@@ -23,13 +23,14 @@ class ClientContext;
 class SessionStore;
 struct StreamBio;
 
-class Stream final : public net::Transport {
+class TlsTransport final : public net::Transport {
  public:
   // Takes the descriptor over. `host` is verified and named in SNI unless the context has a server_name.
-  static std::unique_ptr<Stream> client(ClientContext& context, int fd, const std::string& host, std::uint16_t port);
-  static std::unique_ptr<Stream> server(ssl_ctx_st* context, int fd);
-  explicit Stream(int fd);
-  ~Stream() override;
+  static std::unique_ptr<TlsTransport> client(ClientContext& context, int fd, const std::string& host,
+                                              std::uint16_t port);
+  static std::unique_ptr<TlsTransport> server(ssl_ctx_st* context, int fd);
+  explicit TlsTransport(int fd);
+  ~TlsTransport() override;
 
   // ALPN, instead of what the context says; before the first handshake().
   void offer(const std::vector<std::string>& protocols);
@@ -42,7 +43,7 @@ class Stream final : public net::Transport {
   net::IoResult read(std::span<char> into) override;
   net::IoResult write(std::span<const iovec> from) override;
   void shut_write() override;
-  bool quiet() override;
+  bool no_data_pending() override;
   bool ended_in_order() override;
   net::SecurityInfo security() const override;
 
@@ -57,7 +58,7 @@ class Stream final : public net::Transport {
     void operator()(ssl_st* ssl) const;
   };
   // What only a handshake needs.
-  struct Greeting {
+  struct HandshakeTask {
     std::string name;     // the peer as a person knows it, "host:port"
     std::string wanted;   // the name or address that its certificate must carry
     std::string refusal;  // why its certificate was refused
@@ -72,7 +73,7 @@ class Stream final : public net::Transport {
   bool between_records() const;
 
   std::unique_ptr<ssl_st, FreeSsl> ssl_;
-  std::unique_ptr<Greeting> greeting_;
+  std::unique_ptr<HandshakeTask> greeting_;
   std::shared_ptr<SessionStore> store_;        // null for servers
   std::string peer_;                           // key in the store
   int wire_error_ = 0;                         // errno of the BIO's last call

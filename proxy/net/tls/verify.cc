@@ -101,7 +101,7 @@ std::string explain(int error, const X509* certificate, const std::string& wante
 int explain_refusal(int verdict, X509_STORE_CTX* context) {
   if (verdict == 1) return 1;
   const auto* ssl = static_cast<const SSL*>(X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx()));
-  auto& stream = *static_cast<Stream*>(SSL_get_app_data(ssl));
+  auto& stream = *static_cast<TlsTransport*>(SSL_get_app_data(ssl));
   const int error = X509_STORE_CTX_get_error(context);
   stream.refuse_certificate(explain(error, X509_STORE_CTX_get_current_cert(context), stream.wanted_name()));
   return verdict;

@@ -78,14 +78,14 @@ bool token_matches(std::string_view authorization, std::string_view token) {
   return difference == 0 && !token.empty();
 }
 
-std::optional<Answer> refusal(const AdminRequest& request, const Rules& rules, std::string_view path) {
+std::optional<Response> refusal(const AdminRequest& request, const Rules& rules, std::string_view path) {
   // Nothing behind the metrics door is secret or changes anything, and who scrapes it calls it by a service's name.
   const bool any_host = rules.unix_socket || rules.metrics_only;
   if (!any_host && !host_allowed(request.host, rules.name)) {
     return error_answer(403, "Host must be an IP address, localhost or the configured name");
   }
   if (!rules.token.empty() && !exempt(path) && !token_matches(request.authorization, rules.token)) {
-    Answer answer = error_answer(401, "a bearer token is required");
+    Response answer = error_answer(401, "a bearer token is required");
     answer.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"carpool\"");
     return answer;
   }

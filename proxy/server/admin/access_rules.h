@@ -20,7 +20,7 @@ struct Rules {
 };
 
 // Nothing: the request may pass.
-std::optional<Answer> refusal(const AdminRequest& request, const Rules& rules, std::string_view path);
+std::optional<Response> refusal(const AdminRequest& request, const Rules& rules, std::string_view path);
 
 bool host_allowed(std::string_view host, std::string_view name);
 // A request that changes something and comes from another site's page.

@@ -19,16 +19,16 @@ constexpr std::size_t kLongestToken = std::size_t{64} * 1024;  // the whole file
 constexpr mode_t kOwnerOnly = 0177;  // umask: the socket file is mode 0600 from its first moment
 }  // namespace
 
-AdminDoor::AdminDoor(exec::Loop& loop, Owner& owner, bool metrics_only)
-    : loop_(loop), owner_(owner), retry_(exec::Timer::bind<&AdminDoor::on_retry>(loop, *this)) {
+AdminListener::AdminListener(exec::Loop& loop, Owner& owner, bool metrics_only)
+    : loop_(loop), owner_(owner), retry_(exec::Timer::bind<&AdminListener::on_retry>(loop, *this)) {
   rules_.metrics_only = metrics_only;
 }
 
-AdminDoor::~AdminDoor() {
+AdminListener::~AdminListener() {
   if (fd_ && address_.family() == AF_UNIX) net::remove_socket_file(address_);
 }
 
-Status AdminDoor::open(const std::string& address, std::optional<net::Bound> inherited) {
+Status AdminListener::open(const std::string& address, std::optional<net::Bound> inherited) {
   rules_.unix_socket = address.starts_with("unix:");
   if (!inherited) {
     const mode_t before = ::umask(rules_.unix_socket ? kOwnerOnly : 0022);
@@ -46,7 +46,7 @@ Status AdminDoor::open(const std::string& address, std::optional<net::Bound> inh
   return Done{};
 }
 
-void AdminDoor::leave() {
+void AdminListener::stop_accepting() {
   if (!fd_) return;
   retry_.disarm();
   more_.unlink();
@@ -54,11 +54,11 @@ void AdminDoor::leave() {
   fd_.reset();
 }
 
-Fd AdminDoor::copy() const {
+Fd AdminListener::copy() const {
   return Fd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
 }
 
-Status AdminDoor::read_token(const std::string& path) {
+Status AdminListener::read_token(const std::string& path) {
   // Who can reach loopback or the socket file is inside already; what the metrics door has needs no token.
   if (rules_.metrics_only || rules_.unix_socket || address_.loopback()) return Done{};
   const Result<std::string> text = path.empty() ? Result<std::string>(std::string()) : contents(path, kLongestToken);
@@ -70,12 +70,12 @@ Status AdminDoor::read_token(const std::string& path) {
   return Done{};
 }
 
-void AdminDoor::on_ready(exec::Ready) {
+void AdminListener::on_ready(exec::Ready) {
   accept_some();
 }
 
 // A few in a turn: what they send is read before so many others came that a full door would end them.
-void AdminDoor::accept_some() {
+void AdminListener::accept_some() {
   for (int i = 0; i < kAtOnce; ++i) {
     Fd client(::accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!client) {
@@ -83,18 +83,18 @@ void AdminDoor::accept_some() {
       if (errno != EAGAIN) retry_.arm(loop_.now() + kRetryAfter);
       return;
     }
-    if (trusted(client.get())) owner_.came(*this, std::move(client));  // else closed at once
+    if (trusted(client.get())) owner_.on_accept(*this, std::move(client));  // else closed at once
   }
   if (!more_.linked()) loop_.defer(more_);
 }
 
-void AdminDoor::on_retry() {
+void AdminListener::on_retry() {
   exec::assume_on_loop();
   accept_some();
 }
 
-bool AdminDoor::trusted(int fd) const {
-  return !rules_.unix_socket || rules_.metrics_only || from_our_user(peer_of(fd));
+bool AdminListener::trusted(int fd) const {
+  return !rules_.unix_socket || rules_.metrics_only || same_user(peer_of(fd));
 }
 
 }  // namespace carpool::proxy

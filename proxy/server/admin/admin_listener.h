@@ -1,5 +1,5 @@
-// AdminDoor: one listening socket of the admin endpoint, and the rules for whoever comes through it: [admin] address,
-// or [metrics] address with nothing but /metrics, /livez and /readyz behind it.
+// AdminListener: one listening socket of the admin endpoint, and the rules for whoever comes through it: [admin]
+// address, or [metrics] address with nothing but /metrics, /livez and /readyz behind it.
 #pragma once
 
 #include <optional>
@@ -14,22 +14,22 @@
 
 namespace carpool::proxy {
 
-class AdminDoor final : private exec::Watcher {
+class AdminListener final : private exec::Watcher {
  public:
   class Owner {
    public:
-    virtual void came(AdminDoor& door, Fd client) LOOP_ONLY = 0;
+    virtual void on_accept(AdminListener& listener, Fd client) LOOP_ONLY = 0;
 
    protected:
     ~Owner() = default;
   };
-  AdminDoor(exec::Loop& loop, Owner& owner, bool metrics_only);
-  ~AdminDoor();  // a socket file goes with it
+  AdminListener(exec::Loop& loop, Owner& owner, bool metrics_only);
+  ~AdminListener();  // a socket file goes with it
 
   // `inherited`: bound already, by the process before.
   Status open(const std::string& address,
               std::optional<net::Bound> inherited);  // the Fault names the address and the system's reason
-  void leave() LOOP_ONLY;                            // nobody new; another process goes on listening on the socket
+  void stop_accepting() LOOP_ONLY;                   // nobody new; another process goes on listening on the socket
   Fd copy() const;                                   // of the socket, for it
   // The bearer token out of this file, read anew; empty: none is demanded. The old one stays after a Fault.
   Status read_token(const std::string& path);
@@ -42,9 +42,9 @@ class AdminDoor final : private exec::Watcher {
   void accept_some() LOOP_ONLY;
   bool trusted(int fd) const;
   struct More final : exec::Deferred {
-    explicit More(AdminDoor& door) : door_(door) {}
-    void run() override LOOP_ONLY { door_.accept_some(); }
-    AdminDoor& door_;
+    explicit More(AdminListener& listener) : listener_(listener) {}
+    void run() override LOOP_ONLY { listener_.accept_some(); }
+    AdminListener& listener_;
   };
   exec::Loop& loop_;
   Owner& owner_;

@@ -12,9 +12,9 @@ constexpr exec::LoopId kAdminLoop = 254;  // no worker has it
 constexpr Duration kTellEvery = std::chrono::seconds(1);
 }  // namespace
 
-AdminServer::AdminServer(Execution& execution, const ConfigInForce& config, const admin::AdminView& view,
+AdminServer::AdminServer(Executors& executors, const ConfigInForce& config, const admin::AdminView& view,
                          admin::AdminControl& control)
-    : execution_(execution), config_(config), view_(view), control_(control) {}
+    : executors_(executors), config_(config), view_(view), control_(control) {}
 
 AdminServer::~AdminServer() {
   CARPOOL_ASSERT(!started_);
@@ -26,31 +26,31 @@ Status AdminServer::open(Inherited inherited) {
   Result<std::unique_ptr<exec::UvLoop>> loop = exec::UvLoop::make(kAdminLoop);
   if (!loop) return loop.take_fault();
   loop_ = std::move(*loop);
-  driver_ = execution_.drive(*loop_, *this, "admin loop");
-  teller_ = std::make_unique<exec::Timer>(*loop_, exec::Bound::to<&AdminServer::tell>(*this));
+  driver_ = executors_.make_driver(*loop_, *this, "admin loop");
+  teller_ = std::make_unique<exec::Timer>(*loop_, exec::Bound::to<&AdminServer::broadcast>(*this));
   const config::Config& config = config_.get();
   AdminSessions::Host& host = *this;
   if (config.admin.enabled) {
     main_ = std::make_unique<AdminSessions>(*loop_, host, view_, control_, false);
     const std::string& address = config.admin.address;
-    if (Status opened = main_->door().open(address, std::move(inherited.admin)); !opened) return opened;
+    if (Status opened = main_->listener().open(address, std::move(inherited.admin)); !opened) return opened;
   }
   if (!config.metrics.address.empty()) {
     metrics_ = std::make_unique<AdminSessions>(*loop_, host, view_, control_, true);
     const std::string& address = config.metrics.address;
-    if (Status opened = metrics_->door().open(address, std::move(inherited.metrics)); !opened) return opened;
+    if (Status opened = metrics_->listener().open(address, std::move(inherited.metrics)); !opened) return opened;
   }
   exec::assume_on_loop();  // its thread has not begun
   return read_token();
 }
 
 Status AdminServer::read_token() {
-  return main_ ? main_->door().read_token(config_.get().admin.token_file) : Status(Done{});
+  return main_ ? main_->listener().read_token(config_.get().admin.token_file) : Status(Done{});
 }
 
-void AdminServer::close_doors() {
-  if (main_) main_->door().leave();
-  if (metrics_) metrics_->door().leave();
+void AdminServer::close_listeners() {
+  if (main_) main_->listener().stop_accepting();
+  if (metrics_) metrics_->listener().stop_accepting();
 }
 
 bool AdminServer::start() {
@@ -66,7 +66,7 @@ void AdminServer::stop() {
 }
 
 void AdminServer::in_background(exec::TaskPtr task) {
-  execution_.in_background(std::move(task));
+  executors_.in_background(std::move(task));
 }
 
 metrics::AdminSample AdminServer::sample() const {
@@ -81,19 +81,19 @@ metrics::AdminSample AdminServer::sample() const {
   return sample;
 }
 
-void AdminServer::listens(AdminSession& session) {
+void AdminServer::subscribed(AdminSession& session) {
   if (listeners_++ == 0) teller_->arm(loop_->now() + kTellEvery);
   feed_.update(view_);
-  session.offer(feed_.whole(), feed_.changes());
+  session.send_event(feed_.whole(), feed_.changes());
 }
 
 // Once for all of them. Who has not taken the last message gets none now, and later the whole state again: what waits
 // for a listener is one message at most.
-void AdminServer::tell() {
+void AdminServer::broadcast() {
   exec::assume_on_loop();
   if (listeners_ == 0) return;
   feed_.update(view_);
-  main_->offer(feed_.whole(), feed_.changes());  // the metrics door has no /events
+  main_->send_event(feed_.whole(), feed_.changes());  // the metrics door has no /events
   teller_->arm(loop_->now() + kTellEvery);
 }
 

@@ -18,11 +18,11 @@
 namespace carpool::proxy {
 
 class ConfigInForce;
-class Execution;
+class Executors;
 
 class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
  public:
-  AdminServer(Execution& execution, const ConfigInForce& config, const admin::AdminView& view,
+  AdminServer(Executors& executors, const ConfigInForce& config, const admin::AdminView& view,
               admin::AdminControl& control);
   ~AdminServer();
 
@@ -37,13 +37,13 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   void stop();  // returns when the loop has stopped; before the house's execution does
   exec::UvLoop& loop() { return *loop_; }
   // Null: not configured.
-  const net::Address* address() const { return main_ ? &main_->door().address() : nullptr; }
-  const net::Address* metrics_address() const { return metrics_ ? &metrics_->door().address() : nullptr; }
+  const net::Address* address() const { return main_ ? &main_->listener().address() : nullptr; }
+  const net::Address* metrics_address() const { return metrics_ ? &metrics_->listener().address() : nullptr; }
   metrics::AdminSample sample() const;  // of the doors; any thread
   Status read_token() LOOP_ONLY;        // again: a reload
-  void close_doors() LOOP_ONLY;         // nobody new: a successor has the sockets
-  Fd copy_of_door() const LOOP_ONLY { return main_->door().copy(); }
-  Fd copy_of_metrics_door() const LOOP_ONLY { return metrics_->door().copy(); }
+  void close_listeners() LOOP_ONLY;     // nobody new: a successor has the sockets
+  Fd copy_of_door() const LOOP_ONLY { return main_->listener().copy(); }
+  Fd copy_of_metrics_door() const LOOP_ONLY { return metrics_->listener().copy(); }
   // False: too many tasks exist, or nobody turns the loop any more; it was closed.
   bool submit(exec::TaskPtr task) override LOOP_ONLY { return !ended_ && driver_->submit(std::move(task)); }
 
@@ -52,12 +52,12 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   void enter() override {}
   void leave() override {}
   bool room_to_listen() const override LOOP_ONLY { return listeners_ < kMostListeners; }
-  void listens(AdminSession& session) override LOOP_ONLY;
+  void subscribed(AdminSession& session) override LOOP_ONLY;
   void stops_listening() override LOOP_ONLY { --listeners_; }
-  void tell();
+  void broadcast();
 
   static constexpr std::size_t kMostListeners = 16;
-  Execution& execution_;
+  Executors& executors_;
   const ConfigInForce& config_;
   const admin::AdminView& view_;
   admin::AdminControl& control_;

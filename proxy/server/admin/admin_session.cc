@@ -14,7 +14,7 @@ constexpr http::Limits kLimits{16 * 1024, 100, 8 * 1024};
 constexpr std::size_t kMaxBody = std::size_t{16} * 1024;
 constexpr Duration kPatience = std::chrono::seconds(30);  // for a request to come, and for an answer to be taken
 
-void write_head(const admin::Answer& answer, http::Framing framing, bool close, std::string& out) {
+void write_head(const admin::Response& answer, http::Framing framing, bool close, std::string& out) {
   out.append("HTTP/1.1 ").append(std::to_string(answer.status)).append(" ");
   out.append(http::reason_phrase(answer.status)).append("\r\n");
   if (!answer.content_type.empty()) out.append("Content-Type: ").append(answer.content_type).append("\r\n");
@@ -50,14 +50,14 @@ Status AdminSession::start() {
 }
 
 void AdminSession::on_ready(exec::Ready ready) {
-  transport_->note(ready);
+  transport_->on_readiness(ready);
   advance();
 }
 
 void AdminSession::advance() {
   while (!over_ && !answering_) {
     if (!flush()) return;
-    if (body_) return made_ == Made::refused ? void() : make_step();
+    if (body_) return made_ == TaskResult::refused ? void() : make_step();
     if (close_when_sent_) return end();
     if (later_) return;  // what follows waits for its answer
     if (!(listening_ ? drop_some() : read_some())) return;
@@ -67,18 +67,18 @@ void AdminSession::advance() {
 bool AdminSession::read_some() {
   const exec::ReadBuffer buffer(loop_);
   switch (intake_.read(*transport_, buffer.span())) {
-    case Intake::Got::nothing:
+    case BufferedRequest::Got::nothing:
       return false;
-    case Intake::Got::ended:
+    case BufferedRequest::Got::closed:
       end();
       return false;
-    case Intake::Got::wrong:
+    case BufferedRequest::Got::malformed:
       refuse(intake_.fault());
       return true;
-    case Intake::Got::request:
+    case BufferedRequest::Got::request:
       answer();
       return true;
-    case Intake::Got::some:
+    case BufferedRequest::Got::partial:
       break;
   }
   return true;
@@ -94,16 +94,16 @@ bool AdminSession::drop_some() {
   return io.io == net::Io::ok;
 }
 
-admin::Answer AdminSession::made_at_once() {
+admin::Response AdminSession::made_at_once() {
   if (intake_.too_long()) return admin::error_answer(413, "the body is too long");
-  admin::Answer answer =
+  admin::Response answer =
       admin::handle(admin::make_request(intake_.head(), intake_.body()), rules_, asks_.view, asks_.control);
   if (answer.stream && !owner_.room_to_listen()) return busy_answer("too many listen to /events", "10");
   return answer;
 }
 
-admin::Answer AdminSession::busy_answer(const char* why, const char* seconds) const {
-  admin::Answer answer = admin::error_answer(503, why);
+admin::Response AdminSession::busy_answer(const char* why, const char* seconds) const {
+  admin::Response answer = admin::error_answer(503, why);
   answer.headers.emplace_back("Retry-After", seconds);
   return answer;
 }
@@ -115,11 +115,11 @@ void AdminSession::answer() {
   rules_ = asks_.rules;
   if (intake_.too_long() || !admin::may_block(admin::make_request(intake_.head(), intake_.body()))) {
     answer_ = made_at_once();
-    return tell();
+    return respond();
   }
   if (!owner_.room_to_work()) {
     answer_ = busy_answer("too many answers are being made", "1");
-    return tell();
+    return respond();
   }
   owner_.works(*this);
   answering_ = true;
@@ -127,22 +127,22 @@ void AdminSession::answer() {
   owner_.submit(exec::lend(making_));
 }
 
-void AdminSession::tell() {
+void AdminSession::respond() {
   later_ = std::move(answer_.later);
-  if (later_) return look();
+  if (later_) return poll_pending();
   send(std::exchange(answer_, {}));
 }
 
 // Now and then, until it is known.
-void AdminSession::look() {
+void AdminSession::poll_pending() {
   constexpr Duration kNowAndThen = std::chrono::milliseconds(5);
-  std::optional<admin::Answer> answer = later_->look();
+  std::optional<admin::Response> answer = later_->poll_pending();
   if (!answer) return timer_.arm(loop_.now() + kNowAndThen);
   later_.reset();
   send(*answer);
 }
 
-void AdminSession::send(const admin::Answer& answer) {
+void AdminSession::send(const admin::Response& answer) {
   const http::RequestHead& head = intake_.head();
   const bool body_wanted = head.method != "HEAD";
   http::Framing framing = answer.stream ? http::Framing::until_close : http::Framing::length;
@@ -150,8 +150,8 @@ void AdminSession::send(const admin::Answer& answer) {
   const bool close = !head.keep_alive || framing == http::Framing::until_close;
   WriteBatch out;
   write_head(answer, framing, close, out.text());
-  const bool listens = answer.stream && body_wanted;
-  close_when_sent_ = close && !listens;
+  const bool subscribed = answer.stream && body_wanted;
+  close_when_sent_ = close && !subscribed;
   chunked_ = framing == http::Framing::chunked;
   patience_ = loop_.now() + kPatience;
   intake_.done();
@@ -166,7 +166,7 @@ void AdminSession::send(const admin::Answer& answer) {
   }
   send_out(out);
   if (over_) return;
-  listens ? owner_.listens(*this) : owner_.waits(*this);
+  subscribed ? owner_.subscribed(*this) : owner_.waits(*this);
 }
 
 void AdminSession::send_step() {
@@ -190,11 +190,11 @@ void AdminSession::add_step(WriteBatch& out, const std::string& step) {
 
 // An answer in steps has one patience for all of them: nobody holds its facts, or a context of gzip, for longer.
 void AdminSession::send_out(WriteBatch& out) {
-  if (outbox_.send(*transport_, out) == Outbox::Sent::failed) return end();
+  if (write_queue_.send(*transport_, out) == WriteQueue::Sent::failed) return end();
   timer_.arm(body_ ? patience_ : loop_.now() + kPatience);
 }
 
-void AdminSession::offer(const std::string& whole, const std::string& changes) {
+void AdminSession::send_event(const std::string& whole, const std::string& changes) {
   listening_ = true;
   if (!flush()) {
     up_to_date_ = false;
@@ -202,8 +202,8 @@ void AdminSession::offer(const std::string& whole, const std::string& changes) {
   }
   WriteBatch out;
   out.add(up_to_date_ ? changes : whole);
-  const Outbox::Sent sent = outbox_.send(*transport_, out);
-  if (sent == Outbox::Sent::failed) return end();
+  const WriteQueue::Sent sent = write_queue_.send(*transport_, out);
+  if (sent == WriteQueue::Sent::failed) return end();
   up_to_date_ = true;
   timer_.arm(loop_.now() + kPatience);  // until the next one at the latest: else it does not read
 }
@@ -211,29 +211,29 @@ void AdminSession::offer(const std::string& whole, const std::string& changes) {
 // What cannot be read as a request: nothing of it is known, nor where a next one would begin.
 void AdminSession::refuse(const Fault& fault) {
   const http::FaultStatus told = http::fault_status(fault.kind);
-  const admin::Answer answer =
+  const admin::Response answer =
       admin::error_answer(told.status, fault.detail.empty() ? http::fault_name(fault.kind) : fault.detail);
   close_when_sent_ = true;
   WriteBatch out;
   write_head(answer, http::Framing::length, true, out.text());
   out.add(answer.body);
-  if (outbox_.send(*transport_, out) == Outbox::Sent::failed) end();
+  if (write_queue_.send(*transport_, out) == WriteQueue::Sent::failed) end();
 }
 
 bool AdminSession::flush() {
-  if (outbox_.empty()) return true;
-  const Outbox::Sent sent = outbox_.flush(*transport_);
-  if (sent == Outbox::Sent::failed) end();
-  return sent == Outbox::Sent::all;
+  if (write_queue_.empty()) return true;
+  const WriteQueue::Sent sent = write_queue_.flush(*transport_);
+  if (sent == WriteQueue::Sent::failed) end();
+  return sent == WriteQueue::Sent::all;
 }
 
 void AdminSession::on_timer() {
   exec::assume_on_loop();
   if (later_) {
-    look();
+    poll_pending();
     return later_ ? void() : advance();
   }
-  if (!answering_ && made_ == Made::refused && loop_.now() < patience_) return make_step();
+  if (!answering_ && made_ == TaskResult::refused && loop_.now() < patience_) return make_step();
   end();
 }
 

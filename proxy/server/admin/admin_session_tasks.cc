@@ -14,7 +14,7 @@ constexpr Duration kAgain = std::chrono::milliseconds(5);  // until a step that 
 void AdminSession::make_step() {
   owner_.works(*this);
   answering_ = true;
-  made_ = Made::well;
+  made_ = TaskResult::well;
   timer_.arm(patience_);
   owner_.in_background(exec::lend(making_));  // step after step: the loop is not handed from thread to thread for each
 }
@@ -32,30 +32,30 @@ void AdminSession::make() {
       packs = !body_ && admin::worth_packing(request, answer_);
     }
   } catch (...) {
-    came_home(Made::failed);
+    post_result(TaskResult::failed);
     throw;
   }
-  if (!packs) return came_home(Made::well);
+  if (!packs) return post_result(TaskResult::well);
   owner_.in_background(exec::lend(packing_));
 }
 
 void AdminSession::not_made() {
-  if (streaming_) return came_home(Made::refused);
+  if (streaming_) return post_result(TaskResult::refused);
   answer_ = busy_answer("too many blocking tasks", "1");
-  came_home(Made::well);
+  post_result(TaskResult::well);
 }
 
-void AdminSession::pack() {
+void AdminSession::compress() {
   try {
-    admin::pack(answer_);
+    admin::compress(answer_);
   } catch (...) {
-    came_home(Made::failed);
+    post_result(TaskResult::failed);
     throw;
   }
-  came_home(Made::well);
+  post_result(TaskResult::well);
 }
 
-void AdminSession::came_home(Made made) {
+void AdminSession::post_result(TaskResult made) {
   made_ = made;
   loop_.post(home_);
 }
@@ -64,14 +64,14 @@ void AdminSession::answered() {
   answering_ = false;
   if (over_) return owner_.ended(*this);
   switch (made_) {
-    case Made::failed:
+    case TaskResult::failed:
       return end();
-    case Made::refused:  // without its end the answer does not look complete, should the patience be over first
+    case TaskResult::refused:  // without its end the answer does not look complete, should the patience be over first
       return timer_.arm(std::min(patience_, loop_.now() + kAgain));
-    case Made::well:
+    case TaskResult::well:
       break;
   }
-  streaming_ ? send_step() : tell();
+  streaming_ ? send_step() : respond();
   if (!later_) advance();
 }
 

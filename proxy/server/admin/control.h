@@ -32,15 +32,15 @@ struct ReloadReport {
   std::vector<std::string> warnings;
 };
 
-enum class PoolOrder : std::uint8_t { pause, resume, drain, reconnect };
+enum class PoolCommand : std::uint8_t { pause, resume, drain, reconnect };
 
 class AdminControl {
  public:
   // To every pool of that label; the answer comes when it was given.
-  virtual std::unique_ptr<PendingAnswer> order(const std::string& origin, PoolOrder order) = 0;
+  virtual std::unique_ptr<PendingResponse> order(const std::string& origin, PoolCommand order) = 0;
   // Opens connections until `size` are open; the pool is made if there is none. The answer comes when that has ended,
   // within connect_timeout. The Fault: the origin may not be reached (egress), or there are too many.
-  virtual Result<std::unique_ptr<PendingAnswer>> warm_up(const pool::Origin& origin, std::uint32_t size) = 0;
+  virtual Result<std::unique_ptr<PendingResponse>> warm_up(const pool::Origin& origin, std::uint32_t size) = 0;
   virtual LogLevels log_levels() const = 0;
   // An empty module: all of them, whatever they had of their own. The Fault names what is known.
   virtual Status set_log_level(std::string_view module, std::string_view level) = 0;
@@ -48,7 +48,7 @@ class AdminControl {
   virtual bool quit() = 0;
   // Reads the configuration again; a dry run only says what would change. The answer comes when it is in force on
   // every loop, or refused.
-  virtual std::unique_ptr<PendingAnswer> reload(bool dry_run) = 0;
+  virtual std::unique_ptr<PendingResponse> reload(bool dry_run) = 0;
 
  protected:
   ~AdminControl() = default;

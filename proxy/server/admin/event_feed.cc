@@ -17,15 +17,15 @@ std::int64_t milliseconds(Instant when) {
 }
 
 // [id, state, opened at, idle since or null, uses, protocol, loop]: names would be most of the bytes.
-Json cell_of(const ConnectionFacts& facts, Instant now) {
+Json cell_of(const ConnectionInfo& facts, Instant now) {
   Json idle = facts.idle > Duration::zero() ? Json(milliseconds(now - facts.idle)) : Json(nullptr);
   return Json::array({facts.id, std::string(pool::name(facts.state)), milliseconds(now - facts.age), std::move(idle),
                       facts.uses, facts.protocol, facts.loop});
 }
 
-Json told(const AdminView& view, const PoolFacts& pool, Instant now) {
+Json told(const AdminView& view, const PoolInfo& pool, Instant now) {
   Json json = json_of(pool);
-  const std::vector<ConnectionFacts> connections = view.connections(pool.origin);
+  const std::vector<ConnectionInfo> connections = view.connections(pool.origin);
   Json cells = Json::array();
   for (std::size_t i = 0; i < std::min(connections.size(), kMostCells); ++i) {
     cells.push_back(cell_of(connections[i], now));
@@ -72,8 +72,8 @@ std::string message(const char* event, const std::string& opening, const std::ve
 
 }  // namespace
 
-Answer events_answer(const Call&) {
-  Answer answer = text_answer(200, "text/event-stream", {});
+Response events_answer(const Call&) {
+  Response answer = text_answer(200, "text/event-stream", {});
   answer.stream = true;
   return answer;
 }
@@ -82,7 +82,7 @@ void Feed::update(const AdminView& view) {
   const Instant now = Clock::now();
   std::unordered_map<std::string, std::string> told_now;
   std::vector<std::string*> all, changed;
-  for (const PoolFacts& pool : view.pools()) {
+  for (const PoolInfo& pool : view.pools()) {
     std::string& text = told_now[pool.origin];
     text = json_text(told(view, pool, now));
     all.push_back(&text);

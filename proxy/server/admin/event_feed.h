@@ -11,7 +11,7 @@
 namespace carpool::proxy::admin {
 
 // The head of the stream; the server sends the events.
-Answer events_answer(const Call& call);
+Response events_answer(const Call& call);
 
 class Feed {
  public:

@@ -50,7 +50,7 @@ class Deflater {
   bool renew() { return ready_ && deflateReset(&stream_) == Z_OK; }
 
   // All that comes of it: with Z_SYNC_FLUSH up to this byte, with Z_FINISH to gzip's end.
-  std::string pack(std::string_view text, int flush) {
+  std::string compress(std::string_view text, int flush) {
     std::string packed(deflateBound(&stream_, text.size()) + kFlushed, '\0');
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
     stream_.avail_in = static_cast<uInt>(text.size());
@@ -77,7 +77,7 @@ class Deflater {
 struct Renewing {
   static bool on_acquire(const std::unique_ptr<Deflater>& context) { return context->renew(); }
 };
-using Contexts = pool::Lender<std::unique_ptr<Deflater>, Renewing>;
+using Contexts = pool::ObjectPool<std::unique_ptr<Deflater>, Renewing>;
 
 Contexts& contexts() {
   static Contexts all({.cap = kContexts});
@@ -86,13 +86,13 @@ Contexts& contexts() {
 
 class LentPacker final : public Packer {
  public:
-  explicit LentPacker(Contexts::Loan context) : context_(std::move(context)) {}
-  std::string pack(std::string_view piece, bool last) override {
-    return (*context_)->pack(piece, last ? Z_FINISH : Z_SYNC_FLUSH);
+  explicit LentPacker(Contexts::Handle context) : context_(std::move(context)) {}
+  std::string compress(std::string_view piece, bool last) override {
+    return (*context_)->compress(piece, last ? Z_FINISH : Z_SYNC_FLUSH);
   }
 
  private:
-  Contexts::Loan context_;
+  Contexts::Handle context_;
 };
 
 }  // namespace
@@ -109,24 +109,24 @@ bool accepts_gzip(const AdminRequest& request) {
   return names_gzip(request.accept_encoding);
 }
 
-bool worth_packing(const AdminRequest& request, const Answer& answer) {
+bool worth_packing(const AdminRequest& request, const Response& answer) {
   return answer.body.size() >= kWorthIt && accepts_gzip(request);
 }
 
 std::unique_ptr<Packer> make_packer() {
-  Contexts::Loan context = contexts().take_or_make({}, [] { return std::optional(std::make_unique<Deflater>()); });
+  Contexts::Handle context = contexts().take_or_make({}, [] { return std::optional(std::make_unique<Deflater>()); });
   return context ? std::make_unique<LentPacker>(std::move(context)) : nullptr;
 }
 
-void say_packed(Answer& answer) {
+void say_packed(Response& answer) {
   answer.headers.emplace_back("Content-Encoding", "gzip");
   answer.headers.emplace_back("Vary", "Accept-Encoding");
 }
 
-void pack(Answer& answer) {
+void compress(Response& answer) {
   const std::unique_ptr<Packer> packer = make_packer();
   if (!packer) return;
-  answer.body = packer->pack(answer.body, true);
+  answer.body = packer->compress(answer.body, true);
   say_packed(answer);
 }
 

@@ -13,9 +13,9 @@ namespace carpool::proxy::admin {
 
 bool accepts_gzip(const AdminRequest& request);
 // The client takes gzip, and the body is long enough for it.
-bool worth_packing(const AdminRequest& request, const Answer& answer);
+bool worth_packing(const AdminRequest& request, const Response& answer);
 // The body is gzip from here on, and says so. Unchanged when zlib has no memory, or all contexts are lent.
-void pack(Answer& answer);
+void compress(Response& answer);
 
 // A long answer on its way through gzip, one context from its first piece to its last; it is given back when this dies.
 class Packer {
@@ -25,11 +25,11 @@ class Packer {
   Packer& operator=(const Packer&) = delete;
   virtual ~Packer() = default;
   // What the client gets of the piece, so that it can unpack everything up to here; with the last one gzip's end.
-  virtual std::string pack(std::string_view piece, bool last) = 0;
+  virtual std::string compress(std::string_view piece, bool last) = 0;
 };
 // Null when zlib has no memory, or all contexts are lent.
 std::unique_ptr<Packer> make_packer();
-void say_packed(Answer& answer);
+void say_packed(Response& answer);
 
 // zlib's contexts that there are: they come from a pool and never exceed four.
 std::uint32_t packing_contexts();

@@ -31,10 +31,10 @@ std::string page_with(const std::string& nonce) {
 
 }  // namespace
 
-Answer index_answer() {
+Response index_answer() {
   const std::string nonce = draw_nonce();
   if (nonce.empty()) return error_answer(503, "the system gives no random bytes");
-  Answer answer = text_answer(200, "text/html; charset=utf-8", page_with(nonce));
+  Response answer = text_answer(200, "text/html; charset=utf-8", page_with(nonce));
   answer.headers.emplace_back("Content-Security-Policy",
                               "default-src 'none'; script-src 'nonce-" + nonce + "'; style-src 'nonce-" + nonce +
                                   "'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");

@@ -6,6 +6,6 @@
 
 namespace carpool::proxy::admin {
 
-Answer index_answer();
+Response index_answer();
 
 }  // namespace carpool::proxy::admin

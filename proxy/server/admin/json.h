@@ -16,12 +16,12 @@ namespace carpool::proxy::admin {
 using Json = nlohmann::ordered_json;
 
 std::string text_of(const Json& json);
-Answer json_answer(std::uint16_t status, const Json& json);
+Response json_answer(std::uint16_t status, const Json& json);
 // As it stands in a list that is a member of an object.
 void append_member(std::string& out, const Json& json);
 // An error with `more` members than error_answer()'s.
-Answer problem_answer(std::uint16_t status, std::string_view error, const Json& more);
-Json json_of(const PoolFacts& pool);  // as /pools tells it
+Response problem_answer(std::uint16_t status, std::string_view error, const Json& more);
+Json json_of(const PoolInfo& pool);  // as /pools tells it
 
 // What is not there, or empty, is null.
 template <class T>

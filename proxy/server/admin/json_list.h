@@ -39,8 +39,8 @@ class JsonList final : public Pieces {
 
 // `name` is a constant; render(facts) is the Json of one.
 template <class Facts, class Render>
-Answer list_answer(std::string_view name, std::vector<Facts> all, Render render) {
-  Answer answer = text_answer(200, "application/json", {});
+Response list_answer(std::string_view name, std::vector<Facts> all, Render render) {
+  Response answer = text_answer(200, "application/json", {});
   answer.pieces = std::make_unique<JsonList<Facts, Render>>(name, std::move(all), std::move(render));
   return answer;
 }

@@ -82,7 +82,7 @@ Json schemas() {
 
 }  // namespace
 
-Answer openapi_answer(const Call& call) {
+Response openapi_answer(const Call& call) {
   Json paths = Json::object();
   for (const Route& route : routes()) {
     paths[std::string(route.path)][lower(route.method)] = operation(route, false);

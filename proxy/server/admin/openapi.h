@@ -5,6 +5,6 @@
 
 namespace carpool::proxy::admin {
 
-Answer openapi_answer(const Call& call);
+Response openapi_answer(const Call& call);
 
 }  // namespace carpool::proxy::admin

@@ -7,7 +7,7 @@
 
 namespace carpool::proxy::admin {
 
-Answer text_answer(std::uint16_t status, std::string_view content_type, std::string body) {
+Response text_answer(std::uint16_t status, std::string_view content_type, std::string body) {
   // A browser must neither keep what it saw nor guess another type for it.
   return {status,
           std::string(content_type),
@@ -30,23 +30,23 @@ void append_member(std::string& out, const Json& json) {
   }
 }
 
-Answer json_answer(std::uint16_t status, const Json& json) {
+Response json_answer(std::uint16_t status, const Json& json) {
   return text_answer(status, "application/json", text_of(json) + "\n");
 }
 
-Answer problem_answer(std::uint16_t status, std::string_view error, const Json& more) {
+Response problem_answer(std::uint16_t status, std::string_view error, const Json& more) {
   Json problem{{"type", "about:blank"},
                {"title", std::string(http::reason_phrase(status))},
                {"status", status},
                {"detail", std::string(error)},
                {"error", std::string(error)}};
   problem.update(more);
-  Answer answer = json_answer(status, problem);
+  Response answer = json_answer(status, problem);
   answer.content_type = "application/problem+json";
   return answer;
 }
 
-Answer error_answer(std::uint16_t status, std::string_view error) {
+Response error_answer(std::uint16_t status, std::string_view error) {
   return problem_answer(status, error, Json::object());
 }
 

@@ -36,15 +36,15 @@ struct Particulars {
 // `method` GET means HEAD too. `answers`: a schema of openapi_schemas.h, or a content type where it has a "/".
 struct Route {
   std::string_view path, method;
-  Answer (*answer)(const Call&);
+  Response (*answer)(const Call&);
   std::string_view doc, answers;
   Particulars particulars{};
 };
 
 // /pools/{origin}/NAME: of a pool that was found, or of an origin that may have none yet.
 struct PoolRoute {
-  using OfPool = Answer (*)(const Call&, const PoolFacts&);
-  using OfOrigin = Answer (*)(const Call&, const pool::Origin&);
+  using OfPool = Response (*)(const Call&, const PoolInfo&);
+  using OfOrigin = Response (*)(const Call&, const pool::Origin&);
   std::string_view name, method;
   std::variant<OfPool, OfOrigin> answer;
   std::string_view doc, answers;

@@ -23,30 +23,30 @@
 namespace carpool::proxy::admin {
 namespace {
 
-Answer scrape(const Call& call) {
+Response scrape(const Call& call) {
   const metrics::Registry* registry = call.view.registry();
   if (registry == nullptr) return text_answer(503, "text/plain; charset=utf-8", "Metrics not enabled\n");
   return metrics_answer(call.view, *registry);
 }
 
-Answer pool_metrics(const Call& call) {
+Response pool_metrics(const Call& call) {
   if (call.view.registry() == nullptr) return text_answer(503, "text/plain; charset=utf-8", "Metrics not enabled");
   return pool_metrics_answer(call.view.pools());
 }
 
-Answer index(const Call&) {
+Response index(const Call&) {
   return index_answer();
 }
 
-Answer pools(const Call& call) {
+Response pools(const Call& call) {
   return pools_answer(call.view.pools());
 }
 
-Answer livez(const Call&) {
+Response livez(const Call&) {
   return json_answer(200, {{"status", "live"}});
 }
 
-Answer readyz(const Call& call) {
+Response readyz(const Call& call) {
   const std::vector<std::string> reasons = call.view.not_ready();
   if (reasons.empty()) {
     Json json{{"status", "ready"}};
@@ -56,22 +56,22 @@ Answer readyz(const Call& call) {
   return json_answer(503, {{"status", "not ready"}, {"reasons", reasons}});
 }
 
-Answer version(const Call& call) {
+Response version(const Call& call) {
   const metrics::BuildSample build = call.view.build();
   return json_answer(200, {{"version", build.version}, {"compiler", build.compiler}, {"build", build.build}});
 }
 
-Answer config(const Call& call) {
+Response config(const Call& call) {
   return text_answer(200, "application/toml; charset=utf-8", call.view.config());
 }
 
-Answer threads(const Call& call) {
+Response threads(const Call& call) {
   return threads_answer(call.view.threads());
 }
 
-Answer overload(const Call& call) {
-  const OverloadFacts facts = call.view.overload();
-  const auto use = [](const OverloadFacts::Use& one) {
+Response overload(const Call& call) {
+  const OverloadInfo facts = call.view.overload();
+  const auto use = [](const OverloadInfo::Use& one) {
     return Json{{"used", one.used}, {"limit", one.limit == 0 ? Json(nullptr) : Json(one.limit)}};
   };
   return json_answer(
@@ -83,11 +83,11 @@ Answer overload(const Call& call) {
             {"heap", {{"used", facts.heap_used}, {"unused", facts.heap_unused}, {"returned", facts.memory_returned}}}});
 }
 
-Answer quit(const Call& call) {
+Response quit(const Call& call) {
   return json_answer(202, {{"status", call.control.quit() ? "draining" : "draining already"}});
 }
 
-Answer leaks(const Call& call) {
+Response leaks(const Call& call) {
   return leaks_answer(call.view.leaks(), Clock::now());
 }
 
@@ -138,22 +138,22 @@ constexpr std::array<Route, 17> kRoutes{{
     {"/quit", "POST", quit, "drains and exits", "Status", {.status = 202}},
 }};
 
-Answer one_pool(const Call& call, const PoolFacts& pool) {
+Response one_pool(const Call& call, const PoolInfo& pool) {
   return pool_answer(pool, call.view.connections(pool.origin), call.view.addresses(pool.origin));
 }
-Answer its_connections(const Call& call, const PoolFacts& pool) {
-  std::vector<ConnectionFacts> connections = call.view.connections(pool.origin);
+Response its_connections(const Call& call, const PoolInfo& pool) {
+  std::vector<ConnectionInfo> connections = call.view.connections(pool.origin);
   call.view.name_borrowers(pool.origin, connections);
   return connections_answer(std::move(connections));
 }
-Answer its_explanation(const Call& call, const PoolFacts& pool) {
-  return explain_answer(pool, call.view.study(pool.origin).value_or(PoolStudy{}));
+Response its_explanation(const Call& call, const PoolInfo& pool) {
+  return explain_answer(pool, call.view.study(pool.origin).value_or(PoolAnalysis{}));
 }
-Answer its_advice(const Call& call, const PoolFacts& pool) {
-  return advice_answer(pool, call.view.study(pool.origin).value_or(PoolStudy{}));
+Response its_advice(const Call& call, const PoolInfo& pool) {
+  return advice_answer(pool, call.view.study(pool.origin).value_or(PoolAnalysis{}));
 }
-Answer its_what_if(const Call& call, const PoolFacts& pool) {
-  return what_if_answer(pool, call.view.study(pool.origin).value_or(PoolStudy{}), call.request.target);
+Response its_what_if(const Call& call, const PoolInfo& pool) {
+  return what_if_answer(pool, call.view.study(pool.origin).value_or(PoolAnalysis{}), call.request.target);
 }
 constexpr std::string_view kSize = R"({"type": "integer", "minimum": 1, "maximum": 100000})";
 // The pattern keeps below the ten years that a duration may have.
@@ -182,14 +182,14 @@ constexpr std::array<PoolRoute, 10> kPoolRoutes{{
      "opens connections until `size` are open; makes the pool if there is none",
      "WarmUp",
      {.query = kWarmUp}},
-    {"pause", "POST", order_route<PoolOrder::pause>, "lends nothing; waiters are kept", "Status"},
-    {"resume", "POST", order_route<PoolOrder::resume>, "ends the pause", "Status"},
-    {"drain", "POST", order_route<PoolOrder::drain>, "closes what is idle, and what is borrowed when it comes back",
+    {"pause", "POST", order_route<PoolCommand::pause>, "lends nothing; waiters are kept", "Status"},
+    {"resume", "POST", order_route<PoolCommand::resume>, "ends the pause", "Status"},
+    {"drain", "POST", order_route<PoolCommand::drain>, "closes what is idle, and what is borrowed when it comes back",
      "Status"},
-    {"reconnect", "POST", order_route<PoolOrder::reconnect>, "replaces every connection", "Status"},
+    {"reconnect", "POST", order_route<PoolCommand::reconnect>, "replaces every connection", "Status"},
 }};
 
-Answer not_found() {
+Response not_found() {
   return error_answer(404, "not found");
 }
 
@@ -209,15 +209,15 @@ const auto* choose(const Routes& all, std::string_view method, std::string& allo
   return chosen;
 }
 
-Answer refused_method(const std::string& allow) {
+Response refused_method(const std::string& allow) {
   if (allow.empty()) return not_found();
-  Answer answer = error_answer(405, "method not allowed");
+  Response answer = error_answer(405, "method not allowed");
   answer.headers.emplace_back("Allow", allow);
   return answer;
 }
 
 // `segments`: "pools", the origin, and what is wanted of it.
-Answer pool_route(const Call& call, const std::vector<std::string>& segments) {
+Response pool_route(const Call& call, const std::vector<std::string>& segments) {
   const std::string wanted = segments.size() == 3 ? segments[2] : std::string();
   if (segments.size() > 3) return not_found();
   std::string allow;
@@ -228,7 +228,7 @@ Answer pool_route(const Call& call, const std::vector<std::string>& segments) {
   if (!origin) return error_answer(400, "not an origin: " + origin.fault().detail);
   if (const auto* answer = std::get_if<PoolRoute::OfOrigin>(&route->answer)) return (*answer)(call, *origin);
   const std::string label = (*origin).label();
-  for (const PoolFacts& pool : call.view.pools()) {
+  for (const PoolInfo& pool : call.view.pools()) {
     if (pool.origin == label) return std::get<PoolRoute::OfPool>(route->answer)(call, pool);
   }
   return error_answer(404, "no pool of " + label);
@@ -250,7 +250,7 @@ bool may_block(const AdminRequest& request) {
   return request.reads() && std::find(kLight.begin(), kLight.end(), path_of(request.target)) == kLight.end();
 }
 
-Answer handle(const AdminRequest& request, const Rules& rules, const AdminView& view, AdminControl& control) {
+Response handle(const AdminRequest& request, const Rules& rules, const AdminView& view, AdminControl& control) {
   const Call call{request, view, control};
   const std::string_view path = path_of(request.target);
   if (auto refused = refusal(request, rules, path)) return std::move(*refused);

@@ -10,7 +10,7 @@
 
 namespace carpool::proxy::admin {
 
-Answer handle(const AdminRequest& request, const Rules& rules, const AdminView& view, AdminControl& control);
+Response handle(const AdminRequest& request, const Rules& rules, const AdminView& view, AdminControl& control);
 
 // Answering it walks every pool, reads /proc or renders much: not for a loop that others wait for. What tells whether
 // the program lives, and what changes something, answers at once, also when no thread is free.

@@ -2,7 +2,7 @@
 
 namespace carpool::proxy::admin {
 
-std::unique_ptr<Body> Body::begin(const AdminRequest& request, Answer& answer) {
+std::unique_ptr<Body> Body::begin(const AdminRequest& request, Response& answer) {
   if (!answer.pieces) return nullptr;
   auto body = std::make_unique<Body>(std::move(answer.pieces));
   body->gather();
@@ -13,14 +13,14 @@ std::unique_ptr<Body> Body::begin(const AdminRequest& request, Answer& answer) {
   if (accepts_gzip(request)) body->packer_ = make_packer();
   if (!body->packer_) return body;
   say_packed(answer);
-  body->made_ = body->packer_->pack(body->made_, false);
+  body->made_ = body->packer_->compress(body->made_, false);
   return body;
 }
 
 void Body::step() {
   gather();
   if (!packer_) return;
-  made_ = packer_->pack(made_, complete());
+  made_ = packer_->compress(made_, complete());
   if (complete()) packer_.reset();  // another answer may have the context
 }
 

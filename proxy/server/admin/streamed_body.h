@@ -21,7 +21,7 @@ class Body {
 
   explicit Body(std::unique_ptr<Pieces> pieces) : pieces_(std::move(pieces)) {}
   // The first step of the answer's pieces, which are its no more. Null: that was all of them, and is the answer's body.
-  static std::unique_ptr<Body> begin(const AdminRequest& request, Answer& answer);
+  static std::unique_ptr<Body> begin(const AdminRequest& request, Response& answer);
 
   void step();                                // makes the next one; takes its time, as begin() does
   std::string take();                         // what was made

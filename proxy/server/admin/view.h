@@ -16,7 +16,7 @@
 
 namespace carpool::proxy::admin {
 
-struct PoolFacts {
+struct PoolInfo {
   std::string origin;  // label
   pool::Destination::Snapshot snapshot;
   std::optional<Duration> learned_idle_timeout;
@@ -38,27 +38,27 @@ struct PoolFacts {
   AddressCounts addresses{};
 };
 
-struct ReclaimedFacts {
+struct ReclaimedInfo {
   pool::Destination::Snapshot sums;
   std::uint64_t pools = 0, evicted = 0, max_origins = 0, starved = 0;
 };
 
 struct CountedPools {
-  std::vector<PoolFacts> pools;
-  ReclaimedFacts reclaimed;
+  std::vector<PoolInfo> pools;
+  ReclaimedInfo reclaimed;
 };
 
-struct AddressFacts {
+struct AddressInfo {
   std::string address;
   std::string_view state;  // "usable", "ejected", "gone"
   std::uint32_t open = 0;  // connections
   std::uint32_t failures = 0, ejections = 0;
 };
 
-struct ConnectionFacts {
+struct ConnectionInfo {
   std::uint64_t id = 0;  // 0 while connecting
-  pool::Shown state = pool::Shown::connecting;
-  pool::Opened opened = pool::Opened::first;
+  pool::ConnectionStatus state = pool::ConnectionStatus::connecting;
+  pool::OpenCause opened = pool::OpenCause::first;
   Duration age{}, idle{};
   std::uint32_t uses = 0;
   std::uint32_t streams = 0;  // exchanges on it now
@@ -70,7 +70,7 @@ struct ConnectionFacts {
 };
 
 // The threads at one instant; names live as long as the process.
-struct ThreadsFacts {
+struct ThreadsInfo {
   struct Reserve {
     unsigned capacity = 0, available = 0, pending = 0;
   };
@@ -110,7 +110,7 @@ struct ThreadsFacts {
   std::vector<Task> background_tasks;
 };
 
-struct OverloadFacts {
+struct OverloadInfo {
   struct Use {
     std::uint64_t used = 0, limit = 0;  // limit 0: none that counts
   };
@@ -124,24 +124,24 @@ struct OverloadFacts {
 
 class AdminView {
  public:
-  virtual std::vector<PoolFacts> pools() const = 0;
+  virtual std::vector<PoolInfo> pools() const = 0;
   // As they were together, with what those had counted that ended because nobody used them.
   virtual CountedPools counted() const { return {pools(), {}}; }
   // Of the origin with this label; empty when there is none.
-  virtual std::vector<ConnectionFacts> connections(const std::string& origin) const = 0;
+  virtual std::vector<ConnectionInfo> connections(const std::string& origin) const = 0;
   // Fills in who has them, which only the loops know: takes as long as their turns.
-  virtual void name_borrowers(const std::string& origin, std::vector<ConnectionFacts>& connections) const = 0;
-  virtual std::vector<AddressFacts> addresses(const std::string&) const { return {}; }
+  virtual void name_borrowers(const std::string& origin, std::vector<ConnectionInfo>& connections) const = 0;
+  virtual std::vector<AddressInfo> addresses(const std::string&) const { return {}; }
   // Of an origin that has a pool; nothing: it has none.
-  virtual std::optional<PoolStudy> study(const std::string& origin) const = 0;
+  virtual std::optional<PoolAnalysis> study(const std::string& origin) const = 0;
   virtual std::vector<LeakRecord> leaks() const = 0;  // the newest first
 
   virtual const metrics::Registry* registry() const = 0;  // null: metrics are off
   virtual std::optional<metrics::ExecSample> exec() const = 0;
-  virtual ThreadsFacts threads() const = 0;
+  virtual ThreadsInfo threads() const = 0;
   virtual std::uint64_t log_dropped() const = 0;
   virtual metrics::BuildSample build() const = 0;
-  virtual OverloadFacts overload() const = 0;
+  virtual OverloadInfo overload() const = 0;
   virtual metrics::AdminSample admin() const = 0;
 
   virtual std::vector<std::string> not_ready() const = 0;        // reasons; empty: ready

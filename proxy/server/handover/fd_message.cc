@@ -20,8 +20,8 @@ Fault failed(const char* what) {
   return {FaultKind::internal, Side::self, std::string("hand-over: ") + what + ": " + why};
 }
 
-void bound(int socket, int option, Duration patience) {
-  const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(patience).count();
+void bound(int socket, int option, Duration timeout) {
+  const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(timeout).count();
   const timeval limit{whole / 1'000'000, whole % 1'000'000};
   ::setsockopt(socket, SOL_SOCKET, option, &limit, sizeof limit);
 }
@@ -45,7 +45,7 @@ Status receive_all(int socket, std::span<char> bytes) {
   return Done{};
 }
 
-constexpr std::size_t kControl = CMSG_SPACE(Parcel::kMostDescriptors * sizeof(int));
+constexpr std::size_t kControl = CMSG_SPACE(FdMessage::kMostDescriptors * sizeof(int));
 
 void take_descriptors(msghdr& message, std::vector<Fd>& descriptors) {
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
@@ -60,10 +60,10 @@ void take_descriptors(msghdr& message, std::vector<Fd>& descriptors) {
 }
 }  // namespace
 
-Status send_parcel(int socket, const Parcel& parcel, Duration patience) {
-  bound(socket, SO_SNDTIMEO, patience);
-  Length length = parcel.text.size();
-  if (length > Parcel::kMostBytes || parcel.descriptors.size() > Parcel::kMostDescriptors) {
+Status send_fds(int socket, const FdMessage& fd_message, Duration timeout) {
+  bound(socket, SO_SNDTIMEO, timeout);
+  Length length = fd_message.text.size();
+  if (length > FdMessage::kMostBytes || fd_message.descriptors.size() > FdMessage::kMostDescriptors) {
     return Fault{FaultKind::internal, Side::self, "hand-over: too much to hand over"};
   }
   iovec piece{&length, sizeof length};
@@ -71,25 +71,25 @@ Status send_parcel(int socket, const Parcel& parcel, Duration patience) {
   msghdr message{};
   message.msg_iov = &piece;
   message.msg_iovlen = 1;
-  if (!parcel.descriptors.empty()) {
+  if (!fd_message.descriptors.empty()) {
     message.msg_control = control.data();
-    message.msg_controllen = CMSG_SPACE(parcel.descriptors.size() * sizeof(int));
+    message.msg_controllen = CMSG_SPACE(fd_message.descriptors.size() * sizeof(int));
     cmsghdr* part = CMSG_FIRSTHDR(&message);
     part->cmsg_level = SOL_SOCKET;
     part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(parcel.descriptors.size() * sizeof(int));
-    for (std::size_t i = 0; i < parcel.descriptors.size(); ++i) {
-      const int fd = parcel.descriptors[i].get();
+    part->cmsg_len = CMSG_LEN(fd_message.descriptors.size() * sizeof(int));
+    for (std::size_t i = 0; i < fd_message.descriptors.size(); ++i) {
+      const int fd = fd_message.descriptors[i].get();
       std::memcpy(CMSG_DATA(part) + i * sizeof fd, &fd, sizeof fd);
     }
   }
   if (::sendmsg(socket, &message, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof length)) return failed("send");
-  return send_all(socket, parcel.text);
+  return send_all(socket, fd_message.text);
 }
 
-Result<Parcel> receive_parcel(int socket, Duration patience) {
-  bound(socket, SO_RCVTIMEO, patience);
-  Parcel parcel;
+Result<FdMessage> receive_fds(int socket, Duration timeout) {
+  bound(socket, SO_RCVTIMEO, timeout);
+  FdMessage fd_message;
   Length length = 0;
   iovec piece{&length, sizeof length};
   alignas(cmsghdr) std::array<char, kControl> control{};
@@ -100,12 +100,13 @@ Result<Parcel> receive_parcel(int socket, Duration patience) {
   message.msg_controllen = control.size();
   errno = 0;
   const ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL);
-  if (got > 0) take_descriptors(message, parcel.descriptors);
+  if (got > 0) take_descriptors(message, fd_message.descriptors);
   if (got != static_cast<ssize_t>(sizeof length) || (message.msg_flags & MSG_CTRUNC) != 0) return failed("receive");
-  if (length > Parcel::kMostBytes) return Fault{FaultKind::internal, Side::self, "hand-over: the manifest is too long"};
-  parcel.text.resize(length);
-  if (Status whole = receive_all(socket, parcel.text); !whole) return whole.take_fault();
-  return parcel;
+  if (length > FdMessage::kMostBytes)
+    return Fault{FaultKind::internal, Side::self, "hand-over: the manifest is too long"};
+  fd_message.text.resize(length);
+  if (Status whole = receive_all(socket, fd_message.text); !whole) return whole.take_fault();
+  return fd_message;
 }
 
 }  // namespace carpool::proxy

@@ -1,4 +1,4 @@
-// Parcel: a text and descriptors, from one process to another over a Unix socket (SCM_RIGHTS). Blocking, bounded by
+// FdMessage: a text and descriptors, from one process to another over a Unix socket (SCM_RIGHTS). Blocking, bounded by
 // time: for a start, and for the admin thread.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace carpool::proxy {
 
-struct Parcel {
+struct FdMessage {
   static constexpr std::size_t kMostDescriptors = 250;  // the kernel takes 253 in one message
   static constexpr std::size_t kMostBytes = std::size_t{8} << 20;
 
@@ -21,7 +21,7 @@ struct Parcel {
 };
 
 // The descriptors stay the sender's.
-Status send_parcel(int socket, const Parcel& parcel, Duration patience);
-Result<Parcel> receive_parcel(int socket, Duration patience);
+Status send_fds(int socket, const FdMessage& fd_message, Duration timeout);
+Result<FdMessage> receive_fds(int socket, Duration timeout);
 
 }  // namespace carpool::proxy

@@ -19,7 +19,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr Duration kPatience = std::chrono::seconds(5);    // for the parcel
+constexpr Duration kPatience = std::chrono::seconds(5);    // for the message
 constexpr Duration kTick = std::chrono::milliseconds(50);  // between handfuls of dials
 constexpr Duration kWarmFor = std::chrono::seconds(10);    // whatever is open then must do
 constexpr Duration kLastWord = std::chrono::seconds(5);    // for the other one's doors to close
@@ -35,8 +35,8 @@ bool trusted(uid_t user) {
 // The listening sockets that come over this connection decide who serves this process's clients, so the process that
 // gives them and the file that led to it must be root's or this user's, as the giver demands of its successor.
 Status belongs_to_us(int socket, const net::Address& where) {
-  const PeerFacts peer = peer_of(socket);  // who called listen()
-  if (!from_our_user(peer)) {
+  const PeerCredentials peer = peer_of(socket);  // who called listen()
+  if (!same_user(peer)) {
     const std::string user = peer.uid ? "user " + std::to_string(*peer.uid) : "an unknown user";
     return not_ours(where, user + " listens there, expected root or the user of this process");
   }
@@ -49,30 +49,30 @@ Status belongs_to_us(int socket, const net::Address& where) {
 }
 }  // namespace
 
-Result<std::unique_ptr<Inheritance>> Inheritance::ask(const std::string& address) {
+Result<std::unique_ptr<HandoverClient>> HandoverClient::ask(const std::string& address) {
   Result<net::Address> where = net::Address::parse(address);
   if (!where) return where.take_fault();
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket || ::connect(socket.get(), where->get(), where->length()) != 0) return std::unique_ptr<Inheritance>();
+  if (!socket || ::connect(socket.get(), where->get(), where->length()) != 0) return std::unique_ptr<HandoverClient>();
   if (Status ours = belongs_to_us(socket.get(), *where); !ours) return ours.take_fault();
-  Result<Parcel> parcel = receive_parcel(socket.get(), kPatience);
-  if (!parcel) return parcel.take_fault();
-  Result<Manifest> manifest = decode_manifest(parcel->text);
-  if (!manifest) return manifest.take_fault();
-  if (manifest->sockets.size() != parcel->descriptors.size()) {
+  Result<FdMessage> fd_message = receive_fds(socket.get(), kPatience);
+  if (!fd_message) return fd_message.take_fault();
+  Result<HandoverState> state = decode_manifest(fd_message->text);
+  if (!state) return state.take_fault();
+  if (state->sockets.size() != fd_message->descriptors.size()) {
     return Fault{FaultKind::internal, Side::self, "hand-over: sockets are missing"};
   }
-  std::unique_ptr<Inheritance> heir(new Inheritance(std::move(socket)));
-  heir->manifest_ = std::move(*manifest);
-  heir->descriptors_ = std::move(parcel->descriptors);
-  return heir;
+  std::unique_ptr<HandoverClient> successor(new HandoverClient(std::move(socket)));
+  successor->manifest_ = std::move(*state);
+  successor->descriptors_ = std::move(fd_message->descriptors);
+  return successor;
 }
 
-Inheritance::~Inheritance() = default;
+HandoverClient::~HandoverClient() = default;
 
-std::optional<net::Bound> Inheritance::take(std::string_view role, const std::string& address) {
+std::optional<net::Bound> HandoverClient::take(std::string_view role, const std::string& address) {
   for (std::size_t i = 0; i < descriptors_.size(); ++i) {
-    const Manifest::Socket& socket = manifest_.sockets[i];
+    const HandoverState::Socket& socket = manifest_.sockets[i];
     if (socket.role != role || socket.address != address || !descriptors_[i]) continue;
     net::Bound bound{std::move(descriptors_[i]), {}};
     bound.address = net::Address::local_of(bound.fd.get());
@@ -83,44 +83,45 @@ std::optional<net::Bound> Inheritance::take(std::string_view role, const std::st
 
 // ---- what was learned ----
 
-void Inheritance::teach(Origins& origins, const net::RulePolicy& policy) {
+void HandoverClient::restore_learned_state(OriginRegistry& origins, const net::EgressPolicy& policy) {
   descriptors_.clear();  // those that this configuration has no use for
-  for (const Manifest::Origin& one : manifest_.origins) teach_one(origins, policy, one);
-  for (Manifest::Origin& one : manifest_.origins) one.sessions.clear();
+  for (const HandoverState::Origin& one : manifest_.origins) teach_one(origins, policy, one);
+  for (HandoverState::Origin& one : manifest_.origins) one.sessions.clear();
 }
 
-void Inheritance::teach_one(Origins& origins, const net::RulePolicy& policy, const Manifest::Origin& one) {
+void HandoverClient::teach_one(OriginRegistry& origins, const net::EgressPolicy& policy,
+                               const HandoverState::Origin& one) {
   const Result<pool::Origin> origin = pool::parse_origin(one.label);
   if (!origin || !policy.may_ask(*origin)) return;
-  Result<OriginContext*> context = origins.at(*origin);
+  Result<OriginRuntime*> context = origins.at(*origin);
   if (!context) return;
-  if (one.learned_idle) (*context)->destination->recall_idle(*one.learned_idle);
-  if (one.open != 0) cold_.push_back({*context, one.open, one.open});
+  if (one.learned_idle) (*context)->destination->restore_idle_limit(*one.learned_idle);
+  if (one.open != 0) to_warm_.push_back({*context, one.open, one.open});
   // A session was verified by what its context was made of: a context made of anything else would let a peer in unseen.
   TlsIdentity* tls = (*context)->tls;
   if (tls == nullptr || one.sessions.empty() || !tls->load()) return;
   const Result<std::shared_ptr<tls::ClientContext>> client = tls->get();
-  if (!client || (*client)->likeness() != one.tls_likeness) return;
+  if (!client || (*client)->fingerprint() != one.tls_fingerprint) return;
   const std::string peer = tls::peer_name(origin->host, origin->port);
   for (const std::string& session : one.sessions) static_cast<void>((*client)->remember(peer, session));
 }
 
 // ---- taking over ----
 
-void Inheritance::begin(exec::Loop& loop, std::uint32_t rate, exec::Bound ready) {
+void HandoverClient::begin(exec::Loop& loop, std::uint32_t rate, exec::Bound ready) {
   loop_ = &loop;
   rate_ = rate;
   ready_ = ready;
   give_up_ = loop.now() + kWarmFor;
-  timer_ = std::make_unique<exec::Timer>(loop, exec::Bound::to<&Inheritance::tick>(*this));
+  timer_ = std::make_unique<exec::Timer>(loop, exec::Bound::to<&HandoverClient::tick>(*this));
   tick();
 }
 
-void Inheritance::stop() {
+void HandoverClient::stop() {
   timer_.reset();
 }
 
-void Inheritance::tick() {
+void HandoverClient::tick() {
   exec::assume_on_loop();
   const Instant now = loop_->now();
   if (said_go_) {
@@ -129,7 +130,7 @@ void Inheritance::tick() {
   }
   auto left =
       static_cast<std::uint32_t>(std::max<std::int64_t>(1, rate_ * (kTick / std::chrono::milliseconds(1)) / 1000));
-  for (Warm& warm : cold_) {
+  for (Warm& warm : to_warm_) {
     if (warm.to_dial == 0) continue;
     const std::uint32_t open = std::min(warm.open, warm.origin->pool.size);
     const std::uint32_t begun = warm.origin->destination->warm_up(open, std::min(left, warm.to_dial), now);
@@ -138,14 +139,14 @@ void Inheritance::tick() {
     if (left == 0) break;
   }
   // Each dial is made once: an origin that cannot be reached now is not tried again and again.
-  std::erase_if(cold_, [](const Warm& warm) {
+  std::erase_if(to_warm_, [](const Warm& warm) {
     return warm.to_dial == 0 && warm.origin->dials.load(std::memory_order_relaxed) == 0;
   });
-  if (cold_.empty() || now >= give_up_) return say_go();
+  if (to_warm_.empty() || now >= give_up_) return send_ready();
   timer_->arm(now + kTick);
 }
 
-void Inheritance::say_go() {
+void HandoverClient::send_ready() {
   said_go_ = true;
   exec::Loop& loop = *loop_;
   ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
@@ -156,7 +157,7 @@ void Inheritance::say_go() {
 }
 
 // The other one says "gone" and closes; or it crashed, and is gone all the same.
-void Inheritance::on_ready(exec::Ready) {
+void HandoverClient::on_ready(exec::Ready) {
   const HandoverWord::Heard heard = word_.hear(socket_.get());
   if (heard == HandoverWord::Heard::nothing) return;
   if (heard == HandoverWord::Heard::other) {
@@ -165,7 +166,7 @@ void Inheritance::on_ready(exec::Ready) {
   end();
 }
 
-void Inheritance::end() {
+void HandoverClient::end() {
   if (socket_) {
     loop_->unwatch(socket_.get(), key_);
     socket_.reset();

@@ -1,4 +1,4 @@
-// Inheritance: what a starting process was given by the one that it takes over from. The sockets take the place of
+// HandoverClient: what a starting process was given by the one that it takes over from. The sockets take the place of
 // those it would have bound, so clients who connect meanwhile wait in the same queue, whoever accepts them. When it is
 // ready it says so, and only then the other one stops; should it never come so far, nothing has changed.
 #pragma once
@@ -20,24 +20,24 @@
 
 namespace carpool::proxy {
 
-class Origins;
-struct OriginContext;
+class OriginRegistry;
+struct OriginRuntime;
 namespace net {
-class RulePolicy;
+class EgressPolicy;
 }
 
-class Inheritance final : private exec::Watcher {
+class HandoverClient final : private exec::Watcher {
  public:
   // Blocks for a few milliseconds: asks the process that listens at [handover] address. Null: no process does. A Fault:
   // the socket belongs to another user than root and this process's, or its owner gives nothing (it is stopping, or
   // takes this process for another user's).
-  static Result<std::unique_ptr<Inheritance>> ask(const std::string& address);
-  ~Inheritance();
+  static Result<std::unique_ptr<HandoverClient>> ask(const std::string& address);
+  ~HandoverClient();
 
   // The socket that has this role and was configured with this address, once; nothing: it has to be bound.
   std::optional<net::Bound> take(std::string_view role, const std::string& address);
   // What is known of origins goes to their pools, before the loops run. Reads certificates.
-  void teach(Origins& origins, const net::RulePolicy& policy);
+  void restore_learned_state(OriginRegistry& origins, const net::EgressPolicy& policy);
 
   // On `loop`, the first worker's: opens as many connections as the other one had, `rate` a second, then tells it to
   // go, and calls `ready` once when it has closed its listeners.
@@ -46,21 +46,21 @@ class Inheritance final : private exec::Watcher {
 
  private:
   struct Warm {
-    OriginContext* origin;
+    OriginRuntime* origin;
     std::uint32_t open;     // wanted
     std::uint32_t to_dial;  // of them, not yet begun
   };
-  explicit Inheritance(Fd socket) : socket_(std::move(socket)) {}
-  void teach_one(Origins& origins, const net::RulePolicy& policy, const Manifest::Origin& one);
+  explicit HandoverClient(Fd socket) : socket_(std::move(socket)) {}
+  void teach_one(OriginRegistry& origins, const net::EgressPolicy& policy, const HandoverState::Origin& one);
   void tick();
-  void say_go() LOOP_ONLY;
+  void send_ready() LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void end() LOOP_ONLY;
 
   Fd socket_;
-  Manifest manifest_;
+  HandoverState manifest_;
   std::vector<Fd> descriptors_;  // of manifest_.sockets
-  std::vector<Warm> cold_;
+  std::vector<Warm> to_warm_;
   exec::Loop* loop_ = nullptr;  // from begin() on
   std::uint32_t rate_ = 0;
   exec::Bound ready_;  // until it was called

@@ -32,32 +32,33 @@ struct Copy {
   Fd fd;
 };
 
-void tell_of(const OriginContext& context, Manifest& manifest, std::size_t& secrets, Instant now) {
+void tell_of(const OriginRuntime& context, HandoverState& state, std::size_t& secrets, Instant now) {
   const pool::Destination::Snapshot snapshot = context.destination->snapshot(now);
-  Manifest::Origin one;
+  HandoverState::Origin one;
   one.label = context.destination->label();
-  one.open = static_cast<std::uint32_t>(snapshot.of(pool::Shown::idle) + snapshot.of(pool::Shown::borrowed));
+  one.open = static_cast<std::uint32_t>(snapshot.of(pool::ConnectionStatus::idle) +
+                                        snapshot.of(pool::ConnectionStatus::borrowed));
   one.learned_idle = snapshot.learned_idle;
   if (context.tls != nullptr) {
     if (const auto client = context.tls->loaded()) {
-      one.tls_likeness = client->likeness();
+      one.tls_fingerprint = client->fingerprint();
       const pool::Origin& origin = context.destination->origin();
       one.sessions = client->hand_out(tls::peer_name(origin.host, origin.port), kMostSessions);
     }
   }
   for (const std::string& session : one.sessions) secrets += session.size();
   if (secrets > kMostSecrets) one.sessions.clear();
-  manifest.origins.push_back(std::move(one));
+  state.origins.push_back(std::move(one));
 }
 }  // namespace
 
-HandoverDoor::HandoverDoor(const Parts& parts) : parts_(parts) {}
+HandoverListener::HandoverListener(const Parts& parts) : parts_(parts) {}
 
-HandoverDoor::~HandoverDoor() {
+HandoverListener::~HandoverListener() {
   if (fd_) net::remove_socket_file(address_);
 }
 
-Status HandoverDoor::open(const std::string& address, std::optional<net::Bound> inherited) {
+Status HandoverListener::open(const std::string& address, std::optional<net::Bound> inherited) {
   configured_ = address;
   if (!inherited) {
     const mode_t before = ::umask(kOwnerOnly);
@@ -75,7 +76,7 @@ Status HandoverDoor::open(const std::string& address, std::optional<net::Bound> 
   return Done{};
 }
 
-void HandoverDoor::on_ready(exec::Ready) {
+void HandoverListener::on_ready(exec::Ready) {
   while (fd_) {
     Fd socket(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));  // blocking, bounded by send_parcel
     if (!socket && (errno == EINTR || errno == ECONNABORTED)) continue;
@@ -84,17 +85,17 @@ void HandoverDoor::on_ready(exec::Ready) {
   }
 }
 
-bool HandoverDoor::may_inherit(int socket) {
-  const PeerFacts peer = peer_of(socket);
-  if (!from_our_user(peer)) return false;
+bool HandoverListener::may_inherit(int socket) {
+  const PeerCredentials peer = peer_of(socket);
+  if (!same_user(peer)) return false;
   if (heir_.socket || !parts_.drain.serving()) return false;
   heir_.pid = static_cast<int>(peer.pid.value_or(0));
   return true;
 }
 
-void HandoverDoor::give(Fd socket) {
-  Result<Parcel> parcel = pack();
-  const Status sent = parcel ? send_parcel(socket.get(), *parcel, kPatience) : Status(parcel.take_fault());
+void HandoverListener::give(Fd socket) {
+  Result<FdMessage> fd_message = build_message();
+  const Status sent = fd_message ? send_fds(socket.get(), *fd_message, kPatience) : Status(fd_message.take_fault());
   if (!sent) return log::warn("handover", sent.fault().detail, {{"pid", heir_.pid}});
   ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
   heir_.socket = std::move(socket);
@@ -105,8 +106,8 @@ void HandoverDoor::give(Fd socket) {
   log::info("handover", "a successor has the sockets and starts", {{"pid", heir_.pid}});
 }
 
-Result<Parcel> HandoverDoor::pack() {
-  auto listeners = ask_loop<std::vector<Copy>>(parts_.first_loop, kPatience, [this] {
+Result<FdMessage> HandoverListener::build_message() {
+  auto listeners = query_worker<std::vector<Copy>>(parts_.first_loop, kPatience, [this] {
     exec::assume_on_loop();
     std::vector<Copy> copies;
     for (const auto& listener : parts_.listeners.open_ones())
@@ -114,12 +115,12 @@ Result<Parcel> HandoverDoor::pack() {
     return copies;
   });
   if (!listeners) return Fault{FaultKind::internal, Side::self, "hand-over: a loop is busy"};
-  Parcel parcel;
-  Manifest manifest;
+  FdMessage fd_message;
+  HandoverState state;
   const auto add = [&](const char* role, std::string address, Fd fd) {
     if (!fd) return;
-    manifest.sockets.push_back({role, std::move(address)});
-    parcel.descriptors.push_back(std::move(fd));
+    state.sockets.push_back({role, std::move(address)});
+    fd_message.descriptors.push_back(std::move(fd));
   };
   for (Copy& copy : *listeners) add("listen", std::move(copy.address), std::move(copy.fd));
   const auto addresses = parts_.config.with(
@@ -129,12 +130,12 @@ Result<Parcel> HandoverDoor::pack() {
   add("handover", configured_, Fd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0)));
   std::size_t secrets = 0;
   const auto held = parts_.origins.directory().hold();  // this loop is none of those that a pool's end waits for
-  for (const OriginContext* context : parts_.origins.all()) tell_of(*context, manifest, secrets, Clock::now());
-  parcel.text = encode(manifest);
-  return parcel;
+  for (const OriginRuntime* context : parts_.origins.all()) tell_of(*context, state, secrets, Clock::now());
+  fd_message.text = encode(state);
+  return fd_message;
 }
 
-void HandoverDoor::hear() {
+void HandoverListener::on_message() {
   const HandoverWord::Heard heard = heir_.word.hear(heir_.socket.get());
   if (heard == HandoverWord::Heard::nothing) return;
   if (heard == HandoverWord::Heard::word && parts_.drain.serving()) return leave();
@@ -146,9 +147,9 @@ void HandoverDoor::hear() {
   forget_heir();
 }
 
-void HandoverDoor::leave() {
-  parts_.admin.close_doors();
-  const auto closed = ask_loop<bool>(parts_.first_loop, kPatience, [this] {
+void HandoverListener::leave() {
+  parts_.admin.close_listeners();
+  const auto closed = query_worker<bool>(parts_.first_loop, kPatience, [this] {
     exec::assume_on_loop();
     parts_.drain.hand_over();
     return true;
@@ -161,7 +162,7 @@ void HandoverDoor::leave() {
   forget_heir();
 }
 
-void HandoverDoor::forget_heir() {
+void HandoverListener::forget_heir() {
   parts_.admin.loop().unwatch(heir_.socket.get(), heir_.key);
   heir_.socket.reset();
 }

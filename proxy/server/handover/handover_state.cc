@@ -34,50 +34,50 @@ std::int64_t in_milliseconds(std::optional<Duration> duration) {
   return duration ? std::chrono::duration_cast<std::chrono::milliseconds>(*duration).count() : 0;
 }
 
-bool take_origin(std::istringstream& rest, Manifest& manifest) {
-  Manifest::Origin origin;
+bool take_origin(std::istringstream& rest, HandoverState& state) {
+  HandoverState::Origin origin;
   std::int64_t learned = 0;
-  if (!(rest >> origin.label >> origin.open >> learned >> origin.tls_likeness)) return false;
+  if (!(rest >> origin.label >> origin.open >> learned >> origin.tls_fingerprint)) return false;
   if (learned > 0) origin.learned_idle = std::chrono::milliseconds(learned);
-  manifest.origins.push_back(std::move(origin));
+  state.origins.push_back(std::move(origin));
   return true;
 }
 
-bool take_session(std::istringstream& rest, Manifest& manifest) {
+bool take_session(std::istringstream& rest, HandoverState& state) {
   std::string hex;
-  if (!(rest >> hex) || manifest.origins.empty()) return false;
+  if (!(rest >> hex) || state.origins.empty()) return false;
   std::optional<std::string> session = from_hex(hex);
-  if (session) manifest.origins.back().sessions.push_back(std::move(*session));
+  if (session) state.origins.back().sessions.push_back(std::move(*session));
   return session.has_value();
 }
 
-bool take_line(const std::string& line, Manifest& manifest) {
+bool take_line(const std::string& line, HandoverState& state) {
   std::istringstream rest(line);
   std::string what;
   rest >> what;
   if (what == "socket") {
-    Manifest::Socket socket;
+    HandoverState::Socket socket;
     if (!(rest >> socket.role >> std::ws) || !std::getline(rest, socket.address))
       return false;  // a path may have blanks
-    manifest.sockets.push_back(std::move(socket));
+    state.sockets.push_back(std::move(socket));
     return true;
   }
-  if (what == "origin") return take_origin(rest, manifest);
-  if (what == "session") return take_session(rest, manifest);
+  if (what == "origin") return take_origin(rest, state);
+  if (what == "session") return take_session(rest, state);
   return true;  // of a later version
 }
 }  // namespace
 
-std::string encode(const Manifest& manifest) {
+std::string encode(const HandoverState& state) {
   std::string text(kFirstLine);
   text.push_back('\n');
-  for (const Manifest::Socket& socket : manifest.sockets) {
+  for (const HandoverState::Socket& socket : state.sockets) {
     text.append("socket ").append(socket.role).append(" ").append(socket.address).append("\n");
   }
-  for (const Manifest::Origin& origin : manifest.origins) {
+  for (const HandoverState::Origin& origin : state.origins) {
     text.append("origin ").append(origin.label).append(" ").append(std::to_string(origin.open));
     text.append(" ").append(std::to_string(in_milliseconds(origin.learned_idle)));
-    text.append(" ").append(std::to_string(origin.tls_likeness)).append("\n");
+    text.append(" ").append(std::to_string(origin.tls_fingerprint)).append("\n");
     for (const std::string& session : origin.sessions) {
       text.append("session ");
       append_hex(text, session);
@@ -87,16 +87,16 @@ std::string encode(const Manifest& manifest) {
   return text.append(kLastLine).append("\n");
 }
 
-Result<Manifest> decode_manifest(std::string_view text) {
+Result<HandoverState> decode_manifest(std::string_view text) {
   std::istringstream lines{std::string(text)};
   std::string line;
   if (!std::getline(lines, line) || line != kFirstLine) {
     return Fault{FaultKind::internal, Side::self, "hand-over: not a manifest of this version"};
   }
-  Manifest manifest;
+  HandoverState state;
   while (std::getline(lines, line)) {
-    if (line == kLastLine) return manifest;
-    if (!take_line(line, manifest)) {
+    if (line == kLastLine) return state;
+    if (!take_line(line, state)) {
       return Fault{FaultKind::internal, Side::self,
                    "hand-over: a line of the manifest is broken: " + std::string(clipped(line, 60))};
     }

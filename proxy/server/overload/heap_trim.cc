@@ -14,8 +14,11 @@ constexpr Duration kLookEvery = std::chrono::seconds(1);
 constexpr int kShare = 1000;
 }  // namespace
 
-HeapTrim::HeapTrim(exec::Loop& loop, Execution& execution, const Overload& overload)
-    : loop_(loop), execution_(execution), overload_(overload), timer_(exec::Timer::bind<&HeapTrim::look>(loop, *this)) {
+HeapTrim::HeapTrim(exec::Loop& loop, Executors& executors, const OverloadState& overload)
+    : loop_(loop),
+      executors_(executors),
+      overload_(overload),
+      timer_(exec::Timer::bind<&HeapTrim::sample>(loop, *this)) {
   timer_.arm(loop.now() + kLookEvery);
 }
 
@@ -24,14 +27,14 @@ void HeapTrim::show(const HeapUse& use) {
   unused_.store(use.unused(), std::memory_order_relaxed);
 }
 
-void HeapTrim::look() {
+void HeapTrim::sample() {
   const Instant began = Clock::now();
   const HeapUse use = heap_use();
   const Duration took = Clock::now() - began;
   show(use);
-  if (rule_.look(use.unused(), overload_.sheds(Shedding::keep_alive), began)) {
+  if (rule_.sample(use.unused(), overload_.sheds(ShedLevel::keep_alive), began)) {
     after_ = {};
-    execution_.in_background(exec::lend(*this));
+    executors_.in_background(exec::lend(*this));
   } else {
     timer_.arm(began + std::max(kLookEvery, kShare * took));
   }

@@ -15,13 +15,13 @@
 
 namespace carpool::proxy {
 
-class Execution;
-class Overload;
+class Executors;
+class OverloadState;
 
 class HeapTrim final : private exec::Task, private exec::Mail {
  public:
   // Before the loop turns.
-  HeapTrim(exec::Loop& loop, Execution& execution, const Overload& overload);
+  HeapTrim(exec::Loop& loop, Executors& executors, const OverloadState& overload);
 
   // Any thread. What the last look saw, in bytes, and what went back so far.
   struct Shown {
@@ -34,16 +34,16 @@ class HeapTrim final : private exec::Task, private exec::Mail {
 
  private:
   const char* name() const override { return "heap trim"; }
-  void look();
+  void sample();
   void show(const HeapUse& use);
   void run() override;
   void close() override { loop_.post(*this); }
   void arrive() override LOOP_ONLY;
 
   exec::Loop& loop_;
-  Execution& execution_;
-  const Overload& overload_;
-  TrimRule rule_;
+  Executors& executors_;
+  const OverloadState& overload_;
+  TrimPolicy rule_;
   HeapUse after_;                                                 // what run() saw; its post() hands it to the loop
   std::atomic<std::uint64_t> used_{0}, unused_{0}, returned_{0};  // each stands alone: relaxed
   exec::Timer timer_;

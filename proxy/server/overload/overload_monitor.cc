@@ -18,40 +18,40 @@ constexpr double kAll = 100;
 constexpr int kMostClosed = 256;  // idle connections to origins, by one look
 }  // namespace
 
-OverloadWatch::OverloadWatch(exec::Loop& loop, Overload& overload, const ConfigInForce& config, pool::Directory& pools,
-                             const Workers& workers)
+OverloadMonitor::OverloadMonitor(exec::Loop& loop, OverloadState& overload, const ConfigInForce& config,
+                                 pool::Directory& pools, const Workers& workers)
     : loop_(loop),
       overload_(overload),
       config_(config),
-      timer_(std::make_unique<exec::Timer>(loop, exec::Bound::to<&OverloadWatch::look>(*this))) {
+      timer_(std::make_unique<exec::Timer>(loop, exec::Bound::to<&OverloadMonitor::sample>(*this))) {
   for (const auto& worker : workers) {
-    orders_.push_back(std::make_unique<Order>(pools, worker->parts, worker == workers.front()));
+    orders_.push_back(std::make_unique<CloseIdleMail>(pools, worker->parts, worker == workers.front()));
   }
-  look();  // before the first client comes
+  sample();  // before the first client comes
 }
 
-OverloadWatch::~OverloadWatch() = default;
+OverloadMonitor::~OverloadMonitor() = default;
 
-void OverloadWatch::look() {
+void OverloadMonitor::sample() {
   exec::assume_on_loop();
   // A copy: a reload is a task and may replace the configuration while this thread looks into it.
   const auto rules = config_.with([](const config::Config& config) { return config.overload; });
   const Use memory = memory_use(rules.memory_limit);
   const Use descriptors = descriptor_use();
-  const Shedding before = overload_.stage();
+  const ShedLevel before = overload_.stage();
   const Watermarks marks{rules.stop_keep_alive, rules.refuse_clients, rules.close_idle};
   const double memory_percent = memory_failed(loop_.now()) ? kAll : memory.percent();
-  const Shedding now = next_stage(before, std::max(memory_percent, descriptors.percent()), marks);
+  const ShedLevel now = next_stage(before, std::max(memory_percent, descriptors.percent()), marks);
   overload_.set(now, memory, memory_percent, descriptors, marks);
-  if (now != said_) say(std::exchange(said_, now), now);
-  if (now == Shedding::idle) {
+  if (now != said_) log_change(std::exchange(said_, now), now);
+  if (now == ShedLevel::idle) {
     for (const auto& order : orders_) order->send();
   }
   timer_->arm(loop_.now() + kLookEvery);
 }
 
 // Lately, or there is not even memory for a part of the reserve.
-bool OverloadWatch::memory_failed(Instant now) {
+bool OverloadMonitor::memory_failed(Instant now) {
   const bool none = memory_reserve::refill() == 0;
   const std::uint64_t failures = memory_reserve::taken();
   if (failures != failures_seen_ || none) short_until_ = now + kShortFor;
@@ -59,7 +59,7 @@ bool OverloadWatch::memory_failed(Instant now) {
   return now < short_until_;
 }
 
-void OverloadWatch::say(Shedding before, Shedding now) const {
+void OverloadMonitor::log_change(ShedLevel before, ShedLevel now) const {
   const Use memory = overload_.memory(), descriptors = overload_.descriptors();
   const log::Fields fields{{"sheds", name(now)},
                            {"before", name(before)},
@@ -72,17 +72,17 @@ void OverloadWatch::say(Shedding before, Shedding now) const {
   log::info("overload", "less is in use: sheds less", fields);
 }
 
-void OverloadWatch::Order::send() {
+void OverloadMonitor::CloseIdleMail::send() {
   if (!in_the_mail_.exchange(true, std::memory_order_acq_rel)) worker_.loop.post(*this);
 }
 
-void OverloadWatch::Order::arrive() {
+void OverloadMonitor::CloseIdleMail::arrive() {
   in_the_mail_.store(false, std::memory_order_release);
   worker_.clients.shed_idle();
   if (first_) close_idle_upstream();
 }
 
-void OverloadWatch::Order::close_idle_upstream() {
+void OverloadMonitor::CloseIdleMail::close_idle_upstream() {
   const Instant now = worker_.loop.now();
   for (int closed = 0; closed < kMostClosed; ++closed) {
     if (!free_a_descriptor(pools_, now)) return;

@@ -1,4 +1,4 @@
-// OverloadWatch: looks four times a second at memory and descriptors, on the admin thread, and sets the stage of
+// OverloadMonitor: looks four times a second at memory and descriptors, on the admin thread, and sets the stage of
 // shedding. An allocation that failed counts as all memory in use. What rests is closed by order to every loop, once a
 // look, for as long as that stage lasts; the rest the loops see for themselves.
 #pragma once
@@ -16,20 +16,20 @@
 namespace carpool::proxy {
 
 class ConfigInForce;
-class Overload;
+class OverloadState;
 
-class OverloadWatch {
+class OverloadMonitor {
  public:
-  OverloadWatch(exec::Loop& loop, Overload& overload, const ConfigInForce& config, pool::Directory& pools,
-                const Workers& workers);  // when the admin loop and the workers exist, and none of them runs
-  ~OverloadWatch();                       // when no order is in the mail any more
-  void stop() { timer_.reset(); }         // before the admin loop goes
+  OverloadMonitor(exec::Loop& loop, OverloadState& overload, const ConfigInForce& config, pool::Directory& pools,
+                  const Workers& workers);  // when the admin loop and the workers exist, and none of them runs
+  ~OverloadMonitor();                       // when no order is in the mail any more
+  void stop() { timer_.reset(); }           // before the admin loop goes
 
  private:
   // To one worker: close what rests. One at a time: acq_rel against itself, whoever takes the flag owns the mail.
-  class Order final : public exec::Mail {
+  class CloseIdleMail final : public exec::Mail {
    public:
-    Order(pool::Directory& pools, const Worker::Parts& worker, bool first)
+    CloseIdleMail(pool::Directory& pools, const Worker::Parts& worker, bool first)
         : pools_(pools), worker_(worker), first_(first) {}
     void send();
 
@@ -41,18 +41,18 @@ class OverloadWatch {
     const bool first_;
     std::atomic<bool> in_the_mail_{false};
   };
-  void look();
+  void sample();
   bool memory_failed(Instant now);
-  void say(Shedding before, Shedding now) const;
+  void log_change(ShedLevel before, ShedLevel now) const;
 
   exec::Loop& loop_;
-  Overload& overload_;
+  OverloadState& overload_;
   const ConfigInForce& config_;
-  Shedding said_ = Shedding::nothing;  // in the log
-  std::uint64_t failures_seen_ = 0;    // allocations that the reserve served
+  ShedLevel said_ = ShedLevel::nothing;  // in the log
+  std::uint64_t failures_seen_ = 0;      // allocations that the reserve served
   Instant short_until_{};
   std::unique_ptr<exec::Timer> timer_;
-  std::vector<std::unique_ptr<Order>> orders_;
+  std::vector<std::unique_ptr<CloseIdleMail>> orders_;
 };
 
 }  // namespace carpool::proxy

@@ -1,4 +1,4 @@
-// TrimRule: when free memory is worth giving back. Pure. Much of it once it has lain idle for a while, at once where
+// TrimPolicy: when free memory is worth giving back. Pure. Much of it once it has lain idle for a while, at once where
 // memory is short; little of it only when nothing moves any more, so that who is at rest holds what it needs. What the
 // last time could not give back (pages that are free in part, stacks) and what the start left is left alone.
 #pragma once
@@ -11,13 +11,13 @@
 
 namespace carpool::proxy {
 
-class TrimRule {
+class TrimPolicy {
  public:
   static constexpr std::uint64_t kKiB = 1024, kMuch = 4096 * kKiB, kLittle = 256 * kKiB, kMoves = 64 * kKiB;  // bytes
   static constexpr Duration kIdle = std::chrono::seconds(3), kStill = std::chrono::seconds(5);
 
   // One look at the bytes that are resident and unused. True: give them back now.
-  bool look(std::uint64_t unused, bool memory_is_short, Instant now) {
+  bool sample(std::uint64_t unused, bool memory_is_short, Instant now) {
     kept_ = std::min(kept_, unused);
     const std::uint64_t worth = unused - kept_;
     much_since_ = worth < kMuch ? kNever : std::min(much_since_, now);

@@ -28,11 +28,11 @@ std::size_t stamp_of(const struct stat& status) {
   return hash;
 }
 
-FileLook look_at_one(const std::string& path) {
+FileSnapshot look_at_one(const std::string& path) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0) return {mixed(1, errno), 0};
-  FileLook look{2, stamp_of(status)};
+  FileSnapshot look{2, stamp_of(status)};
   if (!S_ISREG(status.st_mode)) return look;
   std::string text(std::min(static_cast<std::size_t>(status.st_size) + 1, kMostBytes), '\0');
   std::size_t size = 0;
@@ -47,14 +47,14 @@ FileLook look_at_one(const std::string& path) {
 }
 }  // namespace
 
-std::vector<FileLook> look_at(const std::vector<std::string>& files) {
-  std::vector<FileLook> looks;
+std::vector<FileSnapshot> look_at(const std::vector<std::string>& files) {
+  std::vector<FileSnapshot> looks;
   looks.reserve(files.size());
   for (const std::string& path : files) looks.push_back(look_at_one(path));
   return looks;
 }
 
-Digests read_between(const std::vector<FileLook>& before, const std::vector<FileLook>& after) {
+Digests read_between(const std::vector<FileSnapshot>& before, const std::vector<FileSnapshot>& after) {
   Digests digests;
   for (std::size_t i = 0; i < before.size(); ++i) {
     const bool same = i < after.size() && before[i].digest == after[i].digest && before[i].stamp == after[i].stamp;

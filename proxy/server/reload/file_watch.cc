@@ -68,7 +68,7 @@ void FileWatch::wait_for_quiet() {
 void FileWatch::on_quiet() {
   exec::assume_on_loop();
   Digests now;
-  for (const FileLook& look : look_at(files_)) now.emplace_back(look.digest);
+  for (const FileSnapshot& look : look_at(files_)) now.emplace_back(look.digest);
   const bool still_changing = now != looked_ && now != judged_;
   looked_ = now;
   if (still_changing && loop_.now() < *until_) return wait_for_quiet();  // twice the same: nobody is writing

@@ -8,18 +8,18 @@
 
 namespace carpool::proxy {
 
-void ReloadRound::visit(Worker& worker, const std::vector<const Listener*>& closed) {
+void ReloadBarrier::visit(Worker& worker, const std::vector<const Listener*>& closed) {
   worker.on_reload(dns, closed);
   if (!renewed.empty()) worker.retire_outdated_of(renewed);
   arrived();
 }
 
 // The first worker changes the listeners; the others wait for it, to be told whose clients end.
-void ReloadRound::begin() {
+void ReloadBarrier::begin() {
   Worker& first = *parts_.workers.front();
   std::vector<const Listener*> closed;
   if (parts_.drain.serving()) closed = parts_.listeners.apply(listeners);  // else no listener opens any more
-  parts_.origins.follow_limits(first.parts.loop.now());
+  parts_.origins.apply_limits(first.parts.loop.now());
   for (auto& other : parts_.workers) {
     if (other.get() == &first) continue;
     exec::send(other->parts.loop,
@@ -28,14 +28,14 @@ void ReloadRound::begin() {
   visit(first, closed);
 }
 
-bool ReloadRound::run(Duration patience) {
+bool ReloadBarrier::run(Duration timeout) {
   missing_ = parts_.workers.size();
   exec::send(parts_.workers.front()->parts.loop, [round = shared_from_this()]() LOOP_ONLY { round->begin(); });
   std::unique_lock lock(mutex_);
-  return all_.wait_for(lock, patience, [this] { return missing_ == 0; });
+  return all_.wait_for(lock, timeout, [this] { return missing_ == 0; });
 }
 
-void ReloadRound::arrived() {
+void ReloadBarrier::arrived() {
   const std::scoped_lock lock(mutex_);
   if (--missing_ == 0) all_.notify_one();
 }

@@ -1,4 +1,4 @@
-// ReloadRound: tells every loop that another configuration is in force and waits until each has looked up, so that
+// ReloadBarrier: tells every loop that another configuration is in force and waits until each has looked up, so that
 // nobody still reads the old one when it goes.
 #pragma once
 
@@ -17,25 +17,25 @@
 namespace carpool::proxy {
 
 class ListenerSet;
-class Origins;
+class OriginRegistry;
 class TlsIdentity;
 
-class ReloadRound : public std::enable_shared_from_this<ReloadRound> {
+class ReloadBarrier : public std::enable_shared_from_this<ReloadBarrier> {
  public:
   struct Parts {
     const Workers& workers;
     ListenerSet& listeners;
-    Origins& origins;
+    OriginRegistry& origins;
     const Drain& drain;
   };
-  explicit ReloadRound(const Parts& parts) : parts_(parts) {}
+  explicit ReloadBarrier(const Parts& parts) : parts_(parts) {}
 
   ListenerChanges listeners;
   config::Dns dns;
   std::vector<const TlsIdentity*> renewed;  // with other certificates: what was made under the old ones ends
 
-  // In a blocking task. False: a loop has not answered within `patience`; it will.
-  bool run(Duration patience);
+  // In a blocking task. False: a loop has not answered within `timeout`; it will.
+  bool run(Duration timeout);
 
  private:
   void begin() LOOP_ONLY;

@@ -27,9 +27,9 @@ bool listed(const std::vector<config::Listen>& all, const std::string& address) 
 // Everything that can fail, done; nothing of it in force.
 struct Reloader::Plan {
   std::unique_ptr<config::Config> config;
-  std::unique_ptr<net::RulePolicy::Book> book;
-  Origins::Prepared origins;
-  std::shared_ptr<ReloadRound> round;
+  std::unique_ptr<net::EgressPolicy::RuleSet> book;
+  OriginRegistry::Prepared origins;
+  std::shared_ptr<ReloadBarrier> round;
   std::map<std::string, net::Address> bound;
 };
 
@@ -49,8 +49,8 @@ void Reloader::ask() {
   });
 }
 
-Reloader::Heard Reloader::reload(bool dry_run) {
-  Heard heard = std::make_shared<std::optional<Report>>();
+Reloader::PendingReport Reloader::reload(bool dry_run) {
+  PendingReport heard = std::make_shared<std::optional<Report>>();
   asked_.push_back({dry_run, heard});
   next();
   return heard;
@@ -73,7 +73,7 @@ void Reloader::next() {
 }
 
 // What only the admin loop may do.
-void Reloader::end(const Heard& heard, Report report) {
+void Reloader::end(const PendingReport& heard, Report report) {
   if (report.outcome == Outcome::applied || report.outcome == Outcome::unchanged) {
     if (Status token = parts_.admin.read_token(); !token) report.warnings.push_back(token.fault().detail);
     read_them(report.outcome);
@@ -89,7 +89,7 @@ const config::Config& Reloader::in_force() const {
   return parts_.config.get();
 }
 
-void Reloader::started(std::vector<FileLook> before) {
+void Reloader::started(std::vector<FileSnapshot> before) {
   digest_ = source_ ? source_->digest : 0;
   before_ = std::move(before);
   read_them(Outcome::applied);
@@ -136,8 +136,8 @@ admin::ReloadReport Reloader::work(bool dry_run) {
     report.mistakes.push_back(config::find_config(*source_) + ": is empty, as while it is being written");
     return end(Outcome::refused);
   }
-  for (const config::Mistake& warning : reading.warnings) report.warnings.push_back(warning.line_text());
-  for (const config::Mistake& mistake : reading.mistakes) report.mistakes.push_back(mistake.line_text());
+  for (const config::ConfigError& warning : reading.warnings) report.warnings.push_back(warning.line_text());
+  for (const config::ConfigError& mistake : reading.mistakes) report.mistakes.push_back(mistake.line_text());
   if (!reading) return end(Outcome::refused);
   for (config::Change& change : config::diff(parts_.config.get(), reading.config)) {
     report.changes.push_back({std::move(change.key), std::move(change.from), std::move(change.to), change.live});
@@ -146,7 +146,7 @@ admin::ReloadReport Reloader::work(bool dry_run) {
   config::keep_what_needs_restart(parts_.config.get(), reading.config);
   Plan plan;
   plan.config = std::make_unique<config::Config>(std::move(reading.config));
-  std::vector<FileLook> before = look_at(files(source_, *plan.config));
+  std::vector<FileSnapshot> before = look_at(files(source_, *plan.config));
   if (Status prepared = prepare(plan); !prepared) {
     report.mistakes.push_back(prepared.fault().detail);
     return end(Outcome::refused);
@@ -159,12 +159,12 @@ admin::ReloadReport Reloader::work(bool dry_run) {
 }
 
 Status Reloader::prepare(Plan& plan) {
-  Result<std::unique_ptr<net::RulePolicy::Book>> book = net::RulePolicy::read(plan.config->egress);
+  Result<std::unique_ptr<net::EgressPolicy::RuleSet>> book = net::EgressPolicy::read(plan.config->egress);
   if (!book) return book.take_fault();
   plan.book = std::move(*book);
-  plan.round = std::make_shared<ReloadRound>(parts_.round);
+  plan.round = std::make_shared<ReloadBarrier>(parts_.round);
   if (Status listeners = prepare_listeners(plan); !listeners) return listeners;
-  Result<Origins::Prepared> origins = parts_.round.origins.prepare(*plan.config);
+  Result<OriginRegistry::Prepared> origins = parts_.round.origins.prepare(*plan.config);
   if (!origins) return origins.take_fault();
   plan.origins = std::move(*origins);
   for (const auto& [identity, context] : plan.origins.renewed) plan.round->renewed.push_back(identity);

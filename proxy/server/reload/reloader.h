@@ -40,25 +40,25 @@ class Reloader {
   // `source`: where the configuration came from; nothing: there is no file to read again.
   struct Parts {
     ConfigInForce& config;
-    net::RulePolicy& policy;
+    net::EgressPolicy& policy;
     AdminServer& admin;
-    ReloadRound::Parts round;
+    ReloadBarrier::Parts round;
     exec::Bound watch_files;  // called on the admin loop when other files may have to be watched
   };
   Reloader(const Parts& parts, std::optional<config::Options> source);
   ~Reloader();
 
   // Written when the reload has ended; read and written on the admin loop.
-  using Heard = std::shared_ptr<std::optional<Report>>;
+  using PendingReport = std::shared_ptr<std::optional<Report>>;
   // On the admin loop. Waits for the one that is under way.
-  Heard reload(bool dry_run) LOOP_ONLY;
+  PendingReport reload(bool dry_run) LOOP_ONLY;
   // From any thread: reload(false), as HUP and changed files ask for it.
   void ask();
 
   // Files that a configuration depends on, itself first; empty: none.
   static std::vector<std::string> files(const std::optional<config::Options>& source, const config::Config& config);
   // The files of the first configuration were read since that look at them. Before the loop turns.
-  void started(std::vector<FileLook> before);
+  void started(std::vector<FileSnapshot> before);
   // Calls watch() with the files of the configuration in force, and with what they held when they were read.
   template <class Watch>
   void with_files(Watch watch) LOOP_ONLY {
@@ -74,10 +74,10 @@ class Reloader {
   struct Plan;
   struct Asked {
     bool dry_run;
-    Heard heard;
+    PendingReport heard;
   };
   void next() LOOP_ONLY;
-  void end(const Heard& heard, Report report) LOOP_ONLY;
+  void end(const PendingReport& heard, Report report) LOOP_ONLY;
   // ---- in the task ----
   Report work(bool dry_run);
   void read_them(Report::Outcome outcome);
@@ -89,15 +89,15 @@ class Reloader {
 
   const Parts parts_;
   const std::optional<config::Options> source_;
-  std::deque<Asked> asked_;       // by one admin client each, and once by HUP
-  bool under_way_ = false;        // a task is; what follows is that task's
-  std::size_t digest_ = 0;        // of the bytes that the configuration was read from last
-  std::vector<FileLook> before_;  // its files, before they were read
+  std::deque<Asked> asked_;           // by one admin client each, and once by HUP
+  bool under_way_ = false;            // a task is; what follows is that task's
+  std::size_t digest_ = 0;            // of the bytes that the configuration was read from last
+  std::vector<FileSnapshot> before_;  // its files, before they were read
   Digests read_;
   std::map<std::string, net::Address> bound_;  // listeners in force: as configured -> as bound
   // What a loop did not let go in time; freed by the next reload that every loop answers.
   std::vector<std::unique_ptr<const config::Config>> old_configs_;
-  std::vector<std::unique_ptr<const net::RulePolicy::Book>> old_books_;
+  std::vector<std::unique_ptr<const net::EgressPolicy::RuleSet>> old_books_;
   std::atomic<std::uint64_t> applied_{0}, refused_{0};                           // counts alone: relaxed, no partner
   std::array<std::atomic<std::uint64_t>, config::kReadingLimits.size()> met_{};  // the same, by ReadingLimit
 };

@@ -29,7 +29,7 @@ constexpr unsigned kUserTimeoutMs = 10000;  // bytes that nobody acknowledges
 
 http::H2Options session_options() {
   http::H2Options options;
-  options.head = SessionHost::response_limits();
+  options.head = H2LoopContext::response_limits();
   options.stream_window = kNarrowWindow;
   options.window = kWindow;
   options.shared_window_is_free = true;
@@ -37,7 +37,8 @@ http::H2Options session_options() {
 }
 }  // namespace
 
-H2Connection::H2Connection(SessionHost& host, OriginContext& context, std::uint64_t id, net::Dialed dialed, Instant now)
+H2Connection::H2Connection(H2LoopContext& host, OriginRuntime& context, std::uint64_t id, net::Dialed dialed,
+                           Instant now)
     : Connection(id, std::move(dialed), now),
       host_(host),
       origin_(context),
@@ -54,13 +55,13 @@ H2Connection::~H2Connection() {
   exec::assume_on_loop();
   CARPOOL_ASSERT(open_.empty() && broken_.empty());
   exec::Deferred::unlink();
-  if (dead_ || !outbox_.empty()) return;
+  if (dead_ || !write_queue_.empty()) return;
   session_.goaway(http::H2Error::no_error);
   send_pulled();
 }
 
-Result<bool> H2Connection::greet(exec::Ready ready) {
-  transport().note(ready);
+Result<bool> H2Connection::handshake(exec::Ready ready) {
+  transport().on_readiness(ready);
   read_some();
   flush();
   if (!dead_ && !retired_) return greeted_ && acked_;
@@ -68,14 +69,14 @@ Result<bool> H2Connection::greet(exec::Ready ready) {
                "no HTTP/2 session with the origin: " + (dead_ ? why_ : std::string("it said GOAWAY"))};
 }
 
-void H2Connection::take_place(std::uint32_t index, std::uint32_t generation) {
+void H2Connection::assign_slot(std::uint32_t index, std::uint32_t generation) {
   index_ = index;
   generation_ = generation;
-  placed_ = true;
-  soon();
+  in_pool_ = true;
+  schedule_flush();
 }
 
-void H2Connection::soon() {
+void H2Connection::schedule_flush() {
   if (!exec::Deferred::linked()) host_.loop().defer(*this);
 }
 
@@ -88,35 +89,35 @@ void H2Connection::run() {
 // ---- what comes ----
 
 void H2Connection::on_ready(exec::Ready ready) {
-  transport().note(ready);
+  transport().on_readiness(ready);
   read_some();
-  if (!outbox_.empty() || session_.wants_pull() || session_.over() || !broken_.empty()) soon();
+  if (!write_queue_.empty() || session_.wants_pull() || session_.over() || !broken_.empty()) schedule_flush();
 }
 
 void H2Connection::read_some() {
   std::size_t budget = kTurnBytes;
   const Instant now = host_.loop().now();
   while (!dead_ && transport().maybe_readable()) {
-    if (budget == 0) return soon();
+    if (budget == 0) return schedule_flush();
     const exec::ReadBuffer buffer(host_.loop());
     const net::IoResult io = transport().read(buffer.span());
     if (io.io == net::Io::would_block) break;
     if (io.io != net::Io::ok) {
       const bool eof = io.io == net::Io::eof;
-      return die(eof ? pool::Closed::peer_closed : pool::Closed::error,
-                 {FaultKind::connection_terminated, Side::upstream,
-                  eof ? std::string("the origin closed the connection without a response") : std::string(io.detail)});
+      return fail(eof ? pool::CloseCause::peer_closed : pool::CloseCause::error,
+                  {FaultKind::connection_terminated, Side::upstream,
+                   eof ? std::string("the origin closed the connection without a response") : std::string(io.detail)});
     }
     budget -= std::min(budget, io.bytes);
     last_read_ = now;
     asked_ = {};
-    doubted_ = false;
-    if (std::exchange(holding_, false)) soon();
+    suspect_ = false;
+    if (std::exchange(awaiting_ping_ack_, false)) schedule_flush();
     Status received = session_.receive(buffer.view(io.bytes), now);
-    pass_on();
+    flush_to_handler();
     if (!received) {
       send_pulled();  // why it ends
-      return die(pool::Closed::error, received.take_fault());
+      return fail(pool::CloseCause::error, received.take_fault());
     }
   }
 }
@@ -124,27 +125,27 @@ void H2Connection::read_some() {
 // It may end by its own rules: all was said after GOAWAY, or the peer broke a rule that concerns every stream.
 void H2Connection::look_for_the_end() {
   if (dead_ || !session_.over()) return;
-  die(pool::Closed::error,
-      {FaultKind::connection_terminated, Side::upstream, "the HTTP/2 session ended with this stream open"});
+  fail(pool::CloseCause::error,
+       {FaultKind::connection_terminated, Side::upstream, "the HTTP/2 session ended with this stream open"});
 }
 
-void H2Connection::speaking(H2Carrier& carrier) {
-  if (carrier.ListHook<H2SpeakingTag>::linked()) return;
-  if (speaking_count_ == kMostSpeaking) pass_on();
-  speaking_.push_back(carrier);
+void H2Connection::begin_delivery(H2UpstreamStream& upstream_stream) {
+  if (upstream_stream.ListHook<H2SpeakingTag>::linked()) return;
+  if (speaking_count_ == kMostSpeaking) flush_to_handler();
+  speaking_.push_back(upstream_stream);
   ++speaking_count_;
 }
 
-void H2Connection::silent(H2Carrier& carrier) {
-  if (!carrier.ListHook<H2SpeakingTag>::linked()) return;
-  carrier.ListHook<H2SpeakingTag>::unlink();
+void H2Connection::end_delivery(H2UpstreamStream& upstream_stream) {
+  if (!upstream_stream.ListHook<H2SpeakingTag>::linked()) return;
+  upstream_stream.ListHook<H2SpeakingTag>::unlink();
   --speaking_count_;
 }
 
-void H2Connection::pass_on() {
+void H2Connection::flush_to_handler() {
   while (!speaking_.empty()) {
     --speaking_count_;
-    speaking_.pop_front().pass_on();
+    speaking_.pop_front().flush_to_handler();
   }
 }
 
@@ -154,7 +155,7 @@ void H2Connection::on_settings(const http::H2PeerSettings& settings) {
   greeted_ = true;
   if (most == streams_ || retired_) return;
   streams_ = most;
-  if (placed_) origin_.destination->set_streams(index_, generation_, most, host_.loop().now());
+  if (in_pool_) origin_.destination->set_streams(index_, generation_, most, host_.loop().now());
 }
 
 void H2Connection::note_reset(http::H2Error error) {
@@ -162,87 +163,89 @@ void H2Connection::note_reset(http::H2Error error) {
 }
 
 void H2Connection::answered() {
-  if (std::exchange(proven_, true) || retired_) return;
+  if (std::exchange(first_response_seen_, true) || retired_) return;
   origin_.destination->first_answer(index_, generation_, streams_, host_.loop().now());
 }
 
 void H2Connection::on_goaway(http::StreamId last, http::H2Error) {
   exec::assume_on_loop();
   goaway_last_ = last;
-  retire(pool::Closed::goaway);
+  retire(pool::CloseCause::goaway);
 }
 
 // ---- what goes ----
 
-http::H2Stream* H2Connection::open(H2Carrier& carrier, const http::H2Fields& fields, bool end, bool head_request) {
+http::H2Stream* H2Connection::open(H2UpstreamStream& upstream_stream, const http::H2Fields& fields, bool end,
+                                   bool head_request) {
   if (dead_) return nullptr;
   const bool quiet = open_.empty() && host_.loop().now() - last_read_ >= kQuiet;
   // Behind bytes that the socket does not take the question would wait as the request does: there is no use in holding.
-  if (!holding_ && outbox_.empty() && (quiet || doubted_)) ask_for_life(true);
+  if (!awaiting_ping_ack_ && write_queue_.empty() && (quiet || suspect_)) send_liveness_ping(true);
   if (dead_) return nullptr;  // there was nobody to ask
-  Result<http::H2Stream*> stream = session_.request(fields, carrier, end, head_request);
+  Result<http::H2Stream*> stream = session_.request(fields, upstream_stream, end, head_request);
   if (!stream) return nullptr;
-  open_.push_back(carrier);
+  open_.push_back(upstream_stream);
   arm_timer();
-  soon();
+  schedule_flush();
   return *stream;
 }
 
 void H2Connection::flush() {
   if (dead_) return;
-  if (!outbox_.empty() && outbox_.flush(transport()) == Outbox::Sent::failed) {
-    return die(pool::Closed::error, {FaultKind::connection_terminated, Side::upstream, std::string(outbox_.failure())});
+  if (!write_queue_.empty() && write_queue_.flush(transport()) == WriteQueue::Sent::failed) {
+    return fail(pool::CloseCause::error,
+                {FaultKind::connection_terminated, Side::upstream, std::string(write_queue_.failure())});
   }
-  if (holding_) return;  // the question may have been among what waited; nothing goes behind it
+  if (awaiting_ping_ack_) return;  // the question may have been among what waited; nothing goes behind it
   send_pulled();
   look_for_the_end();
 }
 
 void H2Connection::send_pulled() {
   const Instant now = host_.loop().now();
-  while (!dead_ && outbox_.empty() && session_.wants_pull()) {
-    BatchLease out = host_.buffers().lease_batch(outbox_, transport());
+  while (!dead_ && write_queue_.empty() && session_.wants_pull()) {
+    BatchLease out = host_.buffers().lease_batch(write_queue_, transport());
     const bool good = session_.pull(out.text(), kPull, now);
     if (out.empty() && good) return;
-    const bool sent = out.send() != Outbox::Sent::failed;
+    const bool sent = out.send() != WriteQueue::Sent::failed;
     if (good && sent) continue;
-    const std::string why(sent ? std::string_view("the HTTP/2 session failed") : outbox_.failure());
-    return die(pool::Closed::error, {FaultKind::connection_terminated, Side::upstream, why});
+    const std::string why(sent ? std::string_view("the HTTP/2 session failed") : write_queue_.failure());
+    return fail(pool::CloseCause::error, {FaultKind::connection_terminated, Side::upstream, why});
   }
 }
 
 // ---- its end ----
 
-void H2Connection::retire(pool::Closed cause) {
-  if (std::exchange(retired_, true) || !placed_) return;
+void H2Connection::retire(pool::CloseCause cause) {
+  if (std::exchange(retired_, true) || !in_pool_) return;
   origin_.destination->retire(index_, generation_, cause, host_.loop().now());
 }
 
-void H2Connection::die(pool::Closed cause, const Fault& fault) {
+void H2Connection::fail(pool::CloseCause cause, const Fault& fault) {
   if (std::exchange(dead_, true)) return;
   timer_.disarm();
-  outbox_.clear();
-  pass_on();
+  write_queue_.clear();
+  flush_to_handler();
   why_ = fault.detail;
   while (!open_.empty()) open_.front().connection_ended(fault);
-  soon();
+  schedule_flush();
   retire(cause);
 }
 
-void H2Connection::tell_later(H2Carrier& carrier) {
-  carrier.ListHook<H2CarrierTag>::unlink();
-  broken_.push_back(carrier);
-  soon();
+void H2Connection::tell_later(H2UpstreamStream& upstream_stream) {
+  upstream_stream.ListHook<H2CarrierTag>::unlink();
+  broken_.push_back(upstream_stream);
+  schedule_flush();
 }
 
 void H2Connection::tell_broken() {
-  while (!broken_.empty()) broken_.pop_front().tell();
+  while (!broken_.empty()) broken_.pop_front().report_failure();
 }
 
 // ---- is it alive? ----
 
 Duration H2Connection::patience() const {
-  return doubted_ ? kDoubt : kPatience;
+  return suspect_ ? kDoubt : kPatience;
 }
 
 void H2Connection::note_size(std::size_t bytes) {
@@ -255,19 +258,19 @@ void H2Connection::note_size(std::size_t bytes) {
 }
 
 void H2Connection::given_up_on(Instant asked) {
-  doubted_ = doubted_ || host_.loop().now() - std::max(last_read_, asked) >= kDoubt;
+  suspect_ = suspect_ || host_.loop().now() - std::max(last_read_, asked) >= kDoubt;
 }
 
 // Whoever waits for an answer already waits on, and from now on all else with it.
-void H2Connection::ask_for_life(bool hold) {
+void H2Connection::send_liveness_ping(bool hold) {
   if (asked_ != Instant{}) {
-    holding_ = hold;
+    awaiting_ping_ack_ = hold;
     return;
   }
   asked_ = host_.loop().now();
   session_.ping(static_cast<std::uint64_t>(asked_.time_since_epoch().count()));
   send_pulled();
-  holding_ = hold;
+  awaiting_ping_ack_ = hold;
 }
 
 // One timer for all streams: it looks now and then, and asks when nothing came.
@@ -281,11 +284,11 @@ void H2Connection::on_timer() {
   if (dead_) return;
   const Instant now = host_.loop().now();
   if (asked_ != Instant{} && now >= asked_ + patience()) {
-    die(pool::Closed::unhealthy, {FaultKind::connection_terminated, Side::upstream, "the origin answers no PING"});
+    fail(pool::CloseCause::unhealthy, {FaultKind::connection_terminated, Side::upstream, "the origin answers no PING"});
     return;
   }
   if (open_.empty()) return session_.rest();  // at rest it owns little
-  if (asked_ == Instant{} && now - last_read_ >= kQuiet) ask_for_life(false);
+  if (asked_ == Instant{} && now - last_read_ >= kQuiet) send_liveness_ping(false);
   arm_timer();
 }
 

@@ -23,39 +23,40 @@ namespace carpool::proxy {
 
 class H2Connection final : public Connection, private http::H2Sink, private exec::Deferred {
  public:
-  H2Connection(SessionHost& host, OriginContext& context, std::uint64_t id, net::Dialed dialed, Instant now);
+  H2Connection(H2LoopContext& host, OriginRuntime& context, std::uint64_t id, net::Dialed dialed, Instant now);
   ~H2Connection() override;
 
   // The dial's last step: says the preface, and goes on with each readiness until the origin's SETTINGS are here, which
   // is true. Only then it is known how many streams may be lent, and that HTTP/2 is spoken at all.
-  Result<bool> greet(exec::Ready ready) LOOP_ONLY;
+  Result<bool> handshake(exec::Ready ready) LOOP_ONLY;
   bool has_settings() const LOOP_ONLY { return greeted_; }
   // Its place in the pool, right before Destination::dialed().
-  void take_place(std::uint32_t index, std::uint32_t generation) LOOP_ONLY;
+  void assign_slot(std::uint32_t index, std::uint32_t generation) LOOP_ONLY;
   void on_ready(exec::Ready ready) LOOP_ONLY;
 
   // ---- the pool's questions ----
-  pool::Kind kind() const override { return pool::Kind::h2; }
+  pool::Protocol protocol() const override { return pool::Protocol::h2; }
   std::uint32_t streams() const override { return streams_; }
-  bool settle() override { return true; }
+  bool clean_for_reuse() override { return true; }
 
-  // ---- for the carriers of this loop ----
+  // ---- for the upstream streams of this loop ----
   bool takes_requests() const LOOP_ONLY { return !dead_ && !certificates_replaced() && session_.accepts_requests(); }
-  // The carrier joins those that are told when the connection ends. Null: the session takes no request any more, which
-  // the carrier is told later.
-  http::H2Stream* open(H2Carrier& carrier, const http::H2Fields& fields, bool end, bool head_request) LOOP_ONLY;
+  // The upstream stream joins those that are told when the connection ends. Null: the session takes no request any
+  // more, which the upstream stream is told later.
+  http::H2Stream* open(H2UpstreamStream& upstream_stream, const http::H2Fields& fields, bool end,
+                       bool head_request) LOOP_ONLY;
   http::H2Session& session() LOOP_ONLY { return session_; }
-  void soon() LOOP_ONLY;  // there is something to send, or to tell
-  // Its user is told something that it collects; pass_on() ends that when all that was read is told.
-  void speaking(H2Carrier& carrier) LOOP_ONLY;
-  void silent(H2Carrier& carrier) LOOP_ONLY;
+  void schedule_flush() LOOP_ONLY;  // there is something to send, or to tell
+  // Its user is told something that it collects; flush_to_handler() ends that when all that was read is told.
+  void begin_delivery(H2UpstreamStream& upstream_stream) LOOP_ONLY;
+  void end_delivery(H2UpstreamStream& upstream_stream) LOOP_ONLY;
   void note_reset(http::H2Error error) LOOP_ONLY;  // of a stream, by the origin
   void answered() LOOP_ONLY;                       // a response's head came
   void given_up_on(Instant asked) LOOP_ONLY;       // a stream without an answer, begun then
   void note_size(std::size_t bytes) LOOP_ONLY;     // of an answer
   // One of the last answers was more than a stream may carry ahead: the next one's window is opened with its request.
-  bool large_answers() const LOOP_ONLY { return large_ != 0; }
-  void tell_later(H2Carrier& carrier) LOOP_ONLY;  // that it broke
+  bool recent_large_responses() const LOOP_ONLY { return large_ != 0; }
+  void tell_later(H2UpstreamStream& upstream_stream) LOOP_ONLY;  // that it broke
   std::string_view scheme() const { return origin_.tls != nullptr ? "https" : "http"; }
   // Did the peer say with GOAWAY that it did nothing for this stream?
   bool given_up(http::StreamId id) const LOOP_ONLY { return goaway_last_ && id > *goaway_last_; }
@@ -63,15 +64,15 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
  private:
   void run() override LOOP_ONLY;  // exec::Deferred
   void read_some() LOOP_ONLY;
-  void pass_on() LOOP_ONLY;
+  void flush_to_handler() LOOP_ONLY;
   void flush() LOOP_ONLY;
   void send_pulled() LOOP_ONLY;
   void look_for_the_end() LOOP_ONLY;
-  void die(pool::Closed cause, const Fault& fault) LOOP_ONLY;
-  void retire(pool::Closed cause) LOOP_ONLY;
+  void fail(pool::CloseCause cause, const Fault& fault) LOOP_ONLY;
+  void retire(pool::CloseCause cause) LOOP_ONLY;
   void tell_broken() LOOP_ONLY;
   Duration patience() const;
-  void ask_for_life(bool hold) LOOP_ONLY;
+  void send_liveness_ping(bool hold) LOOP_ONLY;
   void on_timer();
   void arm_timer() LOOP_ONLY;
 
@@ -82,13 +83,13 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   void on_goaway(http::StreamId last, http::H2Error error) override;
   void on_ping_ack(std::uint64_t) override {}  // any byte proves life
 
-  SessionHost& host_;
-  OriginContext& origin_;
+  H2LoopContext& host_;
+  OriginRuntime& origin_;
   http::H2Session session_;
-  Outbox outbox_;
-  List<H2Carrier, H2CarrierTag> open_;       // with a stream
-  List<H2Carrier, H2CarrierTag> broken_;     // to be told
-  List<H2Carrier, H2SpeakingTag> speaking_;  // whose users collect something that has not left yet
+  WriteQueue write_queue_;
+  List<H2UpstreamStream, H2CarrierTag> open_;       // with a stream
+  List<H2UpstreamStream, H2CarrierTag> broken_;     // to be told
+  List<H2UpstreamStream, H2SpeakingTag> speaking_;  // whose users collect something that has not left yet
   std::uint32_t speaking_count_ = 0;
   exec::Timer timer_;
   std::uint32_t index_ = 0, generation_ = 0;
@@ -98,12 +99,12 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   Instant last_read_;
   Instant asked_{};  // when the last unanswered PING left
   std::uint8_t large_ = 0;
-  bool holding_ = false;  // after a quiet time: nothing but the PING leaves until a byte came back
-  bool doubted_ = false;  // a stream was given up while nothing came: the next one waits for a sign of life
-  bool greeted_ = false;  // SETTINGS came
-  bool acked_ = false;    // and ours were acknowledged: the origin's first words are all here
-  bool placed_ = false;   // take_place() was called
-  bool proven_ = false;   // the first response came
+  bool awaiting_ping_ack_ = false;    // after a quiet time: nothing but the PING leaves until a byte came back
+  bool suspect_ = false;              // a stream was given up while nothing came: the next one waits for a sign of life
+  bool greeted_ = false;              // SETTINGS came
+  bool acked_ = false;                // and ours were acknowledged: the origin's first words are all here
+  bool in_pool_ = false;              // assign_slot() was called
+  bool first_response_seen_ = false;  // the first response came
   bool dead_ = false;
   bool retired_ = false;
 };

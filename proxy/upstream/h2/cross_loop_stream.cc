@@ -15,27 +15,28 @@ void shrink(std::string& body) {
 }
 }  // namespace
 
-void RemoteStream::Order::clear() {
+void CrossLoopStream::RequestPart::clear() {
   head.clear();
   body.clear();
   trailers.clear();
-  has_head = bodyless = head_request = at_ease = end = false;
+  has_head = bodyless = head_request = may_buffer_more = end = false;
 }
 
-void RemoteStream::Report::clear() {
+void CrossLoopStream::ResponsePart::clear() {
   heads.clear();
   body.clear();
   trailers.clear();
-  end = done = at_ease = false;
-  breakage.reset();
+  end = done = may_buffer_more = false;
+  failure.reset();
 }
 
-RemoteStream::RemoteStream(SessionHost& near, SessionHost& far) : near_(near), far_(far), carrier_(far, *this, head_) {}
+CrossLoopStream::CrossLoopStream(H2LoopContext& near, H2LoopContext& far)
+    : near_(near), far_(far), upstream_stream_(far, *this, head_) {}
 
 // ---- near: what the exchange says ----
 
-void RemoteStream::begin(H2Connection& connection, CarrierUser& user, http::ResponseHead& response) {
-  CARPOOL_ASSERT(user_ == nullptr && order_.home && report_.home && cancel_.home && !carrying_);
+void CrossLoopStream::begin(H2Connection& connection, UpstreamStreamHandler& user, http::ResponseHead& response) {
+  CARPOOL_ASSERT(user_ == nullptr && request_part_.home && response_part_.home && cancel_.home && !carrying_);
   connection_ = &connection;
   user_ = &user;
   response_ = &response;
@@ -43,126 +44,129 @@ void RemoteStream::begin(H2Connection& connection, CarrierUser& user, http::Resp
   travelling_ = 0;
 }
 
-void RemoteStream::send_head(const http::RequestHead& head, const http::ForwardRules& rules) {
-  http::h2_request(next_order_.head, head, rules, {connection_->scheme(), {}});
-  next_order_.has_head = true;
-  next_order_.bodyless =
+void CrossLoopStream::send_head(const http::RequestHead& head, const http::ForwardRules& rules) {
+  http::h2_request(next_request_part_.head, head, rules, {connection_->scheme(), {}});
+  next_request_part_.has_head = true;
+  next_request_part_.bodyless =
       head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length == 0);
-  next_order_.head_request = head.method == "HEAD";
-  next_order_.at_ease = user_->at_ease();
+  next_request_part_.head_request = head.method == "HEAD";
+  next_request_part_.may_buffer_more = user_->may_buffer_more();
 }
 
-void RemoteStream::send_end(const http::Fields& trailers) {
-  next_order_.trailers = trailers;
-  next_order_.end = true;
+void CrossLoopStream::send_end(const http::Fields& trailers) {
+  next_request_part_.trailers = trailers;
+  next_request_part_.end = true;
 }
 
-bool RemoteStream::flush() {
-  if (!order_.home || next_order_.empty()) return !next_order_.empty();
-  std::swap(order_.content, next_order_);
-  next_order_.clear();
-  travelling_ = order_.content.body.size();
-  order_.home = false;
-  order_.outward = true;
-  far_.loop().post(order_);
+bool CrossLoopStream::flush() {
+  if (!request_part_.home || next_request_part_.empty()) return !next_request_part_.empty();
+  std::swap(request_part_.content, next_request_part_);
+  next_request_part_.clear();
+  travelling_ = request_part_.content.body.size();
+  request_part_.home = false;
+  request_part_.outward = true;
+  far_.loop().post(request_part_);
   return true;
 }
 
-void RemoteStream::arrived(Parcel<Order>& parcel) {
+void CrossLoopStream::arrived(Message<RequestPart>& message) {
   exec::assume_on_loop();
-  if (parcel.outward) return follow(parcel.content);
-  parcel.home = true;
+  if (message.outward) return apply(message.content);
+  message.home = true;
   travelling_ = 0;
   if (far_done_) return rest_if_done();
   flush();
-  if (user_ != nullptr) static_cast<void>(user_->on_room());
+  if (user_ != nullptr) static_cast<void>(user_->on_writable());
 }
 
 // ---- near: what the far half reports ----
 
-void RemoteStream::arrived(Parcel<Report>& parcel) {
+void CrossLoopStream::arrived(Message<ResponsePart>& message) {
   exec::assume_on_loop();
-  if (parcel.outward) return read_report();
-  parcel.home = true;
-  at_ease_ = parcel.content.at_ease;
+  if (message.outward) return read_report();
+  message.home = true;
+  may_buffer_more_ = message.content.may_buffer_more;
   if (carrying_)
-    static_cast<void>(carrier_.read_on());  // before the next one goes: what was kept from the window is given back now
+    static_cast<void>(
+        upstream_stream_
+            .resume_reading());  // before the next one goes: what was kept from the window is given back now
   send_report();
 }
 
-AttemptState RemoteStream::tell(Report& report) {
-  for (http::ResponseHead& head : report.heads) {
+AttemptState CrossLoopStream::deliver(ResponsePart& response_part) {
+  for (http::ResponseHead& head : response_part.heads) {
     std::swap(*response_, head);
     if (user_->on_response_head() == AttemptState::over) return AttemptState::over;
   }
-  if (!report.body.empty()) user_->on_body(report.body);
-  for (std::size_t i = 0; i < report.trailers.size(); ++i) {
-    user_->on_trailer(report.trailers[i].name, report.trailers[i].value);
+  if (!response_part.body.empty()) user_->on_body(response_part.body);
+  for (std::size_t i = 0; i < response_part.trailers.size(); ++i) {
+    user_->on_trailer(response_part.trailers[i].name, response_part.trailers[i].value);
   }
-  if (report.breakage) return user_->on_broken(std::move(*report.breakage));
-  return report.end ? user_->on_response_end() : user_->on_response_piece();
+  if (response_part.failure) return user_->on_failure(std::move(*response_part.failure));
+  return response_part.end ? user_->on_response_end() : user_->on_read_complete();
 }
 
-void RemoteStream::read_report() {
-  Report& report = report_.content;
-  far_done_ = report.done;
+void CrossLoopStream::read_report() {
+  ResponsePart& response_part = response_part_.content;
+  far_done_ = response_part.done;
   report_kept_ = true;
   // Not taken again before rest_if_done(), which this function calls last: it still belongs to the attempt that ended.
-  const bool over = user_ == nullptr || tell(report) == AttemptState::over;
+  const bool over = user_ == nullptr || deliver(response_part) == AttemptState::over;
   if (!report_kept_) return;
   if (far_done_) return rest_if_done();
-  if (over || user_->may_take()) return give_report_back();
-  report.body.clear();  // told, and kept for who knows how long
-  shrink(report.body);
+  if (over || user_->wants_response()) return give_response_part_back();
+  response_part.body.clear();  // told, and kept for who knows how long
+  shrink(response_part.body);
 }
 
-void RemoteStream::give_report_back() {
+void CrossLoopStream::give_response_part_back() {
   if (!std::exchange(report_kept_, false)) return;
-  report_.content.clear();
-  report_.content.at_ease = user_ != nullptr && user_->at_ease();
-  report_.outward = false;
-  far_.loop().post(report_);
+  response_part_.content.clear();
+  response_part_.content.may_buffer_more = user_ != nullptr && user_->may_buffer_more();
+  response_part_.outward = false;
+  far_.loop().post(response_part_);
 }
 
-AttemptState RemoteStream::read_on() {
-  if (user_->may_take() && !far_done_) give_report_back();
+AttemptState CrossLoopStream::resume_reading() {
+  if (user_->wants_response() && !far_done_) give_response_part_back();
   return AttemptState::alive;
 }
 
 // ---- near: the end ----
 
-std::optional<pool::Closed> RemoteStream::finish(pool::Lease& lease) {
-  return abandon(pool::Closed::error, lease);
+std::optional<pool::CloseCause> CrossLoopStream::finish(pool::Lease& lease) {
+  return abandon(pool::CloseCause::error, lease);
 }
 
-std::optional<pool::Closed> RemoteStream::abandon(pool::Closed, pool::Lease& lease) {
+std::optional<pool::CloseCause> CrossLoopStream::abandon(pool::CloseCause, pool::Lease& lease) {
   user_ = nullptr;
   response_ = nullptr;
   if (far_done_) return std::nullopt;  // read_report() goes on to put this to rest
   lease_ = std::move(lease);
-  next_order_.clear();
+  next_request_part_.clear();
   cancel_.home = false;
   cancel_.outward = true;
   far_.loop().post(cancel_);
-  give_report_back();
+  give_response_part_back();
   return std::nullopt;
 }
 
-void RemoteStream::arrived(Parcel<Cancel>& parcel) {
+void CrossLoopStream::arrived(Message<Cancel>& message) {
   exec::assume_on_loop();
-  if (parcel.outward) return called_off();
-  parcel.home = true;
+  if (message.outward) return on_cancel();
+  message.home = true;
   rest_if_done();
 }
 
 // All letters are here and the far half has let go.
-void RemoteStream::rest_if_done() {
-  if (!far_done_ || !order_.home || !cancel_.home || user_ != nullptr) return;
+void CrossLoopStream::rest_if_done() {
+  if (!far_done_ || !request_part_.home || !cancel_.home || user_ != nullptr) return;
   report_kept_ = false;
-  report_.content.clear();
-  report_.home = true;
-  next_order_.clear();
-  for (std::string* body : {&next_order_.body, &order_.content.body, &report_.content.body, &next_report_.body}) {
+  response_part_.content.clear();
+  response_part_.home = true;
+  next_request_part_.clear();
+  for (std::string* body :
+       {&next_request_part_.body, &request_part_.content.body, &response_part_.content.body, &next_report_.body}) {
     shrink(*body);
   }
   if (lease_) lease_.release(near_.loop().now());

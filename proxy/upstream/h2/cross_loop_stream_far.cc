@@ -1,4 +1,4 @@
-// The far half of a RemoteStream: beside the session, it does what the orders say and reports what comes of it.
+// The far half of a CrossLoopStream: beside the session, it does what the orders say and reports what comes of it.
 #include <utility>
 
 #include "proxy/net/write_queue.h"
@@ -13,27 +13,27 @@ namespace {
 constexpr std::size_t kGathered = std::size_t{16} * 1024;
 }  // namespace
 
-void RemoteStream::follow(Order& order) {
+void CrossLoopStream::apply(RequestPart& request_part) {
   order_kept_ = true;
-  if (order.has_head && !far_finished_) {
+  if (request_part.has_head && !far_finished_) {
     carrying_ = true;
-    at_ease_ = order.at_ease;
-    carrier_.begin(*connection_);
-    carrier_.send_fields(order.head, order.bodyless, order.head_request);
+    may_buffer_more_ = request_part.may_buffer_more;
+    upstream_stream_.begin(*connection_);
+    upstream_stream_.send_fields(request_part.head, request_part.bodyless, request_part.head_request);
   }
   if (carrying_) {
-    carrier_.send_body(order.body);
-    if (order.end) carrier_.send_end(order.trailers);
-    carrier_.flush();
-    if (carrier_.backlog() >= kHighMark) return;  // on_room() gives it back
+    upstream_stream_.send_body(request_part.body);
+    if (request_part.end) upstream_stream_.send_end(request_part.trailers);
+    upstream_stream_.flush();
+    if (upstream_stream_.backlog() >= kHighWatermark) return;  // on_writable() gives it back
   }
   give_order_back();
 }
 
-void RemoteStream::called_off() {
+void CrossLoopStream::on_cancel() {
   if (!far_finished_) {
     pool::Lease none;
-    if (carrying_) carrier_.abandon(pool::Closed::error, none);
+    if (carrying_) upstream_stream_.abandon(pool::CloseCause::error, none);
     next_report_.clear();
     done();
   }
@@ -41,23 +41,23 @@ void RemoteStream::called_off() {
   near_.loop().post(cancel_);
 }
 
-void RemoteStream::give_order_back() {
+void CrossLoopStream::give_order_back() {
   if (!std::exchange(order_kept_, false)) return;
-  order_.content.clear();
-  order_.outward = false;
-  near_.loop().post(order_);
+  request_part_.content.clear();
+  request_part_.outward = false;
+  near_.loop().post(request_part_);
 }
 
-void RemoteStream::send_report() {
-  if (!report_.home || next_report_.empty()) return;
-  std::swap(report_.content, next_report_);
+void CrossLoopStream::send_report() {
+  if (!response_part_.home || next_report_.empty()) return;
+  std::swap(response_part_.content, next_report_);
   next_report_.clear();
-  report_.home = false;
-  report_.outward = true;
-  near_.loop().post(report_);
+  response_part_.home = false;
+  response_part_.outward = true;
+  near_.loop().post(response_part_);
 }
 
-void RemoteStream::done() {
+void CrossLoopStream::done() {
   carrying_ = false;
   far_finished_ = true;
   next_report_.done = true;
@@ -65,38 +65,38 @@ void RemoteStream::done() {
   send_report();
 }
 
-bool RemoteStream::may_take() const {
-  return report_.home || (at_ease_ && next_report_.body.size() < kGathered);
+bool CrossLoopStream::wants_response() const {
+  return response_part_.home || (may_buffer_more_ && next_report_.body.size() < kGathered);
 }
 
-AttemptState RemoteStream::on_response_head() {
+AttemptState CrossLoopStream::on_response_head() {
   next_report_.heads.push_back(std::exchange(head_, {}));
   return AttemptState::alive;
 }
 
-AttemptState RemoteStream::on_response_piece() {
+AttemptState CrossLoopStream::on_read_complete() {
   send_report();
   return AttemptState::alive;
 }
 
-AttemptState RemoteStream::on_response_end() {
+AttemptState CrossLoopStream::on_response_end() {
   pool::Lease none;
-  carrier_.finish(none);
+  upstream_stream_.finish(none);
   next_report_.end = true;
   done();
   return AttemptState::over;
 }
 
-AttemptState RemoteStream::on_broken(Breakage breakage) {
+AttemptState CrossLoopStream::on_failure(StreamFailure failure) {
   pool::Lease none;
-  carrier_.abandon(pool::Closed::error, none);
-  next_report_.breakage = std::move(breakage);
+  upstream_stream_.abandon(pool::CloseCause::error, none);
+  next_report_.failure = std::move(failure);
   done();
   return AttemptState::over;
 }
 
-AttemptState RemoteStream::on_room() {
-  if (carrier_.backlog() < kHighMark) give_order_back();
+AttemptState CrossLoopStream::on_writable() {
+  if (upstream_stream_.backlog() < kHighWatermark) give_order_back();
   return AttemptState::alive;
 }
 

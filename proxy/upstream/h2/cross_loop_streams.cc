@@ -5,22 +5,22 @@
 
 namespace carpool::proxy {
 
-RemoteStreams::RemoteStreams(exec::Loop& loop, Recorder& stats, const std::vector<SessionHost*>& hosts)
+CrossLoopStreams::CrossLoopStreams(exec::Loop& loop, LoopStats& stats, const std::vector<H2LoopContext*>& hosts)
     : loop_(loop), stats_(stats), hosts_(hosts) {}
 
-RemoteStream& RemoteStreams::take(exec::LoopId far) {
+CrossLoopStream& CrossLoopStreams::take(exec::LoopId far) {
   while (free_.size() <= far) free_.push_back(std::make_unique<FreeList>());
   FreeList& free = *free_[far];
   if (!free.empty()) return free.pop_front();
-  streams_.push_back(std::make_unique<RemoteStream>(*this, *hosts_[far]));
+  streams_.push_back(std::make_unique<CrossLoopStream>(*this, *hosts_[far]));
   return *streams_.back();
 }
 
-void RemoteStreams::recycle(RemoteStream& stream, exec::LoopId far) {
+void CrossLoopStreams::recycle(CrossLoopStream& stream, exec::LoopId far) {
   free_[far]->push_front(stream);
 }
 
-void RemoteStreams::count_reset(const OriginContext& origin, http::H2Error error) {
+void CrossLoopStreams::count_reset(const OriginRuntime& origin, http::H2Error error) {
   stats_.count_reset(origin.slot, http::h2_error_name(error));
 }
 

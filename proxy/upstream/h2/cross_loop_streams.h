@@ -1,5 +1,5 @@
-// RemoteStreams: one loop as the host of HTTP/2 sessions, and the streams of its exchanges on sessions of other loops.
-// Streams are kept for the next exchange: once as many exist as were ever used at a time, nothing is allocated.
+// CrossLoopStreams: one loop as the host of HTTP/2 sessions, and the streams of its exchanges on sessions of other
+// loops. Streams are kept for the next exchange: once as many exist as were ever used at a time, nothing is allocated.
 #pragma once
 
 #include <memory>
@@ -11,30 +11,30 @@
 
 namespace carpool::proxy {
 
-class Recorder;
+class LoopStats;
 
-class RemoteStreams final : public SessionHost {
+class CrossLoopStreams final : public H2LoopContext {
  public:
   // `hosts`: those of all loops, by the loop's number; complete before the first stream is asked for.
-  RemoteStreams(exec::Loop& loop, Recorder& stats, const std::vector<SessionHost*>& hosts);
+  CrossLoopStreams(exec::Loop& loop, LoopStats& stats, const std::vector<H2LoopContext*>& hosts);
 
   // A stream on a session of loop `far`, for an exchange of this loop.
-  RemoteStream& take(exec::LoopId far) LOOP_ONLY;
+  CrossLoopStream& take(exec::LoopId far) LOOP_ONLY;
 
   exec::Loop& loop() override { return loop_; }
   LoopBuffers& buffers() override LOOP_ONLY { return buffers_; }
-  void count_reset(const OriginContext& origin, http::H2Error error) override LOOP_ONLY;
-  void recycle(RemoteStream& stream, exec::LoopId far) override LOOP_ONLY;
+  void count_reset(const OriginRuntime& origin, http::H2Error error) override LOOP_ONLY;
+  void recycle(CrossLoopStream& stream, exec::LoopId far) override LOOP_ONLY;
 
  private:
-  using FreeList = List<RemoteStream, RemoteStreamTag>;
+  using FreeList = List<CrossLoopStream, RemoteStreamTag>;
 
   exec::Loop& loop_;
-  Recorder& stats_;
-  const std::vector<SessionHost*>& hosts_;
+  LoopStats& stats_;
+  const std::vector<H2LoopContext*>& hosts_;
   LoopBuffers buffers_ LOOP_LOCAL{loop_.leases()};
-  std::vector<std::unique_ptr<RemoteStream>> streams_ LOOP_LOCAL;  // all there are
-  std::vector<std::unique_ptr<FreeList>> free_ LOOP_LOCAL;         // by the session's loop
+  std::vector<std::unique_ptr<CrossLoopStream>> streams_ LOOP_LOCAL;  // all there are
+  std::vector<std::unique_ptr<FreeList>> free_ LOOP_LOCAL;            // by the session's loop
 };
 
 }  // namespace carpool::proxy

@@ -1,4 +1,4 @@
-// SessionHost: what an HTTP/2 session to an origin, and the streams on it, need of the loop they live on: the loop
+// H2LoopContext: what an HTTP/2 session to an origin, and the streams on it, need of the loop they live on: the loop
 // itself, and the buffers that everything on it leases. The real one is the worker; the simulation gives them a virtual
 // clock and wires of its own.
 #pragma once
@@ -10,10 +10,10 @@
 
 namespace carpool::proxy {
 
-struct OriginContext;
-class RemoteStream;
+struct OriginRuntime;
+class CrossLoopStream;
 
-class SessionHost {
+class H2LoopContext {
  public:
   virtual exec::Loop& loop() = 0;
 
@@ -21,12 +21,12 @@ class SessionHost {
   // Of an origin's answer; generous where clients are strict, yet bounded.
   static http::Limits response_limits() { return {128 * 1024, 512, 16 * 1024}; }
 
-  virtual void count_reset(const OriginContext& origin, http::H2Error error) LOOP_ONLY = 0;
+  virtual void count_reset(const OriginRuntime& origin, http::H2Error error) LOOP_ONLY = 0;
   // Nothing of it is under way any more: it may serve the next stream of a session of loop `far`.
-  virtual void recycle(RemoteStream& stream, exec::LoopId far) LOOP_ONLY = 0;
+  virtual void recycle(CrossLoopStream& stream, exec::LoopId far) LOOP_ONLY = 0;
 
  protected:
-  ~SessionHost() = default;
+  ~H2LoopContext() = default;
 };
 
 }  // namespace carpool::proxy

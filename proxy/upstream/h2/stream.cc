@@ -18,7 +18,7 @@ constexpr std::uint32_t kWideWindow = 256 * 1024;
 constexpr std::uint32_t kUsualWindow = 32 * 1024;
 }  // namespace
 
-void H2Carrier::begin(H2Connection& connection) {
+void H2UpstreamStream::begin(H2Connection& connection) {
   CARPOOL_ASSERT(connection_ == nullptr);
   connection_ = &connection;
   stream_ = nullptr;
@@ -26,13 +26,13 @@ void H2Carrier::begin(H2Connection& connection) {
   ended_ = any_byte_back_ = false;
 }
 
-bool H2Carrier::usable() {
+bool H2UpstreamStream::usable() {
   return connection_->takes_requests();
 }
 
 // ---- the request ----
 
-void H2Carrier::send_head(const http::RequestHead& head, const http::ForwardRules& rules) {
+void H2UpstreamStream::send_head(const http::RequestHead& head, const http::ForwardRules& rules) {
   auto fields = host_.buffers().lend_fields();
   http::h2_request(*fields, head, rules, {connection_->scheme(), {}});
   const bool bodyless =
@@ -40,47 +40,48 @@ void H2Carrier::send_head(const http::RequestHead& head, const http::ForwardRule
   send_fields(*fields, bodyless, head.method == "HEAD");
 }
 
-void H2Carrier::send_fields(const http::H2Fields& fields, bool end, bool head_request) {
+void H2UpstreamStream::send_fields(const http::H2Fields& fields, bool end, bool head_request) {
   head_request_ = head_request;
   ended_ = end;
   stream_ = connection_->open(*this, fields, end, head_request);
   began_ = host_.loop().now();
   if (stream_ != nullptr) {
-    if (connection_->large_answers() && user_.at_ease()) connection_->session().widen(*stream_, kUsualWindow);
+    if (connection_->recent_large_responses() && user_.may_buffer_more())
+      connection_->session().widen(*stream_, kUsualWindow);
     return;
   }
-  Breakage refused;
+  StreamFailure refused;
   refused.fault.detail = "the HTTP/2 session takes no more requests";
   refused.connection_ended = true;
   refused.any_byte_sent = false;
-  broken(std::move(refused));
+  fail(std::move(refused));
 }
 
-void H2Carrier::send_body(std::string_view bytes) {
+void H2UpstreamStream::send_body(std::string_view bytes) {
   if (stream_ != nullptr && !ended_) connection_->session().body(*stream_, bytes);
 }
 
-void H2Carrier::send_end(const http::Fields& trailers) {
+void H2UpstreamStream::send_end(const http::Fields& trailers) {
   if (stream_ == nullptr || ended_) return;
   ended_ = true;
   trailers.empty() ? connection_->session().end(*stream_) : connection_->session().end(*stream_, trailers);
 }
 
-bool H2Carrier::flush() {
-  connection_->soon();
+bool H2UpstreamStream::flush() {
+  connection_->schedule_flush();
   return true;
 }
 
-void H2Carrier::on_sent(std::size_t) {
+void H2UpstreamStream::on_sent(std::size_t) {
   exec::assume_on_loop();
-  static_cast<void>(user_.on_room());
+  static_cast<void>(user_.on_writable());
 }
 
 // ---- the response ----
 
-void H2Carrier::on_head(http::ResponseHead& head) {
+void H2UpstreamStream::on_head(http::ResponseHead& head) {
   exec::assume_on_loop();
-  connection_->speaking(*this);
+  connection_->begin_delivery(*this);
   connection_->answered();
   any_byte_back_ = true;
   std::swap(response_, head);
@@ -93,119 +94,119 @@ void H2Carrier::on_head(http::ResponseHead& head) {
   static_cast<void>(user_.on_response_head());
 }
 
-void H2Carrier::on_body(std::string_view bytes) {
+void H2UpstreamStream::on_body(std::string_view bytes) {
   exec::assume_on_loop();
-  connection_->speaking(*this);
+  connection_->begin_delivery(*this);
   untaken_ += bytes.size();
   user_.on_body(bytes);
 }
 
-void H2Carrier::on_trailers(const http::Fields& fields) {
+void H2UpstreamStream::on_trailers(const http::Fields& fields) {
   exec::assume_on_loop();
-  connection_->speaking(*this);
+  connection_->begin_delivery(*this);
   for (std::size_t i = 0; i < fields.size(); ++i) user_.on_trailer(fields[i].name, fields[i].value);
 }
 
-void H2Carrier::on_end() {
+void H2UpstreamStream::on_end() {
   exec::assume_on_loop();
-  connection_->speaking(*this);
-  connection_->silent(*this);
+  connection_->begin_delivery(*this);
+  connection_->end_delivery(*this);
   static_cast<void>(user_.on_response_end());
 }
 
-void H2Carrier::pass_on() {
-  if (user_.on_response_piece() == AttemptState::alive) static_cast<void>(read_on());
+void H2UpstreamStream::flush_to_handler() {
+  if (user_.on_read_complete() == AttemptState::alive) static_cast<void>(resume_reading());
 }
 
 // What the client did not take yet stays in the stream's window, so that the origin stops by itself.
-AttemptState H2Carrier::read_on() {
-  if (stream_ == nullptr || untaken_ == 0 || !user_.may_take()) return AttemptState::alive;
+AttemptState H2UpstreamStream::resume_reading() {
+  if (stream_ == nullptr || untaken_ == 0 || !user_.wants_response()) return AttemptState::alive;
   const std::size_t bytes = std::exchange(untaken_, 0);
   if (taken_ < kKeepsUp) {
     taken_ += bytes;
     if (taken_ >= kKeepsUp) {
       connection_->session().widen(*stream_, kWideWindow);
-    } else if (taken_ >= kNarrowWindow / 2 && user_.at_ease()) {
+    } else if (taken_ >= kNarrowWindow / 2 && user_.may_buffer_more()) {
       connection_->session().widen(*stream_, kUsualWindow);
     }
   }
   connection_->session().consume(*stream_, bytes);
-  connection_->soon();
+  connection_->schedule_flush();
   return AttemptState::alive;
 }
 
 // ---- the end ----
 
-void H2Carrier::on_closed(http::H2Error error) {
+void H2UpstreamStream::on_closed(http::H2Error error) {
   exec::assume_on_loop();
-  Breakage breakage;
-  breakage.any_byte_back = any_byte_back_;
+  StreamFailure failure;
+  failure.any_byte_back = any_byte_back_;
   if (stream_->never_sent()) {
-    breakage.unprocessed = Proof::not_sent;
-    breakage.any_byte_sent = false;
+    failure.unprocessed = RetryReason::not_sent;
+    failure.any_byte_sent = false;
   } else if (error == http::H2Error::refused_stream) {
-    breakage.unprocessed = Proof::refused_stream;  // or goaway: known when it is told
+    failure.unprocessed = RetryReason::refused_stream;  // or goaway: known when it is told
   } else if (error == http::H2Error::http_1_1_required) {
-    breakage.unprocessed = Proof::refused_stream;
-    breakage.ask_h1 = true;
+    failure.unprocessed = RetryReason::refused_stream;
+    failure.ask_h1 = true;
   }
   const char* const wrong = stream_->wrong();
-  breakage.fault.kind = wrong != nullptr                         ? stream_->wrong_kind()
-                        : error == http::H2Error::protocol_error ? FaultKind::malformed_response
-                        : any_byte_back_                         ? FaultKind::response_incomplete
-                                                                 : FaultKind::connection_terminated;
+  failure.fault.kind = wrong != nullptr                         ? stream_->wrong_kind()
+                       : error == http::H2Error::protocol_error ? FaultKind::malformed_response
+                       : any_byte_back_                         ? FaultKind::response_incomplete
+                                                                : FaultKind::connection_terminated;
   if (wrong != nullptr) {
-    breakage.fault.detail.assign("the origin's HTTP/2 response is malformed: ").append(wrong);
+    failure.fault.detail.assign("the origin's HTTP/2 response is malformed: ").append(wrong);
   } else {
-    breakage.fault.detail.assign("the HTTP/2 stream was reset: ").append(http::h2_error_name(error));
+    failure.fault.detail.assign("the HTTP/2 stream was reset: ").append(http::h2_error_name(error));
   }
-  if (breakage.unprocessed && connection_->given_up(stream_->id())) breakage.unprocessed = Proof::goaway;
-  if (breakage.unprocessed != Proof::not_sent) connection_->note_reset(error);
-  broken(std::move(breakage));
+  if (failure.unprocessed && connection_->given_up(stream_->id())) failure.unprocessed = RetryReason::goaway;
+  if (failure.unprocessed != RetryReason::not_sent) connection_->note_reset(error);
+  fail(std::move(failure));
 }
 
-void H2Carrier::connection_ended(const Fault& fault) {
-  Breakage breakage;
-  breakage.fault = fault;
-  if (any_byte_back_) breakage.fault.kind = FaultKind::response_incomplete;
-  breakage.connection_ended = true;
-  breakage.any_byte_back = any_byte_back_;
-  breakage.any_byte_sent = stream_->head_sent();
+void H2UpstreamStream::connection_ended(const Fault& fault) {
+  StreamFailure failure;
+  failure.fault = fault;
+  if (any_byte_back_) failure.fault.kind = FaultKind::response_incomplete;
+  failure.connection_ended = true;
+  failure.any_byte_back = any_byte_back_;
+  failure.any_byte_sent = stream_->head_sent();
   stream_->set_user(nullptr);
-  broken(std::move(breakage));
+  fail(std::move(failure));
 }
 
-void H2Carrier::broken(Breakage breakage) {
+void H2UpstreamStream::fail(StreamFailure failure) {
   stream_ = nullptr;
-  breakage_ = std::move(breakage);
+  failure_ = std::move(failure);
   connection_->tell_later(*this);
 }
 
-void H2Carrier::leave() {
+void H2UpstreamStream::leave() {
   ListHook<H2CarrierTag>::unlink();
-  connection_->silent(*this);
+  connection_->end_delivery(*this);
   connection_ = nullptr;
   stream_ = nullptr;
-  breakage_.reset();
+  failure_.reset();
 }
 
 // The session goes on whatever became of one stream.
-std::optional<pool::Closed> H2Carrier::finish(pool::Lease&) {
+std::optional<pool::CloseCause> H2UpstreamStream::finish(pool::Lease&) {
   connection_->note_size(taken_ + untaken_);
   if (stream_ != nullptr) {
     http::H2Session& session = connection_->session();
     ended_ ? session.leave(*stream_) : session.reset(*stream_, http::H2Error::cancel);
-    connection_->soon();
+    connection_->schedule_flush();
   }
   leave();
   return std::nullopt;
 }
 
-std::optional<pool::Closed> H2Carrier::abandon(pool::Closed, pool::Lease&) {
+std::optional<pool::CloseCause> H2UpstreamStream::abandon(pool::CloseCause, pool::Lease&) {
   if (stream_ != nullptr) {
     connection_->given_up_on(began_);
     connection_->session().reset(*stream_, http::H2Error::cancel);
-    connection_->soon();
+    connection_->schedule_flush();
   }
   leave();
   return std::nullopt;

@@ -1,5 +1,5 @@
-// H2Carrier: one request and its response as a stream of an HTTP/2 session of this loop. Belongs to an exchange (or to
-// the deputy of one on another loop) and serves one stream after the other.
+// H2UpstreamStream: one request and its response as a stream of an HTTP/2 session of this loop. Belongs to an exchange
+// (or to the deputy of one on another loop) and serves one stream after the other.
 #pragma once
 
 #include <optional>
@@ -17,12 +17,12 @@ class H2Connection;
 // reads hold no more each. One whose client is at ease gets more, and much more once it keeps up (stream.cc).
 inline constexpr std::uint32_t kNarrowWindow = 8 * 1024;
 
-class H2Carrier final : public Carrier,
-                        public ListHook<struct H2CarrierTag>,
-                        public ListHook<struct H2SpeakingTag>,
-                        public http::H2StreamUser {
+class H2UpstreamStream final : public UpstreamStream,
+                               public ListHook<struct H2CarrierTag>,
+                               public ListHook<struct H2SpeakingTag>,
+                               public http::H2StreamUser {
  public:
-  H2Carrier(SessionHost& host, CarrierUser& user, http::ResponseHead& response)
+  H2UpstreamStream(H2LoopContext& host, UpstreamStreamHandler& user, http::ResponseHead& response)
       : host_(host), user_(user), response_(response) {}
 
   void begin(H2Connection& connection) LOOP_ONLY;
@@ -35,14 +35,16 @@ class H2Carrier final : public Carrier,
   void send_end(const http::Fields& trailers) override LOOP_ONLY;
   bool flush() override LOOP_ONLY;
   std::size_t backlog() const override LOOP_ONLY { return stream_ != nullptr ? stream_->backlog() : 0; }
-  AttemptState read_on() override LOOP_ONLY;
-  std::optional<pool::Closed> finish(pool::Lease& lease) override LOOP_ONLY;
-  std::optional<pool::Closed> abandon(pool::Closed cause, pool::Lease& lease) override LOOP_ONLY;
+  AttemptState resume_reading() override LOOP_ONLY;
+  std::optional<pool::CloseCause> finish(pool::Lease& lease) override LOOP_ONLY;
+  std::optional<pool::CloseCause> abandon(pool::CloseCause cause, pool::Lease& lease) override LOOP_ONLY;
 
   // ---- the connection's calls ----
-  void pass_on() LOOP_ONLY;                             // end of a piece
+  void flush_to_handler() LOOP_ONLY;                    // end of a piece
   void connection_ended(const Fault& fault) LOOP_ONLY;  // it will be told
-  void tell() LOOP_ONLY { static_cast<void>(user_.on_broken(std::move(*std::exchange(breakage_, std::nullopt)))); }
+  void report_failure() LOOP_ONLY {
+    static_cast<void>(user_.on_failure(std::move(*std::exchange(failure_, std::nullopt))));
+  }
 
  private:
   void on_head(http::ResponseHead& head) override;
@@ -51,15 +53,15 @@ class H2Carrier final : public Carrier,
   void on_end() override;
   void on_sent(std::size_t bytes) override;
   void on_closed(http::H2Error error) override;
-  void broken(Breakage breakage) LOOP_ONLY;
+  void fail(StreamFailure failure) LOOP_ONLY;
   void leave() LOOP_ONLY;
 
-  SessionHost& host_;
-  CarrierUser& user_;
+  H2LoopContext& host_;
+  UpstreamStreamHandler& user_;
   http::ResponseHead& response_;
   H2Connection* connection_ = nullptr;  // from begin() to finish() or abandon()
   http::H2Stream* stream_ = nullptr;
-  std::optional<Breakage> breakage_;
+  std::optional<StreamFailure> failure_;
   Instant began_{};          // when the stream was
   std::size_t untaken_ = 0;  // bytes whose room in the stream's window is not given back
   std::size_t taken_ = 0;    // and those whose room is, while the window is not wide

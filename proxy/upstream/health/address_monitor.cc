@@ -17,9 +17,9 @@ constexpr Duration kGoOn = std::chrono::milliseconds(100);  // while some are st
 }  // namespace
 
 // One origin's question to the resolver, again and again.
-class AddressWatch::Look final : public dns::Question {
+class AddressMonitor::Look final : public dns::Question {
  public:
-  Look(const OriginContext& origin, const exec::Loop& loop) : origin_(origin), loop_(loop) {}
+  Look(const OriginRuntime& origin, const exec::Loop& loop) : origin_(origin), loop_(loop) {}
   void on_addresses(Result<std::vector<net::Address>> addresses) override LOOP_ONLY {
     if (!addresses || addresses->empty()) return;  // nobody knows: all stays
     const std::uint16_t port = origin_.destination->origin().port;
@@ -29,49 +29,49 @@ class AddressWatch::Look final : public dns::Question {
   }
 
  private:
-  const OriginContext& origin_;
+  const OriginRuntime& origin_;
   const exec::Loop& loop_;
 };
 
-AddressWatch::AddressWatch(const UpstreamContext& context, dns::Resolver& resolver)
-    : context_(context), resolver_(resolver), timer_(exec::Timer::bind<&AddressWatch::tick>(context.loop, *this)) {}
+AddressMonitor::AddressMonitor(const UpstreamContext& context, dns::Resolver& resolver)
+    : context_(context), resolver_(resolver), timer_(exec::Timer::bind<&AddressMonitor::tick>(context.loop, *this)) {}
 
-AddressWatch::~AddressWatch() = default;
+AddressMonitor::~AddressMonitor() = default;
 
-void AddressWatch::start() {
+void AddressMonitor::start() {
   timer_.arm(context_.loop.now() + kEvery);
 }
 
-void AddressWatch::stop() {
+void AddressMonitor::stop() {
   timer_.disarm();
   watched_.clear();
 }
 
-void AddressWatch::forget(const std::vector<pool::Destination*>& leaving) {
+void AddressMonitor::forget(const std::vector<pool::Destination*>& leaving) {
   std::erase_if(watched_, [&](const auto& one) {
     return std::find(leaving.begin(), leaving.end(), one.second.destination) != leaving.end();
   });
 }
 
-void AddressWatch::tick() {
+void AddressMonitor::tick() {
   exec::assume_on_loop();
   const Instant now = context_.loop.now();
   bool more = false;
-  for (const OriginContext* origin : context_.origins.all()) {
+  for (const OriginRuntime* origin : context_.origins.all()) {
     if (context_.first) follow(*origin, now);
     more |= retire(*origin, now);
   }
   timer_.arm(now + (more ? kGoOn : kEvery));
 }
 
-void AddressWatch::follow(const OriginContext& origin, Instant now) {
+void AddressMonitor::follow(const OriginRuntime& origin, Instant now) {
   Watched& watched = watched_[origin.book];
   watched.destination = origin.destination;
   ask(origin, watched, now);
   tell_ejections(origin, watched, now);
 }
 
-void AddressWatch::ask(const OriginContext& origin, Watched& watched, Instant now) {
+void AddressMonitor::ask(const OriginRuntime& origin, Watched& watched, Instant now) {
   const pool::Origin& name = origin.destination->origin();
   if (!origin.book->in_use()) return;
   if (!origin.pinned.empty()) {
@@ -84,12 +84,12 @@ void AddressWatch::ask(const OriginContext& origin, Watched& watched, Instant no
   resolver_.ask(name.host, *watched.look);
 }
 
-void AddressWatch::tell_ejections(const OriginContext& origin, Watched& watched, Instant now) {
+void AddressMonitor::tell_ejections(const OriginRuntime& origin, Watched& watched, Instant now) {
   const std::uint64_t more = origin.book->ejections() - watched.ejections;
   if (more == 0) return;
   watched.ejections += more;
   context_.stats.count_ejections(origin.slot, more);
-  for (const net::AddressBook::Facts& one : origin.book->all(now)) {
+  for (const net::AddressSet::Facts& one : origin.book->all(now)) {
     if (!one.ejected) continue;
     log::warn("net", "an address only fails and is left out for a while",
               {{"origin", origin.destination->label()}, {"address", one.address}, {"ejections", one.ejections}});
@@ -97,7 +97,7 @@ void AddressWatch::tell_ejections(const OriginContext& origin, Watched& watched,
 }
 
 // True: some are still to go.
-bool AddressWatch::retire(const OriginContext& origin, Instant now) {
+bool AddressMonitor::retire(const OriginRuntime& origin, Instant now) {
   if (!origin.book->anyone_to_go(now)) return false;
   return retire_outdated(*origin.destination, context_.loop.id(), now);
 }

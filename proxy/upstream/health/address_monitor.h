@@ -1,4 +1,4 @@
-// AddressWatch: sees to it that connections follow their origin's name. The first loop asks for the names of origins
+// AddressMonitor: sees to it that connections follow their origin's name. The first loop asks for the names of origins
 // that have connections (the resolver answers from memory until the TTL is over); each loop closes those of its own
 // that rest and lead to an address that the name no longer has (dns_changed, a few at a time), or that only fails
 // (unhealthy). Those that are lent are looked at when they come back. The first loop also tells of ejections.
@@ -18,10 +18,10 @@ namespace carpool::proxy {
 
 struct UpstreamContext;
 
-class AddressWatch {
+class AddressMonitor {
  public:
-  AddressWatch(const UpstreamContext& context, dns::Resolver& resolver);
-  ~AddressWatch();
+  AddressMonitor(const UpstreamContext& context, dns::Resolver& resolver);
+  ~AddressMonitor();
   void start() LOOP_ONLY;
   void stop() LOOP_ONLY;
   // Their pools end: nothing of them is touched any more.
@@ -35,15 +35,15 @@ class AddressWatch {
     std::uint64_t ejections = 0;  // that were told
   };
   void tick();
-  void follow(const OriginContext& origin, Instant now) LOOP_ONLY;
-  void ask(const OriginContext& origin, Watched& watched, Instant now) LOOP_ONLY;
-  void tell_ejections(const OriginContext& origin, Watched& watched, Instant now) LOOP_ONLY;
-  bool retire(const OriginContext& origin, Instant now) LOOP_ONLY;
+  void follow(const OriginRuntime& origin, Instant now) LOOP_ONLY;
+  void ask(const OriginRuntime& origin, Watched& watched, Instant now) LOOP_ONLY;
+  void tell_ejections(const OriginRuntime& origin, Watched& watched, Instant now) LOOP_ONLY;
+  bool retire(const OriginRuntime& origin, Instant now) LOOP_ONLY;
 
   const UpstreamContext& context_;
   dns::Resolver& resolver_;
   exec::Timer timer_;
-  std::unordered_map<const net::AddressBook*, Watched> watched_;  // the first loop's
+  std::unordered_map<const net::AddressSet*, Watched> watched_;  // the first loop's
 };
 
 }  // namespace carpool::proxy

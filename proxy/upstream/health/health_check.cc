@@ -21,7 +21,7 @@ class Resting final : public pool::ConnectionVisitor {
  public:
   Resting(pool::LoopId home, Duration rested) : home_(home), rested_(rested) {}
   void visit(const pool::ConnectionView& view) override {
-    const bool idle = view.state == pool::Shown::idle && view.pooled != nullptr;
+    const bool idle = view.state == pool::ConnectionStatus::idle && view.pooled != nullptr;
     if (idle && view.home == home_ && view.idle >= rested_) found.emplace_back(view.index, view.generation);
   }
   std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
@@ -50,13 +50,13 @@ void HealthCheck::stop() {
   to_ask_.clear();
   while (!asking_.empty()) {
     const std::unique_ptr<Probe> dies(&asking_.pop_front());
-    dies->end(pool::Closed::shutdown);
+    dies->end(pool::CloseCause::shutdown);
   }
   asked_ = 0;
 }
 
 void HealthCheck::forget(const std::vector<pool::Destination*>& leaving) {
-  const auto leaves = [&](const OriginContext& origin) {
+  const auto leaves = [&](const OriginRuntime& origin) {
     return std::find(leaving.begin(), leaving.end(), origin.destination) != leaving.end();
   };
   std::erase_if(due_, [&](const auto& one) { return leaves(*one.first); });
@@ -67,7 +67,7 @@ void HealthCheck::tick() {
   exec::assume_on_loop();
   const Instant now = context_.loop.now();
   Duration next = kSeldom;
-  for (OriginContext* origin : context_.origins.all()) {
+  for (OriginRuntime* origin : context_.origins.all()) {
     const config::HealthCheck& settings = origin->pool.health_check;
     if (!settings.enabled) continue;
     next = std::min(next, settings.interval / 8);
@@ -86,7 +86,7 @@ Duration HealthCheck::jittered(Duration interval) {
 }
 
 // Half an interval: what came to rest right after a round is looked at in the next one.
-void HealthCheck::check(OriginContext& origin, Instant now) {
+void HealthCheck::check(OriginRuntime& origin, Instant now) {
   const bool behind =
       std::any_of(to_ask_.begin(), to_ask_.end(), [&](const Candidate& one) { return one.origin == &origin; });
   if (behind) return;  // its last round is not over: an origin that is slow to answer is not asked more often for it
@@ -106,8 +106,8 @@ void HealthCheck::look(const Candidate& candidate, Instant now) {
   const pool::EventClaim claim = pool::claim_event(candidate.index, candidate.generation, context_.loop.id());
   if (claim.kind != pool::EventClaim::Kind::inspecting) return;  // lent or gone meanwhile
   net::Transport& transport = static_cast<Connection&>(*claim.pooled).transport();
-  const bool silent = !transport.hangup_seen() && transport.quiet();
-  pool::end_inspection(candidate.index, silent, pool::Closed::unhealthy, now);
+  const bool silent = !transport.hangup_seen() && transport.no_data_pending();
+  pool::end_inspection(candidate.index, silent, pool::CloseCause::unhealthy, now);
 }
 
 void HealthCheck::ask_some(Instant now) {

@@ -15,7 +15,7 @@
 namespace carpool::proxy {
 
 struct UpstreamContext;
-struct OriginContext;
+struct OriginRuntime;
 
 class HealthCheck final : public Probe::Owner {
  public:
@@ -29,11 +29,11 @@ class HealthCheck final : public Probe::Owner {
  private:
   // A connection that rests here, as it was seen.
   struct Candidate {
-    OriginContext* origin;
+    OriginRuntime* origin;
     std::uint32_t index, generation;
   };
   void tick();
-  void check(OriginContext& origin, Instant now) LOOP_ONLY;
+  void check(OriginRuntime& origin, Instant now) LOOP_ONLY;
   void look(const Candidate& candidate, Instant now) LOOP_ONLY;
   void ask_some(Instant now) LOOP_ONLY;
   void probed(Probe& probe, std::string_view why) override LOOP_ONLY;
@@ -41,7 +41,7 @@ class HealthCheck final : public Probe::Owner {
 
   const UpstreamContext& context_;
   exec::Timer timer_;
-  std::unordered_map<const OriginContext*, Instant> due_ LOOP_LOCAL;
+  std::unordered_map<const OriginRuntime*, Instant> due_ LOOP_LOCAL;
   std::deque<Candidate> to_ask_ LOOP_LOCAL;
   List<Probe, ProbeTag> asking_ LOOP_LOCAL;  // owned
   std::size_t asked_ LOOP_LOCAL = 0;         // in asking_

@@ -14,13 +14,13 @@ namespace {
 constexpr std::size_t kMostBody = std::size_t{64} * 1024;
 }  // namespace
 
-Probe::Probe(const UpstreamContext& context, Owner& owner, const OriginContext& origin, pool::Lease lease)
+Probe::Probe(const UpstreamContext& context, Owner& owner, const OriginRuntime& origin, pool::Lease lease)
     : context_(context),
       owner_(owner),
       origin_(origin),
       lease_(std::move(lease)),
       connection_id_(static_cast<Connection&>(*lease_).id()),
-      reader_(SessionHost::response_limits()),
+      reader_(H2LoopContext::response_limits()),
       timer_(exec::Timer::bind<&Probe::on_timeout>(context.loop, *this)) {}
 
 void Probe::start() {
@@ -31,18 +31,19 @@ void Probe::start() {
   WriteBatch out;
   out.text().append(what).append(" HTTP/1.1\r\nHost: ").append(origin_.authority);
   out.text().append("\r\nUser-Agent: carpool\r\n\r\n");
-  if (outbox_.send(connection().transport(), out) == Outbox::Sent::failed) return fail("it takes no request");
+  if (write_queue_.send(connection().transport(), out) == WriteQueue::Sent::failed) return fail("it takes no request");
   if (connection().transport().maybe_readable()) on_upstream_ready();
 }
 
-void Probe::end(pool::Closed cause) {
+void Probe::end(pool::CloseCause cause) {
   connection().user = nullptr;
   lease_.discard(cause, context_.loop.now());
 }
 
 void Probe::on_upstream_ready() {
   net::Transport& transport = connection().transport();
-  if (!outbox_.empty() && outbox_.flush(transport) == Outbox::Sent::failed) return fail("it takes no request");
+  if (!write_queue_.empty() && write_queue_.flush(transport) == WriteQueue::Sent::failed)
+    return fail("it takes no request");
   while (transport.maybe_readable()) {
     const exec::ReadBuffer buffer(context_.loop);
     const net::IoResult io = transport.read(buffer.span());
@@ -55,7 +56,7 @@ void Probe::on_upstream_ready() {
 // False: it is over, and nothing of it may be touched.
 bool Probe::take(std::string_view bytes) {
   for (;;) {
-    const Result<http::Fed> fed = reader_.feed(bytes, head_, *this);
+    const Result<http::ParseResult> fed = reader_.feed(bytes, head_, *this);
     if (!fed || body_bytes_ > kMostBody) {
       fail(fed ? "its answer is too long" : "its answer is malformed");
       return false;
@@ -77,18 +78,18 @@ void Probe::on_io_end(const net::IoResult& io) {
 void Probe::finish(bool whole) {
   const Instant now = context_.loop.now();
   connection().user = nullptr;
-  const bool stays = whole && head_.keep_alive && head_.framing != http::Framing::until_close && outbox_.empty();
-  const std::optional<pool::Closed> outdated = connection().outdated(now);
+  const bool stays = whole && head_.keep_alive && head_.framing != http::Framing::until_close && write_queue_.empty();
+  const std::optional<pool::CloseCause> outdated = connection().close_cause(now);
   if (stays && !outdated) {
     lease_.return_unused(now);
   } else {
-    lease_.discard(outdated.value_or(pool::Closed::peer_closed), now);
+    lease_.discard(outdated.value_or(pool::CloseCause::peer_closed), now);
   }
   owner_.probed(*this, {});
 }
 
 void Probe::fail(std::string_view why) {
-  end(pool::Closed::unhealthy);
+  end(pool::CloseCause::unhealthy);
   owner_.probed(*this, why);
 }
 

@@ -14,9 +14,9 @@
 namespace carpool::proxy {
 
 struct UpstreamContext;
-struct OriginContext;
+struct OriginRuntime;
 
-class Probe final : public ListHook<struct ProbeTag>, private UpstreamUser, private http::BodySink {
+class Probe final : public ListHook<struct ProbeTag>, private ConnectionEvents, private http::BodySink {
  public:
   class Owner {
    public:
@@ -27,11 +27,11 @@ class Probe final : public ListHook<struct ProbeTag>, private UpstreamUser, priv
     ~Owner() = default;
   };
 
-  Probe(const UpstreamContext& context, Owner& owner, const OriginContext& origin, pool::Lease lease);
-  void start() LOOP_ONLY;                  // the owner may hear of its end from inside
-  void end(pool::Closed cause) LOOP_ONLY;  // now, without telling the owner
+  Probe(const UpstreamContext& context, Owner& owner, const OriginRuntime& origin, pool::Lease lease);
+  void start() LOOP_ONLY;                      // the owner may hear of its end from inside
+  void end(pool::CloseCause cause) LOOP_ONLY;  // now, without telling the owner
   std::uint64_t connection_id() const { return connection_id_; }
-  const OriginContext& origin() const { return origin_; }
+  const OriginRuntime& origin() const { return origin_; }
 
  private:
   void on_upstream_ready() override LOOP_ONLY;
@@ -46,12 +46,12 @@ class Probe final : public ListHook<struct ProbeTag>, private UpstreamUser, priv
 
   const UpstreamContext& context_;
   Owner& owner_;
-  const OriginContext& origin_;
+  const OriginRuntime& origin_;
   pool::Lease lease_;
   const std::uint64_t connection_id_;
   http::ResponseReader reader_;
   http::ResponseHead head_;
-  Outbox outbox_;
+  WriteQueue write_queue_;
   exec::Timer timer_;
   std::size_t body_bytes_ = 0;
 };

@@ -1,4 +1,4 @@
-// DialCost: what a connection to an origin costs, of late: the time until it is there, and the CPU time of its TLS
+// ConnectCost: what a connection to an origin costs, of late: the time until it is there, and the CPU time of its TLS
 // handshake. Told by dials, asked by requests that needed none, which saved that much.
 #pragma once
 
@@ -10,9 +10,9 @@
 namespace carpool::proxy {
 
 // Any loop. Each number stands alone: relaxed, no partner. Two loops that tell at once may lose one sample.
-class DialCost {
+class ConnectCost {
  public:
-  void tell(Duration time, Duration cpu) {
+  void add_sample(Duration time, Duration cpu) {
     mix(time_, time.count());
     mix(cpu_, cpu.count());
   }

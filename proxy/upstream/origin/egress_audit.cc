@@ -4,8 +4,8 @@
 
 namespace carpool::proxy {
 
-void EgressWitness::on_decision(net::RulePolicy::Decision decision, const pool::Origin& origin, const Fault* fault) {
-  using Decision = net::RulePolicy::Decision;
+void EgressAudit::on_decision(net::EgressPolicy::Decision decision, const pool::Origin& origin, const Fault* fault) {
+  using Decision = net::EgressPolicy::Decision;
   switch (decision) {
     case Decision::allowed:
       return metrics_.record_egress(metrics::Egress::allowed);

@@ -1,4 +1,4 @@
-// EgressWitness: every decision of the egress rules, counted; those that deny, or only say so, with a line in the log.
+// EgressAudit: every decision of the egress rules, counted; those that deny, or only say so, with a line in the log.
 #pragma once
 
 #include "metrics/registry.h"
@@ -6,10 +6,10 @@
 
 namespace carpool::proxy {
 
-class EgressWitness final : public net::RulePolicy::Witness {
+class EgressAudit final : public net::EgressPolicy::DecisionListener {
  public:
-  explicit EgressWitness(metrics::Registry& metrics) : metrics_(metrics) {}
-  void on_decision(net::RulePolicy::Decision decision, const pool::Origin& origin, const Fault* fault) override;
+  explicit EgressAudit(metrics::Registry& metrics) : metrics_(metrics) {}
+  void on_decision(net::EgressPolicy::Decision decision, const pool::Origin& origin, const Fault* fault) override;
 
  private:
   metrics::Registry& metrics_;

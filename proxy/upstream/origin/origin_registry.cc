@@ -22,11 +22,11 @@ tls::ClientSettings tls_settings(const config::Upstream& upstream) {
 }
 
 // Over TLS the origin chooses; plain text is HTTP/1.1 unless nothing but HTTP/2 is allowed (prior knowledge).
-Speaks speaks_of(const config::Upstream& upstream, pool::Scheme scheme) {
+ProtocolSet speaks_of(const config::Upstream& upstream, pool::Scheme scheme) {
   const auto lists = [&](std::string_view word) {
     return std::find(upstream.protocols.begin(), upstream.protocols.end(), word) != upstream.protocols.end();
   };
-  Speaks speaks{lists("h1"), lists("h2")};
+  ProtocolSet speaks{lists("h1"), lists("h2")};
   if (scheme == pool::Scheme::tcp) return {true, false};
   if (scheme == pool::Scheme::http && speaks.h1) speaks.h2 = false;
   speaks.bare_lf = std::find(upstream.lenient.begin(), upstream.lenient.end(), "bare_lf") != upstream.lenient.end();
@@ -34,12 +34,12 @@ Speaks speaks_of(const config::Upstream& upstream, pool::Scheme scheme) {
 }
 
 // Until the first connection says it.
-std::uint32_t expected_streams(const Speaks& speaks, std::uint32_t max_streams) {
+std::uint32_t expected_streams(const ProtocolSet& speaks, std::uint32_t max_streams) {
   if (!speaks.h2) return 1;
   return speaks.h1 ? 0 : max_streams;
 }
 
-pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme, const Speaks& speaks) {
+pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme, const ProtocolSet& speaks) {
   pool::Limits limits;
   limits.size = settings.size;
   limits.max_waiting = settings.max_waiting;
@@ -71,14 +71,16 @@ std::string key_of(const pool::Origin& origin) {
 }
 }  // namespace
 
-Origins::Origins(const config::Config& config, metrics::Registry& metrics) : metrics_(metrics), config_(&config) {}
+OriginRegistry::OriginRegistry(const config::Config& config, metrics::Registry& metrics)
+    : metrics_(metrics), config_(&config) {}
 
-Origins::~Origins() = default;
+OriginRegistry::~OriginRegistry() = default;
 
-Result<std::unique_ptr<Origins>> Origins::make(config::Config& config, pool::House& house, metrics::Registry& metrics) {
-  std::unique_ptr<Origins> origins(new Origins(config, metrics));
+Result<std::unique_ptr<OriginRegistry>> OriginRegistry::make(config::Config& config, pool::Environment& server,
+                                                             metrics::Registry& metrics) {
+  std::unique_ptr<OriginRegistry> origins(new OriginRegistry(config, metrics));
   origins->directory_ = std::make_unique<pool::Directory>(
-      pool::DirectoryLimits{config.pool_total.max_origins, effective_total(config)}, house, config.workers);
+      pool::DirectoryLimits{config.pool_total.max_origins, effective_total(config)}, server, config.workers);
   Result<Prepared> prepared = origins->prepare(config);
   if (!prepared) return prepared.take_fault();
   origins->apply(config, std::move(*prepared));
@@ -89,7 +91,7 @@ Result<std::unique_ptr<Origins>> Origins::make(config::Config& config, pool::Hou
 
 // Equal settings have one number for ever, so that a pool whose settings came back is found again. Without TLS only
 // the protocols and leniencies tell two origins apart.
-Result<std::uint32_t> Origins::number_of(pool::Scheme scheme, const config::Upstream& upstream) {
+Result<std::uint32_t> OriginRegistry::number_of(pool::Scheme scheme, const config::Upstream& upstream) {
   if (scheme == pool::Scheme::tcp) return 0U;
   config::Upstream key = upstream;
   if (scheme == pool::Scheme::http) key.tls = {};
@@ -109,7 +111,7 @@ Result<std::uint32_t> Origins::number_of(pool::Scheme scheme, const config::Upst
   return static_cast<std::uint32_t>(identities_.size() - 1);
 }
 
-Result<Origins::Prepared> Origins::prepare(config::Config& fresh) {
+Result<OriginRegistry::Prepared> OriginRegistry::prepare(config::Config& fresh) {
   Prepared prepared;
   for (const Identity& identity : identities_) {
     Result<std::shared_ptr<tls::ClientContext>> renewed = identity.tls->renew();
@@ -135,7 +137,7 @@ Result<Origins::Prepared> Origins::prepare(config::Config& fresh) {
   return prepared;
 }
 
-std::vector<std::string> Origins::apply(const config::Config& fresh, Prepared&& prepared) {
+std::vector<std::string> OriginRegistry::apply(const config::Config& fresh, Prepared&& prepared) {
   for (auto& [identity, context] : prepared.renewed) identity->replace(std::move(context));
   const std::scoped_lock lock(mutex_);
   config_ = &fresh;
@@ -155,7 +157,7 @@ std::vector<std::string> Origins::apply(const config::Config& fresh, Prepared&& 
   }
   std::vector<std::string> behind;
   for (auto& [label, current] : contexts_) {
-    Result<OriginContext*> made = version_of(current->destination->origin());
+    Result<OriginRuntime*> made = version_of(current->destination->origin());
     if (made) {
       current = *made;
     } else {
@@ -165,8 +167,8 @@ std::vector<std::string> Origins::apply(const config::Config& fresh, Prepared&& 
   return behind;
 }
 
-void Origins::follow_limits(Instant now) {
-  for (OriginContext* context : all()) {
+void OriginRegistry::apply_limits(Instant now) {
+  for (OriginRuntime* context : all()) {
     pool::Destination& destination = *context->destination;
     destination.set_limits(limits_of(context->pool, destination.origin().scheme, context->speaks), now);
   }
@@ -174,25 +176,25 @@ void Origins::follow_limits(Instant now) {
 
 // ---- one origin ----
 
-const config::OriginSettings* Origins::settings_of(const pool::Origin& origin) const {
+const config::OriginSettings* OriginRegistry::settings_of(const pool::Origin& origin) const {
   const auto found = configured_.find(key_of(origin));
   return found == configured_.end() ? nullptr : found->second;
 }
 
-std::uint32_t Origins::tls_number(const pool::Origin& origin) const {
+std::uint32_t OriginRegistry::tls_number(const pool::Origin& origin) const {
   if (origin.scheme == pool::Scheme::tcp) return 0;
   if (const config::OriginSettings* settings = settings_of(origin)) return settings->origin.tls;
   return origin.scheme == pool::Scheme::https ? default_https_ : default_http_;
 }
 
-const config::OriginSettings* Origins::alias(const std::string& host) const {
+const config::OriginSettings* OriginRegistry::alias(const std::string& host) const {
   const std::scoped_lock lock(mutex_);
   const auto found = aliases_.find(host);
   return found == aliases_.end() ? nullptr : found->second;
 }
 
-std::unique_ptr<OriginContext> Origins::describe(const pool::Origin& origin) const {
-  auto context = std::make_unique<OriginContext>();
+std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& origin) const {
+  auto context = std::make_unique<OriginRuntime>();
   const config::OriginSettings* settings = settings_of(origin);
   context->pool = settings != nullptr ? settings->pool : config_->pool;
   context->request = settings != nullptr ? settings->request : config_->request;
@@ -212,17 +214,17 @@ std::unique_ptr<OriginContext> Origins::describe(const pool::Origin& origin) con
 }
 
 // The context that the configuration in force asks for: a new one only if there was never one like it.
-Result<OriginContext*> Origins::version_of(pool::Origin origin) {
+Result<OriginRuntime*> OriginRegistry::version_of(pool::Origin origin) {
   origin.tls = tls_number(origin);
-  std::unique_ptr<OriginContext> context = describe(origin);
+  std::unique_ptr<OriginRuntime> context = describe(origin);
   const pool::Limits limits = limits_of(context->pool, origin.scheme, context->speaks);
   const bool configured = settings_of(origin) != nullptr;
   Result<pool::Destination*> destination =
       directory_->at(origin, limits, Clock::now(), configured ? pool::Standing::configured : pool::Standing::guest);
   if (!destination) return destination.take_fault();
   context->destination = *destination;
-  std::unique_ptr<net::AddressBook>& book = books_[*destination];
-  if (!book) book = std::make_unique<net::AddressBook>();
+  std::unique_ptr<net::AddressSet>& book = books_[*destination];
+  if (!book) book = std::make_unique<net::AddressSet>();
   book->follow(rules_of(context->pool.addresses));
   context->book = book.get();
   std::vector<Context>& versions = versions_[key_of(origin)];
@@ -238,13 +240,14 @@ Result<OriginContext*> Origins::version_of(pool::Origin origin) {
   return known->get();
 }
 
-std::vector<pool::Destination*> Origins::retire_idle(Instant now, Duration unused) {
+std::vector<pool::Destination*> OriginRegistry::retire_idle(Instant now, Duration unused) {
   // Not under the mutex as a whole: a place that one gives back may make another pool dial, which asks here.
-  std::vector<pool::Destination*> retired = directory_->retire(now, unused, [&](const pool::Destination& destination) {
-    const std::scoped_lock lock(mutex_);
-    const config::OriginSettings* settings = settings_of(destination.origin());
-    return settings != nullptr && settings->origin.tls == destination.origin().tls;
-  });
+  std::vector<pool::Destination*> retired =
+      directory_->unlink_idle(now, unused, [&](const pool::Destination& destination) {
+        const std::scoped_lock lock(mutex_);
+        const config::OriginSettings* settings = settings_of(destination.origin());
+        return settings != nullptr && settings->origin.tls == destination.origin().tls;
+      });
   const std::scoped_lock lock(mutex_);
   for (const pool::Destination* destination : retired) {
     const auto current = contexts_.find(destination->label());
@@ -255,12 +258,12 @@ std::vector<pool::Destination*> Origins::retire_idle(Instant now, Duration unuse
 
 // What is told of an address, or asked of a context, ends with the pool: nobody is left who could. Before that its
 // connections still count themselves out of their book.
-bool Origins::bury(const std::vector<pool::Destination*>& retired) {
+bool OriginRegistry::destroy(const std::vector<pool::Destination*>& retired) {
   const std::scoped_lock lock(mutex_);
   std::vector<std::string> labels;
   labels.reserve(retired.size());
   for (const pool::Destination* destination : retired) labels.push_back(destination->label());
-  if (!directory_->bury(retired)) return false;
+  if (!directory_->destroy(retired)) return false;
   for (std::size_t i = 0; i < retired.size(); ++i) {
     by_destination_.erase(retired[i]);
     books_.erase(retired[i]);
@@ -272,42 +275,42 @@ bool Origins::bury(const std::vector<pool::Destination*>& retired) {
   return true;
 }
 
-Result<OriginContext*> Origins::enter(const pool::Origin& origin) {
-  Result<OriginContext*> found = at(origin);
+Result<OriginRuntime*> OriginRegistry::enter(const pool::Origin& origin) {
+  Result<OriginRuntime*> found = at(origin);
   if (found || found.fault().kind != FaultKind::origins_exhausted) return found;
   // Not under the mutex: what ends may begin a dial elsewhere, which asks here.
   if (!directory_->make_room(Clock::now())) return found;
   return at(origin);
 }
 
-Result<OriginContext*> Origins::at(const pool::Origin& origin) {
+Result<OriginRuntime*> OriginRegistry::at(const pool::Origin& origin) {
   const std::string key = key_of(origin);
   const std::scoped_lock lock(mutex_);
   if (const auto found = contexts_.find(key); found != contexts_.end() && !found->second->destination->reclaimed()) {
     found->second->destination->touch(Clock::now());
     return found->second;
   }
-  Result<OriginContext*> made = version_of(origin);
+  Result<OriginRuntime*> made = version_of(origin);
   if (made) contexts_.insert_or_assign(key, *made);
   return made;
 }
 
-OriginContext* Origins::of(const pool::Destination& destination) const {
+OriginRuntime* OriginRegistry::of(const pool::Destination& destination) const {
   const std::scoped_lock lock(mutex_);
   const auto found = by_destination_.find(&destination);
   return found == by_destination_.end() ? nullptr : found->second;
 }
 
-std::vector<OriginContext*> Origins::all() const {
+std::vector<OriginRuntime*> OriginRegistry::all() const {
   const std::scoped_lock lock(mutex_);
-  std::vector<OriginContext*> all;
+  std::vector<OriginRuntime*> all;
   for (const auto& [key, context] : contexts_) all.push_back(context);
   return all;
 }
 
-std::vector<OriginContext*> Origins::under(const std::vector<const TlsIdentity*>& identities) const {
+std::vector<OriginRuntime*> OriginRegistry::under(const std::vector<const TlsIdentity*>& identities) const {
   const std::scoped_lock lock(mutex_);
-  std::vector<OriginContext*> found;
+  std::vector<OriginRuntime*> found;
   for (const auto& [destination, context] : by_destination_) {
     const bool listed = std::find(identities.begin(), identities.end(), context->tls) != identities.end();
     // One that is reclaimed may be gone before this loop is done with it; the others wait for this loop.

@@ -1,4 +1,4 @@
-// RateLimit: so many a second and so many at once, for all loops together. The generic cell rate algorithm (ITU-T
+// RateLimiter: so many a second and so many at once, for all loops together. The generic cell rate algorithm (ITU-T
 // I.371): one number, the instant at which all that was let through will have been paid for. Who comes is due when that
 // instant is no more than a burst ahead; it moves on by one interval for everybody let through.
 #pragma once
@@ -14,7 +14,7 @@
 namespace carpool::proxy {
 
 // Any loop. Nothing else hangs on the number: relaxed throughout, no partner; the CAS alone keeps the rate exact.
-class RateLimit {
+class RateLimiter {
  public:
   // Before loops see it. `rate`: a second; 0: no limit. `burst`: at once; 0: a second's worth.
   void open(std::uint32_t rate, std::uint32_t burst) {
@@ -25,7 +25,7 @@ class RateLimit {
 
   // In how long one more is due: at once, later, or, nothing, not within `patience`. Whoever gets an answer has its
   // place. Loops' clocks may differ by a turn.
-  std::optional<Duration> due(Instant now, Duration patience) {
+  std::optional<Duration> delay_until_allowed(Instant now, Duration patience) {
     if (interval_ == 0) return Duration::zero();
     const std::int64_t at = now.time_since_epoch().count();
     std::int64_t paid = paid_.load(std::memory_order_relaxed);
@@ -36,7 +36,7 @@ class RateLimit {
       if (paid_.compare_exchange_weak(paid, from + interval_, std::memory_order_relaxed)) return Duration(wait);
     }
   }
-  bool take(Instant now) { return due(now, Duration::zero()).has_value(); }
+  bool take(Instant now) { return delay_until_allowed(now, Duration::zero()).has_value(); }
 
  private:
   std::int64_t interval_ = 0, ahead_ = 0;  // nanoseconds

@@ -14,19 +14,19 @@ namespace carpool::proxy {
 // Any loop. One number that nothing else hangs on: relaxed throughout, no partner.
 class RetryBudget {
  public:
-  // `purse`: retries at once, and at the start. `percent`: earned by each hundred requests; 100: no bound.
+  // `burst`: retries at once, and at the start. `percent`: earned by each hundred requests; 100: no bound.
   // Before loops see it.
-  void open(std::uint32_t purse, std::uint32_t percent) {
+  void open(std::uint32_t burst, std::uint32_t percent) {
     percent_ = percent;
-    most_ = static_cast<std::int64_t>(std::max(purse, kLeastPurse)) * kRetry;
+    most_ = static_cast<std::int64_t>(std::max(burst, kLeastPurse)) * kRetry;
     left_.store(most_, std::memory_order_relaxed);
   }
 
   // A full purse is only read: no loop disturbs another while nothing fails.
-  void earn() {
+  void deposit() {
     if (left_.load(std::memory_order_relaxed) < most_) left_.fetch_add(percent_, std::memory_order_relaxed);
   }
-  bool spend() {
+  bool withdraw() {
     if (percent_ >= kRetry) return true;
     std::int64_t left = left_.load(std::memory_order_relaxed);
     do {

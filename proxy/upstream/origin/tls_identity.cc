@@ -54,7 +54,7 @@ void TlsIdentity::replace(std::shared_ptr<tls::ClientContext> context) {
 
 // Under the mutex.
 void TlsIdentity::put_in_force(std::shared_ptr<tls::ClientContext> context) {
-  in_force_.store(context->likeness(), std::memory_order_release);
+  in_force_.store(context->fingerprint(), std::memory_order_release);
   context_ = std::move(context);
   fault_.reset();
 }

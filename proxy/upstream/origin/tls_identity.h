@@ -31,9 +31,9 @@ class TlsIdentity {
   Result<std::shared_ptr<tls::ClientContext>> get();
 
   std::shared_ptr<tls::ClientContext> loaded();  // null: nobody needed it yet
-  // The likeness of the context that get() answers, 0: none yet. What was made by a context of another likeness was
-  // verified by other authorities or shows another certificate: it must serve no further request. Any thread; acquire,
-  // with the release of replace().
+  // The fingerprint of the context that get() answers, 0: none yet. What was made by a context of another fingerprint
+  // was verified by other authorities or shows another certificate: it must serve no further request. Any thread;
+  // acquire, with the release of replace().
   std::uint64_t in_force() const { return in_force_.load(std::memory_order_acquire); }
 
   // Reads its files again. Null: they hold what was loaded, or they were never needed. Blocking, on any one thread.

@@ -8,15 +8,15 @@
 
 namespace {
 
-using carpool::pool::Verdict;
-using carpool::pool::Word;
+using carpool::pool::EntryWord;
+using carpool::pool::Match;
 
 bool lends_once() {
   carpool::pool::Pool<int> pool(1, 1);
   auto* entry = pool.reserve();
   if (entry == nullptr || pool.reserve() != nullptr) return false;  // the cap is exact
   if (!pool.enable(*entry, 0, false)) return false;
-  const auto any = [](const auto&, Word) { return Verdict::take; };
+  const auto any = [](const auto&, EntryWord) { return Match::take; };
   if (!pool.acquire(0, true, any).taken || pool.acquire(0, true, any).taken) return false;
   return pool.release(*entry) && pool.acquire(0, true, any).taken;
 }

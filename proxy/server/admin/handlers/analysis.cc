@@ -95,7 +95,7 @@ Json json_of(const pool::Limits& limits, Duration wait_timeout) {
           {"wait_timeout_seconds", seconds(wait_timeout)}};
 }
 
-Json json_of(const pool::Outcome& outcome) {
+Json json_of(const pool::SimulationResult& outcome) {
   return {{"served", outcome.served},
           {"refused", outcome.refused},
           {"timed_out", outcome.timed_out},
@@ -165,7 +165,7 @@ std::string counted(std::uint64_t count, std::string_view what) {
   return std::to_string(count).append(" ").append(what).append(count == 1 ? "" : "s");
 }
 
-std::vector<std::string> sentences(const pool::Outcome& now, const pool::Outcome& then) {
+std::vector<std::string> sentences(const pool::SimulationResult& now, const pool::SimulationResult& then) {
   const bool more = then.opened > now.opened;
   std::vector<std::string> lines;
   lines.push_back(counted(then.opened, "connection") + " instead of " + std::to_string(now.opened) + ": " +
@@ -181,15 +181,15 @@ std::vector<std::string> sentences(const pool::Outcome& now, const pool::Outcome
 }
 }  // namespace
 
-Answer explain_answer(const PoolFacts& pool, const PoolStudy& study) {
+Response explain_answer(const PoolInfo& pool, const PoolAnalysis& study) {
   return json_answer(200, {{"origin", pool.origin}, {"sentences", explain(pool.snapshot, study.circumstances)}});
 }
 
-Answer advice_answer(const PoolFacts& pool, const PoolStudy& study) {
+Response advice_answer(const PoolInfo& pool, const PoolAnalysis& study) {
   Json json;
   json["origin"] = pool.origin;
   json["method"] = std::string(kMethod);
-  if (const auto advice = pool::advise(study.past, study.limits.size)) {
+  if (const auto advice = pool::recommend_size(study.past, study.limits.size)) {
     json["advice"] = json_of(*advice, study.limits);
   } else {
     json["advice"] = nullptr;
@@ -199,12 +199,12 @@ Answer advice_answer(const PoolFacts& pool, const PoolStudy& study) {
   return json_answer(200, json);
 }
 
-Answer what_if_answer(const PoolFacts& pool, const PoolStudy& study, std::string_view target) {
+Response what_if_answer(const PoolInfo& pool, const PoolAnalysis& study, std::string_view target) {
   Settings changed{study.limits, study.wait_timeout};
   if (const auto wrong = Changes(target, changed).apply()) return error_answer(400, *wrong);
-  const pool::Load load{study.past, pool.snapshot.dial_time, pool.snapshot.learned_idle};
-  const pool::Outcome now = replay(load, study.limits, study.wait_timeout);
-  const pool::Outcome then = replay(load, changed.limits, changed.wait_timeout);
+  const pool::Workload load{study.past, pool.snapshot.dial_time, pool.snapshot.learned_idle};
+  const pool::SimulationResult now = simulate(load, study.limits, study.wait_timeout);
+  const pool::SimulationResult then = simulate(load, changed.limits, changed.wait_timeout);
   Json json;
   json["origin"] = pool.origin;
   json["borrows"] = study.past.size();

@@ -10,9 +10,9 @@
 
 namespace carpool::proxy::admin {
 
-Answer explain_answer(const PoolFacts& pool, const PoolStudy& study);
-Answer advice_answer(const PoolFacts& pool, const PoolStudy& study);
+Response explain_answer(const PoolInfo& pool, const PoolAnalysis& study);
+Response advice_answer(const PoolInfo& pool, const PoolAnalysis& study);
 // `target`: its query names the settings to change.
-Answer what_if_answer(const PoolFacts& pool, const PoolStudy& study, std::string_view target);
+Response what_if_answer(const PoolInfo& pool, const PoolAnalysis& study, std::string_view target);
 
 }  // namespace carpool::proxy::admin

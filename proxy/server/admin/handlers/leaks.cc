@@ -46,7 +46,7 @@ std::string borrower_text(const BorrowerInfo& borrower) {
   return text;
 }
 
-Answer leaks_answer(std::vector<LeakRecord> leaks, Instant now) {
+Response leaks_answer(std::vector<LeakRecord> leaks, Instant now) {
   return list_answer("leaks", std::move(leaks), [now](const LeakRecord& leak) { return json_of(leak, now); });
 }
 

@@ -10,7 +10,7 @@
 namespace carpool::proxy::admin {
 namespace {
 
-Answer shown(const LogLevels& levels) {
+Response shown(const LogLevels& levels) {
   Json modules = Json::object();
   for (const auto& [module, level] : levels.modules) modules[module] = level;
   return json_answer(200, {{"level", levels.level}, {"modules", std::move(modules)}});
@@ -33,14 +33,14 @@ std::string text_in(const Json& body, const char* name) {
 
 }  // namespace
 
-Answer log_level_answer(const Call& call) {
+Response log_level_answer(const Call& call) {
   if (query_value(call.request.target, "level") || query_value(call.request.target, "module")) {
     return error_answer(400, "GET takes no level and no module: PUT sets them");
   }
   return shown(call.control.log_levels());
 }
 
-Answer set_log_level_answer(const Call& call) {
+Response set_log_level_answer(const Call& call) {
   const auto asked_level = query_value(call.request.target, "level");
   const auto asked_module = query_value(call.request.target, "module");
   if ((asked_level && asked_level->empty()) || (asked_module && asked_module->empty())) {

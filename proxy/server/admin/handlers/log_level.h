@@ -5,8 +5,8 @@
 
 namespace carpool::proxy::admin {
 
-Answer log_level_answer(const Call& call);
+Response log_level_answer(const Call& call);
 // Level and module from the query, else from a JSON body {"level": …, "module": …}.
-Answer set_log_level_answer(const Call& call);
+Response set_log_level_answer(const Call& call);
 
 }  // namespace carpool::proxy::admin

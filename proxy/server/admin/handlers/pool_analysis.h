@@ -1,4 +1,4 @@
-// PoolStudy: what explain, advice and what-if of one pool rest on.
+// PoolAnalysis: what explain, advice and what-if of one pool rest on.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace carpool::proxy::admin {
 
-struct PoolStudy {
+struct PoolAnalysis {
   pool::Limits limits;  // in force
   pool::Circumstances circumstances;
   Duration wait_timeout{};
-  std::vector<pool::Stay> past;
+  std::vector<pool::BorrowRecord> past;
 };
 
 }  // namespace carpool::proxy::admin

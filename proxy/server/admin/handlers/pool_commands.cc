@@ -4,15 +4,15 @@
 
 namespace carpool::proxy::admin {
 
-Answer pool_order_answer(PoolOrder order) {
+Response pool_order_answer(PoolCommand order) {
   switch (order) {
-    case PoolOrder::pause:
+    case PoolCommand::pause:
       return json_answer(200, {{"status", "paused"}});
-    case PoolOrder::resume:
+    case PoolCommand::resume:
       return json_answer(200, {{"status", "resumed"}});
-    case PoolOrder::drain:
+    case PoolCommand::drain:
       return json_answer(200, {{"status", "draining; resume ends it"}});
-    case PoolOrder::reconnect:
+    case PoolCommand::reconnect:
       return json_answer(200, {{"status", "reconnecting"}});
   }
   return error_answer(500, "no such order");

@@ -5,13 +5,13 @@
 
 namespace carpool::proxy::admin {
 
-template <PoolOrder order>
-Answer order_route(const Call& call, const PoolFacts& pool) {
-  Answer answer;
+template <PoolCommand order>
+Response order_route(const Call& call, const PoolInfo& pool) {
+  Response answer;
   answer.later = call.control.order(pool.origin, order);
   return answer;
 }
 // 200 and what the pool is now.
-Answer pool_order_answer(PoolOrder order);
+Response pool_order_answer(PoolCommand order);
 
 }  // namespace carpool::proxy::admin

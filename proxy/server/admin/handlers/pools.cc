@@ -13,12 +13,12 @@
 namespace carpool::proxy::admin {
 namespace {
 
-using pool::Shown;
+using pool::ConnectionStatus;
 using Snapshot = pool::Destination::Snapshot;
 
 // Open ones, idle or not: all but those that are still connecting.
 std::uint64_t open(const Snapshot& s) {
-  return s.alive() - s.of(Shown::connecting);
+  return s.alive() - s.of(ConnectionStatus::connecting);
 }
 
 template <class Names, class Counts>
@@ -40,7 +40,7 @@ std::vector<metrics::Labelled> labelled(const Names& names, const Counts& counts
   return parts;
 }
 
-Json json_of(const ConnectionFacts& facts) {
+Json json_of(const ConnectionInfo& facts) {
   Json json;
   json["id"] = facts.id;
   json["state"] = std::string(pool::name(facts.state));
@@ -61,9 +61,9 @@ Json json_of(const ConnectionFacts& facts) {
 
 // One bar per bound: how many lie at or below it and above the one before; the last bar has no bound.
 template <std::size_t N, class Measure>
-Json histogram(const std::vector<ConnectionFacts>& all, const std::array<double, N>& bounds, Measure measure) {
+Json histogram(const std::vector<ConnectionInfo>& all, const std::array<double, N>& bounds, Measure measure) {
   std::array<std::uint64_t, N + 1> counts{};
-  for (const ConnectionFacts& one : all) {
+  for (const ConnectionInfo& one : all) {
     if (const std::optional<double> value = measure(one)) {
       ++counts[static_cast<std::size_t>(std::lower_bound(bounds.begin(), bounds.end(), *value) - bounds.begin())];
     }
@@ -75,15 +75,15 @@ Json histogram(const std::vector<ConnectionFacts>& all, const std::array<double,
   return bars;
 }
 
-Json histograms(const std::vector<ConnectionFacts>& all) {
+Json histograms(const std::vector<ConnectionInfo>& all) {
   constexpr std::array<double, 8> kSeconds{0.1, 1, 5, 15, 60, 300, 1800, 7200};
   constexpr std::array<double, 7> kUses{0, 1, 10, 100, 1000, 10'000, 100'000};
-  const auto age = [](const ConnectionFacts& one) -> std::optional<double> { return seconds(one.age); };
-  const auto idle = [](const ConnectionFacts& one) -> std::optional<double> {
-    if (one.state != Shown::idle && one.state != Shown::expired_idle) return std::nullopt;
+  const auto age = [](const ConnectionInfo& one) -> std::optional<double> { return seconds(one.age); };
+  const auto idle = [](const ConnectionInfo& one) -> std::optional<double> {
+    if (one.state != ConnectionStatus::idle && one.state != ConnectionStatus::expired_idle) return std::nullopt;
     return seconds(one.idle);
   };
-  const auto uses = [](const ConnectionFacts& one) -> std::optional<double> { return one.uses; };
+  const auto uses = [](const ConnectionInfo& one) -> std::optional<double> { return one.uses; };
   Json json;
   json["age_seconds"] = histogram(all, kSeconds, age);
   json["idle_seconds"] = histogram(all, kSeconds, idle);
@@ -92,11 +92,11 @@ Json histograms(const std::vector<ConnectionFacts>& all) {
 }
 
 // A reload may have named others a moment ago.
-std::string class_name(const PoolFacts& facts, std::size_t i) {
+std::string class_name(const PoolInfo& facts, std::size_t i) {
   return i < facts.classes.size() ? facts.classes[i] : std::to_string(i);
 }
 
-Json classes_of(const PoolFacts& facts) {
+Json classes_of(const PoolInfo& facts) {
   Json list = Json::array();
   for (std::size_t i = 0; i < facts.snapshot.class_count; ++i) {
     const Snapshot::Class& one = facts.snapshot.classes[i];
@@ -108,14 +108,14 @@ Json classes_of(const PoolFacts& facts) {
 
 }  // namespace
 
-Json json_of(const PoolFacts& facts) {
+Json json_of(const PoolInfo& facts) {
   const Snapshot& s = facts.snapshot;
   Json json;
   json["origin"] = facts.origin;
   json["active"] = open(s);
-  json["borrowable"] = s.of(Shown::idle);
+  json["borrowable"] = s.of(ConnectionStatus::idle);
   json["borrowed"] = s.leases();  // streams count each
-  json["connecting"] = s.of(Shown::connecting);
+  json["connecting"] = s.of(ConnectionStatus::connecting);
   json["waiting"] = s.waiting;
   json["max_wait_seconds"] = seconds(s.max_wait);
   json["size"] = s.size;
@@ -140,16 +140,16 @@ Json json_of(const PoolFacts& facts) {
   return json;
 }
 
-Answer pools_answer(std::vector<PoolFacts> pools) {
-  return list_answer("pools", std::move(pools), [](const PoolFacts& pool) { return json_of(pool); });
+Response pools_answer(std::vector<PoolInfo> pools) {
+  return list_answer("pools", std::move(pools), [](const PoolInfo& pool) { return json_of(pool); });
 }
 
-Answer pool_answer(const PoolFacts& pool, const std::vector<ConnectionFacts>& connections,
-                   const std::vector<AddressFacts>& addresses) {
+Response pool_answer(const PoolInfo& pool, const std::vector<ConnectionInfo>& connections,
+                     const std::vector<AddressInfo>& addresses) {
   Json json = json_of(pool);
   json["histograms"] = histograms(connections);
   json["addresses"] = Json::array();
-  for (const AddressFacts& one : addresses) {
+  for (const AddressInfo& one : addresses) {
     json["addresses"].push_back({{"address", one.address},
                                  {"state", std::string(one.state)},
                                  {"open", one.open},
@@ -159,13 +159,13 @@ Answer pool_answer(const PoolFacts& pool, const std::vector<ConnectionFacts>& co
   return json_answer(200, json);
 }
 
-Answer connections_answer(std::vector<ConnectionFacts> connections) {
-  return list_answer("connections", std::move(connections), [](const ConnectionFacts& one) { return json_of(one); });
+Response connections_answer(std::vector<ConnectionInfo> connections) {
+  return list_answer("connections", std::move(connections), [](const ConnectionInfo& one) { return json_of(one); });
 }
 
-Answer pool_metrics_answer(const std::vector<PoolFacts>& pools) {
+Response pool_metrics_answer(const std::vector<PoolInfo>& pools) {
   Json json = Json::object();
-  for (const PoolFacts& pool : pools) {
+  for (const PoolInfo& pool : pools) {
     const Snapshot& s = pool.snapshot;
     // Of those created, whatever is not open any more is closed; a dial that failed was never created.
     const std::uint64_t active = open(s);
@@ -179,7 +179,7 @@ Answer pool_metrics_answer(const std::vector<PoolFacts>& pools) {
   return json_answer(200, json);
 }
 
-metrics::OriginSample sample_of(const PoolFacts& facts) {
+metrics::OriginSample sample_of(const PoolInfo& facts) {
   const Snapshot& s = facts.snapshot;
   metrics::OriginSample sample;
   sample.label = facts.origin;
@@ -217,9 +217,9 @@ class Scrape final : public Pieces {
 metrics::Sample take_sample(const AdminView& view) {
   metrics::Sample sample;
   const CountedPools counted = view.counted();
-  const ReclaimedFacts& reclaimed = counted.reclaimed;
+  const ReclaimedInfo& reclaimed = counted.reclaimed;
   sample.origins.reserve(counted.pools.size() + 1);
-  for (const PoolFacts& pool : counted.pools) sample.origins.push_back(sample_of(pool));
+  for (const PoolInfo& pool : counted.pools) sample.origins.push_back(sample_of(pool));
   sample.pools = sample.origins.size();
   sample.pools_max = reclaimed.max_origins;
   sample.pools_reclaimed = reclaimed.pools;
@@ -231,8 +231,8 @@ metrics::Sample take_sample(const AdminView& view) {
   sample.build = view.build();
   sample.log_dropped = view.log_dropped();
   sample.admin = view.admin();
-  const OverloadFacts overload = view.overload();
-  const auto ratio = [](const OverloadFacts::Use& use) {
+  const OverloadInfo overload = view.overload();
+  const auto ratio = [](const OverloadInfo::Use& use) {
     return use.limit == 0 ? 0.0 : static_cast<double>(use.used) / static_cast<double>(use.limit);
   };
   sample.overload = metrics::OverloadSample{overload.stage, ratio(overload.memory), ratio(overload.descriptors),
@@ -242,8 +242,8 @@ metrics::Sample take_sample(const AdminView& view) {
 
 }  // namespace
 
-Answer metrics_answer(const AdminView& view, const metrics::Registry& registry) {
-  Answer answer = text_answer(200, metrics::kContentType, {});
+Response metrics_answer(const AdminView& view, const metrics::Registry& registry) {
+  Response answer = text_answer(200, metrics::kContentType, {});
   answer.pieces = std::make_unique<Scrape>(registry, take_sample(view));
   return answer;
 }

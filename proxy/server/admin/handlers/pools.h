@@ -9,16 +9,16 @@
 
 namespace carpool::proxy::admin {
 
-Answer pools_answer(std::vector<PoolFacts> pools);
+Response pools_answer(std::vector<PoolInfo> pools);
 // With live histograms of the ages, rests and uses of its connections.
-Answer pool_answer(const PoolFacts& pool, const std::vector<ConnectionFacts>& connections,
-                   const std::vector<AddressFacts>& addresses);
-Answer connections_answer(std::vector<ConnectionFacts> connections);
+Response pool_answer(const PoolInfo& pool, const std::vector<ConnectionInfo>& connections,
+                     const std::vector<AddressInfo>& addresses);
+Response connections_answer(std::vector<ConnectionInfo> connections);
 // SimplePool's counters per URI; the form is golden.
-Answer pool_metrics_answer(const std::vector<PoolFacts>& pools);
+Response pool_metrics_answer(const std::vector<PoolInfo>& pools);
 
-metrics::OriginSample sample_of(const PoolFacts& pool);
+metrics::OriginSample sample_of(const PoolInfo& pool);
 // The sample is taken here, as one; its text is made as it is read.
-Answer metrics_answer(const AdminView& view, const metrics::Registry& registry);
+Response metrics_answer(const AdminView& view, const metrics::Registry& registry);
 
 }  // namespace carpool::proxy::admin

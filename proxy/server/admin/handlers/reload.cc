@@ -37,15 +37,15 @@ Json changes_of(const ReloadReport& report) {
 
 }  // namespace
 
-Answer reload_route(const Call& call) {
+Response reload_route(const Call& call) {
   const std::string dry = query_value(call.request.target, "dry_run").value_or("0");
   if (dry != "0" && dry != "1") return error_answer(400, "dry_run must be 0 or 1");
-  Answer answer;
+  Response answer;
   answer.later = call.control.reload(dry == "1");
   return answer;
 }
 
-Answer reload_answer(const ReloadReport& report) {
+Response reload_answer(const ReloadReport& report) {
   if (report.outcome == Outcome::busy) return error_answer(409, report.mistakes.front());
   if (report.outcome == Outcome::refused) {
     return problem_answer(400, "the configuration stays as it is: " + report.mistakes.front(),

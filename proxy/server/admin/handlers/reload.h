@@ -5,8 +5,8 @@
 
 namespace carpool::proxy::admin {
 
-Answer reload_route(const Call& call);
+Response reload_route(const Call& call);
 // 200; 400 with the mistakes when it was refused, 409 when it cannot be now.
-Answer reload_answer(const ReloadReport& report);
+Response reload_answer(const ReloadReport& report);
 
 }  // namespace carpool::proxy::admin

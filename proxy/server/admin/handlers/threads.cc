@@ -6,9 +6,9 @@ namespace carpool::proxy::admin {
 namespace {
 
 // Each source may queue so many; their sum is the bound of the queue, which the pool asserts.
-Json sources_of(const ThreadsFacts& facts) {
+Json sources_of(const ThreadsInfo& facts) {
   Json sources = Json::array();
-  for (const ThreadsFacts::Source& source : facts.sources) {
+  for (const ThreadsInfo::Source& source : facts.sources) {
     sources.push_back(
         {{"name", source.name}, {"limit", source.limit}, {"queued", source.queued}, {"refused", source.refused}});
   }
@@ -17,7 +17,7 @@ Json sources_of(const ThreadsFacts& facts) {
 
 }  // namespace
 
-Answer threads_answer(const ThreadsFacts& facts) {
+Response threads_answer(const ThreadsInfo& facts) {
   Json json;
   json["strategy"] = facts.strategy;
   json["min"] = facts.min;
@@ -32,14 +32,14 @@ Answer threads_answer(const ThreadsFacts& facts) {
   json["start_failures"] = facts.start_failures;
   json["failed_jobs"] = facts.failed;
   json["threads"] = Json::array();
-  for (const ThreadsFacts::Thread& thread : facts.threads) {
+  for (const ThreadsInfo::Thread& thread : facts.threads) {
     json["threads"].push_back({{"number", thread.number},
                                {"state", thread.state},
                                {"doing", thread.doing},
                                {"seconds", seconds(thread.since)}});
   }
   Json tasks = Json::array();
-  for (const ThreadsFacts::Task& task : facts.background_tasks) {
+  for (const ThreadsInfo::Task& task : facts.background_tasks) {
     tasks.push_back({{"name", task.name}, {"running", task.running}, {"seconds", seconds(task.since)}});
   }
   json["background"] = {{"queued", facts.background.queued},

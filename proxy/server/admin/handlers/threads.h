@@ -6,6 +6,6 @@
 
 namespace carpool::proxy::admin {
 
-Answer threads_answer(const ThreadsFacts& facts);
+Response threads_answer(const ThreadsInfo& facts);
 
 }  // namespace carpool::proxy::admin

@@ -13,7 +13,7 @@ constexpr std::uint32_t kDefault = 2;  // [pool.warm_up] size, SimplePool's pool
 constexpr std::uint32_t kMost = 100'000;
 }  // namespace
 
-Answer warm_up_route(const Call& call, const pool::Origin& origin) {
+Response warm_up_route(const Call& call, const pool::Origin& origin) {
   std::uint32_t size = kDefault;
   if (const auto text = query_value(call.request.target, "size")) {
     const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), size);
@@ -21,14 +21,14 @@ Answer warm_up_route(const Call& call, const pool::Origin& origin) {
       return error_answer(400, "size: `" + *text + "` is no number from 1 to " + std::to_string(kMost));
     }
   }
-  Result<std::unique_ptr<PendingAnswer>> order = call.control.warm_up(origin, size);
+  Result<std::unique_ptr<PendingResponse>> order = call.control.warm_up(origin, size);
   if (!order) return error_answer(order.fault().kind == FaultKind::origins_exhausted ? 503 : 403, order.fault().detail);
-  Answer answer;
+  Response answer;
   answer.later = std::move(*order);
   return answer;
 }
 
-Answer warm_up_answer(std::uint32_t made, const std::optional<std::string>& failure) {
+Response warm_up_answer(std::uint32_t made, const std::optional<std::string>& failure) {
   const Json json{{"made", made}, {"failure", or_null(failure)}};
   return failure ? problem_answer(502, *failure, json) : json_answer(200, json);
 }

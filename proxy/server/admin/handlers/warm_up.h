@@ -10,8 +10,8 @@
 
 namespace carpool::proxy::admin {
 
-Answer warm_up_route(const Call& call, const pool::Origin& origin);
+Response warm_up_route(const Call& call, const pool::Origin& origin);
 // 200 when everything that was wanted is open; 502 with the first failure when it is not.
-Answer warm_up_answer(std::uint32_t made, const std::optional<std::string>& failure);
+Response warm_up_answer(std::uint32_t made, const std::optional<std::string>& failure);
 
 }  // namespace carpool::proxy::admin

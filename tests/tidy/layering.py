@@ -9,7 +9,7 @@ import re
 from tree import Offence
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
-ROOM = re.compile(r"carpool_room\(\s*(.*?)\)", re.S)
+ROOM = re.compile(r"carpool_component\(\s*(.*?)\)", re.S)
 
 # (room, room it must never reach)
 NEVER = [("base", "metrics"), ("base", "exec"), ("base", "pool"), ("metrics", "exec"), ("metrics", "pool"),
@@ -46,7 +46,7 @@ ATOMICS = ["pool/core/atomic*", "pool/core/entry*", "pool/core/pool*", "pool/des
 
 
 def rooms(tree):
-    """name -> (directories, rooms it links), from the carpool_room lines."""
+    """name -> (directories, rooms it links), from the carpool_component lines."""
     found = {}
     for body in ROOM.findall((tree.root / "CMakeLists.txt").read_text()):
         words, key = body.split(), "NAME"
@@ -107,4 +107,4 @@ def named_atomics(tree):
     atomic = re.compile(r"\bstd::atomic\w*|\batomic_thread_fence\b|#include <atomic>")
     for path, line, match in tree.grep(tree.product(), atomic):
         if not any(fnmatch.fnmatch(path, a) for a in ATOMICS):
-            yield Offence(path, line, "%s outside the files named in tests/tidy/house.py" % match.group(0))
+            yield Offence(path, line, "%s outside the files named in tests/tidy/layering.py" % match.group(0))

@@ -12,8 +12,8 @@ if(CARPOOL_SANITIZE)
     $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-maybe-uninitialized -Wno-stringop-overflow>)
 endif()
 
-# carpool_room(NAME [DIRS dir...] [LINK room...] [PRIVATE library...]); DIRS defaults to NAME.
-function(carpool_room name)
+# carpool_component(NAME [DIRS dir...] [LINK room...] [PRIVATE library...]); DIRS defaults to NAME.
+function(carpool_component name)
   cmake_parse_arguments(ARG "" "" "DIRS;LINK;PRIVATE" ${ARGN})
   if(NOT ARG_DIRS)
     set(ARG_DIRS ${name})
