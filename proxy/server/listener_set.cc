@@ -17,7 +17,7 @@ auto find(std::vector<std::unique_ptr<Listener>>& all, const std::string& addres
 Status ListenerSet::open(const config::Listen& settings, std::optional<net::Bound> inherited) {
   auto listener = std::make_unique<Listener>(settings, parts_);
   if (inherited) {
-    listener->take(std::move(*inherited));
+    listener->adopt_socket(std::move(*inherited));
   } else if (Status opened = listener->open(); !opened) {
     return opened;
   }
@@ -38,7 +38,7 @@ std::vector<const Listener*> ListenerSet::apply(ListenerChanges& changes) {
   for (const config::Listen& listen : changes.changing) (*find(open_, listen.address))->change(listen);
   for (NewListener& change : changes.opening) {
     std::unique_ptr<Listener> listener = reopened(change.settings);
-    listener->take(std::move(change.bound));
+    listener->adopt_socket(std::move(change.bound));
     if (Status started = listener->start(); !started) log::error("reload", started.fault().detail);
     open_.push_back(std::move(listener));
   }
@@ -59,7 +59,7 @@ void ListenerSet::close_all() {
 }
 
 void ListenerSet::leave_all() {
-  for (auto& listener : open_) listener->leave();
+  for (auto& listener : open_) listener->stop_accepting();
 }
 
 void ListenerSet::clear() {

@@ -116,8 +116,7 @@ TEST(Timer, LeavesTheHeapWhenItDies) {
 TEST(Timer, MayOutliveItsHeap) {
   HeapLoop loop;
   auto heap = std::make_unique<TimerHeap>();
-  Timer timer(
-      loop, [](void*) {}, nullptr);
+  Timer timer(loop, Bound());
   heap->arm(timer, loop.time + 1ms);
   heap.reset();
   EXPECT_FALSE(timer.armed());

@@ -34,8 +34,7 @@ class TurnedLoop {
   // Turns until `done()`; false if that took longer than `most`.
   template <class Done>
   bool until(Done done, Duration most = 10s) {
-    exec::Timer limit(
-        *loop_, [](void*) {}, nullptr);  // only ends a wait
+    exec::Timer limit = exec::Timer::bind<&TurnedLoop::end_wait>(*loop_, *this);
     const Instant end = Clock::now() + most;
     loop_->turn(false);
     while (!done() && Clock::now() < end) {
@@ -50,6 +49,8 @@ class TurnedLoop {
   }
 
  private:
+  void end_wait() {}
+
   static std::unique_ptr<exec::UvLoop> make() {
     auto made = exec::UvLoop::make(0);
     return std::move(*made);
