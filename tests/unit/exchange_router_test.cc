@@ -47,7 +47,7 @@ Target connect(std::string_view authority) {
 
 class TheRouter : public testing::Test {
  protected:
-  TheRouter() : world(1), registry(1, 10) {
+  TheRouter() : environment(1), registry(1, 10) {
     exec::assume_on_loop();
     config::OriginSettings api;
     api.origin = *pool::parse_origin("https://api.test");
@@ -56,7 +56,7 @@ class TheRouter : public testing::Test {
     other.origin = *pool::parse_origin("http://other.test");
     other.alias = {"other"};
     config.origins = {api, other};
-    auto made = OriginRegistry::make(config, world, registry);
+    auto made = OriginRegistry::make(config, environment, registry);
     EXPECT_TRUE(made) << (made ? "" : made.fault().detail);
     origins = std::move(*made);
     auto rules = net::EgressPolicy::make(config.egress);
@@ -64,7 +64,7 @@ class TheRouter : public testing::Test {
     policy = std::move(*rules);
     router = std::make_unique<Router>(*origins, *policy);
   }
-  ~TheRouter() override { origins->directory().stop(world.now); }
+  ~TheRouter() override { origins->directory().stop(environment.now); }
 
   // The label of where it goes, or the Fault's kind.
   std::string way(const config::Listen& listen, const Target& target, std::string_view bound = "127.0.0.1:3128") {
@@ -84,7 +84,7 @@ class TheRouter : public testing::Test {
                                               : "another fault";
   }
 
-  test::World world;
+  test::FakeEnvironment environment;
   metrics::Registry registry;
   config::Config config;
   std::unique_ptr<OriginRegistry> origins;
