@@ -1,4 +1,5 @@
-// The table of contents: read, check, build, run, drain.
+// main(): reads and checks the configuration, runs the requested command or the server, and maps the outcome to an exit
+// code.
 #include <malloc.h>
 
 #include <csignal>
@@ -20,7 +21,8 @@
 namespace {
 // Exit codes of the contract.
 constexpr int kConfiguration = 1, kInternal = 3;
-// An answer about a thousand pools is megabytes for a moment: they go back to the system, not into the heap.
+// A response about a thousand pools takes megabytes briefly: such blocks are returned to the system instead of staying
+// in the heap.
 constexpr int kOwnMapping = 256 * 1024;
 
 int dispatch(const carpool::proxy::config::Options& options) {
@@ -36,7 +38,7 @@ int dispatch(const carpool::proxy::config::Options& options) {
   return carpool::proxy::serve(reading.config, source);
 }
 
-// `carpool webhook` is a program of its own; the exit code, or nothing: another command.
+// Runs `carpool webhook`, which is a program of its own. Returns its exit code; empty for any other command.
 std::optional<int> run_webhook(int argc, char** argv) {
   const auto options = carpool::proxy::parse_webhook(argc, argv);
   if (!options) return std::nullopt;
@@ -52,7 +54,7 @@ int main(int argc, char** argv) {
   if (!carpool::proxy::open_missing_standard_streams()) return kInternal;
   ::mallopt(M_MMAP_THRESHOLD, kOwnMapping);
   carpool::proxy::memory_reserve::install();
-  std::signal(SIGPIPE, SIG_IGN);  // a peer that left is an error value, not a signal
+  std::signal(SIGPIPE, SIG_IGN);  // a closed peer is reported as an error value, not as a signal
   if (const std::optional<int> code = run_webhook(argc, argv)) return *code;
   if (const std::optional<int> code = carpool::proxy::cli::run(argc, argv, std::cout, std::cerr)) return *code;
   const auto options = carpool::proxy::config::parse_options(argc, argv);

@@ -36,7 +36,7 @@ void BufferedRequest::on_body(std::string_view bytes) {
   if (!too_long_) body_.append(bytes);
 }
 
-// A connection at rest keeps no body's memory.
+// An idle connection keeps no memory for a body.
 void BufferedRequest::done() {
   head_.clear();
   body_ = {};

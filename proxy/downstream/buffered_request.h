@@ -1,5 +1,5 @@
-// BufferedRequest: HTTP/1.1 requests to carpool itself, one at a time, each whole with its small body. What a client
-// sends behind one waits until that one is answered.
+// BufferedRequest: reads HTTP/1.1 requests to carpool itself, one at a time, each with its small body complete.
+// Pipelined requests are buffered until the current one is answered.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,17 @@ namespace carpool::proxy {
 class BufferedRequest final : private http::BodySink {
  public:
   enum class Got : std::uint8_t {
-    nothing,    // more has to come first
-    partial,    // of a request
-    request,    // head() and body() until done()
-    malformed,  // fault(); the last thing that is read
-    closed,     // the connection did, or failed
+    nothing,    // more input is needed
+    partial,    // of a request was read
+    request,    // complete: head() and body() are valid until done()
+    malformed,  // see fault(); nothing is read after it
+    closed,     // or the connection failed
   };
-  // `most`: bytes of a body; a longer one is read to its end, so that its refusal arrives, and too_long() says it.
+  // `most`: the maximum body size in bytes. A longer body is read to its end, so that the error response arrives, and
+  // too_long() returns true.
   BufferedRequest(const http::Limits& limits, std::size_t most) : reader_(limits), most_(most) {}
 
-  // Reads once at most, into `scratch`.
+  // Reads at most once, into `scratch`.
   Got read(net::Transport& transport, std::span<char> scratch);
   void done();
 
@@ -33,9 +34,9 @@ class BufferedRequest final : private http::BodySink {
   const std::string& body() const { return body_; }
   bool too_long() const { return too_long_; }
   const Fault& fault() const { return fault_; }
-  // Nothing of the next request has been read.
+  // Returns true if no byte of the next request has been read.
   bool at_rest() const { return pending_.empty() && reader_.at_boundary(); }
-  // Whoever sends no requests any more is not listened to.
+  // Discards buffered bytes of a client that is not expected to send another request.
   void forget() { pending_.clear(); }
 
  private:

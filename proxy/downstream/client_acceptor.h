@@ -1,4 +1,4 @@
-// ClientAcceptor: a loop that takes accepted sockets, as a listener knows it.
+// ClientAcceptor: the listener's interface to a loop that takes accepted sockets.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ class Listener;
 class ClientAcceptor {
  public:
   virtual exec::Loop& loop() = 0;
-  // `fd` belongs to the acceptor from here on. `peer` is for the log.
+  // Takes ownership of `fd`. `peer` is for the log.
   virtual void accept(Listener& listener, int fd, std::string peer) LOOP_ONLY = 0;
 
  protected:

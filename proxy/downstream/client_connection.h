@@ -1,4 +1,4 @@
-// ClientConnection: a client's connection as its worker owns it, whatever it speaks.
+// ClientConnection: the protocol-independent interface through which a worker owns a client's connection.
 #pragma once
 
 #include "base/intrusive.h"
@@ -11,11 +11,11 @@ class Listener;
 class ClientConnection : public ListHook<struct ClientTag> {
  public:
   virtual ~ClientConnection() = default;
-  virtual Listener* listener() const = 0;             // nullptr: another one took its place there
-  virtual void drain() LOOP_ONLY = 0;                 // end when idle; what runs is answered, and nothing new taken
-  virtual void start_graceful_close() LOOP_ONLY = 0;  // with the next answer, or by a word of its protocol
-  virtual bool end_if_idle() LOOP_ONLY = 0;           // true: it was, and ends
-  virtual void end() LOOP_ONLY = 0;                   // now, whatever it does
+  virtual Listener* listener() const = 0;             // nullptr: another object took the connection over
+  virtual void drain() LOOP_ONLY = 0;                 // closes when idle; running requests finish, new ones are refused
+  virtual void start_graceful_close() LOOP_ONLY = 0;  // with the next response, or by the protocol's own means
+  virtual bool end_if_idle() LOOP_ONLY = 0;           // returns true if the client was idle and is closed
+  virtual void end() LOOP_ONLY = 0;                   // closes now, even in the middle of a response
 
  protected:
   ClientConnection() = default;

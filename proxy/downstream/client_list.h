@@ -20,7 +20,7 @@ class ClientList final : public ClientAcceptor, public ClientOwner, private exec
  public:
   class Owner {
    public:
-    virtual void on_clients_gone() = 0;  // draining, and the last client left; on this list's loop, once
+    virtual void on_clients_gone() = 0;  // once, on this list's loop, when the last client of a draining list closed
 
    protected:
     ~Owner() = default;
@@ -32,24 +32,24 @@ class ClientList final : public ClientAcceptor, public ClientOwner, private exec
   exec::Loop& loop() override { return context_.loop; }
   void accept(Listener& listener, int fd, std::string peer) override LOOP_ONLY;
 
-  // Every client ends with its next response, idle ones at once. Clients that come later are refused.
+  // Every client closes after its next response, idle ones at once. Later clients are refused.
   void drain() LOOP_ONLY;
-  // As drain(), but an idle client may ask once more.
+  // Like drain(), but an idle client may send one more request.
   void start_graceful_close() LOOP_ONLY;
-  // drain() for the clients of these listeners alone; others may come.
+  // Drains only the clients of these listeners; new clients are still accepted.
   void drain_those_of(const std::vector<const Listener*>& closed) LOOP_ONLY;
   void shed_idle() LOOP_ONLY;  // closes idle clients
-  void close_all() LOOP_ONLY;  // now, whatever they do
-  // Returns true if it is draining and has no client. Any thread.
+  void close_all() LOOP_ONLY;  // even in the middle of a response
+  // Returns true if the list is draining and has no client. Any thread.
   bool empty() const { return empty_.load(std::memory_order_acquire); }
 
  private:
   void destroy_later(ClientConnection& client) override LOOP_ONLY;
   void upgrade_to_h2(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
                      std::string_view bytes) override LOOP_ONLY;
-  void run() override LOOP_ONLY;  // exec::Deferred: destroys those that closed in this turn
+  void run() override LOOP_ONLY;  // exec::Deferred: destroys the clients that closed in this turn
   void note_if_empty() LOOP_ONLY;
-  // `visit` may close the client that it is given.
+  // `visit` may close the client that it receives.
   template <class Visit>
   void for_each(Visit visit) LOOP_ONLY;
 

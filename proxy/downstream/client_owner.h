@@ -1,4 +1,4 @@
-// ClientOwner: the list that owns a loop's clients, as a client knows it.
+// ClientOwner: the client's interface to the list that owns it.
 #pragma once
 
 #include <memory>
@@ -15,10 +15,10 @@ class Listener;
 
 class ClientOwner {
  public:
-  // `client` is closed: it is destroyed at the end of the turn.
+  // `client` is closed; it is destroyed at the end of the turn.
   virtual void destroy_later(ClientConnection& client) LOOP_ONLY = 0;
-  // A client turned out to speak HTTP/2: another object takes its connection over, with the bytes that were read. The
-  // caller closes at once and counts no more.
+  // Moves the connection of a client that speaks HTTP/2 to an H2Client, with the bytes already read. The caller closes
+  // at once and is no longer counted.
   virtual void upgrade_to_h2(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
                              std::string_view bytes) LOOP_ONLY = 0;
 

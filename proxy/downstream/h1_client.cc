@@ -47,7 +47,7 @@ Status H1Client::start() {
   return Done{};
 }
 
-// ---- turns ----
+// ---- event loop turns ----
 
 void H1Client::on_ready(exec::Ready ready) {
   transport_->on_readiness(ready);
@@ -65,7 +65,7 @@ void H1Client::run_soon() {
 void H1Client::advance() {
   if (state_ == State::closed) return;
   advancing_ = true;
-  std::size_t turns = 16;  // a client that pipelines for ever lets the others have their turn
+  std::size_t turns = 16;  // a client that pipelines without end must not starve the others
   while (step()) {
     if (--turns == 0) {
       advancing_ = false;
@@ -78,7 +78,7 @@ void H1Client::advance() {
   arm_timer();
 }
 
-// One step of this connection; false: nothing more to do until the next event.
+// Runs one step of this connection; returns false if nothing remains to do until the next event.
 bool H1Client::step() {
   if (state_ == State::closed) return false;
   if (!write_queue_.empty() && !flush_waiting()) return false;
@@ -118,7 +118,7 @@ bool H1Client::flush_waiting() {
 
 bool H1Client::may_read() const {
   if (exchange_ == nullptr || !head_complete_)
-    return write_queue_.size() < kHighWatermark;  // the next request, once there is room to answer
+    return write_queue_.size() < kHighWatermark;  // parse the next request only when its response can be written
   if (!exchange_->tunnelled() && request_complete_) return false;
   return exchange_->wants_input();
 }
@@ -146,8 +146,8 @@ bool H1Client::read_some() {
   return false;
 }
 
-// The client is not to be read now, but its socket says that it left. FIN is only a half-close: the client may still
-// wait for its answer, for as long as listen.half_close allows.
+// Called when the client must not be read now but its socket reports a hang-up. A FIN is only a half-close: the client
+// may still wait for its response, for as long as listen.half_close allows.
 void H1Client::notice_hangup() {
   while (!eof_ && pending_.size() < kHighWatermark && transport_->maybe_readable()) {
     const exec::ReadBuffer buffer(context_.loop);
@@ -157,7 +157,7 @@ void H1Client::notice_hangup() {
     if (io.io == net::Io::eof) eof_ = true;
     pending_.append(buffer.view(io.bytes));
   }
-  // Behind a FIN, or behind more than may be read now, only the socket itself knows of a reset.
+  // Behind a FIN, or behind more data than may be read now, only SO_ERROR reveals a reset.
   int error = 0;
   socklen_t length = sizeof error;
   if (::getsockopt(transport_->fd(), SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error != 0) lost();

@@ -1,6 +1,6 @@
-// H1Client: one downstream connection. Reads requests, one at a time and in order (pipelined ones wait in `pending_`),
-// hands each to an Exchange, writes what the exchange answers, and decides how its connection ends. At rest it owns no
-// buffer.
+// H1Client: a client connection that speaks HTTP/1.1. Reads requests one at a time and in order (pipelined ones wait in
+// `pending_`), passes each to an Exchange, writes the exchange's response and decides how the connection ends. An idle
+// client owns no buffer.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +33,11 @@ class H1Client final : public ClientConnection,
   H1Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener,
            std::unique_ptr<net::Transport> transport, std::string peer);
   ~H1Client() override;
-  Status start() LOOP_ONLY;  // watch it; a failure means: drop it
+  Status start() LOOP_ONLY;  // registers the socket; on failure the caller drops the client
 
   Listener* listener() const override { return handed_over_ ? nullptr : &listener_; }
 
-  // ---- the exchange's calls ----
+  // ---- ClientStream: called by the exchange ----
   std::string_view peer() const override { return peer_; }
   int socket() const override { return transport_->fd(); }
   bool accepted_while_shedding() const override { return accepted_while_shedding_; }
@@ -57,12 +57,12 @@ class H1Client final : public ClientConnection,
   void shut_write_when_sent() override LOOP_ONLY;
   void resume() override LOOP_ONLY { run_soon(); }
   void on_exchange_end(AfterExchange next) override LOOP_ONLY;
-  // It stays here until either side closes.
+  // The connection stays with this client until either side closes.
   pool::Lease take_private(const OriginRuntime& origin) override LOOP_ONLY;
   bool keep_private(const OriginRuntime& origin, pool::Lease& lease) override LOOP_ONLY;
 
-  // Closes when idle; a running exchange answers with Connection: close. A client whose last answer did not say so may
-  // send one more request for a moment.
+  // Closes when idle; a running exchange responds with Connection: close. A client whose last response did not announce
+  // the close may send one more request for a moment.
   void drain() override LOOP_ONLY;
   void start_graceful_close() override LOOP_ONLY { draining_ = true; }
   bool end_if_idle() override LOOP_ONLY;
@@ -72,12 +72,12 @@ class H1Client final : public ClientConnection,
   enum class State : std::uint8_t { open, lingering, closed };
 
   void on_ready(exec::Ready ready) override LOOP_ONLY;
-  void run() override LOOP_ONLY;  // exec::Deferred: another turn
+  void run() override LOOP_ONLY;  // exec::Deferred: continues in another turn
   void run_soon() LOOP_ONLY;
   void advance() LOOP_ONLY;
   bool step() LOOP_ONLY;
   bool flush_waiting() LOOP_ONLY;
-  BatchLease& out() LOOP_ONLY;  // what is sent by the next flush()
+  BatchLease& out() LOOP_ONLY;  // the batch that the next flush() sends
   http::ReplyRules reply_rules(bool close) const LOOP_ONLY;
   bool may_read() const LOOP_ONLY;
   bool read_some() LOOP_ONLY;
@@ -100,7 +100,7 @@ class H1Client final : public ClientConnection,
   void end_soon() LOOP_ONLY;
   void cut_off() LOOP_ONLY;
   void look_again() LOOP_ONLY;
-  // Some bytes of a head are here, but not all.
+  // Returns true if some bytes of a head were read, but not all.
   bool in_head() const {
     return (exchange_ != nullptr && !head_complete_ && reader_.in_head()) || (preface_ > 0 && preface_ != kNoPreface);
   }
@@ -120,36 +120,36 @@ class H1Client final : public ClientConnection,
   exec::WatchKey key_;
   http::RequestReader reader_;
   Exchange* exchange_ = nullptr;  // from the first byte of a head to the end of its exchange
-  std::string pending_;           // read, not yet used: pipelined requests
-  std::string repeat_;            // the request that a 417 answered before its body came, and that alone may follow
+  std::string pending_;           // read but not yet parsed: pipelined requests
+  std::string repeat_;            // the request that received a 417 before its body; only its repetition may follow
   WriteQueue write_queue_;
   BatchLease out_;  // from the first send_*() to flush(), or to the end of the exchange
   exec::Timer timer_;
   const std::string peer_;
-  mutable std::uint64_t identity_ = 0;  // asked for once, by the first request that has to wait
+  mutable std::uint64_t identity_ = 0;  // fairness key, computed for the first request that has to wait
   std::unique_ptr<PrivateConnection> private_;
   http::Framing reply_framing_ = http::Framing::none;
   static constexpr std::uint8_t kNoPreface = 255;
-  std::uint8_t preface_ = 0;  // bytes of HTTP/2's preface that this connection began with
-  bool handed_over_ = false;  // it speaks HTTP/2, and another took it
+  std::uint8_t preface_ = 0;  // bytes of the HTTP/2 preface that the connection began with
+  bool handed_over_ = false;  // the client speaks HTTP/2, and an H2Client took the connection
   State state_ = State::open;
-  bool advancing_ = false;        // inside advance(): whoever would call it again lets it go on instead
-  bool head_complete_ = false;    // the exchange has its head
-  bool request_complete_ = true;  // and the whole request was read
-  bool eof_ = false;              // the client said FIN
+  bool advancing_ = false;        // inside advance(): a nested call returns at once
+  bool head_complete_ = false;    // the exchange has its request head
+  bool request_complete_ = true;  // the whole request was read
+  bool eof_ = false;              // the client sent FIN
   bool informed_ = false;         // a 1xx of the exchange was sent
-  bool eof_forwarded_ = false;    // and the tunnel knows
+  bool eof_forwarded_ = false;    // the tunnel was notified of the FIN
   bool draining_ = false;
-  bool ending_ = false;            // drain(): it does not rest
-  bool said_close_ = false;        // the answer carries Connection: close
-  bool head_timed_ = false;        // header_timeout runs
-  bool shut_after_flush_ = false;  // tunnel: FIN behind the write queue
+  bool ending_ = false;            // drain() was called: close when idle
+  bool said_close_ = false;        // the response carries Connection: close
+  bool head_timed_ = false;        // header_timeout is running
+  bool shut_after_flush_ = false;  // tunnel: send FIN after the write queue
   bool close_when_sent_ = false;
-  bool close_is_end_ = false;  // nothing but the close delimits the answer, or it is a tunnel
-  bool cut_ = false;           // the answer broke off, and the end is a reset
+  bool close_is_end_ = false;  // the response is close-delimited, or a tunnel
+  bool cut_ = false;           // the response is truncated: end with a reset
   Instant half_closed_until_ = kNever;
-  Instant taken_at_{};                 // an answer ended, or the client took bytes of one
-  std::uint32_t untaken_ = 0;          // cut off: bytes that the client's kernel did not acknowledge
+  Instant taken_at_{};                 // last time a response ended or the client read bytes of one
+  std::uint32_t untaken_ = 0;          // cut_off(): bytes that the client's kernel has not acknowledged
   std::uint32_t discarded_bytes_ = 0;  // bytes read while lingering
 };
 

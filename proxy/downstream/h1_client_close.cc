@@ -1,5 +1,5 @@
-// How a client's connection ends: gracefully, by time, by a reset where only the close delimits an answer that broke
-// off; and the connection that it keeps for itself meanwhile.
+// H1Client, closing: graceful close, timeouts, and the reset of a close-delimited response that was truncated. Also the
+// private connection that a client holds until it closes.
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -18,16 +18,16 @@
 namespace carpool::proxy {
 
 namespace {
-// While lingering: how much of what a client still sends is thrown away, and for how long, so that the reset which a
-// close on unread bytes causes does not destroy the answer on its way (RFC 9112 §9.6).
+// Closing with unread bytes causes a reset, which would destroy the response in flight (RFC 9112 §9.6). A lingering
+// client is therefore read and its bytes discarded, up to these limits.
 constexpr std::uint32_t kLingerBytes = 1024 * 1024;
 constexpr Duration kLinger = std::chrono::seconds(2);
-// A request that crosses the end: its client has just had an answer that did not announce it.
+// Time for a request that crosses the close: the client's last response did not announce it.
 constexpr Duration kLastCall = std::chrono::seconds(1);
-// Between two looks whether the client's kernel has all of an answer that ends by a reset: no event tells.
+// Interval at which cut_off() checks whether the client's kernel has acknowledged everything; no event reports it.
 constexpr Duration kLook = std::chrono::milliseconds(20);
 
-// Bytes that were sent and not yet acknowledged.
+// Returns the number of bytes sent but not yet acknowledged.
 std::uint32_t unacknowledged(int fd) {
   int bytes = 0;
   return ::ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::uint32_t>(bytes) : 0;
@@ -36,7 +36,7 @@ std::uint32_t unacknowledged(int fd) {
 
 // ---- ends ----
 
-// Everything is sent: FIN, then throw away what still comes, so that no reset overtakes the answer.
+// Everything is sent: sends FIN, then discards further input, so that no reset overtakes the response.
 void H1Client::end_gracefully() {
   close_when_sent_ = false;
   if (cut_) return cut_off();
@@ -47,8 +47,8 @@ void H1Client::end_gracefully() {
   timer_.arm(context_.loop.now() + kLinger);
 }
 
-// The answer broke off, and a FIN would look like its end. A reset destroys what is still on its way, so it waits until
-// the client's kernel has everything; a client that takes nothing for idle_timeout is reset all the same.
+// A FIN would look like the end of the truncated response. A reset destroys bytes in flight, so it waits until the
+// client's kernel has acknowledged everything; a client that reads nothing for idle_timeout is reset anyway.
 void H1Client::cut_off() {
   state_ = State::lingering;
   transport_->reset_on_close();
@@ -87,7 +87,7 @@ void H1Client::lost() {
 void H1Client::close() {
   if (state_ == State::closed) return;
   state_ = State::closed;
-  // An answer that did not go out whole must not look whole.
+  // Reset instead of closing cleanly, so the client cannot mistake a truncated response for a complete one.
   const bool response_incomplete =
       !write_queue_.empty() || (exchange_ != nullptr && head_complete_ && exchange_->response_incomplete());
   if (close_is_end_ && response_incomplete) transport_->reset_on_close();
@@ -108,13 +108,13 @@ void H1Client::close() {
   if (!advancing_) clients_.destroy_later(*this);
 }
 
-// The process ends. A client that has no byte of its answer is told why there will be none.
+// The process is ending. A client that has no byte of its response receives an error reply.
 void H1Client::end() {
   if (state_ == State::open && exchange_ != nullptr && head_complete_ && !exchange_->response_incomplete()) {
     exchange_->on_request_broken({FaultKind::draining, Side::self, "the proxy is stopping"});
     if (state_ == State::open && write_queue_.empty()) {
       transport_->shut_write();
-      static_cast<void>(discard_input());  // a reset for unread bytes would destroy the answer
+      static_cast<void>(discard_input());  // a reset caused by unread bytes would destroy the response
     }
   }
   close();
@@ -139,7 +139,7 @@ bool H1Client::end_if_idle() {
   return true;
 }
 
-// ---- time ----
+// ---- timeouts ----
 
 void H1Client::arm_timer() {
   if (state_ != State::open) return;
@@ -160,7 +160,7 @@ void H1Client::on_timer() {
   exec::assume_on_loop();
   if (state_ == State::lingering) return cut_ ? look_again() : close();
   if (exchange_ != nullptr && head_complete_) return advance();  // half_close; the exchange has deadlines of its own
-  if (!in_head()) {                                              // idle, or it does not take its last answer
+  if (!in_head()) {                                              // idle, or the client does not read its last response
     if (!write_queue_.empty()) transport_->reset_on_close();
     return close();
   }
@@ -168,16 +168,16 @@ void H1Client::on_timer() {
   advance();
 }
 
-// ---- half a close ----
+// ---- half-close ----
 
-// The client said FIN behind its whole request and waits for an answer of which no byte was sent. Bytes of a request
-// that is not read yet may stand in front of the FIN.
+// Returns true if the client sent FIN after its whole request and waits for a response of which no byte was sent.
+// Unread bytes of a further request may precede the FIN.
 bool H1Client::half_closed() const {
   return (eof_ || transport_->hangup_seen()) && exchange_ != nullptr && head_complete_ && request_complete_ &&
          !informed_ && !exchange_->response_incomplete();
 }
 
-// Each answer has its own time: a client that is gone resets the connection when the one before it is sent.
+// Each response has its own period: a client that is gone resets the connection when the previous one is sent.
 void H1Client::watch_half_close() {
   if (!half_closed() || listen_.half_close == config::kUnlimited) {
     half_closed_until_ = kNever;

@@ -1,5 +1,5 @@
-// What a client says: bytes become requests, which its exchange hears as they come, and the end of one makes way for
-// the next.
+// H1Client, input: parses bytes into requests, passes them to the exchange as they arrive, and starts the next request
+// when an exchange ends.
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +13,7 @@
 
 namespace carpool::proxy {
 
-// Feeds what was read; keeps what may not be used yet. False: no further step now.
+// Parses the bytes that were read and keeps those that must wait. Returns false if no further step is possible now.
 bool H1Client::parse(std::string_view bytes) {
   if (preface_ != kNoPreface) return take_preface(bytes);
   std::size_t used = 0;
@@ -27,12 +27,12 @@ bool H1Client::parse(std::string_view bytes) {
   }
   if (state_ != State::open || close_when_sent_) return state_ != State::closed;
   if (used < bytes.size()) pending_.assign(bytes.substr(used));
-  // One write for the head and all of the body that came with it.
+  // The head and all of the body that came with it leave in one write.
   if (exchange_ != nullptr && head_complete_) exchange_->pump();
   return state_ == State::open && (used == bytes.size() || may_read());
 }
 
-// HTTP/2 with prior knowledge (RFC 9113 §3.3), or the beginning of a request after all.
+// The bytes may be the HTTP/2 preface (RFC 9113 §3.3) or the beginning of an HTTP/1.1 request.
 bool H1Client::take_preface(std::string_view bytes) {
   const std::string_view expected = http::kH2Preface.substr(preface_);
   const auto [at, end] = std::mismatch(bytes.begin(), bytes.end(), expected.begin(), expected.end());
@@ -76,7 +76,7 @@ std::size_t H1Client::feed(std::string_view bytes) {
   }
 }
 
-// What the reader came to. True: feed on.
+// Handles the parser's result; returns true to continue parsing.
 bool H1Client::on_fed(const http::ParseResult& fed) {
   switch (fed.progress) {
     case http::Progress::need_more:
@@ -91,11 +91,11 @@ bool H1Client::on_fed(const http::ParseResult& fed) {
       informed_ = close_is_end_ = said_close_ = false;
       exchange_->begin(*this);
       if (exchange_ != nullptr && exchange_->tunnelled()) {
-        request_complete_ = true;  // CONNECT was served at once: what follows is the tunnel's
+        request_complete_ = true;  // the CONNECT was dispatched already: these bytes belong to the tunnel
         return false;
       }
       if (exchange_ != nullptr) return true;
-      reader_.reset();  // answered already; it goes on only where no body follows
+      reader_.reset();  // already answered; the connection continues only if no body follows
       return false;
     case http::Progress::message:
       reader_.reset();
@@ -116,29 +116,29 @@ void H1Client::on_trailer(std::string_view name, std::string_view value) {
   if (exchange_ != nullptr) exchange_->on_request_trailer(name, value);
 }
 
-// Behind a 417 a client that waited asks again; one that did not wait sends its body all the same, and no byte of that
-// may be taken for a request. Only the request itself tells the two apart.
+// After a 417 a client that waited repeats its request; a client that did not wait sends the body, no byte of which may
+// be parsed as a request. Only a request equal to the first one tells the two apart.
 bool H1Client::is_not_the_repeat() {
   if (repeat_.empty()) return false;
   const http::RequestHead& request = exchange_->request();
   return std::exchange(repeat_, {}) != std::string(request.method).append(1, ' ').append(request.target);
 }
 
-// As a connection at rest closes: what came is no request that anybody waits for.
+// Closes without a reply, as an idle connection does: the bytes are no request that a client waits for.
 void H1Client::close_unanswered() {
   repeat_.clear();
   if (exchange_ != nullptr) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
   close_when_sent_ = true;
 }
 
-// The bytes are not HTTP, or pass a limit.
+// Replies with an error: the bytes are not HTTP, or exceed a limit.
 void H1Client::refuse(const Fault& fault) {
   if (head_complete_) return exchange_->on_request_broken(fault);
   if (!repeat_.empty()) return close_unanswered();
   const std::uint16_t status =
       http::write_error_reply(out().text(), fault, http::Version::http11, true, false, context_.pseudonym);
   context_.stats.record_refused(peer_, fault, status);
-  // None yet: what came so far may also be the beginning of HTTP/2's preface.
+  // Null as long as the bytes could also be the beginning of the HTTP/2 preface.
   if (exchange_ != nullptr) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
   if (!flush()) return lost();
   taken_at_ = context_.loop.now();
@@ -151,7 +151,7 @@ void H1Client::on_eof() {
     close_when_sent_ = true;
     return;
   }
-  if (!head_complete_) return close();  // inside a head: nobody waits for an answer
+  if (!head_complete_) return close();  // within a head: the client waits for no response
   if (exchange_->tunnelled()) {
     if (!std::exchange(eof_forwarded_, true)) exchange_->on_tunnel_input_end();
     return;
@@ -168,7 +168,7 @@ void H1Client::on_exchange_end(AfterExchange next) {
   switch (end_batch(next)) {
     case AfterExchange::keep:
       if (said_close_) close_when_sent_ = true;
-      if (!request_complete_) reader_.reset();  // its body never came (await_repeat())
+      if (!request_complete_) reader_.reset();  // the body never came (await_repeat())
       request_complete_ = true;
       break;
     case AfterExchange::close:
@@ -184,8 +184,8 @@ void H1Client::on_exchange_end(AfterExchange next) {
       return lost();
   }
   head_complete_ = false;
-  if (advancing_) return;  // it arms the timer too
-  // The common case needs no further turn: nothing waits, the socket is read dry.
+  if (advancing_) return;  // advance() arms the timer
+  // The common case needs no further turn: no input is pending and the socket is read to EAGAIN.
   if (close_when_sent_ || eof_ || !pending_.empty() || transport_->maybe_readable()) return run_soon();
   arm_timer();
 }

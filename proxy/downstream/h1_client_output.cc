@@ -1,4 +1,4 @@
-// What a client of HTTP/1.1 is answered, collected in a batch of this connection as it comes and sent by flush().
+// H1Client, output: collects the parts of a response in this connection's batch and sends them in flush().
 #include "proxy/downstream/h1_client.h"
 #include "proxy/exchange/connect_policy.h"
 #include "proxy/exchange/exchange_context.h"
@@ -86,7 +86,7 @@ bool H1Client::flush() {
   return true;
 }
 
-// The exchange is over: what it collected leaves now or never.
+// The exchange has ended: sends what it collected, or discards it if the client is gone.
 AfterExchange H1Client::end_batch(AfterExchange next) {
   if (next != AfterExchange::gone) return flush() ? next : AfterExchange::gone;
   out_.discard();

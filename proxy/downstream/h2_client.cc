@@ -15,11 +15,14 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr std::uint32_t kTurnRequests = 8;               // that a client may begin in one turn
-constexpr std::size_t kHeadsRead = 512;                  // read at once where requests come: about as many heads
-constexpr std::size_t kPull = std::size_t{128} * 1024;   // and be written at once
-constexpr std::size_t kCrowd = std::size_t{512} * 1024;  // waiting for one client, on all of its streams
-constexpr std::size_t kFewStreams = 16;                  // whatever their origins send ahead, it is no crowd
+constexpr std::uint32_t kTurnRequests = 8;               // requests that a client may begin in one turn
+constexpr std::size_t kHeadsRead = 512;                  // bytes per read while requests are expected: about as many
+                                                         // heads
+constexpr std::size_t kPull = std::size_t{128} * 1024;   // bytes of frames generated per write
+constexpr std::size_t kCrowd = std::size_t{512} * 1024;  // high watermark: bytes waiting for one client, all streams
+                                                         // together
+constexpr std::size_t kFewStreams = 16;                  // with at most this many the client's buffer stays below
+                                                         // kCrowd, whatever the windows
 constexpr std::uint32_t kMostUnpumped = 8;               // each may hold a batch of the loop
 
 http::H2Options options_of(const config::Listen& listen) {
@@ -66,7 +69,7 @@ Status H2Client::start(std::string_view bytes) {
   return Done{};
 }
 
-// ---- turns ----
+// ---- event loop turns ----
 
 void H2Client::on_ready(exec::Ready ready) {
   transport_->on_readiness(ready);
@@ -100,9 +103,9 @@ bool H2Client::may_read() const {
          transport_->maybe_readable();
 }
 
-// Readiness is told once, and nothing is deferred meanwhile: what may not be read because too much waits to be written,
-// or is to be caught up because of what was written, has its turn within this call. Other clients have theirs before
-// the rest of a large burst of requests begins.
+// Readiness is edge-triggered and nothing is deferred here. Input that had to wait for pending output, and requests to
+// be resumed after a write, are therefore processed within this call. The remainder of a large burst of requests waits
+// until other clients have been served.
 void H2Client::read_and_write() {
   std::size_t budget = kTurnBytes;
   turn_requests_ = kTurnRequests;
@@ -123,17 +126,18 @@ void H2Client::read_all(std::size_t& budget) {
     const std::span<char> all = buffer.span();
     const net::IoResult io = transport_->read(expects_heads_ ? all.first(kHeadsRead) : all);
     if (io.io == net::Io::would_block) break;
-    if (io.io != net::Io::ok) return close();  // a FIN too: no client of HTTP/2 closes by halves
+    if (io.io != net::Io::ok) return close();  // a FIN too: HTTP/2 has no half-closed connections
     budget -= std::min(budget, io.bytes);
-    expects_heads_ = io.bytes < kHeadsRead;  // not in the middle of a body
+    expects_heads_ = io.bytes < kHeadsRead;  // false in the middle of a body
     parse(buffer.view(io.bytes));
   }
-  // Those that began in this turn, and were not taken back in it.
+  // Dispatches the requests that began in this turn and were not reset in it.
   catch_up();
 }
 
 void H2Client::parse(std::string_view bytes) {
-  static_cast<void>(session_.receive(bytes, context_.loop.now()));  // a Fault: over() once its GOAWAY is out
+  static_cast<void>(session_.receive(bytes, context_.loop.now()));  // on a Fault, over() is true once the GOAWAY is
+                                                                    // sent
   catch_up();
   if (!session_.in_head()) head_since_ = {};
   if (session_.in_head() && head_since_ == Instant{}) head_since_ = context_.loop.now();
@@ -181,7 +185,8 @@ void H2Client::note_progress() {
   since_ = context_.loop.now();
 }
 
-// Everything that this turn brought about leaves in as few writes as there is room for. False: the client is gone.
+// Writes everything that this turn produced in as few system calls as the socket allows. Returns false if the client is
+// gone.
 bool H2Client::write_all() {
   if (!write_queue_.empty() && write_queue_.flush(*transport_) == WriteQueue::Sent::failed) return false;
   while (write_queue_.empty()) {

@@ -1,5 +1,5 @@
-// H2Client: a client's connection that began with HTTP/2's preface (RFC 9113 §3.3). Moves bytes between its socket and
-// the session, gives each stream to an Exchange, writes once a turn, and decides how the connection ends.
+// H2Client: a client connection that began with the HTTP/2 preface (RFC 9113 §3.3). Moves bytes between the socket and
+// the session, assigns each stream to an Exchange, writes once per turn and decides how the connection ends.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class H2Client final : public ClientConnection, private exec::Watcher, private e
   H2Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener,
            std::unique_ptr<net::Transport> transport, std::string peer);
   ~H2Client() override;
-  // Watches the socket and takes what was read behind the preface already; a failure means: drop it.
+  // Registers the socket and parses the bytes that were read after the preface; on failure the caller drops the client.
   Status start(std::string_view bytes) LOOP_ONLY;
 
   Listener* listener() const override { return &listener_; }
@@ -36,20 +36,21 @@ class H2Client final : public ClientConnection, private exec::Watcher, private e
   bool end_if_idle() override LOOP_ONLY;
   void end() override LOOP_ONLY;
 
-  // ---- of its requests ----
+  // ---- called by its requests ----
   const ExchangeContext& context() const { return context_; }
   http::H2Session& session() { return session_; }
   std::string_view peer() const { return peer_; }
   std::uint64_t fairness_key() const;
-  // Its exchange collects what comes at once; pump() sends that when all that was read is told.
+  // Schedules pump() for `request`: its exchange collects body data while a read is parsed and sends it once
+  // afterwards.
   void pump_soon(H2ClientStream& request) LOOP_ONLY;
   void forget_pump(H2ClientStream& request) LOOP_ONLY;
-  void later(H2ClientStream& request) LOOP_ONLY;  // catch_up() in this turn or the next
+  void later(H2ClientStream& request) LOOP_ONLY;  // catch_up() in this turn or the next one
   void flush_soon() LOOP_ONLY;
   void note_progress() LOOP_ONLY;
   bool accepted_while_shedding() const { return accepted_while_shedding_; }
-  bool over_high_watermark() const;  // more waits for this client than it may have waiting
-  bool may_buffer_more() const;      // and so few of its streams are open that it never comes to that
+  bool over_high_watermark() const;  // more data waits for this client than the high watermark allows
+  bool may_buffer_more() const;      // so few streams are open that the high watermark is never reached
   void recycle(H2ClientStream& request) LOOP_ONLY;
 
  private:
@@ -85,7 +86,7 @@ class H2Client final : public ClientConnection, private exec::Watcher, private e
 
   const ExchangeContext& context_;
   ClientOwner& clients_;
-  const bool accepted_while_shedding_;  // it came while clients were refused
+  const bool accepted_while_shedding_;  // it was accepted while new clients were being refused
   Listener& listener_;
   const config::Listen& listen_;
   std::unique_ptr<net::Transport> transport_;
@@ -94,20 +95,20 @@ class H2Client final : public ClientConnection, private exec::Watcher, private e
   WriteQueue write_queue_;
   exec::Timer timer_;
   const std::string peer_;
-  mutable std::uint64_t identity_ = 0;  // asked for once, by the first request that has to wait
+  mutable std::uint64_t identity_ = 0;  // fairness key, computed for the first request that has to wait
   std::vector<std::unique_ptr<H2ClientStream>> requests_;
   List<H2ClientStream, H2FreeTag> free_;
   List<H2ClientStream, H2TodoTag> todo_;
   List<H2ClientStream, H2PumpTag> unpumped_;
   std::uint32_t unpumped_count_ = 0;
-  std::uint32_t turn_requests_ = 0;  // that may still begin in this turn
+  std::uint32_t turn_requests_ = 0;  // requests that may still begin in this turn
   State state_ = State::open;
   bool advancing_ = false;
-  bool expects_heads_ = true;  // reads little at once
+  bool expects_heads_ = true;  // the next read is small
   bool draining_ = false;
   bool said_goaway_ = false;
-  bool counted_ = false;  // its abuse, in the metrics
-  Instant since_{};       // nothing moved: idle, or not reading its answers
+  bool counted_ = false;  // its protocol abuse is counted in the metrics
+  Instant since_{};       // last progress: start of idleness or of not reading responses
   Instant head_since_{};  // a header block began
   Instant drain_until_ = kNever;
   std::uint32_t discarded_bytes_ = 0;

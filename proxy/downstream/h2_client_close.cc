@@ -1,4 +1,4 @@
-// How a client's HTTP/2 connection ends: by GOAWAY when the house drains, by time, by what the client does.
+// H2Client, closing: GOAWAY on drain, timeouts, and protocol abuse.
 #include <algorithm>
 #include <utility>
 
@@ -16,12 +16,12 @@ constexpr std::uint32_t kLingerBytes = 1024 * 1024;
 constexpr Duration kLinger = std::chrono::seconds(2);
 constexpr Duration kDrainNotice = std::chrono::seconds(1);  // for requests that crossed the first GOAWAY
 constexpr std::uint64_t kDrainPing = 0x647261696e;
-constexpr std::size_t kFewRequests = 4;  // kept by a connection at rest
-// A client that asks in bursts has no stream open between two of them: that is no rest yet.
+constexpr std::size_t kFewRequests = 4;  // request objects that an idle connection keeps
+// A client that sends requests in bursts has no open stream between two bursts; it counts as idle only after this time.
 constexpr Duration kRest = std::chrono::seconds(1);
 }  // namespace
 
-// RFC 9113 §6.8: first one that refuses nothing, then, when the client must have seen it, the one that counts.
+// RFC 9113 §6.8: the first GOAWAY refuses no stream; the final one follows when the client must have received it.
 void H2Client::drain() {
   if (std::exchange(draining_, true) || state_ != State::open) return;
   session_.announce_shutdown();
@@ -55,12 +55,12 @@ void H2Client::close_if_done() {
     context_.stats.count_abuse(http::h2_abuse_name(session_.abuse()));
   }
   if (!session_.over()) return;
-  // What still runs is cut off: its client broke the rules.
+  // Running requests are abandoned: the client violated the protocol.
   for (const auto& request : requests_) request->abandon();
   if (write_queue_.empty()) linger();
 }
 
-// Everything is sent: FIN, then throw away what still comes, so that no reset overtakes the GOAWAY.
+// Everything is sent: sends FIN, then discards further input, so that no reset overtakes the GOAWAY.
 void H2Client::linger() {
   transport_->shut_write();
   state_ = State::lingering;
@@ -78,7 +78,7 @@ void H2Client::discard_input() {
   }
 }
 
-// The process ends. Requests without a byte of an answer are told why there will be none.
+// The process is ending. Requests without a byte of a response receive an error reply.
 void H2Client::end() {
   if (state_ == State::open) {
     turn_requests_ = UINT32_MAX;
@@ -102,7 +102,7 @@ void H2Client::close() {
   if (!advancing_) clients_.destroy_later(*this);
 }
 
-// ---- time ----
+// ---- timeouts ----
 
 void H2Client::arm_timer() {
   if (state_ != State::open) return;
@@ -115,7 +115,7 @@ void H2Client::arm_timer() {
   timer_.arm(deadline);
 }
 
-// Nothing is asked, and more is kept for what may come than a connection at rest should own.
+// Returns true if no request is open and the connection holds more memory than an idle one should.
 bool H2Client::holds_spares() const {
   return session_.streams() == 0 && requests_.size() > kFewRequests;
 }
@@ -138,7 +138,7 @@ void H2Client::on_timer() {
   } else if (now >= drain_until_) {
     last_goaway();
   } else if (now >= deadline_after(since_, listen_.idle_timeout)) {
-    // Idle; or answers wait that it does not take.
+    // Idle; or the client does not read its responses.
     const bool unread = session_.streams() != 0;
     if (!write_queue_.empty()) return close();
     session_.terminate(unread ? http::H2Error::enhance_your_calm : http::H2Error::no_error,

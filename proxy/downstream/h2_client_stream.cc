@@ -12,7 +12,7 @@ namespace carpool::proxy {
 
 namespace {
 constexpr std::size_t kSmallStep = std::size_t{4} * 1024;
-constexpr std::size_t kBeginning = std::size_t{4} * 1024;  // of an answer
+constexpr std::size_t kBeginning = std::size_t{4} * 1024;  // bytes of a response
 }  // namespace
 
 // ---- the request ----
@@ -50,7 +50,7 @@ void H2ClientStream::catch_up() {
   empty_inbox();
 }
 
-// The one way of a client's bytes into its tunnel.
+// The only path of a client's bytes into its tunnel.
 void H2ClientStream::empty_inbox() {
   if (!exchange_->tunnelled()) return;
   client_.pump_soon(*this);
@@ -69,7 +69,7 @@ void H2ClientStream::pump() {
   give_room();
 }
 
-// The client may send on what the exchange has taken.
+// Returns flow-control credit for the bytes that the exchange has consumed.
 void H2ClientStream::give_room() {
   if (stream_ == nullptr || held_ == 0 || (exchange_ != nullptr && !exchange_->wants_input())) return;
   client_.session().consume(*stream_, std::exchange(held_, 0));
@@ -128,7 +128,7 @@ void H2ClientStream::give_up(const Fault& fault) {
   if (exchange_ != nullptr && begun_ && !exchange_->response_incomplete()) exchange_->on_request_broken(fault);
 }
 
-// ---- who asked, and what it can take ----
+// ---- the client: fairness key, backlog and buffer limits ----
 
 std::uint64_t H2ClientStream::fairness_key() const {
   return client_.fairness_key();
@@ -146,19 +146,20 @@ bool H2ClientStream::flush() {
   return stream_ != nullptr && !refused_;
 }
 
-// All streams of a client share what may wait for it; one that has nothing waiting may always go on.
+// All streams of a client share one high watermark; a stream with no data waiting may always continue.
 std::size_t H2ClientStream::backlog() const {
   if (stream_ == nullptr) return 0;
   const std::size_t own = stream_->backlog();
   return own != 0 && client_.over_high_watermark() ? std::max(own, kHighWatermark) : own;
 }
 
-// A crowd of clients' streams goes on in small steps: two hundred that are not read would hold as many whole reads.
+// Above the high watermark streams continue in small steps: two hundred unread streams would otherwise hold as many
+// full reads.
 std::size_t H2ClientStream::writable_bytes() const {
   return client_.over_high_watermark() ? kSmallStep : SIZE_MAX;
 }
 
-// Also in a crowd who has begun to read its answer.
+// A stream whose client has begun to read the response may buffer more even when many streams are open.
 bool H2ClientStream::may_buffer_more() const {
   return client_.may_buffer_more() || (taken_ >= kBeginning && !client_.over_high_watermark());
 }

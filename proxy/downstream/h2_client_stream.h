@@ -1,5 +1,6 @@
-// H2ClientStream: one stream of a client's HTTP/2 connection, as its Exchange knows it. Its head is held until
-// everything that was read at once is parsed: a stream that is opened and reset in one breath costs its origin nothing.
+// H2ClientStream: one stream of a client's HTTP/2 connection; the Exchange's client side. Requests are dispatched only
+// after the whole read has been parsed, so a stream opened and reset in the same read (Rapid Reset) never reaches an
+// origin.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +24,13 @@ class H2ClientStream final : public ClientStream,
  public:
   H2ClientStream(H2Client& client, const ListenPoint& listener) : ClientStream(listener), client_(client) {}
 
-  void open(http::H2Stream& stream, Exchange& exchange) LOOP_ONLY;    // the exchange has its head
-  void refuse(http::H2Stream& stream, const Fault& fault) LOOP_ONLY;  // no exchange: the head is over a limit
-  void catch_up() LOOP_ONLY;                   // begin, or bring what came before the tunnel was there
-  void pump() LOOP_ONLY;                       // send upstream what came
+  void open(http::H2Stream& stream, Exchange& exchange) LOOP_ONLY;    // the exchange has its request head
+  void refuse(http::H2Stream& stream, const Fault& fault) LOOP_ONLY;  // without an exchange: the head exceeds a limit
+  void catch_up() LOOP_ONLY;                   // dispatches the request, or delivers the bytes that arrived before the
+                                               // tunnel
+  void pump() LOOP_ONLY;                       // sends collected body data upstream
   void abandon() LOOP_ONLY;                    // the connection is gone
-  void give_up(const Fault& fault) LOOP_ONLY;  // answers with it if no byte of an answer is there
+  void give_up(const Fault& fault) LOOP_ONLY;  // replies with `fault` if no byte of a response was sent
   bool busy() const { return exchange_ != nullptr; }
 
   // ---- ClientStream ----
@@ -53,7 +55,7 @@ class H2ClientStream final : public ClientStream,
   void on_exchange_end(AfterExchange next) override LOOP_ONLY;
 
   // ---- H2StreamUser ----
-  void on_head(http::ResponseHead&) override {}  // of clients
+  void on_head(http::ResponseHead&) override {}  // clients send no response heads
   void on_body(std::string_view bytes) override;
   void on_trailers(const http::Fields& fields) override;
   void on_end() override;
@@ -71,14 +73,14 @@ class H2ClientStream final : public ClientStream,
   http::H2Stream* stream_ = nullptr;
   Exchange* exchange_ = nullptr;
   std::string key_;        // of a WebSocket handshake
-  TunnelInbox inbox_;      // what came before its tunnel was there
-  std::size_t taken_ = 0;  // bytes of the answer that went into frames
-  std::size_t held_ = 0;   // bytes that the exchange has, but no room for more
-  bool begun_ = false;     // the exchange has its request
+  TunnelInbox inbox_;      // bytes that arrived before the tunnel was established
+  std::size_t taken_ = 0;  // bytes of the response that were framed
+  std::size_t held_ = 0;   // bytes that the exchange received but cannot send yet
+  bool begun_ = false;     // the request was dispatched
   bool tunnel_ = false;    // CONNECT, plain or extended: bytes, not a body
-  bool complete_ = false;  // the request was read whole
-  bool ended_ = false;     // the answer was told whole
-  bool refused_ = false;   // the origin's answer to the handshake is none
+  bool complete_ = false;  // the whole request was read
+  bool ended_ = false;     // the whole response was passed on
+  bool refused_ = false;   // the origin's response to the handshake is invalid
 };
 
 }  // namespace carpool::proxy

@@ -1,4 +1,4 @@
-// What an H2ClientStream tells its client: an origin's answer, one of our own, or a tunnel, as frames of its stream.
+// H2ClientStream, output: sends an origin's response, a local reply or tunnel data as frames of its stream.
 #include <string>
 #include <utility>
 
@@ -16,7 +16,8 @@
 namespace carpool::proxy {
 
 namespace {
-// Heads are not flow-controlled. A client that leaves so much of them unread goes without 1xx; its answers still come.
+// Heads are not flow-controlled. A client that leaves this many bytes of them unread receives no 1xx; final responses
+// are still sent.
 constexpr std::size_t kUnreadHeads = std::size_t{1} << 20;
 }  // namespace
 
@@ -39,7 +40,7 @@ bool H2ClientStream::send_head(const http::ResponseHead& head, bool /*close*/) {
   http::h2_response(*fields, head, rules);
   ended_ = head.framing == http::Framing::none || (head.framing == http::Framing::length && head.length == 0);
   client_.session().respond(*stream_, *fields, ended_);
-  return false;  // other streams go on
+  return false;  // other streams continue
 }
 
 void H2ClientStream::send_body(std::string_view bytes) {
@@ -52,7 +53,7 @@ void H2ClientStream::send_end(const http::Fields& trailers) {
   client_.session().end(*stream_, trailers);
 }
 
-// Answers of our own are written once, as HTTP/1.1; here they are read back.
+// Local replies are written once, as HTTP/1.1; this parses them for HTTP/2.
 void H2ClientStream::send_own(const std::string& text, std::string_view method) {
   if (stream_ == nullptr) return;
   http::ResponseReader reader(H2LoopContext::response_limits());
@@ -104,7 +105,7 @@ void H2ClientStream::send_local_answer(bool /*keep*/) {
   send_own(text, "GET");
 }
 
-// To CONNECT and to an extended one alike: 200, and the stream is the tunnel (RFC 8441 §5).
+// CONNECT and extended CONNECT both succeed with 200, and the stream becomes the tunnel (RFC 8441 §5).
 void H2ClientStream::send_tunnel(const http::ResponseHead* switched) {
   if (stream_ == nullptr) return;
   if (switched != nullptr && !key_.empty() && !accepts(*switched, key_)) {

@@ -1,5 +1,5 @@
 // WebSocket over HTTP/2 (RFC 8441) to an origin that speaks HTTP/1.1: an extended CONNECT becomes the handshake of RFC
-// 6455, with a key of our own, and its answer is checked where the origin can be held to it.
+// 6455 with a key generated here, and the origin's response is checked against that key.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace carpool::proxy {
 
-// Rewrites the head of an extended CONNECT into GET with Upgrade; returns the key that was drawn, empty where the
-// protocol is not websocket (other tokens are offered as they are).
+// Rewrites the head of an extended CONNECT to GET with Upgrade. Returns the generated key; empty if the protocol is not
+// websocket (other tokens are offered unchanged).
 std::string ask_for_upgrade(http::RequestHead& head);
-// Did the origin answer that key?
+// Returns true if the origin's response matches `key`.
 bool accepts(const http::ResponseHead& head, std::string_view key);
 
 }  // namespace carpool::proxy

@@ -92,12 +92,12 @@ void Listener::arrive() {
 }
 
 void Listener::accept_some() {
-  if (retry_.armed()) return;  // clients who come meanwhile do not shorten a pause
+  if (retry_.armed()) return;  // clients that arrive meanwhile do not shorten a pause
   const bool name_peers = parts_.stats->wants_peers();
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
     if (clients_.load(std::memory_order_relaxed) >= settings().max_connections) {
-      // Clients wait in the kernel's queue until one leaves. seq_cst pairs with on_client_closed(): either it sees
-      // `full_`, or the second look sees its decrement.
+      // Clients wait in the kernel's queue until another one closes. seq_cst pairs with on_client_closed(): either it
+      // sees `full_`, or the second check sees its decrement.
       full_.store(true, std::memory_order_seq_cst);
       if (clients_.load(std::memory_order_seq_cst) >= settings().max_connections) return;
       full_.store(false, std::memory_order_seq_cst);
@@ -121,7 +121,8 @@ void Listener::accept_some() {
   if (!exec::Deferred::linked()) loop().defer(*this);
 }
 
-// What is left is for those who are there: clients wait in the kernel's queue, and what is idle gives way to them.
+// Called when the system has no descriptor left: an idle upstream connection is closed, and accepting resumes after a
+// pause. Meanwhile new clients wait in the kernel's queue.
 void Listener::pause() {
   const Instant now = loop().now();
   free_a_descriptor(*parts_.pools, now);
@@ -145,7 +146,7 @@ void Listener::on_retry() {
 void Listener::on_client_closed() {
   clients_.fetch_sub(1, std::memory_order_seq_cst);
   if (!full_.exchange(false, std::memory_order_seq_cst)) return;
-  // One mail at a time: who makes room while it travels is seen when it arrives.
+  // One message at a time: clients that close while it is posted are seen when it arrives.
   if (!in_the_mail_.exchange(true, std::memory_order_acq_rel)) loop().post(*this);
 }
 

@@ -1,5 +1,5 @@
-// Listener: one listening socket. One loop accepts and hands clients to the loops round robin: the kernel's own
-// spreading (SO_REUSEPORT) is uneven with few connections and shows in the tail.
+// Listener: one listening socket. One loop accepts and dispatches clients to the loops round robin: the kernel's own
+// distribution (SO_REUSEPORT) is uneven with few connections and raises tail latency.
 #pragma once
 
 #include <atomic>
@@ -33,33 +33,33 @@ class Listener final : private exec::Watcher, private exec::Deferred, private ex
     std::vector<ClientAcceptor*> acceptors;  // the first one's loop accepts
     LoopStats* stats = nullptr;              // of that loop
     OverloadState* overload = nullptr;
-    pool::Directory* pools = nullptr;  // idle connections there give descriptors up
+    pool::Directory* pools = nullptr;  // their idle connections are closed when descriptors run out
   };
   Listener(const config::Listen& settings, Parts parts);
   ~Listener();
 
-  Status open();                        // bind and listen; the Fault names the address and the system's reason
-  void adopt_socket(net::Bound bound);  // what was bound elsewhere already
+  Status open();                        // binds and listens; the Fault names the address and the system's reason
+  void adopt_socket(net::Bound bound);  // a socket that is bound already
   Status start() LOOP_ONLY;             // on the first worker's loop, or before it runs
-  void close() LOOP_ONLY;               // no new clients; on the first worker's loop
-  void stop_accepting() LOOP_ONLY;      // the same, but another process goes on listening on the socket
-  Fd copy() const LOOP_ONLY;            // of the socket, for it
+  void close() LOOP_ONLY;               // stops accepting and closes the socket; on the first worker's loop
+  void stop_accepting() LOOP_ONLY;      // like close(), but the successor process goes on listening on the socket
+  Fd copy() const LOOP_ONLY;            // of the socket, for the successor process
 
-  // What is in force now; a client keeps what it was accepted with, so no version ever goes away.
+  // The settings in force. A client keeps those it was accepted with, so no version is ever freed.
   const config::Listen& settings() const { return point_.settings(); }
-  // For clients that come from now on; one thread at a time. Settings that it once had cost no memory again. False: it
-  // has had too many.
+  // Sets the settings for new clients; one thread at a time. Settings used before cost no further memory. Returns false
+  // if the limit of versions is reached.
   bool change(const config::Listen& settings);
   bool open_now() const LOOP_ONLY { return static_cast<bool>(fd_); }  // on the first worker's loop
   const net::Address& address() const { return point_.address(); }    // the real port, after open()
   const ListenPoint& point() const { return point_; }
   std::uint32_t clients() const { return clients_.load(std::memory_order_relaxed); }
-  void on_client_closed();  // a client of this listener ended; any loop
+  void on_client_closed();  // a client of this listener closed; any loop
 
  private:
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void run() override LOOP_ONLY;     // exec::Deferred
-  void arrive() override LOOP_ONLY;  // exec::Mail: there is room again
+  void arrive() override LOOP_ONLY;  // exec::Mail: a client closed, accept again
   void accept_some() LOOP_ONLY;
   void pause() LOOP_ONLY;
   void on_retry();
@@ -73,9 +73,9 @@ class Listener final : private exec::Watcher, private exec::Deferred, private ex
   Fd fd_;
   exec::WatchKey key_;
   std::atomic<std::uint32_t> clients_{0};
-  std::atomic<bool> full_{false};  // accepting is paused until on_client_closed() makes room
+  std::atomic<bool> full_{false};  // accepting is paused until on_client_closed()
   std::atomic<bool> in_the_mail_{false};
-  exec::Timer retry_;  // after the system had no descriptor for a client: no event comes for those who wait
+  exec::Timer retry_;  // runs after the system had no descriptor for a client: no event announces waiting clients again
 };
 
 }  // namespace carpool::proxy

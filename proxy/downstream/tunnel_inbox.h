@@ -1,5 +1,5 @@
-// TunnelInbox: what a client says on a stream that becomes a tunnel, in order: bytes, then the end. Nothing passes the
-// inbox by: bytes and the end that come later wait behind those that came before the tunnel was there.
+// TunnelInbox: buffers the bytes, then the end, that a client sends on a stream that becomes a tunnel. Everything
+// passes through the inbox, so later data stays behind data that arrived before the tunnel was established.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace carpool::proxy {
 
 class TunnelInbox {
  public:
-  // The window of the stream bounds the bytes.
+  // The stream's window bounds the bytes.
   void add(std::string_view bytes) { bytes_.append(bytes); }
   void end() { ended_ = true; }
   bool empty() const { return bytes_.empty() && (!ended_ || end_told_); }
 
   std::string take_bytes() { return std::exchange(bytes_, {}); }
-  // True once, behind the last byte.
+  // Returns true once, after the last byte was taken.
   bool take_end() { return ended_ && bytes_.empty() && !std::exchange(end_told_, true); }
 
  private:
