@@ -13,7 +13,7 @@
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/exchange_pool.h"
 #include "proxy/telemetry/loop_stats.h"
-#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
 

@@ -6,7 +6,7 @@
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/dialer.h"
-#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
 

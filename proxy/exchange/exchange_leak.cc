@@ -7,7 +7,7 @@
 #include "proxy/exchange/trace_context.h"
 #include "proxy/net/peer_credentials.h"
 #include "proxy/telemetry/redact.h"
-#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
 

@@ -4,7 +4,7 @@
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/trace_context.h"
 #include "proxy/telemetry/loop_stats.h"
-#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
 

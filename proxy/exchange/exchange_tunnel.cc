@@ -1,7 +1,7 @@
 // An exchange that became a tunnel, by 101 or CONNECT: bytes both ways until both sides said their last word.
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
-#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
 

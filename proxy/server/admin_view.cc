@@ -10,6 +10,7 @@
 #include "proxy/exchange/leak_log.h"
 #include "proxy/exchange/overload_state.h"
 #include "proxy/server/admin/admin_server.h"
+#include "proxy/server/admin/handlers/leaks.h"
 #include "proxy/server/drain.h"
 #include "proxy/server/executors.h"
 #include "proxy/server/overload/heap_trim.h"

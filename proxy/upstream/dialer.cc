@@ -8,6 +8,7 @@
 #include "proxy/upstream/fd_budget.h"
 #include "proxy/upstream/h2/connection.h"
 #include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/origin/tls_identity.h"
 #include "proxy/upstream/upstream_context.h"
 
 namespace carpool::proxy {

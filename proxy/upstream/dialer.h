@@ -9,7 +9,7 @@
 #include "exec/loop.h"
 #include "pool/destination/destination.h"
 #include "proxy/net/dial.h"
-#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::exec {
 class Submitter;

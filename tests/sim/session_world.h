@@ -16,7 +16,7 @@
 #include "proxy/upstream/h2/connection.h"
 #include "proxy/upstream/h2/cross_loop_stream.h"
 #include "proxy/upstream/h2/loop_context.h"
-#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/origin/origin_runtime.h"
 #include "tests/sim/session_origin.h"
 
 namespace carpool::test {

@@ -6,6 +6,7 @@ rests on is repeated here and compared, so that nobody loosens it by accident.
 import fnmatch
 import re
 
+import graph
 from tree import Offence
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -40,7 +41,7 @@ DOORS = {
 }
 
 # Each of these names the partner of every memory order in it.
-ATOMICS = ["proxy/config/in_force*", "pool/core/atomic*", "pool/core/entry*", "pool/core/pool*", "pool/destination/environment*", "pool/core/blocks*", "pool/core/finder*", "pool/core/object_pool*", "pool/core/capacity*", "pool/queue/borrower*", "pool/destination/destination*", "pool/queue/delivery*", "pool/destination/ledger*", "pool/policy/limits*", "pool/destination/slot*", "pool/queue/class_quota*",
+ATOMICS = ["proxy/config/in_force*", "proxy/upstream/origin/origin_runtime*", "pool/core/atomic*", "pool/core/entry*", "pool/core/pool*", "pool/destination/environment*", "pool/core/blocks*", "pool/core/finder*", "pool/core/object_pool*", "pool/core/capacity*", "pool/queue/borrower*", "pool/destination/destination*", "pool/queue/delivery*", "pool/destination/ledger*", "pool/policy/limits*", "pool/destination/slot*", "pool/queue/class_quota*",
            "pool/queue/connection_budget*", "pool/policy/borrow_history*", "exec/atomic.h", "exec/mail*", "exec/uv/loop*", "exec/strategy*", "exec/task_limit*", "exec/reserved_slots*", "exec/reserved_threads*", "exec/thread_pool*", "exec/parker*", "metrics/*",
            "proxy/downstream/listener*", "proxy/downstream/client_list*", "proxy/exchange/listen_point*", "proxy/server/drain*", "proxy/exchange/accept_budget*", "proxy/exchange/load_shedding*", "proxy/exchange/overload_state*", "proxy/server/overload/*", "proxy/telemetry/resource_usage*", "proxy/server/reload/reloader*", "proxy/server/admin/admin_sessions*", "proxy/upstream/origin/retry_budget*", "proxy/upstream/origin/rate_limiter*", "proxy/upstream/origin/connect_cost*", "proxy/server/admin_control*", "proxy/upstream/origin/tls_identity*", "proxy/upstream/connection*", "proxy/upstream/origin/origin_registry*", "proxy/telemetry/log_levels*", "proxy/net/egress_policy*", "proxy/net/address_set*", "proxy/server/server*"]
 
@@ -94,6 +95,56 @@ def include_direction(tree):
             yield Offence(path, line, '"%s" is not a path from the root' % header)
         elif room and other and other not in allowed[room]:
             yield Offence(path, line, "room %s may not include %s of room %s" % (room, header, other))
+
+
+# Implementation files of one class or codec that know each other, each set within one directory. Nothing joins this list.
+PARTS_OF_ONE = [
+    {"exec/loop", "exec/timer"},
+    {"exec/task", "exec/task_limit", "exec/thread_pool", "exec/thread_pool_worker"},
+    {"pool/destination/" + part for part in ("deferred_actions", "destination", "destination_impl", "grant", "lease", "ledger", "rejection", "slot", "snapshot")},
+    {"proxy/config/schema", "proxy/config/setting_row"},
+    {"proxy/config/check", "proxy/config/read"},
+    {"proxy/telemetry/log", "proxy/telemetry/log_levels", "proxy/telemetry/log_line", "proxy/telemetry/log_output"},
+    {"proxy/net/tls/client_context", "proxy/net/tls/client_context_impl", "proxy/net/tls/material"},
+    {"proxy/net/tls/socket_bio", "proxy/net/tls/tls_transport", "proxy/net/tls/verify"},
+    {"proxy/net/dns/channel", "proxy/net/dns/resolver"},
+    {"proxy/net/dial", "proxy/net/happy_eyeballs"},
+    {"proxy/http/forward", "proxy/http/hop_by_hop"},
+    {"proxy/http/h1/body_reader", "proxy/http/h1/codec", "proxy/http/h1/field_reader"},
+    {"proxy/http/h2/session", "proxy/http/h2/session_impl"},
+    {"proxy/upstream/h2/connection", "proxy/upstream/h2/stream"},
+    {"proxy/downstream/h2_client", "proxy/downstream/h2_client_stream"},
+    {"proxy/server/admin/json", "proxy/server/admin/response"},
+]
+
+
+def include_cycle(tree):
+    for cycle in graph.cycles(graph.includes(tree)):
+        if not any(cycle <= parts for parts in PARTS_OF_ONE):
+            yield Offence(min(cycle) + ".h", 1, "include cycle: " + " ".join(sorted(cycle)))
+
+
+ROOT_FILES = 12  # of proxy/
+
+
+def root_files(tree):
+    at_root = [p for p in tree.product() if p.startswith("proxy/") and p.count("/") == 1]
+    if len(at_root) > ROOT_FILES:
+        yield Offence("proxy", 1, "%d files, at most %d: each belongs to a directory" % (len(at_root), ROOT_FILES))
+
+
+HEADERS_REACHED = 84  # by nine files of ten in proxy/
+
+
+def headers_reached(tree):
+    """How much of the tree a reader of one file has before them."""
+    includes_of = graph.includes(tree)
+    counts = sorted((len(graph.reached(includes_of, p)), p) for p in includes_of if p.startswith("proxy/") and p.endswith(".cc"))
+    if not counts:
+        return
+    count, path = counts[len(counts) * 9 // 10]
+    if count > HEADERS_REACHED:
+        yield Offence(path, 1, "reaches %d headers: nine files of ten in proxy/ may reach %d" % (count, HEADERS_REACHED))
 
 
 def one_door(tree):

@@ -6,7 +6,7 @@ import pytest
 import layering
 import links
 import size
-import text
+import style
 from tree import Tree
 
 CMAKE = """carpool_component(base)
@@ -56,7 +56,7 @@ def test_a_library_has_one_door(tree):
 def test_json_is_read_and_written_through_its_bounds(tree):
     t = tree({"proxy/server/admin/a.cc": "Json a = Json::parse(text);\nJson b = *read_json<Json>(text, {});\n",
               "proxy/commands/cli/b.cc": "out << json.dump(2);\nout << json_text(json, 2);\n", "proxy/server/executors.cc": "pool_.dump();\n"})
-    assert where(text.bounded_json(t)) == [("proxy/commands/cli/b.cc", 1), ("proxy/server/admin/a.cc", 1)]
+    assert where(style.bounded_json(t)) == [("proxy/commands/cli/b.cc", 1), ("proxy/server/admin/a.cc", 1)]
 
 
 def test_atomics_live_in_named_files(tree):
@@ -67,30 +67,30 @@ def test_atomics_live_in_named_files(tree):
 def test_ownership_is_by_move_on_the_request_path(tree):
     t = tree({"pool/a.h": "std::shared_ptr<int> a;\n// no std::function here\n",
               "proxy/config/a.h": "std::function<void()> f;\n", "base/b.cc": "auto* p = new Thing();\nint renewed{};\n"})
-    assert where(text.ownership(t)) == [("pool/a.h", 1), ("base/b.cc", 1)]
+    assert where(style.ownership(t)) == [("pool/a.h", 1), ("base/b.cc", 1)]
 
 
 def test_words_that_put_work_off_are_found(tree):
     word = "TO" + "DO"
-    assert where(text.unfinished(tree({"base/a.h": "// ok\n// %s: later\n" % word}))) == [("base/a.h", 2)]
+    assert where(style.unfinished(tree({"base/a.h": "// ok\n// %s: later\n" % word}))) == [("base/a.h", 2)]
 
 
 def test_pauses_are_found_and_the_one_of_the_harness_is_not(tree):
     t = tree({"tests/unit/a_test.cc": "std::this_thread::sleep_for(1ms);\n", "tests/e2e/harness/wait.py": "time.sleep(1)\n",
               "tests/e2e/test_a.py": "# no sleep at all\n"})
-    assert where(text.no_sleep(t)) == [("tests/unit/a_test.cc", 1)]
+    assert where(style.no_sleep(t)) == [("tests/unit/a_test.cc", 1)]
 
 
 def test_paths_of_a_machine_are_found(tree):
     here = "/" + "work/main"
     t = tree({"docs/a.md": "see %s/x\n$root/work/fine\n" % here})
-    assert where(text.machine_paths(t)) == [("docs/a.md", 1)]
+    assert where(style.machine_paths(t)) == [("docs/a.md", 1)]
 
 
 def test_a_file_opens_with_its_idea(tree):
     t = tree({"base/a.h": "#pragma once\n", "base/b.h": "// B: the idea.\n#pragma once\n", "base/c.cc": '#include "base/c.h"\n',
               "base/c.h": "// C.\n", "base/d.cc": "int d;\n"})
-    assert where(text.opening_comment(t)) == [("base/a.h", 1), ("base/d.cc", 1)]
+    assert where(style.opening_comment(t)) == [("base/a.h", 1), ("base/d.cc", 1)]
 
 
 def test_long_files_and_functions_are_found(tree):

@@ -5,22 +5,26 @@ A rule is a function that takes the Tree and yields Offence; it joins by being l
 """
 import sys
 
+import figures
 import layering
 import links
 import size
-import text
+import style
 from tree import Tree
 
 RULES = {
     "include-direction": layering.include_direction,
+    "include-cycle": layering.include_cycle,
+    "root-files": layering.root_files,
+    "headers-reached": layering.headers_reached,
     "one-door": layering.one_door,
     "named-atomics": layering.named_atomics,
-    "opening-comment": text.opening_comment,
-    "unfinished": text.unfinished,
-    "ownership": text.ownership,
-    "bounded-json": text.bounded_json,
-    "no-sleep": text.no_sleep,
-    "machine-paths": text.machine_paths,
+    "opening-comment": style.opening_comment,
+    "unfinished": style.unfinished,
+    "ownership": style.ownership,
+    "bounded-json": style.bounded_json,
+    "no-sleep": style.no_sleep,
+    "machine-paths": style.machine_paths,
     "file-length": size.file_length,
     "function-length": size.function_length,
     "links": links.resolve,
@@ -38,6 +42,8 @@ def main(names):
         for o in offences:
             print("%s:%d: %s: %s" % (o.path, o.line, name, o.what))
     ran = len(names or RULES)
+    if not names:
+        print(figures.line(tree))
     print("tidy: %d rules passed, %d failed" % (ran - failed, failed))
     return 1 if failed else 0
 

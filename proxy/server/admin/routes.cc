@@ -7,6 +7,7 @@
 #include "pool/origin.h"
 #include "proxy/server/admin/event_feed.h"
 #include "proxy/server/admin/handlers/analysis.h"
+#include "proxy/server/admin/handlers/leaks.h"
 #include "proxy/server/admin/handlers/log_level.h"
 #include "proxy/server/admin/handlers/pool_commands.h"
 #include "proxy/server/admin/handlers/pools.h"

@@ -11,8 +11,8 @@
 #include "metrics/registry.h"
 #include "metrics/sample.h"
 #include "pool/destination/snapshot.h"
-#include "proxy/server/admin/handlers/leaks.h"
 #include "proxy/server/admin/handlers/pool_analysis.h"
+#include "proxy/telemetry/leak_record.h"
 
 namespace carpool::proxy::admin {
 

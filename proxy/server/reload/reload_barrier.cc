@@ -4,7 +4,7 @@
 
 #include "exec/posted_function.h"
 #include "proxy/server/listener_set.h"
-#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
 

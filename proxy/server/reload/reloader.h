@@ -26,7 +26,7 @@
 #include "proxy/server/admin/control.h"
 #include "proxy/server/reload/file_snapshot.h"
 #include "proxy/server/reload/reload_barrier.h"
-#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
 

@@ -16,7 +16,7 @@
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/h2/loop_context.h"
 #include "proxy/upstream/h2/stream.h"
-#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/origin/origin_runtime.h"
 #include "proxy/upstream/upstream_stream.h"
 
 namespace carpool::proxy {

@@ -1,7 +1,7 @@
 #include "proxy/upstream/h2/cross_loop_streams.h"
 
 #include "proxy/telemetry/loop_stats.h"
-#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
 

@@ -12,7 +12,7 @@
 #include "exec/role.h"
 #include "exec/timer.h"
 #include "proxy/net/dns/resolver.h"
-#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
 

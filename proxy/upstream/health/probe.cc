@@ -4,7 +4,7 @@
 
 #include "exec/read_buffer.h"
 #include "proxy/upstream/h2/loop_context.h"
-#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/origin/origin_runtime.h"
 #include "proxy/upstream/upstream_context.h"
 
 namespace carpool::proxy {

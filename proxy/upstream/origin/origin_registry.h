@@ -3,7 +3,6 @@
 // context, and whoever has the old one finishes by it.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -13,50 +12,14 @@
 #include <vector>
 
 #include "base/result.h"
-#include "metrics/registry.h"
-#include "pool/destination/destination.h"
 #include "pool/directory/directory.h"
 #include "pool/origin.h"
 #include "proxy/config/config.h"
-#include "proxy/net/address.h"
 #include "proxy/net/address_set.h"
-#include "proxy/upstream/origin/connect_cost.h"
-#include "proxy/upstream/origin/rate_limiter.h"
-#include "proxy/upstream/origin/retry_budget.h"
+#include "proxy/upstream/origin/origin_runtime.h"
 #include "proxy/upstream/origin/tls_identity.h"
 
 namespace carpool::proxy {
-
-// What may be spoken with an origin, of upstream.protocols and upstream.lenient.
-struct ProtocolSet {
-  bool h1 = true;
-  bool h2 = false;
-  bool bare_lf = false;  // upstream.lenient
-  bool operator==(const ProtocolSet&) const = default;
-};
-
-// One origin under one configuration. Immutable after it was made, but for what says that it guards itself.
-struct OriginRuntime {
-  pool::Destination* destination = nullptr;
-  config::PoolSettings pool;
-  config::Request request;
-  std::string authority;       // Host for this origin
-  TlsIdentity* tls = nullptr;  // null: plain text
-  ProtocolSet speaks;
-  std::vector<net::Address> pinned;
-  std::atomic<std::uint32_t> dials{0};  // in progress, all loops together; relaxed: a hint for deadlines
-  metrics::OriginSlot slot = metrics::kOtherOrigin;
-  net::AddressSet* book = nullptr;  // guards itself; one per destination
-  ConnectCost connect_cost;         // guards itself
-  mutable RetryBudget retries;      // guards itself
-  RateLimiter requests, connects;   // each guards itself
-
-  bool dialing() const { return dials.load(std::memory_order_relaxed) != 0; }
-  bool same(const OriginRuntime& other) const {
-    return destination == other.destination && pool == other.pool && request == other.request && tls == other.tls &&
-           speaks == other.speaks && pinned == other.pinned;
-  }
-};
 
 class OriginRegistry {
  public:

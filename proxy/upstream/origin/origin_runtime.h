@@ -1,0 +1,56 @@
+// OriginRuntime: one origin under one configuration, as loops use it: its pool, its settings, its TLS identity and the
+// limits that its requests share.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "metrics/registry.h"
+#include "pool/destination/destination.h"
+#include "proxy/config/config.h"
+#include "proxy/net/address.h"
+#include "proxy/upstream/origin/connect_cost.h"
+#include "proxy/upstream/origin/rate_limiter.h"
+#include "proxy/upstream/origin/retry_budget.h"
+
+namespace carpool::proxy {
+
+namespace net {
+class AddressSet;
+}
+class TlsIdentity;
+
+// The protocols that an origin may be spoken to, by upstream.protocols and upstream.lenient.
+struct ProtocolSet {
+  bool h1 = true;
+  bool h2 = false;
+  bool bare_lf = false;  // upstream.lenient
+  bool operator==(const ProtocolSet&) const = default;
+};
+
+// Immutable once it is made, except for the members that guard themselves.
+struct OriginRuntime {
+  pool::Destination* destination = nullptr;
+  config::PoolSettings pool;
+  config::Request request;
+  std::string authority;       // Host for this origin
+  TlsIdentity* tls = nullptr;  // null: plain text
+  ProtocolSet speaks;
+  std::vector<net::Address> pinned;
+  std::atomic<std::uint32_t> dials{0};  // in progress, all loops together; relaxed: a hint for deadlines
+  metrics::OriginSlot slot = metrics::kOtherOrigin;
+  net::AddressSet* book = nullptr;  // guards itself; one per destination
+  ConnectCost connect_cost;         // guards itself
+  mutable RetryBudget retries;      // guards itself
+  RateLimiter requests, connects;   // each guards itself
+
+  bool dialing() const { return dials.load(std::memory_order_relaxed) != 0; }
+  bool same(const OriginRuntime& other) const {
+    return destination == other.destination && pool == other.pool && request == other.request && tls == other.tls &&
+           speaks == other.speaks && pinned == other.pinned;
+  }
+};
+
+}  // namespace carpool::proxy
