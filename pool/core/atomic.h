@@ -1,7 +1,7 @@
-// The seam between the pool and the machine's memory: what threads share goes through Atomic and Mutex. The shipped
-// build has the standard's; the explorer (tests/explorer) substitutes its own, which stop at every access, so that it
-// can try the orders in which threads may meet and how long a store may stay unseen. What is not ordered by anything
-// (counters of one loop, times that a word's CAS confirms) stays with std::atomic: no order of those can matter.
+// Atomic and Mutex: the synchronization primitives of the pool. The shipped build uses the standard's. The explorer
+// (tests/explorer) substitutes its own, which stop at every access, to try thread interleavings and delayed stores.
+// Values that order nothing (counters of one loop, times that a word's CAS confirms) stay std::atomic: their order
+// cannot matter.
 #pragma once
 
 #ifdef CARPOOL_POOL_ATOMIC

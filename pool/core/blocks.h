@@ -1,5 +1,5 @@
-// Blocks: where a pool's entries are. Blocks of 64 are appended by need and never freed or moved before their pool, so
-// whoever holds a pointer to an entry may always read its word; the n-th block is found in two steps, however many.
+// Blocks: the storage of a pool's entries. Blocks of 64 are appended on demand and are neither freed nor moved before
+// the pool is destroyed, so a pointer to an entry stays valid. The n-th block is found in two steps, whatever n is.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace carpool::pool {
 template <class T>
 class Blocks {
  public:
-  // `index`: where the entries' numbers come from; null: they are the pool's own.
+  // `index` assigns process-wide numbers to the entries; null: numbers are local to the pool.
   Blocks(unsigned loops, EntryIndex* index) : loops_(loops), index_(index) {}
   Blocks(const Blocks&) = delete;
   Blocks& operator=(const Blocks&) = delete;
@@ -27,22 +27,22 @@ class Blocks {
     for (std::uint32_t n = 0; n < count(); ++n) index_->withdraw(at(n).entry(0).index);
   }
 
-  // acquire: pairs with grow(); what is below the count is complete, and never changes.
+  // acquire: pairs with grow(). Blocks below the count are complete and never change.
   std::uint32_t count() const { return count_.load(std::memory_order_acquire); }
-  Block<T>& at(std::uint32_t number) const {  // number < a count that was read
-    if (number == 0) return *first_;          // most pools have no other
+  Block<T>& at(std::uint32_t number) const {  // `number` must be below a count that was read
+    if (number == 0) return *first_;          // most pools have only this block
     const unsigned segment = static_cast<unsigned>(std::bit_width(number + 1)) - 1;
     return *segments_[segment][number + 1 - (std::uint32_t{1} << segment)];
   }
 
-  // An entry nobody has; its bit is claimed. Null: every place is taken. The words about blocks are only advice, so all
-  // blocks are looked at before the caller appends one.
+  // Returns a vacant entry, whose vacant bit is now cleared, or null if there is none. The maps of open blocks are
+  // hints, so every block is searched before null is returned and the caller appends one.
   Entry<T>* claim_vacant() {
     const std::uint32_t known = count();
     for (std::uint32_t first = 0; first < known; first += kBlocksOfAWord) {
       for (std::uint64_t bits = open(first).read(); bits != 0; bits &= bits - 1) {
         const std::uint32_t number = first + static_cast<std::uint32_t>(std::countr_zero(bits));
-        if (number >= known) break;  // younger than the count
+        if (number >= known) break;  // appended after the count was read
         if (Entry<T>* entry = claim_in(number)) return entry;
         leave_open(number);
       }
@@ -52,18 +52,18 @@ class Blocks {
     }
     return nullptr;
   }
-  // Its claimed bit is set again.
+  // Marks the entry vacant again.
   void give_back(Entry<T>& entry) {
     entry.block->vacant().set(entry.bit());
     note_open(entry.block->first_place() / kBlockEntries);
   }
 
-  // One block more, unless somebody was faster. Throws std::bad_alloc, and then nothing changed.
+  // Appends a block unless another thread did. Throws std::bad_alloc; nothing changes then.
   void grow() {
     const std::scoped_lock lock(growing_);
     const std::uint32_t known = count_.load(std::memory_order_relaxed);  // written under the lock
     for (std::uint32_t n = 0; n < known; ++n) {
-      if (at(n).vacant().read() != 0) return;  // somebody was faster
+      if (at(n).vacant().read() != 0) return;  // another thread appended one
     }
     const unsigned segment = static_cast<unsigned>(std::bit_width(known + 1)) - 1;
     const std::uint32_t size = std::uint32_t{1} << segment;
@@ -80,14 +80,15 @@ class Blocks {
 
  private:
   static constexpr std::uint64_t bit(std::uint32_t number) { return std::uint64_t{1} << (number % kBlocksOfAWord); }
-  // Of the 64 blocks around `number` those with vacant places.
+  // Returns the map of the 64 blocks around `number`: a set bit marks a block with vacant entries.
   Bitmap& open(std::uint32_t number) {
     return number < kBlocksOfAWord ? open_ : at(number / kBlocksOfAWord * kBlocksOfAWord).open();
   }
   void note_open(std::uint32_t number) {
     if ((open(number).read() & bit(number)) == 0) open(number).set(bit(number));
   }
-  // It was full. A place that was given back meanwhile set its bit, then looked at this one: one of the two sees it.
+  // The block was full. give_back() sets the entry's bit, then reads this map; here the map is cleared, then the
+  // entries' bits are read. One of the two sees the other.
   void leave_open(std::uint32_t number) {
     open(number).clear(bit(number));
     if (at(number).vacant().read() != 0) note_open(number);
@@ -101,14 +102,14 @@ class Blocks {
     return nullptr;
   }
 
-  static constexpr unsigned kSegments = 26;  // a cap has 31 bits, a block 64 entries
+  static constexpr unsigned kSegments = 26;  // a cap has 31 bits, a block has 64 entries
 
   const unsigned loops_;
   EntryIndex* const index_;
   Atomic<std::uint32_t> count_{0};
   Block<T>* first_ = nullptr;
   Bitmap open_;
-  // The n-th has 2^n blocks. Plain: an element is written before the count that covers it.
+  // The n-th segment has 2^n blocks. Not atomic: an element is written before the count that covers it.
   std::array<std::unique_ptr<std::unique_ptr<Block<T>>[]>, kSegments> segments_;
   Mutex growing_;
 };

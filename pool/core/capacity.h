@@ -1,5 +1,5 @@
-// Capacity: how many places a pool may have and how many are taken, in one word, so that a reservation, a cap that
-// falls and the end agree on what came first.
+// Capacity: the cap of a pool and its use in one word, so that reservations, changes of the cap and termination are
+// totally ordered.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,7 @@ class Capacity {
     return CapacityWord(word_.load(order));
   }
 
-  // One more; false: full, or terminated.
+  // Counts one more. Returns false if the pool is full or terminated.
   bool acquire() {
     CapacityWord seen = now(std::memory_order_relaxed);
     std::uint64_t bits = seen.bits();
@@ -49,15 +49,15 @@ class Capacity {
   }
   void release() { word_.fetch_sub(1, std::memory_order_seq_cst); }
 
-  // Below what is in use: nothing is taken until use fell.
+  // A cap below the current use blocks acquire() until use has fallen.
   void cap(std::uint32_t cap) {
     std::uint64_t bits = now(std::memory_order_relaxed).bits();
-    // seq_cst: whoever lowers it and then reads in_use() agrees with acquire() on what came first.
+    // seq_cst: a thread that lowers the cap and then reads in_use() agrees with acquire() on the order.
     while (!word_.compare_exchange_weak(bits, CapacityWord(bits).cap(cap).bits(), std::memory_order_seq_cst,
                                         std::memory_order_relaxed)) {
     }
   }
-  // True for the first who says it.
+  // Returns true for the first caller.
   bool terminate() {
     return !CapacityWord(word_.fetch_or(CapacityWord::kTerminated, std::memory_order_seq_cst)).terminated();
   }

@@ -1,5 +1,5 @@
-// Entries stand in blocks of 64 (pool/core/blocks.h). A block also keeps, as bitmaps, which places are vacant and which
-// entries are free, one map per home loop, so that a search looks at what is free and its own first, not at everything.
+// Entry, Block: the elements of a pool, stored in blocks of 64 (pool/core/blocks.h). Each block keeps bitmaps of its
+// vacant entries and, per home loop, of its available ones, so that a search reads only those, its own loop's first.
 #pragma once
 
 #include <array>
@@ -17,10 +17,10 @@ inline constexpr std::size_t kCacheLine = 64;
 inline constexpr unsigned kBlockEntries = 64;
 inline constexpr unsigned kBlocksOfAWord = 64;
 
-// To how many an entry is lent at once, and whether it moves to who borrows it.
+// The number of concurrent borrowers of an entry, and whether borrowing it moves it to the borrower's loop.
 struct Multiplexing {
   std::uint32_t most = 1;
-  bool pinned = false;  // with its home loop, whoever borrows it
+  bool pinned = false;  // it stays on its home loop
 
   static constexpr std::uint32_t kPinned = std::uint32_t{1} << 31;
   constexpr std::uint32_t bits() const { return most | (pinned ? kPinned : 0); }
@@ -30,14 +30,14 @@ struct Multiplexing {
 struct EntryCore {
   AtomicWord word{0};
   Atomic<std::uint32_t> multiplexing_bits{1};
-  std::uint32_t index = 0;  // process-wide, or within the pool when it is in no EntryIndex
+  std::uint32_t index = 0;  // process-wide, or within the pool when the entry is in no EntryIndex
 
-  // relaxed: `pinned` is written while the entry is reserved, so the word orders it, and who read an older one loses
-  // its CAS. `most` may change at any time; who meets the old limit lends one more or one less, once.
+  // relaxed: `pinned` is written while the entry is reserved, so the word orders it: a reader of an older value loses
+  // its CAS. `most` may change at any time; a reader of the old limit exceeds or misses the new one at most once.
   Multiplexing multiplexing() const { return Multiplexing::of(multiplexing_bits.load(std::memory_order_relaxed)); }
 };
 
-// The part of a block that does not know what it holds.
+// The part of a block that does not depend on the type of its objects.
 class BlockCore {
  public:
   virtual EntryCore& at(unsigned place) = 0;
@@ -58,31 +58,31 @@ struct alignas(kCacheLine) Entry : EntryCore {
   T value{};
 
   std::uint64_t bit() const { return std::uint64_t{1} << (index % kBlockEntries); }
-  std::uint32_t place() const;  // in its pool, from 0
+  std::uint32_t place() const;  // position in its pool, from 0
 };
 
 struct alignas(kCacheLine) Bitmap {
   Atomic<std::uint64_t> bits{0};
 
-  // seq_cst on both: the setter publishes a free entry, then reads `waiting`; a borrower publishes `waiting`, then
+  // seq_cst on all: a release publishes an available entry, then reads `waiting`; a borrower publishes `waiting`, then
   // reads the map. An RMW is a full barrier on x86 anyway.
   void set(std::uint64_t bit) { bits.fetch_or(bit, std::memory_order_seq_cst); }
   void clear(std::uint64_t bit) { bits.fetch_and(~bit, std::memory_order_seq_cst); }
   std::uint64_t read() const { return bits.load(std::memory_order_seq_cst); }
-  // True for the one who cleared it.
+  // Returns true for the thread that cleared it.
   bool claim(std::uint64_t bit) { return (bits.fetch_and(~bit, std::memory_order_seq_cst) & bit) != 0; }
 };
 
 template <class T>
 class Block final : public BlockCore {
  public:
-  // `leads`: it keeps the words about itself and the 63 blocks after it.
+  // `leads`: the block keeps the maps of itself and the 63 blocks after it.
   explicit Block(unsigned loops, bool leads = false)
       : idle_(std::make_unique<Bitmap[]>(loops)),
         loops_(loops),
         led_(leads ? std::make_unique<Bitmap[]>(loops + 1) : nullptr) {}
 
-  // Before anyone can find it.
+  // Must be called before the block is published.
   void number(std::uint32_t first_index, std::uint32_t first_place, std::uint32_t generation) {
     first_place_ = first_place;
     for (unsigned place = 0; place < kBlockEntries; ++place) {
@@ -98,11 +98,11 @@ class Block final : public BlockCore {
   Entry<T>& entry(unsigned place) { return entries_[place]; }
   Bitmap& idle(LoopId loop) { return idle_[loop]; }
   Bitmap& vacant() { return vacant_; }
-  // Of one that leads: which of its blocks have something free on a loop (pool/core/filled_blocks.h), or vacant places.
+  // In a leading block: its blocks with available entries on a loop (pool/core/filled_blocks.h), or with vacant ones.
   Bitmap& filled(LoopId loop) { return led_[loop]; }
   Bitmap& open() { return led_[loops_]; }
   std::uint32_t first_place() const { return first_place_; }
-  // What any of the maps calls free.
+  // Returns the entries that any loop's map lists as available.
   std::uint64_t idle_anywhere() const {
     std::uint64_t bits = 0;
     for (unsigned loop = 0; loop < loops_; ++loop) bits |= idle_[loop].read();
@@ -110,7 +110,7 @@ class Block final : public BlockCore {
   }
 
  private:
-  // In front, beside each other: every borrow reads them.
+  // First, next to each other: every borrow reads them.
   std::unique_ptr<Bitmap[]> idle_;
   const unsigned loops_;
   std::uint32_t first_place_ = 0;

@@ -6,7 +6,7 @@
 namespace carpool::pool {
 
 EntryIndex& EntryIndex::process() {
-  static EntryIndex index;  // half a megabyte of zeros: pages that were never touched cost nothing
+  static EntryIndex index;  // half a megabyte of zeros: untouched pages cost nothing
   return index;
 }
 
@@ -18,7 +18,7 @@ EntryIndex::Place EntryIndex::reserve() {
     return place;
   }
   if (used_ == kBlocks) throw std::bad_alloc();
-  free_.reserve(used_ + 1);  // so that withdraw() needs no memory
+  free_.reserve(used_ + 1);  // withdraw() must not allocate
   return {used_++ * kBlockEntries, 1};
 }
 
@@ -28,7 +28,7 @@ bool EntryIndex::full() const {
 }
 
 void EntryIndex::publish(const Place& place, BlockCore& block) {
-  // release: pairs with the acquire of find().
+  // release: pairs with the acquire in find().
   blocks_[place.first_index / kBlockEntries].store(&block, std::memory_order_release);
 }
 

@@ -1,6 +1,5 @@
-// EntryIndex: from the 32-bit number that a readiness event carries to the entry, for the whole process, without a
-// lock. A number is reused only after its pool is gone, and then with generations above all that were ever used with
-// it.
+// EntryIndex: maps the 32-bit number in a readiness event to its entry, process-wide and without a lock. A number is
+// reused only after its pool is destroyed, with generations above all that were used with it.
 #pragma once
 
 #include <array>
@@ -15,12 +14,12 @@ namespace carpool::pool {
 
 class EntryIndex {
  public:
-  // Blocks of all pools together. A pool takes its first one with its first connection.
+  // The maximum number of blocks of all pools together. A pool takes its first block with its first connection.
   static constexpr std::uint32_t kBlocks = 1u << 16;
 
   static EntryIndex& process();
 
-  // The entry, or null if its pool is gone. The pointer is good as long as its destination lives.
+  // Returns the entry, or null if its pool is gone. The pointer is valid as long as its destination lives.
   EntryCore* find(std::uint32_t index) const {
     const std::uint32_t number = index / kBlockEntries;
     if (number >= kBlocks) return nullptr;
@@ -31,15 +30,15 @@ class EntryIndex {
 
   struct Place {
     std::uint32_t first_index = 0;
-    std::uint32_t generation = 1;  // to begin with
+    std::uint32_t generation = 1;  // the first one to use
   };
-  // Returns numbers for one more block; publish() makes it findable. Throws std::bad_alloc when kBlocks are in use, or
-  // when there is no memory.
+  // Returns numbers for one more block; publish() makes it findable. Throws std::bad_alloc when kBlocks are in use or
+  // memory is exhausted.
   Place reserve();
-  // Returns true while every number is in use: another pool could not open its first connection.
+  // Returns true while every number is in use: a pool without a block cannot open its first connection.
   bool full() const;
   void publish(const Place& place, BlockCore& block);
-  // The block goes. Nobody is looking up its numbers any more.
+  // Removes the block. No thread may look up its numbers any more.
   void withdraw(std::uint32_t first_index);
 
  private:

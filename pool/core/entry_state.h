@@ -1,15 +1,16 @@
-// The state of an entry: one 64-bit word, and the only functions that change it.
+// EntryWord: the state of an entry in one 64-bit word, and the only functions that change it.
 //
 //   marks 4 | home loop 8 | generation 20 | uses 20 | users 12
 //
-// users       borrowers now (1 at most for HTTP/1.1)
-// uses        borrows ever of the thing in it; saturates
-// generation  changes when the entry moves to another loop and when it closes: an event that was already on its way
-//             names the old one and is dropped. Never 0
-// marks       reserved (a dial is under way), expired (never lend it again), closed, inspecting (its loop looks at the
-// wire)
+// users       current borrowers (at most 1 for HTTP/1.1)
+// uses        borrows of the current object so far; saturates
+// generation  changes when the entry moves to another loop and when it closes, so that an event already in flight,
+// which
+//             names the old generation, is dropped. Never 0
+// marks       reserved (a dial is in progress), expired (never lent again), closed, inspecting (the home loop examines
+//             the socket)
 //
-// Multiplex count and use count change in the same CAS. Every verb is a CAS loop; nothing else touches the word.
+// Multiplex count and use count change in the same CAS. Every operation is a CAS loop; nothing else writes the word.
 #pragma once
 
 #include <atomic>
@@ -36,7 +37,7 @@ class EntryWord {
 
   constexpr EntryWord() = default;
   constexpr explicit EntryWord(std::uint64_t bits) : bits_(bits) {}
-  // An empty place.
+  // The initial word of an entry.
   static constexpr EntryWord vacant(std::uint32_t generation) { return EntryWord(kClosed).generation(generation); }
 
   constexpr std::uint64_t bits() const { return bits_; }
@@ -52,10 +53,10 @@ class EntryWord {
   constexpr bool vacant() const { return closed() && users() == 0 && !inspecting(); }
   constexpr bool idle() const { return (bits_ & (kMarks | kMaxUsers)) == 0; }
   constexpr bool borrowed() const { return users() != 0; }
-  // May be lent to one more when `multiplex` at once are allowed.
+  // Returns true if another borrower is allowed when `multiplex` may share the entry.
   constexpr bool lendable(std::uint32_t multiplex) const { return (bits_ & kMarks) == 0 && users() < multiplex; }
 
-  // Not to be lent before somebody gives it back, or fills the place; either lists it then.
+  // Returns true if the entry cannot be lent until a release or an enable, either of which lists it again.
   constexpr bool taken(std::uint32_t multiplex) const {
     return vacant() || reserved() || ((bits_ & kMarks) == 0 && borrowed() && users() >= multiplex);
   }
@@ -83,7 +84,7 @@ class EntryWord {
   std::uint64_t bits_ = 0;
 };
 
-// ---- SimplePool's judgement ----
+// ---- entry states, as in SimplePool ----
 
 enum class EntryState : std::uint8_t {
   connecting,
@@ -102,9 +103,9 @@ constexpr EntryState state(EntryWord word, Instant expires_at, Instant now) {
   return expired ? EntryState::not_borrowed_expired : EntryState::not_borrowed_valid;
 }
 
-// Does an event that names (generation, home) speak of the thing that is in the entry now, where it is now?
+// Returns true if an event that names (generation, home) refers to the object that the entry holds now.
 constexpr bool matches(EntryWord word, std::uint32_t generation, LoopId home) {
-#ifdef CARPOOL_MUTANT_GENERATION  // a test that this check matters is built with it; nothing else is
+#ifdef CARPOOL_MUTANT_GENERATION  // built only for the test that proves this check necessary
   static_cast<void>(generation);
   return word.home() == home;
 #else
@@ -112,7 +113,7 @@ constexpr bool matches(EntryWord word, std::uint32_t generation, LoopId home) {
 #endif
 }
 
-// ---- verbs ----
+// ---- transitions ----
 
 using AtomicWord = Atomic<std::uint64_t>;
 
@@ -123,10 +124,10 @@ struct Change {
 };
 
 namespace detail {
-// step(word, after) says whether the change is allowed from `word` and what comes of it.
+// step(word, after) returns whether the change is allowed from `word`, and sets `after`.
 template <class Step>
 Change change(AtomicWord& word, std::memory_order order, Step step) {
-  // acquire: whoever reads a state also sees what its maker wrote before it.
+  // acquire: a reader of a state also sees what its writer wrote before it.
   std::uint64_t bits = word.load(std::memory_order_acquire);
   for (;;) {
     EntryWord after;
@@ -138,7 +139,7 @@ Change change(AtomicWord& word, std::memory_order order, Step step) {
 }
 }  // namespace detail
 
-// vacant -> reserved. seq_cst: then the caller reads whether the pool is terminated (the pair of try_terminate).
+// vacant -> reserved. seq_cst: the caller then reads whether the pool is terminated (pairs with try_terminate).
 inline Change try_reserve(AtomicWord& word) {
   return detail::change(word, std::memory_order_seq_cst, [](EntryWord was, EntryWord& after) {
     after = was.without(EntryWord::kClosed).with(EntryWord::kReserved).uses(0);
@@ -146,8 +147,8 @@ inline Change try_reserve(AtomicWord& word) {
   });
 }
 
-// reserved -> idle, or borrowed by one in the same step. seq_cst: publishes the thing, then the caller reads `waiting`
-// (the pair of a borrower that publishes `waiting`, then reads the entries).
+// reserved -> idle, or borrowed in the same step. seq_cst: publishes the object, then the caller reads `waiting` (a
+// borrower publishes `waiting`, then reads the entries).
 inline Change try_enable(AtomicWord& word, LoopId home, bool acquired) {
   return detail::change(word, std::memory_order_seq_cst, [=](EntryWord was, EntryWord& after) {
     after = was.without(EntryWord::kReserved).home(home);
@@ -156,9 +157,9 @@ inline Change try_enable(AtomicWord& word, LoopId home, bool acquired) {
   });
 }
 
-// One attempt from `expected`, which is refreshed when it fails. An entry of another loop than `home` moves there in
-// the same step (takeover); one that stays is acquired with its own. acquire: pairs with the release in
-// try_release/try_enable; seq_cst: what a failure finds instead is a look as the first was (finder.h).
+// One attempt from `expected`, which is refreshed on failure. The entry moves to loop `home` in the same step
+// (takeover); for a pinned entry the caller passes its own home. seq_cst: pairs with try_release/try_enable; a failure
+// reads as the first load does (finder.h).
 inline Change try_acquire(AtomicWord& word, EntryWord& expected, LoopId home) {
   const EntryWord after = expected.users(expected.users() + 1).used_once_more().moved_to(home);
   std::uint64_t bits = expected.bits();
@@ -169,7 +170,7 @@ inline Change try_acquire(AtomicWord& word, EntryWord& expected, LoopId home) {
   return result;
 }
 
-// Gives one user's right back. Not from reserved, idle or closed (the caller closes then). seq_cst: see try_enable.
+// Removes one user. Fails if reserved, idle or closed (the caller then calls close). seq_cst: see try_enable.
 inline Change try_release(AtomicWord& word, bool used = true) {
   return detail::change(word, std::memory_order_seq_cst, [=](EntryWord was, EntryWord& after) {
     after = was.users(was.users() - 1);
@@ -178,8 +179,8 @@ inline Change try_release(AtomicWord& word, bool used = true) {
   });
 }
 
-// From one borrower to the next without being free in between; `used`: it served the former one. release: the next
-// owner, on another loop perhaps, reads what this one wrote.
+// Hands the entry from one borrower to the next without making it idle; `used`: it served the former one. acq_rel: the
+// next borrower, perhaps on another loop, reads what this one wrote.
 inline Change try_hand(AtomicWord& word, LoopId to, bool used = true) {
   return detail::change(word, std::memory_order_acq_rel, [=](EntryWord was, EntryWord& after) {
     after = was.moved_to(to);
@@ -188,7 +189,8 @@ inline Change try_hand(AtomicWord& word, LoopId to, bool used = true) {
   });
 }
 
-// Never lent again; closes with its last user. relaxed would do for the mark; acq_rel keeps one rule for all.
+// Marks the entry as never to be lent again; its last user closes it. relaxed would suffice; acq_rel keeps one rule for
+// all.
 inline Change try_retire(AtomicWord& word) {
   return detail::change(word, std::memory_order_acq_rel, [](EntryWord was, EntryWord& after) {
     after = was.with(EntryWord::kExpired);
@@ -196,11 +198,11 @@ inline Change try_retire(AtomicWord& word) {
   });
 }
 
-// One user, or the holder of a reservation, gives up: closed for all from now on, and with the last user the place is
-// vacant and the generation another. `after.vacant()`: the caller is the one who ends the thing.
+// Removes one user or the reservation and closes the entry. The last one makes it vacant with a new generation:
+// `after.vacant()` means that the caller destroys the object.
 inline Change try_close(AtomicWord& word) {
   return detail::change(word, std::memory_order_acq_rel, [](EntryWord was, EntryWord& after) {
-    if (was.users() == 0 && !was.reserved()) return false;  // nobody's, or not the caller's
+    if (was.users() == 0 && !was.reserved()) return false;  // idle, or not the caller's
     const std::uint32_t left = was.users() > 1 ? was.users() - 1 : 0;
     after = was.users(left).without(EntryWord::kReserved).with(EntryWord::kClosed);
     if (left == 0) after = after.without(EntryWord::kExpired).next_generation();
@@ -208,7 +210,7 @@ inline Change try_close(AtomicWord& word) {
   });
 }
 
-// A free one closes; exactly as it was seen, so that a judgement made on `seen` holds.
+// idle -> vacant, only from exactly `seen`, so that a decision made on `seen` holds.
 inline Change try_close_idle(AtomicWord& word, EntryWord seen) {
   return detail::change(word, std::memory_order_acq_rel, [=](EntryWord was, EntryWord& after) {
     after = was.without(EntryWord::kExpired).with(EntryWord::kClosed).next_generation();
@@ -216,7 +218,7 @@ inline Change try_close_idle(AtomicWord& word, EntryWord seen) {
   });
 }
 
-// From any state but vacant: nobody may borrow it any more; who uses or inspects it ends it. What is free ends at once.
+// Closes from any state but vacant. An idle entry becomes vacant at once; otherwise its users or its inspector end it.
 inline Change try_terminate(AtomicWord& word) {
   return detail::change(word, std::memory_order_seq_cst, [](EntryWord was, EntryWord& after) {
     after = was.without(EntryWord::kReserved).without(EntryWord::kExpired).with(EntryWord::kClosed);
@@ -225,7 +227,7 @@ inline Change try_terminate(AtomicWord& word) {
   });
 }
 
-// idle -> inspecting, by the home loop, on an event that names the entry as it is. acquire: as try_acquire.
+// idle -> inspecting, by the home loop, for an event that names the current generation. acquire: as in try_acquire.
 inline Change try_inspect(AtomicWord& word, std::uint32_t generation, LoopId home) {
   return detail::change(word, std::memory_order_acq_rel, [=](EntryWord was, EntryWord& after) {
     after = was.with(EntryWord::kInspecting);
@@ -233,7 +235,7 @@ inline Change try_inspect(AtomicWord& word, std::uint32_t generation, LoopId hom
   });
 }
 
-// inspecting -> idle (seq_cst: as try_release) or, if not quiet or terminated meanwhile, vacant.
+// inspecting -> idle (seq_cst: as in try_release), or vacant if there was data or the entry was terminated meanwhile.
 inline Change end_inspect(AtomicWord& word, bool quiet) {
   return detail::change(word, std::memory_order_seq_cst, [=](EntryWord was, EntryWord& after) {
     after = was.without(EntryWord::kInspecting);

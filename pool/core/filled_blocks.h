@@ -1,6 +1,6 @@
-// FilledBlocks: which blocks have something free, a bit for each block and loop, so that a search reads one word for 64
-// blocks and not the maps of all. A bit leaves when a search follows it in vain, and comes back with the next entry
-// that is listed there; the first block, the only one of most pools, is always noted.
+// FilledBlocks: one bit per block and loop that marks blocks with available entries, so that a search reads one word
+// for 64 blocks instead of every block's maps. A search that finds the block empty clears the bit; the next entry that
+// is listed there sets it again. The first block, the only one of most pools, is always marked.
 #pragma once
 
 #include <algorithm>
@@ -21,14 +21,14 @@ class FilledBlocks {
     for (unsigned loop = 0; loop < loops; ++loop) first_[loop].bits.store(1, std::memory_order_relaxed);
   }
 
-  // The block's map of `loop` has a bit that was set, or seen, before. seq_cst: the pair of leave().
+  // The block's map of `loop` has a set bit, old or new. seq_cst: pairs with leave().
   void note(LoopId loop, std::uint32_t number) {
     if (number == 0) return;
     Bitmap& noted = word(loop, number);
     if ((noted.read() & bit(number)) == 0) noted.set(bit(number));
   }
-  // The block's map was empty. True: an entry was listed meanwhile, and its owner may have relied on the bit that was
-  // gone for a moment; the block is noted again.
+  // The block's map was empty: clears its bit. Returns true if an entry was listed meanwhile, whose owner may have
+  // relied on the bit before it was cleared; the bit is set again.
   [[gnu::cold, gnu::noinline]] bool leave(LoopId loop, std::uint32_t number) {
     if (number == 0) return false;
     Bitmap& noted = word(loop, number);
@@ -39,7 +39,7 @@ class FilledBlocks {
     return true;
   }
 
-  // visit(number) for the blocks [begin, end) that are noted for a loop of [from, to), until it returns true.
+  // Calls visit(number) for the marked blocks in [begin, end) of the loops [from, to) until it returns true.
   template <class Visit>
   bool visit(unsigned from, unsigned to, std::uint32_t begin, std::uint32_t end, Visit&& visit) {
     for (std::uint32_t at = begin; at < end; at = first_of(at) + kBlocksOfAWord) {
@@ -62,7 +62,8 @@ class FilledBlocks {
   }
 
   const Blocks<T>& blocks_;
-  std::unique_ptr<Bitmap[]> first_;  // one for each loop, of the first 64 blocks; of others the first block has it
+  // one per loop, for the first 64 blocks; other groups keep theirs in their leading block
+  std::unique_ptr<Bitmap[]> first_;
 };
 
 }  // namespace carpool::pool

@@ -1,10 +1,9 @@
-// Finder: what is free, and who takes it. A search reads the bitmaps, judges each candidate and takes it by one
-// compare-and-swap on its word; the word alone decides, a bit is only advice.
+// Finder: searches a pool for an available entry and takes it. A search reads the bitmaps, calls the judge for each
+// candidate and takes it by one compare-and-swap on its word. The word alone decides; the bits are hints.
 //
-// Who borrows leaves the maps alone, so that a hit is one compare-and-swap, and threads that take in turn share no line
-// but the entries'. A bit may therefore lead to what is lent, and a search that follows it in vain takes it away. Who
-// gives back sets it if it is missing. So whatever is free is listed, but for a moment that somebody ends who looks
-// after those who wait.
+// acquire() does not touch the bitmaps: a hit costs one CAS, and threads contend only on entries. A set bit may
+// therefore point to a borrowed entry; a search that follows it clears it. A release sets the bit again if it is
+// missing, so every available entry is listed, except between a clear and its recheck, which serves the waiters.
 #pragma once
 
 #include <atomic>
@@ -20,18 +19,20 @@
 
 namespace carpool::pool {
 
-// A judge's word on a candidate. `evict`: it must be closed; the search stops so that the caller can do it.
+// The judge's decision on a candidate. `evict`: the entry must be closed; the search stops so that the caller can do
+// it.
 enum class Match : std::uint8_t { take, skip, evict };
 
 template <class T>
 class Finder {
  public:
-  // What a search found. taken: `after` is the state won. Otherwise `entry`, when set, is doomed in state `before`.
+  // The result of a search. taken: `after` is the state won. Otherwise `entry`, if set, must be closed; `before` is its
+  // state.
   struct Found {
     Entry<T>* entry = nullptr;
     bool taken = false;
-    // Something was hidden for a moment while its user gave it back: whoever looked then found nothing, so the caller
-    // looks after who waits.
+    // An entry was unlisted for a moment during its release, so a concurrent search may have missed it: the caller must
+    // serve waiters.
     bool relisted = false;
     EntryWord before, after;
   };
@@ -43,7 +44,8 @@ class Finder {
     }
   }
 
-  // True: the search is over, with `found`. judge(entry, word) is asked before each attempt. `places`: of the key.
+  // Returns true if the search ended with `found`. Calls judge(entry, word) before each attempt; `places` bounds the
+  // key.
   template <class Judge>
   bool find(const SearchHint& where, std::uint32_t places, Judge& judge, Found& found) {
     switch (where.strategy) {
@@ -59,31 +61,30 @@ class Finder {
     return false;
   }
 
-  // It came to rest: findable, and the next that its loop looks at. The caller touches it no more.
+  // Lists an idle entry and makes it its loop's first candidate. The caller must not touch it afterwards.
   void mark_idle(Entry<T>& entry, LoopId home) {
     memory_[home].last.store(&entry, std::memory_order_release);
     mark_available(entry, home);
   }
-  // It can be lent (again): findable, if it is not already. Any thread. seq_cst: the word was changed, now the bit is
-  // read; the pair of clear_stale_bit().
-  // True: it was missing.
+  // Lists an entry that can be lent (again). Returns true if its bit was missing. Any thread. seq_cst: the word was
+  // changed, now the bit is read; pairs with clear_stale_bit().
   bool mark_available(Entry<T>& entry, LoopId home) {
     const bool missing = (entry.block->idle(home).read() & entry.bit()) == 0;
     if (missing) entry.block->idle(home).set(entry.bit());
-    // Also if it was there: another thread that set it may not have come to this yet.
+    // Also if it was set: the thread that set it may not have reached this line yet.
     filled_.note(home, entry.block->first_place() / kBlockEntries);
     return missing;
   }
 
  private:
-  // What a loop remembers.
+  // The search state of a loop.
   struct alignas(kCacheLine) Memory {
-    // Given back last; a stale one is harmless, the CAS decides. release and acquire: who follows it finds a whole
+    // The last released entry; a stale one is harmless, the CAS decides. release/acquire: a reader sees a complete
     // block.
     std::atomic<Entry<T>*> last{nullptr};
-    std::atomic<std::uint32_t> number{0};  // of round_robin, random: where the last search ended; relaxed: only its
-                                           // spread matters
-    std::atomic<std::uint32_t> places{0};  // of random: how many there were when it looked last; relaxed: advice
+    // round_robin, random: where the last search ended; relaxed: only its spread matters.
+    std::atomic<std::uint32_t> number{0};
+    std::atomic<std::uint32_t> places{0};  // random: the number of entries at the last count; relaxed: a hint
   };
 
   static constexpr std::uint32_t kLookAgain = 16;
@@ -96,7 +97,7 @@ class Finder {
     return attempt(*last, where, judge, found);
   }
 
-  // The own loop's, then the others' in turn; from the lowest place of each.
+  // Searches the own loop's entries, then the other loops' in turn, each from the lowest position.
   template <class Judge>
   bool near(const SearchHint& where, Judge& judge, Found& found) {
     const std::uint32_t known = blocks_.count();
@@ -107,7 +108,7 @@ class Finder {
     return false;
   }
 
-  // As near(), beginning at a place.
+  // As near(), from position `start` on.
   template <class Judge>
   bool near_from(const SearchHint& where, std::uint32_t start, Judge& judge, Found& found) {
     const std::uint32_t known = blocks_.count(), first = start / kBlockEntries < known ? start / kBlockEntries : 0;
@@ -125,7 +126,7 @@ class Finder {
     return false;
   }
 
-  // The blocks [begin, end), as far as the map of one loop calls something in them free.
+  // Searches the blocks [begin, end) for entries that the map of one loop lists.
   template <class Judge>
   bool in_blocks(std::uint32_t begin, std::uint32_t end, const SearchHint& where, LoopId map, Judge& judge,
                  Found& found) {
@@ -139,7 +140,7 @@ class Finder {
       return among(block, bits, where, map, judge, found);
     });
   }
-  // As in_blocks(), whosever the entries are.
+  // As in_blocks(), for all loops.
   template <class Judge>
   bool in_any_of(std::uint32_t begin, std::uint32_t end, const SearchHint& where, Judge& judge, Found& found) {
     return filled_.visit(0, loops_, begin, end, [&](std::uint32_t number) {
@@ -161,22 +162,22 @@ class Finder {
     Memory& memory = memory_[where.loop];
     const std::uint32_t drawn = drawn_after(memory.number.load(std::memory_order_relaxed));
     memory.number.store(drawn, std::memory_order_relaxed);
-    // How many places there are to draw from is looked up now and then: a block is filled from below.
+    // The number of entries to draw from is only refreshed now and then; blocks fill from the lowest position.
     std::uint32_t places = memory.places.load(std::memory_order_relaxed);
     if (places == 0 || drawn % kLookAgain == 0) {
       places = (known - 1) * kBlockEntries +
                static_cast<std::uint32_t>(std::bit_width(blocks_.at(known - 1).idle_anywhere() | 1));
       memory.places.store(places, std::memory_order_relaxed);
     }
-    // As in_turn(): the place that was drawn is asked before the maps.
+    // As in in_turn(): the drawn entry is tried before the maps.
     const std::uint32_t place = lot(drawn, places), first = place / kBlockEntries, within = place % kBlockEntries;
     Block<T>& begin = blocks_.at(first);
     return attempt(begin.entry(within), where, judge, found) ||
            round(where, first, within, begin.idle_anywhere(), judge, found);
   }
 
-  // Each loop goes round all entries by itself: no number is shared. The place whose turn it is is asked first, and not
-  // the maps, which are as many lines to read as there are loops: mostly it is free, and its word alone decides.
+  // Each loop cycles through all entries on its own: no shared counter. The next entry is tried before the maps, which
+  // are one cache line per loop: usually it is idle, and its word alone decides.
   template <class Judge>
   bool in_turn(const SearchHint& where, Judge& judge, Found& found) {
     const std::uint32_t known = blocks_.count();
@@ -193,7 +194,7 @@ class Finder {
     return true;
   }
 
-  // Round all places once, whosever they are, from `within` of the block `first`, whose free ones are `bits`.
+  // Tries all entries of all loops once, from `within` of block `first`; `bits` are the available ones of that block.
   template <class Judge>
   bool round(const SearchHint& where, std::uint32_t first, unsigned within, std::uint64_t bits, Judge& judge,
              Found& found) {
@@ -217,18 +218,18 @@ class Finder {
   bool among(Block<T>& block, std::uint64_t bits, const SearchHint& where, LoopId map, Judge& judge, Found& found) {
     for (; bits != 0; bits &= bits - 1) {
       Entry<T>& entry = block.entry(FirstPlace::pick(bits));
-      const bool here = EntryWord(entry.word.load(std::memory_order_seq_cst)).home() == map;  // else another map has it
+      // otherwise another map lists it
+      const bool here = EntryWord(entry.word.load(std::memory_order_seq_cst)).home() == map;
       if (here && attempt(entry, where, judge, found)) return true;
       if (clear_stale_bit(entry, map, map + 1U, where, judge, found)) return true;
     }
     return false;
   }
 
-  // A lost race is tried again on the same entry; only one that cannot be lent, or is not wanted, ends the attempt.
-  // False: go on with the next.
+  // Retries the same entry after a lost race. Returns false if it cannot be lent or the judge skips it.
   template <class Judge>
   bool attempt(Entry<T>& entry, const SearchHint& where, Judge& judge, Found& found) {
-    // seq_cst: who stands in line raised `attention` before, who gives back changes the word and reads that.
+    // seq_cst: a waiter raised `attention` before; a release changes the word, then reads `attention`.
     EntryWord word(entry.word.load(std::memory_order_seq_cst));
     for (;;) {
       const Multiplexing multiplexing = entry.multiplexing();
@@ -249,8 +250,8 @@ class Finder {
     }
   }
 
-  // A bit led to this entry in vain. If it is taken, or another loop's by now, its bit leaves the maps [from, to).
-  // True: it was given back meanwhile, and is taken after all.
+  // A bit led to this entry in vain. Clears it in the maps [from, to) if the entry is taken or moved to another loop.
+  // Returns true if the entry was released meanwhile and is now taken.
   template <class Judge>
   [[gnu::cold, gnu::noinline]] bool clear_stale_bit(Entry<T>& entry, unsigned from, unsigned to,
                                                     const SearchHint& where, Judge& judge, Found& found) {
@@ -261,8 +262,8 @@ class Finder {
       Bitmap& idle = entry.block->idle(static_cast<LoopId>(loop));
       if ((idle.read() & entry.bit()) != 0) idle.clear(entry.bit());
     }
-    // Its user may have left before that, seen the bit and relied on it, or the limit grown. seq_cst on all: they
-    // change word or limit, then look at the bit; here the bit was cleared, then both are read.
+    // A user may have left before that and relied on the bit, or the limit may have grown. seq_cst on all: those change
+    // word or limit, then read the bit; here the bit was cleared, then both are read.
     const EntryWord again(entry.word.load(std::memory_order_seq_cst));
     const Multiplexing now = Multiplexing::of(entry.multiplexing_bits.load(std::memory_order_seq_cst));
     if (!again.idle() && !again.lendable(now.most)) return false;

@@ -1,15 +1,16 @@
-// ObjectPool: a Pool to use as it is, for any object, from any thread. What it adds to the core:
-//   - a Loan gives itself back; discard() ends the object instead;
-//   - take_or_make(): a free one, or a new one while the cap has room; what make() throws leaves no trace;
-//   - insert(): an object that was made elsewhere joins;
-//   - hooks, each once per loan and outside any compare-and-swap: on_acquire makes the object ready and may refuse it
-//   (it ends, the next is tried), on_release makes it anonymous, and a tracker hears of every loan, return and end;
-//   - how often an object may be used, the cap, and how many share one, all changeable while it is lent.
-// An object ends by `T{}` being moved into its place, so T owns what it means (a unique_ptr, a handle). Jetty's Pool is
-// the source of the list; weak references are left out, for a Loan cannot be forgotten.
+// ObjectPool: a ready-to-use Pool for any object and any thread. It adds to the core:
+//   - Handle, which returns the object when destroyed; discard() ends the object instead;
+//   - take_or_make(): an idle object, or a new one while the cap allows; an exception from make() leaves no trace;
+//   - insert(): adds an object that was made elsewhere;
+//   - hooks, each called once per handle and outside any compare-and-swap: on_acquire prepares the object and may
+//   reject
+//     it (it ends, the next one is tried), on_release resets it, and a tracker observes every loan, return and end;
+//   - limits on uses, objects and users per object, all changeable while objects are lent.
+// An object ends when `T{}` is moved into its entry, so T must own its resources (a unique_ptr, a handle). The features
+// are those of Jetty's Pool, without weak references: a Handle cannot be forgotten.
 //
-// `SearchHint::loop` is an affinity: what one side gives back it gets again first. An ObjectPool must outlive its
-// loans.
+// `SearchHint::loop` is an affinity: a loop gets back first what it returned last. An ObjectPool must outlive its
+// handles.
 #pragma once
 
 #include <atomic>
@@ -25,10 +26,10 @@
 
 namespace carpool::pool {
 
-// A hook is there if it is declared, each with any subset of:
-//   bool on_acquire(T&)   before the loan is handed out; false: the object is no good any more. May throw: the same
-//   void on_release(T&)   before it can be lent again. A shared object may be in use by others meanwhile
-//   void lent(std::uint32_t place), returned(place), ended(place), terminated()    the tracker's; any thread, at once
+// Hooks may declare any subset of these:
+//   bool on_acquire(T&)   before the handle is returned; false or an exception: the object is unusable and ends
+//   void on_release(T&)   before the object can be lent again; a shared object may be in use by others meanwhile
+//   void lent(std::uint32_t place), returned(place), ended(place), terminated()    tracker; any thread, concurrently
 struct NoHooks {};
 
 template <class T, class Hooks = NoHooks>
@@ -36,9 +37,9 @@ class ObjectPool {
  public:
   struct Settings {
     std::uint32_t cap = 1;
-    unsigned loops = 1;           // sides with an affinity of their own
-    std::uint32_t multiplex = 1;  // how many share one object
-    std::uint32_t max_usage = 0;  // loans of one object; 0: no limit
+    unsigned loops = 1;           // loops with an affinity of their own
+    std::uint32_t multiplex = 1;  // users per object
+    std::uint32_t max_usage = 0;  // uses of one object; 0: no limit
   };
 
   class [[nodiscard]] Handle {
@@ -58,15 +59,15 @@ class ObjectPool {
     explicit operator bool() const { return lender_ != nullptr; }
     T& operator*() const { return entry_->value; }
     T* operator->() const { return &entry_->value; }
-    // In the pool, from 0: what the tracker and the dump call it.
+    // The position in the pool, from 0, as reported to the tracker and in the dump.
     std::uint32_t place() const { return entry_->place(); }
-    // Loans of this object up to this one.
+    // Uses of this object so far, this one included.
     std::uint32_t uses() const { return EntryWord(entry_->word.load(std::memory_order_relaxed)).uses(); }
 
     void give_back() {
       if (lender_ != nullptr) std::exchange(lender_, nullptr)->take_back(*entry_, reusable_);
     }
-    // It is never lent again and ends with its last user.
+    // The object is never lent again and ends with its last user.
     void discard() {
       reusable_ = false;
       give_back();
@@ -77,7 +78,7 @@ class ObjectPool {
     Handle(ObjectPool& lender, Entry<T>& entry) : lender_(&lender), entry_(&entry) {}
     ObjectPool* lender_ = nullptr;
     Entry<T>* entry_ = nullptr;
-    bool reusable_ = false;  // not before its hook said so
+    bool reusable_ = false;  // false until the on_acquire hook accepted it
   };
 
   explicit ObjectPool(const Settings& settings, Hooks hooks = {})
@@ -88,10 +89,10 @@ class ObjectPool {
   ObjectPool& operator=(const ObjectPool&) = delete;
   ~ObjectPool() {
     terminate();
-    CARPOOL_ASSERT(pool_.in_use() == 0);  // a loan that outlives its lender would give back into nothing
+    CARPOOL_ASSERT(pool_.in_use() == 0);  // a handle that outlived the pool would return its object to freed memory
   }
 
-  // A free one, or an empty loan.
+  // Returns an idle object, or an empty handle.
   Handle take(const SearchHint& where = {}) {
     for (;;) {
       const auto found = pool_.acquire(where, Judge{max_usage_.load(std::memory_order_relaxed)});
@@ -104,12 +105,12 @@ class ObjectPool {
     }
   }
 
-  // Else what make() brings, an optional<T>. Empty when the cap is reached, when make() brought nothing, or after
-  // terminate().
+  // As take(), but if nothing is idle adds the optional<T> that make() returns. Returns an empty handle when the cap is
+  // reached, when make() returned nothing, or after terminate().
   template <class Make>
   Handle take_or_make(const SearchHint& where, Make&& make) {
     if (Handle loan = take(where)) return loan;
-    Entry<T>* entry = pool_.reserve();  // counts from here on, so that no two make the last one
+    Entry<T>* entry = pool_.reserve();  // counts from here on, so that two threads cannot exceed the cap
     if (entry == nullptr) return {};
     Reserved place(*this, *entry);
     std::optional<T> made = make();
@@ -118,7 +119,8 @@ class ObjectPool {
     return admit(loan) ? std::move(loan) : Handle();
   }
 
-  // An object that was made elsewhere, free from now on. False: there is no room, and `object` is as it was.
+  // Adds an idle object that was made elsewhere. Returns false, with `object` unchanged, if the pool is full or
+  // terminated.
   bool insert(T& object, LoopId home = 0) {
     Entry<T>* entry = pool_.reserve();
     if (entry == nullptr) return false;
@@ -128,25 +130,25 @@ class ObjectPool {
     return false;
   }
 
-  // Nothing is lent any more: what is free ends now, what is lent when it comes back.
+  // Lends nothing any more: idle objects end now, lent ones when they are returned.
   void terminate() {
     if (pool_.terminated()) return;
     if constexpr (requires(Hooks & hooks) { hooks.terminated(); }) hooks_.terminated();
     pool_.terminate([this](Entry<T>& entry) { end(entry); });
   }
 
-  // ---- while it runs ----
+  // ---- at run time ----
   void cap(std::uint32_t cap) { pool_.cap(cap); }
   std::uint32_t cap() const { return pool_.cap(); }
   std::uint32_t in_use() const { return pool_.in_use(); }
-  // For every object, those that are lent too: they end when they come back. relaxed: who reads the old one lends once
-  // more by it.
+  // Applies to every object; a lent one is checked when it is returned. relaxed: a reader of the old limit allows one
+  // more use.
   void max_usage(std::uint32_t most) { max_usage_.store(most, std::memory_order_relaxed); }
-  // How many may share the object of this loan; who shares it already goes on.
+  // Sets how many may share the object of this handle; current users continue.
   void share(const Handle& loan, std::uint32_t most) { pool_.share(*loan.entry_, most); }
   Hooks& hooks() { return hooks_; }
 
-  // For people: one line an object. What it is stays unsaid: it may be in use.
+  // One line per object, for humans. The objects themselves are not printed: they may be in use.
   std::string dump() const { return dump_of(pool_); }
   Counts counts() const { return counts_of(pool_); }
 
@@ -159,7 +161,7 @@ class ObjectPool {
     }
   };
 
-  // A reservation: given up unless it was filled.
+  // A reservation that is undone unless it was filled.
   class Reserved {
    public:
     Reserved(ObjectPool& lender, Entry<T>& entry) : lender_(lender), entry_(entry) {}
@@ -168,7 +170,7 @@ class ObjectPool {
     ~Reserved() {
       if (filled_) return;
       entry_.value = T{};
-      static_cast<void>(lender_.pool_.close(entry_));  // false: terminate() was faster
+      static_cast<void>(lender_.pool_.close(entry_));  // false: terminate() closed it first
       lender_.pool_.vacate(entry_);
     }
     bool fill(T&& object, LoopId home, bool lent) {
@@ -182,7 +184,7 @@ class ObjectPool {
     bool filled_ = false;
   };
 
-  // False, or thrown: the loan, when it dies, ends the object.
+  // On false or an exception the handle's destructor ends the object.
   bool admit(Handle& loan) {
     if constexpr (requires(Hooks & hooks, T & object) {
                     { hooks.on_acquire(object) } -> std::convertible_to<bool>;

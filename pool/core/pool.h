@@ -1,15 +1,15 @@
-// Pool: a bounded set of entries that hold any object, lent and taken back without a lock. What it promises:
+// Pool: a bounded set of entries that hold any object, lent and returned without a lock. Guarantees:
 //   - the cap is exact: reserve() counts at once, by CAS on one number, however many threads race;
-//   - an object is lent to as many borrowers at once as its Sharing says, which may change while it is lent; a judge of
-//   the caller's says yes or no to each candidate;
-//   - own loop's entries first, then others', or any (Strategy): one that is lent to one at a time is taken over (home
-//   and generation change in the acquiring CAS), a shared one stays where it is;
-//   - two steps, reserve() and enable(), so that a connection in the making counts; enable can lend it in the same
+//   - an object has at most as many concurrent borrowers as its Multiplexing allows, which may change while it is lent;
+//   a
+//     judge of the caller accepts or skips each candidate;
+//   - entries of the own loop first, then of others, or any (Strategy): an exclusive entry is taken over (home and
+//     generation change in the acquiring CAS), a pinned one stays on its loop;
+//   - two steps, reserve() and enable(), so that a connection being dialed counts; enable() can lend it in the same
 //   step.
-// After terminate() nothing is lent, reserved or enabled; who still uses an entry ends it by close().
-// How a free entry is found and taken: pool/core/finder.h. With leases that give themselves back, hooks and a maker:
-// pool/core/object_pool.h. LockedPool (tests/unit/locked_pool.h) has the same contract behind a mutex and is the oracle
-// of the tests.
+// After terminate() nothing is lent, reserved or enabled; current users end their entries by close().
+// The search: pool/core/finder.h. Handles, hooks and a factory: pool/core/object_pool.h. LockedPool
+// (tests/unit/locked_pool.h) has the same contract behind a mutex and is the oracle of the tests.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +32,8 @@ class Pool {
  public:
   using Found = typename Finder<T>::Found;
 
-  // `multiplex`: how many share an entry unless enable() says otherwise. `index`: where the entries' numbers come from;
-  // null: they are the pool's own.
+  // `multiplex`: users per entry unless enable() sets another number. `index` assigns process-wide numbers to the
+  // entries; null: numbers are local to the pool.
   Pool(std::uint32_t cap, unsigned loops, std::uint32_t multiplex = 1, EntryIndex* index = nullptr)
       : loops_(loops),
         sharing_(limited(multiplex, multiplex > 1)),
@@ -44,42 +44,42 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
   ~Pool() = default;
 
-  // A place that counts against the cap from now on, or null: full, or terminated. Throws std::bad_alloc when another
-  // block of entries was needed and could not be had; then nothing is counted.
+  // Returns an entry that counts against the cap from now on, or null if the pool is full or terminated. Throws
+  // std::bad_alloc if another block is needed and memory is exhausted; nothing is counted then.
   Entry<T>* reserve() {
     if (!capacity_.acquire()) return nullptr;
     Undo counted{&capacity_};
     Entry<T>* entry = blocks_.claim_vacant();
     for (; entry == nullptr; entry = blocks_.claim_vacant()) blocks_.grow();
     counted.room = nullptr;
-    entry->multiplexing_bits.store(sharing_.bits(), std::memory_order_relaxed);  // until enable() says
+    entry->multiplexing_bits.store(sharing_.bits(), std::memory_order_relaxed);  // until enable() sets it
     CARPOOL_ASSERT(try_reserve(entry->word));
     return terminated() ? undo(*entry) : entry;
   }
 
-  // The object is in entry.value: it can be borrowed from now on, or is by the caller. False: the entry was closed
-  // meanwhile (terminate); the caller ends the object and calls vacate().
+  // Publishes the object in entry.value: idle, or borrowed by the caller. Returns false if terminate() closed the entry
+  // meanwhile; the caller destroys the object and calls vacate().
   bool enable(Entry<T>& entry, LoopId home, bool acquired) { return enable(entry, home, acquired, sharing_); }
   bool enable(Entry<T>& entry, LoopId home, bool acquired, Multiplexing multiplexing) {
     multiplexing = limited(multiplexing.most, multiplexing.pinned);
-    // relaxed: the word, set next, publishes it.
+    // relaxed: the word, written next, publishes it.
     entry.multiplexing_bits.store(multiplexing.bits(), std::memory_order_relaxed);
     if (!try_enable(entry.word, home, acquired)) return false;
-    // At rest also if it takes nobody yet: it can be ended.
+    // An idle entry is listed even if `most` is 0: it can still be closed.
     if (!acquired || multiplexing.most > 1) finder_.mark_available(entry, home);
     return true;
   }
 
-  // From now on `most` may use the entry at once; who uses it already goes on. The caller keeps it from being vacated.
+  // Allows `most` users at once; current users continue. The caller must keep the entry from being vacated.
   void share(Entry<T>& entry, std::uint32_t most) {
     const Multiplexing now = limited(most, entry.multiplexing().pinned);
-    // seq_cst: pairs with Finder::tidy(), as does the reading of the word.
+    // seq_cst: pairs with Finder::clear_stale_bit(), as does the load of the word.
     entry.multiplexing_bits.store(now.bits(), std::memory_order_seq_cst);
     const EntryWord word(entry.word.load(std::memory_order_seq_cst));
     if (word.lendable(now.most)) finder_.mark_available(entry, word.home());
   }
 
-  // A free entry, as `where` says. judge(entry, word) is asked before each attempt.
+  // Returns an available entry, searched as `where` says. Calls judge(entry, word) before each attempt.
   template <class Judge>
   Found acquire(const SearchHint& where, Judge&& judge) {
     Found found;
@@ -91,7 +91,7 @@ class Pool {
     return acquire(SearchHint{loop, on_loop}, judge);
   }
 
-  // One user is done. False: it is closed (or was not borrowed): close() it.
+  // Removes one user. Returns false if the entry is closed or was not borrowed; the caller then calls close().
   bool release(Entry<T>& entry, bool used = true) {
     const bool pinned = entry.multiplexing().pinned;
     const Change change = try_release(entry.word, used);
@@ -104,31 +104,31 @@ class Pool {
     return true;
   }
 
-  // The entry became free by a verb that the caller called: makes it findable. The caller touches it no more.
+  // Lists an entry that a transition outside this class made idle. The caller must not touch it afterwards.
   void publish(Entry<T>& entry, LoopId home) { finder_.mark_idle(entry, home); }
 
-  // A user, or the holder of a reservation, gives the entry up. True: it was the last; it ends the object, then
-  // vacate().
+  // Removes a user or a reservation and closes the entry. Returns true for the last one, which destroys the object and
+  // calls vacate().
   bool close(Entry<T>& entry) {
     const Change change = try_close(entry.word);
     return change.done && change.after.vacant();
   }
 
-  // A free entry, as it was seen, closes. True: the caller ends the object, then vacate().
+  // Closes an idle entry in exactly state `seen`. Returns true if the caller must destroy the object and call vacate().
   bool close_idle(Entry<T>& entry, EntryWord seen) {
     if (!try_close_idle(entry.word, seen)) return false;
     entry.block->idle(seen.home()).clear(entry.bit());
     return true;
   }
 
-  // The object is gone: the place can be reserved again.
+  // The object is destroyed: the entry can be reserved again.
   void vacate(Entry<T>& entry) {
     blocks_.give_back(entry);
-    capacity_.release();  // only now: the cap counts objects until they are really gone
+    capacity_.release();  // last: the cap counts objects until they are destroyed
   }
 
-  // end(entry) is called for each entry that was free: end its object, then vacate(). Who uses one closes it; who holds
-  // a reservation learns of it from enable().
+  // Calls end(entry), which destroys the object and calls vacate(), for each idle entry. Users close their entries
+  // themselves; the holder of a reservation learns of it from enable().
   template <class End>
   void terminate(End&& end) {
     if (!capacity_.terminate()) return;
@@ -140,7 +140,7 @@ class Pool {
     });
   }
 
-  // Every entry there is, vacant ones too, in the order of places.
+  // Visits every entry, vacant ones included, in order of position.
   template <class Visit>
   void for_each(Visit&& visit) const {
     const std::uint32_t known = blocks_.count();
@@ -148,7 +148,7 @@ class Pool {
       for (unsigned place = 0; place < kBlockEntries; ++place) visit(blocks_.at(number).entry(place));
     }
   }
-  // The entries of `count` blocks from the one with number `first` on.
+  // Visits the entries of `count` blocks from block `first` on.
   template <class Visit>
   void for_each(std::uint32_t first, std::uint32_t count, Visit&& visit) const {
     const std::uint32_t end = std::min(blocks_.count(), first + count);
@@ -158,8 +158,8 @@ class Pool {
   }
   std::uint32_t blocks() const { return blocks_.count(); }
   Entry<T>& entry(std::uint32_t place) const { return blocks_.at(place / kBlockEntries).entry(place % kBlockEntries); }
-  // Visits entries that a map calls free (they may no longer be), from the block with number `first` on and round,
-  // until visit(entry) returns true. Returns that entry, or null.
+  // Visits entries that a map lists as available (they may no longer be), from block `first` on and around, until
+  // visit(entry) returns true. Returns that entry, or null.
   template <class Visit>
   Entry<T>* find_idle(std::uint32_t first, Visit&& visit) const {
     const std::uint32_t known = blocks_.count();
@@ -184,7 +184,7 @@ class Pool {
 
   unsigned loops() const { return loops_; }
   std::uint32_t cap() const { return capacity_.now(std::memory_order_relaxed).cap(); }
-  // Below what is in use: nothing is reserved until use fell.
+  // A cap below the current use blocks reserve() until use has fallen.
   void cap(std::uint32_t cap) { capacity_.cap(cap); }
   std::uint32_t in_use() const { return capacity_.now().in_use(); }
   bool full() const { return capacity_.now().full(); }
@@ -204,8 +204,8 @@ class Pool {
     return {most < EntryWord::kMaxUsers ? most : EntryWord::kMaxUsers, pinned};
   }
 
-  // A reservation that raced terminate(): one of the two closes it. seq_cst on both sides: terminate() sets its flag,
-  // then reads the words; here the word was set, then the flag is read.
+  // A reservation that raced with terminate(): one of the two closes it. seq_cst on both sides: terminate() sets its
+  // flag, then reads the words; here the word was set, then the flag is read.
   Entry<T>* undo(Entry<T>& entry) {
     static_cast<void>(try_close(entry.word));
     vacate(entry);

@@ -1,5 +1,5 @@
-// A pool's entries counted, and as text: what a person wants to see when something seems stuck. A walk over all of
-// them, each as it was when the walk came by; not one moment of all.
+// counts_of(), dump_of(): a pool's entries as counts and as text, for diagnosis. The entries are read one after the
+// other; the result is not a snapshot of one moment.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace carpool::pool {
 
 struct Counts {
-  std::uint32_t reserved = 0, idle = 0, lent = 0, ending = 0;  // ending: closed, and still in use
+  std::uint32_t reserved = 0, idle = 0, lent = 0, ending = 0;  // ending: closed but still in use
 };
 
 constexpr const char* name_of(EntryWord word) {
@@ -34,7 +34,7 @@ Counts counts_of(const Pool<T>& pool) {
   return counts;
 }
 
-// "3 of 8 places" and a line for each that is not vacant: "2: lent, 1 of 1 users, 40 uses, home 0".
+// Returns "3 of 8 places" and a line for each non-vacant entry: "2: lent, 1 of 1 users, 40 uses, home 0".
 template <class T>
 std::string dump_of(const Pool<T>& pool) {
   std::string text = std::to_string(pool.in_use()) + " of " + std::to_string(pool.cap()) + " places";
