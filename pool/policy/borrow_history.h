@@ -1,7 +1,6 @@
-// BorrowHistory: the last few thousand borrows of one loop at one destination: when they came, how long they waited and
-// held. Times only, no payload. One writer, read by anyone at any time. Memory is bounded, and grows only where borrows
-// come so fast that what there is would hold less than the last kSpan of them: a thousand quiet origins keep a chunk
-// each.
+// BorrowHistory: arrival, wait and hold times of the last few thousand borrows of one loop at one destination. One
+// writer, any number of readers at any time. Memory is bounded and grows only where the current chunks hold less than
+// the last kSpan of borrows: each of a thousand rarely used origins keeps one chunk.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +16,7 @@
 
 namespace carpool::pool {
 
-// One borrow, over.
+// A completed borrow.
 struct BorrowRecord {
   Instant arrived{};
   Duration waited{}, held{};
@@ -36,11 +35,11 @@ class BorrowHistory {
     for (auto& chunk : chunks_) const std::unique_ptr<Slot[]> dies(chunk.load(std::memory_order_relaxed));
   }
 
-  // On the loop's thread.
+  // Must be called on the loop's thread.
   void note(Instant arrived, Duration waited, Duration held) {
     if (next_ == size_) turn_over(arrived);
     Slot* const place = at(next_);
-    if (place == nullptr) return;  // no memory: not noted
+    if (place == nullptr) return;  // not recorded: out of memory
     Slot& slot = *place;
     ++next_;
     // release: pairs with the acquires in read(), which takes a slot only if `when` was the same before and after.
@@ -49,10 +48,10 @@ class BorrowHistory {
     slot.when.store(static_cast<std::uint64_t>(arrived.time_since_epoch().count()), std::memory_order_release);
   }
 
-  // Any thread; in no order. What is being written at that moment is left out.
+  // Any thread; unordered. Skips a slot that is being written.
   void read(std::vector<BorrowRecord>& into) const {
     for (const auto& chunk : chunks_) {
-      const Slot* slots = chunk.load(std::memory_order_acquire);  // pairs with place()
+      const Slot* slots = chunk.load(std::memory_order_acquire);  // pairs with at()
       if (slots == nullptr) return;
       for (std::size_t i = 0; i < kChunk; ++i) {
         const std::uint64_t when = slots[i].when.load(std::memory_order_acquire);
@@ -68,7 +67,7 @@ class BorrowHistory {
   struct Slot {
     std::atomic<std::uint64_t> when{0}, how{0};
   };
-  // The end of the ring: from the beginning again, or, where its first one is young, into one chunk more.
+  // At the end of the ring: wraps around, or appends a chunk if the first slot is younger than kSpan.
   void turn_over(Instant now) {
     const auto first = static_cast<Duration::rep>(at(0)->when.load(std::memory_order_relaxed));  // this thread's
     if (size_ < kMost && now - Instant(Duration(first)) < kSpan) {
@@ -77,12 +76,12 @@ class BorrowHistory {
       next_ = 0;
     }
   }
-  // Null: no memory for it.
+  // Returns null if memory is exhausted.
   Slot* at(std::size_t number) {
     auto& chunk = chunks_[number / kChunk];
     Slot* slots = chunk.load(std::memory_order_relaxed);  // this thread wrote it
     if (slots == nullptr) {
-      slots = new_chunk().release();                  // the chain's until ~History
+      slots = new_chunk().release();                  // owned by chunks_ until ~BorrowHistory
       chunk.store(slots, std::memory_order_release);  // pairs with read()
     }
     return slots == nullptr ? nullptr : &slots[number % kChunk];
@@ -101,7 +100,7 @@ class BorrowHistory {
   }
 
   std::array<std::atomic<Slot*>, kChunks> chunks_{};
-  std::size_t next_ = 0, size_ = kChunk;  // of the ring, as large as it is now
+  std::size_t next_ = 0, size_ = kChunk;  // the current size of the ring
 };
 
 }  // namespace carpool::pool

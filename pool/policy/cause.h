@@ -1,4 +1,4 @@
-// Why a connection was opened, and why it was closed: one named cause each, counted in the ledger.
+// OpenCause, CloseCause: the reasons for which connections are opened and closed, counted in the ledger.
 #pragma once
 
 #include <array>
@@ -54,7 +54,7 @@ inline constexpr std::array<std::string_view, 18> kClosedNames{
     "drained", "surplus", "budget",    "leak",           "policy",       "dns_changed",
     "goaway",  "private", "reconnect", "config_changed", "tunnel_ended", "shutdown"};
 
-// Begun for somebody in line, not for what may come.
+// Returns true if the dial serves a waiter, not future demand.
 constexpr bool for_the_line(OpenCause cause) {
   return cause != OpenCause::min_idle && cause != OpenCause::warm_up && cause != OpenCause::loop_local &&
          cause != OpenCause::health && cause != OpenCause::reconnect;

@@ -1,5 +1,5 @@
-// DialBackoff: after a failed dial the next one of this destination waits, longer each time, while other connections
-// serve.
+// DialBackoff: the delay before the next dial after a failed one, doubling up to kLongest, while other connections of
+// the destination serve.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class DialBackoff {
   bool blocks(Instant now) const { return now < until_; }
   Instant until() const { return until_; }
   void failed(Instant now) {
-    if (blocks(now)) return;  // dials that were under way together fail together: one step
+    if (blocks(now)) return;  // concurrent dials that fail together count as one step
     step_ = step_ == Duration::zero() ? kFirst : std::min(step_ * 2, kLongest);
     until_ = now + step_;
     wake_asked_ = false;
@@ -27,7 +27,7 @@ class DialBackoff {
     step_ = Duration::zero();
     until_ = Instant::min();
   }
-  // True once per wait: ask to be woken.
+  // Returns true once per delay: the caller requests a wake-up.
   bool ask_once() { return !std::exchange(wake_asked_, true); }
   void woken() { wake_asked_ = false; }
 

@@ -4,7 +4,7 @@
 
 namespace carpool::pool {
 
-// ---- the ends that the origin makes ----
+// ---- connections closed by the origin ----
 
 void IdleLimitLearner::closed_by_origin(Duration rested, bool left, Instant now) {
   settle(now);
@@ -33,7 +33,7 @@ void IdleLimitLearner::take_in() {
   const auto [shortest, longest] =
       std::minmax_element(begin, end, [](const End& one, const End& other) { return one.rested < other.rested; });
   const bool differ = longest->rested - shortest->rested > std::max(kOneEvent, longest->rested / 10);
-  if (static_cast<std::size_t>(end - begin) >= kAgree && differ) return;  // the origin let go of everything at once
+  if (static_cast<std::size_t>(end - begin) >= kAgree && differ) return;  // the origin closed everything at once
   std::for_each(begin, end, [this](const End& one) {
     doubts_[next_doubt_] = one.rested;
     next_doubt_ = (next_doubt_ + 1) % kDoubts;
@@ -50,13 +50,13 @@ void IdleLimitLearner::add(Duration rested) {
   if (raised_ && rested < *raised_) raised_ = rested;
 }
 
-// ---- what refutes them ----
+// ---- refutations ----
 
 void IdleLimitLearner::outlived(Duration rested) {
   if (limit_ && rested > *limit_) raise(rested);
 }
 
-// What was learned before is refuted.
+// Discards the earlier samples, which `rested` refutes.
 void IdleLimitLearner::raise(Duration rested) {
   count_ = next_ = doubt_count_ = next_doubt_ = 0;
   raised_ = rested;
@@ -65,7 +65,7 @@ void IdleLimitLearner::raise(Duration rested) {
 }
 
 namespace {
-// Forgets the first `count` that are not `kept`; how many are left.
+// Removes those of the first `count` that are not `kept`. Returns how many remain.
 template <class Rests, class Kept>
 std::size_t keep(Rests& rests, std::size_t count, Kept kept) {
   const auto begin = rests.begin(), end = begin + static_cast<std::ptrdiff_t>(count);
@@ -91,7 +91,7 @@ Duration IdleLimitLearner::doubt() const {
   return least ? beyond(*least) : Duration::max();
 }
 
-// What may still prove to be a restart counts as long as it does not.
+// Includes ends that may yet turn out to be a restart.
 std::optional<Duration> IdleLimitLearner::shortest() const {
   std::optional<Duration> least;
   for (std::size_t i = 0; i < doubt_count_; ++i) least = std::min(least.value_or(doubts_[i]), doubts_[i]);
@@ -101,7 +101,7 @@ std::optional<Duration> IdleLimitLearner::shortest() const {
   return least;
 }
 
-// ---- what others say ----
+// ---- hints and restored values ----
 
 void IdleLimitLearner::hint(std::optional<Duration> timeout) {
   if (!timeout || timeout == hint_) return;
@@ -115,7 +115,7 @@ void IdleLimitLearner::restore(Duration limit) {
   judge();
 }
 
-// ---- what follows ----
+// ---- results ----
 
 void IdleLimitLearner::judge() {
   std::optional<Duration> limit = agreed();

@@ -1,17 +1,17 @@
-// IdleLimitLearner: how long an origin lets a connection rest, learned from the ends that it makes, so that a
-// connection is retired before the origin does it and a request never meets the FIN on its way.
+// IdleLimitLearner: learns the idle timeout of an origin from the connections that it closes, so that carpool closes an
+// idle connection first and no request crosses the origin's FIN.
 //
-// A sample is the rest, however short, of a connection that had served and was ended by the origin: in order while it
-// was idle, or under a request before a byte of the answer. Three or more ends of different rests within 100 ms are one
-// event (the origin restarts) and no sample. Once three samples agree within 20 % (20 ms at least) the limit is their
-// 10th percentile (over the last 32; what lies below the first three that agree is an accident), and a `Keep-Alive:
-// timeout` hint is an upper bound. Two rules follow:
-//   horizon  what rests longer is retired: 10 %, 100 ms at least, before the limit, which counts as 1 s at least: a
-//            shorter rest ends by itself. Every 16th connection at the horizon is left to the origin: should it live
-//            longer, the limit was too low.
-//   trust    what rests longer is not lent to a request that must not be repeated. One end is enough to lower it below
-//            that rest, by the same margin; 16 connections that live longer refute the end. An origin whose limit is
-//            below the margin does not keep alive: such a request gets a new connection.
+// A sample is the idle time, however short, of a connection that had served and that the origin then closed: in order
+// while it was idle, or under a request before the first byte of the response. Three or more ends with different idle
+// times within 100 ms are one event (a restart of the origin) and no sample. Once three samples agree within 20 % (20
+// ms at least), the limit is their 10th percentile (over the last 32; values below the first three that agree are
+// outliers); a `Keep-Alive: timeout` hint is an upper bound. Two values follow:
+//   effective limit  a connection idle for longer is retired: 10 %, 100 ms at least, before the limit, which counts as
+//                    1 s at least. Every 16th connection at this point is left to the origin; if it survives the limit,
+//                    the limit was too low.
+//   trust            a connection idle for longer is not given to a non-idempotent request. One close lowers it below
+//                    that idle time, by the same margin; 16 connections that survive longer refute the close. If the
+//                    limit is below the margin, the origin does not keep alive: such a request gets a new connection.
 #pragma once
 
 #include <algorithm>
@@ -35,38 +35,39 @@ class IdleLimitLearner {
   static constexpr Duration kOneEvent = std::chrono::milliseconds(100);
   static constexpr Duration kFloor = std::chrono::seconds(1);
   static constexpr Duration kLeastMargin = std::chrono::milliseconds(100);
-  static constexpr Duration kJitter = std::chrono::milliseconds(20);  // rests that differ by less are equal
-  // An end so soon after an answer says nothing of rests where the connection was used again several times before.
+  static constexpr Duration kJitter = std::chrono::milliseconds(20);  // idle times that differ by less are equal
+  // A close this soon after a response says nothing about idle times if the connection was reused several times before.
   static constexpr Duration kAtOnce = std::chrono::milliseconds(2);
   static constexpr std::uint32_t kKeptAlive = 4;
 
-  // The origin ended a connection that had rested so long, in order or under a request; `left`: one that was left to it
-  // at the horizon.
+  // The origin closed a connection idle for `rested`, in order or under a request; `left`: retire() had left it to the
+  // origin.
   void closed_by_origin(Duration rested, bool left, Instant now);
-  // The origin ended it while it was idle, but not in order: this lowers the trust and is no sample of the limit.
+  // The origin reset an idle connection: lowers the trust; not a sample of the limit.
   void broken_off(Duration rested, Instant now);
-  // One that was left to the origin reached our own limit alive.
+  // A connection left to the origin reached carpool's own idle timeout alive.
   void outlived(Duration rested);
-  // One was seen alive that had rested so long. Only rests beyond doubt() are news, each connection's once.
+  // A connection idle for `rested` was seen alive. Only values beyond doubt() count, once per connection.
   void survived(Duration rested);
-  // Of a connection's first response; nothing when it had none.
+  // The hint of a connection's first response; nullopt if it had none.
   void hint(std::optional<Duration> timeout);
-  // What another process has learned of it: believed until samples of our own agree on something else.
+  // Restores the limit learned by another process, which is kept until our own samples agree on another.
   void restore(Duration limit);
-  // Takes in what waits to be told apart from a restart. Called now and then.
+  // Evaluates pending ends once they can be told apart from a restart. Called periodically.
   void settle(Instant now);
-  // At the horizon: may this connection be retired? Else it is left to the origin.
+  // Returns false if this connection, idle for the effective limit, is to be left to the origin.
   bool retire() { return ++retirements_ % kLeaveEvery != 0; }
 
-  // What the origin seems to allow; nothing: not known yet.
+  // The learned idle timeout; nullopt: not known yet.
   std::optional<Duration> limit() const { return limit_; }
-  // Connections that rested longer are retired; nothing is known: Duration::max().
+  // Connections idle for longer are retired; Duration::max() if nothing is known.
   Duration effective_limit() const { return limit_ ? before(std::max(*limit_, kFloor)) : Duration::max(); }
-  // The longest rest that a request that must not be repeated may find. Duration::max(): nothing speaks against any;
-  // kOnlyNew: it takes a connection that never served.
+  // The longest idle time acceptable for a non-idempotent request. Duration::max(): any; kOnlyNew: only a connection
+  // that has never served.
   static constexpr Duration kOnlyNew{-1};
   Duration trust() const;
-  // Who lives longer refutes the shortest rest that an origin ended; Duration::max(): none is doubted.
+  // A connection that survives longer refutes the shortest idle time at which the origin closed one; Duration::max():
+  // none.
   Duration doubt() const;
   std::size_t samples() const { return count_; }
 
@@ -87,14 +88,14 @@ class IdleLimitLearner {
 
   std::array<Duration, kSamples> samples_{};
   std::size_t count_ = 0, next_ = 0;
-  std::array<Duration, kDoubts> doubts_{};  // the last ends that nothing refuted
+  std::array<Duration, kDoubts> doubts_{};  // the last closes that were not refuted
   std::size_t doubt_count_ = 0, next_doubt_ = 0;
-  std::uint32_t survivors_ = 0;  // beyond doubt(), in a row
+  std::uint32_t survivors_ = 0;  // consecutive, beyond doubt()
   Duration least_survivor_{};
-  std::array<End, kSamples> together_{};  // ends of one moment: samples, or a restart
+  std::array<End, kSamples> together_{};  // closes within kOneEvent: samples, or a restart
   std::size_t together_count_ = 0;
   Instant together_since_{};
-  std::optional<Duration> raised_;  // one that outlived the limit, until samples agree on another
+  std::optional<Duration> raised_;  // an idle time that refuted the limit, until samples agree on another
   std::optional<Duration> hint_, limit_;
   bool keeps_nothing_alive_ = false;
   std::uint32_t retirements_ = 0;

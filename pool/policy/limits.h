@@ -1,5 +1,5 @@
-// Limits: the settings of one destination, and the part of them that is read on every borrow, which an operator may
-// change while it is read.
+// Limits, LiveLimits: the settings of one destination, and those of them that every borrow reads without a lock and
+// that an operator may change meanwhile.
 #pragma once
 
 #include <atomic>
@@ -10,32 +10,32 @@
 
 namespace carpool::pool {
 
-// Who goes when a place is needed elsewhere: who rested longest, or who served least.
+// Which idle connection is evicted: the least recently used or the least often used one.
 enum class Evict : std::uint8_t { last_use, least_used };
 
 // Settings of one destination ([pool] and its overrides).
 struct Limits {
-  std::uint32_t size = 64;           // most connections, all loops together, dialing ones included; exact
-  std::uint32_t max_waiting = 1024;  // 0: fail at once when none is free
+  std::uint32_t size = 64;           // maximum number of connections of all loops, dials included; exact
+  std::uint32_t max_waiting = 1024;  // 0: fail at once if none is idle
   std::uint32_t max_usage = 0;       // 0: no limit
-  std::uint32_t max_tunnels = 0;     // at most so many leases with want.tunnel; 0: no limit of their own
+  std::uint32_t max_tunnels = 0;     // maximum number of leases with want.tunnel; 0: no separate limit
   Duration expire_time{};            // zero: never; jitter is applied per connection
   Duration idle_timeout{};           // zero: never
-  // A dial that nobody waits for is given up when it takes longer than this, and than four times a usual one.
+  // A dial without a waiter is cancelled if it takes longer than this and than four times the average dial.
   Duration dial_patience = std::chrono::seconds(1);
-  std::uint32_t min_idle = 0;  // so many are kept ready, as far as size allows
-  bool learn_idle = true;  // retire before the origin's own limit, once it is known (pool/policy/idle_limit_learner.h)
-  // Streams that a new connection is expected to give until the first one says it: 1: it is no session; 0: not known
-  // (TLS whose ALPN may choose either).
+  std::uint32_t min_idle = 0;  // number of idle connections to keep ready, as far as size allows
+  bool learn_idle = true;      // retire before the origin's learned idle timeout (pool/policy/idle_limit_learner.h)
+  // Streams expected of a new connection until the first one reports its limit: 1: not a session; 0: unknown (TLS whose
+  // ALPN may choose either).
   std::uint32_t expected_streams = 1;
   Strategy strategy = Strategy::first;
-  bool maximize = false;  // open up to size though something idle would do
-  Duration quarantine{};  // rest after a release before the next borrow
+  bool maximize = false;  // dial up to size even if an idle connection is available
+  Duration quarantine{};  // minimum idle time between a release and the next borrow
   Evict evict = Evict::last_use;
-  std::uint8_t classes = 0;  // priority classes, ClassQuota::kMostClasses at most; fewer than 2: none
+  std::uint8_t classes = 0;  // priority classes, at most ClassQuota::kMostClasses; fewer than 2: none
 };
 
-// relaxed: each is a limit of its own, and who reads an old one judges once more by it.
+// relaxed: each limit is independent; a reader of an old value makes one more decision by it.
 class LiveLimits {
  public:
   explicit LiveLimits(const Limits& limits) { set(limits); }

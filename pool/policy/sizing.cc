@@ -24,7 +24,7 @@ Duration percentile(std::vector<Duration>& all, double share) {
   return *at;
 }
 
-// How many were lent at once, weighed by how long it lasted.
+// The number of concurrent leases, weighted by time.
 struct Busy {
   std::uint32_t median = 0, p99 = 0, most = 0;
 };
@@ -32,12 +32,12 @@ struct Busy {
 Busy count_busy(const std::vector<BorrowRecord>& stays) {
   std::vector<std::pair<Instant, int>> steps;
   for (const BorrowRecord& stay : stays) {
-    if (stay.held <= Duration::zero()) continue;  // took no time; its end would be counted before its beginning
+    if (stay.held <= Duration::zero()) continue;  // no duration; its end would sort before its beginning
     steps.emplace_back(stay.arrived + stay.waited, 1);
     steps.emplace_back(stay.arrived + stay.waited + stay.held, -1);
   }
   if (steps.empty()) return {0, 0, 1};
-  std::sort(steps.begin(), steps.end());  // at one instant ends come first: one left as the other came
+  std::sort(steps.begin(), steps.end());  // at equal times ends sort first: one lease ended as the other began
   std::vector<Duration> lasted(stays.size() + 1);
   int now = 0;
   Busy busy;
@@ -61,7 +61,7 @@ std::optional<Duration> mean_wait(std::uint32_t size, double load, Duration hold
   return from_seconds(erlang_c(size, load) * seconds(hold) / (size - load));
 }
 
-// The smallest size with which 99 of 100 wait no longer than the goal.
+// Returns the smallest size with which 99 % wait no longer than the goal.
 std::uint32_t smallest(double load, Duration hold, Duration goal) {
   auto size = static_cast<std::uint32_t>(std::min<double>(std::floor(load), kLargest)) + 1;
   const auto too_late = [&](std::uint32_t c) {
@@ -72,7 +72,7 @@ std::uint32_t smallest(double load, Duration hold, Duration goal) {
 }
 }  // namespace
 
-// By the recursion of Erlang's B, which stays between 0 and 1 and so never overflows.
+// Uses the recursion of Erlang's B, which stays between 0 and 1 and so never overflows.
 double erlang_c(std::uint32_t servers, double offered_load) {
   if (offered_load >= servers) return 1;
   double blocked = 1;
@@ -110,7 +110,7 @@ std::optional<Advice> recommend_size(const std::vector<BorrowRecord>& stays, std
   advice.busy_p99 = busy.p99;
   advice.busy_most = busy.most;
   advice.goal = std::max<Duration>(advice.mean_hold / 10, std::chrono::milliseconds(1));
-  // Arrivals in bursts are no Poisson process: never less than what busy moments had lent.
+  // Bursty arrivals are not a Poisson process: never recommend less than busy moments used.
   advice.size = std::max(smallest(advice.offered_load, advice.mean_hold, advice.goal), busy.p99);
   advice.min_idle = std::min(advice.size, busy.p99 - busy.median);
   advice.expected_wait = mean_wait(advice.size, advice.offered_load, advice.mean_hold);

@@ -5,7 +5,7 @@
 namespace carpool::pool {
 
 std::uint64_t next_ticket() {
-  // relaxed: only uniqueness is asked of it; order within one line comes from that line's mutex.
+  // relaxed: only uniqueness matters; the order within a queue comes from its mutex.
   static std::atomic<std::uint64_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }

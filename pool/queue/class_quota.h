@@ -1,7 +1,7 @@
-// ClassQuota: of what a pool can lend, the lower priority classes leave a part to the higher ones, so that these find
-// something however busy those are (the Pooling pattern's sub-pools, over one pool). With n classes, class k and those
-// below it hold at most all but k/(2n) of it together: with two the lower leaves a quarter, the lowest of any number
-// has at least half. Class 0, the highest, is bound by the cap alone and never counted.
+// ClassQuota: reserves a part of a pool's leases for the higher priority classes, so that these are served however busy
+// the lower ones are (the Pooling pattern's sub-pools, over one pool). With n classes, class k and those below it
+// together hold at most all but k/(2n): with two classes the lower one leaves a quarter; the lowest always has at least
+// half. Class 0, the highest, is limited by the cap alone and never counted.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class ClassQuota {
  public:
   static constexpr unsigned kMostClasses = 4;
 
-  // `whole`: leases that the pool can give at once. Fewer than two classes: no limits.
+  // `whole`: the leases that the pool can give at once. Fewer than two classes: no limits.
   void set(unsigned classes, std::uint64_t whole) {
     std::uint64_t most = 0;
     for (unsigned level = 1; level < kMostClasses; ++level) {
@@ -25,32 +25,32 @@ class ClassQuota {
       const std::uint64_t share = limited ? whole - whole * level / (std::uint64_t{2} * classes) : kField;
       most |= std::min(share, kField) << shift(level);
     }
-    most_.store(most, std::memory_order_relaxed);  // relaxed: who sees the old limit is served by the next look
+    most_.store(most, std::memory_order_relaxed);  // relaxed: a reader of the old limit is served by the next pass
     limited_.store(classes > 1, std::memory_order_relaxed);
   }
 
-  // One lease for class `of`. False: it, or one above it, has its share; release() makes room. Any thread.
+  // Counts one lease of class `of`. Returns false if it or a class above it has used its share. Any thread.
   bool acquire(unsigned of) {
     if (of == 0) return true;
-    // seq_cst: pairs with release(): who joined the line (attention) and finds no room here is seen by whoever gives
-    // back.
+    // seq_cst: pairs with release(): a borrower that was enqueued (attention) and fails here is seen by the thread that
+    // releases.
     std::uint64_t held = held_.load(std::memory_order_seq_cst);
     do {
       if (room(held, of) == 0) return false;
     } while (!held_.compare_exchange_weak(held, held + unit(of), std::memory_order_seq_cst, std::memory_order_seq_cst));
     return true;
   }
-  // Whoever gives back looks for waiters afterwards.
+  // The caller serves waiters afterwards.
   void release(unsigned of) {
     if (of != 0) held_.fetch_sub(unit(of), std::memory_order_seq_cst);
   }
 
   bool limited() const { return limited_.load(std::memory_order_relaxed); }
-  // Leases of class `level` and those below it, now and at most.
+  // Leases of class `level` and below: current and maximum.
   std::uint64_t held(unsigned level) const { return field(held_.load(std::memory_order_relaxed), level); }
   std::uint64_t most(unsigned level) const { return field(most_.load(std::memory_order_relaxed), level); }
 
-  // How many of those who wait, by class, must wait for a share whatever is dialed for them.
+  // Returns how many of the waiters, by class, must wait for their share whatever is dialed for them.
   std::uint32_t held_back(const std::array<std::uint32_t, kMostClasses>& waiting) const {
     const std::uint64_t held = held_.load(std::memory_order_seq_cst);
     std::uint64_t all = 0, served = 0;
@@ -62,11 +62,11 @@ class ClassQuota {
   }
 
  private:
-  static constexpr unsigned kBits = 21;  // a field for each class but the highest
+  static constexpr unsigned kBits = 21;  // one field per class except the highest
   static constexpr std::uint64_t kField = (std::uint64_t{1} << kBits) - 1;
   static constexpr unsigned shift(unsigned level) { return kBits * (level - 1); }
   static constexpr std::uint64_t field(std::uint64_t word, unsigned level) { return word >> shift(level) & kField; }
-  // A lease of a class counts for it and for all above it but the highest.
+  // A lease of a class counts for it and for all above it except the highest.
   static constexpr std::uint64_t unit(unsigned of) {
     std::uint64_t word = 0;
     for (unsigned level = 1; level <= of; ++level) word |= std::uint64_t{1} << shift(level);

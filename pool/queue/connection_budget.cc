@@ -11,13 +11,13 @@ bool ConnectionBudget::count_one() {
   std::uint32_t now = taken_.load(std::memory_order_relaxed);
   do {
     if (now >= cap_) return false;
-    // seq_cst: the partner of put_back(): a destination that registers, then fails here, is seen by the next release.
+    // seq_cst: pairs with put_back(): a destination that registers, then fails here, is seen by the next release.
   } while (!taken_.compare_exchange_weak(now, now + 1, std::memory_order_seq_cst, std::memory_order_relaxed));
   return true;
 }
 
 bool ConnectionBudget::use_granted(BudgetWaiter& who) {
-  // relaxed: a number; the mutex of whoever dials orders the rest.
+  // relaxed: a count; the mutex of the dialing destination orders the rest.
   std::uint32_t left = who.granted_.load(std::memory_order_relaxed);
   do {
     if (left == 0) return false;
@@ -39,7 +39,7 @@ void ConnectionBudget::register_starved(BudgetWaiter& who) {
   starved_size_.fetch_add(1, std::memory_order_seq_cst);
 }
 
-// Under the mutex.
+// Must be called under the mutex.
 BudgetWaiter* ConnectionBudget::head() {
   if (!holding_nothing_.empty()) return &holding_nothing_.front();
   return holding_some_.empty() ? nullptr : &holding_some_.front();
@@ -63,7 +63,7 @@ void ConnectionBudget::forget(BudgetWaiter& who) {
   who.offers_.store(0, std::memory_order_seq_cst);
 }
 
-// The head of the queue, to which a free slot now belongs; null: no slot is free, or nobody is starved.
+// Grants a free slot to the head of the queue. Returns null if no slot is free or the queue is empty.
 BudgetWaiter* ConnectionBudget::grant_slot() {
   const std::scoped_lock lock(mutex_);
   BudgetWaiter* next = head();
@@ -74,7 +74,7 @@ BudgetWaiter* ConnectionBudget::grant_slot() {
   return next;
 }
 
-// A destination that no longer needs its slot does not consume it. Each grant is followed by one of these.
+// Takes back a slot that the destination no longer needs. Called after each grant.
 void ConnectionBudget::return_unused(BudgetWaiter& who) {
   if (use_granted(who)) put_back();
 }
@@ -92,14 +92,14 @@ void ConnectionBudget::release_for_starved(Instant now) {
 
 // ---- where slots come from ----
 
-// Under the mutex: as many slots are on their way as destinations are starved.
+// Under the mutex. Returns true if as many slots are being freed as destinations are starved.
 bool ConnectionBudget::covered() const {
   const std::uint32_t coming = pending_.load(std::memory_order_seq_cst) + freeing_;
   return starved_size_.load(std::memory_order_seq_cst) <= coming;
 }
 
-// True: a slot is free or will be soon. False: nobody has one to give, or others are freeing enough; they go on with
-// the queue when they are done.
+// Returns true if a slot is free or will be soon; false if there is no offer, or if other threads are freeing enough:
+// they continue with the queue.
 bool ConnectionBudget::free_a_slot(Instant now) {
   {
     const std::scoped_lock lock(mutex_);
@@ -122,7 +122,7 @@ bool ConnectionBudget::free_one(Instant now) {
     if (giver == nullptr) break;
     freed = giver->give_slot(now) || withdraw(*giver, now);
   }
-  // What was withdrawn for a moment may have been missed by a thread that was freeing a slot.
+  // A thread that was freeing a slot may have missed an offer that was withdrawn for a moment.
   release_for_starved(now);
   return freed;
 }
@@ -135,14 +135,14 @@ void ConnectionBudget::list_offer(BudgetWaiter& who) {
   offers_.push_back(who);
 }
 
-// The next destination to ask. Null: nobody offers anything.
+// Returns the next destination to try, or null if there is no offer.
 BudgetWaiter* ConnectionBudget::next_offer() {
   const std::scoped_lock lock(mutex_);
   return offers_.empty() ? nullptr : &offered();
 }
 
-// The same. Null: the caller is no longer freeing; both in one step, so that the next offer finds either this thread at
-// work or none.
+// As next_offer(); null also means that the caller is no longer counted as freeing, both in one step, so that a later
+// offer finds either this thread at work or none.
 BudgetWaiter* ConnectionBudget::next_offer_or_stop() {
   const std::scoped_lock lock(mutex_);
   if (!offers_.empty()) return &offered();
@@ -150,7 +150,7 @@ BudgetWaiter* ConnectionBudget::next_offer_or_stop() {
   return nullptr;
 }
 
-// Under the mutex: the first one that was not used since the hand passed it, after a bounded number of others.
+// Under the mutex. Returns the first destination not used since the clock hand passed it, skipping a bounded number.
 BudgetWaiter& ConnectionBudget::offered() {
   for (unsigned chances = kSecondChances; chances != 0; --chances) {
     BudgetWaiter& next = offers_.front();
@@ -163,14 +163,14 @@ BudgetWaiter& ConnectionBudget::offered() {
   return offers_.front();
 }
 
-// `who` had nothing to give. True: it had after all, and is listed again.
+// `who` had no slot to give. Returns true if it has one after all; it is listed again.
 bool ConnectionBudget::withdraw(BudgetWaiter& who, Instant now) {
   {
     const std::scoped_lock lock(mutex_);
     static_cast<ListHook<OfferTag>&>(who).unlink();
     who.offers_.exchange(0, std::memory_order_seq_cst);
   }
-  // The pair of offer(): a connection that became idle before that found the mark and relied on it.
+  // Pairs with offer(): a connection that became idle before this found the mark set and did not list it.
   if (!who.give_slot(now)) return false;
   list_offer(who);
   return true;
@@ -183,8 +183,8 @@ bool ConnectionBudget::may_claim(std::uint32_t uses, Duration age) {
   return uses >= kQuantumUses || age >= kQuantum || hand_offs >= kMostHandOffs;
 }
 
-// Under the mutex: would a slot of `who` leave the head of the queue better off than `who` is then? Else two
-// destinations that both lack slots would exchange theirs for ever, so the head's turn passes to the next one.
+// Under the mutex. Returns true if a slot of `who` leaves the head of the queue better off than `who`. Otherwise the
+// head's turn passes to the next one: two starved destinations would exchange slots forever.
 bool ConnectionBudget::gains_from(const BudgetWaiter& who) {
   BudgetWaiter* next = head();
   if (next == nullptr || covered()) return false;

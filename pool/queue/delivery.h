@@ -1,6 +1,6 @@
-// Delivery: something on its way to another loop: a grant (embedded in its entry, one in flight each, so nothing is
-// allocated) or a refusal. The house carries it and calls arrive() there; whatever became of the borrower meanwhile is
-// found out on arrival, by its ticket.
+// Delivery: a message to another loop: a grant (embedded in its entry, at most one in flight, so nothing is allocated)
+// or a rejection. The environment carries it and calls arrive() there; whether the borrower still wants it is decided
+// on arrival, by its ticket.
 #pragma once
 
 #include "base/clock.h"
@@ -13,7 +13,7 @@ class Delivery {
   // destroyed, from inside.
   virtual void arrive(Instant now) = 0;
 
-  Delivery* next_delivery = nullptr;  // the house's, while in the mail
+  Delivery* next_delivery = nullptr;  // used by the environment while the delivery is in flight
 
  protected:
   Delivery() = default;
@@ -22,7 +22,7 @@ class Delivery {
   ~Delivery() = default;
 };
 
-// In the order they were added; linked as the mail links them, which they are not in yet.
+// A FIFO of deliveries that have not been sent; uses the link of the mail, which does not hold them yet.
 template <class T>
 class DeliveryChain {
  public:

@@ -1,4 +1,4 @@
-// DeliveryPool: deliveries that are used again, so that what must be sent can be without memory.
+// DeliveryPool: preallocated, reusable deliveries, so that a message can be sent when memory is exhausted.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace carpool::pool {
 
-// In one place until their owner ends; as many as were ever on their way at once, or might have been. Guarded by its
-// owner's mutex.
+// Deliveries are never freed before the pool: its size is the peak number in flight or reserved by ready(). Guarded by
+// its owner's mutex.
 template <class T>
 class DeliveryPool {
  public:
-  // From now on so many can be taken without memory. False: there is none for them.
+  // Ensures that `count` deliveries can be taken without allocating. Returns false if memory is exhausted.
   bool ready(std::size_t count) {
     try {
       for (; free_size_ < count; put(all_.front())) all_.emplace_front();
@@ -26,7 +26,7 @@ class DeliveryPool {
   }
   T& take() {
     T* one = free_.pop();
-    CARPOOL_ASSERT(one != nullptr);  // ready() was asked
+    CARPOOL_ASSERT(one != nullptr);  // the caller called ready()
     --free_size_;
     return *one;
   }

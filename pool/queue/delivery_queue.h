@@ -1,5 +1,5 @@
-// The mailbag of one loop: many senders, one receiver, nothing allocated. A house keeps one per loop and wakes the loop
-// only when the bag was empty.
+// DeliveryQueue: the deliveries to one loop: many senders, one receiver, no allocation. The environment keeps one per
+// loop and wakes the loop only when the queue was empty.
 #pragma once
 
 #include <atomic>
@@ -10,18 +10,18 @@ namespace carpool::pool {
 
 class DeliveryQueue {
  public:
-  // Any thread. True: it was empty, wake the receiver.
+  // Any thread. Returns true if the queue was empty: the caller wakes the receiver.
   bool push(Delivery& delivery) {
     Delivery* head = head_.load(std::memory_order_relaxed);
     do {
       delivery.next_delivery = head;
-      // release: pairs with the acquire of deliver_all(), which reads what was written into the delivery. acquire:
-      // pairs with its release, so that whoever finds the bag empty may use the receiver's wake-up again.
+      // release: pairs with the acquire of deliver_all(), which reads the delivery's contents. acquire: pairs with its
+      // release, so that a sender that finds the queue empty may use the receiver's wake-up again.
     } while (!head_.compare_exchange_weak(head, &delivery, std::memory_order_acq_rel, std::memory_order_relaxed));
     return head == nullptr;
   }
 
-  // The receiver: everything that is in the bag now, oldest first. What arrives meanwhile waits for the next call.
+  // Called by the receiver: delivers what is queued now, oldest first. Later arrivals wait for the next call.
   void deliver_all(Instant now) {
     Delivery* newest = head_.exchange(nullptr, std::memory_order_acq_rel);  // both: see push()
     Delivery* oldest = nullptr;
@@ -32,7 +32,7 @@ class DeliveryQueue {
       newest = after;
     }
     while (oldest != nullptr) {
-      Delivery* next = oldest->next_delivery;  // arrive() may send it on, or end it
+      Delivery* next = oldest->next_delivery;  // arrive() may resend or destroy it
       oldest->arrive(now);
       oldest = next;
     }

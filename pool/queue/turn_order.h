@@ -1,5 +1,5 @@
-// The two orders of waiting borrowers: by whose turn it is, and by client, which is how a client's latest wish is
-// found.
+// TurnOrder, ClientOrder: the two orders of waiting borrowers: by turn, and by client, to find a client's latest
+// request.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +13,14 @@
 
 namespace carpool::pool {
 
-// The class whose share a wish takes: none for a replay, which had one before.
+// Returns the class whose share a request takes: 0 for a retry, which had its share before.
 inline std::uint8_t share_of(const BorrowRequest& want) {
   return want.new_connection_only ? std::uint8_t{0}
                                   : std::min(want.priority_class, std::uint8_t{ClassQuota::kMostClasses - 1});
 }
 
-// By virtual finish time, equal ones by when they joined. A set's summary is its most patient borrower: the longest
-// idle time of a connection that one of them accepts.
+// By virtual finish time, equal ones in order of enqueueing. The summary of a set is its largest max_idle: the longest
+// idle time of a connection that any of its borrowers accepts.
 struct TurnOrder {
   using Summary = Duration;
   static bool before(const Borrower& one, const Borrower& other) {

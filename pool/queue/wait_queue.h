@@ -1,9 +1,9 @@
-// WaitQueue: who waits, in the order of turns: first come first served for equals, clients and classes in fair shares.
-// Replays stand apart and in front: they take nothing but a new connection, the others take what comes first. Guarded
-// by its destination's mutex.
+// WaitQueue: waiting borrowers in order of their turns: first come, first served among equals, fair shares among
+// clients and classes. Retries are kept apart and come first: they accept only a new connection, the others any.
+// Guarded by its destination's mutex.
 //
-// There is one ordered tree for each class and kind, so that the first borrower that fits a connection is the first of
-// a few heads. Joining, leaving and finding take O(log n) steps and no memory.
+// There is one ordered tree per class and protocol mask, so the first borrower that accepts a connection is the first
+// of a few heads. Insertion, removal and search take O(log n) steps and allocate nothing.
 #pragma once
 
 #include <algorithm>
@@ -24,19 +24,19 @@ class WaitQueue {
   std::uint32_t replays() const { return replays_size_; }
   std::uint32_t others() const { return others_size_; }
   bool empty() const { return size() == 0; }
-  // Somebody waits for a kind that is neither held nor dialed.
+  // Returns true if a borrower waits for a protocol that is neither held nor being dialed.
   bool lacks_kind(Protocol kind, const std::array<std::uint32_t, kProtocols>& held, std::uint32_t dials) const {
     const ProtocolMask only = kind == Protocol::h1 ? ProtocolMask::h1_only : ProtocolMask::h2_only;
     return wanting(only) != 0 && dials == 0 && held[static_cast<std::size_t>(kind)] == 0;
   }
-  // Of those that are no replays, by class.
+  // The waiters that are no retries, by class.
   const std::array<std::uint32_t, ClassQuota::kMostClasses>& by_class() const { return by_class_; }
   std::uint32_t wanting(ProtocolMask kind) const { return by_kind_[number(kind)]; }
   static bool in(const Borrower& borrower) {
     return static_cast<const TreeHook<WaitersTag, Duration>&>(borrower).linked();
   }
 
-  // A new one goes behind those whose turn comes before its own; one that comes back, to where it was.
+  // Enqueues a new borrower by its turn, and one that was removed by a grant at its former position.
   void join(Borrower& borrower) {
     if (borrower.virtual_finish_time_ == 0) borrower.virtual_finish_time_ = turn_of(borrower);
     queue_of(borrower).insert(borrower);
@@ -56,17 +56,17 @@ class WaitQueue {
     --class_of(borrower);
   }
 
-  // Returns who is next; null: nobody.
+  // Returns the next borrower, or null if the queue is empty.
   Borrower* first() const { return first_of(replays_size_ != 0); }
-  // The first replay that a new connection of `kind` would serve.
+  // Returns the first retry that a new connection of `kind` would serve.
   Borrower* first_replay(Protocol kind) const {
     return least(kReplays, 1, [&](ProtocolMask kinds, const Queue& queue) {
       return accepts(kinds, kind) ? queue.first() : nullptr;
     });
   }
-  // Whom any connection of `kind` would go to: the first one for whom there is a share, which is taken.
+  // Returns the first borrower that accepts `kind` and whose class has a share left; takes that share.
   Borrower* first_other(Protocol kind, ClassQuota& shares) const {
-    unsigned classes = ClassQuota::kMostClasses;  // a class without a share holds back those below it
+    unsigned classes = ClassQuota::kMostClasses;  // a class without a share blocks the classes below it
     for (;;) {
       Borrower* at = least(kOthers, classes, [&](ProtocolMask kinds, const Queue& queue) {
         return accepts(kinds, kind) ? queue.first() : nullptr;
@@ -75,7 +75,8 @@ class WaitQueue {
       classes = share_of(at->want_);
     }
   }
-  // The first of the `classes` highest ones that accepts a longer rest than refused[its kind].
+  // Returns the first of the `classes` highest classes that accepts an idle time longer than refused[its protocol
+  // mask].
   Borrower* first_willing(const std::array<Duration, 3>& refused, unsigned classes) const {
     return least(kOthers, classes, [&](ProtocolMask kinds, const Queue& queue) {
       const Duration longer = refused[number(kinds)];
@@ -90,7 +91,8 @@ class WaitQueue {
     Borrower* replay = least(kReplays, 1, of_kind);
     return replay != nullptr ? replay : least(kOthers, ClassQuota::kMostClasses, of_kind);
   }
-  // The longest rest of a connection of `kind` that anyone but replays would accept; none waits: less than any.
+  // Returns the longest idle time of a connection of `kind` that any waiter except retries accepts; Duration::min() if
+  // none waits.
   Duration most_patient(Protocol kind) const {
     Duration most = Duration::min();
     for (std::size_t n = kOthers * kKindsWanted; n < queues_.size(); ++n) {
@@ -108,11 +110,12 @@ class WaitQueue {
  private:
   using Queue = Tree<Borrower, WaitersTag, TurnOrder>;
   static constexpr std::size_t kKindsWanted = 3;
-  static constexpr std::size_t kReplays = 0, kOthers = 1;  // the first row of each; a row has a queue for each kind
+  // the first row of each; a row has one queue per protocol mask
+  static constexpr std::size_t kReplays = 0, kOthers = 1;
   static constexpr std::size_t number(ProtocolMask kind) { return static_cast<std::size_t>(kind); }
 
-  // Self-clocked fair queueing (Golestani 1994): a wish starts when the client's former one ends, or now, and takes as
-  // long as its class has patience. Who is alone, or the same as all others, is served first come first served.
+  // Self-clocked fair queueing (Golestani 1994): a request starts when the client's previous one finishes, or now, and
+  // takes as long as its class weight. Equal requests are served first come, first served.
   static constexpr unsigned kMostClasses = 8;
   static std::uint64_t class_weight(const Borrower& borrower) {
     return std::uint64_t{1} << (2 * std::min<unsigned>(borrower.want_.priority_class, kMostClasses - 1));
@@ -121,7 +124,7 @@ class WaitQueue {
     const Borrower* former = borrower.want_.new_connection_only ? nullptr : latest(borrower.want_);
     return (former == nullptr ? served_ : std::max(served_, former->virtual_finish_time_)) + class_weight(borrower);
   }
-  // The wish of this client and class whose turn comes last; null: it has none in line.
+  // Returns the last request of this client and class in the queue, or null.
   const Borrower* latest(const BorrowRequest& want) const {
     const Borrower* last = clients_.last_not([&](const Borrower& one) { return ClientOrder::beyond(one, want); });
     return last != nullptr && ClientOrder::same(*last, want) ? last : nullptr;
@@ -135,7 +138,7 @@ class WaitQueue {
     return least(replays ? kReplays : kOthers, replays ? 1 : ClassQuota::kMostClasses,
                  [](ProtocolMask, const Queue& queue) { return queue.first(); });
   }
-  // Of what `pick` names in each queue of some rows, whose turn is first.
+  // Returns the first in turn of those that `pick` returns for each queue of the rows.
   template <class Pick>
   Borrower* least(std::size_t row, unsigned rows, Pick&& pick) const {
     Borrower* first = nullptr;
@@ -156,10 +159,10 @@ class WaitQueue {
   std::array<Queue, (kOthers + ClassQuota::kMostClasses) * kKindsWanted> queues_;
   Tree<Borrower, ClientsTag, ClientOrder> clients_;
   std::uint32_t replays_size_ = 0, others_size_ = 0;
-  std::uint64_t served_ = 0;                           // the turn of the latest one who was served
+  std::uint64_t served_ = 0;                           // the virtual finish time of the last borrower served
   std::array<std::uint32_t, kKindsWanted> by_kind_{};  // by ProtocolMask
   std::array<std::uint32_t, ClassQuota::kMostClasses> by_class_{};
-  std::uint32_t fresh_ = 0;  // replays, which have no share
+  std::uint32_t fresh_ = 0;  // retries, which have no share
 };
 
 }  // namespace carpool::pool
