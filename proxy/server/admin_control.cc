@@ -61,7 +61,7 @@ class ReloadOrder final : public admin::PendingResponse {
 }  // namespace
 
 std::unique_ptr<admin::PendingResponse> ServerAdminControl::reload(bool dry_run) {
-  exec::assume_on_loop();  // the admin endpoint's
+  exec::assume_on_loop();  // the admin endpoint's loop
   return std::make_unique<ReloadOrder>(parts_.reloader->reload(dry_run));
 }
 
@@ -78,13 +78,14 @@ bool ServerAdminControl::quit() {
 // ---- warm-up ----
 
 namespace {
-// The order travels to the first worker and is numbered there; whoever asks for its end reads the number here.
+// The command is posted to the first worker, which numbers it; poll_pending() reads the number here to learn when the
+// warm-up ended.
 class WarmUpOrder final : public admin::PendingResponse {
  public:
   WarmUpOrder(const ServerAdminControl::Parts& parts, OriginRuntime& origin, std::uint32_t size)
       : warm_up_(parts.warm_up), number_(std::make_shared<std::atomic<std::uint64_t>>(0)) {
     exec::send(parts.first_loop, [&parts, &origin, size, number = number_]() LOOP_ONLY {
-      if (!parts.drain.serving()) return;  // who asked is going, too
+      if (!parts.drain.serving()) return;  // the process is stopping, and the client's connection ends too
       number->store(parts.warm_up.begin(origin, size), std::memory_order_release);
     });
   }
@@ -110,7 +111,7 @@ Result<std::unique_ptr<admin::PendingResponse>> ServerAdminControl::warm_up(cons
   return std::unique_ptr<admin::PendingResponse>(std::make_unique<WarmUpOrder>(parts_, **context, size));
 }
 
-// ---- an operator's word to a pool ----
+// ---- pool commands ----
 
 namespace {
 void tell(pool::Destination& destination, admin::PoolCommand order, Instant now) LOOP_ONLY {
@@ -126,13 +127,13 @@ void tell(pool::Destination& destination, admin::PoolCommand order, Instant now)
   }
 }
 
-// Given on the first worker's loop, as everything that a pool is told comes from a loop.
+// Runs on the first worker's loop, because every call of the pool comes from a loop.
 class GivenOrder final : public admin::PendingResponse {
  public:
   GivenOrder(const ServerAdminControl::Parts& parts, std::string origin, admin::PoolCommand order)
       : given_(std::make_shared<std::atomic<bool>>(false)), order_(order) {
     exec::send(parts.first_loop, [&parts, origin = std::move(origin), order, given = given_]() LOOP_ONLY {
-      if (!parts.drain.serving()) return;  // who asked is going, too
+      if (!parts.drain.serving()) return;  // the process is stopping, and the client's connection ends too
       const Instant now = parts.first_loop.now();
       for (pool::Destination* destination : parts.origins.directory().all()) {
         if (destination->label() == origin) tell(*destination, order, now);

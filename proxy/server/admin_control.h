@@ -1,5 +1,5 @@
-// ServerAdminControl: what the admin endpoint may change in the house. Lives on the admin thread; orders to loops go by
-// mail.
+// ServerAdminControl: the changes that the admin endpoint may make to the server. Lives on the admin thread; commands
+// for loops are posted.
 #pragma once
 
 #include "exec/loop.h"
@@ -16,12 +16,12 @@ class WarmUp;
 class ServerAdminControl final : public admin::AdminControl {
  public:
   struct Parts {
-    exec::Loop& first_loop;  // the drain and the warm-up are its own
+    exec::Loop& first_loop;  // the loop of the drain and the warm-up
     OriginRegistry& origins;
     const net::EgressPolicy& policy;
     Drain& drain;
     WarmUp& warm_up;
-    const std::unique_ptr<Reloader>& reloader;  // made later
+    const std::unique_ptr<Reloader>& reloader;  // created later
   };
   explicit ServerAdminControl(const Parts& parts) : parts_(parts) {}
 

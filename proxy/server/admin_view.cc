@@ -43,7 +43,7 @@ class Collector final : public pool::ConnectionVisitor {
   std::vector<admin::ConnectionInfo> all;
 
  private:
-  // Only what never changes in a connection: it is in use on its own loop meanwhile.
+  // Reads only what never changes in a connection: another loop may be using it.
   static void describe(const Connection& connection, admin::ConnectionInfo& facts) {
     facts.id = connection.id();
     facts.local = connection.local();
@@ -54,7 +54,7 @@ class Collector final : public pool::ConnectionVisitor {
   }
 };
 
-// Who has which connection of `origin`, by the connection's id: only the loops know.
+// Returns the borrowers of `origin` by connection id. Only the loops know them.
 std::map<std::uint64_t, std::string> borrowers(const Workers& workers, const std::string& origin) {
   constexpr Duration kPatience = std::chrono::milliseconds(250);
   using Held = std::vector<BorrowerInfo>;
@@ -75,7 +75,7 @@ std::map<std::uint64_t, std::string> borrowers(const Workers& workers, const std
   return all;
 }
 
-// What loops have counted of an origin besides its pool.
+// Per-origin counters of the loops, outside the pool.
 struct Counts {
   admin::PoolInfo::Saved saved;
   admin::PoolInfo::Limited limited;

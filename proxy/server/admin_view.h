@@ -1,4 +1,4 @@
-// ServerAdminView: what the admin endpoint may see of the house. Everything it reads may be read from any thread.
+// ServerAdminView: the state of the server that the admin endpoint may read. All of it may be read from any thread.
 #pragma once
 
 #include "proxy/server/admin/view.h"
@@ -26,7 +26,7 @@ class ServerAdminView final : public admin::AdminView {
     const Workers& workers;
     LeakLog& leaks;
     const OverloadState& overload;
-    // Those that are made later; null until then.
+    // Created later; null until then.
     const std::unique_ptr<Executors>& executors;
     const std::unique_ptr<HeapTrim>& heap_trim;
     const std::unique_ptr<AdminServer>& admin;
@@ -56,7 +56,7 @@ class ServerAdminView final : public admin::AdminView {
 
  private:
   std::vector<admin::PoolInfo> snapshots()
-      const;  // pools() without what loops have counted: that takes all their shards
+      const;  // pools() without the loops' own counters, which need all their shards
   const Parts parts_;
 };
 

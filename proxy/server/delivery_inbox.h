@@ -1,5 +1,5 @@
-// DeliveryInbox: what the pool sends to one loop: grants and rejections of its borrowers, and the instants at which a
-// destination wants to be woken there.
+// DeliveryInbox: the messages from the pool to one loop: grants and rejections for its borrowers, and wake-up times of
+// destinations.
 #pragma once
 
 #include <utility>
@@ -21,7 +21,7 @@ class DeliveryInbox final : private exec::Mail {
 
   void deliver(pool::Delivery& delivery);  // any thread
   void wake_at(pool::Destination& destination, Instant when) LOOP_ONLY;
-  // These destinations are about to be destroyed.
+  // `leaving`: destinations about to be destroyed.
   void forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
 
  private:

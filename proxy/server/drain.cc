@@ -49,7 +49,7 @@ void Drain::hand_over() {
 }
 
 void Drain::on_worker_empty() {
-  // One mail at a time: whoever comes while it travels is seen when it arrives.
+  // One message at a time: workers that become empty while it is posted are seen when it arrives.
   if (!in_the_mail_.exchange(true, std::memory_order_acq_rel)) loop_.post(*this);
 }
 

@@ -1,5 +1,5 @@
-// Drain: how carpool stops, in order (CONTRACT "Signals"): not ready at once; accept on for drain_delay; then no new
-// clients, answers say Connection: close, idle clients close; what runs may finish within shutdown_grace; a second
+// Drain: stops the process in steps: not ready at once; listening continues for drain_delay; then no new clients,
+// responses carry Connection: close and idle clients close; running requests may finish within shutdown_grace; a second
 // request to stop ends everything now.
 #pragma once
 
@@ -13,17 +13,17 @@ namespace carpool::proxy {
 
 class Drain final : private exec::Mail {
  public:
-  // What it stops, in a server.
+  // The server, as Drain calls it.
   class Host {
    public:
     virtual Duration drain_delay() const = 0;
     virtual Duration shutdown_grace() const = 0;
-    virtual void on_stopping() LOOP_ONLY = 0;           // the first request to stop
-    virtual void close_listeners() LOOP_ONLY = 0;       // no new clients
-    virtual void leave_listeners() LOOP_ONLY = 0;       // the same; a successor listens on the sockets
-    virtual void drain_clients() LOOP_ONLY = 0;         // of all loops
-    virtual void start_graceful_close() LOOP_ONLY = 0;  // of all loops' clients
-    virtual bool clients_gone() const LOOP_ONLY = 0;    // from every loop
+    virtual void on_stopping() LOOP_ONLY = 0;           // on the first request to stop
+    virtual void close_listeners() LOOP_ONLY = 0;       // stop listening
+    virtual void leave_listeners() LOOP_ONLY = 0;       // stop listening, but a successor uses the sockets
+    virtual void drain_clients() LOOP_ONLY = 0;         // on all loops
+    virtual void start_graceful_close() LOOP_ONLY = 0;  // of the clients of all loops
+    virtual bool clients_gone() const LOOP_ONLY = 0;    // returns true if no loop has a client
     virtual void stop_loops() LOOP_ONLY = 0;
 
    protected:
@@ -36,15 +36,15 @@ class Drain final : private exec::Mail {
   Stage stage() const { return stage_.load(std::memory_order_relaxed); }  // any thread
   bool serving() const { return stage() == Stage::serving; }
 
-  // On `loop`, the first worker's.
-  void begin() LOOP_ONLY;  // TERM, INT, POST /quit; the second call ends now
-  // A successor listens on the same sockets: doors close, clients are asked to come again with their next answer, and
-  // those who rest are ended only when half the grace is over.
+  // Must be called on `loop`, the first worker's.
+  void begin() LOOP_ONLY;  // TERM, INT, POST /quit; the second call ends everything now
+  // A successor listens on the same sockets: stops listening and starts a graceful close of the clients; idle clients
+  // are closed only after half of the grace period.
   void hand_over() LOOP_ONLY;
   void on_worker_empty();  // any loop
 
  private:
-  void arrive() override LOOP_ONLY;  // a worker became empty
+  void arrive() override LOOP_ONLY;  // exec::Mail: a worker became empty
   void on_timer();
   void close_listeners() LOOP_ONLY;
   void finish() LOOP_ONLY;
@@ -52,7 +52,7 @@ class Drain final : private exec::Mail {
   Host& host_;
   std::atomic<Stage> stage_{Stage::serving};
   std::atomic<bool> in_the_mail_{false};
-  bool graceful_ = false;  // clients who rest are still left alone
+  bool graceful_ = false;  // idle clients are not closed yet
   exec::Timer timer_;
 };
 

@@ -8,7 +8,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr unsigned kReserveLooks = 200;  // about a microsecond: the next task of a busy loop is often that close
+constexpr unsigned kReserveLooks = 200;  // about a microsecond: a busy loop's next task often arrives that soon
 
 exec::ThreadPoolOptions pool_options(const config::Threads& settings, exec::FailureSink& failures) {
   exec::ThreadPoolOptions options;
@@ -34,7 +34,7 @@ exec::TaskExecutorOptions background_options(const config::Threads& settings, un
                                              exec::FailureSink& failures) {
   exec::TaskExecutorOptions options;
   options.max_tasks = settings.max_tasks;
-  // Compression keeps a core busy and fsync a disk: more of them at a time would end no sooner.
+  // Compression occupies a core and fsync a disk: running more of them at once would not finish sooner.
   options.max_running = std::clamp(cores, 1U, std::min(settings.max, settings.max_tasks));
   options.name = "background";
   options.failures = &failures;
@@ -75,7 +75,7 @@ const char* name_of(exec::ThreadInfo::State state) {
 }
 }  // namespace
 
-// A loop may queue every task that may exist, and each loop one helper besides (execute_produce).
+// A loop may queue every task that may exist, plus one helper per loop (execute_produce).
 Executors::Executors(const config::Threads& settings, unsigned loops, unsigned cores)
     : settings_(settings),
       tasks_(settings.max_tasks),

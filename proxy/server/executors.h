@@ -1,5 +1,5 @@
-// Executors: the threads of the process, made from [threads]: the pool, the reserve that takes loops over, and the
-// executor for work that never touches a loop. Every loop's Driver draws on it; see docs/execution.md.
+// Executors: the threads of the process, created from [threads]: the thread pool, the reserved threads that take loops
+// over, and the executor for work that never touches a loop. Used by every loop's Driver; see docs/execution.md.
 #pragma once
 
 #include <memory>
@@ -21,20 +21,21 @@ namespace carpool::proxy {
 
 class Executors final : private exec::FailureSink {
  public:
-  // `loops` get a thread each on top of threads.max; `cores` decide how many are kept in reserve.
+  // `loops` threads are added on top of threads.max; `cores` determines the number of reserved threads.
   Executors(const config::Threads& settings, unsigned loops, unsigned cores);
-  ~Executors();  // stop() must have said true, or nothing was started
+  ~Executors();  // stop() must have returned true, or start() was never called
 
-  // A Fault: the machine gives no threads.
+  // Returns a Fault if threads cannot be created.
   Status start();
-  // After the loops have stopped. Bounded by `timeout`. False: a task does not end; threads are left that must not find
-  // what they work on destroyed, so the process has to end as it is.
+  // Must be called after the loops have stopped; waits at most `timeout`. Returns false if a task still runs: its data
+  // must not be destroyed, so the process has to exit without cleaning up.
   bool stop(Duration timeout);
 
-  // For loop number `loop`; `name` lives as long as the process.
+  // For loop number `loop`; `name` must live as long as the process.
   std::unique_ptr<exec::Driver> make_driver(exec::UvLoop& loop, exec::TurnHost& host, const char* name);
 
-  // Work that never touches a loop (compression, fsync): any thread. False: too many tasks exist; it was closed.
+  // Runs work that never touches a loop (compression, fsync). Any thread. Returns false, with the task closed, if too
+  // many tasks exist.
   bool in_background(exec::TaskPtr task);
 
   metrics::ExecSample sample() const;
@@ -52,7 +53,7 @@ class Executors final : private exec::FailureSink {
   exec::ReservedThreads reserve_;
   exec::TaskExecutor background_;
   mutable std::mutex mutex_;
-  std::vector<const exec::Driver*> drivers_;  // guarded by mutex_; they end after every scrape
+  std::vector<const exec::Driver*> drivers_;  // guarded by mutex_; they outlive every scrape
 };
 
 }  // namespace carpool::proxy

@@ -38,7 +38,7 @@ void IdlePoolReaper::ask() {
 void IdlePoolReaper::answered(bool knows) {
   known_ |= knows;
   if (--asked_ != 0) return;
-  // Nobody who began before can ask for a place under the total in their names any more.
+  // No starved destination among them can register again: every turn that began earlier has ended.
   origins_.directory().forget_hungry(leaving_);
   rounds_ = known_ ? 0 : rounds_ + 1;
 }

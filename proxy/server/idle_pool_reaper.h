@@ -1,7 +1,8 @@
-// IdlePoolReaper: ends the pools of origins that nobody asked for during pool.total.origin_idle_timeout, so that
-// max_origins bounds those in use and not all that ever were. Loops keep plain pointers to what they use; so one that
-// was taken out of the directory stays in memory until every loop has said, in two turns that lie apart, that it knows
-// it no longer: the first makes it forget, the second shows that no turn is left which began before that.
+// IdlePoolReaper: destroys the pools of origins without a request for pool.total.origin_idle_timeout, so that
+// max_origins limits the origins in use rather than all seen so far. Loops hold plain pointers to pools; a pool taken
+// out of the directory is therefore freed only after every loop has reported in two separate turns that it does not use
+// it. The first report makes the loop forget the pool; the second proves that no turn that began earlier is still
+// running.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ class IdlePoolReaper {
  public:
   IdlePoolReaper(OriginRegistry& origins, const Workers& workers, const ConfigInForce& config)
       : origins_(origins), workers_(workers), config_(config) {}
-  // Now and then, on the first worker's loop.
+  // Called periodically on the first worker's loop.
   void sweep(Instant now) LOOP_ONLY;
 
  private:
@@ -34,10 +35,10 @@ class IdlePoolReaper {
   OriginRegistry& origins_;
   const Workers& workers_;
   const ConfigInForce& config_;
-  std::vector<pool::Destination*> leaving_;  // not changed while loops are asked
-  unsigned rounds_ = 0;                      // in which no loop knew any of them
-  std::size_t asked_ = 0;                    // loops that did not answer yet
-  bool known_ = false;                       // one of this round's answers
+  std::vector<pool::Destination*> leaving_;  // not changed while a round is running
+  unsigned rounds_ = 0;                      // consecutive rounds in which no loop used any of them
+  std::size_t asked_ = 0;                    // loops that have not answered yet
+  bool known_ = false;                       // a loop of this round still uses one
 };
 
 }  // namespace carpool::proxy

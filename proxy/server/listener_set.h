@@ -1,4 +1,4 @@
-// ListenerSet: the listeners that are open, and those that a reload closed, whose clients may live on.
+// ListenerSet: the open listeners, and those that a reload closed, whose clients may still be connected.
 #pragma once
 
 #include <memory>
@@ -12,16 +12,16 @@ namespace carpool::proxy {
 
 class ListenerSet {
  public:
-  // What every listener is made with; before anything else.
+  // Sets the parts that every listener is built with. Must be called first.
   void set_parts(Listener::Parts parts) { parts_ = std::move(parts); }
 
   // Binds a listener, or adopts `inherited`, and starts it. The Fault names the address and the system's reason.
   Status open(const config::Listen& settings, std::optional<net::Bound> inherited) LOOP_ONLY;
-  // Returns those that closed: their clients should end.
+  // Returns the listeners that closed: their clients should be drained.
   std::vector<const Listener*> apply(ListenerChanges& changes) LOOP_ONLY;
   void close_all() LOOP_ONLY;  // no new clients
-  void leave_all() LOOP_ONLY;  // the same, but another process goes on listening on the sockets
-  void clear();                // no client is left
+  void leave_all() LOOP_ONLY;  // like close_all(), but the successor process goes on listening on the sockets
+  void clear();                // requires that no client is left
   const std::vector<std::unique_ptr<Listener>>& open_ones() const { return open_; }
 
  private:
@@ -29,7 +29,7 @@ class ListenerSet {
 
   Listener::Parts parts_;
   std::vector<std::unique_ptr<Listener>> open_;
-  std::vector<std::unique_ptr<Listener>> closed_;  // opened again by a reload that names their address
+  std::vector<std::unique_ptr<Listener>> closed_;  // reopened by a reload that names their address
 };
 
 }  // namespace carpool::proxy

@@ -1,5 +1,5 @@
-// LogSync: [log] sync. fdatasync takes milliseconds, on a bad day seconds, and touches no loop: it runs in the
-// background. The next one is due a period after the last one ended, so a slow disk gets fewer, never more.
+// LogSync: [log] sync. fdatasync takes milliseconds, sometimes seconds, and touches no loop: it runs in the background.
+// The next one starts a period after the last one ended, so a slow disk gets fewer of them.
 #pragma once
 
 #include "exec/loop.h"
@@ -12,7 +12,7 @@ class Executors;
 
 class LogSync final : private exec::Task, private exec::Mail {
  public:
-  // Before the loop turns.
+  // Must be constructed before the loop runs.
   LogSync(exec::Loop& loop, Executors& executors, Duration period);
 
  private:

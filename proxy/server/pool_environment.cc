@@ -34,7 +34,7 @@ void WorkerPoolEnvironment::detach(pool::PooledConnection& pooled, pool::LoopId 
   workers_[from]->parts.loop.unwatch_shared(static_cast<Connection&>(pooled).transport().fd());
 }
 
-// What stands on the socket is reported anew by the new registration, so that nothing the old loop dropped is lost.
+// The new registration reports readiness again, so an event that the old loop dropped is not lost.
 bool WorkerPoolEnvironment::attach(pool::PooledConnection& pooled, std::uint32_t index, std::uint32_t generation) {
   exec::assume_on_loop();
   net::Transport& transport = static_cast<Connection&>(pooled).transport();
@@ -45,12 +45,12 @@ bool WorkerPoolEnvironment::attach(pool::PooledConnection& pooled, std::uint32_t
 void WorkerPoolEnvironment::dispose(pool::PooledConnection* pooled, pool::CloseCause cause) {
   const std::unique_ptr<pool::PooledConnection> dies(pooled);
   auto& connection = static_cast<Connection&>(*pooled);
-  // Whoever gives a lease back takes its hands off the connection first.
+  // A borrower detaches from the connection before it gives the lease back; only a leaked connection still has one.
   if (cause == pool::CloseCause::leak && connection.user != nullptr) note_lost(connection);
   note_standing(connection, ConnectionState::closed, pool::name(cause));
 }
 
-// A lease died without being given back: a bug of ours. Its borrower may be half gone: it is not asked.
+// A lease was destroyed without being given back: a bug. Its borrower may be partly destroyed, so it is not called.
 void WorkerPoolEnvironment::note_lost(const Connection& connection) {
   LeakRecord leak;
   leak.kind = LeakKind::lost;

@@ -1,5 +1,5 @@
-// WorkerPoolEnvironment: what the pool asks of the house around it, on real loops: dials, mail between loops,
-// readiness, closing.
+// WorkerPoolEnvironment: implements the pool's environment on real loops: dials, messages between loops, readiness and
+// closing.
 #pragma once
 
 #include "pool/destination/environment.h"

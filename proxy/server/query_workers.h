@@ -1,5 +1,5 @@
-// Inquiry: a thread that is no loop's asks every loop something and waits, a bounded time, for what they say. For the
-// admin endpoint: never on the request path, never from a loop.
+// query_workers: lets a thread that runs no loop ask every loop for a value and wait, with a timeout, for the results.
+// For the admin endpoint: never on the request path, never from a loop.
 #pragma once
 
 #include <condition_variable>
@@ -15,8 +15,8 @@
 
 namespace carpool::proxy {
 
-// `ask(worker)` runs on each worker's loop and returns an Answer. Answers that did not come within `timeout` are left
-// out; their question is still asked, and its answer thrown away.
+// `ask(worker)` runs on each worker's loop and returns a Response. Results that do not arrive within `timeout` are left
+// out; the call still runs, and its result is discarded.
 template <class Response, class Ask>
 std::vector<Response> query_workers(const Workers& workers, Duration timeout, Ask ask) {
   struct Replies {
@@ -40,7 +40,7 @@ std::vector<Response> query_workers(const Workers& workers, Duration timeout, As
   return std::move(replies->answers);
 }
 
-// One loop alone; nothing: it did not answer in time.
+// Queries a single loop. Empty if it does not respond in time.
 template <class Response, class Ask>
 std::optional<Response> query_worker(exec::Loop& loop, Duration timeout, Ask ask) {
   struct Replies {

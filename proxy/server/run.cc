@@ -40,7 +40,7 @@ int exit_code(const Fault& fault) {
   }
 }
 
-// TERM and INT drain, a second one ends; HUP and USR1 are for operators who expect them of a daemon.
+// TERM and INT drain, a second one ends at once; HUP reloads and USR1 reopens the log, as usual for a daemon.
 class Signals {
  public:
   explicit Signals(Server& server) : server_(server) {
@@ -75,7 +75,7 @@ void announce_ready(Server& server) {
   if (server.admin().metrics_address() != nullptr) line += " metrics=" + server.admin().metrics_address()->text();
   line += "\n";
   std::fputs(line.c_str(), stderr);
-  // Who took over from another process is the one to watch now.
+  // After a hand-over systemd must watch this process instead of the old one.
   const std::string whom = server.inherited_sockets() ? "\nMAINPID=" + std::to_string(::getpid()) : std::string();
   sd_notify("READY=1" + whom);
 }
@@ -102,10 +102,10 @@ int serve_with(const config::Config& config, std::optional<config::Options> sour
     if (listener != nullptr) listener->on_stopped();
     if (ended && !*ended) {
       log::stop();
-      std::_Exit(kClean);  // what a task still works on must not be destroyed
+      std::_Exit(kClean);  // data that a task still uses must not be destroyed
     }
   }
-  server->reset();  // everything ends in order while the log still takes lines
+  server->reset();  // destroys the parts in order while the log still works
   log::stop();
   if (ended) return kClean;
   std::fprintf(stderr, "carpool: %s\n", ended.fault().detail.c_str());

@@ -1,5 +1,5 @@
-// serve: the life of the program once its configuration is good: build the house, say that it is ready, run until told
-// to stop. Answers the exit code of the contract.
+// serve(): runs the server with a checked configuration: builds it, reports readiness, and runs until it is stopped.
+// Returns the exit code of the contract.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@ namespace carpool::proxy {
 
 class Server;
 
-// `options`: where the configuration came from, so that it can be read again.
+// `options`: the origin of the configuration, so that it can be read again.
 int serve(const config::Config& config, const config::Options& options);
 int serve_demo();
 
-// Somebody who lives beside the house: told when it listens, before it runs, and when it has stopped running.
+// Callbacks for code that embeds the server: after listening, before run(); and after run() returned.
 class LifecycleListener {
  public:
   virtual void on_ready(Server& server) = 0;

@@ -12,7 +12,7 @@
 namespace carpool::proxy {
 
 void sd_notify(std::string_view state) {
-  const char* path = std::getenv("NOTIFY_SOCKET");  // NOLINT(concurrency-mt-unsafe): nobody sets the environment
+  const char* path = std::getenv("NOTIFY_SOCKET");  // NOLINT(concurrency-mt-unsafe): the environment is never modified
   if (path == nullptr || (path[0] != '/' && path[0] != '@')) return;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

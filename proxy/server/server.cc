@@ -15,9 +15,10 @@ namespace carpool::proxy {
 
 namespace {
 constexpr Duration kSweepEvery = std::chrono::milliseconds(500);
-constexpr Duration kStopTimeout = std::chrono::seconds(1);  // with tasks that still run when every loop has stopped
+constexpr Duration kStopTimeout = std::chrono::seconds(1);  // for tasks that still run when every loop has stopped
 
-// RFC 9110 §7.6.3 lets a proxy hide behind a pseudonym; drawn per process, so that two sidecars in a row are no loop.
+// RFC 9110 §7.6.3 allows a pseudonym instead of a host name; drawn per process, so that two sidecars in a row are not
+// taken for a loop.
 std::string draw_pseudonym() {
   std::random_device device;
   char text[20];
@@ -40,7 +41,7 @@ Result<std::unique_ptr<Server>> Server::build(const config::Config& config, std:
   return server;
 }
 
-// In order: rules, origins, loops, listeners. Each stands on the ones before.
+// In order: rules, origins, loops, listeners. Each depends on the ones before.
 Status Server::open() {
   const config::Config& config = config_.get();
   if (!config.handover.address.empty()) {
@@ -93,7 +94,7 @@ std::optional<net::Bound> Server::inherited(std::string_view role, const std::st
 }
 
 Status Server::open_listeners() {
-  exec::assume_on_loop();  // none runs yet
+  exec::assume_on_loop();  // no loop runs yet
   listeners_.set_parts(listener_parts());
   for (const config::Listen& listen : config_.get().listen) {
     if (Status opened = listeners_.open(listen, inherited("listen", listen.address)); !opened) return opened;
@@ -141,7 +142,7 @@ void Server::make_reloader(std::optional<config::Options> source, std::vector<Fi
       std::move(source));
   reloader_->started(std::move(before));
   files_ = std::make_unique<FileWatch>(admin_->loop(), exec::Bound::to<&Reloader::ask>(*reloader_));
-  watch_files();  // the admin thread has not begun
+  watch_files();  // the admin thread has not started
 }
 
 void Server::watch_files() {
@@ -160,7 +161,7 @@ Result<bool> Server::run() {
     log_sync_ = std::make_unique<LogSync>(admin_->loop(), *executors_, config.log.sync);
   }
   heap_trim_ = std::make_unique<HeapTrim>(admin_->loop(), *executors_, overload_);
-  exec::assume_on_loop();  // its thread is this one, before it runs
+  exec::assume_on_loop();  // the loop does not run yet
   summary_ = std::make_unique<StatsSummaryLog>(first, *view_, config.metrics.summary_interval);
   summary_->start();
   workers_.front()->run_on_this_thread([this] {
@@ -185,7 +186,7 @@ Result<bool> Server::run_loops() {
   return ended;
 }
 
-// Idle connections that are expired or rested too long end here, without traffic.
+// Closes idle connections that expired or exceeded the idle timeout, without waiting for traffic.
 void Server::sweep() {
   exec::assume_on_loop();
   const Instant now = first_loop().now();
@@ -241,11 +242,11 @@ void Server::stop_loops() {
 }
 
 Server::~Server() {
-  exec::assume_on_loop();  // none runs any more: this thread stands in for each of them
+  exec::assume_on_loop();  // all loops have stopped; this thread may touch their data
   sweeper_.reset();
   if (handover_client_) handover_client_->stop();
   summary_.reset();
-  if (heap_trim_) admin_->loop().drain();  // what their tasks posted
+  if (heap_trim_) admin_->loop().drain();  // messages posted by their tasks
   heap_trim_.reset();
   log_sync_.reset();
   files_.reset();
@@ -260,8 +261,8 @@ Server::~Server() {
     if (first != nullptr)
       first->run_on_this_thread([this, first] { origins_->directory().stop(first->parts.loop.now()); });
   }
-  // Grants that were in the mail between loops end only now, when every loop has given back what it had.
-  // Streams between loops need an answer and then a close of the session: letters there, back, and there again.
+  // Grants that were posted between loops end here, after every loop has given back its leases. Cross-loop streams need
+  // up to three message rounds (cancel, acknowledge, close), so every loop is drained three times.
   for (int round = 0; round < 3; ++round) {
     for (auto& worker : workers_) worker->tear_down();
   }
@@ -270,7 +271,7 @@ Server::~Server() {
   listeners_.clear();
   origins_.reset();
   workers_.clear();
-  // A house that never ran: its threads have had nothing to do.
+  // A server that never ran: its threads are idle.
   if (executors_) static_cast<void>(executors_->stop(kStopTimeout));
 }
 

@@ -1,4 +1,4 @@
-// Server: builds the parts in order, owns them, and takes them down in order. One per process.
+// Server: builds the parts in order, owns them and destroys them in order. One per process.
 #pragma once
 
 #include <memory>
@@ -38,16 +38,16 @@ namespace carpool::proxy {
 
 class Server : private WarmUpListener, private ClientList::Owner, private Drain::Host, private WarmUp::Host {
  public:
-  // Everything up to listening; nothing runs yet. Faults of opening sockets have kind `unroutable`: exit 2.
-  // `source`: where the configuration came from, for a reload; nothing: it cannot be read again.
+  // Builds everything up to listening; nothing runs yet. Faults of opening sockets have kind `unroutable`: exit 2.
+  // `source`: the origin of the configuration, for a reload; empty: it cannot be read again.
   static Result<std::unique_ptr<Server>> build(const config::Config& config, std::optional<config::Options> source);
   ~Server();
 
-  // `ready` is called on the first worker's loop once connections that the configuration wants at start are open, or
-  // given up. Before run().
+  // `ready` is called on the first worker's loop once the connections configured for the start are open or have failed.
+  // Must be called before run().
   void when_ready(void (*ready)(Server&)) { ready_ = ready; }
-  // Until it is drained or told to leave; the calling thread waits. False: a task did not end within a second after
-  // its loop, and works on things of this house, which must not be destroyed then. A Fault: no thread for a loop.
+  // Runs until drained or stopped; the calling thread waits. Returns false if a task did not end within a second after
+  // its loop: it uses parts of this server, which must not be destroyed then. Returns a Fault if a loop has no thread.
   Result<bool> run();
 
   exec::Loop& first_loop() { return workers_.front()->parts.loop; }
@@ -57,7 +57,7 @@ class Server : private WarmUpListener, private ClientList::Owner, private Drain:
   bool inherited_sockets() const { return handover_client_ != nullptr; }
 
   void reload() { reloader_->ask(); }         // any thread
-  void reopen_logs();                         // any thread: on the admin thread, for a file system may be slow
+  void reopen_logs();                         // any thread; runs on the admin thread, because a file system may be slow
   void stop() LOOP_ONLY { drain_->begin(); }  // on the first worker's loop; the second call ends everything now
 
  private:
@@ -71,13 +71,13 @@ class Server : private WarmUpListener, private ClientList::Owner, private Drain:
   void make_reloader(std::optional<config::Options> source, std::vector<FileSnapshot> before);
   std::optional<net::Bound> inherited(std::string_view role, const std::string& address);
   void tell_ready() { ready_(*this); }
-  void watch_files();  // those that the configuration in force names; on the admin thread
+  void watch_files();  // watches the files of the configuration in force; on the admin thread
   Result<bool> run_loops();
   void sweep();
 
   void on_warm_dial_ended(const pool::Destination& destination, const Fault* fault) override LOOP_ONLY;
   void on_warm() override LOOP_ONLY;
-  void on_clients_gone() override;  // any loop: a draining worker lost its last client
+  void on_clients_gone() override;  // any loop: the last client of a draining worker closed
   // ---- Drain::Host ----
   Duration drain_delay() const override { return config_.get().drain_delay; }
   Duration shutdown_grace() const override { return config_.get().shutdown_grace; }
@@ -115,7 +115,7 @@ class Server : private WarmUpListener, private ClientList::Owner, private Drain:
   std::unique_ptr<LogSync> log_sync_;  // null: not configured
   std::unique_ptr<HeapTrim> heap_trim_;
   std::unique_ptr<StatsSummaryLog> summary_;
-  std::unique_ptr<HandoverClient> handover_client_;  // null: no process was there before
+  std::unique_ptr<HandoverClient> handover_client_;  // null: no process was replaced
   std::unique_ptr<HandoverListener> handover_;       // null: not configured
   void (*ready_)(Server&) = [](Server&) {};
 };

@@ -1,5 +1,5 @@
-// StatsSummaryLog: one log line now and then that sums up the pools, SimplePool's getSummary: for those who have the
-// log and nothing else.
+// StatsSummaryLog: periodically logs one line that sums up the pools, like SimplePool's getSummary, for installations
+// that collect only logs.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace carpool::proxy {
 
 class StatsSummaryLog {
  public:
-  // Nothing happens while `interval` is zero.
+  // Disabled if `interval` is zero.
   StatsSummaryLog(exec::Loop& loop, const admin::AdminView& view, Duration interval);
   void start() LOOP_ONLY;
 

@@ -13,10 +13,10 @@
 namespace carpool::proxy {
 
 namespace {
-// Which worker's loop this thread turns. Set around everything that runs on a loop, never kept across threads.
+// The worker whose loop this thread runs. Set around everything that runs on a loop, never kept across threads.
 thread_local Worker* current_worker = nullptr;
 
-// For dumps: each as long as the process.
+// For thread dumps; the names live as long as the process.
 const char* name_of(exec::LoopId id) {
   static const auto names = [] {
     std::array<std::string, 256> all;
@@ -88,7 +88,7 @@ void Worker::leave() {
 }
 
 bool Worker::start() {
-  enter();  // no thread turns the loop yet
+  enter();  // no thread runs the loop yet
   health_check_.start();
   address_watch_.start();
   leak_watch_.start();
@@ -150,7 +150,7 @@ void Worker::on_shared_ready(std::uint32_t index, std::uint32_t generation, exec
     if (connection.user != nullptr) connection.user->on_upstream_ready();
     return;
   }
-  // At rest and won by us: only control records of TLS may come here.
+  // Idle, and this loop won the entry: only TLS control records are expected here.
   const bool quiet = !connection.transport().hangup_seen() && connection.transport().no_data_pending();
   const bool in_order = !quiet && connection.transport().ended_in_order();
   pool::end_inspection(index, quiet, pool::CloseCause::peer_closed, loop_->now(), in_order);

@@ -1,6 +1,5 @@
-// Worker: one loop and everything that lives on it: its clients, its exchanges, its dials, its router and resolver.
-// Builds them, runs them and takes them down; owned by the House. What it says nothing else of is the loop's own
-// (LOOP_ONLY).
+// Worker: one loop and everything that lives on it: its clients, exchanges, dials, router and resolver. Builds, runs
+// and destroys them; owned by the Server. Members without another remark belong to the loop (LOOP_ONLY).
 #pragma once
 
 #include <memory>
@@ -27,9 +26,9 @@ namespace carpool::proxy {
 
 class Executors;
 
-// What every worker of a process is built on.
+// The parts shared by all workers of a process.
 struct WorkerParts {
-  const config::Config& config;  // of the start
+  const config::Config& config;  // the configuration at the start
   Executors& executors;
   OriginRegistry& origins;
   net::EgressPolicy& policy;
@@ -37,7 +36,7 @@ struct WorkerParts {
   const OverloadState& overload;
   LeakLog& leaks;
   WarmUpListener& warm_up;
-  ClientList::Owner& owner;  // hears that the last client left
+  ClientList::Owner& owner;  // notified when the last client closed
   std::string_view pseudonym;
   const std::vector<H2LoopContext*>& session_hosts;  // of all workers; complete before one runs
 };
@@ -47,30 +46,30 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   static Result<std::unique_ptr<Worker>> make(const WorkerParts& parts, exec::LoopId id);
   ~Worker();
 
-  // The worker whose loop this thread turns; for the pool, which asks where it is. Follows the loop from thread to
-  // thread.
+  // Returns the worker whose loop the calling thread runs; the pool uses it to find its loop. Follows the loop from
+  // thread to thread.
   static Worker& current();
 
   template <class Work>
-  void run_on_this_thread(Work work) {  // the calling thread stands in for this worker's loop, which no thread turns
+  void run_on_this_thread(Work work) {  // the calling thread acts as this worker's loop, which must not be running
     enter();
     work();
     leave();
   }
-  bool start();                     // on threads of the execution, until stop(). False: none is left
+  bool start();                     // runs on threads of the Executors until stop(); returns false if none is left
   void stop() { driver_->stop(); }  // any thread, once
   void wait_until_stopped() const { driver_->wait_until_stopped(); }
-  void tear_down();  // after it stopped: closes clients, gives leases back, delivers what was posted
+  void tear_down();  // after it stopped: closes clients, gives leases back, delivers posted messages
 
-  // Another configuration is in force: forgets the routes it knows, and drains the clients of listeners that closed.
+  // A new configuration is in force: discards cached routes, and drains the clients of listeners that closed.
   void on_reload(const config::Dns& dns, const std::vector<const Listener*>& closed) LOOP_ONLY;
-  // Closes connections that were made under certificates of these identities that were replaced: idle ones now, the
-  // others with their requests.
+  // Closes connections made under replaced certificates of these identities: idle ones now, the others after their
+  // requests.
   void retire_outdated_of(const std::vector<const TlsIdentity*>& renewed) LOOP_ONLY;
-  // Forgets pools that are about to be destroyed. Returns true if an exchange still uses one of them.
+  // Drops references to pools that are about to be destroyed. Returns true if an exchange still uses one of them.
   bool forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
 
-  // Its parts.
+  // The parts that live on the loop.
   struct Parts {
     exec::UvLoop& loop;
     ClientList& clients;
@@ -89,7 +88,7 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   void leave() override;
 
   std::unique_ptr<exec::UvLoop> loop_;
-  std::unique_ptr<exec::Driver> driver_;  // destroyed first: the tasks that it holds may refer to what is below
+  std::unique_ptr<exec::Driver> driver_;  // destroyed first: the tasks it holds may refer to the members below
   OriginRegistry& origins_;
   LoopStats recorder_ LOOP_LOCAL;
   DeliveryInbox inbox_;

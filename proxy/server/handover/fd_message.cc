@@ -12,7 +12,7 @@
 namespace carpool::proxy {
 
 namespace {
-// What comes first, with the descriptors: how long the text is.
+// Sent first, together with the descriptors: the length of the text.
 using Length = std::uint64_t;
 
 Fault failed(const char* what) {

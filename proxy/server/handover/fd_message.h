@@ -1,5 +1,5 @@
-// FdMessage: a text and descriptors, from one process to another over a Unix socket (SCM_RIGHTS). Blocking, bounded by
-// time: for a start, and for the admin thread.
+// FdMessage: a text and descriptors, sent from one process to another over a Unix socket (SCM_RIGHTS). Blocking with a
+// timeout: for process start and the admin thread only.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@
 namespace carpool::proxy {
 
 struct FdMessage {
-  static constexpr std::size_t kMostDescriptors = 250;  // the kernel takes 253 in one message
+  static constexpr std::size_t kMostDescriptors = 250;  // the kernel allows 253 per message
   static constexpr std::size_t kMostBytes = std::size_t{8} << 20;
 
   std::string text;
   std::vector<Fd> descriptors;
 };
 
-// The descriptors stay the sender's.
+// The sender keeps its descriptors.
 Status send_fds(int socket, const FdMessage& fd_message, Duration timeout);
 Result<FdMessage> receive_fds(int socket, Duration timeout);
 

@@ -19,10 +19,11 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr Duration kPatience = std::chrono::seconds(5);    // for the message
-constexpr Duration kTick = std::chrono::milliseconds(50);  // between handfuls of dials
-constexpr Duration kWarmFor = std::chrono::seconds(10);    // whatever is open then must do
-constexpr Duration kLastWord = std::chrono::seconds(5);    // for the other one's doors to close
+constexpr Duration kPatience = std::chrono::seconds(5);    // for receiving the message
+constexpr Duration kTick = std::chrono::milliseconds(50);  // between batches of dials
+constexpr Duration kWarmFor = std::chrono::seconds(10);    // limit of the warm-up; the hand-over proceeds with what is
+                                                           // open
+constexpr Duration kLastWord = std::chrono::seconds(5);    // for the old process to close its listeners
 
 Fault not_ours(const net::Address& where, const std::string& why) {
   return {FaultKind::unroutable, Side::self, "hand-over: " + where.text() + ": " + why};
@@ -32,10 +33,10 @@ bool trusted(uid_t user) {
   return user == 0 || user == ::geteuid();
 }
 
-// The listening sockets that come over this connection decide who serves this process's clients, so the process that
-// gives them and the file that led to it must be root's or this user's, as the giver demands of its successor.
+// The received listening sockets decide which process serves this process's clients, so the old process and the socket
+// file must belong to root or to this user, as the old process demands of its successor.
 Status belongs_to_us(int socket, const net::Address& where) {
-  const PeerCredentials peer = peer_of(socket);  // who called listen()
+  const PeerCredentials peer = peer_of(socket);  // credentials of the process that called listen()
   if (!same_user(peer)) {
     const std::string user = peer.uid ? "user " + std::to_string(*peer.uid) : "an unknown user";
     return not_ours(where, user + " listens there, expected root or the user of this process");
@@ -81,10 +82,10 @@ std::optional<net::Bound> HandoverClient::take(std::string_view role, const std:
   return std::nullopt;
 }
 
-// ---- what was learned ----
+// ---- learned state ----
 
 void HandoverClient::restore_learned_state(OriginRegistry& origins, const net::EgressPolicy& policy) {
-  descriptors_.clear();  // those that this configuration has no use for
+  descriptors_.clear();  // sockets that this configuration does not use
   for (const HandoverState::Origin& one : manifest_.origins) teach_one(origins, policy, one);
   for (HandoverState::Origin& one : manifest_.origins) one.sessions.clear();
 }
@@ -97,7 +98,8 @@ void HandoverClient::teach_one(OriginRegistry& origins, const net::EgressPolicy&
   if (!context) return;
   if (one.learned_idle) (*context)->destination->restore_idle_limit(*one.learned_idle);
   if (one.open != 0) to_warm_.push_back({*context, one.open, one.open});
-  // A session was verified by what its context was made of: a context made of anything else would let a peer in unseen.
+  // A session was verified against its context's settings: resuming it under other settings would skip their
+  // verification.
   TlsIdentity* tls = (*context)->tls;
   if (tls == nullptr || one.sessions.empty() || !tls->load()) return;
   const Result<std::shared_ptr<tls::ClientContext>> client = tls->get();
@@ -135,10 +137,10 @@ void HandoverClient::tick() {
     const std::uint32_t open = std::min(warm.open, warm.origin->pool.size);
     const std::uint32_t begun = warm.origin->destination->warm_up(open, std::min(left, warm.to_dial), now);
     left -= begun;
-    warm.to_dial = begun == 0 && left > 0 ? 0 : warm.to_dial - begun;  // 0: all are there, or none may be opened
+    warm.to_dial = begun == 0 && left > 0 ? 0 : warm.to_dial - begun;  // 0: all are open, or no more may be opened
     if (left == 0) break;
   }
-  // Each dial is made once: an origin that cannot be reached now is not tried again and again.
+  // Each dial is attempted once: an unreachable origin is not retried.
   std::erase_if(to_warm_, [](const Warm& warm) {
     return warm.to_dial == 0 && warm.origin->dials.load(std::memory_order_relaxed) == 0;
   });
@@ -156,7 +158,7 @@ void HandoverClient::send_ready() {
   timer_->arm(loop.now() + kLastWord);
 }
 
-// The other one says "gone" and closes; or it crashed, and is gone all the same.
+// The old process sends "gone" and closes. If it crashes, the closed socket has the same meaning.
 void HandoverClient::on_ready(exec::Ready) {
   const HandoverWord::Heard heard = word_.hear(socket_.get());
   if (heard == HandoverWord::Heard::nothing) return;

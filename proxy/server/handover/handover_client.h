@@ -1,6 +1,7 @@
-// HandoverClient: what a starting process was given by the one that it takes over from. The sockets take the place of
-// those it would have bound, so clients who connect meanwhile wait in the same queue, whoever accepts them. When it is
-// ready it says so, and only then the other one stops; should it never come so far, nothing has changed.
+// HandoverClient: the sockets and learned state that a starting process receives from the process it replaces. The
+// received sockets are used instead of binding new ones, so clients that connect meanwhile wait in the same accept
+// queue. The old process stops only when this process reports that it is ready; if that never happens, the old process
+// continues unaffected.
 #pragma once
 
 #include <memory>
@@ -28,27 +29,27 @@ class EgressPolicy;
 
 class HandoverClient final : private exec::Watcher {
  public:
-  // Blocks for a few milliseconds: asks the process that listens at [handover] address. Null: no process does. A Fault:
-  // the socket belongs to another user than root and this process's, or its owner gives nothing (it is stopping, or
-  // takes this process for another user's).
+  // Blocks for a few milliseconds: connects to the process that listens at [handover] address. Returns null if there is
+  // none. Returns a Fault if the socket belongs to a user other than root and this process's, or if the old process
+  // refuses (it is stopping, or this process runs as another user).
   static Result<std::unique_ptr<HandoverClient>> ask(const std::string& address);
   ~HandoverClient();
 
-  // The socket that has this role and was configured with this address, once; nothing: it has to be bound.
+  // Returns the socket with this role and configured address, once. Empty: the caller must bind it.
   std::optional<net::Bound> take(std::string_view role, const std::string& address);
-  // What is known of origins goes to their pools, before the loops run. Reads certificates.
+  // Copies the learned state of origins to their pools, before the loops run. Reads certificates.
   void restore_learned_state(OriginRegistry& origins, const net::EgressPolicy& policy);
 
-  // On `loop`, the first worker's: opens as many connections as the other one had, `rate` a second, then tells it to
-  // go, and calls `ready` once when it has closed its listeners.
+  // On `loop`, the first worker's: opens as many connections as the old process had, `rate` per second, then tells it
+  // to stop, and calls `ready` once when it has closed its listeners.
   void begin(exec::Loop& loop, std::uint32_t rate, exec::Bound ready) LOOP_ONLY;
-  void stop();  // before that loop goes
+  void stop();  // before that loop is destroyed
 
  private:
   struct Warm {
     OriginRuntime* origin;
-    std::uint32_t open;     // wanted
-    std::uint32_t to_dial;  // of them, not yet begun
+    std::uint32_t open;     // number wanted
+    std::uint32_t to_dial;  // not yet started
   };
   explicit HandoverClient(Fd socket) : socket_(std::move(socket)) {}
   void teach_one(OriginRegistry& origins, const net::EgressPolicy& policy, const HandoverState::Origin& one);
@@ -59,11 +60,11 @@ class HandoverClient final : private exec::Watcher {
 
   Fd socket_;
   HandoverState manifest_;
-  std::vector<Fd> descriptors_;  // of manifest_.sockets
+  std::vector<Fd> descriptors_;  // of the sockets listed in manifest_
   std::vector<Warm> to_warm_;
-  exec::Loop* loop_ = nullptr;  // from begin() on
+  exec::Loop* loop_ = nullptr;  // set by begin()
   std::uint32_t rate_ = 0;
-  exec::Bound ready_;  // until it was called
+  exec::Bound ready_;  // cleared when called
   std::unique_ptr<exec::Timer> timer_;
   exec::WatchKey key_;
   HandoverWord word_{HandoverWord::kGone};

@@ -24,7 +24,7 @@ namespace carpool::proxy {
 namespace {
 constexpr mode_t kOwnerOnly = 0177;
 constexpr Duration kPatience = std::chrono::seconds(1);
-constexpr std::size_t kMostSessions = 4;  // of an origin
+constexpr std::size_t kMostSessions = 4;  // TLS sessions per origin
 constexpr std::size_t kMostSecrets = std::size_t{2} << 20;
 
 struct Copy {
@@ -69,7 +69,7 @@ Status HandoverListener::open(const std::string& address, std::optional<net::Bou
   }
   fd_ = std::move(inherited->fd);
   address_ = inherited->address;
-  exec::assume_on_loop();  // its thread has not begun
+  exec::assume_on_loop();  // its thread has not started
   Result<exec::WatchKey> key = parts_.admin.loop().watch(fd_.get(), *this);
   if (!key) return key.take_fault();
   key_ = *key;
@@ -78,7 +78,7 @@ Status HandoverListener::open(const std::string& address, std::optional<net::Bou
 
 void HandoverListener::on_ready(exec::Ready) {
   while (fd_) {
-    Fd socket(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));  // blocking, bounded by send_parcel
+    Fd socket(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));  // blocking; send_fds() has a timeout
     if (!socket && (errno == EINTR || errno == ECONNABORTED)) continue;
     if (!socket) return;
     if (may_inherit(socket.get())) give(std::move(socket));
@@ -129,7 +129,8 @@ Result<FdMessage> HandoverListener::build_message() {
   if (parts_.admin.metrics_address() != nullptr) add("metrics", addresses.second, parts_.admin.copy_of_metrics_door());
   add("handover", configured_, Fd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0)));
   std::size_t secrets = 0;
-  const auto held = parts_.origins.directory().hold();  // this loop is none of those that a pool's end waits for
+  const auto held = parts_.origins.directory().hold();  // the end of a pool does not wait for this loop, so the
+                                                        // directory is held
   for (const OriginRuntime* context : parts_.origins.all()) tell_of(*context, state, secrets, Clock::now());
   fd_message.text = encode(state);
   return fd_message;

@@ -1,6 +1,7 @@
-// HandoverListener: where a successor asks for the sockets, on the admin loop. It is given them with the manifest, and
-// while it starts both serve. When it says "go" this process closes its doors, says "gone", and drains without hurry.
-// If it leaves without a word, everything stays as it was. One successor at a time; the same user, or root.
+// HandoverListener: passes the listening sockets to a successor, on the admin loop. The successor receives them with
+// the HandoverState; while it starts, both processes serve. When it sends "go", this process closes its listeners,
+// sends "gone" and drains gracefully. If it disconnects before that, this process continues unaffected. One successor
+// at a time; it must run as the same user or as root.
 #pragma once
 
 #include <memory>
@@ -24,21 +25,21 @@ struct FdMessage;
 class HandoverListener final : private exec::Watcher {
  public:
   struct Parts {
-    AdminServer& admin;  // on its loop this lives
+    AdminServer& admin;  // this object lives on its loop
     const ConfigInForce& config;
     OriginRegistry& origins;
-    exec::Loop& first_loop;  // the listeners and the drain are its own
+    exec::Loop& first_loop;  // the loop of the listeners and the drain
     ListenerSet& listeners;
     Drain& drain;
   };
   explicit HandoverListener(const Parts& parts);
-  ~HandoverListener();  // the socket file goes with it, unless a successor has the socket
+  ~HandoverListener();  // removes the socket file, unless a successor has the socket
 
-  // `inherited`: bound already. The Fault names the address and the system's reason.
+  // `inherited`: a socket that is bound already. The Fault names the address and the system's reason.
   Status open(const std::string& address, std::optional<net::Bound> inherited);
 
  private:
-  // The successor, from its connection to its last word.
+  // The new process while it is connected to the handover socket.
   struct Successor final : exec::Watcher {
     explicit Successor(HandoverListener& d) : door(d) {}
     void on_ready(exec::Ready) override LOOP_ONLY { door.on_message(); }

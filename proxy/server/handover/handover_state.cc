@@ -58,13 +58,13 @@ bool take_line(const std::string& line, HandoverState& state) {
   if (what == "socket") {
     HandoverState::Socket socket;
     if (!(rest >> socket.role >> std::ws) || !std::getline(rest, socket.address))
-      return false;  // a path may have blanks
+      return false;  // a path may contain blanks
     state.sockets.push_back(std::move(socket));
     return true;
   }
   if (what == "origin") return take_origin(rest, state);
   if (what == "session") return take_session(rest, state);
-  return true;  // of a later version
+  return true;  // a line of a later version
 }
 }  // namespace
 

@@ -1,6 +1,6 @@
-// HandoverState: what a process tells the one that takes over from it: which sockets come along, and what it has
-// learned of its origins, so that the successor need not learn it from failures. Lines of text, so that two versions of
-// the program understand each other: a line that is not known is skipped.
+// HandoverState: the message from the old process to its successor: the list of sockets, and the learned state of the
+// origins, so that the successor need not learn it from failures. Lines of text; unknown lines are skipped, so that two
+// versions of the program understand each other.
 #pragma once
 
 #include <cstdint>
@@ -22,19 +22,19 @@ struct HandoverState {
   };
   struct Origin {
     std::string label;
-    std::uint32_t open = 0;                // connections, when it was written
+    std::uint32_t open = 0;                // connections at the time of writing
     std::optional<Duration> learned_idle;  // milliseconds on the wire
-    std::uint64_t tls_fingerprint = 0;     // of the TLS context that made the sessions
-    std::vector<std::string> sessions;     // TLS sessions to resume, serialised: secrets
+    std::uint64_t tls_fingerprint = 0;     // of the TLS context that created the sessions
+    std::vector<std::string> sessions;     // resumable TLS sessions, serialised: secrets
     friend bool operator==(const Origin&, const Origin&) = default;
   };
-  std::vector<Socket> sockets;  // in the order of the descriptors that travel with it
+  std::vector<Socket> sockets;  // in the order of the descriptors in the message
   std::vector<Origin> origins;
   friend bool operator==(const HandoverState&, const HandoverState&) = default;
 };
 
 std::string encode(const HandoverState& state);
-// A Fault: it is no manifest, or breaks off.
+// Returns a Fault if `text` is not a HandoverState or is truncated.
 Result<HandoverState> decode_manifest(std::string_view text);
 
 }  // namespace carpool::proxy

@@ -1,5 +1,5 @@
-// HandoverWord: the one word that the other process says on the hand-over socket ("go", "gone"), read from a socket
-// that does not block, in as many pieces as it comes.
+// HandoverWord: reads the single word that the other process sends on the hand-over socket ("go", "gone") from a
+// non-blocking socket, in any number of pieces.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@ namespace carpool::proxy {
 
 class HandoverWord {
  public:
-  static constexpr std::string_view kGo = "go";      // of the successor: it is ready, the other one may close its doors
-  static constexpr std::string_view kGone = "gone";  // of the other one: its doors are closed
+  static constexpr std::string_view kGo = "go";      // from the successor: it is ready, close the listeners
+  static constexpr std::string_view kGone = "gone";  // from the old process: its listeners are closed
 
   enum class Heard : std::uint8_t {
-    nothing,  // or a part of the word: come back on readiness
+    nothing,  // no input, or part of the word: call again on readiness
     word,
-    other,  // something else
-    left,   // the socket ended or failed
+    other,  // anything else
+    left,   // the socket was closed or failed
   };
   explicit HandoverWord(std::string_view expected) : expected_(expected) {}
 
@@ -26,7 +26,7 @@ class HandoverWord {
 
  private:
   std::string_view expected_;
-  std::string heard_;  // so far; never longer than the word
+  std::string heard_;  // received so far; never longer than the word
 };
 
 bool say(int socket, std::string_view word);

@@ -1,5 +1,5 @@
-// Heap: what malloc holds of the kernel's memory, and how it gives back what is free. The door to glibc's malloc, which
-// by itself gives back only what lies at the top of an arena: after a burst most of it does not.
+// Heap: memory statistics of malloc, and a way to return free memory to the kernel. Wraps glibc's malloc, which by
+// itself returns only the top of an arena; after a burst most free memory is elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,16 @@
 namespace carpool::proxy {
 
 struct HeapUse {
-  std::uint64_t resident = 0;  // bytes of pages that are in memory and no file's: the heap, stacks, our own data
-  std::uint64_t used = 0;      // bytes of blocks that somebody has, but the memory reserve's, which are not resident
+  std::uint64_t resident = 0;  // bytes of resident anonymous pages: the heap, stacks, static data
+  std::uint64_t used = 0;      // bytes of allocated blocks, without the memory reserve, which is not resident
   std::uint64_t unused() const { return resident > used ? resident - used : 0; }
 };
 
-// A file below /proc and a walk over each arena's free blocks under its lock: microseconds as a rule, but milliseconds
-// where a hundred thousand of them are scattered.
+// Reads a file below /proc and walks each arena's free blocks under its lock: microseconds usually, but milliseconds
+// with a hundred thousand scattered blocks.
 HeapUse heap_use();
-// Some milliseconds, arena after arena under its lock: off the loops. An allocation may wait for a part of it.
+// Takes some milliseconds, arena after arena under its lock: call it off the loops. An allocation may wait for part of
+// that time.
 void give_back_free_pages();
 
 }  // namespace carpool::proxy

@@ -49,13 +49,13 @@ void HeapTrim::run() {
     returned_.fetch_add(bytes, std::memory_order_relaxed);
     log::debug("memory", "gave back what malloc kept", {{"bytes", bytes}, {"resident", after_.resident}});
   } catch (...) {
-    loop_.post(*this);  // else nobody would look again
+    loop_.post(*this);  // otherwise the next sample would never be scheduled
     throw;
   }
   loop_.post(*this);
 }
 
-// Also where nobody ran it, for too many tasks: then the rule is as it was.
+// Also reached when the task was rejected (too many tasks): then the policy is unchanged.
 void HeapTrim::arrive() {
   if (after_.resident != 0) {
     rule_.done(after_.unused());

@@ -1,7 +1,7 @@
-// HeapTrim: looks once a second, on the admin thread, whether malloc keeps memory that nobody uses, and gives it back
-// in the background. Without it what a burst took stays resident, the pod pays for it, and the marks of overload, which
-// go by resident memory, are never left again. A look may take a thousandth of the time: after a long one the next is
-// put off.
+// HeapTrim: samples once a second, on the admin thread, how much free memory malloc holds, and returns it to the kernel
+// in the background. After a burst malloc keeps freed memory resident; because the overload thresholds look at resident
+// memory, carpool would otherwise stay in overload. Sampling may take at most a thousandth of the time: after a slow
+// sample the next one is delayed.
 #pragma once
 
 #include <atomic>
@@ -20,10 +20,10 @@ class OverloadState;
 
 class HeapTrim final : private exec::Task, private exec::Mail {
  public:
-  // Before the loop turns.
+  // Must be constructed before the loop runs.
   HeapTrim(exec::Loop& loop, Executors& executors, const OverloadState& overload);
 
-  // Any thread. What the last look saw, in bytes, and what went back so far.
+  // The last sample in bytes, and the total returned so far. Any thread.
   struct Shown {
     std::uint64_t used = 0, unused = 0, returned = 0;
   };
@@ -44,8 +44,9 @@ class HeapTrim final : private exec::Task, private exec::Mail {
   Executors& executors_;
   const OverloadState& overload_;
   TrimPolicy rule_;
-  HeapUse after_;                                                 // what run() saw; its post() hands it to the loop
-  std::atomic<std::uint64_t> used_{0}, unused_{0}, returned_{0};  // each stands alone: relaxed
+  HeapUse after_;                                                 // result of run(); its post() publishes it to the
+                                                                  // loop
+  std::atomic<std::uint64_t> used_{0}, unused_{0}, returned_{0};  // independent of each other: relaxed
   exec::Timer timer_;
 };
 

@@ -13,23 +13,23 @@
 namespace carpool::proxy::memory_reserve {
 
 namespace {
-// Enough for a few hundred requests, which is what begins between two looks of the watch, and never touched: no page of
-// it but the first is resident.
+// Enough for the few hundred requests that may begin between two samples of the OverloadMonitor. The slices are never
+// touched: only the first page of each is resident.
 constexpr auto kSlice = std::size_t{256} * 1024;
 constexpr int kInternal = 3;  // exit code of the contract
 constexpr std::string_view kLastWord =
     "carpool: out of memory: the reserve is used up and what rested is closed; ends\n";
 
-// Filled by refill() with release, emptied by whoever fails first with acq_rel: each slice is freed once.
+// refill() stores with release; give() takes with acq_rel, so each slice is freed once.
 std::array<std::atomic<void*>, 8> slices;
-std::atomic<std::uint64_t> taken_so_far{0};  // relaxed: a count
+std::atomic<std::uint64_t> taken_so_far{0};  // relaxed: a counter
 std::terminate_handler usual = nullptr;
 
-// operator new calls it when malloc failed, and tries again when it returns. Any thread, several at once.
+// The new-handler: operator new calls it when malloc fails and retries when it returns. Any thread, several at once.
 void give() {
   for (std::atomic<void*>& place : slices) {
     if (void* slice = place.exchange(nullptr, std::memory_order_acq_rel)) {
-      std::free(slice);  // malloc() does not come back here
+      std::free(slice);  // malloc() does not re-enter this handler
       taken_so_far.fetch_add(1, std::memory_order_relaxed);
       return;
     }
@@ -67,7 +67,7 @@ void install() {
 int refill() {
   int there = 0;
   for (std::atomic<void*>& place : slices) {
-    // Not by operator new: a failure here must not ask the reserve.
+    // malloc, not operator new: a failure here must not consume the reserve.
     if (place.load(std::memory_order_relaxed) == nullptr) place.store(std::malloc(kSlice), std::memory_order_release);
     there += static_cast<int>(place.load(std::memory_order_relaxed) != nullptr);
   }

@@ -1,25 +1,26 @@
-// MemoryReserve: memory that is kept for the moment when an allocation fails. The one who asked gets it instead of an
-// exception, and the watch closes what rests. The same idea as Stroustrup's new-handler that frees a reserve (The C++
-// Programming Language, 4th edition, 11.2.4).
+// MemoryReserve: memory kept for failing allocations. A failing allocation is served from it instead of throwing, and
+// the OverloadMonitor then closes idle connections. The same idea as Stroustrup's new-handler that frees a reserve (The
+// C++ Programming Language, 4th edition, 11.2.4).
 //
-// Only what cannot be served from it throws std::bad_alloc. The pool answers that with a Fault; a loop's turn is half
-// done then and ends the program, with one line and exit code 3 (docs/decisions/0012).
+// std::bad_alloc is thrown only when the reserve is exhausted. The pool answers it with a Fault; in a loop's turn,
+// which would be left half done, it ends the program with one line and exit code 3 (docs/decisions/0012).
 #pragma once
 
 #include <cstdint>
 
 namespace carpool::proxy::memory_reserve {
 
-// First thing in main(): from now on an allocation that fails takes a slice of the reserve and is tried again.
+// Must be called first in main(): from then on a failing allocation takes a slice of the reserve and is retried.
 void install();
 
-// The watch's thread alone: as many slices as there is memory for. How many there are then; 0: the next failure throws.
+// Allocates missing slices; called by the OverloadMonitor's thread only. Returns the number of slices held; 0 means
+// that the next failure throws.
 int refill();
 
-// Bytes that are kept now; hardly a page of them is resident.
+// Bytes held now; almost none of them are resident.
 std::uint64_t kept();
 
-// How many slices were ever taken.
+// Total number of slices ever used.
 std::uint64_t taken();
 
 }  // namespace carpool::proxy::memory_reserve

@@ -13,9 +13,9 @@ namespace carpool::proxy {
 
 namespace {
 constexpr Duration kLookEvery = std::chrono::milliseconds(250);
-constexpr Duration kShortFor = std::chrono::seconds(1);  // after the last allocation that failed
+constexpr Duration kShortFor = std::chrono::seconds(1);  // after the last failed allocation
 constexpr double kAll = 100;
-constexpr int kMostClosed = 256;  // idle connections to origins, by one look
+constexpr int kMostClosed = 256;  // idle upstream connections closed per sample
 }  // namespace
 
 OverloadMonitor::OverloadMonitor(exec::Loop& loop, OverloadState& overload, const ConfigInForce& config,
@@ -27,14 +27,14 @@ OverloadMonitor::OverloadMonitor(exec::Loop& loop, OverloadState& overload, cons
   for (const auto& worker : workers) {
     orders_.push_back(std::make_unique<CloseIdleMail>(pools, worker->parts, worker == workers.front()));
   }
-  sample();  // before the first client comes
+  sample();  // before the first client is accepted
 }
 
 OverloadMonitor::~OverloadMonitor() = default;
 
 void OverloadMonitor::sample() {
   exec::assume_on_loop();
-  // A copy: a reload is a task and may replace the configuration while this thread looks into it.
+  // A copy: a reload runs as a task and may replace the configuration while this thread reads it.
   const auto rules = config_.with([](const config::Config& config) { return config.overload; });
   const Use memory = memory_use(rules.memory_limit);
   const Use descriptors = descriptor_use();
@@ -50,7 +50,7 @@ void OverloadMonitor::sample() {
   timer_->arm(loop_.now() + kLookEvery);
 }
 
-// Lately, or there is not even memory for a part of the reserve.
+// Returns true if an allocation failed recently, or if the reserve cannot be refilled at all.
 bool OverloadMonitor::memory_failed(Instant now) {
   const bool none = memory_reserve::refill() == 0;
   const std::uint64_t failures = memory_reserve::taken();

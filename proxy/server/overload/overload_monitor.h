@@ -1,6 +1,6 @@
-// OverloadMonitor: looks four times a second at memory and descriptors, on the admin thread, and sets the stage of
-// shedding. An allocation that failed counts as all memory in use. What rests is closed by order to every loop, once a
-// look, for as long as that stage lasts; the rest the loops see for themselves.
+// OverloadMonitor: samples memory and descriptors four times a second, on the admin thread, and sets the shed level. A
+// failed allocation counts as all memory in use. At level `idle` it posts a message to every loop, once per sample, to
+// close idle connections; the loops apply the other levels themselves.
 #pragma once
 
 #include <atomic>
@@ -22,11 +22,12 @@ class OverloadMonitor {
  public:
   OverloadMonitor(exec::Loop& loop, OverloadState& overload, const ConfigInForce& config, pool::Directory& pools,
                   const Workers& workers);  // when the admin loop and the workers exist, and none of them runs
-  ~OverloadMonitor();                       // when no order is in the mail any more
-  void stop() { timer_.reset(); }           // before the admin loop goes
+  ~OverloadMonitor();                       // when none of its messages is posted any more
+  void stop() { timer_.reset(); }           // before the admin loop is destroyed
 
  private:
-  // To one worker: close what rests. One at a time: acq_rel against itself, whoever takes the flag owns the mail.
+  // Tells one worker to close idle connections. One message at a time: acq_rel against itself, the thread that sets the
+  // flag owns the message.
   class CloseIdleMail final : public exec::Mail {
    public:
     CloseIdleMail(pool::Directory& pools, const Worker::Parts& worker, bool first)
@@ -48,8 +49,8 @@ class OverloadMonitor {
   exec::Loop& loop_;
   OverloadState& overload_;
   const ConfigInForce& config_;
-  ShedLevel said_ = ShedLevel::nothing;  // in the log
-  std::uint64_t failures_seen_ = 0;      // allocations that the reserve served
+  ShedLevel said_ = ShedLevel::nothing;  // last level logged
+  std::uint64_t failures_seen_ = 0;      // allocations served by the reserve
   Instant short_until_{};
   std::unique_ptr<exec::Timer> timer_;
   std::vector<std::unique_ptr<CloseIdleMail>> orders_;

@@ -1,6 +1,7 @@
-// TrimPolicy: when free memory is worth giving back. Pure. Much of it once it has lain idle for a while, at once where
-// memory is short; little of it only when nothing moves any more, so that who is at rest holds what it needs. What the
-// last time could not give back (pages that are free in part, stacks) and what the start left is left alone.
+// TrimPolicy: decides when free memory is worth returning. Pure. A large amount is returned after it was unused for a
+// while, or at once when memory is short; a small amount only when memory use no longer changes, so that an idle
+// process holds little more than it needs. Memory that the last trim could not return (partly free pages, stacks), or
+// that was free at the start, is ignored.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@ class TrimPolicy {
   static constexpr std::uint64_t kKiB = 1024, kMuch = 4096 * kKiB, kLittle = 256 * kKiB, kMoves = 64 * kKiB;  // bytes
   static constexpr Duration kIdle = std::chrono::seconds(3), kStill = std::chrono::seconds(5);
 
-  // One look at the bytes that are resident and unused. True: give them back now.
+  // Takes a sample of resident unused bytes; returns true if they should be returned now.
   bool sample(std::uint64_t unused, bool memory_is_short, Instant now) {
     kept_ = std::min(kept_, unused);
     const std::uint64_t worth = unused - kept_;
@@ -28,17 +29,17 @@ class TrimPolicy {
     if (worth >= kMuch && (memory_is_short || now - much_since_ >= kIdle)) return true;
     return worth >= kLittle && now - still_since_ >= kStill;
   }
-  // It was done; `unused` are left.
+  // Called after a trim; `unused` bytes are left.
   void done(std::uint64_t unused) {
     kept_ = unused;
     much_since_ = still_since_ = kNever;
   }
 
  private:
-  std::uint64_t kept_ = UINT64_MAX;  // that the first look saw, or the last time left
-  std::uint64_t last_ = 0;           // unused, when it last moved
-  Instant much_since_ = kNever;      // since then there was much at each look
-  Instant still_since_ = kNever;     // since then nothing moved
+  std::uint64_t kept_ = UINT64_MAX;  // lowest value seen since the last trim: cannot be returned
+  std::uint64_t last_ = 0;           // `unused` when it last changed
+  Instant much_since_ = kNever;      // every sample since then was large
+  Instant still_since_ = kNever;     // no change since then
 };
 
 }  // namespace carpool::proxy

@@ -1,4 +1,5 @@
-// Files as they are at one moment, told by hashes: what they hold, and by what a change shows that was undone.
+// FileSnapshot: the state of a file at one moment as two hashes: of its contents, and of the attributes that reveal a
+// change that was undone.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +10,15 @@
 namespace carpool::proxy {
 
 struct FileSnapshot {
-  std::size_t digest = 0;  // of what the file holds; a file that cannot be read has one too
-  std::size_t stamp = 0;   // of inode, size, and the times of the last changes
+  std::size_t digest = 0;  // of the contents; an unreadable file has one too
+  std::size_t stamp = 0;   // of inode, size and modification times
 };
 
-// In the order of `files`. Reads regular files alone, so it does not wait for a writer.
+// In the order of `files`. Reads regular files only, so it never waits for a writer.
 std::vector<FileSnapshot> look_at(const std::vector<std::string>& files);
 
-// By file, as a reader between two looks has read it; nothing: the file changed meanwhile, so nobody knows.
+// Returns, per file, the digest that a reader between the two snapshots must have seen; empty if the file changed in
+// between.
 using Digests = std::vector<std::optional<std::size_t>>;
 Digests read_between(const std::vector<FileSnapshot>& before, const std::vector<FileSnapshot>& after);
 

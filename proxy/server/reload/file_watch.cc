@@ -24,7 +24,7 @@ FileWatch::FileWatch(exec::Loop& loop, exec::Bound changed)
 Status FileWatch::watch(const std::vector<std::string>& files, Digests in_force) {
   in_force_ = std::move(in_force);
   judged_ = in_force_;
-  // What changed since it was read has been told of by an event that was compared with something else, or by none.
+  // The event for a change made after the files were read may have been compared with older contents, or never arrived.
   wait_for_quiet();
   if (files == files_ && fd_) return Done{};
   files_ = files;
@@ -71,7 +71,9 @@ void FileWatch::on_quiet() {
   for (const FileSnapshot& look : look_at(files_)) now.emplace_back(look.digest);
   const bool still_changing = now != looked_ && now != judged_;
   looked_ = now;
-  if (still_changing && loop_.now() < *until_) return wait_for_quiet();  // twice the same: nobody is writing
+  if (still_changing && loop_.now() < *until_)
+    return wait_for_quiet();  // two equal digests in a row: no write in
+                              // progress
   until_.reset();
   if (now == judged_) return;
   judged_ = std::move(now);

@@ -1,6 +1,6 @@
-// FileWatch: tells when files hold something else than what is in force: a file that an editor replaces or a program
-// rewrites, a mounted ConfigMap or Secret (`..data`). Watches their directories (inotify), waits until it is quiet
-// there, but not for ever, and then compares what they hold with what their owner has read.
+// FileWatch: reports when files differ from what is in force: a file that an editor replaces or a program rewrites, a
+// mounted ConfigMap or Secret (`..data`). Watches their directories (inotify), waits until no event arrives for a while
+// (with an upper limit), and then compares the contents with what the owner has read.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@ class FileWatch final : private exec::Watcher {
  public:
   FileWatch(exec::Loop& loop, exec::Bound changed);
 
-  // Instead of those before. `in_force`: by file, what the owner has read; what changed since is told as well. A Fault:
-  // the system watches no more directories.
+  // Replaces the watched files. `in_force`: per file, the digest that the owner has read; a change made since then is
+  // reported too. Returns a Fault if the system's limit of watches is reached.
   Status watch(const std::vector<std::string>& files, Digests in_force) LOOP_ONLY;
 
  private:
@@ -34,9 +34,9 @@ class FileWatch final : private exec::Watcher {
   exec::Timer quiet_;
   std::vector<std::string> files_;
   Digests in_force_;
-  Digests judged_;                // at the last look that was acted on, or in force since
-  Digests looked_;                // at the last look
-  std::optional<Instant> until_;  // of a burst of events: the latest time to look
+  Digests judged_;                // last contents acted on, or in force since
+  Digests looked_;                // contents at the last check
+  std::optional<Instant> until_;  // of a burst of events: the latest time to check
   Fd fd_;
   exec::WatchKey key_;
 };

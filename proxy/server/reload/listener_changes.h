@@ -15,9 +15,9 @@ struct NewListener {
 };
 
 struct ListenerChanges {
-  std::vector<NewListener> opening;      // bound already
-  std::vector<std::string> closing;      // by configured address
-  std::vector<config::Listen> changing;  // others that stay
+  std::vector<NewListener> opening;      // already bound
+  std::vector<std::string> closing;      // configured addresses
+  std::vector<config::Listen> changing;  // listeners that stay, with other settings
 };
 
 }  // namespace carpool::proxy

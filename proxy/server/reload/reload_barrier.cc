@@ -14,11 +14,11 @@ void ReloadBarrier::visit(Worker& worker, const std::vector<const Listener*>& cl
   arrived();
 }
 
-// The first worker changes the listeners; the others wait for it, to be told whose clients end.
+// The first worker changes the listeners; the others then learn which listeners' clients to drain.
 void ReloadBarrier::begin() {
   Worker& first = *parts_.workers.front();
   std::vector<const Listener*> closed;
-  if (parts_.drain.serving()) closed = parts_.listeners.apply(listeners);  // else no listener opens any more
+  if (parts_.drain.serving()) closed = parts_.listeners.apply(listeners);  // while draining no listener is opened
   parts_.origins.apply_limits(first.parts.loop.now());
   for (auto& other : parts_.workers) {
     if (other.get() == &first) continue;

@@ -1,5 +1,5 @@
-// ReloadBarrier: tells every loop that another configuration is in force and waits until each has looked up, so that
-// nobody still reads the old one when it goes.
+// ReloadBarrier: notifies every loop of a new configuration and waits for all of them, so that the old one can be
+// freed.
 #pragma once
 
 #include <condition_variable>
@@ -32,9 +32,10 @@ class ReloadBarrier : public std::enable_shared_from_this<ReloadBarrier> {
 
   ListenerChanges listeners;
   config::Dns dns;
-  std::vector<const TlsIdentity*> renewed;  // with other certificates: what was made under the old ones ends
+  std::vector<const TlsIdentity*> renewed;  // identities with new certificates: connections made under the old ones are
+                                            // retired
 
-  // In a blocking task. False: a loop has not answered within `timeout`; it will.
+  // Runs in a blocking task. Returns false if a loop has not responded within `timeout`; it still will.
   bool run(Duration timeout);
 
  private:

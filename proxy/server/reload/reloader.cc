@@ -17,14 +17,14 @@ namespace carpool::proxy {
 
 namespace {
 using Outcome = admin::ReloadReport::Outcome;
-constexpr Duration kPatience = std::chrono::seconds(5);  // with loops that should look up within milliseconds
+constexpr Duration kPatience = std::chrono::seconds(5);  // for the loops, which should respond within milliseconds
 
 bool listed(const std::vector<config::Listen>& all, const std::string& address) {
   return std::any_of(all.begin(), all.end(), [&](const config::Listen& l) { return l.address == address; });
 }
 }  // namespace
 
-// Everything that can fail, done; nothing of it in force.
+// The result of all steps that can fail; nothing of it is in force yet.
 struct Reloader::Plan {
   std::unique_ptr<config::Config> config;
   std::unique_ptr<net::EgressPolicy::RuleSet> book;
@@ -44,7 +44,9 @@ Reloader::~Reloader() = default;
 void Reloader::ask() {
   exec::send(parts_.admin.loop(), [this]() LOOP_ONLY {
     const auto nobodys = [](const Asked& one) { return !one.dry_run && one.heard.use_count() == 1; };
-    if (std::any_of(asked_.begin(), asked_.end(), nobodys)) return;  // that one has not begun to read
+    if (std::any_of(asked_.begin(), asked_.end(), nobodys))
+      return;  // a reload that has not begun to read is queued
+               // already
     static_cast<void>(reload(false));
   });
 }
@@ -72,7 +74,7 @@ void Reloader::next() {
   end(one.heard, std::move(report));
 }
 
-// What only the admin loop may do.
+// The part of a reload that must run on the admin loop.
 void Reloader::end(const PendingReport& heard, Report report) {
   if (report.outcome == Outcome::applied || report.outcome == Outcome::unchanged) {
     if (Status token = parts_.admin.read_token(); !token) report.warnings.push_back(token.fault().detail);
@@ -95,8 +97,8 @@ void Reloader::started(std::vector<FileSnapshot> before) {
   read_them(Outcome::applied);
 }
 
-// What changed while it was read is unknown, and read again. But not after a reload that found nothing new: a file may
-// look different at every look.
+// A file that changed while it was read counts as unknown and is read again, except after a reload that found no
+// change: the file may differ at every snapshot.
 void Reloader::read_them(Outcome outcome) {
   read_ = read_between(before_, look_at(files(source_, parts_.config.get())));
   for (std::size_t i = 0; i < read_.size() && outcome == Outcome::unchanged; ++i) read_[i] = before_[i].digest;
@@ -131,7 +133,7 @@ admin::ReloadReport Reloader::work(bool dry_run) {
   std::size_t digest = 0;
   config::Reading reading = config::load(*source_, config::process_env(), &digest);
   for (std::size_t i = 0; i < met_.size(); ++i) met_[i].fetch_add(reading.met[i] ? 1 : 0, std::memory_order_relaxed);
-  // A program that writes it in place has truncated it first, and nothing at all would mean the defaults.
+  // A program that rewrites the file in place truncates it first, and an empty configuration would mean the defaults.
   if (digest == digest_of({})) {
     report.mistakes.push_back(config::find_config(*source_) + ": is empty, as while it is being written");
     return end(Outcome::refused);

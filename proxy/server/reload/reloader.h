@@ -1,10 +1,10 @@
-// Reloader: another configuration for the running house. Asked on the admin loop; the work (reading, checking, loading
-// certificates, waiting for the loops) is a blocking task, one at a time, so that it delays no loop. In order: read,
-// check, say what differs; prepare whatever can fail (files, sockets); then put it in force everywhere. Until then
-// nothing has changed, so a bad file costs nothing but a line in the log.
+// Reloader: puts a new configuration in force while the server runs. Requested on the admin loop; the work (reading,
+// checking, loading certificates, waiting for the loops) is a blocking task, one at a time, so no loop is delayed. In
+// order: read, check, report the differences; prepare everything that can fail (files, sockets); then put it in force
+// everywhere. Up to that point nothing has changed, so an invalid file costs only a log line.
 //
-// Whoever is in the middle of something finishes by the old rules: requests keep the settings they began with, clients
-// those of their listener when they came. Pools keep their connections.
+// Work in progress finishes under the old configuration: requests keep the settings they began with, and clients keep
+// those of their listener when they were accepted. Pools keep their connections.
 #pragma once
 
 #include <array>
@@ -37,34 +37,34 @@ class Reloader {
  public:
   using Report = admin::ReloadReport;
 
-  // `source`: where the configuration came from; nothing: there is no file to read again.
+  // `source`: the origin of the configuration; empty: there is no file to read again.
   struct Parts {
     ConfigInForce& config;
     net::EgressPolicy& policy;
     AdminServer& admin;
     ReloadBarrier::Parts round;
-    exec::Bound watch_files;  // called on the admin loop when other files may have to be watched
+    exec::Bound watch_files;  // called on the admin loop when the set of watched files may have changed
   };
   Reloader(const Parts& parts, std::optional<config::Options> source);
   ~Reloader();
 
-  // Written when the reload has ended; read and written on the admin loop.
+  // Set when the reload has ended; written and read on the admin loop.
   using PendingReport = std::shared_ptr<std::optional<Report>>;
-  // On the admin loop. Waits for the one that is under way.
+  // On the admin loop. Queued behind a reload that is in progress.
   PendingReport reload(bool dry_run) LOOP_ONLY;
-  // From any thread: reload(false), as HUP and changed files ask for it.
+  // Any thread: reload(false), for HUP and changed files.
   void ask();
 
-  // Files that a configuration depends on, itself first; empty: none.
+  // The files that a configuration depends on, the configuration file first; empty: none.
   static std::vector<std::string> files(const std::optional<config::Options>& source, const config::Config& config);
-  // The files of the first configuration were read since that look at them. Before the loop turns.
+  // `before`: the snapshot taken before the first configuration was read. Must be called before the loop runs.
   void started(std::vector<FileSnapshot> before);
-  // Calls watch() with the files of the configuration in force, and with what they held when they were read.
+  // Calls watch() with the files of the configuration in force, and with their digests when they were read.
   template <class Watch>
   void with_files(Watch watch) LOOP_ONLY {
     watch(files(source_, in_force()), read_);
   }
-  std::uint64_t applied() const { return applied_.load(std::memory_order_relaxed); }  // reloads; any thread
+  std::uint64_t applied() const { return applied_.load(std::memory_order_relaxed); }  // number of reloads; any thread
   std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
   std::uint64_t met(config::ReadingLimit limit) const {
     return met_[static_cast<std::size_t>(limit)].load(std::memory_order_relaxed);
@@ -78,7 +78,7 @@ class Reloader {
   };
   void next() LOOP_ONLY;
   void end(const PendingReport& heard, Report report) LOOP_ONLY;
-  // ---- in the task ----
+  // ---- within the task ----
   Report work(bool dry_run);
   void read_them(Report::Outcome outcome);
   const config::Config& in_force() const;
@@ -89,17 +89,17 @@ class Reloader {
 
   const Parts parts_;
   const std::optional<config::Options> source_;
-  std::deque<Asked> asked_;           // by one admin client each, and once by HUP
-  bool under_way_ = false;            // a task is; what follows is that task's
-  std::size_t digest_ = 0;            // of the bytes that the configuration was read from last
-  std::vector<FileSnapshot> before_;  // its files, before they were read
+  std::deque<Asked> asked_;           // one per waiting admin client, and at most one for HUP
+  bool under_way_ = false;            // a task is running; the members below belong to it
+  std::size_t digest_ = 0;            // of the bytes of the last configuration read
+  std::vector<FileSnapshot> before_;  // snapshot of its files before they were read
   Digests read_;
-  std::map<std::string, net::Address> bound_;  // listeners in force: as configured -> as bound
-  // What a loop did not let go in time; freed by the next reload that every loop answers.
+  std::map<std::string, net::Address> bound_;  // listeners in force: configured address -> bound address
+  // Kept because a loop did not respond in time; freed by the next reload that every loop answers.
   std::vector<std::unique_ptr<const config::Config>> old_configs_;
   std::vector<std::unique_ptr<const net::EgressPolicy::RuleSet>> old_books_;
-  std::atomic<std::uint64_t> applied_{0}, refused_{0};                           // counts alone: relaxed, no partner
-  std::array<std::atomic<std::uint64_t>, config::kReadingLimits.size()> met_{};  // the same, by ReadingLimit
+  std::atomic<std::uint64_t> applied_{0}, refused_{0};                           // counters: relaxed, no partner
+  std::array<std::atomic<std::uint64_t>, config::kReadingLimits.size()> met_{};  // likewise, by ReadingLimit
 };
 
 }  // namespace carpool::proxy
