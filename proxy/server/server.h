@@ -36,7 +36,7 @@
 
 namespace carpool::proxy {
 
-class Server : private WarmUpListener, private ClientList::Owner, private Drain::Host, private WarmUp::Host {
+class Server final : private WarmUpListener, private ClientList::Owner, private Drain::Host, private WarmUp::Host {
  public:
   // Builds everything up to listening; nothing runs yet. Faults of opening sockets have kind `unroutable`: exit 2.
   // `source`: the origin of the configuration, for a reload; empty: it cannot be read again.

@@ -1,0 +1,268 @@
+// The data plane of one loop without a server, a worker or a socket: a loop on virtual time, connections in memory, the
+// real pool, registry, router, exchanges and clients. A test plays the clients and the origins.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "exec/submitter.h"
+#include "proxy/downstream/client_list.h"
+#include "proxy/downstream/h1_client.h"
+#include "proxy/downstream/h2_client.h"
+#include "proxy/downstream/listener.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/exchange/exchange_pool.h"
+#include "proxy/exchange/leak_log.h"
+#include "proxy/exchange/router.h"
+#include "proxy/net/dns/resolver.h"
+#include "proxy/telemetry/loop_stats.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/dialer.h"
+#include "proxy/upstream/h2/cross_loop_streams.h"
+#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/upstream_context.h"
+#include "tests/sim/session_world.h"
+
+namespace carpool::test {
+
+// One end of a connection in memory; the test is the other end.
+struct MemoryWire {
+  std::string incoming, outgoing;
+  bool ended = false;  // the other end said FIN
+  bool shut = false;   // this end said FIN
+  bool gone = false;   // this end was destroyed
+};
+
+class MemoryTransport final : public proxy::net::Transport {
+ public:
+  explicit MemoryTransport(MemoryWire& wire) : Transport(-1), wire_(wire) {}
+  ~MemoryTransport() override { wire_.gone = true; }
+  proxy::net::IoResult read(std::span<char> into) override {
+    if (wire_.incoming.empty()) {
+      readable_ = false;
+      return {wire_.ended ? proxy::net::Io::eof : proxy::net::Io::would_block, 0, 0, {}};
+    }
+    const std::size_t size = std::min(into.size(), wire_.incoming.size());
+    std::memcpy(into.data(), wire_.incoming.data(), size);
+    wire_.incoming.erase(0, size);
+    return {proxy::net::Io::ok, size, 0, {}};
+  }
+  proxy::net::IoResult write(std::span<const iovec> from) override {
+    std::size_t size = 0;
+    for (const iovec& part : from) {
+      wire_.outgoing.append(static_cast<const char*>(part.iov_base), part.iov_len);
+      size += part.iov_len;
+    }
+    return {proxy::net::Io::ok, size, 0, {}};
+  }
+  void shut_write() override { wire_.shut = true; }
+  bool no_data_pending() override { return wire_.incoming.empty() && !wire_.ended; }
+  bool ended_in_order() override { return wire_.ended; }
+
+ private:
+  MemoryWire& wire_;
+};
+
+// Makes real connections over wires in memory, when the test says so.
+class MemoryEnvironment final : public pool::Environment {
+ public:
+  explicit MemoryEnvironment(SimLoop& loop) : loop_(loop) {}
+
+  struct Dial {
+    pool::Destination* destination;
+    std::unique_ptr<pool::Reservation> reservation;
+  };
+  void dial(pool::Destination& destination, pool::Reservation reservation) override {
+    dials.push_back({&destination, std::make_unique<pool::Reservation>(std::move(reservation))});
+  }
+  void deliver(pool::LoopId, pool::Delivery& delivery) override { deliveries.push_back(&delivery); }
+  void wake_at(pool::Destination&, Instant) override {}
+  void detach(pool::PooledConnection&, pool::LoopId) override {}
+  bool attach(pool::PooledConnection&, std::uint32_t, std::uint32_t) override { return true; }
+  void dispose(pool::PooledConnection* pooled, pool::CloseCause) override {
+    const std::unique_ptr<pool::PooledConnection> closed(pooled);
+  }
+  pool::LoopId here() const override { return loop_.id(); }
+
+  // The oldest dial succeeds. Returns the origin's end.
+  MemoryWire& connect() {
+    Dial dial = std::move(dials.front());
+    dials.pop_front();
+    MemoryWire& wire = wires.emplace_back();
+    proxy::net::Dialed dialed;
+    dialed.transport = std::make_unique<MemoryTransport>(wire);
+    auto made = std::make_unique<proxy::Connection>(proxy::next_connection_id(), std::move(dialed), loop_.now());
+    connections.push_back(made.get());
+    dial.destination->dialed(std::move(*dial.reservation), std::move(made), loop_.now());
+    return wire;
+  }
+
+  std::deque<Dial> dials;
+  std::deque<pool::Delivery*> deliveries;
+  std::list<MemoryWire> wires;
+  std::vector<proxy::Connection*> connections;  // in the order of wires
+
+ private:
+  SimLoop& loop_;
+};
+
+// Owns clients that a test constructs, as a ClientList owns those that it accepts.
+class OwnedClients final : public proxy::ClientOwner {
+ public:
+  explicit OwnedClients(const proxy::ExchangeContext& context) : context_(context) {}
+
+  // Returns the client's end.
+  MemoryWire& add(proxy::Listener& listener) LOOP_ONLY {
+    MemoryWire& wire = wires_.emplace_back();
+    auto transport = std::make_unique<MemoryTransport>(wire);
+    auto client = std::make_unique<proxy::H1Client>(context_, *this, listener, std::move(transport), "test");
+    EXPECT_TRUE(client->start());
+    h1_[&wire] = client.get();
+    all_.push_back(std::move(client));
+    return wire;
+  }
+  // Bytes of this client arrive.
+  void send(MemoryWire& wire, std::string_view bytes, bool end = false) LOOP_ONLY {
+    wire.incoming.append(bytes);
+    wire.ended = end;
+    const exec::Ready ready{true, true, end};
+    if (exec::Watcher* client = h1_[&wire]) client->on_ready(ready);
+  }
+  void destroy_later(proxy::ClientConnection& client) override LOOP_ONLY { closed.push_back(&client); }
+  void upgrade_to_h2(proxy::Listener& listener, std::unique_ptr<proxy::net::Transport> transport, std::string peer,
+                     std::string_view bytes) override LOOP_ONLY {
+    auto client = std::make_unique<proxy::H2Client>(context_, *this, listener, std::move(transport), std::move(peer));
+    EXPECT_TRUE(client->start(bytes));
+    h2.push_back(client.get());
+    all_.push_back(std::move(client));
+  }
+  void end_all() LOOP_ONLY {
+    for (auto& client : all_) client->end();
+    all_.clear();
+  }
+  std::vector<proxy::ClientConnection*> closed;
+  std::vector<proxy::H2Client*> h2;
+
+ private:
+  const proxy::ExchangeContext& context_;
+  std::list<MemoryWire> wires_;
+  std::map<MemoryWire*, exec::Watcher*> h1_;
+  std::list<std::unique_ptr<proxy::ClientConnection>> all_;
+};
+
+class NoTasks final : public exec::Submitter {
+ public:
+  bool submit(exec::TaskPtr) override { return false; }
+};
+
+class DataPlane : private proxy::ClientList::Owner, private proxy::WarmUpListener {
+ public:
+  explicit DataPlane(proxy::config::Config wanted = {})
+      : settings(std::move(wanted)),
+        loop(0, now),
+        environment(loop),
+        registry(1, 10),
+        policy(std::move(*proxy::net::EgressPolicy::make(settings.egress))),
+        origins(std::move(*proxy::OriginRegistry::make(settings, environment, registry))),
+        stats(registry, proxy::log::Format::json, loop),
+        resolver(loop, {}),
+        router(*origins, *policy),
+        streams(loop, stats, hosts),
+        upstream{loop, tasks, streams, stats, *origins, *policy, *this, 100, true},
+        dialer(upstream, resolver),
+        exchanges(context),
+        context{loop,  streams.buffers(), streams,       exchanges, router, *origins, dialer, stats,
+                leaks, overload,          "carpool-test"},
+        clients(context, *this),
+        listener(listen, proxy::Listener::Parts{{&clients}, &stats, &overload, &origins->directory()}) {
+    hosts.push_back(&streams);
+    proxy::log::set_access(false, 1);
+  }
+  ~DataPlane() {
+    exec::assume_on_loop();
+    clients.close_all();
+    dialer.cancel_all();
+    turn();
+    for (auto& dial : environment.dials) {
+      dial.destination->dial_failed(std::move(*dial.reservation), {FaultKind::draining, Side::self, "the test ends"},
+                                    now);
+    }
+    environment.dials.clear();
+    turn();
+    origins->directory().stop(now);
+    turn();
+  }
+
+  // Until nothing happens any more; no time passes.
+  void turn() {
+    exec::assume_on_loop();
+    bool moved = true;
+    for (int rounds = 0; moved && rounds < 1000; ++rounds) {
+      moved = loop.mailbox.deliver(SIZE_MAX) != 0;
+      for (; !environment.deliveries.empty(); moved = true) {
+        pool::Delivery& delivery = *environment.deliveries.front();
+        environment.deliveries.pop_front();
+        delivery.arrive(now);
+      }
+      moved |= loop.deferred.run_turn(1000) != 0;
+      loop.timers.run_due(now);
+      loop.leases().end_event();
+    }
+  }
+  void pass(Duration time) {
+    now += time;
+    turn();
+  }
+  // Bytes of the origin at the other end of the n-th wire arrive.
+  void from_origin(std::size_t n, std::string_view bytes, bool end = false) {
+    exec::assume_on_loop();
+    auto wire = environment.wires.begin();
+    std::advance(wire, n);
+    wire->incoming.append(bytes);
+    wire->ended = end;
+    proxy::Connection& connection = *environment.connections.at(n);
+    connection.transport().on_readiness({true, true, end});
+    if (connection.user != nullptr) connection.user->on_upstream_ready();
+    turn();
+  }
+
+  Instant now{std::chrono::hours(1)};
+  proxy::config::Config settings;
+  proxy::config::Listen listen;
+  SimLoop loop;
+  MemoryEnvironment environment;
+  NoTasks tasks;
+  metrics::Registry registry;
+  std::unique_ptr<proxy::net::EgressPolicy> policy;
+  std::unique_ptr<proxy::OriginRegistry> origins;
+  proxy::LoopStats stats;
+  proxy::dns::Resolver resolver;
+  proxy::Router router;
+  std::vector<proxy::H2LoopContext*> hosts;
+  proxy::CrossLoopStreams streams;
+  const proxy::UpstreamContext upstream;
+  proxy::Dialer dialer;
+  proxy::LeakLog leaks;
+  proxy::OverloadState overload;
+  proxy::ExchangePool exchanges;
+  proxy::ExchangeContext context;
+  proxy::ClientList clients;
+  proxy::Listener listener;
+
+ private:
+  void on_clients_gone() override {}
+  void on_warm_dial_ended(const pool::Destination&, const Fault*) override {}
+};
+
+}  // namespace carpool::test

@@ -1,0 +1,162 @@
+// Clients, exchanges and connections to origins on one loop without a server, a worker or a socket: what one request's
+// bytes may meet on their way.
+#include <gtest/gtest.h>
+
+#include "tests/unit/data_plane.h"
+
+namespace carpool::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view kGet = "GET http://a.test/1 HTTP/1.1\r\nHost: a.test\r\n\r\n";
+constexpr std::string_view kOther = "GET http://a.test/2 HTTP/1.1\r\nHost: a.test\r\n\r\n";
+
+class TheDataPlane : public testing::Test {
+ protected:
+  TheDataPlane() { exec::assume_on_loop(); }
+  ~TheDataPlane() override {
+    exec::assume_on_loop();
+    clients_.end_all();
+    plane_.turn();
+  }
+  test::MemoryWire& client() {
+    exec::assume_on_loop();
+    return clients_.add(plane_.listener);
+  }
+  void send(test::MemoryWire& wire, std::string_view bytes, bool end = false) {
+    exec::assume_on_loop();
+    clients_.send(wire, bytes, end);
+    plane_.turn();
+  }
+  test::DataPlane plane_;
+  test::OwnedClients clients_{plane_.context};
+};
+
+TEST_F(TheDataPlane, CarriesARequestToItsOriginAndTheResponseBack) {
+  test::MemoryWire& one = client();
+  send(one, kGet);
+  ASSERT_EQ(1U, plane_.environment.dials.size());
+  test::MemoryWire& origin = plane_.environment.connect();
+  plane_.turn();
+  EXPECT_EQ(0U, origin.outgoing.find("GET /1 HTTP/1.1\r\n")) << origin.outgoing;
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200 OK\r\n")) << one.outgoing;
+  EXPECT_TRUE(one.outgoing.ends_with("\r\n\r\nhi")) << one.outgoing;
+}
+
+TEST_F(TheDataPlane, UsesTheConnectionOfOneClientForTheNext) {
+  test::MemoryWire& one = client();
+  test::MemoryWire& other = client();
+  send(one, kGet);
+  plane_.environment.connect();
+  plane_.turn();
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1");
+  send(other, kOther);
+  EXPECT_TRUE(plane_.environment.dials.empty());
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n2");
+  EXPECT_TRUE(other.outgoing.ends_with("\r\n\r\n2")) << other.outgoing;
+}
+
+// The interim response of an attempt that is retried must not stay in memory that another client's response uses.
+TEST_F(TheDataPlane, LeavesNoByteOfAnInterimResponseToAnotherClient) {
+  test::MemoryWire& one = client();
+  test::MemoryWire& other = client();
+  send(one, kGet);
+  plane_.environment.connect();
+  plane_.turn();
+  plane_.from_origin(0,
+                     "HTTP/1.1 103 Early Hints\r\nX-Of: one\r\n\r\nHTTP/1.1 421 Misdirected Request\r\n"
+                     "Content-Length: 0\r\n\r\n");
+  send(other, kOther);
+  while (!plane_.environment.dials.empty()) plane_.environment.connect();
+  plane_.turn();
+  for (std::size_t n = 0; n < plane_.environment.connections.size(); ++n) {
+    plane_.from_origin(n, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+  }
+  EXPECT_EQ(std::string::npos, other.outgoing.find("X-Of")) << other.outgoing;
+  EXPECT_EQ(std::string::npos, other.outgoing.find("x-of")) << other.outgoing;
+}
+
+TEST_F(TheDataPlane, AnswersPipelinedRequestsInOrder) {
+  test::MemoryWire& one = client();
+  send(one, std::string(kGet).append(kOther));
+  test::MemoryWire& origin = plane_.environment.connect();
+  plane_.turn();
+  EXPECT_EQ(std::string::npos, origin.outgoing.find("GET /2"));
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst");
+  EXPECT_NE(std::string::npos, origin.outgoing.find("GET /2"));
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecond");
+  const std::size_t first = one.outgoing.find("first"), second = one.outgoing.find("second");
+  EXPECT_LT(first, second);
+  EXPECT_NE(std::string::npos, second);
+}
+
+TEST_F(TheDataPlane, EndsAResponseVisiblyThatItsOriginTruncates) {
+  test::MemoryWire& one = client();
+  send(one, kGet);
+  plane_.environment.connect();
+  plane_.turn();
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", true);
+  EXPECT_TRUE(one.outgoing.ends_with("half")) << one.outgoing;
+  EXPECT_TRUE(one.shut);
+}
+
+TEST_F(TheDataPlane, SendsNoMoreThanSixtyFourInterimResponses) {
+  test::MemoryWire& one = client();
+  send(one, kGet);
+  plane_.environment.connect();
+  plane_.turn();
+  for (int i = 0; i < 100 && one.outgoing.find(" 502 ") == std::string::npos; ++i) {
+    plane_.from_origin(0, "HTTP/1.1 103 Early Hints\r\n\r\n");
+  }
+  EXPECT_NE(std::string::npos, one.outgoing.find(" 502 "));
+}
+
+TEST_F(TheDataPlane, ForgetsAWaitingRequestWhenItsClientIsGone) {
+  test::MemoryWire& one = client();
+  send(one, kGet);
+  const OriginRuntime& origin = **plane_.origins->at(*pool::parse_origin("http://a.test"));
+  EXPECT_EQ(1U, origin.destination->snapshot(plane_.now).waiting);
+  send(one, "", true);
+  plane_.pass(plane_.listen.half_close + 1s);
+  EXPECT_EQ(0U, origin.destination->snapshot(plane_.now).waiting);
+  EXPECT_EQ("", one.outgoing);
+}
+
+TEST_F(TheDataPlane, AnswersWhenTheWaitForAConnectionTimesOut) {
+  test::MemoryWire& one = client();
+  send(one, kGet);
+  plane_.pass(1h);
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 50")) << one.outgoing;
+}
+
+TEST_F(TheDataPlane, GivesAClientThatBeginsWithThePrefaceToHttp2) {
+  test::MemoryWire& one = client();
+  send(one, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  ASSERT_EQ(1U, clients_.h2.size());
+  plane_.turn();
+  ASSERT_GE(one.outgoing.size(), 9U);
+  EXPECT_EQ(4, one.outgoing[3]) << "the first frame is SETTINGS";
+}
+
+TEST_F(TheDataPlane, TellsAnHttp2ClientToGoWhenItDrains) {
+  test::MemoryWire& one = client();
+  send(one, std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").append(std::string("\0\0\0\4\0\0\0\0\0", 9)));
+  ASSERT_EQ(1U, clients_.h2.size());
+  one.outgoing.clear();
+  {
+    exec::assume_on_loop();
+    clients_.h2.front()->drain();
+  }
+  plane_.turn();
+  bool goaway = false;
+  for (std::size_t at = 0; at + 9 <= one.outgoing.size();) {
+    goaway |= one.outgoing[at + 3] == 7;
+    at += 9 + test::number_at(one.outgoing, at, 3);
+  }
+  EXPECT_TRUE(goaway);
+}
+
+}  // namespace
+}  // namespace carpool::proxy
