@@ -1,4 +1,4 @@
-// From the wish to the lease: an idle connection now, or a place in line.
+// Borrowing: from the request to the lease: an idle connection now, or a position in the wait queue.
 #include "pool/destination/destination_impl.h"
 
 namespace carpool::pool {
@@ -14,15 +14,15 @@ Reusability Destination::Impl::reusability_for(const SlotEntry& entry, EntryWord
                                                Instant now) const {
   if (want.kind != ProtocolMask::any && !accepts(want.kind, protocol_of(entry))) return Reusability::unwanted;
   if (const Reusability wear = reusability_of(entry, word.uses(), now); wear != Reusability::fit) return wear;
-  if (word.borrowed()) return Reusability::fit;  // a session in use: it did not rest
-  // `now` belongs to the calling loop's turn: it may be earlier than another loop's release.
+  if (word.borrowed()) return Reusability::fit;  // a session in use is not idle
+  // `now` is the calling loop's turn time: it may be earlier than another loop's release.
   const Duration idle = now - entry.value.idle_since.get();
   const Duration idle_timeout = live.idle_timeout();
   if (idle_timeout > Duration::zero() && idle > idle_timeout) return Reusability::idle_too_long;
   if (past_idle_limit(entry, now)) return Reusability::idle_too_long;
   const Duration quarantine = live.quarantine();
   if (quarantine > Duration::zero() && idle < quarantine && word.uses() != 0) return Reusability::unwanted;
-  // Sessions say before they go (GOAWAY) and are not meant.
+  // Sessions announce their end (GOAWAY), so kOnlyNew accepts them.
   if (want.max_idle < Duration::zero()) {
     return word.uses() == 0 || protocol_of(entry) == Protocol::h2 ? Reusability::fit : Reusability::unwanted;
   }
@@ -34,7 +34,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::borrow(Borrower& borrower
   std::variant<Lease, Waiting, Fault> answer;  // an empty lease; the one variable of every return, so it is never moved
   const LoopId here = environment.here();
   OpenCause why = OpenCause::all_busy;
-  // Who comes while others wait joins the line: no barging. Tunnels are counted, which the line does.
+  // A borrower that comes while others wait is enqueued: no barging. Tunnels are counted, which enqueue() does.
   if (!want.new_connection_only && !want.tunnel && !waiting() && shares.acquire(share_of(want))) {
     Lease& lease = *std::get_if<Lease>(&answer);
     if (take_idle(lease, here, want, now, why)) {
@@ -42,7 +42,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::borrow(Borrower& borrower
       if (live.maximize()) dial_one_more(now);
       return answer;
     }
-    shares.release(share_of(want));  // schedule() looks at everybody in line, and follows
+    shares.release(share_of(want));  // schedule(), called next, serves every waiter
   }
   CARPOOL_ASSERT(borrower.ticket_ == 0);
   borrower.want_ = want;
@@ -60,7 +60,7 @@ bool Destination::Impl::take_idle(Lease& lease, LoopId here, const BorrowRequest
   };
   for (;;) {
     const auto found = search(here, true, judge);
-    // The pair of enqueue(): who looked meanwhile did not see what was hidden.
+    // Pairs with enqueue(): a concurrent search missed the entry while it was unlisted.
     if (found.relisted && !found.taken) after_idle(now);
     if (found.entry == nullptr) return false;
     SlotEntry& entry = *found.entry;
@@ -102,7 +102,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
     borrower.ticket_ = next_ticket();
     borrower.virtual_finish_time_ = 0;
     line.join(borrower);
-    attention.fetch_add(1, std::memory_order_seq_cst);  // then schedule() looks: destination_impl.h
+    attention.fetch_add(1, std::memory_order_seq_cst);  // then schedule() searches: see destination_impl.h
     schedule(actions, now, why);
     too_many = WaitQueue::in(borrower) && (queue_full(now) || cannot_be_served(actions));
   }
@@ -123,7 +123,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
   }
   if (!too_many) return Waiting{};
   const std::scoped_lock lock(mutex);
-  // Served meanwhile, or room was made.
+  // Served meanwhile, or a place became free.
   if (!WaitQueue::in(borrower) || !(queue_full(now) || cannot_be_served(actions))) return Waiting{};
   line.leave(borrower);
   attention.fetch_sub(1, std::memory_order_seq_cst);
@@ -133,7 +133,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
   return rejection_fault(actions);
 }
 
-// Under the mutex: there was no memory for a connection, and none that there is or will be could serve.
+// Under the mutex. Memory for a connection is exhausted, and no present or coming connection can serve.
 bool Destination::Impl::cannot_be_served(const DeferredActions& actions) const {
   return actions.no_memory && serving() == 0 && coming() == 0;
 }
@@ -147,7 +147,7 @@ Fault Destination::Impl::rejection_fault(const DeferredActions& actions) {
   return make_fault(FaultKind::queue_full, Side::self, "wait queue full");
 }
 
-// The grant of a borrower that is still in its borrow() call; null: it could not be watched here.
+// Returns the grant of a borrower that is still inside borrow(), or null if it could not be attached to this loop.
 SlotEntry* Destination::Impl::take_callers(DeferredActions& actions) {
   SlotEntry& entry = *actions.callers;
   if (entry.multiplexing().pinned || actions.callers_from == environment.here()) return &entry;
@@ -156,11 +156,11 @@ SlotEntry* Destination::Impl::take_callers(DeferredActions& actions) {
   return environment.attach(*entry.value.pooled, entry.index, generation) ? &entry : nullptr;
 }
 
-// Only those count as waiting for whom no connection is on its way. Replays are not refused: they were admitted once.
+// max_waiting limits borrowers minus connections in progress. Retries are exempt: they were admitted when they first
+// asked.
 bool Destination::Impl::queue_full(Instant now) const {
   std::uint32_t coming_up = supply() + inspecting();
-  // Not known yet what a dial brings, or whether it succeeds: few are begun, but for whom there is a place there will
-  // be one.
+  // While a dial's protocol or success is unknown, few are started; the other places under the cap count as coming.
   const bool more_to_come = expected == 0 || dial_room(now) != CircuitBreaker::kNoLimit;
   if (more_to_come && (budget == nullptr || !budget->full())) {
     coming_up += pool.cap() > pool.in_use() ? pool.cap() - pool.in_use() : 0;
@@ -179,7 +179,7 @@ void Destination::Impl::cancel(Borrower& borrower, Instant now) {
       attention.fetch_sub(1, std::memory_order_seq_cst);
       offer_surplus_dials();
     }
-    borrower.ticket_ = 0;  // what is in the mail finds out and passes on
+    borrower.ticket_ = 0;  // a grant in flight sees this on arrival and passes on
   }
   serve_starved(now);
 }
@@ -203,7 +203,7 @@ void Destination::Impl::fill(Lease& lease, SlotEntry& entry, EntryWord word, Dur
   }
 }
 
-// maximize: connections are opened up to the cap though there was one to lend.
+// maximize: opens connections up to the cap even though one was available.
 void Destination::Impl::dial_one_more(Instant now) {
   if (pool.full() || (budget != nullptr && budget->full())) return;
   DeferredActions actions;
@@ -217,7 +217,7 @@ void Destination::Impl::dial_one_more(Instant now) {
 }
 
 bool Destination::Impl::take_tunnel_place() {
-  // relaxed: a number with a limit, nothing is published by it.
+  // relaxed: a bounded count that publishes nothing.
   std::uint32_t taken = tunnels.load(std::memory_order_relaxed);
   do {
     if (limits.max_tunnels != 0 && taken >= limits.max_tunnels) return false;

@@ -1,11 +1,12 @@
-// Dials that are too many: who they were begun for has left, or was served by another. Whoever comes next gets what
-// they bring, so they go on as long as they may be of use soon, and what is past TCP always. Recalled are:
-//   - where a session came that serves everybody, the dials beside it;
-//   - where a place is needed, for another kind or under the total by another origin, what holds it for nobody;
-//   - what nobody needed at this look nor at the last one and has been on its way much longer than is usual: all but
-//     one, the oldest, which finds out what the origin does.
-// Never one begun for a moment that is to come (min_idle, warm_up, ..), and none because a connection came back to
-// serve its borrower: then the load is as high as it was, and who gave up its dial would begin the next one at once.
+// Cancelling surplus dials: those whose borrower left or was served otherwise. The next borrower can use the result, so
+// they continue while they may soon be of use, and always once TCP is established. Cancelled are:
+//   - the dials beside a new session that serves every waiter;
+//   - an unneeded dial whose place is needed for another protocol or, under the budget, by another destination;
+//   - dials that were unneeded at this sweep and the last one and take much longer than usual: all but the oldest,
+//   which
+//     shows how the origin behaves.
+// Dials for future demand (min_idle, warm_up, ..) are never cancelled, nor is one because a connection came back and
+// served its borrower: the load is unchanged, and the next borrower would dial again at once.
 #include <algorithm>
 #include <utility>
 
@@ -14,19 +15,19 @@
 namespace carpool::pool {
 
 namespace {
-constexpr std::uint32_t kAtOnce = 64;  // of one look
+constexpr std::uint32_t kAtOnce = 64;  // of one sweep
 }
 
-// Under the mutex: would the line be served without it, and the `lacking` ones of min_idle?
+// Under the mutex. Returns true if the waiters and the `lacking` connections of min_idle are served without this dial.
 bool Destination::Impl::surplus(const SlotEntry& dial, std::uint32_t lacking) const {
   const Slot& slot = dial.value;
   if (!for_the_line(slot.opened.load(std::memory_order_relaxed))) return false;
-  // A loop's only way to a session of its own.
+  // The loop's only dial for a session of its own.
   const bool only = slot.counted_local && counters[slot.local_to].sessions.load(std::memory_order_relaxed) == 1;
   return may_cancel(slot.asked, lacking) && (slot.asked == ProtocolMask::h1_only || !only);
 }
 
-// One of the dials that were asked for this.
+// Returns true if one of the dials for `asked` is surplus.
 bool Destination::Impl::may_cancel(ProtocolMask asked, std::uint32_t lacking) const {
   const std::uint32_t h1 = line.wanting(ProtocolMask::h1_only);
   if (asked == ProtocolMask::h1_only) return h1_dials > h1 + cancels;
@@ -34,7 +35,7 @@ bool Destination::Impl::may_cancel(ProtocolMask asked, std::uint32_t lacking) co
   return line_dials > cancels && others * streams_a_dial() >= line.size() - h1 + lacking;
 }
 
-// Of the dials that are on the list and were begun by then.
+// Returns the youngest surplus dial that can be cancelled and was started by then, or null.
 SlotEntry* Destination::Impl::youngest_surplus_dial(Instant begun_before) {
   if (line_dials + h1_dials <= cancels) return nullptr;
   const std::uint32_t lacking = lacking_idle_now();
@@ -45,8 +46,8 @@ SlotEntry* Destination::Impl::youngest_surplus_dial(Instant begun_before) {
          at = list->previous(at)) {
       ++looked_at;
       const Instant begun = at->entry->value.opened_at.get();
-      if (begun > begun_before || at->on_its_way) continue;     // a message of the dial before
-      if (!may_cancel(at->entry->value.asked, lacking)) break;  // then none of this list
+      if (begun > begun_before || at->on_its_way) continue;     // the message belongs to an earlier dial
+      if (!may_cancel(at->entry->value.asked, lacking)) break;  // no other of this list either
       if (!surplus(*at->entry, lacking)) continue;              // its loop's only one
       if (youngest == nullptr || begun >= youngest->value.opened_at.get()) youngest = at->entry;
       break;
@@ -61,7 +62,7 @@ List<CancelDialMessage, DialTag>& Destination::Impl::cancellable(const SlotEntry
 
 void Destination::Impl::cancel_dial(SlotEntry& dial, DeferredActions& actions) {
   CancelDialMessage& message = dial.value.cancel_message;
-  static_cast<ListHook<DialTag>&>(message).unlink();  // past recall
+  static_cast<ListHook<DialTag>&>(message).unlink();  // can no longer be cancelled
   message.generation = EntryWord(dial.word.load(std::memory_order_relaxed)).generation();
   message.on_its_way = message.cancelled = true;
   message.promised = false;
@@ -69,7 +70,7 @@ void Destination::Impl::cancel_dial(SlotEntry& dial, DeferredActions& actions) {
   actions.cancels.push(message);
 }
 
-// Now and then.
+// Called by each sweep.
 void Destination::Impl::cancel_lasting_surplus(DeferredActions& actions, Instant now) {
   const Instant begun_before = now - std::max(limits.dial_patience, 4 * dial_time);
   SlotEntry* dial = youngest_surplus_dial(begun_before);
@@ -81,7 +82,7 @@ void Destination::Impl::cancel_lasting_surplus(DeferredActions& actions, Instant
   }
 }
 
-// A session came.
+// Called when a session was opened.
 void Destination::Impl::cancel_surplus_beside(const SlotEntry& came, DeferredActions& actions, Instant now) {
   if (EntryWord(came.word.load(std::memory_order_acquire)).closed()) return;
   while (SlotEntry* dial = youngest_surplus_dial(now)) {
@@ -90,7 +91,7 @@ void Destination::Impl::cancel_surplus_beside(const SlotEntry& came, DeferredAct
   }
 }
 
-// Somebody in line needs a place: one at a time. Who gives it up plans again.
+// A waiter needs a place: cancels one dial at a time. arrive_cancel() then serves the waiters again.
 bool Destination::Impl::cancel_dial_for_slot(DeferredActions& actions, Instant now) {
   if (cancels != 0) return true;
   SlotEntry* dial = youngest_surplus_dial(now);
@@ -98,7 +99,7 @@ bool Destination::Impl::cancel_dial_for_slot(DeferredActions& actions, Instant n
   return dial != nullptr;
 }
 
-// Another destination needs a place under the total.
+// Another destination needs a slot of the budget.
 bool Destination::Impl::cancel_one_dial(Instant now) {
   DeferredActions actions;
   {
@@ -130,14 +131,14 @@ void Destination::Impl::arrive_cancel(CancelDialMessage& message, Instant now) {
     const EntryWord word(dial.word.load(std::memory_order_acquire));
     const bool there = word.reserved() && word.generation() == message.generation;
     still = there && surplus(dial, lacking_idle_now());
-    if (there && !still) {  // somebody needs it again
+    if (there && !still) {  // it is needed again
       message.cancelled = false;
       cancellable(dial).push_back(message);
     }
   }
   if (still) environment.cancel_dial(self, dial.index, message.generation);
   if (promised) budget->pending_release_ended();
-  serve_waiters(now);  // who waited for its place looks again
+  serve_waiters(now);  // the waiter that needs the place is scheduled again
 }
 
 void Destination::Impl::given_up(const Reservation& reservation, Instant now) {

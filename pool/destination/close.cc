@@ -1,13 +1,13 @@
-// Every way out of the pool, and the deferred actions that follow a decision.
+// Closing: every way in which a connection leaves the pool, and the deferred actions that follow a decision.
 #include "pool/destination/destination_impl.h"
 
 namespace carpool::pool {
 
-// No lock is held. What ended is given up first, so that its place is free only when it is really gone.
+// Must be called without a lock. Disposes of ended connections first: their places become free only after that.
 bool Destination::Impl::run_actions(DeferredActions& actions) {
   bool freed = false;
   while (SlotEntry* entry = actions.ended.pop()) {
-    if (entry->value.pooled != nullptr) {  // a session: its home loop may be inside it
+    if (entry->value.pooled != nullptr) {  // a session: its home loop may be using it
       environment.deliver(EntryWord(entry->word.load(std::memory_order_relaxed)).home(), entry->value.farewell);
       continue;
     }
@@ -18,7 +18,7 @@ bool Destination::Impl::run_actions(DeferredActions& actions) {
   }
   while (Grant* grant = actions.grants.pop()) {
     if (grant->moved) environment.detach(*grant->entry->value.pooled, grant->from);
-    environment.deliver(grant->to, *grant);  // from here on it is the borrower's
+    environment.deliver(grant->to, *grant);  // from here on it belongs to the borrower
   }
   while (SlotEntry* entry = actions.dials.pop()) {
     const std::uint32_t generation = EntryWord(entry->word.load(std::memory_order_relaxed)).generation();
@@ -33,7 +33,7 @@ bool Destination::Impl::run_actions(DeferredActions& actions) {
   return freed;
 }
 
-// What was in it is gone: its place is free. Then the caller attends, which reads `attention`.
+// The connection is disposed of: frees its place. The caller then serves waiters, which reads `attention`.
 void Destination::Impl::release_slot(SlotEntry& entry) {
   pool.vacate(entry);
   ending.fetch_sub(1, std::memory_order_seq_cst);
@@ -47,13 +47,13 @@ void Destination::Impl::run_actions_and_serve(DeferredActions& actions, Instant 
   serve_starved(now);
 }
 
-// Under the mutex, by the owner: a lease, or the winner of the entry, or its dial.
+// Under the mutex. The caller owns the entry: a lease, the winner of its CAS, or its dial.
 void Destination::Impl::end(SlotEntry& entry, CloseCause cause, DeferredActions& actions) {
   CARPOOL_ASSERT(pool.close(entry));
   record_close(entry, cause, actions);
 }
 
-// Under the mutex. False: somebody else was faster.
+// Under the mutex. Returns false if another thread took or closed it first.
 bool Destination::Impl::end_idle(SlotEntry& entry, EntryWord seen, CloseCause cause, DeferredActions& actions) {
   if (!pool.close_idle(entry, seen)) return false;
   record_close(entry, cause, actions);
@@ -74,14 +74,14 @@ void Destination::Impl::record_close(SlotEntry& entry, CloseCause cause, Deferre
   --alive;
   if (std::exchange(slot.replace, false)) --to_replace;
   review();
-  // A session stays in its seat until its home loop takes it out.
+  // A session stays in its slot until its home loop disposes of it.
   if (protocol_of(entry) == Protocol::h1) slot.ended = std::exchange(slot.pooled, nullptr);
   slot.closed = cause;
   if (slot.tunnel.exchange(false, std::memory_order_relaxed)) tunnelling.fetch_sub(1, std::memory_order_relaxed);
   actions.ended.push(entry);
 }
 
-// Under the mutex. What was found worn out when somebody asked for it: an idle one ends, one in use takes nobody new.
+// Under the mutex. Ends a connection that a search found expired: an idle one closes, a session in use drains.
 bool Destination::Impl::end_expired(SlotEntry& entry, EntryWord seen, CloseCause cause, DeferredActions& actions) {
   if (!seen.borrowed()) return end_idle(entry, seen, cause, actions);
   if (EntryWord(entry.word.load(std::memory_order_acquire)).generation() != seen.generation()) return false;
@@ -99,7 +99,7 @@ void Destination::Impl::discard(SlotEntry& entry, CloseCause cause, Instant now)
   run_actions_and_serve(actions, now, replaces(cause));
 }
 
-// From one loop, now and then.
+// Called periodically, from one loop.
 void Destination::Impl::sweep(Instant now) {
   const std::optional<std::uint32_t> need = measured_need(now);
   end_all_expired(now);
@@ -122,7 +122,7 @@ void Destination::Impl::sweep(Instant now) {
 void Destination::Impl::stop(Instant now) {
   {
     const std::scoped_lock lock(mutex);
-    // From now on every borrow and release comes here and sees it: see `attention`.
+    // From now on every borrow and release takes the mutex and sees it: see `attention`.
     attention.fetch_or(kStopped, std::memory_order_seq_cst);
   }
   refuse_all(make_fault(FaultKind::draining, Side::self, "the pool is stopping"));
@@ -141,12 +141,12 @@ EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId her
     if (!matches(word, generation, here) || word.vacant() || word.reserved()) return {};
     Slot& slot = entry.value;
     if (protocol_of(entry) == Protocol::h2) return {EventClaim::Kind::session, slot.pooled, &slot.owner->self};
-    // Ours, lent or on its way to a borrower of this loop: nobody else touches it.
+    // In use, or granted to a borrower of this loop: no other thread touches it.
     if (word.borrowed() || word.inspecting()) return {EventClaim::Kind::in_use, slot.pooled, &slot.owner->self};
-    // Counted first: whoever finds nothing idle because of this inspection sees that there is one.
+    // Counted first: a search that misses the connection because of this inspection sees the count.
     Destination::Impl& owner = *slot.owner;
     owner.inspections.fetch_add(1, std::memory_order_seq_cst);
-    if (!try_inspect(entry.word, generation, here)) {  // taken, closed or moved meanwhile: look again
+    if (!try_inspect(entry.word, generation, here)) {  // taken, closed or moved meanwhile: retry
       owner.inspections.fetch_sub(1, std::memory_order_seq_cst);
       owner.inspection_lost();
       continue;
@@ -166,7 +166,8 @@ void Destination::Impl::end_inspection(SlotEntry& entry, bool quiet, CloseCause 
     const Change change = end_inspect(entry.word, true);
     CARPOOL_ASSERT(change);
     pool.publish(entry, change.after.home());
-    inspections.fetch_sub(1, std::memory_order_seq_cst);  // then it is idle, and who relied on the count is served
+    inspections.fetch_sub(
+        1, std::memory_order_seq_cst);  // after it is idle: after_idle() serves waiters that relied on the count
     return after_idle(now);
   }
   DeferredActions actions;
@@ -180,7 +181,7 @@ void Destination::Impl::end_inspection(SlotEntry& entry, bool quiet, CloseCause 
   run_actions_and_serve(actions, now, replaces(cause));
 }
 
-// An inspection that was counted did not begin: who relied on it is looked after, at the time at which it looked.
+// A counted inspection did not begin: serves the waiters that relied on it, as of the time of their last schedule().
 void Destination::Impl::inspection_lost() {
   if (waiting()) serve_waiters(Instant(Duration(planned_at.load(std::memory_order_relaxed))));
 }

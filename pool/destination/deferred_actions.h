@@ -1,5 +1,5 @@
-// DeferredActions: what was decided under a destination's mutex and is done after it, because it calls others: deliver
-// grants and rejections, end connections, dial. All are chained through themselves: a deferred action needs no memory.
+// DeferredActions: actions decided under a destination's mutex and performed after it is released, because they call
+// other code: deliver grants and rejections, close connections, dial. All are intrusively linked: none needs memory.
 #pragma once
 
 #include "pool/destination/rejection.h"
@@ -7,7 +7,7 @@
 
 namespace carpool::pool {
 
-// A chain of entries in the order they were added.
+// A FIFO of entries.
 class SlotList {
  public:
   bool empty() const { return first_ == nullptr; }
@@ -34,7 +34,7 @@ class SlotList {
 };
 
 struct DeferredActions {
-  // So much is decided under one hold of the mutex; `more`: the rest waits for the next one.
+  // The maximum number of steps under one hold of the mutex; `more`: work is left for the next one.
   static constexpr std::uint32_t kMostSteps = 1000;
   bool step() {
     if (steps == kMostSteps) more = true;
@@ -48,14 +48,14 @@ struct DeferredActions {
   Instant wake_at = kNever;
   OpenCause why = OpenCause::all_busy;  // of the next dial
   bool over_budget = false;             // a slot of the budget is missing
-  bool no_memory = false;               // for another connection, or to hand one on
-  bool idle_refused = false;            // somebody in line did not want what rests here
-  bool shared = false;                  // a stream of a session was given to somebody in line
-  bool saw_idle = false;                // the last search for somebody in line met something that can be lent
+  bool no_memory = false;               // for another connection or a grant
+  bool idle_refused = false;            // a waiter rejected an idle connection
+  bool shared = false;                  // a stream of a session was granted to a waiter
+  bool saw_idle = false;                // the last search for a waiter met an available connection
   bool more = false;
   std::uint32_t steps = 0;
 
-  // A borrower that is in its borrow() call takes its grant home by hand.
+  // If the borrower that is inside borrow() is granted a connection, it is returned directly instead of being posted.
   const Borrower* caller = nullptr;
   SlotEntry* callers = nullptr;
   LoopId callers_from = 0;

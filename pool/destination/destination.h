@@ -1,7 +1,7 @@
-// Destination: one origin's pool, its line of waiters, its limits and the dials in progress. Shared by all loops.
+// Destination: one origin's pool, wait queue, limits and dials in progress. Shared by all loops.
 //
-// While nobody waits, borrow and release touch no lock. The line is an intrusive FIFO under one mutex, taken only when
-// someone waits or a connection opens or closes; nothing foreign is called under it.
+// While no borrower waits, borrow and release take no lock. The wait queue is intrusive and guarded by one mutex, which
+// is taken only when a borrower waits or a connection opens or closes; no other component is called under it.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@
 
 namespace carpool::pool {
 
-// The right to make one connection: it counts against the cap from the moment it exists. Ends in dialed/dial_failed.
+// The right to make one connection, counted against the cap. Must end in dialed(), dial_failed() or given_up().
 class [[nodiscard]] Reservation {
  public:
   Reservation(Reservation&& other) noexcept;
   Reservation& operator=(Reservation&&) = delete;
-  ~Reservation();  // must have been consumed: asserts
+  ~Reservation();  // asserts that it was consumed
   std::uint32_t index() const { return index_; }
   std::uint32_t generation() const { return generation_; }
   OpenCause cause() const { return cause_; }
-  // What to bring. any: whichever the other side prefers.
+  // The protocols that the dial may bring; any: whichever the origin prefers.
   ProtocolMask kind() const { return kind_; }
 
  private:
@@ -44,7 +44,7 @@ class [[nodiscard]] Reservation {
   bool live_ = true;
 };
 
-struct Waiting {};  // in line: on_lease or on_refused follows, unless cancel() comes first
+struct Waiting {};  // enqueued: on_lease or on_refused follows, unless cancel() comes first
 
 class ConnectionBudget;
 class ConnectionVisitor;
@@ -52,105 +52,105 @@ struct BorrowRecord;
 
 class Destination {
  public:
-  // `budget`: of all destinations together; null: no limit but the own one.
+  // `budget` is shared by all destinations; null: limited by its own cap only.
   Destination(Origin origin, const Limits& limits, Environment& environment, unsigned loops,
               ConnectionBudget* budget = nullptr);
-  ~Destination();  // no lease is alive any more, no delivery in the mail
+  ~Destination();  // no lease may be alive and no delivery in flight
 
   const Origin& origin() const;
   const std::string& label() const;
   Limits limits() const;
 
-  // A connection now, or a place in line, or a Fault (queue_full, budget, draining). On the calling loop.
-  // want.tunnel takes one of max_tunnels places until the lease ends, so that a switch of protocols cannot fail later.
+  // Returns a lease, Waiting, or a Fault (queue_full, budget, draining). On the calling loop. want.tunnel takes one of
+  // max_tunnels places until the lease ends, so that a protocol switch cannot fail later.
   std::variant<Lease, Waiting, Fault> borrow(Borrower& borrower, const BorrowRequest& want, Instant now);
-  // The borrower no longer wants: it left, or its deadline came. A grant already in the mail passes on to the next.
+  // The borrower left or its deadline passed. A grant in flight passes on to the next borrower.
   void cancel(Borrower& borrower, Instant now);
 
-  // The end of a dial, on the loop that dialed and that watches `made` already under the reservation's index and
-  // generation. `made` is closed if the destination stopped meanwhile.
+  // Called by the loop that dialed, which already watches `made` under the reservation's index and generation. `made`
+  // is closed if the destination stopped meanwhile.
   void dialed(Reservation reservation, std::unique_ptr<PooledConnection> made, Instant now);
   void dial_failed(Reservation reservation, Fault fault, Instant now);
-  // Environment::recall ended it: no failure, it is closed as surplus.
+  // Environment::cancel_dial ended the dial: not a failure; it is closed as surplus.
   void given_up(Reservation reservation, Instant now);
 
-  // A lease of exactly this connection if it still rests on the calling loop, for a health check; else an empty one
-  // (also for a session, which looks after itself).
+  // Leases exactly this connection for a health check if it is still idle on the calling loop; otherwise, or for a
+  // session, returns an empty lease.
   Lease lease_idle(std::uint32_t index, std::uint32_t generation, Instant now);
 
-  // ---- sessions (Protocol::h2), on their home loop; one that is gone meanwhile is ignored ----
-  // SETTINGS changed: so many leases at once from now on. More: who waits is served. 0: nobody new.
+  // ---- sessions (Protocol::h2), called on their home loop; a session that is gone is ignored ----
+  // SETTINGS changed: `most` leases from now on. A higher limit serves waiters; 0 admits no new borrower.
   void set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now);
-  // Its first response came, while its SETTINGS allowed `most`: from now on it is lent to so many, see
+  // The first response arrived while SETTINGS allowed `most`: from now on the session gives that many leases, see
   // stream_limit_learner.h.
   void first_answer(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now);
-  // GOAWAY, or it broke: nobody new gets it, who uses it goes on; it closes with the last one, or at once, with
+  // GOAWAY or failure: admits no new borrower; current ones continue. It closes with the last one, or at once, with
   // `cause`. Environment::dispose follows by a delivery, never from inside.
   void retire(std::uint32_t index, std::uint32_t generation, CloseCause cause, Instant now);
 
-  // Dials, for nobody yet, until `open` connections are open, `most` of them now; as far as the caps allow. How many
-  // dials begin; each ends in dialed() or dial_failed() as any other.
+  // Dials without waiters until `open` connections exist, at most `most` now, within the caps. Returns the number of
+  // dials started; each ends in dialed(), dial_failed() or given_up().
   std::uint32_t warm_up(std::uint32_t open, std::uint32_t most, Instant now);
 
-  // Ends idle connections that are expired or rested too long. Called now and then, from one loop.
+  // Closes idle connections that are expired or idle for too long. Called periodically, from one loop.
   void sweep(Instant now);
-  // An exchange failed on a connection that was up: counted with the failures.
+  // Counts a failed exchange on an established connection.
   void note_failure(const Fault& fault);
-  // A lease on `loop` is held for too long: counted with the leaks. On that loop.
+  // Counts a lease on `loop` that is held for too long. Called on that loop.
   void note_leak(LoopId loop);
-  // What rested longer would be retired: the learned limit with its margin; Duration::max() while nothing is known.
+  // The idle time after which a connection is retired: the learned limit less its margin; Duration::max(): unknown.
   Duration effective_limit() const;
-  // A request that must not be repeated may find one that rested so long at most; Duration::max() while nothing is
-  // known; BorrowRequest::kOnlyNew: the origin keeps nothing alive.
+  // The longest idle time acceptable for a non-idempotent request; Duration::max(): unknown; BorrowRequest::kOnlyNew:
+  // the origin keeps nothing alive.
   Duration trust() const;
-  // `Keep-Alive: timeout=` of a connection's first response; nothing: it had none.
+  // `Keep-Alive: timeout=` of a connection's first response; nullopt: it had none.
   void hint_keep_alive(std::optional<Duration> timeout);
-  // What the process before has learned of how long the origin lets a connection rest.
+  // Restores the idle limit that the previous process learned.
   void restore_idle_limit(Duration limit);
-  // The last borrows that ended, of all loops, in no order.
+  // The last completed borrows of all loops, unordered.
   std::vector<BorrowRecord> history() const;
-  // What Environment::wake_at asked for: dials again after a failure, if somebody still waits.
+  // The wake-up requested by Environment::wake_at: dials again if a borrower still waits.
   void wake(Instant now);
-  // No new borrows; idle connections close; waiters are refused (draining). Leases finish.
+  // Refuses new borrows and waiters (draining) and closes idle connections. Leases continue to their end.
   void stop(Instant now);
 
-  // ---- an operator's words, on any loop ----
-  // New settings for what comes and for what is there: a smaller size closes idle surplus (config_changed), the rest as
-  // it is given back, and nothing is dialed until use fell; a larger one serves the line.
+  // ---- operator commands, on any loop ----
+  // Applies new settings: a smaller size closes idle surplus (config_changed), the rest on release, and nothing is
+  // dialed until use has fallen; a larger one serves waiters.
   void set_limits(const Limits& limits, Instant now);
-  // Nobody is lent anything and nothing is dialed; who borrows waits, within max_waiting and its deadline. Leases go
-  // on, and what they give back rests.
+  // Lends and dials nothing; borrowers wait, within max_waiting and their deadlines. Leases continue; released
+  // connections stay idle.
   void pause(Instant now);
-  // As pause, and connections close (drained): the idle ones now, the others when they are given back.
+  // As pause(), and connections close (drained): idle ones now, the others on release.
   void drain(Instant now);
   void resume(Instant now);
-  // Every connection is replaced (reconnect): an idle one when its successor is there (the cap permitting), one in use
-  // when it is given back; a session takes nobody new. Tunnels stay.
+  // Replaces every connection (reconnect): an idle one when its successor is open (the cap permitting), one in use on
+  // release; a session admits no new borrower. Tunnels are kept.
   void reconnect(Instant now);
 
-  // Everything that /pools, /metrics and explain say of it; consistent: the ledger balances in each snapshot.
+  // The data of /pools, /metrics and explain; consistent: opened and closed balance in each snapshot.
   struct Snapshot;  // pool/destination/snapshot.h
   Snapshot snapshot(Instant now) const;
   void visit(ConnectionVisitor& visitor, Instant now) const;
 
-  // Nobody was lent anything for `unused`, and nothing is open, waits or is on its way: then it ends here, true, and
-  // every borrow from now on is refused (draining), whereupon reclaimed() says: look for its successor. What rests in
-  // one that is unused ends first (idle). touch(): somebody is about to use it.
+  // Ends the destination if it lent nothing for `unused` and nothing is open, waiting or in progress; idle connections
+  // are closed first (idle). Returns true then: later borrows are refused (draining) and reclaimed() tells the caller
+  // to look up its successor. touch() announces a use.
   bool reclaim(Instant now, Duration unused);
   bool unused_for(Duration time, Instant now) const;
   bool reclaimed() const;
   void touch(Instant now);
   Instant last_use() const;  // the later of touch() and last_borrow()
 
-  // For the total budget: when it was last borrowed from, whether something rests, and to close what rested longest.
+  // For the connection budget: the last use, whether there are idle connections, and closing one.
   Instant last_borrow() const;
-  // The last dial failed: who waits, waits for the probe that decides (pool/policy/circuit_breaker.h).
+  // The last dial failed: waiters wait for the probe that decides (pool/policy/circuit_breaker.h).
   bool probing() const;
   bool has_idle() const;
   bool evict(Instant now);
-  // Recalls a dial that nobody here needs. True: its place may be free soon.
+  // Cancels an unneeded dial. Returns true if there was one; its place may soon be free.
   bool cancel_one_dial(Instant now);
-  // No slot of the budget is asked for in its name any more.
+  // No slot of the budget is requested for this destination any more.
   void leave_budget();
 
   struct Impl;  // pool/destination/destination_impl.h
@@ -160,18 +160,18 @@ class Destination {
   std::unique_ptr<Impl> impl_;
 };
 
-// ---- readiness of a pooled connection: what the event (index, generation) means here and now ----
-// borrowed/connecting: it is this loop's and in use, hand the event to *pooled. inspecting: it was idle and this call
-// won it (nobody can borrow it meanwhile): look at the wire, then end_inspection. session: this loop's, used or not;
-// hand the event to *pooled, which says retire() when it is over. stale: drop the event.
+// ---- readiness of a pooled connection: the meaning of the event (index, generation) on this loop now ---- in_use: it
+// is in use on this loop; pass the event to *pooled. inspecting: it was idle and this call reserved it, so it cannot be
+// borrowed: check the socket, then call end_inspection(). session: lives on this loop, used or not; pass the event to
+// *pooled, which calls retire() when it ends. stale: drop the event.
 struct EventClaim {
   enum class Kind : std::uint8_t { stale, in_use, inspecting, session } kind = Kind::stale;
   PooledConnection* pooled = nullptr;
   Destination* destination = nullptr;
 };
 EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId here);
-// quiet: idle again and offered to the line. Otherwise it is closed with `cause`. On the loop that claimed it.
-// in_order: its peer said FIN (or close_notify) and nothing else: how long it let the connection rest is learned.
+// quiet: idle again and offered to waiters; otherwise it is closed with `cause`. On the loop that claimed it. in_order:
+// the peer sent only FIN (or close_notify): the idle time is learned.
 void end_inspection(std::uint32_t index, bool quiet, CloseCause cause, Instant now, bool in_order = false);
 
 }  // namespace carpool::pool

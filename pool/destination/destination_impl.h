@@ -1,11 +1,10 @@
-// The inside of a destination, in the order of a connection's life: borrowing (borrow.cc), handing on (release.cc),
-// dialing (dial.cc), ending (close.cc); what is different for connections that are shared is in sessions.cc.
+// Destination::Impl, in the order of a connection's life: borrow.cc, release.cc, dial.cc, close.cc; shared connections
+// (sessions) are in shared.cc.
 //
-// Two worlds: entries, lock-free, and the line with all that opens or closes, under `mutex`. The bridge is `attention`:
-//   a release publishes its entry, then reads attention; a borrower raises attention, then looks through the entries
-//   (StoreLoad on both sides, all seq_cst RMWs). Whatever frees capacity ends in serve_waiters(), which serves the
-//   line.
-// Nothing foreign is called under the mutex: what must be done goes into DeferredActions and is performed after it.
+// Entries are lock-free; the wait queue and all opening and closing are guarded by `mutex`. `attention` connects both:
+//   a release publishes its entry, then reads attention; a borrower raises attention, then searches the entries
+//   (StoreLoad on both sides, all seq_cst RMWs). Every event that frees capacity ends in serve_waiters().
+// No other component is called under the mutex: actions go into DeferredActions and are performed after it.
 #pragma once
 
 #include <array>
@@ -33,14 +32,14 @@
 
 namespace carpool::pool {
 
-// What speaks against lending a connection. unwanted: not to this borrower; the others end it.
+// Whether a connection can be lent. unwanted: not to this borrower; expired, used_up and idle_too_long close it.
 enum class Reusability : std::uint8_t { fit, unwanted, expired, used_up, idle_too_long };
 constexpr CloseCause cause_of(Reusability fitness) {
   return fitness == Reusability::expired   ? CloseCause::expired
          : fitness == Reusability::used_up ? CloseCause::max_usage
                                            : CloseCause::idle;
 }
-// Why the next one is opened when this one ended.
+// The cause of opening a connection in place of one that closed with `cause`.
 constexpr OpenCause replaces(CloseCause cause) {
   switch (cause) {
     case CloseCause::expired:
@@ -55,7 +54,7 @@ constexpr OpenCause replaces(CloseCause cause) {
   }
 }
 
-// An idle connection, as it was seen.
+// An idle connection and the state in which it was seen.
 struct IdleConnection {
   Instant since;
   SlotEntry* entry;
@@ -67,7 +66,7 @@ struct Destination::Impl final : BudgetWaiter {
        ConnectionBudget* budget);
   ~Impl();
 
-  // ---- borrow.cc: from the wish to the lease ----
+  // ---- borrow.cc: from the request to the lease ----
   std::variant<Lease, Waiting, Fault> borrow(Borrower& borrower, const BorrowRequest& want, Instant now);
   void cancel(Borrower& borrower, Instant now);
   bool take_idle(Lease& lease, LoopId here, const BorrowRequest& want, Instant now, OpenCause& why);
@@ -100,12 +99,12 @@ struct Destination::Impl final : BudgetWaiter {
   std::optional<Fault> rejoin(Borrower& borrower);
   Borrower* next_borrower(Protocol kind);
 
-  // ---- rejection.cc: the answer no ----
+  // ---- rejection.cc: refused borrowers ----
   void refuse(Borrower& borrower, const Fault& fault, DeferredActions& actions);
   void deliver_rejection(Borrower& borrower, Fault no);
   bool ready_to_wait();
 
-  // ---- budget.cc: other destinations that lack a slot of the budget ----
+  // ---- budget.cc: slots of the connection budget for other destinations ----
   void on_slot(Instant now) override { serve_own_waiters(now, OpenCause::all_busy); }
   bool give_slot(Instant now) override { return evict_own(now) || cancel_one_dial(now); }
   Instant last_use() const override;
@@ -116,7 +115,7 @@ struct Destination::Impl final : BudgetWaiter {
   void offer_surplus_dials();
   void serve_starved(Instant now);
 
-  // ---- dial.cc: supply and demand ----
+  // ---- dial.cc: dialing for waiters ----
   void serve_waiters(Instant now, OpenCause why = OpenCause::all_busy);
   void serve_own_waiters(Instant now, OpenCause why);
   void schedule(DeferredActions& actions, Instant now, OpenCause why);
@@ -137,9 +136,9 @@ struct Destination::Impl final : BudgetWaiter {
   void set_shares() { shares.set(limits.classes, std::uint64_t{limits.size} * streams_a_dial()); }
   void refuse_after_failure(ProtocolMask asked, const Fault& fault, DeferredActions& actions);
   std::uint32_t inspecting() const { return inspections.load(std::memory_order_seq_cst); }
-  // Connections on their way, and places: whoever ends one plans again when its place is free.
+  // Dials in progress and places being freed; the latter serve the waiters when they are free.
   std::uint32_t coming() const { return dials + ending.load(std::memory_order_seq_cst); }
-  // How many borrowers those will serve.
+  // The number of borrowers that coming() will serve.
   std::uint32_t supply() const { return dial_supply() + ending.load(std::memory_order_seq_cst); }
   std::uint32_t dial_supply() const { return h1_dials + wide_dials() * streams_a_dial(); }
   std::uint32_t streams_a_dial() const { return expected != 0 ? expected : 1; }
@@ -147,7 +146,7 @@ struct Destination::Impl final : BudgetWaiter {
   std::uint32_t serving() const;
   Instant expiry(const SlotEntry& entry, Instant now) const;
 
-  // ---- cancel_dials.cc: dials that are too many ----
+  // ---- cancel_dials.cc: surplus dials ----
   bool surplus(const SlotEntry& dial, std::uint32_t lacking) const;
   bool may_cancel(ProtocolMask asked, std::uint32_t lacking) const;
   List<CancelDialMessage, DialTag>& cancellable(const SlotEntry& dial);
@@ -163,15 +162,15 @@ struct Destination::Impl final : BudgetWaiter {
   std::optional<std::uint32_t> lacking_idle(std::uint32_t most) const;
   std::uint32_t lacking_idle_now() const;
 
-  // ---- warm_up.cc: before anybody asks ----
+  // ---- warm_up.cc: dialing ahead of demand ----
   std::uint32_t open_ahead(std::uint32_t count, OpenCause cause, DeferredActions& actions, Instant now);
   void keep_min_idle(DeferredActions& actions, Instant now);
 
-  // ---- close.cc: every way out ----
-  // Returns true if places became free. The caller serves the line next, and then the starved ones of the budget.
+  // ---- close.cc: closing ----
+  // Returns true if places became free. The caller then serves the waiters and the starved destinations.
   bool run_actions(DeferredActions& actions);
-  void run_actions_and_serve(DeferredActions& actions, Instant now,
-                             OpenCause why);  // perform, and then serves all whom that helps
+  // Performs the actions, then serves waiters and starved destinations.
+  void run_actions_and_serve(DeferredActions& actions, Instant now, OpenCause why);
   void end(SlotEntry& entry, CloseCause cause, DeferredActions& actions);  // the caller owns it
   bool end_idle(SlotEntry& entry, EntryWord seen, CloseCause cause, DeferredActions& actions);
   bool end_expired(SlotEntry& entry, EntryWord seen, CloseCause cause, DeferredActions& actions);
@@ -184,14 +183,14 @@ struct Destination::Impl final : BudgetWaiter {
   void stop(Instant now);
   bool reclaim(Instant now, Duration unused);
 
-  // ---- eviction.cc: which idle connection ends ----
+  // ---- eviction.cc: the choice of an idle connection to close ----
   template <class Better>
   SlotEntry* choose_idle(DeferredActions& actions, Better&& better);
   bool evict_own(Instant now);
   SlotEntry* longest_idle_unwanted(Protocol kind, DeferredActions& actions, Instant now);
   SlotEntry* least_used_session();
 
-  // ---- slices.cc: what concerns every connection, a bounded number under one hold of the mutex ----
+  // ---- slices.cc: operations on every connection, in slices of bounded length under the mutex ----
   template <class Step>
   void in_slices(Step&& step);
   std::vector<IdleConnection> idle_by_age(bool served_only) const;
@@ -202,13 +201,13 @@ struct Destination::Impl final : BudgetWaiter {
   void refuse_all(const Fault& fault);
   void drain_sessions(CloseCause cause);
 
-  // ---- trim_idle.cc: surplus at rest ----
+  // ---- trim_idle.cc: closing surplus idle connections ----
   std::optional<std::uint32_t> measured_need(Instant now);
   std::optional<std::uint32_t> need_of(std::vector<BorrowRecord> stays, Instant now, Duration window) const;
   void trim(std::uint32_t need);
   void end_all_expired(Instant now);
 
-  // ---- learn_idle_limit.cc: how long the origin lets a connection rest ----
+  // ---- learn_idle_limit.cc: the origin's idle timeout ----
   bool past_idle_limit(const SlotEntry& entry, Instant now) const;
   bool leave_to_origin(SlotEntry& entry, Instant now);
   void learn_end(const SlotEntry& entry, Duration rested, std::uint32_t served, bool in_order, Instant now);
@@ -218,7 +217,7 @@ struct Destination::Impl final : BudgetWaiter {
   void witness(const SlotEntry& entry, std::uint32_t served, Duration doubt, Instant now);
   void publish_effective_limit();
 
-  // ---- operator_commands.cc: an operator's words ----
+  // ---- operator_commands.cc: operator commands ----
   void set_limits(const Limits& settings, Instant now);
   void pause(Instant now, bool draining_all);
   void resume(Instant now);
@@ -232,7 +231,7 @@ struct Destination::Impl final : BudgetWaiter {
   void end_replaced(DeferredActions& actions);
   SlotEntry* idle_to_replace(DeferredActions& actions);
 
-  // ---- sessions.cc: connections that are shared ----
+  // ---- shared.cc: sessions ----
   void release_stream(SlotEntry& entry, bool used, Instant now);
   void release_and_drain(SlotEntry& entry, CloseCause cause, bool broken, Instant now);
   void drain(SlotEntry& entry, CloseCause cause, DeferredActions& actions);
@@ -266,10 +265,10 @@ struct Destination::Impl final : BudgetWaiter {
   bool take_tunnel_place();
   void return_tunnel_place() { tunnels.fetch_sub(1, std::memory_order_relaxed); }
 
-  // In `attention`, beside the number of borrowers in line: everyone comes under the mutex while one of them is set.
+  // Flags in `attention`, above the number of waiters: while one is set, every borrow and release takes the mutex.
   static constexpr std::uint32_t kStopped = 1u << 31;
   static constexpr std::uint32_t kPaused = 1u << 30;
-  static constexpr std::uint32_t kReview = 1u << 29;  // who gives back asks forced_close_cause()
+  static constexpr std::uint32_t kReview = 1u << 29;  // release() checks forced_close_cause()
 
   Destination& self;
   const Origin origin;
@@ -281,59 +280,61 @@ struct Destination::Impl final : BudgetWaiter {
   Pool<Slot> pool;
   std::unique_ptr<LoopCounters[]> counters;
   std::unique_ptr<BorrowHistory[]> histories;              // one per loop
-  alignas(kCacheLine) Atomic<std::uint32_t> attention{0};  // borrowers in line; kStopped
+  alignas(kCacheLine) Atomic<std::uint32_t> attention{0};  // number of waiters, and the flags above
   ClassQuota shares;                                       // of the priority classes
-  std::atomic<bool> reclaimed{false};                      // release under the mutex, acquire by who was refused
+  std::atomic<bool> reclaimed{false};                      // release under the mutex, acquire by refused callers
   std::atomic<Duration::rep> touched{0};                   // relaxed, as the times of entries
-  std::atomic<bool> probing{false};                        // the last dial failed; relaxed: for a person
+  std::atomic<bool> probing{false};                        // the last dial failed; relaxed: informational
   std::atomic<std::uint32_t> tunnels{0};                   // places of max_tunnels taken
-  std::atomic<std::uint32_t> tunnelling{0};                // connections that never come back
+  std::atomic<std::uint32_t> tunnelling{0};                // connections that became tunnels
 
-  Atomic<std::uint32_t> inspections{0};        // under way, or about to begin
+  Atomic<std::uint32_t> inspections{0};        // in progress or about to begin
   std::atomic<std::uint32_t> ready_wanted{0};  // limits.min_idle, for the sweep; relaxed
   std::atomic<Duration::rep> planned_at{0};    // relaxed, as the times of entries
   Atomic<std::uint32_t> ending{0};             // raised under the mutex, lowered after vacate()
-  // keep_alive's, for whoever judges; relaxed: a limit, nothing is published by it.
+  // Copies from keep_alive for lock-free readers; relaxed: limits that publish nothing.
   std::atomic<Duration::rep> effective_limit{Duration::max().count()}, trust{Duration::max().count()};
 
-  mutable Mutex mutex;   // guards all below
-  Instant trimmed_at{};  // when the need was last looked at
-  Limits limits;         // `live` has what is read without the mutex
+  mutable Mutex mutex;   // guards all members below
+  Instant trimmed_at{};  // time of the last measured_need()
+  Limits limits;         // `live` holds those that are read without the mutex
   WaitQueue line;
-  std::uint32_t alive = 0;  // connections and dials that did not end in the ledger
+  std::uint32_t alive = 0;  // connections and dials not yet closed in the ledger
   std::uint32_t dials = 0;
-  std::uint32_t h1_dials = 0;    // of those, the ones that can bring nothing else,
-  std::uint32_t line_dials = 0;  // and of the others those that were begun for the line
-  std::uint32_t cancels = 0;     // on their way to dials
-  bool saw_surplus = false;      // the last sweep saw dials that nobody needed
-  std::uint32_t expected;        // streams of the next connection; 0: not known yet
+  std::uint32_t h1_dials = 0;    // dials for HTTP/1.1 only
+  std::uint32_t line_dials = 0;  // other dials that were started for waiters
+  std::uint32_t cancels = 0;     // cancel messages in flight
+  bool saw_surplus = false;      // the last sweep saw surplus dials
+  std::uint32_t expected;        // streams expected of the next connection; 0: unknown
   StreamLimitLearner first_streams;
-  std::array<std::uint32_t, kProtocols> held{};  // live ones that take new borrowers, by Kind
-  std::uint32_t draining = 0;                    // sessions that take nobody new
+  std::array<std::uint32_t, kProtocols> held{};  // connections that admit new borrowers, by Protocol
+  std::uint32_t draining = 0;                    // sessions that admit no new borrower
   DeliveryPool<Grant> grants;
-  DeliveryPool<Rejection> rejections;  // one for each in line, at least: a no needs no memory
-  bool draining_all = false;           // paused, and what comes back closes
-  std::uint32_t to_replace = 0;        // connections that are to be replaced,
-  std::uint32_t to_redial = 0;         // and successors that were not dialed yet
-  std::uint32_t redialing = 0;         // such dials under way
-  std::uint32_t broken_ahead = 0;      // that ended before their successor came
-  std::uint32_t to_end = 0;            // successors that came, whose predecessor did not end yet
-  std::uint32_t old_hand = 0;          // the block where the search for one goes on,
-  std::uint32_t old_looked = 0;        // and how many blocks had none since the last one that was found
-  std::uint32_t evict_hand = 0;        // the place where the choice of an idle one to end goes on
-  std::uint32_t lacking_seen = 0;      // of min_idle, at the last sweep
-  List<CancelDialMessage, DialTag> line_dials_begun, h1_dials_begun;  // that may be recalled, the youngest last
-  Instant quarantine_wake{};                                          // asked for
-  std::uint32_t made_room = 0;  // idle ones closed because nobody in line wanted them; each is a dial of cause policy
+  DeliveryPool<Rejection> rejections;  // at least one per waiter, so that a rejection never allocates
+  bool draining_all = false;           // paused, and released connections close
+  std::uint32_t to_replace = 0;        // connections to be replaced
+  std::uint32_t to_redial = 0;         // successors not dialed yet
+  std::uint32_t redialing = 0;         // dials of successors in progress
+  std::uint32_t broken_ahead = 0;      // connections closed before their successor was open
+  std::uint32_t to_end = 0;            // successors that are open while their predecessor is not closed
+  std::uint32_t old_hand = 0;          // block where the search for a replaceable connection continues
+  std::uint32_t old_looked = 0;        // blocks without one since the last that was found
+  std::uint32_t evict_hand = 0;        // position where the choice of an idle connection to close continues
+  std::uint32_t lacking_seen = 0;      // missing for min_idle at the last sweep
+  List<CancelDialMessage, DialTag> line_dials_begun, h1_dials_begun;  // can be cancelled, the youngest last
+  Instant quarantine_wake{};                                          // requested
+  // idle connections closed because no waiter accepted them; each causes a dial with cause policy
+  std::uint32_t made_room = 0;
   DialBackoff backoff;
   CircuitBreaker circuit;
-  Fault last_failure{FaultKind::connect_refused, Side::upstream};  // of a dial: for who is refused without one
-  std::uint64_t undialed = 0;                                      // so many were
-  Instant probe_wake{};                                            // asked for
+  // the last dial's, for waiters refused without a dial
+  Fault last_failure{FaultKind::connect_refused, Side::upstream};
+  std::uint64_t undialed = 0;  // number of those waiters
+  Instant probe_wake{};        // requested
   Ledger ledger;
   IdleLimitLearner keep_alive;
   Instant swept_at{};
-  Duration dial_time{};  // a moving average of dials that succeeded
+  Duration dial_time{};  // moving average of successful dials
 };
 
 }  // namespace carpool::pool

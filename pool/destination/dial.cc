@@ -1,5 +1,5 @@
-// Supply and demand. A dial is not bound to the borrower who caused it: while fewer connections are coming than
-// borrowers wait, and the cap allows, one more is dialed; whoever is first in line then gets it.
+// Dialing. A dial is not bound to the borrower that caused it: while fewer connections are in progress than borrowers
+// wait and the cap allows, one more is dialed; the head of the queue gets whichever opens first.
 #include <algorithm>
 #include <new>
 
@@ -7,13 +7,13 @@
 
 namespace carpool::pool {
 
-// Capacity became free, or might have: serves the line, and then other destinations with what is left.
+// Capacity may have become free: serves the waiters, then starved destinations.
 void Destination::Impl::serve_waiters(Instant now, OpenCause why) {
   serve_own_waiters(now, why);
   serve_starved(now);
 }
 
-// Serves the line until nothing is left to do.
+// Serves the waiters until no more can be done.
 void Destination::Impl::serve_own_waiters(Instant now, OpenCause why) {
   while (waiting()) {
     DeferredActions actions;
@@ -31,12 +31,13 @@ void Destination::Impl::wake(Instant now) {
     const std::scoped_lock lock(mutex);
     backoff.woken();
     probe_wake = {};
-    quarantine_wake = {};  // this was it: who is in quarantine now, or was being looked at, asks again
+    // the wake-up arrived; whatever is still in quarantine or under inspection requests a new one
+    quarantine_wake = {};
   }
   serve_waiters(now);
 }
 
-// Under the mutex.
+// Must be called under the mutex.
 void Destination::Impl::schedule(DeferredActions& actions, Instant now, OpenCause why) {
   actions.why = why;
   planned_at.store(now.time_since_epoch().count(), std::memory_order_relaxed);
@@ -54,10 +55,10 @@ void Destination::Impl::dial_for_demand(DeferredActions& actions, Instant now) {
     made_room = 0;
     return;
   }
-  // What is being looked at may come back in a moment: nobody dials because of it.
+  // Connections under inspection may be idle again soon: they count as coming.
   const std::uint32_t looked_at = line.size() > dials && !pool.full() ? inspecting() : 0;
   while (const std::optional<ProtocolMask> kind = missing_dial(looked_at)) {
-    // Something else may serve, or ends soon: a failing origin is not stormed.
+    // Another connection may serve or be released soon: do not dial a failing origin repeatedly.
     if (backoff.blocks(now) && (serving() != 0 || dials != 0)) {
       if (backoff.ask_once()) actions.wake_at = std::min(actions.wake_at, backoff.until());
       return;
@@ -73,8 +74,8 @@ void Destination::Impl::dial_for_demand(DeferredActions& actions, Instant now) {
   }
 }
 
-// Under the mutex: the circuit lets no dial begin. Who waits is served by what is on its way or open; where there is
-// neither, the last dial speaks for those that would fail as it did.
+// Under the mutex: the circuit breaker allows no dial. Open connections and dials in progress serve the waiters; if
+// there are none, the waiters fail with the last dial's error.
 void Destination::Impl::hold_back(DeferredActions& actions, Instant now) {
   if (circuit.last_failed() && dials == 0 && serving() == 0) {
     for (; !line.empty() && actions.step(); ++undialed) refuse(*line.first(), last_failure, actions);
@@ -94,15 +95,14 @@ void Destination::Impl::note_dial_failure(const Fault& fault, Instant now) {
   last_failure = copy_of(fault);
   try {
     last_failure.detail += " (told by the last dial; the next one begins in a moment)";
-  } catch (const std::bad_alloc&) {  // the kind says enough
+  } catch (const std::bad_alloc&) {  // the kind is sufficient
   }
 }
 
-// What has to be dialed next for the line to be served, if anything. Who insists on h1 is served by a dial of its own;
-// the others share what a session will give.
+// Returns the protocols of the next dial that the waiters need, or nullopt. Waiters for HTTP/1.1 only get a dial each;
+// the others share the streams of a session.
 std::optional<ProtocolMask> Destination::Impl::missing_dial(std::uint32_t looked_at) {
-  // Places that will be free in a moment: whoever ends one plans again.
-  // Nor does a connection help who waits for a share.
+  // Places being freed serve the waiters when they are free; waiters without a share are not helped by a connection.
   const std::uint32_t spoken_for =
       std::min(looked_at, line.others()) + ending.load(std::memory_order_seq_cst) + shares.held_back(line.by_class());
   const std::uint32_t h1 = line.wanting(ProtocolMask::h1_only);
@@ -112,9 +112,9 @@ std::optional<ProtocolMask> Destination::Impl::missing_dial(std::uint32_t looked
   const std::uint32_t wide_lack = wide > covered ? wide - covered : 0;
   const std::uint32_t h1_lack = h1 > h1_dials ? h1 - h1_dials : 0;
   if (wide_lack + h1_lack <= spoken_for) return std::nullopt;
-  // Not known yet what a dial brings: two are enough to find out.
+  // While the protocol is unknown, two dials are enough to find out.
   const bool enough = expected == 0 && wide_dials() >= 2;
-  // In the order of the line: at the cap what is dialed first decides who is served.
+  // In queue order: at the cap the first dial decides which waiter is served.
   if (h1_lack != 0 && (wide_lack == 0 || enough || line.first()->want_.kind == ProtocolMask::h1_only))
     return ProtocolMask::h1_only;
   if (wide_lack == 0 || enough) return std::nullopt;
@@ -124,7 +124,7 @@ std::optional<ProtocolMask> Destination::Impl::missing_dial(std::uint32_t looked
 void Destination::Impl::record_dial(SlotEntry& entry, ProtocolMask kind, OpenCause cause, DeferredActions& actions,
                                     Instant now) {
   Slot& slot = entry.value;
-  if (slot.owner == nullptr) {  // once: a message of an earlier dial may be on its way, and names both
+  if (slot.owner == nullptr) {  // once: a message of an earlier dial may be in flight and uses both
     slot.owner = this;
     slot.cancel_message.entry = &entry;
   }
@@ -148,7 +148,7 @@ void Destination::Impl::record_dial(SlotEntry& entry, ProtocolMask kind, OpenCau
   actions.dials.push(entry);
 }
 
-// A place under both caps, or null.
+// Returns a place within both the cap and the budget, or null.
 SlotEntry* Destination::Impl::reserve(DeferredActions& actions) {
   SlotEntry* entry = nullptr;
   try {
@@ -163,14 +163,14 @@ SlotEntry* Destination::Impl::reserve(DeferredActions& actions) {
   return nullptr;
 }
 
-// No place is left. What rests here and nobody in line wants ends for them, the longest rested first. What somebody
-// would take was published a moment ago: whoever did that serves the line with it.
+// No place is left: closes the longest-idle connection that no waiter would accept. An acceptable one was published a
+// moment ago: the thread that did so serves the waiters with it.
 bool Destination::Impl::evict_for(ProtocolMask kind, DeferredActions& actions, Instant now) {
   for (const Protocol held_kind : {Protocol::h1, Protocol::h2}) {
     while (SlotEntry* entry = longest_idle_unwanted(held_kind, actions, now)) {
       const EntryWord word(entry->word.load(std::memory_order_acquire));
       if (!end_idle(*entry, word, CloseCause::surplus, actions)) continue;
-      if (line.replays() < supply()) ++made_room;  // it is not for a replay
+      if (line.replays() < supply()) ++made_room;  // not counted for a retry
       return true;
     }
   }
@@ -188,18 +188,18 @@ OpenCause Destination::Impl::cause_of_dial(ProtocolMask kind, DeferredActions& a
     return OpenCause::policy;
   }
   if (actions.why != OpenCause::all_busy) return std::exchange(actions.why, OpenCause::all_busy);
-  if (pool.in_use() == 1 + actions.ended.size()) return OpenCause::first;  // but for its own place the pool is empty
+  if (pool.in_use() == 1 + actions.ended.size()) return OpenCause::first;  // the pool is empty except for this entry
   if (kind != ProtocolMask::h1_only && held[1] != 0) return OpenCause::streams_exhausted;
   return actions.idle_refused ? OpenCause::policy : OpenCause::all_busy;
 }
 
-// ---- the end of a dial ----
+// ---- completion of a dial ----
 
 void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<PooledConnection> made, Instant now) {
   SlotEntry& entry = slot_entry(reservation.index());
   const Protocol kind = made->protocol();
   Multiplexing multiplexing{kind == Protocol::h2 ? made->streams() : 1, kind == Protocol::h2};
-  PooledConnection* pooled = made.release();  // the entry's from here; ends in Environment::dispose
+  PooledConnection* pooled = made.release();  // owned by the entry from here on; ends in Environment::dispose
   const bool clean = pooled->clean_for_reuse();
   DeferredActions actions;
   bool rests = false;
@@ -230,8 +230,8 @@ void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<P
   run_actions_and_serve(actions, now, OpenCause::all_busy);
 }
 
-// True: it rests. Not clean: what speaks first, or said farewell already, is for a borrower to see: it answers for it
-// once.
+// Returns true if the connection is now idle. One that already has readable data or EOF is still given to one waiting
+// borrower, which sees the origin's error.
 bool Destination::Impl::enable_h1(SlotEntry& entry, bool clean, DeferredActions& actions) {
   const LoopId here = environment.here();
   const std::optional<CloseCause> ends = forced_close_cause(entry);
@@ -272,10 +272,10 @@ void Destination::Impl::dial_failed(const Reservation& reservation, const Fault&
   run_actions_and_serve(actions, now, OpenCause::all_busy);
 }
 
-// Nobody fails whom another connection can serve. A replay takes only a new one, so a failed dial is its own; so is the
-// one of who insists on h1 where there is none.
+// Refuses only waiters that no other connection can serve. A retry needs a new connection, and so does a waiter for
+// HTTP/1.1 where there is none: these are refused by their own failed dial.
 void Destination::Impl::refuse_after_failure(ProtocolMask asked, const Fault& fault, DeferredActions& actions) {
-  if (paused()) return;  // they wait for the end of the pause
+  if (paused()) return;  // waiters wait for resume()
   if (line.replays() > dial_supply()) refuse(*line.first(), fault, actions);
   if (asked == ProtocolMask::h1_only && line.lacks_kind(Protocol::h1, held, h1_dials)) {
     refuse(*line.first_wanting(ProtocolMask::h1_only), fault, actions);
@@ -286,14 +286,14 @@ void Destination::Impl::refuse_after_failure(ProtocolMask asked, const Fault& fa
   if (line.size() > dial_supply()) refuse(*line.first(), fault, actions);
 }
 
-// Live connections that will come back to the line one day.
+// The number of open connections that will be released to waiters eventually.
 std::uint32_t Destination::Impl::serving() const {
   const std::uint32_t others = coming() + tunnelling.load(std::memory_order_relaxed) + draining;
   const std::uint32_t all = pool.in_use();
   return all > others ? all - others : 0;
 }
 
-// Up to 10 % early, so that connections of one moment do not all end in one.
+// Up to 10 % early, so that connections opened together do not all expire together.
 Instant Destination::Impl::expiry(const SlotEntry& entry, Instant now) const {
   if (limits.expire_time <= Duration::zero()) return kNever;
   const auto moment = static_cast<std::uint64_t>(now.time_since_epoch().count());

@@ -1,5 +1,5 @@
-// What a destination needs to know of the thing it pools, and what it asks of the house around it. These two interfaces
-// are the pool's only contact with I/O, loops and time: a test or a simulation implements them in a few lines.
+// PooledConnection, Environment: the interfaces of a pooled connection and of the code around the pool. They are the
+// pool's only contact with I/O, loops and time: a test or a simulation implements them in a few lines.
 #pragma once
 
 #include <cstddef>
@@ -16,61 +16,59 @@ class Delivery;
 class Reservation;
 using LoopId = std::uint8_t;
 
-// h1: one borrower at a time, moves to the loop that borrows it. h2: a session; many borrowers of any loop at once,
-// never moves, and is disposed of on its home loop.
+// h1: one borrower at a time; moves to the borrower's loop. h2: a session with many borrowers of any loop; never moves
+// and is disposed of on its home loop.
 enum class Protocol : std::uint8_t { h1, h2 };
 inline constexpr std::size_t kProtocols = 2;
 
-// Which of them a borrower would take, and a dial may bring.
+// The protocols that a borrower accepts, or that a dial may bring.
 enum class ProtocolMask : std::uint8_t { any, h1_only, h2_only };
 constexpr bool accepts(ProtocolMask wanted, Protocol kind) {
   return wanted == ProtocolMask::any || (wanted == ProtocolMask::h1_only) == (kind == Protocol::h1);
 }
 
-// A pooled thing (a connection). Touched by one thread at a time: its home loop's, or the one that just won its entry.
-// A session is touched by its home loop alone; borrowers of other loops reach it by that loop's mail.
+// A pooled connection. Touched by one thread at a time: its home loop's, or the one that just won its entry. A session
+// is touched only by its home loop; borrowers on other loops reach it through that loop's mail.
 class PooledConnection {
  public:
   virtual ~PooledConnection() = default;
-  // Both are read once, when dialed() brings it. streams: the most leases at once (Destination::set_streams changes
-  // it).
+  // Both are read once, by dialed(). streams: the maximum number of leases (Destination::set_streams changes it).
   virtual Protocol protocol() const { return Protocol::h1; }
   virtual std::uint32_t streams() const { return 1; }
-  // Asked right before it is published idle, on its home loop: false = not provably clean, close it (cause
-  // peer_closed). Must look at the wire while any readiness is unsettled (DESIGN: look once before going idle). A
-  // session is asked once, when dialed() brings it: later it looks at its wire itself and says retire().
+  // Called on the home loop right before the connection becomes idle; false: not provably clean, close it
+  // (peer_closed). Must check the socket while any readiness is unsettled. Called once for a session, by dialed():
+  // later it checks its socket itself and calls retire().
   virtual bool clean_for_reuse() = 0;
 };
 
 class Environment {
  public:
-  // Begin to make a connection for `reservation`; later, never from inside, exactly one of
-  // Destination::dialed / Destination::dial_failed follows, on the calling loop.
-  // What dialed() brings is watched by that loop already, as (reservation.index(), reservation.generation()).
+  // Starts a dial for `reservation`. Later, never from inside, exactly one of Destination::dialed, dial_failed or
+  // given_up follows on the calling loop, which then already watches the connection as (index, generation) of the
+  // reservation.
   virtual void dial(Destination& destination, Reservation reservation) = 0;
-  // Nobody needs the dial of this reservation any more. Where it has not reached the other side yet, give it up and
-  // hand the reservation to Destination::given_up, from inside or soon; what is past that goes on. On the loop that
-  // dials. A house that never does is right too.
+  // The dial of this reservation is no longer needed. If TCP is not yet established, cancels it and passes the
+  // reservation to Destination::given_up, from inside or soon; otherwise continues. On the dialing loop. Optional.
   virtual void cancel_dial(Destination& destination, std::uint32_t index, std::uint32_t generation) {
     static_cast<void>(destination);
     static_cast<void>(index);
     static_cast<void>(generation);
   }
-  // Carry `delivery` to loop `to` and call its arrive(now) there (pool/queue/delivery_queue.h helps). `to` may be the
+  // Carries `delivery` to loop `to` and calls its arrive(now) there (see pool/queue/delivery_queue.h). `to` may be the
   // calling loop: then later in this turn, never from inside. Any thread.
   virtual void deliver(LoopId to, Delivery& delivery) = 0;
-  // Call destination.wake(now) at `when` or soon after, on any loop. A house that does not is served by sweep().
+  // Calls destination.wake(now) at `when` or soon after, on any loop. Optional: sweep() serves otherwise.
   virtual void wake_at(Destination& destination, Instant when) {
     static_cast<void>(destination);
     static_cast<void>(when);
   }
-  // `pooled` was won away from loop `from` by the calling thread: stop its readiness there. Any thread.
+  // The calling thread took `pooled` over from loop `from`: stops its readiness events there. Any thread.
   virtual void detach(PooledConnection& pooled, LoopId from) = 0;
-  // `pooled` (entry index, generation) now belongs to the calling loop: watch it here. False: it could not be (close
-  // it).
+  // `pooled` (entry index, generation) now belongs to the calling loop: watches it here. Returns false on failure (the
+  // caller closes it).
   virtual bool attach(PooledConnection& pooled, std::uint32_t index, std::uint32_t generation) = 0;
-  // Close and destroy. The entry no longer refers to it. Any thread that owned the entry; detach comes with the close.
-  // A session: on its home loop, by a delivery, never from inside.
+  // Closes and destroys `pooled`, to which no entry refers any more. Any thread that owned the entry; includes
+  // detach(). For a session: on its home loop, by a delivery, never from inside.
   virtual void dispose(PooledConnection* pooled, CloseCause cause) = 0;
   virtual LoopId here() const = 0;  // the calling loop
 

@@ -1,5 +1,5 @@
-// Which idle connection ends when its place is needed elsewhere. A clock hand goes over the places: of the next few
-// idle connections the best one is chosen, so that a choice costs the same however many there are.
+// Eviction: chooses the idle connection to close when its place is needed elsewhere. A clock hand passes over the
+// entries and the best of the next few idle connections is chosen, so the cost does not depend on their number.
 #include <algorithm>
 
 #include "pool/destination/destination_impl.h"
@@ -7,13 +7,12 @@
 namespace carpool::pool {
 
 namespace {
-constexpr unsigned kCompared = 32;    // candidates of one choice
-constexpr unsigned kLookedAt = 1000;  // idle connections that one choice looks at, candidates or not
+constexpr unsigned kCompared = 32;    // candidates per choice
+constexpr unsigned kLookedAt = 1000;  // idle connections examined per choice, candidates or not
 }  // namespace
 
-// Under the mutex. better(entry, word, than) says whether an idle connection is a better choice than `than` (null: than
-// none). What the search finds lent leaves the maps on the way; a session whose stream limit is 0 is idle as others
-// are.
+// Under the mutex. better(entry, word, than) returns whether an idle connection is a better choice than `than` (null:
+// than none). The search clears stale bits; a session with stream limit 0 counts as idle.
 template <class Better>
 SlotEntry* Destination::Impl::choose_idle(DeferredActions& actions, Better&& better) {
   SlotEntry* best = nullptr;
@@ -30,7 +29,7 @@ SlotEntry* Destination::Impl::choose_idle(DeferredActions& actions, Better&& bet
   const auto found = pool.acquire(
       SearchHint{static_cast<LoopId>(evict_hand % loops), false, Strategy::thread_id, evict_hand, /*to_end=*/true},
       judge);
-  actions.more |= found.relisted;  // the pair of enqueue(): who looked meanwhile did not see it
+  actions.more |= found.relisted;  // pairs with enqueue(): a concurrent search missed the entry
   evict_hand = last + 1;
   return best;
 }
@@ -54,7 +53,7 @@ bool Destination::Impl::evict_own(Instant now) {
   return evicted;
 }
 
-// Under the mutex. Of what is idle and nobody in line would take, what rested longest.
+// Under the mutex. Returns a longest-idle connection that no waiter would accept, or null.
 SlotEntry* Destination::Impl::longest_idle_unwanted(Protocol kind, DeferredActions& actions, Instant now) {
   const Duration most_patient = line.most_patient(kind);
   if (held[static_cast<std::size_t>(kind)] == 0 || most_patient == Duration::max()) return nullptr;
@@ -65,7 +64,7 @@ SlotEntry* Destination::Impl::longest_idle_unwanted(Protocol kind, DeferredActio
   });
 }
 
-// Under the mutex. Of some sessions that take new users, the one with the fewest.
+// Under the mutex. Returns the session with the fewest users among some that admit new ones, or null.
 SlotEntry* Destination::Impl::least_used_session() {
   const std::uint32_t known = pool.blocks(), most = kLookedAt / kBlockEntries;
   if (known == 0) return nullptr;

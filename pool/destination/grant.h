@@ -1,5 +1,5 @@
-// Grants: connections on their way to the borrower they were given to. A connection that is lent to one at a time
-// carries its only grant with it; a session may have many on their way, which come from a store that grows by need.
+// Grant: a connection on its way to the borrower it was granted to. An exclusive connection embeds its only grant;
+// grants of a session, of which many may be in flight, come from a DeliveryPool.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class Grant final : public Delivery {
   Borrower* borrower = nullptr;
   std::uint64_t ticket = 0;
   LoopId from = 0, to = 0;
-  bool moved = false;      // from another loop: attached on arrival
-  std::uint8_t share = 0;  // the class whose share it takes
+  bool moved = false;      // moved from another loop: attach on arrival
+  std::uint8_t share = 0;  // the class whose share it uses
 };
 
 using GrantChain = DeliveryChain<Grant>;

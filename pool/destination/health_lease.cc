@@ -1,5 +1,5 @@
-// A health check's turn with one connection at rest: leased by name and only as it was seen, so that it takes nothing
-// from a borrower who came first, and given back as if it had never been lent.
+// Health-check leases: lease one idle connection by name, only in the state in which it was seen, so that it is taken
+// from no borrower, and return it as if it had never been lent.
 #include <utility>
 
 #include "pool/destination/destination_impl.h"

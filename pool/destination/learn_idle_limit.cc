@@ -1,5 +1,4 @@
-// Where a destination learns how long its origin lets a connection rest (pool/policy/idle_limit_learner.h), and where
-// it uses that.
+// The destination's use of IdleLimitLearner: reports when the origin closes connections, and applies the learned limit.
 #include <algorithm>
 
 #include "pool/destination/destination_impl.h"
@@ -9,20 +8,20 @@ namespace carpool::pool {
 static_assert(BorrowRequest::kOnlyNew == IdleLimitLearner::kOnlyNew);
 
 namespace {
-// The origin counts from the last bytes it saw, which may be those of a health check.
+// The origin counts from the last bytes it received, which may be those of a health check.
 Duration rest_for_origin(const Slot& slot, Instant now) {
   return now - std::max(slot.idle_since.get(), slot.alive_at.get());
 }
 }  // namespace
 
-// It rested so long that the origin is about to close it; one that is left to the origin is not retired for that.
+// Returns true if the origin is about to close the connection, unless it is left to the origin.
 bool Destination::Impl::past_idle_limit(const SlotEntry& entry, Instant now) const {
   const Duration most(effective_limit.load(std::memory_order_relaxed));
   if (most == Duration::max() || rest_for_origin(entry.value, now) <= most) return false;
   return !entry.value.idle_probe.load(std::memory_order_relaxed);
 }
 
-// Under the mutex, of one that rested too long: true when it stays, so that the origin shows how long it really waits.
+// Under the mutex. Returns true if the connection is kept, to measure how long the origin really waits.
 bool Destination::Impl::leave_to_origin(SlotEntry& entry, Instant now) {
   const Duration rested = rest_for_origin(entry.value, now);
   if (limits.idle_timeout > Duration::zero() && now - entry.value.idle_since.get() > limits.idle_timeout) {
@@ -34,12 +33,12 @@ bool Destination::Impl::leave_to_origin(SlotEntry& entry, Instant now) {
   return true;
 }
 
-// Under the mutex: the origin ended a connection that had rested so long and had served `served` requests. One that
-// never served says nothing, nor one that was used again and again and then ended at once: that was no matter of rest.
+// Under the mutex: the origin closed a connection idle for `rested` after `served` requests. One that never served
+// tells nothing, nor does one that was reused several times and then closed at once: idleness was not the reason.
 void Destination::Impl::learn_end(const SlotEntry& entry, Duration rested, std::uint32_t served, bool in_order,
                                   Instant now) {
   if (!limits.learn_idle || served == 0) return;
-  rested = std::max(rested, Duration::zero());  // `now` may be another loop's
+  rested = std::max(rested, Duration::zero());  // `now` may be another loop's time
   if (served >= IdleLimitLearner::kKeptAlive && rested <= IdleLimitLearner::kAtOnce) return;
   if (in_order) {
     keep_alive.closed_by_origin(rested, entry.value.idle_probe.load(std::memory_order_relaxed), now);
@@ -49,25 +48,25 @@ void Destination::Impl::learn_end(const SlotEntry& entry, Duration rested, std::
   publish_effective_limit();
 }
 
-// While it was idle.
+// The origin closed it while it was idle.
 void Destination::Impl::learn_end_at_rest(const SlotEntry& entry, bool in_order, Instant now) {
   const std::uint32_t served = EntryWord(entry.word.load(std::memory_order_relaxed)).uses();
   learn_end(entry, rest_for_origin(entry.value, now), served, in_order, now);
 }
 
-// The origin ended it under a request, before a byte of the answer: the rest before that request was too long.
+// The origin closed it under a request, before the first response byte: the preceding idle time was too long.
 void Destination::Impl::learn_end_in_use(const SlotEntry& entry, Instant leased, std::uint32_t served, Instant now) {
   const std::scoped_lock lock(mutex);
   learn_end(entry, rest_for_origin(entry.value, leased), served, true, now);
 }
 
-// It was over with the answer: no rest at all.
+// The origin closed it right after the response: no idle time.
 void Destination::Impl::learn_end_after_answer(const SlotEntry& entry, Instant now) {
   const std::scoped_lock lock(mutex);
   learn_end(entry, Duration::zero(), EntryWord(entry.word.load(std::memory_order_relaxed)).uses(), true, now);
 }
 
-// Under the mutex, of one at rest: news for the first look that finds it alive beyond the doubt.
+// Under the mutex: counts an idle connection once, when first seen alive beyond doubt().
 void Destination::Impl::witness(const SlotEntry& entry, std::uint32_t served, Duration doubt, Instant now) {
   const Duration rested = rest_for_origin(entry.value, now);
   if (served != 0 && rested > doubt && rested - (now - swept_at) <= doubt) keep_alive.survived(rested);
@@ -104,7 +103,7 @@ void Destination::restore_idle_limit(Duration limit) {
   impl_->publish_effective_limit();
 }
 
-// ---- what was observed ----
+// ---- observations ----
 
 std::vector<BorrowRecord> Destination::history() const {
   std::vector<BorrowRecord> all;

@@ -48,7 +48,7 @@ LoopId Lease::home() const {
   return EntryWord(entry_->word.load(std::memory_order_relaxed)).home();
 }
 
-// What every end has in common. The loop's own counters: a connection that is not shared is at home here.
+// The common part of every end. An exclusive connection's home loop is the calling loop, whose counters are used.
 Destination& Lease::leave(Instant now) {
   Destination& destination = *std::exchange(destination_, nullptr);
   Destination::Impl& pool = *destination.impl_;
@@ -56,7 +56,7 @@ Destination& Lease::leave(Instant now) {
   pool.count(loop).restore();
   pool.histories[loop].note(leased_at_ - waited_, waited_, now - leased_at_);
   if (std::exchange(tunnel_place_, false)) pool.return_tunnel_place();
-  pool.shares.release(std::exchange(share_, std::uint8_t{0}));  // every end looks for waiters after this
+  pool.shares.release(std::exchange(share_, std::uint8_t{0}));  // every caller serves waiters after this
   return destination;
 }
 

@@ -1,5 +1,5 @@
-// Lease: the right to use one connection; SimplePool's ConnectionToken. Move-only. It ends by release() (the wire is
-// clean) or discard(cause). One that dies without either is a structural leak: counted, its connection closed.
+// Lease: the right to use one connection; SimplePool's ConnectionToken. Move-only. It ends by release() (the connection
+// is clean) or discard(cause). Destruction without either is a leak: it is counted and the connection closed.
 #pragma once
 
 #include <cstdint>
@@ -27,34 +27,32 @@ class [[nodiscard]] Lease {
   PooledConnection* get() const { return pooled_; }
   Destination& destination() const { return *destination_; }
 
-  // Uses before this one. 0: this lease is the first to travel on it.
+  // Uses before this one; 0: this lease is the first user.
   std::uint32_t uses_before() const { return uses_before_; }
   bool reused() const { return uses_before_ != 0; }
   // Why the connection was opened.
   OpenCause opened() const { return opened_; }
-  // How long its borrower stood in line; zero when it was given at once.
+  // How long its borrower waited in the queue; zero if it was served at once.
   Duration waited() const { return waited_; }
-  // The entry, as events and views name it.
+  // The entry's number in events and views.
   std::uint32_t index() const { return index_; }
 
-  // The wire is proven clean: the next waiter gets it, or it rests. Judged at `now`: an expired or over-used one
-  // closes.
+  // The connection is clean: it goes to the next waiter or becomes idle. An expired or used-up one (at `now`) closes.
   void release(Instant now);
   void discard(CloseCause cause, Instant now);
-  // As release(), but it counts as no use and its rest goes on as if it had not been interrupted: a health check's.
+  // As release(), but counts as no use and does not interrupt the idle time: for health checks.
   void return_unused(Instant now);
-  // The origin ended it before a byte of the answer: how long it had rested is learned. Not for a session. discard()
-  // follows.
+  // The origin closed it before the first response byte: its idle time is learned. Not for a session. discard() must
+  // follow.
   void note_unanswered(Instant now);
-  // From now on it never returns to the pool but keeps its slot (state `tunnel`); ends by discard(tunnel_ended). Borrow
-  // with want.tunnel, else it goes beyond max_tunnels.
+  // Keeps its slot but never returns to the pool (state `tunnel`); ends by discard(tunnel_ended). Borrow with
+  // want.tunnel, otherwise it may exceed max_tunnels.
   void become_tunnel();
 
-  // The loop that its connection lives on: the borrower's own, unless it is a session.
+  // The loop of its connection: the borrower's own, unless it is a session.
   LoopId home() const;
-  // A lease of a session: others use it too, and release() gives back one stream. It may be taken, released and
-  // discarded on any loop. discard() is for a failed connection: nobody new gets it, who uses it goes on, and it closes
-  // with the last one; a failed stream is released.
+  // A lease of a session, which others share; it may be taken, released and discarded on any loop. release() returns
+  // one stream, also a failed one. discard() is for a failed connection: no new borrowers, closes with the last one.
   bool shared() const { return shared_; }
 
  private:
@@ -69,7 +67,7 @@ class [[nodiscard]] Lease {
   std::uint32_t uses_before_ = 0;
   OpenCause opened_ = OpenCause::first;
   bool shared_ = false;
-  bool tunnel_place_ = false;  // holds one of max_tunnels
+  bool tunnel_place_ = false;  // holds one of the max_tunnels places
   std::uint8_t share_ = 0;     // the class whose share it holds
 };
 

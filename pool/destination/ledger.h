@@ -1,6 +1,6 @@
-// The ledger: every connection opened and every one closed, by cause. Its books are kept under the destination's mutex,
-// in the same critical section that changes the entry's word between vacant and not, so that opened - closed always
-// equals the entries that are not vacant. What happens per request is counted per loop instead, without a lock.
+// Ledger: counts every connection opened and closed, by cause, under the destination's mutex and in the critical
+// section that changes the entry's word between vacant and not vacant, so that opened - closed always equals the
+// entries that are not vacant. Per-request events are counted per loop, without a lock.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct Ledger {
   std::array<std::uint64_t, kFailedNames.size()> failures{};
   std::uint64_t created = 0;
   std::uint32_t peak = 0;
-  std::uint64_t version = 0;  // changes with every opening and closing
+  std::uint64_t version = 0;  // changes with every open and close
 
   void open(OpenCause cause, std::uint32_t in_use) {
     ++opened[static_cast<std::size_t>(cause)];
@@ -34,15 +34,14 @@ struct Ledger {
   void fail(FailureReason reason) { ++failures[static_cast<std::size_t>(reason)]; }
 };
 
-// One loop's; written by that loop's thread alone, so an increment needs no RMW. A restore is released and a snapshot
-// acquires it before it reads the borrows: it then sees the borrow that each restore it counted ended, also one of
-// another loop, and borrows - restores is never negative. The other counters are relaxed: a scrape wants totals, not
-// order.
+// The counters of one loop, written by its thread only, so an increment needs no RMW. restores is stored with release
+// and a snapshot loads it with acquire before it reads borrows: it sees the borrow of each counted restore, also one of
+// another loop, so borrows - restores is never negative. The other counters are relaxed: only totals matter.
 struct alignas(kCacheLine) LoopCounters {
   std::atomic<std::uint64_t> borrows{0}, restores{0}, leaks{0};
-  std::atomic<Duration::rep> last_now{0};  // of the last borrow
-  // Sessions of this loop that take new streams, and dials that may bring one. Written under the destination's mutex,
-  // by any thread; who reads an old number dials its own session a borrow later.
+  std::atomic<Duration::rep> last_now{0};  // time of the last borrow
+  // Sessions of this loop that admit new streams, and dials that may bring one. Written under the destination's mutex,
+  // by any thread; a reader of an old value dials its own session one borrow later.
   std::atomic<std::uint32_t> sessions{0};
 
   void borrow() { add(borrows, std::memory_order_relaxed); }

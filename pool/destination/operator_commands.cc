@@ -1,5 +1,5 @@
-// An operator's words: other limits, pause and drain, reconnect. What is lent is not touched: it is judged when it
-// comes back, for which kReview sends everyone under the mutex as long as anything has to be judged.
+// Operator commands: set_limits, pause, drain, resume, reconnect. They never touch borrowed connections; those are
+// checked when returned, because kReview forces release() to take the mutex.
 #include <algorithm>
 #include <utility>
 
@@ -7,7 +7,7 @@
 
 namespace carpool::pool {
 
-// Under the mutex. Why a connection that comes back, or was just made, must end though nothing is wrong with it.
+// Under the mutex. Returns the cause for closing a connection that was released or opened although it is healthy.
 std::optional<CloseCause> Destination::Impl::forced_close_cause(const SlotEntry& entry) const {
   if (stopped()) return CloseCause::shutdown;
   if (draining_all) return CloseCause::drained;
@@ -16,12 +16,12 @@ std::optional<CloseCause> Destination::Impl::forced_close_cause(const SlotEntry&
   return std::nullopt;
 }
 
-// Connections that a smaller cap left over.
+// The number of connections above a reduced cap.
 std::uint32_t Destination::Impl::beyond_the_cap() const {
   return alive > pool.cap() ? alive - pool.cap() : 0;
 }
 
-// Under the mutex: must who gives back be judged?
+// Under the mutex: raises kReview if a release must check forced_close_cause(), else clears it.
 void Destination::Impl::review() {
   const bool needed = draining_all || to_replace != 0 || to_redial != 0 || beyond_the_cap() != 0;
   const bool raised = (attention.load(std::memory_order_relaxed) & kReview) != 0;
@@ -29,7 +29,7 @@ void Destination::Impl::review() {
   if (!needed && raised) attention.fetch_and(~kReview, std::memory_order_seq_cst);
 }
 
-// ---- other limits ----
+// ---- set_limits ----
 
 void Destination::Impl::set_limits(const Limits& settings, Instant now) {
   {
@@ -46,8 +46,8 @@ void Destination::Impl::set_limits(const Limits& settings, Instant now) {
   serve_waiters(now);
 }
 
-// Idle surplus ends at once, the longest rested first; when that is not enough, sessions take nobody new. What else is
-// lent ends when it comes back.
+// Closes idle surplus at once, the longest idle first; if that is not enough, sessions drain. Other borrowed
+// connections close on release.
 void Destination::Impl::shrink() {
   const auto surplus = [this] { return beyond_the_cap() != 0; };
   {
@@ -70,7 +70,7 @@ void Destination::Impl::shrink() {
 void Destination::Impl::pause(Instant now, bool and_drain) {
   {
     const std::scoped_lock lock(mutex);
-    attention.fetch_or(kPaused, std::memory_order_seq_cst);  // from now on every borrow comes under the mutex
+    attention.fetch_or(kPaused, std::memory_order_seq_cst);  // from now on every borrow takes the mutex
     if (!and_drain) return;
     draining_all = true;
     review();
@@ -112,7 +112,7 @@ void Destination::Impl::reconnect(Instant now) {
   serve_waiters(now);
 }
 
-// Under the mutex: successors of those that are idle. At the cap one ends first, so that its place can be dialed.
+// Under the mutex: dials successors of idle connections. At the cap one closes first to make a place.
 void Destination::Impl::redial_old(DeferredActions& actions, Instant now) {
   if (to_end != 0) end_replaced(actions);
   while (to_redial != 0 && !backoff.blocks(now) && dial_room(now) != 0) {
@@ -133,7 +133,7 @@ void Destination::Impl::redial_old(DeferredActions& actions, Instant now) {
   }
 }
 
-// A successor is there: one that it replaces ends, if it did not before.
+// A successor is open: closes one predecessor unless it was closed before.
 void Destination::Impl::replaced(const SlotEntry& entry, DeferredActions& actions) {
   if (entry.value.opened.load(std::memory_order_relaxed) != OpenCause::reconnect) return;
   if (broken_ahead != 0) {
@@ -149,15 +149,15 @@ void Destination::Impl::end_replaced(DeferredActions& actions) {
     SlotEntry* old = idle_to_replace(actions);
     if (old == nullptr && actions.more) return;
     if (old == nullptr) {
-      to_end = 0;  // the others were lent meanwhile: they end when they come back
+      to_end = 0;  // the others were lent meanwhile: they close on release
     } else if (end_idle(*old, EntryWord(old->word.load(std::memory_order_acquire)), CloseCause::reconnect, actions)) {
       --to_end;
     }
   }
 }
 
-// The next idle one that is to be replaced, from where the last search ended. Null: there is none, or, with work.more,
-// there was none within this slice.
+// Returns the next idle connection to be replaced, continuing where the last search ended. Null: there is none or, with
+// actions.more, none in this slice.
 SlotEntry* Destination::Impl::idle_to_replace(DeferredActions& actions) {
   const std::uint32_t known = pool.blocks();
   for (; old_looked < known; ++old_looked, ++old_hand) {

@@ -1,12 +1,12 @@
-// The end of a destination that nobody asks for any more: from the moment it is decided, under the mutex and with
-// nothing open, nobody can be lent anything by it, and who comes a moment later is told to look for its successor.
+// Reclaiming an unused destination: decided under the mutex with nothing open; from then on it lends nothing, and a
+// later borrower is told to look up its successor.
 #include <algorithm>
 
 #include "pool/destination/destination_impl.h"
 
 namespace carpool::pool {
 
-// What rests ends first; a session only when its loop has taken it out, so that the next look finds it gone.
+// The first call closes idle connections; a session is gone only after its loop has disposed of it.
 bool Destination::reclaim(Instant now, Duration unused) {
   return impl_->reclaim(now, unused) || impl_->reclaim(now, unused);
 }
@@ -29,7 +29,7 @@ bool Destination::Impl::reclaim(Instant now, Duration unused) {
   bool gone = false;
   {
     const std::scoped_lock lock(mutex);
-    // What an operator paused stays paused, and what keeps connections ready keeps its pool.
+    // A paused destination stays paused, and one with min_idle keeps its pool.
     if (attention.load(std::memory_order_seq_cst) != 0 || limits.min_idle != 0 || dials != 0) return false;
     end_some_idle(CloseCause::idle, actions);
     gone = actions.ended.empty() && pool.in_use() == 0 && tunnels.load(std::memory_order_relaxed) == 0;

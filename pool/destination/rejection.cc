@@ -11,7 +11,7 @@ Fault make_fault(FaultKind kind, Side side, const char* words) noexcept {
   Fault fault(kind, side);
   try {
     fault.detail = words;
-  } catch (const std::bad_alloc&) {  // the kind says enough
+  } catch (const std::bad_alloc&) {  // the kind is sufficient
   }
   return fault;
 }
@@ -34,14 +34,14 @@ void Rejection::arrive(Instant) {
   if (still) pool.deliver_rejection(meant, std::move(no));
 }
 
-// On the borrower's loop, at the top of a turn.
+// On the borrower's loop, at top level.
 void Destination::Impl::deliver_rejection(Borrower& borrower, Fault no) {
   borrower.ticket_ = 0;
   if (borrower.want_.tunnel) return_tunnel_place();
   borrower.on_refused(std::move(no));
 }
 
-// Under the mutex; the borrower is in line.
+// Under the mutex; the borrower must be in the queue.
 void Destination::Impl::refuse(Borrower& borrower, const Fault& fault, DeferredActions& actions) {
   line.leave(borrower);
   attention.fetch_sub(1, std::memory_order_seq_cst);
@@ -54,7 +54,7 @@ void Destination::Impl::refuse(Borrower& borrower, const Fault& fault, DeferredA
   actions.rejections.push(rejection);
 }
 
-// Under the mutex: one more may join the line, and whatever becomes of it, it will be told without memory.
+// Under the mutex. Returns true if one more waiter can be enqueued and later refused without allocating.
 bool Destination::Impl::ready_to_wait() {
   return rejections.ready(line.size() + std::size_t{1});
 }

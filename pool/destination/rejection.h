@@ -1,5 +1,5 @@
-// Rejection: a borrower's no, on its way to the borrower's loop. A no must be possible when there is no memory, so it
-// is taken from a store that has one for each who waits, and its words are the first that it does without.
+// Rejection: a message that tells a borrower, on its own loop, that it gets no connection. Preallocated per waiter so
+// that it can be sent when memory is exhausted; only its text may be missing then.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace carpool::pool {
 
-// A Fault with these words, or without any where there is no memory for them.
+// Returns a Fault with this text, or without it if memory is exhausted.
 Fault make_fault(FaultKind kind, Side side, const char* words) noexcept;
 Fault copy_of(const Fault& fault) noexcept;
 

@@ -1,4 +1,4 @@
-// From one borrower to the next: release, hand-off to the line, arrival.
+// Releasing: hand-off to the next borrower, and its arrival there.
 #include <algorithm>
 #include <memory>
 
@@ -6,7 +6,7 @@
 
 namespace carpool::pool {
 
-// `used`: it served the borrower who gives it back; one that arrived for somebody who is gone did not.
+// `used`: the connection served its borrower; false if the grant arrived for a borrower that had left.
 void Destination::Impl::release(SlotEntry& entry, bool used, Instant now) {
   if (!entry.value.pooled->clean_for_reuse()) {
     if (used) learn_end_after_answer(entry, now);
@@ -27,22 +27,22 @@ void Destination::Impl::release(SlotEntry& entry, bool used, Instant now) {
     }
     offer_slots();
     run_actions_and_serve(actions, now, OpenCause::all_busy);
-    if (shares.limited()) serve_waiters(now);  // beside this one a share came back, for which something else may rest
+    if (shares.limited()) serve_waiters(now);  // a share was released too; another idle connection may serve it
   } else {
-    CARPOOL_ASSERT(pool.release(entry, used));  // published: from here on it is not ours
+    CARPOOL_ASSERT(pool.release(entry, used));  // published: must not be touched from here on
     after_idle(now);
   }
 }
 
-// After an entry was published without the mutex: whoever joined the line at that moment gets it.
+// An entry was published without the mutex: serves a borrower that was enqueued at that moment.
 void Destination::Impl::after_idle(Instant now) {
   offer_slots();
-  if (waiting()) serve_own_waiters(now, OpenCause::all_busy);  // the pair of enqueue()
+  if (waiting()) serve_own_waiters(now, OpenCause::all_busy);  // pairs with enqueue()
   serve_starved(now);
 }
 
-// Under the mutex: to whom a clean connection goes. A replay takes none that served; when the cap leaves it no other
-// way, the connection makes room for the replay's own.
+// Under the mutex: hands a clean connection to a waiter or makes it idle. A retry accepts none that has served; at the
+// cap the connection closes to make a place for the retry's dial.
 void Destination::Impl::release_or_hand_off(SlotEntry& entry, bool used, Instant now, DeferredActions& actions) {
   if (stopped()) return end(entry, CloseCause::shutdown, actions);
   if (const std::optional<CloseCause> cause = forced_close_cause(entry)) return end(entry, *cause, actions);
@@ -73,8 +73,8 @@ void Destination::Impl::release_or_hand_off(SlotEntry& entry, bool used, Instant
   grant(entry, *borrower, change.before.home(), actions);
 }
 
-// Under the mutex: whose turn it is takes no connection that has served. Where there is no room for its dial the
-// connection makes room; else its dial is on its way, and those behind it get the connection.
+// Under the mutex: the next waiter accepts no connection that has served. At the cap the connection closes for its
+// dial; otherwise that dial is in progress and the connection goes to a later waiter.
 void Destination::Impl::offer_to_waiters(SlotEntry& entry, bool used, bool no_room, Instant now,
                                          DeferredActions& actions) {
   if (no_room && !backoff.blocks(now) && dial_room(now) != 0) {
@@ -85,13 +85,14 @@ void Destination::Impl::offer_to_waiters(SlotEntry& entry, bool used, bool no_ro
   match_idle(actions, now);
 }
 
-// Whom a connection that never served goes to; with its share.
+// Returns the borrower for a connection that has never served; its share is taken.
 Borrower* Destination::Impl::next_borrower(Protocol kind) {
   Borrower* replay = line.first_replay(kind);
   return replay != nullptr ? replay : line.first_other(kind, shares);
 }
 
-// The entry belongs to `borrower` from now on: in the word already, in fact when it arrives there. Its share was taken.
+// Grants the entry to `borrower`: its word already names the new owner, the move completes on arrival. Its share is
+// taken.
 void Destination::Impl::grant(SlotEntry& entry, Borrower& borrower, LoopId from, DeferredActions& actions) {
   line.leave(borrower);
   attention.fetch_sub(1, std::memory_order_seq_cst);
@@ -104,7 +105,7 @@ void Destination::Impl::grant(SlotEntry& entry, Borrower& borrower, LoopId from,
     actions.callers_from = from;
     return;
   }
-  Grant& grant = stays ? grants.take() : entry.value.grant;  // give_idle() saw to it that there is one
+  Grant& grant = stays ? grants.take() : entry.value.grant;  // give_idle() made sure that there is one
   grant.entry = &entry;
   grant.borrower = &borrower;
   grant.ticket = borrower.ticket_;
@@ -116,18 +117,18 @@ void Destination::Impl::grant(SlotEntry& entry, Borrower& borrower, LoopId from,
 }
 
 namespace {
-constexpr unsigned kMostInVain = 32;  // searches of one look: as many different limits of rest are not expected
+constexpr unsigned kMostInVain = 32;  // failed searches per pass: more distinct values of max_idle are not expected
 }  // namespace
 
-// Idle connections and spare streams for those who wait, in their order. Who refuses what rested long leaves it to the
-// next; what nobody wants stays.
+// Grants idle connections and spare streams to the waiters in order. A waiter that rejects a long-idle connection
+// leaves it to the next one; one that every waiter rejects stays idle.
 void Destination::Impl::match_idle(DeferredActions& actions, Instant now) {
-  // One that no session serves is older than those behind it, which no session serves either.
+  // A retry that no session serves is older than those after it, which no session serves either.
   while (held[1] != 0) {
     Borrower* replay = line.first_replay(Protocol::h2);
     if (replay == nullptr || !give_idle(*replay, now, actions)) break;
   }
-  // By ProtocolMask: nothing rested so short.
+  // By ProtocolMask: no idle time is this short.
   std::array<Duration, 3> refused{Duration::min(), Duration::min(), Duration::min()};
   unsigned classes = ClassQuota::kMostClasses, in_vain = 0;
   while (Borrower* at = line.first_willing(refused, classes)) {
@@ -135,32 +136,32 @@ void Destination::Impl::match_idle(DeferredActions& actions, Instant now) {
     const BorrowRequest& want = at->want_;
     const std::uint8_t share = share_of(want);
     if (!shares.acquire(share)) {
-      classes = share;  // nor is there one for a class below
+      classes = share;  // nor is there one for a lower class
       continue;
     }
-    const Duration most = want.max_idle;  // a grant ends `at`
+    const Duration most = want.max_idle;  // a grant invalidates `at`
     Duration& limit = refused[static_cast<std::size_t>(want.kind)];
     const bool takes_all = want.kind == ProtocolMask::any;
     actions.saw_idle = false;
     if (give_idle(*at, now, actions)) continue;
     shares.release(share);
-    if (!actions.saw_idle) return;  // nothing is there for anybody
+    if (!actions.saw_idle) return;  // no connection is available to any waiter
     ++in_vain;
     limit = most;
     for (Duration& other : refused) other = takes_all ? std::max(other, most) : other;
   }
 }
 
-// Under the mutex: somebody waits for one that was given back at `since`.
+// Under the mutex: requests a wake-up for the end of the quarantine of a connection released at `since`.
 void Destination::Impl::wake_after_quarantine(Instant since, Instant now, DeferredActions& actions) {
   const Instant at = since + live.quarantine();
-  if (quarantine_wake > now && quarantine_wake <= at) return;  // asked for already
+  if (quarantine_wake > now && quarantine_wake <= at) return;  // requested already
   quarantine_wake = at;
   actions.wake_at = std::min(actions.wake_at, at);
 }
 
 void Destination::Impl::ask_for_quarantined(DeferredActions& actions, Instant now) {
-  if (quarantine_wake > now) return;  // who looks then asks again
+  if (quarantine_wake > now) return;  // that wake-up requests the next one
   Instant earliest = kNever;
   std::uint32_t looked_at = 0;
   static_cast<void>(pool.find_idle(0, [&](const SlotEntry& entry) {
@@ -170,11 +171,11 @@ void Destination::Impl::ask_for_quarantined(DeferredActions& actions, Instant no
     return ++looked_at == DeferredActions::kMostSteps;
   }));
   if (earliest == kNever && looked_at == DeferredActions::kMostSteps)
-    earliest = now;  // those behind them: at the latest
+    earliest = now;  // entries that were not examined: at the latest
   if (earliest != kNever) wake_after_quarantine(earliest, now, actions);
 }
 
-// Something idle, or a spare stream, for this borrower. What is worn out ends on the way.
+// Takes an idle connection or a spare stream for this borrower. Expired ones are closed on the way.
 bool Destination::Impl::give_idle(Borrower& borrower, Instant now, DeferredActions& actions) {
   if (held[1] != 0 && &borrower != actions.caller && !grants.ready(1)) {
     actions.no_memory = true;
@@ -218,7 +219,7 @@ void Destination::Impl::arrive(Grant& grant, Instant now) {
   const EntryWord word(entry.word.load(std::memory_order_acquire));
   const bool meant = borrower.ticket_ == grant.ticket;
   const bool watched = !grant.moved || environment.attach(*entry.value.pooled, entry.index, word.generation());
-  // A new connection serves once whatever its life; one that served is judged again.
+  // A new connection serves once regardless of its limits; one that has served is checked again.
   const bool worn_out = word.uses() > 1 && reusability_of(entry, word.uses() - 1, now) != Reusability::fit;
   if (!meant || !watched || worn_out) shares.release(grant.share);
   if (watched && !meant) return release(entry, false, now);
@@ -241,13 +242,14 @@ void Destination::Impl::arrive(Grant& grant, Instant now) {
 void Destination::Impl::hand_over(Borrower& borrower, SlotEntry& entry, EntryWord word, LoopId here, Instant now) {
   borrower.ticket_ = 0;
   Lease lease;
-  lease.share_ = share_of(borrower.want_);  // as its grant
+  lease.share_ = share_of(borrower.want_);  // as in its grant
   lease.tunnel_place_ = borrower.want_.tunnel;
   fill(lease, entry, word, now - borrower.since_, now, here);
   borrower.on_lease(std::move(lease));
 }
 
-// Under the mutex: what it was given was no good; back to where it stood. A Fault: it cannot, and is to be told so.
+// Under the mutex: the granted connection was unusable; enqueues the borrower at its former position. Returns a Fault
+// if it cannot wait.
 std::optional<Fault> Destination::Impl::rejoin(Borrower& borrower) {
   if (stopped()) return make_fault(FaultKind::draining, Side::self, "the pool is stopping");
   if (!ready_to_wait()) return make_fault(FaultKind::overloaded, Side::self, "no memory to wait in line");

@@ -1,5 +1,5 @@
-// What is different for a connection that is shared: its users come and go on any loop, it never moves, it may refuse
-// new ones while it serves the old, and its home loop disposes of it, by mail, because it may be inside it.
+// Multiplexed connections (HTTP/2): borrowers may be on any loop; the connection never moves; it may refuse new streams
+// while it finishes open ones; it is destroyed on its home loop by a message, because that loop may be using it.
 #include <algorithm>
 
 #include "pool/destination/destination_impl.h"
@@ -13,13 +13,13 @@ void Destination::Impl::release_stream(SlotEntry& entry, bool used, Instant now)
   const Reusability wear = reusability_of(entry, used || uses == 0 ? uses : uses - 1, now);
   if (wear != Reusability::fit) return release_and_drain(entry, cause_of(wear), false, now);
   if (session_claimed(entry, now)) return release_and_drain(entry, CloseCause::budget, false, now);
-  entry.value.idle_since.set(now);  // before the release: then it may be another's
+  entry.value.idle_since.set(now);  // before the release: another thread may own it afterwards
   if (!pool.release(entry, used))
-    return release_and_drain(entry, CloseCause::goaway, false, now);  // retired: its cause is known
+    return release_and_drain(entry, CloseCause::goaway, false, now);  // already retired, with its cause
   after_idle(now);
 }
 
-// One user goes and nobody new comes. The last one ends it, with the cause of the first.
+// Removes one user and admits no new one. The last user closes it, with the cause of the first.
 void Destination::Impl::release_and_drain(SlotEntry& entry, CloseCause cause, bool broken, Instant now) {
   DeferredActions actions;
   {
@@ -34,7 +34,7 @@ void Destination::Impl::release_and_drain(SlotEntry& entry, CloseCause cause, bo
   serve_waiters(now, replaces(cause));
 }
 
-// Under the mutex: from now on nobody new; what is free ends.
+// Under the mutex: admits no new user; without users it closes at once.
 void Destination::Impl::drain(SlotEntry& entry, CloseCause cause, DeferredActions& actions) {
   const Change change = try_terminate(entry.word);
   if (!change) return;
@@ -52,7 +52,7 @@ void Destination::Impl::note_draining(SlotEntry& entry, const Change& change, Cl
   uncount_local(entry);
 }
 
-// ---- what its home loop says ----
+// ---- events on its home loop ----
 
 void Destination::Impl::set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, bool answered,
                                     Instant now) {
@@ -99,7 +99,7 @@ void Destination::Impl::arrive_stream(Grant& grant, Instant now) {
     const std::scoped_lock lock(mutex);
     if (!meant || entry.value.broken) shares.release(grant.share);
     grants.put(grant);
-    // Its life was judged when it was given: one that takes nobody new any more still serves this one, if it can.
+    // The limits were checked when it was granted: a draining session still serves this borrower unless it is broken.
     broken = entry.value.broken;
     if (meant && broken) no = rejoin(borrower);
   }
@@ -123,7 +123,8 @@ void Destination::Impl::dispose_session(SlotEntry& entry, Instant now) {
 
 // ---- dials ----
 
-// True: it rests. A session that broke before anyone saw it counts as a failed dial: who waits would dial for ever.
+// Returns true if it is idle. A session that broke before its first use is a failed dial: otherwise waiters would
+// redial forever.
 bool Destination::Impl::enable_session(SlotEntry& entry, Multiplexing multiplexing, bool clean,
                                        DeferredActions& actions, Instant now) {
   entry.value.farewell.entry = &entry;
@@ -141,7 +142,7 @@ bool Destination::Impl::enable_session(SlotEntry& entry, Multiplexing multiplexi
   return true;
 }
 
-// Under the mutex: what a dial brought is what the next one is expected to bring.
+// Under the mutex: the next dial is expected to bring what the last one brought.
 void Destination::Impl::learn_streams(ProtocolMask asked, Protocol kind, std::uint32_t streams,
                                       DeferredActions& actions) {
   if (asked == ProtocolMask::h1_only) return;
@@ -154,14 +155,14 @@ void Destination::Impl::learn_streams(ProtocolMask asked, Protocol kind, std::ui
 }
 
 namespace {
-// With so many users of `most` another session is dialed, so that it is there when this one is full.
+// With this many of `most` users another session is dialed, to be ready when this one is full.
 constexpr std::uint32_t nearly_full(std::uint32_t most) {
   return most < 4 ? most : most - most / 8 - (most < 8 ? 1 : 0);
 }
 }  // namespace
 
-// A borrower of this loop got a stream, and no lock is held: does this loop lack a session of its own, or everybody
-// spare streams?
+// A borrower of this loop got a stream; no lock is held. Dials ahead if this loop has no session of its own or spare
+// streams run out.
 void Destination::Impl::lent_stream(EntryWord word, std::uint32_t most, LoopId here, Instant now) {
   const bool lonely = word.home() != here && count(here).sessions.load(std::memory_order_relaxed) == 0;
   const bool filling = word.users() == nearly_full(most);
@@ -175,7 +176,7 @@ void Destination::Impl::lent_stream(EntryWord word, std::uint32_t most, LoopId h
   run_actions_and_serve(actions, now, OpenCause::all_busy);
 }
 
-// Under the mutex: a dial that nobody waits for, if there is room and nothing speaks against it.
+// Under the mutex: dials without a waiter if there is a place and no reason against it.
 void Destination::Impl::dial_ahead(OpenCause cause, DeferredActions& actions, Instant now) {
   if (stopped() || paused() || expected == 1 || backoff.blocks(now) || dial_room(now) == 0) return;
   const bool lonely =
@@ -188,7 +189,7 @@ void Destination::Impl::dial_ahead(OpenCause cause, DeferredActions& actions, In
 
 bool Destination::Impl::lacks_streams() const {
   if (held[1] == 0 || wide_dials() != 0 || pool.full()) return false;
-  std::uint32_t looked_at = 0;  // where so many are nearly full, another one does no harm
+  std::uint32_t looked_at = 0;  // among so many nearly full ones another does no harm
   return pool.find_idle(0, [&](const SlotEntry& entry) {
     if (++looked_at > DeferredActions::kMostSteps) return false;
     const EntryWord word(entry.word.load(std::memory_order_acquire));
@@ -197,13 +198,13 @@ bool Destination::Impl::lacks_streams() const {
   }) == nullptr;
 }
 
-// A replay takes a session that did not go stale at rest: newer than its wish, or in use.
+// A retry accepts a session that cannot have gone stale while idle: newer than its request, or in use.
 bool Destination::Impl::fresh_enough(const SlotEntry& entry, EntryWord word, Instant since) {
   return protocol_of(entry) == Protocol::h2 && (word.borrowed() || entry.value.born >= since);
 }
 
-// Under the mutex: somebody waits for h1, sessions hold every place, and none of them rests. Else a busy one would keep
-// them waiting for ever.
+// Under the mutex: a waiter needs HTTP/1.1, and sessions hold every place, none of them idle. Drains one; otherwise
+// busy sessions would block it forever.
 void Destination::Impl::drain_for_h1(DeferredActions& actions) {
   const std::uint32_t gone = tunnelling.load(std::memory_order_relaxed);
   if (draining != 0 || h1_dials != 0 || held[0] > gone || !pool.full()) return;

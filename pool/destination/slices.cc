@@ -1,10 +1,10 @@
-// What concerns every connection, or everybody in line: a bounded number under one hold of the mutex, so that no loop
-// waits long for it, and one pass in all.
+// Operations on every connection or waiter: one pass, in slices of bounded length under the mutex, so that no loop
+// waits long for it.
 #include "pool/destination/slices.h"
 
 namespace carpool::pool {
 
-// No mutex is held: what is read is what a search reads. Throws std::bad_alloc.
+// No mutex is held: reads what a search reads. Throws std::bad_alloc.
 std::vector<IdleConnection> Destination::Impl::idle_by_age(bool served_only) const {
   std::vector<IdleConnection> all;
   all.reserve(pool.in_use());
@@ -18,8 +18,8 @@ std::vector<IdleConnection> Destination::Impl::idle_by_age(bool served_only) con
   return all;
 }
 
-// Under the mutex; work.more: there may be others. One that becomes idle behind this is given back by somebody who saw
-// why they end.
+// Under the mutex; actions.more: there may be others. One pass suffices: a connection that becomes idle behind the
+// cursor was released after the flag was set, so release() closes it.
 void Destination::Impl::end_some_idle(CloseCause cause, DeferredActions& actions) {
   static_cast<void>(pool.find_idle(0, [&](SlotEntry& entry) {
     const EntryWord seen(entry.word.load(std::memory_order_acquire));
@@ -54,7 +54,7 @@ void Destination::Impl::refuse_all(const Fault& fault) {
   }
 }
 
-// Sessions take nobody new, and end with their last user.
+// Sessions admit no new borrower and close with their last one.
 void Destination::Impl::drain_sessions(CloseCause cause) {
   in_slices([&](std::uint32_t first, std::uint32_t count, DeferredActions& actions) {
     if (held[static_cast<std::size_t>(Protocol::h2)] == 0) return;

@@ -1,4 +1,4 @@
-// The loops of pool/destination/slices.cc that take a step of their caller's.
+// The templates of slices.cc: loops that call a step of their caller.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace carpool::pool {
 
-// step(first, count, work) is called under the mutex for `count` blocks at a time; what it decides is performed in
-// between. The caller attends afterwards.
+// Calls step(first, count, actions) under the mutex for `count` blocks at a time and performs the actions in between.
+// The caller serves waiters afterwards.
 template <class Step>
 void Destination::Impl::in_slices(Step&& step) {
   constexpr std::uint32_t kBlocks = DeferredActions::kMostSteps / kBlockEntries;
@@ -25,7 +25,8 @@ void Destination::Impl::in_slices(Step&& step) {
   }
 }
 
-// Ends what rested longest, as long as surplus() says so under the mutex. Without memory for their order: any.
+// Closes the longest-idle connections while surplus(), called under the mutex, returns true. Without memory: in any
+// order.
 template <class Surplus>
 void Destination::Impl::end_longest_idle(CloseCause cause, bool served_only, Surplus&& surplus) {
   std::vector<IdleConnection> all;

@@ -1,5 +1,5 @@
-// Slot: what a destination keeps for the connection in an entry. Plain fields belong to whoever owns the entry (the
-// lease, the winner of a CAS, the dial); what a search reads before it owns anything is atomic.
+// Slot: a destination's data about the connection in an entry. Plain fields belong to the owner of the entry (the
+// lease, the winner of a CAS, the dial); fields that a search reads before it owns the entry are atomic.
 #pragma once
 
 #include <atomic>
@@ -16,14 +16,14 @@
 
 namespace carpool::pool {
 
-// A session that nobody uses any more, on its way home, where it is disposed of.
+// Sends a session without users to its home loop, where it is disposed of.
 class DisposeMessage final : public Delivery {
  public:
   void arrive(Instant now) override;
   Entry<Slot>* entry = nullptr;
 };
 
-// To the loop of a dial that nobody needs any more.
+// Cancels a surplus dial, on its loop.
 class CancelDialMessage final : public Delivery, public ListHook<struct DialTag> {
  public:
   void arrive(Instant now) override;
@@ -31,13 +31,13 @@ class CancelDialMessage final : public Delivery, public ListHook<struct DialTag>
   std::uint32_t generation = 0;
   // Guarded by the destination's mutex.
   bool on_its_way = false;
-  bool cancelled = false;  // of this dial: what goes on after it is past recall
-  bool promised = false;   // to another destination, under the total
+  bool cancelled = false;  // the current dial; once set, it cannot be cancelled again
+  bool promised = false;   // to another destination, under the budget
 };
 
 struct Slot {
-  // An Instant that another thread may read at any time; relaxed: the entry's word orders it for whoever wins the
-  // entry, and a search that read an old one loses its CAS.
+  // An Instant that other threads may read; relaxed: the entry's word orders it for the winner of the entry, and a
+  // search that read an old value loses its CAS.
   class Time {
    public:
     void set(Instant at) { at_.store(at.time_since_epoch().count(), std::memory_order_relaxed); }
@@ -47,32 +47,32 @@ struct Slot {
     std::atomic<Duration::rep> at_{0};
   };
 
-  // What a borrow and a release look at, in the entry's first cache line.
+  // Read by borrow and release; in the entry's first cache line.
   Time expires_at, idle_since;
-  // Changes under the destination's mutex, or, a session's, on its home loop when nobody can find it any more.
+  // Changes under the destination's mutex or, for a session that is no longer findable, on its home loop.
   PooledConnection* pooled = nullptr;
-  std::atomic<bool> idle_probe{false};  // at the horizon it was left to the origin; relaxed, as the times
+  std::atomic<bool> idle_probe{false};  // left to the origin at the effective idle limit; relaxed, as the times
   std::atomic<bool> tunnel{false};
   std::atomic<OpenCause> opened{OpenCause::first};
 
   Time opened_at;
-  Time alive_at;  // a check found it alive: its origin counts the rest from here
+  Time alive_at;  // last successful check: the origin counts its idle time from here
   Destination::Impl* owner = nullptr;
 
-  // On a deferred action (pool/destination/deferred_actions.h): decided under the mutex, done after it.
+  // Links for DeferredActions: queued under the mutex, executed after it is released.
   Entry<Slot>* next = nullptr;
-  CloseCause closed = CloseCause::error;  // a draining one's: of who ended it first
+  CloseCause closed = CloseCause::error;  // of a draining session: the first cause
   PooledConnection* ended = nullptr;
   Grant grant;
 
   // Guarded by the destination's mutex.
-  ProtocolMask asked = ProtocolMask::any;  // of its dial
+  ProtocolMask asked = ProtocolMask::any;  // by its dial
   LoopId dialed_on = 0;
-  bool counted_local = false;  // in its loop's LoopCounters::sessions
+  bool counted_local = false;  // counted in its loop's LoopCounters::sessions
   LoopId local_to = 0;
   bool replace = false;   // to be replaced: see Destination::reconnect
-  bool draining = false;  // a session that takes nobody new
-  bool broken = false;    // and cannot serve those either to whom it was given a moment ago
+  bool draining = false;  // a session that admits no new borrower
+  bool broken = false;    // and cannot serve grants in flight either
   Instant born{};         // when its dial ended
   StreamLimitLearner::Session first_streams;
   DisposeMessage farewell;
@@ -81,7 +81,7 @@ struct Slot {
 
 using SlotEntry = Entry<Slot>;
 
-// Sessions are what stays at home.
+// Exactly the sessions are pinned to their home loop.
 inline Protocol protocol_of(const SlotEntry& entry) {
   return entry.multiplexing().pinned ? Protocol::h2 : Protocol::h1;
 }

@@ -35,7 +35,7 @@ FailureReason reason_of(const Fault& fault) {
 
 namespace {
 ConnectionStatus shown(const SlotEntry& entry, EntryWord word, Instant now) {
-  if (word.closed()) return ConnectionStatus::draining;  // closed to new borrowers, somebody still uses it
+  if (word.closed()) return ConnectionStatus::draining;  // closed to new borrowers but still in use
   if (entry.value.tunnel.load(std::memory_order_relaxed)) return ConnectionStatus::tunnel;
   switch (state(word, entry.value.expires_at.get(), now)) {
     case EntryState::connecting:
@@ -59,7 +59,7 @@ void count_states(const Pool<Slot>& pool, Destination::Snapshot& into, Instant n
   });
 }
 
-// Under steady opening and closing: what was missed is about to be open, what was counted beside it has ended.
+// Corrects a scan under constant opening and closing: missed connections count as connecting, extra ones have closed.
 void balance(Destination::Snapshot& counted, std::uint64_t alive) {
   std::uint64_t all = counted.alive();
   if (all < alive) counted.connections[static_cast<std::size_t>(ConnectionStatus::connecting)] += alive - all;
@@ -74,7 +74,7 @@ void balance(Destination::Snapshot& counted, std::uint64_t alive) {
 }
 }  // namespace
 
-// Under the mutex.
+// Must be called under the mutex.
 void Destination::Impl::describe_classes(Snapshot& into) const {
   if (limits.classes < 2) return;
   into.class_count = limits.classes;
@@ -88,14 +88,13 @@ void Destination::Impl::describe_classes(Snapshot& into) const {
   }
 }
 
-// Nothing opens or closes while the version stands still, and idle <-> borrowed does not change the sum: so a scan
-// between two equal versions balances. Under steady opening and closing the last scan is corrected by what opened and
-// ended during it.
+// While the version is unchanged nothing opens or closes, and idle <-> borrowed does not change the sum, so a scan
+// between two equal versions balances. Under constant opening and closing the last scan is corrected by balance().
 Destination::Snapshot Destination::Impl::snapshot(Instant now) const {
   constexpr int kTries = 3;
   Snapshot result;
   for (unsigned loop = 0; loop < loops; ++loop) {
-    // restores of every loop before any borrows: acquire pairs with the release in LoopCounters::restore().
+    // All restores before any borrows: acquire pairs with the release in LoopCounters::restore().
     result.restores += counters[loop].restores.load(std::memory_order_acquire);
     result.leaks += counters[loop].leaks.load(std::memory_order_relaxed);
   }
@@ -128,7 +127,7 @@ Destination::Snapshot Destination::Impl::snapshot(Instant now) const {
   }
 }
 
-// Under the mutex no connection can end, so the visitor may look at what never changes in it.
+// Connections cannot end under the mutex, so the visitor may read their immutable fields.
 void Destination::Impl::visit(ConnectionVisitor& visitor, Instant now) const {
   constexpr std::uint32_t kBlocks = DeferredActions::kMostSteps / kBlockEntries;
   for (std::uint32_t first = 0; first < pool.blocks(); first += kBlocks) {

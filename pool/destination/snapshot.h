@@ -1,4 +1,4 @@
-// What /pools, /metrics and explain say of one destination. Consistent: opened - closed = the sum of `connections`.
+// Destination::Snapshot: the data of /pools, /metrics and explain. Consistent: opened - closed = sum of `connections`.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace carpool::pool {
 
-// A connection as an operator sees it.
+// The state of a connection as shown to operators.
 enum class ConnectionStatus : std::uint8_t {
   connecting,
   idle,
@@ -28,7 +28,7 @@ constexpr std::string_view name(ConnectionStatus state) {
   return kShownNames[static_cast<std::size_t>(state)];
 }
 
-// Why a dial failed, or an exchange on a connection that was up.
+// Why a dial, or an exchange on an established connection, failed.
 enum class FailureReason : std::uint8_t { dns, refused, timeout, tls, reset, protocol, budget };
 inline constexpr std::array<std::string_view, 7> kFailedNames{"dns",   "refused",  "timeout", "tls",
                                                               "reset", "protocol", "budget"};
@@ -42,19 +42,19 @@ struct Destination::Snapshot {
   std::array<std::uint64_t, kClosedNames.size()> closed{};
   std::array<std::uint64_t, kShownNames.size()> connections{};  // by state
   std::array<std::uint64_t, kFailedNames.size()> failures{};    // of dials and of exchanges, by reason
-  std::uint64_t borrows = 0, restores = 0;                      // borrows - restores = leases alive
-  std::uint64_t leaks = 0;                                      // leases that died without release or discard
-  std::uint64_t created = 0;                                    // dials that succeeded
-  std::uint64_t undialed = 0;  // told what the last dial had met, without one of their own
+  std::uint64_t borrows = 0, restores = 0;                      // borrows - restores = current leases
+  std::uint64_t leaks = 0;                                      // leases destroyed without release or discard
+  std::uint64_t created = 0;                                    // successful dials
+  std::uint64_t undialed = 0;  // waiters that failed with the last dial's error without a dial of their own
   bool probing = false;        // the last dial failed: one probe decides (pool/policy/circuit_breaker.h)
-  std::uint32_t waiting = 0;   // borrowers in line now
-  Duration max_wait{};         // of the one who waits longest
+  std::uint32_t waiting = 0;   // current waiters
+  Duration max_wait{};         // of the longest waiting borrower
   std::uint32_t size = 0, peak = 0;
-  // How long the origin lets a connection rest, and after which rest they are therefore retired; nothing: not known.
+  // The learned idle timeout of the origin, and the idle time after which connections are retired; nullopt: unknown.
   std::optional<Duration> learned_idle, effective_limit;
-  std::optional<Duration> trust;  // see Destination::trust(); nothing: not known
-  Duration dial_time{};           // on average; zero: none succeeded yet
-  // Priority classes, the highest first; none: there are none. most: leases of it and of those below it together.
+  std::optional<Duration> trust;  // see Destination::trust(); nullopt: unknown
+  Duration dial_time{};           // average; zero: none succeeded yet
+  // Priority classes, the highest first; empty if not configured. most: leases of the class and those below together.
   struct Class {
     std::uint32_t waiting = 0;
     std::uint64_t leases = 0, most = 0;
@@ -66,7 +66,7 @@ struct Destination::Snapshot {
   std::uint64_t leases() const { return borrows - restores; }
   std::uint64_t opened_total() const { return sum(opened); }
   std::uint64_t closed_total() const { return sum(closed); }
-  std::uint64_t alive() const { return sum(connections); }  // opened_total() - closed_total(), always
+  std::uint64_t alive() const { return sum(connections); }  // always opened_total() - closed_total()
   std::uint64_t failed_total() const { return sum(failures); }
 
  private:
@@ -83,12 +83,12 @@ struct ConnectionView {
   std::uint32_t index = 0, generation = 0;
   ConnectionStatus state = ConnectionStatus::connecting;
   OpenCause opened = OpenCause::first;
-  Duration age{};   // since its dial began
-  Duration idle{};  // zero unless it rests
+  Duration age{};   // since its dial started
+  Duration idle{};  // zero unless it is idle
   std::uint32_t uses = 0;
-  std::uint32_t users = 0;  // leases of it now; more than one on a session
+  std::uint32_t users = 0;  // current leases; more than one on a session
   LoopId home = 0;
-  // Null while connecting. Good only inside the visit, from any thread: touch nothing but what never changes in it.
+  // Null while connecting. Valid only inside the visit, on any thread: read only immutable fields.
   const PooledConnection* pooled = nullptr;
 };
 

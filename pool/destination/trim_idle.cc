@@ -1,6 +1,6 @@
-// Surplus at rest. With round_robin or random every connection is used now and then, so none ever rests for
-// idle_timeout however few would do. So once in that time it is asked how many the load of that time needed
-// (pool/policy/sizing.h: Little's law and Erlang's C, and never less than were lent at once), and those beyond end.
+// Trimming: with round_robin or random every connection is used now and then, so none reaches idle_timeout even if few
+// would do. Once per idle_timeout the number needed for the load of that period is computed (pool/policy/sizing.h:
+// Little's law and Erlang's C, at least the concurrent leases) and the surplus is closed.
 #include <algorithm>
 #include <new>
 
@@ -9,7 +9,7 @@
 
 namespace carpool::pool {
 
-// Nothing: it is not time, or the record says too little. The borrows that it reads are many: not under the mutex.
+// Returns nullopt if it is not due or there is too little data. Not under the mutex: it reads many borrows.
 std::optional<std::uint32_t> Destination::Impl::measured_need(Instant now) {
   const Duration window = live.idle_timeout();
   const Strategy strategy = live.strategy();
@@ -24,7 +24,7 @@ std::optional<std::uint32_t> Destination::Impl::measured_need(Instant now) {
   try {
     return need_of(self.history(), now, window);
   } catch (const std::bad_alloc&) {
-    return std::nullopt;  // the next time
+    return std::nullopt;  // retried by a later sweep
   }
 }
 
@@ -39,8 +39,8 @@ std::optional<std::uint32_t> Destination::Impl::need_of(std::vector<BorrowRecord
   return std::max(advice->size, advice->busy_most);
 }
 
-// What never served was opened for the load to come. Sessions end by idle_timeout alone: how many are needed is not a
-// matter of leases.
+// Connections that never served were opened for future load. Sessions close only by idle_timeout: their number does not
+// follow from leases.
 void Destination::Impl::trim(std::uint32_t need) {
   end_longest_idle(CloseCause::surplus, true, [&] {
     if (stopped() || paused() || !line.empty() || held[static_cast<std::size_t>(Protocol::h2)] != 0) return false;
@@ -48,7 +48,7 @@ void Destination::Impl::trim(std::uint32_t need) {
   });
 }
 
-// What is expired, or rested too long.
+// Closes connections that are expired or idle for too long.
 void Destination::Impl::end_all_expired(Instant now) {
   in_slices([&](std::uint32_t first, std::uint32_t count, DeferredActions& actions) {
     pool.for_each(first, count, [&](SlotEntry& entry) {

@@ -1,5 +1,5 @@
-// Connections that nobody waits for yet: a warm-up's, and those that min_idle keeps ready. They are dialed like others
-// and count like others; whoever comes meanwhile takes them.
+// Dialing ahead of demand: warm_up() and min_idle. The connections are dialed and counted as any others; any borrower
+// may take them.
 #include <algorithm>
 
 #include "pool/destination/destination_impl.h"
@@ -19,7 +19,7 @@ std::uint32_t Destination::warm_up(std::uint32_t open, std::uint32_t most, Insta
   return begun;
 }
 
-// Under the mutex; as far as both caps allow. How many dials begin.
+// Under the mutex; within both caps. Returns the number of dials started.
 std::uint32_t Destination::Impl::open_ahead(std::uint32_t count, OpenCause cause, DeferredActions& actions,
                                             Instant now) {
   for (std::uint32_t begun = 0; begun < count; ++begun) {
@@ -31,21 +31,20 @@ std::uint32_t Destination::Impl::open_ahead(std::uint32_t count, OpenCause cause
   return count;
 }
 
-// Under the mutex. Connections come to rest, are lent and are closed by the origin all the time: what is missing is
-// looked for now and then, not at each of these moments, and not while dials fail.
+// Under the mutex. Called periodically, not on every change of the idle connections, and does nothing while dials fail.
 void Destination::Impl::keep_min_idle(DeferredActions& actions, Instant now) {
   if (limits.min_idle == 0 || stopped() || paused() || backoff.blocks(now)) return;
   const std::uint32_t lacking = lacking_seen, coming_up = dials > line.size() ? dials - line.size() : 0;
   if (coming_up < lacking) open_ahead(std::min(lacking - coming_up, dial_room(now)), OpenCause::min_idle, actions, now);
 }
 
-// Of min_idle, what is not idle at this moment. No mutex is held.
+// The number of idle connections missing for min_idle at this moment. No mutex is held.
 std::uint32_t Destination::Impl::lacking_idle() const {
   if (ready_wanted.load(std::memory_order_relaxed) == 0) return 0;
   return lacking_idle(UINT32_MAX).value_or(0);
 }
 
-// Nothing: it is not known, for more than `most` were looked at.
+// Returns nullopt if more than `most` had to be examined.
 std::optional<std::uint32_t> Destination::Impl::lacking_idle(std::uint32_t most) const {
   const std::uint32_t wanted = ready_wanted.load(std::memory_order_relaxed);
   std::uint32_t ready = inspecting(), looked_at = 0;

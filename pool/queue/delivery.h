@@ -9,8 +9,8 @@ namespace carpool::pool {
 
 class Delivery {
  public:
-  // On the loop it was sent to, at top level: never from inside a call into the pool. It may be sent again, or be
-  // destroyed, from inside.
+  // Called on the destination loop at top level, never from inside a call into the pool. May send the delivery again or
+  // destroy it.
   virtual void arrive(Instant now) = 0;
 
   Delivery* next_delivery = nullptr;  // used by the environment while the delivery is in flight
