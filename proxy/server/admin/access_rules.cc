@@ -29,7 +29,7 @@ bool digits(std::string_view text) {
   return text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// Without its port; nothing when it is not host[:port].
+// Returns the host without its port; empty if `authority` is not host[:port].
 std::optional<std::string_view> host_of(std::string_view authority) {
   const bool bracketed = authority.starts_with('[');
   const std::size_t end = bracketed ? authority.find(']') : authority.find(':');
@@ -55,11 +55,11 @@ bool host_allowed(std::string_view authority, std::string_view name) {
 
 bool forged(const AdminRequest& request) {
   if (request.reads()) return false;
-  // Ports of one host are one *site*, so "same-site" may be any other program's page on localhost.
+  // Different ports of one host are one *site*, so "same-site" may be another program's page on localhost.
   const std::string_view site = request.fetch_site;
   if (!site.empty() && site != "same-origin" && site != "none") return true;
   if (request.origin.empty()) return false;
-  // A page of this endpoint came by plain HTTP: there is no TLS here.
+  // Pages of this endpoint are served over plain HTTP: it has no TLS.
   constexpr std::string_view kScheme = "http://";
   return !request.origin.starts_with(kScheme) || !same(request.origin.substr(kScheme.size()), request.host);
 }
@@ -69,7 +69,7 @@ bool token_matches(std::string_view authorization, std::string_view token) {
   if (authorization.size() < kScheme.size() || !same(authorization.substr(0, kScheme.size()), kScheme)) return false;
   std::string_view given = authorization.substr(kScheme.size());
   while (given.starts_with(' ')) given.remove_prefix(1);
-  // Looks at every byte of what was given, whatever the first difference: the time tells nothing of the token's bytes.
+  // Compares every byte, wherever the first difference is: the time reveals nothing about the token.
   volatile unsigned char difference = given.size() == token.size() ? 0 : 1;
   for (std::size_t i = 0; i < given.size(); ++i) {
     const char expected = token.empty() ? '\0' : token[i % token.size()];
@@ -79,7 +79,7 @@ bool token_matches(std::string_view authorization, std::string_view token) {
 }
 
 std::optional<Response> refusal(const AdminRequest& request, const Rules& rules, std::string_view path) {
-  // Nothing behind the metrics door is secret or changes anything, and who scrapes it calls it by a service's name.
+  // The metrics listener serves nothing secret and changes nothing, and scrapers address it by a service's name.
   const bool any_host = rules.unix_socket || rules.metrics_only;
   if (!any_host && !host_allowed(request.host, rules.name)) {
     return error_answer(403, "Host must be an IP address, localhost or the configured name");

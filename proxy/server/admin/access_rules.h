@@ -1,5 +1,5 @@
-// Who may ask: pure functions over a request's head. They keep web pages in a user's browser (DNS rebinding, forged
-// requests) and strangers on the network away from what a local user may do.
+// Access rules of the admin endpoint: pure functions of a request's head. They protect against web pages in a user's
+// browser (DNS rebinding, forged requests) and against other hosts on the network.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,19 @@
 
 namespace carpool::proxy::admin {
 
-// Of the listener that accepted.
+// The rules of the listener that accepted the request.
 struct Rules {
-  bool unix_socket = false;   // no Host to judge
+  bool unix_socket = false;   // there is no Host to check
   bool metrics_only = false;  // [metrics] address: /metrics, /livez, /readyz and nothing else
-  std::string name;           // a Host allowed besides IP literals and localhost; empty: none
-  std::string token;          // demanded of every request but the three above; empty: none is needed
+  std::string name;           // a Host allowed besides IP literals and localhost; may be empty
+  std::string token;          // required for every request except those three; empty: not required
 };
 
-// Nothing: the request may pass.
+// Returns the refusal, or nothing if the request is allowed.
 std::optional<Response> refusal(const AdminRequest& request, const Rules& rules, std::string_view path);
 
 bool host_allowed(std::string_view host, std::string_view name);
-// A request that changes something and comes from another site's page.
+// Returns true for a request that changes something and comes from another site's page.
 bool forged(const AdminRequest& request);
 bool token_matches(std::string_view authorization, std::string_view token);
 

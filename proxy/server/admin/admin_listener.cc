@@ -15,8 +15,8 @@ namespace carpool::proxy {
 namespace {
 constexpr Duration kRetryAfter = std::chrono::milliseconds(100);
 constexpr int kAtOnce = 8;
-constexpr std::size_t kLongestToken = std::size_t{64} * 1024;  // the whole file
-constexpr mode_t kOwnerOnly = 0177;  // umask: the socket file is mode 0600 from its first moment
+constexpr std::size_t kLongestToken = std::size_t{64} * 1024;  // size limit of the file
+constexpr mode_t kOwnerOnly = 0177;                            // umask: the socket file has mode 0600 from its creation
 }  // namespace
 
 AdminListener::AdminListener(exec::Loop& loop, Owner& owner, bool metrics_only)
@@ -39,7 +39,7 @@ Status AdminListener::open(const std::string& address, std::optional<net::Bound>
   }
   fd_ = std::move(inherited->fd);
   address_ = inherited->address;
-  exec::assume_on_loop();  // its thread has not begun
+  exec::assume_on_loop();  // its thread has not started
   Result<exec::WatchKey> key = loop_.watch(fd_.get(), *this);
   if (!key) return key.take_fault();
   key_ = *key;
@@ -59,7 +59,8 @@ Fd AdminListener::copy() const {
 }
 
 Status AdminListener::read_token(const std::string& path) {
-  // Who can reach loopback or the socket file is inside already; what the metrics door has needs no token.
+  // Clients on loopback or with access to the socket file are local already; nothing on the metrics listener needs a
+  // token.
   if (rules_.metrics_only || rules_.unix_socket || address_.loopback()) return Done{};
   const Result<std::string> text = path.empty() ? Result<std::string>(std::string()) : contents(path, kLongestToken);
   std::string token = text ? text->substr(0, text->find('\n')) : std::string();
@@ -74,7 +75,7 @@ void AdminListener::on_ready(exec::Ready) {
   accept_some();
 }
 
-// A few in a turn: what they send is read before so many others came that a full door would end them.
+// Accepts a few clients per turn, so that their requests are read before a full session table ends them.
 void AdminListener::accept_some() {
   for (int i = 0; i < kAtOnce; ++i) {
     Fd client(::accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
@@ -83,7 +84,7 @@ void AdminListener::accept_some() {
       if (errno != EAGAIN) retry_.arm(loop_.now() + kRetryAfter);
       return;
     }
-    if (trusted(client.get())) owner_.on_accept(*this, std::move(client));  // else closed at once
+    if (trusted(client.get())) owner_.on_accept(*this, std::move(client));  // otherwise closed at once
   }
   if (!more_.linked()) loop_.defer(more_);
 }

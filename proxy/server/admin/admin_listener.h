@@ -1,5 +1,5 @@
-// AdminListener: one listening socket of the admin endpoint, and the rules for whoever comes through it: [admin]
-// address, or [metrics] address with nothing but /metrics, /livez and /readyz behind it.
+// AdminListener: one listening socket of the admin endpoint with its access rules: [admin] address, or [metrics]
+// address, which serves only /metrics, /livez and /readyz.
 #pragma once
 
 #include <optional>
@@ -24,14 +24,14 @@ class AdminListener final : private exec::Watcher {
     ~Owner() = default;
   };
   AdminListener(exec::Loop& loop, Owner& owner, bool metrics_only);
-  ~AdminListener();  // a socket file goes with it
+  ~AdminListener();  // removes the socket file
 
-  // `inherited`: bound already, by the process before.
+  // `inherited`: a socket bound by the old process.
   Status open(const std::string& address,
               std::optional<net::Bound> inherited);  // the Fault names the address and the system's reason
-  void stop_accepting() LOOP_ONLY;                   // nobody new; another process goes on listening on the socket
-  Fd copy() const;                                   // of the socket, for it
-  // The bearer token out of this file, read anew; empty: none is demanded. The old one stays after a Fault.
+  void stop_accepting() LOOP_ONLY;                   // the successor process goes on listening on the socket
+  Fd copy() const;                                   // of the socket, for the successor process
+  // Reads the bearer token from this file again; empty: none is required. After a Fault the old token stays valid.
   Status read_token(const std::string& path);
   const net::Address& address() const { return address_; }  // the real port
   const admin::Rules& rules() const { return rules_; }
@@ -53,7 +53,7 @@ class AdminListener final : private exec::Watcher {
   exec::WatchKey key_;
   net::Address address_;
   More more_{*this};
-  exec::Timer retry_;  // after the system had no descriptor for a client: no event comes for those who wait
+  exec::Timer retry_;  // runs after the system had no descriptor for a client: no event announces waiting clients again
 };
 
 }  // namespace carpool::proxy

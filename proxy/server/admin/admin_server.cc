@@ -8,7 +8,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr exec::LoopId kAdminLoop = 254;  // no worker has it
+constexpr exec::LoopId kAdminLoop = 254;  // no worker has this id
 constexpr Duration kTellEvery = std::chrono::seconds(1);
 }  // namespace
 
@@ -40,7 +40,7 @@ Status AdminServer::open(Inherited inherited) {
     const std::string& address = config.metrics.address;
     if (Status opened = metrics_->listener().open(address, std::move(inherited.metrics)); !opened) return opened;
   }
-  exec::assume_on_loop();  // its thread has not begun
+  exec::assume_on_loop();  // its thread has not started
   return read_token();
 }
 
@@ -87,13 +87,13 @@ void AdminServer::subscribed(AdminSession& session) {
   session.send_event(feed_.whole(), feed_.changes());
 }
 
-// Once for all of them. Who has not taken the last message gets none now, and later the whole state again: what waits
-// for a listener is one message at most.
+// Renders the event once for all listeners. A listener that has not taken the last message is skipped and later
+// receives a full snapshot: at most one message waits per listener.
 void AdminServer::broadcast() {
   exec::assume_on_loop();
   if (listeners_ == 0) return;
   feed_.update(view_);
-  main_->send_event(feed_.whole(), feed_.changes());  // the metrics door has no /events
+  main_->send_event(feed_.whole(), feed_.changes());  // the metrics listener has no /events
   teller_->arm(loop_->now() + kTellEvery);
 }
 

@@ -1,7 +1,7 @@
-// AdminServer: the admin endpoint, on a loop of its own (docs/decisions/0007): no request waits for a scrape, and no
-// scrape for requests. Reads with the proxy's codec, asks proxy/server/admin for the answer as a blocking task, writes
-// it. Its clients are bounded, and so is what waits for each of them. The loop runs also when no door is open: other
-// slow work of the house (a reload) lives on it.
+// AdminServer: the admin endpoint, on a loop of its own (docs/decisions/0007): requests and scrapes do not delay each
+// other. Parses with the proxy's codec, computes responses in blocking tasks and writes them. The number of clients and
+// the data buffered for each are limited. The loop also runs if no listener is configured, because other slow work of
+// the server (a reload) uses it.
 #pragma once
 
 #include <memory>
@@ -26,25 +26,25 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
               admin::AdminControl& control);
   ~AdminServer();
 
-  // A socket of each address that is configured may be there already, inherited from the process before.
+  // Sockets inherited from the old process, per configured address.
   struct Inherited {
     std::optional<net::Bound> admin, metrics;
   };
   // The Fault names the address and the system's reason.
   Status open(Inherited inherited);
-  // Its loop begins to turn; open() must have succeeded. False: no thread is left.
+  // Starts the loop's thread; open() must have succeeded. Returns false if no thread is available.
   bool start();
-  void stop();  // returns when the loop has stopped; before the house's execution does
+  void stop();  // returns when the loop has stopped; must precede the stop of the Executors
   exec::UvLoop& loop() { return *loop_; }
   // Null: not configured.
   const net::Address* address() const { return main_ ? &main_->listener().address() : nullptr; }
   const net::Address* metrics_address() const { return metrics_ ? &metrics_->listener().address() : nullptr; }
-  metrics::AdminSample sample() const;  // of the doors; any thread
-  Status read_token() LOOP_ONLY;        // again: a reload
-  void close_listeners() LOOP_ONLY;     // nobody new: a successor has the sockets
+  metrics::AdminSample sample() const;  // of both listeners; any thread
+  Status read_token() LOOP_ONLY;        // again, on a reload
+  void close_listeners() LOOP_ONLY;     // a successor has the sockets
   Fd copy_of_door() const LOOP_ONLY { return main_->listener().copy(); }
   Fd copy_of_metrics_door() const LOOP_ONLY { return metrics_->listener().copy(); }
-  // False: too many tasks exist, or nobody turns the loop any more; it was closed.
+  // Returns false, with the task closed, if too many tasks exist or the loop has ended.
   bool submit(exec::TaskPtr task) override LOOP_ONLY { return !ended_ && driver_->submit(std::move(task)); }
 
  private:
@@ -63,12 +63,12 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   admin::AdminControl& control_;
   std::unique_ptr<exec::UvLoop> loop_;
   std::unique_ptr<AdminSessions> main_, metrics_;
-  std::size_t listeners_ = 0;  // of /events, among the sessions
+  std::size_t listeners_ = 0;  // of /events, a part of the sessions
   admin::Feed feed_;
-  std::unique_ptr<exec::Timer> teller_;  // runs while somebody listens
+  std::unique_ptr<exec::Timer> teller_;  // runs while /events has listeners
   std::unique_ptr<exec::Driver> driver_;
   bool started_ = false;
-  bool ended_ = false;  // set and read by the thread that stopped it, which drains its mail
+  bool ended_ = false;  // set and read by the thread that stopped the loop and drains its mail
 };
 
 }  // namespace carpool::proxy

@@ -12,7 +12,7 @@ namespace carpool::proxy {
 namespace {
 constexpr http::Limits kLimits{16 * 1024, 100, 8 * 1024};
 constexpr std::size_t kMaxBody = std::size_t{16} * 1024;
-constexpr Duration kPatience = std::chrono::seconds(30);  // for a request to come, and for an answer to be taken
+constexpr Duration kPatience = std::chrono::seconds(30);  // for a request to arrive, and for a response to be read
 
 void write_head(const admin::Response& answer, http::Framing framing, bool close, std::string& out) {
   out.append("HTTP/1.1 ").append(std::to_string(answer.status)).append(" ");
@@ -36,7 +36,7 @@ AdminSession::AdminSession(exec::Loop& loop, Owner& owner, const Asks& asks, std
       intake_(kLimits, kMaxBody),
       timer_(exec::Timer::bind<&AdminSession::on_timer>(loop, *this)) {}
 
-// An answer that breaks off must not look whole: without chunks its end is the connection's, so that is a reset.
+// A truncated response must not look complete: without chunks the close delimits it, so close with a reset.
 AdminSession::~AdminSession() {
   if (streaming_ && !chunked_) transport_->reset_on_close();
 }
@@ -59,7 +59,7 @@ void AdminSession::advance() {
     if (!flush()) return;
     if (body_) return made_ == TaskResult::refused ? void() : make_step();
     if (close_when_sent_) return end();
-    if (later_) return;  // what follows waits for its answer
+    if (later_) return;  // the following requests wait for its response
     if (!(listening_ ? drop_some() : read_some())) return;
   }
 }
@@ -84,7 +84,7 @@ bool AdminSession::read_some() {
   return true;
 }
 
-// A listener has nothing to say: only its end matters.
+// Discards input of an /events listener: only its end matters.
 bool AdminSession::drop_some() {
   intake_.forget();
   if (!transport_->maybe_readable()) return false;
@@ -133,7 +133,7 @@ void AdminSession::respond() {
   send(std::exchange(answer_, {}));
 }
 
-// Now and then, until it is known.
+// Polls the pending response periodically until it is known.
 void AdminSession::poll_pending() {
   constexpr Duration kNowAndThen = std::chrono::milliseconds(5);
   std::optional<admin::Response> answer = later_->poll_pending();
@@ -177,7 +177,7 @@ void AdminSession::send_step() {
   if (!over_) owner_.waits(*this);
 }
 
-// The step itself is sent from where it is.
+// Only the chunk framing is copied to the batch; the step itself is sent from its own memory.
 void AdminSession::add_step(WriteBatch& out, const std::string& step) {
   if (chunked_ && !step.empty()) http::write_chunk_head(out.text(), step.size());
   out.add(step);
@@ -188,7 +188,7 @@ void AdminSession::add_step(WriteBatch& out, const std::string& step) {
   streaming_ = false;
 }
 
-// An answer in steps has one patience for all of them: nobody holds its facts, or a context of gzip, for longer.
+// A response in steps has one timeout for all of them, so that no client holds its data, or a gzip context, for longer.
 void AdminSession::send_out(WriteBatch& out) {
   if (write_queue_.send(*transport_, out) == WriteQueue::Sent::failed) return end();
   timer_.arm(body_ ? patience_ : loop_.now() + kPatience);
@@ -205,10 +205,10 @@ void AdminSession::send_event(const std::string& whole, const std::string& chang
   const WriteQueue::Sent sent = write_queue_.send(*transport_, out);
   if (sent == WriteQueue::Sent::failed) return end();
   up_to_date_ = true;
-  timer_.arm(loop_.now() + kPatience);  // until the next one at the latest: else it does not read
+  timer_.arm(loop_.now() + kPatience);  // a client that reads nothing until then is closed
 }
 
-// What cannot be read as a request: nothing of it is known, nor where a next one would begin.
+// Replies with an error and closes: after malformed input the beginning of a next request is unknown.
 void AdminSession::refuse(const Fault& fault) {
   const http::FaultStatus told = http::fault_status(fault.kind);
   const admin::Response answer =
@@ -241,7 +241,7 @@ void AdminSession::end() {
   if (std::exchange(over_, true)) return;
   timer_.disarm();
   loop_.unwatch(transport_->fd(), key_);
-  if (!answering_) owner_.ended(*this);  // else when the answer has come
+  if (!answering_) owner_.ended(*this);  // otherwise when the response is ready
 }
 
 }  // namespace carpool::proxy

@@ -1,5 +1,6 @@
-// One client of the admin endpoint: HTTP/1.1, one request at a time with a small body, or a listener of /events from
-// its request to its end. A long answer goes out in steps, each made when the client has taken the one before.
+// AdminSession: one client of the admin endpoint: HTTP/1.1, one request at a time with a small body, or a listener of
+// /events until it disconnects. A long response is sent in steps, each produced after the client has read the previous
+// one.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +22,16 @@ class AdminSession final : public exec::Watcher, public BudgetedSession {
  public:
   class Owner {
    public:
-    virtual void ended(AdminSession& session) LOOP_ONLY = 0;  // destroy it, later
-    // An answer that takes its time is being made for the session, or what was made waits for its client to take it
-    // and to ask again. False: too many are being made.
+    virtual void ended(AdminSession& session) LOOP_ONLY = 0;  // the owner destroys the session later
+    // Called before a slow response is started; it counts until the client has read it and may send the next request.
+    // Returns false if too many are in progress.
     virtual bool room_to_work() LOOP_ONLY = 0;
     virtual void works(AdminSession& session) LOOP_ONLY = 0;
     virtual void waits(AdminSession& session) LOOP_ONLY = 0;
     virtual bool room_to_listen() const LOOP_ONLY = 0;
-    virtual void subscribed(AdminSession& session) LOOP_ONLY = 0;  // from now on send_event() events
-    // What may block; refused: closed. The second: any thread, for what never touches a loop.
+    virtual void subscribed(AdminSession& session) LOOP_ONLY = 0;  // from now on it receives send_event()
+    // For work that may block; a rejected task is closed. in_background() may be called on any thread, for work that
+    // never touches a loop.
     virtual bool submit(exec::TaskPtr task) LOOP_ONLY = 0;
     virtual void in_background(exec::TaskPtr task) = 0;
 
@@ -37,7 +39,7 @@ class AdminSession final : public exec::Watcher, public BudgetedSession {
     ~Owner() = default;
   };
   struct Asks {
-    const admin::Rules& rules;  // the door's, which a reload may change: read on the loop
+    const admin::Rules& rules;  // the listener's; a reload may change them: read on the loop
     const admin::AdminView& view;
     admin::AdminControl& control;
   };
@@ -47,12 +49,12 @@ class AdminSession final : public exec::Watcher, public BudgetedSession {
   void end() LOOP_ONLY;  // closes the connection
 
   bool listening() const { return listening_; }
-  // The news for a listener: `changes` for one who had everything before, else the `whole`. Dropped while the last
-  // message is not taken.
+  // Sends an event: `changes` to a listener that is up to date, otherwise `whole`. Skipped while the last message is
+  // unread.
   void send_event(const std::string& whole, const std::string& changes) LOOP_ONLY;
 
  private:
-  enum class TaskResult : std::uint8_t { well, refused, failed };  // a task's work: failed by an exception
+  enum class TaskResult : std::uint8_t { well, refused, failed };  // failed: by an exception
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void advance() LOOP_ONLY;
   bool read_some() LOOP_ONLY;
@@ -76,21 +78,24 @@ class AdminSession final : public exec::Watcher, public BudgetedSession {
   void on_timer();
   admin::Response busy_answer(const char* why, const char* seconds) const;
 
-  // An answer that takes its time: made off the loop, a whole one compressed in the background, brought home by mail.
-  // Meanwhile the session reads nothing, and outlives its client. What a task throws ends the connection, and is its
-  // runner's to report.
+  // A slow response: computed off the loop, compressed in the background if it is sent whole, and posted back.
+  // Meanwhile the session reads nothing and outlives its client. An exception in the task ends the connection and is
+  // reported by the task's runner.
   struct ResponseTask final : exec::Task {
     explicit ResponseTask(AdminSession& s) : session(s) {}
     const char* name() const override { return "admin answer"; }
     void run() override { session.make(); }
-    void dispose() override { session.not_made(); }  // the last that is done with it: the session may end by that
+    void dispose() override {
+      session.not_made();
+    }  // last use of the session by the task: it may be destroyed
+       // afterwards
     AdminSession& session;
   };
   struct CompressTask final : exec::Task {
     explicit CompressTask(AdminSession& s) : session(s) {}
     const char* name() const override { return "gzip"; }
     void run() override { session.compress(); }
-    void dispose() override { session.post_result(TaskResult::well); }  // as it is, then
+    void dispose() override { session.post_result(TaskResult::well); }  // then sent uncompressed
     AdminSession& session;
   };
   struct ResultMail final : exec::Mail {
@@ -102,24 +107,24 @@ class AdminSession final : public exec::Watcher, public BudgetedSession {
   exec::Loop& loop_;
   Owner& owner_;
   const Asks asks_;
-  admin::Rules rules_;  // as they were when the request came
+  admin::Rules rules_;  // copied when the request arrived
   std::unique_ptr<net::Transport> transport_;
   exec::WatchKey key_;
   BufferedRequest intake_;
   WriteQueue write_queue_;
   exec::Timer timer_;
-  std::unique_ptr<admin::PendingResponse> later_;  // the answer that this request waits for
+  std::unique_ptr<admin::PendingResponse> later_;  // the response that this request waits for
   bool close_when_sent_ = false;
   bool listening_ = false;
-  bool up_to_date_ = false;  // a listener that has everything but the next change
+  bool up_to_date_ = false;  // an /events listener that has every change so far
   bool over_ = false;
-  bool answering_ = false;              // the request in `intake_`, `answer_` and `body_` belong to a task
-  TaskResult made_ = TaskResult::well;  // by the last one; refused: the timer will ask again
+  bool answering_ = false;              // a task owns the request in `intake_`, `answer_` and `body_`
+  TaskResult made_ = TaskResult::well;  // of the last task; refused: the timer retries
   admin::Response answer_;
-  std::unique_ptr<admin::Body> body_;  // of the answer that is under way; it ends with the session at the latest
-  bool streaming_ = false;             // its head has gone out
-  bool chunked_ = false;               // else it ends with the connection
-  Instant patience_;                   // until when all of it must have been taken
+  std::unique_ptr<admin::Body> body_;  // of the response in progress; destroyed with the session at the latest
+  bool streaming_ = false;             // its head was sent
+  bool chunked_ = false;               // otherwise the close delimits the response
+  Instant patience_;                   // deadline for the client to read all of it
   ResponseTask making_{*this};
   CompressTask packing_{*this};
   ResultMail home_{*this};

@@ -1,4 +1,4 @@
-// How an answer that takes its time is made: by tasks off the loop, step by step where it is long, and brought home.
+// AdminSession, tasks: computes slow responses off the loop, step by step if they are long, and posts the result back.
 #include <algorithm>
 
 #include "proxy/server/admin/admin_session.h"
@@ -7,19 +7,20 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr Duration kAgain = std::chrono::milliseconds(5);  // until a step that was refused is tried again
+constexpr Duration kAgain = std::chrono::milliseconds(5);  // until a rejected step is retried
 }  // namespace
 
-// The client has taken what there was; its patience goes on.
+// The client has read the previous step; the response's deadline is not extended.
 void AdminSession::make_step() {
   owner_.works(*this);
   answering_ = true;
   made_ = TaskResult::well;
   timer_.arm(patience_);
-  owner_.in_background(exec::lend(making_));  // step after step: the loop is not handed from thread to thread for each
+  owner_.in_background(exec::lend(making_));  // in the background executor: a blocking task per step would hand the
+                                              // loop over for each
 }
 
-// On whichever thread has the task. The session may be gone once it has been called home.
+// Runs on the task's thread. The session may be destroyed as soon as the result is posted.
 void AdminSession::make() {
   bool packs = false;
   try {
@@ -66,7 +67,7 @@ void AdminSession::answered() {
   switch (made_) {
     case TaskResult::failed:
       return end();
-    case TaskResult::refused:  // without its end the answer does not look complete, should the patience be over first
+    case TaskResult::refused:  // without its end the response cannot look complete if the timeout comes first
       return timer_.arm(std::min(patience_, loop_.now() + kAgain));
     case TaskResult::well:
       break;

@@ -22,7 +22,7 @@ AdminSessions::~AdminSessions() {
 void AdminSessions::on_accept(AdminListener& listener, Fd client) {
   if (budget_.full()) {
     AdminSession* const longest = budget_.longest_waiting();
-    if (longest == nullptr) return;  // all are worked for: the newcomer is closed
+    if (longest == nullptr) return;  // every session has a response in progress: the new client is closed
     longest->end();
     ended_.fetch_add(1, std::memory_order_relaxed);
   }

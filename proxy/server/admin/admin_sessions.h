@@ -1,6 +1,6 @@
-// AdminSessions: one door of the admin endpoint with its sessions, bounded apart from those of the other door. A full
-// door ends the session that has waited longest for its client, and answers are made for a part of the sessions at
-// most: so a probe always gets in, and is answered.
+// AdminSessions: one listener of the admin endpoint with its sessions, limited separately from the other listener's.
+// When full it ends the session that has waited longest for its client, and only part of the sessions may have
+// responses in progress, so a probe is always accepted and answered.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace carpool::proxy {
 
 class AdminSessions final : private AdminListener::Owner, private AdminSession::Owner {
  public:
-  // What all doors share.
+  // Shared by all listeners.
   class Host {
    public:
     virtual bool room_to_listen() const LOOP_ONLY = 0;
@@ -30,14 +30,14 @@ class AdminSessions final : private AdminListener::Owner, private AdminSession::
   };
   AdminSessions(exec::Loop& loop, Host& host, const admin::AdminView& view, admin::AdminControl& control,
                 bool metrics_only);
-  ~AdminSessions();  // its loop has stopped and is drained
+  ~AdminSessions();  // its loop must have stopped and been drained
 
   AdminListener& listener() { return listener_; }
   const AdminListener& listener() const { return listener_; }
   std::size_t open() const { return open_.load(std::memory_order_relaxed); }  // any thread, as the next two
   std::uint64_t ended_for_others() const { return ended_.load(std::memory_order_relaxed); }
   std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
-  // To all that listen to /events, of whom one that has not taken the last message gets none now.
+  // Sends an event to all listeners of /events, except those that have not read the last one.
   void send_event(const std::string& whole, const std::string& changes) LOOP_ONLY;
   void destroy_closed() LOOP_ONLY;
 
@@ -57,17 +57,17 @@ class AdminSessions final : private AdminListener::Owner, private AdminSession::
   bool submit(exec::TaskPtr task) override LOOP_ONLY { return host_.submit(std::move(task)); }
   void in_background(exec::TaskPtr task) override { host_.in_background(std::move(task)); }
 
-  // Listeners count as worked for; they are fewer than the difference.
+  // /events listeners count as in progress; their number is below the difference.
   static constexpr std::size_t kMost = 128, kMostWorkedFor = 96;
   exec::Loop& loop_;
   Host& host_;
   const admin::AdminView& view_;
   admin::AdminControl& control_;
   AdminListener listener_;
-  SessionBudget<AdminSession> budget_{kMost, kMostWorkedFor};  // its sessions are owned here
-  List<AdminSession, SessionBudgetTag> closed_;                // the same
+  SessionBudget<AdminSession> budget_{kMost, kMostWorkedFor};  // owns its sessions
+  List<AdminSession, SessionBudgetTag> closed_;                // owned as well
   DeferredDeleter undertaker_{*this};
-  std::atomic<std::size_t> open_{0};  // written on the loop, shown anywhere: relaxed, no partner, as the next two
+  std::atomic<std::size_t> open_{0};  // written on the loop, read anywhere: relaxed, no partner, as the next two
   std::atomic<std::uint64_t> ended_{0}, refused_{0};
 };
 

@@ -1,5 +1,5 @@
-// AdminControl: what the admin endpoint may change in the running program. Called on the admin endpoint's own thread;
-// whatever belongs to a loop travels there by mail.
+// AdminControl: the changes that the admin endpoint may make to the running program. Called on the admin thread;
+// whatever belongs to a loop is posted to it.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@
 namespace carpool::proxy::admin {
 
 struct LogLevels {
-  std::string level;                                         // of every module without one of its own
-  std::vector<std::pair<std::string, std::string>> modules;  // those that have one
+  std::string level;                                         // of every module without a level of its own
+  std::vector<std::pair<std::string, std::string>> modules;  // modules with a level of their own
 };
 
 struct ReloadReport {
   enum class Outcome : std::uint8_t { applied, unchanged, dry_run, refused, busy } outcome = Outcome::unchanged;
   struct Change {
     std::string key, from, to;
-    bool live = true;  // false: it takes a restart
+    bool live = true;  // false: takes effect after a restart
   };
   std::vector<Change> changes;
-  std::vector<std::string> renewed;   // files whose contents changed: certificates, keys
-  std::vector<std::string> mistakes;  // why it was refused: nothing has changed
+  std::vector<std::string> renewed;   // certificate and key files whose contents changed
+  std::vector<std::string> mistakes;  // reasons for the refusal: nothing has changed
   std::vector<std::string> warnings;
 };
 
@@ -36,18 +36,18 @@ enum class PoolCommand : std::uint8_t { pause, resume, drain, reconnect };
 
 class AdminControl {
  public:
-  // To every pool of that label; the answer comes when it was given.
+  // Applies `order` to every pool with that label; the response follows when it was applied.
   virtual std::unique_ptr<PendingResponse> order(const std::string& origin, PoolCommand order) = 0;
-  // Opens connections until `size` are open; the pool is made if there is none. The answer comes when that has ended,
-  // within connect_timeout. The Fault: the origin may not be reached (egress), or there are too many.
+  // Opens connections until `size` are open and creates the pool if there is none. The response follows when all dials
+  // have ended, within connect_timeout. Returns a Fault if the origin is not allowed (egress) or there are too many.
   virtual Result<std::unique_ptr<PendingResponse>> warm_up(const pool::Origin& origin, std::uint32_t size) = 0;
   virtual LogLevels log_levels() const = 0;
-  // An empty module: all of them, whatever they had of their own. The Fault names what is known.
+  // An empty module means all of them, which also drops their own levels. The Fault lists the known names.
   virtual Status set_log_level(std::string_view module, std::string_view level) = 0;
-  // Drains and exits. False: that is going on already.
+  // Drains and exits. Returns false if that has already begun.
   virtual bool quit() = 0;
-  // Reads the configuration again; a dry run only says what would change. The answer comes when it is in force on
-  // every loop, or refused.
+  // Reads the configuration again; a dry run only reports what would change. The response follows when the
+  // configuration is in force on every loop, or was refused.
   virtual std::unique_ptr<PendingResponse> reload(bool dry_run) = 0;
 
  protected:

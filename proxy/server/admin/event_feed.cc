@@ -9,14 +9,14 @@
 namespace carpool::proxy::admin {
 namespace {
 
-constexpr std::size_t kMostCells = 2000;  // of one pool; the rest is only counted
+constexpr std::size_t kMostCells = 2000;  // per pool; further ones are only counted
 constexpr Duration kGrain = std::chrono::milliseconds(10);
 
 std::int64_t milliseconds(Instant when) {
   return when.time_since_epoch() / kGrain * (kGrain / std::chrono::milliseconds(1));
 }
 
-// [id, state, opened at, idle since or null, uses, protocol, loop]: names would be most of the bytes.
+// [id, state, opened at, idle since or null, uses, protocol, loop]: member names would be most of the bytes.
 Json cell_of(const ConnectionInfo& facts, Instant now) {
   Json idle = facts.idle > Duration::zero() ? Json(milliseconds(now - facts.idle)) : Json(nullptr);
   return Json::array({facts.id, std::string(pool::name(facts.state)), milliseconds(now - facts.age), std::move(idle),
@@ -51,7 +51,7 @@ Json threads_of(const AdminView& view) {
           {"low", exec->low_on_threads}};
 }
 
-// Everything but the pools, up to where their list begins.
+// Renders everything but the pools, up to the beginning of their list.
 std::string opening(const AdminView& view, Instant now) {
   Json json{{"now", milliseconds(now)},
             {"version", view.build().version},

@@ -1,6 +1,6 @@
-// Feed: the server-sent events of /events. Once a second the state of everything is rendered, pool by pool, for all
-// listeners together: who has just come gets the whole of it ("state"), the others only the pools that look different
-// from the second before ("change"). Times are told as moments, not as ages, so that what rests costs nothing.
+// Feed: the server-sent events of /events. Once a second the state is rendered pool by pool for all listeners
+// together: a new listener receives all of it ("state"), the others only the pools that changed within the second
+// ("change"). Times are absolute, not ages, so that idle connections cause no changes.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace carpool::proxy::admin {
 
-// The head of the stream; the server sends the events.
+// Returns the head of the stream; the server sends the events.
 Response events_answer(const Call& call);
 
 class Feed {
@@ -20,7 +20,7 @@ class Feed {
   const std::string& changes() const { return changes_; }
 
  private:
-  std::unordered_map<std::string, std::string> pools_;  // as they were told last, by label
+  std::unordered_map<std::string, std::string> pools_;  // the last rendering of each pool, by label
   std::string whole_, changes_;
 };
 

@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::size_t kWorthIt = 4096;
 constexpr std::uint32_t kContexts = 4;
-constexpr int kGzip = 16 + MAX_WBITS;  // zlib's way to ask for gzip's frame
-constexpr std::size_t kFlushed = 64;   // more than deflateBound() knows of, where a flush ends a block
-constexpr int kLevel = 1;              // Prometheus text: level 6 makes it a fifth smaller for three times the time
+constexpr int kGzip = 16 + MAX_WBITS;  // zlib's encoding of "gzip framing"
+constexpr std::size_t kFlushed = 64;   // bytes of a flushed block's end that deflateBound() omits
+constexpr int kLevel = 1;              // on Prometheus text level 6 is a fifth smaller and takes three times as long
 
 // RFC 9110 §12.5.3: gzip or *, unless its weight is zero.
 bool names_gzip(std::string_view field) {
@@ -36,7 +36,7 @@ bool names_gzip(std::string_view field) {
   return accepted;
 }
 
-// zlib's state for one answer at a time; 256 KiB, which costs more to make than many an answer to pack.
+// zlib's state for one response at a time: 256 KiB, which cost more to create than many a response to compress.
 class Deflater {
  public:
   Deflater() : ready_(deflateInit2(&stream_, kLevel, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) == Z_OK) {}
@@ -46,10 +46,10 @@ class Deflater {
   Deflater(const Deflater&) = delete;
   Deflater& operator=(const Deflater&) = delete;
 
-  // Nothing of the last answer stays. False: zlib had no memory for it.
+  // Clears the state of the last response. Returns false if zlib had no memory for it.
   bool renew() { return ready_ && deflateReset(&stream_) == Z_OK; }
 
-  // All that comes of it: with Z_SYNC_FLUSH up to this byte, with Z_FINISH to gzip's end.
+  // Returns all output: with Z_SYNC_FLUSH up to this byte, with Z_FINISH to the end of the gzip stream.
   std::string compress(std::string_view text, int flush) {
     std::string packed(deflateBound(&stream_, text.size()) + kFlushed, '\0');
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
@@ -61,7 +61,7 @@ class Deflater {
       const int said = deflate(&stream_, flush);
       CARPOOL_ASSERT(said != Z_STREAM_ERROR);
       made = packed.size() - stream_.avail_out;
-      if (stream_.avail_out != 0) break;  // else more of it may wait inside
+      if (stream_.avail_out != 0) break;  // otherwise more output may be pending
       packed.resize(2 * packed.size());
     }
     packed.resize(made);
@@ -73,7 +73,7 @@ class Deflater {
   const bool ready_;
 };
 
-// The second use of the house's own pool: it holds any object, not only connections.
+// The second use of the pool in this program: it holds any object, not only connections.
 struct Renewing {
   static bool on_acquire(const std::unique_ptr<Deflater>& context) { return context->renew(); }
 };

@@ -1,4 +1,4 @@
-// gzip for answers that are worth it: a scrape shrinks to a tenth. Milliseconds of work: for the background.
+// Compresses admin responses with gzip: a scrape shrinks to a tenth. Takes milliseconds: run it in the background.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,28 @@
 namespace carpool::proxy::admin {
 
 bool accepts_gzip(const AdminRequest& request);
-// The client takes gzip, and the body is long enough for it.
+// Returns true if the client accepts gzip and the body is long enough.
 bool worth_packing(const AdminRequest& request, const Response& answer);
-// The body is gzip from here on, and says so. Unchanged when zlib has no memory, or all contexts are lent.
+// Compresses the body and sets its headers. Leaves the response unchanged if zlib has no memory or all contexts are in
+// use.
 void compress(Response& answer);
 
-// A long answer on its way through gzip, one context from its first piece to its last; it is given back when this dies.
+// Packer: compresses a long response piece by piece with one context, which its destructor gives back.
 class Packer {
  public:
   Packer() = default;
   Packer(const Packer&) = delete;
   Packer& operator=(const Packer&) = delete;
   virtual ~Packer() = default;
-  // What the client gets of the piece, so that it can unpack everything up to here; with the last one gzip's end.
+  // Returns the compressed piece, flushed so that the client can unpack everything so far; the last piece ends the
+  // stream.
   virtual std::string compress(std::string_view piece, bool last) = 0;
 };
-// Null when zlib has no memory, or all contexts are lent.
+// Returns nullptr if zlib has no memory or all contexts are in use.
 std::unique_ptr<Packer> make_packer();
 void say_packed(Response& answer);
 
-// zlib's contexts that there are: they come from a pool and never exceed four.
+// zlib contexts in existence: they are pooled and never exceed four.
 std::uint32_t packing_contexts();
 std::uint32_t packing_contexts_lent();
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kNoncePlace = "__NONCE__";
 
-// Only what bears this number runs in the browser: one nobody can guess, new with every answer.
+// The browser runs only scripts that carry this number: unpredictable, and new in every response.
 std::string draw_nonce() {
   std::array<unsigned char, 16> bytes{};
   if (::getentropy(bytes.data(), bytes.size()) != 0) return {};

@@ -1,5 +1,4 @@
-// The page at "/": page.html, which is embedded when carpool is built, loads nothing but itself, and shows what /events
-// tells.
+// The page at "/": page.html, embedded at build time. It loads nothing else and shows the data of /events.
 #pragma once
 
 #include "proxy/server/admin/response.h"

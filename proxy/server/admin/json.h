@@ -1,4 +1,4 @@
-// JSON inside admin: included by its .cc files only, the one place that knows nlohmann's library.
+// JSON inside admin: included by its .cc files only, the one place that uses nlohmann's library.
 #pragma once
 
 #include <chrono>
@@ -17,13 +17,13 @@ using Json = nlohmann::ordered_json;
 
 std::string text_of(const Json& json);
 Response json_answer(std::uint16_t status, const Json& json);
-// As it stands in a list that is a member of an object.
+// Appends `json` as an element of a list that is a member of an object.
 void append_member(std::string& out, const Json& json);
-// An error with `more` members than error_answer()'s.
+// An error with `more` members than error_answer() has.
 Response problem_answer(std::uint16_t status, std::string_view error, const Json& more);
-Json json_of(const PoolInfo& pool);  // as /pools tells it
+Json json_of(const PoolInfo& pool);  // as in /pools
 
-// What is not there, or empty, is null.
+// Missing and empty values are null.
 template <class T>
 Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);

@@ -1,5 +1,5 @@
-// JsonList: {"NAME": [ … ]}, one member of the list a piece, in the same bytes as if all of it were one Json. Included
-// by admin's .cc files only.
+// JsonList: {"NAME": [ … ]}, rendered one list element at a time, byte for byte as one Json document. Included by
+// admin's .cc files only.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class JsonList final : public Pieces {
     if (at_ < all_.size()) {
       out.append(at_ == 0 ? "\n" : ",\n");
       append_member(out, render_(all_[at_]));
-      all_[at_++] = Facts{};  // what it holds is needed no more
+      all_[at_++] = Facts{};  // frees the element, which is no longer needed
     }
     if (at_ < all_.size()) return true;
     out.append(all_.empty() ? "]\n}\n" : "\n  ]\n}\n");
@@ -37,7 +37,7 @@ class JsonList final : public Pieces {
   std::size_t at_ = 0;
 };
 
-// `name` is a constant; render(facts) is the Json of one.
+// `name` is a constant; render(facts) returns the Json of one element.
 template <class Facts, class Render>
 Response list_answer(std::string_view name, std::vector<Facts> all, Render render) {
   Response answer = text_answer(200, "application/json", {});

@@ -72,7 +72,7 @@ Json operation(const Any& route, bool of_pool) {
   return json;
 }
 
-// What the program knows is not told twice.
+// Schemas that follow from the program are generated, not written twice.
 Json schemas() {
   Json json = *read_json<Json>(kSchemas, {});
   json["LogLevel"] = {{"type", "string"}, {"enum", {"trace", "debug", "info", "warn", "error", "off"}}};

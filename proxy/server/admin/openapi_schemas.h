@@ -1,16 +1,15 @@
-// What the admin endpoint's answers look like: the schemas of /openapi.json, but for those that follow from the
-// program.
+// The response schemas of /openapi.json, except those that are generated from the program.
 #pragma once
 
 #include <string_view>
 
 namespace carpool::proxy::admin {
 
-// A parameter's schema that refers to one of these.
+// Schemas of parameters that refer to one of these.
 inline constexpr std::string_view kLevelSchema = R"({"$ref": "#/components/schemas/LogLevel"})";
 inline constexpr std::string_view kModuleSchema = R"({"$ref": "#/components/schemas/LogModule"})";
 
-// Every name that a Route's `answers` or `body` uses stands here.
+// Defines every name that a Route's `answers` or `body` uses.
 inline constexpr const char* kSchemas = R"({
   "Problem": {"type": "object", "required": ["type", "title", "status", "detail", "error"], "properties": {
     "type": {"type": "string", "enum": ["about:blank"]}, "title": {"type": "string"},

@@ -1,4 +1,4 @@
-// A target's path in pieces, each percent-decoded on its own, so that an encoded "/" never divides.
+// Splits a target's path into segments, each percent-decoded on its own, so that an encoded "/" never separates.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,13 @@
 
 namespace carpool::proxy::admin {
 
-// Without query, and without a trailing slash (but "/" itself).
+// Returns the path without query and without a trailing slash (except "/" itself).
 std::string_view path_of(std::string_view target);
-// False: an escape in it is broken or hides a NUL. No parameter of such a query may be overlooked.
+// Returns false if an escape is malformed or encodes a NUL: such a query is refused as a whole.
 bool query_is_well_encoded(std::string_view target);
-// The decoded value of the query's parameter; nothing: it is not there, or not well encoded. "+" is a plus.
+// Returns the decoded value of a query parameter; empty if it is missing or malformed. "+" is a plus.
 std::optional<std::string> query_value(std::string_view target, std::string_view name);
-// Segments of such a path; nothing when an escape is broken or hides a NUL.
+// Returns the segments of such a path; empty if an escape is malformed or encodes a NUL.
 std::optional<std::vector<std::string>> segments_of(std::string_view path);
 
 }  // namespace carpool::proxy::admin

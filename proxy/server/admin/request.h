@@ -1,4 +1,5 @@
-// AdminRequest: what the routes and guards need of a request's head. Views into it: it lives no longer.
+// AdminRequest: the parts of a request's head that routes and access rules need. Views into the head: must not outlive
+// it.
 #pragma once
 
 #include <string_view>
@@ -17,8 +18,8 @@ struct AdminRequest {
   bool reads() const { return method == "GET" || method == "HEAD"; }
 };
 
-// A field that says who asks stands once: of two, one could be the page's and one the browser's. "null" is believed by
-// no guard.
+// Returns the value of a field that identifies the sender. Such a field must occur once: of two, one could come from
+// the page and one from the browser. No access rule accepts "null".
 inline std::string_view only(const http::Fields& fields, std::string_view name) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < fields.size(); ++i) count += http::iequals(fields[i].name, name) ? 1 : 0;

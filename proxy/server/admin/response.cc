@@ -8,7 +8,7 @@
 namespace carpool::proxy::admin {
 
 Response text_answer(std::uint16_t status, std::string_view content_type, std::string body) {
-  // A browser must neither keep what it saw nor guess another type for it.
+  // The browser must neither cache the response nor guess another content type.
   return {status,
           std::string(content_type),
           {{"Cache-Control", "no-store"}, {"X-Content-Type-Options", "nosniff"}},
@@ -19,7 +19,7 @@ std::string text_of(const Json& json) {
   return json_text(json, 2);
 }
 
-// Lines end nowhere but between values: a string has its own escaped.
+// Line breaks occur only between values: those in strings are escaped.
 void append_member(std::string& out, const Json& json) {
   constexpr std::string_view kDepth = "    ";
   const std::string text = text_of(json);

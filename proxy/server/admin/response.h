@@ -1,4 +1,5 @@
-// Response: what an admin request is told, as a value; the server writes it. For HEAD the body counts but is not sent.
+// Response: the response to an admin request as a value; the server writes it. For HEAD the body is counted but not
+// sent.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace carpool::proxy::admin {
 
 struct Response;
 
-// An answer that is not known yet: asked for it now and then, on the admin thread.
+// PendingResponse: a response that is not known yet; polled on the admin thread.
 class PendingResponse {
  public:
   PendingResponse() = default;
@@ -23,14 +24,14 @@ class PendingResponse {
   virtual std::optional<Response> poll_pending() = 0;
 };
 
-// A long body: made piece by piece, so that no more of it exists at once than its reader takes.
+// Pieces: a long body, generated piece by piece, so that no more of it exists than its reader takes.
 class Pieces {
  public:
   Pieces() = default;
   Pieces(const Pieces&) = delete;
   Pieces& operator=(const Pieces&) = delete;
   virtual ~Pieces() = default;
-  // Appends the next one, some kilobytes. False: there are no more. It may block; any thread, one at a time.
+  // Appends the next piece, some kilobytes. Returns false if there are no more. May block; any thread, one at a time.
   virtual bool next(std::string& out) = 0;
 };
 
@@ -41,11 +42,11 @@ struct Response {
   std::string body;
   std::unique_ptr<Pieces> pieces{};          // instead of `body`
   bool stream = false;                       // server-sent events follow until the client leaves
-  std::unique_ptr<PendingResponse> later{};  // instead of all the rest
+  std::unique_ptr<PendingResponse> later{};  // instead of all other members
 };
 
 Response text_answer(std::uint16_t status, std::string_view content_type, std::string body);
-// application/problem+json (RFC 9457): title, status and detail, and the detail as "error" again.
+// application/problem+json (RFC 9457): title, status and detail; "error" repeats the detail.
 Response error_answer(std::uint16_t status, std::string_view error);
 
 }  // namespace carpool::proxy::admin

@@ -1,4 +1,4 @@
-// Route: one path of the admin endpoint: who answers it, and what /openapi.json says of it. Declared once, in
+// Route: one path of the admin endpoint: its handler, and its description in /openapi.json. Declared once, in
 // routes.cc.
 #pragma once
 
@@ -25,15 +25,15 @@ struct Parameter {
   std::string_view name, schema, doc;  // schema: JSON Schema, as text
 };
 
-// What few routes have.
+// Optional parts of a route.
 struct Particulars {
   std::span<const Parameter> query{};
   std::uint16_t status = 200;      // of success
-  std::string_view body{};         // a schema: what may come as JSON
-  std::string_view unavailable{};  // what a 503 may say besides a problem, as `answers`
+  std::string_view body{};         // a schema: the accepted JSON body
+  std::string_view unavailable{};  // schema of a 503 that is not a problem, as `answers`
 };
 
-// `method` GET means HEAD too. `answers`: a schema of openapi_schemas.h, or a content type where it has a "/".
+// `method` GET includes HEAD. `answers`: a schema of openapi_schemas.h, or a content type if it contains a "/".
 struct Route {
   std::string_view path, method;
   Response (*answer)(const Call&);
@@ -41,7 +41,7 @@ struct Route {
   Particulars particulars{};
 };
 
-// /pools/{origin}/NAME: of a pool that was found, or of an origin that may have none yet.
+// /pools/{origin}/NAME: for an existing pool, or for an origin that may have none yet.
 struct PoolRoute {
   using OfPool = Response (*)(const Call&, const PoolInfo&);
   using OfOrigin = Response (*)(const Call&, const pool::Origin&);

@@ -21,7 +21,7 @@ void Body::step() {
   gather();
   if (!packer_) return;
   made_ = packer_->compress(made_, complete());
-  if (complete()) packer_.reset();  // another answer may have the context
+  if (complete()) packer_.reset();  // frees the context for another response
 }
 
 std::string Body::take() {

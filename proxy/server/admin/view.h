@@ -1,4 +1,5 @@
-// AdminView: what the admin endpoint may ask of the running program. Answers are copies: nothing is held afterwards.
+// AdminView: the state of the running program that the admin endpoint may read. Results are copies: nothing is locked
+// or held afterwards.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +21,14 @@ struct PoolInfo {
   std::string origin;  // label
   pool::Destination::Snapshot snapshot;
   std::optional<Duration> learned_idle_timeout;
-  std::vector<std::string> classes;  // names, the highest first
-  // What reuse saved: dials that requests needed none of, the time and the CPU time of their handshakes.
+  std::vector<std::string> classes;  // names, highest priority first
+  // Savings by reuse: dials avoided, and the time and CPU time of their handshakes.
   struct Saved {
     std::uint64_t dials = 0;
     Duration time{}, cpu{};
   };
   Saved saved{};
-  // By request.rate and pool.connect_rate.
+  // Requests and connections limited by request.rate and pool.connect_rate.
   struct Limited {
     std::uint64_t requests = 0, connections = 0;
   };
@@ -61,12 +62,12 @@ struct ConnectionInfo {
   pool::OpenCause opened = pool::OpenCause::first;
   Duration age{}, idle{};
   std::uint32_t uses = 0;
-  std::uint32_t streams = 0;  // exchanges on it now
+  std::uint32_t streams = 0;  // exchanges in progress on it
   unsigned loop = 0;
   std::string protocol;             // "h1", "h2"
   std::string local, peer;          // addresses
   std::string tls_version, cipher;  // empty: plain text
-  std::string borrower;             // who has it, for a person; empty: nobody
+  std::string borrower;             // description of its borrower; empty: none
 };
 
 // The threads at one instant; names live as long as the process.
@@ -74,7 +75,7 @@ struct ThreadsInfo {
   struct Reserve {
     unsigned capacity = 0, available = 0, pending = 0;
   };
-  struct Tasks {  // blocking ones, wherever they are
+  struct Tasks {  // blocking tasks, queued or running
     unsigned limit = 0, existing = 0;
     std::uint64_t refused = 0;
   };
@@ -112,29 +113,29 @@ struct ThreadsInfo {
 
 struct OverloadInfo {
   struct Use {
-    std::uint64_t used = 0, limit = 0;  // limit 0: none that counts
+    std::uint64_t used = 0, limit = 0;  // limit 0: unlimited
   };
   std::string sheds;        // "nothing", "keep_alive", "new_clients", "idle"
   std::uint64_t stage = 0;  // the same as a number
   Use memory, descriptors;
-  std::uint64_t failed_allocations = 0;          // that the reserve served
-  std::uint64_t heap_used = 0, heap_unused = 0;  // bytes: in somebody's use, resident beside that
+  std::uint64_t failed_allocations = 0;          // served by the reserve
+  std::uint64_t heap_used = 0, heap_unused = 0;  // bytes: allocated; resident but free
   std::uint64_t memory_returned = 0;             // bytes, to the kernel
 };
 
 class AdminView {
  public:
   virtual std::vector<PoolInfo> pools() const = 0;
-  // As they were together, with what those had counted that ended because nobody used them.
+  // Returns a consistent snapshot of all pools, with the counters of reclaimed ones.
   virtual CountedPools counted() const { return {pools(), {}}; }
-  // Of the origin with this label; empty when there is none.
+  // Connections of the origin with this label; empty if there is none.
   virtual std::vector<ConnectionInfo> connections(const std::string& origin) const = 0;
-  // Fills in who has them, which only the loops know: takes as long as their turns.
+  // Fills in the borrowers, which only the loops know: takes as long as their turns.
   virtual void name_borrowers(const std::string& origin, std::vector<ConnectionInfo>& connections) const = 0;
   virtual std::vector<AddressInfo> addresses(const std::string&) const { return {}; }
-  // Of an origin that has a pool; nothing: it has none.
+  // Returns the analysis input of an origin's pool; empty if it has none.
   virtual std::optional<PoolAnalysis> study(const std::string& origin) const = 0;
-  virtual std::vector<LeakRecord> leaks() const = 0;  // the newest first
+  virtual std::vector<LeakRecord> leaks() const = 0;  // newest first
 
   virtual const metrics::Registry* registry() const = 0;  // null: metrics are off
   virtual std::optional<metrics::ExecSample> exec() const = 0;
@@ -145,8 +146,8 @@ class AdminView {
   virtual metrics::AdminSample admin() const = 0;
 
   virtual std::vector<std::string> not_ready() const = 0;        // reasons; empty: ready
-  virtual std::vector<std::string> warm_ups_failed() const = 0;  // at start, with the reason; they are tried again
-  virtual std::string config() const = 0;                        // the effective one as TOML, without secrets
+  virtual std::vector<std::string> warm_ups_failed() const = 0;  // at start, with the reason; they are retried
+  virtual std::string config() const = 0;                        // the effective configuration as TOML, without secrets
 
  protected:
   ~AdminView() = default;

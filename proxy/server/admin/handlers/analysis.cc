@@ -117,7 +117,7 @@ struct Settings {
   Duration wait_timeout{};
 };
 
-// Each setting that a replay can change; what is wrong with the query, or nothing.
+// Parses the settings that a simulation can change; reports what is wrong with the query.
 class Changes {
  public:
   Changes(std::string_view target, Settings& settings) : target_(target), settings_(settings) {}

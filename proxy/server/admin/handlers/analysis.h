@@ -1,5 +1,5 @@
-// What is made of one pool's past, for a person: why (explain), how much (advice), and what if (the same load replayed
-// on other settings). Computing takes milliseconds: not for a loop that others wait for.
+// Analysis of one pool's history for a person: explain (why), advice (the size that the load calls for) and what-if
+// (the same load simulated with other settings). Computing takes milliseconds: not for a loop that serves requests.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ namespace carpool::proxy::admin {
 
 Response explain_answer(const PoolInfo& pool, const PoolAnalysis& study);
 Response advice_answer(const PoolInfo& pool, const PoolAnalysis& study);
-// `target`: its query names the settings to change.
+// The query of `target` names the settings to change.
 Response what_if_answer(const PoolInfo& pool, const PoolAnalysis& study, std::string_view target);
 
 }  // namespace carpool::proxy::admin

@@ -1,4 +1,4 @@
-// The text of leaks: /leaks, and the line for one borrower.
+// Renders leaks: the /leaks response, and the line for one borrower.
 #pragma once
 
 #include <string>

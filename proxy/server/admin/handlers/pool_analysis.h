@@ -1,4 +1,4 @@
-// PoolAnalysis: what explain, advice and what-if of one pool rest on.
+// PoolAnalysis: the input of explain, advice and what-if for one pool.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,5 @@
-// POST /pools/{origin}/pause, /resume, /drain, /reconnect: an operator's word to one pool. Answered when it was given.
+// POST /pools/{origin}/pause, /resume, /drain, /reconnect: commands to one pool. The response follows when it was
+// applied.
 #pragma once
 
 #include "proxy/server/admin/route.h"
@@ -11,7 +12,7 @@ Response order_route(const Call& call, const PoolInfo& pool) {
   answer.later = call.control.order(pool.origin, order);
   return answer;
 }
-// 200 and what the pool is now.
+// Returns 200 and the pool's new state.
 Response pool_order_answer(PoolCommand order);
 
 }  // namespace carpool::proxy::admin

@@ -16,7 +16,7 @@ namespace {
 using pool::ConnectionStatus;
 using Snapshot = pool::Destination::Snapshot;
 
-// Open ones, idle or not: all but those that are still connecting.
+// Returns the number of open connections, idle or borrowed, without those still connecting.
 std::uint64_t open(const Snapshot& s) {
   return s.alive() - s.of(ConnectionStatus::connecting);
 }
@@ -28,7 +28,7 @@ Json by_name(const Names& names, const Counts& counts) {
   return json;
 }
 
-// A scrape's reader may take its time, and has them all until then: no more than it needs.
+// A slow scraper keeps these samples in memory until it has read them, so zeros are optional.
 template <class Names, class Counts>
 std::vector<metrics::Labelled> labelled(const Names& names, const Counts& counts, bool zeros) {
   std::vector<metrics::Labelled> parts;
@@ -59,7 +59,7 @@ Json json_of(const ConnectionInfo& facts) {
   return json;
 }
 
-// One bar per bound: how many lie at or below it and above the one before; the last bar has no bound.
+// Returns one bar per bound: the number of values at or below it and above the previous one; the last bar has no bound.
 template <std::size_t N, class Measure>
 Json histogram(const std::vector<ConnectionInfo>& all, const std::array<double, N>& bounds, Measure measure) {
   std::array<std::uint64_t, N + 1> counts{};
@@ -91,7 +91,7 @@ Json histograms(const std::vector<ConnectionInfo>& all) {
   return json;
 }
 
-// A reload may have named others a moment ago.
+// A reload may have changed the classes a moment ago.
 std::string class_name(const PoolInfo& facts, std::size_t i) {
   return i < facts.classes.size() ? facts.classes[i] : std::to_string(i);
 }
@@ -114,7 +114,7 @@ Json json_of(const PoolInfo& facts) {
   json["origin"] = facts.origin;
   json["active"] = open(s);
   json["borrowable"] = s.of(ConnectionStatus::idle);
-  json["borrowed"] = s.leases();  // streams count each
+  json["borrowed"] = s.leases();  // each stream counts
   json["connecting"] = s.of(ConnectionStatus::connecting);
   json["waiting"] = s.waiting;
   json["max_wait_seconds"] = seconds(s.max_wait);
@@ -167,7 +167,7 @@ Response pool_metrics_answer(const std::vector<PoolInfo>& pools) {
   Json json = Json::object();
   for (const PoolInfo& pool : pools) {
     const Snapshot& s = pool.snapshot;
-    // Of those created, whatever is not open any more is closed; a dial that failed was never created.
+    // Every created connection that is no longer open is closed; a failed dial was never created.
     const std::uint64_t active = open(s);
     json[pool.origin] = {{"active", active},
                          {"borrows", s.borrows},

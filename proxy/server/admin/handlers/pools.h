@@ -1,4 +1,4 @@
-// What is said of pools: as JSON for people and tools, as samples for the metrics page.
+// Renders pools: as JSON for people and tools, and as samples for the metrics page.
 #pragma once
 
 #include <vector>
@@ -10,15 +10,15 @@
 namespace carpool::proxy::admin {
 
 Response pools_answer(std::vector<PoolInfo> pools);
-// With live histograms of the ages, rests and uses of its connections.
+// Includes live histograms of the connections' ages, idle times and uses.
 Response pool_answer(const PoolInfo& pool, const std::vector<ConnectionInfo>& connections,
                      const std::vector<AddressInfo>& addresses);
 Response connections_answer(std::vector<ConnectionInfo> connections);
-// SimplePool's counters per URI; the form is golden.
+// SimplePool's counters per URI; the format is fixed by a golden file.
 Response pool_metrics_answer(const std::vector<PoolInfo>& pools);
 
 metrics::OriginSample sample_of(const PoolInfo& pool);
-// The sample is taken here, as one; its text is made as it is read.
+// Takes the sample here, atomically; its text is generated as it is read.
 Response metrics_answer(const AdminView& view, const metrics::Registry& registry);
 
 }  // namespace carpool::proxy::admin

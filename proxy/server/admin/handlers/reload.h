@@ -1,4 +1,4 @@
-// POST /reload: reads the configuration again and says what changed; with ?dry_run=1, what would.
+// POST /reload: reads the configuration again and reports what changed; with ?dry_run=1, what would change.
 #pragma once
 
 #include "proxy/server/admin/route.h"
@@ -6,7 +6,7 @@
 namespace carpool::proxy::admin {
 
 Response reload_route(const Call& call);
-// 200; 400 with the mistakes when it was refused, 409 when it cannot be now.
+// Returns 200; 400 with the errors if it was refused; 409 if a reload is not possible now.
 Response reload_answer(const ReloadReport& report);
 
 }  // namespace carpool::proxy::admin

@@ -5,7 +5,7 @@
 namespace carpool::proxy::admin {
 namespace {
 
-// Each source may queue so many; their sum is the bound of the queue, which the pool asserts.
+// The maximum of queued tasks per source; their sum bounds the queue, which the thread pool asserts.
 Json sources_of(const ThreadsInfo& facts) {
   Json sources = Json::array();
   for (const ThreadsInfo::Source& source : facts.sources) {

@@ -1,4 +1,4 @@
-// GET /threads: who does what, and since when.
+// GET /threads: what each thread is doing, and since when.
 #pragma once
 
 #include "proxy/server/admin/response.h"

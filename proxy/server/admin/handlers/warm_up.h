@@ -1,4 +1,5 @@
-// POST /pools/{origin}/warm-up?size=N: the pool is made if there is none; the answer comes when all dials have ended.
+// POST /pools/{origin}/warm-up?size=N: creates the pool if there is none; the response follows when all dials have
+// ended.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 namespace carpool::proxy::admin {
 
 Response warm_up_route(const Call& call, const pool::Origin& origin);
-// 200 when everything that was wanted is open; 502 with the first failure when it is not.
+// Returns 200 if all wanted connections are open, otherwise 502 with the first failure.
 Response warm_up_answer(std::uint32_t made, const std::optional<std::string>& failure);
 
 }  // namespace carpool::proxy::admin
