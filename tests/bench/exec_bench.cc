@@ -47,7 +47,7 @@ struct Shape {
 
 class Batch;
 
-// Embedded and used again: what is measured is the strategy, not an allocator.
+// Embedded and reused, so that the benchmark measures the strategy and not an allocator.
 class Job final : public Task {
  public:
   Invocation invocation() const override { return kind; }
@@ -85,7 +85,7 @@ class Batch final : public Producer {
       consume(static_cast<std::uint64_t>(shape_.work), 42);
     } else {
       const timespec nap{0, -shape_.work * 1000};
-      ::ppoll(nullptr, 0, &nap, nullptr);  // to wait is this task's work
+      ::ppoll(nullptr, 0, &nap, nullptr);  // waiting is this task's work
     }
     std::uint64_t sum = 0;
     for (const unsigned char byte : job.data) sum += byte;
@@ -142,7 +142,7 @@ void report(benchmark::State& state, const StrategyCounts& counts, double cpu, s
   state.counters["unfinished"] = static_cast<double>(most);
 }
 
-// One producer: fill, produce, wait for the batch.
+// One producer: fills the queue, produces, waits for the batch.
 void batch(benchmark::State& state, Shape shape) {
   Batch producer(shape);
   House house;
@@ -161,7 +161,7 @@ void batch(benchmark::State& state, Shape shape) {
   }
 }
 
-// Eight producers on two threads, four tasks at a time each: a connection with four streams that share its data.
+// Eight producers on two threads, four tasks at a time each, like a connection with four streams that share its data.
 void producers(benchmark::State& state, Shape shape) {
   shape.batch = 4;
   constexpr std::size_t kProducers = 8;
@@ -177,7 +177,7 @@ void producers(benchmark::State& state, Shape shape) {
     for (auto _ : state) {
       for (std::size_t i = 0; i < kProducers; ++i) {
         all[i]->fill();
-        // Half of them are dispatched, as a selector does; the other half run where they were seen.
+        // Half of the tasks are dispatched, as a selector does; the other half run on the thread that produced them.
         i % 2 == 0 ? static_cast<void>(strategies[i]->dispatch()) : strategies[i]->produce();
       }
       for (auto& one : all) one->wait();

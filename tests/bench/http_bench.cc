@@ -1,4 +1,4 @@
-// What a request costs in this room: reading its head, finding its target, writing both heads.
+// http_bench: the cost of a request in proxy/http: parsing its head, resolving its target, serializing both heads.
 #include <benchmark/benchmark.h>
 
 #include "proxy/http/forward.h"

@@ -1,4 +1,4 @@
-// What a scrape costs: 200 origins, every series of theirs.
+// metrics_bench: the cost of a scrape: 200 origins with every series.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -39,7 +39,7 @@ struct Scene {
   Sample sample;
 };
 
-// The sample is another's work, and given away.
+// The sample is prepared outside the measured part and consumed by it.
 template <class Work>
 void of_samples(benchmark::State& state, Work work) {
   const Scene scene;

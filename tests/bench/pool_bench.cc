@@ -1,5 +1,5 @@
-// What a borrow and a release cost when something rests: the budget is 34 CPU-ns for the pair (DESIGN §9), no lock and
-// no allocation. DestinationHit is what the proxy pays, PoolHit the core alone.
+// pool_bench: the cost of a borrow and a release when a connection is idle. The target is 34 CPU-ns for the pair, no
+// lock and no allocation. DestinationHit is the proxy's cost, PoolHit the core alone.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -57,7 +57,7 @@ class Someone final : public Borrower {
   Lease lease;
 };
 
-// `entries` connections at rest, spread over the loops.
+// `entries` idle connections, spread over the loops.
 struct Fixture {
   Fixture(std::uint32_t entries, unsigned loops) : destination(origin(), limits(entries), house, loops) {
     std::vector<std::unique_ptr<Someone>> all;
@@ -120,7 +120,7 @@ void DestinationHit(benchmark::State& state) {
 BENCHMARK(DestinationHit)->Arg(1)->Arg(12)->Arg(100);
 BENCHMARK(DestinationHit)->Arg(12)->Arg(100)->Threads(2)->UseRealTime();
 
-// The whole state machine, with the work of the Java rows between borrow and restore; a loop per thread.
+// The whole state machine, with the work of the Java rows between borrow and restore; one loop per thread.
 void StateMachine(benchmark::State& state) {
   static std::unique_ptr<Fixture> fixture;
   if (state.thread_index() == 0) {
@@ -135,7 +135,7 @@ void StateMachine(benchmark::State& state) {
   for (auto step : state) {
     static_cast<void>(step);
     if (!time) {
-      this_loop = me;  // the first thread made the fixture as every loop
+      this_loop = me;  // the first thread built the fixture as every loop
       time.emplace(state);
     }
     auto answer = fixture->destination.borrow(borrower, {}, fixture->now);

@@ -1,6 +1,6 @@
-// The raw pool as the Java rows have it: strategies x sizes x multiplex x threads, each thread a loop; beside it what
-// one would write without thinking, a mutex around a deque, and the contenders of the experiment that began it all:
-// twelve threads, twelve entries, a locked stack, a locked stack with counts, a locked queue.
+// pool_core_bench: the raw pool as in the Java rows: strategies x sizes x multiplex x threads, each thread a loop;
+// beside it the simplest alternative, a mutex around a deque, and the contenders of the original experiment: twelve
+// threads, twelve entries, a locked stack, a locked stack with counts, a locked queue.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -19,8 +19,8 @@
 namespace carpool::pool {
 namespace {
 
-// A program that shares a pool has more than one thread. Until it has, a C library's mutex takes no locked instruction,
-// and the rows of one thread would measure that.
+// Starts a second thread: until a process has one, glibc's mutex uses no locked instruction, and the rows of one thread
+// would measure that.
 const bool shared = [] {
   std::thread([] {
     for (;;) ::pause();
@@ -28,18 +28,18 @@ const bool shared = [] {
   return true;
 }();
 
-// One subject for all threads of a row, made by the first before the others begin.
+// One subject for all threads of a row, created by the first thread before the others begin.
 template <class Subject>
 std::unique_ptr<Subject> subject;
 
-// kWork: the tokens between borrow and restore. Without them the threads are at the pool all the time.
+// kWork: run the tokens between borrow and restore. Without them the threads contend for the pool all the time.
 template <class Subject, bool kWork>
 void row(benchmark::State& state) {
   CARPOOL_ASSERT(shared);
   const auto me = static_cast<unsigned>(state.thread_index());
   bench::Work work(me + 1);
   std::optional<bench::CpuTime> time;
-  for (auto step : state) {  // begins when all threads are here
+  for (auto step : state) {  // begins when all threads have arrived
     static_cast<void>(step);
     if (!time) time.emplace(state);
     Subject& pool = *subject<Subject>;
@@ -82,7 +82,7 @@ class Ours {
 using First = Ours<false>;
 using ThreadId = Ours<true>;
 
-// One rests, all others are lent: the first of them or the last.
+// One entry is idle and all others are borrowed: the idle one is the first or the last.
 template <bool kHint, bool kLast>
 class Lonely : public Ours<kHint> {
  public:
@@ -99,7 +99,7 @@ using Entry999 = Lonely<true, true>;
 using Entry0Searched = Lonely<false, false>;
 using Entry999Searched = Lonely<false, true>;
 
-// Over all entries, whosever they are: pays the takeover.
+// Over all entries, whichever loop they belong to: includes the takeover.
 template <Strategy kStrategy>
 class OverAll : public Ours<false> {
  public:
@@ -114,7 +114,7 @@ class OverAll : public Ours<false> {
 using Random = OverAll<Strategy::random>;
 using RoundRobin = OverAll<Strategy::round_robin>;
 
-// With loans, hooks and limits (pool/core/object_pool.h), with the defaults.
+// With handles, hooks and limits (pool/core/object_pool.h), with the defaults.
 class Lent {
  public:
   using Things = ObjectPool<int>;
@@ -139,7 +139,7 @@ class Lent {
   std::vector<Own> loans_;
 };
 
-// std::mutex + deque: the last one given back is the next one lent, or the first one.
+// std::mutex + deque, LIFO or FIFO.
 template <bool kStack>
 class Locked {
  public:
@@ -166,7 +166,7 @@ class Locked {
 using Deque = Locked<true>;
 using Queue = Locked<false>;
 
-// A stack whose top is lent again and again until it is full: the multiplexed pool of old.
+// A stack whose top is borrowed until it is full: the classic multiplexed pool.
 class CountedStack {
  public:
   CountedStack(std::uint32_t size, std::uint32_t multiplex, unsigned) : things_(size), most_(multiplex) {
@@ -200,8 +200,8 @@ void grid(benchmark::internal::Benchmark* row) {
   }
   row->Threads(1)->Threads(2)->Threads(4)->Threads(12)->UseRealTime();
 }
-// As many entries as threads of the experiment; all that the contended rows have, where there is nothing but borrow and
-// restore.
+// As many entries as threads of the experiment. The contended rows, with nothing between borrow and restore, use only
+// these.
 void twelve(benchmark::internal::Benchmark* row) {
   row->Args({12, 1})->Args({12, 8})->Threads(1)->Threads(2)->Threads(4)->Threads(12)->UseRealTime();
 }

@@ -25,7 +25,7 @@ double cpu_us() {
   return static_cast<double>(at.tv_sec) * 1e6 + static_cast<double>(at.tv_nsec) / 1e3;
 }
 
-// Of one of `events` in each part.
+// CPU-us of one of `events` in each part.
 double cost_of(int events, const std::function<void(int part)>& part) {
   double least = 1e18;
   for (int n = 0; n < kParts; ++n) {
@@ -43,7 +43,7 @@ pool::Origin origin(std::size_t number) {
   return made;
 }
 
-// A row: events of one pool of so many places.
+// A row: events of one pool with the given number of entries.
 class OfPlaces {
  public:
   explicit OfPlaces(std::uint32_t places) : places_(places), world_(2) {
@@ -146,7 +146,7 @@ class OfPlaces {
   std::deque<TestBorrower> busy_;
 };
 
-// A row: events under the total, which so many origins use up with a connection each.
+// A row: events under the connection budget, which the given number of origins use up with one connection each.
 class OfOrigins {
  public:
   explicit OfOrigins(std::uint32_t origins) : origins_(origins), world_(2) {
@@ -161,7 +161,7 @@ class OfOrigins {
   void print() {
     const double calm = hand_on();
     TestBorrower& starved = busy_.emplace_back(world_, LoopId{0});
-    starved.borrow(*other_);  // it holds as much as the others: it waits, and nobody gives it a slot
+    starved.borrow(*other_);  // it holds as many connections as the others, so it waits and gets no slot
     const double wanted = hand_on();
     starved.cancel();
     for (TestBorrower& one : busy_) {
@@ -192,7 +192,7 @@ class OfOrigins {
     while (!world_.dials.empty()) world_.dialed();
     world_.deliver_all();
   }
-  // The first origin hands its connection from one borrower to the other.
+  // The first origin hands its connection from one borrower to the next.
   double hand_on() {
     Destination& first = at(0);
     TestBorrower other(world_, 0);
@@ -214,7 +214,7 @@ class OfOrigins {
     }
     return cost;
   }
-  // One origin more than there are slots for borrows after the other: each takes the slot of the least recently used.
+  // One origin more than there are slots borrows in turn: each takes the slot of the least recently used.
   double take_turns() {
     TestBorrower one(world_, 0);
     std::size_t next = 0;

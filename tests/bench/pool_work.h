@@ -1,6 +1,6 @@
-// What a borrower does between borrow and restore in the pool's benchmarks: 10..19 tokens of JMH's Blackhole.consumeCPU
-// (about 20 ns), so that the rows stand beside those of the Java originals. And what a row counts: the CPU time of all
-// its threads, for elapsed time says little on a machine that is shared.
+// pool_work.h: the work between borrow and restore in the pool's benchmarks, 10..19 tokens of JMH's
+// Blackhole.consumeCPU (about 20 ns), so that the rows compare with those of the Java originals; and the CPU time of
+// all threads of a row, because elapsed time means little on a shared machine.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -28,7 +28,7 @@ class Work {
   std::uint64_t consumed_ = 1;
 };
 
-// CPU-ns per operation over all threads of the row, and how many processors it kept busy.
+// CPU-ns per operation over all threads of the row, and the number of busy processors.
 class CpuTime {
  public:
   explicit CpuTime(benchmark::State& state)

@@ -1,6 +1,6 @@
-// A pool of something that is no connection: parsers that are expensive to make, shared by threads. Each thread has its
-// own side of the pool (its affinity) and takes another's parser when it has none of its own. What a text left in a
-// parser is wiped when it comes back: the next borrower finds it anonymous.
+// parsers: an example of a pool of objects that are no connections: parsers that are expensive to construct, shared by
+// threads. Each thread has its own part of the pool (its affinity) and takes another thread's parser if it has none. A
+// parser is cleared when it is released.
 #include <atomic>
 #include <cstdio>
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace {
 
-// The thing: what a thread uses alone, for a while.
+// The pooled object: used by one thread at a time.
 class Parser {
  public:
   explicit Parser() : table_(1 << 16) {}  // expensive
@@ -42,8 +42,7 @@ std::optional<Owned> make() {
   return std::make_unique<Parser>();
 }
 
-// How many of `texts` were read right. Without a free parser, and no room for one more, the thread lets others go
-// first.
+// Returns how many of `texts` were parsed correctly. If no parser is idle and the pool is full, the thread yields.
 std::size_t read(Parsers& parsers, carpool::pool::LoopId me, std::size_t texts) {
   std::size_t right = 0;
   for (std::size_t done = 0; done < texts;) {
@@ -63,7 +62,7 @@ int main() {
   constexpr unsigned kThreads = 4;
   constexpr std::size_t kTexts = 20000;
   Parsers parsers({.cap = 2, .loops = kThreads});  // two parsers for four threads
-  auto foreign = std::make_unique<Parser>();       // one was there before
+  auto foreign = std::make_unique<Parser>();       // an object that the pool did not create
   if (!parsers.insert(foreign)) return 1;
   std::atomic<std::size_t> right{0};
   std::vector<std::thread> threads;

@@ -1,5 +1,5 @@
-// What pool/core/atomic.h becomes in the explorer's build: every access is a point where another thread may go first,
-// and goes through the machine's store buffers.
+// atomic.h: replaces pool/core/atomic.h in the explorer's build: every access is a point where another thread may be
+// scheduled, and goes through the machine's store buffers.
 #pragma once
 
 #include <atomic>

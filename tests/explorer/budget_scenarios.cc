@@ -1,11 +1,11 @@
-// The budget of all origins: slots that come free while origins find out that they lack one.
+// Scenarios of the connection budget: slots that are freed while origins become starved.
 #include "tests/explorer/scenarios.h"
 #include "tests/explorer/stage.h"
 
 namespace carpool::explore {
 namespace {
 
-// One place for two origins: the one that lacks it is woken when the other's connection rests or ends.
+// One slot for two origins: the starved one is woken when the other's connection becomes idle or is closed.
 class ReleaseMeetsHunger : public Stage {
  public:
   ReleaseMeetsHunger() : Stage(2, cap(1), 1) {}
@@ -33,8 +33,8 @@ class EndMeetsHunger : public Stage {
   TestBorrower& hungry_ = asker(1);
 };
 
-// The same when the origin is known to have had something idle: who looks finds nothing, and takes it off the list
-// while something becomes idle there.
+// The same when the origin was listed as having an idle connection: the searcher finds none and removes it from the
+// list while a connection becomes idle there.
 class OfferMeetsHunger : public Stage {
  public:
   OfferMeetsHunger() : Stage(2, cap(1), 1) {
@@ -51,7 +51,7 @@ class OfferMeetsHunger : public Stage {
   TestBorrower& holder_ = leased(0);
   TestBorrower& hungry_ = asker(1);
 };
-// Two origins lack the one place when it comes free.
+// Two origins are starved when the only slot is freed.
 class EndMeetsTwoHungers : public Stage {
  public:
   EndMeetsTwoHungers() : Stage(3, cap(1), 1) {}

@@ -1,4 +1,4 @@
-// Destination: releases, wishes, takeovers, events, ends and mail that meet.
+// Scenarios of Destination: concurrent releases, borrows, takeovers, events, closes and mail.
 #include "tests/explorer/scenarios.h"
 #include "tests/explorer/stage.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The lost wake-up: the only connection is given back at the moment when somebody asks for it.
+// The lost wake-up: the only connection is released while a borrower asks for it.
 class ReleaseMeetsWish : public Stage {
  public:
   explicit ReleaseMeetsWish(unsigned wishes = 1) : Stage(1 + wishes, cap(1)) {
@@ -33,8 +33,8 @@ struct ReleaseMeetsTwoWishes : ReleaseMeetsWish {
   ReleaseMeetsTwoWishes() : ReleaseMeetsWish(2) {}
 };
 
-// The same when the connection was lent before, so that the maps still name it: who asks follows the bit in vain and
-// takes it away while it is given back.
+// The same when the connection was borrowed before, so that its bitmap bit is still set: the borrower follows the bit
+// to a borrowed entry and clears it while the connection is released.
 struct ReturnMeetsSearches : ReleaseMeetsTwoWishes {
   ReturnMeetsSearches() {
     holder_.release();
@@ -42,8 +42,8 @@ struct ReturnMeetsSearches : ReleaseMeetsTwoWishes {
   }
 };
 
-// Of a session's two streams one comes back while somebody takes the other and a third asks: the taker hides the
-// session for a moment, and nobody may wait beside the spare stream because of it.
+// One of a session's two streams is released while a borrower acquires the other and a third borrower asks: the
+// acquirer hides the session for a moment, and no borrower may wait beside the spare stream because of it.
 class StreamMeetsWish : public Stage {
  public:
   StreamMeetsWish() : Stage(3, cap(1)) {}
@@ -70,7 +70,7 @@ class StreamMeetsWish : public Stage {
   TestBorrower& wishing_ = asker(2);
 };
 
-// The same pair when the place itself becomes free.
+// The same pair when the slot itself becomes free.
 class DiscardMeetsWish : public Stage {
  public:
   DiscardMeetsWish() : Stage(2, cap(1)) {}
@@ -117,7 +117,7 @@ class InspectionMeetsWish : public Stage {
   TestBorrower& wishing_ = asker(1);
 };
 
-// An event of loop 0 was dequeued; loop 1 takes the connection over and gives it back, loop 0 takes it back, and only
+// An event of loop 0 was dequeued; loop 1 takes the connection over and releases it, loop 0 takes it back, and only
 // then handles the event.
 class StaleEvent : public Stage {
  public:
@@ -151,7 +151,7 @@ class TakeoverAgainstEvent : public Stage {
   TestBorrower& taker_ = asker(1);
 };
 
-// Takeover against close: the sweep finds it worn out at the moment when loop 1, whose clock is behind, takes it.
+// Takeover against close: the sweep finds the connection expired while loop 1, whose clock is behind, acquires it.
 class TakeoverAgainstSweep : public Stage {
  public:
   TakeoverAgainstSweep() : Stage(2, idle(milliseconds(5))) {}
@@ -196,7 +196,7 @@ class TakeoverAgainstEviction : public Stage {
   TestBorrower& other_ = asker(2);
 };
 
-// A connection is handed to somebody who leaves, while a third one comes.
+// A connection is handed off to a borrower that cancels while a third borrower asks.
 class HandOffAgainstCancel : public Stage {
  public:
   HandOffAgainstCancel() : Stage(3, cap(1)) {}
@@ -219,7 +219,7 @@ class HandOffAgainstCancel : public Stage {
   TestBorrower& third_ = asker(2);
 };
 
-// It is handed on while it still lives and expires on the way.
+// A connection is handed off while it is valid and expires before it is delivered.
 class HandOffAgainstExpiry : public Stage {
  public:
   HandOffAgainstExpiry() : Stage(2, life(milliseconds(100))) {}
@@ -245,7 +245,7 @@ class HandOffAgainstExpiry : public Stage {
   TestBorrower& second_ = asker(1);
 };
 
-// Stop while a dial ends, somebody asks and somebody gives back.
+// Stop while a dial ends, a borrower asks and another releases.
 class StopAgainstAll : public Stage {
  public:
   StopAgainstAll() : Stage(3, cap(2)) {}
@@ -274,7 +274,7 @@ class StopAgainstAll : public Stage {
   TestBorrower& asking_ = asker(2);
 };
 
-// Who comes while somebody stands in line does not go past: not even to what was published a moment ago.
+// A new borrower does not overtake a waiting one, not even to a connection that was published a moment ago.
 class NobodyBarges : public Stage {
  public:
   NobodyBarges() : Stage(3, cap(1)) {}
@@ -297,7 +297,7 @@ class NobodyBarges : public Stage {
   }
 
  private:
-  // Its grant is on the way, or has been.
+  // The grant is posted or delivered.
   bool served() const { return !world.mail[1].empty() || first_.leases != 0; }
   TestBorrower& holder_ = leased(0);
   TestBorrower& first_ = asker(1);
@@ -305,7 +305,7 @@ class NobodyBarges : public Stage {
   bool in_line_ = false;
 };
 
-// The limit falls below what is open, while one of them is given back and somebody asks.
+// The limit falls below the number of open connections while one of them is released and a borrower asks.
 class LimitFalls : public Stage {
  public:
   LimitFalls() : Stage(3, cap(2)) {}
@@ -332,7 +332,8 @@ class LimitFalls : public Stage {
   TestBorrower& asking_ = asker(2);
 };
 
-// An inspection that is about to begin loses against a taker, while somebody asks who would have waited for its end.
+// An inspection that is about to begin loses against an acquirer while a borrower asks that would have waited for its
+// end.
 class LostInspectionMeetsWish : public Stage {
  public:
   LostInspectionMeetsWish() : Stage(3, cap(2)) {}
@@ -355,7 +356,7 @@ class LostInspectionMeetsWish : public Stage {
   TestBorrower& wishing_ = asker(2);
 };
 
-// A reservation that the total refuses was never opened: no scrape may count it.
+// A reservation that the connection budget refuses was never opened: no scrape may count it.
 class ScrapeAgainstUndone : public Stage {
  public:
   ScrapeAgainstUndone() : Stage(2, cap(2), 1) { destination(1); }
@@ -373,7 +374,7 @@ class ScrapeAgainstUndone : public Stage {
   TestBorrower& asking_ = asker(0);
 };
 
-// A dial that nobody needed is recalled on its loop while somebody of another one begins to need it.
+// An unneeded dial is cancelled on its loop while a borrower of another loop begins to need it.
 class RecallMeetsWish : public Stage {
  public:
   RecallMeetsWish() : Stage(2, cap(2)) {
@@ -391,7 +392,7 @@ class RecallMeetsWish : public Stage {
   TestBorrower& wishing_ = asker(1);
 };
 
-// A scrape balances whatever happens meanwhile.
+// The counters of a scrape balance at any moment.
 class ScrapeBalances : public Stage {
  public:
   ScrapeBalances() : Stage(3, cap(2)) {}

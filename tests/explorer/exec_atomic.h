@@ -1,4 +1,4 @@
-// What exec/atomic.h becomes in the explorer's build.
+// exec_atomic.h: replaces exec/atomic.h in the explorer's build.
 #pragma once
 
 #include "tests/explorer/atomic.h"

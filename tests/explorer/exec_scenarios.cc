@@ -1,4 +1,5 @@
-// The reserve's places and the strategy's word: threads that wait, those who take them, and who produces.
+// Scenarios of the reserved slots and of the strategy's word: waiting threads, threads that take them, and the producer
+// role.
 #include <array>
 #include <string>
 
@@ -11,7 +12,7 @@ namespace {
 
 using exec::StrategyWord;
 
-// ---- the reserve ----
+// ---- the reserved slots ----
 
 struct Waiter {
   int taken = 0, woken = 0;
@@ -30,7 +31,7 @@ class Places : public Scenario {
   void stop() {
     places.stop([](Waiter& waiter) { ++waiter.woken; });
   }
-  // What the counts say is what the places hold.
+  // The counters match the contents of the slots.
   std::string counted() { return places.counted() == places.waiting() ? std::string() : "the count is not what waits"; }
 
   Reserve places;
@@ -81,7 +82,7 @@ class TwoLeaveAndOneMustStay : public Places {
   std::array<int, 2> left_{};
 };
 
-// Nobody waits in what has stopped: who offered itself was woken, or saw it and went.
+// No thread waits in stopped slots: a thread that offered itself was woken, or saw the stop and left.
 class OfferMeetsStop : public Places {
  public:
   OfferMeetsStop() : Places(2, 1) {}
@@ -117,7 +118,7 @@ class StopMeetsTakeAndLeave : public Places {
   bool left_ = false;
 };
 
-// Two that miss ask for threads while one comes: never more under way than allowed, and the count ends at none.
+// Two misses request threads while one arrives: never more are pending than allowed, and the count ends at zero.
 class AskedForAtOnce : public Places {
  public:
   AskedForAtOnce() : Places(3, 2) { places.ask(1); }
@@ -141,8 +142,8 @@ class AskedForAtOnce : public Places {
 
 // ---- the strategy's word ----
 
-// Work that comes up, and who has the role produces it. Plain numbers are seen where the word's order says so: the
-// machine stops only at atomics, so they are exact.
+// Work is announced, and the thread with the producer role produces it. Plain numbers are visible as the word's memory
+// order says: the machine switches only at atomics, so they are exact.
 class Production : public Scenario {
  public:
   unsigned threads() const override { return threads_; }
@@ -181,7 +182,7 @@ class Production : public Scenario {
   std::string wrong_;
 };
 
-// The producer finds nothing and goes, as work comes up twice.
+// The producer finds nothing and leaves while work is announced twice.
 class WorkComesAsTheProducerGoes : public Production {
  public:
   WorkComesAsTheProducerGoes() : Production(3) { word.begin(); }
@@ -194,7 +195,7 @@ class WorkComesAsTheProducerGoes : public Production {
   }
 };
 
-// The producer gave the role away and runs its task; the one it called, work that comes up, and its own return meet.
+// The producer released the role and runs its task; the helper, newly announced work and the producer's return meet.
 class TheHelperComesAsItReturns : public Production {
  public:
   TheHelperComesAsItReturns() : Production(3) {
@@ -213,7 +214,7 @@ class TheHelperComesAsItReturns : public Production {
   }
 };
 
-// The one that was called is refused while others find the role free.
+// The helper is rejected while other threads find the role free.
 class TheHelperIsRefused : public Production {
  public:
   TheHelperIsRefused() : Production(3) {

@@ -30,7 +30,7 @@ Machine::Outcome Machine::explore(const Bounds& bounds, const std::function<std:
   }
 }
 
-// The next list of choices in order; false: that was the last.
+// Advances to the next list of choices in order. Returns false after the last one.
 bool Machine::advance() {
   while (!choices_.empty() && choices_.back().taken + 1 == choices_.back().of) choices_.pop_back();
   if (choices_.empty()) return false;
@@ -97,7 +97,7 @@ void Machine::point() {
   swapcontext(&was.context, &threads_[current_].context);
 }
 
-// The thread cannot go on, or is done.
+// The current thread is blocked or done.
 void Machine::leave() {
   Thread& was = threads_[current_];
   maybe_flush(was);
@@ -160,7 +160,7 @@ void Machine::end_rmw(Cell& cell, std::uint64_t value, bool seq_cst) {
   if (seq_cst && !bounds_.weaken) flush(current_);
 }
 
-// Modification order: who changes a cell now comes after the RMWs of it that were done already.
+// Modification order: a thread that modifies a cell now comes after the RMWs of it that were done already.
 void Machine::flush_rmws_of_others(Cell& cell) {
   for (unsigned n = 0; n < threads_.size(); ++n) {
     if (n == current_) continue;
@@ -179,7 +179,7 @@ void Machine::lock(const void* mutex, int& holder, int& last) {
     leave();
   }
   holder = static_cast<int>(current_) + 1;
-  // acquire: sees all that its former holder did; its own stores may still be on their way.
+  // acquire: sees all stores of the former holder; its own stores may still be buffered.
   if (last != 0 && last != holder && static_cast<unsigned>(last) <= threads_.size())
     flush(static_cast<unsigned>(last) - 1);
 }
@@ -188,7 +188,7 @@ void Machine::unlock(int& holder, int& last) {
   if (!running_) return;
   last = holder;
   holder = 0;
-  for (Thread& thread : threads_) thread.waits_for = nullptr;  // they look again
+  for (Thread& thread : threads_) thread.waits_for = nullptr;  // they retry
 }
 
 std::string Machine::schedule() const {

@@ -20,27 +20,27 @@
 
 namespace carpool::explore {
 
-// The memory behind one atomic.
+// The memory of one atomic.
 struct Cell {
   std::uint64_t raw = 0;
 };
 
 struct Bounds {
   unsigned preemptions = 2;
-  unsigned delays = 1;     // how often a thread that loses the processor keeps its buffer
-  std::uint64_t most = 0;  // runs; 0: all there are
-  bool random = false;     // choose by lot instead of in order
+  unsigned delays = 1;     // how often a preempted thread keeps its store buffer
+  std::uint64_t most = 0;  // runs; 0: unlimited
+  bool random = false;     // choose randomly instead of in order
   std::uint64_t seed = 1;
   bool weaken = false;  // negative control: every seq_cst RMW and store is only acq_rel
 };
 
-// One run's threads and its verdict. Made anew for each run, outside the model: what it does then is not explored.
+// The threads of one run and its verdict. Constructed for each run outside the model: the constructor is not explored.
 class Scenario {
  public:
   virtual ~Scenario() = default;
   virtual unsigned threads() const = 0;
   virtual void run(unsigned thread) = 0;
-  // When all are done and all buffers empty; empty: well.
+  // Called when all threads are done and all buffers are empty. Returns an empty string if all is well.
   virtual std::string verdict() = 0;
 };
 
@@ -53,23 +53,23 @@ class Machine {
   struct Outcome {
     std::uint64_t runs = 0;
     bool complete = false;
-    std::string wrong;  // with the schedule
+    std::string wrong;  // the failure, with the schedule
   };
   Outcome explore(const Bounds& bounds, const std::function<std::unique_ptr<Scenario>()>& make);
-  // The run under way is wrong: told at once, the process ends with 1 (what is left is in disorder).
+  // Reports that the current run is wrong and exits with 1: the remaining state is inconsistent.
   [[noreturn]] void fail(const std::string& what);
   std::string schedule() const;
   const char* name = "";
 
   // ---- for atomic.h ----
-  void point();  // another thread may go first
+  void point();  // another thread may be scheduled
   std::uint64_t load(const Cell& cell) const;
   void store(Cell& cell, std::uint64_t value, bool seq_cst);
   std::uint64_t begin_rmw(Cell& cell);
   void end_rmw(Cell& cell, std::uint64_t value, bool seq_cst);
   void lock(const void* mutex, int& holder, int& last);
   void unlock(int& holder, int& last);
-  // A door of the scenario's own that releases, as mail does.
+  // A release by the scenario itself, as posting mail does.
   void publish() {
     if (running_) flush(current_);
   }
@@ -94,14 +94,14 @@ class Machine {
   void run_once();
   bool advance();
   unsigned choose(unsigned of);
-  void leave();  // picks the next thread and goes there
+  void leave();  // schedules the next thread
   void maybe_flush(Thread& thread);
   void flush(unsigned thread) { flush(threads_[thread]); }
   static void flush(Thread& thread);
   void flush_rmws_of_others(Cell& cell);
   static void entry();
-  // Those that could go on instead of the current one. Plain data: a thread that is done never comes back to destroy
-  // it.
+  // The threads that could run instead of the current one. Plain data, because a finished thread never returns to
+  // destroy it.
   struct Others {
     std::array<unsigned, 8> thread{};
     unsigned count = 0;

@@ -1,4 +1,4 @@
-// Pool<T>: the cap, the terminated flag, one entry and those who race for it.
+// Scenarios of Pool<T>: the cap, the terminated flag, and threads that contend for one entry.
 #include <atomic>
 #include <string>
 
@@ -12,7 +12,7 @@ namespace {
 using pool::EntryWord;
 using pool::LoopId;
 using pool::Match;
-using IntPool = pool::Pool<int>;  // value: users inside, as the users themselves count them
+using IntPool = pool::Pool<int>;  // value: the number of current users, as the users count it
 using IntEntry = pool::Entry<int>;
 
 class Bench : public Scenario {
@@ -47,7 +47,7 @@ class Bench : public Scenario {
     ++ended_;
     pool_.vacate(entry);
   }
-  // What is free can be found: as many as there are, and no more.
+  // Idle entries can be found: exactly as many as there are.
   std::string findable(std::uint32_t free) {
     for (std::uint32_t n = 0; n < free; ++n) {
       if (take(0) == nullptr) return "a free entry cannot be found";
@@ -73,7 +73,7 @@ class TwoTakersOneEntry : public Bench {
   std::string verdict() override { return findable(1); }
 };
 
-// Each user of a shared entry lists or unlists it as the count says; none may be forgotten.
+// Each user of a shared entry sets or clears its bit according to the count; no entry may be lost.
 class SharedEntry : public Bench {
  public:
   SharedEntry() : Bench(2, 1, 2) { enabled(0); }
@@ -85,7 +85,7 @@ class SharedEntry : public Bench {
   std::string verdict() override { return findable(2); }
 };
 
-// One takes the last place on it while another leaves: it must stay findable for a third.
+// A user takes the entry's last stream while another releases one: a third must still find the entry.
 class SharedToItsLimit : public Bench {
  public:
   SharedToItsLimit() : Bench(2, 1, 2) { take(0); }
@@ -96,8 +96,8 @@ class SharedToItsLimit : public Bench {
   IntEntry& entry_ = enabled(0);
 };
 
-// In the second block, of which a bit says whether anything is free there. One gives back, one wishes, and one follows
-// the bit in vain: who wishes finds it, or one of the others sees the wish and looks for it.
+// In the second block, of which a bit says whether it has an idle entry. One thread releases, one borrows, and one
+// follows the bit in vain: the borrower finds the entry, or one of the others sees the waiter and searches for it.
 class WishMeetsAnEmptiedBlock : public Bench {
  public:
   WishMeetsAnEmptiedBlock() : Bench(3, pool::kBlockEntries + 1) {
@@ -135,7 +135,7 @@ class WishMeetsAnEmptiedBlock : public Bench {
   bool met_ = false, other_has_it_ = false;
 };
 
-// The thing is closed by one of its users, under the other: who leaves last ends it, once.
+// One of an entry's users closes it while another uses it: the last user destroys it, once.
 class CloseUnderAnother : public Bench {
  public:
   CloseUnderAnother() : Bench(2, 1, 2) { take(0), take(0); }
@@ -184,7 +184,7 @@ class Terminate : public Bench {
   IntEntry* reserved_ = nullptr;
 };
 
-// reserve() and close() of the same place, the number of it reused: the cap is exact throughout.
+// reserve() and close() of the same slot, whose number is reused: the cap is exact throughout.
 class PlaceIsReused : public Bench {
  public:
   PlaceIsReused() : Bench(3, 2) {
@@ -213,7 +213,7 @@ class PlaceIsReused : public Bench {
   int inside_ = 0;
 };
 
-// The cap falls while two reserve: what was in use when cap() came back grows no more.
+// The cap falls while two threads reserve: the number in use when cap() returned does not grow.
 class CapFalls : public Bench {
  public:
   CapFalls() : Bench(3, 2) {}
@@ -228,7 +228,7 @@ class CapFalls : public Bench {
   std::uint32_t seen_ = 0;
 };
 
-// Two find every place taken and append a block: one is enough.
+// Two threads find every slot taken and append a block: one block is enough.
 class TwoGrow : public Bench {
  public:
   TwoGrow() : Bench(2, 66) {
@@ -246,7 +246,7 @@ class TwoGrow : public Bench {
   IntEntry* got_[2] = {};
 };
 
-// Takers over all entries, whosever they are: entries change homes under the searches, none is lost.
+// Acquirers over all entries of every loop: entries change loops during the searches and none is lost.
 template <pool::Strategy kStrategy>
 class TakersOfAny : public Bench {
  public:
@@ -261,7 +261,7 @@ class TakersOfAny : public Bench {
   std::string verdict() override { return findable(2); }
 };
 
-// Who goes on to the place after its last one asks its word alone: the bit may be on its way yet, and come too late.
+// A search that continues after its last slot reads that entry's word alone: the bit may not be set yet.
 class TakersInTurn : public Bench {
  public:
   TakersInTurn() : Bench(2, 2) { enabled(0), enabled(1); }
@@ -277,7 +277,8 @@ class TakersInTurn : public Bench {
   std::string verdict() override { return findable(2); }
 };
 
-// An object that its hook refuses, one that it takes, and the end: each hook once, each object ended once.
+// An object that its hook rejects, one that it accepts, and the end: each hook runs once, each object is destroyed
+// once.
 class HooksAndTheEnd : public Scenario {
  public:
   HooksAndTheEnd() {

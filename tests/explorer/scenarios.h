@@ -1,4 +1,4 @@
-// The scenarios, by name: each a few threads over the real code at the moment that matters.
+// The explorer's scenarios by name: each is a few threads over the real code at the critical moment.
 #pragma once
 
 #include <functional>

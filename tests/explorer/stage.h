@@ -1,5 +1,5 @@
-// The stage of the destination's scenarios: the simulation's World, where each model thread is a loop. Mail and dials
-// that a thread leaves are there for others at once, as a mailbox with release and acquire has it.
+// Stage: the base of the destination's scenarios: the simulation's world, in which each model thread is a loop. Mail
+// and dials that a thread posts are visible to others at once, as in a mailbox with release and acquire.
 #pragma once
 
 #include <deque>
@@ -94,7 +94,7 @@ class Stage : public Scenario {
     while (world.deliver_one(world.here())) {
     }
   }
-  // An event that was dequeued earlier, handled now by the calling thread. It may act only on what it names.
+  // Handles an event that was dequeued earlier. It may affect only the connection it names.
   void handle(const test::Event& event, bool quiet) {
     const LoopId here = world.here();
     const pool::EventClaim claim = pool::claim_event(event.index, event.generation, here);

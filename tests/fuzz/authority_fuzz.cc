@@ -1,5 +1,5 @@
-// Authorities and URIs of anyone: what is canonical stays as it is when it is read again, so that no two spellings make
-// two pools.
+// authority_fuzz: any bytes as authorities and URIs. A canonical form must read back unchanged, so that no two
+// spellings make two pools.
 #include "pool/origin.h"
 #include "tests/fuzz/strict_head.h"
 

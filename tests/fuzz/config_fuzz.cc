@@ -1,4 +1,4 @@
-// Any text as a configuration: it is read or every mistake has a place, and nothing else happens.
+// config_fuzz: any text as a configuration: it is read, or every error has a location.
 #include <optional>
 
 #include "proxy/config/env.h"

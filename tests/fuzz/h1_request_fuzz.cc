@@ -1,5 +1,5 @@
-// Requests from anyone: whatever the split, the same reading; what is accepted leaves as a strict head, and read again
-// it means the same.
+// h1_request_fuzz: any bytes as requests. Every split gives the same result; an accepted request is serialized as a
+// strict head and reads back with the same meaning.
 #include <random>
 
 #include "proxy/http/forward.h"

@@ -1,5 +1,5 @@
-// Responses of an origin that may do anything: whatever the split, the same reading; what is accepted goes to the
-// client as a strict head, and read again it means the same.
+// h1_response_fuzz: any bytes as an origin's responses. Every split gives the same result; an accepted response is
+// serialized as a strict head and reads back with the same meaning.
 #include <random>
 
 #include "proxy/http/forward.h"

@@ -1,5 +1,5 @@
-// HTTP/2 from an origin that may do anything: what it is told to have answered leaves as a strict HTTP/1.1 message, and
-// nothing that it sends harms us.
+// h2_client_fuzz: any bytes as HTTP/2 from an origin: each reported response is serialized as a strict HTTP/1.1
+// message, and no input corrupts the session.
 #include <random>
 
 #include "proxy/http/forward.h"
@@ -47,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (data[0] % 16 < 8) said += client.pull();
   }
   std::string_view rest(reinterpret_cast<const char*>(data) + 2, size - 2);
-  unsigned rounds = 8;  // behind the last byte
+  unsigned rounds = 8;  // after the last byte
   while ((!rest.empty() || rounds-- > 0) && !client.session.over()) {
     const std::size_t piece = std::min<std::size_t>(rest.size(), 1 + random() % 512);
     if (piece != 0) client.receive(rest.substr(0, piece));

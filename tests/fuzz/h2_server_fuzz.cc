@@ -1,5 +1,5 @@
-// HTTP/2 from a client that may do anything, the session in an owner's hands that answers at random: no byte corrupts
-// us, what is told is a strict message, every split of the bytes tells the same, and memory has its bound.
+// h2_server_fuzz: any bytes as HTTP/2 from a client, with a session owner that responds at random: no input corrupts
+// the session, each reported request is a strict message, every split gives the same result, and memory is bounded.
 #include <random>
 
 #include "proxy/http/forward.h"
@@ -31,9 +31,9 @@ void check(const Heard& heard) {
   must(strict_fields(std::string_view(out).substr(line + 2)).host == 1, "one Host", out);
 }
 
-constexpr std::uint16_t kAnswered = 200;  // in a record of a server, where no response comes
+constexpr std::uint16_t kAnswered = 200;  // in the record of a server, which receives no response
 
-// Answers what is open, in pieces or at once, or resets it, or lets it wait.
+// Responds to open streams, in pieces or at once, resets them, or leaves them waiting.
 void act(End& server, std::minstd_rand& random) {
   H2Fields fields;
   fields.add(":status", "200");
@@ -58,7 +58,7 @@ void act(End& server, std::minstd_rand& random) {
         if (heard.response.status != kAnswered) server.session.respond(stream, fields, false);
         heard.response.status = kAnswered;
         server.session.body(stream, std::string(random() % 70000, 'b'));
-        if (random() % 2 == 0) break;  // there is more to come, or a reset
+        if (random() % 2 == 0) break;  // more follows, or a reset
         server.session.end(stream);
         server.session.leave(stream);
         heard.stream = nullptr;
@@ -74,7 +74,7 @@ void play(std::string_view bytes, unsigned seed, const H2Options& options) {
   std::minstd_rand random(seed);
   std::string said;
   const std::string all = std::string(seed % 16 == 0 ? "" : kH2Preface).append(bytes);
-  unsigned rounds = 8;  // behind the last byte
+  unsigned rounds = 8;  // after the last byte
   for (std::string_view rest = all; (!rest.empty() || rounds-- > 0) && !server.session.over();) {
     const std::size_t size = std::min<std::size_t>(rest.size(), 1 + random() % (seed % 4 == 0 ? 8 : 4096));
     if (size != 0) server.receive(rest.substr(0, size));
@@ -89,9 +89,9 @@ void play(std::string_view bytes, unsigned seed, const H2Options& options) {
   for (const auto& [id, heard] : server.streams) check(heard);
 }
 
-// Without an owner that interferes, how the bytes were cut cannot matter, but for what a broken rule ends: of that,
-// what came in the same breath is told no more. Where a client said GOAWAY nothing is compared: with nothing open the
-// session is over by it, and what came in the same breath is served all the same.
+// Without an owner that interferes, the split must not matter, except for events that a protocol error ends: those of
+// the same read are not reported. Nothing is compared after a client's GOAWAY: with no open stream the session is over,
+// and yet requests in the same read are served.
 std::string told(std::string_view bytes, std::size_t piece) {
   End server(H2Role::server);
   server.receive(kH2Preface);

@@ -1,5 +1,5 @@
-// A second opinion on heads that leave this proxy: written from RFC 9112 alone, sharing no code with the readers, so
-// that one mistake cannot hide in both.
+// strict_head.h: an independent check of serialized heads: written from RFC 9112 alone, it shares no code with the
+// parsers, so that one mistake cannot hide in both.
 #pragma once
 
 #include <cstdio>
@@ -29,12 +29,12 @@ inline std::string lower(std::string_view text) {
   return out;
 }
 
-// How often the fields that frame a message occur.
+// How often each field occurs that frames a message.
 struct Counts {
   int host = 0, length = 0, coding = 0, connection = 0, proxy_authorization = 0;
 };
 
-// `lines` are field lines and the empty line behind them.
+// `lines` are the field lines and the empty line after them.
 inline Counts strict_fields(std::string_view lines) {
   Counts counts;
   std::string_view rest = lines;

@@ -1,5 +1,5 @@
-// A message sent as HTTP/1.1 and the same sent as HTTP/2 reach an origin of HTTP/1.1 alike: the same line, the same
-// fields in the same order, whatever the sender wrote.
+// translation_fuzz: a message sent as HTTP/1.1 and the same message sent as HTTP/2 reach an HTTP/1.1 origin alike: the
+// same request line and the same fields in the same order.
 #include "proxy/http/forward.h"
 #include "proxy/http/h1/codec.h"
 #include "proxy/http/h2/fields.h"
@@ -16,7 +16,8 @@ struct Nothing final : BodySink {
   void on_trailer(std::string_view, std::string_view) override {}
 };
 
-// What the origin gets, names in lower case; without Via, which tells the versions apart, and cookies in one line.
+// The forwarded request, names in lower case; without Via, which tells the versions apart, and with cookies in one
+// line.
 std::string forwarded(const RequestHead& head, std::string_view path) {
   ForwardRules rules;
   rules.via_pseudonym = "carpool-0badcafe";

@@ -1,5 +1,5 @@
-// What a session says is whole frames, each of a kind and a size that exists (RFC 9113 §4.1, §4.2), however its owner
-// cuts its output and whatever he resets meanwhile.
+// whole_frames.h: checks that a session's output is whole frames of an existing type and size (RFC 9113 §4.1, §4.2),
+// however its owner cuts the output and whichever streams it resets.
 #pragma once
 
 #include <cstddef>

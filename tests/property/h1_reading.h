@@ -1,4 +1,4 @@
-// Drives the readers the way their owners do, over any split of the bytes, and keeps what came out as text.
+// h1_reading.h: drives the parsers as their owners do, over any split of the bytes, and keeps the result as text.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class Collected final : public BodySink {
   std::string body, trailers;
 };
 
-// Everything a reader said about a stream of messages.
+// The results of a parser for a stream of messages.
 struct Reading {
   std::string text;  // one line for each message
   std::size_t messages = 0;
@@ -51,14 +51,14 @@ inline void describe(std::string& out, const ResponseHead& head) {
              (head.keep_alive ? "k" : ""));
 }
 
-// Feeds `bytes`, cut at `cuts` (ascending), until they are used up, a fault, or `most` messages.
+// Feeds `bytes`, cut at `cuts` (ascending), until all are consumed, a fault, or `most` messages.
 template <class Reader, class Head>
 Reading read_pieces(Reader& reader, std::string_view bytes, const std::vector<std::size_t>& cuts, std::size_t most) {
   Reading got;
   Head head;
   Collected sink;
   std::size_t from = 0;
-  std::string piece;  // a buffer of its own, so that a read past it is seen
+  std::string piece;  // a buffer of its own, so that ASan sees a read past its end
   for (std::size_t cut = 0; cut <= cuts.size(); ++cut) {
     const std::size_t to = cut < cuts.size() ? cuts[cut] : bytes.size();
     piece.assign(bytes.substr(from, to - from));

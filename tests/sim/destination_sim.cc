@@ -64,7 +64,7 @@ class History {
     failing_ = plain_ ? 0 : pick(40);
   }
 
-  // Empty: all is well.
+  // Returns an empty string if all is well.
   std::string run() {
     const std::uint32_t steps = (crowd_ ? 3000 : 200) + pick(800);
     for (std::uint32_t n = 0; n < steps; ++n) {
@@ -185,12 +185,13 @@ class History {
       default:
         limits_[n].size = 1 + pick(6);
         sizes_[n] =
-            std::max(sizes_[n], limits_[n].size);  // what is lent beyond a smaller one stays until it comes back
+            // connections borrowed beyond a smaller limit stay until they are released
+            std::max(sizes_[n], limits_[n].size);
         destination.set_limits(limits_[n], world_.now);
     }
   }
 
-  // SETTINGS, GOAWAY, and what a new connection turns out to be.
+  // SETTINGS, GOAWAY, and the protocol of a new connection.
   void change_session() {
     world_.next_streams = chance(25) ? 0 : 1 + pick(6);
     if (world_.live.empty()) return;
@@ -212,7 +213,7 @@ class History {
     world_.dialed(n);
   }
 
-  // An inspection that takes its time: begun on one event, ended some steps later.
+  // An inspection that takes time: begun on one event, ended some steps later.
   void inspect() {
     const LoopId loop = any_loop();
     if (looked_at_) return end_inspection();
@@ -276,7 +277,7 @@ class History {
     if (crowd_ && somebody_starves()) return "an origin starves while others are served";
     if (plain_ && !crowd_ && !stopped_ && !world_.closed.empty())
       return "a connection was closed though nothing spoke against it";
-    // A session that ended in the books still stands until its loop disposes of it.
+    // A session that is closed in the counters remains until its loop disposes of it.
     const std::uint64_t there = world_.live.size() + world_.dials.size();
     if (sessions_ ? all > there : all != there) return "the pool counts other connections than there are";
     if (there > total_) return "the total was passed";
@@ -284,7 +285,8 @@ class History {
     return check_leases();
   }
 
-  // Somebody waits at an origin that holds no connection, and each of the others had more than its turn since then.
+  // Returns true if a borrower waits at an origin that holds no connection, and each of the others had more than its
+  // turn since then.
   bool somebody_starves() {
     std::uint64_t leases = 0;
     for (const auto& asker : askers_) leases += static_cast<std::uint64_t>(asker->leases);
@@ -298,7 +300,7 @@ class History {
     return false;
   }
 
-  // Leases of a class and those below it; where no operator changes the size they are counted by.
+  // Checks the leases of a class and those below it, unless an operator changes the size they are counted by.
   std::string check_shares(const Destination::Snapshot& now) const {
     std::uint64_t leases = 0;
     for (std::size_t level = now.class_count; level-- > 1;) {
@@ -325,24 +327,23 @@ class History {
     return {};
   }
 
-  // Nothing is on its way that could still serve a waiter.
+  // Returns true if nothing in progress could still serve a waiter.
   bool nothing_happens() const {
     for (const FakeConnection* wire : world_.live) {
-      if (wire->session() && !wire->retired && wire->most == 0)
-        return false;  // it may say that it takes somebody again
+      if (wire->session() && !wire->retired && wire->most == 0) return false;  // it may accept borrowers again
     }
-    if (commanded_) return false;  // there may be a pause
+    if (commanded_) return false;  // the destination may be paused
     return world_.mail_empty() && world_.dials.empty() && world_.wakes.empty() && looked_at_ == nullptr;
   }
 
-  // Everything that was begun ends; then nobody may wait and everything must be given back.
+  // Completes everything in progress; then no borrower may wait and every lease must be released.
   std::string settle() {
     failing_ = 0;
     if (commanded_) {
       world_.on(any_loop());
       for (Destination* destination : destinations_) destination->resume(world_.now);
     }
-    for (FakeConnection* wire : world_.live) {  // a session that takes nobody would keep them waiting with right
+    for (FakeConnection* wire : world_.live) {  // a session that accepts no streams would justify their waiting
       if (wire->session() && !wire->retired) world_.set_streams(*wire->destination, *wire, 2);
     }
     for (std::uint32_t rounds = 0; rounds < 10000; ++rounds) {
@@ -390,12 +391,12 @@ class History {
   std::uint32_t failing_ = 0;  // percent of dials
   FakeConnection* looked_at_ = nullptr;
   bool stopped_ = false;
-  bool commanded_ = false;  // an operator is at work
+  bool commanded_ = false;  // operator commands are issued
   std::vector<pool::Limits> limits_;
   bool sessions_ = false;                     // some connections are shared
-  bool plain_ = false;                        // no failures and no odd wishes: order must be exact
-  bool crowd_ = false;                        // and more origins than the total has connections for
-  std::vector<std::uint64_t> starved_since_;  // by origin: all leases when it last held a connection, or needed none
+  bool plain_ = false;                        // no failures and no special requests: order must be exact
+  bool crowd_ = false;                        // and more origins than the budget has connections for
+  std::vector<std::uint64_t> starved_since_;  // by origin: all leases when it last held a connection or needed none
 };
 
 }  // namespace

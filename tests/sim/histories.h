@@ -31,7 +31,7 @@ inline Histories histories_of(const char* program, int argc, char** argv) {
   return asked;
 }
 
-inline Histories running{};  // its seed is the one of the history that runs
+inline Histories running{};  // its seed is that of the running history
 
 inline void tell_replay(std::FILE* to) {
   std::fprintf(to, "replay: %s --histories 1 --seed %llu\n", running.program,
@@ -41,7 +41,8 @@ extern "C" inline void tell_seed(int) {
   tell_replay(stderr);
 }
 
-// History(seed).run() says what went wrong, or nothing; `after` sees each one that ended. Returns how many there were.
+// Calls `after` for each history that ended; History(seed).run() returns the failure or an empty string. Returns the
+// number of histories.
 template <class History, class After>
 std::uint64_t run_histories(const Histories& asked, const After& after) {
   std::signal(SIGABRT, tell_seed);  // an assert is an oracle too
@@ -56,7 +57,7 @@ std::uint64_t run_histories(const Histories& asked, const After& after) {
       std::printf("FAILED: %s\n", wrong.c_str());
       tell_replay(stdout);
       std::fflush(stdout);
-      std::_Exit(1);  // what is left is in disorder: nothing is taken down
+      std::_Exit(1);  // the remaining state is inconsistent: no destructors run
     }
     after(history);
   }

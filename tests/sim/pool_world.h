@@ -1,5 +1,6 @@
-// A world without sockets, threads or time for the pool: several loops that are mailboxes, wires that are objects,
-// dials and events that happen when the test says so. The simulation lets a seed decide, the unit tests spell it out.
+// FakeEnvironment: the pool's environment without sockets, threads or time: loops are mailboxes, connections are
+// objects, dials and events happen when the test says so. A seed drives it in the simulation, the test itself in unit
+// tests.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ namespace carpool::test {
 using pool::Destination;
 using pool::LoopId;
 
-// A connection. What the pool must never do with it is recorded in FakeEnvironment::wrong.
+// A connection. Violations by the pool are recorded in FakeEnvironment::wrong.
 struct FakeConnection final : pool::PooledConnection {
   explicit FakeConnection(std::uint64_t number) : id(number) {}
   bool clean_for_reuse() override { return !peer_closed && !hangup_noted && !dirty; }
@@ -31,11 +32,11 @@ struct FakeConnection final : pool::PooledConnection {
 
   const std::uint64_t id;
   bool peer_closed = false;   // the origin closed it
-  bool hangup_noted = false;  // an event said so
-  bool dirty = false;         // something unread stands on it
+  bool hangup_noted = false;  // an event reported the hangup
+  bool dirty = false;         // unread data is pending
   pool::Protocol speaks = pool::Protocol::h1;
-  std::uint32_t most = 1;  // users at once; a session says when it changes
-  bool retired = false;    // its loop said so
+  std::uint32_t most = 1;  // maximum users; a session reports changes
+  bool retired = false;    // its loop reported it
   Destination* destination = nullptr;
   std::uint32_t users = 0;
   std::uint32_t index = 0, generation = 0;  // as watched
@@ -93,15 +94,15 @@ class FakeEnvironment : public pool::Environment {
   }
   LoopId here() const override { return here_; }
 
-  // ---- what the test does ----
+  // ---- actions of the test ----
   void on(LoopId loop) { here_ = loop; }
   void watch(FakeConnection& wire, std::uint32_t index, std::uint32_t generation) {
     wire.index = index;
     wire.generation = generation;
     wire.watched_on = here_;
-    if (wire.peer_closed) events[here_].push_back({index, generation, true});  // what stands is reported
+    if (wire.peer_closed) events[here_].push_back({index, generation, true});  // a pending condition is reported
   }
-  // The oldest dial, or the n-th, ends well.
+  // The n-th oldest dial succeeds.
   void dialed(std::size_t n = 0) {
     Dial dial = take(n);
     auto wire = made_by(dial);
@@ -127,7 +128,7 @@ class FakeEnvironment : public pool::Environment {
     dial.destination->dial_failed(std::move(*dial.reservation),
                                   Fault(FaultKind::connect_refused, Side::upstream, "refused"), now);
   }
-  // As the proxy's dialer does it: what has reached the other side goes on.
+  // As in the proxy's dialer: a dial that has reached the origin continues.
   void cancel_dial(Destination& destination, std::uint32_t index, std::uint32_t generation) override {
     for (std::size_t n = 0; n < dials.size(); ++n) {
       auto at = dials.begin();
@@ -145,7 +146,7 @@ class FakeEnvironment : public pool::Environment {
     }
     wrong = "a dial was recalled that is not there";
   }
-  // One delivery of `loop`; false: none is there.
+  // Delivers one message of `loop`. Returns false if there is none.
   bool deliver_one(LoopId loop) {
     if (mail[loop].empty()) return false;
     pool::Delivery* delivery = mail[loop].front();
@@ -171,7 +172,7 @@ class FakeEnvironment : public pool::Environment {
     wire.peer_closed = true;
     if (wire.watched_on) events[*wire.watched_on].push_back({wire.index, wire.generation, true});
   }
-  // One event of `loop`, as a worker handles it.
+  // Handles one event of `loop`, as a worker does.
   bool event_one(LoopId loop) {
     if (events[loop].empty()) return false;
     const Event event = events[loop].front();
@@ -190,7 +191,7 @@ class FakeEnvironment : public pool::Environment {
     }
     return true;
   }
-  // What a session says of itself, at home.
+  // A session's report about itself, on its own loop.
   void retire(Destination& destination, FakeConnection& wire, pool::CloseCause cause) {
     here_ = *wire.watched_on;
     wire.retired = true;
@@ -229,11 +230,11 @@ class FakeEnvironment : public pool::Environment {
   std::uint64_t made = 0, moves = 0;
   std::uint64_t recalled = 0, given_up = 0;
   bool dials_are_past_tcp = false;
-  bool one_kind = false;           // every dial serves everybody, one each
-  bool attach_fails = false;       // the next one
-  bool next_is_dirty = false;      // the next connection speaks first
-  std::uint32_t next_streams = 0;  // of the next connections; 0: they are no sessions
-  std::string wrong;               // what must not happen did
+  bool one_kind = false;           // every dial serves every borrower, one each
+  bool attach_fails = false;       // the next one fails
+  bool next_is_dirty = false;      // the next connection has data pending
+  std::uint32_t next_streams = 0;  // of the next connections; 0: they are not sessions
+  std::string wrong;               // the first violation
 
  private:
   Dial take(std::size_t n) {
@@ -247,7 +248,7 @@ class FakeEnvironment : public pool::Environment {
   bool delivering_ = false;
 };
 
-// A borrower that keeps what it gets.
+// A borrower that keeps its lease.
 class TestBorrower final : public pool::Borrower {
  public:
   enum class State : std::uint8_t { resting, waiting, leased, refused };
@@ -287,7 +288,7 @@ class TestBorrower final : public pool::Borrower {
     lease.discard(cause, world_.now);
     calling_ = false;
   }
-  void lose() {  // a bug of the borrower: the lease dies
+  void lose() {  // a borrower's bug: the lease is destroyed without release
     leave();
     { const pool::Lease dies(std::move(lease)); }
     calling_ = false;
@@ -310,9 +311,9 @@ class TestBorrower final : public pool::Borrower {
   pool::Lease lease;
   std::optional<Fault> fault;
   int leases = 0, refusals = 0;
-  std::uint64_t order = 0;  // the test's
+  std::uint64_t order = 0;  // for the test's use
   pool::ProtocolMask kind = pool::ProtocolMask::any;
-  bool only_new = false;  // takes nothing that has served, but for a session in use
+  bool only_new = false;  // accepts no connection that was used before, except a session in use
 
  private:
   void take(pool::Lease got) {

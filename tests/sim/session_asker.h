@@ -1,5 +1,5 @@
-// Who asks: an exchange without its client. It borrows of the real pool, speaks through the real upstream streams, lets
-// the real rule decide what goes again, and looks at every byte that it is told.
+// SessionAsker: an exchange without its client. It borrows from the real pool, uses the real upstream streams, lets the
+// real retry policy decide about retries, and checks every byte it receives.
 #pragma once
 
 #include <memory>
@@ -53,7 +53,7 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
     borrow(false);
   }
 
-  // One thing that its client may do.
+  // One action that its client may take.
   void act(bool kind) {
     exec::assume_on_loop();
     world_.on(loop_);
@@ -115,7 +115,7 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
     upload_.start(*upstream_stream_);
     upstream_stream_->flush();
   }
-  // Of the upload, as far as there is room for it.
+  // Sends request body as far as there is room for it.
   void say() LOOP_ONLY {
     if (upload_.ended()) return;
     const bool room =
@@ -129,7 +129,7 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
     if (left_ == 0) upload_.end(upstream_stream_);
     if (upstream_stream_ != nullptr) upstream_stream_->flush();
   }
-  // The client is gone.
+  // The client disconnects.
   void leave() LOOP_ONLY {
     if (state_ == State::borrowing) world_.destination->cancel(*this, world_.now);
     if (upstream_stream_ != nullptr) give_back(pool::CloseCause::error);
@@ -233,8 +233,8 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
   pool::Lease lease_;
   std::string path_;
   std::uint64_t number_ = 0, told_ = 0, said_ = 0;
-  std::size_t left_ = 0;     // of the upload
-  std::size_t untaken_ = 0;  // of the answer, by the client
+  std::size_t left_ = 0;     // of the request body
+  std::size_t untaken_ = 0;  // of the response, by the client
   std::uint32_t idempotent_ = 0, proven_ = 0;
   bool ended_ = true;
 };

@@ -1,5 +1,5 @@
-// An origin at the far end of a wire: the server's half of the same session code, moved by a history. It keeps what it
-// promises: what it refused or gave up by GOAWAY it never works on. All else it may do.
+// SessionOrigin: an origin at the far end of a wire: the server's half of the same session code, driven by a history.
+// It keeps its promises: it never processes a stream that it refused or gave up by GOAWAY. Anything else it may do.
 #pragma once
 
 #include <map>
@@ -11,16 +11,16 @@
 
 namespace carpool::test {
 
-// What is asked and answered under one number, over all connections.
+// The request and response with one number, over all connections.
 struct Errand {
   std::uint32_t worked_on = 0;   // by origins
-  std::uint32_t may_repeat = 0;  // its client took the risk so often, as it may with some methods
-  std::uint64_t answered = 0;    // bytes of the last answer
-  bool whole = false;            // and it was ended
-  std::uint64_t upload = 0;      // bytes that its client will say
-  std::uint64_t said = 0;        // and has said by now
-  std::size_t held = 0;          // of that, what it believes to be under way
-  bool takes = false;            // it has room for more of the answer
+  std::uint32_t may_repeat = 0;  // how often the client may be processed again, which some methods allow
+  std::uint64_t answered = 0;    // bytes of the last response
+  bool whole = false;            // and it was complete
+  std::uint64_t upload = 0;      // bytes of the request body
+  std::uint64_t said = 0;        // and bytes sent so far
+  std::size_t held = 0;          // of those, bytes believed in flight
+  bool takes = false;            // the client can take more of the response
   std::uint32_t ends = 0;
 };
 
@@ -32,7 +32,7 @@ struct Errands {
   }
 };
 
-// Every byte tells whose it is and where it stands.
+// Every byte encodes its request's number and its offset.
 inline char body_byte(std::uint64_t number, std::uint64_t at, bool answer) {
   return static_cast<char>(number * 131 + at * 7 + (at >> 8) * 3 + (answer ? 1 : 0));
 }
@@ -57,7 +57,7 @@ class SimOrigin final : private proxy::http::H2Sink {
         options_(options(random)),
         session_(proxy::http::H2Role::server, options_, *this) {}
 
-  // So many bytes of ours land there.
+  // Delivers up to `most` bytes to the origin.
   bool take(std::size_t most, Instant now) {
     const std::string bytes = wire_.land_up(most);
     if (bytes.empty()) return false;
@@ -78,7 +78,7 @@ class SimOrigin final : private proxy::http::H2Sink {
     if (!wire_.ended && !wire_.broken) wire_.sent_down(out);
     if (session_.over() && !gave_up_) wire_.ended = true;
   }
-  // One thing that an origin may do. `kind`: nothing that hurts any more, everything comes to its end.
+  // One action that an origin may take. `kind`: only harmless actions, so that everything completes.
   void act(Instant now, bool kind) {
     now_ = now;
     if (wire_.ended || wire_.broken) return;
@@ -90,7 +90,7 @@ class SimOrigin final : private proxy::http::H2Sink {
     }
     say(now);
   }
-  // Windows and streams as they were promised.
+  // Restores windows and stream limits as promised.
   void make_up(Instant now) {
     now_ = now;
     if (wire_.ended || wire_.broken) return;
@@ -103,7 +103,7 @@ class SimOrigin final : private proxy::http::H2Sink {
     say(now);
   }
   bool busy() const { return !served_.empty(); }
-  // Nothing is under way: what a window lets through has come, both ways, and who has room has made room.
+  // Returns true if nothing is in flight: all data that the windows allow has arrived, both ways.
   bool stalled() {
     if (wire_.ended || wire_.broken || wire_.left) return false;
     for (auto& [id, one] : served_) {
@@ -158,7 +158,7 @@ class SimOrigin final : private proxy::http::H2Sink {
   proxy::http::H2StreamUser* on_request(proxy::http::H2Stream& stream, proxy::http::RequestHead& head) override {
     const std::uint64_t number = std::stoull(std::string(head.fields.get("x-number")));
     if (head.target != "/" + std::to_string(number)) errands_.complain("a request's head came mixed");
-    if (gave_up_ && stream.id() > last_) return nullptr;  // promised: never looked at
+    if (gave_up_ && stream.id() > last_) return nullptr;  // promised: never processed
     forget_the_gone();
     Served& one = served_[stream.id()];
     one.origin = this;
@@ -252,13 +252,13 @@ class SimOrigin final : private proxy::http::H2Sink {
     }
     leave(one);
   }
-  // It has said everything; what is not yet uploaded it does not want.
+  // The response is complete; the rest of the request body is not wanted.
   void leave(Served& one) {
     session_.leave(*std::exchange(one.stream, nullptr));
     one.over = true;
   }
 
-  // ---- what concerns all streams ----
+  // ---- actions on all streams ----
 
   void misbehave() {
     switch (pick(random_, 8)) {
@@ -281,7 +281,7 @@ class SimOrigin final : private proxy::http::H2Sink {
         return session_.ping(random_());
     }
   }
-  // GOAWAY that gives up everything it has not begun to work on; said again it may name more, which counts for nothing.
+  // Sends a GOAWAY that gives up every unprocessed stream; a repeated one may name more, which has no effect.
   void give_up() {
     const proxy::http::StreamId last = worked_ + (gave_up_ ? static_cast<int>(2 * pick(random_, 3)) : 0);
     if (!gave_up_) {
@@ -301,7 +301,7 @@ class SimOrigin final : private proxy::http::H2Sink {
     ++acks_to_drop_;
     raw(4, 0, std::string{static_cast<char>(id >> 8), static_cast<char>(id)} + number(value));
   }
-  // The session knows nothing of these, and must not hear that they were acknowledged. Its own comes first.
+  // Returns true for acknowledgements of settings that the session did not send and must not see. Its own comes first.
   bool own_ack(const WireFrame& frame) {
     if (frame.type != 4 || (frame.flags & 1) == 0) return false;
     if (++acks_seen_ == 1) return false;

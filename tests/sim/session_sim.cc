@@ -112,7 +112,7 @@ class SessionHistory {
     return {};
   }
 
-  // Everything that is under way arrives, without time passing.
+  // Delivers everything in flight without advancing time.
   bool calm_down() {
     for (std::uint32_t rounds = 0; rounds < 100000; ++rounds) {
       bool moved = false;
@@ -130,7 +130,7 @@ class SessionHistory {
       if (link.origin.stalled()) world_.errands.complain("a stream stands still though its window is open");
     }
   }
-  // All mean well now: every request has to come to its end, whatever happened before.
+  // All actions are harmless from here: every request must end, whatever happened before.
   std::string settle() {
     world_.failing = 0;
     const Instant late = world_.now + std::chrono::minutes(10);

@@ -1,5 +1,5 @@
-// A connection in memory between one of our sessions and an origin: bytes on their way that a history lets arrive in
-// pieces, when it likes; and a second book of the windows, kept from the frames alone, that no sender may overdraw.
+// Wire: a connection in memory between a session and an origin: bytes in flight that a history delivers in pieces; and
+// a second account of the windows, kept from the frames alone, that no sender may overdraw.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ inline std::uint32_t number_at(std::string_view bytes, std::size_t at, std::size
   return value;
 }
 
-// Frames out of bytes in any split.
+// Parses frames from bytes in any split.
 class FrameReader {
  public:
   explicit FrameReader(std::size_t preface) : preface_(preface) {}
@@ -64,8 +64,8 @@ class FrameReader {
   std::string held_;
 };
 
-// What one side may send (RFC 9113 §6.9), by what has arrived there. A SETTINGS that changes the windows counts from
-// its acknowledgement on, which its receiver sends in front of everything that obeys it.
+// The bytes one side may send (RFC 9113 §6.9), by the frames that arrived there. A SETTINGS that changes the windows
+// counts from its acknowledgement, which the receiver sends before everything that obeys it.
 class Allowance {
  public:
   void sent(const WireFrame& frame) {
@@ -88,7 +88,7 @@ class Allowance {
     settings_.push_back(window);
   }
   bool overdrawn() const { return overdrawn_; }
-  // May so much as a byte go on that stream now?
+  // Returns true if at least one byte may be sent on that stream now.
   bool open(std::uint32_t stream) { return connection_ > 0 && settings_.empty() && of(stream) > 0; }
 
  private:
@@ -99,16 +99,16 @@ class Allowance {
   }
   std::int64_t connection_ = 65535, initial_ = 65535;
   std::map<std::uint32_t, std::int64_t> streams_;
-  std::deque<std::int64_t> settings_;  // not yet acknowledged; -1: one that leaves the windows alone
+  std::deque<std::int64_t> settings_;  // not yet acknowledged; -1: leaves the windows unchanged
   bool overdrawn_ = false;
 };
 
-// One direction: sent, and arrived.
+// One direction: sent and arrived.
 struct Way {
   explicit Way(std::size_t preface) : at_start(preface), at_end(preface) {}
   std::string flying;
   FrameReader at_start, at_end;
-  Allowance allowance;  // of who sends here
+  Allowance allowance;  // of the sender in this direction
 };
 
 struct Wire {
@@ -122,7 +122,7 @@ struct Wire {
     down.flying.append(bytes);
     down.at_start.pass(bytes, [this](const WireFrame& frame) { down.allowance.sent(frame); });
   }
-  // So many bytes land.
+  // Delivers up to `most` bytes.
   std::string land_up(std::size_t most) {
     std::string bytes = take(up.flying, most);
     up.at_end.pass(bytes, [this](const WireFrame& frame) { down.allowance.came(frame); });
@@ -141,14 +141,14 @@ struct Wire {
   bool overdrawn() const { return up.allowance.overdrawn() || down.allowance.overdrawn(); }
 
   Way up{24}, down{0};
-  std::string here;  // what our side may read
+  std::string here;  // bytes that our side may read
   std::size_t room = 64 * 1024;
-  bool ended = false;   // the origin's FIN, behind what flies
-  bool broken = false;  // a reset: what flies is lost
+  bool ended = false;   // the origin's FIN, after the bytes in flight
+  bool broken = false;  // a reset: the bytes in flight are lost
   bool end_told = false;
-  bool left = false;  // our side is gone
-  bool full = false;  // our side could not write all
-  bool ready = true;  // our side has an event to come
+  bool left = false;  // our side has closed
+  bool full = false;  // our side could not write everything
+  bool ready = true;  // an event for our side is pending
 
  private:
   friend class WireTransport;

@@ -1,5 +1,5 @@
-// A world for sessions: loops without threads on a clock of their own, the real pool, the real sessions of the proxy on
-// wires in memory, and origins at their other ends. Nothing happens but when a history says so.
+// SessionWorld: loops without threads on a virtual clock, the real pool, the real sessions of the proxy on wires in
+// memory, and origins at their far ends. A history causes every event.
 #pragma once
 
 #include <deque>
@@ -77,18 +77,18 @@ class SimHost final : public proxy::H2LoopContext {
   SimLoop loop_;
   proxy::LoopBuffers buffers_{loop_.leases()};
   std::vector<std::unique_ptr<proxy::CrossLoopStream>> remotes_;
-  std::vector<std::unique_ptr<Free>> free_;  // by far loop; before remotes_ in death
+  std::vector<std::unique_ptr<Free>> free_;  // by remote loop; destroyed after remotes_
 };
 
-// A connection, from its dial to its end.
+// A connection, from its dial to its close.
 struct Link {
   Link(Random& random, Errands& errands) : wire(random), origin(random, errands, wire) {}
   Wire wire;
   SimOrigin origin;
   exec::LoopId loop = 0;
   std::unique_ptr<pool::Reservation> place;       // while it is dialed
-  std::unique_ptr<proxy::H2Connection> greeting;  // as well
-  proxy::H2Connection* connection = nullptr;      // then; null: it is gone
+  std::unique_ptr<proxy::H2Connection> greeting;  // during the handshake
+  proxy::H2Connection* connection = nullptr;      // afterwards; null: closed
   std::uint32_t index = 0, generation = 0;
 };
 
@@ -100,7 +100,7 @@ class SessionWorld : public pool::Environment {
     }
   }
 
-  // ---- the pool's house ----
+  // ---- the pool's environment ----
   void dial(pool::Destination&, pool::Reservation reservation) override {
     Link& link = links.emplace_back(random_, errands);
     link.loop = here_;
@@ -126,9 +126,9 @@ class SessionWorld : public pool::Environment {
   pool::LoopId here() const override { return here_; }
   void on(exec::LoopId loop) { here_ = loop; }
 
-  // ---- what a history makes happen ----
+  // ---- actions of a history ----
 
-  // Bytes of one link land at either end.
+  // Delivers bytes of one link at either end.
   bool land(Link& link, std::size_t most) {
     bool moved = link.wire.land_down(most);
     const bool over = link.wire.broken || (link.wire.ended && link.wire.down.flying.empty());
@@ -136,7 +136,7 @@ class SessionWorld : public pool::Environment {
     moved |= link.origin.take(most, now);
     return moved;
   }
-  // One turn of a loop: events, mail, grants of the pool, what was put off, timers.
+  // One iteration of a loop: events, mail, grants of the pool, deferred work, timers.
   bool turn(exec::LoopId id, bool all) {
     exec::assume_on_loop();
     here_ = id;
@@ -202,7 +202,7 @@ class SessionWorld : public pool::Environment {
     link.connection->on_ready({news, writable, over});
     return news;
   }
-  // As the dialer does it.
+  // As in the dialer.
   bool dialing(Link& link) {
     exec::assume_on_loop();
     if (link.greeting == nullptr) {

@@ -1,4 +1,4 @@
-// An ordered set whose members bring their own memory: its order, its searches, and what they cost in comparisons.
+// Unit tests of IntrusiveTree: its order, its searches, and their cost in comparisons.
 #include "base/intrusive_tree.h"
 
 #include <gtest/gtest.h>
@@ -113,7 +113,7 @@ TEST_F(ATree, FindsTheLastNodeThatIsNotBeyond) {
   EXPECT_EQ(last_not(99)->key, 30U);
 }
 
-// A line of 20,000 of which each wish goes to the front, to the end, or anywhere.
+// A queue of 20,000 into which borrowers are inserted at the front, at the end, or anywhere.
 TEST_F(ATree, OfTwentyThousandTakesAFewDozenComparisonsToJoin) {
   std::mt19937_64 random(2);
   constexpr std::uint64_t kMany = 20'000, kMost = 64;  // log2 is 14.3, a random tree is about twice as deep

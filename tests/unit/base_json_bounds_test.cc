@@ -1,4 +1,4 @@
-// What is bounded before a parser sees it, and cut without breaking a character.
+// Unit tests of json_bounds: limits checked before parsing, and cuts at character boundaries.
 #include "base/json_bounds.h"
 
 #include <gtest/gtest.h>

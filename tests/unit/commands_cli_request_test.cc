@@ -1,4 +1,5 @@
-// Command lines without an instance: what each asks of the admin endpoint, and what is refused before it is asked.
+// Unit tests of command lines without an instance: the request each makes of the admin endpoint, and those that are
+// rejected.
 #include "proxy/commands/cli/request.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What a terminal shows of an answer.
+// Unit tests of the terminal output for a response.
 #include "proxy/commands/cli/response.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The demo's origin over real sockets. What holds in plain text holds over TLS: those tests run for both.
+// Unit tests of the demo's origin over real sockets. Tests that hold for plain text and TLS run for both.
 #include <sys/stat.h>
 
 #include <set>

@@ -1,4 +1,4 @@
-// What the demo's origin answers to which path, without any socket.
+// Unit tests of the demo origin's response to each path, without sockets.
 #include <gtest/gtest.h>
 
 #include "proxy/commands/demo/reply.h"

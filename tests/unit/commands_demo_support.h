@@ -1,4 +1,4 @@
-// What the tests of the demo share: a client that sends and receives at once, plain or over TLS, and answers as values.
+// demo_support: a client that sends and receives at once, plain or over TLS, and its responses as values.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ struct Answer final : http::BodySink {
 class Caller {
  public:
   explicit Caller(const net::Address& origin) : transport_(net::make_plain(connect(origin))) {}
-  // Verifies that the origin's certificate carries `host`.
+  // Verifies that the origin's certificate names `host`.
   Caller(const net::Address& origin, tls::ClientContext& context, const std::string& host) {
     const int fd = connect(origin);
     net::prepare_socket(fd);
@@ -50,7 +50,7 @@ class Caller {
     transport_ = std::move(stream);
   }
 
-  // True: established. Plain text is so from the start.
+  // Returns true if established; a plain connection is from the start.
   Result<bool> shake() {
     if (stream_ == nullptr) return true;
     for (;;) {
@@ -68,7 +68,7 @@ class Caller {
     while (!out_.empty() && write_some() && !out_.empty()) wait(POLLOUT);
   }
 
-  // The next answer, 1xx included; sends what is still to be said meanwhile. A null status: none came.
+  // Returns the next response, 1xx included, and sends pending data meanwhile. A null status: none arrived.
   std::unique_ptr<Answer> hear(std::string_view method = "GET") {
     auto answer = std::make_unique<Answer>();
     if (!interim_) reader_->expect(method, false);
@@ -89,7 +89,7 @@ class Caller {
     return hear();
   }
 
-  // The origin ended the connection, and nothing more was on it.
+  // Returns true if the origin closed the connection with no data left.
   bool ended() {
     while (!eof_ && in_.empty() && more()) {
     }
@@ -112,7 +112,7 @@ class Caller {
     if (io.io == net::Io::ok) out_.erase(0, io.bytes);
     return io.io == net::Io::ok || io.io == net::Io::would_block;
   }
-  // False: nothing more will come.
+  // Returns false if nothing more will arrive.
   bool more() {
     for (;;) {
       if (!out_.empty() && !write_some()) return false;
@@ -136,7 +136,7 @@ class Caller {
   std::string in_, out_;
 };
 
-// The demo's origin, and callers of either listener that trust its certificate.
+// The demo's origin, and clients of either listener that trust its certificate.
 class Served {
  public:
   explicit Served(const DemoOrigin::Settings& settings = {}) {

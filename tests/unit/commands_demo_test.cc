@@ -1,4 +1,4 @@
-// What `--demo` configures, prints and counts.
+// Unit tests of the configuration, the output and the counters of `--demo`.
 #include "proxy/commands/demo/demo.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 namespace carpool::proxy::demo_tests {
 namespace {
 
-// What is printed, as lines that can be waited for.
+// The output, as lines that can be waited for.
 class Printed {
  public:
   Printed() {
@@ -91,7 +91,7 @@ TEST(DemoConfig, TakesAnyPortWhereTheUsualOneIsTaken) {
 TEST(DemoConfig, NeverNamesAPortThatSomebodyListensOn) {
   Served served;
   std::string listener = config::Config{}.listen.front().address;
-  const Fd taken = listening(listener);  // or somebody else has it
+  const Fd taken = listening(listener);  // or another process has it
   EXPECT_EQ(demo_config(served.origin()).listen.front().address, "127.0.0.1:0");
 }
 
@@ -132,7 +132,7 @@ TEST(DemoGreeting, NamesWhatIsWhereAndThreeCommands) {
 
 TEST(Ticker, PrintsALineAsOftenAsItIsToldTo) {
   Printed printed;
-  std::uint64_t seen = 0;  // the ticker's thread alone, until it has ended
+  std::uint64_t seen = 0;  // used by the ticker's thread alone until it ends
   {
     auto ticker = Ticker::start([&seen] { return DemoNumbers{++seen * 10, 1, 2}; }, printed.file(), 2ms);
     ASSERT_TRUE(ticker);
@@ -155,7 +155,7 @@ TEST(Demo, GreetsStartsTrafficCountsAndStops) {
   auto demo = Demo::make(printed.file());
   ASSERT_TRUE(demo);
   EXPECT_EQ((*demo)->config().origins.size(), 3U);
-  const net::Address listener = (*demo)->origin().plain();  // it takes whole URIs as a proxy does
+  const net::Address listener = (*demo)->origin().plain();  // it accepts absolute-form targets as a proxy does
   ASSERT_TRUE((*demo)->start(listener, listener, [] { return DemoNumbers{160, 4, 2}; }));
   EXPECT_NE(printed.lines_to("reuse").find("http://" + listener.text() + "/pools"), std::string::npos);
   (*demo)->stop();

@@ -1,5 +1,5 @@
-// The demo's traffic, sent to a proxy that the test plays, and straight to the demo's origin, which takes whole URIs
-// too.
+// Unit tests of the demo's traffic, sent to a proxy that the test plays, and directly to the demo's origin, which
+// accepts absolute-form targets too.
 #include "proxy/commands/demo/traffic.h"
 
 #include <set>
@@ -9,7 +9,7 @@
 namespace carpool::proxy::demo_tests {
 namespace {
 
-// A proxy as the traffic sees one: the test accepts, reads and answers, or does not.
+// A proxy as the traffic sees it: the test accepts, reads and responds, or does not.
 class PlayedProxy {
  public:
   PlayedProxy() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -23,7 +23,7 @@ class PlayedProxy {
     EXPECT_EQ(::poll(&waiting, 1, 20'000), 1) << "nobody came";
     return Fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
   }
-  // The next request's head (requests with a body are read too short here: none of the first ones has any).
+  // The next request's head. Stops before the body: none of the first requests has one.
   static std::string head(const Fd& client) {
     std::string out;
     for (char byte = 0; !out.ends_with("\r\n\r\n"); out += byte) {

@@ -1,4 +1,4 @@
-// The admission webhook without a network: an AdmissionReview in, its answer out.
+// Unit tests of the admission webhook without a network: an AdmissionReview in, its response out.
 #include "proxy/commands/webhook/review.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ std::string decoded(const std::string& text) {
 
 struct Answered {
   Verdict verdict;
-  Json response, patch, after;  // the answer's response; its patch; the pod with it applied
+  Json response, patch, after;  // the review's response; its patch; the pod with it applied
 };
 
 Answered ask(const Json& pod) {

@@ -1,4 +1,4 @@
-// What cannot be meant, what would be unsafe, and what is not built yet.
+// Unit tests of rejected configurations: contradictory, unsafe and unsupported settings.
 #include "config_helpers.h"
 #include "proxy/config/schema.h"
 
@@ -55,7 +55,7 @@ TEST(Addresses, AreListenedOnOnce) {
                  "1:1: admin.address:", "is listen.address already (line 2)");
   good("[[listen]]\naddress = \"127.0.0.1:0\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n");
   good("admin.enabled = false\n[[listen]]\naddress = \"127.0.0.1:9901\"\n");
-  // Two wrong ones are two mistakes, not three.
+  // Two wrong listeners are two errors, not three.
   EXPECT_EQ(read_toml("[[listen]]\naddress = \"x\"\n[[listen]]\naddress = \"y\"\n").mistakes.size(), 2U);
 }
 
@@ -78,10 +78,10 @@ TEST(ClientCertificate, ComesWithItsKey) {
   expect_mistake("upstream.tls.cert_file = \"" + kThisFile + "\"", "1:26: upstream.tls.cert_file:", "without key_file");
   expect_mistake("upstream.tls.key_file = \"" + kThisFile + "\"", "1:25: upstream.tls.key_file:", "without cert_file");
   good("[upstream.tls]\nkey_file = \"" + kThisFile + "\"\ncert_file = \"" + kThisFile + "\"");
-  // An origin may add the other half, and is not blamed for what it inherits.
+  // An origin may add the other half, and inherited settings cause no error in it.
   expect_mistake("upstream.tls.cert_file = \"" + kThisFile + "\"\n[[origin]]\nuri = \"https://a\"\n",
                  "1:26: upstream.tls.cert_file:", "");
-  // A file that is wrong is one mistake.
+  // A wrong file is one error.
   expect_mistake("[upstream.tls]\nkey_file = \"/nonexistent\"\ncert_file = \"" + kThisFile + "\"",
                  "2:12: upstream.tls.key_file:", "");
 }

@@ -1,4 +1,4 @@
-// The cores that a cgroup grants, on trees of files as Linux shows them.
+// Unit tests of the cores granted by a cgroup, on trees of files as Linux provides them.
 #include "proxy/config/cores.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class Cores : public ::testing::Test {
     fs::create_directories(fs::path(root_ + path).parent_path());
     std::ofstream(root_ + path) << text << '\n';
   }
-  // What affinity alone would grant.
+  // The cores granted by affinity alone.
   static unsigned all() { return granted_cores("/nonexistent"); }
   std::string root_;
 };

@@ -1,4 +1,4 @@
-// Egress patterns: names before resolution, networks after it.
+// Unit tests of egress patterns: names before resolution, networks after it.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What the configuration tests share.
+// config_helpers.h: helpers of the configuration tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,12 +25,12 @@ inline std::string mistakes_of(const Reading& reading) {
   return out;
 }
 
-// All mistakes of a text, one a line.
+// All errors of a text, one per line.
 inline std::string mistakes(std::string_view toml) {
   return mistakes_of(read_toml(toml));
 }
 
-// The text is refused with exactly one mistake, which begins so and says so.
+// The text is rejected with exactly one error, which starts with `start` and contains the given text.
 inline void expect_mistake(std::string_view toml, std::string_view start, std::string_view says) {
   const Reading reading = read_toml(toml);
   const std::string all = mistakes_of(reading);

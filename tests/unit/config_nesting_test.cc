@@ -1,4 +1,4 @@
-// What nests too deeply is refused before the parser sees it; what does not is read.
+// Unit tests of the nesting limit: deeper input is rejected before the parser sees it, all other input is parsed.
 #include "proxy/config/nesting.h"
 
 #include <random>
@@ -82,7 +82,7 @@ std::size_t depth_of(const toml::node& node) {
   return most + 1;
 }
 
-// Any text that the parser takes: its tree is no deeper than what the pass let through (an array of tables is two
+// For any text that the parser accepts, its tree is no deeper than the pre-pass counted (an array of tables is two
 // containers to one level of a header).
 TEST(Nesting, IsNeverCountedLessThanTheParserFinds) {
   const std::vector<std::string> pieces{"a",   "b.",  ".",     "[",    "[[", "]",      "]]",   "{",  "}", "=",
@@ -117,7 +117,7 @@ TEST(Mistakes, AreToldUpToAHundredAndShortened) {
   EXPECT_LT(longest.mistakes.front().line_text().size(), 2000U);
 }
 
-// Every byte belongs to a character that is complete, for characters of up to three bytes.
+// Returns true if every character is complete, for characters of up to three bytes.
 bool whole(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   for (std::size_t i = 0; i < text.size();) {

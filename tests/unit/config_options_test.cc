@@ -1,4 +1,4 @@
-// The command line and what it answers.
+// Unit tests of the command line and its replies.
 #include "proxy/config/options.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// What is printed reads back as itself, and the files that are generated are up to date.
-// CARPOOL_UPDATE_GOLDEN=1 config_tests --gtest_filter='Generated.*' writes them anew.
+// Unit tests of printed configurations: they read back unchanged, and the generated files are up to date.
+// CARPOOL_UPDATE_GOLDEN=1 config_tests --gtest_filter='Generated.*' rewrites them.
 #include "proxy/config/print.h"
 
 #include <cstdlib>
@@ -16,7 +16,7 @@ std::string slurp(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// The file, from the first line that contains `mark` on (all of it: ""), is `text`.
+// The file, from the first line that contains `mark` on (all of it: ""), equals `text`.
 void expect_file(const std::string& name, const std::string& mark, const std::string& text) {
   const std::string path = CARPOOL_SOURCE_DIR "/" + name;
   const std::string now = slurp(path);
@@ -47,7 +47,7 @@ TEST(DefaultConfig, ReadsAsTheDefaults) {
   EXPECT_EQ(good(print_default_config()), Config{});
 }
 
-// The examples in comments are right too, or say that they belong to single origins.
+// The examples in comments are valid too, or are marked as belonging to single origins.
 TEST(DefaultConfig, HasExamplesThatAreRight) {
   std::string text = print_default_config();
   for (std::size_t at = 0; (at = text.find("\n# ", at)) != std::string::npos;) {

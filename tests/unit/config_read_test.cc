@@ -1,4 +1,4 @@
-// From text to Config: types, overrides, and every mistake with its place.
+// Unit tests of reading a configuration: types, overrides, and the location of every error.
 #include <cstdio>
 #include <fstream>
 
@@ -250,7 +250,7 @@ TEST(Schema, HasNoKeyTwiceAndNothingUndocumented) {
     for (const Setting& setting : section.settings) {
       EXPECT_EQ(find_setting(section, setting.key), &setting) << section.path << '.' << setting.key;
       EXPECT_FALSE(setting.doc.empty()) << setting.key;
-      // A key that says nothing by default has an example to show.
+      // A key with an empty default has an example.
       EXPECT_NE(empty(default_of(section, setting)), setting.example.empty()) << section.path << '.' << setting.key;
     }
   }

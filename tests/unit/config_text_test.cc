@@ -1,4 +1,4 @@
-// How values are written: durations, sizes, quoted texts, variables, and what was probably meant.
+// Unit tests of value syntax: durations, sizes, quoted strings, variables, and suggestions for misspelled names.
 #include "proxy/config/text.h"
 
 #include <gtest/gtest.h>

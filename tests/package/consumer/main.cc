@@ -1,4 +1,5 @@
-// What a stranger does with the installed libraries: name an origin, lend an object, run on a thread of the pool.
+// A program outside the tree that uses the installed libraries: parses an origin, borrows an object, runs a task on a
+// pool thread.
 #include <chrono>
 #include <cstdio>
 
