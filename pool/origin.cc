@@ -1,12 +1,10 @@
-// Two spellings of one origin must never make two pools (the cap would leak), and two origins never one (a request
-// would reach the wrong host). So a host has one canonical spelling, and what has none is refused rather than guessed:
-//   names  lower-case A-labels without trailing dot: percent-decoded once, then UTS 46 (non-transitional) where not
-//   ASCII; IPv4   dotted decimal. A name whose last label is a number is an address, by inet_aton's rules as browsers
-//   read it
-//          (127.1, 0x7f.1, 2130706433), because getaddrinfo would read it so too: no spelling slips past an address
-//          rule;
-//   IPv6   as inet_ntop writes it. A v4-mapped address stays what it is: a certificate names 16 bytes or 4, so
-//          [::ffff:a.b.c.d] has another TLS identity than a.b.c.d. Rules about addresses compare them as one.
+// Normalization of origins. Two spellings of one origin must never make two pools (the cap would be exceeded), and two
+// origins never one (a request would reach the wrong host). A host has one canonical spelling; one without is refused:
+//   names  lower-case A-labels without trailing dot: percent-decoded once, then UTS 46 (non-transitional) if not ASCII;
+//   IPv4   dotted decimal. A name whose last label is a number is an address by inet_aton's rules, as in browsers
+//          (127.1, 0x7f.1, 2130706433), because getaddrinfo reads it so too: no spelling bypasses an address rule;
+//   IPv6   as inet_ntop writes it. A v4-mapped address is kept: a certificate names 16 bytes or 4, so [::ffff:a.b.c.d]
+//          has another TLS identity than a.b.c.d. Address rules treat both as equal.
 #include "pool/origin.h"
 
 #include <arpa/inet.h>
@@ -39,8 +37,8 @@ int hex_value(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-// Letters, digits, hyphen, dot, and the underscore that names in private zones carry. Nothing else resolves, and labels
-// go into logs, metrics and paths as they are.
+// Letters, digits, hyphen, dot, and the underscore used by names in private zones. No other byte resolves, and labels
+// are written to logs, metrics and paths without escaping.
 constexpr std::array<bool, 256> kNameByte = [] {
   std::array<bool, 256> table{};
   for (unsigned c = 'a'; c <= 'z'; ++c) table[c] = true;
@@ -56,7 +54,7 @@ bool plain(std::string_view host) {
   return true;
 }
 
-// The last label is a number: then the whole is an IPv4 address or nothing.
+// Returns true if the last label is a number: the host is then an IPv4 address or invalid.
 bool ends_in_number(std::string_view host) {
   std::string_view last = host.substr(host.rfind('.') + 1);  // npos + 1 == 0
   if (last.empty() || !digit(last.front())) return false;
@@ -89,7 +87,7 @@ std::optional<std::uint64_t> ipv4_part(std::string_view part) {
   return value;
 }
 
-// inet_ntop goes through printf; this runs for every request to a literal.
+// inet_ntop uses printf; this runs for every request to an address literal.
 std::string dotted(std::uint32_t address) {
   char text[INET_ADDRSTRLEN];
   char* end = text;
@@ -100,7 +98,7 @@ std::string dotted(std::uint32_t address) {
   return {text, end - 1};
 }
 
-// inet_aton's rules: one to four parts, the last one fills the bytes that are left.
+// inet_aton's rules: one to four parts, the last one fills the remaining bytes.
 bool ipv4(std::string_view host, std::string& out) {
   std::uint64_t address = 0;
   for (unsigned parts = 1;; ++parts) {
@@ -130,7 +128,7 @@ bool ipv6(std::string_view host, std::string& out) {
   return true;
 }
 
-// `host` is plain. Empty: fine; otherwise what is wrong.
+// `host` is percent-decoded. Returns an empty string if it is valid, otherwise the error.
 std::string_view check_name(std::string_view host) {
   if (host.empty()) return "the host is empty";
   if (host.size() > kLongestName) return "the host is longer than 253 bytes";
@@ -145,7 +143,7 @@ std::string_view check_name(std::string_view host) {
   return {};
 }
 
-// `host` is plain: a name or an IPv4 address.
+// `host` is percent-decoded: a name or an IPv4 address.
 std::string_view finish(std::string_view host, std::string& out) {
   if (!host.empty() && host.back() == '.') host.remove_suffix(1);
   if (const auto wrong = check_name(host); !wrong.empty()) return wrong;
@@ -154,7 +152,7 @@ std::string_view finish(std::string_view host, std::string& out) {
   return {};
 }
 
-// Once only: what is still escaped after it is no name.
+// Decodes once: a name that is still escaped afterwards is invalid.
 bool percent_decode(std::string_view host, std::string& out) {
   for (std::size_t i = 0; i < host.size(); ++i) {
     if (host[i] != '%') {
@@ -170,9 +168,9 @@ bool percent_decode(std::string_view host, std::string& out) {
   return true;
 }
 
-// UTS 46 for names that are not ASCII.
+// UTS 46, for names that are not ASCII.
 bool to_ascii(std::string& host) {
-  // libidn2 reads to the first NUL; a label of more bytes than this cannot be short enough in ASCII either.
+  // libidn2 reads up to the first NUL; a longer host cannot be short enough in ASCII.
   if (host.find('\0') != std::string::npos || host.size() > 4 * kLongestName) return false;
   char* made = nullptr;
   if (idn2_to_ascii_8z(host.c_str(), &made, IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL) != IDN2_OK) return false;
@@ -194,7 +192,7 @@ std::string_view canonical_name(std::string_view host, std::string& out) {
   return finish(decoded, out);
 }
 
-// Leading zeros do not count; an empty port is the scheme's default.
+// Leading zeros are ignored; an empty port is the scheme's default.
 std::string_view canonical_port(std::string_view text, Scheme scheme, std::uint16_t& out) {
   std::uint32_t value = 0;
   for (const char c : text) {
@@ -208,7 +206,7 @@ std::string_view canonical_port(std::string_view text, Scheme scheme, std::uint1
   return {};
 }
 
-// Splits host and port and makes the host canonical; `port` is what follows the colon.
+// Splits host and port and normalizes the host; `port` follows the colon.
 std::string_view split(std::string_view authority, std::string& host, std::string_view& port) {
   if (!authority.empty() && authority.front() == '[') {
     const std::size_t end = authority.find(']');

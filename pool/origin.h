@@ -1,4 +1,4 @@
-// Origin: all that reuse of a connection depends on. Equal origins share one pool and one cap; nothing else does.
+// Origin: everything that the reuse of a connection depends on. Equal origins share one pool and one cap.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ struct Origin {
   Scheme scheme = Scheme::http;
   std::string host;        // canonical: lower case, A-labels, no trailing dot; IPv6 compressed, without brackets
   std::uint16_t port = 0;  // always set
-  std::uint32_t tls = 0;   // which TLS identity (0: the default one); differing identities never merge
+  std::uint32_t tls = 0;   // the TLS identity (0: the default); different identities never share a pool
 
-  // `scheme://host[:port]`, the port only when it is not the scheme's default: label, log and {origin} in paths.
+  // `scheme://host[:port]`, without the scheme's default port: label, log and {origin} in paths.
   std::string label() const;
-  // `host[:port]` as Host says it.
+  // `host[:port]` as in a Host field.
   std::string authority() const;
   bool is_ip_literal() const;
 
@@ -31,10 +31,10 @@ struct Origin {
 std::string_view name(Scheme scheme);
 std::uint16_t default_port(Scheme scheme);  // 0: tcp has none
 
-// The one place that decides equality: case, default port, trailing dot, IP spelling, percent-encoding, IDNA (UTS 46).
-// `authority` is host[:port] without userinfo. Faults: malformed_request with what is wrong.
+// Parses and normalizes: case, default port, trailing dot, IP spelling, percent-encoding, IDNA (UTS 46). The only place
+// that decides equality. `authority` is host[:port] without userinfo. Fault: malformed_request with the reason.
 Result<Origin> canonical_origin(Scheme scheme, std::string_view authority);
-// "https://host[:port]" with nothing behind it but an optional "/".
+// Parses "https://host[:port]", optionally followed by "/".
 Result<Origin> parse_origin(std::string_view uri);
 
 }  // namespace carpool::pool

@@ -34,12 +34,12 @@ Result<Destination*> Directory::at(const Origin& origin, const Limits& limits, I
   }
 }
 
-// Under the mutex. Configured origins are as many as the configuration has: their places were kept.
+// Under the mutex. Configured origins always have a place: theirs are kept.
 bool Directory::has_place(Standing standing) const {
   return standing == Standing::configured || roster_.guests() < max_origins_ - std::min(kept_, max_origins_);
 }
 
-// Under the mutex. Throws std::bad_alloc, and then nothing changed.
+// Under the mutex. Throws std::bad_alloc; nothing changes then.
 Destination& Directory::add(const Origin& origin, const Limits& limits, Instant now, Standing standing) {
   auto made = std::make_unique<Destination>(origin, limits, environment_, loops_, &budget_);
   made->touch(now);
@@ -80,9 +80,10 @@ std::vector<Destination*> Directory::all() const {
   return all;
 }
 
-// ---- the end of those that nobody uses ----
+// ---- removal of unused destinations ----
 
-// All there are, and room for them where those go that end: what follows needs no memory. None when there is none.
+// Returns all destinations and reserves room in `retired`, so that the caller need not allocate. Empty if out of
+// memory.
 std::vector<Destination*> Directory::room_for_all(std::vector<Destination*>& retired) {
   try {
     std::vector<Destination*> known = all();
@@ -91,7 +92,7 @@ std::vector<Destination*> Directory::room_for_all(std::vector<Destination*>& ret
     retired_.reserve(retired_.size() + known.size());
     return known;
   } catch (const std::bad_alloc&) {
-    return {};  // the next time
+    return {};  // retried later
   }
 }
 
@@ -120,7 +121,7 @@ void Directory::take_out(Destination& destination, Instant now) {
   ++reclaimed_count_;
 }
 
-// What ends stays listed until unlink_idle() comes, as what it counted does; so many at most.
+// A retired destination stays in the totals until unlink_idle(). Bounded number of attempts.
 bool Directory::make_room(Instant now) {
   constexpr int kTries = 16;
   for (int n = 0; n < kTries; ++n) {
@@ -175,7 +176,7 @@ void Directory::stop(Instant now) {
   for (std::uint64_t number = 0; Destination* destination = next(number);) destination->stop(now);
 }
 
-// One after the other, without a list of them that would need memory. Null: no more.
+// Iterates without a list, which would need memory. Returns null at the end.
 Destination* Directory::next(std::uint64_t& number) const {
   const std::scoped_lock lock(mutex_);
   return roster_.next(number);

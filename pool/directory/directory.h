@@ -1,6 +1,6 @@
-// Directory: every origin's destination. Loops keep plain pointers to them: one that nobody uses any more leaves the
-// directory first (retire) and ends when nobody can know it any more (bury), which its caller finds out. The directory
-// holds what spans destinations: how many there may be, and how many connections they may have together.
+// Directory: the destinations of all origins. Loops keep plain pointers to them: an unused destination is first removed
+// from the directory (unlink_idle) and destroyed (destroy) once the caller knows that no pointer to it is left. Also
+// holds the limits that span destinations: their number and the total of their connections.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ namespace carpool::pool {
 
 struct DirectoryLimits {
   std::uint32_t max_origins = 1024;
-  std::uint32_t max_connections = 4096;  // over all destinations; the least recently used ones give idle connections
+  // over all destinations; idle connections of the least recently used ones are closed for others
+  std::uint32_t max_connections = 4096;
 };
 
 class Directory final {
@@ -30,21 +31,21 @@ class Directory final {
   Directory(const DirectoryLimits& limits, Environment& environment, unsigned loops);
   ~Directory();
 
-  // The destination of `origin`, made with `limits` if it is new. Takes a mutex: callers keep the answer.
-  // Fault: origins_exhausted, overloaded (no memory).
-  // Guests share the places of max_origins that are not kept for configured origins, whether these have a pool or not.
+  // Returns the destination of `origin`, created with `limits` if it is new. Takes a mutex: callers keep the result.
+  // Faults: origins_exhausted, overloaded (out of memory).
+  // Guests share the places of max_origins that are not kept for configured origins, used or not.
   Result<Destination*> at(const Origin& origin, const Limits& limits, Instant now = Clock::now(),
                           Standing standing = Standing::guest);
-  // From now on so many places are kept for configured origins, and whose pool `destination` is.
+  // Sets the number of places kept for configured origins, and which origin `destination` counts as.
   void keep_places(std::uint32_t configured);
   void set_standing(const Destination& destination, Standing standing);
-  // Ends the pool at rest of the guest that was used least recently, so that another origin finds a place. True: one
-  // ended. Must be called on a loop, without a lock: the place under the total that it gives back may begin a dial.
+  // Retires the least recently used guest whose pool is idle, to make a place for another origin. Returns true if one
+  // was retired. Must be called on a loop, without a lock: the budget slots it frees may start a dial.
   bool make_room(Instant now);
   Destination* find(const Origin& origin) const;  // null: none yet
 
-  // Takes those out for which `wanted` is false and that reclaim(now, unused) ends; they stay in memory. None while
-  // somebody looks through the pools: what is counted moves from them to reclaimed().
+  // Removes the destinations for which `wanted` returns false and reclaim(now, unused) succeeds; they stay in memory.
+  // None during an iteration over the pools: their totals move to reclaimed().
   template <class Wanted>
   std::vector<Destination*> unlink_idle(Instant now, Duration unused, Wanted wanted) {
     std::vector<Destination*> retired;
@@ -60,27 +61,27 @@ class Directory final {
     return retired;
   }
   void forget_hungry(const std::vector<Destination*>& retired);
-  // Destroys them. False: somebody looks through the pools at this moment; later.
+  // Destroys them. Returns false during an iteration over the pools: retry later.
   bool destroy(const std::vector<Destination*>& retired);
-  // Who is no loop and looks through the pools holds this meanwhile.
+  // Held during an iteration over the pools by a thread that is no loop.
   std::shared_lock<std::shared_mutex> hold() const { return std::shared_lock(looked_at_); }
-  // What all that were retired had counted, so that sums never go down.
+  // The totals of all retired destinations, so that sums never decrease.
   Destination::Snapshot reclaimed() const;
   std::uint64_t reclaimed_count() const;
-  std::uint64_t evicted_count() const;  // of those, by make_room()
+  std::uint64_t evicted_count() const;  // those retired by make_room()
   std::uint32_t max_origins() const { return max_origins_; }
 
-  void sweep(Instant now);  // every destination's
+  void sweep(Instant now);  // every destination
   void stop(Instant now);
 
-  // Closes an idle connection, about the one whose destination was used least recently, or cancels a dial that nobody
-  // needs. False: there is neither.
+  // Closes an idle connection, approximately of the least recently used destination, or cancels an unneeded dial.
+  // Returns false if there is neither.
   bool close_one(Instant now) { return budget_.free_one(now); }
 
   std::uint32_t connections() const { return budget_.taken(); }
-  std::uint32_t starved() const { return budget_.starved(); }  // destinations that lack a connection under the total
+  std::uint32_t starved() const { return budget_.starved(); }  // destinations waiting for a slot of the budget
   std::size_t size() const;
-  std::vector<Destination*> all() const;  // in the order they were made
+  std::vector<Destination*> all() const;  // in order of creation
 
  private:
   Destination& add(const Origin& origin, const Limits& limits, Instant now, Standing standing);
@@ -95,8 +96,8 @@ class Directory final {
   ConnectionBudget budget_;
   mutable std::mutex mutex_;
   std::unordered_map<Origin, Destination*> by_origin_;  // guarded by mutex_
-  Roster roster_;                                       // guarded by mutex_, as all below but the last
-  std::uint32_t kept_ = 0;                              // places for configured origins
+  Roster roster_;                                       // guarded by mutex_
+  std::uint32_t kept_ = 0;                              // places kept for configured origins
   std::uint64_t evicted_count_ = 0;
   std::vector<std::unique_ptr<Destination>> retired_;
   Destination::Snapshot reclaimed_;

@@ -21,7 +21,7 @@ std::string setting(std::string_view key, Duration value) {
   return std::string(key) + " " + time(value);
 }
 
-// What stands for the connections of a sentence.
+// The pronouns that refer to the connections of a sentence.
 struct Pronouns {
   bool one;
   std::string they, their, them, were;
@@ -70,7 +70,7 @@ std::string why_opened(OpenCause cause, const Pronouns& of, const Destination::S
   return {};
 }
 
-// What follows "they" or "it".
+// The predicate after "they" or "it".
 std::string why_closed(CloseCause cause, const Pronouns& of, const Destination::Snapshot& s, const Circumstances& c) {
   switch (cause) {
     case CloseCause::expired:

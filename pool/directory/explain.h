@@ -1,5 +1,5 @@
-// Explain: a pool's ledger in plain sentences: why its connections were opened, why they were closed, what that says,
-// with the numbers it follows from. Pure: from a snapshot to text.
+// explain(): describes a pool's ledger in plain sentences: why its connections were opened and closed, and what
+// follows, with the figures. A pure function of the snapshot.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ Roster::Members::iterator Roster::find(const Destination& destination) {
 Destination& Roster::add(std::unique_ptr<Destination> made, Standing standing) {
   const std::uint64_t number = last_ + 1;
   Destination& added = *made;
-  Members made_alone;  // the node is made first: what follows has room or undoes itself
+  Members made_alone;  // the node is allocated first: a later failure undoes everything
   Member& member = made_alone.emplace(number, Member{std::move(made), std::nullopt, false}).first->second;
   numbers_.emplace(&added, number);
   try {
@@ -32,7 +32,7 @@ Destination& Roster::add(std::unique_ptr<Destination> made, Standing standing) {
   return added;
 }
 
-// A guest that cannot be listed for want of memory counts as configured until the next change.
+// A guest that cannot be listed because memory is exhausted counts as configured until the next change.
 void Roster::set_standing(const Destination& destination, Standing standing) {
   const auto found = find(destination);
   if (found == members_.end() || found->second.leaving) return;
@@ -54,14 +54,14 @@ Destination* Roster::next(std::uint64_t& number) const {
   return found->second.destination.get();
 }
 
-// Needs no memory: the node moves.
+// Does not allocate: the node is moved.
 void Roster::move(Member& member, Place to) {
   auto node = guests_.extract(*member.place);
   member.place = node.value() = to;
   guests_.insert(std::move(node));
 }
 
-// Each look but the last moves a guest that was used since it was seen here: what this costs is paid once a use.
+// Each iteration but the last moves a guest that was used since it was last seen: the cost is amortized over its uses.
 Destination* Roster::least_recent(Instant now) {
   constexpr int kLooks = 4096;
   for (int look = 0; look < kLooks && !guests_.empty(); ++look) {

@@ -1,10 +1,9 @@
-// Roster: the destinations of a directory, in the order they were made, and those of guests (origins that no [[origin]]
-// names) in the order of their last use, so that the one to go is found without a look at all. Every step is O(log n).
-// Guarded by the directory's mutex.
+// Roster: the destinations of a directory in order of creation, and those of guests (origins without an [[origin]]
+// entry) in order of their last use, to find the one to evict. Every operation is O(log n). Guarded by the directory's
+// mutex.
 //
-// The order of use is lazy: a borrow does not come here, so a guest stands where it was last seen, and moves back when
-// the search finds that it was used since. Guests that were never lent a connection stand before all others: names that
-// lead nowhere displace each other first.
+// The order of use is lazy: a borrow does not update it; a guest keeps its position until the search finds that it was
+// used since. Guests that never lent a connection come first: names that lead nowhere displace each other first.
 #pragma once
 
 #include <compare>
@@ -28,16 +27,16 @@ class Roster {
   std::size_t guests() const { return guests_.size(); }
   std::size_t leaving() const { return leaving_; }
 
-  // Throws std::bad_alloc, and then nothing changed.
+  // Throws std::bad_alloc; nothing changes then.
   Destination& add(std::unique_ptr<Destination> made, Standing standing);
   void set_standing(const Destination& destination, Standing standing);
-  // One after the other, in the order they were made: from number 0, which moves on. Null: no more.
+  // Iterates in order of creation from number 0, which is advanced. Returns null at the end.
   Destination* next(std::uint64_t& number) const;
 
-  // The guest that was used least recently, which goes to the end of the order as if it was used `now`. Null: there is
-  // none, or many were used since they were last seen here.
+  // Returns the least recently used guest and moves it to the end as if used `now`. Null: there is none, or too many
+  // were used since they were last seen.
   Destination* least_recent(Instant now);
-  // It ended and is nobody's any more, but stays listed until take().
+  // The destination ended and is no origin's any more, but stays listed until take().
   void leaves(const Destination& destination);
   std::unique_ptr<Destination> take(const Destination& destination);
 
@@ -50,7 +49,7 @@ class Roster {
   };
   struct Member {
     std::unique_ptr<Destination> destination;
-    std::optional<Place> place;  // a guest's, as in guests_
+    std::optional<Place> place;  // position in guests_, if it is a guest
     bool leaving = false;
   };
   using Members = std::map<std::uint64_t, Member>;

@@ -21,12 +21,12 @@ struct FakeConnection final : PooledConnection {
   bool clean_for_reuse() override { return true; }
   const std::uint64_t id;
   std::uint32_t index = 0, generation = 0;
-  std::uint64_t rests = 0;  // how often it came to rest: an end that was planned for an earlier rest is void
+  std::uint64_t rests = 0;  // number of idle periods: a close planned for an earlier one is void
 };
 
 class Simulation;
 
-// One recorded borrow, played again.
+// Replays one recorded borrow.
 class SimulatedBorrower final : public Borrower {
  public:
   SimulatedBorrower(Simulation& stage, const BorrowRecord& stay) : stage_(stage), stay_(stay) {}
@@ -47,23 +47,23 @@ enum class Step : std::uint8_t { arrive, leave, give_up, dial_ends, deliver, wak
 
 struct Event {
   Instant when;
-  std::uint64_t order;  // of two at one moment the one that was planned first
+  std::uint64_t order;  // breaks ties: the one planned first
   Step step;
   void* what = nullptr;
   std::uint64_t wire = 0, rest = 0;
   bool operator<(const Event& other) const { return std::tie(other.when, other.order) < std::tie(when, order); }
 };
 
-// The house of one destination, and the clock.
+// The environment of one destination, and the clock.
 class Simulation final : public Environment {
  public:
   Simulation(const Workload& load, const Limits& limits, Duration wait_timeout)
       : load_(load), wait_timeout_(wait_timeout), pool_(nobody(), limits, *this, 1) {}
   SimulationResult play();
 
-  // ---- the pool's ----
+  // ---- called by the pool ----
   void dial(Destination&, Reservation reservation) override {
-    dials_.push_back(std::move(reservation));  // all dials take the same time: they end in their order
+    dials_.push_back(std::move(reservation));  // all dials take the same time: they end in order
     plan(now_ + load_.dial_time, Step::dial_ends);
   }
   void deliver(LoopId, Delivery& delivery) override { plan(now_, Step::deliver, &delivery); }
@@ -76,7 +76,7 @@ class Simulation final : public Environment {
   }
   LoopId here() const override { return 0; }
 
-  // ---- the actors' ----
+  // ---- called by the borrowers ----
   Instant now() const { return now_; }
   Destination& pool() { return pool_; }
   void plan(Instant when, Step step, void* what = nullptr) { agenda_.push({when, ++planned_, step, what, 0, 0}); }
@@ -106,14 +106,14 @@ class Simulation final : public Environment {
   std::deque<Reservation> dials_;
   std::unordered_map<std::uint64_t, FakeConnection*> wires_;
   std::deque<SimulatedBorrower> actors_;
-  std::size_t on_stage_ = 0;  // actors who are not done
+  std::size_t on_stage_ = 0;  // borrowers that are not finished
   std::vector<Duration> waits_;
   SimulationResult outcome_;
   bool over_ = false;
   Destination pool_;
 };
 
-// ---- an actor ----
+// ---- the simulated borrower ----
 
 void SimulatedBorrower::arrive() {
   auto answer = stage_.pool().borrow(*this, {}, stage_.now());
@@ -147,7 +147,7 @@ void SimulatedBorrower::give_up() {
   stage_.refused(false);
 }
 
-// ---- the stage ----
+// ---- the simulation ----
 
 void Simulation::granted(SimulatedBorrower& actor, const Lease& lease, Duration waited, Duration held) {
   waits_.push_back(waited);
@@ -232,7 +232,7 @@ SimulationResult Simulation::play() {
   return outcome_;
 }
 
-// The last one left. What is under way ends, nothing new begins.
+// The last borrower finished: what is in progress ends, nothing new starts.
 void Simulation::finish() {
   over_ = true;
   tell();

@@ -1,6 +1,6 @@
-// Replay: what would have happened with other settings. Recorded arrivals and hold times drive the very pool that
-// serves requests, on a virtual clock, one loop, with dials that take as long as they took on average and an origin
-// that closes what rests as it was seen to do. No payload, no I/O; milliseconds of CPU for thousands of borrows.
+// simulate(): predicts the effect of other settings. Recorded arrivals and hold times drive the production pool on a
+// virtual clock, with one loop, dials of average duration and an origin that closes idle connections as observed. No
+// payload, no I/O; milliseconds of CPU for thousands of borrows.
 #pragma once
 
 #include <array>
@@ -18,20 +18,20 @@ namespace carpool::pool {
 struct Workload {
   std::vector<BorrowRecord> stays;              // in any order
   Duration dial_time{};                         // of one connection
-  std::optional<Duration> origin_closes_after;  // a connection that rests so long
+  std::optional<Duration> origin_closes_after;  // idle time after which the origin closes a connection
 };
 
 struct SimulationResult {
   std::uint64_t served = 0, refused = 0, timed_out = 0;
-  std::uint64_t opened = 0, reused = 0;  // dials; borrows on a connection that had served before
+  std::uint64_t opened = 0, reused = 0;  // dials; borrows of a connection that had served before
   std::array<std::uint64_t, kOpenedNames.size()> opened_by{};
   std::array<std::uint64_t, kClosedNames.size()> closed_by{};
   std::uint32_t peak = 0;
-  std::uint64_t waited = 0;  // borrows that did not get their connection at once
+  std::uint64_t waited = 0;  // borrows that were not served at once
   Duration mean_wait{}, p50_wait{}, p99_wait{}, longest_wait{};
 };
 
-// Deterministic: the same load and limits, the same outcome.
+// Deterministic: equal workloads and limits give equal results.
 SimulationResult simulate(const Workload& load, const Limits& limits, Duration wait_timeout);
 
 }  // namespace carpool::pool
