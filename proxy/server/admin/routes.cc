@@ -157,7 +157,7 @@ Response its_what_if(const Call& call, const PoolInfo& pool) {
   return what_if_answer(pool, call.view.study(pool.origin).value_or(PoolAnalysis{}), call.request.target);
 }
 constexpr std::string_view kSize = R"({"type": "integer", "minimum": 1, "maximum": 100000})";
-// The pattern keeps below the ten years that a duration may have.
+// The pattern stays below the maximum duration of ten years.
 constexpr std::string_view kDuration =
     R"({"type": "string", "pattern": "^([0-9]{1,11}ms|[0-9]{1,8}s|[0-9]{1,6}m|[0-9]{1,4}h)$"})";
 constexpr std::array<Parameter, 7> kWhatIf{
@@ -198,7 +198,7 @@ bool takes(std::string_view wanted, std::string_view method) {
   return method == wanted || (wanted == "GET" && method == "HEAD");
 }
 
-// The route among those of one path that takes the method; else what the path does take, for Allow.
+// Returns the route of this path that accepts the method; otherwise sets `allow` to the accepted methods.
 template <class Routes, class Same>
 const auto* choose(const Routes& all, std::string_view method, std::string& allow, Same same) {
   const typename Routes::value_type* chosen = nullptr;
@@ -217,7 +217,7 @@ Response refused_method(const std::string& allow) {
   return answer;
 }
 
-// `segments`: "pools", the origin, and what is wanted of it.
+// `segments`: "pools", the origin, and the subresource.
 Response pool_route(const Call& call, const std::vector<std::string>& segments) {
   const std::string wanted = segments.size() == 3 ? segments[2] : std::string();
   if (segments.size() > 3) return not_found();
