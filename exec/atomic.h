@@ -1,6 +1,5 @@
-// The seam between the protocols of execution and the machine's memory, as pool/core/atomic.h is the pool's: what
-// threads settle by exchange (the strategy's word, the reserve's places) goes through Atomic, which tests/explorer
-// replaces.
+// Atomic: the atomics of the execution protocols (the strategy's word, the reserved slots), which tests/explorer
+// replaces, as it does those of pool/core/atomic.h.
 #pragma once
 
 #ifdef CARPOOL_EXEC_ATOMIC

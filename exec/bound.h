@@ -1,4 +1,4 @@
-// Bound: a member function of one object, to be called back: two words, no allocation, no ownership.
+// Bound: a callback to a member function of one object: two words, no allocation, no ownership.
 #pragma once
 
 namespace carpool::exec {
@@ -6,7 +6,7 @@ namespace carpool::exec {
 class Bound {
  public:
   Bound() = default;
-  // Calls object.Function(). `object` outlives every call.
+  // Calls object.Function(). `object` must outlive every call.
   template <auto Function, class T>
   static Bound to(T& object) {
     return Bound([](void* self) { (static_cast<T*>(self)->*Function)(); }, &object);

@@ -1,8 +1,8 @@
-// CallbackGuard: calls what a loop owes a call, so that a callback that throws costs itself alone: the events, mail,
-// timers and deferred work after it have their turn, and the loop's own state is whole.
+// CallbackGuard: calls the callbacks of a loop so that one that throws affects only itself: later events, mail, timers
+// and deferred work still run, and the loop's state stays consistent.
 //
-// Want of memory is the exception: it may end a callback anywhere, and who waits for the other half would wait for
-// ever. So std::bad_alloc ends the program (docs/decisions/0012).
+// std::bad_alloc is the exception: it may end a callback anywhere, and code waiting for its other half would wait
+// forever. It terminates the program (docs/decisions/0012).
 #pragma once
 
 #include <exception>
@@ -35,7 +35,7 @@ class CallbackGuard {
       caught(std::current_exception());
     }
   }
-  // When all has been called.
+  // Must be called after the last call.
   void rethrow() {
     if (first_ != nullptr) std::rethrow_exception(std::exchange(first_, nullptr));
   }

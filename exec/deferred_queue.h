@@ -1,5 +1,5 @@
-// DeferredQueue: the work a turn left for its end. Each Deferred runs at most once a turn, so one that asks again from
-// its own run() waits for the next turn and lets the sockets of others have theirs.
+// DeferredQueue: the work that a turn deferred to its end. Each Deferred runs at most once per turn: one that is pushed
+// again from its own run() waits for the next turn, so other sockets are served first.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,19 @@ namespace carpool::exec {
 
 class DeferredQueue {
  public:
-  // Queued once, however often it is asked for. unlink() takes it back.
+  // Enqueues `work` once, however often it is pushed. unlink() removes it.
   void push(Deferred& work) {
     if (!work.linked()) queue_.push_back(work);
   }
   bool empty() const { return queue_.empty(); }
-  // What is queued meanwhile by others runs too, up to `limit` runs in all; the rest stays queued.
+  // Also runs work that others enqueue meanwhile, up to `limit` runs; the rest stays queued.
   std::size_t run_turn(std::size_t limit, CallbackGuard& guard) LOOP_ONLY;
-  // For those who have no guard: throws the first exception when all have run.
+  // Without a guard: throws the first exception after all have run.
   std::size_t run_turn(std::size_t limit) LOOP_ONLY;
 
  private:
   List<Deferred, DeferredTag> queue_;
-  std::uint32_t turn_ = 0;  // wraps: a stamp that is equal by accident costs its work one turn
+  std::uint32_t turn_ = 0;  // wraps: an accidental match delays the work by one turn
 };
 
 }  // namespace carpool::exec

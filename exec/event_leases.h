@@ -1,5 +1,5 @@
-// EventLeases: counts what a loop lends to the code of one event. All of it must be back when the event ends: the loop
-// asserts this after every callback, so no bytes and no views of one event are left to the next one.
+// EventLeases: counts what a loop lends to the code of one event. Everything must be returned when the event ends: the
+// loop asserts this after every callback, so no bytes or views of one event leak into the next.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ class EventLeases {
     CARPOOL_ASSERT(out_ <= abandoned_);
     abandoned_ = out_;
   }
-  // An exception ended the event, so its code did not give back what it had.
+  // The event ended by an exception, so its code did not return its leases.
   void abandon() { abandoned_ = out_; }
 
  private:
   std::uint32_t out_ = 0;
-  std::uint32_t abandoned_ = 0;  // of out_
+  std::uint32_t abandoned_ = 0;  // included in out_
 };
 
 }  // namespace carpool::exec

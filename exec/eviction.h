@@ -1,5 +1,5 @@
-// Eviction: when an idle thread may leave. At most `count` leave per idle timeout, none before it was idle for one, and
-// none within one of the pool's last growth: a pool that just grew does not shrink and grow again.
+// Eviction: paces the exit of idle threads. At most `count` leave per idle timeout, none before it was idle for one
+// timeout, and none within one timeout of the pool's last growth, so that the pool does not shrink and grow at once.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,11 @@ class Eviction {
       : idle_timeout_(idle_timeout), period_(idle_timeout / std::max(1U, count)) {}
 
   void grew(Instant now) { next_ = std::max(next_, now + idle_timeout_); }
-  // When a thread that is idle since then may ask. An idle timeout of zero: never.
+  // The earliest time at which a thread idle since `idle_since` may leave; kNever if the idle timeout is zero.
   Instant earliest(Instant idle_since) const {
     return idle_timeout_ <= Duration::zero() ? kNever : std::max(idle_since + idle_timeout_, next_);
   }
-  // True: it leaves, and the next one may a period later. What was not used in quiet times is not saved up.
+  // Returns true if the thread leaves; the next may leave one period later. Unused periods do not accumulate.
   bool leave(Instant now, Instant idle_since) {
     if (now < earliest(idle_since)) return false;
     next_ = std::max(next_ + period_, now + 2 * period_ - idle_timeout_);

@@ -1,9 +1,9 @@
-// HandoverPace: whether a hand-over of the role helps at the moment. On a machine without a free core the thread that
-// was called may not run before the task of the thread that called it is done: meanwhile the loop stands still.
+// HandoverPace: decides whether handing over the producer role pays. On a machine without a free core the woken thread
+// may not run before the caller's task is done; meanwhile the loop stands still.
 //
-// A hand-over that left the role alone for kLate is late: hand-overs pause, and tasks are queued instead. The pause
-// doubles with each late hand-over that follows it, up to kLongest, and halves with each kInTime in a row that were in
-// time. Plain data: the holder of the role calls everything here, so the role's word orders it.
+// A hand-over that left the role unheld for kLate is late: hand-overs pause, and tasks are queued instead. The pause
+// doubles with each late hand-over, up to kLongest, and halves with each kInTime consecutive ones in time. Plain data:
+// all calls come from the holder of the role, so the role's word orders them.
 #pragma once
 
 #include <algorithm>
@@ -19,22 +19,22 @@ class HandoverPace {
   static constexpr Duration kLongest = std::chrono::seconds(4);
   static constexpr unsigned kInTime = 16;
 
-  // False in calm times: the next hand-over may be tried, and no clock need be read.
+  // Returns false in normal operation: the next hand-over may be tried without reading the clock.
   bool paused() const { return resumes_at_ != Instant{}; }
-  // True: the pause is over, and the next hand-over is a trial.
+  // Returns true if the pause is over: the next hand-over is a trial.
   bool resume(Instant now) {
     if (now < resumes_at_) return false;
     resumes_at_ = Instant{};
     return true;
   }
 
-  // True: hand-overs came late not long ago, so each is timed.
+  // Returns true if hand-overs were late recently, so each is timed.
   bool suspicious() const { return pause_ != Duration::zero(); }
 
-  // The role is given away at `now`, or (kNever) without being timed.
+  // The role is released at `now`, or (kNever) without being timed.
   void let_go(Instant now) { alone_since_ = now; }
   bool timed() const { return alone_since_ != kNever; }
-  // The role has a holder again, the same thread or another one.
+  // The role has a holder again, the same thread or another.
   void taken(Instant now) {
     const bool late = now - alone_since_ >= kLate;
     alone_since_ = kNever;
@@ -48,10 +48,10 @@ class HandoverPace {
   }
 
  private:
-  Duration pause_{};  // the last one; zero: none of late
+  Duration pause_{};  // the last pause; zero: none recently
   Instant resumes_at_{};
   Instant alone_since_ = kNever;
-  unsigned in_time_ = 0;  // in a row
+  unsigned in_time_ = 0;  // consecutive
 };
 
 }  // namespace carpool::exec

@@ -1,7 +1,7 @@
-// Loop: one event loop as the rest of the house sees it: time, timers, deferred work, mail, readiness.
+// Loop: the interface of an event loop: time, timers, deferred work, mail, readiness.
 //
-// Everything here but post() and unwatch_shared() is called on the loop's own thread (LOOP_ONLY). The real one is
-// exec/uv/loop.h; a simulation drives the same interface with a virtual clock and network.
+// All functions except post() and unwatch_shared() must be called on the loop's own thread (LOOP_ONLY). exec/uv/loop.h
+// is the production implementation; a simulation implements the interface with a virtual clock and network.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +18,17 @@
 
 namespace carpool::exec {
 
-// A loop's number, stable for the process's life, 0..254.
+// A loop's number, constant for the life of the process, 0..254.
 using LoopId = std::uint8_t;
 
-// What readiness says. `hangup` covers RDHUP, HUP and ERR: the peer is done, or the socket failed.
+// Readiness of a descriptor. `hangup` covers RDHUP, HUP and ERR: the peer closed or the socket failed.
 struct Ready {
   bool readable = false;
   bool writable = false;
   bool hangup = false;
 };
 
-// Something of this loop alone that waits for readiness (a client, a dial, a listener). Edge-triggered.
+// Receives edge-triggered readiness of an object of this loop only (a client, a dial, a listener).
 class Watcher {
  public:
   virtual void on_ready(Ready ready) LOOP_ONLY = 0;
@@ -37,14 +37,14 @@ class Watcher {
   ~Watcher() = default;
 };
 
-// Names a registration; a stale one is harmless.
+// Identifies a registration; a stale key is harmless.
 struct WatchKey {
   std::uint32_t slot = 0;
   std::uint32_t generation = 0;  // 0: no registration
 };
 
-// Readiness of things that may move between loops carries a name, never a pointer: (index, generation). Who receives
-// it must prove by a CAS on shared state that the thing is still what and where the event thinks it is.
+// Readiness of objects that move between loops carries (index, generation), never a pointer. The receiver must verify
+// by a CAS on shared state that the object is still the same and on this loop.
 class SharedWatcher {
  public:
   virtual void on_shared_ready(std::uint32_t index, std::uint32_t generation, Ready ready) LOOP_ONLY = 0;
@@ -53,9 +53,8 @@ class SharedWatcher {
   ~SharedWatcher() = default;
 };
 
-// Work to run on this loop in this turn, after its events and mail: the way out of re-entrancy. Asked for again from
-// its own run() it runs in the next turn, which does not wait: the way to go on later with what would take too long
-// now.
+// Work that runs in this turn after its events and mail: avoids re-entrancy. Work deferred again from its own run()
+// runs in the next turn, which does not wait: this splits long work.
 class Deferred : public ListHook<struct DeferredTag> {
  public:
   virtual void run() LOOP_ONLY = 0;  // may destroy itself
@@ -73,38 +72,38 @@ class Loop {
   virtual ~Loop() = default;
 
   virtual LoopId id() const = 0;
-  // The turn's time: frozen while its events are handled.
+  // The turn's time: constant while its events are handled.
   virtual Instant now() const = 0;
 
-  // For Timer: use Timer::arm() and disarm(), which come here only when the heap must know at once.
+  // Used by Timer::arm() and disarm(), which call it only if the heap must be updated at once.
   virtual void arm(Timer& timer, Instant deadline) LOOP_ONLY = 0;
   virtual void disarm(Timer& timer) LOOP_ONLY = 0;
-  // Once, however often it is asked for before it runs; work.unlink() takes it back.
+  // Enqueues `work` once, however often it is deferred before it runs; work.unlink() removes it.
   virtual void defer(Deferred& work) LOOP_ONLY = 0;
 
-  // Any thread: `mail` arrives (mail.arrive()) on this loop's thread, in the order posted per sender. Never fails,
-  // never allocates; the mail must stay alive until it arrives.
+  // Any thread: mail.arrive() is called on this loop's thread, in order of posting per sender. Never fails, never
+  // allocates; the mail must stay alive until it arrives.
   virtual void post(Mail& mail) = 0;
 
-  // Edge-triggered read+write+hangup interest in `fd`, registered once. Reports the readiness that stands already.
+  // Registers edge-triggered read, write and hangup interest in `fd`. Also reports readiness that already exists.
   virtual Result<WatchKey> watch(int fd, Watcher& watcher) LOOP_ONLY = 0;
-  // Before `fd` is closed. From here on no event of this registration arrives, dequeued ones included. Stale: no
-  // effect.
+  // Must be called before `fd` is closed. Afterwards no event of this registration arrives, dequeued ones included. A
+  // stale key has no effect.
   virtual void unwatch(int fd, WatchKey key) LOOP_ONLY = 0;
-  // As unwatch(), for a descriptor that its only owner closes within this turn: closing takes it out of the set.
+  // As unwatch(), for a descriptor that its only owner closes within this turn: close() removes it from the set.
   virtual void forget(int fd, WatchKey key) LOOP_ONLY { unwatch(fd, key); }
   // `generation` has 20 bits.
   virtual Status watch_shared(int fd, std::uint32_t index, std::uint32_t generation) LOOP_ONLY = 0;
-  // Any thread. Events that were already dequeued may still arrive afterwards: that is what the generation is for.
+  // Any thread. Events that were already dequeued may still arrive: the generation identifies them.
   virtual void unwatch_shared(int fd) = 0;
   virtual void set_shared_watcher(SharedWatcher* watcher) LOOP_ONLY = 0;
 
-  // What the code of the current event has leased.
+  // The leases of the current event.
   EventLeases& leases() { return leases_; }
 
  private:
   friend class ReadBuffer;
-  // One read buffer for all connections of the loop; ReadBuffer leases it.
+  // One read buffer for all connections of the loop, leased by ReadBuffer.
   virtual std::span<char> scratch() LOOP_ONLY = 0;
 
   EventLeases leases_;

@@ -1,7 +1,7 @@
-// Mail: the only way into another loop. A node that its owner embeds; nothing is allocated to send it.
+// Mail: a message to another loop, the only way to reach it. An intrusive node: posting allocates nothing.
 //
-// While it is in the mail (from post() until arrive()) it belongs to the mailbox: it may be neither posted again nor
-// destroyed. Both are asserted.
+// From post() until arrive() it belongs to the mailbox: it must be neither posted again nor destroyed. Both are
+// asserted.
 #pragma once
 
 #include "base/assert.h"
@@ -11,9 +11,9 @@ namespace carpool::exec {
 
 class Mail {
  public:
-  // On the receiving loop's thread. The mail may be posted again, or destroyed, from inside.
+  // Called on the receiving loop's thread. May post the mail again or destroy it.
   virtual void arrive() LOOP_ONLY = 0;
-  // Instead of arrive(), when the mailbox ends with the mail inside. The mail may be destroyed from inside.
+  // Called instead of arrive() if the mailbox is destroyed with the mail inside. May destroy the mail.
   virtual void never_arrives() {}
 
  protected:
@@ -24,7 +24,7 @@ class Mail {
 
  private:
   friend class Mailbox;
-  Mail* next_mail_ = nullptr;  // the mailbox's; the last one points to itself, so that null means "not in the mail"
+  Mail* next_mail_ = nullptr;  // the mailbox's link; the last one points to itself, so null means "not posted"
 };
 
 }  // namespace carpool::exec

@@ -1,9 +1,9 @@
-// Mailbox: many senders, one receiver, no lock and no allocation. Senders push on a stack, the receiver takes the whole
-// stack with one exchange and turns it round: mail arrives in the order each sender posted it.
+// Mailbox: a lock-free queue with many senders and one receiver that never allocates. Senders push onto a stack; the
+// receiver takes the whole stack by one exchange and reverses it, so mail arrives in each sender's order.
 //
-// The wake-up is coalesced by the stack itself: only the push that finds it empty has to wake the receiver, and the
-// receiver finds it non-empty until it takes everything. So every mail has a wake-up that comes after its push and that
-// the receiver has not consumed before taking it; there is no flag that could be out of step with the stack.
+// The stack also coalesces wake-ups: only the push that finds it empty wakes the receiver, and it stays non-empty until
+// the receiver takes everything. So each mail has a wake-up after its push that the receiver has not consumed before
+// taking it; there is no separate flag that could disagree with the stack.
 #pragma once
 
 #include <atomic>
@@ -19,24 +19,24 @@ class Mailbox {
   Mailbox() = default;
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
-  ~Mailbox();  // what never arrived is told so, and is its owner's again
+  ~Mailbox();  // calls never_arrives() for undelivered mail
 
-  // Any thread. True: the box was empty, wake the receiver.
+  // Any thread. Returns true if the mailbox was empty: the caller wakes the receiver.
   [[nodiscard]] bool push(Mail& mail);
 
-  // The receiver's side.
+  // ---- receiver ----
   bool has_mail() const { return batch_ != nullptr || top_.load(std::memory_order_relaxed) != nullptr; }
-  // Delivers at most `limit`; what is posted meanwhile waits for the next call. Returns how many arrived.
+  // Delivers at most `limit`; mail posted meanwhile waits for the next call. Returns the number delivered.
   std::size_t deliver(std::size_t limit, CallbackGuard& guard) LOOP_ONLY;
-  // For those who have no guard: throws the first exception when all have arrived.
+  // Without a guard: throws the first exception after all have arrived.
   std::size_t deliver(std::size_t limit) LOOP_ONLY;
 
  private:
   void take();
   Mail* pop();
 
-  alignas(64) std::atomic<Mail*> top_{nullptr};  // newest first; senders' cache line
-  alignas(64) Mail* batch_ = nullptr;            // oldest first; the receiver's own
+  alignas(64) std::atomic<Mail*> top_{nullptr};  // newest first; the senders' cache line
+  alignas(64) Mail* batch_ = nullptr;            // oldest first; owned by the receiver
 };
 
 }  // namespace carpool::exec

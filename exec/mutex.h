@@ -1,4 +1,4 @@
-// Mutex: std::mutex with the words that clang's thread-safety analysis reads. For cold paths only: no loop takes one in
+// Mutex: std::mutex with annotations for clang's thread-safety analysis. For cold paths only: no loop locks one in
 // steady state.
 #pragma once
 
@@ -17,7 +17,7 @@ class CARPOOL_TSA(capability("mutex")) Mutex {
   std::mutex mutex_;
 };
 
-// Holds it to the end of the scope.
+// Locks for the scope.
 class CARPOOL_TSA(scoped_lockable) Held {
  public:
   explicit Held(Mutex& mutex) CARPOOL_TSA(acquire_capability(mutex)) : mutex_(mutex) { mutex_.lock(); }

@@ -1,6 +1,6 @@
-// Parker: one thread sleeps here until another one wakes it. A wake-up that comes first is kept, so none is lost.
+// Parker: blocks one thread until another wakes it. An earlier wake-up is kept, so none is lost.
 //
-// It looks for a moment before it sleeps: on a busy machine the next wake-up is often closer than a sleep is long.
+// It spins briefly before it sleeps: under load the next wake-up often comes sooner than a sleep takes.
 #pragma once
 
 #include <atomic>
@@ -12,9 +12,9 @@ namespace carpool::exec {
 
 class Parker {
  public:
-  // Its own thread only. True: woken; false: `deadline` is here and no wake-up was. `looks`: how often before sleeping.
+  // Own thread only. Returns true if woken, false at `deadline` without a wake-up. `looks`: checks before sleeping.
   bool park(Instant deadline = kNever, unsigned looks = 0);
-  // Any thread. What it wrote before is seen by the thread that it wakes.
+  // Any thread. Writes before it are visible to the woken thread.
   void unpark();
 
  private:

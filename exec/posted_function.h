@@ -1,6 +1,5 @@
-// PostedFunction: work sent once to another loop. A mail whose sender goes on and embeds nothing: it owns what the work
-// needs, and itself; it ends when it has arrived, or with the mailbox that it never left. One allocation a send: not
-// for the steady request path.
+// PostedFunction: a function sent once to another loop. A mail that owns itself and the function's data; it is deleted
+// after it arrives, or with the mailbox. One allocation per post: not for the steady request path.
 #pragma once
 
 #include <memory>
@@ -25,7 +24,7 @@ class PostedFunction final : public Mail {
   Work work_;
 };
 
-// Any thread. `work()` runs on the loop's thread in a turn to come; say LOOP_ONLY after its parameters.
+// Any thread. Calls `work()` on the loop's thread in a later turn; declare it LOOP_ONLY.
 template <class Work>
 void send(Loop& loop, Work work) {
   loop.post(*std::make_unique<PostedFunction<Work>>(std::move(work)).release());

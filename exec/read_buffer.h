@@ -1,5 +1,5 @@
-// ReadBuffer: the buffer that one read of a loop fills, held while views into it are in use. No other read can
-// overwrite it meanwhile: a read that happens inside another one gets memory of its own.
+// ReadBuffer: the buffer of one read on a loop, held while views into it are in use, so that no other read overwrites
+// it: a nested read gets its own memory.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace carpool::exec {
 class ReadBuffer {
  public:
   explicit ReadBuffer(Loop& loop) LOOP_ONLY;
-  // Asserts that everything leased while the buffer was held is back: it may contain views into the buffer.
+  // Asserts that everything leased while the buffer was held is returned: it may contain views into the buffer.
   ~ReadBuffer();
   ReadBuffer(const ReadBuffer&) = delete;
   ReadBuffer& operator=(const ReadBuffer&) = delete;
@@ -22,7 +22,7 @@ class ReadBuffer {
   std::span<char> span() const { return span_; }
   std::size_t size() const { return span_.size(); }
   std::span<char> first(std::size_t size) const { return span_.first(size); }
-  // The first bytes, as a read left them.
+  // The first `size` bytes.
   std::string_view view(std::size_t size) const { return {span_.data(), size}; }
 
  private:

@@ -1,10 +1,10 @@
-// ReservedSlots: where threads wait to be taken, and the counts that say how many more to ask for. The protocol of the
-// reserve without its threads, so that every order of those who dispute a place can be tried (tests/explorer).
+// ReservedSlots: the slots in which reserved threads wait, and the counts that decide how many more to request. The
+// protocol without the threads, so that all its interleavings can be tried (tests/explorer).
 //
 //   null -> thread   offer(), by the thread itself          thread -> null   take(), or leave() by the thread itself
 //
-// Every dispute is settled by that one exchange: who got the pointer out owns the thread. There is no stack and no link
-// between threads, so nothing can be put back under an old name (ABA).
+// Every race is decided by that one exchange: whoever gets the pointer owns the thread. Threads are not linked to each
+// other, so there is no ABA problem.
 #pragma once
 
 #include <memory>
@@ -19,17 +19,17 @@ class ReservedSlots {
   struct alignas(64) Place {
     Atomic<Thread*> thread{nullptr};
   };
-  // So many available ones never leave for being idle: `min`.
+  // `min`: this many available threads never leave for idleness.
   ReservedSlots(unsigned capacity, unsigned min)
       : capacity_(capacity), min_(min), places_(std::make_unique<Place[]>(capacity)) {}
 
-  // A thread that waits, now the caller's; null: there is none. From the first place on, as offer() does: the threads
-  // of the last places are the surplus, and grow old there.
+  // Returns a waiting thread, now owned by the caller, or null. Searches from the first slot, as offer() does: surplus
+  // threads are in the last slots and time out there.
   Thread* take() {
     for (unsigned i = 0; i < capacity_; ++i) {
       Atomic<Thread*>& place = places_[i].thread;
       if (place.load(std::memory_order_relaxed) == nullptr) continue;
-      // acquire pairs with offer(): the thread is what it was when it offered itself. seq_cst for stop(), see there.
+      // acquire pairs with offer(): the thread's state is visible. seq_cst: see stop().
       Thread* thread = place.exchange(nullptr, std::memory_order_seq_cst);
       if (thread == nullptr) continue;
       available_.fetch_sub(1, std::memory_order_relaxed);
@@ -38,14 +38,14 @@ class ReservedSlots {
     return nullptr;
   }
 
-  // By the thread itself. Null: no place is free, or this has stopped; else it waits there until it is taken.
+  // Called by the thread itself, which then waits in the slot until taken. Null: no slot is free, or stopped.
   Place* offer(Thread& thread) {
-    available_.fetch_add(1, std::memory_order_relaxed);  // before the offer, so that it is never below zero
+    available_.fetch_add(1, std::memory_order_relaxed);  // before the offer, so that it is never negative
     for (unsigned i = 0; i < capacity_; ++i) {
       Thread* nobody = nullptr;
       if (!places_[i].thread.compare_exchange_strong(nobody, &thread, std::memory_order_seq_cst)) continue;
-      // The offer, then this load; stop() stores, then looks at the places. All four are seq_cst, so at least one side
-      // sees the other: no thread waits in a reserve that has stopped.
+      // The offer, then this load; stop() stores, then reads the slots. All four are seq_cst, so at least one side sees
+      // the other: no thread waits after stop().
       if (!stopped_.load(std::memory_order_seq_cst) || !withdraw(places_[i], thread)) return &places_[i];
       break;
     }
@@ -53,8 +53,8 @@ class ReservedSlots {
     return nullptr;
   }
 
-  // By the thread itself, idle for long. False: too few would be left, or it has been taken, and what it was taken for
-  // is coming.
+  // Called by the thread itself after its idle timeout. Returns false if too few would be left, or if it was taken: its
+  // task is coming.
   bool leave(Place& place, Thread& thread) {
     unsigned available = available_.load(std::memory_order_relaxed);
     do {
@@ -62,11 +62,11 @@ class ReservedSlots {
     } while (!available_.compare_exchange_weak(available, available - 1, std::memory_order_relaxed,
                                                std::memory_order_relaxed));
     if (withdraw(place, thread)) return true;
-    available_.fetch_add(1, std::memory_order_relaxed);  // the taker has counted it off
+    available_.fetch_add(1, std::memory_order_relaxed);  // the taker has already subtracted it
     return false;
   }
 
-  // From here on nobody stays: those that wait are given to `wake`.
+  // Stops: waiting threads are passed to `wake`, later ones are rejected.
   template <class Wake>
   void stop(Wake wake) {
     stopped_.store(true, std::memory_order_seq_cst);
@@ -74,8 +74,8 @@ class ReservedSlots {
   }
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
 
-  // True: one more thread may be asked for, and is counted until it came(). Never more than `most` at once; not for
-  // more than there are places, but for those between came() and offer(), who then find no place and go.
+  // Returns true if one more thread may be requested, counted as pending until came(). At most `most` at once and no
+  // more than there are slots, except for threads between came() and offer(), which then find no slot and return.
   bool ask(unsigned most) {
     unsigned pending = pending_.load(std::memory_order_relaxed);
     do {
@@ -84,11 +84,11 @@ class ReservedSlots {
         !pending_.compare_exchange_weak(pending, pending + 1, std::memory_order_relaxed, std::memory_order_relaxed));
     return true;
   }
-  // It is here, or never will be.
+  // The requested thread has come, or never will.
   void came() { pending_.fetch_sub(1, std::memory_order_relaxed); }
 
   unsigned pending() const { return pending_.load(std::memory_order_relaxed); }
-  // For scrapes and tests: those that wait in a place.
+  // For metrics and tests: the number of threads waiting in slots.
   unsigned waiting() const {
     unsigned waiting = 0;
     for (unsigned i = 0; i < capacity_; ++i) {
@@ -109,7 +109,7 @@ class ReservedSlots {
   const unsigned capacity_, min_;
   std::unique_ptr<Place[]> places_;
   Atomic<bool> stopped_{false};
-  Atomic<unsigned> available_{0}, pending_{0};  // counts: relaxed, the places decide
+  Atomic<unsigned> available_{0}, pending_{0};  // counts: relaxed, the slots decide
 };
 
 }  // namespace carpool::exec

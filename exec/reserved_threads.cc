@@ -6,14 +6,14 @@
 
 namespace carpool::exec {
 
-// A leased job of the pool: the thread that runs it is in reserve for as long as it runs.
+// A leased job of the pool: its thread is in reserve while it runs.
 class ReservedThreads::Thread final : public Task {
  public:
   explicit Thread(ReservedThreads& reserve) : reserve_(reserve) {}
   const char* name() const override { return "reserved"; }
 
   Parker parker;
-  TaskPtr task;  // written by who took this thread, before it wakes it; null then: go
+  TaskPtr task;  // written by the taker before it wakes the thread; null then: return to the pool
 
  private:
   void run() override {
@@ -55,7 +55,7 @@ void ReservedThreads::stop() {
   places_.stop([](Thread& thread) { thread.parker.unpark(); });
 }
 
-// Offers itself, and runs the one task it gets. False: this thread goes back to the pool.
+// Offers the thread and runs the one task it gets. Returns false if the thread goes back to the pool.
 bool ReservedThreads::stay(Thread& thread) {
   Places::Place* place = places_.offer(thread);
   if (place == nullptr) return false;
@@ -65,8 +65,8 @@ bool ReservedThreads::stay(Thread& thread) {
   return true;
 }
 
-// False: it was idle for long, and withdrew. It may only leave by winning its own place: who loses it was taken, and
-// what it was taken for is coming.
+// Returns false if the thread timed out and withdrew. It may leave only by winning its own slot; if it loses, it was
+// taken and its task is coming.
 bool ReservedThreads::wait(Thread& thread, Places::Place& place) {
   for (;;) {
     const Instant until = deadline_after(Clock::now(), options_.idle_timeout);
@@ -75,7 +75,7 @@ bool ReservedThreads::wait(Thread& thread, Places::Place& place) {
   }
 }
 
-// Asks the pool for one more thread, but never for more than there are places, nor for too many at once.
+// Requests one more thread from the pool, within the number of slots and the pending limit.
 void ReservedThreads::refill() {
   if (places_.stopped() || !places_.ask(options_.max_pending == 0 ? options_.capacity : options_.max_pending)) return;
   {
@@ -84,7 +84,7 @@ void ReservedThreads::refill() {
   }
   try {
     TaskPtr thread(std::make_unique<Thread>(*this).release());
-    // Refused: it dies here, and takes its pending count and itself off again.
+    // Rejected: the task is destroyed here and undoes its pending count.
     static_cast<void>(pool_.execute_leased(thread));
   } catch (const std::bad_alloc&) {
     places_.came();

@@ -1,10 +1,9 @@
 // ReservedThreads: threads that wait for one task each, handed over at once or not at all, after Jetty's
 // ReservedThreadExecutor.
 //
-// One fixed place per thread (exec/reserved_slots.h): who gets a thread's pointer out of its place owns the thread.
-//
-// Threads come from a ThreadPool's leased places and are asked for when one was missing, so none exists before it was
-// needed. A thread that cannot be started is forgotten at once: the next miss asks again.
+// Each thread has one slot (exec/reserved_slots.h); taking the pointer out of the slot takes ownership of the thread.
+// Threads come from a ThreadPool's leased places and are requested after a miss, so none exists before it is needed.
+// One that cannot be started is dropped: the next miss requests again.
 #pragma once
 
 #include <atomic>
@@ -21,10 +20,10 @@ namespace carpool::exec {
 
 struct ReserveOptions {
   unsigned capacity = 1;                             // 0: every try is a miss
-  unsigned min = 0;                                  // so many available ones never leave for being idle
-  unsigned max_pending = 0;                          // threads asked for that have not come; 0: as many as capacity
-  Duration idle_timeout = std::chrono::seconds(60);  // zero: nobody leaves
-  unsigned looks = 0;                                // how often a thread looks for a task before it sleeps
+  unsigned min = 0;                                  // number of available threads that never leave for idleness
+  unsigned max_pending = 0;                          // requested threads that have not come yet; 0: as many as capacity
+  Duration idle_timeout = std::chrono::seconds(60);  // zero: threads never leave
+  unsigned looks = 0;                                // how often a thread checks for a task before it sleeps
   FailureSink* failures = nullptr;
 };
 
@@ -34,14 +33,14 @@ class ReservedThreads final : public TryExecutor {
   ReservedThreads(ThreadPool& pool, ReserveOptions options);
   ReservedThreads(const ReservedThreads&) = delete;
   ReservedThreads& operator=(const ReservedThreads&) = delete;
-  ~ReservedThreads();  // stop(), and waits for what was handed over
+  ~ReservedThreads();  // stop(), then waits for tasks that were handed over
 
   bool try_execute(TaskPtr& task) override;
-  // From here on every try is a miss; threads that wait go back to the pool. Those that run a task finish it first.
+  // Every later try is a miss; waiting threads return to the pool. Running tasks finish first.
   void stop();
 
   unsigned capacity() const { return options_.capacity; }
-  // For scrapes and tests. Available ones wait in a place; pending ones were asked for and have not come.
+  // For metrics and tests. Available threads wait in a slot; pending ones were requested and have not come.
   unsigned available() const { return places_.waiting(); }
   unsigned pending() const { return places_.pending(); }
   std::uint64_t failed() const { return failed_.load(std::memory_order_relaxed); }
@@ -61,7 +60,7 @@ class ReservedThreads final : public TryExecutor {
   Places places_;
   std::atomic<std::uint64_t> failed_{0};
 
-  Mutex mutex_;  // orders the end of the last thread with the end of this
+  Mutex mutex_;  // orders the end of the last thread before the destructor's return
   std::condition_variable_any ended_;
   unsigned alive_ GUARDED_BY(mutex_) = 0;
 };

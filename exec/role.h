@@ -1,8 +1,8 @@
-// "On the loop" as one clang role: loop-local data and functions are checked at compile time (clang preset), and
-// UvLoop::enter() checks at run time that it is this loop's thread. g++ ignores the macros.
+// on_loop: the clang capability "on the loop": loop-local data and functions are checked at compile time (clang
+// preset), and UvLoop::enter() checks the thread at run time. g++ ignores the macros.
 //
-// A function that runs on the loop says LOOP_ONLY, also when it overrides one that does (on_ready, run, arrive). Where
-// the analysis cannot see that it does (a C callback, a Timer's callback), the first line says assume_on_loop().
+// A function that runs on the loop is declared LOOP_ONLY, also when it overrides one that is (on_ready, run, arrive).
+// Where the analysis cannot see it (a C callback, a Timer's callback), its first line is assume_on_loop().
 #pragma once
 
 #if defined(__clang__)
@@ -14,7 +14,7 @@
 namespace carpool::exec {
 
 class CARPOOL_TSA(capability("role")) Role {};
-inline Role on_loop;  // never locked, only asserted: once, where an event enters the house
+inline Role on_loop;  // never locked, only asserted: once, where an event enters
 
 }  // namespace carpool::exec
 

@@ -1,4 +1,4 @@
-// What the execution of a process looks like at one instant, as plain numbers: for /metrics and /threads.
+// ExecStats: a snapshot of the process's threads, strategies and queues, for /metrics and /threads.
 #pragma once
 
 #include <span>
@@ -10,12 +10,12 @@
 
 namespace carpool::exec {
 
-// exec_tasks_total, exec_handovers_total: `strategies`. exec_threads: `threads`, whose leased ones are split:
-// `reserved` wait for a task, the rest works. exec_queue_wait_seconds: `queue_wait`.
+// exec_tasks_total, exec_handovers_total: `strategies`. exec_threads: `threads`; of the leased ones, `reserved` wait
+// for a task and the others work. exec_queue_wait_seconds: `queue_wait`.
 struct ExecStats {
   StrategyCounts strategies;
   ThreadCounts threads;
-  unsigned reserved = 0;  // within threads.leased
+  unsigned reserved = 0;  // included in threads.leased
   metrics::HistogramTotals queue_wait;
 
   unsigned leased() const { return threads.leased > reserved ? threads.leased - reserved : 0; }

@@ -35,7 +35,7 @@ void Strategy::produce() {
 bool Strategy::dispatch() {
   if (!word_.dispatch()) return true;
   TaskPtr helper = exec::lend(queued_);
-  // A thread that is free now before one that comes when it can.
+  // Prefer a reserved thread, which is free now, to one that comes later.
   if (helpers_ != nullptr && mode_ == StrategyMode::adaptive && helpers_->try_execute(helper)) return true;
   return executor_.execute(std::move(helper));
 }
@@ -51,7 +51,7 @@ void Strategy::help(StrategyWord::Helper kind) {
 
 void Strategy::run() {
   note_taken();
-  // What the caller promised holds for the whole call, so it is asked once.
+  // The caller's promise holds for the whole call, so it is read once.
   const bool may_lend = !NonBlockingCall::active();
   for (;;) {
     TaskPtr task = next();
@@ -63,7 +63,7 @@ void Strategy::run() {
   }
 }
 
-// A produce that throws has produced nothing; the role must not stay with a thread that left by an exception.
+// An exception means that nothing was produced; the role must not stay with a thread that left by it.
 TaskPtr Strategy::next() {
   const char* why = "an exception of no kind we know";
   try {
@@ -91,7 +91,7 @@ Strategy::Consumption Strategy::choose(Invocation invocation, bool may_lend) con
   }
 }
 
-// True: this thread is the producer still, or again.
+// Returns true if this thread is still, or again, the producer.
 bool Strategy::consume(TaskPtr task, bool may_lend) {
   switch (choose(task->invocation(), may_lend)) {
     case Consumption::pc:
@@ -113,7 +113,8 @@ bool Strategy::consume(TaskPtr task, bool may_lend) {
 bool Strategy::lend(TaskPtr task) {
   const bool adaptive = mode_ == StrategyMode::adaptive;
   if (!(adaptive ? hand_over() : ask_for_helper())) {
-    // Refused, and the role is here again. The plain EPC has asked the very queue that a PEC would ask.
+    // Rejected, and this thread has the role again. Plain EPC used the same queue as PEC, so it cannot be queued
+    // either.
     if (adaptive) {
       task->invocation() == Invocation::either ? invoke(std::move(task)) : execute(std::move(task));
     } else {
@@ -129,7 +130,7 @@ bool Strategy::lend(TaskPtr task) {
   return true;
 }
 
-// False: the last hand-over came late, and another one would leave the loop alone again.
+// Returns false if the last hand-over was late: another one would leave the loop unattended again.
 bool Strategy::may_hand_over() {
   if (!pace_.paused() || pace_.resume(now_())) return true;
   paused_.add();
@@ -140,18 +141,18 @@ void Strategy::note_taken() {
   if (pace_.timed()) pace_.taken(now_());
 }
 
-// True: the role is given away, or somebody else has it.
+// Returns true if the role was given away or another thread has it.
 bool Strategy::hand_over() {
   if (!may_hand_over()) return false;
-  // In calm times the call for a helper is timed, not each task that runs while it is under way.
+  // Normally times the call for a helper, not each task that runs while the helper is on its way.
   if (pace_.suspicious() || !word_.awaits(StrategyWord::handed)) pace_.let_go(now_());
   if (!word_.let_go(StrategyWord::handed)) return true;
   TaskPtr helper = exec::lend(handed_);
   if (helpers_->try_execute(helper)) return true;
-  static_cast<void>(helper.release());  // it was not rejected, nobody had it: its note is taken off here
+  static_cast<void>(helper.release());  // the helper was neither run nor closed, so its bit in word_ is cleared here
   missed_.fetch_add(1, std::memory_order_relaxed);
   if (!word_.take_back(StrategyWord::handed)) return true;
-  pace_.let_go(kNever);  // nobody was called, so nobody came late
+  pace_.let_go(kNever);  // no thread was called, so none was late
   return false;
 }
 
@@ -159,7 +160,7 @@ bool Strategy::ask_for_helper() {
   if (!word_.let_go(StrategyWord::queued)) return true;
   if (executor_.execute(exec::lend(queued_))) return true;
   missed_.fetch_add(1, std::memory_order_relaxed);
-  return !word_.again();  // its close() took the note off, and it may be under way again by now
+  return !word_.again();  // its close() cleared the bit, and it may be called again by now
 }
 
 void Strategy::execute(TaskPtr task) {

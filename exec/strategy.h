@@ -1,10 +1,11 @@
-// Strategy: how what a Producer produces is consumed, after Jetty's ExecutionStrategy ("eat what you kill").
+// Strategy: how the tasks of a Producer are run, after Jetty's ExecutionStrategy ("eat what you kill").
 //
-// The producer's role is held by one thread at a time. The holder produces a task and consumes it by one of four modes:
-//   PC   produce, consume        runs it here, then produces on
-//   PIC  produce, invoke         the same for a task that may be run either way, told not to block
-//   PEC  produce, execute        queues it for another thread and produces on
-//   EPC  execute, produce        gives the role to another thread and runs it here, with warm caches; then competes for
+// One thread at a time holds the producer role. The holder produces a task and runs it in one of four modes:
+//   PC   produce, consume        runs it, then continues to produce
+//   PIC  produce, invoke         the same for a task that may either block or not, invoked as non-blocking
+//   PEC  produce, execute        queues it for another thread and continues to produce
+//   EPC  execute, produce        hands the role to another thread and runs the task, with warm caches; then competes
+//   for
 //                                the role again
 #pragma once
 
@@ -23,7 +24,7 @@ namespace carpool::exec {
 
 class Producer {
  public:
-  // The next task; null: there is none now. One thread at a time, each sees what the one before did.
+  // Returns the next task, or null if there is none now. One thread at a time; each sees its predecessor's writes.
   virtual TaskPtr produce() = 0;
 
  protected:
@@ -32,20 +33,20 @@ class Producer {
 
 enum class StrategyMode : std::uint8_t {
   produce_consume,          // PC always
-  produce_execute_consume,  // PEC, but never for what cannot block
+  produce_execute_consume,  // PEC, except for non-blocking tasks
   execute_produce_consume,  // EPC by a queued helper
-  adaptive,                 // EPC where a thread is free at this moment and comes in time, else PEC
+  adaptive,                 // EPC if a thread is free now and hand-overs are in time, else PEC
 };
 
 // A reader may see sums that no instant had. tasks: pc + pic + pec + epc.
 struct StrategyCounts {
   std::uint64_t pc = 0, pic = 0, pec = 0, epc = 0;
   std::uint64_t took_over = 0;  // hand-overs that found the role free
-  std::uint64_t noop = 0;       // hand-overs that came too late to be of use
-  std::uint64_t missed = 0;     // hand-overs that no thread was free for
-  std::uint64_t paused = 0;     // hand-overs that were not tried, as the last one came late (exec/handover_pace.h)
-  std::uint64_t rejected = 0;   // tasks that were closed because nobody would run them
-  std::uint64_t failed = 0;     // tasks and produces that threw
+  std::uint64_t noop = 0;       // hand-overs that came too late
+  std::uint64_t missed = 0;     // hand-overs without a free thread
+  std::uint64_t paused = 0;     // hand-overs not tried because the last one was late (exec/handover_pace.h)
+  std::uint64_t rejected = 0;   // tasks closed because they were rejected
+  std::uint64_t failed = 0;     // tasks and produce() calls that threw
 
   std::uint64_t tasks() const { return pc + pic + pec + epc; }
   StrategyCounts& operator+=(const StrategyCounts& other);
@@ -54,22 +55,22 @@ struct StrategyCounts {
 
 class Strategy {
  public:
-  // `helpers` may be null where the mode has no use for it. All must outlive the strategy, and every thread that runs
-  // it or its helpers must be gone before it dies.
+  // `helpers` may be null if the mode does not need it. All must outlive the strategy, which must outlive every thread
+  // that runs it or its helpers.
   Strategy(StrategyMode mode, Producer& producer, Executor& executor, TryExecutor* helpers, FailureSink* failures,
            Instant (*now)() = Clock::now);
   Strategy(const Strategy&) = delete;
   Strategy& operator=(const Strategy&) = delete;
   ~Strategy();
 
-  // There may be something to produce: this thread does it, unless another one is at it and will look again.
+  // Produces on this thread, unless another thread does so and will check again.
   void produce();
-  // As produce(), on some other thread. False: no thread will ever come.
+  // As produce(), on another thread. Returns false if no thread will ever come.
   bool dispatch();
 
   StrategyMode mode() const { return mode_; }
   StrategyCounts counts() const;
-  // Begins to count from here.
+  // Resets the counts.
   void reset();
 
  private:
@@ -111,13 +112,13 @@ class Strategy {
   HelperTask queued_{*this, StrategyWord::queued};
   alignas(64) StrategyWord word_;
 
-  // Written by the holder of the role, so each has one writer at a time.
+  // Written by the holder of the role: one writer at a time.
   metrics::Cell pc_, pic_, pec_, took_over_, paused_, rejected_;
   HandoverPace pace_;
-  // Written by anybody.
+  // Written by any thread.
   std::atomic<std::uint64_t> epc_{0}, noop_{0}, missed_{0}, failed_{0};
   mutable Mutex resets_;
-  StrategyCounts base_ GUARDED_BY(resets_);  // what reset() takes off
+  StrategyCounts base_ GUARDED_BY(resets_);  // subtracted after reset()
 };
 
 }  // namespace carpool::exec

@@ -1,4 +1,4 @@
-// Submitter: takes tasks that may block from the code of a loop.
+// Submitter: accepts tasks that may block from the code of a loop.
 #pragma once
 
 #include "exec/role.h"
@@ -8,8 +8,8 @@ namespace carpool::exec {
 
 class Submitter {
  public:
-  // From the loop's callbacks: `task` runs when this turn is over, on this thread or another one. Returns false if too
-  // many tasks exist; the task was closed.
+  // Called from the loop's callbacks: `task` runs after this turn, on this thread or another. Returns false if too many
+  // tasks exist; the task was closed.
   virtual bool submit(TaskPtr task) LOOP_ONLY = 0;
 
  protected:

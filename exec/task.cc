@@ -9,7 +9,7 @@
 namespace carpool::exec {
 namespace {
 
-// Says something of this thread's stack, not of any object: nothing is found through it.
+// A property of this thread's stack: no object is reached through it.
 thread_local bool promised_not_to_block = false;
 
 }  // namespace
@@ -43,7 +43,7 @@ bool run_task(TaskPtr task, FailureSink* sink) noexcept {
   };
   const Counted counted{std::exchange(task->limit_, nullptr)};
   try {
-    // Those that are counted are named in dumps; the others are the pool's own, which names them where it matters.
+    // Only counted tasks are named in dumps here; the pool names its own tasks.
     counted.limit == nullptr ? start_task(*task.release()) : start_named(*task.release(), name);
     return true;
   } catch (const std::exception& failure) {

@@ -1,8 +1,8 @@
-// Task: one piece of work with its data in it, and what it says of itself: whether running it may block.
+// Task: one unit of work with its data, and whether running it may block.
 //
-// A TaskPtr owns a task until somebody starts it: run_task() lets go and calls run(), after which the task belongs to
-// itself. A TaskPtr that dies without that has rejected its task: close() tells it (a task that holds a connection
-// closes it), then dispose() takes it back. So no task is ever forgotten, and none is both run and closed.
+// A TaskPtr owns a task until it is started: run_task() releases it and calls run(), after which the task owns itself.
+// A TaskPtr destroyed before that rejects the task: close() informs it (a task that holds a connection closes it), then
+// dispose() frees it. So every task is either run or closed, never both.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace carpool::exec {
 
-// What running something may do to its thread.
+// The effect of running a task on its thread.
 enum class Invocation : std::uint8_t {
-  blocking,      // it may wait or compute long: the thread that runs it produces nothing meanwhile
-  non_blocking,  // never: it runs where it was produced
-  either,        // both are possible; run inside a NonBlockingCall it must not block, and is never queued
+  blocking,      // may wait or compute for long: the thread produces nothing meanwhile
+  non_blocking,  // never blocks: runs where it was produced
+  either,        // may do either; inside a NonBlockingCall it must not block, and it is never queued
 };
 
 class FailureSink;
@@ -31,16 +31,16 @@ struct RejectTask {
 };
 using TaskPtr = std::unique_ptr<Task, RejectTask>;
 
-// Runs it here. False: it threw; the thread and its production live on. `sink` may be null.
+// Runs the task here. Returns false if it threw; the exception goes to `sink`, which may be null.
 bool run_task(TaskPtr task, FailureSink* sink) noexcept;
 
 class Task {
  public:
   virtual Invocation invocation() const { return Invocation::blocking; }
-  // What a dump of the threads shows; alive as long as the process.
+  // Shown in thread dumps; must live as long as the process.
   virtual const char* name() const = 0;
 
-  // When who queued it last got it.
+  // When the task was last queued.
   Instant asked_at() const { return asked_at_; }
   void asked_at(Instant now) { asked_at_ = now; }
 
@@ -60,20 +60,20 @@ class Task {
   friend bool run_task(TaskPtr task, FailureSink* sink) noexcept;
   static void count_off(TaskLimit* limit);
 
-  // Once. Afterwards nobody but the task itself knows it: it deletes itself, posts itself or stays where it is.
+  // Called once. Afterwards the task owns itself: it deletes itself, posts itself or stays where it is.
   virtual void run() = 0;
-  // Instead of run(): nobody will run it.
+  // Called instead of run() if the task was rejected.
   virtual void close() {}
-  // After close(). A task that its owner embeds has nothing to do here.
+  // Called after close(). Embedded tasks have nothing to do here.
   virtual void dispose() {}
 
-  Task* next_ = nullptr;  // the queue's
+  Task* next_ = nullptr;  // the queue's link
   Instant asked_at_;
   TaskSource* source_ = nullptr;
-  TaskLimit* limit_ = nullptr;  // it counts there
+  TaskLimit* limit_ = nullptr;  // counted there
 };
 
-// A task that its owner embeds: lent, never deleted.
+// For a task embedded in its owner: never deleted.
 inline TaskPtr lend(Task& task) {
   return TaskPtr(&task);
 }
@@ -82,8 +82,8 @@ inline void start_task(Task& task) {
   task.run();
 }
 
-// Work of its own on the heap, for blocking tasks: `make_task("gzip", [data = std::move(data)] { … })`. Deleted when it
-// has run, or when nobody will run it.
+// A heap-allocated blocking task: `make_task("gzip", [data = std::move(data)] { … })`. Deleted after it has run or was
+// rejected.
 template <class Work>
 class HeapTask final : public Task {
  public:
@@ -109,7 +109,7 @@ TaskPtr make_task(const char* name, Work work, Invocation invocation = Invocatio
   return TaskPtr(std::make_unique<HeapTask<Work>>(name, invocation, std::move(work)).release());
 }
 
-// Learns of a task that threw: what it was and why. On the thread it happened; must not throw.
+// Receives the exceptions of tasks, on the thread on which they were thrown; must not throw.
 class FailureSink {
  public:
   virtual void on_task_failed(const char* task, const char* why) noexcept = 0;
@@ -118,38 +118,38 @@ class FailureSink {
   ~FailureSink() = default;
 };
 
-// Takes any number of tasks, each to be run once on some thread, soon.
+// Accepts any number of tasks and runs each once on some thread.
 class Executor {
  public:
-  // False: nobody will run it; it has been closed.
+  // Returns false if the task was rejected; it is closed then.
   virtual bool execute(TaskPtr task) = 0;
 
  protected:
   ~Executor() = default;
 };
 
-// Knows whether a thread is free right now, for this one task alone.
+// Runs a task only if a thread is free now.
 class TryExecutor {
  public:
-  // Never waits. True: that thread runs it at once. False: `task` is still the caller's.
+  // Never waits. Returns true if that thread runs the task at once; otherwise `task` is still the caller's.
   virtual bool try_execute(TaskPtr& task) = 0;
 
  protected:
   ~TryExecutor() = default;
 };
 
-// Intrusive first-in first-out; owns what is in it, allocates nothing.
+// An intrusive FIFO that owns its tasks and allocates nothing.
 class TaskQueue {
  public:
   TaskQueue() = default;
   TaskQueue(const TaskQueue&) = delete;
   TaskQueue& operator=(const TaskQueue&) = delete;
-  ~TaskQueue() { clear(); }  // what is left is closed
+  ~TaskQueue() { clear(); }  // the remaining tasks are closed
 
   bool empty() const { return first_ == nullptr; }
   std::size_t size() const { return size_; }
   void push(TaskPtr task);
-  TaskPtr pop();  // null when it is empty
+  TaskPtr pop();  // null if empty
   void clear();
   void swap(TaskQueue& other);
   template <class Function>
@@ -163,8 +163,8 @@ class TaskQueue {
   std::size_t size_ = 0;
 };
 
-// While one lives, this thread promised its caller not to block. A producer that finds itself in such a call neither
-// blocks nor lends the thread out: strategies can be stacked on each other without the last one being eaten.
+// While it exists, this thread must not block. A producer inside such a call neither blocks nor lends the thread, so
+// strategies can be nested.
 class NonBlockingCall {
  public:
   NonBlockingCall();

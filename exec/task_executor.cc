@@ -4,15 +4,15 @@
 
 namespace carpool::exec {
 
-// A permit to run. On a thread of the pool it runs its first task, then what is queued, until nothing is.
+// A permit to run. On a thread of the pool it runs its first task, then queued ones until there are none.
 class TaskExecutor::Runner final : public Task {
  public:
   const char* name() const override { return of->options_.name; }
 
   TaskExecutor* of = nullptr;
   Runner* next_free = nullptr;
-  TaskPtr first;                // it came with
-  const char* doing = nullptr;  // null: nothing; under the lock
+  TaskPtr first;                // the task it was created with
+  const char* doing = nullptr;  // null: nothing; guarded by the lock
   Instant since;
 
  private:
@@ -41,7 +41,7 @@ TaskExecutor::~TaskExecutor() {
 }
 
 bool TaskExecutor::execute(TaskPtr task) {
-  return try_execute(task);  // what is refused dies here
+  return try_execute(task);  // a rejected task is destroyed here
 }
 
 bool TaskExecutor::try_execute(TaskPtr& task) {
@@ -56,7 +56,7 @@ bool TaskExecutor::try_execute(TaskPtr& task) {
   return false;
 }
 
-// The pool refused `runner`, or closed it before it ran.
+// The pool rejected `runner`, or closed it before it ran.
 void TaskExecutor::reject(Runner& runner) {
   TaskQueue lost;
   const Held held(mutex_);
@@ -64,7 +64,7 @@ void TaskExecutor::reject(Runner& runner) {
   give_back(runner, lost);
 }
 
-// A runner: the caller launches it, `task` is its first. Otherwise `taken` says whether it was queued.
+// Returns a runner with `task` as its first, which the caller launches. Otherwise `taken` tells whether it was queued.
 TaskExecutor::Runner* TaskExecutor::admit(TaskPtr& task, bool& taken) {
   const Held held(mutex_);
   taken = !stopped_ && running_ + queue_.size() < options_.max_tasks;
@@ -95,7 +95,7 @@ void TaskExecutor::run(Runner& runner) {
   }
 }
 
-// What this runner runs next; null: it has given its permit back and must not be touched.
+// Returns the runner's next task; null: it has returned its permit and must not be touched.
 TaskPtr TaskExecutor::following(Runner& runner, bool failed) {
   TaskQueue lost;
   const Held held(mutex_);
@@ -119,7 +119,7 @@ void TaskExecutor::give_back(Runner& runner, TaskQueue& lost) {
   --running_;
   if (running_ == 0) {
     rejected_ += queue_.size();
-    lost.swap(queue_);  // nobody is left who would run it: the pool has refused the last runner
+    lost.swap(queue_);  // no runner is left to run them: the pool rejected the last one
     ended_.notify_all();
   }
 }

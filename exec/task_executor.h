@@ -1,7 +1,7 @@
-// TaskExecutor: what Java has virtual threads for, with the limits that those lack. So many tasks may exist, so many of
-// them run at a time on the threads of a pool; each is known by name from the moment it is taken until it has ended.
+// TaskExecutor: runs named tasks within limits on their number and concurrency, on the threads of a pool: the role of
+// Java's virtual threads, with the limits that those lack. Each task is listed by name until it has ended.
 //
-// The permit to run is an object, a Runner: one that was never taken cannot be given back.
+// The permit to run is an object, a Runner, so one that was never taken cannot be returned.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@
 namespace carpool::exec {
 
 struct TaskExecutorOptions {
-  unsigned max_tasks = 200;  // that exist: queued and running
+  unsigned max_tasks = 200;  // existing tasks: queued and running
   unsigned max_running = 4;
   const char* name = "tasks";
   FailureSink* failures = nullptr;
@@ -25,7 +25,7 @@ struct TaskExecutorOptions {
 struct TaskInfo {
   const char* name = "";
   bool running = false;
-  Instant since;  // it runs, or waits
+  Instant since;  // since when it runs or waits
 };
 
 struct TaskExecutorCounts {
@@ -39,20 +39,20 @@ class TaskExecutor final : public Executor, public TryExecutor {
   TaskExecutor(ThreadPool& pool, TaskExecutorOptions options);
   TaskExecutor(const TaskExecutor&) = delete;
   TaskExecutor& operator=(const TaskExecutor&) = delete;
-  ~TaskExecutor();  // stop(), and waits for what runs
+  ~TaskExecutor();  // stop(), then waits for running tasks
 
-  // Never waits. False, and closed: as many exist as may, or this was stopped.
+  // Never waits. Returns false, and closes the task, if max_tasks exist or stop() was called.
   bool execute(TaskPtr task) override;
-  // As execute(), but a refused task stays the caller's.
+  // As execute(), but a rejected task remains the caller's.
   bool try_execute(TaskPtr& task) override;
-  // Takes no more; what has not begun is closed.
+  // Rejects new tasks and closes those that have not started.
   void stop();
-  // Waits until no task exists. False: `deadline` came first. Not from one of its tasks.
+  // Waits until no task exists. Returns false at `deadline`. Must not be called from one of its tasks.
   bool join(Instant deadline);
 
   TaskExecutorCounts counts() const;
   std::vector<TaskInfo> dump() const;
-  // How long tasks waited to begin once a thread was theirs to wait for: behind max_running others.
+  // How long tasks waited behind max_running others before they started.
   metrics::HistogramTotals queue_wait() const { return queue_wait_.read(); }
   const TaskSource& source() const { return source_; }
 
@@ -71,7 +71,7 @@ class TaskExecutor final : public Executor, public TryExecutor {
   std::unique_ptr<Runner[]> runners_;
   Runner* free_ GUARDED_BY(mutex_) = nullptr;
   TaskQueue queue_ GUARDED_BY(mutex_);
-  metrics::Histogram queue_wait_;  // written under mutex_, read by anybody
+  metrics::Histogram queue_wait_;  // written under mutex_, read by any thread
   bool stopped_ GUARDED_BY(mutex_) = false;
   unsigned running_ GUARDED_BY(mutex_) = 0;
   std::uint64_t executed_ GUARDED_BY(mutex_) = 0, rejected_ GUARDED_BY(mutex_) = 0, failed_ GUARDED_BY(mutex_) = 0;

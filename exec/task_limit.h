@@ -1,5 +1,5 @@
-// TaskLimit: how many tasks may exist at once, wherever they are: collected on a loop, queued, running. A task that it
-// admitted counts until it has run or was closed; run_task() and RejectTask take it off.
+// TaskLimit: limits the number of existing tasks: collected on a loop, queued or running. An admitted task counts until
+// it has run or was closed; run_task() and RejectTask subtract it.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ class TaskLimit {
   TaskLimit(const TaskLimit&) = delete;
   TaskLimit& operator=(const TaskLimit&) = delete;
 
-  // Any thread. False: as many exist as may; the task is not counted, and still the caller's.
+  // Any thread. Returns false at the limit; the task is not counted and remains the caller's.
   bool admit(Task& task) {
     unsigned existing = existing_.load(std::memory_order_relaxed);
     do {
@@ -23,7 +23,7 @@ class TaskLimit {
         refused_.fetch_add(1, std::memory_order_relaxed);
         return false;
       }
-      // relaxed, all of them: numbers, nothing is published by them
+      // relaxed: a count that publishes nothing
     } while (!existing_.compare_exchange_weak(existing, existing + 1, std::memory_order_relaxed));
     task.limit_ = this;
     return true;

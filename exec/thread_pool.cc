@@ -25,7 +25,7 @@ Status ThreadPool::start() {
   stop(Duration::zero());
   {
     const Held held(mutex_);
-    wait_until_alone(kNever);  // they have nothing to do
+    wait_until_alone(kNever);  // they are idle
   }
   join_all_gone();
   return Fault{FaultKind::budget, Side::self, "no more threads can be started"};
@@ -44,14 +44,14 @@ void ThreadPool::resize(unsigned min, unsigned max) {
 }
 
 bool ThreadPool::execute(TaskPtr task, TaskSource& source) {
-  return try_execute(task, source);  // what is refused is closed here, after the lock
+  return try_execute(task, source);  // a rejected task is closed here, after the lock
 }
 
 bool ThreadPool::try_execute(TaskPtr& task, TaskSource& source) {
   Worker* woken = nullptr;
   {
     const Held held(mutex_);
-    // A job that nobody is busy before waits for nobody: without a thread for it now it would never run.
+    // If no thread is busy, none will come for the job later: without one now it would never run.
     const bool refused =
         phase_ != Phase::running || source.queued_ >= source.limit_ || (busy_ == 0 && find_thread() == nullptr);
     if (refused) {

@@ -1,12 +1,11 @@
-// ThreadPool: the threads that blocking work runs on, after Jetty's QueuedThreadPool.
+// ThreadPool: the threads for blocking work, after Jetty's QueuedThreadPool.
 //
-// Three kinds of claims on a thread: ordinary jobs, at most `max` of them at a time, which queue when there is no room
-// and are never refused while the pool runs; leased jobs (a loop, a reserved thread), each with a place of its own on
-// top of `max`, which never queue; and nothing at all: an idle thread, which leaves at a bounded rate down to `min`.
+// Ordinary jobs run on at most `max` threads and queue beyond that; they are not rejected while the pool runs. Leased
+// jobs (a loop, a reserved thread) have places of their own above `max` and never queue. Idle threads leave at a
+// bounded rate down to `min`.
 //
-// What decides that a thread starts and what queues the job are one step under one lock, so idle threads, queued jobs
-// and started threads can never be out of step. A job is handed to one idle thread, the one that was busy last: the
-// others sleep on, grow old and leave.
+// Starting a thread and queueing the job are one step under one lock, so idle threads, queued jobs and started threads
+// are always consistent. A job goes to the idle thread that was busy last: the others sleep, time out and leave.
 #pragma once
 
 #include <pthread.h>
@@ -32,17 +31,17 @@ namespace carpool::exec {
 struct ThreadPoolOptions {
   unsigned min = 2;  // ordinary threads that stay; started by start()
   unsigned max = 16;
-  Duration idle_timeout = std::chrono::seconds(60);  // zero: nobody leaves
+  Duration idle_timeout = std::chrono::seconds(60);  // zero: threads never leave
   unsigned max_evict_count = 1;                      // how many may leave per idle_timeout
   std::size_t stack_size = std::size_t{256} * 1024;
-  unsigned low_threads = 1;  // low on threads: no more than so many are left for a new job
+  unsigned low_threads = 1;  // low on threads: at most this many are left for new jobs
   const char* name = "exec";
   FailureSink* failures = nullptr;
-  // As pthread_create(), so that a test can let it fail.
+  // As pthread_create(); a test can make it fail.
   int (*start)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*) = ::pthread_create;
 };
 
-// What one thread does, and since when. `doing` lives as long as the process.
+// The activity of one thread and its start. `doing` lives as long as the process.
 struct ThreadInfo {
   enum class State : std::uint8_t { starting, idle, busy, leased };
   unsigned number = 0;
@@ -51,11 +50,11 @@ struct ThreadInfo {
   Instant since;
 };
 
-// One instant's numbers: idle + busy + leased + starting = threads.
+// Numbers of one instant: idle + busy + leased + starting = threads.
 struct ThreadCounts {
   unsigned threads = 0, idle = 0, busy = 0, leased = 0, starting = 0;
   unsigned max = 0, leases = 0;
-  std::size_t queue = 0, queue_limit = 0;  // the limit: the sum of what the sources may queue
+  std::size_t queue = 0, queue_limit = 0;  // the limit: the sum of the sources' limits
   bool low_on_threads = false;
   std::uint64_t started = 0, evicted = 0, start_failures = 0, failed_jobs = 0;
 };
@@ -67,20 +66,19 @@ class ThreadPool {
   explicit ThreadPool(ThreadPoolOptions options);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
-  ~ThreadPool();  // waits for every thread, without bound: call stop() first
+  ~ThreadPool();  // waits for every thread, without a bound: call stop() first
 
-  // Starts `min` threads. A Fault: the machine gives no more threads; the pool is stopped.
+  // Starts `min` threads. On a Fault no thread could be started; the pool is stopped.
   Status start();
-  // Bounded: until half of `timeout` jobs end by themselves, queued ones included; then what is queued is closed,
-  // interrupted() says so to what runs, and the other half is theirs. False: threads are left that do not end. From a
-  // thread of the pool: all but itself.
+  // Waits up to half of `timeout` for all jobs, queued ones included; then closes queued jobs, sets interrupted() and
+  // waits for the other half. Returns false if threads remain. Called on a thread of the pool: all except itself.
   bool stop(Duration timeout);
-  // A job that may take long asks whether it should give up.
+  // Long jobs check it and give up if it is true.
   bool interrupted() const { return interrupted_.load(std::memory_order_acquire); }
-  // Raising max lets queued jobs run at once; lowering it waits for busy threads to end.
+  // A higher max runs queued jobs at once; a lower one waits for busy threads to finish.
   void resize(unsigned min, unsigned max);
 
-  // Places on top of max, given back when it dies. What runs on them must have ended by then.
+  // Places above max, returned by the destructor. Jobs on them must have ended by then.
   class [[nodiscard]] Lease {
    public:
     Lease(Lease&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)), places_(other.places_) {}
@@ -96,16 +94,16 @@ class ThreadPool {
     unsigned places_;
   };
   Lease lease(unsigned places);
-  // On a leased place: at once or never. False: no place is free or no thread can be started, or the pool is stopping;
-  // `task` is still the caller's.
+  // Runs the task on a leased place at once. Returns false if no place is free, no thread can be started or the pool is
+  // stopping; `task` is still the caller's.
   bool execute_leased(TaskPtr& task);
 
   ThreadCounts counts() const;
   metrics::HistogramTotals queue_wait() const;
-  // A copy taken under the lock, formatted by whoever asked: nothing is called while it is held.
+  // A copy taken under the lock; the caller formats it.
   std::vector<ThreadInfo> dump() const;
 
-  // While it lives, dumps say that the calling thread does this. On a thread of no pool: no effect.
+  // While it exists, dumps show `what` for the calling thread. No effect on a thread of no pool.
   class Doing {
    public:
     explicit Doing(const char* what);
@@ -142,8 +140,8 @@ class ThreadPool {
   void join(Gone& gone);
   void join_all_gone();
 
-  Worker* find_thread() HOLDS(mutex_);  // idle, or started; null: the machine gives none
-  Worker* place_job() HOLDS(mutex_);    // for the first in the queue, if there is room
+  Worker* find_thread() HOLDS(mutex_);  // idle or started; null: no thread can be started
+  Worker* place_job() HOLDS(mutex_);    // for the head of the queue, if there is capacity
   Worker* start_worker() HOLDS(mutex_);
   std::unique_ptr<Worker> unused_worker() HOLDS(mutex_);
   void become_idle(Worker& worker) HOLDS(mutex_);
@@ -158,27 +156,27 @@ class ThreadPool {
   std::atomic<bool> interrupted_{false};  // release in stop() pairs with the acquire in interrupted()
 
   mutable Mutex mutex_;
-  std::condition_variable_any left_;  // a thread has left
+  std::condition_variable_any left_;  // signalled when a thread leaves
   Phase phase_ GUARDED_BY(mutex_) = Phase::ready;
   unsigned min_ GUARDED_BY(mutex_), max_ GUARDED_BY(mutex_);
   TaskQueue queue_ GUARDED_BY(mutex_);
-  List<Worker, struct IdleTag> idle_ GUARDED_BY(mutex_);  // who was busy last stands last
+  List<Worker, struct IdleTag> idle_ GUARDED_BY(mutex_);  // the last one was busy most recently
   mutable List<Worker, struct AllTag> all_ GUARDED_BY(mutex_);
   Gone gone_ GUARDED_BY(mutex_);   // to be joined
-  Gone spare_ GUARDED_BY(mutex_);  // joined, for the next threads
+  Gone spare_ GUARDED_BY(mutex_);  // joined, for reuse
   unsigned threads_ GUARDED_BY(mutex_) = 0, busy_ GUARDED_BY(mutex_) = 0, leased_ GUARDED_BY(mutex_) = 0;
-  unsigned idle_count_ GUARDED_BY(mutex_) = 0, starting_ GUARDED_BY(mutex_) = 0;  // idle ones: not yet come to life
-  unsigned called_ GUARDED_BY(mutex_) = 0;  // given a job from the queue, not awake yet
+  unsigned idle_count_ GUARDED_BY(mutex_) = 0, starting_ GUARDED_BY(mutex_) = 0;  // of the idle ones: not running yet
+  unsigned called_ GUARDED_BY(mutex_) = 0;                                        // given a queued job, not awake yet
   unsigned leases_ GUARDED_BY(mutex_) = 0, numbers_ GUARDED_BY(mutex_) = 0;
   std::size_t queue_limit_ GUARDED_BY(mutex_) = 0;
   Eviction eviction_ GUARDED_BY(mutex_);
   std::uint64_t started_ GUARDED_BY(mutex_) = 0, evicted_ GUARDED_BY(mutex_) = 0;
   std::uint64_t start_failures_ GUARDED_BY(mutex_) = 0, failed_jobs_ GUARDED_BY(mutex_) = 0;
-  metrics::Histogram queue_wait_;  // written under mutex_, read by anybody
+  metrics::Histogram queue_wait_;  // written under mutex_, read by any thread
 };
 
-// Where tasks for the pool come from: each source may have so many in the pool's queue, so the queue is bounded by the
-// sum of its sources, and the one that is over its limit is refused, never another one.
+// A source of tasks for the pool. Each source has its own queue limit, so the queue is bounded by their sum, and only a
+// source above its limit is rejected.
 class TaskSource final : public Executor {
  public:
   TaskSource(ThreadPool& pool, const char* name, unsigned limit);
@@ -187,7 +185,7 @@ class TaskSource final : public Executor {
   ~TaskSource();
 
   bool execute(TaskPtr task) override { return pool_.execute(std::move(task), *this); }
-  // As execute(), but a refused task stays the caller's.
+  // As execute(), but a rejected task remains the caller's.
   bool try_execute(TaskPtr& task) { return pool_.try_execute(task, *this); }
 
   const char* name() const { return name_; }
@@ -200,8 +198,8 @@ class TaskSource final : public Executor {
   ThreadPool& pool_;
   const char* const name_;
   const unsigned limit_;
-  unsigned queued_ = 0;        // under the pool's lock
-  std::uint64_t refused_ = 0;  // under the pool's lock
+  unsigned queued_ = 0;        // guarded by the pool's lock
+  std::uint64_t refused_ = 0;  // guarded by the pool's lock
 };
 
 }  // namespace carpool::exec

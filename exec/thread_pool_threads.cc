@@ -1,4 +1,4 @@
-// The life of the pool's threads: start, next job, idle, leave, stop.
+// The threads of a ThreadPool: start, next job, idle, leave, stop.
 #include <cstdio>
 
 #include "base/assert.h"
@@ -9,8 +9,8 @@ namespace carpool::exec {
 
 thread_local ThreadPool::Worker* ThreadPool::current = nullptr;
 
-// Who wakes a worker does so after the lock, and may come when that thread has seen its job, done it and left. So the
-// record of a thread outlives it, for the next one, whom a wake-up too many does not hurt.
+// A worker is woken after the lock is released, when its thread may have done the job and left. So a worker's record
+// outlives its thread and is reused by the next one, which a spurious wake-up does not harm.
 std::unique_ptr<ThreadPool::Worker> ThreadPool::unused_worker() {
   std::unique_ptr<Worker> worker;
   if (!spare_.empty()) {
@@ -28,7 +28,7 @@ std::unique_ptr<ThreadPool::Worker> ThreadPool::unused_worker() {
   return worker;
 }
 
-// The thread appears among the idle ones: whoever asked gives it its first job, before it has come to life even.
+// The new thread is listed as idle: the caller gives it its first job before it runs.
 ThreadPool::Worker* ThreadPool::start_worker() {
   if (phase_ != Phase::running) return nullptr;
   std::unique_ptr<Worker> worker = unused_worker();
@@ -38,7 +38,7 @@ ThreadPool::Worker* ThreadPool::start_worker() {
   }
   pthread_attr_t attributes;
   CARPOOL_ASSERT(::pthread_attr_init(&attributes) == 0);
-  // EINVAL: smaller than this system allows; the default is safe.
+  // EINVAL: below the system's minimum; the default is used.
   if (options_.stack_size != 0) static_cast<void>(::pthread_attr_setstacksize(&attributes, options_.stack_size));
   const int error = options_.start(&worker->thread, &attributes, &ThreadPool::entry, worker.get());
   ::pthread_attr_destroy(&attributes);
@@ -53,7 +53,7 @@ ThreadPool::Worker* ThreadPool::start_worker() {
   eviction_.grew(now);
   all_.push_back(*worker);
   idle_.push_back(*worker);
-  return worker.release();  // all_ has it now
+  return worker.release();  // owned by all_ now
 }
 
 void* ThreadPool::entry(void* self) {
@@ -98,7 +98,7 @@ void ThreadPool::no_longer_idle(Worker& worker) {
   worker.starting = false;
 }
 
-// True: me.job is there. False: this thread has left.
+// Returns true if me.job is set, false if this thread has left.
 bool ThreadPool::next(Worker& me) {
   {
     const Held held(mutex_);
@@ -136,7 +136,7 @@ ThreadPool::Look ThreadPool::look(Worker& me, Instant& until, Gone& earlier) {
     if (me.called) {
       me.called = false;
       --called_;
-      following = place_job();  // who was called calls the next one, if there is more to do
+      following = place_job();  // a thread that was called calls the next one if jobs remain
     }
   }
   if (following != nullptr) following->parker.unpark();
@@ -151,7 +151,7 @@ ThreadPool::Look ThreadPool::idle(Worker& me, Instant& until, Gone& earlier) {
     leave(me, earlier);
     return Look::leave;
   }
-  // Only who is idle longest minds the clock; the others sleep.
+  // Only the thread idle for longest uses a timeout; the others sleep.
   if (&idle_.front() == &me && options_.idle_timeout > Duration::zero()) {
     until = surplus() ? eviction_.earliest(me.idle_since) : now + options_.idle_timeout;
   }
@@ -162,15 +162,15 @@ bool ThreadPool::surplus() const {
   return threads_ - leased_ > min_;
 }
 
-// Who leaves joins those who left before it, so that at most one ended thread waits to be joined. It never waits for a
-// later one, so nobody waits in a circle.
+// A leaving thread joins those that left before it, so at most one ended thread waits to be joined. It never waits for
+// a later one, so there is no cycle.
 void ThreadPool::leave(Worker& me, Gone& earlier) {
   no_longer_idle(me);
   --threads_;
   static_cast<ListHook<AllTag>&>(me).unlink();
   earlier.splice_back(gone_);
   gone_.push_back(me);
-  if (!idle_.empty()) idle_.front().parker.unpark();  // the clock is its to mind now
+  if (!idle_.empty()) idle_.front().parker.unpark();  // it is now the one that uses the timeout
   left_.notify_all();
 }
 
@@ -215,7 +215,7 @@ bool ThreadPool::stop(Duration timeout) {
     while (TaskPtr task = pop_queue()) closed.push(std::move(task));
   }
   interrupted_.store(true, std::memory_order_release);
-  closed.clear();  // what closes a task may take locks of its own, and may be what a running one waits for
+  closed.clear();  // closing a task may take other locks, and a running task may wait for it
   bool alone = false;
   {
     const Held held(mutex_);

@@ -1,4 +1,4 @@
-// One thread of a ThreadPool, as the pool sees it. Internal.
+// ThreadPool::Worker: one thread of a ThreadPool. Internal.
 #pragma once
 
 #include "exec/thread_pool.h"
@@ -9,7 +9,7 @@ struct ThreadPool::Worker final : ListHook<IdleTag>, ListHook<AllTag> {
   explicit Worker(ThreadPool& owner) : pool(owner) {}
 
   void say(const char* what, Instant now) {
-    // relaxed: a dump may see a new word with an old time, nothing else hangs on them
+    // relaxed: a dump may see a new text with an old time; nothing else depends on them
     doing.store(what, std::memory_order_relaxed);
     since.store(now, std::memory_order_relaxed);
   }
@@ -19,14 +19,14 @@ struct ThreadPool::Worker final : ListHook<IdleTag>, ListHook<AllTag> {
   pthread_t thread{};
   Parker parker;
 
-  // Under the pool's lock; `job` is the worker's own once it is woken.
+  // Guarded by the pool's lock; `job` belongs to the worker once it is woken.
   TaskPtr job;
-  bool busy = false;     // it has a job: ordinary or leased
+  bool busy = false;     // has a job: ordinary or leased
   bool leased = false;   // the job is on a leased place
-  bool called = false;   // for a job from the queue, and not awake yet
-  bool starting = true;  // it has not come to life, and has no job
+  bool called = false;   // for a queued job, and not awake yet
+  bool starting = true;  // not running yet and without a job
   bool failed = false;   // its last job threw
-  Duration waited{};     // its last job, for a thread
+  Duration waited{};     // by its last job, for a thread
   Instant idle_since;
 
   std::atomic<const char*> doing{"starting"};

@@ -13,7 +13,7 @@ Timer::~Timer() {
 void Timer::arm(Instant deadline) {
   if (deadline == kNever) return disarm();
   if (place_ != 0 && deadline >= key_) {
-    deadline_ = deadline;  // the heap looks at it when key_ comes up
+    deadline_ = deadline;  // the heap reads it when key_ is due
     return;
   }
   assume_on_loop();
@@ -21,7 +21,7 @@ void Timer::arm(Instant deadline) {
 }
 
 void Timer::disarm() {
-  deadline_ = kNever;  // its place in the heap, if any, is given up when key_ comes up, or used by the next arm()
+  deadline_ = kNever;  // its heap position is given up when key_ is due, or reused by the next arm()
 }
 
 }  // namespace carpool::exec

@@ -1,5 +1,5 @@
 // Timer: one deadline of one owner, cancelled by its destructor. Moving a deadline later and disarming are O(1): the
-// heap learns of it when the old deadline comes up, so a timer that is re-armed per request costs nothing.
+// heap learns of it when the old deadline is due, so re-arming a timer per request is cheap.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,7 @@ class Loop;
 
 class Timer {
  public:
-  // `callback` is called on the loop's thread; the timer is disarmed by then, and may be armed again or destroyed from
-  // inside.
+  // `callback` is called on the loop's thread, with the timer disarmed; it may arm it again or destroy it.
   Timer(Loop& loop, Bound callback) : loop_(loop), callback_(callback) {}
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
@@ -35,9 +34,9 @@ class Timer {
   friend class TimerHeap;
   Loop& loop_;
   const Bound callback_;
-  Instant deadline_ = kNever;  // what the owner wants
-  Instant key_ = kNever;       // where the heap has it; while it is in the heap an arm() for this or later is O(1)
-  std::uint32_t place_ = 0;    // 1-based place in the heap; 0: not in it
+  Instant deadline_ = kNever;  // set by the owner
+  Instant key_ = kNever;       // the heap's key; arm() for this or a later time is O(1) while in the heap
+  std::uint32_t place_ = 0;    // 1-based position in the heap; 0: not in it
 };
 
 }  // namespace carpool::exec

@@ -15,9 +15,9 @@ TimerHeap::~TimerHeap() {
 
 void TimerHeap::arm(Timer& timer, Instant deadline) {
   if (deadline == kNever) return remove(timer);
-  // A deadline already past, set by a callback, waits for the next run: else two such timers would run for ever.
+  // A past deadline set by a callback waits for the next run: otherwise two such timers would run forever.
   const Instant key = std::max(deadline, running_ == Instant::min() ? deadline : running_ + Duration(1));
-  if (timer.place_ == 0) heap_.push_back({});  // may throw: nothing of the timer has changed yet
+  if (timer.place_ == 0) heap_.push_back({});  // may throw: the timer is unchanged so far
   timer.deadline_ = deadline;
   if (timer.place_ == 0) {
     timer.key_ = key;
@@ -54,7 +54,7 @@ void TimerHeap::run_due(Instant now, std::size_t most, CallbackGuard& guard) {
     } else {
       const Bound callback = timer.callback_;
       remove(timer);
-      guard.call(callback);  // `timer` may be gone
+      guard.call(callback);  // `timer` may be destroyed
     }
   }
   running_ = Instant::min();

@@ -1,7 +1,7 @@
 // TimerHeap: the timers of one loop in a 4-ary heap, keyed by an Instant that is never later than the deadline.
 //
-// A timer knows its place, so removal needs no search; a deadline that moved later (or away) leaves its timer where it
-// is, and is looked at when the old key comes up. Not thread-safe: a loop owns it.
+// A timer knows its position, so removal needs no search; a timer whose deadline moved later (or was disarmed) keeps
+// its position until the old key is due. Not thread-safe: a loop owns it.
 #pragma once
 
 #include <cstddef>
@@ -24,16 +24,15 @@ class TimerHeap {
   void arm(Timer& timer, Instant deadline);
   void remove(Timer& timer);
 
-  // When run_due() has something to do: never later than the earliest deadline, kNever if there is none.
+  // When run_due() has work: never later than the earliest deadline, kNever if there is none.
   Instant next() const { return heap_.empty() ? kNever : heap_.front().key; }
-  // Runs the timers whose deadline has come, earliest first, and looks at `most` of them at most: next() is in the past
-  // when some are left. A callback may arm, disarm or destroy any timer; none runs twice in one call, however early its
-  // new deadline.
+  // Runs due timers, earliest first, and examines at most `most`: next() is in the past if some are left. A callback
+  // may arm, disarm or destroy any timer; none runs twice in one call, however early its new deadline.
   void run_due(Instant now, std::size_t most, CallbackGuard& guard) LOOP_ONLY;
-  // Without a bound and a guard: throws the first exception when all have run.
+  // Without a bound and a guard: throws the first exception after all have run.
   void run_due(Instant now);
 
-  std::size_t size() const { return heap_.size(); }  // those disarmed but not yet given up included
+  std::size_t size() const { return heap_.size(); }  // includes disarmed timers that are still in the heap
 
  private:
   struct Node {
@@ -48,7 +47,7 @@ class TimerHeap {
   void sift_down(std::size_t at, Node node);
 
   std::vector<Node> heap_;
-  Instant running_ = Instant::min();  // keys set inside run_due() are after this
+  Instant running_ = Instant::min();  // keys set inside run_due() are later than this
 };
 
 }  // namespace carpool::exec

@@ -1,5 +1,5 @@
-// WatchTable: who waits for readiness on this loop. The kernel keeps a name, never a pointer: 64 bits of kind,
-// generation and index. A registration's generation ends with it, so an event that was already dequeued finds nobody.
+// WatchTable: the registrations for readiness on one loop. The kernel stores 64 bits of kind, generation and index,
+// never a pointer. A generation ends with its registration, so an event that was already dequeued finds no watcher.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct EventName {
   std::uint32_t index = 0;
 
   static constexpr std::uint32_t kGenerations = 1U << 28U;
-  static constexpr std::uint32_t kSharedGenerations = 1U << 20U;  // what the pool's state word has room for
+  static constexpr std::uint32_t kSharedGenerations = 1U << 20U;  // fits the pool's state word
 
   constexpr std::uint64_t pack() const {
     return static_cast<std::uint64_t>(kind) << 60U | static_cast<std::uint64_t>(generation) << 32U | index;
@@ -31,15 +31,15 @@ struct EventName {
 class WatchTable {
  public:
   WatchKey add(Watcher& watcher);
-  bool remove(WatchKey key);  // false: it was removed before
-  // The watcher of this registration, or null if the registration has ended.
+  bool remove(WatchKey key);  // false: already removed
+  // Returns the watcher of this registration, or null if it has ended.
   Watcher* find(std::uint32_t slot, std::uint32_t generation) const;
   std::uint32_t size() const { return used_; }
 
  private:
   struct Slot {
     Watcher* watcher = nullptr;
-    std::uint32_t generation = 1;  // of the present registration, or of the next one
+    std::uint32_t generation = 1;  // of the current registration, or of the next one
     std::uint32_t next_free = kNone;
   };
   static constexpr std::uint32_t kNone = UINT32_MAX;

@@ -23,7 +23,7 @@ bool Driver::start() {
   return false;
 }
 
-// The role may be with another thread the next time: everything that is said of a thread is said anew.
+// The role may move to another thread between calls, so thread-local state is set on each call.
 TaskPtr Driver::produce() {
   const ThreadPool::Doing doing(name_);
   host_.enter();

@@ -1,5 +1,5 @@
-// Driver: a loop, the strategy that turns it and the way onto a thread: what a worker has instead of a thread of its
-// own. The loop's role begins on a leased thread and moves from there to whichever thread takes it over.
+// Driver: a loop, the strategy that runs it and its start on a thread, in place of a dedicated thread per worker. The
+// loop's role starts on a leased thread and moves from there to whichever thread takes it over.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@
 
 namespace carpool::exec {
 
-// What surrounds a loop's turns: thread-local notes of whose loop this is must follow the loop when it moves.
+// Called around a loop's turns: thread-local state of the loop must follow it when it moves.
 class TurnHost {
  public:
-  virtual void enter() = 0;  // the calling thread turns the loop from here on
-  virtual void leave() = 0;  // … and no more
+  virtual void enter() = 0;  // the calling thread runs the loop from here on
+  virtual void leave() = 0;  // it no longer runs it
 
  protected:
   ~TurnHost() = default;
@@ -25,11 +25,11 @@ class TurnHost {
 struct DriverParts {
   UvLoop& loop;
   TurnHost& host;
-  const char* name;  // in dumps; lives as long as the process
+  const char* name;  // shown in dumps; lives as long as the process
   StrategyMode mode;
   ThreadPool& pool;
-  Executor& executor;    // PEC goes there
-  TryExecutor* helpers;  // EPC comes from there; null: none
+  Executor& executor;    // for PEC
+  TryExecutor* helpers;  // for EPC; null: none
   TaskLimit& tasks;
   FailureSink* failures;
 };
@@ -40,9 +40,9 @@ class Driver final : public Submitter, private Producer {
 
   bool submit(TaskPtr task) override LOOP_ONLY;
 
-  // Once. False: no leased place is free or no thread can be started.
+  // Called once. Returns false if no leased place is free or no thread can be started.
   bool start();
-  // Any thread, once. The loop turns until this arrives, then hands out what it collected.
+  // Any thread, once. The loop runs until this arrives, then hands out the tasks it collected.
   void stop() { producer_.stop(); }
   void wait_until_stopped() { producer_.wait_until_stopped(); }
 

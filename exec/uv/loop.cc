@@ -36,11 +36,11 @@ Ready ready_from(std::uint32_t events) {
 
 }  // namespace
 
-// The calling thread is the loop's for as long as this lives.
+// While it exists, the calling thread is the loop's thread.
 class UvLoop::Presence {
  public:
   explicit Presence(UvLoop& loop) : loop_(loop) {
-    // relaxed: it only ever answers "is it me?"; handing the loop from thread to thread is ordered by who does it.
+    // relaxed: it only answers "is it this thread?"; moving the loop between threads is ordered by the mover.
     std::thread::id nobody;
     CARPOOL_ASSERT(
         loop_.thread_.compare_exchange_strong(nobody, std::this_thread::get_id(), std::memory_order_relaxed));
@@ -74,18 +74,18 @@ Status UvLoop::open() {
     return system_fault("uv_async_init", -error);
   }
   anchor_ = std::move(anchor);
-  // Edge-triggered and never read: each write is a new edge, and the counter cannot overflow in the machine's life.
+  // Edge-triggered and never read: each write is a new edge, and the counter cannot overflow in practice.
   if (Status added = add(wake_.get(), EPOLLIN | EPOLLET, {.kind = EventKind::wake}); !added) return added;
-  // Level-triggered: libuv takes at most so many events a run.
+  // Level-triggered: libuv handles a bounded number of events per run.
   if (Status added = add(uv_backend_fd(uv_.get()), EPOLLIN, {.kind = EventKind::libuv}); !added) return added;
-  uv_run(uv_.get(), UV_RUN_NOWAIT);  // handles are invisible to its set until it has run once
+  uv_run(uv_.get(), UV_RUN_NOWAIT);  // handles are not in its set until it has run once
   return Done{};
 }
 
 UvLoop::~UvLoop() {
   if (uv_ == nullptr) return;
   if (anchor_ != nullptr) uv_close(reinterpret_cast<uv_handle_t*>(anchor_.get()), nullptr);
-  // Not UV_RUN_DEFAULT: a handle that somebody forgot must not hang the end of the process.
+  // Not UV_RUN_DEFAULT: a handle that was not closed must not block the end of the process.
   for (int i = 0; i < 16 && uv_run(uv_.get(), UV_RUN_NOWAIT) != 0; ++i) {
   }
   CARPOOL_ASSERT(uv_loop_close(uv_.get()) == 0);
@@ -94,7 +94,7 @@ UvLoop::~UvLoop() {
 void UvLoop::run() {
   const Presence here(*this);
   enter();
-  // acquire pairs with the release in stop(): what was written before stop() is seen after run().
+  // acquire pairs with the release in stop(): writes before stop() are visible after run().
   while (!stop_.load(std::memory_order_acquire)) step(true);
   stop_.store(false, std::memory_order_relaxed);
 }
@@ -118,7 +118,7 @@ void UvLoop::turn(bool may_wait) {
 void UvLoop::drain() {
   const Presence here(*this);
   enter();
-  // Bounded, because deferred work may ask for itself for ever.
+  // Bounded, because deferred work may defer itself forever.
   for (int rounds = 0; rounds < 1024 && (mailbox_.has_mail() || !deferred_.empty()); ++rounds) {
     mailbox_.deliver(kMailPerTurn, guard_);
     deferred_.run_turn(kDeferredPerTurn, guard_);
@@ -148,14 +148,13 @@ void UvLoop::step(bool may_wait) {
 }
 
 int UvLoop::wait_ms() {
-  // has_mail() sees what this thread posted to itself, for which post() does not wake. For all other mail a wake-up is
+  // has_mail() covers what this thread posted to itself, for which post() does not wake. All other mail has a wake-up
   // pending in the epoll set.
   if (!deferred_.empty() || mailbox_.has_mail()) return 0;
   const int libuv_ms = uv_backend_timeout(uv_.get());
   const Instant due = timers_.next();
   if (libuv_ms == 0 || due == kNever) return libuv_ms;
-  // The turn may have taken its time since now_. Rounded up: a wait that ends before the deadline is a turn for
-  // nothing.
+  // The turn may have taken time since now_. Rounded up: a wait that ends before the deadline wastes a turn.
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now()).count();
   const int timer_ms = static_cast<int>(std::clamp<decltype(left)>(left, 0, INT_MAX));
   return libuv_ms < 0 ? timer_ms : std::min(libuv_ms, timer_ms);
@@ -165,7 +164,7 @@ void UvLoop::dispatch(const epoll_event& event) {
   const EventName name = EventName::unpack(event.data.u64);
   switch (name.kind) {
     case EventKind::wake:
-      return;  // it has done its work: the mailbox is looked at every turn
+      return;  // it only ends the wait: the mailbox is checked every turn
     case EventKind::libuv:
       libuv_ready_ = true;
       return;
@@ -205,14 +204,14 @@ void UvLoop::defer(Deferred& work) {
 
 void UvLoop::post(Mail& mail) {
   if (!mailbox_.push(mail)) return;
-  // The own thread looks into the mailbox before it waits. A thread can only read its own id here if it is the one.
+  // This thread checks the mailbox before it waits. Only the loop's own thread can read its own id here.
   if (thread_.load(std::memory_order_relaxed) == std::this_thread::get_id()) return;
   wake();
 }
 
 void UvLoop::wake() {
   const std::uint64_t one = 1;
-  // The only error left is a counter that is full, and then a wake-up is pending anyway.
+  // The only possible error is a full counter; a wake-up is pending then.
   [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
 }
 
@@ -236,7 +235,7 @@ Result<WatchKey> UvLoop::watch(int fd, Watcher& watcher) {
 void UvLoop::unwatch(int fd, WatchKey key) {
   enter();
   if (!watchers_.remove(key)) return;
-  // Fails only if `fd` was closed before: then its number may be somebody else's by now.
+  // Fails only if `fd` was closed before: its number may then belong to another file.
   CARPOOL_ASSERT(::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr) == 0);
 }
 
@@ -252,7 +251,7 @@ Status UvLoop::watch_shared(int fd, std::uint32_t index, std::uint32_t generatio
 }
 
 void UvLoop::unwatch_shared(int fd) {
-  // The kernel's set has its own lock. ENOENT: it had not been watched here.
+  // The kernel's set has its own lock. ENOENT: it was not watched here.
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr) != 0) CARPOOL_ASSERT(errno == ENOENT);
 }
 

@@ -1,9 +1,9 @@
-// UvLoop: the real Loop. The turn is ours: one epoll set, outermost, holds every stream socket, the wake-up and, as one
-// member among them, libuv's own set. libuv is run only when that member is ready or says that it has work now.
+// UvLoop: the production Loop, with a turn of its own: one outer epoll set holds every stream socket, the wake-up and,
+// as one member, libuv's own set. libuv runs only when that member is ready or when it has work.
 //
-// A turn: wait; read the clock; events; mail; deferred work; due timers; libuv. Every part is bounded, and what a bound
-// left over makes the next turn not wait. A callback that throws costs itself alone; nothing may throw through libuv,
-// so its callbacks are noexcept.
+// A turn: wait; read the clock; events; mail; deferred work; due timers; libuv. Every part is bounded; if a bound
+// leaves work over, the next turn does not wait. A callback that throws affects only itself; no exception may pass
+// through libuv, so its callbacks are noexcept.
 #pragma once
 
 #include <atomic>
@@ -30,24 +30,24 @@ namespace carpool::exec {
 class UvLoop final : public Loop {
  public:
   static Result<std::unique_ptr<UvLoop>> make(LoopId id);
-  // Everything that libuv was given must be closed by then; timers and watchers may be left.
+  // All libuv handles must be closed by then; timers and watchers may be left.
   ~UvLoop() override;
   UvLoop(const UvLoop&) = delete;
   UvLoop& operator=(const UvLoop&) = delete;
 
-  // Turns on the calling thread until stop(). A stop() that came before is obeyed, and consumed.
+  // Runs turns on the calling thread until stop(). An earlier stop() counts, and is consumed.
   void run();
   void stop();  // any thread
-  // Tells `failures` of callbacks that throw. Without it run(), turn() and drain() throw the first exception of a turn
-  // when the rest of that turn is done.
+  // Reports exceptions of callbacks to `failures`. Without it run(), turn() and drain() throw the first exception of a
+  // turn after the rest of the turn.
   void report_failures_to(FailureSink* failures);
-  // One turn. For those who drive the loop themselves: one thread at a time, with a happens-before between two.
+  // Runs one turn. Callers that drive the loop themselves: one thread at a time, ordered by happens-before.
   void turn(bool may_wait);
-  // When nobody turns the loop any more: delivers the mail that is left, and the deferred work it asks for, so that
-  // owners who wait for theirs can end. The caller's thread stands in for the loop's.
+  // Called when no thread runs the loop any more: delivers the remaining mail and the deferred work it causes, so that
+  // owners waiting for it can end. The caller's thread acts as the loop's.
   void drain();
 
-  // Checks that this is the loop's thread, or that nobody turns the loop at all (before run() and after it).
+  // Asserts that this is the loop's thread, or that no thread runs the loop (before and after run()).
   void enter() const LOOP_ENTER;
 
   LoopId id() const override { return id_; }
@@ -81,8 +81,9 @@ class UvLoop final : public Loop {
 
   const LoopId id_;
   Fd epoll_, wake_;
-  std::unique_ptr<uv_loop_s> uv_;       // null until it is initialised
-  std::unique_ptr<uv_async_s> anchor_;  // the one referenced handle: without any, libuv asks for a turn at once, always
+  std::unique_ptr<uv_loop_s> uv_;  // null until initialized
+  // the one referenced handle: without it libuv would request a turn at once, always
+  std::unique_ptr<uv_async_s> anchor_;
   bool libuv_ready_ LOOP_LOCAL = false;
   Instant now_;
   std::uint64_t turns_ = 0;
@@ -95,7 +96,7 @@ class UvLoop final : public Loop {
 
   CallbackGuard guard_ LOOP_LOCAL{&leases()};
   Mailbox mailbox_;
-  std::atomic<std::thread::id> thread_{};  // who turns the loop now; none: nobody
+  std::atomic<std::thread::id> thread_{};  // the thread that runs the loop; default: none
   std::atomic<bool> stop_{false};
 };
 

@@ -18,7 +18,7 @@ void LoopProducer::stop() {
 }
 
 TaskPtr LoopProducer::produce() {
-  loop_.enter();  // nobody turns it: the role is this thread's
+  loop_.enter();  // no other thread runs it: this thread holds the role
   while (collected_.empty() && !stopping_) loop_.turn(true);
   if (TaskPtr task = collected_.pop()) return task;
   const Held held(mutex_);

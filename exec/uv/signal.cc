@@ -6,7 +6,7 @@
 
 namespace carpool::exec {
 
-// libuv may touch the handle until its close callback: the state lives until then, the Signal need not.
+// libuv may touch the handle until its close callback: the state lives until then, possibly longer than the Signal.
 struct Signal::State {
   uv_signal_t handle{};
   Callback callback = nullptr;
@@ -33,7 +33,7 @@ Result<Signal> on_signal(Loop& loop, int number, Signal::Callback callback, void
     return Fault(FaultKind::internal, Side::self, "signal " + std::to_string(number) + ": " + uv_strerror(error));
   };
   if (const int error = uv_signal_init(&libuv_of(loop), &fresh->handle); error != 0) return fault(error);
-  std::unique_ptr<Signal::State, Signal::Close> state(fresh.release());  // from here on uv_close() frees it
+  std::unique_ptr<Signal::State, Signal::Close> state(fresh.release());  // uv_close() frees it from here on
   if (const int error = uv_signal_start(&state->handle, &Signal::arrived, number); error != 0) return fault(error);
   return Signal(std::move(state));
 }

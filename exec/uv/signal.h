@@ -1,4 +1,4 @@
-// Signal: calls back on the loop's thread each time the process gets one signal, until it is destroyed.
+// Signal: calls back on the loop's thread each time the process receives a signal, until it is destroyed.
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ class Signal {
   std::unique_ptr<State, Close> state_;
 };
 
-// On the loop's thread, or before it runs. `loop` is a UvLoop.
+// On the loop's thread, or before it runs. `loop` must be a UvLoop.
 Result<Signal> on_signal(Loop& loop, int number, Signal::Callback callback, void* owner);
 
 }  // namespace carpool::exec
