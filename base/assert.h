@@ -1,4 +1,4 @@
-// Asserts stay on in release: they state what is impossible, never what the network may do.
+// CARPOOL_ASSERT: asserts stay enabled in release builds. They state what is impossible, never what the network may do.
 #pragma once
 
 namespace carpool {

@@ -1,7 +1,7 @@
-// Time as the house knows it: monotonic, nanoseconds, never the wall clock.
+// Instant, Duration: monotonic time in nanoseconds, never the wall clock.
 //
-// An operation takes `now` once and passes it down (SimplePool's time-freezing): two decisions of one
-// operation can never disagree about the time. Only a Loop reads the clock; everything else is told.
+// An operation takes `now` once and passes it down (SimplePool's time-freezing), so its decisions agree about the time.
+// Only a Loop reads the clock; all other code gets the time as an argument.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ using Duration = Clock::duration;
 
 inline constexpr Instant kNever = Instant::max();
 
-// A deadline `after` from `now`; zero or negative means that there is none.
+// The deadline `after` from `now`; kNever if `after` is zero or negative.
 constexpr Instant deadline_after(Instant now, Duration after) {
   return after <= Duration::zero() ? kNever : now + after;
 }

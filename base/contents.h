@@ -1,4 +1,5 @@
-// Reads whole files, up to a bound: a device or a file that grows without end is an error, not memory.
+// contents(): reads a whole file up to a limit, so that a device or a growing file is an error and does not use up
+// memory.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +11,11 @@
 
 namespace carpool {
 
-// The bytes of the file at `path`. The Fault's detail is the system's reason, or says that the file is longer than
-// `most` bytes; its kind is body_too_large then.
+// Returns the bytes of the file at `path`. The Fault's detail is the system's error; a file longer than `most` bytes is
+// body_too_large.
 Result<std::string> contents(const std::string& path, std::size_t most);
 
-// Tells contents apart; in this process alone.
+// A hash to compare contents; only valid within this process.
 inline std::size_t digest_of(std::string_view bytes) {
   return std::hash<std::string_view>{}(bytes);
 }

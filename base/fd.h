@@ -1,4 +1,4 @@
-// Fd: a file descriptor with one owner. Closing ends it; so does release(), which hands it on.
+// Fd: a file descriptor with one owner. The destructor closes it; release() gives up ownership.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// An intrusive doubly linked list: membership costs no allocation, and a node leaves by itself when it dies.
+// List: an intrusive doubly linked list: insertion allocates nothing, and a node's destructor removes it.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace carpool {
 
-// A node belongs to at most one list per Tag. Not thread-safe: whoever guards the list guards its nodes.
+// A node belongs to at most one list per Tag. Not thread-safe: the lock of the list also guards its nodes.
 template <class Tag = void>
 class ListHook {
  public:
@@ -31,7 +31,7 @@ class ListHook {
   ListHook* prev_ = nullptr;
 };
 
-// T derives from ListHook<Tag>.
+// T must derive from ListHook<Tag>.
 template <class T, class Tag = void>
 class List {
  public:
@@ -46,7 +46,7 @@ class List {
   bool empty() const { return root_.next_ == &root_; }
   T& front() {
     CARPOOL_ASSERT(!empty());
-    // Never a dead one: a node leaves in its destructor, which the analyzer does not follow.
+    // Never a destroyed one: a node's destructor unlinks it, which the analyzer does not follow.
     return *static_cast<T*>(root_.next_);  // NOLINT(clang-analyzer-cplusplus.NewDelete)
   }
   const T& front() const {
@@ -61,24 +61,24 @@ class List {
   void push_back(T& node) { insert(node, root_.prev_, &root_); }
   void push_front(T& node) { insert(node, &root_, root_.next_); }
 
-  // The node after `node`, or nullptr at the end; start with nullptr.
+  // Returns the node after `node` (null: the first), or nullptr at the end.
   T* next(T* node) {
     ListHook<Tag>* after = node == nullptr ? root_.next_ : static_cast<ListHook<Tag>*>(node)->next_;
     return after == &root_ ? nullptr : static_cast<T*>(after);
   }
-  // The node before `node`, or nullptr at the beginning; start with nullptr.
+  // Returns the node before `node` (null: the last), or nullptr at the beginning.
   T* previous(T* node) {
     ListHook<Tag>* before = node == nullptr ? root_.prev_ : static_cast<ListHook<Tag>*>(node)->prev_;
     return before == &root_ ? nullptr : static_cast<T*>(before);
   }
-  // nullptr when it is empty.
+  // Returns nullptr if the list is empty.
   T* last() { return empty() ? nullptr : static_cast<T*>(root_.prev_); }
-  // Behind `where`; nullptr: in front of all.
+  // Inserts after `where`; nullptr: at the front.
   void insert_after(T* where, T& node) {
     ListHook<Tag>* before = where == nullptr ? &root_ : static_cast<ListHook<Tag>*>(where);
     insert(node, before, before->next_);
   }
-  // Takes everything from `other`, in order, behind what is here.
+  // Moves all nodes of `other`, in order, to the end.
   void splice_back(List& other) {
     while (!other.empty()) push_back(other.pop_front());
   }

@@ -1,9 +1,8 @@
-// An intrusive ordered tree: membership costs no allocation, and joining, leaving and finding take O(log n) steps.
+// Tree: an intrusive ordered tree: insertion allocates nothing; insertion, removal and search take O(log n) steps.
 //
-// It is a treap: the nodes are in the order of Order::before(), and each has a higher priority than its children. The
-// priority is a hash of Order::number() and of where the tree is in memory, which nobody outside knows, so the expected
-// depth is that of a random tree whatever joins. Each node keeps a summary of its subtree, for searches that skip what
-// does not fit.
+// It is a treap: nodes are ordered by Order::before(), and each has a higher priority than its children. The priority
+// is a hash of Order::number() and the tree's address, which is unknown outside, so the expected depth is that of a
+// random tree for any input. Each node keeps a summary of its subtree, so that searches skip subtrees that do not fit.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +12,8 @@
 
 namespace carpool {
 
-// A node belongs to at most one tree per Tag. Not thread-safe: whoever guards the tree guards its nodes. A node leaves
-// its tree before it dies.
+// A node belongs to at most one tree per Tag and must be removed before it is destroyed. Not thread-safe: the lock of
+// the tree also guards its nodes.
 template <class Tag, class Summary>
 class TreeHook {
  public:
@@ -35,12 +34,12 @@ class TreeHook {
   bool linked_ = false;
 };
 
-// Of a tree that is searched by its order alone.
+// The summary of a tree that is searched by order only.
 struct NoSummary {};
 
-// T derives from TreeHook<Tag, Order::Summary>. Order has, for two nodes that are not the same:
+// T must derive from TreeHook<Tag, Order::Summary>. Order defines, for two different nodes:
 //   bool before(const T&, const T&)           a strict order
-//   std::uint64_t number(const T&)            does not change while the node is in the tree
+//   std::uint64_t number(const T&)            constant while the node is in the tree
 //   Summary summary(const T&), Summary join(Summary, Summary)   of one node, and of two sets of nodes
 template <class T, class Tag, class Order>
 class Tree {
@@ -53,7 +52,7 @@ class Tree {
 
   bool empty() const { return root_ == nullptr; }
 
-  // Equal nodes stay in the order in which they were inserted.
+  // Equal nodes keep their order of insertion.
   void insert(T& node) {
     Hook& hook = node;
     CARPOOL_ASSERT(!hook.linked_);
@@ -91,7 +90,7 @@ class Tree {
   T* next(T& node) const { return neighbour(node, &Hook::left_, &Hook::right_); }
   T* previous(T& node) const { return neighbour(node, &Hook::right_, &Hook::left_); }
 
-  // The last node that is not beyond what is sought; beyond(node) is false for a first part of the order and true for
+  // Returns the last node for which beyond(node) is false; beyond must be false for a prefix of the order and true for
   // the rest.
   template <class Beyond>
   T* last_not(Beyond&& beyond) const {
@@ -108,8 +107,8 @@ class Tree {
     return found;
   }
 
-  // The first node after `after` (null: of all) that fits. fits(summary) is true for a set if it is for one of its
-  // nodes.
+  // Returns the first node after `after` (null: of all) that fits. fits(summary) must be true for a set if it is for
+  // one of its nodes.
   template <class Fits>
   T* first_fit(Fits&& fits, T* after = nullptr) const {
     if (after == nullptr) return fit_below(root_, fits);
@@ -123,7 +122,7 @@ class Tree {
     return nullptr;
   }
 
-  // Of all nodes; of none: Summary().
+  // The summary of all nodes; of an empty tree: Summary().
   Summary summary() const { return root_ == nullptr ? Summary() : root_->summary_; }
 
  private:

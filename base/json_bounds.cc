@@ -5,7 +5,7 @@
 namespace carpool {
 
 namespace {
-// The place behind the string that begins at `at`, with its quote.
+// Returns the position after the string that begins at `at`, closing quote included.
 std::size_t behind_string(std::string_view json, std::size_t at) {
   for (++at; at < json.size() && json[at] != '"'; ++at) {
     if (json[at] == '\\') ++at;

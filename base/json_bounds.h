@@ -1,6 +1,6 @@
-// JSON from outside: bounded before a library's parser sees it, and written without an exception for bytes that are no
-// UTF-8. The parser of a library, its trees' destructors, copies and comparisons may recurse once a level, and a tree
-// takes many times its text's memory; both are bounded here by one look at the text.
+// JsonBounds: limits on JSON from outside, checked before a library parses it, and output that does not throw on
+// invalid UTF-8. A library's parser, and the destructors, copies and comparisons of its trees, may recurse per level,
+// and a tree takes many times the memory of its text; one scan of the text bounds both.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@
 namespace carpool {
 
 struct JsonBounds {
-  std::size_t depth = 64;       // arrays and objects inside each other
+  std::size_t depth = 64;       // nesting of arrays and objects
   std::size_t values = 100000;  // all values and names together
 };
 
-// Says which bound the text exceeds, and in which line; empty: none. Never less than a parser would find in the part
-// of the text that it reads before its first error.
+// Returns which bound the text exceeds and in which line; empty if none. Counts at least what a parser finds before its
+// first error.
 std::string beyond(std::string_view json, const JsonBounds& bounds);
 
-// `Json` is a library's type (nlohmann's basic_json). A text beyond a bound is body_too_large.
+// `Json` is a library's type (nlohmann's basic_json). A text above a bound is body_too_large.
 template <class Json>
 Result<Json> read_json(std::string_view text, const JsonBounds& bounds) {
   if (std::string wrong = beyond(text, bounds); !wrong.empty()) {
@@ -32,7 +32,7 @@ Result<Json> read_json(std::string_view text, const JsonBounds& bounds) {
   return json;
 }
 
-// In one line, or with `indent` blanks a level.
+// On one line, or with `indent` spaces per level.
 template <class Json>
 std::string json_text(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);

@@ -1,5 +1,4 @@
-// Random: numbers for lots and jitter, good enough that nobody sees a pattern; no secret rests on them. Marsaglia's
-// xorshift, 64 bits.
+// Random: pseudo-random numbers for selection and jitter, not for secrets. Marsaglia's xorshift, 64 bits.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +8,10 @@ namespace carpool {
 class Random {
  public:
   static constexpr std::uint64_t kSeed = 0x9E3779B97F4A7C15ULL;
-  // Any number but 0.
+  // The seed must not be 0.
   explicit constexpr Random(std::uint64_t seed = kSeed) : last_(seed) {}
 
-  // One of 0..n-1.
+  // Returns a number in 0..n-1.
   constexpr std::uint64_t below(std::uint64_t n) {
     last_ ^= last_ << 13;
     last_ ^= last_ >> 7;

@@ -40,7 +40,7 @@ class [[nodiscard]] Result {
   std::variant<T, Fault> state_;
 };
 
-// The Result of something that yields nothing: `return {};` is success.
+// The Result of a function without a value: `return {};` is success.
 struct Done {};
 using Status = Result<Done>;
 

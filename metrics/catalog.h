@@ -1,5 +1,5 @@
-// The catalog: every metric that carpool may export, declared once. docs/metrics.md is made from it and a test
-// compares. What belongs to a feature that is switched off has no samples, and then not even a heading.
+// The catalog: every metric that carpool may export, declared once. docs/metrics.md is generated from it and a test
+// compares them. A metric of a disabled feature has no samples and no heading.
 #pragma once
 
 #include <array>
@@ -136,7 +136,7 @@ inline constexpr Metric kWebhookLimits{
     "carpool_webhook_limits_total", counter, "limit",
     "Reviews over a limit: body (100,000 values, 64 levels), overlay (an annotation of 256 KiB)."};
 
-// ---- the program ----
+// ---- the process ----
 inline constexpr Metric kOverloadStage{"carpool_overload_stage", gauge, "",
                                        "What is shed: 0 nothing, 1 keep-alive, 2 new clients too, 3 idle ones too."};
 inline constexpr Metric kOverloadUsed{"carpool_overload_used_ratio", gauge, "resource",
@@ -172,7 +172,7 @@ inline constexpr Metric kMaxFds{"process_max_fds", gauge, "", "Most file descrip
 inline constexpr Metric kStartTime{"process_start_time_seconds", gauge, "", "Start time since the Unix epoch."};
 }  // namespace catalog
 
-// In the order of export, which is that of their declarations.
+// In the order of export, which is the order of declaration.
 inline constexpr std::array kCatalog{
     &catalog::kBorrows,           //
     &catalog::kRestores,          //

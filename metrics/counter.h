@@ -1,7 +1,7 @@
-// Counter: a number that only grows, written by many loops without a shared cache line and summed when it is read.
+// Counter: a monotonic number written by many loops without a shared cache line and summed when read.
 //
-// Each loop owns one Cell and is its only writer, so that adding is a plain load and store (about 1 ns), not a locked
-// instruction. A reader may see a sum that no instant had; each cell alone never goes back, so neither does the sum.
+// Each loop owns one Cell and is its only writer, so an increment is a plain load and store (about 1 ns), not a locked
+// instruction. A reader may see a sum that no instant had; no cell ever decreases, so neither does the sum.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace carpool::metrics {
 using LoopId = std::uint8_t;
 inline constexpr std::size_t kCacheLine = 64;
 
-// One writer, any readers. Relaxed has no partner on purpose: nothing else is published by a count.
+// One writer, any number of readers. relaxed: a count publishes nothing.
 class Cell {
  public:
   void add(std::uint64_t n = 1) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }

@@ -8,14 +8,14 @@
 
 namespace carpool::metrics {
 
-// Adds points of one metric. Those of one origin (all its loops, and whoever shares its label) are added up by their
-// other labels, so only they are searched.
+// Adds points to one metric. Points of one origin (all its loops, and others that share its label) are merged by their
+// other labels, so only those are searched.
 class Adding {
  public:
   using Labels = std::initializer_list<std::string_view>;  // besides the origin's
 
   explicit Adding(std::vector<Point>& points) : points_(points), own_(points.size()) {}
-  // From now on they are of this origin.
+  // The following points belong to this origin.
   void begin(const std::string& origin) {
     origin_ = &origin;
     own_ = points_.size();
@@ -56,10 +56,10 @@ class Adding {
 
   std::vector<Point>& points_;
   const std::string* origin_ = nullptr;
-  std::size_t own_;  // from here on they are the origin's
+  std::size_t own_;  // the origin's points start here
 };
 
-// Where a metric's points come from.
+// The source of a metric's points.
 struct Source {
   const Metric* metric;
   std::variant<Families::OfOrigin, Families::OfShard, Families::OfProgram> of;
@@ -67,9 +67,9 @@ struct Source {
 
 namespace {
 
-constexpr std::size_t kPart = 256;  // lines of text, about: some 20 KiB
+constexpr std::size_t kPart = 256;  // lines of text, approximately: some 20 KiB
 
-// ---- of a pool's snapshot ----
+// ---- from a pool's snapshot ----
 template <auto Member>
 void number(Adding& points, const OriginSample& origin) {
   points.add({}, origin.*Member);
@@ -83,7 +83,7 @@ void classes(Adding& points, const OriginSample& origin) {
   for (const ClassSample& one : origin.classes) points.add({one.name}, one.*Member);
 }
 
-// ---- of what a loop counted for an origin ----
+// ---- from a loop's counts for an origin ----
 std::string code_label(std::uint16_t code) {
   if (code == kNoCode) return "none";
   if (code == kOtherCode) return "other";
@@ -113,7 +113,7 @@ void cells(Adding& points, const OriginShard& shard) {
   }
 }
 
-// ---- of the program ----
+// ---- from the process ----
 template <auto Member>
 void total(Adding& points, const Registry&, const Sample& sample) {
   points.set({}, static_cast<double>(sample.*Member));
@@ -185,7 +185,7 @@ void process(Adding& points, const Registry&, const Sample& sample) {
   if (sample.process) points.set({}, static_cast<double>((*sample.process).*Member));
 }
 
-// As the catalog, one by one.
+// In the order of the catalog.
 constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kBorrows, number<&OriginSample::borrows>},
     {&catalog::kRestores, number<&OriginSample::restores>},
@@ -264,7 +264,7 @@ bool full(const Family& family) {
 
 }  // namespace
 
-// Those beyond max_origins share a label; so may pools of one origin, when a reload changed its TLS identity.
+// Origins beyond max_origins share a label, and so do pools of one origin whose TLS identity a reload changed.
 Families::Families(const Registry& registry, Sample sample) : registry_(registry), sample_(std::move(sample)) {
   for (OriginSample& origin : sample_.origins) {
     if (registry.slot_of(origin.label) == kOtherOrigin) origin.label = "other";

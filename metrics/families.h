@@ -1,6 +1,6 @@
-// Families: a whole scrape as plain values, in the catalog's order and in parts, so that no more of it has to exist at
-// once than its reader takes. The sample was taken at one moment, so the pools' ledger balances; the loops' own cells
-// are read when their family's turn comes.
+// Families: a scrape as plain values, in the catalog's order and in parts, so that memory is bounded by the part. The
+// sample was taken at one moment, so the pools' ledger balances; the loops' cells are read when their family is
+// produced.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 namespace carpool::metrics {
 
 class Adding;   // families.cc
-struct Source;  // the same
+struct Source;  // also there
 
 struct Point {
   std::vector<std::string> labels;  // values, in the order of the metric's label names
@@ -24,10 +24,10 @@ struct Point {
   std::unique_ptr<HistogramTotals> histogram;  // instead of value, for a histogram
 };
 
-// Points of one family, a long one's in several.
+// Points of one family; a long one comes in several parts.
 struct Family {
   const Metric* metric = nullptr;
-  bool begins = true;  // these are its first
+  bool begins = true;  // first part of the family
   std::vector<Point> points;
 };
 
@@ -35,7 +35,7 @@ class Families {
  public:
   Families(const Registry& registry, Sample sample);
 
-  // Some more points, all those of an origin together. A family without a point is left out. False: there are no more.
+  // Produces more points, always all of an origin together. Skips families without points. Returns false at the end.
   bool next(Family& family);
 
  private:
@@ -44,15 +44,15 @@ class Families {
   using OfProgram = void (*)(Adding&, const Registry&, const Sample&);
   friend Source;
 
-  // The metric's points from where the last part ended. True: they are complete.
+  // Continues the metric's points after the last part. Returns true if they are complete.
   bool add(OfOrigin of, Family& family);
   bool add(OfShard of, Family& family);
   bool add(OfProgram of, Family& family);
 
   const Registry& registry_;
-  Sample sample_;           // its origins by their labels
-  std::size_t metric_ = 0;  // in the catalog
-  std::size_t origin_ = 0;  // whose points come next
+  Sample sample_;           // its origins sorted by label
+  std::size_t metric_ = 0;  // index in the catalog
+  std::size_t origin_ = 0;  // the next origin
   bool begins_ = true;
 };
 

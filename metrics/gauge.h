@@ -1,5 +1,5 @@
-// Gauge: a number that goes up and down, in one share per loop. What one loop added another may take away: a share may
-// be negative, the sum is what counts.
+// Gauge: a number that goes up and down, with one share per loop. One loop may subtract what another added: a share may
+// be negative; only the sum is meaningful.
 #pragma once
 
 #include "metrics/counter.h"
@@ -12,7 +12,7 @@ class Gauge {
 
   void add(LoopId loop, std::uint64_t n = 1) { up_.add(loop, n); }
   void sub(LoopId loop, std::uint64_t n = 1) { down_.add(loop, n); }
-  // A reader between another loop's `add` and this one's `sub` may be a moment behind: never below zero.
+  // A reader between another loop's `add` and this one's `sub` may see an older value: never below zero.
   std::uint64_t total() const {
     const std::uint64_t gone = down_.total();
     const std::uint64_t came = up_.total();

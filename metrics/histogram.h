@@ -1,7 +1,7 @@
-// Histogram: how long things took, in fixed buckets from 100 us to 60 s. One writer, any readers; about 2 ns a value.
+// Histogram: durations in fixed buckets from 100 us to 60 s. One writer, any number of readers; about 2 ns per value.
 //
-// Neighbouring bounds are at least a factor of two apart, so a power of two holds at most one of them: the width of the
-// value in bits names the bucket but for one comparison. No search, no floating point.
+// Adjacent bounds differ at least by a factor of two, so each power of two contains at most one: the bit width of the
+// value gives the bucket up to one comparison. No search, no floating point.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ inline constexpr std::array<std::uint64_t, 18> kBounds{
     100'000,       250'000,       500'000,       1'000'000,      2'500'000,      5'000'000,
     10'000'000,    25'000'000,    50'000'000,    100'000'000,    250'000'000,    500'000'000,
     1'000'000'000, 2'500'000'000, 5'000'000'000, 10'000'000'000, 30'000'000'000, 60'000'000'000};
-inline constexpr std::size_t kBuckets = kBounds.size() + 1;  // the last one: beyond every bound
+inline constexpr std::size_t kBuckets = kBounds.size() + 1;  // the last one: above every bound
 
 namespace detail {
 constexpr bool bounds_are_apart() {
@@ -30,7 +30,7 @@ constexpr bool bounds_are_apart() {
 }
 static_assert(bounds_are_apart());
 
-// First bound that a value of so many bits may fall under.
+// Index of the first bound that a value of this bit width may not exceed.
 constexpr auto first_bounds() {
   std::array<std::uint8_t, 65> first{};
   for (std::size_t bits = 1; bits <= 64; ++bits) {
@@ -47,7 +47,7 @@ constexpr std::size_t bucket_of(std::uint64_t nanoseconds) {
   return i + (i < kBounds.size() && nanoseconds > kBounds[i] ? 1 : 0);
 }
 
-// What a reader gets: not cumulative; the count is the sum of the buckets, so the two always agree.
+// Totals for a reader: not cumulative; the count is the sum of the buckets, so they always agree.
 struct HistogramTotals {
   std::array<std::uint64_t, kBuckets> buckets{};
   std::uint64_t nanoseconds = 0;

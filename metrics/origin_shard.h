@@ -1,5 +1,5 @@
-// OriginShard: what one loop counts for one origin. Made on the loop's first request there, never freed, written by
-// that loop alone. About 1.2 KiB, so a thousand pairs of origin and loop cost little more than a megabyte.
+// OriginShard: the counts of one loop for one origin. Created on the loop's first request there, never freed, written
+// by that loop only. About 1.2 KiB, so a thousand pairs of origin and loop take little more than a megabyte.
 #pragma once
 
 #include <array>
@@ -13,29 +13,29 @@
 
 namespace carpool::metrics {
 
-// Proofs that made a replay safe.
+// The reasons that made a retry safe.
 inline constexpr std::array<std::string_view, 5> kProofs{"not_sent", "goaway", "refused_stream", "idempotent_reused",
                                                          "misdirected"};
 
-// Error codes of HTTP/2 that origins reset streams with; the rarer ones share the last.
+// HTTP/2 error codes of streams reset by origins; rare ones share the last.
 inline constexpr std::array<std::string_view, 7> kResets{
     "REFUSED_STREAM", "CANCEL", "INTERNAL_ERROR", "PROTOCOL_ERROR", "NO_ERROR", "HTTP_1_1_REQUIRED", "other"};
 
-// What an origin's rate limits held up: requests refused, dials refused or put off.
+// Requests refused, and dials refused or delayed, by an origin's rate limits.
 enum class Limit : std::uint8_t { requests, connections };
 inline constexpr std::array<std::string_view, 2> kLimits{"requests", "connections"};
 
-// Bounds on what an origin may make of one request.
+// Limits on what an origin may cause for one request.
 enum class Bound : std::uint8_t { informational, attempts };
 inline constexpr std::array<std::string_view, 2> kUpstreamBounds{"informational", "attempts"};
 
 struct alignas(kCacheLine) OriginShard {
   Histogram request;    // head to last byte
-  Histogram wait;       // from asking the pool to the lease
+  Histogram wait;       // from borrow() to the lease
   Histogram handshake;  // TLS to the origin
   RequestTable requests;
   std::array<Cell, kProofs.size()> retries;
-  Cell saved_dials, saved_nanoseconds, saved_cpu_nanoseconds;  // by requests on connections that had served before
+  Cell saved_dials, saved_nanoseconds, saved_cpu_nanoseconds;  // by requests on reused connections
   Cell retries_denied;                                         // by request.retry_budget
   Cell ejections;                                              // of its addresses
   std::array<Cell, kLimits.size()> limited;                    // by kLimits

@@ -1,4 +1,4 @@
-// What the kernel says of this process.
+// read_process(): the kernel's figures about this process.
 #include <dirent.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 namespace carpool::metrics {
 namespace {
 
-// The fields of /proc/self/stat behind the name, which may itself hold spaces and brackets; [0] is field 3.
+// The fields of /proc/self/stat after the name, which may contain spaces and brackets; [0] is field 3.
 std::optional<std::array<double, 22>> read_stat() {
   std::ifstream file("/proc/self/stat");
   std::string line;
@@ -43,7 +43,7 @@ std::uint64_t count_fds() {
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir("/proc/self/fd"), closedir);
   std::uint64_t entries = 0;
   while (dir && readdir(dir.get()) != nullptr) ++entries;
-  return entries > 3 ? entries - 3 : 0;  // ".", ".." and this look itself
+  return entries > 3 ? entries - 3 : 0;  // ".", ".." and this directory stream
 }
 
 }  // namespace

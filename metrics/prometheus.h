@@ -1,5 +1,5 @@
-// The door to prometheus-cpp, whose data model a scrape is: one scrape as text 0.0.4, part by part. Its counters and
-// registry stay outside.
+// Exposition: one scrape as text 0.0.4, part by part, in prometheus-cpp's data model. The only code that uses
+// prometheus-cpp; its counters and registry are not used.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ namespace carpool::metrics {
 
 inline constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
 
-// Some milliseconds for thousands of series: not on a loop that others wait for.
+// Takes some milliseconds for thousands of series: do not run it on a loop that serves requests.
 class Exposition {
  public:
   Exposition(const Registry& registry, Sample sample) : families_(registry, std::move(sample)) {}
 
-  // Appends the next part, some 20 KiB at most; a family begins wherever a part ends. False: there are no more.
+  // Appends the next part, at most some 20 KiB; a part may end within a family. Returns false at the end.
   bool next(std::string& out);
 
  private:
@@ -25,7 +25,7 @@ class Exposition {
   Family part_;
 };
 
-// All of it at once.
+// The whole text at once.
 std::string exposition(const Registry& registry, Sample sample);
 
 }  // namespace carpool::metrics

@@ -13,7 +13,7 @@
 namespace carpool::metrics {
 namespace {
 
-constexpr double kWhole = 1e15;  // below, %.16g writes a whole number without an exponent, and it fits
+constexpr double kWhole = 1e15;  // below it, %.16g writes whole numbers without an exponent, and they fit
 
 template <class... Format>
 void append_chars(std::string& out, Format... value) {
@@ -23,7 +23,7 @@ void append_chars(std::string& out, Format... value) {
   out.append(text.data(), end.ptr);
 }
 
-// As printf's %.16g.
+// Formats as printf's %.16g.
 void append_number(std::string& out, double value) {
   if (std::isnan(value)) {
     out.append("Nan");
@@ -121,7 +121,7 @@ class Lines {
     append_chars(out_, count);
     out_.push_back('\n');
   }
-  // All histograms of a family have the same bounds: each is put into words once.
+  // All histograms of a family have the same bounds: each is formatted once.
   const std::string& bound(std::size_t i, double value) {
     if (i >= bounds_.size()) bounds_.resize(i + 1, {std::numeric_limits<double>::quiet_NaN(), {}});
     auto& [known, text] = bounds_[i];

@@ -1,6 +1,6 @@
-// prometheus-cpp's serializer of text 0.0.4 once more, byte for byte, in a fifth of the time (docs/decisions/0013):
-// into one string instead of a stream, labels escaped once for all buckets of a histogram, whole numbers written as
-// such.
+// A serializer for text 0.0.4 with the output of prometheus-cpp's, byte for byte, in a fifth of the time
+// (docs/decisions/0013): one string instead of a stream, labels escaped once per histogram, whole numbers formatted as
+// integers.
 #pragma once
 
 #include <prometheus/metric_family.h>

@@ -11,7 +11,7 @@ constexpr std::uint32_t kMostLate = 1000;
 Registry::Registry(unsigned loops, std::uint32_t max_origins)
     : loops_(loops),
       max_origins_(max_origins),
-      // A reload may name origins when strangers hold every place.
+      // A reload may add configured origins when guests hold every place.
       capacity_(kFirst + max_origins + std::min(max_origins, kMostLate)),
       origins_(std::make_unique<Origin[]>(capacity_)),
       clients_(loops) {
@@ -63,7 +63,7 @@ OriginSlot Registry::slot_of(const std::string& label) const {
 
 OriginShard& Registry::make_shard(LoopId loop, OriginSlot origin) {
   auto made = std::make_unique<OriginShard>();
-  // release: a scrape that sees the pointer (acquire in visit_origin) sees zeroed cells behind it.
+  // release: a scrape that sees the pointer (acquire in visit_origin) sees the zeroed cells.
   origins_[origin].shards[loop].store(made.get(), std::memory_order_release);
   return *made.release();
 }

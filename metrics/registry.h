@@ -1,9 +1,9 @@
-// Registry: every number that loops write while they serve, by origin and loop. One call a request, no lock, no shared
-// cache line, and no allocation but for a loop's first request to an origin.
+// Registry: every count that loops write while they serve, by origin and loop. One call per request, no lock, no shared
+// cache line, and no allocation except for a loop's first request to an origin.
 //
-// Labels are bounded: the first `max_origins` origins keep theirs for the life of the process, those that the
-// configuration names (max_origins of them at most) in any case, all others share "other". Because the choice is made
-// where one counts and never changes, no counter ever goes down, nor jumps by a fold.
+// Labels are bounded: the first `max_origins` origins keep theirs for the life of the process, and so do configured
+// origins (at most max_origins); all others share "other". The choice is made when counting and never changes, so no
+// counter ever decreases or jumps.
 #pragma once
 
 #include <array>
@@ -23,36 +23,36 @@
 namespace carpool::metrics {
 
 using OriginSlot = std::uint32_t;
-inline constexpr OriginSlot kNoOrigin = 0;     // refused before there was one: origin="none"
+inline constexpr OriginSlot kNoOrigin = 0;     // refused before its origin was known: origin="none"
 inline constexpr OriginSlot kOtherOrigin = 1;  // beyond max_origins: origin="other"
 
-// Why a client's HTTP/2 connection was ended.
+// The reason for closing a client's HTTP/2 connection.
 inline constexpr std::array<std::string_view, 6> kAbuses{"resets",      "control", "continuations",
                                                          "header_list", "memory",  "unread"};
 
-// What overload took from clients (proxy/server/overload).
+// The actions of load shedding (proxy/server/overload).
 enum class Shed : std::uint8_t { new_clients, idle, accepts };
 inline constexpr std::array<std::string_view, 3> kSheds{"new_clients", "idle", "accepts"};
-// Why a request was given up that its client could still have had an answer to.
+// The reason for abandoning a request whose client could still have received a response.
 enum class GivenUp : std::uint8_t { half_close, slow_body };
 inline constexpr std::array<std::string_view, 2> kGivenUps{"half_close", "slow_body"};
-// What the egress rules said of an origin or an address.
+// The verdict of the egress rules on an origin or an address.
 enum class Egress : std::uint8_t { allowed, denied, reported };
 inline constexpr std::array<std::string_view, 3> kEgress{"allowed", "denied", "reported"};
 
-// What look-ups of names met (proxy/net/dns).
+// Events of name resolution (proxy/net/dns).
 enum class Dns : std::uint8_t { over_tcp, asked_again, addresses_left_out, resolv_conf_changed };
 inline constexpr std::array<std::string_view, 4> kDns{"over_tcp", "asked_again", "addresses_left_out",
                                                       "resolv_conf_changed"};
 
-// One request, over.
+// A completed request.
 struct RequestInfo {
   std::string_view method;
-  std::uint16_t status = 0;        // as sent to the client; 0: it left before
-  Duration total{};                // head to last byte
-  std::optional<Duration> waited;  // for a connection; absent: the pool was never asked
-  bool reused = false;             // it travelled on a connection that had served before,
-  Duration saved{}, saved_cpu{};   // which saved it a dial of this length
+  std::uint16_t status = 0;        // as sent to the client; 0: the client left before
+  Duration total{};                // from head to last byte
+  std::optional<Duration> waited;  // for a connection; absent: not borrowed from the pool
+  bool reused = false;             // it used a connection that had served before,
+  Duration saved{}, saved_cpu{};   // which saved a dial of this duration
 };
 
 class Registry {
@@ -63,11 +63,11 @@ class Registry {
   Registry& operator=(const Registry&) = delete;
 
   // ---- any thread ----
-  OriginSlot add_origin(const std::string& label);  // the same label: the same slot
-  // The label of a configured origin has a slot from now on, whoever came before. It shows once something is counted.
+  OriginSlot add_origin(const std::string& label);  // equal labels share a slot
+  // Reserves a slot for the label of a configured origin. It is exported once something is counted.
   void keep_origin(const std::string& label);
   OriginSlot slot_of(const std::string& label) const;  // unknown: kOtherOrigin
-  // Names that are routed anew and dials, not requests: rare, so they share their cells. Relaxed has no partner.
+  // Counts new routing decisions and dials, not requests: rare, so loops share the cells. relaxed: publishes nothing.
   void record_egress(Egress said) { egress_[static_cast<std::size_t>(said)].fetch_add(1, std::memory_order_relaxed); }
   void record_dns(Dns what, std::uint64_t n) {  // the same
     dns_[static_cast<std::size_t>(what)].fetch_add(n, std::memory_order_relaxed);
@@ -76,7 +76,7 @@ class Registry {
   // ---- on loop `loop`'s thread ----
   void record_request(LoopId loop, OriginSlot origin, const RequestInfo& facts);
   void record_retry(LoopId loop, OriginSlot origin, std::string_view proof);
-  void record_reset(LoopId loop, OriginSlot origin, std::string_view code);  // a name of HTTP/2; unknown: other
+  void record_reset(LoopId loop, OriginSlot origin, std::string_view code);  // an HTTP/2 error name; unknown: other
   void record_handshake(LoopId loop, OriginSlot origin, Duration took);
   void record_abuse(LoopId loop, std::string_view kind);
   void record_shed(LoopId loop, Shed what) { sheds_[static_cast<std::size_t>(what)].add(loop); }
@@ -91,26 +91,26 @@ class Registry {
   }
   Gauge& clients() { return clients_; }
 
-  // ---- a scrape, any thread ----
+  // ---- scrapes, any thread ----
   std::uint64_t client_count() const { return clients_.total(); }
   std::uint64_t egress_count(std::size_t said) const { return egress_[said].load(std::memory_order_relaxed); }
   std::uint64_t dns_count(std::size_t what) const { return dns_[what].load(std::memory_order_relaxed); }
   std::uint64_t abuse_count(std::size_t kind) const { return abuses_[kind].total(); }
   std::uint64_t given_up_count(std::size_t why) const { return given_up_[why].total(); }
   std::uint64_t shed_count(std::size_t what) const { return sheds_[what].total(); }
-  // visit(label, loop's shard); once for each shard that exists.
+  // Calls visit(label, shard) once for each existing shard of a loop.
   template <class Visit>
   void for_each_shard(Visit visit) const {
     for (OriginSlot slot = 0; visit_origin(slot, visit); ++slot) {
     }
   }
-  // Of one origin; slots count from 0 and stay. False: there is no such origin, nor one behind it.
+  // As visit(), for one origin; slots count from 0 and are stable. Returns false if there is no such slot.
   template <class Visit>
   bool visit_origin(OriginSlot slot, Visit&& visit) const {
     const std::scoped_lock lock(mutex_);
     if (slot >= used_) return false;
     for (unsigned loop = 0; loop < loops_; ++loop) {
-      // acquire: partner of the release in make_shard.
+      // acquire: pairs with the release in make_shard.
       const OriginShard* shard = origins_[slot].shards[loop].load(std::memory_order_acquire);
       if (shard != nullptr) visit(origins_[slot].label, *shard);
     }
@@ -124,17 +124,17 @@ class Registry {
   };
   OriginShard& shard(LoopId loop, OriginSlot origin) {
     CARPOOL_ASSERT(loop < loops_ && origin < capacity_);
-    // relaxed: this loop wrote it itself.
+    // relaxed: written by this loop.
     OriginShard* shard = origins_[origin].shards[loop].load(std::memory_order_relaxed);
     return shard != nullptr ? *shard : make_shard(loop, origin);
   }
   OriginShard& make_shard(LoopId loop, OriginSlot origin);
   OriginSlot open_slot(const std::string& label);
-  static constexpr std::uint32_t kFirst = 2;  // none and other
+  static constexpr std::uint32_t kFirst = 2;  // slots "none" and "other"
 
   const unsigned loops_;
   const std::uint32_t max_origins_, capacity_;
-  std::unique_ptr<Origin[]> origins_;  // a slot is complete before its number is known to anyone
+  std::unique_ptr<Origin[]> origins_;  // a slot is complete before its number is published
   Gauge clients_;
   std::vector<Counter> sheds_;     // in the order of kSheds
   std::vector<Counter> given_up_;  // in the order of kGivenUps

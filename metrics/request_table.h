@@ -1,8 +1,8 @@
-// RequestTable: requests by method and status code, without allocation and without an array of every possible pair.
+// RequestTable: counts requests by method and status code, without allocation and without an array of every possible
+// pair.
 //
-// An open-addressed table of single words (key and count together), one writer, any readers. Origins answer with a
-// dozen pairs; one that plays with codes fills the table to its mark, and what it invents beyond counts as
-// code="other".
+// An open-addressed table of single words (key and count together), one writer, any number of readers. Origins usually
+// cause a dozen pairs; once an origin has filled the table to kMost, further codes count as code="other".
 #pragma once
 
 #include <array>
@@ -15,14 +15,14 @@
 
 namespace carpool::metrics {
 
-// A client's own invention is `other`: it never chooses a label.
+// Unknown methods are `other`: clients never choose a label.
 inline constexpr std::array<std::string_view, 10> kMethods{"GET",     "HEAD",  "POST",  "PUT",     "DELETE",
                                                            "OPTIONS", "PATCH", "TRACE", "CONNECT", "other"};
 using MethodId = std::uint8_t;  // index into kMethods
 MethodId method_id(std::string_view method);
 
 inline constexpr std::uint16_t kNoCode = 0;     // it ended without a status: the client left first
-inline constexpr std::uint16_t kOtherCode = 1;  // not 100..599, or beyond the table
+inline constexpr std::uint16_t kOtherCode = 1;  // not 100..599, or the table is full
 
 class RequestTable {
  public:
@@ -35,7 +35,7 @@ class RequestTable {
       if (word == 0) return insert(i, key, method);
     }
   }
-  // visit(method, code or kNoCode/kOtherCode, count). The pair (method, kOtherCode) may come twice: add them up.
+  // Calls visit(method, code or kNoCode/kOtherCode, count). (method, kOtherCode) may occur twice: add them up.
   template <class Visit>
   void for_each(Visit visit) const {
     for (const auto& slot : slots_) {
@@ -49,8 +49,8 @@ class RequestTable {
 
  private:
   static constexpr std::size_t kSlots = 64;
-  static constexpr std::size_t kMost = 48;    // keeps probes short and a free slot in reach
-  static constexpr unsigned kCountBits = 48;  // 140 years at 60,000 a second
+  static constexpr std::size_t kMost = 48;    // keeps probe sequences short and a free slot available
+  static constexpr unsigned kCountBits = 48;  // 140 years at 60,000 per second
 
   static constexpr std::uint64_t key_of(MethodId method, std::uint16_t status) {
     const bool known = status == kNoCode || (status >= 100 && status < 600);
@@ -71,7 +71,7 @@ class RequestTable {
 
   std::array<std::atomic<std::uint64_t>, kSlots> slots_{};
   std::array<Cell, kMethods.size()> beyond_;
-  std::uint8_t used_ = 0;  // the writer's own
+  std::uint8_t used_ = 0;  // used by the writer only
 };
 
 }  // namespace carpool::metrics

@@ -1,4 +1,4 @@
-// What others know and a scrape tells: plain values, filled by whoever holds them. metrics knows no pool and no
+// Sample: the data of a scrape that other components provide, as plain values. metrics depends on neither the pool nor
 // threads.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace carpool::metrics {
 
-// A number under the one label that tells it from its sisters; the name is a constant of its owner.
+// A value and its one label; the name is a constant of its owner.
 struct Labelled {
   std::string_view label;
   std::uint64_t value = 0;
@@ -24,11 +24,11 @@ struct ClassSample {
   std::uint64_t waiting = 0, leases = 0, share = 0;
 };
 
-// A destination's snapshot. Several with one label, or beyond max_origins, are added up.
+// A destination's snapshot. Samples with equal labels, or beyond max_origins, are added up.
 struct OriginSample {
   std::string label;
   std::uint64_t borrows = 0, restores = 0, leaks = 0;
-  std::vector<Labelled> opened, closed;  // by cause; zeros need not be named
+  std::vector<Labelled> opened, closed;  // by cause; zeros may be omitted
   std::vector<Labelled> failures;        // by reason
   std::vector<Labelled> connections;     // by state
   std::vector<Labelled> addresses;       // by state
@@ -37,7 +37,7 @@ struct OriginSample {
   std::vector<ClassSample> classes;
 };
 
-// Of the thread pool and the strategies.
+// Figures of the thread pool and the strategies.
 struct ExecSample {
   std::vector<Labelled> tasks, handovers, threads;
   std::uint64_t threads_max = 0, queue = 0;
@@ -49,22 +49,22 @@ struct ProcessSample {
   double cpu_seconds = 0, start_time_seconds = 0;
   std::uint64_t resident_bytes = 0, virtual_bytes = 0, open_fds = 0, max_fds = 0;
 };
-// Of this process, from /proc; what cannot be read is absent.
+// Figures of this process, from /proc; absent if they cannot be read.
 std::optional<ProcessSample> read_process();
 
 struct BuildSample {
   std::string version, compiler, build;  // build: the build type
 };
 
-// Of memory and descriptors, and what is shed for it.
+// Memory and descriptor use, and load shed because of them.
 struct OverloadSample {
   std::uint64_t stage = 0;
-  double memory_ratio = 0, descriptor_ratio = 0;  // of what may be used; 0: no limit
-  std::uint64_t failed_allocations = 0;           // that the reserve served
+  double memory_ratio = 0, descriptor_ratio = 0;  // fraction of the limit; 0: no limit
+  std::uint64_t failed_allocations = 0;           // served from the memory reserve
   std::uint64_t memory_returned = 0;              // bytes, to the kernel
 };
 
-// The configuration, and who asks for it.
+// The configuration and the admin connections.
 struct AdminSample {
   struct Door {
     const char* name = "";
@@ -84,8 +84,8 @@ struct Sample {
   std::optional<OverloadSample> overload;
   std::optional<AdminSample> admin;
   std::uint64_t log_dropped = 0;
-  std::vector<Labelled> reviews;       // of the webhook, by outcome; none: it is not one
-  std::vector<Labelled> webhook_shed;  // the same, by what was closed
+  std::vector<Labelled> reviews;       // of the webhook, by outcome; empty: not a webhook
+  std::vector<Labelled> webhook_shed;  // of the webhook, by what was closed
   std::vector<Labelled> webhook_limits;
 };
 
