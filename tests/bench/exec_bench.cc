@@ -1,10 +1,10 @@
-// What it costs to consume a task, by mode, by what the task says of itself, and by what it does. Beside Jetty's
+// exec_bench: the cost of consuming a task, by mode, by the task's invocation type, and by its work. As in Jetty's
 // ExecBench: batches of 200 tasks, one producer, threads 8..64, 8 in reserve; time and process CPU are per task.
 //
 //   exec_bench --benchmark_min_time=0.3 --benchmark_filter='Batch/.*'
 //
-// cpu_ns: user and system time of the whole process per task. handover: hand-overs per task. unfinished: the most tasks
-// that were produced and not finished at a time.
+// cpu_ns: user and system time of the whole process per task. handover: hand-overs per task. unfinished: the maximum of
+// tasks produced and not finished.
 #include <benchmark/benchmark.h>
 #include <poll.h>
 #include <sys/resource.h>

@@ -1,5 +1,5 @@
-// What the pool's events cost as pools and their number grow: a table for docs/benchmarks.md. CPU-us of one event, the
-// least of several parts, so that a busy machine shows in it as little as possible.
+// pool_curve: the cost of the pool's operations by pool size and number of pools: a table for docs/benchmarks.md.
+// CPU-us of one operation, the least of several parts, to limit the influence of a busy machine.
 //
 //   pool_curve
 #include <algorithm>

@@ -1,10 +1,10 @@
-// The explorer's machine: a few model threads on one real one, a store buffer each, and a schedule that is a list of
-// choices. It runs a scenario again and again, each time with the next list, until all lists within the bounds are done
-// (after CHESS: a bounded number of preemptions; a switch from a thread that cannot go on is free).
+// Machine: the explorer's scheduler. It runs a few model threads on one real thread, with a store buffer each, and a
+// schedule that is a list of choices. It repeats a scenario with the next list until all lists within the bounds are
+// done (after CHESS: a bounded number of preemptions; a switch from a blocked thread is free).
 //
-// Memory: TSO with what C++ takes away from it. A store, or an RMW that is not seq_cst, may stay in its thread's
-// buffer, unseen by others, past later loads of that thread; a seq_cst RMW or store empties the buffer first. An RMW is
-// still atomic: the next RMW of the same cell by anyone makes the pending one visible first. Loads are never early.
+// Memory: TSO, weakened as C++ allows. A store, or an RMW that is not seq_cst, may stay in its thread's
+// buffer, invisible to others, past later loads of that thread; a seq_cst RMW or store empties the buffer first. An RMW
+// is still atomic: the next RMW of the same cell by anyone makes the pending one visible first. Loads are never early.
 #pragma once
 
 #include <ucontext.h>

@@ -1,8 +1,8 @@
-// pool_explorer: tries the orders in which threads may meet in the real pool, within bounds, exhaustively.
+// pool_explorer: explores all interleavings of threads in the real pool, within bounds.
 //
 //   pool_explorer [--preemptions N] [--delays N] [--most RUNS] [--random RUNS] [--seed S] [--only WORDS] [--weaken]
 //
-// Per scenario: runs, and whether those were all within the bounds. --weaken takes away what seq_cst adds; the
+// Prints, per scenario, the runs and whether those were all within the bounds. --weaken turns seq_cst into acq_rel; the
 // scenarios of the lost wake-up must then fail: a control of the explorer itself.
 #include <chrono>
 #include <csignal>

@@ -88,8 +88,8 @@ class Stage : public Scenario {
     return wire;
   }
 
-  // ---- in it ----
-  // All that stands in the mailbox of the calling thread's loop.
+  // ---- during the run ----
+  // Delivers all mail of the calling thread's loop.
   void pump() {
     while (world.deliver_one(world.here())) {
     }
@@ -107,8 +107,8 @@ class Stage : public Scenario {
     pool::end_inspection(event.index, quiet, pool::CloseCause::peer_closed, world.now);
   }
 
-  // ---- after it ----
-  // What was begun ends, leases are given back as their borrowers would; then nobody may be left behind.
+  // ---- after the run ----
+  // Completes everything in progress and releases the leases; then no borrower may be left waiting.
   std::string settled() {
     for (bool more = true; more && world.wrong.empty();) {
       more = world.deliver_all();

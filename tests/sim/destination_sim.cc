@@ -1,6 +1,6 @@
 // pool_sim: the real pool on a virtual clock, driven by a seed: loops, borrowers, dials, closing origins, cancels,
 // deadlines, expiry, late mail and stale events in any order. One seed is one history. After every step the oracles
-// look: the cap, one borrower per connection, the ledger, one answer per wish; at the end nobody may be left waiting.
+// check the cap, one borrower per connection, the ledger and one result per borrow; at the end no borrower may wait.
 //
 //   pool_sim [--seconds N] [--seed S] [--histories N]
 #include <algorithm>
@@ -184,9 +184,8 @@ class History {
         return destination.reconnect(world_.now);
       default:
         limits_[n].size = 1 + pick(6);
-        sizes_[n] =
-            // connections borrowed beyond a smaller limit stay until they are released
-            std::max(sizes_[n], limits_[n].size);
+        // Connections borrowed beyond a smaller limit stay until they are released.
+        sizes_[n] = std::max(sizes_[n], limits_[n].size);
         destination.set_limits(limits_[n], world_.now);
     }
   }

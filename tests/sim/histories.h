@@ -1,5 +1,5 @@
-// A simulation's histories, one seed each, until the time or their number is over. What goes wrong in one, or an assert
-// of what is simulated, is told with the words that replay it, and ends the program with 1.
+// Histories: runs a simulation's histories, one seed each, until the time or their number is reached. A failure, or an
+// assert of the simulated code, is printed with the command that replays it, and the program exits with 1.
 //
 //   PROGRAM [--seconds N] [--seed S] [--histories N]
 #pragma once

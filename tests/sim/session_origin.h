@@ -103,7 +103,7 @@ class SimOrigin final : private proxy::http::H2Sink {
     say(now);
   }
   bool busy() const { return !served_.empty(); }
-  // Returns true if nothing is in flight: all data that the windows allow has arrived, both ways.
+  // Call with nothing in flight. Returns true if data has not moved although its window or its reader has room.
   bool stalled() {
     if (wire_.ended || wire_.broken || wire_.left) return false;
     for (auto& [id, one] : served_) {

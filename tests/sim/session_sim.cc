@@ -1,8 +1,8 @@
 // session_sim: the proxy's HTTP/2 sessions, their upstream streams and the streams of other loops, with the real pool,
 // on virtual clock and wires, driven by a seed: GOAWAY with and without warning, refused and reset streams, windows
-// that shrink and stand still, limits that fall, cut connections, clients that leave, mail in any order. One seed is
-// one history. The oracles: no byte of one exchange in another, each request ends once, an origin works twice on none
-// that was not its client's risk, no window is overdrawn, none stalls while it is open, and in the end nothing is lent.
+// that shrink and stall, limits that fall, cut connections, clients that disconnect, mail in any order. One seed is
+// one history. The oracles: no byte of one exchange in another, each request ends once, an origin processes none twice
+// unless its client allows it, no window is overdrawn, none stalls while it is open, and at the end no lease is left.
 //
 //   session_sim [--seconds N] [--seed S] [--histories N]
 #include <cstdio>

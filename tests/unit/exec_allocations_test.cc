@@ -1,4 +1,4 @@
-// In steady state a loop allocates nothing: not for an event, a mail, a timer or deferred work.
+// Unit tests of allocations: in steady state a loop allocates nothing for an event, a mail, a timer or deferred work.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -71,7 +71,7 @@ TEST(UvLoop, AllocatesNothingInSteadyState) {
   const std::uint64_t after = allocations.load();
   EXPECT_EQ(0U, after - before);
   EXPECT_GE(turns, 10'000);
-  // Registrations come and go for nothing, too.
+  // Registering and unregistering allocate nothing either.
   for (int i = 0; i < 1000; ++i) {
     loop->unwatch(pair.near.get(), *key);
     key = loop->watch(pair.near.get(), watcher);

@@ -1,4 +1,5 @@
-// A loop with all that a worker gives it: notes of whose it is that follow it, tasks that are counted while they exist.
+// Unit tests of make_driver(): a loop as a worker drives it: thread-local notes follow the loop, and existing tasks are
+// counted.
 #include "exec/uv/driver.h"
 
 #include <optional>
@@ -13,7 +14,7 @@ namespace {
 
 using namespace testing;
 
-thread_local int whose = 0;  // as a worker's: which loop does this thread turn
+thread_local int whose = 0;  // as a worker's: the loop that this thread drives
 
 struct Notes final : TurnHost {
   explicit Notes(int n) : number(n) {}
@@ -90,7 +91,7 @@ TEST(ADriver, LetsTheNotesOfAThreadFollowTheLoop) {
         house->all[static_cast<std::size_t>(number - 1)]->post(*this);
       })));
     }
-    // Only another thread can turn the loop now.
+    // Only another thread can drive the loop now.
     void wait_for_a_turn() {
       const int before = turned.load();
       house->all[static_cast<std::size_t>(number - 1)]->post(knock);
@@ -136,7 +137,7 @@ TEST(ADriver, RunsInEveryModeAndBlocksInOneOnly) {
     ASSERT_TRUE(comes([&] { return house.drivers[0]->counts().tasks() == 1; }));
     house.all[0]->post(second);
     if (mode == StrategyMode::produce_consume) {
-      EXPECT_FALSE(turned.is_open());  // head of line: only the gate lets it go on
+      EXPECT_FALSE(turned.is_open());  // only opening the gate lets it continue
     } else {
       EXPECT_TRUE(comes([&] { return turned.is_open(); }));
     }

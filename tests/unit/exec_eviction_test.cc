@@ -1,4 +1,4 @@
-// When a thread of the pool may leave, and how many are kept in reserve: pure rules.
+// Unit tests of thread eviction and of the number of reserved threads: pure rules.
 #include "exec/eviction.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// When hand-overs of the role pause, in virtual time: the pace by itself, and the adaptive strategy with helpers that
-// come when the test lets them.
+// Unit tests of the hand-over pace in virtual time: the pace alone, and the adaptive strategy with helpers that run
+// when the test lets them.
 #include "exec/handover_pace.h"
 
 #include "tests/unit/exec_task_support.h"
@@ -21,7 +21,7 @@ class Pace : public ::testing::Test {
   void hand_over_in_time(int times) {
     for (int n = 0; n < times * static_cast<int>(HandoverPace::kInTime); ++n) hand_over(kLate - 1ns);
   }
-  // How long it pauses from here; the hand-over after it is allowed.
+  // Returns how long hand-overs pause from here; the hand-over afterwards is allowed.
   Duration pause() {
     if (!pace.paused()) return Duration::zero();
     Duration waited{};
@@ -96,7 +96,7 @@ struct Paced {
 TEST(AdaptivePace, QueuesTasksAfterAHelperThatLeftTheLoopAlone) {
   Paced scene;
   scene.helpers.free = 10;
-  scene.produce(kLate);  // the helper has not come when it is done
+  scene.produce(kLate);  // the helper has not started when the task is done
   EXPECT_EQ(1, scene.tasks.back().runs);
   scene.helpers.run_all();
   scene.produce(kLate);

@@ -1,5 +1,5 @@
-// A real loop whose role moves between threads: it is one loop all the time, nothing of it is lost, and what its
-// threads leave behind for each other is published (TSan; tests/mutants/strategy_word.sh is the negative control).
+// Unit tests of LoopProducer: a real loop whose role moves between threads loses nothing, and its threads publish their
+// data to each other (TSan; tests/mutants/strategy_word.sh is the negative control).
 #include "exec/uv/loop_producer.h"
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace {
 
 using namespace testing;
 
-// A loop on leased threads. Its parts end in the order in which they may.
+// A loop on leased threads. Members are destroyed in the required order.
 struct Driven {
   explicit Driven(unsigned reserved, StrategyMode mode = StrategyMode::adaptive, FailureSink* failures = nullptr)
       : loop(make_loop()), producer(*loop, 1000, failures) {
@@ -36,7 +36,7 @@ struct Driven {
     TaskPtr role = make_task("loop 0", [this] { strategy->produce(); });
     ASSERT_TRUE(pool->execute_leased(role));
   }
-  // Until a thread is in reserve.
+  // Waits until a thread is reserved.
   bool warm() {
     Known first;
     TaskPtr task = lend(first);
@@ -66,7 +66,7 @@ struct Driven {
   std::optional<Strategy> strategy;
 };
 
-// Plain data of the loop, as a proxy's: touched in its callbacks only, by whichever thread has the role.
+// Plain data of the loop, as a proxy's: accessed in its callbacks only, by whichever thread has the role.
 struct Actor final : Mail {
   explicit Actor(Driven& d) : driven(d) {}
   void arrive() override LOOP_ONLY {
@@ -77,7 +77,7 @@ struct Actor final : Mail {
     EXPECT_TRUE(driven.producer.submit(make_task("blocks", [this] {
       blocked.fetch_add(1);
       if (work) work();
-      driven.loop->post(*this);  // its result comes home by mail
+      driven.loop->post(*this);  // its result is posted to the loop
     })));
   }
   Driven& driven;
@@ -101,7 +101,7 @@ TEST(LoopProducer, TurnsItsLoopUntilItIsStopped) {
 TEST(LoopProducer, MovesTheLoopBetweenThreadsAndKeepsItWhole) {
   Driven driven(2);
   ASSERT_TRUE(driven.warm());
-  // Now and then a task blocks until the loop has turned: only another thread can have done that.
+  // Now and then a task blocks until the loop has run once more: only another thread can have driven it.
   std::atomic<int> turned{0};
   OnArrive knock([&] {
     turned.fetch_add(1, std::memory_order_release);
@@ -140,7 +140,7 @@ TEST(LoopProducer, StaysOnOneThreadWithoutAReserve) {
   EXPECT_EQ(0U, driven.strategy->counts().epc);
 }
 
-// The promise of it all: while a task blocks, the loop goes on.
+// While a task blocks, the loop continues.
 TEST(LoopProducer, TurnsOnWhileATaskBlocks) {
   for (const unsigned reserved : {0U, 1U}) {
     Driven driven(reserved);
@@ -151,7 +151,7 @@ TEST(LoopProducer, TurnsOnWhileATaskBlocks) {
     driven.loop->post(blocks);
     driven.start();
     EXPECT_TRUE(comes([&] { return blocks.blocked == 1; }));
-    OnArrive others([&] { gate.open(); });  // runs on the loop, while the task holds its thread
+    OnArrive others([&] { gate.open(); });  // runs on the loop while the task holds its thread
     driven.loop->post(others);
     blocks.done.pass();
     driven.stop();
@@ -210,7 +210,7 @@ TEST(LoopProducer, TurnsOnAfterACallbackThatThrew) {
   OnArrive next([&] { gate.open(); });
   OnArrive throws_too([] { throw 1; });
   driven.loop->post(throws);
-  driven.loop->post(throws_too);  // arrives in the same turn
+  driven.loop->post(throws_too);  // arrives in the same iteration
   driven.start();
   EXPECT_TRUE(comes([&] {
     const std::lock_guard lock(failures.mutex);

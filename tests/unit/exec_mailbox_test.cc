@@ -1,4 +1,4 @@
-// The mailbox alone: order, coalescing of wake-ups, and what a mail may do to itself while it arrives.
+// Unit tests of Mailbox: order, coalescing of wake-ups, and what a mail may do to itself on arrival.
 #include "exec/mailbox.h"
 
 #include <memory>
@@ -96,7 +96,7 @@ TEST(MailboxDeathTest, RefusesAMailThatIsInTheMail) {
   EXPECT_DEATH((void)box.push(one), "impossible state");
 }
 
-// One sender's mails carry consecutive numbers; they must come in that order whatever the others do.
+// The mails of one sender carry consecutive numbers and must arrive in that order whatever the others do.
 TEST(Mailbox, KeepsEachSendersOrderUnderContention) {
   assume_on_loop();
   constexpr int kSenders = 3, kEach = 30'000;

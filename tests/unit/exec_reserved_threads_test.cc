@@ -1,4 +1,4 @@
-// Threads in reserve: one task to one thread, at once or not at all.
+// Unit tests of ReservedThreads: a task goes to exactly one thread, at once or not at all.
 #include "exec/reserved_threads.h"
 
 #include <optional>
@@ -33,7 +33,7 @@ struct Scene {
     reserve.reset();
     EXPECT_TRUE(pool.stop(20s));
   }
-  // Until there is one thread in reserve.
+  // Waits until one thread is reserved.
   bool warm() {
     Known first;
     return comes([&] { return try_execute(first); }) && comes([&] { return first.runs == 1; }) &&
@@ -93,7 +93,7 @@ TEST(ReservedThreads, BoundsHowManyThreadsItHasAskedFor) {
   auto threads = pool_options();
   static Gate* starts;
   starts = &gate;
-  // Threads that take long to come to life.
+  // Threads that take long to start.
   threads.start = [](pthread_t* thread, const pthread_attr_t* attributes, void* (*entry)(void*), void* self) {
     struct Start {
       void* (*entry)(void*);
@@ -138,7 +138,7 @@ TEST(ReservedThreads, AsksAgainAfterThreadsThatCouldNotBeStarted) {
 }
 
 TEST(ReservedThreads, LosesNoThreadToATaskThatThrows) {
-  std::deque<Known> tasks;  // outlives the threads: a count is no proof that a task has ended
+  std::deque<Known> tasks;  // outlives the threads: a count does not prove that a task has ended
   Scene scene(of(1));
   ASSERT_TRUE(scene.warm());
   for (int i = 1; i <= 20; ++i) {
@@ -167,7 +167,7 @@ TEST(ReservedThreads, LetsIdleThreadsGoDownToItsMinimum) {
   for (const Known& task : held) EXPECT_TRUE(comes([&] { return task.runs == 1; }));
 }
 
-// A thread that withdraws for being idle, and somebody who takes it at the same moment.
+// An idle thread withdraws while a caller takes it.
 TEST(ReservedThreads, LosesNoTaskToAThreadThatIsLeaving) {
   ReserveOptions options = of(2);
   options.idle_timeout = 20us;
@@ -223,13 +223,13 @@ TEST(ReservedThreads, IsNotLeftByAThreadThatOffersItselfWhileItStops) {
     if (round % 2 == 0) std::this_thread::yield();
     scene.reserve->stop();
     tries.join();
-    scene.reserve.reset();  // waits for every one of its threads
+    scene.reserve.reset();  // waits for all its threads
     for (const Known& task : tasks) EXPECT_EQ(0, task.closes);
     EXPECT_TRUE(comes([&] { return scene.pool.counts().leased == 0; }));
   }
 }
 
-// Jobs wait, every ordinary thread is busy, and the reserve takes none of theirs (a server that stood still for it).
+// Jobs wait, every ordinary thread is busy, and the reserve takes none of theirs (this once hung a server).
 TEST(ReservedThreads, TakesNoThreadFromJobsThatWait) {
   Gate gate;
   std::atomic<int> ran{0};

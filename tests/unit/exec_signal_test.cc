@@ -1,4 +1,5 @@
-// Signals arrive on the loop's thread, as often as they are raised, until the Signal is gone.
+// Unit tests of Signal: signals arrive on the loop's thread, as often as they are raised, until the Signal is
+// destroyed.
 #include "exec/uv/signal.h"
 
 #include <csignal>

@@ -1,5 +1,5 @@
-// Few threads, all of them blocked: production must go on, or what would end the blocking is never read (a
-// WINDOW_UPDATE that nobody reads while every thread waits for the window).
+// Unit tests of starvation: with few threads, all blocked, production must continue, or the event that ends the
+// blocking is never read (a WINDOW_UPDATE that no thread reads while all wait for the window).
 #include <memory>
 #include <optional>
 
@@ -55,7 +55,7 @@ void opens_its_window(StrategyMode mode, unsigned threads, unsigned reserved, in
       "WINDOW_UPDATE", [&] { window.open(); }, Invocation::non_blocking));
   std::thread io([&] { scene.strategy->produce(); });
   EXPECT_TRUE(comes([&] { return window.is_open(); }));
-  window.open();  // so that a failure ends
+  window.open();  // lets a failing test end
   io.join();
   EXPECT_TRUE(comes([&] { return ended == blocked; }));
 }
@@ -72,7 +72,7 @@ TEST(Starvation, DoesNotStopProduceExecuteConsume) {
   opens_its_window(StrategyMode::produce_execute_consume, 2, 0, 10);
 }
 
-// With a reserve that is warm: the role is handed over again and again, and the last hand-over finds nobody.
+// With reserved threads: the role is handed over repeatedly, and the last hand-over finds no thread.
 TEST(Starvation, DoesNotEatTheLastProducer) {
   for (int round = 0; round < 20; ++round) {
     Gate window;
@@ -100,7 +100,7 @@ TEST(Starvation, DoesNotEatTheLastProducer) {
   }
 }
 
-// A queued helper may wait behind blocked tasks: a producer that met a blocking task does not rely on it.
+// A queued helper may wait behind blocked tasks: a producer that found a blocking task does not rely on it.
 TEST(Starvation, DoesNotRelyOnAHelperThatIsQueued) {
   Gate window;
   Scene scene(StrategyMode::adaptive, 1, 0);
@@ -120,7 +120,8 @@ TEST(Starvation, DoesNotRelyOnAHelperThatIsQueued) {
   EXPECT_TRUE(comes([&] { return ended == 1; }));
 }
 
-// Many announcers, real threads, every mode: each task runs once and one thread produces at a time (Queue asserts it).
+// Many announcers, real threads, every mode: each task runs once, and one thread produces at a time (asserted by
+// Queue).
 TEST(ARealStrategy, RunsEveryTaskOnceHoweverManyThreadsAnnounce) {
   for (const StrategyMode mode : {StrategyMode::produce_consume, StrategyMode::produce_execute_consume,
                                   StrategyMode::execute_produce_consume, StrategyMode::adaptive}) {

@@ -1,4 +1,5 @@
-// Which thread runs what: every mode, step by step, with executors that the test drives by hand.
+// Unit tests of Strategy: the thread that runs each task, in every mode, step by step, with executors driven by the
+// test.
 #include "exec/strategy.h"
 
 #include <stdexcept>
@@ -13,7 +14,7 @@ using namespace testing;
 constexpr auto kAllModes = {StrategyMode::produce_consume, StrategyMode::produce_execute_consume,
                             StrategyMode::execute_produce_consume, StrategyMode::adaptive};
 
-// A strategy between a producer and executors that do nothing by themselves.
+// A strategy between a producer and executors that run nothing by themselves.
 struct Scene {
   explicit Scene(StrategyMode mode) : strategy(mode, queue, pool, &helpers, &failures) {}
   ~Scene() { finish(); }
@@ -60,7 +61,7 @@ TEST(EveryStrategy, ProducesOnceMoreWhenToldToWhileItProduces) {
     Scene scene(mode);
     int calls = 0;
     scene.queue.on_produce = [&] {
-      if (++calls == 1) scene.strategy.produce();  // while PRODUCING: leaves a note and returns
+      if (++calls == 1) scene.strategy.produce();  // while PRODUCING: sets REPRODUCING and returns
     };
     scene.strategy.produce();
     EXPECT_EQ(2, calls);
@@ -197,7 +198,7 @@ TEST(ExecuteProduceConsume, AsksForOneHelperHoweverManyTasksThereAre) {
   for (const Known& task : tasks) EXPECT_EQ(1, task.runs);
   EXPECT_EQ(1U, scene.pool.tasks.size());
   scene.pool.run_all();
-  EXPECT_EQ(1U, scene.strategy.counts().took_over);  // it finds nothing to produce
+  EXPECT_EQ(1U, scene.strategy.counts().took_over);  // it finds no task
   EXPECT_EQ(10U, scene.strategy.counts().epc);
 }
 
@@ -277,7 +278,7 @@ TEST(Adaptive, NeverLendsAThreadThatPromisedNotToBlock) {
   scene.finish();
 }
 
-// Chained strategies: the task of one is the producer of the other, as a connection's streams under a loop's events.
+// Chained strategies: the task of one is the producer of the other, like a connection's streams under a loop's events.
 TEST(Adaptive, MayBeStackedOnItself) {
   Scene outer(StrategyMode::adaptive), inner(StrategyMode::adaptive);
   Known stream;
@@ -322,7 +323,7 @@ TEST(Adaptive, CountsAHelperThatComesTooLate) {
   Scene scene(StrategyMode::adaptive);
   scene.helpers.free = 1;
   Known first;
-  Known second(Invocation::non_blocking, [&] { scene.helpers.run_all(); });  // it comes while the role is held
+  Known second(Invocation::non_blocking, [&] { scene.helpers.run_all(); });  // it arrives while the role is held
   scene.add(first);
   scene.add(second);
   scene.strategy.produce();
@@ -333,7 +334,8 @@ TEST(Adaptive, CountsAHelperThatComesTooLate) {
 TEST(Adaptive, RunsTheTaskItselfWhenSomebodyElseTookTheRoleMeanwhile) {
   Scene scene(StrategyMode::adaptive);
   Known task;
-  // Between letting go and being refused another thread comes by, and is still at it when the refusal is known.
+  // Between the release of the role and the rejection another thread takes it, and still has it when the rejection is
+  // known.
   Gate in_produce, refused;
   std::thread other;
   int calls = 0;

@@ -1,5 +1,5 @@
-// The strategy's word, walked through every interleaving of its users: a small model of the threads around the pure
-// steps of the word, searched to the end. No two threads produce, and nothing that was announced is left unproduced.
+// Unit tests of StrategyWord in every interleaving of its users: a small model of the threads around the pure steps of
+// the word, searched exhaustively. No two threads produce, and no announced task is left unproduced.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -16,18 +16,18 @@ namespace {
 using Word = StrategyWord;
 
 enum class At : std::uint8_t {
-  announce,    // puts one task there, then produce()
-  dispatch,    // puts one task there, then dispatch()
-  dispatched,  // to call the queued helper
-  begin,       // produce(): wants the role
+  announce,    // adds one task, then produce()
+  dispatch,    // adds one task, then dispatch()
+  dispatched,  // about to call the queued helper
+  begin,       // produce(): about to acquire the role
   look,        // has the role: produces
-  end,         // found nothing
+  end,         // found no task
   let_go,      // has a blocking task
-  call,        // to ask for the helper
-  refused,     // to take the role back
+  call,        // about to call the helper
+  refused,     // about to reacquire the role
   task,        // runs its task
   again,       // competes for the role again
-  execute,     // role back: the task is queued instead
+  execute,     // role reacquired: the task is queued instead
   gone,
 };
 
@@ -38,16 +38,16 @@ struct World {
   std::uint32_t word = Word::idle;
   std::array<At, kThreads> at{At::gone, At::gone, At::gone};
   std::uint8_t tasks = 0;               // announced, not produced
-  std::uint8_t free = 0;                // how often a thread is free for a hand-over
-  bool handed = false, queued = false;  // a helper is under way
+  std::uint8_t free = 0;                // hand-overs for which a thread is free
+  bool handed = false, queued = false;  // a helper is pending
   auto key() const { return std::tie(word, at, tasks, free, handed, queued); }
   bool operator<(const World& other) const { return key() < other.key(); }
 };
 
-// What a mutant of the word leaves out.
+// The rules that a mutant of the word omits.
 struct Rules {
-  bool look_again = true;  // begin() leaves REPRODUCING
-  bool take_back = true;   // a refused hand-over takes the role back
+  bool look_again = true;  // begin() sets REPRODUCING
+  bool take_back = true;   // a rejected hand-over reacquires the role
 };
 
 struct Found {
@@ -87,7 +87,7 @@ class Search {
       if (world.handed) arrive(world, i, Word::handed), moved = true;
       if (world.queued) arrive(world, i, Word::queued), moved = true;
     }
-    // A world in which nobody can do anything any more, and work is left.
+    // A state in which no actor can proceed although work is left.
     if (!moved && world.tasks > 0) found_.forgotten = true;
   }
 
@@ -133,7 +133,7 @@ class Search {
       case At::let_go:
         return go(world, i, Word::let_go_step(world.word, Word::handed), At::call, At::task);
       case At::call:
-        // A thread is free, or none is: both are looked into.
+        // A thread is free or none is: both are explored.
         if (world.free > 0) {
           World free = world;
           --free.free;

@@ -1,4 +1,4 @@
-// What the tests of exec share: loops that are known to open, pairs of sockets, and the loop's actors as lambdas.
+// exec_support.h: helpers of the exec tests: loops that are known to open, socket pairs, and loop actors as lambdas.
 #pragma once
 
 #include <fcntl.h>
@@ -64,7 +64,7 @@ struct OnTime {
   Timer timer;
 };
 
-// A loop on a thread of its own, until the end of the scope.
+// A loop on its own thread until the end of the scope.
 struct Running {
   explicit Running(UvLoop& l) : loop(l), thread([&l] { l.run(); }) {}
   ~Running() {
@@ -77,7 +77,7 @@ struct Running {
   std::thread thread;
 };
 
-// Turns `loop` until `done`, or fails after a time in which nothing reasonable is still under way.
+// Runs `loop` until `done`, or fails after a timeout far beyond any reasonable delay.
 template <class Done>
 void turn_until(UvLoop& loop, Done done) {
   OnTime patience(loop, [] {});

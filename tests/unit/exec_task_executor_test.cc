@@ -1,4 +1,4 @@
-// Bounded tasks with names: what exists and what runs.
+// Unit tests of TaskExecutor: limits on named tasks, existing and running.
 #include "exec/task_executor.h"
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What the tests of threads share: gates to hold a thread at, tasks as lambdas, and waiting for what must come.
+// exec_task_support.h: helpers of the thread tests: gates that hold a thread, tasks as lambdas, and bounded waiting.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace carpool::exec::testing {
 
 using namespace std::chrono_literals;
 
-// Closed until open(); any number pass afterwards.
+// Closed until open(); afterwards any number of threads pass.
 class Gate {
  public:
   void open() {
@@ -36,7 +36,7 @@ class Gate {
   std::atomic<bool> open_{false};
 };
 
-// Lets others run until `done`. False: it did not come in a time in which nothing reasonable is still under way.
+// Yields until `done`. Returns false after a timeout far beyond any reasonable delay.
 template <class Done>
 bool comes(Done done) {
   const Instant patience = Clock::now() + 20s;
@@ -47,7 +47,7 @@ bool comes(Done done) {
   return true;
 }
 
-// A task that its test owns and can ask what became of it.
+// A task owned by its test, which can query its outcome.
 struct Known final : Task {
   explicit Known(Invocation i = Invocation::blocking, std::function<void()> f = {}) : kind(i), work(std::move(f)) {}
   Invocation invocation() const override { return kind; }
@@ -71,8 +71,8 @@ struct Failures final : FailureSink {
   std::vector<std::string> said;
 };
 
-// Produces what a test put in; asserts that one thread at a time does. Plain data: TSan sees whether the role
-// publishes.
+// Produces the test's tasks; asserts that one thread at a time does. Plain data: TSan reports if the role does not
+// publish it.
 struct Queue final : Producer {
   TaskPtr produce() override {
     EXPECT_FALSE(inside.exchange(true)) << "two producers at once";
@@ -99,10 +99,10 @@ struct Queue final : Producer {
   std::deque<TaskPtr> tasks;
   std::function<void()> on_produce;
   std::atomic<bool> inside{false};
-  std::uint64_t produced = 0;  // the role's own: no lock, no atomic
+  std::uint64_t produced = 0;  // guarded by the role: no lock, no atomic
 };
 
-// Keeps what it is given until it is told to run it.
+// Keeps its tasks until the test runs them.
 struct Later final : Executor {
   bool execute(TaskPtr task) override {
     if (refuse) return false;
@@ -116,7 +116,7 @@ struct Later final : Executor {
   bool refuse = false;
 };
 
-// Threads that are "free" as often as a test says; the helper runs when the test says.
+// As many "free" threads as the test grants; the helper runs when the test says.
 struct Helpers final : TryExecutor {
   bool try_execute(TaskPtr& task) override {
     if (on_try) on_try();

@@ -1,4 +1,4 @@
-// The pool of threads: who runs when, who leaves when, and that nothing is lost at its ends.
+// Unit tests of ThreadPool: when jobs run, when threads leave, and that no job is lost at start and stop.
 #include "exec/thread_pool.h"
 
 #include <sys/resource.h>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing;
 
-// Started, with one source; stopped at the end, when every gate of the test is open.
+// A started pool with one source; stopped at the end, when every gate of the test is open.
 struct Pool {
   explicit Pool(ThreadPoolOptions options = {}) : pool(options) { EXPECT_TRUE(pool.start()); }
   ~Pool() { EXPECT_TRUE(pool.stop(20s)); }
@@ -188,7 +188,7 @@ TEST(ThreadPool, NeverLendsALeasedPlaceToAJob) {
   std::atomic<int> inside{0}, most{0};
   Pool pool(sized(2, 2));
   auto lease = pool.pool.lease(4);
-  // Leased work came and went: its threads are idle now, and there are more of them than max.
+  // Leased work has ended: its threads are idle now, and there are more of them than max.
   for (int i = 0; i < 4; ++i) {
     TaskPtr task = make_task("leased", [&] { gate.pass(); });
     EXPECT_TRUE(pool.pool.execute_leased(task));
@@ -223,7 +223,7 @@ TEST(ThreadPool, ShrinksFromASpikeToItsMinimum) {
   EXPECT_TRUE(pool.run([] {}));
 }
 
-// The other knob: one at a time, one per idle timeout.
+// The other setting: one thread at a time, one per idle timeout.
 TEST(ThreadPool, ShrinksOneByOneWhenOnlyOneMayLeavePerIdleTimeout) {
   Gate gate;
   auto options = sized(2, 16);
@@ -251,7 +251,7 @@ TEST(ThreadPool, ShrinksToNothingAndGrowsAgain) {
   }
 }
 
-// Jobs that come just as the last idle thread leaves.
+// Jobs that arrive just as the last idle thread leaves.
 TEST(ThreadPool, LosesNoJobToAThreadThatIsLeaving) {
   auto options = sized(0, 2);
   options.idle_timeout = 50us;
@@ -452,7 +452,7 @@ TEST(ThreadPool, GivesItsThreadsTheStackTheyWereAskedFor) {
   EXPECT_LT(size, std::size_t{2048} * 1024);
 }
 
-// A machine that gives no more threads from the n-th on.
+// Thread creation fails from the n-th on.
 int starts_left = 0;
 int start_some(pthread_t* thread, const pthread_attr_t* attributes, void* (*entry)(void*), void* argument) {
   return starts_left-- > 0 ? ::pthread_create(thread, attributes, entry, argument) : EAGAIN;

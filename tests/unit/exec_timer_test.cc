@@ -1,4 +1,4 @@
-// The timer heap against a multimap that does the same slowly, and what callbacks may do to timers.
+// Unit tests of the timer heap against a slow multimap, and of timers changed in callbacks.
 #include <deque>
 #include <map>
 #include <random>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Just enough of a Loop to carry timers at a time that the test chooses.
+// A minimal Loop that carries timers at a time chosen by the test.
 class HeapLoop final : public Loop {
  public:
   LoopId id() const override { return 0; }
@@ -161,13 +161,13 @@ TEST(Timer, MayBeDestroyedByItsOwnCallbackAndByAnothers) {
     timer = std::make_unique<OnTime>(loop, [&] {
       ++fired;
       for (auto& other : timers) {
-        auto last = std::move(other);  // this lambda with it: nothing of it is used after
+        auto last = std::move(other);  // destroys this lambda: none of its captures may be used afterwards
         if (last == nullptr) continue;
         last->timer.disarm();
       }
     });
   }
-  // The lambda that runs destroys all three; keep what it captured alive until it has returned.
+  // The running lambda destroys all three; keeps its captures alive until it returns.
   std::function<void()> keep = timers[0]->call;
   for (auto& timer : timers) timer->call = [&keep] { keep(); };
   for (auto& timer : timers) timer->timer.arm(loop.time + 1ms);
@@ -176,7 +176,7 @@ TEST(Timer, MayBeDestroyedByItsOwnCallbackAndByAnothers) {
   EXPECT_EQ(0U, loop.heap.size());
 }
 
-// Random operations; at each step the same timers fire in the same order as from the multimap.
+// Random operations; at each step the same timers fire in the same order as in the multimap.
 TEST(Timer, AgreesWithAMultimapWhateverIsDone) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     std::mt19937 random(seed);
@@ -198,7 +198,7 @@ TEST(Timer, AgreesWithAMultimapWhateverIsDone) {
       const int what = below(10);
       if (what < 6) {
         forget(i);
-        // Distinct deadlines: the order of equal ones is nobody's promise.
+        // Distinct deadlines: the order of equal ones is unspecified.
         const Instant deadline = loop.time + below(1000) * 1us + Duration(step % 1000);
         timer.arm(deadline);
         oracle.emplace(deadline, i);

@@ -1,4 +1,4 @@
-// Two loops on two threads: no wake-up is lost, no mail is lost or reordered, and registrations move.
+// Unit tests of two loops on two threads: no wake-up is lost, no mail is lost or reordered, and registrations move.
 #include <array>
 #include <atomic>
 #include <vector>
@@ -10,7 +10,7 @@ namespace {
 
 using namespace testing;
 
-// A ball between two loops. Plain data travels with it: TSan sees whether the mail publishes it.
+// A message passed between two loops, with plain data: TSan reports if the mail does not publish it.
 struct Ball final : Mail {
   void arrive() override {
     if (++bounces == rounds) return home->post(*done);
@@ -46,7 +46,7 @@ void play(std::size_t balls, int rounds) {
   for (const Ball& ball : all) EXPECT_EQ(rounds, ball.bounces);
 }
 
-// With one ball each bounce is a loop that was about to sleep, or just did, and must be woken.
+// With one message each bounce must wake a loop that is about to sleep or just did.
 TEST(TwoLoops, NeverLoseAWakeUp) {
   play(1, 100'000);
 }
@@ -55,7 +55,7 @@ TEST(TwoLoops, ExchangeAMillionMails) {
   play(200, 5'000);
 }
 
-// What the receiver has seen: plain data, touched on its loop only.
+// Received numbers: plain data, accessed on its loop only.
 struct Ranks {
   std::array<int, 4> next{};
   int total = 0, out_of_order = 0;
@@ -121,7 +121,7 @@ TEST(TwoLoops, EndASharedRegistrationFromAnotherThread) {
   loop->set_shared_watcher(&seen);
   Pair pair;
   ASSERT_TRUE(loop->watch_shared(pair.near.get(), 3, 4));
-  // Two mails one after the other are two turns: an event that was already dequeued has been told by then.
+  // Two mails one after the other are two iterations: an event that was already dequeued has been delivered by then.
   std::atomic<int> arrived{0};
   const auto count = [&] {
     arrived.fetch_add(1, std::memory_order_release);
@@ -140,7 +140,7 @@ TEST(TwoLoops, EndASharedRegistrationFromAnotherThread) {
   EXPECT_EQ(0, seen.count.load());
 }
 
-// One descriptor moves to and fro while its peer talks; every byte is read, whichever loop the readiness found.
+// One descriptor moves back and forth while its peer writes; every byte is read, whichever loop saw the readiness.
 TEST(TwoLoops, MoveADescriptorThatIsBeingWrittenTo) {
   auto first = make_loop(0), second = make_loop(1);
   constexpr int kMoves = 2000;

@@ -1,4 +1,4 @@
-// One real loop on real sockets: readiness, stale events, fairness, time, idleness.
+// Unit tests of UvLoop on real sockets: readiness, stale events, fairness, time, idleness.
 #include "exec/read_buffer.h"
 #include "exec/uv/loop.h"
 
@@ -57,7 +57,7 @@ TEST(UvLoop, RefusesWhatCannotBeWatched) {
   EXPECT_EQ(FaultKind::internal, key.fault().kind);
 }
 
-// Both are ready in one batch; whoever is told first ends the other and puts a third in its slot.
+// Both are ready in one batch; the first callback unregisters the other and registers a third in its slot.
 TEST(UvLoop, DropsAnEventWhoseRegistrationEndedInTheSameBatch) {
   assume_on_loop();
   auto loop = make_loop();
@@ -156,7 +156,7 @@ TEST(UvLoop, NamesASharedThingByIndexAndGeneration) {
   EXPECT_FALSE(loop->watch_shared(pair.near.get(), 1, 1)) << "watched once";
   loop->unwatch_shared(pair.near.get());
   loop->unwatch_shared(pair.near.get());
-  // What another loop left unread is told again where the thing went.
+  // Data that another loop left unread is reported again on the new loop.
   auto other = make_loop(1);
   SharedSeen there;
   other->set_shared_watcher(&there);
@@ -228,7 +228,7 @@ TEST(UvLoop, LosesNothingOfATurnInWhichACallbackThrows) {
   WatchKey keys[2];
   for (int i = 0; i < 2; ++i) keys[i] = *loop->watch(pairs[i].near.get(), watchers[i]);
   loop->turn(true);
-  for (const Pair& pair : pairs) pair.say("x");  // in one batch, and each edge is told once
+  for (const Pair& pair : pairs) pair.say("x");  // in one batch, and each edge is reported once
   OnRun throws_deferred(fail), deferred([&] { ++ran; });
   loop->defer(throws_deferred);
   loop->defer(deferred);
@@ -254,7 +254,7 @@ TEST(UvLoop, KeepsDeferredWorkThatAsksForItselfBesideOneThatThrows) {
     assume_on_loop();
     ++runs;
     loop->defer(*self);
-    loop->defer(throws);  // runs when `again` waits for the next turn already
+    loop->defer(throws);  // runs when `again` already waits for the next iteration
   });
   self = &again;
   loop->defer(again);
@@ -396,7 +396,7 @@ TEST(UvLoop, HasMoreTimersThanOneTurnRuns) {
   }
   loop->turn(true);
   EXPECT_EQ(512, fired);
-  loop->turn(true);  // does not wait: the rest is due
+  loop->turn(true);  // does not wait: deferred work is due
   EXPECT_EQ(800, fired);
 }
 

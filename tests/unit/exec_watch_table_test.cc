@@ -1,4 +1,4 @@
-// Names of registrations: what the kernel carries fits, and a name that has ended finds nobody.
+// Unit tests of WatchTable: names fit in the kernel's field, and the name of an ended registration resolves to none.
 #include "exec/watch_table.h"
 
 #include "tests/unit/exec_support.h"

@@ -1,5 +1,5 @@
-// Memory that fails when a test says so. Its operator new is in pool_allocation_test.cc; with a sanitizer, which has
-// its own, nothing fails.
+// failing_memory.h: allocations that fail when a test says so. operator new is in pool_allocation_test.cc; with a
+// sanitizer, which has its own, nothing fails.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@
 namespace carpool::test {
 
 struct Memory {
-  std::uint64_t asked = 0;     // allocations of this thread, ever, but for those of a test's own
-  std::uint64_t fails_at = 0;  // the one that fails; 0: none
-  bool endless = false;        // what a test allocates itself
+  std::uint64_t asked = 0;     // allocations of this thread so far, without the test's own
+  std::uint64_t fails_at = 0;  // the number of the one that fails; 0: none
+  bool endless = false;        // the test's own allocations
 };
 Memory& memory();  // of the calling thread
 
-// While it lives no allocation fails, and none is counted.
+// While an object lives, no allocation fails and none is counted.
 class EndlessMemory {
  public:
   EndlessMemory() : before_(std::exchange(memory().endless, true)) {}

@@ -1,4 +1,5 @@
-// In steady state a message costs no allocation: heads are reused, and so is everything behind them.
+// Unit tests of allocations in proxy/http: in steady state a message allocates nothing, because heads and buffers are
+// reused.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -45,7 +46,7 @@ class Nowhere final : public BodySink {
   std::size_t count = 0;
 };
 
-// One exchange as far as this room sees it.
+// One exchange within proxy/http.
 struct Exchange {
   void run(std::string_view request, std::string_view response) {
     reader.reset();
@@ -68,7 +69,7 @@ struct Exchange {
   template <class Reader, class Head>
   void drain(Reader& from, std::string_view bytes, Head& head) {
     for (;;) {
-      // In small pieces, so that names and values come in parts.
+      // In small pieces, so that names and values arrive in parts.
       const Result<ParseResult> fed = from.feed(bytes.substr(0, 7), head, sink);
       ASSERT_TRUE(fed);
       bytes.remove_prefix(fed->taken);

@@ -1,4 +1,4 @@
-// Connection is read once, in time that grows with its length alone, and no more of it than a sender means.
+// Unit tests of Connection options: parsed once, in linear time, and only as far as the field's syntax allows.
 #include "proxy/http/connection_options.h"
 
 #include <gtest/gtest.h>

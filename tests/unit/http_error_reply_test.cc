@@ -1,4 +1,4 @@
-// How a Fault looks to the application, to the metrics and in the log.
+// Unit tests of a Fault's error reply, metrics label and log line.
 #include "proxy/http/error_reply.h"
 
 #include "tests/unit/http_support.h"

@@ -1,4 +1,4 @@
-// What a head knows of its fields besides their bytes.
+// Unit tests of the facts that a head keeps about its fields.
 #include <gtest/gtest.h>
 
 #include "proxy/http/message.h"

@@ -1,4 +1,4 @@
-// The heads that leave this proxy, byte for byte.
+// Unit tests of forwarded heads, byte for byte.
 #include "proxy/http/forward.h"
 
 #include "tests/unit/http_support.h"
@@ -33,7 +33,7 @@ ForwardRules to(std::string_view path = "/s") {
   return rules;
 }
 
-// What goes upstream for a request with these fields.
+// Returns the head sent upstream for a request with these fields.
 std::string sent(std::string_view fields, const ForwardRules& rules = to(), std::string_view line = "GET /s HTTP/1.1") {
   std::string out("before");
   write_request(out, request(std::string(line) + "\r\nHost: a\r\n" + std::string(fields) + "\r\n"), rules);
@@ -51,7 +51,7 @@ ReplyRules back() {
   return rules;
 }
 
-// What the client gets for a response with these fields.
+// Returns the head sent to the client for a response with these fields.
 std::string returned(std::string_view fields, const ReplyRules& rules = back(),
                      std::string_view line = "HTTP/1.1 200 OK") {
   std::string out;

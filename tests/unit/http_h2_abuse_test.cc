@@ -62,7 +62,7 @@ TEST(AHeadOverALimit, IsToldSoThatItCanBeAnswered) {
   EXPECT_EQ(server.session.abuse(), H2Abuse::none);
 }
 
-// RFC 7541: one entry of 4,000 bytes, then one byte for each time it is repeated.
+// RFC 7541: one entry of 4,000 bytes, then one byte per repetition.
 std::string bomb(unsigned stream, std::size_t times) {
   std::string out = block(get());
   std::string entry(1, '\x40');
@@ -149,7 +149,7 @@ TEST(ClientsThatCancelNowAndThen, AreNoAttack) {
   EXPECT_EQ(server.session.abuse(), H2Abuse::none);
 }
 
-// Streams that we are made to reset: a window that overflows, an increment of nothing, data behind the end.
+// Client actions that force us to reset a stream: a window overflow, a zero increment, data after the end.
 TEST(MadeYouReset, EndsTheSession) {
   const auto provoke = [](unsigned id, int kind) {
     if (kind == 0) return frame(8, 0, id, number(0));

@@ -1,4 +1,5 @@
-// A second GOAWAY that raises the last stream is taken out; everything else goes on byte for byte, however it was cut.
+// Unit tests of the GOAWAY filter: a second GOAWAY that raises the last stream is removed; everything else passes byte
+// for byte, however it is cut.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -135,8 +135,8 @@ std::string without_acks(std::string_view bytes) {
   return out;
 }
 
-// The bytes of an answer that arrive, each given back at once, where the peer keeps to our SETTINGS but acknowledges
-// them in the `ack`-th round, if ever.
+// Receives response bytes, each credited at once, from a peer that keeps to our SETTINGS but acknowledges them in round
+// `ack`, if ever. Returns the bytes received.
 std::size_t arrive(std::uint32_t widen, int ack) {
   H2Options options;
   options.stream_window = 8192;
@@ -323,7 +323,7 @@ TEST(Pull, StopsAtWhatItsOwnerCanTake) {
   EXPECT_TRUE(pair.server.session.wants_pull());
 }
 
-// A frame whose head is made already may wait for room in its owner's write; its stream may be reset meanwhile.
+// A serialized frame head may wait for room in its owner's write buffer; its stream may be reset meanwhile.
 TEST(AReset, TakesTheFrameAlongThatHadNoRoomYet) {
   H2Options options;
   options.window = 1 << 20;

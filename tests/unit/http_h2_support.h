@@ -1,4 +1,5 @@
-// Two ends of HTTP/2 in memory: a recording owner for either side, and frames by hand for what no library would send.
+// http_h2_support.h: two ends of HTTP/2 in memory: a recording owner for either side, and raw frames that no library
+// would send.
 #pragma once
 
 #include <map>
@@ -11,7 +12,7 @@
 
 namespace carpool::proxy::http {
 
-// What one stream's owner heard.
+// The events that one stream's owner received.
 class Heard final : public H2StreamUser {
  public:
   void on_head(ResponseHead& head) override {
@@ -76,7 +77,7 @@ class End : public H2Sink {
   std::uint64_t pong = 0;
 };
 
-// Until neither has anything to say.
+// Exchanges bytes until neither end has output.
 inline void talk(End& a, End& b) {
   for (int round = 0; round < 1000; ++round) {
     const std::string there = a.pull();
@@ -87,7 +88,7 @@ inline void talk(End& a, End& b) {
   }
 }
 
-// ---- frames by hand ----
+// ---- raw frames ----
 
 inline std::string frame(unsigned type, unsigned flags, unsigned stream, std::string_view payload) {
   std::string out;
@@ -107,7 +108,7 @@ inline std::string number(std::uint32_t value) {
   return out;
 }
 
-// HPACK's literals without indexing, no Huffman: what is written is what is meant.
+// HPACK literals without indexing and without Huffman coding.
 inline std::string literal(std::string_view name, std::string_view value) {
   std::string out(1, '\0');
   for (const std::string_view text : {name, value}) {

@@ -1,4 +1,4 @@
-// What an origin says of how long it lets a connection rest.
+// Unit tests of Keep-Alive: the idle timeout announced by an origin.
 #include "proxy/http/keep_alive.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Inputs shaped for request smuggling, among them those that one or another build of llhttp lets through. Whichever was
-// linked, only the first of them is a request.
+// Probes of llhttp: inputs shaped for request smuggling, among them those that one build of llhttp or another accepts.
+// Whichever is linked, only the first is a request.
 #include "tests/unit/http_support.h"
 
 namespace carpool::proxy::http {

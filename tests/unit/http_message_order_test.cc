@@ -66,7 +66,7 @@ TEST(MessageOrder, HasWordsForEveryViolation) {
   }
 }
 
-// ---- the table at work, on both sides of a session ----
+// ---- the table on both sides of a session ----
 
 constexpr int kProtocolError = 1, kStreamClosed = 5;
 
@@ -80,7 +80,7 @@ struct Asked {
     heard.stream = *stream;
     talk(client, server);
   }
-  // Bytes of the origin, in one read; returns what the session says to them.
+  // Receives the origin's bytes in one read; returns the session's output.
   std::string answer(const std::string& bytes) {
     client.receive(bytes);
     return client.pull();

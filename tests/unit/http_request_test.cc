@@ -1,4 +1,4 @@
-// What RequestReader takes and what it refuses, message by message.
+// Unit tests of RequestReader: accepted and rejected messages, one by one.
 #include "tests/unit/http_support.h"
 
 namespace carpool::proxy::http {
@@ -18,7 +18,7 @@ std::string chunked(std::string_view body) {
   return post("Transfer-Encoding: chunked\r\n", body);
 }
 
-// The request is refused, in one piece and byte by byte.
+// The request is rejected, in one piece and byte by byte.
 void refused(std::string_view bytes, FaultKind kind = FaultKind::malformed_request) {
   const Reading whole = read_requests(bytes);
   EXPECT_EQ(whole.fault, kind) << bytes << "\n" << whole.text << whole.detail;
@@ -26,7 +26,7 @@ void refused(std::string_view bytes, FaultKind kind = FaultKind::malformed_reque
   EXPECT_EQ(whole, read_requests(bytes, every_byte(bytes.size()))) << bytes;
 }
 
-// One message with this body.
+// Reads one message with this body.
 void taken(std::string_view bytes, std::string_view body = {}) {
   const Reading whole = read_requests(bytes);
   EXPECT_FALSE(whole.fault) << bytes << "\n" << whole.detail;
@@ -145,7 +145,8 @@ TEST(RequestReader, RefusesVersionsItDoesNotSpeak) {
   EXPECT_EQ(head_of("GET /s HTTP/1.0\r\n\r\n").version, Version::http10);
 }
 
-// A connection that begins so never comes here; behind a request it is none (RFC 9113 §3.3).
+// A connection that starts with the preface never reaches this reader; after a request it is no preface (RFC 9113
+// §3.3).
 TEST(RequestReader, RefusesThePrefaceOfHttp2BehindARequest) {
   const Reading got = read_requests("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"sv);
   EXPECT_EQ(got.fault, FaultKind::version_not_supported);

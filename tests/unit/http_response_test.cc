@@ -1,4 +1,4 @@
-// What ResponseReader takes from an origin, where a response ends, and what is never believed.
+// Unit tests of ResponseReader: accepted responses, where a response ends, and which origins' claims are ignored.
 #include "tests/unit/http_support.h"
 
 namespace carpool::proxy::http {
@@ -16,7 +16,7 @@ void refused(std::string_view bytes, FaultKind kind = FaultKind::malformed_respo
   EXPECT_EQ(whole, read_response(bytes, every_byte(bytes.size()))) << bytes;
 }
 
-// What comes out ends with this; `method` is the request's.
+// The result ends with this; `method` is the request's.
 void taken(std::string_view bytes, std::string_view text, std::string_view method = "GET") {
   const Reading whole = read_response(bytes, {}, method);
   EXPECT_FALSE(whole.fault) << bytes << "\n" << whole.detail;
@@ -204,7 +204,7 @@ TEST(ResponseReader, HoldsItsLimits) {
 
 struct Lenient {
   Lenient() { reader.expect("GET", false, true); }
-  // In pieces of `size`; returns "status fields|body", or what is wrong.
+  // Reads in pieces of `size`; returns "status fields|body" or the error.
   std::string read(std::string_view bytes, std::size_t size) {
     for (std::size_t from = 0; from < bytes.size();) {
       std::string_view piece = bytes.substr(from, size);

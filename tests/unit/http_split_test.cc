@@ -1,4 +1,4 @@
-// However the network cuts the bytes, a reader comes to the same messages, or to the same kind of fault.
+// Unit tests of splits: however the bytes are cut, a parser gives the same messages or the same kind of fault.
 #include <fstream>
 #include <random>
 
@@ -53,7 +53,7 @@ std::vector<std::size_t> random_cuts(std::mt19937& random, std::size_t size) {
   return cuts;
 }
 
-// Every single cut, all cuts at once, and some at random.
+// Every single cut, all cuts at once, and some random ones.
 template <class Read>
 void same_for_all_splits(const std::string& bytes, std::mt19937& random, const Read& read) {
   const Reading whole = read(bytes, {});
@@ -64,7 +64,7 @@ void same_for_all_splits(const std::string& bytes, std::mt19937& random, const R
   for (int i = 0; i < 20; ++i) ASSERT_EQ(read(bytes, random_cuts(random, bytes.size())), whole) << bytes;
 }
 
-// One byte changed, dropped or doubled.
+// Returns the bytes with one byte changed, dropped or doubled.
 std::string mutated(std::mt19937& random, std::string bytes) {
   constexpr std::string_view kLikely = "\r\n\t :;,0fg\0\x7F\xFF"sv;
   if (bytes.empty()) return bytes;

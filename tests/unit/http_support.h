@@ -1,4 +1,4 @@
-// What the tests of the HTTP room share.
+// http_support.h: helpers of the proxy/http tests.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Where a request wants to go, and what wants to go nowhere.
+// Unit tests of request targets: accepted and rejected ones.
 #include "proxy/http/forward.h"
 
 #include "tests/unit/http_support.h"

@@ -1,5 +1,4 @@
-// LockedPool: the contract of Pool<T> in the plainest way there is, a mutex around a vector. The oracle of Pool's
-// tests.
+// LockedPool: Pool<T>'s contract in its simplest form, a mutex around a vector. The oracle of Pool's tests.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@ namespace carpool::pool {
 template <class T>
 class LockedPool {
  public:
-  enum class State : std::uint8_t { vacant, reserved, enabled, closed };  // closed: until its last user is gone
+  enum class State : std::uint8_t { vacant, reserved, enabled, closed };  // closed: until its last user releases it
   struct Slot {
     State state = State::vacant;
     std::uint32_t users = 0;
@@ -48,7 +47,7 @@ class LockedPool {
     const std::scoped_lock lock(mutex_);
     slot.most = most;
   }
-  // The own loop's first; one of another loop stays there if it may be shared, else it moves.
+  // Prefers the own loop's slots; a shareable slot of another loop stays there, any other moves.
   Slot* acquire(LoopId loop) {
     const std::scoped_lock lock(mutex_);
     Slot* best = nullptr;

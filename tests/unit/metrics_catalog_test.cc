@@ -1,5 +1,5 @@
-// The catalog: names by the rules of Prometheus, each one once, and the document that is made from it.
-// CARPOOL_UPDATE_DOCS=1 writes docs/metrics.md instead of comparing it.
+// Unit tests of the metric catalog: names follow Prometheus' rules, each occurs once, and the generated document is up
+// to date. CARPOOL_UPDATE_DOCS=1 writes docs/metrics.md instead of comparing it.
 #include "metrics/catalog.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Sharded counters: nothing is lost between loops, and a reader never sees a count go back.
+// Unit tests of sharded counters: no count is lost between loops, and a reader never sees a count decrease.
 #include "metrics/counter.h"
 
 #include <gtest/gtest.h>

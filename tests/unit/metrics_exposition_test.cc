@@ -1,4 +1,4 @@
-// The text that /metrics answers: its grammar line by line, its names against the catalog, its sums.
+// Unit tests of the /metrics text: its grammar line by line, its names against the catalog, its sums.
 #include "metrics/prometheus.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ void serve(Registry& registry, const std::string& origin) {
   registry.record_handshake(0, slot, std::chrono::milliseconds(1));
 }
 
-// name{labels} -> value, as a scraper reads it.
+// name{labels} -> value, as a scraper parses it.
 std::map<std::string, double> samples_of(const std::string& page) {
   std::map<std::string, double> samples;
   std::istringstream lines(page);

@@ -1,4 +1,4 @@
-// Buckets by bit width: the same answer as a plain search, at every edge.
+// Unit tests of Histogram: buckets by bit width match a linear search at every boundary.
 #include "metrics/histogram.h"
 
 #include <gtest/gtest.h>

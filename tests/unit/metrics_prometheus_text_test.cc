@@ -1,4 +1,4 @@
-// Our writer of text 0.0.4 beside the library's: the same bytes.
+// Unit tests of our writer of text format 0.0.4: the same bytes as the library's.
 #include "metrics/prometheus_text.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What loops record per request: by origin, method and code, bounded in memory and in labels.
+// Unit tests of per-request metrics: by origin, method and code, bounded in memory and in labels.
 #include "metrics/registry.h"
 
 #include <gtest/gtest.h>

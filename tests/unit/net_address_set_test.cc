@@ -1,4 +1,4 @@
-// Which of an origin's addresses is dialed, left out, or given up.
+// Unit tests of AddressSet: which of an origin's addresses is dialed, skipped or given up.
 #include "proxy/net/address_set.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ struct ABook : ::testing::Test {
   void fail(const Address& address, std::uint32_t times) {
     for (std::uint32_t i = 0; i < times; ++i) book.failed(address, now);
   }
-  // Where so many dials go when each becomes a connection that stays.
+  // The distribution of dials when each becomes a connection that stays open.
   std::map<std::string, int> dial(const std::vector<Address>& addresses, int times) {
     std::map<std::string, int> first;
     for (int i = 0; i < times; ++i) {

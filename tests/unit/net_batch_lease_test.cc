@@ -1,4 +1,5 @@
-// A write batch belongs to one write queue from its lease to send() or discard(), and nothing else can end it.
+// Unit tests of BatchLease: a write batch belongs to one write queue from its lease to send() or discard(), and nothing
+// else can end the lease.
 #include "proxy/net/batch_lease.h"
 
 #include <gtest/gtest.h>

@@ -29,7 +29,7 @@ struct Dialing final : DialOwner {
   std::unique_ptr<Dial> dial;
 };
 
-// Refuses some addresses and remembers what it was asked.
+// Refuses some addresses and records its calls.
 struct Refusing final : AddressPolicy {
   Status may_dial(const pool::Origin&, const Address& address) const override {
     asked.push_back(address.text());
@@ -115,7 +115,7 @@ TEST_F(DialTest, UsesPinnedAddressesInsteadOfDns) {
 }
 
 TEST_F(DialTest, FallsBackToTheOtherFamily) {
-  names.table["two.test"] = {{"::1", "127.0.0.1"}, 60, 0, {}};  // nobody listens on [::1]
+  names.table["two.test"] = {{"::1", "127.0.0.1"}, 60, 0, {}};  // no listener on [::1]
   const auto origin = origin_at("two.test", port);
   const Instant begin = Clock::now();
   auto& done = run(origin);
@@ -124,7 +124,7 @@ TEST_F(DialTest, FallsBackToTheOtherFamily) {
   EXPECT_LT(Clock::now() - begin, 200ms) << "a refusal starts the next attempt at once";
 }
 
-// Listens on `at` with a queue that is full: further SYNs are dropped.
+// Listens on `at` with a full accept queue: further SYNs are dropped.
 struct Silent {
   explicit Silent(std::string_view at) : listener(listen_on(at, 0)), peer(Address::local_of(listener.get())) {
     for (int i = 0; i < 4; ++i) {
@@ -251,7 +251,7 @@ TEST_F(DialTest, MayBeCancelledInEveryPhase) {
   EXPECT_EQ(resolving.calls + connecting.calls + starting.calls, 0);
 }
 
-// Accepts on the loop's thread and greets in TLS.
+// Accepts on the loop's thread and performs a TLS handshake.
 struct TlsEnd final : exec::Watcher {
   TlsEnd(TurnedLoop& l, tls::ServerContext& c, int f) : loop(l), context(c), fd(f), key(begin(l, f)) {}
   ~TlsEnd() {

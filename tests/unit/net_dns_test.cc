@@ -147,7 +147,7 @@ TEST_F(Dns, ServesStaleAnswersWhileTheNameServerFails) {
   Instant begin = Clock::now();
   EXPECT_EQ(resolve(resolver, "stale.test"), "127.0.0.1");
   EXPECT_LT(Clock::now() - begin, 900ms);  // before the name server's own timeout
-  loop.pass(1s);                           // now it is known to fail
+  loop.pass(1s);                           // the failure is cached now
   begin = Clock::now();
   EXPECT_EQ(resolve(resolver, "stale.test"), "127.0.0.1");
   EXPECT_LT(Clock::now() - begin, 200ms);
@@ -297,7 +297,7 @@ TEST_F(Dns, FollowsAResolvConfThatChanges) {
   Resolver resolver(*loop, observed);
   EXPECT_EQ(resolve(resolver, "api"), "fault");
   std::ofstream(conf.path()) << "options timeout:1 attempts:1\nsearch other.test\n";
-  loop.pass(1050ms);  // the refusal is forgotten
+  loop.pass(1050ms);  // the refusal has expired
   EXPECT_EQ(resolve(resolver, "api"), "127.0.0.9");
   EXPECT_EQ(seen.count(metrics::Dns::resolv_conf_changed), 1U);
 }

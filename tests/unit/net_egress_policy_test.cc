@@ -69,7 +69,7 @@ TEST(Policy, KnowsAllAddressesOfTheMachineBehindAWildcardListener) {
   EXPECT_EQ(refusal(*rules, "127.0.0.1:3128"), FaultKind::loop_detected);
   EXPECT_EQ(refusal(*rules, "127.77.0.1:3128"), FaultKind::loop_detected);
   EXPECT_EQ(refusal(*rules, "[::1]:3129"), FaultKind::loop_detected);
-  EXPECT_EQ(refusal(*rules, "127.0.0.1:3129"), FaultKind::loop_detected);  // a dual-stack socket takes IPv4 too
+  EXPECT_EQ(refusal(*rules, "127.0.0.1:3129"), FaultKind::loop_detected);  // a dual-stack socket accepts IPv4 too
   EXPECT_TRUE(may_dial(*rules, "name.test", "203.0.113.7:3128"));
   ifaddrs* all = nullptr;
   ASSERT_EQ(::getifaddrs(&all), 0);

@@ -1,5 +1,5 @@
-// A name server for tests: UDP and TCP on one loopback port, a table, and a count of what was asked. Served by the
-// test's own loop.
+// A name server for tests: UDP and TCP on one loopback port, a table, and a count of queries. Runs on the test's own
+// loop.
 #pragma once
 
 #include <arpa/inet.h>
@@ -19,14 +19,14 @@ class NameServer {
     std::vector<std::string> addresses;  // either family
     std::uint32_t ttl = 60;
     int rcode = 0;      // 3: NXDOMAIN, 2: SERVFAIL
-    std::string alias;  // CNAME in front, with the same ttl
+    std::string alias;  // a CNAME first, with the same ttl
   };
   std::map<std::string, Record> table;  // absent: NXDOMAIN
   std::map<std::string, int> asked;     // A questions by name
   bool mute = false;
   bool only_tcp = false;  // UDP answers are truncated to `truncated_to` records
   std::uint32_t truncated_to = 0;
-  std::string held = "-";  // answers to names that begin so wait for release()
+  std::string held = "-";  // responses to names with this prefix wait for release()
   int tcp_answers = 0;
 
   explicit NameServer(TurnedLoop& loop) : loop_(loop), udp_(*this), tcp_(*this) {
@@ -46,7 +46,7 @@ class NameServer {
   NameServer& operator=(const NameServer&) = delete;
   const Address& at() const { return at_; }
 
-  // Once stopped, what is sent there is refused.
+  // After stop, datagrams are refused.
   void start_udp() {
     exec::assume_on_loop();
     udp_.fd = Fd(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -107,7 +107,7 @@ class NameServer {
         const std::string answer = server.answer(in.substr(2, length()), false);
         in.erase(0, 2 + length());
         const auto size = htons(static_cast<std::uint16_t>(answer.size()));
-        // In two parts, so that the resolver must come back for the second.
+        // In two parts, so that the resolver must read twice.
         ::send(fd.get(), &size, 2, 0);
         ::send(fd.get(), answer.data(), answer.size(), 0);
         ++server.tcp_answers;

@@ -63,7 +63,7 @@ TEST(PlainTransport, LooksAgainAfterAShortReadOnceAHangUpWasSeen) {
   pair.peer.reset();
   pair.transport->on_readiness({.readable = true, .hangup = true});
   EXPECT_EQ(pair.read().bytes, 10U);
-  EXPECT_TRUE(pair.transport->maybe_readable());  // the FIN stands behind and no event will tell of it
+  EXPECT_TRUE(pair.transport->maybe_readable());  // the FIN follows, and no event will report it
   EXPECT_EQ(pair.transport->read(pair.buffer).io, Io::eof);
 }
 
@@ -111,7 +111,7 @@ TEST(PlainTransport, IsQuietOnlyWhileNothingStandsOnTheWire) {
   pair.say("x");
   wait_readable(pair.transport->fd());
   EXPECT_FALSE(pair.transport->no_data_pending());
-  EXPECT_EQ(pair.read().bytes, 1U);  // looking took nothing
+  EXPECT_EQ(pair.read().bytes, 1U);  // the peek consumed nothing
   EXPECT_TRUE(pair.transport->no_data_pending());
   pair.peer.reset();
   wait_readable(pair.transport->fd());

@@ -1,4 +1,4 @@
-// Which session makes room for a newcomer.
+// Unit tests of SessionBudget: which session is closed for a new one.
 #include "proxy/net/session_budget.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ TEST(SessionBudget, GivesUpTheOneThatHasWaitedLongest) {
   for (One& one : all) budget.join(one);
   EXPECT_TRUE(budget.full());
   EXPECT_EQ(budget.longest_waiting(), &all.front());
-  budget.waits(all[0]);  // it was answered
+  budget.waits(all[0]);  // it has received its response
   EXPECT_EQ(budget.longest_waiting(), &all[1]);
   budget.leave(all[1]);
   EXPECT_FALSE(budget.full());

@@ -1,4 +1,4 @@
-// What the tests of the net room share: a real loop to turn, loopback sockets, a file that goes away.
+// net_support.h: helpers of the net tests: a real loop, loopback sockets, a file that is removed at the end.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class TurnedLoop {
   exec::UvLoop& operator*() { return *loop_; }
   exec::UvLoop* operator->() { return loop_.get(); }
 
-  // Turns until `done()`; false if that took longer than `most`.
+  // Runs the loop until `done()`. Returns false if that took longer than `most`.
   template <class Done>
   bool until(Done done, Duration most = 10s) {
     exec::Timer limit = exec::Timer::bind<&TurnedLoop::end_wait>(*loop_, *this);
@@ -72,7 +72,7 @@ inline Fd listen_on(std::string_view text, int backlog = 64) {
   return listener;
 }
 
-// A port on which nobody listens.
+// A port without a listener.
 inline Address refusing(std::string_view text) {
   const Fd listener = listen_on(text);
   return Address::local_of(listener.get());

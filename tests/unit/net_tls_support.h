@@ -1,4 +1,4 @@
-// Two TLS streams that talk to each other over loopback, driven by hand.
+// net_tls_support.h: two TLS transports that talk to each other over loopback, driven by hand.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ inline std::unique_ptr<ClientContext> trust(const ServerContext& server, ClientS
   return std::move(*made);
 }
 
-// One connection between the two contexts; `refusal` when the client's side of the handshake failed.
+// One connection between the two contexts; `refusal` is set if the client's side of the handshake failed.
 struct Talk {
   Talk(ClientContext& from, ServerContext& to, const std::string& host = "localhost", std::uint16_t port = 443) {
     auto [here, there] = net::tcp_pair();

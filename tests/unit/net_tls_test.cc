@@ -12,7 +12,7 @@ ServerSettings only_tls12() {
   return settings;
 }
 
-// Reads what a server sends on its own after the handshake.
+// Reads what the server sends on its own after the handshake.
 bool settle(Talk& talk) {
   while (net::wait_readable(talk.client->fd(), 0) && talk.client->no_data_pending()) {
   }
@@ -178,7 +178,8 @@ TEST(Tls, SaysSoWhenThePeerDoesNotSpeakTls) {
   EXPECT_NE(done.fault().detail.find("does not seem to speak TLS"), std::string::npos) << done.fault().detail;
 }
 
-// What follows the server's answer costs: checking it, signing. Where it is to happen is not for a quick server to say.
+// The steps after the server's flight are expensive: verifying and signing. A fast server must not decide which thread
+// runs them.
 TEST(Tls, LeavesAnAnswerThatIsThereAlreadyUnreadWhenItSaysHello) {
   const auto server = serve();
   const auto client = trust(*server);
@@ -269,7 +270,7 @@ TEST(Tls, AStreamOutlivesItsContext) {
   auto client = trust(*server);
   Talk talk(*client, *server);
   client.reset();
-  EXPECT_TRUE(settle(talk));  // takes tickets for a store that only it knows now
+  EXPECT_TRUE(settle(talk));  // stores tickets in a store of which only it knows
   Talk::write(*talk.client, "still here");
   EXPECT_EQ(Talk::read(*talk.server), "still here");
 }
@@ -301,7 +302,8 @@ TEST(Tls, AHalfRecordIsNotSilence) {
   const auto client = trust(*server);
   Talk talk(*client, *server);
   ASSERT_TRUE(settle(talk));
-  const std::string header("\x17\x03\x03\x00\x20", 5);  // application data, 32 bytes of which none are here yet
+  // A record header that announces 32 bytes, none of which have arrived.
+  const std::string header("\x17\x03\x03\x00\x20", 5);
   ASSERT_EQ(::send(talk.server->fd(), header.data(), 5, 0), 5);
   net::wait_readable(talk.client->fd());
   EXPECT_FALSE(talk.client->no_data_pending());
@@ -330,7 +332,7 @@ TEST(Tls, CloseNotifyIsACleanEnd) {
   Talk::write(*talk.server, "last");
   talk.server->shut_write();
   EXPECT_EQ(Talk::read(*talk.client), "last");
-  EXPECT_TRUE(talk.client->maybe_readable());  // the end stands in user space
+  EXPECT_TRUE(talk.client->maybe_readable());  // the close_notify is buffered in user space
   EXPECT_EQ(Talk::read(*talk.client), "");
   EXPECT_EQ(Talk::last_io.io, Io::eof);
   EXPECT_FALSE(talk.client->no_data_pending());

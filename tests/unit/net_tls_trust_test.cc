@@ -1,4 +1,4 @@
-// Whom a client believes: names, and the very bytes of the files that were loaded.
+// Unit tests of trust: accepted names, and the exact bytes of the files that were loaded.
 #include <unistd.h>
 
 #include <chrono>
@@ -13,7 +13,7 @@
 namespace carpool::proxy::tls {
 namespace {
 
-// Of its own authority, until 2120.
+// A certificate of its own authority, valid until 2120.
 struct Pem {
   const char *certificate, *key;
 };
@@ -100,7 +100,7 @@ TEST(Tls, ResumesNoSessionBeyondTheCertificateThatItVerified) {
     up = talk.up;
     if (!up) continue;
     Talk::write(*talk.server, "x");
-    Talk::read(*talk.client);  // and the tickets in front of it
+    Talk::read(*talk.client);  // and the tickets before it
   }
   EXPECT_FALSE(up) << "each resumption brought another ticket";
 }
@@ -166,7 +166,7 @@ TEST(ALikeness, SpeaksOfWhatWasLoadedWhateverTheFileHoldsNow) {
   EXPECT_EQ((*renewed)->fingerprint(), load(settings)->fingerprint());
 }
 
-// The system's authorities are where SSL_CERT_FILE and SSL_CERT_DIR say.
+// SSL_CERT_FILE and SSL_CERT_DIR locate the system's authorities.
 class TheSystemsAuthorities : public testing::Test {
  protected:
   TheSystemsAuthorities() : folder_(testing::TempDir() + "carpool-certs-" + std::to_string(::getpid())) {

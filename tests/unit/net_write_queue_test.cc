@@ -1,4 +1,4 @@
-// What a socket would not take waits in order and is never written twice; on a real socket pair.
+// Unit tests of WriteQueue: unsent bytes wait in order and are never written twice; on a real socket pair.
 #include "proxy/net/write_queue.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// No memory: the n-th allocation fails, for every n until none is reached. The core and the lender answer with
-// bad_alloc and are as they were before; a borrow and its release need none.
+// Unit tests of allocation failures: the n-th allocation fails, for every n until none is reached. The core and
+// ObjectPool throw bad_alloc and are unchanged; a borrow and its release allocate nothing.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -64,7 +64,7 @@ class NoMemory : public testing::Test {
     if (!CARPOOL_OWN_NEW) GTEST_SKIP() << "the sanitizer owns operator new";
   }
   void TearDown() override { memory().fails_at = 0; }
-  // True: the n-th allocation from here on was reached, and failed.
+  // Returns true if the n-th allocation from here on was reached and failed.
   template <class Work>
   static bool fails(std::uint64_t n, Work&& work) {
     memory().fails_at = memory().asked + n;
@@ -88,7 +88,7 @@ TEST_F(NoMemory, LeavesALenderAsItWasWhicheverAllocationFails) {
     std::optional<Things> things;
     failed = fails(n, [&] {
       things.emplace(Things::Settings{.cap = 150, .loops = 2});
-      for (int object = 0; object < 140; ++object) {  // three blocks of places
+      for (int object = 0; object < 140; ++object) {  // three blocks of slots
         loans.push_back(things->take_or_make({}, [] { return std::optional(std::make_unique<int>(1)); }));
       }
     });

@@ -1,4 +1,4 @@
-// Dials that nobody needs any more: which are recalled, and which go on for who comes next.
+// Unit tests of cancelled dials: unneeded dials that are cancelled, and those that continue for the next borrower.
 #include <gtest/gtest.h>
 
 #include "pool/directory/directory.h"
@@ -10,7 +10,7 @@ namespace {
 class ADialThatNobodyNeeds : public test::PoolScene {
  protected:
   ADialThatNobodyNeeds() : PoolScene(4) {}
-  // A look, half a second after the last one.
+  // A sweep, half a second after the last one.
   void sweep() {
     rest(milliseconds(500));
     world.on(0);

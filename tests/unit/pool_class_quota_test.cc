@@ -1,4 +1,4 @@
-// Priority classes: what of the cap is left to the higher ones, and that nobody starves.
+// Unit tests of priority classes: the share of the cap left to the higher ones, and freedom from starvation.
 #include "pool/queue/class_quota.h"
 
 #include <gtest/gtest.h>
@@ -200,8 +200,8 @@ TEST_F(Classes, NewLimitsChangeTheShares) {
   EXPECT_EQ(served(low), 4);
 }
 
-// Whoever asks again and again, of whatever class and client, is served again and again, and the highest class never
-// finds less than is left to it.
+// A borrower that keeps asking is always served eventually, whatever its class and client, and the highest class never
+// finds less than its share.
 TEST_F(Classes, StarveNobodyWhateverComes) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     std::mt19937_64 random(seed);
@@ -224,7 +224,7 @@ TEST_F(Classes, StarveNobodyWhateverComes) {
       one.want.client = 1 + pick(4);
       all.push_back(std::move(one));
     }
-    // The highest class is served up to 64 times as often as the lowest, and a client shares with its likes.
+    // The highest class is served up to 64 times as often as the lowest, and a client shares with those of its class.
     for (int round = 0; round < 20'000; ++round) {
       One& one = all[pick(count)];
       if (one.asker->state == State::resting) one.asker->borrow(pool, one.want);

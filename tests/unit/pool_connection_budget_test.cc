@@ -1,4 +1,4 @@
-// The budget of all destinations together: who gets the next slot, at what cost, and how deep the calls go.
+// Unit tests of ConnectionBudget: which destination gets the next slot, at what cost, and how deep the calls nest.
 #include "pool/queue/connection_budget.h"
 
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ class UnderTheBudget : public testing::Test {
   static void give_back(const std::vector<TestBorrower*>& all) {
     for (TestBorrower* one : all) one->release();
   }
-  // Each of them that has a connection gives it back and asks again; how many did.
+  // Each borrower with a connection releases it and asks again; returns how many did.
   unsigned hand_on(std::deque<TestBorrower>& busy, Destination& destination) {
     unsigned count = 0;
     for (TestBorrower& one : busy) {
@@ -112,7 +112,7 @@ TEST_F(UnderTheBudget, TwoThousandWaitersAreServedFromAnothersIdleConnectionsOnA
   Destination& idle = at("idle", sized(kMany));
   give_back(leased(idle, kMany));
   Destination& wanting = at("wanting", sized(kMany + 1));
-  leased(wanting, 1);  // it is known to be alive
+  leased(wanting, 1);  // it is known to be reachable
   wanting.pause(world.now);
   for (unsigned n = 0; n < kMany; ++n) wishing(wanting);
   on_a_small_stack([&] { wanting.resume(world.now); });
@@ -196,7 +196,7 @@ TEST_F(UnderTheBudget, ASessionThatIsNeverIdleDoesNotStarveAnother) {
   starved.release();
 }
 
-// An origin that lowers its limit of streams to 0 and leaves it there holds its slot for nothing.
+// A session of an origin that lowers its stream limit to 0 and keeps it there occupies its slot uselessly.
 TEST_F(UnderTheBudget, AnIdleSessionThatTakesNobodyMakesRoomForAStarvedOrigin) {
   budget(1);
   Limits own = sized(1);
@@ -251,7 +251,7 @@ TEST_F(UnderTheBudget, ClosesOneIdleConnectionWhereTheSystemIsShortAndSparesWhat
   for (Destination* destination : {&recent, &old}) {
     for (TestBorrower* one : leased(*destination, 2)) one->release();
   }
-  EXPECT_TRUE(directory_->close_one(world.now));  // the hand has seen both
+  EXPECT_TRUE(directory_->close_one(world.now));  // the cursor has passed both
   world.now += std::chrono::seconds(1);
   leased(recent, 1).front()->release();
   while (old.has_idle()) {

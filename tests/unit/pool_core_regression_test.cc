@@ -1,4 +1,4 @@
-// Bugs that other pools had in their cores, each as a test that fails where they would be here.
+// Regression tests of the core: bugs of other pools, each as a test that would fail here.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -13,7 +13,8 @@ namespace {
 
 constexpr auto kAny = [](const auto&, EntryWord) { return Match::take; };
 
-// J#5731 J#6135: "/ by zero" and indices out of bounds, on a pool that is empty or becomes so under the search.
+// J#5731 J#6135: division by zero and indices out of bounds, on a pool that is empty or becomes empty during the
+// search.
 TEST(PoolCoreRegression, ASearchOfAnEmptyPoolFails) {
   Pool<int> pool(4, 2);
   EXPECT_EQ(pool.acquire(0, true, kAny).entry, nullptr);
@@ -25,7 +26,7 @@ TEST(PoolCoreRegression, ASearchOfAnEmptyPoolFails) {
   EXPECT_EQ(pool.acquire(1, true, kAny).entry, nullptr);
 }
 
-// J#7107: a multiplexed connection is closed under others who use it. J#6285: its double release is two releases.
+// J#7107: a multiplexed connection is closed under its other users. J#6285: its double release is two releases.
 TEST(PoolCoreRegression, AMultiplexedThingIsClosedUnderItsOtherUsers) {
   Pool<int> pool(1, 1, 3);
   Entry<int>& entry = *pool.reserve();
@@ -48,7 +49,7 @@ TEST(PoolCoreRegression, ASecondReleaseGivesBackSomebodyElsesUse) {
   EXPECT_EQ(pool.acquire(0, true, kAny).entry, nullptr);
 }
 
-// L-B7 L#279 J#2672 J#3491: as many users on one connection as ask for it.
+// L-B7 L#279 J#2672 J#3491: one connection accepts any number of users.
 TEST(PoolCoreRegression, MoreStreamsAreLentThanTheConnectionAllows) {
   Pool<int> pool(1, 1, 2);
   Entry<int>& entry = *pool.reserve();
@@ -60,7 +61,7 @@ TEST(PoolCoreRegression, MoreStreamsAreLentThanTheConnectionAllows) {
   EXPECT_TRUE(pool.acquire(0, true, kAny).taken);
 }
 
-// J#8678 J#5310: after GOAWAY the connection is still lent; or who uses it is cut off.
+// J#8678 J#5310: after GOAWAY the connection is still acquired; or its users are cut off.
 TEST(PoolCoreRegression, ARetiredThingIsLentAgainOrTakenFromItsUsers) {
   Pool<int> pool(1, 1, 2);
   Entry<int>& entry = *pool.reserve();
@@ -72,7 +73,7 @@ TEST(PoolCoreRegression, ARetiredThingIsLentAgainOrTakenFromItsUsers) {
   EXPECT_TRUE(pool.close(entry));
 }
 
-// J#503: the send on a stream failed, and the stream is counted as used for ever.
+// J#503: sending on a stream failed, and the stream is counted as used for ever.
 TEST(PoolCoreRegression, AStreamWhoseSendFailedIsCountedForEver) {
   Pool<int> pool(1, 1, 2);
   Entry<int>& entry = *pool.reserve();
@@ -86,7 +87,7 @@ TEST(PoolCoreRegression, AStreamWhoseSendFailedIsCountedForEver) {
   EXPECT_EQ(EntryWord(entry.word.load()).uses(), 10U) << "and a failed one is no use";
 }
 
-// J#12289: who walks over the entries meets an index that is no more, for others close and open meanwhile.
+// J#12289: a walk over the entries meets an index that no longer exists, because others close and open meanwhile.
 TEST(PoolCoreRegression, AWalkOverEntriesThatComeAndGoFails) {
   Pool<int> pool(200, 2);
   std::atomic<bool> done{false};
@@ -115,7 +116,7 @@ TEST(PoolCoreRegression, AWalkOverEntriesThatComeAndGoFails) {
   EXPECT_EQ(pool.in_use(), 0U);
 }
 
-// J#5741: the count of uses overflows, and the connection is used up, or never.
+// J#5741: the use count overflows, and the connection is used up, or never.
 TEST(PoolCoreRegression, TheCountOfUsesOverflows) {
   AtomicWord word{EntryWord{}.generation(1).uses(EntryWord::kMaxUses).bits()};
   EntryWord seen(word.load());

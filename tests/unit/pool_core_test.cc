@@ -1,4 +1,4 @@
-// The core that holds any object: its promises one by one, under threads, and against its locked twin.
+// Unit tests of Pool<T>: its guarantees one by one, under threads, and against LockedPool.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -63,7 +63,7 @@ TEST(Pool, LendsTheLowestFreePlaceOfManyBlocksAndFindsTheOnlyOne) {
   for (const std::size_t lowest : {64U, 130U, 299U}) EXPECT_EQ(search(), all[lowest]);
 }
 
-// Else each search would read the word of everything that is lent.
+// Otherwise each search would read the word of every borrowed entry.
 TEST(Pool, ASearchInVainLeavesNothingListedAndWhatComesBackIsListedAgain) {
   for (const Strategy strategy : {Strategy::first, Strategy::thread_id, Strategy::random, Strategy::round_robin}) {
     Ints pool(100, 3);
@@ -257,7 +257,7 @@ TEST(Pool, LendsAnEntryToOneThreadAtATimeAndLosesNone) {
   for (int n = 0; n < kEntries; ++n) EXPECT_NE(take(pool, 0), nullptr) << "an idle entry was lost";
 }
 
-// One seed, one history of calls, made on both pools: every answer must be the same.
+// One seed, one history of calls, made on both pools: every result must be the same.
 class Twins {
  public:
   explicit Twins(std::uint64_t seed)
@@ -330,7 +330,7 @@ class Twins {
   void acquire() {
     const LoopId loop = any_loop();
     Free* a = pool_.acquire(loop, true, kAny).entry;
-    // The twin must have one to give as well; which one is the free pool's choice.
+    // LockedPool must have an entry as well; which one is the lock-free pool's choice.
     if (a == nullptr) {
       ASSERT_EQ(locked_.acquire(loop), nullptr);
       return;
@@ -406,7 +406,7 @@ class Twins {
   std::vector<Free*> reserved_, users_;
 };
 
-// A thing that takes nobody yet is found by who looks for something to end, and by no one else.
+// An idle entry that accepts no user is found by a search for an entry to close, and by no other search.
 TEST(Pool, ShowsWhatRestsAndTakesNobodyToWhoEndsIt) {
   Pool<int> pool(1, 1);
   Entry<int>& entry = *pool.reserve();
@@ -422,8 +422,8 @@ TEST(Pool, ShowsWhatRestsAndTakesNobodyToWhoEndsIt) {
   }
 }
 
-// Of so many blocks that their map has more than one word: what is free is found wherever it is, by every strategy,
-// each once; and a place that was given back is the next one that is reserved.
+// With so many blocks that their map has more than one word: every strategy finds each idle entry once, wherever it is;
+// and a slot that was freed is the next one that is reserved.
 TEST(Pool, FindsWhatIsFreeInAnyOfManyBlocks) {
   constexpr std::uint32_t kPlaces = 150 * kBlockEntries;
   Pool<int> pool(kPlaces, 2);

@@ -1,4 +1,4 @@
-// A destination: borrowing, judgement, leases, tunnels, the end.
+// Unit tests of Destination: borrowing, validation, leases, tunnels, stop.
 #include "pool/destination/destination.h"
 
 #include <gtest/gtest.h>
@@ -67,7 +67,7 @@ TEST_F(ADestination, TellsHowLongItsBorrowerStoodInLine) {
   EXPECT_EQ(one.lease.waited(), milliseconds(30));
 }
 
-// ---- judgement ----
+// ---- validation ----
 
 TEST_F(ADestination, ClosesAnExpiredConnectionWhenItIsMetAndDialsForThatReason) {
   limits.expire_time = seconds(10);
@@ -229,7 +229,7 @@ TEST_F(ADestination, ATunnelThatWasOnlyAskedForGivesItsPlaceBack) {
   }
 }
 
-// ---- the end ----
+// ---- stop ----
 
 TEST_F(ADestination, StopsLendingClosesWhatRestsAndRefusesWhoWaits) {
   limits.size = 2;

@@ -1,4 +1,4 @@
-// Supply and demand: how many dials, for whom, and what a failed one costs.
+// Unit tests of dialing: how many dials, for which borrowers, and the cost of a failed one.
 #include <gtest/gtest.h>
 
 #include "pool/destination/destination.h"
@@ -156,12 +156,12 @@ TEST_F(Dialing, DoesNotPauseWhenNothingElseServes) {
   EXPECT_EQ(world.dials.size(), 1U) << "a new request tries at once";
 }
 
-// ---- an origin that is dead, or may be ----
+// ---- an origin that is or may be unreachable ----
 
 class ADeadOrigin : public test::PoolScene {
  protected:
   ADeadOrigin() : PoolScene(64) {}
-  // One request after the other in one instant, each told before the next one asks.
+  // One request after the other in one instant, each answered before the next.
   int dials_for(int requests) {
     int dials = 0;
     for (int n = 0; n < requests; ++n) {
@@ -317,7 +317,7 @@ TEST_F(Dialing, ServesOrRefusesEveryoneWhicheverDialFails) {
   }
 }
 
-// ---- replays ----
+// ---- retries ----
 
 TEST_F(Dialing, AReplayDialsThoughAConnectionRests) {
   leased().release();

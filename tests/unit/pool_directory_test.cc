@@ -1,4 +1,4 @@
-// What spans destinations: one per origin, and one total of connections.
+// Unit tests of Directory: one destination per origin, and one total of connections.
 #include "pool/directory/directory.h"
 
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ TEST_F(ADirectory, RefusesMoreOriginsThanItMayHold) {
   EXPECT_TRUE(directory().at(origin_named("a"), {}));
 }
 
-// Takes every number that connections of this process can have, and gives them back.
+// Takes every number that connections of this process can have, and releases them.
 class NoNumberLeft {
  public:
   NoNumberLeft() {
@@ -184,7 +184,7 @@ TEST_F(ADirectory, SweepsAndStopsEveryDestination) {
   EXPECT_EQ(directory().connections(), 0U);
 }
 
-// ---- the end of those that nobody uses ----
+// ---- removal of unused destinations ----
 
 class AnIdlePool : public ADirectory {
  protected:
@@ -241,7 +241,7 @@ TEST_F(AnIdlePool, IsNotOneThatIsInUseOrWaitedForOrPausedOrKeptReady) {
   held.release();
 }
 
-// ---- the end of one for another ----
+// ---- eviction for another destination ----
 
 class AFullDirectory : public AnIdlePool {
  protected:
@@ -341,7 +341,7 @@ TEST_F(AFullDirectory, FindsThePlacesInTheOrderOfUse) {
   }
 }
 
-// The sweeper's race: somebody found it a moment before it ended.
+// The sweeper's race: a caller found the destination a moment before it was removed.
 TEST_F(AnIdlePool, SendsWhoComesAMomentTooLateToItsSuccessor) {
   Destination& old = made("a.test");
   world.now += seconds(10);

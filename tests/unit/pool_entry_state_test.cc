@@ -1,4 +1,4 @@
-// The state word: its fields, SimplePool's judgement, and what each verb allows.
+// Unit tests of EntryWord: its fields, SimplePool's states, and the transitions each operation allows.
 #include "pool/core/entry_state.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What a readiness event means by the time it is looked at: events name (index, generation), and the thing they were
-// about may be lent, moved, closed, or replaced by another in the same place.
+// Unit tests of readiness events: an event names (index, generation), and by the time it is handled the connection may
+// be borrowed, moved, closed, or replaced by another in the same slot.
 #include <gtest/gtest.h>
 
 #include "tests/unit/pool_fixture.h"
@@ -78,11 +78,11 @@ TEST_F(AnEvent, OfAClosedConnectionDoesNotTouchTheNextOneInItsPlace) {
   world.close_by_peer(first);  // the event is on its way ...
   TestBorrower& one = asker();
   ASSERT_EQ(one.borrow(destination()), State::leased);
-  one.release();  // ... the release saw it as well, and closed ...
+  one.release();  // ... the release saw it as well, and closed the connection ...
   ASSERT_EQ(world.closed, std::vector<CloseCause>{CloseCause::peer_closed});
-  FakeConnection& second = resting();  // ... another one has its place ...
+  FakeConnection& second = resting();  // ... another connection has its slot ...
   ASSERT_EQ(second.index, index);
-  world.event_one(0);  // ... and now the event comes.
+  world.event_one(0);  // ... and now the event arrives.
   EXPECT_EQ(world.live.count(&second), 1U) << "a healthy connection was killed";
   EXPECT_EQ(world.wrong, "");
 }

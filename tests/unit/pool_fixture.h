@@ -1,5 +1,5 @@
-// The fixture of the destination's tests: one destination in a World, askers, and at the end everything wound up and
-// nobody forgotten.
+// The fixture of the destination's tests: one destination in a FakeEnvironment, borrowers, and a final check that
+// everything completed and no borrower was forgotten.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ class PoolScene : public testing::Test {
     EXPECT_EQ(one.state, TestBorrower::State::leased);
     return one;
   }
-  // A connection that rests on `loop`.
+  // An idle connection on `loop`.
   FakeConnection& resting(LoopId loop = 0) {
     TestBorrower& one = leased(loop);
     FakeConnection& wire = one.wire();
@@ -54,7 +54,7 @@ class PoolScene : public testing::Test {
   }
   void rest(Duration time) { world.now += time; }
 
-  // Lets everything that is under way end well: then nobody may wait and everything is given back.
+  // Completes everything in progress: then no borrower may wait and every lease must be released.
   void TearDown() override {
     int rounds = 0;
     for (bool more = true; more;) {
@@ -98,7 +98,7 @@ class PoolScene : public testing::Test {
 
 }  // namespace carpool::test
 
-// What the destination's tests say all the time.
+// Shorthands of the destination's tests.
 namespace carpool::pool {
 
 using std::chrono::milliseconds;

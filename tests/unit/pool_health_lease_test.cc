@@ -1,4 +1,4 @@
-// A health check's lease: of one connection by name, and as if it had never been.
+// Unit tests of a health check's lease: of one named connection, and without a trace in its use counts.
 #include <gtest/gtest.h>
 
 #include "tests/unit/pool_fixture.h"

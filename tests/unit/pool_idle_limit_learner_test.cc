@@ -1,5 +1,5 @@
-// How long an origin lets a connection rest: what counts as a sample, when it is believed, what refutes it; and what a
-// destination does with it.
+// Unit tests of IdleLimitLearner: which closes count as samples of an origin's idle limit, when the limit is trusted,
+// which observations refute it; and its effect on a destination.
 #include "pool/policy/idle_limit_learner.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ using test::TestBorrower;
 
 class AKeepAlive : public testing::Test {
  protected:
-  // Ends far apart.
+  // Closes far apart.
   void ends(std::initializer_list<Duration> rests, bool left = false) {
     for (const Duration rested : rests) {
       now += seconds(1);
@@ -51,7 +51,7 @@ TEST_F(AKeepAlive, KeepsAHundredMillisecondsAtLeastAndRetiresNothingThatRestedLe
   EXPECT_EQ(learned.trust(), milliseconds(200));
 }
 
-// ---- the trust ----
+// ---- trust ----
 
 TEST_F(AKeepAlive, TrustsEveryRestUntilTheOriginEndsOne) {
   EXPECT_EQ(learned.trust(), Duration::max());
@@ -175,7 +175,7 @@ class ALearningDestination : public test::PoolScene {
     world.close_by_peer(wire);
     while (world.event_one(0)) continue;
   }
-  // The origin closes what rests five seconds, and is seen to.
+  // The origin closes connections idle for five seconds, which is observed.
   void learn() {
     for (int i = 0; i < 3; ++i) {
       FakeConnection& wire = resting();
@@ -262,7 +262,7 @@ TEST_F(ALearningDestination, LearnsNothingWhenItIsToldNotTo) {
   EXPECT_EQ(destination().effective_limit(), Duration::max());
 }
 
-// ---- requests that must not be repeated ----
+// ---- requests that must not be retried ----
 
 class AnOriginThatClosesEarly : public ALearningDestination {
  protected:
@@ -298,7 +298,7 @@ TEST_F(AnOriginThatClosesEarly, IsLearnedFromAnEndUnderARequest) {
   rest(milliseconds(400));
   TestBorrower& one = asker();
   ASSERT_EQ(one.borrow(destination()), State::leased);
-  rest(seconds(9));  // how long the request took does not count
+  rest(seconds(9));  // the duration of the request does not count
   world.on(0);
   one.wire().peer_closed = true;
   one.lease.note_unanswered(world.now);

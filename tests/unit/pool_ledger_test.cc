@@ -1,4 +1,4 @@
-// What a snapshot may conclude from the counters of several loops.
+// Unit tests of Ledger: what a snapshot may conclude from the counters of several loops.
 #include "pool/destination/ledger.h"
 
 #include <gtest/gtest.h>
@@ -8,12 +8,12 @@
 namespace carpool::pool {
 namespace {
 
-// Two loops lend and give back in turns; a reader takes restores before borrows, as a snapshot does. The plain number
-// says the same with no atomic: TSan reports it as soon as a restore no longer publishes the borrow that it ended.
+// Two loops borrow and restore in turns; a reader reads restores before borrows, as a snapshot does. The plain number
+// checks the same without an atomic: TSan reports it as soon as a restore no longer publishes the borrow that it ended.
 TEST(LoopCounters, ARestoreThatIsSeenPublishesTheBorrowThatItEnded) {
   constexpr std::uint64_t kRounds = 20'000;
   LoopCounters lends, restores;
-  std::uint64_t lent = 0;  // written by the loop that lends, read behind a restore of the other
+  std::uint64_t lent = 0;  // written by the borrowing loop, read after the other's restore
   std::atomic<std::uint64_t> handed{0};
   std::thread one([&] {
     for (std::uint64_t i = 1; i <= kRounds; ++i) {

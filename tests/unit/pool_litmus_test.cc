@@ -1,6 +1,6 @@
-// The pair of the lost wake-up on the real processor: a release publishes its entry, then reads `waiting`; a wish
-// publishes `waiting`, then reads the entries. Of all rounds none may miss both; and the same with a publication by a
-// plain store, which this processor does get wrong: else the rounds would prove nothing.
+// Litmus test of the lost wake-up on the real processor: a release publishes its entry, then reads `waiting`; a
+// borrower publishes `waiting`, then reads the entries. In no round may both miss. The control publishes by a plain
+// store, which this processor does reorder: without a failure there the rounds would prove nothing.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -18,14 +18,14 @@ namespace {
 constexpr std::size_t kAtOnce = 512;
 constexpr EntryWord kBorrowed = EntryWord{}.home(0).generation(1).users(1);
 
-// One meeting: an entry that is given back and a wish that comes.
+// One round: an entry is released while a borrower arrives.
 struct Meeting {
   alignas(kCacheLine) AtomicWord word{kBorrowed.bits()};
   Bitmap idle;
   alignas(kCacheLine) Atomic<std::uint32_t> waiting{0};
   alignas(kCacheLine) std::atomic<unsigned> arrived{0};
-  alignas(kCacheLine) bool releaser_saw = false;  // that somebody waits
-  alignas(kCacheLine) bool wisher_saw = false;    // that something is free
+  alignas(kCacheLine) bool releaser_saw = false;  // that a borrower waits
+  alignas(kCacheLine) bool wisher_saw = false;    // that an entry is idle
 };
 
 struct AsThePool {
@@ -45,7 +45,7 @@ struct ByPlainStores {
 template <class How>
 class Litmus {
  public:
-  // Rounds in which both looked too early; stops at the first when `enough`.
+  // Returns the rounds in which both looked too early; stops at the first when `enough`.
   std::uint64_t run(std::uint64_t rounds, bool enough) {
     std::thread other([this] { play(1); });
     for (std::uint64_t done = 0; done < rounds && !(enough && missed_ != 0); done += kAtOnce) {
@@ -85,13 +85,13 @@ class Litmus {
       if (spins % 4096 == 0) std::this_thread::yield();
     }
   }
-  // Both walk through the meetings and begin each at the same moment.
+  // Both threads walk through the rounds and begin each at the same moment.
   void meet(unsigned side) {
     std::uint32_t& lot = lots_[side].value;
     for (Meeting& at : meetings_) {
       at.arrived.fetch_add(1);
       wait_until([&] { return at.arrived.load(std::memory_order_acquire) == 2; });
-      // Not always the same one first.
+      // Varies which thread is first.
       for (std::uint32_t wait = (lot = lot * 1664525 + 1013904223) >> 27; wait != 0; --wait)
         std::atomic_signal_fence(std::memory_order_seq_cst);
       if (side == 0) {
@@ -115,7 +115,7 @@ class Litmus {
   std::uint64_t missed_ = 0;
 };
 
-// A million here, ten in the long run: with others on the processors each round costs what they leave.
+// A million here, ten million in the long form: on a loaded machine each round costs more.
 std::uint64_t rounds() {
   const char* asked = std::getenv("CARPOOL_LITMUS_ROUNDS");
   if (asked != nullptr) return std::strtoull(asked, nullptr, 10);

@@ -1,5 +1,6 @@
-// No memory in a destination: the n-th allocation fails, for every n until none is reached. Nothing ends because of it:
-// each borrower is served, waits or is told why not, what there is goes on, and afterwards all is as it was.
+// Unit tests of a destination without memory: the n-th allocation fails, for every n until none is reached. Nothing
+// ends because of it: each borrower is served, waits or is rejected, existing connections continue, and afterwards the
+// state is as before.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -17,7 +18,7 @@ namespace {
 using test::EndlessMemory;
 using test::memory;
 
-// The world around the pool has memory.
+// The environment around the pool has memory.
 class RichWorld final : public test::FakeEnvironment {
  public:
   RichWorld() : FakeEnvironment(2) {}
@@ -47,8 +48,8 @@ class RichWorld final : public test::FakeEnvironment {
   }
 };
 
-// Two destinations that share a total, and many who ask of both: more places than a block has, sessions, refusals,
-// cancels, failed dials, an operator, a sweep, and the end.
+// Two destinations that share a budget, and many borrowers: more slots than a block has, sessions, rejections, cancels,
+// failed dials, operator commands, a sweep, and stop.
 class Play {
  public:
   static constexpr std::uint32_t kSize = 70, kAskers = 90;
@@ -83,7 +84,7 @@ class Play {
     cancel_and_give_back();
   }
 
-  // There is memory again: everything ends well.
+  // Memory is available again: everything completes.
   std::string settle() {
     for (int n = 0; n < 400; ++n) {
       end_dials(0);

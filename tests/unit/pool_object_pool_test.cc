@@ -1,4 +1,4 @@
-// The pool as a library: loans, a maker, hooks, a tracker, and what changes while it runs.
+// Unit tests of ObjectPool: handles, a factory, hooks, a tracker, and changes at run time.
 #include "pool/core/object_pool.h"
 
 #include <gtest/gtest.h>
@@ -166,7 +166,7 @@ TEST(AHook, RunsOncePerLoanHoweverManyRaceForTheObject) {
   struct Counting {
     std::atomic<int>*ready, *anonymous;
     bool on_acquire(Thing& thing) const {
-      ++*thing;  // plain: it is ours alone
+      ++*thing;  // plain: exclusively ours
       return ++*ready, true;
     }
     void on_release(Thing& thing) const {
@@ -193,7 +193,7 @@ TEST(AHook, RunsOncePerLoanHoweverManyRaceForTheObject) {
   EXPECT_EQ(anonymous, loans);
 }
 
-// Who holds what, for who hunts a leak.
+// Records the holder of each object, to find leaks.
 struct Tracker {
   struct Seen {
     std::set<std::uint32_t> out;
@@ -224,7 +224,7 @@ TEST(ATracker, KnowsWhoseLoanIsStillOut) {
   EXPECT_EQ(seen.terminated, 1);
 }
 
-// ---- what changes while it runs ----
+// ---- changes at run time ----
 
 TEST(ALender, LendsAsOftenAsItsLimitSaysAndHearsOfALowerOneAtOnce) {
   Things things({.cap = 1, .max_usage = 2});
@@ -280,7 +280,7 @@ TEST(ALender, FollowsItsCap) {
   EXPECT_FALSE(taken(things));
 }
 
-// ---- affinity, and what one sees ----
+// ---- affinity and statistics ----
 
 TEST(ALender, BeginsAtThePlaceThatTheKeyFallsOn) {
   ObjectPool<int> things({.cap = 4});

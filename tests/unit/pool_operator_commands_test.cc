@@ -1,5 +1,5 @@
-// An operator's words to a destination, and the settings that shape whom it lends what: they are obeyed without
-// touching what is lent.
+// Unit tests of operator commands to a destination, and of the settings that select the connection to borrow: none of
+// them affects borrowed connections.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -193,7 +193,7 @@ TEST_F(Commanded, AReconnectThatFailsKeepsWhatWorks) {
   EXPECT_EQ(asker().borrow(destination()), State::leased);
 }
 
-// ---- rest before the next borrow ----
+// ---- quarantine ----
 
 TEST_F(Commanded, AQuarantinedConnectionRestsFirst) {
   limits.size = 1;
@@ -214,8 +214,8 @@ TEST_F(Commanded, AQuarantinedConnectionRestsFirst) {
   EXPECT_EQ(asker().borrow(destination()), State::waiting);
 }
 
-// What is looked at when its quarantine ends is not there to be lent, and the look may end on a loop whose clock is
-// behind.
+// A connection that is inspected when its quarantine ends cannot be borrowed, and the inspection may end on a loop
+// whose clock is behind.
 TEST_F(Commanded, AQuarantineThatEndsWhileItsConnectionIsInspectedIsNotForgotten) {
   limits.size = 1;
   limits.quarantine = milliseconds(50);
@@ -326,7 +326,7 @@ TEST_F(Commanded, TheLeastUsedOneIsEvictedWhenThatIsAsked) {
     again.borrow(destination());
     again.release();
   }
-  lazy.release();  // it is used last, but least
+  lazy.release();  // it is used most recently, but least often
   world.on(0);
   EXPECT_TRUE(destination().evict(world.now));
   EXPECT_EQ(world.live.count(&used_once), 0U);

@@ -1,4 +1,5 @@
-// Origin equality, as a table: spellings on one row are one origin; rows are distinct; what is refused is refused.
+// Unit tests of origin equality, as a table: spellings on one row are one origin, rows are distinct, and invalid
+// spellings are rejected.
 #include "pool/origin.h"
 
 #include <gtest/gtest.h>

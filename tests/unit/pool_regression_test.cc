@@ -1,5 +1,5 @@
-// Bugs that other pools had or have, each named after what goes wrong there; here it does not. J# is an issue of Jetty,
-// L# one of light-4j, L-B its bugs of today, both as the notes on the originals number them.
+// Regression tests of the pool: bugs that other pools had or have. J# is an issue of Jetty, L# one of light-4j, L-B its
+// current bugs, both as the notes on the originals number them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,9 +25,10 @@ class PoolRegression : public PoolScene {
   PoolRegression() : PoolScene(3) {}
 };
 
-// ---- too many, too few ----
+// ---- number of dials ----
 
-// J#5855: N requests, N-1 connections, one request stuck: who caused the last dial lost its connection to another.
+// J#5855: N requests, N-1 connections, one request stuck: the borrower that caused the last dial lost its connection to
+// another.
 TEST_F(PoolRegression, OneRequestOfManyIsStuckBecauseADialTooFewWasBegun) {
   std::vector<TestBorrower*> all;
   for (int n = 0; n < 3; ++n) all.push_back(&waiting());
@@ -41,7 +42,7 @@ TEST_F(PoolRegression, OneRequestOfManyIsStuckBecauseADialTooFewWasBegun) {
   EXPECT_EQ(std::count_if(all.begin(), all.end(), [](TestBorrower* one) { return one->state == State::leased; }), 3);
 }
 
-// J#4904 J#5068 J#2293 J#1990: more connections than requests, because each pass over the queue dialed anew.
+// J#4904 J#5068 J#2293 J#1990: more connections than requests, because each pass over the queue dialed again.
 TEST_F(PoolRegression, QueuedRequestsOpenMoreConnectionsThanTheyNeed) {
   limits.size = 64;
   waiting();
@@ -54,7 +55,7 @@ TEST_F(PoolRegression, QueuedRequestsOpenMoreConnectionsThanTheyNeed) {
   EXPECT_EQ(world.dials.size(), 2U);
 }
 
-// J#862: a pool that is full fails at once, whatever will be free in a moment.
+// J#862: a full pool fails at once although a connection may be released in a moment.
 TEST_F(PoolRegression, AFullPoolFailsInsteadOfLettingWait) {
   limits.size = 1;
   TestBorrower& holder = leased();
@@ -64,7 +65,7 @@ TEST_F(PoolRegression, AFullPoolFailsInsteadOfLettingWait) {
   EXPECT_EQ(second.state, State::leased);
 }
 
-// L-B12: a restore wakes nobody.
+// L-B12: a restore wakes no waiter.
 TEST_F(PoolRegression, ARestoreLeavesTheWaiterToItsTimeout) {
   limits.size = 1;
   TestBorrower& holder = leased(0);
@@ -77,7 +78,7 @@ TEST_F(PoolRegression, ARestoreLeavesTheWaiterToItsTimeout) {
 
 // ---- failures ----
 
-// Jetty today (C5): one failed connect aborts all that is queued, beside living connections.
+// Jetty today (C5): one failed connect fails the whole queue, although other connections live.
 TEST_F(PoolRegression, AFailedConnectFailsEveryoneInTheQueue) {
   TestBorrower& holder = leased();
   TestBorrower& first = waiting();
@@ -91,7 +92,7 @@ TEST_F(PoolRegression, AFailedConnectFailsEveryoneInTheQueue) {
   EXPECT_EQ(first.state, State::leased);
 }
 
-// J#2860: what never connects leaves reservations behind until the pool is full.
+// J#2860: dials that never complete leave reservations behind until the pool is full.
 TEST_F(PoolRegression, AnOriginThatNeverConnectsUsesItsPlacesUp) {
   for (int n = 0; n < 50; ++n) {
     TestBorrower& one = waiting();
@@ -103,7 +104,7 @@ TEST_F(PoolRegression, AnOriginThatNeverConnectsUsesItsPlacesUp) {
   }
 }
 
-// The n-th dial fails, for every n until none does: each borrower gets one answer and nothing stays behind.
+// The n-th dial fails, for every n until none does: each borrower gets one result and nothing stays behind.
 TEST_F(PoolRegression, SomeDialWhoseFailureLeavesABorrowerOrAPlaceBehind) {
   limits.size = 4;
   for (std::size_t nth = 0; nth <= 6; ++nth) {
@@ -122,7 +123,7 @@ TEST_F(PoolRegression, SomeDialWhoseFailureLeavesABorrowerOrAPlaceBehind) {
   }
 }
 
-// The n-th taking over fails, likewise: the borrower gets another connection.
+// The n-th takeover fails, likewise: the borrower gets another connection.
 TEST_F(PoolRegression, SomeTakeoverWhoseFailureLosesTheBorrower) {
   for (int nth = 1; nth <= 4; ++nth) {
     TestBorrower& holder = leased(0);
@@ -139,20 +140,20 @@ TEST_F(PoolRegression, SomeTakeoverWhoseFailureLosesTheBorrower) {
       ASSERT_EQ(one->state, State::leased) << nth;
       one->release();
       world.on(0);
-      TestBorrower& back = leased(0);  // so that the next has to take it over again
+      TestBorrower& back = leased(0);  // so that the next borrower has to take it over again
       back.release();
     }
   }
 }
 
-// ---- the wire and the entry ----
+// ---- the connection and the entry ----
 
-// J#365: a request that is aborted while queued takes the connection that was meant for it along.
+// J#365: a request that is aborted while queued leaks the connection that was meant for it.
 TEST_F(PoolRegression, AnAbortWhileQueuedLeaksTheConnection) {
   limits.size = 1;
   TestBorrower& holder = leased();
   TestBorrower& gone = waiting();
-  holder.release();  // on its way to the one that goes
+  holder.release();  // in flight to the borrower that cancels
   gone.cancel();
   world.deliver_all();
   TestBorrower& next = asker();
@@ -174,18 +175,18 @@ TEST_F(PoolRegression, ClosedConnectionsKeepTheirPlacesUntilThePoolIsFull) {
   }
 }
 
-// L-B8: what closes between the choice and the borrow throws at the caller.
+// L-B8: a connection that closes between the choice and the borrow throws at the caller.
 TEST_F(PoolRegression, AConnectionThatClosesBetweenChoiceAndBorrowFailsTheCaller) {
   resting(0);
   TestBorrower& taker = asker(1);
-  world.attach_fails = true;  // the kernel refuses what is gone
+  world.attach_fails = true;  // the kernel rejects a closed descriptor
   EXPECT_EQ(taker.borrow(destination()), State::waiting);
   world.dialed();
   world.deliver_all();
   EXPECT_EQ(taker.state, State::leased);
 }
 
-// L-B4: a connection that is made after its borrower has left belongs to nobody, until somebody looks by chance.
+// L-B4: a connection that completes after its borrower has left belongs to no one until a sweep finds it.
 TEST_F(PoolRegression, ALateConnectionBelongsToNobody) {
   TestBorrower& gone = waiting();
   gone.cancel();
@@ -194,7 +195,7 @@ TEST_F(PoolRegression, ALateConnectionBelongsToNobody) {
   EXPECT_EQ(asker().borrow(destination()), State::leased);
 }
 
-// L-B5: expired ones stay open and count as borrowable while there is no traffic.
+// L-B5: expired connections stay open and count as borrowable while there is no traffic.
 TEST_F(PoolRegression, ExpiredConnectionsStayOpenUntilTheNextBorrow) {
   limits.expire_time = seconds(1);
   resting();
@@ -209,7 +210,7 @@ TEST_F(PoolRegression, TheWallClockDecidesAboutExpiry) {
   EXPECT_TRUE(Clock::is_steady);
 }
 
-// L#1656 L#2028: a lease that nobody gives back keeps its place for ever. L-B1 besides: nothing counts it.
+// L#1656 L#2028: a lease that is never released keeps its slot for ever. L-B1 besides: nothing counts it.
 TEST_F(PoolRegression, ALostLeaseKeepsItsPlaceAndIsNotCounted) {
   limits.size = 1;
   TestBorrower& careless = leased();
@@ -219,7 +220,7 @@ TEST_F(PoolRegression, ALostLeaseKeepsItsPlaceAndIsNotCounted) {
   leased();
 }
 
-// Jetty today: a lost entry is dropped by its index; between two looks that is another, a living one.
+// Jetty today: a lost entry is removed by its index, which may be another, living entry by then.
 TEST_F(PoolRegression, LosingOneConnectionDropsAnother) {
   TestBorrower& first = leased();
   TestBorrower& careless = leased();
@@ -249,7 +250,7 @@ TEST_F(PoolRegression, CountersAreDocumentedAndNeverCount) {
   EXPECT_EQ(now.failed_total(), 1U);
 }
 
-// L#1704: a connection goes back to a pool that is not its own.
+// L#1704: a connection is released to a pool that is not its own.
 TEST_F(PoolRegression, AConnectionReturnsToAnotherOriginsPool) {
   Destination other(origin_named("other"), limits, world, kLoops);
   TestBorrower& here = leased();
@@ -265,14 +266,14 @@ TEST_F(PoolRegression, AConnectionReturnsToAnotherOriginsPool) {
   other.stop(world.now);
 }
 
-// J#7201 J#9280 J#9240: stop forgets who is still inside, or a question about a stopped pool throws.
+// J#7201 J#9280 J#9240: stop forgets connections in use, or a query of a stopped pool throws.
 TEST_F(PoolRegression, StopForgetsConnectionsThatAreInUse) {
   TestBorrower& user = leased();
   TestBorrower& waiter = waiting();
   destination().stop(world.now);
   world.deliver_all();
   EXPECT_EQ(waiter.state, State::refused);
-  EXPECT_EQ(snapshot().alive(), 2U);  // the one in use and the one that is dialed
+  EXPECT_EQ(snapshot().alive(), 2U);  // the one in use and the one being dialed
   user.release();
   world.dialed();
   EXPECT_EQ(world.closed.size(), 2U);
@@ -280,7 +281,7 @@ TEST_F(PoolRegression, StopForgetsConnectionsThatAreInUse) {
   EXPECT_EQ(asker().borrow(destination()), State::refused);
 }
 
-// Jetty today: a limit of uses is looked at when a connection is released, not when it is lent.
+// Jetty today: a usage limit is checked at the release, not at the borrow.
 TEST_F(PoolRegression, AUsageLimitHoldsAtTheReleaseOnly) {
   limits.max_usage = 2;
   for (int n = 0; n < 2; ++n) leased().release();
@@ -294,10 +295,10 @@ TEST_F(PoolRegression, AUsageLimitHoldsAtTheReleaseOnly) {
   holder.release();
 }
 
-// ---- nobody is called from inside, no lock is held ----
+// ---- no callback under a lock ----
 
-// L-B2: a restore waits behind another thread's connect; J#8354: somebody asks about the pool from inside a call of the
-// pool, which holds its lock. Every door of the house asks; a lock held would stop this test for ever.
+// L-B2: a restore waits behind another thread's connect; J#8354: a callback queries the pool while the pool holds its
+// lock. Every callback of this environment queries the pool; a held lock would hang this test.
 class Asking final : public FakeEnvironment {
  public:
   Asking() : FakeEnvironment(2) {}
@@ -354,7 +355,7 @@ TEST(NotHereEither, ThePoolHoldsItsLockWhileItCallsOthers) {
   destination.stop(world.now);
 }
 
-// L-B10: the first caller's TLS identity wins for all who name the same address.
+// L-B10: the first caller's TLS identity applies to all callers of the same address.
 TEST(NotHereEither, TheFirstCallersIdentityIsEverybodys) {
   FakeEnvironment world(1);
   pool::Directory directory({}, world, 1);
@@ -363,7 +364,7 @@ TEST(NotHereEither, TheFirstCallersIdentityIsEverybodys) {
   EXPECT_NE(*directory.at(one, {}), *directory.at(other, {}));
 }
 
-// L-B6, J#8493, L#2652: two make the pool of one origin at once, and one of them borrows from an orphan.
+// L-B6, J#8493, L#2652: two callers create the pool of one origin at once, and one of them borrows from an orphan.
 TEST(NotHereEither, TwoWhoMakeAPoolAtOnceGetTwo) {
   for (int round = 0; round < 50; ++round) {
     FakeEnvironment world(2);

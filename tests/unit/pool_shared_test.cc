@@ -1,4 +1,4 @@
-// Connections that are shared: many users of any loop, limits that change, farewells, and how many are dialed.
+// Unit tests of shared connections: many users of any loop, changing limits, disposal, and the number of dials.
 #include <gtest/gtest.h>
 
 #include "tests/unit/pool_fixture.h"
@@ -18,7 +18,7 @@ class ASession : public test::PoolScene {
     want.kind = kind;
     return want;
   }
-  // They wait where it is not known yet what a dial brings; what it will bring.
+  // Borrowers wait before the protocol of the dialed connection is known; `streams` is what it will allow.
   void wait_for_the_unknown(int waiters, std::uint32_t streams) {
     limits.size = 8;
     limits.expected_streams = 0;
@@ -236,11 +236,11 @@ TEST_F(ASession, ThatDiesWithALostLeaseIsALeakAndServesItsOthers) {
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::leak});
 }
 
-// ---- origins that promise more streams than they keep ----
+// ---- origins that allow fewer streams than announced ----
 
 class ASessionThatCameDown : public ASession {
  protected:
-  // The first one was greeted with three streams, and allowed one a moment later.
+  // The first session started with three streams, and one was allowed a moment later.
   ASessionThatCameDown() {
     limits.size = 4;
     first = &on_session();
@@ -328,7 +328,7 @@ TEST_F(ASession, ThatIsNoneTopsTheDialsUpAtOnce) {
   EXPECT_EQ(world.dials.size(), 4U) << "four wait, four come";
   while (!world.dials.empty()) world.dialed();
   world.deliver_all();
-  world.next_streams = 7;  // it changed its mind
+  world.next_streams = 7;  // the origin changed its limit
   for (int n = 0; n < 3; ++n) waiting();
   EXPECT_EQ(world.dials.size(), 3U) << "what it was is expected again";
   world.dialed();
@@ -456,7 +456,7 @@ TEST_F(ASession, IsNotWaitedForWhenTheOriginSpeaksNoHttp2) {
   EXPECT_EQ(stream.fault->detail, "the origin speaks no HTTP/2");
 }
 
-// ---- replays ----
+// ---- retries ----
 
 TEST_F(ASession, ServesAReplayWhileItIsInUse) {
   on_session();

@@ -1,4 +1,4 @@
-// What is made of the recent past: its record, the advice, the replay, the explanation.
+// Unit tests of sizing: the borrow record, the advice, the simulation, the explanation.
 #include "pool/policy/sizing.h"
 
 #include <gtest/gtest.h>
@@ -127,7 +127,7 @@ TEST(AnAdvice, FollowsFromRateAndHoldTime) {
   EXPECT_EQ(advice->busy_median, 5U);
   EXPECT_EQ(advice->busy_most, 5U);
   EXPECT_EQ(advice->goal, milliseconds(5));
-  // The smallest c whose 99th percentile keeps the goal, by the formula itself.
+  // The smallest c whose 99th percentile meets the goal, by the formula itself.
   const auto late = [&](std::uint32_t c) {
     return erlang_c(c, advice->offered_load) * std::exp(-(c - advice->offered_load) * 0.005 / 0.05);
   };
@@ -155,7 +155,7 @@ TEST(AnAdvice, IsNeverLessThanWhatBurstsNeeded) {
   EXPECT_EQ(advice->min_idle, 20U) << "usually none is lent, then twenty at once";
 }
 
-// ---- the replay ----
+// ---- the simulation ----
 
 Limits of_size(std::uint32_t size) {
   Limits limits;
@@ -236,8 +236,8 @@ double cost_of_a_replay(std::uint32_t size) {
   return cpu() - before;
 }
 
-// Eight times as many connections that end at once cost 13 to 20 times as much, for the caches; a search for each among
-// all the others made it a hundred.
+// Eight times as many connections that close at once cost 13 to 20 times as much, because of the caches; a linear
+// search for each would make it a hundred.
 TEST(AReplay, OfTheLargestPoolCostsByItsSizeAndNotBySizeTimesSize) {
   const double small = std::max(cost_of_a_replay(8192), cost_of_a_replay(8192));
   EXPECT_LT(cost_of_a_replay(65536), 50 * small);
@@ -308,7 +308,7 @@ TEST(AnExplanation, HasAReasonForEachCause) {
   EXPECT_TRUE(says(explain({}, {}), "nobody asked"));
 }
 
-// Borrows that took no time begin and end at one instant, among others that do.
+// Borrows of zero duration begin and end at one instant, among others.
 TEST(AnAdvice, CountsBorrowsThatTookNoTime) {
   std::vector<BorrowRecord> stays = steady(200, milliseconds(1), Duration::zero());
   const std::optional<Advice> brief = recommend_size(stays, 4);

@@ -1,5 +1,5 @@
-// Commands and sweeps over a large pool: one pass, and never more than a thousand connections under one hold of the
-// mutex.
+// Unit tests of commands and sweeps over a large pool: one pass, and never more than a thousand connections per hold of
+// the mutex.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace carpool::pool {
 namespace {
 
-// Notes how many connections were ended in the books, and not yet closed, when one is closed.
+// Records, at each close, how many connections were closed in the counters but not yet disposed of.
 class BookedWorld final : public test::FakeEnvironment {
  public:
   BookedWorld() : FakeEnvironment(2) {}
@@ -39,7 +39,7 @@ double cpu_seconds() {
   return static_cast<double>(at.tv_sec) + static_cast<double>(at.tv_nsec) / 1e9;
 }
 
-// A pool with so many idle connections, each used a little later than the one before.
+// A pool with the given number of idle connections, each used a little later than the one before.
 struct Large {
   explicit Large(unsigned many) : count(many) {
     limits.size = many;

@@ -1,5 +1,5 @@
-// The states of an entry as docs/states/entry.md draws them: found by trying every verb in every state that can be
-// reached, so the picture is what the code does. And docs/pool.md says of every cause what it means.
+// Unit tests of the state diagram docs/states/entry.md: every operation is tried in every reachable state, so the
+// diagram matches the code. Also checks that docs/pool.md explains every cause.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -57,7 +57,7 @@ std::vector<Verb> verbs() {
           {"end inspection, not quiet", [](AtomicWord& at, EntryWord) { return end_inspect(at, false); }}};
 }
 
-// from -> to by verb, over all words that differ in what decides: users, marks, home.
+// from -> to by operation, over all words that differ in relevant fields: users, marks, loop.
 std::set<std::tuple<std::string, std::string, std::string>> transitions() {
   std::set<std::tuple<std::string, std::string, std::string>> found;
   std::set<std::uint64_t> seen;

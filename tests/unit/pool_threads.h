@@ -1,5 +1,5 @@
-// Real threads for the pool's tests, each a loop with its own mailbox: sockets, registrations and mail as a kernel and
-// a house would have them. Every connection carries plain fields that only its user may touch: under ThreadSanitizer a
+// pool_threads.h: real threads for the pool's tests, each a loop with its own mailbox, with sockets and registrations
+// as a kernel provides them. Every connection has plain fields that only its user may access: under ThreadSanitizer a
 // second user is a race, and without it the fields disagree.
 #pragma once
 
@@ -38,7 +38,7 @@ struct Readiness {
   std::uint32_t index, generation;
 };
 
-// Sockets, their registrations and the mail, as a kernel and a house would have them.
+// Sockets, their registrations and the mail, as a kernel and an environment provide them.
 class Threads final : public Environment {
  public:
   explicit Threads(unsigned loops) : loops_(loops) {}
@@ -47,7 +47,7 @@ class Threads final : public Environment {
     pool::DeliveryQueue mail;
     std::mutex mutex;
     std::deque<Readiness> events;                                             // guarded by mutex
-    std::deque<std::pair<Destination*, std::unique_ptr<Reservation>>> dials;  // the loop's own
+    std::deque<std::pair<Destination*, std::unique_ptr<Reservation>>> dials;  // accessed on the loop only
   };
 
   void dial(Destination& destination, Reservation reservation) override {
@@ -83,7 +83,7 @@ class Threads final : public Environment {
     if (!watched_.emplace(&socket, Registration{this_loop, {index, generation}}).second) return fail("watched twice");
     if (socket.peer_closed.load()) send({index, generation}, this_loop);
   }
-  // The origin closes any connection.
+  // The origin closes a random connection.
   void close_one(std::mt19937_64& random) {
     const std::scoped_lock lock(mutex_);
     if (watched_.empty()) return;

@@ -1,4 +1,5 @@
-// Several loops on real threads share one destination while origins close connections at random and events arrive late.
+// Unit tests with several loops on real threads that share one destination while origins close connections at random
+// and events arrive late.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,12 +61,12 @@ struct Plan {
   int turns = 20000;
   Limits limits{};
   std::uint32_t origins = 1;
-  std::uint32_t total = 1000;  // connections of all of them together
+  std::uint32_t total = 1000;  // connections of all loops together
   bool peers_close = true;
-  bool wishes = true;  // cancels, replays, short rests, failing dials
+  bool wishes = true;  // cancels, retries, short idle limits, failing dials
 };
 
-// One loop's thread.
+// The thread of one loop.
 class Runner {
  public:
   Runner(Threads& environment, std::vector<Destination*> destinations, const Plan& plan, LoopId loop)
@@ -84,7 +85,7 @@ class Runner {
     }
     finish();
     busy.fetch_sub(1);
-    // The others may still hand us something, or need our mail to move on.
+    // The others may still hand a connection to this loop, or wait for its mail.
     while (busy.load() != 0 || !house_.loops()[loop_].dials.empty()) serve();
   }
   std::uint64_t unanswered() const {
@@ -104,7 +105,7 @@ class Runner {
     const Instant now = Clock::now();
     house_.loops()[loop_].mail.deliver_all(now);
     end_dials(now);
-    // Events come late: what they name may be closed, moved, or another connection in the same place by now.
+    // Events arrive late: the connection they name may be closed, moved, or replaced in the same slot.
     for (int n = static_cast<int>(random_() % 16) - 12; n > 0; --n) {
       if (std::optional<Readiness> event = house_.next_event(loop_)) on_event(*event, now);
     }
@@ -133,7 +134,7 @@ class Runner {
     if (claim.kind == EventClaim::Kind::stale) return;
     auto& socket = static_cast<Socket&>(*claim.pooled);
     ++socket.seen_events;
-    // What the event says is believed, as a hangup is.
+    // Treats the event as a hangup.
     if (claim.kind == EventClaim::Kind::inspecting) end_inspection(event.index, false, CloseCause::peer_closed, now);
   }
   Destination& any() { return *destinations_[random_() % destinations_.size()]; }
@@ -164,7 +165,7 @@ class Runner {
     user.waiting = false;
     if (auto* lease = std::get_if<Lease>(&answer)) user.begin(std::move(*lease));
   }
-  // Everyone gives back; those who wait are answered or the test hangs, which is the finding.
+  // Releases every lease; each waiter must get a result, or the test hangs, which is the failure.
   void finish() {
     for (bool open = true; open;) {
       serve();
@@ -192,7 +193,7 @@ Origin origin_number(std::uint32_t n) {
   return origin;
 }
 
-// What must hold of one destination when everyone has gone home.
+// Checks the invariants of one destination after all threads have finished.
 std::uint64_t expect_settled(const Destination& destination, const Plan& plan) {
   const Destination::Snapshot end = destination.snapshot(Clock::now());
   EXPECT_EQ(end.borrows, end.restores);
@@ -251,8 +252,8 @@ TEST(Loops, ShareOneConnectionAndForgetNoWaiter) {
   run(plan);
 }
 
-// The pair itself: in each round one thread releases the only connection at the moment when the other asks for it. If
-// both look before they publish, the asker waits for ever: nobody else comes to wake it.
+// The lost wake-up: in each round one thread releases the only connection while the other asks for it. If both look
+// before they publish, the borrower waits for ever: no other thread wakes it.
 class Round {
  public:
   void meet() {
@@ -272,7 +273,7 @@ class Round {
 };
 
 TEST(Loops, NeverBothMissAReleaseAndAWish) {
-  // A publication by a plain store survives 100,000 rounds two times in three; the long run takes ten million.
+  // A publication by a plain store survives 100,000 rounds two times in three; the long form runs ten million.
   const char* asked = std::getenv("CARPOOL_LITMUS_ROUNDS");
   const int rounds = asked != nullptr ? std::atoi(asked) : 100000;
   Threads environment(2);
@@ -282,7 +283,7 @@ TEST(Loops, NeverBothMissAReleaseAndAWish) {
   std::array<User, 2> users;
   std::atomic<bool> lost{false};
   Round round;
-  // The connection is made before the race begins.
+  // The connection is established before the race begins.
   this_loop = 0;
   ASSERT_TRUE(std::holds_alternative<Waiting>(destination.borrow(users[0], {}, Clock::now())));
   {

@@ -1,5 +1,5 @@
-// More bugs that other pools had (see pool_bugs_test.cc): what their users did that the pool did not expect, because
-// they waited too long, failed, were many at once, or could reach what was not theirs.
+// Regression tests of the pool's users: more bugs of other pools (see pool_regression_test.cc), caused by borrowers
+// that wait too long, fail, arrive at once, or reach state that is not theirs.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -25,14 +25,14 @@ class PoolUserRegression : public PoolScene {
   PoolUserRegression() : PoolScene(2) {}
 };
 
-// J#6254: the total timeout does not run while a request is queued: it comes out of the line long after its client gave
-// up, and takes a connection.
+// J#6254: the total timeout does not run while a request is queued: the request leaves the queue long after its client
+// gave up, and takes a connection.
 TEST_F(PoolUserRegression, OneWhoseTimeIsUpTheQueueGoesOn) {
   TestBorrower& holder = leased(0);
   TestBorrower& other = leased(0);
   TestBorrower& late = waiting({}, 1);
   TestBorrower& patient = waiting({}, 1);
-  late.cancel();  // its deadline came
+  late.cancel();  // its deadline expired
   EXPECT_EQ(snapshot().waiting, 1U);
   holder.release();
   world.deliver_all();
@@ -42,7 +42,7 @@ TEST_F(PoolUserRegression, OneWhoseTimeIsUpTheQueueGoesOn) {
   EXPECT_EQ(snapshot().waiting, 0U);
 }
 
-// The same when the time is up while the connection is on its way to it.
+// The same when the deadline expires while the connection is in flight.
 TEST_F(PoolUserRegression, OneWhoseTimeIsUpAConnectionIsTaken) {
   limits.size = 1;
   TestBorrower& holder = leased(0);
@@ -54,7 +54,7 @@ TEST_F(PoolUserRegression, OneWhoseTimeIsUpAConnectionIsTaken) {
   EXPECT_EQ(asker(0).borrow(destination()), State::leased);
 }
 
-// J#13004: a bounded queue says no before it is full.
+// J#13004: a bounded queue rejects before it is full.
 TEST_F(PoolUserRegression, OneWhoFindsRoomTheQueueIsFull) {
   limits.max_waiting = 5;
   leased();
@@ -65,7 +65,7 @@ TEST_F(PoolUserRegression, OneWhoFindsRoomTheQueueIsFull) {
   EXPECT_EQ(refused.fault->kind, FaultKind::queue_full);
 }
 
-// L#2042: the look after what leaked is skipped when the borrow fails, and a lost place is never found again.
+// L#2042: the search for leaks is skipped when the borrow fails, and a leaked slot is never recovered.
 TEST_F(PoolUserRegression, OneWhoIsRefusedNobodyLooksAfterLeaks) {
   limits.size = 1;
   limits.max_waiting = 0;
@@ -77,7 +77,7 @@ TEST_F(PoolUserRegression, OneWhoIsRefusedNobodyLooksAfterLeaks) {
   leased();
 }
 
-// L#2101 (L-B11): the object with a connection's state is public: whoever has a token can set it.
+// L#2101 (L-B11): an object with a connection's state is public: any holder of a token can set it.
 template <class T>
 concept ShowsItsEntry = requires(T lease) {
   lease.entry_;
@@ -96,7 +96,7 @@ TEST_F(PoolUserRegression, AnybodyAConnectionsStateCanBeChanged) {
   EXPECT_FALSE(one.lease) << "the right ends with its use";
 }
 
-// J#14533: the sweeper removes a destination while somebody resolves it, who then uses what is gone.
+// J#14533: the sweeper removes a destination while a caller resolves it, which then uses freed memory.
 TEST(NotHereForAResolver, TheSweeperTakesAwayWhatItJustFound) {
   FakeEnvironment world(2);
   pool::Directory directory({}, world, 2);
@@ -129,7 +129,7 @@ TEST(NotHereForAResolver, TheSweeperTakesAwayWhatItJustFound) {
   world.deliver_all();
 }
 
-// L#2053: what all share is made by each of those who need it first at the same time; all but one are never ended.
+// L#2053: a shared object is created by each caller that needs it first at the same time; all but one leak.
 TEST(NotHereForTheFirstOnes, WhatTheyShareIsMadeByEachOfThem) {
   for (int round = 0; round < 50; ++round) {
     FakeEnvironment world(2);

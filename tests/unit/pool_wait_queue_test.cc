@@ -1,4 +1,4 @@
-// Who waits: order across loops, bounds, and grants that find their borrower gone.
+// Unit tests of the wait queue: order across loops, bounds, and grants whose borrower has cancelled.
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -21,7 +21,7 @@ class TheLine : public test::PoolScene {
  protected:
   TheLine() : PoolScene(2) {}
 
-  // Who is served in which order when all have joined; each letter a client or a class.
+  // Returns the order in which all borrowers are served; each letter is a client or a class.
   std::string served(TestBorrower& holder, const std::vector<std::pair<char, TestBorrower*>>& line) {
     std::string order;
     TestBorrower* last = &holder;
@@ -204,7 +204,7 @@ TEST_F(TheLine, StarvesNoClassAndNoClient) {
       if (one->state != State::leased) continue;
       ++count[one];
       one->release();
-      one->borrow(destination(), want);  // always in line but while it is served
+      one->borrow(destination(), want);  // always queued except while it is served
     }
   }
   for (const auto& [want, one] : all) {
@@ -223,7 +223,7 @@ TEST_F(TheLine, CancelsWithoutATrace) {
   EXPECT_EQ(snapshot().waiting, 0U);
 }
 
-// ---- a long line ----
+// ---- a long queue ----
 
 double cpu_seconds() {
   timespec at{};
@@ -231,7 +231,7 @@ double cpu_seconds() {
   return static_cast<double>(at.tv_sec) + static_cast<double>(at.tv_nsec) / 1e9;
 }
 
-// Half of the wishes are one client's, and each other client's goes in front of most of those; then all give up, from
+// Half of the requests are one client's, and each other client's are queued before most of those; then all cancel, from
 // the middle outwards.
 double cost_of_a_line_of(unsigned many) {
   test::FakeEnvironment world(1);

@@ -1,4 +1,4 @@
-// Connections opened before anybody asks: a warm-up's, and those of min_idle.
+// Unit tests of connections opened before any borrow: by a warm-up and by min_idle.
 #include <gtest/gtest.h>
 
 #include "tests/unit/pool_fixture.h"
@@ -102,7 +102,7 @@ TEST_F(AWarmUp, NeverPassesTheCapForMinIdle) {
   EXPECT_EQ(world.dials.size(), 2U);
 }
 
-// ---- and what is too much of them ----
+// ---- surplus connections ----
 
 class ASurplus : public test::PoolScene {
  protected:
@@ -110,7 +110,7 @@ class ASurplus : public test::PoolScene {
     limits.strategy = Strategy::round_robin;
     limits.idle_timeout = seconds(10);
   }
-  // So many at once, each for ten milliseconds.
+  // Holds that many connections at once, for ten milliseconds each.
   void busy(int at_once) {
     std::vector<TestBorrower*> all;
     for (int n = 0; n < at_once; ++n) all.push_back(&leased());

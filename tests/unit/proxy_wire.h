@@ -1,4 +1,4 @@
-// Wire: a plain transport on a real socket pair, and what arrives at its other end.
+// Wire: a plain transport on a real socket pair, and the bytes that arrive at its other end.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace carpool::proxy::testing {
 
 struct Wire {
-  // `room`: of the socket's send buffer; 0: what the system gives.
+  // `room`: size of the socket's send buffer; 0: the system's default.
   explicit Wire(int room = 0) {
     int ends[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);

@@ -1,4 +1,4 @@
-// Lines: both formats, and that nothing from outside breaks out of its field.
+// Unit tests of log lines: both formats, and that no outside data breaks out of its field.
 #include "proxy/telemetry/log_line.h"
 
 #include <gtest/gtest.h>

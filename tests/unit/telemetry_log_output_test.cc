@@ -1,4 +1,4 @@
-// The way out: through a real pipe, with a reader that reads and one that sleeps.
+// Unit tests of log output through a real pipe, with a reader that reads and one that sleeps.
 #include "proxy/telemetry/log_output.h"
 
 #include <fcntl.h>
@@ -33,7 +33,7 @@ class Pipe {
     if (ends_[1] >= 0) close(ends_[1]);
     ends_[1] = -1;
   }
-  // All that was written; the writers must be gone.
+  // Returns everything that was written; the writers must be closed.
   std::string read_all() {
     end_writing();
     std::string all;
@@ -118,7 +118,7 @@ TEST(Log, NeverWaitsForAReaderThatSleepsButCountsWhatItDrops) {
   const auto began = std::chrono::steady_clock::now();
   for (int i = 0; i < 2000; ++i) info("test", big);  // far more than a pipe holds
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
-  stop();  // gives up on the reader, in bounded time
+  stop();  // gives up on the reader after a bounded time
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
   const std::size_t written = count(pipe.read_all(), "\n");
   EXPECT_GT(written, 10U);
@@ -144,7 +144,7 @@ TEST(Log, IsOnDiskAfterASyncWhereItIsAFile) {
   close(ends[1]);
 }
 
-// A file that takes no byte behind `bytes` until let(), as a full disk.
+// A file that accepts no byte after `bytes` until let(), like a full disk.
 class FullFile {
  public:
   explicit FullFile(rlim_t bytes) : fd_(::memfd_create("log", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
@@ -172,7 +172,7 @@ class FullFile {
   rlimit before_{};
 };
 
-// A line, then one that the file has no room for, then room, then another one.
+// Writes a line, then one that the file has no room for, then makes room, then writes another.
 std::string log_through(const FullFile& file) {
   const std::uint64_t before = dropped();
   start({Level::info, Format::text, file.fd()});

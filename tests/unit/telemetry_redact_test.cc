@@ -1,4 +1,4 @@
-// What of a target may stand in a log.
+// Unit tests of redaction: the parts of a target that may be logged.
 #include "proxy/telemetry/redact.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What the descriptor limit leaves for connections to origins.
+// Unit tests of FdBudget: the connections to origins that the descriptor limit allows.
 #include "proxy/upstream/fd_budget.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// An HTTP/1.1 upstream stream serves one attempt after the other: what one attempt met says nothing about the next one.
+// Unit tests of H1UpstreamStream: it serves one attempt after the other, and the state of one attempt does not affect
+// the next.
 #include "proxy/upstream/h1_stream.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@ namespace {
 
 using proxy::AttemptState;
 
-// A connection whose origin has answered already and does not read any more.
+// A connection whose origin has responded already and no longer reads.
 class Script final : public proxy::net::Transport {
  public:
   explicit Script(std::string answer) : Transport(-1), answer_(std::move(answer)) { readable_ = true; }
@@ -43,7 +44,7 @@ proxy::net::Dialed dialed(std::string answer) {
   return one;
 }
 
-// Asks once more, on the next connection, when it is told 421.
+// Retries once, on the next connection, after a 421.
 class Asker final : private proxy::UpstreamStreamHandler {
  public:
   explicit Asker(SimHost& host) : upstream_stream_(host, *this, response_) { request_.method = "GET"; }

@@ -1,4 +1,4 @@
-// Sessions to origins, on wires in memory: what the simulation found, told step by step.
+// Unit tests of sessions to origins on wires in memory: the simulation's findings, step by step.
 #include <gtest/gtest.h>
 
 #include "tests/sim/session_asker.h"
@@ -6,7 +6,7 @@
 namespace carpool::test {
 namespace {
 
-// One loop, one session, one who asks.
+// One loop, one session, one borrower.
 class ASession : public testing::Test {
  protected:
   ASession() {
@@ -24,7 +24,7 @@ class ASession : public testing::Test {
     directory_.stop(world_.now);
     go_on();
   }
-  // Until nothing happens any more; no time passes.
+  // Runs until nothing more happens, without advancing time.
   void go_on() {
     for (int rounds = 0; rounds < 1000; ++rounds) {
       world_.turn(0, true);

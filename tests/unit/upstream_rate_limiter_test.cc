@@ -1,4 +1,4 @@
-// So many a second and so many at once, whoever asks.
+// Unit tests of RateLimiter: the rate and the burst hold for all threads together.
 #include "proxy/upstream/origin/rate_limiter.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ TEST(ARateLimit, IsExactWhereManyThreadsAsk) {
   for (std::thread& thread : threads) thread.join();
   int all = 0;
   for (const int mine : each) all += mine;
-  // 20 ms of virtual time at one each 10 us; all threads see its whole course.
+  // 20 ms of virtual time at one each 10 us; all threads see all of it.
   EXPECT_LE(all, static_cast<int>(kBurst) + kTries / 10);
   EXPECT_GE(all, kTries / 10);
 }

@@ -1,4 +1,4 @@
-// What may be sent again, and what proves it.
+// Unit tests of RetryPolicy: the requests that may be retried, and the proof each needs.
 #include "proxy/upstream/retry_policy.h"
 
 #include <gtest/gtest.h>
