@@ -47,15 +47,15 @@ MUTANTS = [
       "if ((entry.block->idle(home).read() & entry.bit()) != 0) return false;", "return false;", "unit"),
     m("the bits of what is lent stay for ever", "pool/core/finder.h", "if ((idle.read() & entry.bit()) != 0) idle.clear(entry.bit());", "",
       "unit"),
-    m("two append a block each", "pool/core/blocks.h", "if (at(n).vacant().read() != 0) return;  // somebody was faster", "", "explorer"),
+    m("two append a block each", "pool/core/blocks.h", "if (at(n).vacant().read() != 0) return;  // another thread appended one", "", "explorer"),
     # ---- borrowing and the line ----
     m("who comes goes past the line", "pool/destination/borrow.cc", "!want.new_connection_only && !want.tunnel && !waiting()", "!want.new_connection_only && !want.tunnel",
       "explorer"),
     m("a wish is published acq_rel", "pool/destination/borrow.cc", "attention.fetch_add(1, std::memory_order_seq_cst);",
       "attention.fetch_add(1, std::memory_order_acq_rel);", "explorer"),
-    m("who leaves is still meant", "pool/destination/borrow.cc", "borrower.ticket_ = 0;  // what is in the mail finds out and passes on", "", "unit"),
+    m("who leaves is still meant", "pool/destination/borrow.cc", "borrower.ticket_ = 0;  // a grant in flight sees this on arrival and passes on", "", "unit"),
     # ---- handing on ----
-    m("a release does not look whether somebody waits", "pool/destination/release.cc", "if (waiting()) serve_own_waiters(now, OpenCause::all_busy);  // the pair of enqueue()",
+    m("a release does not look whether somebody waits", "pool/destination/release.cc", "if (waiting()) serve_own_waiters(now, OpenCause::all_busy);  // pairs with enqueue()",
       "", "explorer"),
     m("what was given is not judged on arrival", "pool/destination/release.cc",
       "word.uses() > 1 && reusability_of(entry, word.uses() - 1, now) != Reusability::fit", "false", "unit"),
