@@ -17,14 +17,14 @@ namespace carpool::proxy {
 namespace {
 constexpr timeval kPatience{2, 0};
 
-// A wildcard bind is reached on loopback.
+// Returns loopback for a wildcard bind.
 net::Address reachable(const net::Address& bound) {
   if (!bound.ip() || !bound.wildcard()) return bound;
   const auto loopback = net::Address::literal(bound.family() == AF_INET6 ? "::1" : "127.0.0.1", bound.port());
   return loopback.value_or(bound);
 }
 
-// The status line's code, 0 when there was no answer.
+// Returns the status code, or 0 if there was no response.
 int status_of_readyz(const net::Address& address) {
   const Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
   ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);

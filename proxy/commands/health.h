@@ -1,4 +1,4 @@
-// --health: is the instance of this configuration ready? For images that have no curl. Exit 0 or 1.
+// --health: checks whether the instance of this configuration is ready, for images without curl. Exit code 0 or 1.
 #pragma once
 
 #include "proxy/config/config.h"

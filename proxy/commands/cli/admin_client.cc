@@ -17,14 +17,14 @@ namespace carpool::proxy::cli {
 namespace {
 constexpr std::size_t kLongestAnswer = std::size_t{256} * 1024 * 1024;  // 65,535 connections are about 40 MiB
 
-// A wildcard bind is reached on loopback.
+// Returns loopback for a wildcard bind.
 net::Address reachable(const net::Address& bound) {
   if (!bound.ip() || !bound.wildcard()) return bound;
   return net::Address::literal(bound.family() == AF_INET6 ? "::1" : "127.0.0.1", bound.port()).value_or(bound);
 }
 
 std::string reason(int error) {
-  if (error == EAGAIN) return "it takes its time";  // past the bound
+  if (error == EAGAIN) return "it takes its time";  // past the timeout
   return std::strerror(error);                      // NOLINT(concurrency-mt-unsafe)
 }
 
@@ -41,7 +41,7 @@ bool send_all(int fd, std::string_view text) {
   return true;
 }
 
-// A long answer comes in chunks, whose last one says that it is complete.
+// A long response is chunked: its last chunk shows that it is complete.
 Result<Reply> read_reply(const Instance& instance, int fd, std::string_view method) {
   http::ResponseReader reader({});
   reader.expect(method, false);

@@ -1,4 +1,5 @@
-// One request to an instance's admin endpoint, over TCP or its Unix socket; blocking, with a bound on every wait.
+// Sends one request to an instance's admin endpoint, over TCP or its Unix socket; blocking, with a timeout on every
+// wait.
 #pragma once
 
 #include <string>
@@ -13,14 +14,14 @@ struct Reply {
   std::string body;
 };
 
-// Where an instance is, and what it wants to see.
+// The address and the credentials of an instance.
 struct Instance {
-  std::string address;  // as [admin] address
+  std::string address;  // in the form of [admin] address
   std::string token;    // empty: none
   int patience_seconds = 10;
 };
 
-// Fault: nobody answers there.
+// Returns a Fault if the instance does not respond.
 Result<Reply> ask(const Instance& instance, std::string_view method, std::string_view target);
 
 }  // namespace carpool::proxy::cli

@@ -20,10 +20,10 @@
 namespace carpool::proxy::cli {
 namespace {
 
-constexpr std::size_t kLongestToken = std::size_t{64} * 1024;  // the whole file
+constexpr std::size_t kLongestToken = std::size_t{64} * 1024;  // size limit of the file
 constexpr int kDone = 0, kWrongUse = 1, kNoAnswer = 2, kRefused = 3;
 
-// Broken before it is wider than a terminal.
+// Wraps the usage text before it is wider than a terminal.
 std::string usage(const Command& command) {
   constexpr std::size_t kWidth = 100;
   std::string text = "carpool " + std::string(command.name);
@@ -105,7 +105,7 @@ class Session {
     return fail(kWrongUse, path + ": no token in its first line");
   }
 
-  // An URI stands for itself; anything else must be part of exactly one pool's.
+  // A URI is used as it is; anything else must be part of exactly one pool's origin.
   int find_origin(std::string& origin) {
     if (request_.operand.empty()) return fail(kWrongUse, std::string(request_.command->name) + " needs an ORIGIN");
     origin = request_.operand;
@@ -133,7 +133,7 @@ class Session {
     return answer.is_object() ? kDone : fail(kRefused, "the answer is no JSON object");
   }
 
-  // Null: the answer is none.
+  // Returns null if the response is not an object.
   static Json object_in(const Reply& reply) {
     Result<Json> read = read_json<Json>(reply.body, kAnswerBounds);
     return read ? std::move(*read) : Json();
@@ -165,7 +165,7 @@ class Session {
     }
   }
 
-  // The one answer that is no JSON but TOML, for a person and for a program alike.
+  // The only response that is TOML instead of JSON; printed unchanged.
   int print_config(const std::string& target) const {
     const Result<Reply> reply = ask(instance_, "GET", target);
     if (!reply) return fail(kNoAnswer, reply.fault().detail);
@@ -174,7 +174,7 @@ class Session {
     return kDone;
   }
 
-  // Whoever reads from a pipe gets one look.
+  // When the output is a pipe, prints the table once.
   int top() const {
     Json answer;
     if (const int code = ask_for("GET", "/pools", answer); code != kDone) return code;
@@ -221,10 +221,12 @@ std::optional<int> run(int argc, const char* const* argv, std::ostream& out, std
   const std::string& word = request.operand;
   if (request.command->name == "completion") return print_page(completion(word), "bash, zsh or fish", out, err);
   if (request.command->name == "man") return print_page(manual(word), "carpool or carpool.toml", out, err);
-  if (request.command->name == "webhook") return fail("`webhook` must be the first word");  // else it ran already
+  if (request.command->name == "webhook")
+    return fail("`webhook` must be the first word");  // otherwise it would have
+                                                      // run already
   try {
     return Session(request, out, err).run();
-  } catch (const Json::exception&) {  // a member has another type than carpool gives it
+  } catch (const Json::exception&) {  // a member does not have the type that carpool sends
     return fail("the answer is not one of carpool's"), kRefused;
   }
 }

@@ -1,5 +1,5 @@
-// The subcommands and their flags: each declared once. What they ask of the admin endpoint, what they refuse, their
-// help, the completions of the shells and the manual page all follow from these tables.
+// Command: the tables of subcommands and flags, each declared once. Requests to the admin endpoint, validation, help,
+// shell completions and the manual page are derived from them.
 #pragma once
 
 #include <span>
@@ -12,26 +12,26 @@ namespace carpool::proxy::cli {
 using Words = std::span<const std::string_view>;
 
 struct Operand {
-  std::string_view name;  // empty: the command takes none
+  std::string_view name;  // empty: the command takes no operand
   bool optional = false;
-  Words words;             // what it may be, for completions; empty: anything
-  std::string_view query;  // given, it goes along as this parameter, and the question becomes a PUT
+  Words words;             // possible values, for completions; empty: any
+  std::string_view query;  // if given, it is sent as this parameter, and the request becomes a PUT
 };
 
 struct Command {
   std::string_view name;
   std::string_view method;
-  std::string_view path;  // {origin} is filled in
+  std::string_view path;  // {origin} is substituted
   Operand operand;
   std::string_view doc;
 };
 
 struct Flag {
   std::string_view name, value;
-  std::string_view commands;  // those that take it; empty: each that asks an instance
-  std::string_view query;     // the parameter as which it goes along; empty: it does not
+  std::string_view commands;  // the commands that accept it; empty: every command that queries an instance
+  std::string_view query;     // the query parameter that carries it; empty: not sent
   std::string_view doc;
-  Words words = {};  // what its value may be, for completions; empty: anything
+  Words words = {};  // possible values, for completions; empty: any
 };
 
 std::span<const Command> commands();
@@ -40,9 +40,9 @@ const Command* find_command(std::string_view name);
 const Flag* find_flag(std::string_view name);
 bool takes(const Command& command, const Flag& flag);
 
-// What may follow its name, as usage shows it: the operand, then each flag that not all commands take.
+// Returns the arguments shown in the usage: the operand, then each flag that not all commands accept.
 std::vector<std::string> usage_of(const Command& command);
-// Where it is shown beside those of other commands: "for top: one look".
+// Returns the description in a list with flags of other commands: "for top: one look".
 std::string doc_among_others(const Flag& flag);
 
 }  // namespace carpool::proxy::cli

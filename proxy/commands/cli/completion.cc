@@ -20,7 +20,7 @@ std::string names(std::string_view between) {
   return out;
 }
 
-// Other flags than those of every command that asks an instance.
+// Returns true if the command has flags besides those of every command that queries an instance.
 bool has_own_flags(const Command& command) {
   return std::any_of(flags().begin(), flags().end(),
                      [&](const Flag& flag) { return takes(command, flag) != flag.commands.empty(); });
@@ -53,7 +53,7 @@ std::string flags_of(const Command& command) {
   return out + "--help";
 }
 
-// The flags that take a value: of files, or of anything else.
+// Returns the flags that take a value: a file, or anything else.
 std::string flags_with(bool file) {
   std::string out;
   for (const Flag& flag : flags()) {
@@ -140,7 +140,7 @@ std::string zsh_flag(const Flag& flag) {
   return zsh_flag(flag.name, flag.value, flag.doc, flag.words);
 }
 
-// The case of the command that stands somewhere on the line.
+// Returns the case statement on the command, which may stand anywhere on the line.
 std::string zsh_case() {
   return "case ${words[(r)(" + names("|") + ")]} in";
 }
@@ -182,7 +182,7 @@ std::string zsh() {
   }
   return out + "    '1:command:{_describe command commands}' \\\n    " + zsh_operands() +
          "}\n"
-         // Sourced it is only declared; as an autoloaded function its file is what is run.
+         // When the file is sourced it only declares the function; as an autoloaded function it runs it.
          "if [ \"$funcstack[1]\" = _carpool ]; then _carpool \"$@\"; else compdef _carpool carpool; fi\n";
 }
 

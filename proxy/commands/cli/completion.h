@@ -1,4 +1,4 @@
-// Completions for shells, made from the tables of commands and flags.
+// Generates shell completions from the tables of commands and flags.
 #pragma once
 
 #include <optional>

@@ -7,7 +7,7 @@
 namespace carpool::proxy::cli {
 namespace {
 
-// In man(7)'s words.
+// Escapes and formats `text` for man(7).
 std::string roff(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -1,4 +1,4 @@
-// Manual pages, made from the tables of commands, flags and settings.
+// Generates the manual pages from the tables of commands, flags and settings.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What a command line asks: a command of the table, its operand and its flags, each of them one that the command takes.
+// Request: a parsed command line: a command of the table, its operand and its flags, all of which the command accepts.
 #pragma once
 
 #include <string>
@@ -13,20 +13,20 @@ namespace carpool::proxy::cli {
 struct Request {
   const Command* command = nullptr;
   std::string operand;                                     // empty: none
-  std::vector<std::pair<const Flag*, std::string>> given;  // each flag once; "1": one without a value
+  std::vector<std::pair<const Flag*, std::string>> given;  // each flag once; "1" for a flag without a value
   bool help = false;
 
   std::string value(std::string_view flag) const;  // empty: not given
   bool has(std::string_view flag) const { return !value(flag).empty(); }
 };
 
-// The first word that is no flag and no flag's value; null: the line has no command.
+// Returns the command, the first word that is neither a flag nor a flag's value; nullptr if there is none.
 const Command* command_of(int argc, const char* const* argv);
 
-// Of a line whose command is `request.command`; what is wrong with it, or nothing.
+// Parses the line of `request.command`. Returns an error message, or an empty string.
 std::string parse(Request& request, int argc, const char* const* argv);
 
-// What the admin endpoint is asked, once the origin is known.
+// The method and target for the admin endpoint, once the origin is known.
 std::string_view method_of(const Request& request);
 std::string target_of(const Request& request, std::string_view origin);
 

@@ -3,7 +3,7 @@
 namespace carpool::proxy::cli {
 namespace {
 
-// Empty where it is something else.
+// Returns an empty object if `json` is not an object.
 Json object(const Json& json) {
   return json.is_object() ? json : Json::object();
 }
@@ -16,15 +16,15 @@ std::string levels_table(const Json& answer) {
   return table.text();
 }
 
-// A row for each value that either has; {"wait_seconds": {"p99": 1}} is "wait_seconds p99". A cause that only one of
-// them knows is a dash in the other.
+// Adds a row for each value of either side; {"wait_seconds": {"p99": 1}} becomes "wait_seconds p99". A cause missing on
+// one side is shown as a dash.
 void compare(const Json& present, const Json& what_if, const std::string& before, Table& table) {
   Json names = present;
   for (const auto& [name, value] : what_if.items()) names[name] = value;
   for (const auto& [name, value] : names.items()) {
     const Json now = present.value(name, Json()), then = what_if.value(name, Json());
     if (value.is_object()) {
-      // That it is a setting, or an outcome, needs no word.
+      // Settings and outcomes are shown without this prefix.
       const bool plain = name == "settings" || name == "outcome";
       compare(object(now), object(then), plain ? before : before + name + " ", table);
     } else {
@@ -47,7 +47,7 @@ std::string what_if_text(const Json& answer) {
   return text;
 }
 
-// What never happened is left out: most causes of most pools.
+// Omits counters that are zero, as most causes of most pools are.
 std::string pool_text(Json answer) {
   for (const char* const counts : {"connections", "opened", "closed", "failures"}) {
     const Json all = object(answer.value(counts, Json()));

@@ -1,4 +1,4 @@
-// What a command shows of the admin endpoint's answer: its own table where it has one, else whatever came.
+// Renders the admin endpoint's response to a command: as a table of its own if it has one, otherwise generically.
 #pragma once
 
 #include <string>
@@ -8,6 +8,6 @@
 
 namespace carpool::proxy::cli {
 
-std::string text_of(const Command& command, const Json& answer);  // an object
+std::string text_of(const Command& command, const Json& answer);  // `answer` is an object
 
 }  // namespace carpool::proxy::cli

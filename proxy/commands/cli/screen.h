@@ -1,5 +1,5 @@
-// Screen: a terminal taken for drawing: its alternate screen, no cursor, keys as they are pressed. Its end gives the
-// terminal back as it was, whichever way the program leaves: signals that would end it arrive as events.
+// Screen: a terminal in full-screen mode: alternate screen, no cursor, unbuffered keys. The destructor restores the
+// terminal on every way out: signals that would end the program arrive as events.
 #pragma once
 
 #include <termios.h>
@@ -18,10 +18,10 @@ namespace carpool::proxy::cli {
 class Screen {
  public:
   enum class Event : std::uint8_t {
-    time,     // that was given has passed
-    key,      // any that has no meaning
-    resized,  // draw again
-    leave,    // q, Ctrl-C, a signal, or the terminal is gone
+    time,     // the timeout passed
+    key,      // a key without a meaning
+    resized,  // the size changed: draw again
+    leave,    // q, Ctrl-C, a signal, or the terminal was closed
   };
   enum class Style : std::uint8_t { plain, bold, reverse };
   struct Line {
@@ -38,7 +38,7 @@ class Screen {
   Screen& operator=(const Screen&) = delete;
 
   Size size() const;
-  void draw(const std::vector<Line>& lines);  // cut to its size
+  void draw(const std::vector<Line>& lines);  // cut to the screen's size
   Event wait(std::chrono::milliseconds most);
 
  private:
@@ -46,11 +46,11 @@ class Screen {
   Event signalled();
   Event pressed();
 
-  int in_;  // -1: nobody presses keys there
+  int in_;  // -1: there is no keyboard
   const int out_;
   Fd signals_;
   sigset_t mask_before_;
-  std::optional<termios> keys_before_;  // none: it is no terminal
+  std::optional<termios> keys_before_;  // empty: not a terminal
   bool gone_ = false;
 };
 

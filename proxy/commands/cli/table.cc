@@ -7,7 +7,8 @@
 namespace carpool::proxy::cli {
 namespace {
 
-// Characters, not bytes: continuation bytes of UTF-8 take no room. What could steer a terminal is not shown.
+// Counts characters, not bytes: continuation bytes of UTF-8 have no width. Removes control characters that could steer
+// a terminal.
 std::string clean(std::string_view text) {
   std::string out;
   for (const char c : text) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;

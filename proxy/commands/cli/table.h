@@ -1,4 +1,4 @@
-// JSON for a person in a terminal: lists of objects become tables, objects lines of "name value".
+// Table: renders JSON for a terminal: lists of objects become tables, objects lines of "name value".
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ namespace carpool::proxy::cli {
 
 using Json = nlohmann::ordered_json;
 
-// Of an answer: 65,535 connections are about two million values.
+// Bounds of a response: 65,535 connections are about two million values.
 inline constexpr JsonBounds kAnswerBounds{64, 10000000};
 
 class Table {
@@ -20,17 +20,17 @@ class Table {
   explicit Table(std::vector<std::string> heads) { rows_.push_back(std::move(heads)); }
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   std::size_t rows() const { return rows_.size() - 1; }
-  std::string text() const;  // numbers to the right
+  std::string text() const;  // numbers are right-aligned
 
  private:
   std::vector<std::vector<std::string>> rows_;
 };
 
-std::string cell(const Json& value);  // nothing in it steers a terminal
-// Whatever it is.
+std::string cell(const Json& value);  // free of control characters
+// Renders any JSON value.
 std::string shown(const Json& json);
 std::string pools_table(const Json& pools);
-std::string top_table(const Json& pools);  // of those with "per_second", what changes first
+std::string top_table(const Json& pools);  // of pools with "per_second", the most active first
 std::string connections_table(const Json& connections);
 
 }  // namespace carpool::proxy::cli

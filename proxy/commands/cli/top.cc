@@ -18,7 +18,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kBetween{1};
 
-// What was seen last, and what it says of the second before.
+// The last response, and the rates relative to the one before.
 class Sight {
  public:
   explicit Sight(const Instance& instance) : instance_(instance) { instance_.patience_seconds = 2; }
@@ -31,7 +31,7 @@ class Sight {
     if (!answer || !answer->is_object()) return lost("no JSON from " + instance_.address);
     try {
       take(*answer);
-    } catch (const Json::exception&) {  // a member has another type than carpool gives it
+    } catch (const Json::exception&) {  // a member does not have the type that carpool sends
       lost("the answer of " + instance_.address + " is not one of carpool's");
     }
   }
@@ -84,7 +84,7 @@ class Sight {
            " waiting   q quits";
   }
 
-  // The figures stay to be seen beside the longest origin.
+  // Shortens long origins so that the figures stay visible.
   Json shortened(std::size_t most) const {
     Json pools = pools_;
     for (Json& pool : pools) {

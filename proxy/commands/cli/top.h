@@ -1,4 +1,4 @@
-// `carpool top` in a terminal: the pools once a second, those with most to do first, until q or Ctrl-C.
+// `carpool top` in a terminal: shows the pools once a second, the busiest first, until q or Ctrl-C.
 #pragma once
 
 #include "proxy/commands/cli/admin_client.h"
@@ -6,10 +6,11 @@
 
 namespace carpool::proxy::cli {
 
-// Those that work or wait most come first; then the busiest so far.
+// Sorts by current activity and waiters, then by total activity.
 Json busiest_first(const Json& pools);
 
-// `first`: what /pools has answered just now. An instance that answers no more is said, and asked on: it may come back.
+// `first`: the response of /pools just received. If the instance stops responding, top shows an error line and keeps
+// polling.
 void watch(const Instance& instance, const Json& first);
 
 }  // namespace carpool::proxy::cli

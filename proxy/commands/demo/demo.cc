@@ -16,7 +16,7 @@ constexpr const char* kPlain = DemoOrigin::kPlainName;
 constexpr const char* kTls = DemoOrigin::kTlsName;
 constexpr const char* kH2 = DemoOrigin::kH2Name;
 
-// The name leads to the origin's real port by `addresses`, so that it looks the same in every run.
+// `addresses` maps the name to the origin's real port, so that the name is the same in every run.
 config::OriginSettings named(const config::Config& config, const std::string& scheme, const std::string& name,
                              const net::Address& at) {
   config::OriginSettings settings;
@@ -31,7 +31,7 @@ config::OriginSettings named(const config::Config& config, const std::string& sc
 
 }  // namespace
 
-// Tried as the listener will try it: what only lies in TIME_WAIT is free.
+// Tries to bind as the listener does: a port in TIME_WAIT counts as free.
 std::string free_or_any_port(const std::string& text) {
   const Result<net::Address> address = net::Address::parse(text);
   if (!address) return "127.0.0.1:0";
@@ -47,14 +47,14 @@ config::Config demo_config(const DemoOrigin& origin) {
   config.listen.front().address = free_or_any_port(config.listen.front().address);
   config.admin.address = free_or_any_port(config.admin.address);
   config.log.format = config::LogFormat::text;
-  config.log.access = false;  // a line for each request would bury the demo's own
+  config.log.access = false;  // a line per request would hide the demo's own output
   config.origins.push_back(named(config, "http", kPlain, origin.plain()));
   std::uint32_t identity = 0;
   for (const auto& [name, at] : {std::pair(kTls, &origin.secure()), std::pair(kH2, &origin.h2())}) {
     config::OriginSettings& secure = config.origins.emplace_back(named(config, "https", name, *at));
     secure.upstream.tls.ca_file = origin.ca_file();
     secure.upstream.tls.server_name = name;
-    secure.origin.tls = ++identity;  // one of its own
+    secure.origin.tls = ++identity;  // its own identity
   }
   return config;
 }

@@ -1,5 +1,5 @@
-// Demo: everything of `carpool --demo` around the house. Made before it, because the house's configuration points at
-// the demo's origin; started when it listens; stopped before it is taken down.
+// Demo: the parts of `carpool --demo` besides the server. Created before the server, whose configuration refers to the
+// demo's origin; started when the server listens; stopped before the server is destroyed.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +18,26 @@
 
 namespace carpool::proxy {
 
-// The defaults, with the demo's origin behind two names. The listener and the admin address are the usual ones where
-// these are free, else any free port.
+// Returns the defaults, with the demo's origin under two names. Listener and admin address are the usual ones if they
+// are free, otherwise any free port.
 config::Config demo_config(const DemoOrigin& origin);
-// `address` if one could listen there now, else any port of 127.0.0.1.
+// Returns `address` if its port is free now, otherwise a free port of 127.0.0.1.
 std::string free_or_any_port(const std::string& address);
 
 class Demo {
  public:
-  // The origin serves from here on.
+  // Starts the origin.
   static Result<std::unique_ptr<Demo>> make(std::FILE* out = stdout);
   Demo(std::unique_ptr<DemoOrigin> origin, std::FILE* out);  // for make()
   ~Demo() = default;
   Demo(const Demo&) = delete;
   Demo& operator=(const Demo&) = delete;
 
-  const config::Config& config() const { return config_; }  // outlives the house that is built from it
+  const config::Config& config() const { return config_; }  // outlives the server that is built from it
   const DemoOrigin& origin() const { return *origin_; }
 
-  // Says what is where and what to try; from here on there is traffic, and each second a line. `numbers` is called on a
-  // thread of the demo's own until stop() has returned.
+  // Prints the addresses and commands to try, then starts the traffic and prints a line each second. `numbers` is
+  // called on a thread of the demo until stop() has returned.
   Status start(const net::Address& listener, const net::Address& admin, std::function<DemoNumbers()> numbers);
   void stop();
 
@@ -49,7 +49,7 @@ class Demo {
   std::unique_ptr<Ticker> ticker_;
 };
 
-// What start() prints.
+// Returns the text that start() prints.
 std::string demo_greeting(const net::Address& listener, const net::Address& admin, const DemoOrigin& origin);
 
 }  // namespace carpool::proxy

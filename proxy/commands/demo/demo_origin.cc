@@ -12,7 +12,7 @@
 namespace carpool::proxy {
 namespace {
 
-constexpr exec::LoopId kLoop = 254;  // out of the way of the workers, which count from 0
+constexpr exec::LoopId kLoop = 254;  // distinct from the workers' ids, which count from 0
 constexpr int kBacklog = 128;
 
 Fault cannot(const std::string& what) {
@@ -66,7 +66,7 @@ DemoOrigin::~DemoOrigin() {
   sessions_.clear();
 }
 
-// Before the loop runs.
+// Called before the loop runs.
 Status DemoOrigin::open(Door& door) {
   loop_->enter();
   const net::Address any_port = *net::Address::literal("127.0.0.1", 0);
@@ -87,7 +87,7 @@ void DemoOrigin::accept_all(Door& door) {
     if (fd >= 0) {
       adopt(door, fd);
     } else if (errno != EINTR && errno != ECONNABORTED) {
-      return;  // out of descriptors: the next client brings another event
+      return;  // out of descriptors: the next client causes another event
     }
   }
 }
@@ -100,7 +100,7 @@ void DemoOrigin::adopt(Door& door, int fd) {
   static_cast<void>(welcome(door, owned.release()));
 }
 
-// What cannot start is gone again.
+// A session that fails to start is destroyed.
 Status DemoOrigin::welcome(Door& door, int fd) {
   if (&door == &h2_) {
     DemoH2Session::Owner& owner = *this;

@@ -1,6 +1,5 @@
-// DemoOrigin: a small origin server of our own on a thread of its own, with a listener in plain text, one over TLS and
-// one for HTTP/2 over TLS, so that a pool has something to talk to on a machine without any other. It ends idle
-// connections soon, as origins do.
+// DemoOrigin: a small origin server on a thread of its own, with listeners for plain HTTP, TLS, and HTTP/2 over TLS, so
+// that the demo needs no other server. It closes idle connections early, as origins do.
 #pragma once
 
 #include <cstdint>
@@ -26,17 +25,17 @@ class DemoOrigin final : private DemoH1Session::Owner, private DemoH2Session::Ow
     Duration idle_timeout = std::chrono::seconds(5);
     std::size_t max_connections = 512;
   };
-  // Listens on three free ports of 127.0.0.1 and serves from here on. Makes a key and a certificate: some milliseconds.
+  // Listens on three free ports of 127.0.0.1 and starts serving. Generates a key and a certificate: some milliseconds.
   static Result<std::unique_ptr<DemoOrigin>> start(const Settings& settings);
   static Result<std::unique_ptr<DemoOrigin>> start() { return start(Settings{}); }
   // For start().
   DemoOrigin(const Settings& settings, std::unique_ptr<exec::UvLoop> loop, std::unique_ptr<tls::ServerContext> tls,
              std::unique_ptr<tls::ServerContext> h2, TemporaryFile certificates);
-  ~DemoOrigin();  // stops at once, whatever is under way
+  ~DemoOrigin();  // stops at once, even with requests in progress
   DemoOrigin(const DemoOrigin&) = delete;
   DemoOrigin& operator=(const DemoOrigin&) = delete;
 
-  // The names that its certificate carries, besides the address.
+  // The names in its certificate, besides the address.
   static constexpr const char* kPlainName = "demo";
   static constexpr const char* kTlsName = "demo-tls";
   static constexpr const char* kH2Name = "demo-h2";
@@ -44,7 +43,7 @@ class DemoOrigin final : private DemoH1Session::Owner, private DemoH2Session::Ow
   const net::Address& plain() const { return plain_.address; }
   const net::Address& secure() const { return secure_.address; }
   const net::Address& h2() const { return h2_.address; }
-  const std::string& ca_file() const { return certificates_.path(); }  // as long as this lives
+  const std::string& ca_file() const { return certificates_.path(); }  // valid as long as this object
 
  private:
   struct Door final : exec::Watcher {
@@ -64,7 +63,7 @@ class DemoOrigin final : private DemoH1Session::Owner, private DemoH2Session::Ow
   void on_session_end(DemoH2Session& session) override LOOP_ONLY;
 
   const Settings settings_;
-  std::unique_ptr<exec::UvLoop> loop_;  // before all that stands on it
+  std::unique_ptr<exec::UvLoop> loop_;  // before all members that use it
   std::unique_ptr<tls::ServerContext> tls_, h2_tls_;
   TemporaryFile certificates_;
   Door plain_{*this}, secure_{*this}, h2_{*this};

@@ -8,9 +8,9 @@
 namespace carpool::proxy {
 namespace {
 
-constexpr Duration kStall = std::chrono::seconds(30);  // inside a request or an answer, without any progress
+constexpr Duration kStall = std::chrono::seconds(30);  // without progress inside a request or a response
 constexpr Duration kLinger = std::chrono::seconds(1);
-constexpr int kStepsPerTurn = 64;  // then others have their turn
+constexpr int kStepsPerTurn = 64;  // then other sessions continue
 
 }  // namespace
 
@@ -45,7 +45,7 @@ Status DemoH1Session::start() {
   return Done{};
 }
 
-// ---- turns ----
+// ---- event loop turns ----
 
 void DemoH1Session::on_ready(exec::Ready ready) {
   transport_->on_readiness(ready);
@@ -61,12 +61,12 @@ void DemoH1Session::on_timer() {
   if (phase_ == Phase::delay) {
     answer();
   } else {
-    phase_ = Phase::closed;  // it rested, stalled or lingered long enough
+    phase_ = Phase::closed;  // the idle, stall or linger timeout passed
   }
   advance();
 }
 
-// May destroy this connection: nothing follows it.
+// May destroy this connection: must be the last call.
 void DemoH1Session::advance() {
   int steps = kStepsPerTurn;
   while (steps > 0 && step()) --steps;
@@ -75,7 +75,7 @@ void DemoH1Session::advance() {
   arm();
 }
 
-// One step; false: nothing more to do until the next event.
+// Runs one step; returns false if nothing remains to do until the next event.
 bool DemoH1Session::step() {
   if (phase_ == Phase::closed) return false;
   if (phase_ == Phase::handshake) return shake();
@@ -106,7 +106,7 @@ bool DemoH1Session::shake() {
   return true;
 }
 
-// True: everything is out.
+// Returns true if everything was sent.
 bool DemoH1Session::flush() {
   while (sent_ < out_.size()) {
     const iovec rest{out_.data() + sent_, out_.size() - sent_};
@@ -124,7 +124,7 @@ bool DemoH1Session::flush() {
 }
 
 bool DemoH1Session::read_some() {
-  if (eof_) {  // everything that came before it is answered
+  if (eof_) {  // everything before the FIN has been answered
     transport_->shut_write();
     phase_ = Phase::closed;
     return false;
@@ -197,7 +197,7 @@ void DemoH1Session::answer() {
   end_of_answer(reply_.close || !head_.keep_alive);
 }
 
-// Not HTTP, or past a limit: in the middle of an echo there is nothing left to say, the broken end says it.
+// Malformed or oversized input: replies with an error, or, in the middle of an echo, breaks the response off.
 void DemoH1Session::refuse(const Fault& fault) {
   if (phase_ == Phase::echo) return end_of_answer(true);
   head_.clear();
@@ -219,7 +219,7 @@ void DemoH1Session::fill() {
   if (fill_left_ == 0) phase_ = Phase::head;
 }
 
-// A close on unread bytes would be a reset, and that destroys an answer on its way (RFC 9112 §9.6).
+// Closing with unread bytes causes a reset, which destroys a response in flight (RFC 9112 §9.6).
 void DemoH1Session::linger() {
   transport_->shut_write();
   phase_ = Phase::linger;
@@ -227,7 +227,7 @@ void DemoH1Session::linger() {
   due_ = loop_.now() + kLinger;
 }
 
-// Every event is a sign of life, but for those deadlines that stand.
+// Every event extends the timeout, except the fixed deadlines.
 void DemoH1Session::arm() {
   if (phase_ == Phase::delay || phase_ == Phase::linger) return timer_.arm(due_);
   const bool rests = phase_ == Phase::head && !reader_.in_head() && sent_ == out_.size();

@@ -1,5 +1,5 @@
-// DemoH1Session: one connection of the demo's origin: reads requests in order, answers each before it looks at the
-// next, reads nothing while its answers wait to be sent, and ends by itself after a rest.
+// DemoH1Session: one HTTP/1.1 connection of the demo's origin: reads requests in order, answers each before it parses
+// the next, reads nothing while a response waits to be sent, and closes after an idle time.
 #pragma once
 
 #include <cstddef>
@@ -35,22 +35,22 @@ class DemoH1Session final : private exec::Watcher, private exec::Deferred, priva
   DemoH1Session& operator=(const DemoH1Session&) = delete;
   ~DemoH1Session();
 
-  Status start() LOOP_ONLY;  // a failure means: drop it
+  Status start() LOOP_ONLY;  // on failure the caller drops the session
 
  private:
   enum class Phase : std::uint8_t {
     handshake,  // TLS is not established yet
     head,       // between requests, or inside a head
-    body,       // the body is read, to be thrown away
+    body,       // the body is read and discarded
     echo,       // the body is read and sent back
-    delay,      // the whole request is here, the answer is not due yet
-    fill,       // an endless body is on its way out
-    linger,     // the last answer is out; what the client still sends is thrown away
+    delay,      // the whole request was read, the response is delayed
+    fill,       // an endless body is being sent
+    linger,     // the last response was sent; further input is discarded
     closed,
   };
 
   void on_ready(exec::Ready ready) override LOOP_ONLY;
-  void run() override LOOP_ONLY;  // exec::Deferred: another turn
+  void run() override LOOP_ONLY;  // exec::Deferred: continues in another turn
   void on_timer();
   void advance() LOOP_ONLY;
   bool step() LOOP_ONLY;
@@ -73,7 +73,7 @@ class DemoH1Session final : private exec::Watcher, private exec::Deferred, priva
   exec::Loop& loop_;
   Owner& owner_;
   std::unique_ptr<net::Transport> transport_;
-  tls::TlsTransport* stream_ = nullptr;  // the transport, while it shakes hands
+  tls::TlsTransport* stream_ = nullptr;  // the transport during the TLS handshake
   const std::uint64_t number_;
   const Duration idle_timeout_;
   exec::WatchKey key_;
@@ -82,20 +82,20 @@ class DemoH1Session final : private exec::Watcher, private exec::Deferred, priva
   std::string protocol_ = "HTTP/1.1";
 
   http::RequestReader reader_;
-  std::string in_;        // read, not yet used: pipelined requests
+  std::string in_;        // read but not yet parsed: pipelined requests
   std::size_t used_ = 0;  // of in_
-  bool eof_ = false;      // the client said FIN
+  bool eof_ = false;      // the client sent FIN
 
   http::RequestHead head_;
   http::Fields trailers_;
   DemoReply reply_;
   std::uint64_t requests_ = 0;
-  bool feed_on_ = false;  // the reader has more to say even without another byte
-  Instant due_ = kNever;  // of a delayed answer, or the end of lingering
+  bool feed_on_ = false;  // the parser can continue without another byte
+  Instant due_ = kNever;  // end of the delay, or of lingering
 
   std::string out_;
   std::size_t sent_ = 0;         // of out_
-  std::uint64_t fill_left_ = 0;  // still to be put into out_
+  std::uint64_t fill_left_ = 0;  // bytes still to be added to out_
   bool close_when_sent_ = false;
 };
 

@@ -8,10 +8,10 @@
 namespace carpool::proxy {
 namespace {
 
-constexpr Duration kStall = std::chrono::seconds(30);        // while a request is under way
+constexpr Duration kStall = std::chrono::seconds(30);        // while a request is in progress
 constexpr std::size_t kPull = std::size_t{64} * 1024;        // bytes of frames in one write
-constexpr std::size_t kReadsPerTurn = 16;                    // then others have their turn
-constexpr std::size_t kQueued = std::size_t{2} * 64 * 1024;  // of an endless body, on its way out
+constexpr std::size_t kReadsPerTurn = 16;                    // then other sessions continue
+constexpr std::size_t kQueued = std::size_t{2} * 64 * 1024;  // of an endless body
 
 }  // namespace
 
@@ -52,7 +52,7 @@ void DemoH2Session::Call::answer() {
   if (reply_.close) session_.session_.goaway(http::H2Error::no_error);
 }
 
-// As much as is worth having ready; the rest follows as it leaves.
+// Queues a limited amount of the body; the rest follows as it is sent.
 void DemoH2Session::Call::fill() {
   while (fill_left_ > 0 && stream_->backlog() < kQueued) {
     const std::string_view block = demo_fill().substr(0, std::min<std::uint64_t>(demo_fill().size(), fill_left_));
@@ -62,7 +62,7 @@ void DemoH2Session::Call::fill() {
   if (fill_left_ == 0) session_.session_.end(*stream_);
 }
 
-// An echo's room is given back as its bytes leave, so that neither side gets ahead of the other.
+// The window of an echo is extended as its bytes are sent, so that neither side gets ahead of the other.
 void DemoH2Session::Call::on_body(std::string_view bytes) {
   if (reply_.echo && !bodiless_) return session_.session_.body(*stream_, bytes);
   session_.session_.consume(*stream_, bytes.size());
@@ -126,13 +126,13 @@ void DemoH2Session::on_timer() {
     call.answer();
     answered = true;
   }
-  // It rested, or stalled.
+  // The idle or stall timeout passed.
   if (!answered && !established_) closed_ = true;
   if (!answered && established_) session_.terminate(http::H2Error::no_error, http::H2Abuse::none);
   advance();
 }
 
-// May destroy this session: nothing follows it.
+// May destroy this session: must be the last call.
 void DemoH2Session::advance() {
   if (!closed_ && (established_ || shake())) {
     read_some();
@@ -161,7 +161,7 @@ void DemoH2Session::read_some() {
       closed_ = true;
       return;
     }
-    if (!session_.receive(buffer.view(io.bytes), loop_.now())) return;  // flush() says why, and ends it
+    if (!session_.receive(buffer.view(io.bytes), loop_.now())) return;  // flush() sends the GOAWAY and closes
   }
 }
 

@@ -1,5 +1,5 @@
-// DemoH2Session: one connection of the demo's origin that speaks HTTP/2 over TLS: its requests are answered side by
-// side, as the windows allow, and it ends by itself after a rest.
+// DemoH2Session: one HTTP/2 connection of the demo's origin, over TLS: answers its requests concurrently, within their
+// windows, and closes after an idle time.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +32,10 @@ class DemoH2Session final : private exec::Watcher, private exec::Deferred, priva
   DemoH2Session& operator=(const DemoH2Session&) = delete;
   ~DemoH2Session();
 
-  Status start() LOOP_ONLY;  // a failure means: drop it
+  Status start() LOOP_ONLY;  // on failure the caller drops the session
 
  private:
-  // One request and its answer; over when its stream is closed.
+  // One request and its response; ends when its stream is closed.
   class Call final : public http::H2StreamUser {
    public:
     Call(DemoH2Session& session, http::H2Stream& stream, const http::RequestHead& head);
@@ -58,7 +58,7 @@ class DemoH2Session final : private exec::Watcher, private exec::Deferred, priva
     const DemoReply reply_;
     const std::uint64_t request_;
     const bool bodiless_;
-    std::uint64_t length_ = 0;  // of an echo, where the request says it
+    std::uint64_t length_ = 0;  // of an echo, if the request has a Content-Length
     bool has_length_ = false;
     std::uint64_t fill_left_ = 0;
     http::Fields trailers_;
@@ -66,7 +66,7 @@ class DemoH2Session final : private exec::Watcher, private exec::Deferred, priva
   };
 
   void on_ready(exec::Ready ready) override LOOP_ONLY;
-  void run() override LOOP_ONLY;  // exec::Deferred: another turn
+  void run() override LOOP_ONLY;  // exec::Deferred: continues in another turn
   void on_timer();
   void advance() LOOP_ONLY;
   bool shake();

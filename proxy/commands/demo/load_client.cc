@@ -38,7 +38,7 @@ bool LoadClient::connect() {
   return false;
 }
 
-// A free one is polled as well: the other side may end a connection that rests.
+// An idle connection is polled too: the other side may close it.
 pollfd LoadClient::interest() const {
   const bool writes = busy_ && sent_ < out_.size();
   return {fd_.get(), static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0};
@@ -67,7 +67,7 @@ LoadClient::Outcome LoadClient::read_some() {
   for (int reads = 0; reads < kReadsPerEvent; ++reads) {
     const ssize_t got = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Outcome::none;
-    // Nobody misses a connection that rested. (Nor is there anything to read on one: that would be nobody's answer.)
+    // An idle connection was closed: no request is affected. (Nor can it carry data: no request waits for a response.)
     if (!busy_) return end(Outcome::none, false);
     if (got <= 0) return end(Outcome::failed, false);
     const Outcome outcome = feed({bytes.data(), static_cast<std::size_t>(got)});

@@ -1,5 +1,5 @@
-// LoadClient: one client of the demo's traffic: a socket that is kept alive, one request at a time. It never blocks;
-// the traffic's thread polls it.
+// LoadClient: one client of the demo's traffic: a kept-alive socket, one request at a time. It never blocks; the
+// traffic's thread polls it.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ struct pollfd;
 
 namespace carpool::proxy {
 
-// What a visitor asks for, as a proxy is asked: the whole URI in the request line.
+// A request to a proxy, with the whole URI in the request line.
 struct LoadRequest {
   std::string_view host;  // "demo"
   std::string_view path = "/";
-  bool secure = false;   // https: whoever is asked does the TLS
+  bool secure = false;   // https: the proxy does the TLS
   std::size_t body = 0;  // bytes to POST; 0: GET
 };
 
@@ -33,7 +33,7 @@ class LoadClient final : private http::BodySink {
   ~LoadClient() = default;
 
   bool free() const { return !busy_; }
-  // When free(). `failed`: it could not even set out.
+  // Requires free(). `failed`: the request could not be started.
   Outcome send(const LoadRequest& errand);
   pollfd interest() const;
   Outcome on_events(short events);

@@ -1,4 +1,4 @@
-// carpool --demo: the demo's origin and traffic live beside an ordinary house.
+// serve_demo(): carpool --demo runs the demo's origin and traffic beside an ordinary server.
 #include <cstdio>
 #include <memory>
 

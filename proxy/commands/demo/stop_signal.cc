@@ -19,7 +19,7 @@ Result<StopSignal> StopSignal::make() {
 
 void StopSignal::raise() const {
   const std::uint64_t one = 1;
-  // The only error left is a counter that is full, and then it was raised long ago.
+  // The only possible error is a full counter, which means that the signal was raised already.
   [[maybe_unused]] const ssize_t written = ::write(fd_.get(), &one, sizeof one);
 }
 
@@ -28,7 +28,7 @@ bool StopSignal::wait_until(Instant deadline) const {
     pollfd waiting{fd_.get(), POLLIN, 0};
     const int got = ::poll(&waiting, 1, milliseconds_until(deadline));
     if (got == 1) return true;
-    if (got == 0 && Clock::now() >= deadline) return false;  // else: a signal, or more than INT_MAX to wait
+    if (got == 0 && Clock::now() >= deadline) return false;  // otherwise: a signal, or more than INT_MAX to wait
   }
 }
 

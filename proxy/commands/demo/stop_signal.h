@@ -1,4 +1,4 @@
-// StopSignal: how a thread that waits for time or for sockets is told to end, at once and without a lock.
+// StopSignal: tells a thread that waits for time or for sockets to end, at once and without a lock.
 #pragma once
 
 #include <utility>
@@ -13,16 +13,16 @@ class StopSignal {
  public:
   static Result<StopSignal> make();
 
-  void raise() const;                       // any thread; for good
-  int fd() const { return fd_.get(); }      // readable once it was raised
-  bool wait_until(Instant deadline) const;  // true: raised; false: the deadline came first
+  void raise() const;                       // any thread; cannot be reset
+  int fd() const { return fd_.get(); }      // readable after raise()
+  bool wait_until(Instant deadline) const;  // returns true if raised, false if the deadline came first
 
  private:
   explicit StopSignal(Fd fd) : fd_(std::move(fd)) {}
   Fd fd_;
 };
 
-// As poll() wants it, rounded up: a wait that ends before `deadline` is a turn for nothing.
+// Returns the timeout for poll(), rounded up: a wait that ends before `deadline` would only be repeated.
 int milliseconds_until(Instant deadline);
 
 }  // namespace carpool::proxy

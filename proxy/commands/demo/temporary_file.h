@@ -1,4 +1,4 @@
-// TemporaryFile: a file that others find by its path, and that goes away with its owner.
+// TemporaryFile: a file that other code opens by its path, removed by the destructor.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace carpool::proxy {
 
 class TemporaryFile {
  public:
-  // In $TMPDIR or /tmp, readable by this user alone, named after `stem`.
+  // Creates the file in $TMPDIR or /tmp, readable by this user only, with a name derived from `stem`.
   static Result<TemporaryFile> make(std::string_view stem, std::string_view contents);
   TemporaryFile(TemporaryFile&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   TemporaryFile& operator=(TemporaryFile&&) = delete;

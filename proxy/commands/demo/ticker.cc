@@ -11,7 +11,7 @@ std::string demo_line(const DemoNumbers& before, const DemoNumbers& now, Duratio
   const auto requests = static_cast<double>(now.requests - std::min(before.requests, now.requests));
   const double reused = static_cast<double>(now.requests - std::min(now.opened, now.requests));
   const double percent = now.requests == 0 ? 0 : 100 * reused / static_cast<double>(now.requests);
-  // Rounded down: 100 % is said only when it is.
+  // Rounded down: 100 % is shown only if it is exact.
   char line[160];
   const int size =
       std::snprintf(line, sizeof line, "requests %.0f/s  reuse %.1f %%  opened %llu  pools %llu", requests / seconds,

@@ -1,4 +1,4 @@
-// Ticker: each second one line that says what the pools are doing.
+// Ticker: prints one line each second that summarises the pools.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace carpool::proxy {
 
-// Over all origins, counted since the start.
+// Totals over all origins since the start.
 struct DemoNumbers {
-  std::uint64_t requests = 0;  // leases that were given
+  std::uint64_t requests = 0;  // leases granted
   std::uint64_t opened = 0;    // connections to origins
-  std::uint64_t pools = 0;     // that stand now
+  std::uint64_t pools = 0;     // existing now
 };
 
-// "requests 20/s  reuse 97.5 %  opened 4  pools 2": requests of the time between, everything else since the start.
+// "requests 20/s  reuse 97.5 %  opened 4  pools 2": the request rate of the interval, everything else since the start.
 std::string demo_line(const DemoNumbers& before, const DemoNumbers& now, Duration between);
 
 class Ticker {

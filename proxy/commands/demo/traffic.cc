@@ -16,7 +16,7 @@ constexpr std::string_view kPlain = DemoOrigin::kPlainName;
 constexpr std::string_view kTls = DemoOrigin::kTlsName;
 constexpr std::string_view kH2 = DemoOrigin::kH2Name;
 
-// One round. The origin ends a connection once a round, and idle ones after a rest.
+// One round. The origin closes a connection once per round, and idle ones after a while.
 constexpr std::array kErrands = {LoadRequest{kPlain, "/"},
                                  LoadRequest{kTls, "/", true},
                                  LoadRequest{kPlain, "/bytes/2000"},
@@ -29,7 +29,7 @@ constexpr std::array kErrands = {LoadRequest{kPlain, "/"},
                                  LoadRequest{kH2, "/delay/5", true}};
 constexpr std::uint64_t kRoundsPerClose = 8;
 constexpr LoadRequest kClose{kPlain, "/close"};
-// Everybody at once, rarely enough that the connections it takes are idle for long enough to be closed in between.
+// All clients at once, rarely enough that the extra connections become idle and are closed in between.
 constexpr std::uint64_t kTurnsPerRush = 200;
 constexpr LoadRequest kRush{kPlain, "/delay/100"};
 
@@ -70,11 +70,11 @@ void DemoTraffic::run() {
     const Instant now = Clock::now();
     if (now < next) continue;
     send_next();
-    next = std::max(now, next + settings_.pace);  // what was missed is not made up for
+    next = std::max(now, next + settings_.pace);  // missed requests are not made up for
   }
 }
 
-// While all visitors are under way nothing is sent: the traffic never piles up behind a slow proxy.
+// While all clients are busy nothing is sent: requests never pile up behind a slow proxy.
 void DemoTraffic::send_next() {
   if (turn_ % kTurnsPerRush == kTurnsPerRush - 1) {
     ++turn_;

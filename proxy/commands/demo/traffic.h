@@ -1,6 +1,5 @@
-// DemoTraffic: a few clients that send a little of everything through the demo's listener, so that there is something
-// to see: about twenty requests a second, and now and then all of them at once, which takes connections that one alone
-// would not need.
+// DemoTraffic: a few clients that send mixed requests through the demo's listener: about twenty a second, and now and
+// then all of them at once, which needs more connections than the steady load.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +45,7 @@ class DemoTraffic {
 
   const Settings settings_;
   const StopSignal stop_;
-  std::deque<LoadClient> visitors_;  // the thread's own, as are the two below
+  std::deque<LoadClient> visitors_;  // used by the thread only, as the next two
   std::uint64_t turn_ = 0;
   std::size_t next_visitor_ = 0;
   mutable std::mutex mutex_;

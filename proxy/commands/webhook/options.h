@@ -14,7 +14,8 @@ struct WebhookOptions {
   std::string injection = "/etc/carpool/injection/injection.json";
 };
 
-// Nothing: another command, or one that only asks for help. Else the options, or the sentence that says what is wrong.
+// Returns nothing for another command, or for one that only asks for help. Otherwise returns the options or an error
+// message.
 std::optional<std::variant<WebhookOptions, std::string>> parse_webhook(int argc, const char* const* argv);
 
 }  // namespace carpool::proxy

@@ -6,7 +6,7 @@
 namespace carpool::proxy::webhook {
 namespace {
 
-// Of a JSON Pointer: `~` and `/` inside a key (RFC 6901 §3).
+// Escapes `~` and `/` in a key of a JSON Pointer (RFC 6901 §3).
 std::string escaped(std::string_view key) {
   std::string out;
   for (const char c : key) out.append(c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c));
@@ -30,7 +30,7 @@ bool has(const Json* list, const char* key, const Json& value) {
 
 enum class At : unsigned char { front, back };
 
-// Into a list that may not be there yet, what it does not have, told apart by `key`.
+// Adds the items that the list lacks, compared by `key`; creates the list if it does not exist.
 void add_missing(Json& patch, const Json& owner, const std::string& path, const char* list_name, const char* key,
                  const Json& items, At at) {
   const Json* const there = list_of(owner, list_name);

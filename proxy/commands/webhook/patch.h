@@ -7,16 +7,17 @@
 
 namespace carpool::proxy::webhook {
 
-// Written to the pod: the configuration of its carpool, which a volume of the downward API shows to the container (so
-// it needs no ConfigMap in the pod's namespace, and a change of the annotation arrives in place); and who did it.
+// Annotations added to the pod: the effective configuration, which a downward API volume shows to the container (so no
+// ConfigMap is needed in the pod's namespace, and a change of the annotation takes effect in place), and the version
+// that injected it.
 inline constexpr const char* kEffective = "carpool.io/effective-config";
 inline constexpr const char* kInjected = "carpool.io/injected";
 
-// The pod has a container of that name, of either kind: injected before, or brought by its own chart.
+// Returns true if the pod has a container of that name, of either kind: injected before, or part of its own chart.
 bool has_sidecar(const Json& pod, const std::string& name);
 
-// `pod` has a spec with containers. The sidecar comes before the pod's own init containers, so that these find it.
-// Every container of the application gets those variables and mounts that it does not name itself.
+// `pod` has a spec with containers. The sidecar is placed before the pod's own init containers, so that it is available
+// to them. Every application container gets those variables and mounts that it does not define itself.
 Json patch_of(const Json& pod, const Injection& injection, const std::string& config, const std::string& version);
 
 }  // namespace carpool::proxy::webhook

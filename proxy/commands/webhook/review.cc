@@ -13,7 +13,7 @@
 namespace carpool::proxy::webhook {
 namespace {
 
-// A pod is about ten levels deep, and its managed fields as many again; a large one has some thousand values.
+// A pod is about ten levels deep, and its managed fields add as many; a large one has some thousand values.
 constexpr JsonBounds kBounds{64, 100000};
 constexpr std::size_t kLongestOverlay = std::size_t{256} * 1024;  // of all annotations of an object together
 constexpr std::size_t kLongestUid = 128, kLongestName = 63 + 1 + 253, kLongestWhy = 4096;
@@ -31,7 +31,8 @@ std::string text(const Json& node) {
   return node.is_string() ? node.get<std::string>() : std::string();
 }
 
-// What is wrong with a configuration, one mistake a line; empty: nothing. What the environment will hold is the pod's.
+// Returns the errors of a configuration, one per line; empty if it is valid. Environment variables are known only in
+// the pod.
 std::string mistakes_of(const std::string& config) {
   const config::Env any = [](std::string_view) { return std::optional<std::string>("1"); };
   std::string all;
@@ -44,7 +45,7 @@ std::string mistakes_of(const std::string& config) {
 std::string name_of(const Json& request, const Json& pod) {
   const Json& metadata = at(pod, "metadata");
   std::string name = text(at(metadata, "name"));
-  if (name.empty()) name = text(at(metadata, "generateName"));  // the API server has not made it yet
+  if (name.empty()) name = text(at(metadata, "generateName"));  // the API server has not generated the name yet
   return std::string(clipped(text(at(request, "namespace")) + "/" + name, kLongestName));
 }
 

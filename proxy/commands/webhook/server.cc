@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kConfiguration = 1, kCannotListen = 2;
 constexpr int kBacklog = 128;
-constexpr std::size_t kLongestInjection = std::size_t{1024} * 1024;  // as a ConfigMap
+constexpr std::size_t kLongestInjection = std::size_t{1024} * 1024;  // the limit of a ConfigMap
 constexpr std::array<std::string_view, 4> kOutcomes{"injected", "untouched", "refused", "malformed"};
 
 bool is(const http::RequestHead& head, std::string_view path) {
@@ -54,12 +54,12 @@ WebhookServer::~WebhookServer() {
   loop_->drain();
 }
 
-// All or nothing: what is in force stays when one of the files is no good.
+// All or nothing: if one of the files is invalid, the previous state stays in force.
 Status WebhookServer::load() {
   tls::ServerSettings identity;
   identity.cert_file = options_.certificate;
   identity.key_file = options_.key;
-  identity.alpn.clear();  // the API server offers HTTP/2 too, and takes HTTP/1.1 when nothing is chosen
+  identity.alpn.clear();  // the API server also offers HTTP/2, and uses HTTP/1.1 when none is selected
   auto tls = tls::ServerContext::make(identity);
   if (!tls) return tls.take_fault();
   Result<std::string> injection = contents(options_.injection, kLongestInjection);
@@ -98,7 +98,7 @@ void WebhookServer::run() {
   loop_->run();
 }
 
-// A few small files, a few times a year: milliseconds in which a review waits.
+// Reads a few small files, a few times a year: reviews wait for milliseconds.
 void WebhookServer::reload() {
   exec::assume_on_loop();
   const std::vector<std::string> files = this->files();
@@ -120,13 +120,13 @@ void WebhookServer::on_ready(exec::Ready) {
   accept_some();
 }
 
-// A few in a turn: what they send is read before so many others came that one of them makes room.
+// Accepts a few clients per turn, so that their requests are read before a new client evicts one of them.
 void WebhookServer::accept_some() {
   constexpr int kAtOnce = 8;
   for (int i = 0; i < kAtOnce; ++i) {
     Fd client(::accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!client && (errno == EINTR || errno == ECONNABORTED)) continue;
-    if (!client) return;  // out of descriptors: the next client brings another event
+    if (!client) return;  // out of descriptors: the next client causes another event
     net::prepare_socket(client.get());
     make_room(handshakes_, handshakes_ended_);
     WebhookSession::Owner& owner = *this;
@@ -139,7 +139,7 @@ void WebhookServer::accept_some() {
 
 void WebhookServer::make_room(Budget& budget, std::uint64_t& count) {
   if (!budget.full()) return;
-  budget.longest_waiting()->end();  // none is worked for: an answer is made at once
+  budget.longest_waiting()->end();  // no response is ever in progress: each is written at once
   ++count;
 }
 
@@ -200,7 +200,7 @@ void WebhookServer::destroy_closed() {
   if (stopping_ && handshakes_.size() + sessions_.size() == 0) loop_->stop();
 }
 
-// What is being answered is answered; a second signal ends at once.
+// Responses in progress are completed; a second signal ends at once.
 void WebhookServer::stop() {
   if (std::exchange(stopping_, true) || handshakes_.size() + sessions_.size() == 0) return loop_->stop();
   more_.unlink();

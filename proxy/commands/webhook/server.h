@@ -1,6 +1,5 @@
-// WebhookServer: `carpool webhook`, the admission webhook of Kubernetes that adds carpool to pods
-// (proxy/commands/webhook). A program of its own beside the proxy: one loop, HTTPS, and three files that it watches:
-// certificate, key, and what to inject.
+// WebhookServer: `carpool webhook`, the Kubernetes admission webhook that adds carpool to pods. Runs separately from
+// the proxy: one loop, HTTPS, and three watched files: certificate, key, and the injection.
 #pragma once
 
 #include <array>
@@ -23,7 +22,7 @@ namespace carpool::proxy {
 
 class WebhookServer final : private WebhookSession::Owner, private exec::Watcher {
  public:
-  // Reads the files and listens.
+  // Reads the files and starts listening.
   static Result<std::unique_ptr<WebhookServer>> make(const WebhookOptions& options);
   WebhookServer(const WebhookOptions& options, std::unique_ptr<exec::UvLoop> loop);  // for make()
   ~WebhookServer();
@@ -60,7 +59,7 @@ class WebhookServer final : private WebhookSession::Owner, private exec::Watcher
   void reload();
   void stop() LOOP_ONLY;
 
-  // Handshakes have a budget of their own: a client that does not end its own keeps no review out.
+  // Handshakes have a limit of their own: clients that do not complete theirs cannot block reviews.
   static constexpr std::size_t kMostHandshakes = 64, kMostSessions = 128;
   const WebhookOptions options_;
   std::unique_ptr<exec::UvLoop> loop_;
@@ -71,17 +70,17 @@ class WebhookServer final : private WebhookSession::Owner, private exec::Watcher
   exec::WatchKey key_;
   net::Address address_;
   std::vector<exec::Signal> signals_;
-  Budget handshakes_{kMostHandshakes, 0}, sessions_{kMostSessions, 0};  // owned, as the next
+  Budget handshakes_{kMostHandshakes, 0}, sessions_{kMostSessions, 0};  // own their sessions, as the next
   List<WebhookSession, SessionBudgetTag> closed_;
   DeferredDeleter undertaker_{*this};
   More more_{*this};
-  std::uint64_t handshakes_ended_ = 0, idle_ended_ = 0;  // for others
+  std::uint64_t handshakes_ended_ = 0, idle_ended_ = 0;  // to make room for new clients
   std::array<std::uint64_t, 4> outcomes_{};              // by webhook::Outcome
-  std::uint64_t bodies_over_ = 0, overlays_over_ = 0;    // a limit
+  std::uint64_t bodies_over_ = 0, overlays_over_ = 0;    // over a size limit
   bool stopping_ = false;
 };
 
-// The exit code of the program.
+// Returns the exit code of the program.
 int serve_webhook(const WebhookOptions& options);
 
 }  // namespace carpool::proxy

@@ -11,10 +11,10 @@ namespace carpool::proxy {
 namespace {
 
 constexpr http::Limits kLimits{16 * 1024, 100, 8 * 1024};
-// A review holds the object and, for an update, the one before; the API server takes none above 1.5 MiB each.
+// A review contains the object and, for an update, its previous version; the API server limits each to 1.5 MiB.
 constexpr std::size_t kMaxBody = std::size_t{4} * 1024 * 1024;
 constexpr Duration kHandshakePatience = std::chrono::seconds(5);
-constexpr Duration kPatience = std::chrono::seconds(30);  // from one answer until the next request has come, whole
+constexpr Duration kPatience = std::chrono::seconds(30);  // from one response until the next request is complete
 
 }  // namespace
 

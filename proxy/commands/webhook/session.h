@@ -24,8 +24,8 @@ class WebhookSession final : public BudgetedSession, private exec::Watcher {
    public:
     virtual Answer answer(const http::RequestHead& head, const std::string& body) LOOP_ONLY = 0;
     virtual void shaken(WebhookSession& session) LOOP_ONLY = 0;  // its TLS handshake is complete
-    virtual void waits(WebhookSession& session) LOOP_ONLY = 0;   // for its next request
-    virtual void ended(WebhookSession& session) LOOP_ONLY = 0;   // destroy it, later
+    virtual void waits(WebhookSession& session) LOOP_ONLY = 0;   // it waits for its next request
+    virtual void ended(WebhookSession& session) LOOP_ONLY = 0;   // the owner destroys the session later
 
    protected:
     ~Owner() = default;
@@ -37,7 +37,7 @@ class WebhookSession final : public BudgetedSession, private exec::Watcher {
 
   Status start() LOOP_ONLY;
   void end() LOOP_ONLY;
-  // The program ends: after the answer that is under way.
+  // The program is ending: closes after the response in progress.
   void end_soon() LOOP_ONLY;
   bool is_shaken() const { return shaken_; }
 
@@ -61,7 +61,7 @@ class WebhookSession final : public BudgetedSession, private exec::Watcher {
   BufferedRequest intake_;
   WriteQueue write_queue_;
   bool shaken_ = false;
-  bool last_ = false;  // close when what is written has left
+  bool last_ = false;  // close when everything is sent
   bool failed_ = false;
   bool over_ = false;
 };
