@@ -1,4 +1,4 @@
-# A room is one directory, one library, and a list of the rooms below it.
+# A component is one static library: its directories, and the components it may include.
 add_library(carpool_warnings INTERFACE)
 target_compile_options(carpool_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
   $<$<BOOL:${CARPOOL_WERROR}>:-Werror>
@@ -7,12 +7,12 @@ target_compile_options(carpool_warnings INTERFACE -Wall -Wextra -Wpedantic -Wsha
 if(CARPOOL_SANITIZE)
   add_compile_options(-fsanitize=${CARPOOL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${CARPOOL_SANITIZE})
-  # What is instrumented confuses these, which follow the flow of values; the release build has them.
+  # Instrumented code causes false positives of these data-flow warnings; the release build keeps them.
   target_compile_options(carpool_warnings INTERFACE
     $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-maybe-uninitialized -Wno-stringop-overflow>)
 endif()
 
-# carpool_component(NAME [DIRS dir...] [LINK room...] [PRIVATE library...]); DIRS defaults to NAME.
+# carpool_component(NAME [DIRS dir...] [LINK component...] [PRIVATE library...]); DIRS defaults to NAME.
 function(carpool_component name)
   cmake_parse_arguments(ARG "" "" "DIRS;LINK;PRIVATE" ${ARGN})
   if(NOT ARG_DIRS)

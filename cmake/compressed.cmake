@@ -1,4 +1,4 @@
-# Manual pages and changelogs are installed compressed, without a time in them, so that two builds agree.
+# Compresses manual pages and changelogs without a timestamp, so that two builds are identical.
 find_program(GZIP gzip REQUIRED)
 
 # carpool_compressed(FILE DESTINATION COMPONENT [NAME])

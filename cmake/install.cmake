@@ -1,5 +1,4 @@
-# What `cmake --install` puts where: component `program` for those who run carpool, `development` for those who build on
-# its pool and execution libraries.
+# Installation: component `program` contains the program and its files, `development` the pool and execution libraries.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

@@ -1,4 +1,4 @@
-# Debian packages: `cpack -G DEB` in a build folder makes carpool (the program) and libcarpool-dev (the libraries).
+# Debian packages: `cpack -G DEB` in a build folder builds carpool (the program) and libcarpool-dev (the libraries).
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME carpool)
 set(CPACK_PACKAGE_VENDOR "the carpool authors")

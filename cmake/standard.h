@@ -1,4 +1,4 @@
-// What most files read of the standard library, to be compiled once (cmake/precompiled.cmake, deploy/tier/lint.py).
+// The standard headers that most files include, precompiled (cmake/precompiled.cmake, deploy/tier/lint.py).
 #pragma once
 
 #include <algorithm>
