@@ -16,13 +16,10 @@ namespace carpool::proxy {
 
 namespace {
 constexpr std::uint32_t kTurnRequests = 8;               // requests that a client may begin in one turn
-constexpr std::size_t kHeadsRead = 512;                  // bytes per read while requests are expected: about as many
-                                                         // heads
+constexpr std::size_t kHeadsRead = 512;                  // bytes per read while requests are expected
 constexpr std::size_t kPull = std::size_t{128} * 1024;   // bytes of frames generated per write
-constexpr std::size_t kCrowd = std::size_t{512} * 1024;  // high watermark: bytes waiting for one client, all streams
-                                                         // together
-constexpr std::size_t kFewStreams = 16;                  // with at most this many the client's buffer stays below
-                                                         // kCrowd, whatever the windows
+constexpr std::size_t kCrowd = std::size_t{512} * 1024;  // high watermark of one client, all streams together
+constexpr std::size_t kFewStreams = 16;                  // with at most this many the buffer stays below kCrowd
 constexpr std::uint32_t kMostUnpumped = 8;               // each may hold a batch of the loop
 
 http::H2Options options_of(const config::Listen& listen) {
@@ -136,8 +133,7 @@ void H2Client::read_all(std::size_t& budget) {
 }
 
 void H2Client::parse(std::string_view bytes) {
-  static_cast<void>(session_.receive(bytes, context_.loop.now()));  // on a Fault, over() is true once the GOAWAY is
-                                                                    // sent
+  static_cast<void>(session_.receive(bytes, context_.loop.now()));  // on a Fault, over() is true after its GOAWAY
   catch_up();
   if (!session_.in_head()) head_since_ = {};
   if (session_.in_head() && head_since_ == Instant{}) head_since_ = context_.loop.now();

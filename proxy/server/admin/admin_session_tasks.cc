@@ -16,8 +16,7 @@ void AdminSession::make_step() {
   answering_ = true;
   made_ = TaskResult::well;
   timer_.arm(patience_);
-  owner_.in_background(exec::lend(making_));  // in the background executor: a blocking task per step would hand the
-                                              // loop over for each
+  owner_.in_background(exec::lend(making_));  // a blocking task per step would hand the loop over each time
 }
 
 // Runs on the task's thread. The session may be destroyed as soon as the result is posted.

@@ -21,8 +21,7 @@ namespace carpool::proxy {
 namespace {
 constexpr Duration kPatience = std::chrono::seconds(5);    // for receiving the message
 constexpr Duration kTick = std::chrono::milliseconds(50);  // between batches of dials
-constexpr Duration kWarmFor = std::chrono::seconds(10);    // limit of the warm-up; the hand-over proceeds with what is
-                                                           // open
+constexpr Duration kWarmFor = std::chrono::seconds(10);    // then the hand-over proceeds with fewer connections
 constexpr Duration kLastWord = std::chrono::seconds(5);    // for the old process to close its listeners
 
 Fault not_ours(const net::Address& where, const std::string& why) {

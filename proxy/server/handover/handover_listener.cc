@@ -129,8 +129,7 @@ Result<FdMessage> HandoverListener::build_message() {
   if (parts_.admin.metrics_address() != nullptr) add("metrics", addresses.second, parts_.admin.copy_of_metrics_door());
   add("handover", configured_, Fd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0)));
   std::size_t secrets = 0;
-  const auto held = parts_.origins.directory().hold();  // the end of a pool does not wait for this loop, so the
-                                                        // directory is held
+  const auto held = parts_.origins.directory().hold();  // destroying a pool does not wait for this loop
   for (const OriginRuntime* context : parts_.origins.all()) tell_of(*context, state, secrets, Clock::now());
   fd_message.text = encode(state);
   return fd_message;

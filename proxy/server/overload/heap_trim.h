@@ -44,8 +44,7 @@ class HeapTrim final : private exec::Task, private exec::Mail {
   Executors& executors_;
   const OverloadState& overload_;
   TrimPolicy rule_;
-  HeapUse after_;                                                 // result of run(); its post() publishes it to the
-                                                                  // loop
+  HeapUse after_;                                                 // result of run(), published by its post()
   std::atomic<std::uint64_t> used_{0}, unused_{0}, returned_{0};  // independent of each other: relaxed
   exec::Timer timer_;
 };

@@ -32,8 +32,7 @@ class ReloadBarrier : public std::enable_shared_from_this<ReloadBarrier> {
 
   ListenerChanges listeners;
   config::Dns dns;
-  std::vector<const TlsIdentity*> renewed;  // identities with new certificates: connections made under the old ones are
-                                            // retired
+  std::vector<const TlsIdentity*> renewed;  // with new certificates: their older connections are retired
 
   // Runs in a blocking task. Returns false if a loop has not responded within `timeout`; it still will.
   bool run(Duration timeout);
