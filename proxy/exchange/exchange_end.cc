@@ -109,7 +109,7 @@ void Exchange::release_buffers() {
 }
 
 void Exchange::enter(ExchangeEvent event) {
-  const std::size_t row = find_row(state_, event);
+  const std::size_t row = row_of(state_, event);
   CARPOOL_ASSERT(row != kNoRow);
   state_ = kExchangeTable[row].to;
 }

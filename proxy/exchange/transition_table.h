@@ -74,6 +74,22 @@ constexpr std::size_t find_row(ExchangeState from, ExchangeEvent event) {
   return kNoRow;
 }
 
+// find_row() by one look.
+inline constexpr std::size_t kExchangeEvents = 10;
+inline constexpr auto kRowOf = [] {
+  std::array<std::array<std::uint8_t, kExchangeEvents>, kExchangeStates> rows{};
+  for (std::size_t state = 0; state < kExchangeStates; ++state) {
+    for (std::size_t event = 0; event < kExchangeEvents; ++event) {
+      const std::size_t row = find_row(static_cast<ExchangeState>(state), static_cast<ExchangeEvent>(event));
+      rows[state][event] = static_cast<std::uint8_t>(row);
+    }
+  }
+  return rows;
+}();
+constexpr std::size_t row_of(ExchangeState from, ExchangeEvent event) {
+  return kRowOf[static_cast<std::size_t>(from)][static_cast<std::size_t>(event)];
+}
+
 namespace detail {
 constexpr bool deterministic() {
   for (std::size_t i = 0; i < kExchangeTable.size(); ++i) {
