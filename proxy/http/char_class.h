@@ -1,4 +1,4 @@
-// Which bytes may stand in the parts of a start line, as tables.
+// Character tables: the bytes that are allowed in each part of a start line.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ inline constexpr CharTable kToken = [] {
   return table;
 }();
 
-// Everything that ends neither a line nor a word; what a path may hold besides is its origin's business.
+// Every byte except control characters and space; the origin decides what else a path may contain.
 inline constexpr CharTable kTarget = [] {
   CharTable table{};
   for (unsigned c = 0x21; c < 256; ++c) table[c] = c != 0x7F;
@@ -31,7 +31,7 @@ inline constexpr CharTable kReason = [] {
   return table;
 }();
 
-// The longest prefix of `text` that is made of these bytes.
+// Returns the longest prefix of `text` that consists of characters of `table`.
 inline std::string_view prefix_of(std::string_view text, const CharTable& table) {
   std::size_t end = 0;
   while (end < text.size() && table[static_cast<unsigned char>(text[end])]) ++end;

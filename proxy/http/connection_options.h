@@ -1,5 +1,5 @@
-// What Connection says (RFC 9110 §7.6.1): the options a proxy knows, and the names of fields that end here. The value
-// is read once; what is kept of it is bounded.
+// ConnectionOptions: the parsed Connection field (RFC 9110 §7.6.1), that is the options known to a proxy and the names
+// of other hop-by-hop fields. The value is parsed once into storage of bounded size.
 #pragma once
 
 #include <array>
@@ -12,17 +12,17 @@ namespace carpool::proxy::http {
 
 class ConnectionOptions {
  public:
-  // `fields` outlives this, and is not changed meanwhile.
+  // `fields` must outlive this object and must not change meanwhile.
   explicit ConnectionOptions(const Fields& fields);
 
   bool close = false;
   bool keep_alive = false;
   bool upgrade = false;
   bool te = false;
-  // Returns true if there are more options, or more bytes of commas and white space, than any sender means; such a head
-  // is refused, so that no field costs a search through thousands.
+  // Returns true if there are more options, or more bytes of commas and white space, than any sender needs. Such a head
+  // is rejected, so that no field name is searched for among thousands of options.
   bool too_many() const { return too_many_; }
-  // Is a field of this name, none of the above, meant for this hop only?
+  // Returns true if Connection lists `name`, which is none of the known options.
   bool lists(std::string_view name) const;
 
  private:
@@ -33,7 +33,7 @@ class ConnectionOptions {
     std::size_t size;
   };
   void note(std::string_view option);
-  std::array<Option, kMost> others_;  // the first `count_` of them; no message pays for the others
+  std::array<Option, kMost> others_;  // only the first `count_` are initialised
   std::size_t count_ = 0;
   bool too_many_ = false;
 };

@@ -8,13 +8,13 @@ namespace carpool::proxy::http {
 
 namespace {
 
-// Everything that is said about a kind of Fault, one row each, in the order of FaultKind.
+// Status, Proxy-Status error and metric label of each FaultKind, one row each, in the order of the enum.
 struct Row {
   FaultKind kind;
   std::string_view name;
   std::uint16_t status;
-  std::string_view error;  // RFC 9209 §2.3
-  std::string_view label;  // of pool_failures_total
+  std::string_view error;  // Proxy-Status error type, RFC 9209 §2.3
+  std::string_view label;  // label of pool_failures_total
 };
 using enum FaultKind;
 constexpr std::array kRows = {
@@ -66,7 +66,7 @@ const Row& row(FaultKind kind) {
 
 constexpr std::size_t kLongestDetail = 300;
 
-// What is said where a Fault has no detail of its own.
+// The text that is used if a Fault has no detail.
 std::string_view plain_words(FaultKind kind) {
   switch (kind) {
     case queue_full:
@@ -84,7 +84,7 @@ std::string_view words(const Fault& fault) {
   return fault.detail.empty() ? plain_words(fault.kind) : std::string_view(fault.detail);
 }
 
-// A quoted string of structured fields (RFC 8941 §3.3.3): printable ASCII, quote and backslash escaped.
+// Appends a quoted string (RFC 8941 §3.3.3): printable ASCII, with quote and backslash escaped.
 void append_quoted(std::string& out, std::string_view text) {
   out.push_back('"');
   for (const char c : text.substr(0, kLongestDetail)) {
@@ -94,7 +94,7 @@ void append_quoted(std::string& out, std::string_view text) {
   out.push_back('"');
 }
 
-// The body: one line for a person. No byte of it can be taken for anything but text.
+// Returns the response body: one line of plain text that no client can mistake for markup.
 std::string body_of(const FaultStatus& told, std::string_view detail) {
   std::string body("carpool: ");
   body.append(told.error).append(": ");
@@ -109,8 +109,8 @@ std::string body_of(const FaultStatus& told, std::string_view detail) {
 
 FaultStatus fault_status(FaultKind kind) {
   const Row& said = row(kind);
-  // 503 is for what passes by itself: the pool is full now, or this instance stops and another takes over. So does a
-  // rate: all are at least one a second.
+  // 503 means a temporary condition (the pool is full, or this instance is stopping and another one takes over), so it
+  // gets Retry-After. So does 429: every rate limit is at least one per second.
   return {said.status, reason_phrase(said.status), said.error, said.status == 503 || said.status == 429};
 }
 

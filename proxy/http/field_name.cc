@@ -15,7 +15,7 @@ char lower(char c) {
   return kLower[static_cast<unsigned char>(c)];
 }
 
-// `word` is lower case and as long as `name`.
+// `word` must be lower case and have the length of `name`.
 FieldName if_is(std::string_view name, std::string_view word, FieldName found) {
   for (std::size_t i = 0; i < word.size(); ++i) {
     if (lower(name[i]) != word[i]) return FieldName::other;

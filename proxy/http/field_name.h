@@ -1,4 +1,5 @@
-// The fields a proxy treats in a way of its own, told apart once when a field is read: by length, then one comparison.
+// FieldName: the fields that a proxy treats specially. A name is identified once, when its field is parsed: by length,
+// then one comparison.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,6 @@ inline constexpr unsigned kFieldNames = static_cast<unsigned>(FieldName::www_aut
 
 FieldName field_name(std::string_view name);
 
-bool iequals(std::string_view a, std::string_view b);  // ASCII case
+bool iequals(std::string_view a, std::string_view b);  // ignores ASCII case
 
 }  // namespace carpool::proxy::http

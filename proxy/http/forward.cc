@@ -12,7 +12,7 @@ namespace carpool::proxy::http {
 
 namespace {
 
-// What is written besides the fields, more or less: one reserve instead of several growths.
+// Estimated size of what is written besides the fields, so that one reserve() replaces several growths.
 constexpr std::size_t kAround = 256;
 
 void append_number(std::string& out, std::uint64_t value) {
@@ -21,7 +21,7 @@ void append_number(std::string& out, std::uint64_t value) {
 }
 
 void append_via(std::string& out, Version received, std::string_view pseudonym) {
-  constexpr std::array<std::string_view, 3> kBegin{"Via: 1.0 ", "Via: 1.1 ", "Via: 2.0 "};  // by Version
+  constexpr std::array<std::string_view, 3> kBegin{"Via: 1.0 ", "Via: 1.1 ", "Via: 2.0 "};  // indexed by Version
   out.append(kBegin[static_cast<std::size_t>(received)]).append(pseudonym).append("\r\n");
 }
 
@@ -35,7 +35,7 @@ void append_framing(std::string& out, Framing framing, std::uint64_t length) {
   }
 }
 
-// Copies the fields that `keep` lets through; neighbours travel in one copy.
+// Copies the fields that `keep` accepts; adjacent fields are copied at once.
 template <class Keep>
 void append_fields(std::string& out, const Fields& fields, const Keep& keep) {
   std::size_t first = 0;
@@ -47,7 +47,7 @@ void append_fields(std::string& out, const Fields& fields, const Keep& keep) {
   out.append(fields.lines(first, fields.size()));
 }
 
-// "Upgrade: a, b" without h2c; nothing when nothing is left.
+// Appends "Upgrade: a, b" without h2c, or nothing if no protocol is left.
 bool append_upgrade(std::string& out, const Fields& fields) {
   bool any = false;
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -87,7 +87,7 @@ bool separator(char c) {
 
 }  // namespace
 
-// A member of Via is "protocol pseudonym comment"; no other word of it looks like a pseudonym of ours.
+// A member of Via is "protocol pseudonym comment"; no other word of it resembles one of our pseudonyms.
 bool via_contains(const Fields& fields, std::string_view pseudonym) {
   if (!fields.may_have(FieldName::via)) return false;
   for (std::size_t i = 0; i < fields.size(); ++i) {

@@ -1,4 +1,4 @@
-// What a proxy changes in a head on its way: pure rules, one table (RFC 9110 §7.6, RFC 9112).
+// How a proxy rewrites heads (RFC 9110 §7.6, RFC 9112): pure functions without I/O.
 #pragma once
 
 #include <string>
@@ -10,53 +10,53 @@
 
 namespace carpool::proxy::http {
 
-// Where a request wants to go, before aliases and listener rules (CONTRACT "Addressing a request").
+// Target: where a request is addressed to, before aliases and listener rules (CONTRACT "Addressing a request").
 enum class TargetForm : std::uint8_t { origin, absolute, authority, asterisk };
 struct Target {
   TargetForm form = TargetForm::origin;
   pool::Scheme scheme = pool::Scheme::http;  // tcp for the authority form
-  bool named = false;  // the authority is a part of the target (absolute form, :authority), not a Host beside it
-  // host[:port] of absolute or authority form, else of Host; without userinfo. Empty only in HTTP/1.0 without Host.
+  bool named = false;  // the authority comes from the target (absolute form, :authority), not from a Host beside it
+  // host[:port] of the absolute or authority form, else of Host; without userinfo. Empty only in HTTP/1.0 without Host.
   std::string_view authority;
-  // What the origin gets: "/x?q", "*" for OPTIONS; never empty. "?q" where an absolute form has a query and no path:
-  // write_request() puts the "/" in front.
+  // Path and query for the origin: "/x?q", or "*" for OPTIONS; never empty. "?q" if an absolute form has a query but no
+  // path; write_request() then prepends "/".
   std::string_view path;
 };
-// Refuses (malformed_request) what RFC 9112 §3.2 refuses: no or several Host, a Host that does not parse, empty host,
-// unclosed IPv6, non-numeric port, origin-form that does not start with "/", asterisk with another method than OPTIONS,
-// authority-form with another method than CONNECT, userinfo, fragment, another scheme than http and https. Control
-// bytes do not pass the reader. Views point into `head`.
+// Returns malformed_request for what RFC 9112 §3.2 forbids: no or several Host, a Host that does not parse, an empty
+// host, an unclosed IPv6 address, a non-numeric port, an origin form without leading "/", an asterisk with a method
+// other than OPTIONS, an authority form with a method other than CONNECT, userinfo, a fragment, a scheme other than
+// http and https. The reader has already rejected control bytes. Views point into `head`.
 Result<Target> parse_target(const RequestHead& head);
 
 struct ForwardRules {
   std::string_view via_pseudonym;  // "carpool-1a2b3c4d"
   std::string_view host;           // value of Host for the origin
   std::string_view path;
-  bool upgrade = false;   // pass Connection: Upgrade + Upgrade on (websocket and other tokens, never h2c)
-  int max_forwards = -1;  // value to send, or -1 to leave as received
+  bool upgrade = false;   // pass Connection: Upgrade and Upgrade on (websocket and other tokens, never h2c)
+  int max_forwards = -1;  // value to send, or -1 to forward it as received
 };
-// Our own pseudonym in Via: the request has been here before.
+// Returns true if Via contains our own pseudonym: the request loops.
 bool via_contains(const Fields& fields, std::string_view pseudonym);
 
-// Serialises the head for the upstream (always HTTP/1.1, origin-form, keep-alive): hop-by-hop fields and those that
-// Connection lists removed (never the framing), Proxy-Authorization removed, TE reduced to trailers, Via appended, Host
-// first, framing written by us (Content-Length or Transfer-Encoding: chunked).
+// Serialises the head for the upstream (always HTTP/1.1, origin form, keep-alive). Removes hop-by-hop fields, fields
+// that Connection lists (never the framing) and Proxy-Authorization; reduces TE to trailers; appends Via; puts Host
+// first; writes the framing itself (Content-Length or Transfer-Encoding: chunked).
 void write_request(std::string& out, const RequestHead& head, const ForwardRules& rules);
 
 struct ReplyRules {
-  std::string_view via_pseudonym;  // empty: Via is there already
+  std::string_view via_pseudonym;  // empty: Via is already present
   Version client_version = Version::http11;
-  bool close = false;  // say Connection: close (or, to 1.0 keep-alive clients, Connection: keep-alive when not)
+  bool close = false;  // send Connection: close (if false, HTTP/1.0 keep-alive clients get Connection: keep-alive)
   bool head_request = false;
-  bool upgrade = false;  // 101: Connection: Upgrade + Upgrade pass
+  bool upgrade = false;  // 101: pass Connection: Upgrade and Upgrade on
 };
-// How the body goes to this client: chunked, or until_close where the length is known to nobody, whatever the origin
-// chose; an HTTP/1.0 client has only until_close.
+// Returns the framing of the body towards this client, whatever framing the origin chose: chunked, or until_close, if
+// the length is not known; an HTTP/1.0 client supports only until_close.
 Framing reply_framing(const ResponseHead& head, const ReplyRules& rules);
 void write_response(std::string& out, const ResponseHead& head, const ReplyRules& rules);
 void write_informational(std::string& out, const ResponseHead& head, std::string_view via_pseudonym);  // 100, 103
 
-// May this trailer field be passed on? (RFC 9110 §6.5.1: never framing, routing, authentication.)
+// Returns true if this trailer field may be forwarded (RFC 9110 §6.5.1: never framing, routing, authentication).
 bool trailer_allowed(std::string_view name);
 
 }  // namespace carpool::proxy::http

@@ -10,7 +10,7 @@ namespace carpool::proxy::http {
 
 namespace {
 
-// Digits and nothing else, below 2^63: every sum of lengths stays a number.
+// Parses digits only, below 2^63, so that sums of lengths cannot overflow.
 std::optional<std::uint64_t> content_length(std::string_view text) {
   constexpr std::size_t kMostDigits = 18;
   if (text.empty()) return std::nullopt;
@@ -37,7 +37,7 @@ Announced announced(const char* wrong) {
   return said;
 }
 
-// Exactly "chunked", once. Codings before it could be passed on only by one who can decode them.
+// Accepts exactly one "chunked". Only a recipient that can decode a preceding coding could forward it.
 Announced transfer_coding(const Fields& fields) {
   Announced said;
   std::size_t members = 0;
@@ -85,7 +85,7 @@ bool expects_continue(const Fields& fields) {
   return false;
 }
 
-// An offer of h2c is never taken: HTTP/2 over plain text begins with prior knowledge here (RFC 9113 §3.1).
+// An offer of h2c is never accepted: cleartext HTTP/2 requires prior knowledge (RFC 9113 §3.1).
 bool offers_upgrade(const Fields& fields) {
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields.id(i) != FieldName::upgrade) continue;

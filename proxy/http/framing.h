@@ -1,5 +1,5 @@
-// What a head's fields say about the message as a whole: where its body ends, whether the connection goes on, what the
-// sender expects (RFC 9112 §6.3, §9.3). One place decides; a doubt is a refusal.
+// Derives from a head's fields where its body ends, whether the connection persists, and what the sender expects (RFC
+// 9112 §6.3, §9.3). No other code decides this; an ambiguous message is rejected.
 #pragma once
 
 #include "base/result.h"
@@ -9,7 +9,7 @@ namespace carpool::proxy::http {
 
 // Faults: malformed_request, not_implemented.
 Status settle(RequestHead& head);
-// `bodiless`: the answer to HEAD, or to a CONNECT that succeeded. Fault: malformed_response.
+// `bodiless`: the response to HEAD or to a successful CONNECT. Fault: malformed_response.
 Status settle(ResponseHead& head, bool bodiless);
 
 }  // namespace carpool::proxy::http

@@ -11,7 +11,7 @@ bool listed(const ConnectionOptions& options, const Fields& fields, std::size_t 
   return options.lists(fields[i].name);
 }
 
-// What a field speaks of; whoever adds a name decides it here.
+// Scope: what a field applies to. A new field name is classified here.
 enum class Scope : std::uint8_t { hop, length, host, max_forwards, expect, message };
 
 Scope scope_of(FieldName name) {
@@ -48,9 +48,9 @@ Scope scope_of(FieldName name) {
 
 bool passes(const RequestHead& head, std::size_t i, const ConnectionOptions& options, const ForwardRules& rules) {
   const Scope scope = scope_of(head.fields.id(i));
-  if (scope == Scope::hop || scope == Scope::length || scope == Scope::host) return false;  // ours to say
+  if (scope == Scope::hop || scope == Scope::length || scope == Scope::host) return false;  // written by us
   if (scope == Scope::max_forwards && rules.max_forwards >= 0) return false;
-  // An HTTP/1.0 client waits for no 100: what it says is no expectation (RFC 9110 §10.1.1).
+  // An HTTP/1.0 client does not wait for 100, so its Expect has no meaning (RFC 9110 §10.1.1).
   if (scope == Scope::expect && head.version == Version::http10) return false;
   return !listed(options, head.fields, i);
 }

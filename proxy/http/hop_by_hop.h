@@ -1,4 +1,4 @@
-// Which fields of a head go on past this hop, whatever version of HTTP is spoken on either side (RFC 9110 §7.6.1).
+// Decides which fields of a head are forwarded, whatever HTTP version each side uses (RFC 9110 §7.6.1).
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace carpool::proxy::http {
 
-// Does field i of a request go on as it is?
+// Returns true if field `i` of a request is forwarded unchanged.
 bool passes(const RequestHead& head, std::size_t i, const ConnectionOptions& options, const ForwardRules& rules);
-// And of a response. `length`: Content-Length tells of a body that does not come (HEAD, 304).
+// The same for a response. `length`: Content-Length describes a body that is not sent (HEAD, 304).
 bool returns(const Fields& fields, std::size_t i, const ConnectionOptions& options, bool length);
-// "trailers" is the one member of TE that does not speak of this hop's codings.
+// "trailers" is the only member of TE that is not about this hop's codings.
 bool wants_trailers(const Fields& fields);
-// Did it say so where it counts? HTTP/1.1 has to name TE in Connection.
+// Returns true if the request validly accepts trailers: HTTP/1.1 must also list TE in Connection.
 bool asks_for_trailers(const RequestHead& head, const ConnectionOptions& options);
-std::string_view protocol_version(Version version);  // as Via names it
+std::string_view protocol_version(Version version);  // as in Via
 
 }  // namespace carpool::proxy::http

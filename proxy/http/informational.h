@@ -1,6 +1,5 @@
-// Informational: the bound on the 1xx heads of one response, the same whatever protocol the origin speaks. Heads are
-// not flow-controlled in HTTP/2, and a client that does not read must not make them pile up: both their number and
-// their bytes are bounded.
+// Informational: limits the number and the bytes of the 1xx heads of one response, for any protocol of the origin.
+// HTTP/2 does not flow-control heads, and they must not accumulate for a client that does not read.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +13,7 @@ inline constexpr std::uint32_t kMostInformational = 64;
 
 class Informational {
  public:
-  // Counts one more head of `bytes`. Returns what is wrong, or null.
+  // Counts one more head of `bytes`. Returns an error text, or nullptr.
   const char* add(std::size_t bytes, const Limits& limits) {
     ++heads_;
     bytes_ += bytes;

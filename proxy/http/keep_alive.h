@@ -1,5 +1,5 @@
-// The Keep-Alive field of a response (RFC 2068 §19.7.1.1, alive in practice): how long the origin means to let the
-// connection rest.
+// Parses the Keep-Alive response field (RFC 2068 §19.7.1.1, still in use): how long the origin keeps the connection
+// open while it is idle.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace carpool::proxy::http {
 
-// `timeout` of "timeout=5, max=100"; nothing where it is absent or no number. At most a day.
+// Returns `timeout` of "timeout=5, max=100", at most a day; nullopt if it is absent or not a number.
 std::optional<Duration> keep_alive_timeout(std::string_view value);
 
 }  // namespace carpool::proxy::http

@@ -1,4 +1,4 @@
-// How much of a head is read before it is refused.
+// Limits: the sizes at which a head is rejected.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Watches the raw bytes of a field section for what parsers disagree about: a lone CR, a lone LF, a folded line.
-// Whatever a parser behind it forgives, two readers of the same bytes see the same lines (RFC 9112 §2.2, §5.2).
+// Checks the raw bytes of a field section for what parsers interpret differently: a bare CR, a bare LF, a folded line.
+// Whatever the parser itself tolerates, any two recipients then see the same lines (RFC 9112 §2.2, §5.2).
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@ namespace carpool::proxy::http {
 
 class LineEnds {
  public:
-  // The bytes in order, in any pieces. nullptr, or what is wrong.
+  // Checks the next bytes, in any split. Returns nullptr, or an error text.
   const char* check(std::string_view bytes);
-  std::uint32_t lines() const { return lines_; }  // that were not empty
+  std::uint32_t lines() const { return lines_; }  // without empty ones
 
  private:
-  char before_ = '\n';  // a section begins behind a line
-  bool empty_ = true;   // nothing on this line yet
+  char before_ = '\n';  // a section starts after a line end
+  bool empty_ = true;   // the current line has no bytes yet
   std::uint32_t lines_ = 0;
 };
 

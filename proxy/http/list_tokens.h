@@ -1,5 +1,4 @@
-// Comma-separated lists of a field's value (RFC 9110 §5.6.1): empty members are skipped, white space around is
-// stripped.
+// Iterates over a comma-separated list in a field value (RFC 9110 §5.6.1); skips empty members and strips white space.
 #pragma once
 
 #include <string_view>
@@ -10,7 +9,7 @@ class ListReader {
  public:
   explicit ListReader(std::string_view value) : rest_(value) {}
 
-  // The next member that is not empty; false at the end.
+  // Gets the next member that is not empty; returns false at the end.
   bool next(std::string_view& member) {
     while (!rest_.empty()) {
       const std::size_t comma = rest_.find(',');

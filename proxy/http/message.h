@@ -1,5 +1,5 @@
-// Request and response heads as plain data. Bytes of names and values live in one arena per head, in the form they take
-// on the wire, so that a head that is reused allocates nothing in steady state and a run of fields is copied at once.
+// Request and response heads as plain data. The bytes of names and values are in one arena per head, in wire format, so
+// that a reused head allocates nothing in steady state and a run of fields is copied at once.
 #pragma once
 
 #include <cstdint>
@@ -29,39 +29,39 @@ class Fields {
     return {part(span.name, span.value - kNameEnd), part(span.value, span.end - kValueEnd), span.id};
   }
   FieldName id(std::size_t i) const { return spans_[i].id; }
-  // Its sender forbade that it enters a compression context (RFC 7541 §7.1.3); whoever passes it on forbids it too.
+  // The sender forbade compression of this field (RFC 7541 §7.1.3); a recipient that forwards it must forbid it too.
   bool sensitive(std::size_t i) const { return spans_[i].sensitive; }
-  void mark_sensitive() { spans_.back().sensitive = true; }  // the last one
-  // First value of that name, or empty with found=false by has().
+  void mark_sensitive() { spans_.back().sensitive = true; }  // the last field
+  // First value of that name; empty if there is none, see has().
   std::string_view get(std::string_view name) const;
   std::string_view get(FieldName id) const;
   bool has(std::string_view name) const;
   bool has(FieldName id) const { return count(id) != 0; }
   std::size_t count(FieldName id) const;
   std::size_t count(std::string_view name) const;
-  // False: there is none. Most heads have few of the names, so most searches end here.
+  // Returns false if there is certainly none. Most heads have few of the names, so most lookups end here.
   bool may_have(FieldName id) const { return (seen_ & bit(id)) != 0; }
   std::size_t bytes() const { return arena_.size(); }
-  // "Name: value\r\n" of the fields from `first` up to `last`.
+  // Returns "Name: value\r\n" of the fields in [first, last).
   std::string_view lines(std::size_t first, std::size_t last) const;
-  // Gives memory back beyond a modest size: a head at rest must not keep a 64 KiB arena.
+  // Frees memory beyond a modest size: an idle head must not keep a 64 KiB arena.
   void shrink();
 
-  // One field in pieces, as a parser meets them; invisible until commit(), which strips the white space around the
-  // value.
+  // Builds one field from the pieces that a parser delivers; it is invisible until commit(), which strips white space
+  // around the value.
   void append_name(std::string_view piece) { arena_.append(piece); }
-  bool end_name();  // false: it is no token (RFC 9110 §5.1)
+  bool end_name();  // returns false if it is no token (RFC 9110 §5.1)
   void append_value(std::string_view piece) { arena_.append(piece); }
   void commit();
-  void abandon();   // forgets the open field
-  void pop_back();  // and a committed one
+  void abandon();   // drops the unfinished field
+  void pop_back();  // drops the last committed field
 
  private:
   static constexpr std::uint32_t kNameEnd = 2;   // ": "
   static constexpr std::uint32_t kValueEnd = 2;  // CRLF
   std::string_view part(std::uint32_t from, std::uint32_t to) const { return {arena_.data() + from, to - from}; }
   struct Span {
-    std::uint32_t name, value, end;  // offsets into arena_; ": " lies before value, CRLF before end
+    std::uint32_t name, value, end;  // offsets into arena_; ": " precedes value, CRLF precedes end
     FieldName id;
     bool sensitive = false;
   };
@@ -70,23 +70,23 @@ class Fields {
   static constexpr std::uint32_t bit(FieldName id) { return std::uint32_t{1} << static_cast<unsigned>(id); }
   std::string arena_;
   std::vector<Span> spans_;
-  std::uint32_t seen_ = 0;  // a bit for each name that was committed since clear()
+  std::uint32_t seen_ = 0;  // one bit per name committed since clear()
   std::uint32_t open_value_ = 0;
 };
 
-// How a body's end is found (RFC 9112 §6.3).
+// Framing: how the end of a body is found (RFC 9112 §6.3).
 enum class Framing : std::uint8_t { none, length, chunked, until_close };
 
 struct RequestHead {
   std::string method;
-  std::string target;  // as received; of HTTP/2 :path, empty with a plain CONNECT
-  // Of HTTP/2, else empty; `protocol` is that of an extended CONNECT (RFC 8441).
+  std::string target;  // as received; :path in HTTP/2, empty for a plain CONNECT
+  // HTTP/2 only, else empty; `protocol` is that of an extended CONNECT (RFC 8441).
   std::string scheme, authority, protocol;
   Version version = Version::http11;
   Fields fields;
   Framing framing = Framing::none;
   std::uint64_t length = 0;  // with Framing::length
-  bool keep_alive = true;    // the sender's side of RFC 9112 §9.3
+  bool keep_alive = true;    // the sender's choice, RFC 9112 §9.3
   bool expect_continue = false;
   bool upgrade = false;  // Connection: upgrade with an Upgrade field that offers more than h2c
   void clear();

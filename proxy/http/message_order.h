@@ -1,6 +1,6 @@
-// MessageOrder: which part of a message may follow which (RFC 9113 §8.1, RFC 9110 §15.2), as one table. The HTTP/2
-// sessions hold both roles to it, requests of clients and responses of origins; an exchange holds every upstream stream
-// to it before a byte reaches a client. Content-Length against the content is part of the table.
+// MessageOrder: the order of the parts of a message (RFC 9113 §8.1, RFC 9110 §15.2) as one table. HTTP/2 sessions check
+// both requests of clients and responses of origins against it; an exchange checks every upstream stream against it
+// before a byte reaches a client. The table includes Content-Length against the actual content.
 #pragma once
 
 #include <array>
@@ -11,31 +11,31 @@
 namespace carpool::proxy::http {
 
 enum class MessagePhase : std::uint8_t {
-  awaiting_head,  // nothing came, or informational (1xx) heads only
-  content,        // the final head came; content or trailers may follow
-  no_content,     // the final head came and rules content out: an answer to HEAD, 204, 304
+  awaiting_head,  // nothing, or only informational (1xx) heads were received
+  content,        // the final head was received; content or trailers may follow
+  no_content,     // the final head was received and rules out content: a response to HEAD, 204, 304
   ended,
-  malformed,  // a stream error PROTOCOL_ERROR (RFC 9113 §8.1.1); nothing leads out of it
-  closed,     // a stream error STREAM_CLOSED: a frame came behind END_STREAM (RFC 9113 §5.1)
+  malformed,  // a stream error PROTOCOL_ERROR (RFC 9113 §8.1.1); final
+  closed,     // a stream error STREAM_CLOSED: a frame after END_STREAM (RFC 9113 §5.1)
 };
 inline constexpr std::size_t kMessagePhases = 6;
-inline constexpr std::size_t kOpenPhases = 4;  // those that are no violation
+inline constexpr std::size_t kOpenPhases = 4;  // the phases without a violation
 
-// `_end`: the same frame carries END_STREAM. `_short`: and content of the announced length is missing.
+// `_end`: the same frame carries END_STREAM. `_short`: and less content than announced was received.
 enum class MessageEvent : std::uint8_t {
   informational,  // a 1xx head
   informational_end,
   head,  // the final head
   head_end,
   head_short,
-  bare_head,  // the final head of a message that has no content
+  bare_head,  // the final head of a message without content
   bare_head_end,
-  data,        // content, no more of it than announced
+  data,        // content, not exceeding the announced length
   excess,      // content beyond the announced length
   empty_data,  // DATA without content
   end,         // END_STREAM on DATA
   end_short,
-  fields,  // HEADERS behind the final head, without END_STREAM
+  fields,  // HEADERS after the final head, without END_STREAM
   trailers,
   trailers_short,
 };
@@ -55,7 +55,7 @@ inline constexpr auto X = MessagePhase::closed;
 inline constexpr std::array<detail::Row, kMessagePhases> kMessageTable = [] {
   using namespace detail;
   return std::array<Row, kMessagePhases>{
-      //  1xx      head           bare head  DATA                       HEADERS behind the head
+      // 1xx      head           bare head  DATA                       HEADERS after the head
       //  .  end   .  end  short  .  end     .  excess empty end short  fields trailers short
       Row{A, M,    C, E,   M,     N, E,      M, M,     M,    M,  M,     M,     M,       M},   // awaiting_head
       Row{M, M,    M, M,   M,     M, M,      C, M,     C,    E,  M,     M,     E,       M},   // content
@@ -72,15 +72,16 @@ constexpr MessagePhase follow(MessagePhase from, MessageEvent event) {
 constexpr bool violates(MessagePhase phase) {
   return phase == MessagePhase::malformed || phase == MessagePhase::closed;
 }
-// A sentence for a person about the step that violates the table.
+// Returns an error text for a step that violates the table.
 const char* violation(MessagePhase from, MessageEvent event);
 
-// Where one message stands.
+// MessageOrder: the phase of one message.
 class MessageOrder {
  public:
-  // Each takes one part of the message. False: it violates the table; wrong() says how, and no later part is taken.
+  // Each takes one part of the message. Returns false on a violation; wrong() explains it, and no later part is
+  // accepted.
   bool informational(bool end);
-  // `length`: the announced length of the content. `bare`: the message has no content whatever the length says.
+  // `length`: the announced length of the content. `bare`: the message has no content, whatever the length.
   bool head(bool bare, std::optional<std::uint64_t> length, bool end);
   bool data(std::size_t bytes);
   bool end();  // END_STREAM on DATA
@@ -95,8 +96,8 @@ class MessageOrder {
   bool take(MessageEvent event);
   bool short_of() const { return announced_ && left_ != 0; }
   MessagePhase phase_ = MessagePhase::awaiting_head;
-  bool announced_ = false;  // Content-Length counts
-  std::uint64_t left_ = 0;  // of it
+  bool announced_ = false;  // Content-Length is checked
+  std::uint64_t left_ = 0;  // content still expected
   const char* wrong_ = nullptr;
 };
 
@@ -127,7 +128,7 @@ constexpr bool ends(MessageEvent event) {
       return true;
   }
 }
-// Does `rule(from, event, to)` hold for every step?
+// Returns true if `rule(from, event, to)` holds for every step.
 template <class Rule>
 constexpr bool everywhere(Rule rule) {
   for (std::size_t from = 0; from < kMessagePhases; ++from) {

@@ -1,4 +1,4 @@
-// The reason phrase of each status that an answer of our own may have (RFC 9110 §15).
+// Reason phrases of the statuses that local replies use (RFC 9110 §15).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// parse_target(): the four forms of RFC 9112 §3.2. Runs for every request and allocates nothing.
+// parse_target(): the four request-target forms of RFC 9112 §3.2. Called for every request; never allocates.
 #include <arpa/inet.h>
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace carpool::proxy::http {
 
 namespace {
 
-// A registered name: what pool::canonical_origin() can make something of. It decides what is a host; here only the
-// shape counts, so that no two readers see different hosts.
+// Characters of a registered name. pool::canonical_origin() decides which names are hosts; only the shape is checked
+// here, so that no two parsers extract different hosts.
 constexpr CharTable kHost = [] {
   CharTable table{};
   for (unsigned c = '0'; c <= '9'; ++c) table[c] = true;
@@ -41,7 +41,7 @@ bool is_ipv6(std::string_view text) {
   return inet_pton(AF_INET6, name.data(), &address) == 1;
 }
 
-// host[:port]; nullptr, or what is wrong.
+// Checks host[:port]. Returns nullptr, or an error text.
 const char* check_authority(std::string_view authority) {
   std::string_view rest = authority;
   if (rest.starts_with('[')) {
@@ -63,7 +63,7 @@ Fault malformed(const char* what) {
   return {FaultKind::malformed_request, Side::client, what};
 }
 
-// "http://" or "https://" in any case; "ws://" and "wss://" are their names for WebSocket (RFC 6455 §3).
+// Matches "http://" or "https://" in any case; "ws://" and "wss://" are their WebSocket equivalents (RFC 6455 §3).
 std::optional<pool::Scheme> scheme_of(std::string_view target, std::string_view& rest) {
   const std::size_t colon = target.find("://");
   if (colon == std::string_view::npos) return std::nullopt;
@@ -104,7 +104,7 @@ Result<Target> authority(const RequestHead& head) {
   return found;
 }
 
-// The one Host, checked; empty where HTTP/1.0 has none.
+// Returns the checked value of the only Host; empty for HTTP/1.0 without Host.
 Result<std::string_view> host_of(const RequestHead& head) {
   const std::size_t hosts = head.fields.count(FieldName::host);
   if (hosts > 1) return malformed("more than one Host");
@@ -117,7 +117,7 @@ Result<std::string_view> host_of(const RequestHead& head) {
   return host;
 }
 
-// Does :authority name another place than Host? The default port may be there or not.
+// Returns true if both authorities name the same host and port; the default port may be omitted.
 bool same_place(std::string_view a, std::string_view b, pool::Scheme scheme) {
   const std::string_view port = scheme == pool::Scheme::https ? ":443" : ":80";
   if (a.ends_with(port)) a.remove_suffix(port.size());
@@ -125,8 +125,8 @@ bool same_place(std::string_view a, std::string_view b, pool::Scheme scheme) {
   return iequals(a, b);
 }
 
-// :scheme and :authority of HTTP/2 (RFC 9113 §8.3.1). "https" asks for TLS to the origin, as an absolute form does;
-// "http" is what every client of plain text says, also one that does not know it speaks to a proxy.
+// Uses :scheme and :authority of HTTP/2 (RFC 9113 §8.3.1). "https" requests TLS to the origin, like an absolute form;
+// "http" is what every cleartext client sends, including one that does not know it uses a proxy.
 Result<Target> of_http2(const RequestHead& head) {
   Target found;
   if (iequals(head.scheme, "https")) {

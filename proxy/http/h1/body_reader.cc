@@ -76,7 +76,7 @@ std::size_t BodyReader::pass(std::string_view bytes, BodySink& sink) {
   return now;
 }
 
-// One byte of the lines between the chunks.
+// Consumes one byte of the lines between chunks.
 const char* BodyReader::byte(char c) {
   switch (state_) {
     case State::size_first:
@@ -110,7 +110,7 @@ const char* BodyReader::digit(char c) {
   return ++line_ > kLongestSizeLine ? "a chunk's size line that is too long" : nullptr;
 }
 
-// Behind the size: CR ends the line, ";" begins what is skipped.
+// After the size: CR ends the line, ";" starts an extension, which is skipped.
 const char* BodyReader::in_extension(char c) {
   if (++line_ > kLongestSizeLine) return "a chunk's size line that is too long";
   if (c == '\r') {

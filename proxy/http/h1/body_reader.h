@@ -1,5 +1,5 @@
-// A message's body, by the framing that its head announced. Chunk lines are read here and strictly: sizes of up to
-// 2^60, CRLF and nothing else, extensions skipped (RFC 9112 §7.1.1) and bounded.
+// BodyReader: reads a message body by the framing that its head announced. Chunk lines are parsed here, and strictly:
+// sizes up to 2^60, CRLF only, extensions skipped (RFC 9112 §7.1.1) and bounded in length.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace carpool::proxy::http {
 class BodyReader {
  public:
   void start(Framing framing, std::uint64_t length);
-  // Done behind the last byte of the message; with Framing::none at once. Trailers pass through `section` and
+  // Is done after the last byte of the message, with Framing::none immediately. Trailers are parsed by `section` into
   // `scratch`.
   Step feed(std::string_view bytes, FieldSection& section, Fields& scratch, const Limits& limits, BodySink& sink);
   bool until_close() const { return state_ == State::until_close; }
@@ -23,7 +23,7 @@ class BodyReader {
     complete,
     length,
     until_close,
-    size_first,  // the first digit of a chunk's size
+    size_first,  // the first digit of a chunk size
     size,
     extension_gap,  // white space that only an extension may follow
     extension,
@@ -39,8 +39,8 @@ class BodyReader {
   const char* in_extension(char c);
   const char* end_of_size();
 
-  std::uint64_t left_ = 0;  // of the body, or of this chunk; while its size is read: the size so far
-  std::uint32_t line_ = 0;  // bytes of this size line
+  std::uint64_t left_ = 0;  // bytes left of the body or of this chunk; while a chunk size is parsed, its value so far
+  std::uint32_t line_ = 0;  // length of this size line in bytes
   State state_ = State::complete;
 };
 

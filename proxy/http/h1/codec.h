@@ -1,9 +1,9 @@
-// HTTP/1.1 bytes in, messages out; no I/O. Strict, whichever version of llhttp stands behind it and however it was
-// built.
+// HTTP/1.1 codec: parses bytes into messages, without I/O. Its strictness does not depend on the version or build
+// options of llhttp.
 //
-// Readers pause by contract: feed() returns how many bytes it took and stops after a head, so that the owner can decide
-// before the body flows, and after a message's end, so that the next pipelined head stays in the owner's hands. Any
-// split of the bytes gives the same messages and the same kind of fault.
+// Readers pause by contract: feed() returns the number of bytes that it consumed. It stops after a head, so that the
+// owner can decide before the body flows, and after the end of a message, so that the next pipelined head stays with
+// the owner. Messages and fault kinds do not depend on how the bytes are split.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@
 
 namespace carpool::proxy::http {
 
-// Where body bytes and trailers go while feed() runs. The views are valid during the call only. Trailer fields that
-// Connection lists do not arrive here.
+// BodySink: receives body bytes and trailers while feed() runs; the views are valid during the call only. Trailer
+// fields that Connection lists are not delivered.
 class BodySink {
  public:
   virtual void on_body(std::string_view bytes) = 0;
@@ -30,7 +30,7 @@ class BodySink {
   ~BodySink() = default;
 };
 
-// The whole body as one text, for who needs all of it; trailers are dropped.
+// BodyText: collects the whole body as one string; trailers are dropped.
 struct BodyText final : BodySink {
   void on_body(std::string_view bytes) override { text.append(bytes); }
   void on_trailer(std::string_view, std::string_view) override {}
@@ -38,10 +38,10 @@ struct BodyText final : BodySink {
 };
 
 enum class Progress : std::uint8_t {
-  need_more,  // everything was taken, the message goes on
-  head,       // the head is complete; feed again for the body, even with no bytes: a message may have none
-  message,    // the message is complete; the rest of the bytes belongs to what comes next
-  upgraded,   // responses: 101, or 2xx to CONNECT; the head is complete, what follows is not HTTP
+  need_more,  // all bytes were consumed, the message is incomplete
+  head,       // the head is complete; call feed() again for the body, even without bytes: a message may have no body
+  message,    // the message is complete; the remaining bytes belong to the next one
+  upgraded,   // responses: 101, or 2xx to CONNECT; the head is complete, the following bytes are not HTTP
 };
 
 struct ParseResult {
@@ -49,28 +49,28 @@ struct ParseResult {
   Progress progress = Progress::need_more;
 };
 
-// Reads requests from a client. Small: a client at rest keeps one.
+// RequestReader: parses requests of a client. Kept small, because every idle client has one.
 class RequestReader {
  public:
   explicit RequestReader(const Limits& limits) : limits_(limits) {}
   RequestReader(const RequestReader&) = delete;
   RequestReader& operator=(const RequestReader&) = delete;
 
-  // Fault kinds: malformed_request, head_too_large, target_too_long, not_implemented (unknown transfer coding, another
-  // major version, a method without end). After a fault the connection can only be answered and closed.
-  // `head` is the same one throughout a message; it is cleared when its first byte comes.
+  // Faults: malformed_request, head_too_large, target_too_long, not_implemented (unknown transfer coding, another major
+  // version, an overlong method). After a fault the connection only permits a reply and a close. `head` must be the
+  // same object throughout a message; it is cleared at its first byte.
   Result<ParseResult> feed(std::string_view bytes, RequestHead& head, BodySink& sink);
-  // The client's FIN. True: between messages. False: inside one.
+  // On the client's FIN: returns true between messages, false inside one.
   bool at_boundary() const { return state_ <= State::second_start || state_ == State::done; }
-  // True once any byte of the current head was seen (header_timeout runs from there), until it is complete.
+  // Returns true from the first byte of a head (header_timeout starts there) until the head is complete.
   bool in_head() const { return state_ > State::second_start && state_ <= State::fields; }
-  void reset() { state_ = State::start; }  // for the next message
+  void reset() { state_ = State::start; }  // prepares for the next message
 
  private:
   enum class State : std::uint8_t {
     start,
-    empty_line,    // one CRLF in front of a request is skipped (RFC 9112 §2.2)
-    second_start,  // behind it
+    empty_line,    // one CRLF before a request is skipped (RFC 9112 §2.2)
+    second_start,  // after that CRLF
     method,
     target,
     version,
@@ -92,25 +92,25 @@ class RequestReader {
   BodyReader body_;
   Limits limits_;
   State state_ = State::start;
-  std::uint8_t at_ = 0;  // in the version
+  std::uint8_t at_ = 0;  // position in the version
   FaultKind kind_ = FaultKind::malformed_request;
 };
 
-// Reads responses of an origin.
+// ResponseReader: parses responses of an origin.
 class ResponseReader {
  public:
   explicit ResponseReader(const Limits& limits) : limits_(limits) {}
   ResponseReader(const ResponseReader&) = delete;
   ResponseReader& operator=(const ResponseReader&) = delete;
 
-  // Expect the answer to this request: HEAD has no body, CONNECT 2xx and an asked-for 101 end in Progress::upgraded.
-  // `bare_lf`: lines of the head may end in LF alone (origin.upstream.lenient).
+  // Sets the request that the next response belongs to: HEAD has no body; CONNECT 2xx and a requested 101 end in
+  // Progress::upgraded. `bare_lf`: head lines may end in LF alone (origin.upstream.lenient).
   void expect(std::string_view request_method, bool upgrade_asked, bool bare_lf = false);
-  // 1xx heads are reported as Progress::head with status < 200; feed on for the final one.
-  // Fault kinds: malformed_response, response_head_too_large, informational_limit.
+  // Reports 1xx heads as Progress::head with status < 200; call feed() again for the final response.
+  // Faults: malformed_response, response_head_too_large, informational_limit.
   Result<ParseResult> feed(std::string_view bytes, ResponseHead& head, BodySink& sink);
-  // The origin's FIN. A message that is delimited by close is complete now: Progress::message. Else a Fault:
-  // connection_terminated before any byte, response_incomplete inside.
+  // On the origin's FIN: a message that is delimited by close is now complete (Progress::message). Otherwise a Fault:
+  // connection_terminated before any byte, response_incomplete inside a message.
   Result<Progress> finish();
   bool any_byte() const { return any_byte_; }  // of the final response or of a 1xx
 
@@ -129,7 +129,7 @@ class ResponseReader {
   BodyReader body_;
   Limits limits_;
   State state_ = State::start;
-  std::uint8_t at_ = 0;  // in the version, then in the status
+  std::uint8_t at_ = 0;  // position in the version, then in the status
   Informational informational_;
   bool any_byte_ = false;
   bool head_request_ = false;
@@ -139,7 +139,7 @@ class ResponseReader {
   bool after_cr_ = false;  // with bare_lf_: the last byte of the head was CR
 };
 
-// Writers append to `out` and never fail.
+// The writers append to `out` and never fail.
 void write_chunk_head(std::string& out, std::size_t size);
 void write_last_chunk(std::string& out, const Fields& trailers);
 

@@ -14,7 +14,7 @@ namespace carpool::proxy::http {
 
 namespace {
 
-// Where the callbacks of one feed() write.
+// Call: the destination of the callbacks during one feed().
 struct Call {
   Fields& fields;
   BodySink* trailers;
@@ -45,7 +45,7 @@ int on_value(llhttp_t* parser, const char* at, std::size_t size) {
 int on_value_end(llhttp_t* parser) {
   Call& c = call(parser);
   if (c.fields.size() >= c.most && c.trailers == nullptr) {
-    c.fields.abandon();  // over the limit: the count of lines refuses the head, in byte order with other mistakes
+    c.fields.abandon();  // over the limit: the line count rejects the head later, in byte order with other errors
     return HPE_OK;
   }
   c.fields.commit();
@@ -74,7 +74,7 @@ const llhttp_settings_t& settings() {
   return made;
 }
 
-// A parser that has just read a start line; a copy of it begins every section.
+// A parser that has just read a start line; each section starts from a copy of it.
 const llhttp_t& at_first_field() {
   static const llhttp_t made = [] {
     static constexpr std::string_view kLine = "POST / HTTP/1.1\r\n";

@@ -1,6 +1,6 @@
-// A field section, that of a head or of trailers: the door to llhttp. Start lines and chunks are not read by it: it
-// knows only a fixed set of methods, and its versions differ in which chunk extensions they refuse (8.1.0 refuses good
-// ones).
+// FieldSection: parses one field section, a head's or the trailers', with llhttp. No other file includes llhttp. Start
+// lines and chunks are parsed elsewhere, because llhttp knows only a fixed set of methods and its versions differ in
+// the chunk extensions that they reject (8.1.0 rejects valid ones).
 #pragma once
 
 #include <array>
@@ -19,14 +19,15 @@ class BodySink;
 class FieldSection {
  public:
   void start();
-  // Adds fields to `into`; with `trailers` they go there one by one, and `into` is as before (but its bytes may move).
-  // Done behind the empty line.
+  // Adds fields to `into`. If `trailers` is set, it receives them one by one and `into` is left as before (but its
+  // bytes may move). Is done after the empty line.
   Step feed(std::string_view bytes, Fields& into, const Limits& limits, BodySink* trailers);
 
  private:
   const char* check(std::string_view bytes, const Limits& limits, bool& too_large);
   static constexpr std::size_t kParserBytes = 112;
-  alignas(std::max_align_t) std::array<std::byte, kParserBytes> parser_;  // llhttp_t; a value between start() and done
+  // llhttp_t; initialised between start() and done
+  alignas(std::max_align_t) std::array<std::byte, kParserBytes> parser_;
   LineEnds lines_;
   std::uint32_t bytes_ = 0;
 };

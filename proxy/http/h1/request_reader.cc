@@ -1,4 +1,4 @@
-// RequestReader: the request line, by hand since any method may come, then fields, then the body.
+// RequestReader: parses the request line by hand, because any method is allowed, then the fields, then the body.
 #include "proxy/http/char_class.h"
 #include "proxy/http/framing.h"
 #include "proxy/http/h1/codec.h"
@@ -7,9 +7,9 @@ namespace carpool::proxy::http {
 
 namespace {
 constexpr std::string_view kVersion = "HTTP/1.";
-constexpr std::string_view kUsualEnd = "HTTP/1.1\r\n";  // read at once when it came at once
-constexpr std::size_t kMajor = 5;                       // where the major version stands
-constexpr std::size_t kLongestMethod = 64;              // longer than any registered one by far
+constexpr std::string_view kUsualEnd = "HTTP/1.1\r\n";  // fast path: matched as a whole if it arrived as a whole
+constexpr std::size_t kMajor = 5;                       // offset of the major version
+constexpr std::size_t kLongestMethod = 64;              // much longer than any registered method
 
 Step wrong(const char* what, bool too_large = false) {
   Step step;
@@ -66,7 +66,7 @@ Result<ParseResult> RequestReader::fail(FaultKind kind, const char* what) {
   return Fault{kind, Side::client, what};
 }
 
-// Up to State::fields, or to the end of the bytes.
+// Parses until State::fields or the end of the bytes.
 Step RequestReader::read_line(std::string_view bytes, RequestHead& head) {
   kind_ = FaultKind::malformed_request;
   std::size_t taken = 0;
@@ -111,7 +111,7 @@ Step RequestReader::line_byte(char c, RequestHead& head) {
         return c == kVersion[at_++] ? took(1) : wrong("no HTTP version behind the target");
       }
       if (c < '0' || c > '9') return wrong("no HTTP version behind the target");
-      // A higher minor version is read as the highest known one (RFC 9110 §2.5).
+      // A higher minor version is treated as the highest known one (RFC 9110 §2.5).
       head.version = c == '0' ? Version::http10 : Version::http11;
       state_ = State::line_cr;
       return took(1);

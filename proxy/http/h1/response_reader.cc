@@ -1,4 +1,4 @@
-// ResponseReader: the status line, then fields, then the body; 1xx responses on the way.
+// ResponseReader: parses the status line, then the fields, then the body, and 1xx responses before the final one.
 #include <algorithm>
 
 #include "proxy/http/char_class.h"
@@ -9,7 +9,8 @@ namespace carpool::proxy::http {
 
 namespace {
 constexpr std::string_view kVersion = "HTTP/1.";
-constexpr std::string_view kUsualStart = "HTTP/1.1 ";  // read at once when it came at once, status and space included
+// fast path: matched as a whole if it arrived together with the status and the following space
+constexpr std::string_view kUsualStart = "HTTP/1.1 ";
 constexpr std::size_t kStatusDigits = 3;
 constexpr std::size_t kLongestReason = 1024;
 constexpr const char* kBareLf = "the status line ends in LF without CR";
@@ -40,7 +41,7 @@ Result<ParseResult> ResponseReader::feed(std::string_view bytes, ResponseHead& h
   return bare_lf_ ? feed_with_bare_lf(bytes, head) : feed_head(bytes, head);
 }
 
-// Every LF without CR is read as CRLF; a CR without LF stays a mistake.
+// Treats an LF without CR as CRLF; a CR without LF remains an error.
 Result<ParseResult> ResponseReader::feed_with_bare_lf(std::string_view bytes, ResponseHead& head) {
   std::size_t taken = 0;
   while (taken < bytes.size()) {
@@ -113,7 +114,7 @@ Result<Progress> ResponseReader::finish() {
   return Fault{FaultKind::response_incomplete, Side::upstream, "the origin closed the connection inside its response"};
 }
 
-// "HTTP/1.1 200 " as one piece; 0 where anything else stands, which is then read byte by byte.
+// Matches "HTTP/1.1 200 " as a whole; returns 0 for anything else, which is then parsed byte by byte.
 std::size_t ResponseReader::usual_start(std::string_view bytes, ResponseHead& head) {
   constexpr std::size_t kEnd = kUsualStart.size() + kStatusDigits;
   if (state_ != State::start || bytes.size() <= kEnd || !bytes.starts_with(kUsualStart) || bytes[kEnd] != ' ') return 0;
@@ -128,7 +129,7 @@ std::size_t ResponseReader::usual_start(std::string_view bytes, ResponseHead& he
   return kEnd + 1;
 }
 
-// Up to State::fields, or to the end of the bytes.
+// Parses until State::fields or the end of the bytes.
 Step ResponseReader::read_line(std::string_view bytes, ResponseHead& head) {
   Step step;
   step.taken = usual_start(bytes, head);
@@ -188,7 +189,7 @@ const char* ResponseReader::status_byte(char c, ResponseHead& head) {
     ++at_;
     return nullptr;
   }
-  if (c == '\r') {  // without reason and, as some write it, without the space before it
+  if (c == '\r') {  // no reason phrase; some servers also omit the space before it
     state_ = State::line_lf;
     return nullptr;
   }

@@ -1,4 +1,4 @@
-// What a part of a reader did with the bytes it was given.
+// Step: the result of one parser stage on the bytes that it was given.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ struct Step {
   std::size_t taken = 0;
   bool done = false;
   bool too_large = false;
-  const char* wrong = nullptr;  // a sentence for a person; the message cannot be read on
+  const char* wrong = nullptr;  // an error text for a person; the message cannot be parsed any further
 };
 
 }  // namespace carpool::proxy::http

@@ -1,4 +1,4 @@
-// The chunked coding, outwards.
+// Writers of the chunked transfer coding.
 #include <charconv>
 
 #include "proxy/http/h1/codec.h"

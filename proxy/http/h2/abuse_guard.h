@@ -1,6 +1,6 @@
-// What a peer may do without doing any work: a bucket of tokens for frames that move nothing, one for resets. Time and
-// work fill them, so that a busy connection is never taken for an attack (CVE-2019-9511 ff., CVE-2023-44487,
-// CVE-2025-8671).
+// H2Guard: limits what a peer may do without useful work, with one token bucket for frames that carry no payload and
+// one for resets. Time and useful work refill them, so that a busy connection is never classified as an attack
+// (CVE-2019-9511 ff., CVE-2023-44487, CVE-2025-8671).
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ class TokenBucket {
  public:
   TokenBucket(std::int32_t most, std::int32_t per_second) : most_(most), per_second_(per_second), tokens_(most) {}
   void credit(std::int32_t tokens) { tokens_ = std::min(most_, tokens_ + tokens); }
-  // False: there were not that many.
+  // Returns false if there were fewer tokens.
   bool take(std::int32_t tokens, Instant now) {
     refill(now);
     tokens_ -= tokens;
@@ -46,11 +46,11 @@ class H2Guard {
     return control_.take(kCosts[static_cast<std::size_t>(frame)], now);
   }
   bool reset_by_peer(Instant now) { return resets_.take(1, now); }
-  // A stream that the peer's own mistake made us reset: dearer, no client has a reason to.
+  // A stream that we reset because of an error of the peer. It costs more, because no correct client causes it.
   bool reset_made(Instant now) { return resets_.take(5, now); }
 
   void note_request() { control_.credit(16); }
-  void note_body() { control_.credit(4); }  // a frame with bytes, either way
+  void note_body() { control_.credit(4); }  // a frame with payload, in either direction
   void note_completed() { resets_.credit(1); }
 
  private:

@@ -1,4 +1,5 @@
-// The library's callbacks: each finds the session and hands on. Nothing may throw here; what runs out of memory dies.
+// The callbacks of nghttp2: each looks up the session and forwards the event. They must not throw; allocation failure
+// terminates the process.
 #include <algorithm>
 #include <utility>
 
@@ -57,7 +58,7 @@ int on_header(nghttp2_session* /*session*/, const nghttp2_frame* frame, const st
   H2Impl& self = impl(user);
   if (frame->hd.type != NGHTTP2_HEADERS || self.block == nullptr) return 0;
   self.on_field(text(name, namelen), text(value, valuelen), (flags & NGHTTP2_NV_FLAG_NO_INDEX) != 0);
-  // The rest of the block is decoded, for the sake of the tables, but not told.
+  // The rest of the block is decoded, because HPACK state depends on it, but not delivered.
   return self.terminating ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE : 0;
 }
 
@@ -93,7 +94,7 @@ int on_frame_recv(nghttp2_session* /*session*/, const nghttp2_frame* frame, void
   return 0;
 }
 
-// A stream that the library refuses by itself: what its client still sends on it is forgiven.
+// A stream that the library rejected by itself: further frames of its client on it are ignored.
 int on_invalid_frame(nghttp2_session* /*session*/, const nghttp2_frame* frame, int /*error*/, void* user) noexcept {
   H2Impl& self = impl(user);
   self.past.note_opened(frame->hd.stream_id);
@@ -127,7 +128,7 @@ int on_frame_not_send(nghttp2_session* /*session*/, const nghttp2_frame* frame, 
   return 0;
 }
 
-// How much of the queue the next frame takes; the bytes are copied by send_data().
+// Returns how much of the queue the next frame carries; send_data() copies the bytes.
 ssize_t read_body(nghttp2_session* session, std::int32_t id, std::uint8_t* /*buf*/, std::size_t most,
                   std::uint32_t* flags, nghttp2_data_source* source, void* user) noexcept {
   return impl(user).next_frame(*static_cast<H2Stream*>(source->ptr), session, id, most, *flags);

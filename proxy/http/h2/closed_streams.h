@@ -1,5 +1,5 @@
-// What a client may still say about streams that are over (RFC 9113 §5.1, §5.1.1): frames that were on their way when
-// we reset a stream are forgiven, behind its own end nothing may come, and no number is used that was passed over.
+// ClosedStreams: judges frames on closed streams (RFC 9113 §5.1, §5.1.1). Frames that were in flight when we reset a
+// stream are ignored; frames after the peer's own END_STREAM and skipped stream numbers are errors.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,14 @@ class ClosedStreams {
   void note_ended_by_peer(StreamId id) { theirs_.add(id); }
   void note_reset_by_us(StreamId id) { ours_.add(id); }
   bool ended_by_peer(StreamId id) const { return theirs_.has(id); }
-  // Of HEADERS on a stream that is not open; no_error: let them pass.
+  // Judges HEADERS on a stream that is not open; returns no_error if they are to be ignored.
   H2Error judge_headers(StreamId id) const {
     if (id > newest_ || ours_.has(id)) return H2Error::no_error;
     return theirs_.has(id) ? H2Error::stream_closed : H2Error::protocol_error;
   }
 
  private:
-  // The last few; one that is older than all of them is not looked for any more.
+  // The last kMost stream numbers; older ones are forgotten.
   template <std::size_t kMost>
   struct Ring {
     void add(StreamId id) { ids[next++ % kMost] = id; }

@@ -1,5 +1,4 @@
-// A header block in the making: what will be encoded, in order. One per loop, reused, so that it allocates nothing in
-// steady state.
+// H2Fields: a header block to encode, in order. Each loop reuses one, so that it allocates nothing in steady state.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +15,10 @@ class H2Fields {
  public:
   struct Field {
     std::string_view name, value;
-    bool sensitive = false;  // never to enter a compression context (RFC 7541 §7.1.3)
+    bool sensitive = false;  // never indexed by HPACK (RFC 7541 §7.1.3)
   };
   void clear();
-  // Names in any case; the encoder writes them in lower case. Pseudo-header fields come first.
+  // Names may have any case; the encoder writes them in lower case. Pseudo-header fields must come first.
   void add(std::string_view name, std::string_view value, bool sensitive = false);
   std::size_t size() const { return spans_.size(); }
   Field operator[](std::size_t i) const;
@@ -33,11 +32,11 @@ class H2Fields {
   std::vector<Span> spans_;
 };
 
-// The rules of forward.h for a peer that speaks HTTP/2 (RFC 9113 §8.2.2, §8.3): what they say about HTTP/1.1's framing
-// and persistence does not apply. Each clears `out` first.
+// The rules of forward.h for an HTTP/2 peer (RFC 9113 §8.2.2, §8.3); rules about the framing and persistence of
+// HTTP/1.1 do not apply. Each function clears `out` first.
 struct H2Asking {
   std::string_view scheme;    // "http", "https"
-  std::string_view protocol;  // RFC 8441: of an extended CONNECT; else empty
+  std::string_view protocol;  // :protocol of an extended CONNECT (RFC 8441); else empty
 };
 void h2_request(H2Fields& out, const RequestHead& head, const ForwardRules& rules, const H2Asking& asking);
 void h2_response(H2Fields& out, const ResponseHead& head, const ReplyRules& rules);

@@ -1,6 +1,7 @@
-// Takes GOAWAY frames that raise the last stream out of an origin's bytes. RFC 9113 §6.8 forbids to raise it, and the
-// library ends the session over it; but origins that answer many requests at once do it, and what their first GOAWAY
-// promised still holds: streams below it are answered, those above go elsewhere. So the lower word stands.
+// Removes GOAWAY frames that raise the last stream identifier from an origin's bytes. RFC 9113 §6.8 forbids raising it
+// and the library ends the session over it. Origins that process many requests at once do so nevertheless, and their
+// first GOAWAY remains valid: streams up to it are answered, later ones are retried elsewhere. Therefore the lower
+// identifier stays in effect.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +17,10 @@ namespace carpool::proxy::http {
 
 class GoawayFilter {
  public:
-  // Calls pass(bytes) with what goes on, in order; whole runs where no GOAWAY is among them.
+  // Calls pass(bytes) for what is kept, in order; runs without a GOAWAY are passed as a whole.
   template <class Pass>
   void filter(std::string_view bytes, Pass pass) {
-    std::size_t run = 0, at = 0;  // bytes[run, at) goes on, but was not passed yet
+    std::size_t run = 0, at = 0;  // bytes[run, at) is kept, but was not passed yet
     const auto pass_run = [&] {
       if (at > run) pass(bytes.substr(run, at - run));
       run = at;
@@ -54,7 +55,7 @@ class GoawayFilter {
   static bool is_goaway(const FrameHead& frame) {
     return frame.type == FrameHead::goaway && frame.length >= kGoaway - FrameHead::kSize;
   }
-  // Of the head that is held, as far as it came. True: it goes on.
+  // Judges the buffered frame header, as far as it arrived. Returns true if the frame is kept.
   bool judge() {
     const std::string_view held(held_.data(), held_size_);
     if (held.size() < FrameHead::kSize) return false;

@@ -22,7 +22,7 @@ constexpr CharTable kName = [] {
   return table;
 }();
 
-// HTTP/1.1's reader takes the same: no control character but HTAB.
+// The same values as in HTTP/1.1: no control character except HTAB.
 constexpr CharTable kValue = [] {
   CharTable table{};
   for (unsigned c = 0x20; c < 256; ++c) table[c] = c != 0x7F;
@@ -211,7 +211,7 @@ H2HeadReader::Verdict H2HeadReader::end_request(bool end, bool extended_connect)
   } else if (end) {
     if (head.framing == Framing::length && head.length != 0) reject("a Content-Length, and no body");
   } else if (head.framing == Framing::none) {
-    head.framing = Framing::chunked;  // its end is known when it comes
+    head.framing = Framing::chunked;  // the end of the body is signalled by END_STREAM
   }
   return verdict();
 }

@@ -1,5 +1,6 @@
-// From the fields of a header block to a head: the rules of RFC 9113 §8.2 and §8.3, and what a translation to HTTP/1.1
-// needs besides, so that nothing can be smuggled in a name, a value or a pseudo-header field. Pure: knows no library.
+// H2HeadReader: converts the fields of a header block to a head by RFC 9113 §8.2 and §8.3, plus the checks that a
+// translation to HTTP/1.1 requires, so that no name, value or pseudo-header field can smuggle anything. Pure;
+// independent of nghttp2.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace carpool::proxy::http {
 
-// One block at a time: begin(), field() for each, then end_*().
+// Processes one block at a time: begin(), field() for each, then end_*().
 class H2HeadReader {
  public:
   explicit H2HeadReader(const Limits& limits) : limits_(limits) {}
@@ -20,21 +21,21 @@ class H2HeadReader {
   enum class Verdict : std::uint8_t {
     good,
     malformed,  // a stream error, PROTOCOL_ERROR (RFC 9113 §8.1.1); wrong() says why
-    too_large,  // over a limit: may be answered; too_large() says which
+    too_large,  // over a limit: may be answered; too_large() returns which one
   };
 
   void begin_request(RequestHead& into);
   void begin_response(ResponseHead& into);
   void begin_trailers(Fields& into);
   void field(std::string_view name, std::string_view value, bool sensitive);
-  // The block is complete; `end`: and with it the message. Settles how the body's end is found.
+  // The block is complete; `end`: and the message with it. Determines the framing of the body.
   Verdict end_request(bool end, bool extended_connect);
   Verdict end_response(bool end, bool head_request);
   Verdict end_trailers(bool end);
 
   const char* wrong() const { return wrong_; }
   FaultKind too_large() const { return too_large_; }
-  // Decoded so far, as SETTINGS_MAX_HEADER_LIST_SIZE counts (RFC 9113 §6.5.2).
+  // Decoded size so far, counted like SETTINGS_MAX_HEADER_LIST_SIZE (RFC 9113 §6.5.2).
   std::uint64_t bytes() const { return bytes_; }
 
  private:
@@ -68,10 +69,10 @@ class H2HeadReader {
   FaultKind too_large_ = FaultKind::head_too_large;
   bool refused_ = false;
   bool regular_seen_ = false;
-  std::uint8_t seen_ = 0;  // pseudo-header fields
+  std::uint8_t seen_ = 0;  // bits of the pseudo-header fields seen
   std::uint32_t count_ = 0;
   std::uint64_t bytes_ = 0;
-  std::string cookie_;  // its crumbs, joined (RFC 9113 §8.2.3)
+  std::string cookie_;  // the cookie crumbs, joined (RFC 9113 §8.2.3)
   bool cookie_sensitive_ = false;
 };
 

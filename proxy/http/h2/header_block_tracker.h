@@ -1,5 +1,5 @@
-// Frames as they pass, for what the library does not tell: DATA and RST_STREAM on streams that are over, and PRIORITY,
-// which says nothing to us but must not make a stream depend on itself (RFC 9113 §5.1, §5.3.2).
+// FrameWatch: reports frames that the library does not report: DATA and RST_STREAM on closed streams, and PRIORITY,
+// which is otherwise ignored but must not make a stream depend on itself (RFC 9113 §5.1, §5.3.2).
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace carpool::proxy::http {
 
 class FrameWatch {
  public:
-  // Bytes behind the preface, in any split. visit(type, stream) for each frame; with PRIORITY, visit(type, 0) where the
-  // stream depends on itself.
+  // Parses the bytes after the preface, in any split. Calls visit(type, stream) for each frame, and visit(type, 0) for
+  // a PRIORITY that makes its stream depend on itself.
   template <class Visit>
   void pass(std::string_view bytes, const Visit& visit) {
     while (!bytes.empty()) {
@@ -34,7 +34,7 @@ class FrameWatch {
  private:
   static constexpr std::size_t kParent = 4;
   FrameHead head() const { return FrameHead::read({head_.data(), FrameHead::kSize}); }
-  // PRIORITY names the stream that it depends on right behind its head.
+  // The payload of PRIORITY starts with the stream that it depends on.
   std::size_t wanted() const {
     if (have_ < FrameHead::kSize) return FrameHead::kSize;
     const FrameHead frame = head();
@@ -52,7 +52,7 @@ class FrameWatch {
   }
   std::array<char, FrameHead::kSize + kParent> head_{};
   std::size_t have_ = 0;
-  std::uint32_t skip_ = 0;  // of a payload
+  std::uint32_t skip_ = 0;  // bytes of a payload to skip
 };
 
 }  // namespace carpool::proxy::http

@@ -11,11 +11,11 @@ namespace {
 constexpr std::size_t kStep = 128;
 }
 
-// In front of every block.
+// Precedes every block.
 struct alignas(std::max_align_t) H2Memory::Header {
   union {
-    std::size_t size;  // of the block, without this; a multiple of kStep where it has a class
-    Header* next;      // while it is kept
+    std::size_t size;  // of the block without this header; a multiple of kStep if it has a class
+    Header* next;      // while the block is on a free list
   };
 };
 

@@ -1,4 +1,4 @@
-// The library's memory for one session: counted, bounded, and kept for the next stream while the session works.
+// H2Memory: the allocator of nghttp2 for one session; counts, limits, and recycles blocks while the session is active.
 #pragma once
 
 #include <array>
@@ -13,20 +13,20 @@ class H2Memory {
   H2Memory(const H2Memory&) = delete;
   H2Memory& operator=(const H2Memory&) = delete;
 
-  // As malloc() and friends; nullptr past the limit.
+  // Same contract as malloc() and friends; returns nullptr beyond the limit.
   void* take(std::size_t size);
   void* resize(void* block, std::size_t size);
   void give(void* block);
 
   std::size_t in_use() const { return in_use_; }
   std::size_t peak() const { return peak_; }
-  bool refused() const { return refused_; }  // the limit was met
-  void trim();                               // gives back what is kept for reuse
+  bool refused() const { return refused_; }  // the limit was reached
+  void trim();                               // frees the blocks kept for reuse
 
  private:
   struct Header;
-  static constexpr std::size_t kClasses = 8;  // of 128 bytes each
-  static constexpr std::size_t kKept = 64;    // blocks of a class, until the session rests
+  static constexpr std::size_t kClasses = 8;  // size classes of 128 bytes each
+  static constexpr std::size_t kKept = 64;    // blocks per class, until the session is idle
   std::size_t limit_;
   std::size_t in_use_ = 0, peak_ = 0;
   bool refused_ = false;

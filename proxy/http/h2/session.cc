@@ -29,7 +29,7 @@ struct FreeOption {
   void operator()(nghttp2_option* option) const { nghttp2_option_del(option); }
 };
 
-// What a message may be is judged by us (h2_head), once and more strictly.
+// Turns off the library's checks of messages: H2HeadReader checks them once, and more strictly.
 std::unique_ptr<nghttp2_option, FreeOption> options_of(const H2Options& options) {
   nghttp2_option* raw = nullptr;
   CARPOOL_ASSERT(nghttp2_option_new(&raw) == 0);
@@ -39,7 +39,7 @@ std::unique_ptr<nghttp2_option, FreeOption> options_of(const H2Options& options)
   nghttp2_option_set_max_deflate_dynamic_table_size(raw, options.header_table);
   nghttp2_option_set_max_outbound_ack(raw, 200);
   nghttp2_option_set_max_reserved_remote_streams(raw, 0);
-  nghttp2_option_set_stream_reset_rate_limit(raw, 1000000, 1000000);  // h2_guard counts
+  nghttp2_option_set_stream_reset_rate_limit(raw, 1000000, 1000000);  // H2Guard counts resets
   return std::unique_ptr<nghttp2_option, FreeOption>(raw);
 }
 
@@ -229,7 +229,7 @@ void H2Session::consume(H2Stream& stream, std::size_t bytes) {
   impl_->give_window(stream, bytes);
 }
 
-// ---- the connection ----
+// ---- connection ----
 
 void H2Session::ping(std::uint64_t payload) {
   std::uint8_t bytes[sizeof payload];

@@ -1,9 +1,9 @@
-// HTTP/2 bytes in, messages out, for either side (RFC 9113); no I/O. The door to nghttp2, which does framing, HPACK,
-// windows and the states of streams; what a message may be is h2_head's business, what a peer may do h2_guard's.
+// H2Session: parses HTTP/2 bytes into messages and back, for either role (RFC 9113); no I/O. Wraps nghttp2, which does
+// framing, HPACK, windows and stream states; H2HeadReader validates messages, H2Guard limits abuse.
 //
-// receive() calls the sinks; whatever they command is queued, and pull() turns it into bytes: once per turn, however
-// many frames that are. Received body bytes are given back to the peer's window by consume() alone, sent ones wait in
-// the stream's queue for the peer's window: backpressure needs nothing else. Streams are served in turn.
+// receive() calls the sinks. Commands are queued and pull() turns them into bytes: once per turn of the loop, however
+// many frames those are. Only consume() returns received body bytes to the peer's window; bytes to send wait in the
+// stream's queue for the peer's window. Backpressure needs nothing else. Streams are served round robin.
 #pragma once
 
 #include <cstddef>
@@ -21,16 +21,16 @@
 
 namespace carpool::proxy::http {
 
-// What concerns the session as a whole.
+// H2Sink: receives the events of the session as a whole.
 class H2Sink {
  public:
-  // Servers: a request is here. The head may be swapped out. Returns who hears of the stream from now on; nullptr: it
-  // was answered or reset in the call, or nobody will (set_user() later).
+  // Servers: a request arrived; its head may be swapped out. Returns the user of the stream, or nullptr if the request
+  // was answered or reset during the call, or if set_user() follows later or never.
   virtual H2StreamUser* on_request(H2Stream& stream, RequestHead& head) = 0;
-  // Servers: a head over a limit (431, 414); answer or reset it.
+  // Servers: a head over a limit (431, 414); the callee must answer or reset the stream.
   virtual void on_refused_head(H2Stream& stream, FaultKind kind) = 0;
   virtual void on_settings(const H2PeerSettings& settings) = 0;
-  virtual void on_settings_ack() {}  // of ours: whatever the peer said before it has come
+  virtual void on_settings_ack() {}  // the peer processed our SETTINGS: everything it sent before that has arrived
   virtual void on_goaway(StreamId last,
                          H2Error error) = 0;  // streams above `last` are closed with refused_stream first
   virtual void on_ping_ack(std::uint64_t payload) = 0;
@@ -49,17 +49,18 @@ class H2Session {
   H2Session& operator=(const H2Session&) = delete;
 
   // ---- bytes ----
-  // A Fault: nothing more can be read; pull() what is left to say, then close.
+  // After a Fault nothing more can be read: pull() the remaining output, then close.
   Status receive(std::string_view bytes, Instant now);
-  // Appends frames to `out` until nothing is left to say now, or `out` has `most` bytes or more. False: the session
-  // failed; close. Users hear on_sent() at its end.
+  // Appends frames to `out` until nothing can be sent now, or `out` has at least `most` bytes. Returns false if the
+  // session failed and the connection must be closed. Users get on_sent() at the end.
   bool pull(std::string& out, std::size_t most, Instant now);
-  bool wants_pull() const;  // is there something to say?
-  // Neither side has more to say: close the connection.
+  bool wants_pull() const;  // returns true if there is something to send
+  // Returns true if neither side has anything more to send: close the connection.
   bool over() const;
 
   // ---- messages ----
-  // Clients: a new stream; Fault: the session takes none any more (refused before a byte was sent).
+  // Clients: opens a stream. Returns a Fault if the session accepts none any more; no byte of the request was sent
+  // then.
   Result<H2Stream*> request(const H2Fields& fields, H2StreamUser& user, bool end, bool head_request);
   // Servers. `end`: no body follows.
   void inform(H2Stream& stream, const H2Fields& fields);  // 1xx
@@ -67,33 +68,33 @@ class H2Session {
   void body(H2Stream& stream, std::string_view bytes);
   void end(H2Stream& stream);
   void end(H2Stream& stream, const Fields& trailers);
-  // The owner forgets it: what is queued goes out, what still comes is thrown away. An answer that ended before its
-  // request did closes the stream by NO_ERROR behind it.
+  // Detaches the owner: queued data is still sent, further input is discarded. If the response ended before its request
+  // did, the stream is closed with NO_ERROR afterwards.
   void leave(H2Stream& stream);
-  void reset(H2Stream& stream, H2Error error);  // and its owner forgets it
-  // Servers: as leave(), of an answer that broke off: the reset follows what is queued.
+  void reset(H2Stream& stream, H2Error error);  // detaches the owner, too
+  // Servers: like leave(), for a truncated response: a reset follows the queued data.
   void cut(H2Stream& stream, H2Error error);
   void consume(H2Stream& stream, std::size_t bytes);
-  // Clients: so much may the peer send ahead on this stream, if that is more than it may now; also right behind
-  // request(), in whose write it leaves.
+  // Clients: raises the stream's receive window to `window` if that is larger. May be called right after request(); the
+  // update is then sent in the same write.
   void widen(H2Stream& stream, std::uint32_t window);
 
-  // ---- the connection ----
+  // ---- connection ----
   void ping(std::uint64_t payload);
-  void announce_shutdown();    // GOAWAY that refuses nothing yet
-  void goaway(H2Error error);  // no new streams; those that are open go on
-  // Ends the session at once for what the peer does.
+  void announce_shutdown();    // GOAWAY that rejects nothing yet
+  void goaway(H2Error error);  // accepts no new streams; open ones continue
+  // Ends the session immediately because of the peer's behaviour.
   void terminate(H2Error error, H2Abuse abuse);
-  bool accepts_requests() const;  // clients: may request() be called?
+  bool accepts_requests() const;  // clients: returns true if request() may be called
 
-  bool in_head() const;                // a header block began and is not yet complete
-  std::size_t streams() const;         // open, of both sides
-  std::size_t backlog() const;         // queued on all streams
+  bool in_head() const;                // a header block is incomplete
+  std::size_t streams() const;         // number of open streams of both sides
+  std::size_t backlog() const;         // bytes queued on all streams
   std::size_t library_memory() const;  // bytes
-  void rest();                         // nothing happens now: memory kept for reuse is given back
+  void rest();                         // the session is idle: frees memory kept for reuse
   H2Abuse abuse() const;
   H2PeerSettings peer() const;
-  std::uint32_t resets_seen() const;  // RST_STREAM frames of the peer so far
+  std::uint32_t resets_seen() const;  // number of RST_STREAM frames received from the peer
 
  private:
   std::unique_ptr<H2Impl> impl_;

@@ -1,4 +1,4 @@
-// What stands behind H2Session; included by proxy/http/h2/*.cc alone.
+// H2Impl: the implementation of H2Session; included by proxy/http/h2/*.cc only.
 #pragma once
 
 #include <nghttp2/nghttp2.h>
@@ -38,7 +38,7 @@ struct H2Impl {
   void tell_moved();
   void rest();
 
-  // ---- what came (session_receive.cc) ----
+  // ---- receiving (session_receive.cc) ----
   void begin_block(const nghttp2_frame& frame);
   void end_block(const nghttp2_frame& frame);
   void on_request_head(H2Stream& stream, bool end);
@@ -58,10 +58,10 @@ struct H2Impl {
   void note(H2Guard::Frame frame);
   void judge_late(StreamId id);
   void watch_frames(std::string_view bytes);
-  ssize_t feed(std::string_view bytes);  // to the library; below zero: its error
+  ssize_t feed(std::string_view bytes);  // passes bytes to the library; a negative result is its error
   void stop(H2Error error, H2Abuse why);
 
-  // ---- what goes (session_send.cc) ----
+  // ---- sending (session_send.cc) ----
   ssize_t next_frame(H2Stream& stream, nghttp2_session* of, StreamId id, std::size_t most, std::uint32_t& flags);
   int write_frame(H2Stream& stream, std::string_view head, std::size_t size);
   void on_sent(const nghttp2_frame& frame);
@@ -90,26 +90,26 @@ struct H2Impl {
   std::size_t backlog = 0;
   std::size_t stream_count = 0;
 
-  // The header block that comes now: blocks never interleave.
+  // The header block being received; blocks never interleave.
   RequestHead request;
   ResponseHead response;
   Fields trailers;
   H2Stream* block = nullptr;
 
   List<H2Stream, H2StreamTag> streams;
-  List<H2Stream, H2StreamTag> spare;  // kept for the next one
+  List<H2Stream, H2StreamTag> spare;  // recycled
   std::size_t spares = 0;
   List<H2Stream, H2MovedTag> moved;
   std::vector<nghttp2_nv> nva;
-  std::string* out = nullptr;  // where pull() writes, and how far
+  std::string* out = nullptr;  // the destination of pull() and its limit
   std::size_t most_out = 0;
 };
 
-// The callbacks of all sessions (callbacks.cc).
+// The callbacks shared by all sessions (callbacks.cc).
 const nghttp2_session_callbacks* h2_callbacks();
 nghttp2_data_provider h2_body_of(H2Stream& stream);
 
-// A queue that ran empty keeps no more than this.
+// An empty queue keeps at most this capacity.
 inline constexpr std::size_t kLargeQueue = std::size_t{64} * 1024;
 
 inline H2Error h2_error(std::uint32_t code) {

@@ -1,4 +1,4 @@
-// What came, as the library tells it, made into messages and held against the rules that are ours.
+// The receiving half of H2Impl: turns the library's events into messages and applies our own rules.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -9,8 +9,8 @@
 namespace carpool::proxy::http {
 
 namespace {
-// How far a header block may grow past the limit while it is decoded: up to there its stream is answered, beyond it the
-// session ends (a few bytes may stand for megabytes).
+// How far a header block may exceed the limit during decoding. Up to this factor the stream gets a reply; beyond it the
+// session ends (a few bytes can decode to megabytes).
 constexpr std::uint64_t kBlockGrowth = 4;
 
 bool ends(const nghttp2_frame& frame) {
@@ -29,7 +29,7 @@ void H2Impl::note(H2Guard::Frame frame) {
   if (!guard.frame(frame, now)) stop(H2Error::enhance_your_calm, H2Abuse::control);
 }
 
-// HEADERS on a stream that the library does not know any more.
+// Judges HEADERS on a stream that the library has already forgotten.
 void H2Impl::judge_late(StreamId id) {
   if (role != H2Role::server || find(id) != nullptr) return;
   const H2Error error = past.judge_headers(id);
@@ -63,7 +63,7 @@ void H2Impl::begin_block(const nghttp2_frame& frame) {
   if (role == H2Role::server && frame.headers.cat == NGHTTP2_HCAT_REQUEST) {
     stream = &open(frame.hd.stream_id);
     nghttp2_session_set_stream_user_data(session, frame.hd.stream_id, stream);
-    // Served in turn, whatever the client says about priorities.
+    // Streams are served round robin, whatever priorities the client sets.
     const nghttp2_extpri in_turn{NGHTTP2_EXTPRI_DEFAULT_URGENCY, 1};
     nghttp2_session_change_extpri_stream_priority(session, frame.hd.stream_id, &in_turn, 1);
     guard.note_request();
@@ -156,13 +156,13 @@ void H2Impl::on_data(H2Stream& stream, std::string_view bytes) {
   stream.user_->on_body(bytes);
 }
 
-// Nobody takes it, and the library, which would give its room back, goes by other books than return_window().
+// Padding is never delivered, and the library, which would return its window, counts differently from return_window().
 void H2Impl::on_padding(StreamId id, std::size_t bytes) {
   H2Stream* stream = find(id);
   if (stream != nullptr && options.shared_window_is_free) return_window(*stream, bytes);
 }
 
-// A DATA frame is complete; its content was told by on_data().
+// A DATA frame is complete; on_data() has already delivered its content.
 void H2Impl::end_data(H2Stream& stream, bool empty, bool end) {
   if (stream.reset_) return;
   if (empty && !end && !stream.incoming_.data(0)) return out_of_order(stream);
@@ -172,7 +172,7 @@ void H2Impl::end_data(H2Stream& stream, bool empty, bool end) {
   on_end(stream);
 }
 
-// The peer's message is whole.
+// The peer's message is complete.
 void H2Impl::on_end(H2Stream& stream) {
   if (!stream.reset_ && stream.user_ != nullptr) stream.user_->on_end();
 }

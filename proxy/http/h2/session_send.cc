@@ -1,4 +1,4 @@
-// What goes out: the next frame of a stream's queue, and what follows once a frame went.
+// The sending half of H2Impl: the next frame of a stream's queue, and what follows once a frame was sent.
 #include <algorithm>
 #include <utility>
 
@@ -23,8 +23,8 @@ ssize_t H2Impl::next_frame(H2Stream& stream, nghttp2_session* of, StreamId id, s
 }
 
 int H2Impl::write_frame(H2Stream& stream, std::string_view head, std::size_t size) {
-  // Its head was made before there was room for it, and its bytes are gone since: it must not go, or what follows would
-  // be taken for its payload.
+  // The frame header was prepared before `out` had room for it, and its payload has been dropped since. It must not be
+  // sent, or the following bytes would be parsed as its payload.
   if (stream.reset_) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   if (out->size() >= most_out) return NGHTTP2_ERR_WOULDBLOCK;
   out->append(head).append(stream.queue_, stream.sent_, size);
@@ -66,12 +66,12 @@ void H2Impl::on_sent(const nghttp2_frame& frame) {
   if (stream->left_alone_) stop_asking(*stream);
 }
 
-// The answer is complete, the request is not, and nobody wants the rest (RFC 9113 §8.1).
+// The response is complete, the request is not, and its rest is not needed (RFC 9113 §8.1).
 void H2Impl::stop_asking(H2Stream& stream) {
   if (stream.end_sent_ && !stream.peer_ended_) submit_reset(stream, H2Error::no_error);
 }
 
-// Resets that the peer's own mistakes brought about cost it; those that our side wanted do not.
+// Counts only resets that the peer's errors caused, not those that our side wanted.
 void H2Impl::on_reset_sent(H2Error error) {
   switch (error) {
     case H2Error::protocol_error:
@@ -86,8 +86,8 @@ void H2Impl::on_reset_sent(H2Error error) {
   }
 }
 
-// A request that could not be sent: the peer said GOAWAY, or it was taken back before it left. The library closes it
-// next.
+// A request that cannot be sent: the peer sent GOAWAY, or the request was cancelled before it was sent. The library
+// closes it next.
 void H2Impl::on_never_sent(StreamId id) {
   if (H2Stream* stream = find(id)) stream->never_sent_ = true;
 }

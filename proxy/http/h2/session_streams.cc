@@ -1,4 +1,4 @@
-// Streams of a session: made, found, fed, ended; and the records of their owners, kept for the next one.
+// Streams of a session: creation, lookup, sending, closing, and recycling of their records.
 #include <memory>
 #include <utility>
 
@@ -8,8 +8,8 @@
 namespace carpool::proxy::http {
 
 namespace {
-constexpr std::size_t kSpares = 64;         // as many as a busy session has at once; at rest they go
-constexpr std::size_t kModestQueue = 4096;  // a record that is kept keeps no more than this
+constexpr std::size_t kSpares = 64;         // as many as a busy session has at once; freed when it is idle
+constexpr std::size_t kModestQueue = 4096;  // the capacity that a recycled record keeps
 }  // namespace
 
 H2Impl::~H2Impl() {
@@ -63,11 +63,11 @@ H2Stream* H2Impl::find(StreamId id) {
   return static_cast<H2Stream*>(nghttp2_session_get_stream_user_data(session, id));
 }
 
-// The library forgets the stream now.
+// Called when the library forgets the stream.
 void H2Impl::close(H2Stream& stream, H2Error error) {
   stream.dead_ = true;
   if (stream.peer_ended_ && !stream.reset_) past.note_ended_by_peer(stream.id_);
-  if (stream.never_sent_) error = H2Error::refused_stream;  // as good as refused: proven unprocessed
+  if (stream.never_sent_) error = H2Error::refused_stream;  // equivalent to refused: certainly not processed
   if (stream.unconsumed_ != 0 && !options.shared_window_is_free) {
     nghttp2_session_consume_connection(session, stream.unconsumed_);
   }
@@ -111,7 +111,7 @@ void H2Impl::submit_reset(H2Stream& stream, H2Error error) {
   nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream.id_, static_cast<std::uint32_t>(error));
 }
 
-// A reset takes along everything of its stream that is not in frames, the head too.
+// A reset discards everything of its stream that is not in frames yet, including the head.
 void H2Impl::cut_if_drained(H2Stream& stream) {
   if (stream.cut_ && stream.heads_ == 0 && stream.backlog() == 0) submit_reset(stream, *stream.cut_);
 }
@@ -120,7 +120,7 @@ void H2Impl::give_window(H2Stream& stream, std::size_t bytes) {
   if (bytes > stream.unconsumed_) bytes = stream.unconsumed_;
   if (bytes == 0) return;
   stream.unconsumed_ -= bytes;
-  const bool over = stream.dead_ || stream.peer_ended_;  // nothing more comes on the stream itself
+  const bool over = stream.dead_ || stream.peer_ended_;  // no more frames arrive on the stream itself
   if (options.shared_window_is_free) {
     if (!over) return_window(stream, bytes);
   } else if (over) {
@@ -130,11 +130,12 @@ void H2Impl::give_window(H2Stream& stream, std::size_t bytes) {
   }
 }
 
-// By our own books: the library keeps its own by the peer's acknowledgement of SETTINGS, which may come late or never,
-// and until then it would wait for half of a window that the peer does not have.
+// Uses our own accounting: the library bases its window on the peer's acknowledgement of SETTINGS, which may come late
+// or never, and until then it would wait for half of a window that the peer does not have.
 void H2Impl::return_window(H2Stream& stream, std::size_t bytes) {
-  constexpr std::uint32_t kMostPadding = 256;  // of a frame. The library gives it back at half of the window: never,
-                                               // since each update of ours, which counts it too, comes before
+  // of a frame. The library returns padding at half of its window, which never happens, because each update of ours,
+  // which includes the padding, comes first
+  constexpr std::uint32_t kMostPadding = 256;
   stream.returned_ += static_cast<std::uint32_t>(bytes);
   if (stream.returned_ + kMostPadding < stream.window_ / 2) return;
   const auto more = static_cast<std::int32_t>(std::exchange(stream.returned_, 0));
@@ -173,7 +174,7 @@ const std::vector<nghttp2_nv>& H2Impl::list(const H2Fields& fields) {
   nva.clear();
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const H2Fields::Field field = fields[i];
-    // The library copies both; its API takes bytes that it could change.
+    // The library copies both; its API just lacks const.
     nva.push_back({reinterpret_cast<std::uint8_t*>(const_cast<char*>(field.name.data())),
                    reinterpret_cast<std::uint8_t*>(const_cast<char*>(field.value.data())), field.name.size(),
                    field.value.size(),

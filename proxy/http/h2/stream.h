@@ -1,6 +1,6 @@
-// H2Stream: one stream of a session, as its owner holds it: a queue of body bytes that no frame took yet, and who wants
-// to know what comes. Made and freed by the session; gone after on_closed(), and for its owner after reset() or
-// leave().
+// H2Stream: one stream of a session as its owner sees it: the queue of body bytes that are not in frames yet, and the
+// user that receives its events. Created and freed by the session; invalid after on_closed(), and for its owner after
+// reset() or leave().
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@
 
 namespace carpool::proxy::http {
 
-// Told while the session receives or sends; the views are valid during the call. May give any command to the session,
-// but never destroy it.
+// H2StreamUser: called while the session receives or sends; the views are valid during the call. It may call any
+// function of the session but must not destroy it.
 class H2StreamUser {
  public:
-  // Clients: 1xx and the final head. May be swapped out. Framing::none: no body follows, and on_end() does.
+  // Clients: a 1xx or the final head, which may be swapped out. With Framing::none no body follows, but on_end() does.
   virtual void on_head(ResponseHead& head) = 0;
-  virtual void on_body(std::string_view bytes) = 0;    // give the room back by consume(), when it is yours to give
+  virtual void on_body(std::string_view bytes) = 0;    // return the window with consume()
   virtual void on_trailers(const Fields& fields) = 0;  // on_end() follows
-  virtual void on_end() = 0;                           // the peer said all it has to say
-  virtual void on_sent(std::size_t bytes) = 0;         // so many bytes of the queue went into frames
-  virtual void on_closed(H2Error error) = 0;           // before both sides ended, or after; the last call
+  virtual void on_end() = 0;                           // the peer's message is complete
+  virtual void on_sent(std::size_t bytes) = 0;         // this many bytes of the queue went into frames
+  virtual void on_closed(H2Error error) = 0;           // the last call; may come before both sides ended
 
  protected:
   ~H2StreamUser() = default;
@@ -36,12 +36,12 @@ class H2StreamUser {
 class H2Stream : public ListHook<struct H2StreamTag>, public ListHook<struct H2MovedTag> {
  public:
   StreamId id() const { return id_; }
-  // Bytes that wait for windows and for the socket.
+  // Bytes that wait for the windows or the socket.
   std::size_t backlog() const { return queue_.size() - sent_; }
   bool peer_ended() const { return peer_ended_; }
-  bool head_sent() const { return head_sent_; }    // clients: the request's head went into frames
-  bool never_sent() const { return never_sent_; }  // and never will: the peer knows nothing of the request
-  // The rule that the peer's message broke, and which made this side reset the stream; null: it broke none.
+  bool head_sent() const { return head_sent_; }    // clients: the request's head is in frames
+  bool never_sent() const { return never_sent_; }  // the peer has not seen the request and never will
+  // The rule that the peer's message violated, for which this side reset the stream; nullptr: none.
   const char* wrong() const { return wrong_; }
   FaultKind wrong_kind() const { return wrong_kind_; }
   void set_user(H2StreamUser* user) { user_ = user; }
@@ -52,30 +52,30 @@ class H2Stream : public ListHook<struct H2StreamTag>, public ListHook<struct H2M
   H2StreamUser* user_ = nullptr;
   StreamId id_ = 0;
   std::string queue_;
-  std::size_t sent_ = 0;        // of queue_
-  std::size_t moved_ = 0;       // in this pull, not yet told
-  std::size_t unconsumed_ = 0;  // received, room not yet given back
-  std::uint32_t window_ = 0;    // clients: what the peer may send ahead, as it was told
-  std::uint32_t widen_to_ = 0;  // once the request's head is out; the library knows no window before
-  std::uint32_t returned_ = 0;  // room that is the peer's again, and not yet said
-  std::uint32_t heads_ = 0;     // servers: queued, and not yet in frames
+  std::size_t sent_ = 0;        // bytes of queue_
+  std::size_t moved_ = 0;       // bytes sent in this pull and not yet reported
+  std::size_t unconsumed_ = 0;  // bytes received and not yet returned to the window
+  std::uint32_t window_ = 0;    // clients: the receive window, as announced to the peer
+  std::uint32_t widen_to_ = 0;  // pending until the request's head is sent; the library has no window before
+  std::uint32_t returned_ = 0;  // bytes returned to the window and not yet announced
+  std::uint32_t heads_ = 0;     // servers: heads queued and not yet in frames
   std::optional<H2Error> cut_;  // servers: the reset that follows the queue
-  Fields trailers_;             // to send, once the queue is empty
+  Fields trailers_;             // sent once the queue is empty
   MessageOrder incoming_;       // the peer's message
   Informational informational_;
   const char* wrong_ = nullptr;
   FaultKind wrong_kind_ = FaultKind::malformed_response;
   bool head_request_ = false;
-  bool peer_ended_ = false;  // END_STREAM came
+  bool peer_ended_ = false;  // END_STREAM was received
   bool ended_ = false;       // our end is queued
   bool end_sent_ = false;
   bool responded_ = false;  // our head is queued
   bool idle_ = false;       // the library waits for resume
-  bool reset_ = false;      // by us
+  bool reset_ = false;      // by this side
   bool head_sent_ = false;
-  bool never_sent_ = false;  // no byte of it left
-  bool left_alone_ = false;  // its owner left
-  bool dead_ = false;        // the library knows it no more
+  bool never_sent_ = false;  // no byte of it was sent
+  bool left_alone_ = false;  // detached by its owner
+  bool dead_ = false;        // the library has forgotten it
 };
 
 }  // namespace carpool::proxy::http

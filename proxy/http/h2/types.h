@@ -1,4 +1,4 @@
-// Words of HTTP/2 (RFC 9113) that owners of a session need: numbers, error codes, limits.
+// HTTP/2 types (RFC 9113) for the owners of a session: stream identifiers, error codes, limits.
 #pragma once
 
 #include <cstddef>
@@ -32,34 +32,34 @@ enum class H2Error : std::uint32_t {
 };
 std::string_view h2_error_name(H2Error error);
 
-// Why a session was ended because of what its peer did; each is a label of a metric.
+// Why a session was terminated because of its peer; each value is a metric label.
 enum class H2Abuse : std::uint8_t {
   none,
-  resets,         // streams opened and reset, or made to be reset, faster than any use explains
-  control,        // PING, SETTINGS, PRIORITY, WINDOW_UPDATE and empty frames without work between them
+  resets,         // streams opened and reset, or made to be reset, faster than any real use requires
+  control,        // PING, SETTINGS, PRIORITY, WINDOW_UPDATE and empty frames without useful work between them
   continuations,  // a header block in too many frames
-  header_list,    // a header block that grows far beyond the limit when it is decoded
-  memory,         // the session needs more memory than it may have
-  unread,         // answers are asked for and not taken
+  header_list,    // a header block that far exceeds the limit when decoded
+  memory,         // the session exceeded its memory limit
+  unread,         // responses are requested but not read
 };
 inline constexpr std::size_t kH2Abuses = 7;
 std::string_view h2_abuse_name(H2Abuse abuse);
 
-// One side's settings.
+// Options of our side of a session.
 struct H2Options {
-  Limits head;                                // of the peer's heads and trailers
-  std::uint32_t max_streams = 250;            // server: streams the peer may have open
-  std::uint32_t stream_window = 65535;        // bytes of body the peer may send ahead, per stream
-  std::uint32_t window = 256 * 1024;          // and on all of them together
-  std::uint32_t header_table = 4096;          // HPACK's dynamic table, each way
-  std::size_t memory = std::size_t{4} << 20;  // what the library may allocate for this session
-  bool extended_connect = true;               // server: RFC 8441 is offered
-  // Bytes are given back to the session's window as they come; consume() opens the stream's alone, so that a reader
-  // that is slow on one stream holds up no other.
+  Limits head;                                // for the peer's heads and trailers
+  std::uint32_t max_streams = 250;            // server: concurrent streams that the peer may open
+  std::uint32_t stream_window = 65535;        // initial receive window of a stream, in bytes
+  std::uint32_t window = 256 * 1024;          // receive window of the session
+  std::uint32_t header_table = 4096;          // size of the HPACK dynamic table, each way
+  std::size_t memory = std::size_t{4} << 20;  // limit of the library's allocations for this session
+  bool extended_connect = true;               // server: offers RFC 8441
+  // Returns bytes to the session's window as they arrive; consume() opens only the stream's window, so that a slow
+  // reader of one stream does not block the others.
   bool shared_window_is_free = false;
 };
 
-// What the peer's SETTINGS said.
+// Settings received from the peer.
 struct H2PeerSettings {
   std::uint32_t max_streams = 0;
   std::uint32_t stream_window = 65535;
