@@ -14,7 +14,7 @@
 namespace carpool::proxy::net {
 namespace {
 
-// sockaddr_storage may be read as any of its kinds; memcpy keeps that free of aliasing questions.
+// Reads sockaddr_storage as one of its concrete types; memcpy avoids aliasing problems.
 template <class T>
 T as(const sockaddr* address) {
   T out;
@@ -112,7 +112,7 @@ std::uint16_t Address::port() const {
 
 Address Address::with_port(std::uint16_t port) const {
   Address out = *this;
-  // sin_port and sin6_port stand at the same place.
+  // sin_port and sin6_port have the same offset.
   static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
   const std::uint16_t wire = htons(port);
   if (ip()) std::memcpy(reinterpret_cast<char*>(&out.storage_) + offsetof(sockaddr_in, sin_port), &wire, sizeof wire);

@@ -1,4 +1,4 @@
-// A socket address as a value: IPv4, IPv6 or a Unix socket.
+// Address: a socket address as a value; IPv4, IPv6 or a Unix socket.
 #pragma once
 
 #include <sys/socket.h>
@@ -17,11 +17,11 @@ class Address {
  public:
   Address() = default;
   Address(const sockaddr* address, socklen_t length);
-  // "127.0.0.1:80", "[::1]:80", "[fe80::1%eth0]:80", "unix:/path". No names.
+  // Parses "127.0.0.1:80", "[::1]:80", "[fe80::1%eth0]:80", "unix:/path"; host names are rejected.
   static Result<Address> parse(std::string_view text);
-  // An IP address as Origin.host has it ("127.0.0.1", "::1"; brackets are fine too); nothing if it is a name.
+  // Parses an IP address as in Origin.host ("127.0.0.1", "::1"; brackets are accepted); nullopt if `host` is a name.
   static std::optional<Address> literal(std::string_view host, std::uint16_t port);
-  // The two ends of a socket; an empty Address when it has none.
+  // The addresses of a socket's ends; empty if there is none.
   static Address local_of(int fd);
   static Address peer_of(int fd);
 
@@ -32,18 +32,18 @@ class Address {
   bool ip() const { return family() == AF_INET || family() == AF_INET6; }
   std::uint16_t port() const;
   Address with_port(std::uint16_t port) const;
-  bool loopback() const;  // v4-mapped included
+  bool loopback() const;  // including v4-mapped addresses
   bool wildcard() const;
-  // IPv4 for a v4-mapped IPv6 address, itself otherwise: what the kernel really speaks to.
+  // Returns the IPv4 address of a v4-mapped IPv6 address, otherwise the address itself: the one that the kernel uses.
   Address unmapped() const;
-  // The address's bytes in network order: 4, 16 or none.
+  // Returns the address bytes in network order: 4, 16 or none.
   std::string_view bytes() const&;
-  std::string_view bytes() const&& = delete;  // a view into what dies
-  std::string text() const;                   // as parse() takes it
+  std::string_view bytes() const&& = delete;  // the view would dangle
+  std::string text() const;                   // in the format of parse()
   std::string host() const;                   // without the port, IPv6 without brackets
-  // Same host, v4-mapped IPv6 compared as IPv4.
+  // Returns true if the hosts are equal; a v4-mapped IPv6 address is compared as IPv4.
   bool same_host(const Address& other) const;
-  // Same host spelled the same way, same port.
+  // Returns true if the hosts are spelled alike and the ports are equal.
   friend bool operator==(const Address& a, const Address& b);
 
  private:
@@ -51,7 +51,7 @@ class Address {
   socklen_t length_ = 0;
 };
 
-// Those without a port get this one.
+// Adds `port` to the addresses without one.
 std::vector<Address> with_default_port(std::vector<Address> addresses, std::uint16_t port);
 
 }  // namespace carpool::proxy::net

@@ -15,7 +15,7 @@ namespace {
 
 using Bytes = std::array<std::uint8_t, 16>;
 
-// Where an IPv6 prefix carries an IPv4 address.
+// Embedding: an IPv6 prefix whose addresses carry an IPv4 address.
 struct Embedding {
   const char* prefix;
   std::size_t offset;
@@ -23,7 +23,7 @@ struct Embedding {
 constexpr std::array<Embedding, 4> kEmbeddings{{
     {"::/96", 12},           // v4-compatible (RFC 4291)
     {"64:ff9b::/96", 12},    // NAT64 (RFC 6052)
-    {"64:ff9b:1::/48", 12},  // NAT64 of one's own (RFC 8215), with the usual /96 in it
+    {"64:ff9b:1::/48", 12},  // local-use NAT64 (RFC 8215), with the usual /96 in it
     {"2002::/16", 2},        // 6to4 (RFC 3056)
 }};
 
@@ -54,8 +54,8 @@ Address plain(const Address& address) {
   return *Address::literal(real.family() == AF_INET ? "127.0.0.1" : "::1", real.port());
 }
 
-// A socket can be bound to the machine's own addresses only. When nobody can tell, it is one: the question is whether
-// to refuse.
+// A socket can be bound only to addresses of this machine. If the test itself fails, the address counts as local,
+// because the result is used to deny access.
 bool is_local(const Address& address) {
   if (address.loopback()) return true;
   const Fd probe(::socket(address.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));

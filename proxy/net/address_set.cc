@@ -54,7 +54,7 @@ std::vector<Address> AddressSet::order(std::vector<Address> addresses, Instant n
   const auto usable = std::stable_partition(addresses.begin(), addresses.end(),
                                             [&](const Address& address) { return !at(address).ejected(now); });
   if (usable != addresses.begin()) {
-    // Families are not mixed: the first one is what the system prefers (RFC 6724).
+    // Families are not mixed; the first address has the family that the system prefers (RFC 6724).
     const int family = addresses.front().family();
     const auto end = std::stable_partition(addresses.begin(), usable,
                                            [family](const Address& address) { return address.family() == family; });
@@ -98,7 +98,7 @@ void AddressSet::failed(const Address& address, Instant now) {
   if (rules_.eject_after != 0 && place.failures >= rules_.eject_after && !place.ejected(now)) eject(place, now);
 }
 
-// Never more than half of them: where all fail it is not the address.
+// Never ejects more than half of the addresses: if all fail, the address is not the cause.
 void AddressSet::eject(Place& place, Instant now) {
   std::size_t named = 0, out = 0;
   for (const Place& one : places_) {
@@ -109,7 +109,7 @@ void AddressSet::eject(Place& place, Instant now) {
   if (2 * (out + 1) > named) return;
   place.failures = 0;
   in_trouble_.fetch_sub(1, std::memory_order_relaxed);
-  // Whoever went well for as long as the longest ejection begins anew.
+  // An address that worked for as long as the longest ejection starts over.
   place.relapses = place.ejections != 0 && now < place.ejected_until + kEjectAtMost ? place.relapses + 1 : 0;
   ++place.ejections;
   ejections_.fetch_add(1, std::memory_order_relaxed);

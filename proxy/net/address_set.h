@@ -1,10 +1,10 @@
-// AddressSet: the addresses of one origin, and what is known of each: how many connections lead there, whether
-// requests to it fail. It says in which order a dial tries them (of two drawn at random the one with fewer connections
-// goes first: Mitzenmacher's power of two choices), leaves out those that only fail (passive outlier ejection, as
-// Envoy's), and says which connections lead to an address that its name no longer has.
+// AddressSet: the addresses of one origin, with the number of connections to each and whether requests to it fail. It
+// orders the addresses for a dial (of two random candidates the one with fewer connections goes first: Mitzenmacher's
+// power of two choices), skips addresses that keep failing (passive outlier ejection, as in Envoy), and identifies
+// connections to an address that the name no longer resolves to.
 //
-// Shared by all loops behind one mutex: touched by dials, ends of connections and failures. A request that goes well
-// reads one number.
+// Shared by all loops behind one mutex, which dials, connection ends and failures take. A successful request only reads
+// one atomic.
 #pragma once
 
 #include <atomic>
@@ -22,10 +22,11 @@ namespace carpool::proxy::net {
 
 // [pool.addresses]
 struct AddressRules {
-  std::uint32_t eject_after = 5;                           // failures in a row; 0: never
-  Duration eject_time = std::chrono::seconds(10);          // the first time; the next ones longer
-  Duration gone_after = std::chrono::seconds(30);          // in no answer for so long
-  Duration retire_every = std::chrono::milliseconds(100);  // one connection to an address that is gone
+  std::uint32_t eject_after = 5;                   // consecutive failures; 0: never
+  Duration eject_time = std::chrono::seconds(10);  // the first ejection; later ones are longer
+  Duration gone_after = std::chrono::seconds(30);  // missing in all DNS responses for this long
+  // interval between closing two connections to addresses that are gone
+  Duration retire_every = std::chrono::milliseconds(100);
 };
 
 class AddressSet {
@@ -35,30 +36,30 @@ class AddressSet {
 
   void follow(const AddressRules& rules);
 
-  // What the name has now. Some name servers tell only a part, another each time: an address is gone when it was not
-  // among them for gone_after. Returns whether some are gone that were not before, or came back.
+  // Takes the addresses that the name has now. Some name servers return a varying subset: an address is gone once it
+  // has been missing for gone_after. Returns true if addresses went or came back.
   bool learn(const std::vector<Address>& addresses, Instant now);
-  // For a dial, at most kMost: ejected ones go last (all of them ejected: none is). Counts the first as being dialed
-  // until dial_ended().
+  // Returns at most kMost addresses for a dial, ejected ones last (if all are ejected, none counts as ejected). Counts
+  // the first as being dialed until dial_ended().
   std::vector<Address> order(std::vector<Address> addresses, Instant now);
   void dial_ended(const Address& first);
 
   void opened(const Address& address);
   void closed(const Address& address);
-  // A dial to it, or an exchange on a connection to it, failed, or went well.
+  // Reports that a dial to the address, or an exchange on a connection to it, failed or succeeded.
   void failed(const Address& address, Instant now);
   void answered(const Address& address) {
     if (in_trouble_.load(std::memory_order_relaxed) != 0) forgive(address);
   }
 
-  bool in_use() const;                   // some connection leads to one of them
-  bool anyone_to_go(Instant now) const;  // some connection leads to one that is gone or ejected
-  std::uint64_t ejections() const { return ejections_.load(std::memory_order_relaxed); }  // so far
-  // Changes whenever a connection may be one to retire. Relaxed: who sees it late asks late.
+  bool in_use() const;                   // returns true if any address has a connection
+  bool anyone_to_go(Instant now) const;  // returns true if an address that is gone or ejected has a connection
+  std::uint64_t ejections() const { return ejections_.load(std::memory_order_relaxed); }  // total
+  // Changes whenever a connection may have to be retired. Relaxed: a thread that sees it late checks late.
   std::uint64_t version() const { return version_.load(std::memory_order_relaxed); }
   enum class Verdict : std::uint8_t { keep, keep_for_now, gone, ejected };
-  // keep_for_now: it should go, but not yet: connections to addresses that are gone close one by one, so that an origin
-  // that moves is not dialed anew for all of them at once.
+  // keep_for_now: to be closed later. Connections to addresses that are gone close one by one, so that an origin that
+  // moves is not redialed for all of them at once.
   Verdict judge(const Address& address, Instant now);
 
   struct Facts {
@@ -76,12 +77,12 @@ class AddressSet {
   struct Place {
     Address address;
     std::uint32_t open = 0, dialing = 0;
-    std::uint32_t failures = 0;   // in a row
-    std::uint32_t ejections = 0;  // so far
-    std::uint32_t relapses = 0;   // of them, those that came soon after the one before
+    std::uint32_t failures = 0;   // consecutive
+    std::uint32_t ejections = 0;  // total
+    std::uint32_t relapses = 0;   // consecutive ejections, each soon after the previous one
     Instant ejected_until{};
-    bool named = true;   // the name still has it,
-    Instant named_at{};  // or had it then
+    bool named = true;   // the name resolves to it now,
+    Instant named_at{};  // or did at this time
     bool ejected(Instant now) const { return ejected_until > now; }
     bool needed() const { return named || open != 0 || dialing != 0; }
   };
@@ -91,12 +92,12 @@ class AddressSet {
   void forgive(const Address& address);
   void eject(Place& place, Instant now);
 
-  mutable std::mutex mutex_;  // guards all below but the atomics
+  mutable std::mutex mutex_;  // guards everything below except the atomics
   AddressRules rules_;
   std::vector<Place> places_;
   Random random_;
   Instant retired_last_{};
-  std::atomic<std::uint32_t> in_trouble_{0};  // places with failures; relaxed, no partner: a hint
+  std::atomic<std::uint32_t> in_trouble_{0};  // number of places with failures; relaxed, no partner: a hint
   std::atomic<std::uint64_t> version_{0}, ejections_{0};
 };
 

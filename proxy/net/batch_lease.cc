@@ -8,7 +8,7 @@
 namespace carpool::proxy {
 
 namespace {
-// The text of a spare batch may be larger only where the store keeps no other one.
+// A spare batch may have a larger text only if the store keeps no other spare.
 constexpr std::size_t kModest = std::size_t{32} * 1024;
 }  // namespace
 

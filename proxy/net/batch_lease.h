@@ -1,6 +1,6 @@
-// BatchLease: a write batch, leased from the loop by the owner of one write queue. Bytes that are collected in it can
-// leave through this write queue and its transport only, so they never reach another connection. send() and discard()
-// end the lease; bytes that neither of them ended are a defect, and the destructor asserts that there are none.
+// BatchLease: a write batch, leased from the loop by the owner of one write queue. The bytes in it can be sent only
+// through this write queue and its transport, so they never reach another connection. send() and discard() end the
+// lease; the destructor asserts that no bytes are left.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace carpool::proxy {
 
-// The batches of one loop.
+// BatchStore: the batches of one loop.
 class BatchStore {
  public:
   explicit BatchStore(exec::EventLeases& leases) : leases_(leases) {}
@@ -44,9 +44,9 @@ class BatchLease {
   void add(std::string_view bytes) { batch_->add(bytes); }
   bool empty() const { return batch_ == nullptr || batch_->empty(); }
 
-  // Sends what waits in the write queue, then the batch; the write queue keeps what the socket does not take.
+  // Sends the write queue's data, then the batch; the write queue keeps what the socket does not accept.
   [[nodiscard]] WriteQueue::Sent send();
-  void discard();  // without a batch: no effect
+  void discard();  // no effect without a batch
 
  private:
   void end();

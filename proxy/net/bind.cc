@@ -17,7 +17,7 @@ Fault system_fault(std::string what) {
           std::move(what) + ": " + std::strerror(errno)};  // NOLINT(concurrency-mt-unsafe)
 }
 
-// What a crash left behind: a file that refuses connections.
+// Removes a socket file that a crash left behind: connections to it are refused.
 void remove_dead_socket(const Address& address) {
   const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!probe || ::connect(probe.get(), address.get(), address.length()) == 0 || errno != ECONNREFUSED) return;
@@ -37,8 +37,8 @@ Result<Bound> bind_and_listen(const std::string& text, int backlog) {
   if (!bound.fd) return system_fault("socket for " + text);
   const int on = 1;
   if (wanted->family() != AF_UNIX) {
-    // Both are inherited by what is accepted. The second bounds what the kernel holds for a client that reads slowly,
-    // and makes its progress visible here: a socket is writable again when less than that waits to be sent.
+    // Accepted sockets inherit both options. The second limits what the kernel buffers for a slow reader and makes the
+    // client's progress visible: a socket becomes writable again when less than that is unsent.
     const int unsent = 128 * 1024;
     ::setsockopt(bound.fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     ::setsockopt(bound.fd.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);

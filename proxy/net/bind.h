@@ -1,4 +1,4 @@
-// A listening socket from its configured address, TCP or Unix.
+// Creates a listening socket, TCP or Unix, from its configured address.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace carpool::proxy::net {
 
 struct Bound {
   Fd fd;            // non-blocking, listening
-  Address address;  // with the real port
+  Address address;  // with the actual port
 };
 
-// A socket file that nobody listens on any more is replaced; a live one is not. The Fault names the address and the
-// system's reason.
+// Replaces a Unix socket file without a listener, but never a live one. The Fault contains the address and the system's
+// error text.
 Result<Bound> bind_and_listen(const std::string& address, int backlog);
 void remove_socket_file(const Address& address);
 

@@ -1,4 +1,5 @@
-// Phase order = function order: start, resolve, connect, greet (TLS), finish. The deadline may end any of them.
+// The functions are in the order of the phases: start, resolve, connect, TLS handshake, finish. The deadline may end
+// any phase.
 #include "proxy/net/dial.h"
 
 #include <ctime>
@@ -14,7 +15,7 @@
 namespace carpool::proxy::net {
 namespace {
 
-// "2s", "250ms": a setting as it was written.
+// Formats a duration like the setting: "2s", "250ms".
 std::string spelled(Duration duration) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
   return ms % 1000 == 0 ? std::to_string(ms / 1000) + "s" : std::to_string(ms) + "ms";
@@ -48,7 +49,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   void blame(const Address& address) LOOP_ONLY {
     if (plan.book != nullptr) plan.book->failed(address, loop.now());
   }
-  // The dial is no longer under way to the address that it tried first.
+  // The dial no longer counts for the address that it tried first.
   void settle() {
     if (counted) plan.book->dial_ended(*counted);
     counted.reset();
@@ -57,12 +58,12 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void step_handshake() LOOP_ONLY;
   void judge(Result<bool> done) LOOP_ONLY;
-  // On whatever thread has the stream.
+  // Runs on whichever thread owns the TlsTransport.
   Result<bool> work_on_handshake(Result<bool> (tls::TlsTransport::*step)() = &tls::TlsTransport::handshake);
   void came_home() LOOP_ONLY;
 
-  // One step of the handshake elsewhere. The stream is its own meanwhile: readiness is noted and told afterwards, the
-  // deadline and the end of the dial wait.
+  // One handshake step on another thread, which owns the TlsTransport meanwhile: readiness is recorded and applied
+  // afterwards; the deadline and the end of the dial wait.
   struct HandshakeTask final : exec::Task, exec::Mail {
     explicit HandshakeTask(Impl& i) : impl(i) {}
     const char* name() const override { return "TLS handshake"; }
@@ -84,7 +85,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   Fault late() const;
   void unwatch() LOOP_ONLY;
   void finish(Result<Dialed> result) LOOP_ONLY;
-  // The time since the last call: each phase's share.
+  // Returns the time since the last call: the duration of a phase.
   Duration lap();
 
   exec::Loop& loop;
@@ -96,7 +97,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   bool asked_dns = false;
   Instant lap_began{};
   std::unique_ptr<HappyEyeballs> race;
-  std::optional<Address> counted;  // by the book, as being dialed
+  std::optional<Address> counted;  // counted as being dialed in the AddressSet
   std::unique_ptr<tls::TlsTransport> stream;
   exec::WatchKey key;
   Dialed made;
@@ -106,7 +107,8 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
 void Dial::Impl::start() {
   lap_began = loop.now();
   deadline.arm(deadline_after(loop.now(), plan.timeout));
-  // A name may take its time, so ask at once; all else goes on from the loop: the owner is not called from inside.
+  // Resolution may take long, so start it at once; everything else continues from the loop, because the owner is not
+  // called from inside start().
   if (!plan.pinned.empty() || Address::literal(plan.origin->host, 0)) return loop.defer(*this);
   asked_dns = true;
   resolver.ask(plan.origin->host, *this);
@@ -241,7 +243,7 @@ void Dial::Impl::unwatch() {
   if (key.generation != 0) loop.unwatch(stream->fd(), std::exchange(key, {}));
 }
 
-// The owner may destroy the dial from inside: nothing here is touched after the call.
+// The owner may destroy the dial inside the callback, so no member is accessed afterwards.
 void Dial::Impl::finish(Result<Dialed> result) {
   CARPOOL_ASSERT(phase != Phase::done);
   phase = Phase::done;
@@ -269,7 +271,7 @@ void Dial::DialDeleter::operator()(Impl* impl) const {
   std::unique_ptr<Impl> ended(impl);
   if (!impl->greeting.away) return;
   impl->greeting.abandoned = true;
-  impl->settle();  // the book may be gone when it has come home
+  impl->settle();  // the AddressSet may be gone when the handshake task returns
   impl->deadline.disarm();
   static_cast<void>(ended.release());  // came_home() destroys it
 }

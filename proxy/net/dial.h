@@ -1,5 +1,5 @@
-// Dial: one attempt to make a Transport for an origin: DNS, happy eyeballs (RFC 8305), TCP, TLS; one deadline over all.
-// Racing addresses share the dial's slot in the pool; the loser is closed before TLS.
+// Dial: one attempt to connect to an origin: DNS, happy eyeballs (RFC 8305), TCP and TLS under one deadline. Racing
+// addresses share the dial's slot in the pool; the losers are closed before TLS.
 #pragma once
 
 #include <memory>
@@ -25,11 +25,11 @@ namespace carpool::proxy::net {
 
 class AddressSet;
 
-// Which addresses may never be dialed: own listeners, admin, metadata, egress rules. Asked with the address that is
-// really dialed (CONTRACT "Never"). net/egress_policy.h is the one of the house.
+// AddressPolicy: decides which addresses may be dialed (never own listeners, admin, metadata, denied ones). Called with
+// the address that is actually dialed (CONTRACT "Never"). EgressPolicy implements it.
 class AddressPolicy {
  public:
-  // A Fault (egress_denied, loop_detected) or success.
+  // Returns a Fault (egress_denied, loop_detected) or success.
   virtual Status may_dial(const pool::Origin& origin, const Address& address) const = 0;
 
  protected:
@@ -37,28 +37,28 @@ class AddressPolicy {
 };
 
 struct DialPlan {
-  const pool::Origin* origin = nullptr;  // outlives the dial, as do tls and policy
-  std::vector<Address> pinned;           // [[origin]].addresses instead of DNS; port 0 means the origin's
-  AddressSet* book = nullptr;            // null: addresses are tried as they come
-  tls::ClientContext* tls = nullptr;     // null: plain text
-  std::vector<std::string> alpn;         // what to offer instead of what `tls` says; empty: that
+  const pool::Origin* origin = nullptr;  // must outlive the dial, as must tls and policy
+  std::vector<Address> pinned;           // [[origin]].addresses instead of DNS; port 0 means the origin's port
+  AddressSet* book = nullptr;            // nullptr: addresses are tried in the given order
+  tls::ClientContext* tls = nullptr;     // nullptr: plain text
+  std::vector<std::string> alpn;         // ALPN to offer instead of that of `tls`; empty: that of `tls`
   const AddressPolicy* policy = nullptr;
-  Duration timeout{};  // connect_timeout: DNS + TCP + TLS; zero: none
-  // Where the costly part of the TLS handshake (checking the peer, signing) is a blocking task; null: on the loop.
+  Duration timeout{};  // connect_timeout for DNS, TCP and TLS together; zero: none
+  // Runs the costly part of the TLS handshake (verifying the peer, signing) as a blocking task; nullptr: on the loop.
   exec::Submitter* tasks = nullptr;
 };
 
 struct Dialed {
-  std::unique_ptr<Transport> transport;  // not watched by the loop: the owner watches it
+  std::unique_ptr<Transport> transport;  // not watched by the loop; the owner must watch it
   Address peer, local;
-  Duration dns{}, tcp{}, tls{};  // where the time went
-  Duration tls_cpu{};            // of it, what the handshake worked
+  Duration dns{}, tcp{}, tls{};  // duration of each phase
+  Duration tls_cpu{};            // CPU time of the handshake
 };
 
 class DialOwner {
  public:
-  // Once, never from inside start(). The Dial may be destroyed from inside. Faults: dns_error, dns_timeout,
-  // connect_refused, connect_timeout, unroutable, tls_certificate, tls_protocol, budget, and the policy's.
+  // Called once, never from inside start(). May destroy the Dial. Faults: dns_error, dns_timeout, connect_refused,
+  // connect_timeout, unroutable, tls_certificate, tls_protocol, budget, and those of the policy.
   virtual void on_dialed(Result<Dialed> result) LOOP_ONLY = 0;
 
  protected:
@@ -70,14 +70,14 @@ class Dial {
   Dial(exec::Loop& loop, dns::Resolver& resolver, DialPlan plan, DialOwner& owner);
   ~Dial();  // cancels
   void start() LOOP_ONLY;
-  // Past TCP: what was spent on the handshake should not be thrown away (surplus dials are cancelled only before).
+  // Returns true after the TCP phase: surplus dials are cancelled only before, so that no handshake work is wasted.
   bool past_tcp() const;
-  std::string_view phase() const;  // for a person: "resolving", "connecting", "in the TLS handshake"
+  std::string_view phase() const;  // for diagnostics: "resolving", "connecting", "in the TLS handshake"
 
  private:
   struct Impl;
   struct DialDeleter {
-    void operator()(Impl* impl) const;  // one whose handshake is on another thread ends when that has come home
+    void operator()(Impl* impl) const;  // if its handshake runs on another thread, it is destroyed when that returns
   };
   std::unique_ptr<Impl, DialDeleter> impl_;
 };

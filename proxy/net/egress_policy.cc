@@ -30,7 +30,7 @@ bool any_address(const std::vector<EgressRule>& rules, const Address& address) {
                      [&](const EgressRule& rule) { return rule.matches_address(bytes, address.port()); });
 }
 
-// A name may yet resolve to what a network rule for this port allows.
+// The name may still resolve to an address that a network rule for this port allows.
 bool any_network(const std::vector<EgressRule>& rules, std::uint16_t port) {
   return std::any_of(rules.begin(), rules.end(), [port](const EgressRule& rule) {
     return rule.kind == EgressRule::Kind::network && (rule.port == 0 || rule.port == port);
@@ -56,7 +56,7 @@ bool named_in_allow(const RuleSet& book, const Address& address) {
   });
 }
 
-// What no rule lifts, for one reading of an address.
+// Applies the denials that no rule can override, to one interpretation of an address.
 Status never(const RuleSet& book, const pool::Origin& origin, const Address& address) {
   if (any_reached(book.own, address)) {
     return Fault(FaultKind::loop_detected, Side::self, origin.label() + " is carpool's own listener " + address.text());

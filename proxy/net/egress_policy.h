@@ -1,16 +1,16 @@
-// EgressPolicy: where carpool may connect to. Asked twice: with the origin before its name is resolved, and with each
-// address that is about to be dialed. Its book of rules is immutable and replaced as a whole, so every loop asks it
-// without a lock.
+// EgressPolicy: decides where carpool may connect to. It is called with the origin before its name is resolved, and
+// with each address before it is dialed. The RuleSet is immutable and replaced as a whole, so loops read it without a
+// lock.
 //
-// What decides, first match wins:
-//   1. an own listener: loop_detected; an admin or metrics address: egress_denied. Nothing lifts these.
-//   2. link-local and metadata addresses: egress_denied, unless `allow` names an address or network inside that range
-//      (a name or a wider network does not: whoever owns the name, or a typo, would decide).
-//   3. `deny`, by name or by address.
-//   4. with default = "allow": allowed. With default = "deny": allowed if `allow` matches the name or the address.
-// With report_only what 3 and 4 deny passes, and is told as `reported`.
-// An IPv4 address is judged in every spelling IPv6 has for it (v4-mapped, v4-compatible, NAT64, 6to4) by the rules that
-// forbid; those that allow believe only the v4-mapped one, which is the same address.
+// The first matching rule decides:
+// 1. an own listener: loop_detected; an admin or metrics address: egress_denied. No rule overrides these.
+// 2. link-local and metadata addresses: egress_denied, unless `allow` has an address or network inside that range
+// (a name or a wider network is not enough: the owner of the name, or a typo, would decide).
+// 3. `deny`, by name or by address.
+// 4. with default = "allow": allowed. With default = "deny": allowed if `allow` matches the name or the address.
+// With report_only, connections that 3 and 4 deny are permitted and reported as `reported`.
+// An IPv4 address is checked in each of its IPv6 forms (v4-mapped, v4-compatible, NAT64, 6to4) by rules that deny;
+// rules that allow accept only the v4-mapped form, which is the same address.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ class EgressPolicy final : public AddressPolicy {
   enum class Decision : std::uint8_t { allowed, denied, reported };
   class DecisionListener {
    public:
-    // On the thread that asks. `fault`: why not; null: allowed.
+    // Called on the deciding thread. `fault`: the reason; nullptr: allowed.
     virtual void on_decision(Decision decision, const pool::Origin& origin, const Fault* fault) = 0;
 
    protected:
@@ -41,28 +41,29 @@ class EgressPolicy final : public AddressPolicy {
   struct RuleSet {
     bool default_allow = true, report_only = false;
     Rules allow, deny;
-    // With the ports that the sockets really got; Unix sockets are passed over.
+    // With the actual ports of the sockets; Unix sockets are ignored.
     std::vector<Address> own, forbidden;
   };
-  // Faults name the pattern.
+  // Faults contain the invalid pattern.
   static Result<std::unique_ptr<RuleSet>> read(const config::Egress& egress);
   static Result<std::unique_ptr<EgressPolicy>> make(const config::Egress& egress);
 
-  // The one in force; changed and replaced by one thread only.
+  // The current rules; read and replaced by one thread only.
   const RuleSet& book() const { return *book_; }
-  // The old one: whoever asks in this moment may still look into it, nobody longer than one turn of a loop.
+  // Returns the old rules: a concurrent reader may still use them for at most one turn of its loop.
   std::unique_ptr<const RuleSet> replace(std::unique_ptr<const RuleSet> book);
-  void set_witness(DecisionListener& witness) { witness_ = &witness; }  // these three before the loops start
+  // these three must be called before the loops start
+  void set_witness(DecisionListener& witness) { witness_ = &witness; }
   void set_own_listeners(std::vector<Address> listeners);
   void set_forbidden(std::vector<Address> addresses);
 
-  // Before resolution. An address literal is judged completely; a name may still turn out to have no address that
-  // may_dial() lets pass.
+  // Checks an origin before resolution. An address literal is checked completely; a name may still have no address that
+  // may_dial() permits.
   Status may_ask(const pool::Origin& origin) const;
   Status may_dial(const pool::Origin& origin, const Address& address) const override;
 
  private:
-  // Acquire, with the release of replace(): a new book is whole before a loop reads it.
+  // Acquire pairs with the release in replace(): the loop sees a complete RuleSet.
   const RuleSet& now() const { return *current_.load(std::memory_order_acquire); }
   void edit(const RuleSet& changed);
   Status tell(const RuleSet& book, const pool::Origin& origin, Status absolute, Status rules) const;

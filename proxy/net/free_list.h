@@ -1,6 +1,5 @@
-// FreeList: objects that a loop's code uses for the length of a call or an event, kept for the next use with the memory
-// they own. Each use has an object of its own, so a use inside another one overwrites nothing, and nothing is allocated
-// in steady state.
+// FreeList: recycles objects, with the memory that they own, which a loop uses for the duration of a call or an event.
+// Each use has its own object, so nested uses do not interfere, and nothing is allocated in steady state.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +25,7 @@ class FreeList {
   }
   bool empty() const { return spares_.empty(); }
 
-  // One object for as long as the loan lives.
+  // Handle: owns one object and returns it on destruction.
   class Handle {
    public:
     explicit Handle(FreeList& spares) : spares_(spares), one_(spares.take()) {}
@@ -44,7 +43,7 @@ class FreeList {
 
  private:
   static constexpr std::size_t kKept = 16;
-  std::vector<std::unique_ptr<T>> spares_;  // the last one given back is the next one taken: its memory is warm
+  std::vector<std::unique_ptr<T>> spares_;  // last in, first out: its memory is warm
 };
 
 }  // namespace carpool::proxy

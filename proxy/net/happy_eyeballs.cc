@@ -21,7 +21,7 @@ void set(int fd, int level, int option, int value) {
   setsockopt(fd, level, option, &value, sizeof value);
 }
 
-// A peer that vanished without a word is found within about two minutes, also while nothing is sent.
+// Detects a vanished peer within about two minutes, even if no data is sent.
 void tune(int fd) {
   set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -49,7 +49,7 @@ FaultKind kind_of(int error) {
   }
 }
 
-// Of several failures the one nearest to success is told: somebody said no, nobody answered, no way there, not allowed.
+// Of several failures the one closest to success is reported: refused, timed out, unreachable, not allowed.
 int weight(FaultKind kind) {
   switch (kind) {
     case FaultKind::budget:
@@ -125,8 +125,8 @@ void HappyEyeballs::on_delay() {
   begin_next();
 }
 
-// Goes on to the next address that may be tried and does not fail at once; with none left and none under way the race
-// is over.
+// Starts the next attempt that is permitted and does not fail immediately; if no address and no attempt is left, the
+// race ends.
 void HappyEyeballs::begin_next() {
   while (next_ < addresses_.size()) {
     if (!begin(addresses_[next_++])) continue;
@@ -164,13 +164,13 @@ void HappyEyeballs::on_attempt(Attempt& attempt, bool hangup) {
     if (!hangup) return;  // not yet
     error = ECONNRESET;
   }
-  if (error == 0 && local == peer) error = ECONNREFUSED;  // TCP met itself: nobody listens on that ephemeral port
+  if (error == 0 && local == peer) error = ECONNREFUSED;  // TCP self-connect: no socket listens on that ephemeral port
   if (error != 0) {
     note_failure(attempt.address, error);
     drop(attempt);
     return begin_next();
   }
-  // Those that began before it have not answered in all that time.
+  // Earlier attempts have not been answered in all that time.
   for (const auto& other : attempts_) {
     if (other.get() == &attempt) break;
     owner_.on_attempt_failed(other->address);

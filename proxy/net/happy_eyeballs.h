@@ -1,5 +1,5 @@
-// HappyEyeballs: happy eyeballs (RFC 8305) over TCP. Families take turns, a new attempt starts every 250 ms or as soon
-// as one fails, the first that connects wins and the others are closed at once.
+// HappyEyeballs: connects over TCP by RFC 8305. Address families alternate; a new attempt starts every 250 ms or as
+// soon as one fails; the first to connect wins and the others are closed at once.
 #pragma once
 
 #include <memory>
@@ -23,28 +23,28 @@ struct Winner {
 
 class RaceOwner {
  public:
-  // Once; perhaps from inside start(). The Race may be destroyed from inside.
+  // Called once, perhaps from inside start(). May destroy the HappyEyeballs object.
   virtual void on_race(Result<Winner> result) LOOP_ONLY = 0;
-  // One of its attempts was refused, found no way there, or was overtaken by one that began later.
+  // An attempt was refused, was unreachable, or was overtaken by a later one.
   virtual void on_attempt_failed(const Address&) LOOP_ONLY {}
 
  protected:
   ~RaceOwner() = default;
 };
 
-// First the family of the first address, then in turns (RFC 8305 §4); the order within a family is kept.
+// Starts with the family of the first address, then alternates (RFC 8305 §4); the order within a family is kept.
 std::vector<Address> interleave(const std::vector<Address>& addresses);
 
 class HappyEyeballs {
  public:
-  // `policy` may be null. `origin` and `policy` outlive the race.
+  // `policy` may be nullptr. `origin` and `policy` must outlive the race.
   HappyEyeballs(exec::Loop& loop, const pool::Origin& origin, const AddressPolicy* policy,
                 const std::vector<Address>& addresses, RaceOwner& owner);
   ~HappyEyeballs();  // closes every attempt
   void start() LOOP_ONLY;
-  // The addresses that have not answered yet, for a person: "10.0.0.1:80, 10.0.0.2:80".
+  // Lists the addresses that have not answered yet, for diagnostics: "10.0.0.1:80, 10.0.0.2:80".
   std::string pending() const;
-  std::vector<Address> waiting_for() const;  // the same
+  std::vector<Address> waiting_for() const;  // the same as addresses
 
  private:
   struct Attempt;
@@ -63,9 +63,9 @@ class HappyEyeballs {
   const AddressPolicy* policy_;
   RaceOwner& owner_;
   std::vector<Address> addresses_;
-  std::size_t next_ = 0;  // the first address that was not tried
+  std::size_t next_ = 0;  // the first address that was not tried yet
   std::vector<std::unique_ptr<Attempt>> attempts_;
-  std::unique_ptr<Fault> worst_;  // the failure that tells most
+  std::unique_ptr<Fault> worst_;  // the most informative failure
   exec::Timer delay_;
 };
 

@@ -1,14 +1,13 @@
-// Limits of what one connection moves at a time, so that none holds up the others of its loop.
+// Limits of what one connection moves at a time, so that it does not delay the others of its loop.
 #pragma once
 
 #include <cstddef>
 
 namespace carpool::proxy {
 
-// Bytes that one connection may read in one turn of its loop.
+// Bytes that one connection may read per turn of its loop.
 inline constexpr std::size_t kTurnBytes = std::size_t{256} * 1024;
-// The source of a flow is paused while the sink's write queue holds more than this; one read may still land on top of
-// it.
+// The source of a flow is paused while the sink's write queue holds more than this; one read may still exceed it.
 inline constexpr std::size_t kHighWatermark = std::size_t{64} * 1024;
 
 }  // namespace carpool::proxy

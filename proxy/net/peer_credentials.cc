@@ -34,7 +34,7 @@ bool same_user(const PeerCredentials& peer) {
 }
 
 std::uint64_t fairness_key_of(int fd) {
-  constexpr std::uint64_t kConnection = 1, kProcess = 2, kAddress = 3;  // in the low bits: what it is made of
+  constexpr std::uint64_t kConnection = 1, kProcess = 2, kAddress = 3;  // low bits: the kind of the key
   const auto number = static_cast<std::uint64_t>(static_cast<std::uint32_t>(fd));
   const net::Address peer = net::Address::peer_of(fd);
   if (peer.ip()) {

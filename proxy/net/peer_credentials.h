@@ -1,4 +1,4 @@
-// Who is at the other end of a client's socket, asked when somebody wants to know, not when it connects.
+// PeerCredentials: identifies the peer of a client socket. Read on demand, not at accept.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 namespace carpool::proxy {
 
 struct PeerCredentials {
-  std::string address;                   // "127.0.0.1:5000"; of a Unix socket "unix"
-  std::optional<std::int64_t> pid, uid;  // of the process that connected, on a Unix socket
+  std::string address;                   // "127.0.0.1:5000"; "unix" for a Unix socket
+  std::optional<std::int64_t> pid, uid;  // of the process that connected through a Unix socket
 };
 
 PeerCredentials peer_of(int fd);
-// On a Unix socket: root, or the user that this program runs as.
+// Returns true on a Unix socket whose peer is root or the user of this process.
 bool same_user(const PeerCredentials& peer);
 
-// Whose turn it is where clients take turns; equal for connections of one client, never 0. A Unix socket's process, a
-// remote address; of what comes over loopback, where all have one address, the connection.
+// Returns the key for fair queueing among clients; equal for connections of one client, never 0. It is the process of a
+// Unix socket or the remote address; for loopback, where all share one address, the connection.
 std::uint64_t fairness_key_of(int fd);
 
 }  // namespace carpool::proxy

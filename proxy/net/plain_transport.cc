@@ -39,7 +39,7 @@ class PlainTransport final : public Transport {
     if (got < 0) return failed(readable_, "read failed");
     if (got == 0) return {Io::eof, 0, 0, "closed by peer"};
     const auto bytes = static_cast<std::size_t>(got);
-    // A short read emptied the socket; but once a hang-up was seen no further event will tell of what stands behind.
+    // A short read emptied the socket; but after a hang-up no further event announces the remaining data.
     readable_ = bytes == into.size() || hangup_;
     return {Io::ok, bytes, 0, {}};
   }

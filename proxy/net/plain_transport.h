@@ -1,4 +1,4 @@
-// PlainTransport: bytes over a stream socket, TCP or Unix, with nothing in between.
+// PlainTransport: a Transport without encryption over a stream socket, TCP or Unix.
 #pragma once
 
 #include <memory>
@@ -7,17 +7,17 @@
 
 namespace carpool::proxy::net {
 
-// Takes the descriptor over, in any state it was accepted or connected in.
+// Takes ownership of an accepted or connected descriptor in any state.
 std::unique_ptr<Transport> make_plain(int fd);
 
-// The same for one that is prepared already: accept4 made it non-blocking and close-on-exec, and what its listener said
-// about delays is inherited. Saves three system calls a client.
+// The same for a prepared socket: accept4 made it non-blocking and close-on-exec, and it inherited TCP_NODELAY from its
+// listener. Saves three system calls per client.
 std::unique_ptr<Transport> make_accepted(int fd);
 
-// Non-blocking, close-on-exec, no delay of small writes. What every stream socket of the house has.
+// Sets non-blocking, close-on-exec and TCP_NODELAY, which every stream socket here has.
 void prepare_socket(int fd);
 
-// One look at the wire without taking anything from it.
+// Peeks at the socket without consuming data.
 enum class Glance { silent, data, ended };
 Glance glance(int fd);
 

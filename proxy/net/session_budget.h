@@ -1,7 +1,7 @@
-// SessionBudget: the sessions of one door, up to a bound, in the order in which they began to wait for their peer. A
-// full one makes room for a newcomer by ending the session that has waited longest, so connections that send nothing,
-// or take nothing, keep nobody out. Sessions that are worked for are not ended; they are bounded by less than the
-// whole, so there is always one to end.
+// SessionBudget: bounds the sessions of one listener, in the order in which they began to wait for their peer. When
+// full, it evicts the session that has waited longest, so that connections that send or read nothing do not block new
+// ones. Sessions with work in progress are not evicted; their number is below the bound, so there is always one to
+// evict.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class BudgetedSession : public ListHook<struct SessionBudgetTag> {
   bool worked_for_ = false;
 };
 
-// Session derives from BudgetedSession. The owner of the sessions is somebody else.
+// Session derives from BudgetedSession and is owned elsewhere.
 template <class Session>
 class SessionBudget {
  public:
@@ -38,7 +38,7 @@ class SessionBudget {
     session.unlink();
     --size_;
   }
-  // The session waits for its peer from now on, behind all others.
+  // Marks the session as waiting for its peer, behind all others.
   void waits(Session& session) {
     set_worked_for(session, false);
     session.unlink();
@@ -50,13 +50,13 @@ class SessionBudget {
     working_.push_back(session);
   }
 
-  // Null: none waits.
+  // Returns nullptr if none waits.
   Session* longest_waiting() { return waiting_.empty() ? nullptr : &waiting_.front(); }
-  // The next of those that wait, as below.
+  // Iterates over the waiting sessions, as below.
   Session* next_waiting(Session* session) { return waiting_.next(session); }
-  // The next of those that are worked for; starts with null, and ends with it.
+  // Iterates over the sessions with work in progress; starts and ends with nullptr.
   Session* next_worked_for(Session* session) { return working_.next(session); }
-  // Any one; null: there is none.
+  // Returns any session, or nullptr.
   Session* any() { return waiting_.empty() ? working_.next(nullptr) : &waiting_.front(); }
 
  private:

@@ -13,8 +13,8 @@ static_assert(kMaxPieces <= IOV_MAX);
 WriteQueue::Sent WriteQueue::send(net::Transport& transport, WriteBatch& batch) {
   CARPOOL_ASSERT(!leased_);
   std::vector<iovec>& pieces = batch.vector_behind(std::string_view(waiting_).substr(sent_));
-  std::size_t done = 0;   // bytes of all pieces
-  std::size_t first = 0;  // first piece that is not gone
+  std::size_t done = 0;   // bytes written of all pieces
+  std::size_t first = 0;  // first piece that is not fully written
   Sent result = Sent::all;
   while (first < pieces.size()) {
     const std::size_t count = std::min(pieces.size() - first, kMaxPieces);
@@ -55,8 +55,8 @@ void WriteQueue::keep(const std::vector<iovec>& pieces, std::size_t first, std::
   if (had_waiting) {
     const std::size_t gone = std::min(done, size());
     sent_ += gone;
-    if (first == 0) ++first;   // what waited keeps its place in waiting_
-    waiting_.erase(0, sent_);  // or it would grow with the transfer, never being quite empty
+    if (first == 0) ++first;   // waiting data stays in waiting_
+    waiting_.erase(0, sent_);  // otherwise it grows with the transfer, because it is never quite empty
     sent_ = 0;
   }
   if (empty()) clear_waiting();
@@ -91,7 +91,7 @@ void WriteQueue::clear() {
 void WriteQueue::clear_waiting() {
   sent_ = 0;
   if (waiting_.capacity() > 32) {
-    std::string().swap(waiting_);  // a connection at rest owns no buffer
+    std::string().swap(waiting_);  // an idle connection owns no buffer
   } else {
     waiting_.clear();
   }

@@ -1,4 +1,4 @@
-// WriteQueue: what one connection's socket would not take yet. Empty at rest: then it owns no memory.
+// WriteQueue: the bytes that one connection's socket did not accept yet. Owns no memory when it is empty.
 #pragma once
 
 #include <cstddef>
@@ -25,16 +25,16 @@ class WriteQueue {
 
   std::size_t size() const { return waiting_.size() - sent_; }
   bool empty() const { return size() == 0; }
-  std::size_t capacity() const { return waiting_.capacity(); }  // what it owns, whatever of it waits
+  std::size_t capacity() const { return waiting_.capacity(); }  // allocated size, whatever part of it is in use
 
-  // Sends what waits, then `batch`; keeps what the socket does not take and clears the batch. Asserts that no lease of
-  // this write queue is out (proxy/net/batch_lease.h): its bytes would be overtaken.
+  // Sends the waiting bytes, then `batch`; keeps what the socket does not accept and clears the batch. Asserts that no
+  // BatchLease of this write queue is active, because its bytes would be overtaken.
   Sent send(net::Transport& transport, WriteBatch& batch);
   Sent flush(net::Transport& transport);
-  // Bytes that the socket has taken since the last clear(): 0 proves that nothing was sent.
+  // Bytes accepted by the socket since the last clear(): 0 proves that nothing was sent.
   std::uint64_t bytes_written() const { return taken_; }
   void clear();
-  void drop_waiting() { clear_waiting(); }  // nobody will take it any more
+  void drop_waiting() { clear_waiting(); }  // they cannot be sent any more
   std::string_view failure() const { return failure_; }
 
  private:
@@ -42,10 +42,10 @@ class WriteQueue {
   void keep(const std::vector<iovec>& pieces, std::size_t first, std::size_t done);
   void clear_waiting();
   std::string waiting_;
-  std::size_t sent_ = 0;  // bytes of waiting_ that are gone already
+  std::size_t sent_ = 0;  // bytes of waiting_ already sent
   std::uint64_t taken_ = 0;
   std::string_view failure_;
-  bool leased_ = false;  // a batch for it is being filled
+  bool leased_ = false;  // a BatchLease is active
 };
 
 }  // namespace carpool::proxy

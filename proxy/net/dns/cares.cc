@@ -15,7 +15,8 @@
 namespace carpool::proxy::dns {
 namespace {
 
-// Does more stand in this stream socket? c-ares takes a TCP answer in pieces, one per call, and edges come once.
+// Returns true if the TCP socket has more data. c-ares reads a TCP response in pieces, one per call, and edges are
+// reported once.
 bool more_to_read(int fd) {
   int type = 0;
   socklen_t size = sizeof type;
@@ -24,14 +25,15 @@ bool more_to_read(int fd) {
   return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
-// Follows answers over TCP through the pieces in which c-ares reads them, and cuts the number of their records.
+// StreamOfAnswers: follows DNS responses over TCP through the pieces that c-ares reads, and reduces their record
+// counts.
 class StreamOfAnswers {
  public:
-  // How many records were taken away.
+  // Returns how many records were removed.
   std::size_t pass(unsigned char* bytes, std::size_t size) {
     std::size_t cut = 0;
     for (std::size_t at = 0; at < size;) {
-      if (left_ == 0 || in_length_) {  // two bytes of length stand before each answer
+      if (left_ == 0 || in_length_) {  // two bytes of length precede each response
         left_ = in_length_ ? left_ << 8U | bytes[at] : bytes[at];
         in_length_ = !in_length_;
         position_ = 0;
@@ -48,8 +50,8 @@ class StreamOfAnswers {
   }
 
  private:
-  static constexpr std::size_t kCount = 6;  // RFC 1035 §4.1.1: where ANCOUNT stands, high byte first
-  // The high byte alone tells: it is enough, and may come without the low one.
+  static constexpr std::size_t kCount = 6;  // RFC 1035 §4.1.1: offset of ANCOUNT, high byte first
+  // Uses the high byte alone: it is sufficient, and may arrive without the low one.
   static std::size_t cut_count(unsigned char& high) {
     constexpr unsigned char kHighest = (kMostRecords - 1) >> 8U;
     if (high <= kHighest) return 0;
@@ -71,14 +73,14 @@ ares_addr_port_node node_of(const net::Address& server) {
 
 }  // namespace
 
-// One of c-ares' sockets.
+// Socket: one socket of c-ares.
 struct Cares::Socket final : exec::Watcher {
   Socket(Cares& h, int f) : home(h), fd(f) {}
   void on_ready(exec::Ready ready) override LOOP_ONLY { home.process(fd, ready); }
   Cares& home;
   const int fd;
   exec::WatchKey key;
-  bool has_output = false;  // c-ares put something into its queue after the last edge
+  bool has_output = false;  // c-ares queued output after the last edge
   StreamOfAnswers answers;  // over TCP
 };
 
@@ -104,7 +106,7 @@ int Cares::open(const CaresOptions& settings) {
   options.sock_state_cb_data = this;
   options.timeout = resolv.timeout_s * 1000;
   options.tries = resolv.attempts;
-  options.lookups = lookups.data();  // files, then the name servers
+  options.lookups = lookups.data();  // hosts file first, then the name servers
   options.resolvconf_path = path.data();
   const int mask = ARES_OPT_FLAGS | ARES_OPT_SOCK_STATE_CB | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS |
                    ARES_OPT_RESOLVCONF;
@@ -138,18 +140,18 @@ void Cares::on_timer() {
   settle();
 }
 
-// Sends on sockets that have had their edge.
+// Flushes sockets whose writable edge has already been reported.
 void Cares::settle() {
   for (std::size_t i = 0; i < sockets_.size(); ++i) {
     if (!std::exchange(sockets_[i]->has_output, false)) continue;
     ares_process_fd(channel_, ARES_SOCKET_BAD, sockets_[i]->fd);
-    i = static_cast<std::size_t>(-1);  // sockets may have come and gone
+    i = static_cast<std::size_t>(-1);  // the set of sockets may have changed
   }
   timeval buffer{};
   const timeval* left = ares_timeout(channel_, nullptr, &buffer);
   if (left == nullptr) return timer_.disarm();
   const auto wait = std::chrono::seconds(left->tv_sec) + std::chrono::microseconds(left->tv_usec);
-  // c-ares' clock and the loop's are not read together: a little later, never too early.
+  // The clocks of c-ares and of the loop are read at different times: a bit late is fine, too early is not.
   timer_.arm(loop_.now() + wait + std::chrono::milliseconds(1));
 }
 
@@ -169,7 +171,7 @@ void Cares::on_state(int fd, bool readable, bool writable) {
   if (known != nullptr || (!readable && !writable)) return;
   auto socket = std::make_unique<Socket>(*this, fd);
   auto key = loop_.watch(fd, *socket);
-  if (!key) return;  // c-ares' timeout ends the query
+  if (!key) return;  // the timeout of c-ares ends the query
   socket->key = *key;
   sockets_.push_back(std::move(socket));
 }
@@ -196,7 +198,7 @@ ares_ssize_t Cares::receive(ares_socket_t fd, void* data, size_t size, int flags
   return got;
 }
 
-// UDP: a refusal is that of an earlier datagram, told once; this one has not been sent by then.
+// UDP: ECONNREFUSED belongs to an earlier datagram and is reported once; the current one has not been sent then.
 ares_ssize_t Cares::send(ares_socket_t fd, const iovec* parts, int count, void* self) noexcept {
   const ssize_t sent = ::writev(fd, parts, count);
   if (sent >= 0 || errno != ECONNREFUSED || static_cast<Cares*>(self)->tcp_) return sent;

@@ -1,5 +1,5 @@
-// Cares: one c-ares channel on a loop: its sockets become watchers, its timeouts one timer. Only proxy/net/dns includes
-// this. c-ares calls back through C, so what it calls is noexcept.
+// Cares: one c-ares channel on a loop; its sockets become watchers, its timeouts one timer. Included by proxy/net/dns
+// only. c-ares calls back through C, so its callbacks are noexcept.
 #pragma once
 
 #include <ares.h>
@@ -15,40 +15,40 @@
 
 namespace carpool::proxy::dns {
 
-// Name servers as resolv.conf has them.
+// The name servers and options for one channel.
 struct CaresOptions {
-  std::string resolv_conf;            // the path
-  std::string text;                   // what stands there
-  std::vector<net::Address> servers;  // instead of those in resolv.conf; empty: none
-  bool tcp = false;                   // asks over TCP only; otherwise over UDP only, truncated answers included
+  std::string resolv_conf;            // path of resolv.conf
+  std::string text;                   // its content
+  std::vector<net::Address> servers;  // replace those in resolv.conf, if not empty
+  bool tcp = false;                   // query over TCP only; otherwise over UDP only, returning truncated responses
 };
 
-// Sees what comes before c-ares does.
+// CaresObserver: sees responses before c-ares does.
 class CaresObserver {
  public:
   virtual void on_datagram(std::string_view datagram) LOOP_ONLY = 0;
-  // Of an answer over TCP, records were taken away: it has less than kMostRecords.
+  // Records were removed from a TCP response; fewer than kMostRecords remain.
   virtual void on_cut(std::size_t records) LOOP_ONLY = 0;
 
  protected:
   ~CaresObserver() = default;
 };
 
-// Of one answer. c-ares walks along a list for each record and opens a socket to sort each address, so thousands would
-// hold the loop up.
+// Limit per response. For each record c-ares walks a list, and it opens a socket to sort each address, so thousands
+// would block the loop.
 inline constexpr std::size_t kMostRecords = 512;
 
 class Cares {
  public:
   Cares(exec::Loop& loop, const CaresOptions& options, CaresObserver& observer);
-  // Not from inside a callback of c-ares. Questions that are under way are told ARES_EDESTRUCTION.
+  // Must not be called from a callback of c-ares. Pending queries end with ARES_EDESTRUCTION.
   ~Cares();
   Cares(const Cares&) = delete;
   Cares& operator=(const Cares&) = delete;
 
-  int status() const { return status_; }  // ARES_SUCCESS: it may be asked
+  int status() const { return status_; }  // ARES_SUCCESS: queries are possible
   ares_channel get() const { return channel_; }
-  // After every call that asks: sends what c-ares queued, and asks when it wants to be called again.
+  // Must follow each call that starts a query: sends the queued output and schedules the next timeout.
   void settle() LOOP_ONLY;
 
  private:

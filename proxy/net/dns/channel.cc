@@ -19,8 +19,8 @@
 namespace carpool::proxy::dns {
 namespace {
 
-constexpr std::size_t kMostTcp = 32;          // look-ups over TCP at once: each has some 75 KiB of c-ares'
-constexpr std::size_t kMostText = 64 * 1024;  // of resolv.conf
+constexpr std::size_t kMostTcp = 32;          // concurrent lookups over TCP: c-ares needs some 75 KiB for each
+constexpr std::size_t kMostText = 64 * 1024;  // limit of resolv.conf
 
 std::string contents_of(const std::string& path) {
   std::string text(kMostText, '\0');
@@ -67,16 +67,16 @@ struct Channel::Impl final : exec::Deferred {
 
   exec::Loop& loop;
   const Settings& settings;
-  CaresOptions options;             // in force
-  std::unique_ptr<Server> current;  // null: never asked
+  CaresOptions options;             // in use
+  std::unique_ptr<Server> current;  // nullptr: never queried
   std::vector<std::unique_ptr<Server>> retired;
-  std::unordered_map<std::string_view, std::unique_ptr<Ask>> asks;  // keys lie in the Asks
-  std::vector<std::unique_ptr<Ask>> over;                           // answered, perhaps from inside c-ares
-  List<Ask, TcpTag> waiting;                                        // for one of kMostTcp
+  std::unordered_map<std::string_view, std::unique_ptr<Ask>> asks;  // keys point into the Asks
+  std::vector<std::unique_ptr<Ask>> over;                           // finished, perhaps inside a callback of c-ares
+  List<Ask, TcpTag> waiting;                                        // waiting for one of kMostTcp
   std::size_t tcp = 0;
 };
 
-// c-ares over UDP, with one state of resolv.conf.
+// Server: c-ares over UDP with one version of resolv.conf.
 struct Channel::Impl::Server final : CaresObserver {
   Server(Impl& h, const CaresOptions& options) : home(h), cares(h.loop, options, *this) {}
   void on_datagram(std::string_view datagram) override LOOP_ONLY {
@@ -88,7 +88,7 @@ struct Channel::Impl::Server final : CaresObserver {
   Cares cares;
 };
 
-// One name that is being looked up.
+// Ask: the lookup of one name.
 struct Channel::Impl::Ask final : CaresObserver, ListHook<TcpTag> {
   Ask(Impl& h, std::string n, Lookup& l) : home(h), name(std::move(n)), lookup(l), server(*h.current) {}
   void start(Cares& cares) LOOP_ONLY;
@@ -102,19 +102,19 @@ struct Channel::Impl::Ask final : CaresObserver, ListHook<TcpTag> {
   const std::string name;
   Lookup& lookup;
   Server& server;
-  std::string question;                     // answered over UDP: the name, or it with a search domain behind it
-  bool several = false, truncated = false;  // questions; one of the answers
+  std::string question;                     // answered over UDP: the name, perhaps with a search domain appended
+  bool several = false, truncated = false;  // there were several questions; one response was truncated
   LookupResult udp;
   std::size_t cut = 0;
-  std::unique_ptr<Cares> tcp;  // once asked there
+  std::unique_ptr<Cares> tcp;  // once it is queried over TCP
 };
 
 Channel::Impl::~Impl() {
-  current.reset();  // c-ares tells every question that it ends: before those are gone
+  current.reset();  // c-ares reports the end of each query, so it must be destroyed before them
   retired.clear();
 }
 
-// resolv.conf is read for each look-up, as c-ares reads the hosts file: it may have changed.
+// Reads resolv.conf for each lookup, as c-ares does with the hosts file: it may have changed.
 void Channel::Impl::follow() {
   std::string text = contents_of(settings.resolv_conf);
   if (current != nullptr && current->cares.status() == ARES_SUCCESS && text == options.text) return;
@@ -127,8 +127,8 @@ void Channel::Impl::follow() {
   current = std::make_unique<Server>(*this, options);
 }
 
-// A name may be asked with search domains behind it: every beginning of the question may be what was asked for. One
-// that is another's only costs that name a look-up over TCP.
+// A name may be queried with search domains appended, so any prefix of the question may be the requested name. A false
+// match only costs that name one lookup over TCP.
 void Channel::Impl::see(const Answered& answered) {
   const std::string_view question = answered.name;
   for (std::size_t end = question.size(); end != question.npos && end != 0; end = question.rfind('.', end - 1)) {
@@ -170,8 +170,8 @@ void Channel::Impl::Ask::on_udp(LookupResult answer) {
 void Channel::Impl::Ask::on_tcp(LookupResult answer) {
   --home.tcp;
   answer.left_out += cut;
-  // A part of the addresses is better than none, if it is this name's for certain: c-ares goes on to the next search
-  // domain where nothing has come with a truncated answer.
+  // A partial set of addresses is better than none if it certainly belongs to this name: after a truncated response
+  // without records, c-ares continues with the next search domain.
   const bool told = answer.kind == LookupResult::Kind::found || answer.kind == LookupResult::Kind::absent;
   const bool part = udp.kind == LookupResult::Kind::found && !several;
   home.deliver(*this, !told && part ? std::move(udp) : std::move(answer));
@@ -188,7 +188,7 @@ void Channel::Impl::over_tcp(Ask& ask) {
   ask.start(*ask.tcp);
 }
 
-// The ask lives until the end of the turn: c-ares may be calling it.
+// The Ask lives until the end of the turn, because c-ares may be calling it.
 void Channel::Impl::deliver(Ask& ask, LookupResult answer) {
   const auto found = asks.find(ask.name);
   CARPOOL_ASSERT(found != asks.end());

@@ -1,8 +1,8 @@
-// Channel: looks names up by c-ares, with the servers and options that resolv.conf has at that moment. The door to
-// c-ares: its answers become values.
+// Channel: resolves names with c-ares, using the current servers and options of resolv.conf. Wraps c-ares: its
+// responses become values.
 //
-// Names are asked over UDP on one channel of c-ares. Those whose answer is truncated are asked again over TCP, each on
-// a channel of its own: a TCP connection that fails is the matter of that name alone.
+// Names are queried over UDP on one c-ares channel. If the response is truncated, the name is queried again over TCP on
+// a channel of its own, so that a failing TCP connection affects only that name.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ class Lookup {
 
 class Channel {
  public:
-  Channel(exec::Loop& loop, const Settings& settings);  // which outlive it
-  ~Channel();                                           // lookups in flight are never answered
-  // Answers once, perhaps from inside. `lookup` lives until then. One at a time for each name.
+  Channel(exec::Loop& loop, const Settings& settings);  // both must outlive the channel
+  ~Channel();                                           // pending lookups get no result
+  // Calls `lookup` once, perhaps from inside; it must live until then. At most one lookup per name at a time.
   void look_up(const std::string& name, Lookup& lookup) LOOP_ONLY;
 
  private:

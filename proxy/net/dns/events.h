@@ -1,4 +1,4 @@
-// Events: what look-ups meet that is worth a count, and perhaps a line in the log.
+// Events: DNS events that are counted and may be logged.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace carpool::proxy::dns {
 
 class Events {
  public:
-  // `host` is empty where no name is meant.
+  // `host` is empty if no name is concerned.
   virtual void on_dns_event(metrics::Dns what, std::uint64_t n, std::string_view host) LOOP_ONLY = 0;
 
  protected:

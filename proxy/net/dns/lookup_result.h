@@ -1,4 +1,4 @@
-// LookupResult: what a look-up came to, however it was asked.
+// LookupResult: the result of a lookup, whatever its source.
 #pragma once
 
 #include <cstdint>
@@ -10,36 +10,36 @@
 
 namespace carpool::proxy::dns {
 
-// Of one name, over all dials; a name server may send thousands.
+// Limit of one name, over all dials; a name server may return thousands.
 inline constexpr std::size_t kMostAddresses = 256;
 
 struct LookupResult {
   enum class Kind : std::uint8_t {
     found,
-    absent,       // an authority says that there is none
-    failed,       // a name server could not say
-    unreachable,  // no name server could be spoken to: says nothing of the name
-    timed_out,    // nobody said anything
+    absent,       // an authoritative "does not exist"
+    failed,       // a name server reported an error
+    unreachable,  // no name server was reachable: says nothing about the name
+    timed_out,    // no response
   } kind = Kind::failed;
   std::vector<net::Address> addresses;
-  Duration ttl{};            // of the shortest-lived part
-  std::string_view words;    // c-ares' own, static
-  std::size_t left_out = 0;  // addresses beyond kMostAddresses
+  Duration ttl{};            // the smallest TTL of all records
+  std::string_view words;    // static text of c-ares
+  std::size_t left_out = 0;  // number of addresses beyond kMostAddresses
 };
 
-// `timeouts`: how many tries ended so.
+// `timeouts`: the number of tries that timed out.
 LookupResult::Kind kind_of(int status, int timeouts);
 
-// Takes distinct addresses in the order they come, at most kMostAddresses.
+// AddressList: collects distinct addresses in arrival order, at most kMostAddresses.
 class AddressList {
  public:
   void add(const net::Address& address);
-  // Gives what it has to `answer`.
+  // Moves its addresses to `answer`.
   void move_to(LookupResult& answer);
 
  private:
   std::vector<net::Address> addresses_;
-  std::vector<std::uint32_t> table_;  // open addressing: places in addresses_ + 1
+  std::vector<std::uint32_t> table_;  // open addressing: indices into addresses_, plus 1
   std::size_t left_out_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Which question a datagram of a name server answers. Pure.
+// Extracts the question from a name server's response. Pure.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 namespace carpool::proxy::dns {
 
 struct Answered {
-  std::string name;        // as asked, in lower case, without a dot at the end
-  bool truncated = false;  // the rest is to be had over TCP
+  std::string name;        // as queried, in lower case, without a trailing dot
+  bool truncated = false;  // the rest is available over TCP
 };
 
-// Nothing: it is no answer, or has no question that can be read.
+// Returns nullopt if the datagram is no response or has no readable question.
 std::optional<Answered> question_of(std::string_view datagram);
 
 }  // namespace carpool::proxy::dns

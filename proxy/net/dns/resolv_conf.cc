@@ -15,7 +15,7 @@ std::string_view next_word(std::string_view& line) {
   return word;
 }
 
-// "timeout:3" into `value`, within glibc's bounds.
+// Parses "timeout:3" into `value`, within the bounds of glibc.
 void read_option(std::string_view word, std::string_view key, int most, int& value) {
   if (!word.starts_with(key)) return;
   word.remove_prefix(key.size());

@@ -1,4 +1,4 @@
-// The two options of resolv.conf(5) that c-ares 1.18 does not know by their names.
+// Parses the two options of resolv.conf(5) whose names c-ares 1.18 does not know.
 #pragma once
 
 #include <string_view>

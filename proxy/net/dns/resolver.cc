@@ -14,15 +14,14 @@ namespace {
 using Addresses = std::vector<net::Address>;
 
 constexpr std::size_t kMostNames = 4096;
-// A refusal is remembered this long, and a name server that fails is not asked more often.
+// A negative result is cached this long, and a failing name server is not queried more often.
 constexpr Duration kRefusalTtl = std::chrono::seconds(1);
-// While a refresh is under way a stale answer waits this long for it; after a failure it does not wait for the next
-// ones (RFC 8767 §5: client response timer, failure recheck timer).
+// While a refresh is running, a stale result is held back for at most this long; after a failure later questions do not
+// wait (RFC 8767 §5: client response timer, failure recheck timer).
 constexpr Duration kPatience = std::chrono::milliseconds(500);
 constexpr Duration kFailing = std::chrono::seconds(30);
 constexpr Instant kPast = Instant::min();
-// When no name server could be spoken to: pauses of 50, 100, ..., 800 ms, as long as a dial's own deadline lets it
-// wait.
+// If no name server is reachable: retries after 50, 100, ..., 800 ms, as far as the deadline of the dial permits.
 constexpr Duration kFirstPause = std::chrono::milliseconds(50);
 constexpr int kReasks = 5;
 
@@ -57,13 +56,13 @@ struct Resolver::Impl final : exec::Deferred {
 
   exec::Loop& loop;
   Settings settings;
-  std::unordered_map<std::string_view, std::unique_ptr<Name>> names;  // keys lie in the Names
+  std::unordered_map<std::string_view, std::unique_ptr<Name>> names;  // keys point into the Names
   List<Name, DueTag> due;
-  List<Name, AgeTag> by_age;  // last asked at the back
-  Channel channel;            // ends first: its lookups are Names
+  List<Name, AgeTag> by_age;  // last used at the back
+  Channel channel;            // destroyed first: its lookups are Names
 };
 
-// A name that was asked for: what is known of it, and who waits.
+// Name: a requested name with its cached result and the pending questions.
 struct Resolver::Impl::Name final : Lookup, ListHook<DueTag>, ListHook<AgeTag> {
   Name(Impl& h, std::string_view n)
       : home(h),
@@ -90,7 +89,7 @@ struct Resolver::Impl::Name final : Lookup, ListHook<DueTag>, ListHook<AgeTag> {
   Instant refused_until = kPast;
   Instant failing_until = kPast;
   bool asking = false;
-  int reasks = 0;  // of the look-up that is under way
+  int reasks = 0;  // of the current lookup
   List<Question, QuestionTag> waiting;
   exec::Timer patience, pause;
 };
@@ -126,7 +125,7 @@ void Resolver::Impl::make_room() {
   if (names.size() < kMostNames) return;
   Name* oldest = by_age.next(nullptr);
   while (oldest != nullptr && oldest->busy()) oldest = by_age.next(oldest);
-  // All of them in use: bounded by who asks, each dial holds a place in its pool.
+  // If all are in use there is no need to evict: each pending dial holds a pool slot, which bounds them.
   if (oldest != nullptr) names.erase(oldest->host);
 }
 
@@ -158,9 +157,10 @@ void Resolver::Impl::learn(Name& name, LookupResult answer) {
 void Resolver::Impl::refuse(Name& name, const LookupResult& answer, Instant now) {
   name.refusal = fault_of(name.host, answer);
   name.failing_until = now + kFailing;
-  // An authority's "there is none" ends what was known; a name server that fails does not.
+  // An authoritative "does not exist" invalidates the cached addresses; a failing name server does not.
   if (answer.kind == LookupResult::Kind::absent) name.addresses.clear();
-  // Silence is no refusal: the next one asks anew, unless there is a stale answer to give meanwhile.
+  // A timeout is not cached as negative, so the next question queries again, unless a stale result can be served
+  // meanwhile.
   const bool said = answer.kind == LookupResult::Kind::absent || answer.kind == LookupResult::Kind::failed;
   if (said || name.stale_usable(now)) name.refused_until = now + kRefusalTtl;
 }
@@ -169,7 +169,7 @@ void Resolver::Impl::tell(metrics::Dns what, std::uint64_t n, const Name& name) 
   if (settings.events != nullptr) settings.events->on_dns_event(what, n, name.host);
 }
 
-// The name server restarts, or the network is not there yet.
+// The name server is restarting, or the network is not up yet.
 bool Resolver::Impl::ask_again(Name& name) {
   const Instant now = loop.now();
   if (name.waiting.empty() || name.stale_usable(now) || name.reasks == kReasks) return false;
@@ -193,7 +193,7 @@ void Resolver::Impl::make_due(Name& name) {
 }
 
 void Resolver::Impl::run() {
-  List<Name, DueTag> now_due;  // what becomes due from inside an answer waits for the next turn
+  List<Name, DueTag> now_due;  // names that become due inside a callback wait for the next turn
   now_due.splice_back(due);
   while (!now_due.empty()) deliver(now_due.pop_front());
 }
@@ -201,8 +201,8 @@ void Resolver::Impl::run() {
 void Resolver::Impl::deliver(Name& name) {
   const Instant now = loop.now();
   const bool answerable = now < name.fresh_until || name.stale_usable(now);
-  if (!answerable && !name.refusal) return;  // an answer is on its way
-  List<Question, QuestionTag> asked;         // who asks from inside an answer waits for the next one
+  if (!answerable && !name.refusal) return;  // a result is pending
+  List<Question, QuestionTag> asked;         // questions added inside a callback wait for the next result
   asked.splice_back(name.waiting);
   const Result<Addresses> result = answerable ? Result<Addresses>(name.addresses) : Result<Addresses>(*name.refusal);
   while (!asked.empty()) asked.pop_front().on_addresses(result);

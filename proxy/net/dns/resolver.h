@@ -1,7 +1,7 @@
-// Resolver: names to addresses on one loop, by c-ares: TTLs clamped, stale answers served while the name server fails,
-// /etc/hosts and search domains honoured, both families; both files are followed. One question in flight per name,
-// however many ask. A look-up that no name server took says nothing of its name: it is asked again for some 1.5 s while
-// anybody waits, and is not remembered as a refusal.
+// Resolver: resolves names on one loop with c-ares. Clamps TTLs, serves stale addresses while the name server fails,
+// supports /etc/hosts, search domains and both families, and follows changes of both files. One lookup per name is in
+// flight, however many questions wait for it. If no name server was reachable, the lookup is retried for about 1.5 s
+// while questions wait, and no negative result is cached.
 #pragma once
 
 #include <memory>
@@ -23,17 +23,17 @@ struct Settings {
   Duration min_ttl = std::chrono::seconds(5);
   Duration max_ttl = std::chrono::minutes(5);
   Duration stale_for = std::chrono::minutes(10);
-  // For those who bring their own name server: tests, and machines whose resolv.conf stands elsewhere.
-  std::vector<net::Address> servers;             // empty: what resolv_conf names
-  std::string resolv_conf = "/etc/resolv.conf";  // also `options timeout: attempts: ndots:` and search domains
+  // Overrides for tests and for machines with resolv.conf at another path.
+  std::vector<net::Address> servers;             // empty: those of resolv_conf
+  std::string resolv_conf = "/etc/resolv.conf";  // also its `options timeout: attempts: ndots:` and search domains
   Events* events = nullptr;
 };
 
-// One question; leaves the line when it dies.
+// Question: one pending request for a name; its destructor cancels it.
 class Question : public ListHook<struct QuestionTag> {
  public:
-  // Never from inside ask(). Addresses carry no port; order as received, families mixed. Faults: dns_error,
-  // dns_timeout.
+  // Never called from inside ask(). Addresses have no port and are in the order received, families mixed. Faults:
+  // dns_error, dns_timeout.
   virtual void on_addresses(Result<std::vector<net::Address>> addresses) LOOP_ONLY = 0;
 
  protected:
@@ -43,11 +43,11 @@ class Question : public ListHook<struct QuestionTag> {
 class Resolver {
  public:
   Resolver(exec::Loop& loop, const Settings& settings);
-  ~Resolver();  // questions that still wait are left unanswered
+  ~Resolver();  // pending questions get no result
   void ask(std::string_view host, Question& question) LOOP_ONLY;
-  // From the next answer on.
+  // Applies from the next response on.
   void set_ttls(Duration min_ttl, Duration max_ttl, Duration stale_for) LOOP_ONLY;
-  // None of its addresses answered: what is remembered of `host` counts as stale, the next question asks anew.
+  // No address of `host` was reachable: its cached result counts as stale and the next question starts a lookup.
   void distrust(std::string_view host) LOOP_ONLY;
 
  private:

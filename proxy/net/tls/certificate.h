@@ -1,4 +1,4 @@
-// A self-signed certificate on a fresh P-256 key. Included by this directory's .cc files only.
+// Creates a self-signed certificate with a new P-256 key. Included by this directory's .cc files only.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ struct SelfSigned {
   KeyPtr key;
   CertPtr certificate;
 };
-// Empty handles when OpenSSL could not; the reason stands in its queue.
+// Returns empty handles if OpenSSL fails; the reason is in its error queue.
 SelfSigned make_self_signed(const std::vector<std::string>& names, std::chrono::seconds from,
                             std::chrono::seconds until);
 std::string pem_of(X509* certificate);

@@ -50,7 +50,8 @@ std::vector<std::string> ClientContext::hand_out(const std::string& peer, std::s
     auto* at = reinterpret_cast<unsigned char*>(bytes.data());
     i2d_SSL_SESSION(session.get(), &at);
     all.push_back(std::move(bytes));
-    if (SSL_SESSION_get_protocol_version(session.get()) < TLS1_3_VERSION) return all;  // it stays: one copy will do
+    // it stays in the store: one copy is enough
+    if (SSL_SESSION_get_protocol_version(session.get()) < TLS1_3_VERSION) return all;
   }
   return all;
 }

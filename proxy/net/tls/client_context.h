@@ -1,5 +1,5 @@
-// ClientContext: everything that makes one TLS identity towards origins (verification, client certificate, ALPN,
-// session cache shared by all loops). The door to OpenSSL together with tls/stream and tls/server.
+// ClientContext: one TLS identity towards origins (verification, client certificate, ALPN, and a session cache shared
+// by all loops). Together with TlsTransport and ServerContext it wraps OpenSSL.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class Transport;
 namespace carpool::proxy::tls {
 
 struct ClientSettings {
-  std::string ca_file;  // empty: the system's bundle
+  std::string ca_file;  // empty: the system's trust store
   std::string cert_file, key_file;
   std::string min_version = "1.2";
   bool verify = true;
@@ -26,28 +26,28 @@ struct ClientSettings {
   friend bool operator==(const ClientSettings&, const ClientSettings&) = default;
 };
 
-// How sessions know their peer.
+// The key of a peer in the session cache.
 inline std::string peer_name(const std::string& host, std::uint16_t port) {
   return host + ":" + std::to_string(port);
 }
 
 class ClientContext {
  public:
-  // Loads files: blocking. Faults name the file and the reason.
+  // Loads files: blocking. Faults contain the file and the reason.
   static Result<std::unique_ptr<ClientContext>> make(const ClientSettings& settings);
-  // Reads the files of `before` again. Null: they hold what `before` was made of. Blocking.
+  // Reads the files of `before` again. Returns nullptr if they are unchanged. Blocking.
   static Result<std::unique_ptr<ClientContext>> renew(const ClientContext& before);
   ~ClientContext();
   const ClientSettings& settings() const;
-  // Of the settings and of the very bytes that were loaded: authorities (the system's included), certificate and key.
-  // Equal in two processes: what one verified, the other would verify. Never 0.
+  // Hash of the settings and of the loaded bytes: authorities (including the system's), certificate and key. Equal in
+  // two processes if each would verify what the other verified. Never 0.
   std::uint64_t fingerprint() const;
-  // For a successor: sessions to resume with this peer, serialised; those of single use leave the store. They are
+  // Exports serialised sessions of this peer for a successor process; single-use sessions leave the store. They are
   // secrets.
   std::vector<std::string> hand_out(const std::string& peer, std::size_t most);
-  // One that another process handed out, of a context with the same fingerprint. False: it is none.
+  // Imports a session that a process with the same fingerprint exported. Returns false if it is invalid.
   bool remember(const std::string& peer, const std::string& session);
-  // Sessions that wait to be resumed, over all origins.
+  // Number of resumable sessions over all origins.
   std::size_t sessions() const;
 
   struct Impl;

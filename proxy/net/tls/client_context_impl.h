@@ -1,4 +1,5 @@
-// What tls/stream needs of a client context. Included by this directory's .cc files only.
+// ClientContext::Impl: the part of a client context that TlsTransport uses. Included by this directory's .cc files
+// only.
 #pragma once
 
 #include <memory>
@@ -13,11 +14,11 @@ struct ClientContext::Impl {
   ClientSettings settings;
   std::uint64_t fingerprint = 0;
   SslCtxPtr context;
-  // Shared with the streams: a connection may outlive the configuration that made it.
+  // Shared with the transports: a connection may outlive the configuration that created it.
   std::shared_ptr<SessionStore> store = std::make_shared<SessionStore>();
 };
 
-// OpenSSL calls it when a session can be resumed; finds the stream by the SSL's app data.
+// OpenSSL's callback for a resumable session; finds the transport through the SSL's app data.
 int keep_session(SSL* ssl, SSL_SESSION* session);
 
 }  // namespace carpool::proxy::tls

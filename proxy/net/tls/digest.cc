@@ -14,7 +14,7 @@ std::string sha1(std::string_view bytes) {
 }
 
 std::string base64(std::string_view bytes) {
-  std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');  // the encoder writes a NUL behind
+  std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');  // the encoder appends a NUL
   const int size =
       EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
                       reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));

@@ -1,4 +1,4 @@
-// The two transforms that a handshake of WebSocket needs (RFC 6455 §4.2.2).
+// SHA-1 and base64 for the WebSocket handshake (RFC 6455 §4.2.2).
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace carpool::proxy::tls {
 
-std::string sha1(std::string_view bytes);  // 20 bytes
+std::string sha1(std::string_view bytes);  // returns 20 bytes
 std::string base64(std::string_view bytes);
 
 }  // namespace carpool::proxy::tls

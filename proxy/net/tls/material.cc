@@ -20,7 +20,7 @@ struct FreeInfos {
 };
 using InfosPtr = std::unique_ptr<STACK_OF(X509_INFO), FreeInfos>;
 
-// Changes whenever the program verifies by other rules: then no session that was made by the old ones is resumed.
+// Must change whenever the verification rules change, so that no session verified by the old rules is resumed.
 constexpr std::string_view kRules = "subjectAltName only";
 
 Fault bad_setting(const std::string& what) {
@@ -31,12 +31,12 @@ BioPtr reader(const std::string& text) {
   return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// Instead of OpenSSL's own, which asks at the terminal.
+// Replaces OpenSSL's callback, which prompts on the terminal.
 int no_passphrase(char*, int, int, void*) {
   return -1;
 }
 
-// How many certificates and revocation lists `text` holds; all are added. Fewer than 1: OpenSSL's queue has the reason.
+// Adds all certificates and revocation lists of `text` and returns their number. Below 1: see OpenSSL's error queue.
 int add_authorities(X509_STORE* store, const std::string& text) {
   const BioPtr in = reader(text);
   const InfosPtr infos(in ? PEM_X509_INFO_read_bio(in.get(), nullptr, no_passphrase, nullptr) : nullptr);
@@ -49,7 +49,7 @@ int add_authorities(X509_STORE* store, const std::string& text) {
   return added;
 }
 
-// Of the system's store what cannot be read is left out, as OpenSSL does.
+// Unreadable parts of the system's store are skipped, as OpenSSL does.
 Status use_authorities(SSL_CTX* context, const ClientSettings& settings, const Material& material) {
   for (const std::string& text : material.authorities) {
     const int added = add_authorities(SSL_CTX_get_cert_store(context), text);
@@ -59,14 +59,14 @@ Status use_authorities(SSL_CTX* context, const ClientSettings& settings, const M
   return Done{};
 }
 
-// The first certificate is the client's own, the others are its chain.
+// The first certificate is the client's, the others are its chain.
 bool use_chain(SSL_CTX* context, const std::string& text) {
   const BioPtr in = reader(text);
   const CertPtr own(in ? PEM_read_bio_X509_AUX(in.get(), nullptr, no_passphrase, nullptr) : nullptr);
   if (!own || SSL_CTX_use_certificate(context, own.get()) != 1) return false;
   while (CertPtr next{PEM_read_bio_X509(in.get(), nullptr, no_passphrase, nullptr)}) {
     if (SSL_CTX_add0_chain_cert(context, next.get()) != 1) return false;
-    static_cast<void>(next.release());  // the context's
+    static_cast<void>(next.release());  // owned by the context now
   }
   const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   if (at_end) ERR_clear_error();
@@ -99,7 +99,7 @@ Status take(const char* setting, const std::string& path, std::string& into) {
   return Done{};
 }
 
-// Parts with their lengths, so that no two lists of parts give the same bytes.
+// Hashes each part with its length, so that different lists of parts cannot collide.
 class Digest {
  public:
   Digest() : context_(EVP_MD_CTX_new()) { EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr); }

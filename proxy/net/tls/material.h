@@ -1,5 +1,6 @@
-// Material: the bytes that a client context is made of. Each file is read once; what is loaded into OpenSSL and what is
-// hashed are the same bytes, whatever happens to the files meanwhile. Included by this directory's .cc files only.
+// Material: the bytes that a client context is built from. Each file is read once, so that the bytes loaded into
+// OpenSSL are the bytes that are hashed, even if the files change meanwhile. Included by this directory's .cc files
+// only.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +17,18 @@ struct Material {
   Material() = default;
   Material(Material&&) = default;
   Material& operator=(Material&&) = default;
-  ~Material();  // leaves no key in freed memory
+  ~Material();  // wipes the key
 
-  // PEM. ca_file, or the system's bundle and every certificate of the system's directory that the bundle lacks; none
+  // PEM: ca_file, or the system's bundle and every certificate of the system's directory that the bundle lacks; empty
+  // without verification.
   // without verification.
   std::vector<std::string> authorities;
   std::string certificate, key;  // PEM; empty: no client certificate
 };
 
-// Blocking. Faults name the setting, the file and the reason.
+// Blocking. Faults contain the setting, the file and the reason.
 Result<Material> read_material(const ClientSettings& settings);
-// Equal for equal settings and equal bytes, in every process; never 0. A part of a SHA-256.
+// Equal for equal settings and bytes in every process; never 0. Truncated SHA-256.
 std::uint64_t likeness_of(const ClientSettings& settings, const Material& material);
 Status use_material(SSL_CTX* context, const ClientSettings& settings, const Material& material);
 

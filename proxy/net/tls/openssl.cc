@@ -34,7 +34,7 @@ void apply_house_rules(SSL_CTX* context) {
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   // A truncated stream must never look complete.
   SSL_CTX_clear_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF);
-  SSL_CTX_set_read_ahead(context, 1);  // a record's head and body in one recv
+  SSL_CTX_set_read_ahead(context, 1);  // reads a record's header and body in one recv
 }
 
 }  // namespace carpool::proxy::tls

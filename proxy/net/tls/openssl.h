@@ -1,4 +1,4 @@
-// OpenSSL's handles as owners, and its errors as text. Included by this directory's .cc files only.
+// Owning handles for OpenSSL objects, and its errors as text. Included by this directory's .cc files only.
 #pragma once
 
 #include <openssl/err.h>
@@ -29,13 +29,13 @@ using CertPtr = std::unique_ptr<X509, FreeWith<X509_free>>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, FreeWith<EVP_PKEY_free>>;
 using BioPtr = std::unique_ptr<BIO, FreeWith<BIO_free_all>>;
 
-// The reason of the oldest error in this thread's queue, which is emptied. Static text.
+// Returns the reason of the oldest error in this thread's queue and empties the queue. Static text.
 std::string_view take_reason();
-// ["h2", "http/1.1"] as ALPN has it on the wire: each with its length in front.
+// Encodes ["h2", "http/1.1"] for ALPN: each name preceded by its length.
 std::string alpn_wire(const std::vector<std::string>& protocols);
-// The protocol version of "1.2" or "1.3"; 0 for anything else.
+// Returns the protocol version of "1.2" or "1.3"; 0 for anything else.
 int version_number(std::string_view version);
-// What both roles want of a context: memory given back at rest, whole reads, partial writes, no renegotiation.
+// Options for both roles: buffers released when idle, read-ahead, partial writes, no renegotiation.
 void apply_house_rules(SSL_CTX* context);
 
 }  // namespace carpool::proxy::tls

@@ -1,6 +1,5 @@
-// RecordCoalescer: cuts scattered bytes into pieces of one TLS record each. Small neighbours (a head and the first
-// bytes of its body) are brought together so that they leave in one record; a piece that fills a record is passed on as
-// it lies.
+// RecordCoalescer: splits scattered bytes into pieces of one TLS record each. Small neighbours (a head and the first
+// bytes of its body) are merged to share a record; a piece that fills a record is passed on without copying.
 #pragma once
 
 #include <sys/uio.h>
@@ -19,8 +18,8 @@ class RecordCoalescer {
 
   explicit RecordCoalescer(std::span<const iovec> from) : from_(from) { skip_empty(); }
 
-  // The bytes of the next record; empty at the end. Always as many as one record takes and there are: asked again
-  // without advance(), or with more bytes behind, it answers with the same ones in front.
+  // Returns the bytes of the next record; empty at the end. Always returns as many as fit a record: a repeated call
+  // without advance(), or after bytes were appended, returns the same bytes first.
   std::span<const char> next() {
     if (from_.empty()) return {};
     const auto first = rest(from_.front(), offset_);

@@ -10,7 +10,7 @@ namespace carpool::proxy::tls {
 struct ServerContext::Impl {
   SslCtxPtr context;
   std::string certificate, key;
-  std::string alpn;  // as on the wire, best first
+  std::string alpn;  // in wire format, preferred first
 };
 
 namespace {

@@ -1,5 +1,5 @@
-// ServerContext: the other side of TLS: for --demo and tests a self-signed certificate made at start, nothing on disk;
-// for the webhook a certificate from files.
+// ServerContext: the server role of TLS. For --demo and tests it uses a self-signed certificate, created at start and
+// never written to disk; for the webhook a certificate from files.
 #pragma once
 
 #include <chrono>
@@ -14,22 +14,22 @@ namespace carpool::proxy::tls {
 
 struct ServerSettings {
   std::vector<std::string> names{"localhost", "127.0.0.1", "::1"};  // DNS names and IP addresses
-  std::chrono::seconds valid_from = std::chrono::hours(-1);         // counted from now
+  std::chrono::seconds valid_from = std::chrono::hours(-1);         // relative to now
   std::chrono::seconds valid_until = std::chrono::hours(24 * 30);
   std::string max_version = "1.3";  // "1.2" or "1.3"
   std::vector<std::string> alpn{"http/1.1"};
-  std::string client_ca;            // PEM: demand a client certificate signed by it
-  std::string cert_file, key_file;  // PEM, the chain and its key, instead of a self-signed one
+  std::string client_ca;            // PEM: require a client certificate signed by it
+  std::string cert_file, key_file;  // PEM, chain and key, instead of a self-signed certificate
 };
 
 class ServerContext {
  public:
-  // Makes a key or reads files: some milliseconds. Faults name the files and OpenSSL's reason.
+  // Creates a key or reads files, which takes some milliseconds. Faults contain the files and OpenSSL's reason.
   static Result<std::unique_ptr<ServerContext>> make(const ServerSettings& settings);
   ~ServerContext();
-  // Takes an accepted descriptor over; drive TlsTransport::handshake() on it.
+  // Takes ownership of an accepted descriptor; the caller must call TlsTransport::handshake() on it.
   std::unique_ptr<TlsTransport> accept(int fd);
-  // Of a self-signed one its own authority: what a client puts into ca_file. Empty for one from files.
+  // The self-signed certificate, which clients use as ca_file. Empty for a certificate from files.
   const std::string& certificate_pem() const;
   const std::string& key_pem() const;
 

@@ -33,7 +33,7 @@ bool end_with_certificate(SSL_SESSION* session) {
 void SessionStore::put(const std::string& peer, SessionPtr session) {
   const std::lock_guard lock(mutex_);
   Stack& stack = at(peer);
-  if (!single_use(session.get())) stack.sessions.clear();  // the newest replaces the others: it can be used many times
+  if (!single_use(session.get())) stack.sessions.clear();  // the newest replaces the others, because it is reusable
   stack.sessions.push_back(std::move(session));
   if (stack.sessions.size() > kMostPerPeer) stack.sessions.pop_front();
 }

@@ -1,8 +1,8 @@
-// SessionStore: sessions to resume, shared by all loops. Bounded both ways: peers remembered and sessions per peer; the
-// oldest go first. Touched at handshakes and when tickets arrive, so a mutex costs nothing that counts.
+// SessionStore: resumable sessions, shared by all loops. Both the number of peers and of sessions per peer are bounded;
+// the oldest are evicted first. Accessed only at handshakes and when tickets arrive, so the mutex cost is negligible.
 //
 // Invariant: a TLS 1.3 ticket leaves the store when it is offered (RFC 8446 C.4: single use); a TLS 1.2 session stays,
-// and what is offered is a copy.
+// and a copy of it is offered.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@
 
 namespace carpool::proxy::tls {
 
-// A resumed session is not verified again, so it must end with the certificate that was verified. False: it has ended.
+// A resumed session is not verified again, so it must expire with the verified certificate. Returns false if it has
+// expired.
 bool end_with_certificate(SSL_SESSION* session);
 
 class SessionStore {
@@ -25,7 +26,7 @@ class SessionStore {
   static constexpr std::size_t kMostPerPeer = 8;
 
   void put(const std::string& peer, SessionPtr session);
-  // The newest one that has not expired, or null.
+  // Returns the newest unexpired session, or nullptr.
   SessionPtr take(const std::string& peer);
   std::size_t size() const;
 

@@ -1,5 +1,5 @@
-// StreamBio: where SSL meets the socket. recv and send straight on the descriptor, and the sticky bits kept by the same
-// rules as plain text keeps them. Included by this directory's .cc files only.
+// StreamBio: the BIO between SSL and the socket. Calls recv and send directly on the descriptor and maintains the
+// sticky readiness bits like PlainTransport. Included by this directory's .cc files only.
 #pragma once
 
 #include "proxy/net/tls/openssl.h"

@@ -14,7 +14,7 @@ namespace carpool::proxy::tls {
 
 namespace {
 constexpr std::size_t kMostFiles = 4096;                   // of one directory
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // in all
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // in total
 constexpr std::string_view kDigits = "0123456789abcdef";
 constexpr std::size_t kHashLength = 8;
 
@@ -23,7 +23,7 @@ std::string place(const char* variable, const char* built_in) {
   return set != nullptr ? set : built_in;
 }
 
-// `<hash of the subject>.<number>`: what OpenSSL looks for in such a directory.
+// Matches `<hash of the subject>.<number>`, the names that OpenSSL looks up in such a directory.
 bool names_certificate(std::string_view name) {
   if (name.size() < kHashLength + 2 || name[kHashLength] != '.') return false;
   const std::string_view number = name.substr(kHashLength + 1);
@@ -31,7 +31,7 @@ bool names_certificate(std::string_view name) {
          number.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// In a fixed order: the same directory gives the same bytes.
+// Sorted, so that the same directory gives the same bytes.
 std::vector<std::string> certificates_in(const std::string& directory) {
   std::vector<std::string> paths;
   std::error_code error;
@@ -55,7 +55,7 @@ class Pieces {
   std::vector<std::string> take() { return std::move(all_); }
 
  private:
-  // A bundle usually holds the very text of each file beside it.
+  // A bundle usually contains the text of each file beside it.
   bool known(const std::string& text) const { return !all_.empty() && all_.front().find(text) != std::string::npos; }
   std::vector<std::string> all_;
   std::size_t bytes_ = 0;

@@ -21,8 +21,8 @@ namespace {
 using net::Io;
 using net::IoResult;
 
-// A certificate names its subject by subjectAltName alone (RFC 9525 §2): dNSName for a name, iPAddress for an address.
-// A common name is words for a person.
+// Only subjectAltName identifies the subject of a certificate (RFC 9525 §2): dNSName for a name, iPAddress for an
+// address. The common name is ignored.
 bool ask_for(SSL* ssl, const std::string& name) {
   SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
   if (net::Address::literal(name, 0)) return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str()) == 1;
@@ -90,8 +90,8 @@ void TlsTransport::offer(const std::vector<std::string>& protocols) {
   if (!failed_) failed_ = SSL_set_alpn_protos(ssl_.get(), bytes, static_cast<unsigned>(wire.size())) != 0;
 }
 
-// Every public call goes to the socket at least once, whatever the bits say; after that the bits are believed. The
-// error queue belongs to the thread, which may have served another stream in between.
+// Every public call tries the socket at least once, whatever the bits are; after that it relies on the bits. The error
+// queue belongs to the thread, which may have served another transport in between.
 void TlsTransport::begin_call() {
   ERR_clear_error();
   fresh_in_ = fresh_out_ = true;
@@ -116,7 +116,7 @@ Result<bool> TlsTransport::step_handshake() {
   if (result == 1) {
     established_ = true;
     greeting_.reset();
-    pending_ = SSL_has_pending(ssl_.get()) == 1;  // a server may speak before the client's first request
+    pending_ = SSL_has_pending(ssl_.get()) == 1;  // a server may send data before the client's first request
     return true;
   }
   const int error = SSL_get_error(ssl_.get(), result);
@@ -140,7 +140,7 @@ Fault TlsTransport::handshake_fault(int error) {
           what + std::string(reason) + (not_tls ? " (the peer does not seem to speak TLS)" : "")};
 }
 
-// What an SSL call that moved nothing means to the caller. Fatal ones stay fatal: SSL must not be asked again.
+// Maps an SSL error to a result. Fatal errors are remembered, because SSL must not be called again.
 IoResult TlsTransport::interpret(int error) {
   if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return {};
   if (error == SSL_ERROR_ZERO_RETURN) return {Io::eof, 0, 0, "close_notify"};
@@ -168,7 +168,7 @@ IoResult TlsTransport::read(std::span<char> into) {
     partial_ = !between_records();
     const IoResult result = interpret(error);
     if (total == 0) return result;
-    pending_ = result.io != Io::would_block;  // the end is told by the next read
+    pending_ = result.io != Io::would_block;  // the next read reports the end
     return {Io::ok, total, 0, {}};
   }
   pending_ = SSL_has_pending(ssl_.get()) == 1;
@@ -215,8 +215,8 @@ bool TlsTransport::no_data_pending() {
   return silent;
 }
 
-// Peeking lets SSL consume tickets and KeyUpdates. Part of a record, or of a handshake message, may be the beginning of
-// anything: that is not silence.
+// Peeking makes SSL consume tickets and KeyUpdates. A partial record or handshake message may be the beginning of
+// anything, so it is not silence.
 bool TlsTransport::peek_is_silent() {
   char byte = 0;
   std::size_t got = 0;
@@ -227,7 +227,7 @@ bool TlsTransport::peek_is_silent() {
   return !partial_;
 }
 
-// A close_notify, or a bare FIN: at rest, with no record begun, nothing can have been cut off.
+// A close_notify, or a bare FIN between records: nothing can have been truncated.
 bool TlsTransport::ended_in_order() {
   if (!established_) return false;
   if ((SSL_get_shutdown(ssl_.get()) & SSL_RECEIVED_SHUTDOWN) != 0) return true;
@@ -240,7 +240,7 @@ bool TlsTransport::ended_in_order() {
   return end.io == Io::eof || (fin_ && between_records());
 }
 
-// SSL holds no part of a record or of a handshake message.
+// Returns true if SSL holds no partial record or handshake message.
 bool TlsTransport::between_records() const {
   const bool at_header = std::strcmp(SSL_rstate_string(ssl_.get()), "RH") == 0;
   return at_header && SSL_has_pending(ssl_.get()) == 0 && SSL_in_init(ssl_.get()) == 0;
@@ -274,7 +274,7 @@ void TlsTransport::keep(ssl_session_st* session) {
 
 int keep_session(SSL* ssl, SSL_SESSION* session) {
   static_cast<TlsTransport*>(SSL_get_app_data(ssl))->keep(session);
-  return 1;  // ours now
+  return 1;  // takes ownership
 }
 
 }  // namespace carpool::proxy::tls

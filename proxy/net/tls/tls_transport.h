@@ -1,8 +1,8 @@
-// TlsTransport: a Transport that speaks TLS over one socket, in either role. Between SSL and the socket stands a BIO of
-// our own which keeps the sticky readiness bits, so that a record costs one recv or one send and silence costs none.
+// TlsTransport: a Transport with TLS over one socket, in either role. A custom BIO between SSL and the socket keeps the
+// sticky readiness bits, so that a record costs one recv or one send, and an idle socket costs none.
 //
-// A write that would block must be repeated with the same bytes in front (more may follow them): a part of their record
-// may already be on its way.
+// A write that would block must be repeated with the same bytes first (more may follow them), because part of their
+// record may already be sent.
 #pragma once
 
 #include <cstdint>
@@ -25,19 +25,19 @@ struct StreamBio;
 
 class TlsTransport final : public net::Transport {
  public:
-  // Takes the descriptor over. `host` is verified and named in SNI unless the context has a server_name.
+  // Takes ownership of the descriptor. `host` is verified and sent as SNI unless the context has a server_name.
   static std::unique_ptr<TlsTransport> client(ClientContext& context, int fd, const std::string& host,
                                               std::uint16_t port);
   static std::unique_ptr<TlsTransport> server(ssl_ctx_st* context, int fd);
   explicit TlsTransport(int fd);
   ~TlsTransport() override;
 
-  // ALPN, instead of what the context says; before the first handshake().
+  // Overrides the ALPN protocols of the context; must be called before the first handshake().
   void offer(const std::vector<std::string>& protocols);
-  // True: established. False: come back on readiness. Faults: tls_certificate, tls_protocol.
+  // Returns true once established; false: call again on readiness. Faults: tls_certificate, tls_protocol.
   Result<bool> handshake();
-  // A client's first flight and nothing more: the costly part begins with the server's answer, which may be there at
-  // once and stays unread. As handshake(), but never true.
+  // Sends the client's first flight only: the costly part starts with the server's response, which stays unread even if
+  // it is there already. Like handshake(), but never returns true.
   Result<bool> hello();
 
   net::IoResult read(std::span<char> into) override;
@@ -47,7 +47,7 @@ class TlsTransport final : public net::Transport {
   bool ended_in_order() override;
   net::SecurityInfo security() const override;
 
-  // For the callbacks of OpenSSL.
+  // Called by OpenSSL's callbacks.
   void refuse_certificate(std::string why);
   const std::string& wanted_name() const;
   void keep(ssl_session_st* session);
@@ -57,11 +57,11 @@ class TlsTransport final : public net::Transport {
   struct FreeSsl {
     void operator()(ssl_st* ssl) const;
   };
-  // What only a handshake needs.
+  // State that only a handshake needs.
   struct HandshakeTask {
-    std::string name;     // the peer as a person knows it, "host:port"
-    std::string wanted;   // the name or address that its certificate must carry
-    std::string refusal;  // why its certificate was refused
+    std::string name;     // the peer for messages, "host:port"
+    std::string wanted;   // the name or address that its certificate must have
+    std::string refusal;  // why its certificate was rejected
   };
 
   bool attach(ssl_ctx_st* context);
@@ -74,13 +74,13 @@ class TlsTransport final : public net::Transport {
 
   std::unique_ptr<ssl_st, FreeSsl> ssl_;
   std::unique_ptr<HandshakeTask> greeting_;
-  std::shared_ptr<SessionStore> store_;        // null for servers
+  std::shared_ptr<SessionStore> store_;        // nullptr for servers
   std::string peer_;                           // key in the store
   int wire_error_ = 0;                         // errno of the BIO's last call
-  bool fin_ = false;                           // the socket ended
+  bool fin_ = false;                           // the socket reached EOF
   bool fresh_in_ = false, fresh_out_ = false;  // this call has not tried the socket yet
   bool established_ = false, failed_ = false;
-  bool mid_record_ = false;  // a record of ours is partly written
+  bool mid_record_ = false;  // one of our records is partly written
 };
 
 }  // namespace carpool::proxy::tls

@@ -15,7 +15,7 @@ namespace {
 constexpr int kMostNames = 4;
 constexpr int kMostBytes = 253;
 
-// Whoever made the certificate chose these bytes; what is not printable must not reach a log line or a header.
+// These bytes are chosen by the certificate's author; unprintable ones must not reach a log line or a header.
 std::string as_text(const ASN1_STRING* string) {
   const auto* data = reinterpret_cast<const char*>(ASN1_STRING_get0_data(string));
   std::string text(data, static_cast<std::size_t>(std::min(ASN1_STRING_length(string), kMostBytes)));
@@ -38,7 +38,7 @@ std::string common_name(const X509* certificate) {
   return as_text(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
 }
 
-// The names that a certificate is for.
+// Returns the subject alternative names of the certificate.
 std::string alternative_names_of(const X509* certificate) {
   using NamesPtr = std::unique_ptr<GENERAL_NAMES, FreeWith<GENERAL_NAMES_free>>;
   const NamesPtr names(
@@ -59,7 +59,7 @@ std::string alternative_names_of(const X509* certificate) {
   return out;
 }
 
-// For a person who looks for the certificate: its common name tells where there is nothing else.
+// Describes the certificate in an error message; uses the common name if there is no other name.
 std::string names_of(const X509* certificate) {
   const std::string names = alternative_names_of(certificate);
   return names.empty() ? common_name(certificate) : names;
