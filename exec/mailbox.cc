@@ -14,15 +14,15 @@ bool Mailbox::push(Mail& mail) {
   Mail* top = top_.load(std::memory_order_relaxed);
   do {
     mail.next_mail_ = top == nullptr ? &mail : top;
-    // release pairs with the acquire in take(): the sender's writes, the link included, are seen with the mail. The
-    // pushes of others in between are read-modify-writes, so they carry this release on.
+    // release pairs with the acquire in take(): the sender's writes, the link included, are visible with the mail.
+    // Pushes of other senders in between are read-modify-writes, so they continue this release sequence.
   } while (!top_.compare_exchange_weak(top, &mail, std::memory_order_release, std::memory_order_relaxed));
   return top == nullptr;
 }
 
 void Mailbox::take() {
-  // acquire pairs with the release in push(). Being one read-modify-write it decides, against each push, who came
-  // first: a push before it is taken here, one after it finds the box empty and wakes the receiver once more.
+  // acquire pairs with the release in push(). One read-modify-write orders this against each push: an earlier push is
+  // taken here, a later one finds the mailbox empty and wakes the receiver again.
   Mail* mail = top_.exchange(nullptr, std::memory_order_acquire);
   while (mail != nullptr) {
     Mail* older = mail->next_mail_ == mail ? nullptr : mail->next_mail_;

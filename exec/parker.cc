@@ -35,8 +35,8 @@ bool Parker::park(Instant deadline, unsigned looks) {
     if (consume()) return true;
     if (deadline != kNever && Clock::now() >= deadline) return false;
     std::uint32_t state = empty;
-    // Being read-modify-writes of one word, this and unpark() come one after the other: either unpark() sees `asleep`
-    // and wakes, or this sees `woken` and does not sleep. relaxed: only consume() lets anything be seen.
+    // Both this and unpark() are read-modify-writes of one word, so they are ordered: either unpark() sees `asleep` and
+    // wakes, or this sees `woken` and does not sleep. relaxed: only consume() publishes anything.
     if (!state_.compare_exchange_strong(state, asleep, std::memory_order_relaxed)) continue;
     fall_asleep(deadline);
     state = asleep;
@@ -51,7 +51,7 @@ void Parker::fall_asleep(Instant deadline) {
     left.tv_sec = static_cast<std::time_t>(std::chrono::duration_cast<std::chrono::seconds>(ns).count());
     left.tv_nsec = static_cast<long>((ns % std::chrono::seconds(1)).count());
   }
-  // Every way it may return (woken, late, interrupted, changed meanwhile) is looked at by the caller.
+  // The caller checks every way in which it may return (woken, timed out, interrupted, changed meanwhile).
   static_assert(sizeof(state_) == sizeof(std::uint32_t));
   ::syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, asleep, deadline == kNever ? nullptr : &left, nullptr, 0);
 }
