@@ -21,7 +21,7 @@ def absent():
 
 
 def one_script(name, script, program, environment, limit):
-    """The outcome of one script, its rows in a log of its own."""
+    """Returns the outcome of one script; its rows are in a log of its own."""
     log = Log("%s-%s" % (name, script.stem))
     log.run(PYTHON, "-B", "run.py", script.name, cwd=FOLDER, limit=limit, env={"CARPOOL": str(program), **environment})
     found = re.findall(r"^%s: (\d+) held, (\d+) failed" % re.escape(script.name), log.path.read_text(errors="replace"), re.M)

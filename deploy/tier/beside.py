@@ -1,5 +1,5 @@
-"""The image beside an application, as in a pod: one network, the application's container ended before carpool's. No cluster
-is needed for what is carpool's own part of that: nobody loses a request when both are exchanged, and a killed sidecar comes back."""
+"""Tests the image beside an application, as in a pod: one network, and the application's container ends before
+carpool's. Without a cluster: no request is lost when both are replaced, and a killed sidecar restarts."""
 import json
 import re
 import subprocess
@@ -15,7 +15,7 @@ ENVIRONMENT = {"URL": "http://shop/", "RATE": str(RATE), "LINGER": "1", "http_pr
 
 
 class Pod:
-    """Containers of one network: who holds it, the origin, carpool, the application."""
+    """Containers that share one network: the one that holds it, the origin, carpool, the application."""
     def __init__(self, log, podman, environment, image):
         self.log, self.podman, self.environment, self.image = log, podman, environment, image
 
@@ -56,12 +56,12 @@ class Pod:
         return done.stdout + done.stderr
 
     def counts(self):
-        """(answered, failed) as the application said last."""
+        """Returns (answered, failed) as the application reported last."""
         found = re.findall(r"(\d+) answered, (\d+) failed", self.logs("app"))
         return tuple(map(int, found[-1])) if found else (0, 0)
 
     def end(self, name):
-        """Ends it by TERM; its exit status."""
+        """Sends TERM; returns the exit status."""
         self.do("stop", "-t", "40", PREFIX + name)
         done = subprocess.run([*self.podman, "container", "inspect", PREFIX + name], env=self.environment, capture_output=True, text=True)
         status = json.loads(done.stdout)[0]["State"]["ExitCode"]
@@ -78,7 +78,7 @@ class Pod:
 
 
 def exchanged(judge, pod):
-    """Both anew, under load, as a roll-out does it: first the application ends, then carpool."""
+    """Replaces both under load, as a roll-out does: the application ends first, then carpool."""
     answered = failed = 0
     clean = True
     for _ in range(EXCHANGES):
@@ -95,7 +95,7 @@ def exchanged(judge, pod):
 
 
 def killed(judge, pod):
-    """SIGKILL and a new start, which in a pod is the kubelet's: the application goes on by itself."""
+    """SIGKILL and a restart, which is the kubelet's task in a pod: the application continues by itself."""
     pod.carpool()
     pod.application()
     pod.do("kill", "-s", "KILL", PREFIX + "carpool")

@@ -48,7 +48,7 @@ CASES = (
 )
 # Carried along by the chart: a copy here of what stands there, so that there is one source.
 COPIES = {"recording.yml": "deploy/prometheus", "alerts.yml": "deploy/prometheus", "carpool.json": "deploy/grafana"}
-# What helm has to refuse, and the word that shows why.
+# Values that helm must reject, and a word of its error.
 REFUSED = (
     ("carpool.config.pool.sise=3", "1.34.0", "sise"),
     ("carpool.config.pool.size=three", "1.34.0", "size"),
@@ -64,7 +64,7 @@ REFUSED = (
 
 
 def lay_out(folder):
-    """Copies of the charts with the dependency in its place, as `helm dependency build` would leave them."""
+    """Copies the charts with the dependency in place, as `helm dependency build` would leave them."""
     shutil.copytree(CHART, folder / "carpool")
     for example in sorted(EXAMPLES.iterdir()):
         target = folder / "examples" / example.name
@@ -75,7 +75,7 @@ def lay_out(folder):
 
 
 def depends(judge, helm, folder):
-    """Who follows docs/kubernetes.md builds the dependency as Helm does it."""
+    """Builds the dependency with Helm, as docs/kubernetes.md says."""
     example = folder / "helm" / "examples" / "sidecar"
     shutil.copytree(CHART, folder / "helm" / "carpool")
     shutil.copytree(EXAMPLES / "sidecar", example, ignore=shutil.ignore_patterns("charts", "Chart.lock"))
@@ -103,7 +103,7 @@ def same_as_kept(name, text, log):
 
 
 def generator(name):
-    """helm/NAME.py as a module."""
+    """Imports helm/NAME.py as a module."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "helm" / (name + ".py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -111,7 +111,7 @@ def generator(name):
 
 
 def are_fresh(judge):
-    """What is made from something else is what would be made of it now."""
+    """Generated files are up to date."""
     made = {CHART / "values.schema.json": generator("schema").schema(str(PROGRAM)), CHART / "README.md": generator("readme").readme()}
     made |= {CHART / "files" / name: (ROOT / source / name).read_text() for name, source in COPIES.items()}
     # Each chart needs the application's program in its own folder.
@@ -123,18 +123,18 @@ def are_fresh(judge):
 
 
 def documents(text):
-    """The documents of a YAML stream, as text."""
+    """Returns the documents of a YAML stream, as text."""
     return [d for d in re.split(r"^---$", text, flags=re.M) if d.strip()]
 
 
 def block(document, key):
-    """The lines below a key, as far as they are indented more, without that indentation."""
+    """Returns the lines below a key that are indented more, without that indentation."""
     found = re.search(r"^( *)%s:(?: \|)?\n((?:\1 +.*\n|\n)*)" % re.escape(key), document, re.M)
     return textwrap.dedent(found.group(2)) if found else ""
 
 
 def check_configurations(judge, name, rendered, folder):
-    """Each carpool.toml that the chart writes is one that carpool takes."""
+    """carpool accepts each carpool.toml that the chart renders."""
     for document in documents(rendered):
         injected = block(document, "injection.json")
         text = json.loads(injected)["config"] if injected else block(document, "config.toml")
@@ -150,7 +150,7 @@ def check_rules(judge, rendered, folder):
     if not promtool:
         return judge.skip("promtool is not installed")
     rules = [block(d, "spec") for d in documents(rendered) if "kind: PrometheusRule" in d]
-    # Under the names that the rules' own tests read.
+    # Under the names that the rules' own tests use.
     (folder / "recording.yml").write_text("".join(rules))
     (folder / "alerts.yml").write_text("groups: []\n")
     shutil.copy(ROOT / "deploy/prometheus/rules_test.yml", folder / "rules_test.yml")
@@ -159,7 +159,7 @@ def check_rules(judge, rendered, folder):
 
 
 def schemas(log, folder):
-    """Kubernetes' schemas, offline, from its own module; None where they cannot be had."""
+    """Returns Kubernetes' schemas, offline, from its own module; None if they are not available."""
     target, module = tools.FOLDER / "schemas", "k8s.io/kubernetes@v" + KUBERNETES
     if (target / "_definitions.json").exists():
         return target

@@ -1,7 +1,7 @@
-"""A real one-node Kubernetes for a test (../shared/kubernetes) in a network namespace of its own, and what one asks of it.
+"""A real one-node Kubernetes for a test (../shared/kubernetes) in a network namespace of its own, and queries of it.
 
-There is one of its kind on a machine, in one folder: whoever comes next finds what a run that died has left, and ends it
-first. Two kubelets side by side would take each other's pods for orphans, so a lock keeps a second run away."""
+A machine has one such cluster, in one folder: a new run first removes the remains of one that died. Two kubelets side by
+side would take each other's pods for orphans, so a lock excludes a second run."""
 import fcntl
 import json
 import os
@@ -24,7 +24,7 @@ SPACE = "carpool-test"  # the network's name
 
 
 def absent():
-    """Why there can be no cluster here; empty: there can."""
+    """Returns why no cluster is possible here, or an empty string."""
     if not SCRIPT.exists():
         return "../shared/kubernetes is not there"
     if os.geteuid() != 0:
@@ -34,7 +34,8 @@ def absent():
 
 
 def kubeone(log):
-    """The one program that is a whole Kubernetes; made once, which takes a quarter of an hour. None: it cannot be made."""
+    """Builds the single program that is a whole Kubernetes, once; this takes a quarter of an hour. Returns None if it
+    cannot be built."""
     path = os.environ.get("KUBEONE") or tools.have("kubeone")
     if path or not shutil.which("go"):
         return path
@@ -71,22 +72,22 @@ class Cluster:
         self.lock.close()
 
     def down(self):
-        """Nothing is left: no process, no mount, no network, no folder. Also after a run that was killed."""
+        """Removes every process, mount, network and folder of the cluster, also after a run that was killed."""
         self.forget_strangers()
         self.log.run(SCRIPT, "down", env=self.environment, limit=180)
-        for process in self.processes():  # what the script did not know of: shims of containers whose containerd died
+        for process in self.processes():  # unknown to the script: shims of containers whose containerd died
             os.kill(process, signal.SIGKILL)
         shutil.rmtree(self.state, ignore_errors=True)
 
     def forget_strangers(self):
-        """A number that a dead run wrote down may be another program's by now: the script must not end that one."""
+        """Removes recorded process ids that belong to another program by now: the script must not end it."""
         mine = self.processes()
         for path in self.state.glob("*.pid"):
             if int(path.read_text() or 0) not in mine:
                 path.unlink()
 
     def processes(self):
-        """Those whose command line names the cluster's folder."""
+        """Returns the processes whose command line names the cluster's folder."""
         found = set()
         for path in pathlib.Path("/proc").glob("[0-9]*"):
             try:
@@ -109,19 +110,19 @@ class Cluster:
             raise RuntimeError("%s failed" % " ".join(map(str, words[:4])))
 
     def start(self, *words, **more):
-        """A command beside the cluster that its caller reads and ends."""
+        """Starts a command beside the cluster; the caller reads its output and ends it."""
         return subprocess.Popen([str(SCRIPT), *map(str, words)], env={**os.environ, **self.environment}, text=True, start_new_session=True,
                                 **more)
 
     def try_out(self, *words, limit=60, stdin=None):
-        """(exit status, what a command beside the cluster prints, its complaints)."""
+        """Returns (exit status, stdout, stderr) of a command beside the cluster."""
         done = subprocess.run([str(SCRIPT), *map(str, words)], env={**os.environ, **self.environment}, capture_output=True, text=True,
                               timeout=limit, input=stdin if stdin is not None else "")
         self.log.say("$ %s\n%s%s" % (" ".join(map(str, words)), done.stdout[-2000:], done.stderr[-2000:]))
         return done.returncode, done.stdout, done.stderr
 
     def say(self, *words, limit=60, stdin=None):
-        """What a command beside the cluster prints; a complaint is an error."""
+        """Returns the output of a command beside the cluster; a failure raises an error."""
         status, out, err = self.try_out(*words, limit=limit, stdin=stdin)
         if status:
             raise RuntimeError("%s: %s" % (" ".join(map(str, words[:5])), (err or out).strip()[-300:]))
@@ -134,7 +135,7 @@ class Cluster:
         return json.loads(self.kubectl("get", *words, "-o", "json"))
 
     def until(self, what, look, seconds=60):
-        """Asks until the answer is something; an error past the time."""
+        """Polls until the result is true; raises an error after the timeout."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             answer = look()
@@ -145,7 +146,7 @@ class Cluster:
 
 
 def end(process):
-    """A command that start() began."""
+    """Ends a command that start() began."""
     try:
         os.killpg(process.pid, signal.SIGTERM)
     except ProcessLookupError:

@@ -31,14 +31,14 @@ class Origin(http.server.BaseHTTPRequestHandler):
 
 
 def ask(proxy, port):
-    """(body, Via) of one request through the proxy."""
+    """Returns (body, Via) of one request through the proxy."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({"http": "http://" + proxy}))
     with opener.open("http://127.0.0.1:%d/" % port, timeout=30) as answer:
         return answer.read(), answer.headers["Via"] or ""
 
 
 def served(program, config):
-    """What a request through the program is answered, and the program's exit status after TERM."""
+    """Returns the response to a request through the program, and its exit status after TERM."""
     carpool = subprocess.Popen([*program, "--config", config], stderr=subprocess.PIPE, text=True)
     with carpool, http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin) as origin:
         threading.Thread(target=origin.serve_forever, daemon=True).start()

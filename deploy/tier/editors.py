@@ -1,4 +1,4 @@
-"""What an editor says of a configuration with the schema that `carpool --print-schema` prints: taplo on config.toml and on
+"""Validates configurations as an editor does, with the schema that `carpool --print-schema` prints: taplo on config.toml and on
 every toml block of the documentation, and on one file with two mistakes, which it has to find."""
 import pathlib
 import re
@@ -14,7 +14,7 @@ WRONG = '[pool]\nsize = "many"\nsise = 2\n'
 
 
 def examples():
-    """(name, text) of config.toml and of every block."""
+    """Yields (name, text) of config.toml and of every block."""
     yield "config.toml", (ROOT / "config.toml").read_text()
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         for number, text in enumerate(re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.M | re.S), 1):
@@ -22,7 +22,7 @@ def examples():
 
 
 def taplo(log):
-    """Its path, or None and why not."""
+    """Returns taplo's path, or None and the reason."""
     installed = tools.FOLDER / "node_modules" / ".bin" / "taplo"
     if shutil.which("taplo") or installed.exists():
         return shutil.which("taplo") or str(installed), ""

@@ -1,11 +1,10 @@
-"""libFuzzer on everything that reads bytes of others: from the seeds in the tree, into a corpus that grows in
-build/corpus."""
+"""Runs libFuzzer on every parser of untrusted bytes: from the seeds in the tree, with a growing corpus in build/corpus."""
 import concurrent.futures
 
 from outcome import Outcome, verdict
 from shell import CORES, LOGS, ROOT, Log
 
-# Target -> its seeds, and whether they go in as they are.
+# Target -> its seeds, and whether they are used as they are.
 TARGETS = {
     "h1_request": ("tests/property/h1_requests.txt", ()),
     "h1_response": ("tests/property/h1_responses.txt", ()),

@@ -1,11 +1,11 @@
-"""h2spec's cases against the listener: all of HTTP/2 that a client may get wrong."""
+"""Runs h2spec's cases against the listener: the errors an HTTP/2 client can make."""
 import json
 
 import tools
 from outcome import Outcome
 from shell import PROGRAM, ROOT, SHARED
 
-# One port speaks both versions: what is no preface is a request of HTTP/1.1 and answered as one, with 400.
+# One port serves both versions: bytes that are no preface are an HTTP/1.1 request and get a 400.
 EXPLAINED = {"http2/3.5: Sends invalid connection preface"}
 BASE = 15800
 

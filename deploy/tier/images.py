@@ -18,7 +18,7 @@ BASE, NAME = "localhost/build:bookworm", "localhost/carpool:0.1.0"
 MOST = 12_000_000  # bytes, unpacked
 RUN = ("--pull=never", "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--memory", "64m", "--pids-limit", "64")
 CLIENTS = 1000
-# Inside the container's network: opens clients that ask nothing, and asks the metrics until all of them are accepted.
+# Inside the container's network: opens clients that send nothing, and reads the metrics until all are accepted.
 CROWD = """
 import re, socket, urllib.request
 crowd = [socket.create_connection(("127.0.0.1", 3128)) for _ in range(%d)]
@@ -33,7 +33,7 @@ print(int(seen), re.search(r"^process_resident_memory_bytes (\\S+)", text, re.M)
 
 
 def engines():
-    """The environment and the commands that deploy/image/storage sets."""
+    """Returns the environment and the commands that deploy/image/storage sets."""
     text = tools.output("bash", "-c", ". deploy/image/storage && env -0")
     environment = dict(line.split("=", 1) for line in text.split("\0") if "=" in line)
     return environment, shlex.split(environment["BUILDAH"]), shlex.split(environment["PODMAN"])
@@ -47,12 +47,12 @@ def absent():
 
 
 def packages():
-    """What deploy/setup --image installs."""
+    """Returns the packages that deploy/setup --image installs."""
     return tools.output("deploy/setup", "--list-image").split()
 
 
 def build(log, environment, buildah, tag, *arguments, base=BASE):
-    """From the working tree; ccache's folder is lent to the build."""
+    """Builds from the working tree; the build uses ccache's folder."""
     cache = pathlib.Path(os.environ.get("CCACHE_DIR", pathlib.Path.home() / ".cache/ccache"))
     cache.mkdir(parents=True, exist_ok=True)
     return log.run("nice", *buildah, "bud", "--pull-never", "--runtime", "runc", "--isolation", "oci", "--network", "none", "--format",
@@ -61,7 +61,7 @@ def build(log, environment, buildah, tag, *arguments, base=BASE):
 
 
 def make(log, environment, buildah):
-    """Base and image. True: they are there."""
+    """Builds base and image. Returns True if both exist."""
     if log.run(*buildah, "inspect", "--type", "image", BASE, env=environment):
         if log.run("nice", "deploy/image/base", BASE, *packages(), limit=1200):
             return False
@@ -77,7 +77,7 @@ def state(podman, environment, name):
 
 
 def look(judge, podman, environment):
-    """What the image says of itself, and its size."""
+    """Checks the image's metadata and its size."""
     image = image_of(podman, environment, NAME)
     config = image["Config"]
     judge.take(image["Size"] <= MOST, "size", str(image["Size"]))
@@ -95,7 +95,7 @@ def resident(process):
 
 
 def crowd(judge, process):
-    """A thousand clients at rest fit into the memory that the container has."""
+    """A thousand idle clients fit into the container's memory."""
     rest = resident(process)
     done = subprocess.run(["nsenter", "--net=/proc/%d/ns/net" % process, "python3", "-c", CROWD], capture_output=True, text=True, timeout=60)
     seen = done.stdout.split() or ["0", "0"]
@@ -112,7 +112,7 @@ def run(judge, podman, environment):
     do("rm", "-f", name)
     try:
         judge.take(do("run", "-d", "--name", name, *RUN, NAME) == 0, "starts")
-        # The healthcheck's own command asks until the answer is there; each try is a process, so this is no busy wait.
+        # The healthcheck's own command retries until it gets a response; each try is a process, so this is no busy wait.
         healthy = any(do("healthcheck", "run", name) == 0 for _ in range(30))
         judge.take(healthy, "is healthy")
         status = subprocess.run([*podman, "exec", name, "carpool", "--version"], env=environment, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Counts what a step looked at one by one, and says what went wrong."""
+"""Counts the checks of a step and reports the failed ones."""
 import dataclasses
 
 from outcome import Outcome

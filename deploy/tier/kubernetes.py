@@ -1,5 +1,4 @@
-"""carpool in real pods: the example charts installed into a cluster that comes up for it, and what docs/kubernetes.md
-promises of them looked at line by line."""
+"""Tests carpool in real pods: installs the example charts into a fresh cluster and checks every promise of docs/kubernetes.md."""
 import pathlib
 import shutil
 import time
@@ -20,7 +19,7 @@ from outcome import Outcome
 APPLICATION, SANDBOX = "localhost/app:1", "localhost/pause:1"
 PAUSE = "FROM scratch\nCOPY catatonit /pause\nUSER 65535:65535\nENTRYPOINT [\"/pause\", \"-P\"]\n"
 PARTS = (
-    kubernetes_life.starts_first,  # the pod `one`, at which the next ones look
+    kubernetes_life.starts_first,  # the pod `one`, which the next parts use
     kubernetes_limits.is_refused_elsewhere,
     kubernetes_limits.has_a_metric,
     kubernetes_view.commands_answer,
@@ -46,7 +45,7 @@ PARTS = (
 
 
 def sandbox(log, environment, buildah, folder):
-    """The container that holds a pod's network."""
+    """Returns the container that holds a pod's network."""
     folder.mkdir(exist_ok=True)
     shutil.copy(tools.have("catatonit"), folder / "catatonit")
     (folder / "Dockerfile").write_text(PAUSE)
@@ -55,7 +54,7 @@ def sandbox(log, environment, buildah, folder):
 
 
 def make_images(log, folder):
-    """carpool's, of this tree; the application's and the sandbox's once. (podman, its environment)."""
+    """Builds carpool's image of this tree; the application's and the sandbox's once. Returns (podman, its environment)."""
     environment, buildah, podman = images.engines()
 
     def there(name):
@@ -75,7 +74,7 @@ def play(judge, cluster, helm):
         judge.log.say("== " + part.__name__)
         try:
             part(scene)
-        except Exception as error:  # the next parts have their say
+        except Exception as error:  # the remaining parts still run
             judge.take(False, part.__name__, "%s: %s" % (type(error).__name__, error))
         judge.log.say("took %.0f s" % (time.monotonic() - began))
     judge.log.say("\n".join(scene.figures))

@@ -1,4 +1,4 @@
-"""What changes under a running sidecar: its configuration and its secrets in place, the whole pod in a roll-out under load."""
+"""Tests changes under a running sidecar: its configuration and its secrets in place, the whole pod in a roll-out under load."""
 import re
 import time
 import tomllib
@@ -16,7 +16,7 @@ def same_process(scene, pod, process, what):
 
 
 def configuration_arrives(scene):
-    """A changed ConfigMap (`onConfigChange: keep` lets the pods live) is in force without a restart."""
+    """A changed ConfigMap (`onConfigChange: keep` keeps the pods) takes effect without a restart."""
     pod = scene.pod("one")
     process = scene.process(pod)
     values = scene.values(carpool={**KEEP, "config": {"pool": {"size": 61}}})
@@ -31,7 +31,7 @@ def configuration_arrives(scene):
 
 
 def secrets_rotate(scene):
-    """The CA in a Secret is exchanged: an origin that was refused before is trusted, by the same process."""
+    """The CA in a Secret is replaced: the same process then trusts an origin that it rejected before."""
     pod, judge = scene.pod("one"), scene.judge
     process = scene.process(pod)
     first = {name: scene.ask(pod, "http://%s/" % name)[0] for name in ("old", "new")}
@@ -47,12 +47,12 @@ def secrets_rotate(scene):
 
 
 class Followers:
-    """The applications' output to their end: a pod that is gone has no log any more."""
+    """Follows the applications' output to their end: a deleted pod has no log."""
     def __init__(self, scene, release):
         self.scene, self.release, self.held = scene, release, {}
 
     def look(self):
-        """Begins with pods not yet known."""
+        """Starts following new pods."""
         for pod in self.scene.pods(self.release):
             name = name_of(pod)
             if name not in self.held and "running" in status(pod, "app")["state"]:
@@ -61,7 +61,7 @@ class Followers:
                     self.held[name] = (path, self.scene.cluster.start("kubectl", "logs", "-f", "-n", SPACE, name, "-c", "app", stdout=out))
 
     def sums(self):
-        """(pods that summed up, requests answered, failed)."""
+        """Returns (pods with a summary, requests answered, failed)."""
         whole = good = bad = 0
         for path, process in self.held.values():
             process.wait(30)
@@ -76,7 +76,7 @@ class Followers:
 
 
 def rolled_out(scene):
-    """Twenty times anew under load: every pod's application counts its own failures to its last moment."""
+    """Twenty roll-outs under load: every pod's application counts its own failures until it ends."""
     judge, kubectl = scene.judge, scene.cluster.kubectl
     scene.install("rolled", "sidecar", scene.values(rate=RATE))
     followers = Followers(scene, "rolled")

@@ -1,5 +1,5 @@
-"""The webhook in a cluster: a label brings the sidecar, an annotation changes its configuration, a wrong one is refused where
-it is applied, and a renewed certificate is served without a restart."""
+"""Tests the webhook in a cluster: a label injects the sidecar, an annotation changes its configuration, a wrong one is
+rejected at apply, and a renewed certificate is served without a restart."""
 import json
 import time
 
@@ -12,7 +12,7 @@ LABEL = {"carpool.io/inject": "true"}
 
 
 def service_leads_to(scene, pod):
-    """There is no kube-proxy here: what it would do for this one Service."""
+    """Does kube-proxy's work for this one Service; the cluster has no kube-proxy."""
     address = scene.cluster.get("service", "carpool-webhook", "-n", HOME)["spec"]["clusterIP"]
     scene.cluster.say("run", "iptables", "-t", "nat", "-A", "OUTPUT", "-d", address, "-p", "tcp", "--dport", "443", "-j", "DNAT",
                       "--to-destination", pod["status"]["podIP"] + ":8443")
@@ -51,7 +51,7 @@ def size_of_pool(scene, pod):
 
 
 def annotation_is_live(scene):
-    """The effective configuration is an annotation: changed on the running pod, it is in force in the same process."""
+    """The effective configuration is an annotation: a change of the running pod's takes effect in the same process."""
     pod = scene.pod("injected")
     process, key = scene.process(pod), "carpool.io/effective-config"
     text = pod["metadata"]["annotations"][key]
@@ -79,7 +79,7 @@ def wrong_overlay_is_refused(scene):
 
 
 def injected_once(scene):
-    """What the webhook made of a pod, applied again, stays as it is."""
+    """A mutated pod that is applied again is unchanged."""
     code, out, complaint = tried(scene, pod_of("twice", {}))
     if code:
         return scene.judge.take(False, "a plain pod is admitted", complaint)
@@ -93,7 +93,7 @@ def injected_once(scene):
 
 
 def served(scene, pod):
-    """The certificate that the webhook serves, seen from the cluster's network."""
+    """Returns the certificate that the webhook serves, seen from the cluster's network."""
     program = ("import ssl, sys; sys.stdout.write(ssl.get_server_certificate(('%s', 8443)))" % pod["status"]["podIP"])
     return scene.cluster.say("run", "python3", "-c", program)
 
@@ -112,7 +112,7 @@ def certificate_renews_in_place(scene):
 
 
 def gone_webhook_stops_only_who_asks(scene):
-    """failurePolicy Fail: without a webhook a labelled pod is refused, any other is made."""
+    """failurePolicy Fail: without a webhook a labelled pod is rejected, any other is created."""
     scene.cluster.kubectl("scale", "-n", HOME, "deployment/carpool-webhook", "--replicas=0")
     scene.cluster.until("its end", lambda: not scene.pods("carpool", HOME))
     asks = pod_of("asks", {})

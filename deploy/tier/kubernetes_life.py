@@ -1,4 +1,4 @@
-"""A sidecar's life: ready before its application starts, there until that has ended, started again alone when it dies."""
+"""Tests a sidecar's life: ready before its application starts, alive until that has ended, restarted alone when it dies."""
 import datetime
 import json
 import os
@@ -12,7 +12,8 @@ from kubernetes_scene import KEEP, SPACE, name_of, status
 
 
 class Watch:
-    """When which states of one release's pods were first seen, by this machine's clock; Kubernetes' own has whole seconds."""
+    """Records when each state of one release's pods was first seen, by this machine's clock; Kubernetes' own has whole
+    seconds."""
     def __init__(self, scene, release):
         self.seen = {}
         self.process = scene.cluster.start("kubectl", "get", "pods", "-n", SPACE, "-l", "app.kubernetes.io/instance=" + release, "--watch", "-o",
@@ -42,21 +43,21 @@ class Watch:
 
 
 def said_at(line):
-    """The moment of one line of `kubectl logs --timestamps`, in seconds."""
+    """Returns the time of one line of `kubectl logs --timestamps`, in seconds."""
     whole, fraction = re.match(r"(\S+)\.(\d+)Z ", line).groups()
     moment = datetime.datetime.fromisoformat(whole).replace(tzinfo=datetime.timezone.utc).timestamp()
     return moment + float("0." + fraction)
 
 
 def began_at(process):
-    """When a process began, in seconds since 1970."""
+    """Returns when a process started, in seconds since 1970."""
     ticks = int(pathlib.Path("/proc/%d/stat" % process).read_text().rsplit(")", 1)[1].split()[19])
     up = float(pathlib.Path("/proc/uptime").read_text().split()[0])
     return time.time() - up + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def starts_first(scene):
-    """Installs the example `one`, which the other parts look at."""
+    """Installs the example `one`, which the other parts use."""
     watch = Watch(scene, "one")
     try:
         scene.install("one", "sidecar", scene.values(carpool=KEEP))
@@ -77,7 +78,7 @@ def starts_first(scene):
 
 
 def killed(scene):
-    """SIGKILL: it alone is started again, and the application's next requests are answered."""
+    """SIGKILL: only the sidecar restarts, and the application's next requests are answered."""
     cluster, judge, pod = scene.cluster, scene.judge, scene.pod("one")
     before = status(pod, "carpool")["restartCount"]
     began = time.monotonic()
@@ -92,7 +93,7 @@ def killed(scene):
 
 
 def last_seen(processes):
-    """When each of them was last there; ends when none is."""
+    """Returns when each of them was last seen; ends when none is left."""
     seen = {}
     while len(seen) < len(processes) or time.monotonic() < max(seen.values()) + 0.2:
         seen |= {name: time.monotonic() for name, number in processes.items() if pathlib.Path("/proc/%d" % number).exists()}
@@ -101,11 +102,11 @@ def last_seen(processes):
 
 
 def ends_last(scene):
-    """The pod is told to go: the application still asks for two seconds and loses nothing, and only then carpool ends."""
+    """The pod is deleted: the application sends requests for two more seconds and loses none, and only then carpool ends."""
     cluster, judge, pod = scene.cluster, scene.judge, scene.pod("one")
     follower = cluster.start("kubectl", "logs", "-f", "-n", SPACE, name_of(pod), "-c", "app", stdout=-1)
     processes = {name: scene.process(pod, name) for name in ("app", "carpool")}
-    # A finalizer keeps the pod's last state to be read.
+    # A finalizer keeps the pod's last state readable.
     cluster.kubectl("patch", "pod", "-n", SPACE, name_of(pod), "--type=merge", "-p", '{"metadata": {"finalizers": ["example.com/look"]}}')
     try:
         cluster.kubectl("delete", "pod", "-n", SPACE, name_of(pod), "--wait=false")
@@ -123,7 +124,7 @@ def ends_last(scene):
 
 
 def job_completes(scene):
-    """Without waiting for carpool, and without being told about it."""
+    """Without waiting for carpool or signalling it."""
     scene.install("job", "sidecar", scene.values(jobRequests=20, rate=50), "--timeout", "60s")
     scene.cluster.kubectl("wait", "-n", SPACE, "--for=condition=Complete", "job/job", "--timeout=60s", limit=90)
     said = scene.cluster.kubectl("logs", "-n", SPACE, "job/job", "-c", "app")

@@ -1,4 +1,4 @@
-"""What the control group grants, and what carpool makes of it: workers by the CPU's quota, and memory in its limit."""
+"""Tests control-group limits and carpool's reaction: workers by the CPU quota, memory within its limit."""
 import json
 
 from kubernetes_scene import ADMIN, METRICS, SPACE, group_file, metric, name_of, resident, status
@@ -8,7 +8,7 @@ RATE, SECONDS = 1000, 15
 
 
 def loops(scene, pod):
-    """How many event loops turn, the admin's own besides."""
+    """Returns the number of event loops, without the admin loop."""
     return sum(t["doing"].startswith("loop ") for t in json.loads(scene.past(pod, ADMIN + "/threads"))["threads"])
 
 
@@ -24,7 +24,7 @@ def workers_follow_the_quota(scene):
 
 
 def memory_at_work(scene):
-    """At rest, and while a thousand requests a second pass."""
+    """Measures when idle, and at a thousand requests a second."""
     judge, pod = scene.judge, scene.pod("one")
     process = scene.process(pod)
     rest = resident(process)
@@ -35,7 +35,7 @@ def memory_at_work(scene):
 
 
 def clients_fit(scene):
-    """A thousand idle clients and two hundred pooled connections over TLS, in the 64 MiB that the chart asks for."""
+    """A thousand idle clients and two hundred pooled TLS connections fit into the 64 MiB that the chart requests."""
     judge, pod = scene.judge, scene.pod("one")
     process = scene.process(pod)
     judge.take(int(group_file(process, "limit").read_text()) == LIMIT, "the limit is the control group's")
@@ -53,7 +53,7 @@ def clients_fit(scene):
 
 
 def is_refused_elsewhere(scene):
-    """The namespace does enforce `restricted`: a pod that does not meet it cannot be made there."""
+    """The namespace enforces `restricted`: a pod that violates it cannot be created."""
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "lax"},
            "spec": {"containers": [{"name": "lax", "image": "localhost/app:1", "securityContext": {"privileged": True}}]}}
     code, _, complaint = scene.cluster.try_out("kubectl", "create", "-n", SPACE, "-f", "-", stdin=json.dumps(pod))
@@ -61,7 +61,7 @@ def is_refused_elsewhere(scene):
 
 
 def has_a_metric(scene):
-    """From outside the pod, where Prometheus asks."""
+    """From outside the pod, as Prometheus scrapes."""
     pod = scene.pod("one")
     text = scene.cluster.say("run", "curl", "-sf", METRICS.replace("127.0.0.1", pod["status"]["podIP"]))
     scene.judge.take('carpool_requests_total{origin="http://shop.test:8080",method="GET",code="200"}' in text, "metrics", name_of(pod))

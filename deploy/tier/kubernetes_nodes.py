@@ -1,11 +1,11 @@
-"""One carpool on every node, and an application that finds its own node's."""
+"""Tests one carpool per node, and an application that finds the carpool of its own node."""
 
 SPACE = "nodes"
 
 
 def on_every_node(scene):
     cluster, judge = scene.cluster, scene.judge
-    # A host port is what `restricted` and `baseline` refuse.
+    # `restricted` and `baseline` forbid host ports.
     scene.space(SPACE, "privileged")
     egress = {"default": "deny", "allow": ["shop.test:8080", scene.origin + ":8080"]}
     scene.install("node", "daemonset", {"image": "localhost/app:1", "rate": 20, "carpool": {

@@ -1,5 +1,5 @@
-"""What the tests in pods share: a namespace that enforces the level `restricted`, an origin, the example charts, and the
-ways to look into a pod from outside."""
+"""The fixture of the tests in pods: a namespace that enforces the level `restricted`, an origin, the example charts,
+and access to a pod from outside."""
 import json
 import os
 import pathlib
@@ -13,12 +13,12 @@ PROGRAMS = ROOT / "tests" / "kubernetes"
 SPACE, LEVEL = "shop", "pod-security.kubernetes.io/enforce=%s"
 ADMIN, METRICS = "http://127.0.0.1:9901", "http://127.0.0.1:9902/metrics"
 PAST = "import urllib.request as u; print(u.build_opener(u.ProxyHandler({})).open('%s').read().decode())"
-KEEP = {"onConfigChange": "keep"}  # a changed configuration does not roll the pods out
+KEEP = {"onConfigChange": "keep"}  # a changed configuration does not roll out the pods
 CALM = {"rate": 2, "lingerSeconds": 2}
 
 
 def status(pod, name):
-    """One container's status."""
+    """Returns one container's status."""
     both = pod["status"].get("initContainerStatuses", []) + pod["status"].get("containerStatuses", [])
     return next((s for s in both if s["name"] == name), {"restartCount": 0, "state": {}, "ready": False, "started": False})
 
@@ -51,14 +51,14 @@ class Scene:
         self.cluster.until("the account", lambda: "default" in kubectl("get", "serviceaccounts", "-n", name))
 
     def certificate(self, name, host="shop.test"):
-        """(certificate, key) of one that vouches for itself."""
+        """Returns (certificate, key), self-signed."""
         paths = [self.files / (name + ending) for ending in (".crt", ".key")]
         self.judge.log.run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
                            "-subj", "/CN=" + host, "-addext", "subjectAltName=DNS:" + host, "-out", paths[0], "-keyout", paths[1])
         return paths
 
     def make_origin(self):
-        """Its address. The application's pods trust its certificate `old`, until that changes."""
+        """Returns its address. The application's pods trust its certificate `old`, until that changes."""
         kubectl = self.cluster.kubectl
         for name in ("old", "new"):
             crt, key = self.certificate(name)
@@ -71,7 +71,7 @@ class Scene:
         return self.cluster.get("pod", "origin", "-n", SPACE)["status"]["podIP"]
 
     def origins(self):
-        """config.origin: a plain one, and two over TLS of which the second is not trusted."""
+        """Returns config.origin: a plain one, and two over TLS of which the second is not trusted."""
         plain = {"uri": "http://shop.test:8080", "alias": ["shop"], "addresses": [self.origin + ":8080"]}
         trust = {"tls": {"ca_file": "/etc/trust/ca.crt"}}
         secure = [{"uri": "https://shop.test:%d" % port, "alias": [alias], "addresses": ["%s:%d" % (self.origin, port)], "upstream": trust,
@@ -79,7 +79,7 @@ class Scene:
         return [plain, *secure]
 
     def values(self, **more):
-        """The sidecar example's values for this cluster."""
+        """Returns the sidecar example's values for this cluster."""
         carpool = {"config": {"log": {"access": False}, "origin": self.origins()},
                    "secrets": [{"name": "trust", "secret": "trust", "mountPath": "/etc/trust"}]}
         return merged({"image": "localhost/app:1", **CALM, "carpool": carpool}, more)
@@ -103,33 +103,33 @@ class Scene:
         return self.pods(release, namespace)[0]
 
     def python(self, pod, program, *arguments, limit=90, namespace=SPACE):
-        """What one of tests/kubernetes' programs prints in the application's container."""
+        """Runs one of tests/kubernetes' programs in the application's container; returns its output."""
         return self.cluster.kubectl("exec", "-i", "-n", namespace, name_of(pod), "-c", "app", "--", "python3", "-", *arguments,
                                     stdin=(PROGRAMS / program).read_text(), limit=limit)
 
     def ask(self, pod, url, times=1, namespace=SPACE):
-        """[status and what the proxy says of it], through the proxy."""
+        """Returns [status and Proxy-Status] of requests through the proxy."""
         return self.python(pod, "ask.py", times, url, namespace=namespace).splitlines()
 
     def past(self, pod, url):
-        """What the pod's loopback answers, past the proxy."""
+        """Returns the response of the pod's loopback, bypassing the proxy."""
         return self.cluster.kubectl("exec", "-n", SPACE, name_of(pod), "-c", "app", "--", "python3", "-c", PAST % url)
 
     def carpool(self, pod, *words):
-        """`kubectl exec … carpool WORDS`."""
+        """Runs `kubectl exec … carpool WORDS`."""
         return self.cluster.kubectl("exec", "-n", SPACE, name_of(pod), "-c", "carpool", "--", "carpool", *words)
 
     def log(self, pod, container, *words):
         return self.cluster.kubectl("logs", "-n", SPACE, name_of(pod), "-c", container, *words)
 
     def counts(self, pod, namespace=SPACE):
-        """(answered, failed) as the application said last."""
+        """Returns (answered, failed) as the application reported last."""
         said = self.cluster.kubectl("logs", "-n", namespace, name_of(pod), "-c", "app")
         found = re.findall(r"(\d+) answered, (\d+) failed", said)
         return tuple(map(int, found[-1])) if found else (0, 0)
 
     def process(self, pod, container="carpool"):
-        """The number of its first process on this machine."""
+        """Returns the id of its first process on this machine."""
         held = []
         number = status(pod, container)["containerID"].split("//")[1]
         for path in pathlib.Path("/proc").glob("[0-9]*"):
@@ -146,12 +146,13 @@ class Scene:
         os.kill(self.process(pod), signal.SIGKILL)
 
     def nudge(self, pod):
-        """A changed pod is looked at by its kubelet at once, its mounted ConfigMaps and Secrets too; else that takes a minute."""
+        """Changes an annotation so that the kubelet syncs the pod at once, its mounted ConfigMaps and Secrets too; else
+        that takes a minute."""
         self.cluster.kubectl("annotate", "pod", "-n", SPACE, name_of(pod), "--overwrite", "example/nudge=%d" % os.urandom(1)[0])
 
 
 def merged(one, other):
-    """Nested tables laid over each other."""
+    """Merges nested tables."""
     result = dict(one)
     for key, value in other.items():
         result[key] = merged(result[key], value) if isinstance(value, dict) and isinstance(result.get(key), dict) else value
@@ -159,7 +160,7 @@ def merged(one, other):
 
 
 def group_file(process, name):
-    """A file of the memory control group that a process is in, whichever version of control groups this is."""
+    """Reads a file of the memory control group of a process, for either version of control groups."""
     for line in pathlib.Path("/proc/%d/cgroup" % process).read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if "memory" in controllers.split(","):

@@ -1,4 +1,4 @@
-"""Looking at a sidecar: carpool's own commands by `kubectl exec`, its page by port-forward; and the Unix socket."""
+"""Tests the views of a sidecar: carpool's own commands by `kubectl exec`, its page by port-forward; and the Unix socket."""
 import json
 import re
 
@@ -7,7 +7,7 @@ from kubernetes_scene import SPACE, name_of
 
 
 def commands_answer(scene):
-    """The image has neither a shell nor curl; the program asks itself."""
+    """The image has neither a shell nor curl; the program queries itself."""
     pod = scene.pod("one")
     top = scene.carpool(pod, "top", "--once")
     scene.judge.take("shop.test:8080" in top, "kubectl exec … carpool top", top)
@@ -27,7 +27,7 @@ def page_is_forwarded(scene):
 
 
 def by_unix_socket(scene):
-    """A socket in a folder that both containers see; only its owner may connect."""
+    """A socket in a folder that both containers mount; only its owner may connect."""
     scene.install("socket", "sidecar", scene.values(carpool={"sidecar": {"runAsUser": 10001, "socket": {"enabled": True}}}))
     said = scene.python(scene.pod("socket"), "ask_socket.py")
     scene.judge.take("200" in said, "a request over the Unix socket", said)

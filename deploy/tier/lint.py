@@ -1,5 +1,5 @@
-"""clang-format, clang's own analysis and clang-tidy. The last two are slow, so a clean result is kept under the hash of
-all that it depends on and the file is not looked at again until something of that changes."""
+"""Runs clang-format, clang's own analysis and clang-tidy. The last two are slow, so a clean result is cached by the
+hash of its inputs and the file is checked again only when one of them changes."""
 import concurrent.futures
 import hashlib
 import json
@@ -12,8 +12,7 @@ from outcome import Outcome, verdict
 from shell import CORES, ROOT
 
 CACHE = ROOT / "build" / "lint"
-# Seconds of clang-tidy in the first tier, fewer where the run is late; what is left over is done by the next run or by
-# --full.
+# Seconds of clang-tidy in the first tier, fewer if the run is late; the next run or --full does the rest.
 BUDGET, LEAST, ALL_STEPS = 180, 30, 1140
 STARTED = time.monotonic()
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
@@ -33,7 +32,7 @@ def formatted(log, full):
 
 
 def closure(path, seen):
-    """The file and everything of ours that it includes."""
+    """Returns the file and every file of this tree that it includes."""
     if path in seen or not (ROOT / path).is_file():
         return seen
     seen.add(path)
@@ -50,20 +49,20 @@ def key(path, command):
 
 
 def recent():
-    """Files of the last commits and of the working tree: they come first."""
+    """Returns the files of the last commits and of the working tree: they come first."""
     log = subprocess.run(["git", "log", "-5", "--name-only", "--format="], cwd=ROOT, text=True, capture_output=True).stdout
     return set(log.split()) | set(subprocess.run(["git", "diff", "--name-only", "HEAD"], cwd=ROOT, text=True,
                                                  capture_output=True).stdout.split())
 
 
 def calls_of(folder):
-    """How a build compiles each file, by path."""
+    """Returns how a build compiles each file, by path."""
     return {c["file"].removeprefix("%s/" % ROOT): shlex.split(c["command"])
             for c in json.loads((folder / "compile_commands.json").read_text())}
 
 
 def commands(log):
-    """How clang compiles each file; the first use configures."""
+    """Returns how clang compiles each file; the first use configures."""
     if log.run("cmake", "--preset", "clang"):
         raise RuntimeError("configuring failed")
     return calls_of(ROOT / "build/clang")
@@ -81,12 +80,12 @@ def standard_headers(log, argv):
 
 
 def optimised(argv):
-    """Precompiled headers are of one level of optimisation: none."""
+    """Returns True if the file is compiled with optimisation: the precompiled headers are not."""
     return any(a.startswith("-O") and a != "-O0" for a in argv)
 
 
 def check(argv, deadline):
-    """The complaints; None: no time was left."""
+    """Returns the warnings, or None if no time was left."""
     if time.monotonic() > deadline:
         return None
     done = subprocess.run(argv, cwd=ROOT / "build/clang", text=True, capture_output=True)
@@ -94,7 +93,7 @@ def check(argv, deadline):
 
 
 def look(log, name, calls, seconds, clean=()):
-    """calls: path -> argv. One test a file; those known clean are not run again."""
+    """Runs calls (path -> argv), one test per file; those known to be clean are skipped."""
     keys = {path: CACHE / name / key(path, " ".join(argv)) for path, argv in calls.items()}
     (CACHE / name).mkdir(parents=True, exist_ok=True)
     first = recent()
@@ -118,7 +117,7 @@ def look(log, name, calls, seconds, clean=()):
 
 
 def compiled():
-    """The files whose objects in the ASan build, which is clang's and takes the same warnings for errors, are of now."""
+    """Returns the files with current objects in the ASan build, which is clang's and treats the same warnings as errors."""
     folder = ROOT / "build/asan"
     calls = calls_of(folder) if (folder / "compile_commands.json").exists() else {}
     for path, argv in calls.items():
@@ -128,7 +127,7 @@ def compiled():
 
 
 def thread_safety(log, full):
-    """Every file through clang's front end, all warnings and the thread-safety analysis as errors."""
+    """Runs every file through clang's front end, all warnings and the thread-safety analysis as errors."""
     known = {path: argv for path, argv in commands(log).items() if path.endswith(".cc")}
     headers = standard_headers(log, known["proxy/main.cc"])
     calls = {path: argv + [*([] if optimised(argv) else headers), "-fsyntax-only"] for path, argv in known.items()}

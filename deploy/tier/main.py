@@ -1,4 +1,4 @@
-"""Runs the steps of steps.py one after the other and sums them up. A step that fails hides no other."""
+"""Runs the steps of steps.py in order and sums up their results. A failed step does not stop the others."""
 import argparse
 import concurrent.futures
 import itertools
@@ -33,7 +33,7 @@ def chosen(args):
 
 
 def run_step(step, full):
-    """One step's outcome; whatever goes wrong inside is its own failure."""
+    """Returns one step's outcome; an exception inside is its own failure."""
     if step.needs and not (shell.ROOT / step.needs).exists():
         return Outcome(failed=1, note="there is no " + step.needs)
     try:
@@ -45,7 +45,7 @@ def run_step(step, full):
 
 
 def tell(line):
-    """A whole line at once: steps of a group speak at the same time."""
+    """Writes a whole line at once: steps of a group write concurrently."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
@@ -70,7 +70,7 @@ def main():
         return 0
     os.makedirs(shell.LOGS, exist_ok=True)
     total, broken, began = Outcome(), set(), time.monotonic()
-    # Steps of one group mostly wait, each for itself: they run side by side.
+    # Steps of one group mostly wait, each independently: they run concurrently.
     for _, group in itertools.groupby(chosen(args), lambda step: step.group or step.name):
         group = list(group)
         with concurrent.futures.ThreadPoolExecutor(len(group)) as pool:

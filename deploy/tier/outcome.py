@@ -1,4 +1,4 @@
-"""What a step leaves behind: how many things passed, failed, were skipped, and a word about it."""
+"""The result of a step: how many tests passed, failed and were skipped, and a note."""
 import dataclasses
 from collections.abc import Callable
 
@@ -20,12 +20,12 @@ class Step:
     name: str
     what: str
     run: Callable  # (log, full) -> Outcome
-    needs: str = ""    # the file without which this one says nothing
+    needs: str = ""    # the file that this step needs
     full_only: bool = False
-    flag: str = ""     # only when this option, or its name, asks for it: minutes of work that few changes touch
-    group: str = ""    # neighbours of one group run side by side
+    flag: str = ""     # only with this option, or by name: minutes of work that few changes affect
+    group: str = ""    # neighbours of one group run concurrently
 
 
 def verdict(status, note=""):
-    """A command that is one test: passed when it exits with 0."""
+    """Returns the outcome of a command that is one test: passed if it exits with 0."""
     return Outcome(passed=1, note=note) if status == 0 else Outcome(failed=1, note=note or "exit status %d" % status)

@@ -1,4 +1,4 @@
-"""What is installed: by cmake, with a project that builds on it; by a Debian package, in a fresh Debian."""
+"""Tests the installation: by cmake, with a project that builds on it; by a Debian package, in a fresh Debian."""
 import os
 import pathlib
 import shutil
@@ -15,7 +15,7 @@ CONSUMER = ROOT / "tests" / "package" / "consumer"
 
 
 def consumer(judge, folder, prefix):
-    """find_package finds what was installed, and nothing of this tree."""
+    """find_package finds the installed files, and nothing of this tree."""
     log, build = judge.log, folder / "consumer"
     judge.take(log.run("cmake", "-S", CONSUMER, "-B", build, "-G", "Ninja", "-DCMAKE_PREFIX_PATH=%s" % prefix) == 0, "find_package")
     judge.take(log.run("cmake", "--build", build, "-j", CORES) == 0, "consumer builds")
@@ -43,12 +43,12 @@ def install(log, full):
 
 
 def prefix_of(tree):
-    """The folder of the tree that stands for the prefix: it has an include folder."""
+    """Returns the folder of the tree that is the prefix: it has an include folder."""
     return next(tree.rglob("include/carpool")).parents[1]
 
 
 def unit(judge):
-    """systemd's own judgement of the sandbox."""
+    """Checks systemd's rating of the sandbox."""
     analyze = shutil.which("systemd-analyze")
     if not analyze:
         return judge.skip("systemd-analyze is not installed")
@@ -59,7 +59,7 @@ def unit(judge):
 
 
 def fresh_root(judge, folder, package):
-    """Installed by apt into a Debian that has nothing else, started as its user, asked, ended."""
+    """Installs by apt into a minimal Debian, starts as its user, queries and ends it."""
     if os.geteuid() != 0 or not shutil.which("mmdebstrap"):
         return judge.skip("a fresh Debian needs root and mmdebstrap")
     root = folder / "root"

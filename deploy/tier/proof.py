@@ -1,4 +1,4 @@
-"""What shows that the pool is right: every order of a few threads within bounds, defects that must be found."""
+"""The proofs of the pool: every interleaving of a few threads within bounds, and defects that must be detected."""
 import datetime
 
 from outcome import Outcome, verdict
@@ -8,7 +8,7 @@ TESTS = ROOT / "build/release/tests"
 
 
 def explorer(log, full):
-    """Bounds of three preemptions take half an hour; by lot they go deeper than any bound."""
+    """Bounds of three preemptions take half an hour; random schedules go deeper than any bound."""
     program = TESTS / "pool_explorer"
     runs = [[], ["--random", 20000, "--delays", 9]]
     if full:
@@ -17,7 +17,7 @@ def explorer(log, full):
         if log.run(program, *bounds, limit=3600):
             return verdict(1, (log.tail("FAILED") or [""])[0])
     explored = len(log.tail(" runs, ", 1000))
-    # A control of the explorer: without what seq_cst adds it has to find the lost wake-up.
+    # A control of the explorer: without seq_cst it must find the lost wake-up.
     for control in ("a release meets a wish", "an offer meets the stop"):
         if log.run(program, "--weaken", "--only", control) != 1:
             return Outcome(explored, failed=1, note="the explorer does not see the want of order in: " + control)
@@ -31,12 +31,12 @@ def litmus(log, full):
 
 
 def mutants(log, full):
-    """Defects put into a copy of the pool (all of them, or four that change with the day) and into the strategy's word."""
+    """Puts defects into a copy of the pool (all of them, or four by date) and into the strategy's word."""
     sample = [] if full else ["--sample", 4, "--seed", datetime.date.today().isoformat()]
     status = log.run(ROOT / "build/venv/bin/python", "-B", "tests/mutants/run.py", "--jobs", CORES, *sample, limit=3600)
     survivors = [line[10:72].strip() for line in log.tail("survived ", 100) if line.startswith("survived ")]
     killed = len([line for line in log.tail("killed ", 100) if line.startswith("killed ")])
-    # The role of the producer without its order: TSan must see it. The original is among the tests under TSan.
+    # The producer role without its memory order: TSan must report it. The original is among the tests under TSan.
     if log.run("setarch", "-R", "sh", "tests/mutants/strategy_word.sh", limit=900, env={} if full else {"MUTANT_ONLY": "1"}):
         survivors.append("the strategy's word")
     else:
@@ -45,7 +45,7 @@ def mutants(log, full):
 
 
 def soak(log, full):
-    """A thousand origins come and go: nothing grows."""
+    """A thousand origins appear and expire: nothing grows."""
     status = log.run(ROOT / "build/venv/bin/python", "-B", "tests/soak/soak.py", "--seconds", 600 if full else 30, limit=900)
     grown = [line.split(" ")[0] for line in log.tail("GROWS", 10)]
     return verdict(status, ", ".join(grown) or (log.tail("", 1)[0] if status else ""))

@@ -1,4 +1,4 @@
-"""Commands with a log and a limit of time."""
+"""Commands with a log and a timeout."""
 import os
 import pathlib
 import signal
@@ -11,10 +11,10 @@ PROGRAM = ROOT / "build" / "release" / "carpool"
 CORES = len(os.sched_getaffinity(0))
 
 
-# Clones in different places share what ccache knows.
+# Clones in different places share ccache's cache.
 os.environ.setdefault("CCACHE_BASEDIR", str(ROOT))
 os.environ.setdefault("CCACHE_NOHASHDIR", "1")
-# Without this it keeps nothing of a file that is compiled with precompiled headers.
+# Without this ccache caches no file that is compiled with precompiled headers.
 os.environ.setdefault("CCACHE_SLOPPINESS", "pch_defines,time_macros")
 
 
@@ -28,7 +28,8 @@ class Log:
         self.path.write_text("")
 
     def run(self, *argv, limit=600, env=None, cwd=ROOT):
-        """The command's exit status; its output goes to the log. Past the limit it and its children are ended."""
+        """Returns the command's exit status; its output goes to the log. After the timeout the command and its children
+        are ended."""
         with self.path.open("a") as out:
             out.write("$ %s\n" % " ".join(map(str, argv)))
             out.flush()
@@ -48,7 +49,7 @@ class Log:
             out.write(text + "\n")
 
     def tail(self, pattern, count=1):
-        """The last lines that contain the pattern."""
+        """Returns the last lines that contain the pattern."""
         return [line for line in self.path.read_text(errors="replace").splitlines() if pattern in line][-count:]
 
 

@@ -28,7 +28,7 @@ def tidy(log, full):
 
 
 def build(preset, targets=lambda full: []):
-    """Configure and build these targets, else all; -k 0 shows every mistake at once."""
+    """Configures and builds these targets, else all; -k 0 shows every error at once."""
     def run(log, full):
         status = log.run("cmake", "--preset", preset)
         status = status or log.run("cmake", "--build", "build/" + preset, "-j", CORES, "--", "-k", "0", *targets(full), limit=1800)
@@ -38,7 +38,7 @@ def build(preset, targets=lambda full: []):
 
 
 def sanitized(full):
-    """What the first tier runs; the program itself is for the end-to-end tests of --full."""
+    """Returns the targets of the first tier; the program itself is for the end-to-end tests of --full."""
     return [*units.targets(), *fuzzing.PROGRAMS, *(["carpool"] if full else [])]
 
 
@@ -54,7 +54,7 @@ def simulation(name, short, long):
 
 
 def e2e(program, long_form=True):
-    """The end-to-end tests against one build of the program, files side by side: most of them wait most of the time."""
+    """Runs the end-to-end tests against one build of the program, files concurrently: most of them wait most of the time."""
     def run(log, full):
         report = log.path.with_suffix(".json")
         report.unlink(missing_ok=True)

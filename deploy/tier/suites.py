@@ -9,14 +9,14 @@ from outcome import Outcome
 from shell import PROGRAM, ROOT, SHARED
 
 EXPECTED = ROOT / "tests/e2e/expected_failures"
-UNBUILT = ()  # classes of features to come
+UNBUILT = ()  # classes of planned features
 SHOULD_SHARE = 0.9
-# SHOULD cases that carpool promises all the same.
+# SHOULD cases that carpool must meet all the same.
 PROMISED = {"dns-01", "stale-02", "connect-01", "connect-02", "slow-02"}
 
 
 def expected(suite):
-    """Ids listed for a suite: lines `SUITE ID  reason`."""
+    """Returns the ids listed for a suite: lines `SUITE ID reason`."""
     found = set()
     for line in EXPECTED.read_text().splitlines():
         words = line.split("#")[0].split()
@@ -26,7 +26,8 @@ def expected(suite):
 
 
 def judge(cases, listed, log):
-    """cases: (id, class, rule, passed or None, why, is held). One Outcome, each surprise in the log and the note."""
+    """Judges cases: (id, class, rule, passed or None, why, is held). Returns one Outcome; each surprise is in the log
+    and the note."""
     total, notes, should = Outcome(), [], []
     for name, kind, rule, passed, why, held in cases:
         unbuilt = kind in UNBUILT

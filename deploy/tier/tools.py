@@ -1,5 +1,5 @@
-"""Programs that a step needs and the machine may not have: from the path, from build/tools, or made with Go in bounded
-time. Nothing is fetched but by name and through Go's own client."""
+"""Programs that a step needs and the machine may lack: from the path, from build/tools, or built with Go in bounded
+time. Downloads happen by name and through Go's own client only."""
 import os
 import shutil
 import subprocess
@@ -15,13 +15,13 @@ MADE_WITH_GO = {
 
 
 def have(name):
-    """Its path, or None."""
+    """Returns its path, or None."""
     mine = FOLDER / name
     return str(mine) if os.access(mine, os.X_OK) else shutil.which(name)
 
 
 def get(log, name, seconds=420):
-    """(path, ""), or (None, why it cannot be had)."""
+    """Returns (path, ""), or (None, the reason)."""
     path = have(name)
     if path or name not in MADE_WITH_GO:
         return path, "" if path else name + " is not installed"
@@ -36,7 +36,7 @@ def get(log, name, seconds=420):
 
 
 def output(*argv, **more):
-    """What a command prints; its complaints are the error."""
+    """Returns a command's output; stderr becomes the error."""
     done = subprocess.run([str(a) for a in argv], cwd=ROOT, capture_output=True, text=True, **more)
     if done.returncode:
         raise RuntimeError("%s: %s" % (" ".join(map(str, argv[:3])), (done.stderr or done.stdout).strip()[-800:]))

@@ -1,4 +1,4 @@
-"""The unit tests of one build: every ROOM_tests program, as many at a time as there are cores."""
+"""Runs the unit tests of one build: every COMPONENT_tests program, as many at a time as there are cores."""
 import concurrent.futures
 import json
 import os
@@ -7,7 +7,7 @@ import subprocess
 from outcome import Outcome
 from shell import CORES, LOGS, ROOT, TooLate
 
-# Rooms whose code more than one thread runs; the first tier has time for those that are about threads.
+# Components whose code runs on more than one thread; the first tier tests those that are about threads.
 THREADED = ("exec", "pool", "net", "proxy", "metrics")
 FIRST_TIER = THREADED[:2]
 
@@ -20,7 +20,7 @@ LIMIT = 300
 
 
 def targets(rooms=None):
-    """The programs of those rooms that have tests, else of all."""
+    """Returns the programs of those components that have tests, else of all."""
     having = {path.name.split("_")[0] for path in (ROOT / "tests/unit").glob("*_test.cc")}
     return sorted(room + "_tests" for room in having if rooms is None or room in rooms)
 
@@ -30,7 +30,7 @@ def tsan_targets(full):
 
 
 def without_aslr():
-    """g++ 12's TSan cannot place its shadow under some kernels' randomisation."""
+    """Returns the prefix that disables ASLR: g++ 12's TSan cannot map its shadow under some kernels' randomisation."""
     off = ["setarch", "-R"]
     try:
         return off if subprocess.run([*off, "true"], capture_output=True).returncode == 0 else []
@@ -39,7 +39,7 @@ def without_aslr():
 
 
 def counts(report, name):
-    """What a program's JSON report says; a program that died before writing one has failed."""
+    """Reads a program's JSON report; a program that died before writing one has failed."""
     try:
         data = json.loads(report.read_text())
     except (OSError, ValueError):
@@ -71,7 +71,7 @@ def one(log, program, preset, prefix):
 
 
 def mutant(log, program):
-    """The same tests over a program with a defect put in: one of them has to notice."""
+    """Runs the same tests over a program with a defect: one of them must fail."""
     outcome = one(log, program, "mutant", [])
     return Outcome(passed=1) if outcome.failed else Outcome(failed=1, note=program.name + ": no test noticed the defect")
 

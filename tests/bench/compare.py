@@ -7,10 +7,10 @@
 
 One operation is borrow, 10..19 tokens of work (about 20 ns), restore; without the work in the rows _TIGHT, where threads
 contend all the time. CPU-ns are those of all threads of the row; Java's count the whole process, JIT and collector too.
-Ratio: ours to theirs; of CPU less is better, of operations a second more. Medians over the rounds; in each round a kind
+Ratio: ours to theirs; for CPU less is better, for operations per second more. Medians over the rounds; in each round a kind
 of row is measured here and there before the next kind.
 
-Afterwards the experiment that began it all (twelve threads, twelve entries: locked stack, counted stack, locked queue
+Afterwards the original experiment (twelve threads, twelve entries: locked stack, counted stack, locked queue
 against ours, without the hint and with it) with its five factors: reproduced here, or not."""
 import argparse
 import collections
@@ -41,7 +41,7 @@ def ours(program, rows, size):
 
 
 def theirs(folder, row, size):
-    """The Java rows of the same name."""
+    """Returns the Java rows of the same name."""
     if row == "StateMachine":
         wanted = "SimplePoolBench (?=.*h2=false)(?=.*expireMs=0 )" + ("(?=.*size=%d )" % size if size else "")
     elif row.removesuffix("_TIGHT") in STRATEGIES:
@@ -65,7 +65,7 @@ def theirs(folder, row, size):
 
 
 def java(folder):
-    """A copy that can be built: the original may be read-only. With pools of 1,000 too, which it leaves out."""
+    """Returns a copy that can be built: the original may be read-only. Adds pools of 1,000, which it omits."""
     copy = ROOT / "build/originals"
     if not copy.exists():
         shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("target"))
@@ -96,7 +96,7 @@ def table(here, there):
     print("\n%d rows, %d of them beside an original, %d dearer than it" % (len(here), len(there.keys() & here.keys()), dearer))
 
 
-# what was claimed, how many times faster, (who, multiplex), (than whom, multiplex); twelve threads, twelve entries
+# the claim, the factor, (which, multiplex), (than which, multiplex); twelve threads, twelve entries
 CLAIMS = [("locked stack replaced", 5, ("FIRST", 1), ("DEQUE", 1)), ("counted stack replaced", 3, ("FIRST", 8), ("COUNTED_STACK", 8)),
           ("locked queue replaced", 10, ("ROUND_ROBIN", 1), ("QUEUE", 1)), ("hint, duplex", 4, ("THREAD_ID", 1), ("FIRST", 1)),
           ("hint, multiplexed", 10, ("THREAD_ID", 8), ("FIRST", 8))]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether requests notice what blocks: p50, p99 and p99.9 of 2,000 requests a second through one worker, quiet and while a scrape of
+"""Measures the effect of blocking work on requests: p50, p99 and p99.9 of 2,000 requests a second through one worker, quiet and while a scrape of
 1,000 origins, a dump of their pools and a reload with another bundle of some 140 authorities are asked for each second, adaptive
 beside produce, in turns. The last lines are the medians of the rounds, and by how much the busy p99 is above the quiet one.
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether plain requests notice TLS handshakes at saturation: p50 and p99 of 200 plain requests a second through one worker while
+"""Measures the effect of TLS handshakes at saturation on plain requests: p50 and p99 of 200 plain requests a second through one worker while
 clients of another listener make it dial an origin with a client certificate (RSA 2048, so each handshake signs) as fast as it can. All
 modes in turns, in rounds whose order rotates; the last lines are medians, and the ratio to the best other mode of the same round.
 
@@ -84,7 +84,7 @@ def dial(port, dialers, stop, done):
 
 @contextlib.contextmanager
 def dials(port, dialers):
-    """By another process, so that its interpreter does not delay the plain requests."""
+    """Runs in another process, so that its interpreter does not delay the plain requests."""
     stop, done = multiprocessing.Event(), multiprocessing.Value("i", 0)
     process = multiprocessing.Process(target=dial, args=(port, dialers, stop, done))
     process.start()

@@ -1,5 +1,5 @@
-"""What the benchmarks of p99 share: an nginx, a carpool with many origins on it, a load of 2,000 requests a second, and something that
-is asked for once a second meanwhile."""
+"""Helpers of the p99 benchmarks: an nginx, a carpool with many origins on it, a load of 2,000 requests a second, and a
+request that is sent once a second meanwhile."""
 import contextlib
 import http.client
 import pathlib
@@ -39,7 +39,7 @@ def ask(port, path, method="GET"):
 
 @contextlib.contextmanager
 def scene():
-    """(folder, port of nginx, what is to be ended with them)."""
+    """Returns (folder, port of nginx, processes to end)."""
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as ends:
         folder, port = pathlib.Path(name), free_port()
         (folder / "nginx.conf").write_text(NGINX % {"dir": folder, "port": port})
@@ -54,7 +54,7 @@ def end_with(ends, process):
 
 
 class Program:
-    """carpool by a configuration that leaves its ports open; each origin has been asked once."""
+    """Starts carpool with a configuration that leaves its ports open; sends each origin one request."""
 
     def __init__(self, program, config, text, values, origins):
         ports = {name: free_port() for name in ("fixed", "any", "admin")}
@@ -69,7 +69,7 @@ class Program:
             assert answer.status == 200 and answer.read()
 
     def load(self, log, seconds):
-        """(began, took) of each request, in microseconds."""
+        """Returns (start, duration) of each request, in microseconds."""
         log.unlink(missing_ok=True)
         subprocess.run(["h2load", "--h1", "-c%d" % CLIENTS, "--rps=%d" % (RATE // CLIENTS), "-D%d" % seconds, "--log-file=%s" % log,
                         "http://127.0.0.1:%d/" % self.fixed], check=True, stdout=subprocess.DEVNULL)

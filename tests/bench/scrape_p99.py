@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether a scrape moves the requests' p99: 2,000 requests a second through one worker in windows, quiet and with one scrape
+"""Measures the effect of a scrape on the requests' p99: 2,000 requests a second through one worker in windows, quiet and with one scrape
 a second of 200 origins with all their series, by turns (quiet, scraped, scraped, quiet, ...). The last lines are the medians
 of the windows' p50, p99 and p99.9, and their ratio; the spread of the quiet windows says what a ratio can say here. Then the
 requests of the scraped windows apart: those that began during a scrape, and all others.
@@ -39,7 +39,7 @@ def scraping(program, took):
 
 
 def met(request, scrapes):
-    """It began during one; to count those that were on their way would prefer the slow ones, which are so for longer."""
+    """Returns whether a request began during a scrape; counting those in flight would prefer the slow ones, which last longer."""
     return any(begin <= request[0] < end for begin, end, _ in scrapes)
 
 

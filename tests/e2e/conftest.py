@@ -1,4 +1,4 @@
-"""Fixtures: each test starts what it needs and everything ends with it."""
+"""Fixtures: each test starts its own processes, and they end with it."""
 import json
 import pathlib
 import sys
@@ -30,7 +30,7 @@ class Counts:
         self.counts = {"passed": 0, "failed": 0, "skipped": 0, "names": []}
 
     def pytest_runtest_logreport(self, report):
-        """A test counts once: by its body, or by the fixture that broke it."""
+        """A test counts once: by its body, or by the fixture that failed."""
         if report.skipped:
             self.counts["skipped"] += 1
         elif report.failed:
@@ -46,7 +46,7 @@ def pytest_configure(config):
 
 
 def pytest_sessionfinish(session):
-    worker = hasattr(session.config, "workerinput")  # with -n: each sees its part, who divides them sees all
+    worker = hasattr(session.config, "workerinput")  # with -n: each process sees its part, the distributing one sees all
     if session.config.option.report and not worker:
         pathlib.Path(session.config.option.report).write_text(json.dumps(session.config.counts.counts))
 
@@ -72,7 +72,7 @@ def nginx(tmp_path_factory, pki):
 
 @pytest.fixture
 def gate():
-    """Holds requests until the test lets them go, and at its end whatever came of it."""
+    """Holds requests until the test releases them, and at its end in any case."""
     one = Gate()
     yield one
     one.open()
@@ -80,7 +80,7 @@ def gate():
 
 @pytest.fixture
 def long_answers(origin, gate):
-    """An origin whose chunked answers to /long end when the gate opens; and the gate."""
+    """An origin whose chunked responses to /long end when the gate opens; and the gate."""
     def handler(exchange):
         exchange.read_body()
         if exchange.request.target != "/long":
@@ -101,7 +101,7 @@ def webhook(tmp_path):
 
 @pytest.fixture
 def resolver(tmp_path):
-    """A name server of our own, and the mount namespace in which carpool sees it and its own /etc/hosts."""
+    """A name server, and the mount namespace in which carpool sees it and its own /etc/hosts."""
     server = names.start(tmp_path)
     if server is None:
         pytest.skip("a name server of our own needs root: port 53 and a mount namespace")

@@ -1,4 +1,4 @@
-"""The admin endpoint of the running program: its doors, its document, its levels, its events, its end."""
+"""The admin endpoint of the running program: its listeners, its document, its log levels, its events, its end."""
 import json
 import os
 import re
@@ -45,7 +45,7 @@ class Events:
 
 
 def schema_errors(schema, value, schemas, where="$"):
-    """What speaks against the value; the few words of JSON Schema that the document uses."""
+    """Returns the violation of the schema, for the part of JSON Schema that the document uses."""
     if "$ref" in schema:
         schema = schemas[schema["$ref"].rsplit("/", 1)[1]]
     if value is None:
@@ -68,7 +68,7 @@ def schema_errors(schema, value, schemas, where="$"):
 
 
 def problem(answer):
-    """What a problem (RFC 9457) says; it must say all of it."""
+    """Returns the detail of a problem (RFC 9457), which must be complete."""
     assert answer.get("content-type") == "application/problem+json", answer
     said = json.loads(answer.body)
     assert said["status"] == answer.status and said["type"] == "about:blank" and said["title"], said
@@ -140,7 +140,7 @@ def test_log_levels_change_while_it_runs(origin, carpool):
     assert put.status == 200 and json.loads(put.body) == {"level": "info", "modules": {"access": "off"}}
     with c.client() as client:
         client.get(o.url + "/silent")
-        client.get(o.url + "/between")  # by now it is decided whether the one before has a line
+        client.get(o.url + "/between")  # by now the previous request has its line, or none
         assert get(c, "/log-level", "PUT", body=b'{"level": "debug"}').status == 200
         client.get(o.url + "/told")
     until(lambda: any("/told" in r["target"] for r in c.access_log()), what="the line of /told")

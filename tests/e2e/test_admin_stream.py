@@ -1,4 +1,4 @@
-"""Long answers of the admin endpoint: a thousand origins, in chunks, and what a reader costs who does not read."""
+"""Long responses of the admin endpoint: a thousand origins, in chunks, and the cost of a client that does not read."""
 import contextlib
 import gzip
 import json
@@ -27,8 +27,8 @@ def once(exchange):
 
 
 def thousand(folder, o, **settings):
-    """carpool with a thousand pools, each used once. The admin address is a Unix socket, whose buffer is small: what its
-    reader does not take stays with carpool."""
+    """carpool with a thousand pools, each used once. The admin address is a Unix socket with a small buffer: unread
+    data stays in carpool."""
     names = ["origin-%d.test" % i for i in range(COUNT)]
     c = Carpool(folder, origin=[{"uri": "http://" + name, "addresses": [o.authority]} for name in names], log={"access": False},
                 metrics={"max_origins": COUNT}, admin={"address": "unix:%s" % (folder / "admin.sock")}, **settings)
@@ -54,7 +54,7 @@ def ask(c, path, headers=(), method="GET"):
 
 
 def chunks(client):
-    """Each chunk of a body whose head has been read."""
+    """Yields each chunk of a body whose head has been read."""
     while size := int(client.line(), 16):
         yield client.exactly(size)
         assert client.line() == ""
@@ -150,14 +150,14 @@ def test_head_is_answered_with_the_head_of_get(big):
                 head = client.request("HEAD", path, headers, host="localhost")
                 assert head.status == 200 and not client.buffer
                 got = client.request("GET", path, headers, host="localhost")
-                # The length of what is packed, or tells the time, may be another one a moment later.
+                # The length of compressed or time-dependent content may change a moment later.
                 kept = [(name, value) for name, value in head.headers if name != "content-length"]
                 assert kept == [(name, value) for name, value in got.headers if name != "content-length"], path
                 assert (head.get("content-length") is None) == (path in CHECKS)
 
 
 def number(c, name):
-    """What a metric without an origin comes to; all of them take a second to parse."""
+    """Returns the value of a metric without an origin; parsing all metrics takes a second."""
     return sum(map(float, re.findall(rb"^%s(?:{.*})? (.*)$" % name.encode(), ask(c, "/metrics").body, re.M)))
 
 
@@ -183,7 +183,7 @@ def test_the_rest_is_made_when_its_reader_comes_to_it(big):
 
 @contextlib.contextmanager
 def deaf(c, path, count, headers=()):
-    """So many readers that ask and do not read on; each has seen the head, so its answer is under way."""
+    """Opens clients that request and do not read on; each has read the head, so its response has begun."""
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(Client(c.admin_address)) for _ in range(count)]
         for client in clients:

@@ -1,4 +1,4 @@
-"""Bodies stream: whatever their size, memory stays where it was, and a reader that stops stops its source."""
+"""Bodies are streamed: memory is independent of their size, and a reader that stops stops its source."""
 import os
 import socket
 import threading
@@ -28,7 +28,7 @@ def checksum(count):
 
 
 def read_blocks(stream, count, each=lambda: None):
-    """The checksum of this many blocks, read without keeping them."""
+    """Returns the checksum of this many blocks, read without keeping them."""
     crc = zlib.crc32(stream.buffer)
     left = count * MIB - len(stream.buffer)
     stream.buffer = b""
@@ -80,7 +80,7 @@ def test_a_huge_response_passes_in_constant_memory(origin, carpool, blocks, fram
 
 
 def read_chunks(client, each):
-    """Chunks as they come: a proxy may cut them anew."""
+    """Yields chunks as they arrive: a proxy may cut them anew."""
     crc, total = 0, 0
     while size := int(client.line(), 16):
         crc = zlib.crc32(client.exactly(size), crc)
@@ -121,7 +121,7 @@ def test_a_client_that_does_not_read_pauses_its_origin(origin, carpool):
         client.ask("GET", o.url + "/")
 
     def settled():
-        """Nothing moved during many looks."""
+        """Waits until nothing moved during many checks."""
         settled.looks = settled.looks + 1 if sent[0] == settled.last else 0
         settled.last = sent[0]
         return settled.looks >= 50
@@ -154,11 +154,11 @@ def test_an_origin_that_does_not_read_pauses_its_client(origin, carpool):
     assert memory.peak < GROWTH
 
 
-# ---- a body that is there before its connection ----
+# ---- a body that arrives before its connection ----
 
 @pytest.fixture
 def busy(origin, gate):
-    """An origin whose one connection is kept until the gate opens, and what keeps it so."""
+    """An origin whose only connection is held until the gate opens, and the exchange that holds it."""
     def handler(exchange):
         exchange.read_body()
         if exchange.request.target == "/held":
@@ -179,7 +179,7 @@ def waits(c, o):
 
 
 def upload(client, o, size):
-    """On a thread of its own: the body may be more than anybody takes now."""
+    """Sends on a thread of its own: the body may exceed what is read now."""
     head = b"PUT %s/ HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (o.url.encode(), size)
     threading.Thread(target=client.send, args=(head + BLOCK[:size],), daemon=True).start()
 
@@ -220,7 +220,7 @@ def test_a_body_cut_short_by_its_client_is_answered_and_that_is_the_end(origin, 
 # ---- clients that read slowly ----
 
 class Narrow(Client):
-    """A client whose kernel takes little on its behalf."""
+    """A client with a small kernel buffer."""
 
     def __init__(self, address):
         sock = socket.socket()

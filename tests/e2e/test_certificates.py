@@ -1,4 +1,4 @@
-"""Certificates that are replaced while carpool runs: nothing goes on under the old ones, nor in a successor."""
+"""Certificates that are replaced while carpool runs: nothing continues under the old ones, nor in a successor."""
 import pathlib
 import ssl
 

@@ -1,4 +1,5 @@
-"""Priority classes and clients: a part of the cap is left to the higher class, and who asks for much waits for itself."""
+"""Priority classes and clients: a part of the cap is reserved for the higher class, and a client with many requests
+delays only itself."""
 import json
 
 import pytest

@@ -37,7 +37,7 @@ def front(carpool, nginx, pki):
 
 
 def common(front, said, tls=True):
-    """What every client of clients/ prints, and what it may have cost upstream."""
+    """The output that every client of clients/ must print, and the upstream connections allowed."""
     lines = said.splitlines()
     assert lines[0] == "big 1048576"
     assert lines[1].startswith("got 1048576 via 1.1 carpool-")

@@ -1,4 +1,4 @@
-"""The subcommands: tables and JSON of a running instance, orders, exit codes; and what is generated from their table."""
+"""The subcommands: tables and JSON of a running instance, pool commands, exit codes; and the files generated from their table."""
 import json
 import socket
 import subprocess

@@ -1,4 +1,4 @@
-"""Completions in the shells that they are for, and whether they and the manual name everything that the program takes."""
+"""Completions in their shells, and a check that they and the manual name every flag of the program."""
 import re
 import shutil
 import subprocess
@@ -66,8 +66,8 @@ ASK = {"bash": bash, "fish": fish, "zsh": zsh}
 
 @pytest.fixture(params=sorted(ASK))
 def offers(request, tmp_path):
-    """offers(line, test): what the shell offers at the line's end passes. Asked again where it does not: on a busy machine fish
-    gave a list without its first entry once in 150 times, bash once in 5,000."""
+    """offers(line, test): the shell's offers at the line's end pass the test. Retried: on a busy machine fish omitted
+    the first entry once in 150 times, bash once in 5,000."""
     if shutil.which(request.param) is None:
         pytest.skip("%s is not installed: deploy/setup --tests" % request.param)
     (tmp_path / "token.txt").write_text("")
@@ -100,7 +100,7 @@ def test_a_shell_completes_arguments_of_commands(offers):
     offers("carpool pools ", lambda words: "drain" not in words)  # there is one command
 
 
-# ---- what they name ----
+# ---- the names they list ----
 
 def flags_of_the_program():
     return set(re.findall(r"^  (--[a-z-]+)", said("--help"), re.M))
@@ -116,7 +116,7 @@ def flags_of_commands():
 
 
 def in_the_source():
-    """Every flag that a source file of the command line compares with."""
+    """Returns every flag that a source file of the command line compares with."""
     files = [*(ROOT / "proxy/commands/cli").glob("*.cc"), ROOT / "proxy/config/options.cc", ROOT / "proxy/commands/webhook/options.cc"]
     return {flag for path in files for flag in re.findall(r'"(--[a-z][a-z-]+)"', path.read_text())}
 

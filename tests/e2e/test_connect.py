@@ -1,4 +1,4 @@
-"""CONNECT: bytes both ways until both sides ended; the slot is held meanwhile, and the same rules guard the target."""
+"""CONNECT: bytes both ways until both sides have closed; the slot is held meanwhile, and the same rules guard the target."""
 import socket
 import threading
 
@@ -167,7 +167,7 @@ def test_what_a_client_sends_after_its_peer_ended_arrives_whole(peer, carpool):
         arrived[size] = count
         stream.close()
     c, port = carpool(), peer(hears_late)
-    sizes = range(1_000_000, 4_000_000, 150_000)  # some of it waits in the proxy when the end comes
+    sizes = range(1_000_000, 4_000_000, 150_000)  # some of it is buffered in the proxy when the end comes
     clients = []
     for size in sizes:
         clients.append(client := c.client())
@@ -181,7 +181,7 @@ def test_what_a_client_sends_after_its_peer_ended_arrives_whole(peer, carpool):
     for t in threads:
         t.start()
     for t in threads:
-        t.join(0.05)  # whom nobody takes more from waits for the peer
+        t.join(0.05)  # a client that no longer reads is kept until the peer closes
     sent.set()
     until(lambda: len(arrived) == len(sizes), what="every end")
     assert arrived == {size: size for size in sizes}

@@ -1,4 +1,4 @@
-"""Each deadline answers in time, with its own status, and names the phase in which the request died."""
+"""Each deadline responds in time, with its own status, and names the phase in which the request failed."""
 import re
 import select
 import time
@@ -40,7 +40,7 @@ def ask(client, target, method="GET", **more):
 
 
 def says(answer, status, words):
-    """The status, and Proxy-Status with these words in it."""
+    """Checks the status, and Proxy-Status with these words in it."""
     told = answer.get("proxy-status", "")
     assert answer.status == status, (answer, told)
     assert told.startswith("carpool") and re.search(words, told, re.I), told

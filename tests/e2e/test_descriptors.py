@@ -1,4 +1,4 @@
-"""Out of descriptors: what is idle gives way to who comes."""
+"""Out of descriptors: idle connections are closed for new ones."""
 import concurrent.futures
 
 from harness.origin import Gate
@@ -34,7 +34,7 @@ def test_idle_connections_give_their_descriptors_to_clients_who_come(origin, car
         until(lambda: any("cannot accept clients" in line for line in list(c.output)), what="the complaint")
         for client in clients[30:]:
             clients.pop(0).close()
-            assert client.response().status in (200, 503)  # 503: it was accepted with the last one there was
+            assert client.response().status in (200, 503)  # 503: it was accepted with the last descriptor
         assert c.metric("carpool_pool_closed_total", origin=o.url, cause="budget") >= 1
     finally:
         for client in clients:
@@ -49,7 +49,7 @@ def test_clients_who_come_at_once_leave_descriptors_to_those_who_are_there(origi
     with c.client() as client:
         assert client.get(o.url + "/").status == 200
         try:
-            for _ in range(600):  # all of them rest: more than there are descriptors, faster than anybody looks
+            for _ in range(600):  # all of them idle: more than there are descriptors, faster than any sweep
                 crowd.append(c.client())
             until(lambda: c.metric("carpool_overload_shed_total", what="accepts") >= 1, what="a pause of the listener")
             for _ in range(10):

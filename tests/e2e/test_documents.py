@@ -1,4 +1,4 @@
-"""What the documentation writes down as configuration is configuration."""
+"""Every configuration in the documentation is valid."""
 import json
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""What no request may reach through the proxy: carpool's own listeners, its admin address, link-local metadata."""
+"""Destinations that no request may reach through the proxy: carpool's own listeners, its admin address, link-local metadata."""
 import pytest
 from harness.h2_client import H2Client
 from harness.wait import until
@@ -21,7 +21,7 @@ def forms(client, host, port, path):
 
 
 def refused(answer):
-    """403 where the address is known; an odd spelling may also be malformed, or a name that nobody knows."""
+    """Expects 403 for a known address; an odd spelling may also be malformed, or an unknown name."""
     assert answer.status in (400, 403, 501, 502), answer
     assert answer.get("proxy-status", "").startswith("carpool")
     assert b"carpool_" not in answer.body and b'"live"' not in answer.body
@@ -172,7 +172,7 @@ def test_check_calls_safe_what_reaches_one_origin(carpool):
     assert "open proxy" in carpool(start=False, listeners=[{"address": "0.0.0.0:3128"}]).check()
 
 
-# ---- who may talk to the admin address itself ----
+# ---- clients of the admin address ----
 
 def test_admin_answers_no_foreign_host(carpool):
     c = carpool()

@@ -1,4 +1,4 @@
-"""What the application is told when something is wrong: status, Proxy-Status, and never a response that looks whole."""
+"""Errors as the application sees them: status, Proxy-Status, and never a response that looks complete."""
 import ssl
 
 import pytest
@@ -6,7 +6,7 @@ from harness.ports import free_port
 
 
 def check(answer, status, error=None):
-    """The contract's form of a generated response."""
+    """Checks the contract's form of a generated response."""
     assert answer.status == status, answer
     told = answer.get("proxy-status", "")
     assert told.startswith("carpool"), answer
@@ -25,7 +25,7 @@ def test_a_refused_connection_is_502(carpool):
     c = carpool()
     with c.client() as client:
         check(client.get("http://127.0.0.1:%d/" % free_port()), 502, "connection_refused")
-        check(client.get("http://127.0.0.1:%d/" % free_port()), 502, "connection_refused")  # the client may go on
+        check(client.get("http://127.0.0.1:%d/" % free_port()), 502, "connection_refused")  # the client may continue
 
 
 def test_an_origin_that_hangs_up_without_a_word_is_502(origin, carpool):
@@ -99,7 +99,7 @@ def test_a_request_that_cannot_be_served_says_why(carpool, head, status):
         client.send(head)
         answer = client.response()
         check(answer, status)
-        assert client.at_end()  # what follows a bad head cannot be trusted
+        assert client.at_end()  # bytes after a malformed head cannot be trusted
 
 
 @pytest.mark.parametrize("framing", ["length", "chunked"])

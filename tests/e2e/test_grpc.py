@@ -48,7 +48,7 @@ def serve(credentials=None, threads=8):
 
 @pytest.fixture(params=["h2c", "tls"])
 def service(request, carpool, pki):
-    """A server behind carpool, and what dials it through carpool."""
+    """A server behind carpool, and a channel to it through carpool."""
     tls = request.param == "tls"
     credentials = None
     if tls:

@@ -1,4 +1,4 @@
-"""Clients that speak HTTP/2 with prior knowledge, to origins of HTTP/1.1: what each form of a request becomes."""
+"""HTTP/2 clients with prior knowledge and HTTP/1.1 origins: the translation of each form of a request."""
 import signal
 import socket
 import threading
@@ -13,12 +13,12 @@ BIG = 700_000
 
 
 def place(origin):
-    """What its :authority says."""
+    """Returns its :authority."""
     return "127.0.0.1:%d" % origin.port
 
 
 def behind(gate):
-    """How an origin answers that waits for the gate."""
+    """Responds once the gate is open."""
     def wait(exchange):
         gate.enter()
         exchange.reply()
@@ -118,7 +118,7 @@ def test_connect_is_a_tunnel_with_two_ends(carpool):
                 data = b""
                 while more := peer.recv(4096):
                     data += more
-                peer.sendall(b"got " + data)  # behind the client's last word
+                peer.sendall(b"got " + data)  # after the client's END_STREAM
         threading.Thread(target=serve, daemon=True).start()
         c = carpool()
         with H2Client(c.address) as client:

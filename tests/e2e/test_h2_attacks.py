@@ -1,5 +1,4 @@
-"""Clients of HTTP/2 that attack: their connection ends and is counted, the others are served as before, and memory
-stays where it was."""
+"""HTTP/2 clients that attack: their connection ends and is counted, other clients are served as before, and memory is bounded."""
 import pathlib
 import signal
 import statistics
@@ -20,7 +19,7 @@ CALM = 0xb
 GROWTH = (100 if TSAN else 5) * 1024 * 1024  # TSan keeps several bytes for each
 exactly = pytest.mark.skipif(TSAN, reason="time and memory are TSan's")
 ROUNDS, PHASE = 8, 0.15
-SLICE = 0.003  # of the processor, that somebody else had
+SLICE = 0.003  # seconds of CPU time taken by another process
 ATTEMPTS = 3  # noise of the machine only ever adds
 
 
@@ -34,7 +33,7 @@ def names(attack):
 
 @pytest.fixture
 def warm(carpool, origin):
-    """(carpool, origin, resident bytes): what serving costs anyway is not the attack's."""
+    """(carpool, origin, resident bytes): normal serving is not counted as the attack's."""
     o, c = origin(), carpool(log={"access": False})
     for _ in range(200):
         with Client(c.address) as client:
@@ -48,13 +47,13 @@ def test_an_attack_ends_its_own_connection_and_leaves_nothing(warm, attack, kind
     for _ in range(3):
         attacker = Attacker(c.address)
         attack(attacker, place(o))
-        assert attacker.goaway() in (CALM, None)  # None: the reset of its socket overtook it
+        assert attacker.goaway() in (CALM, None)  # None: the reset of its socket arrived first
     until(lambda: c.metric("carpool_downstream_h2_abuse_total", kind=kind) == 3, what="the count of attacks")
     assert c.rss() - before <= GROWTH
 
 
 class Campaign:
-    """One attack after the other, by a process of its own."""
+    """Runs one attack after the other, in a process of its own."""
 
     def __init__(self, attack, c, o):
         self.process = subprocess.Popen(
@@ -113,11 +112,11 @@ def test_others_wait_at_most_twice_as_long_while_an_attack_goes_on(warm, attack)
 
 
 class Unread:
-    """A client that asks many times and takes no byte of any answer."""
+    """A client that sends many requests and reads no byte of any response."""
 
     def __init__(self, c, o, times=50):
         self.c, before = c, c.metric("carpool_pool_borrows_total")
-        self.reader = Attacker(c.address, settings=b"\0\x04\0\0\0\0")  # a window of nothing
+        self.reader = Attacker(c.address, settings=b"\0\x04\0\0\0\0")  # a window of zero
         self.reader.send(b"".join(headers(stream, request(place(o))) for stream in range(1, 2 * times, 2)))
         until(lambda: c.metric("carpool_pool_borrows_total") >= before + times, what="the origin being asked")
 

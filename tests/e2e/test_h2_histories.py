@@ -23,7 +23,7 @@ PLAN = {"echo": 66, "refuse": 10, "goaway": 5, "fail": 4, "cut": 4, "streams": 5
 
 
 class Moody:
-    """An origin whose mind the seed makes up."""
+    """An origin whose behaviour the seed decides."""
 
     def __init__(self, seed):
         self.random, self.lock = random.Random(seed), threading.Lock()
@@ -90,7 +90,7 @@ def ask(c, moody, seed, number):
             answer = client.request("POST" if post else "GET", moody.origin.url + name, body=body)
         except Gone:
             answer = None
-        # What was on its way when the origin hung up, nobody knows.
+        # Requests in flight when the origin hung up may or may not have been processed.
         spoiled = name in moody.spoiled or moody.refused[name] > 8 or moody.hung_up
         if answer and answer.status == 200 and answer.complete:
             if answer.body != name.encode() + b"\n" + body:

@@ -1,5 +1,5 @@
-"""Clients of HTTP/2 that use every corner of the protocol, and some that step over its edges: what may be done is served,
-what may not costs the client its stream or its connection, and an origin never sees a message that was not whole."""
+"""HTTP/2 clients that use every corner of the protocol, and some that violate it: valid input is served, a violation
+costs the client its stream or its connection, and an origin never sees an incomplete message."""
 import socket
 import struct
 import threading
@@ -49,7 +49,7 @@ def test_padding_is_no_body_and_its_room_is_given_back(client, origin):
     o = origin(echo)
     client.send(frame(HEADERS, END_HEADERS | PADDED, 1, b"\x40" + request(place(o), method=b"POST") + bytes(0x40)))
     sent, window = 0, 128 * 1024
-    client.until(lambda: client.acks)  # from here on it is what carpool said
+    client.until(lambda: client.acks)  # from here on it is carpool's output
     while sent < 3000:  # bytes of body, and 771 KB on the wire: more than any window
         client.send(frame(DATA, PADDED, 1, b"\xff" + b"x" + bytes(255)))
         sent, window = sent + 1, window - 257
@@ -63,7 +63,7 @@ def test_padding_is_no_body_and_its_room_is_given_back(client, origin):
 
 def test_what_is_sent_on_streams_that_are_over_takes_no_room_from_the_others(client, origin):
     o = origin(echo)
-    for stream in range(1, 81, 2):  # 40 uploads to nobody, 1.2 MB: more than the connection's window
+    for stream in range(1, 81, 2):  # 40 uploads to an unknown origin, 1.2 MB: more than the connection's window
         client.send(headers(stream, request(b"127.0.0.1:1", method=b"POST"), end=False),
                     frame(DATA, 0, stream, bytes(15000)), frame(DATA, 0, stream, bytes(15000)))
         client.over(stream)
@@ -105,7 +105,7 @@ def test_priorities_unknown_frames_and_pieces_of_a_head_change_nothing(client, o
 def test_the_table_of_compression_may_become_nothing_between_two_requests(client, origin):
     o = origin(lambda exchange: exchange.reply(headers=[("x-same", "again")]))
     for stream, size in (1, 4096), (3, 0), (5, 0), (7, 4096), (9, 100):
-        client.decoder.max_allowed_table_size = max(size, 4096)  # what it was told first may still be in use
+        client.decoder.max_allowed_table_size = max(size, 4096)  # the first value may still be in use
         client.send(frame(SETTINGS, 0, 0, setting(TABLE_SIZE, size)), headers(stream, request(place(o))))
         assert client.over(stream) and dict(client.heads[stream][0])["x-same"] == "again"
 

@@ -1,5 +1,5 @@
-"""Origins of HTTP/2 that use every corner of the protocol, and some that step over its edges: no answer looks complete that
-was not, no request is sent twice without a proof, and what one stream did costs no other."""
+"""HTTP/2 origins that use every corner of the protocol, and some that violate it: no incomplete response looks
+complete, no request is sent twice without a proof, and one stream's failure affects no other."""
 import struct
 import threading
 import time
@@ -57,7 +57,7 @@ def odd(request, carpool):
 
 
 def whole(client, o, path="/odd", method="GET", **more):
-    """The answer, or None where the client can tell that it is not whole."""
+    """Returns the response, or None if the client can tell that it is incomplete."""
     try:
         answer = client.request(method, o.url + path, **more)
     except Gone:
@@ -66,7 +66,7 @@ def whole(client, o, path="/odd", method="GET", **more):
 
 
 def final(client, o, **more):
-    """The answer behind those of 1xx."""
+    """Returns the final response, after those of 1xx."""
     answer = whole(client, o, **more)
     while answer is not None and answer.status < 200:
         answer = client.response(more.get("method", "GET"))
@@ -210,7 +210,7 @@ def test_a_goaway_in_two_steps_loses_nothing(odd, final):
         return leave(peer, stream, path)
     c, o = odd(script)
     with RawClient(c.address) as client:
-        # In one breath: the second is on its way before the first GOAWAY is read.
+        # In one write: the second is on its way before the first GOAWAY is read.
         client.send(*[headers(s, head_of(o.authority.encode(), b"/%d" % s, b"POST", [(b"content-length", b"0")])) for s in (1, 3)])
         assert client.over(1) and client.over(3)
         assert client.data[1] == b"of 1" and client.data[3] in (b"of 3", b"ok")

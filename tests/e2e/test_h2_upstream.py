@@ -1,4 +1,4 @@
-"""HTTP/2 to origins: sessions shared by many requests, what each message turns into, and every way a stream may end."""
+"""HTTP/2 to origins: sessions shared by many requests, the translation of each message, and every way a stream may end."""
 import concurrent.futures
 import ssl
 import subprocess
@@ -132,9 +132,9 @@ def test_a_stream_begins_with_a_narrow_window_and_is_given_a_wide_one_while_its_
     o = h2_origin(answer)
     c = carpool(workers=1, upstream=PRIOR)
     with c.client() as client:
-        for _ in range(2):  # what one stream was given is not the next one's
+        for _ in range(2):  # one stream's window is not the next one's
             assert len(client.get(o.url + "/").body) == 512 * 8192
-    assert o.opened == 1 and first == [NARROW, USUAL]  # after a large answer the next one's window is opened with its request
+    assert o.opened == 1 and first == [NARROW, USUAL]  # after a large response the next stream's window is enlarged with its request
     assert all(100 * 1024 < most <= 256 * 1024 for most in widest)
 
 
@@ -336,7 +336,7 @@ def test_an_answer_before_the_requests_end_reaches_the_client(h2_origin, carpool
 def falls_silent(gate):
     def handler(stream):
         if stream.pseudo[":path"] == "/stuck":
-            stream.connection.lock.acquire()  # this connection reads and says nothing any more
+            stream.connection.lock.acquire()  # this connection reads and sends nothing any more
             gate.enter()
         stream.reply()
     return handler
@@ -357,7 +357,7 @@ def test_a_connection_on_which_a_request_timed_out_must_show_life_before_the_nex
     c = carpool(workers=1, upstream=PRIOR, request={"response_header_timeout": "1500ms"})
     with c.client() as client, c.client() as other:
         assert client.request("POST", o.url + "/stuck", body=b"x").status == 504
-        # Sooner than the quiet time after which every connection is asked.
+        # Sooner than the idle time after which every connection is checked.
         assert other.request("POST", o.url + "/", body=b"y").status == 200, "nothing was sent before the sign of life"
     assert o.opened == 2 and c.metric("carpool_pool_closed_total", cause="unhealthy") == 1
 
@@ -414,7 +414,7 @@ def test_nginx_serves_over_http2(nginx, carpool, pki):
     c = carpool(workers=2, upstream={"tls": {"ca_file": pki.ca}})
     url = "https://localhost:%d" % nginx.h2_port
     with c.client() as client:
-        assert client.get(url + "/hello").status == 200  # what it speaks is known from here on
+        assert client.get(url + "/hello").status == 200  # its protocol is known from here on
 
     def one(i):
         with c.client() as client:

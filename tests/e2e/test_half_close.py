@@ -1,4 +1,5 @@
-"""A client that sends FIN may still wait for its answer for as long as listen.half_close allows; then it has left."""
+"""A client that sends FIN may still wait for its response for as long as listen.half_close allows; then it counts as
+disconnected."""
 import socket
 
 import pytest
@@ -9,7 +10,7 @@ from harness.wire import Client
 
 @pytest.fixture
 def held(origin, gate):
-    """Answers /held when the gate opens, /begun in two parts around it, and everything else at once."""
+    """Responds to /held when the gate opens, to /begun in two parts around it, and to everything else at once."""
     def handler(exchange):
         exchange.read_body()
         if exchange.request.target == "/begun":

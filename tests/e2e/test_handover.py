@@ -1,4 +1,4 @@
-"""An upgrade: a process that starts takes the sockets over from the one that runs, and no request is lost between them."""
+"""An upgrade: a new process takes over the sockets of the running one, and no request is lost between them."""
 import os
 import pathlib
 import signal
@@ -20,7 +20,7 @@ from harness.wire import Client, Gone
 
 
 class Successor(Carpool):
-    """Another process of the same configuration; `process_before` goes by itself."""
+    """Starts another process of the same configuration; `process_before` ends by itself."""
 
     def __init__(self, before, start=True):
         self.folder, self._inside, self.config = before.folder, [], before.config
@@ -56,7 +56,7 @@ def line(tmp_path_factory):
 
 
 class Load(threading.Thread):
-    """Requests at an even rate on a kept connection; whoever is asked to close comes again, as a client does."""
+    """Sends requests at an even rate on a kept connection; a client that is asked to close reconnects."""
 
     def __init__(self, address, url, rate):
         super().__init__(daemon=True)
@@ -81,7 +81,7 @@ class Load(threading.Thread):
                 client = None
             self.done += 1
             due = max(due + self.pause, time.monotonic() - 0.05)
-            threading.Event().wait(max(0, due - time.monotonic()))  # a pace, nothing is waited for
+            threading.Event().wait(max(0, due - time.monotonic()))  # a pace; no condition is waited for
 
 
 def fds(c):
@@ -117,7 +117,7 @@ def test_restarts_under_load_lose_no_request_and_no_descriptor(origin, line, ful
 
 
 def test_nobody_is_refused_while_the_sockets_change_hands(origin, line):
-    """New connections, one after the other, from before the successor starts until after the other one has gone."""
+    """Opens connections, one after the other, from before the successor starts until after the other process has ended."""
     o = origin()
     c = line(shutdown_grace="4s")
     over, errors, served = threading.Event(), [], [0]

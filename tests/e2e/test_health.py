@@ -1,4 +1,4 @@
-"""Health checks: connections at rest are asked off the request path, and what does not answer goes."""
+"""Health checks: idle connections are checked off the request path, and those that do not respond are closed."""
 import threading
 
 from harness.origin import Gate

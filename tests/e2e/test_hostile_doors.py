@@ -1,5 +1,5 @@
-"""What hostile clients and files do to the doors beside the proxy's own: webhook, admin, metrics, the configuration file. Each
-test says what everybody else still gets meanwhile."""
+"""Hostile clients and files at the interfaces beside the proxy's own: webhook, admin, metrics, the configuration file.
+Each test says how other clients are served meanwhile."""
 import json
 import socket
 import subprocess
@@ -32,7 +32,7 @@ def deep_bodies():
 
 
 def idle_connections(port, count):
-    """As many as the system takes; what the other side closes is closed."""
+    """Opens as many as the system accepts; those that the other side closes are closed."""
     made = []
     for _ in range(count):
         made.append(socket.create_connection(("127.0.0.1", port), 5))

@@ -1,4 +1,4 @@
-"""Interim responses reach the client that asked and no other one, whatever becomes of the attempt that brought them."""
+"""Interim responses reach only the client that sent the request, whatever becomes of the attempt that brought them."""
 import contextlib
 import socket
 

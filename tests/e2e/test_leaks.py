@@ -1,4 +1,4 @@
-"""Leases that are held for too long: reported once, with the borrower, and ended where that is asked for."""
+"""Leases held for too long: reported once, with the borrower, and ended if configured."""
 import os
 import socket
 

@@ -1,4 +1,4 @@
-"""Where a request goes: absolute-form, Host, aliases, a listener with a fixed origin, a Unix socket."""
+"""Routing of a request: absolute-form, Host, aliases, a listener with a fixed origin, a Unix socket."""
 import shutil
 import ssl
 import subprocess
@@ -115,7 +115,7 @@ def test_clients_that_come_and_go_at_once_leave_the_listener_alone(origin, carpo
 
 
 def test_clients_that_found_no_descriptor_are_accepted_when_others_go(origin, carpool):
-    # Without the stage that refuses new clients: this test is about those who wait to be accepted.
+    # Without the stage that refuses new clients: this test is about connections that wait to be accepted.
     o, c = origin(), carpool(inside=["prlimit", "--nofile=40:40"], overload={"refuse_clients": 0, "close_idle": 0})
     clients = [c.client() for _ in range(60)]
     early, late = clients[:-5], clients[-5:]

@@ -1,4 +1,4 @@
-"""The log of the running program: what stands in it, what must never, and that nobody waits for its reader."""
+"""The log of the running program: its contents, what it must never contain, and that no request waits for its reader."""
 import json
 import os
 import re
@@ -61,7 +61,7 @@ def test_every_field_of_the_access_log_is_documented_and_every_documented_one_co
 
 
 def test_nobody_waits_for_who_does_not_read_the_log(origin, carpool):
-    """stderr is a pipe that nobody empties: requests go on, what is dropped is counted, and a reader finds whole lines."""
+    """stderr is a pipe without a reader: requests continue, dropped lines are counted, and a reader finds complete lines."""
     o, c = origin(), carpool(start=False)
     reads, writes = os.pipe()
     process = subprocess.Popen([PROGRAM, "--config", c.config], stderr=writes)

@@ -1,4 +1,4 @@
-"""Messages on the edge of the grammar: what is refused never reaches the origin, what is broken never reaches the client."""
+"""Messages on the edge of the grammar: a rejected one never reaches the origin, a broken one never reaches the client."""
 import pytest
 
 CHUNKED = b"Transfer-Encoding: chunked\r\n"

@@ -1,4 +1,4 @@
-"""What one HTTP/1.1 message looks like after its way through: order, interim responses, trailers, versions, fields."""
+"""One HTTP/1.1 message after it was forwarded: order, interim responses, trailers, versions, fields."""
 import pytest
 
 

@@ -1,4 +1,4 @@
-"""What can be observed: Prometheus text, SimplePool's counters, pools, health, the access log."""
+"""Observability: Prometheus text, SimplePool's counters, pools, health, the access log."""
 import json
 import os
 
@@ -139,7 +139,7 @@ def test_what_reuse_saves_is_counted(origin, carpool, pki):
         assert saved["dials"] == 3 and saved["seconds"] > 0
         assert abs(c.metric("carpool_saved_seconds_total", origin=o.url) - saved["seconds"]) < 1e-6
     took = c.metric("carpool_upstream_handshake_seconds_sum", origin=secure.url)
-    # The handshake's time is that of the loop's turns, so a short one may have worked for longer than it seems to have taken.
+    # The handshake's time is that of the loop's iterations, so a short one may have computed for longer than it seems.
     assert 0 < c.pool(secure.url)["saved"]["cpu_seconds"] <= 3 * (took + 0.005), "three times the CPU of the one that was made"
     assert c.pool(plain.url)["saved"]["cpu_seconds"] == 0, "there was no handshake to save"
 

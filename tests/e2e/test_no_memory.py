@@ -1,4 +1,4 @@
-"""An allocation fails, for real: the program may use a little more memory than it does, and is asked for much more."""
+"""Real allocation failures: the program may use a little more memory than it does, and is asked for much more."""
 import contextlib
 import json
 import pathlib
@@ -16,21 +16,21 @@ RESERVE = 8 * 256 * 1024
 
 
 def allow(c, more):
-    """From now on so many bytes more than it has mapped and may write; None: as many as it likes."""
+    """Limits memory to this many bytes above what is mapped and writable; None: unlimited."""
     mapped = int(re.search(r"VmData:\s+(\d+)", pathlib.Path("/proc/%d/status" % c.process.pid).read_text()).group(1)) * 1024
     soft = resource.RLIM_INFINITY if more is None else mapped + more
     resource.prlimit(c.process.pid, resource.RLIMIT_DATA, (soft, resource.RLIM_INFINITY))
 
 
 def post(client, o, size):
-    """A request that makes carpool keep its body until it is answered."""
+    """A request whose body carpool keeps until it is answered."""
     client.send(b"POST %s/ HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n" % (o.url.encode(), o.authority.encode(), size))
     client.send(b"x" * size)
 
 
 @pytest.fixture
 def slow(origin, gate):
-    """An origin that answers what is posted once the gate is open, and all else at once."""
+    """An origin that responds to POST once the gate is open, and to all else at once."""
     def held(exchange):
         if exchange.request.method == "POST":
             gate.enter()
@@ -40,7 +40,7 @@ def slow(origin, gate):
 
 
 def stages(c):
-    """Each change of what is shed, as the log has it: the last stage lasts for a second only."""
+    """Returns each change of the shed level, from the log: the last one lasts for a second only."""
     return [json.loads(line) for line in list(c.output) if '"overload"' in line]
 
 
@@ -82,7 +82,7 @@ def test_what_rests_makes_room_and_what_runs_is_finished(slow, gate, carpool):
 def test_when_nothing_is_left_it_ends_with_one_line_and_its_code(slow, gate, carpool):
     c = carpool(workers=1, request={"replay_buffer": "32MiB"})
     with c.client() as client:
-        assert client.get(slow.url + "/").status == 200  # its loop turns: a thread would not start any more
+        assert client.get(slow.url + "/").status == 200  # its loop runs: a thread could not start any more
         allow(c, KEPT)
         with contextlib.suppress(OSError):  # it ends before it has taken all
             post(client, slow, 8 * RESERVE)

@@ -1,4 +1,4 @@
-"""/openapi.json against the server: schemathesis asks for everything that the document allows, and for what it does not."""
+"""/openapi.json against the server: schemathesis sends everything that the document allows, and invalid requests."""
 import os
 import re
 import subprocess
@@ -10,7 +10,7 @@ from harness.carpool import ROOT
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed: deploy/setup --tests")
 
-# Its whole list but for those that need several requests (a created thing, a second user), which the endpoint has none of.
+# All its checks except those that need several requests (a created resource, a second user): the endpoint has neither.
 CHECKS = ("not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,"
           "response_schema_conformance,negative_data_rejection,positive_data_acceptance,unsupported_method,allow_header_conformance")
 

@@ -1,4 +1,5 @@
-"""Memory or descriptors run short: first connections are not kept, then who comes is refused, then what rests is closed."""
+"""Memory or descriptors run short: first connections are not kept, then new clients are refused, then idle connections
+are closed."""
 import collections
 import contextlib
 import json
@@ -21,7 +22,7 @@ def reload(c):
 
 @pytest.fixture
 def pressed(origin, carpool):
-    """Memory is what the test says it is: the limit follows from what the program uses, and is live."""
+    """The test determines the memory: the limit follows from the program's use, and is live."""
     c = carpool(overload={"memory_limit": "4GiB"}, listen={"idle_timeout": "120s"})
     text = c.config.read_text()
 
@@ -96,7 +97,7 @@ def test_a_request_that_runs_is_finished_at_the_last_stage(origin, carpool):
 
 
 def test_idle_clients_make_room_before_descriptors_run_out(origin, carpool):
-    """As many clients as there are descriptors, all idle: whoever comes is served or told to come again, never left waiting."""
+    """As many idle clients as there are descriptors: a new one is served or told to retry, never left waiting."""
     o, c = origin(), carpool(inside=["prlimit", "--nofile=128:128"])
     with contextlib.ExitStack() as stack:
         statuses = []
@@ -108,7 +109,7 @@ def test_idle_clients_make_room_before_descriptors_run_out(origin, carpool):
         # No stage is skipped, however fast they come: above the first threshold each answer ends its connection.
         assert statuses[-1] in (200, 503) and set(statuses[:-1]) == {200} and len(statuses) > 60
         assert overload(c)["sheds"] != "nothing"
-        for _ in range(20):  # those who ask on, all the same
+        for _ in range(20):  # clients that continue all the same
             stack.enter_context(c.client()).ask("GET", o.url + "/")
         until(lambda: overload(c)["descriptors"]["used"] < 110, what="room")
     until(lambda: overload(c)["sheds"] == "nothing", what="the end of it")

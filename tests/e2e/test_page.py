@@ -1,4 +1,4 @@
-"""The live page in a real browser: it loads under its own policy, shows what happens, and its buttons act."""
+"""The live page in a real browser: it loads under its own policy, shows events, and its buttons work."""
 import os
 import pathlib
 
@@ -150,7 +150,7 @@ PICTURES = pathlib.Path(__file__).parents[2] / "docs/images"
 
 @pytest.mark.parametrize("count", [3, 50, 200])
 def test_it_fits_the_window_whatever_it_shows(browser, origin, carpool, count):
-    """No row is cut off or scrolls sideways. CARPOOL_UPDATE_IMAGES=1 keeps what was seen as the pictures in docs/."""
+    """No row is cut off or scrolls sideways. CARPOOL_UPDATE_IMAGES=1 keeps the screenshots as the pictures in docs/."""
     gate = Gate()
 
     def held(exchange):

@@ -1,4 +1,4 @@
-"""The pool from outside: the cap is exact, the line is fair, stale connections are invisible, the ledger balances."""
+"""The pool from outside: the cap is exact, the queue is fair, stale connections are invisible, the ledger balances."""
 import concurrent.futures
 import socket
 import threading
@@ -109,7 +109,7 @@ def test_gets_never_fail_because_the_origin_closed_what_was_idle(origin, carpool
 
 
 def second_dies(exchange):
-    """Reads a connection's second request and hangs up without a word."""
+    """Reads a connection's second request and closes without a response."""
     exchange.read_body()
     if exchange.nth == 2:
         return False
@@ -202,7 +202,7 @@ def ends_before_it_resets(client, again):
 
 
 def asks_more_before_it_resets(client, again):
-    client.send(again * 1200)  # more than anybody reads ahead
+    client.send(again * 1200)  # more than is ever read ahead
 
 
 @pytest.mark.parametrize("leaves", [just_resets, ends_before_it_resets, asks_more_before_it_resets])
@@ -302,7 +302,7 @@ def test_the_ledger_balances_at_every_scrape_under_a_mixed_load(origin, carpool)
 def test_every_response_belongs_to_its_request_while_loops_take_connections_over(origin, carpool):
     def restless(exchange):
         exchange.reply(body=exchange.request.target.encode())
-        return zlib.crc32(exchange.request.target.encode()) % 5 != 0  # closes now and then, nobody is told
+        return zlib.crc32(exchange.request.target.encode()) % 5 != 0  # closes now and then, without notice
     o = origin(restless)
     c = carpool(workers=2, pool={"size": 8})
 

@@ -1,4 +1,4 @@
-"""An operator's word to a pool, by the program's own commands: pause, resume, drain, reconnect, warm-up."""
+"""Operator commands to a pool, by the program's own subcommands: pause, resume, drain, reconnect, warm-up."""
 import subprocess
 
 import pytest

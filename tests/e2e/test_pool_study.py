@@ -1,4 +1,4 @@
-"""What a pool learns and tells: the origin's keep-alive limit, explanations, advice, replays, the summary line."""
+"""A pool's observations and reports: the origin's keep-alive limit, explanations, advice, simulations, the summary line."""
 import json
 import re
 
@@ -11,7 +11,7 @@ def path(o, what=""):
 
 
 def rests(c, o):
-    """How long what rests has done so; the shortest."""
+    """Returns the shortest idle time of the idle connections."""
     return min((r["idle_seconds"] for r in c.get_json(path(o, "/connections"))["connections"]), default=0)
 
 
@@ -51,7 +51,7 @@ def test_a_keep_alive_hint_is_taken_at_its_word(origin, carpool):
 
 @pytest.mark.parametrize("milliseconds, count", [(0, 120), (5, 120), (50, 120), (300, 20)])
 def test_posts_are_not_lost_where_the_origin_closes_early(origin, carpool, gate, milliseconds, count):
-    """It closes so long after each answer, without a word, and each POST comes at that moment."""
+    """An origin that closes this long after each response, silently; each POST arrives at that moment."""
     def closes(exchange):
         exchange.read_body()
         exchange.reply()
@@ -89,7 +89,7 @@ def test_a_restart_of_the_origin_teaches_nothing(origin, carpool, gate):
     for i, client in enumerate(clients):
         client.ask("GET", o.url + "/")
         gate.wait_for(i + 1)
-    for i, client in enumerate(clients):  # they come to rest one after the other
+    for i, client in enumerate(clients):  # they become idle one after the other
         gate.let(1)
         until(lambda: sum(r["idle_seconds"] > 0.3 for r in c.get_json(path(o, "/connections"))["connections"]) == i + 1,
               what="%d at rest" % (i + 1))

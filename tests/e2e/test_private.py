@@ -1,11 +1,11 @@
-"""A connection that a client authenticated by NTLM or Negotiate is that client's alone, to its end."""
+"""A connection that a client authenticated by NTLM or Negotiate serves that client alone, to its end."""
 import pytest
 from harness.wait import until
 
 
 @pytest.fixture
 def guarded(origin):
-    """An origin whose connections, not requests, are authenticated: by the token that came over them."""
+    """An origin that authenticates connections, not requests: by the token sent on them."""
     def start(scheme):
         owners = {}
 

@@ -151,7 +151,7 @@ def test_the_manager_is_notified(carpool, tmp_path, monkeypatch):
 
 
 def every_path_of_the_demo(address):
-    """Of its origin of HTTP/2, by a client of HTTP/2."""
+    """Requests to its HTTP/2 origin, by an HTTP/2 client."""
     with H2Client(address) as client:
         def get(path, **more):
             return client.get(path, authority="demo-h2", **more)

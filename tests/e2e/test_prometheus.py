@@ -66,7 +66,7 @@ def prometheus(tmp_path):
 
 
 def eager_alerts(tmp_path):
-    """The alerts as they are, but without patience, and looking back a few seconds."""
+    """The alerts as they are, but without `for`, and with a window of a few seconds."""
     files = []
     for name in ("recording.yml", "alerts.yml"):
         text = re.sub(r"\n\s+for: \w+", "", (RULES / name).read_text())
@@ -186,7 +186,7 @@ def test_every_query_of_the_dashboard_has_data(origin, carpool, prometheus, pki,
             for title, expression in list(missing.items()):
                 if p.ask(expression):
                     del missing[title]
-    # Nothing was ever sent again here: that series begins with the first one.
+    # Nothing was retried here: that series begins with the first retry.
     assert set(missing) <= {"Requests sent again, by proof"}, missing
     up = p.get("/api/v1/targets")["activeTargets"]
     assert [t["health"] for t in up] == ["up"] and pathlib.Path(tmp_path).exists()

@@ -1,4 +1,4 @@
-"""Pools that nobody uses end: max_origins bounds those in use, sums go on, and who comes at that moment notices nothing."""
+"""Unused pools end: max_origins bounds those in use, sums continue, and a request that arrives at that moment is served."""
 import random
 import threading
 import time
@@ -72,14 +72,14 @@ def test_a_pool_in_use_stays(origin, carpool):
     c = carpool(pool={"total": {"origin_idle_timeout": "300ms"}})
     with c.client() as client:
         assert client.get(b.url + "/").status == 200
-        # Asked again and again, until the other one is gone.
+        # Repeated until the other one has ended.
         while c.metric("carpool_pool_reclaimed_total") == 0:
             assert client.get(a.url + "/").status == 200
     assert a.opened == 1
 
 
 def test_nobody_notices_the_end_of_a_pool(origin, carpool, full):
-    """Origins that are asked just when their pools end: every request is answered, on whatever loop."""
+    """Requests to origins at the moment their pools end: every request is answered, on whatever loop."""
     o = origin(hello, host="0.0.0.0")
     c = carpool(workers=2, pool={"total": {"origin_idle_timeout": "1ms"}})
     places = ["http://127.0.0.%d:%d/" % (n, o.port) for n in range(1, 25)]
@@ -99,7 +99,7 @@ def test_nobody_notices_the_end_of_a_pool(origin, carpool, full):
     while any(thread.is_alive() for thread in threads):
         c.get_json("/pools")
         c.metrics()
-        threading.Event().wait(0.1)  # pools do not end while somebody looks through them
+        threading.Event().wait(0.1)  # pools do not end while a client iterates over them
     for thread in threads:
         thread.join()
     assert not wrong, wrong[0]

@@ -1,4 +1,4 @@
-"""Another configuration for the running program: by HUP, POST /reload and the file itself, under load, whole or not at all."""
+"""A new configuration for the running program: by HUP, POST /reload and the file itself, under load, entirely or not at all."""
 import json
 import os
 import pathlib
@@ -22,7 +22,7 @@ def post(c, path="/reload"):
 
 
 def rewrite(c, old, new):
-    """As an editor does it: a new file over the old one."""
+    """As an editor does: renames a new file over the old one."""
     text = c.config.read_text()
     assert old in text, text
     replace(c, text.replace(old, new))
@@ -286,7 +286,7 @@ def test_a_renewed_admin_token_is_demanded(carpool, tmp_path):
 
 
 class Load(threading.Thread):
-    """Requests without end; what does not come back whole is an error."""
+    """Sends requests continuously; an incomplete response is an error."""
 
     def __init__(self, address, url):
         super().__init__(daemon=True)
@@ -338,7 +338,7 @@ def test_reading_files_that_hang_holds_up_neither_admin_nor_requests(origin, car
     pki = Pki(tmp_path)
     o, c = origin(), carpool()
     slow = tmp_path / "slow.pem"
-    os.mkfifo(slow)  # who opens it waits until somebody writes
+    os.mkfifo(slow)  # opening it blocks until a writer opens it
     config = c.config.read_text()
     c.config.write_text(config + '\n[[origin]]\nuri = "https://other.test"\n[origin.upstream.tls]\nca_file = "%s"\n' % slow)
     answers = []

@@ -1,4 +1,4 @@
-"""Names: what DNS and /etc/hosts say is followed, address by address, and followed again when it changes."""
+"""Names: the results of DNS and /etc/hosts are followed, address by address, and again when they change."""
 import pytest
 from harness.deaf import Deaf
 from harness.wait import until
@@ -26,7 +26,7 @@ def test_hosts_go_before_the_name_server(origin, resolver, carpool):
 
 def test_the_next_address_is_tried_when_one_refuses(origin, resolver, carpool):
     o = origin()
-    resolver.table["two.test"] = ["::1", "127.0.0.9", "127.0.0.1"]  # nobody listens on the first two
+    resolver.table["two.test"] = ["::1", "127.0.0.9", "127.0.0.1"]  # no listener on the first two
     c = carpool(inside=resolver.inside)
     with c.client() as client:
         assert client.get("http://two.test:%d/" % o.port).status == 200

@@ -1,5 +1,5 @@
-"""A request's body comes before its connection, so that slow clients hold no place of an origin; and it must come at
-listen.body_min_rate."""
+"""A request's body is read before its connection is borrowed, so that slow clients hold no slot of an origin; and it
+must arrive at listen.body_min_rate."""
 import threading
 
 import pytest

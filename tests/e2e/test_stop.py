@@ -1,4 +1,4 @@
-"""How it ends: TERM drains, a second TERM does not wait, HUP and USR1 change nothing that runs."""
+"""Termination: TERM drains, a second TERM does not wait, HUP and USR1 affect no running request."""
 import os
 import signal
 import socket
@@ -183,7 +183,7 @@ def test_the_end_does_not_trip_over_authorities_that_are_still_being_read(carpoo
 
 
 def reader(fifo):
-    """A descriptor to write to, once the other end is open."""
+    """Returns a descriptor to write to, once the other end is open."""
     try:
         return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
     except OSError:

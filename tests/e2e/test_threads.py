@@ -1,4 +1,4 @@
-"""Which thread runs what, seen from outside: GET /threads, exec_* metrics, [threads] keys."""
+"""The thread that runs each task, seen from outside: GET /threads, exec_* metrics, [threads] keys."""
 import gzip
 import socket
 import ssl
@@ -41,7 +41,7 @@ def test_plain_requests_cost_no_hand_over(origin, carpool, full):
         for _ in range(count):
             assert client.get(o.url + "/").status == 200
     after = {name: c.metric("carpool_exec_tasks_total", mode=name) for name in ("pec", "epc")}
-    # What the questions themselves cost: each is a task of its own.
+    # The cost of the queries themselves: each is a task.
     assert sum(after.values()) - sum(before.values()) <= 20
     assert c.metric("carpool_exec_handovers_total") - handed <= 20
     assert scrapes_cost >= 0
@@ -75,7 +75,7 @@ def test_a_long_answer_is_compressed_for_who_takes_it(origin, carpool):
     o, c = origin(), carpool()
     with c.client() as client:
         assert client.get(o.url + "/").status == 200
-    # A request is counted when it is over, a moment after its answer is here.
+    # A request is counted when it ends, a moment after its response has arrived.
     until(lambda: c.metric("carpool_requests_total") == 1, 10, "the request to be counted")
     plain = c.admin("GET", "/metrics")
     packed = c.admin("GET", "/metrics", headers=[("Accept-Encoding", "gzip")])
@@ -92,7 +92,7 @@ def test_an_answer_that_may_block_is_a_task_and_liveness_is_not(carpool):
     before = c.metric("carpool_exec_tasks_total")
     for _ in range(5):
         assert c.admin("GET", "/livez").status == c.admin("GET", "/threads").status == 200
-    assert c.metric("carpool_exec_tasks_total") == before + 1  # the question itself
+    assert c.metric("carpool_exec_tasks_total") == before + 1  # the query itself
     c.admin("GET", "/pools")
     assert c.metric("carpool_exec_tasks_total") == before + 3
 
@@ -145,7 +145,7 @@ def test_a_signing_handshake_is_a_task_and_keeps_its_deadline(origin, carpool, p
         for _ in range(5):
             answer = client.get(o.url + "/")
             assert answer.status == 200 and b"client" in answer.body
-    # Each question is a task itself, and may or may not be in its own answer: two more at most.
+    # Each query is a task itself, and may or may not be in its own response: two more at most.
     assert c.metric("carpool_exec_tasks_total") >= before + 5
 
 

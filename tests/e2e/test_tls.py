@@ -13,7 +13,7 @@ def context(pki):
 
 
 def told(exchange):
-    """What the origin knows of the connection."""
+    """Returns the origin's view of the connection."""
     sock = exchange.stream.sock
     exchange.reply(body=("%s %s %s" % (sock.version(), sock.selected_alpn_protocol(), sock.session_reused)).encode())
 

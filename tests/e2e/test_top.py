@@ -1,4 +1,4 @@
-"""`carpool top` in a terminal: what it draws, how it keeps up, how it ends, and what it leaves of the terminal."""
+"""`carpool top` in a terminal: its frames, its updates, its end, and the terminal's state afterwards."""
 import re
 import signal
 
@@ -97,7 +97,7 @@ def test_it_leaves_the_terminal_as_it_was(origin, carpool, top, how):
     use(c, o)
     t = top(c)
     t.until_frame(shows(o, 1), "the pool")
-    t.press(b"\x1b[A\x1bOq x")  # an arrow and other keys are none that end it
+    t.press(b"\x1b[A\x1bOq x")  # an arrow and other keys do not end it
     frames = len(t.frames())
     t.until_frame(lambda f: len(t.frames()) > frames + 1, "another look")
     if how in ("q", "ctrl-c"):

@@ -1,4 +1,4 @@
-"""W3C trace context: whoever traces the application sees through carpool, which adds nothing and takes nothing away."""
+"""W3C trace context: carpool forwards the application's trace headers unchanged."""
 import pytest
 from harness.h2_client import H2Client
 from harness.origin import hello

@@ -1,4 +1,4 @@
-"""An origin that breaks off: the client gets everything that came, and can tell that it is not all."""
+"""An origin that breaks off: the client gets everything that arrived, and can tell that it is incomplete."""
 import fcntl
 import socket
 import struct
@@ -17,7 +17,7 @@ INTERNAL_ERROR = 2
 
 
 class Narrow(Stream):
-    """A client whose kernel takes little on its behalf."""
+    """A client with a small kernel buffer."""
 
     def __init__(self, address):
         sock = socket.socket()
@@ -32,7 +32,7 @@ class Narrow(Stream):
         self.close()
 
     def rest(self):
-        """How many bytes still come, and how the connection ends."""
+        """Returns how many bytes still arrive, and how the connection ends."""
         size = len(self.buffer)
         try:
             while data := self.sock.recv(65536):
@@ -50,7 +50,7 @@ def body(framing):
 
 @pytest.fixture
 def broken(origin):
-    """An origin that says FIN where more was announced."""
+    """An origin that sends FIN before the announced length."""
     def start(framing):
         def handler(exchange):
             exchange.send(b"HTTP/1.1 200 OK\r\n" + body(framing))

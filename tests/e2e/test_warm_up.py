@@ -1,4 +1,4 @@
-"""Connections before the first request: at start, on an operator's order, and min_idle."""
+"""Connections before the first request: at start, by an operator's command, and min_idle."""
 import json
 import threading
 import time

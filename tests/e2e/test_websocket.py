@@ -135,7 +135,7 @@ def test_ws_in_absolute_form_is_http(origin, carpool, scheme):
 
 @pytest.mark.parametrize("ends", [False, True], ids=["open", "ended"])
 def test_an_h2_tunnel_keeps_the_order_of_bytes_from_before_and_behind_its_opening(origin, carpool, ends):
-    """The program stands still while the 101 and late bytes arrive, so that it meets both in one turn."""
+    """The program is stopped while the 101 and late bytes arrive, so that it reads both in one iteration."""
     gate, switched, heard = threading.Event(), threading.Event(), []
 
     def switch(exchange):

@@ -1,5 +1,5 @@
-"""Run inside an application's container: TIMES requests for URL through the proxy that the environment names. Prints one
-line each: the status, and what the proxy says of it."""
+"""Runs inside an application's container: TIMES requests for URL through the proxy that the environment names. Prints
+one line each: the status and Proxy-Status."""
 import http.client
 import os
 import sys

@@ -1,5 +1,5 @@
-"""Run inside an application's container: one request over the Unix socket that the environment names; prints the first
-line of the answer."""
+"""Runs inside an application's container: one request over the Unix socket that the environment names; prints the first
+line of the response."""
 import os
 import socket
 

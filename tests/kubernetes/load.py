@@ -1,5 +1,6 @@
-"""Run inside an application's container: so many requests a second for so long through the proxy that the environment
-names, over two kept connections. Prints how many were answered, how many failed, and how long it took."""
+"""Runs inside an application's container: sends requests at the given rate and for the given time through the proxy
+that the environment names, over two kept connections. Prints how many were answered, how many failed, and how long it
+took."""
 import http.client
 import os
 import sys

@@ -1,5 +1,5 @@
-"""Defects of the pool, by name: where, what is right, what becomes of it, and who notices first. A text is an expression
-or whole statements, and occurs exactly once in its file."""
+"""Defects of the pool, by name: the file, the correct text, the wrong one, and the program that detects it first. A text
+is an expression or whole statements, and occurs exactly once in its file."""
 import dataclasses
 
 
@@ -9,7 +9,7 @@ class Mutant:
     path: str
     old: str
     new: str
-    killer: str  # explorer, unit or sim; the others are asked after it
+    killer: str  # explorer, unit or sim; the others run after it
 
 
 def m(name, path, old, new, killer):
@@ -48,13 +48,13 @@ MUTANTS = [
     m("the bits of what is lent stay for ever", "pool/core/finder.h", "if ((idle.read() & entry.bit()) != 0) idle.clear(entry.bit());", "",
       "unit"),
     m("two append a block each", "pool/core/blocks.h", "if (at(n).vacant().read() != 0) return;  // another thread appended one", "", "explorer"),
-    # ---- borrowing and the line ----
+    # ---- borrowing and the wait queue ----
     m("who comes goes past the line", "pool/destination/borrow.cc", "!want.new_connection_only && !want.tunnel && !waiting()", "!want.new_connection_only && !want.tunnel",
       "explorer"),
     m("a wish is published acq_rel", "pool/destination/borrow.cc", "attention.fetch_add(1, std::memory_order_seq_cst);",
       "attention.fetch_add(1, std::memory_order_acq_rel);", "explorer"),
     m("who leaves is still meant", "pool/destination/borrow.cc", "borrower.ticket_ = 0;  // a grant in flight sees this on arrival and passes on", "", "unit"),
-    # ---- handing on ----
+    # ---- hand-off ----
     m("a release does not look whether somebody waits", "pool/destination/release.cc", "if (waiting()) serve_own_waiters(now, OpenCause::all_busy);  // pairs with enqueue()",
       "", "explorer"),
     m("what was given is not judged on arrival", "pool/destination/release.cc",
@@ -81,7 +81,7 @@ MUTANTS = [
     m("who waits for the probe is forgotten when none may begin", "pool/destination/dial.cc",
       "for (; !line.empty() && actions.step(); ++undialed) refuse(*line.first(), last_failure, actions);", "", "unit"),
     m("a success does not end the back-off", "pool/destination/dial.cc", "backoff.succeeded();", "", "unit"),
-    # ---- dials that are too many ----
+    # ---- surplus dials ----
     m("a recall does not look again", "pool/destination/cancel_dials.cc", "there && surplus(dial, lacking_idle_now())", "there", "unit"),
     m("the last dial is recalled too", "pool/destination/cancel_dials.cc", "dials - cancels > 1", "dials - cancels > 0", "unit"),
     m("a dial is recalled for ever", "pool/destination/cancel_dials.cc", "message.on_its_way = message.cancelled = true;", "message.on_its_way = true;", "unit"),
@@ -91,7 +91,7 @@ MUTANTS = [
     m("who waits has no memory for a no", "pool/destination/rejection.cc", "rejections.ready(line.size() + std::size_t{1})", "true", "unit"),
     m("a stream is granted without memory for the grant", "pool/destination/release.cc", "!grants.ready(1)", "false", "unit"),
     m("who cannot be served for want of memory waits", "pool/destination/borrow.cc", "actions.no_memory && serving() == 0 && coming() == 0", "false", "unit"),
-    # ---- ends ----
+    # ---- close and stop ----
     m("the place of what ended is never free again", "pool/destination/close.cc", "pool.vacate(entry);", "", "unit"),
     m("what ended frees nobody", "pool/destination/close.cc", "if (run_actions(actions) || actions.more) serve_own_waiters(now, why);", "static_cast<void>(run_actions(actions));",
       "unit"),
@@ -99,7 +99,7 @@ MUTANTS = [
     m("an inspection is not counted", "pool/destination/close.cc", "owner.inspections.fetch_add(1, std::memory_order_seq_cst);",
       "owner.inspections.fetch_add(0, std::memory_order_seq_cst);", "unit"),
     m("who relied on an inspection that did not begin is forgotten", "pool/destination/close.cc", "owner.inspection_lost();", "", "explorer"),
-    # ---- the budget of all ----
+    # ---- the connection budget ----
     m("a slot that comes back wakes nobody", "pool/destination/budget.cc",
       "if (budget != nullptr && budget->anyone_starved()) budget->release_for_starved(now);", "", "unit"),
     m("a free slot is taken past the starved", "pool/queue/connection_budget.cc", "return !anyone_starved() && count_one();", "return count_one();",

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Defects of the pool that its tests have to notice.
+"""Runs the tests against defects of the pool, which they must detect.
 
     tests/mutants/run.py [--sample N --seed TEXT] [--only REGEX] [--jobs N] [--list]
 
 In a copy of the pool each mutant's text becomes a choice between right and wrong, so that one build of each program holds
-all of them; CARPOOL_MUTANT says which is wrong in a run, 0 none. The tree itself is never touched. Ends with `N killed,
-N survived`; a mutant whose text is no longer there stops the run: who changes the line says what its defect is now."""
+all of them; CARPOOL_MUTANT selects the wrong one in a run, 0 none. The tree itself is never touched. Ends with `N killed,
+N survived`; a mutant whose text is missing stops the run: a change of the line must update its mutant."""
 import argparse
 import concurrent.futures
 import os
@@ -30,8 +30,8 @@ UNITS = ("entry_state", "core", "connection_budget", "event", "wait_queue", "dia
          "no_memory", "idle_limit_learner")
 PROGRAMS = {"unit": ["--gtest_filter=-Pool.*Threads*:Pool.AnswersEvery*"], "explorer": ["--random", "10000", "--delays", "4"],
             "sim": ["--seconds", "300", "--histories", "10000"], "every order": []}
-BUILT = {"every order": "explorer"}  # the same program, all of its schedules: when nobody else noticed anything
-LIMIT = 120  # seconds of CPU; who does not end is dead
+BUILT = {"every order": "explorer"}  # the same program with all its schedules: if no other program detected anything
+LIMIT = 120  # seconds of CPU; a program that exceeds them counts as hung
 
 CHOICE = """
 #include <cstdlib>
@@ -44,7 +44,7 @@ constexpr bool mutant(int number) { return std::is_constant_evaluated() ? false 
 
 
 def chosen_between(old, variants):
-    """The text of a place: what is right, unless one of the variants (number, text) is chosen."""
+    """Returns the text of a place: the correct one, unless one of the variants (number, text) is selected."""
     if old.split("//")[0].rstrip().endswith(";"):
         return "".join("if (::carpool::mutant(%d)) {\n%s\n} else " % v for v in variants) + "{\n%s\n}" % old
     return "(" + "".join("::carpool::mutant(%d) ? (%s) : " % v for v in variants) + "(%s))" % old
@@ -66,7 +66,7 @@ def scratch(to):
 
 
 def build(folder, program):
-    """The pool in one file, so that it is compiled once, and who looks at it."""
+    """Compiles the pool once, as one file, with the programs that test it."""
     everything = folder / "all.cc"
     parts = sorted(p for room in ("pool", "base") for p in (folder / room).rglob("*.cc"))
     everything.write_text("".join('#include "%s"\n' % p.relative_to(folder) for p in parts))
@@ -80,7 +80,7 @@ def build(folder, program):
 
 
 def complaint(folder, program, number):
-    """What the program says of this mutant; empty: it noticed nothing."""
+    """Returns the program's failure for this mutant; empty: not detected."""
     done = subprocess.run(["nice", str(folder / BUILT.get(program, program)), *PROGRAMS[program]], cwd=folder, text=True, capture_output=True,
                           env={**os.environ, "CARPOOL_MUTANT": str(number)},
                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT)))

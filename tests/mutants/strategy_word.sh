@@ -1,8 +1,8 @@
 #!/bin/sh
 # Negative control: the strategy's word with an order that publishes nothing. TSan must find that the moving loop's plain
-# data is then read by a thread that was never told of it; if it does not, the test of the moving loop proves nothing.
+# data is then read without synchronisation; if it does not, the test of the moving loop proves nothing.
 # Usage: tests/mutants/strategy_word.sh [BUILD_DIR]
-# LIBUV_SOURCE=DIR: libuv is built from there with TSan too, so that what it does inside is seen as well.
+# LIBUV_SOURCE=DIR: libuv is built from there with TSan too, so that its internals are checked as well.
 set -eu
 cd "$(dirname "$0")/../.."
 out=${1:-build/mutant-strategy-word}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A thousand origins come and go while everything expires within a second: between the loads nothing is left of them.
+"""A thousand origins appear and expire within a second: nothing of them remains between the loads.
 
     tests/soak/soak.py [--seconds 60] [--origins 1000] [--program PATH]
 
@@ -166,7 +166,7 @@ def series(looks, name):
 
 
 def grown(rests, loads):
-    """What is more at the last rest than it was when half of the rounds were over: the first ones warm up."""
+    """Returns the values that grew between the idle phase after half of the rounds and the last one: the first rounds warm up."""
     wrong = []
     for name, first in rests[HALF].items():
         last = rests[-1][name]

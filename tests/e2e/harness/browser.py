@@ -1,4 +1,4 @@
-"""A headless Chromium, driven over its DevTools protocol: what a person sees of the page."""
+"""A headless Chromium, driven over its DevTools protocol: the page as a user sees it."""
 import base64
 import itertools
 import json
@@ -60,7 +60,7 @@ class Browser:
         self.call("Page.navigate", url=url)
 
     def run(self, script):
-        """The value of a JavaScript expression; a promise is waited for."""
+        """Returns the value of a JavaScript expression; awaits a promise."""
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")

@@ -1,4 +1,4 @@
-"""The program under test: started from a configuration, questioned over its admin address, stopped with TERM."""
+"""The program under test: started from a configuration, queried over its admin address, stopped with TERM."""
 import json
 import os
 import pathlib
@@ -63,7 +63,7 @@ class Carpool:
         return self
 
     def check(self):
-        """What --check says of this configuration."""
+        """Returns the result of --check for this configuration."""
         done = subprocess.run([PROGRAM, "--config", self.config, "--check"], capture_output=True, text=True, timeout=20)
         return done.stdout + done.stderr
 
@@ -88,7 +88,7 @@ class Carpool:
         return status
 
     def stop(self):
-        """TERM; its exit status and whatever it said must be clean."""
+        """Sends TERM; the exit status and the output must be clean."""
         if self.process is None:
             return
         if self.process.poll() is None:
@@ -107,7 +107,7 @@ class Carpool:
         return "\n".join(self.output[-count:])
 
     def rss(self):
-        """Resident bytes."""
+        """Returns the resident bytes."""
         status = pathlib.Path("/proc/%d/status" % self.process.pid).read_text()
         return int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) * 1024
 
@@ -133,12 +133,12 @@ class Carpool:
                 for family in text_string_to_metric_families(answer.body.decode()) for s in family.samples}
 
     def metric(self, name, **labels):
-        """The sum of the samples that carry these labels."""
+        """Returns the sum of the samples that have these labels."""
         want = set(labels.items())
         return sum(v for (n, ls), v in self.metrics().items() if n == name and want <= ls)
 
     def pool(self, label):
-        """What /pools says of one origin."""
+        """Returns the entry of one origin in /pools."""
         data = self.get_json("/pools")
         rows = data.get("pools", data) if isinstance(data, dict) else data
         if isinstance(rows, dict):
@@ -146,7 +146,7 @@ class Carpool:
         return next(r for r in rows if label in (r.get("origin"), r.get("uri"), r.get("label")))
 
     def access_log(self):
-        """The access log so far, one dict a request."""
+        """Returns the access log so far, one dict per request."""
         found = []
         for line in list(self.output):
             if line.startswith("{"):

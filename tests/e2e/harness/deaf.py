@@ -1,4 +1,4 @@
-"""Two origins that say nothing: one whose SYNs are dropped (its backlog is full), one that accepts and stays silent."""
+"""Two origins that never respond: one whose SYNs are dropped (its backlog is full), one that accepts and stays silent."""
 import socket
 
 
@@ -24,7 +24,7 @@ class Deaf:
 
 
 class Silent:
-    """connect() succeeds, in the kernel; nobody ever reads or writes, so a TLS handshake does not begin."""
+    """connect() succeeds, in the kernel; no process ever reads or writes, so a TLS handshake does not begin."""
 
     def __init__(self):
         self._server = socket.create_server(("127.0.0.1", 0), backlog=64)

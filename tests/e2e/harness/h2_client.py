@@ -1,4 +1,4 @@
-"""An HTTP/2 client with prior knowledge: a library's for what is allowed, and frames by hand for what is not."""
+"""An HTTP/2 client with prior knowledge: a library for valid messages, and raw frames for invalid ones."""
 import collections
 import socket
 import struct
@@ -14,7 +14,7 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = range(10)
 END_STREAM, END_HEADERS = 1, 4
 
-# The library takes every GOAWAY for the end; streams below its number go on (RFC 9113 6.8), in the same read even.
+# The library takes every GOAWAY for the end; streams below its number continue (RFC 9113 6.8), even in the same read.
 _OPEN = h2.connection.ConnectionState.CLIENT_OPEN
 h2.connection.H2ConnectionStateMachine._transitions[(_OPEN, h2.connection.ConnectionInputs.RECV_GOAWAY)] = (None, _OPEN)
 
@@ -55,7 +55,7 @@ class H2Client:
             self.sock.sendall(data)
 
     def ask(self, path="/", method="GET", authority="a.test", headers=(), end=True, scheme="http", pseudo=()):
-        """The number of the stream."""
+        """Returns the number of the stream."""
         stream = self.h2.get_next_available_stream_id()
         first = [(":method", method), (":scheme", scheme), (":authority", authority), (":path", path), *pseudo]
         if method == "CONNECT" and not pseudo:
@@ -65,7 +65,7 @@ class H2Client:
         return stream
 
     def send(self, stream, data, end=False):
-        """All of it, as the windows allow."""
+        """Sends all of it, as the windows allow."""
         while data or end:
             size = min(len(data), self.h2.local_flow_control_window(stream), self.h2.max_outbound_frame_size)
             if size or not data:
@@ -78,7 +78,7 @@ class H2Client:
                 self.read()
 
     def read(self):
-        """What comes next; False at the end of the connection."""
+        """Handles the next input; False at the end of the connection."""
         data = received(self.sock)
         if not data:
             self.closed = True
@@ -109,7 +109,7 @@ class H2Client:
             self.settings.update({code: change.new_value for code, change in event.changed_settings.items()})
 
     def until(self, look):
-        """Reads on until look() is true, or nothing comes any more."""
+        """Reads until look() is true, or nothing more arrives."""
         while not look():
             if not self.read():
                 break
@@ -124,7 +124,7 @@ class H2Client:
         return self.answer(self.ask(*args, **more))
 
 
-# ---- frames by hand ----
+# ---- raw frames ----
 
 def frame(kind, flags, stream, payload=b""):
     return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
@@ -141,7 +141,7 @@ def text(value):
 
 
 def block(fields):
-    """Literals without indexing, no Huffman: what is written is what is meant."""
+    """HPACK literals without indexing and without Huffman coding."""
     return b"".join(b"\x00" + text(n) + text(v) for n, v in fields)
 
 
@@ -154,7 +154,7 @@ def headers(stream, fields, end=True):
 
 
 class Attacker:
-    """Writes what it likes and notes how the connection ends."""
+    """Writes raw bytes and records how the connection ends."""
 
     def __init__(self, address, settings=b""):
         self.sock = socket.create_connection(address, 20)
@@ -162,7 +162,7 @@ class Attacker:
         self.buffer = b""
 
     def send(self, data):
-        """False: the connection is gone."""
+        """Returns False if the connection is closed."""
         try:
             self.sock.sendall(data)
             return True
@@ -170,7 +170,7 @@ class Attacker:
             return False
 
     def goaway(self, seconds=20):
-        """Reads to the end: the error code of the last GOAWAY, None where there was none."""
+        """Reads to the end; returns the error code of the last GOAWAY, None if there was none."""
         self.sock.settimeout(seconds)
         code = None
         while True:

@@ -1,5 +1,5 @@
-"""An HTTP/2 origin that a test scripts: handler(stream) says what happens to each request, once it is whole, on a thread
-of its own. Prior knowledge without `tls`, ALPN with it."""
+"""An HTTP/2 origin that a test scripts: handler(stream) handles each complete request on a thread of its own. Prior
+knowledge without `tls`, ALPN with it."""
 import collections
 import socket
 import ssl
@@ -15,7 +15,7 @@ SETTINGS = h2.settings.SettingCodes
 
 
 class Stream:
-    """One request, whole, and what may be answered to it."""
+    """One complete request, and the means to respond."""
 
     def __init__(self, connection, stream_id, headers):
         self.connection, self.id = connection, stream_id
@@ -31,7 +31,7 @@ class Stream:
             c.send_headers(self.id, [(":status", str(status)), *headers], end_stream=end)
 
     def data(self, body, end=False):
-        """All of it, as far as the windows let it."""
+        """Sends all of it, as far as the windows allow."""
         while True:
             with self.connection.room:
                 if self.connection.gone:
@@ -123,7 +123,7 @@ class Connection:
 
 
 class Talk:
-    """Whatever is said to the library in here is sent at its end."""
+    """Output of the library within this block is sent at its end."""
 
     def __init__(self, connection):
         self.connection = connection
@@ -145,7 +145,7 @@ def hello(stream):
 
 
 class H2Origin:
-    """`early`: called with the head alone, instead of `handler`; `alpn`: what it takes besides h2."""
+    """`early`: called with the head alone, instead of `handler`; `alpn`: accepted protocols besides h2."""
 
     def __init__(self, handler=hello, tls=None, settings=None, early=None):
         self.handler, self.early, self.settings = handler, early, settings or {}

@@ -1,4 +1,4 @@
-"""HTTP/2 frame by frame, on either side: what is written is what the test says, what came is noted and never judged."""
+"""HTTP/2 frame by frame, on either side: output is exactly as the test says, input is recorded and never judged."""
 import collections
 import socket
 import threading
@@ -13,7 +13,7 @@ PADDED = 8
 
 
 class Peer:
-    """One end of a connection: answers SETTINGS and PING, gives windows back if `generous`, notes all else."""
+    """One end of a connection: answers SETTINGS and PING, returns windows if `generous`, records all else."""
 
     def __init__(self, sock, generous=True):
         self.sock, self.generous, self.buffer, self.closed = sock, generous, b"", False
@@ -25,7 +25,7 @@ class Peer:
         self.frames = []                               # (type, flags, stream)
 
     def send(self, *frames):
-        """False: the connection is gone."""
+        """Returns False if the connection is closed."""
         try:
             self.sock.sendall(b"".join(frames))
             return True
@@ -33,7 +33,7 @@ class Peer:
             return False
 
     def step(self):
-        """The next frame; False at the end of the connection."""
+        """Returns the next frame; False at the end of the connection."""
         while len(self.buffer) < 9 or len(self.buffer) < 9 + int.from_bytes(self.buffer[:3], "big"):
             more = received(self.sock)
             if not more:
@@ -78,7 +78,7 @@ class Peer:
         return look()
 
     def over(self, stream):
-        """Reads until the stream is: True if it ended whole."""
+        """Reads until the stream ends: True if it is complete."""
         assert self.until(lambda: stream in self.ended or stream in self.resets) or self.closed
         return stream in self.ended
 

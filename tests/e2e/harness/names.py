@@ -1,5 +1,5 @@
-"""A name server on a loopback address of its own and a mount namespace whose resolv.conf and hosts name it: what carpool
-resolves is ours."""
+"""A name server on a loopback address of its own and a mount namespace whose resolv.conf and hosts name it: the test
+controls every name that carpool resolves."""
 import ipaddress
 import os
 import pathlib
@@ -13,7 +13,7 @@ A, AAAA = 1, 28
 
 
 class Resolver:
-    """table: name -> addresses. An absent name does not exist; while mute, nothing is answered."""
+    """table: name -> addresses. An absent name does not exist; while mute, no query is answered."""
 
     def __init__(self, folder, sock):
         self.table, self.asked, self.mute, self.ttl = {}, [], False, 1
@@ -28,7 +28,7 @@ class Resolver:
 
     @property
     def inside(self):
-        """The command that runs another one where /etc/resolv.conf and /etc/hosts are ours."""
+        """Returns the command that runs another one with the test's /etc/resolv.conf and /etc/hosts."""
         script = 'mount --bind "$0/resolv.conf" /etc/resolv.conf && mount --bind "$0/hosts" /etc/hosts && exec "$@"'
         return ["unshare", "-m", "--propagation", "private", "sh", "-c", script, self._folder]
 
@@ -69,7 +69,7 @@ class Resolver:
 
 
 def start(folder):
-    """None where this user may not."""
+    """Returns None if this user lacks the rights."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         sock.bind((HOST, 53))

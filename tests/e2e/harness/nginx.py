@@ -1,4 +1,4 @@
-"""A real nginx on free ports, plain and TLS, with a few locations that tests ask for."""
+"""A real nginx on free ports, plain and TLS, with the locations that tests use."""
 import pathlib
 import shutil
 import socket

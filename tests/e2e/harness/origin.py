@@ -1,4 +1,4 @@
-"""An HTTP/1.1 origin that a test scripts: handler(exchange) says what happens to each request, on a thread of its own."""
+"""An HTTP/1.1 origin that a test scripts: handler(exchange) handles each request on a thread of its own."""
 import dataclasses
 import os
 import select
@@ -11,7 +11,7 @@ from .wire import Gone, Stream
 
 
 class Gate:
-    """Holds exchanges until the test lets them go, and tells how many are there."""
+    """Holds exchanges until the test releases them, and counts those held."""
 
     def __init__(self):
         self._change = threading.Condition()
@@ -46,7 +46,7 @@ class Gate:
 
 @dataclasses.dataclass
 class Seen:
-    """One request as it came, on which connection (counted from 1) and when."""
+    """One received request, its connection (counted from 1) and its time."""
     message: object
     connection: int
     at: float
@@ -106,7 +106,7 @@ class Origin:
             threading.Thread(target=self._serve, args=(sock, number), daemon=True).start()
 
     def _count(self):
-        """Connections that neither side has ended: what the kernel knows, not what our threads have noticed."""
+        """Returns the connections that neither side has ended, according to the kernel."""
         return len(self._socks) - len(self._open.poll(0))
 
     @property
@@ -146,7 +146,7 @@ class Origin:
                 self._busy -= 1
 
     def close_connections(self):
-        """Ends every connection that is open now, as an origin does with idle ones."""
+        """Closes every open connection, as an origin does with idle ones."""
         with self._lock:
             for sock in self._socks:
                 try:

@@ -3,7 +3,7 @@ import itertools
 import os
 import socket
 
-_next = itertools.count(os.getpid() * 997 % 12000)  # far from where a process with the next number begins
+_next = itertools.count(os.getpid() * 997 % 12000)  # far from the start of a process with the next number
 
 
 def free_port():

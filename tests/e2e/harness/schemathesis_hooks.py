@@ -1,4 +1,4 @@
-"""What schemathesis cannot read from /openapi.json: what an origin looks like, and rules between two parameters."""
+"""Rules that schemathesis cannot read from /openapi.json: the form of an origin, and rules between two parameters."""
 import os
 
 import schemathesis
@@ -17,7 +17,7 @@ def number(query, name, default):
 
 @schemathesis.hook
 def filter_case(context, case):
-    """OpenAPI 3.0 has no words for "not more than the other one" and "one of both"; each has a test of its own."""
+    """OpenAPI 3.0 cannot express "not more than the other one" and "one of both"; each has a test of its own."""
     query = case.query if isinstance(case.query, dict) else {}
     if case.operation.path == "/pools/{origin}/what-if":
         return number(query, "min_idle", 0) <= number(query, "size", 64)

@@ -1,4 +1,4 @@
-"""A program under a pseudo-terminal: what it writes, what its screen shows, keys, sizes, and what it leaves behind."""
+"""A program under a pseudo-terminal: its output, its screen, keys, sizes, and the terminal's state afterwards."""
 import fcntl
 import os
 import pty
@@ -38,7 +38,7 @@ class Terminal:
                 self.written += piece
 
     def size(self, rows, columns):
-        """As a window that is resized; the kernel tells the program."""
+        """Resizes the window; the kernel signals the program."""
         self.rows, self.columns = rows, columns
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
@@ -46,7 +46,7 @@ class Terminal:
         os.write(self.master, keys)
 
     def frames(self):
-        """What was drawn, from one "home" to the next, without the sequences; the last may not be whole."""
+        """Returns the frames, from one "home" to the next, without the sequences; the last may be incomplete."""
         with self._lock:
             pieces = self.written.split(b"\x1b[H")[1:]
         return [SEQUENCE.sub(b"", p).decode(errors="replace").replace("\r", "") for p in pieces]
@@ -58,7 +58,7 @@ class Terminal:
             raise AssertionError("%s; written: %r" % (error, self.written[-2000:])) from None
 
     def until_frame(self, test, what):
-        """The last frame that is whole, as soon as it passes."""
+        """Returns the last complete frame, as soon as it passes."""
         def look():
             whole = self.frames()[:-1] or [""]
             return whole[-1] if test(whole[-1]) else None
@@ -68,7 +68,7 @@ class Terminal:
         self._until(lambda: text in self.written, what)
 
     def end(self):
-        """Its exit status, and whether it left the terminal as it found it."""
+        """Returns the exit status, and whether the terminal's settings were restored."""
         status = self.process.wait(20)
         return status, termios.tcgetattr(self.slave) == self.before
 

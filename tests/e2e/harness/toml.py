@@ -1,4 +1,4 @@
-"""Python values as TOML: what a test says about the configuration, without string templates."""
+"""Python values as TOML: configurations without string templates."""
 import json
 
 
@@ -36,7 +36,7 @@ def dumps(table):
 
 
 def merge(base, extra):
-    """extra over base, table by table."""
+    """Merges extra over base, table by table."""
     merged = dict(base)
     for key, v in extra.items():
         merged[key] = merge(merged[key], v) if isinstance(v, dict) and isinstance(merged.get(key), dict) else v

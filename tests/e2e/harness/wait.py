@@ -1,9 +1,9 @@
-"""Waiting for something to become true, with a deadline. The one pause of all tests is here."""
+"""Waits for a condition, with a deadline. The only pause of all tests is here."""
 import time
 
 
 def until(look, seconds=10, what="the condition"):
-    """The first true value of look()."""
+    """Returns the first true value of look()."""
     end = time.monotonic() + seconds
     while True:
         value = look()

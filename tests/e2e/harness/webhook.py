@@ -1,4 +1,4 @@
-"""`carpool webhook` as a process, what the API server asks it, and what it is started with."""
+"""`carpool webhook` as a process, the API server's requests to it, and its files."""
 import http.client
 import json
 import re
@@ -18,7 +18,7 @@ INJECTION = {
 
 
 def certificate(folder, name):
-    """A new one that vouches for itself, under the names that the webhook reads."""
+    """Writes a new self-signed certificate, under the names that the webhook reads."""
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
                     "/CN=" + name, "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", folder / "new.key", "-out",
                     folder / "new.crt"], check=True, capture_output=True)
@@ -40,7 +40,7 @@ class Webhook:
         self.process.wait()
 
     def line(self, word, seconds=20):
-        """The next line of its log that has the word."""
+        """Returns the next line of its log that contains the word."""
         end = time.monotonic() + seconds
         while select.select([self.process.stderr], [], [], max(0, end - time.monotonic()))[0]:
             line = self.process.stderr.readline()

@@ -1,4 +1,4 @@
-"""HTTP/1.1 read from and written to a socket without a library's opinion: what came is what the test sees."""
+"""HTTP/1.1 read from and written to a socket without a library: the test sees exactly what arrived."""
 import dataclasses
 import socket
 
@@ -37,11 +37,11 @@ class Message:
 
 
 class Gone(Exception):
-    """The other side ended the connection before the message did."""
+    """The other side closed the connection before the message was complete."""
 
 
 def received(sock):
-    """What comes next; nothing once the connection has ended, however it did."""
+    """Returns the next bytes; nothing once the connection has ended, however it did."""
     try:
         return sock.recv(65536)
     except ConnectionError:
@@ -67,13 +67,13 @@ class Stream:
         self.sock.close()
 
     def more(self):
-        """False: end of stream."""
+        """Returns False at the end of the stream."""
         data = received(self.sock)
         self.buffer += data
         return bool(data)
 
     def at_end(self):
-        """Has the other side closed, with nothing unread before it?"""
+        """Returns whether the other side has closed, with nothing unread before it."""
         return not self.buffer and not self.more()
 
     def line(self):
@@ -102,7 +102,7 @@ class Stream:
         return Message(first, self.fields())
 
     def body_of(self, message, until_close):
-        """Fills in the body; complete is False when the connection ended first."""
+        """Reads the body; complete is False if the connection ended first."""
         try:
             if "chunked" in message.get("transfer-encoding", "").lower():
                 self._chunks(message)
