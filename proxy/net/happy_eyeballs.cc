@@ -49,7 +49,7 @@ FaultKind kind_of(int error) {
   }
 }
 
-// Of several failures the one closest to success is reported: refused, timed out, unreachable, not allowed.
+// Reports the failure closest to success: refused, timed out, unreachable, not allowed.
 int weight(FaultKind kind) {
   switch (kind) {
     case FaultKind::budget:

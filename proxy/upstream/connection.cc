@@ -10,7 +10,7 @@ namespace carpool::proxy {
 
 std::uint64_t next_connection_id() {
   static std::atomic<std::uint64_t> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;  // relaxed: only unique, orders nothing
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;  // relaxed: the value is only unique, it orders nothing
 }
 
 Connection::Connection(std::uint64_t id, net::Dialed dialed, Instant now)
@@ -25,7 +25,7 @@ Connection::~Connection() {
   if (book_ != nullptr) book_->closed(address_);
 }
 
-// ---- its certificates and its address ----
+// ---- certificates and address ----
 
 void Connection::made_under(const TlsIdentity& identity, std::uint64_t fingerprint) {
   identity_ = &identity;
@@ -68,15 +68,15 @@ std::optional<pool::CloseCause> Connection::close_cause(Instant now) {
   return judged.cause;
 }
 
-// A gateway's word that the server behind this address is not there counts as a failure.
+// A gateway status that reports an unavailable server behind this address counts as a failure.
 void Connection::note_answer(std::uint16_t status, Instant now) {
   if (book_ == nullptr) return;
   if (status >= 502 && status <= 504) return book_->failed(address_, now);
   book_->answered(address_);
 }
 
-// A response and its FIN may have come in one event: whoever rests without a look at the wire never sees that FIN
-// again.
+// A response and its FIN may arrive in one event; a connection that becomes idle without checking the socket would
+// never see that FIN.
 bool Connection::clean_for_reuse() {
   user = nullptr;
   if (standing != ConnectionState::idle) note_standing(*this, ConnectionState::idle, "released");

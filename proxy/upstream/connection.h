@@ -1,5 +1,5 @@
-// Connection: what the pool holds, an HTTP/1.1 connection to an origin, or the base of an HTTP/2 one. At rest it owns a
-// transport and facts about itself, no buffer and no parser: those belong to the exchange that borrows it.
+// Connection: the pooled connection to an origin; HTTP/1.1, or the base of an HTTP/2 one. An idle one owns a transport
+// and its own statistics, but no buffer and no parser: those belong to the exchange that borrows it.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace carpool::proxy {
 
 class TlsIdentity;
 
-// Who uses a connection right now, on its home loop.
+// ConnectionEvents: the current user of a connection, on its home loop.
 class ConnectionEvents {
  public:
   virtual void on_upstream_ready() LOOP_ONLY = 0;
@@ -27,10 +27,10 @@ class ConnectionEvents {
   ~ConnectionEvents() = default;
 };
 
-// Where a connection stands, for the log: each change is a debug line.
+// ConnectionState: logged at debug level on each change.
 enum class ConnectionState : std::uint8_t { connecting, idle, borrowed, closed };
 
-// Numbers are given in the order of opening, process-wide.
+// Numbers are assigned in opening order, process-wide.
 std::uint64_t next_connection_id();
 
 class Connection : public pool::PooledConnection {
@@ -40,22 +40,23 @@ class Connection : public pool::PooledConnection {
   ~Connection() override;
   bool clean_for_reuse() override;
 
-  // Counted there until it ends. Before it is in the pool; the book outlives it.
+  // Counts the connection in `book` until it ends. Must be called before it enters the pool; `book` must outlive it.
   void track_address(net::AddressSet& book, const net::Address& address);
-  // By a context of this fingerprint of this identity, which outlives it. Before it is in the pool.
+  // Records the fingerprint of the context in use and its identity, which must outlive it. Must be called before it
+  // enters the pool.
   void made_under(const TlsIdentity& identity, std::uint64_t fingerprint);
-  // Why it must serve no further request (its certificates were replaced, its address is gone or only fails), or that
-  // it is to end a little later.
+  // AddressVerdict: why the connection must serve no further request (certificates replaced, address gone or only
+  // failing), or that it is to be closed a little later.
   struct AddressVerdict {
     std::optional<pool::CloseCause> cause;
     bool later = false;
   };
   AddressVerdict judge(Instant now) const;
-  // It was made under certificates that are no longer in force: no request may be sent on it.
+  // Returns true if its certificates are no longer in force: no request may be sent on it.
   bool certificates_replaced() const;
-  // As judge(), when it is given back: looks at its address only where something changed since the last time.
+  // Like judge(), when the connection is returned: checks the address only if something changed since the last time.
   std::optional<pool::CloseCause> close_cause(Instant now);
-  // How an exchange on it went, for its address.
+  // Reports to its address how an exchange went.
   void note_answer(std::uint16_t status, Instant now);
   void note_failure(Instant now) {
     if (book_ != nullptr) book_->failed(address_, now);
@@ -68,10 +69,10 @@ class Connection : public pool::PooledConnection {
   const std::string& peer() const { return peer_; }
   net::SecurityInfo security() const { return security_; }
 
-  // Set while leased, cleared before release; events of the connection go there.
+  // Set while leased, cleared before release; receives the events of the connection.
   ConnectionEvents* user = nullptr;
-  ConnectionState standing = ConnectionState::connecting;  // with `user`: whoever holds the connection
-  std::string_view origin;                                 // its label, which outlives every connection
+  ConnectionState standing = ConnectionState::connecting;  // guarded like `user`: only the holder of the connection
+  std::string_view origin;                                 // label of the origin, which outlives every connection
 
  private:
   std::unique_ptr<net::Transport> transport_;
@@ -80,13 +81,13 @@ class Connection : public pool::PooledConnection {
   const std::string local_, peer_;
   net::AddressSet* book_ = nullptr;
   net::Address address_;
-  const TlsIdentity* identity_ = nullptr;  // null: plain text
+  const TlsIdentity* identity_ = nullptr;  // nullptr: plain text
   std::uint64_t likeness_ = 0;
-  std::uint64_t seen_ = 0;            // the book's version when it was looked at
+  std::uint64_t seen_ = 0;            // version of the AddressSet at the last check
   const net::SecurityInfo security_;  // static texts: safe to read from any thread
 };
 
-// Its owner moves it: a line for whoever wants to follow one connection through its life.
+// Logs a state change, so that one connection can be followed through its life.
 void note_standing(Connection& connection, ConnectionState to, std::string_view cause);
 void note_dial(std::uint64_t id, std::string_view origin, std::string_view cause);
 void log_dial_cancelled(std::uint64_t id, std::string_view origin);

@@ -17,7 +17,7 @@ namespace {
 constexpr Duration kAckPatience = std::chrono::milliseconds(250);
 }  // namespace
 
-// One dial and the place in the pool that it fills.
+// PendingDial: one dial and the pool entry that it fills.
 class Dialer::PendingDial final : public ListHook<AttemptTag>,
                                   public net::DialOwner,
                                   public exec::Mail,
@@ -44,8 +44,8 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     return dial_ ? dial_->phase() : session_ ? std::string_view("in the HTTP/2 handshake") : "loading certificates";
   }
 
-  // At pool.connect_rate it keeps its place in the pool and waits for its turn; so the cap holds, and whoever waits in
-  // line is served by what comes first.
+  // At pool.connect_rate the dial keeps its entry in the pool and waits, so that the limit holds and the next available
+  // connection serves the first waiter.
   void start() LOOP_ONLY {
     const Instant now = dialer_.context_.loop.now();
     const std::optional<Duration> wait = origin_.connects.delay_until_allowed(now, origin_.pool.wait_timeout);
@@ -137,8 +137,8 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     finish(std::move(made));
   }
 
-  // The peer was verified by authorities, or saw a certificate, that are no longer in force. Then the dial begins anew;
-  // whoever waits for it still does.
+  // Returns true if the peer was verified with authorities, or saw a certificate, that are no longer in force. The dial
+  // then restarts and its waiters keep waiting.
   bool certificates_replaced() const {
     return origin_.tls != nullptr && origin_.tls->in_force() != context_->fingerprint();
   }
@@ -158,7 +158,8 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     dialer_.finished(*this);
   }
 
-  // An origin without HTTP/1.1 may say so by an alert, which speaks of neither version to who asked for an upgrade.
+  // An origin without HTTP/1.1 may answer with a TLS alert, which does not tell a client that requested an upgrade
+  // about either version.
   Fault explained(Fault fault) const {
     const bool refused = fault.kind == FaultKind::tls_protocol && fault.detail.ends_with("no application protocol");
     if (refused && reservation_.kind() == pool::ProtocolMask::h1_only) {
@@ -167,7 +168,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     return fault;
   }
 
-  // Once: no descriptor was left, and an idle connection elsewhere gave up its own.
+  // Retries once if no descriptor was left and closing an idle connection elsewhere freed one.
   bool may_try_again(const Fault& fault) LOOP_ONLY {
     if (fault.kind != FaultKind::budget || std::exchange(relieved_, true)) return false;
     const UpstreamContext& context = dialer_.context_;
@@ -194,14 +195,15 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     assign_slot();
   }
 
-  // An origin may lower its limit of streams right behind its first SETTINGS: whoever is sent before that is known is
-  // refused. It has said so by the time it acknowledges ours; one that does not is not waited for.
+  // An origin may lower its stream limit right after its first SETTINGS and refuses requests sent before that is known.
+  // The lower limit has arrived by the time the origin acknowledges our SETTINGS; the dial does not wait longer if it
+  // never acknowledges.
   void await_settings_ack() LOOP_ONLY {
     if (!session_->has_settings() || std::exchange(awaits_ack_, true)) return;
     patience_.arm(dialer_.context_.loop.now() + kAckPatience);
   }
 
-  // A session that lends no stream serves nobody: as a connection of the pool it would only call for the next dial.
+  // A session without streams would serve no request; in the pool it would only trigger the next dial.
   void assign_slot() LOOP_ONLY {
     patience_.disarm();
     if (session_->streams() == 0) {
@@ -223,7 +225,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     fail({FaultKind::connect_timeout, Side::upstream, "the origin says nothing where HTTP/2 was agreed on"});
   }
 
-  // ALPN says it; without TLS prior knowledge does.
+  // Decided by ALPN; without TLS by prior knowledge.
   Result<bool> chose_h2(const net::Dialed& dialed) const {
     const bool h2 = origin_.tls == nullptr ? origin_.speaks.h2 : dialed.transport->security().alpn == "h2";
     if (h2 && reservation_.kind() == pool::ProtocolMask::h1_only) {
@@ -239,14 +241,14 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
   pool::Destination& destination_;
   OriginRuntime& origin_;
   pool::Reservation reservation_;
-  std::shared_ptr<tls::ClientContext> context_;    // outlives the dial, whatever is loaded meanwhile
-  const std::uint64_t id_ = next_connection_id();  // the connection's from the start of its dial
+  std::shared_ptr<tls::ClientContext> context_;    // outlives the dial, even if another one is loaded
+  const std::uint64_t id_ = next_connection_id();  // of the connection, assigned when its dial starts
   std::optional<net::Dial> dial_;
   net::Address peer_;
   bool relieved_ = false;
-  bool refused_ = false;  // not from inside start(): the pool is not called back from inside
+  bool refused_ = false;  // must not be reported inside start(): the pool is not called back from there
   bool awaits_ack_ = false;
-  std::unique_ptr<H2Connection> session_;  // that waits for SETTINGS
+  std::unique_ptr<H2Connection> session_;  // waiting for SETTINGS
   exec::WatchKey key_;
   exec::Timer turn_;
   exec::Timer patience_;
@@ -270,8 +272,8 @@ void Dialer::cancel_dial(pool::Destination& destination, std::uint32_t index, st
   }
 }
 
-// A full handshake costs half a millisecond, one that signs with an RSA key more: more of them in a second than the
-// configuration says, or one that signs, would be felt by others on this loop.
+// A full handshake costs half a millisecond, more with an RSA signature. More of them per second than configured, or
+// any that signs, would delay the other connections of this loop.
 exec::Submitter* Dialer::tasks_for_handshake(bool signs) {
   const Instant now = context_.loop.now();
   if (now - second_began_ >= std::chrono::seconds(1)) {

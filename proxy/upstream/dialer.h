@@ -1,5 +1,5 @@
-// Dialer: makes the connections that destinations ask this loop for. A dial belongs to its destination, not to the
-// request that caused it: whoever is first in line when it ends gets the connection.
+// Dialer: dials the connections that destinations request from this loop. A dial belongs to its destination, not to the
+// request that caused it: the first waiter gets the connection.
 #pragma once
 
 #include <memory>
@@ -25,12 +25,12 @@ class Dialer {
   ~Dialer();
 
   void dial(pool::Destination& destination, OriginRuntime& origin, pool::Reservation reservation) LOOP_ONLY;
-  // Nobody needs this one any more: it ends, unless it is past TCP.
+  // The dial is no longer needed; it ends, unless it is past TCP.
   void cancel_dial(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) LOOP_ONLY;
-  // What the oldest dial of this loop for `origin` is doing ("resolving", "dialing", "in TLS"); empty: none.
+  // Returns the phase of this loop's oldest dial for `origin` ("resolving", "dialing", "in TLS"); empty: none.
   std::string_view phase_of(const OriginRuntime& origin) const LOOP_ONLY;
-  void stop_waiting() LOOP_ONLY;  // for TLS contexts: what is in the mail may still arrive
-  void cancel_all() LOOP_ONLY;    // at the end of the loop: each fails with `draining`
+  void stop_waiting() LOOP_ONLY;  // for TLS contexts; messages already posted may still arrive
+  void cancel_all() LOOP_ONLY;    // when the loop ends: each dial fails with `draining`
 
  private:
   class PendingDial;

@@ -1,4 +1,4 @@
-// DnsStats: what a loop's resolver meets, in that loop's statistics and in the log.
+// DnsStats: reports a loop's DNS events to its statistics and the log.
 #pragma once
 
 #include <string_view>

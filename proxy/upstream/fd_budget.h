@@ -1,5 +1,5 @@
-// Descriptors: every connection costs one on each side. The process takes what the system grants; if that is too little
-// for the configured totals it says so and lowers the one it can, never refuses to start.
+// Descriptor budget: each connection needs one on each side. The process raises its limit as far as permitted; if that
+// is too low for the configured totals, it logs this and lowers the pool total, but always starts.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace carpool::proxy {
 
 void raise_descriptor_limit();
 
-// [pool.total] max_connections, or what the descriptor limit leaves of it beside the clients.
+// Returns [pool.total] max_connections, or what the descriptor limit leaves besides the clients.
 std::uint32_t effective_total(const config::Config& config);
 // The same for a given limit; pure.
 std::uint32_t total_under_limit(const config::Config& config, std::uint64_t limit);
 
-// The system has no descriptor left: closes an idle connection of a pool that was not used of late, so that what is
-// wanted now gets its place. Costs the same however many pools there are, and allocates nothing. False: nothing is idle
-// anywhere. Any thread that turns a loop.
+// Out of descriptors: closes an idle connection of a pool that was not used recently, to free one. Constant cost
+// regardless of the number of pools; allocates nothing. Returns false if no connection is idle. Callable on any thread
+// that runs a loop.
 bool free_a_descriptor(pool::Directory& directory, Instant now);
 
 }  // namespace carpool::proxy

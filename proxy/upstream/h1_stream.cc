@@ -20,7 +20,7 @@ void H1UpstreamStream::begin(Connection& connection, std::string_view method, bo
   attempt_ = Attempt();
 }
 
-// Its end may have been noticed between the grant and now, when nobody was there to act on it.
+// The connection may have ended between the grant and now, when no user received the event.
 bool H1UpstreamStream::usable() {
   if (connection_->certificates_replaced()) return false;
   return !transport().hangup_seen() && (!transport().maybe_readable() || transport().no_data_pending());
@@ -53,7 +53,7 @@ void H1UpstreamStream::send_end(const http::Fields& trailers) {
 }
 
 bool H1UpstreamStream::flush() {
-  if (attempt_.write_failed || out_.empty()) {  // after a failure nobody reads it
+  if (attempt_.write_failed || out_.empty()) {  // not used after a failure
     out_.discard();
     return false;
   }
@@ -61,13 +61,13 @@ bool H1UpstreamStream::flush() {
   return !attempt_.write_failed;
 }
 
-// The origin will not read on. What it said before it left still counts: an early answer is an answer.
+// The origin stopped reading. Its response, if it was sent before, is still valid.
 void H1UpstreamStream::on_write_failed() {
   write_queue_.drop_waiting();
   transport().on_readiness({.readable = true, .writable = false, .hangup = true});
   attempt_.write_failed = true;
   exec::Deferred::unlink();
-  host_.loop().defer(*this);  // read what is there, outside of the client's turn
+  host_.loop().defer(*this);  // reads what is available, outside the client's turn
 }
 
 void H1UpstreamStream::on_upstream_ready() {
@@ -160,7 +160,8 @@ void H1UpstreamStream::leave() {
   out_.discard();
 }
 
-// Back to the pool only when proven clean: both bodies complete, nothing behind them, both sides mean to go on.
+// Returns the connection to the pool only if it is clean: both bodies complete, no bytes after them, both sides keep it
+// alive.
 std::optional<pool::CloseCause> H1UpstreamStream::finish(pool::Lease&) {
   const bool whole =
       attempt_.asked_whole && write_queue_.empty() && out_.empty() && !attempt_.write_failed && !attempt_.leftover;
@@ -181,7 +182,7 @@ std::optional<pool::CloseCause> H1UpstreamStream::abandon(pool::CloseCause cause
 
 void H1UpstreamStream::open_tunnel() {
   attempt_.tunnel = true;
-  if (transport().maybe_readable()) host_.loop().defer(*this);  // it may speak first, and have spoken
+  if (transport().maybe_readable()) host_.loop().defer(*this);  // the origin may have sent data first
 }
 
 void H1UpstreamStream::shut_write_when_sent() {

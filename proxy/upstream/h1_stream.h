@@ -1,5 +1,5 @@
-// H1UpstreamStream: one request and its response on a borrowed HTTP/1.1 connection. Belongs to an exchange and serves
-// one connection after the other; at rest it owns no memory.
+// H1UpstreamStream: one request and its response on a borrowed HTTP/1.1 connection. Belongs to an exchange and is
+// reused for one connection after the other; owns no memory when idle.
 #pragma once
 
 #include "exec/loop.h"
@@ -12,12 +12,11 @@
 
 namespace carpool::proxy {
 
-// What one connection may read in one turn before the others get theirs.
 class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, private exec::Deferred {
  public:
   H1UpstreamStream(H2LoopContext& host, UpstreamStreamHandler& user, http::ResponseHead& response);
 
-  // `upgrade`: the request asks for 101. `bare_lf`: lines of the response's head may end in LF alone.
+  // `upgrade`: the request asks for 101. `bare_lf`: lines of the response head may end in LF alone.
   void begin(Connection& connection, std::string_view method, bool upgrade, bool bare_lf = false) LOOP_ONLY;
 
   bool usable() override LOOP_ONLY;
@@ -35,7 +34,7 @@ class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, 
 
  private:
   void on_upstream_ready() override LOOP_ONLY;
-  void run() override LOOP_ONLY;  // exec::Deferred: read on in the next turn
+  void run() override LOOP_ONLY;  // exec::Deferred: continues reading in the next turn
   AttemptState read_response() LOOP_ONLY;
   AttemptState read_tunnel() LOOP_ONLY;
   AttemptState feed(std::string_view bytes) LOOP_ONLY;
@@ -44,24 +43,24 @@ class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, 
   void on_write_failed() LOOP_ONLY;
   void leave() LOOP_ONLY;
   net::Transport& transport() const { return connection_->transport(); }
-  BatchLease& out() LOOP_ONLY;  // what is sent by the next flush()
+  BatchLease& out() LOOP_ONLY;  // sent by the next flush()
 
   H2LoopContext& host_;
   UpstreamStreamHandler& user_;
   http::ResponseHead& response_;
   http::ResponseReader reader_;
-  WriteQueue write_queue_;            // what the origin's socket would not take yet
+  WriteQueue write_queue_;            // bytes that the origin's socket did not accept yet
   Connection* connection_ = nullptr;  // from begin() to finish() or abandon()
   BatchLease out_;                    // from the first send_*() to flush(), or to the end of the attempt
-  // Constructed anew by begin(): nothing of one attempt is met by the next one.
+  // Reconstructed by begin(), so that no state of one attempt leaks into the next.
   struct Attempt {
     http::Framing framing = http::Framing::none;
     bool asked_whole = false;   // send_end()
     bool head_done = false;     // final response head seen
-    bool leftover = false;      // bytes behind the response: the wire is not clean
-    bool write_failed = false;  // the origin does not read any more
+    bool leftover = false;      // bytes after the response: the connection is not clean
+    bool write_failed = false;  // the origin stopped reading
     bool tunnel = false;
-    bool eof = false;  // tunnel: the origin said FIN
+    bool eof = false;  // tunnel: the origin sent FIN
     bool shut_when_sent = false;
   };
   Attempt attempt_;

@@ -13,19 +13,18 @@
 namespace carpool::proxy {
 
 namespace {
-// On all streams together the session's window never holds anybody up: a client that does not read stops its own
-// stream, not its neighbours'.
+// The session's window never blocks a stream: a client that does not read stops its own stream only.
 constexpr std::uint32_t kWindow = 4 * 1024 * 1024;
 constexpr std::size_t kPull = std::size_t{64} * 1024;  // bytes of frames in one write
 constexpr std::uint32_t kMostSpeaking = 8;             // each may hold a batch of the loop
 
-// After so long without a byte a PING goes in front of the next request, or asks for those that hang.
+// After this time without a byte, a PING precedes the next request, or checks on pending ones.
 constexpr Duration kQuiet = std::chrono::seconds(5);
-constexpr Duration kPatience = std::chrono::seconds(3);  // for its answer
-// A stream that was given up after so long without a byte on the connection is reason enough; then no more time is
-// given either.
+constexpr Duration kPatience = std::chrono::seconds(3);  // for its acknowledgement
+// Giving up a stream after this time without a byte also makes the connection suspect; the acknowledgement then gets no
+// more time either.
 constexpr Duration kDoubt = std::chrono::seconds(1);
-constexpr unsigned kUserTimeoutMs = 10000;  // bytes that nobody acknowledges
+constexpr unsigned kUserTimeoutMs = 10000;  // limit of unacknowledged data
 
 http::H2Options session_options() {
   http::H2Options options;
@@ -50,7 +49,7 @@ H2Connection::H2Connection(H2LoopContext& host, OriginRuntime& context, std::uin
   ::setsockopt(transport().fd(), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);  // fails on Unix sockets
 }
 
-// Says goodbye if that costs no wait.
+// Sends GOAWAY if that does not block.
 H2Connection::~H2Connection() {
   exec::assume_on_loop();
   CARPOOL_ASSERT(open_.empty() && broken_.empty());
@@ -86,7 +85,7 @@ void H2Connection::run() {
   tell_broken();
 }
 
-// ---- what comes ----
+// ---- receiving ----
 
 void H2Connection::on_ready(exec::Ready ready) {
   transport().on_readiness(ready);
@@ -116,13 +115,13 @@ void H2Connection::read_some() {
     Status received = session_.receive(buffer.view(io.bytes), now);
     flush_to_handler();
     if (!received) {
-      send_pulled();  // why it ends
+      send_pulled();  // GOAWAY with the reason
       return fail(pool::CloseCause::error, received.take_fault());
     }
   }
 }
 
-// It may end by its own rules: all was said after GOAWAY, or the peer broke a rule that concerns every stream.
+// The session may end by protocol: all streams finished after GOAWAY, or a connection error of the peer.
 void H2Connection::look_for_the_end() {
   if (dead_ || !session_.over()) return;
   fail(pool::CloseCause::error,
@@ -173,15 +172,16 @@ void H2Connection::on_goaway(http::StreamId last, http::H2Error) {
   retire(pool::CloseCause::goaway);
 }
 
-// ---- what goes ----
+// ---- sending ----
 
 http::H2Stream* H2Connection::open(H2UpstreamStream& upstream_stream, const http::H2Fields& fields, bool end,
                                    bool head_request) {
   if (dead_) return nullptr;
   const bool quiet = open_.empty() && host_.loop().now() - last_read_ >= kQuiet;
-  // Behind bytes that the socket does not take the question would wait as the request does: there is no use in holding.
+  // If the socket blocks, a PING would wait behind the same bytes as the request, so holding the request back gains
+  // nothing.
   if (!awaiting_ping_ack_ && write_queue_.empty() && (quiet || suspect_)) send_liveness_ping(true);
-  if (dead_) return nullptr;  // there was nobody to ask
+  if (dead_) return nullptr;  // no usable connection
   Result<http::H2Stream*> stream = session_.request(fields, upstream_stream, end, head_request);
   if (!stream) return nullptr;
   open_.push_back(upstream_stream);
@@ -196,7 +196,7 @@ void H2Connection::flush() {
     return fail(pool::CloseCause::error,
                 {FaultKind::connection_terminated, Side::upstream, std::string(write_queue_.failure())});
   }
-  if (awaiting_ping_ack_) return;  // the question may have been among what waited; nothing goes behind it
+  if (awaiting_ping_ack_) return;  // a PING may have been among the waiting bytes; nothing may follow it
   send_pulled();
   look_for_the_end();
 }
@@ -214,7 +214,7 @@ void H2Connection::send_pulled() {
   }
 }
 
-// ---- its end ----
+// ---- termination ----
 
 void H2Connection::retire(pool::CloseCause cause) {
   if (std::exchange(retired_, true) || !in_pool_) return;
@@ -242,14 +242,14 @@ void H2Connection::tell_broken() {
   while (!broken_.empty()) broken_.pop_front().report_failure();
 }
 
-// ---- is it alive? ----
+// ---- liveness ----
 
 Duration H2Connection::patience() const {
   return suspect_ ? kDoubt : kPatience;
 }
 
 void H2Connection::note_size(std::size_t bytes) {
-  constexpr std::uint8_t kRemembered = 16;  // answers
+  constexpr std::uint8_t kRemembered = 16;  // number of responses
   if (bytes > kNarrowWindow) {
     large_ = kRemembered;
   } else if (large_ != 0) {
@@ -261,7 +261,7 @@ void H2Connection::given_up_on(Instant asked) {
   suspect_ = suspect_ || host_.loop().now() - std::max(last_read_, asked) >= kDoubt;
 }
 
-// Whoever waits for an answer already waits on, and from now on all else with it.
+// Requests already sent keep waiting; from now on all others wait for the PING, too.
 void H2Connection::send_liveness_ping(bool hold) {
   if (asked_ != Instant{}) {
     awaiting_ping_ack_ = hold;
@@ -273,7 +273,7 @@ void H2Connection::send_liveness_ping(bool hold) {
   awaiting_ping_ack_ = hold;
 }
 
-// One timer for all streams: it looks now and then, and asks when nothing came.
+// One timer for all streams: it checks periodically, and sends a PING if nothing was received.
 void H2Connection::arm_timer() {
   if (timer_.armed() && asked_ == Instant{}) return;
   timer_.arm(asked_ != Instant{} ? asked_ + patience() : host_.loop().now() + kQuiet);
@@ -287,7 +287,7 @@ void H2Connection::on_timer() {
     fail(pool::CloseCause::unhealthy, {FaultKind::connection_terminated, Side::upstream, "the origin answers no PING"});
     return;
   }
-  if (open_.empty()) return session_.rest();  // at rest it owns little
+  if (open_.empty()) return session_.rest();  // frees memory while idle
   if (asked_ == Instant{} && now - last_read_ >= kQuiet) send_liveness_ping(false);
   arm_timer();
 }

@@ -1,9 +1,9 @@
-// H2Connection: what the pool holds of an origin that speaks HTTP/2: one session, used by many exchanges at once, on
-// the loop where it was made until it ends. It looks at its own wire always, and tells the pool how many streams it may
-// lend (SETTINGS) and that it is over (GOAWAY, an error, silence).
+// H2Connection: the pooled connection to an HTTP/2 origin: one session, used by many exchanges at once, which stays on
+// the loop that created it. It always watches its own socket, and tells the pool how many streams it may lend
+// (SETTINGS) and when it ends (GOAWAY, an error, a timeout).
 //
-// Everything that exchanges, SETTINGS and windows ask for in one turn leaves in one write at its end. What cannot go on
-// is told in that deferred work too: nobody is called from inside a call of his own.
+// All frames that exchanges, SETTINGS and windows cause in one turn are sent in one write at its end. Failures are
+// reported in that deferred work too, so that no caller is called back from inside its own call.
 #pragma once
 
 #include <optional>
@@ -26,39 +26,40 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   H2Connection(H2LoopContext& host, OriginRuntime& context, std::uint64_t id, net::Dialed dialed, Instant now);
   ~H2Connection() override;
 
-  // The dial's last step: says the preface, and goes on with each readiness until the origin's SETTINGS are here, which
-  // is true. Only then it is known how many streams may be lent, and that HTTP/2 is spoken at all.
+  // The last step of the dial: sends the preface, then continues on readiness. Returns true when the origin's SETTINGS
+  // have arrived; only then it is known how many streams may be lent, and that the origin speaks HTTP/2 at all.
   Result<bool> handshake(exec::Ready ready) LOOP_ONLY;
   bool has_settings() const LOOP_ONLY { return greeted_; }
-  // Its place in the pool, right before Destination::dialed().
+  // Sets its entry in the pool, right before Destination::dialed().
   void assign_slot(std::uint32_t index, std::uint32_t generation) LOOP_ONLY;
   void on_ready(exec::Ready ready) LOOP_ONLY;
 
-  // ---- the pool's questions ----
+  // ---- pool::PooledConnection ----
   pool::Protocol protocol() const override { return pool::Protocol::h2; }
   std::uint32_t streams() const override { return streams_; }
   bool clean_for_reuse() override { return true; }
 
   // ---- for the upstream streams of this loop ----
   bool takes_requests() const LOOP_ONLY { return !dead_ && !certificates_replaced() && session_.accepts_requests(); }
-  // The upstream stream joins those that are told when the connection ends. Null: the session takes no request any
-  // more, which the upstream stream is told later.
+  // Opens a stream and registers the upstream stream for the end of the connection. Returns nullptr if the session
+  // accepts no request any more, which the upstream stream is notified of later.
   http::H2Stream* open(H2UpstreamStream& upstream_stream, const http::H2Fields& fields, bool end,
                        bool head_request) LOOP_ONLY;
   http::H2Session& session() LOOP_ONLY { return session_; }
-  void schedule_flush() LOOP_ONLY;  // there is something to send, or to tell
-  // Its user is told something that it collects; flush_to_handler() ends that when all that was read is told.
+  void schedule_flush() LOOP_ONLY;  // there is something to send or to report
+  // Marks the stream whose handler collects output; flush_to_handler() ends the delivery after the read was processed.
   void begin_delivery(H2UpstreamStream& upstream_stream) LOOP_ONLY;
   void end_delivery(H2UpstreamStream& upstream_stream) LOOP_ONLY;
-  void note_reset(http::H2Error error) LOOP_ONLY;  // of a stream, by the origin
-  void answered() LOOP_ONLY;                       // a response's head came
-  void given_up_on(Instant asked) LOOP_ONLY;       // a stream without an answer, begun then
-  void note_size(std::size_t bytes) LOOP_ONLY;     // of an answer
-  // One of the last answers was more than a stream may carry ahead: the next one's window is opened with its request.
+  void note_reset(http::H2Error error) LOOP_ONLY;  // the origin reset a stream
+  void answered() LOOP_ONLY;                       // a response head was received
+  void given_up_on(Instant asked) LOOP_ONLY;       // a stream begun at `asked` was abandoned without a response
+  void note_size(std::size_t bytes) LOOP_ONLY;     // of a response
+  // Returns true if a recent response exceeded a stream's initial window: the next window is widened together with its
+  // request.
   bool recent_large_responses() const LOOP_ONLY { return large_ != 0; }
-  void tell_later(H2UpstreamStream& upstream_stream) LOOP_ONLY;  // that it broke
+  void tell_later(H2UpstreamStream& upstream_stream) LOOP_ONLY;  // reports its failure later
   std::string_view scheme() const { return origin_.tls != nullptr ? "https" : "http"; }
-  // Did the peer say with GOAWAY that it did nothing for this stream?
+  // Returns true if the peer's GOAWAY says that it did not process this stream.
   bool given_up(http::StreamId id) const LOOP_ONLY { return goaway_last_ && id > *goaway_last_; }
 
  private:
@@ -81,30 +82,30 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   void on_settings(const http::H2PeerSettings& settings) override;
   void on_settings_ack() override { acked_ = true; }
   void on_goaway(http::StreamId last, http::H2Error error) override;
-  void on_ping_ack(std::uint64_t) override {}  // any byte proves life
+  void on_ping_ack(std::uint64_t) override {}  // any byte proves liveness
 
   H2LoopContext& host_;
   OriginRuntime& origin_;
   http::H2Session session_;
   WriteQueue write_queue_;
   List<H2UpstreamStream, H2CarrierTag> open_;       // with a stream
-  List<H2UpstreamStream, H2CarrierTag> broken_;     // to be told
-  List<H2UpstreamStream, H2SpeakingTag> speaking_;  // whose users collect something that has not left yet
+  List<H2UpstreamStream, H2CarrierTag> broken_;     // to be notified
+  List<H2UpstreamStream, H2SpeakingTag> speaking_;  // whose handlers hold output that is not flushed yet
   std::uint32_t speaking_count_ = 0;
   exec::Timer timer_;
   std::uint32_t index_ = 0, generation_ = 0;
   std::uint32_t streams_;
   std::optional<http::StreamId> goaway_last_;
-  std::string why_;  // it died
+  std::string why_;  // reason of the failure
   Instant last_read_;
-  Instant asked_{};  // when the last unanswered PING left
+  Instant asked_{};  // when the last unanswered PING was sent
   std::uint8_t large_ = 0;
-  bool awaiting_ping_ack_ = false;    // after a quiet time: nothing but the PING leaves until a byte came back
-  bool suspect_ = false;              // a stream was given up while nothing came: the next one waits for a sign of life
-  bool greeted_ = false;              // SETTINGS came
-  bool acked_ = false;                // and ours were acknowledged: the origin's first words are all here
-  bool in_pool_ = false;              // assign_slot() was called
-  bool first_response_seen_ = false;  // the first response came
+  bool awaiting_ping_ack_ = false;  // after a quiet period: only the PING is sent until a byte is received
+  bool suspect_ = false;  // a stream was abandoned while nothing was received: the next one waits for a sign of life
+  bool greeted_ = false;  // SETTINGS were received
+  bool acked_ = false;    // our SETTINGS were acknowledged: the origin's initial frames are complete
+  bool in_pool_ = false;  // assign_slot() was called
+  bool first_response_seen_ = false;
   bool dead_ = false;
   bool retired_ = false;
 };

@@ -8,7 +8,7 @@
 namespace carpool::proxy {
 
 namespace {
-// Of a stream that rests: it may have carried much.
+// The capacity that an idle stream keeps; it may have carried a large body.
 constexpr std::size_t kModest = 4096;
 void shrink(std::string& body) {
   if (body.capacity() > kModest) std::string().swap(body);
@@ -33,14 +33,15 @@ void CrossLoopStream::ResponsePart::clear() {
 CrossLoopStream::CrossLoopStream(H2LoopContext& near, H2LoopContext& far)
     : near_(near), far_(far), upstream_stream_(far, *this, head_) {}
 
-// ---- near: what the exchange says ----
+// ---- near: calls of the exchange ----
 
 void CrossLoopStream::begin(H2Connection& connection, UpstreamStreamHandler& user, http::ResponseHead& response) {
   CARPOOL_ASSERT(user_ == nullptr && request_part_.home && response_part_.home && cancel_.home && !carrying_);
   connection_ = &connection;
   user_ = &user;
   response_ = &response;
-  far_done_ = report_kept_ = order_kept_ = far_finished_ = false;  // no letter is under way: both halves are ours
+  // no message is in flight: this side owns both halves
+  far_done_ = report_kept_ = order_kept_ = far_finished_ = false;
   travelling_ = 0;
 }
 
@@ -79,7 +80,7 @@ void CrossLoopStream::arrived(Message<RequestPart>& message) {
   if (user_ != nullptr) static_cast<void>(user_->on_writable());
 }
 
-// ---- near: what the far half reports ----
+// ---- near: reports of the far half ----
 
 void CrossLoopStream::arrived(Message<ResponsePart>& message) {
   exec::assume_on_loop();
@@ -87,9 +88,7 @@ void CrossLoopStream::arrived(Message<ResponsePart>& message) {
   message.home = true;
   may_buffer_more_ = message.content.may_buffer_more;
   if (carrying_)
-    static_cast<void>(
-        upstream_stream_
-            .resume_reading());  // before the next one goes: what was kept from the window is given back now
+    static_cast<void>(upstream_stream_.resume_reading());  // returns the withheld window before the next part is sent
   send_report();
 }
 
@@ -110,12 +109,12 @@ void CrossLoopStream::read_report() {
   ResponsePart& response_part = response_part_.content;
   far_done_ = response_part.done;
   report_kept_ = true;
-  // Not taken again before rest_if_done(), which this function calls last: it still belongs to the attempt that ended.
+  // Not reused before rest_if_done(), which this function calls last: it still belongs to the ended attempt.
   const bool over = user_ == nullptr || deliver(response_part) == AttemptState::over;
   if (!report_kept_) return;
   if (far_done_) return rest_if_done();
   if (over || user_->wants_response()) return give_response_part_back();
-  response_part.body.clear();  // told, and kept for who knows how long
+  response_part.body.clear();  // delivered, and may be kept for long
   shrink(response_part.body);
 }
 
@@ -141,7 +140,7 @@ std::optional<pool::CloseCause> CrossLoopStream::finish(pool::Lease& lease) {
 std::optional<pool::CloseCause> CrossLoopStream::abandon(pool::CloseCause, pool::Lease& lease) {
   user_ = nullptr;
   response_ = nullptr;
-  if (far_done_) return std::nullopt;  // read_report() goes on to put this to rest
+  if (far_done_) return std::nullopt;  // read_report() recycles the stream later
   lease_ = std::move(lease);
   next_request_part_.clear();
   cancel_.home = false;
@@ -158,7 +157,7 @@ void CrossLoopStream::arrived(Message<Cancel>& message) {
   rest_if_done();
 }
 
-// All letters are here and the far half has let go.
+// Recycles the stream when all messages are back and the far half has finished.
 void CrossLoopStream::rest_if_done() {
   if (!far_done_ || !request_part_.home || !cancel_.home || user_ != nullptr) return;
   report_kept_ = false;

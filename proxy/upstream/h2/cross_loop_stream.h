@@ -1,11 +1,11 @@
-// CrossLoopStream: a stream of an HTTP/2 session that lives on another loop. The near half is the exchange's upstream
-// stream, the far half uses an H2UpstreamStream beside the session; between them go two messages by mail, one each way.
+// CrossLoopStream: a stream of an HTTP/2 session on another loop. The near half is the exchange's upstream stream; the
+// far half uses an H2UpstreamStream beside the session; two posted messages connect them, one each way.
 //
-// A message is filled while its twin travels and sent as soon as it is back, so one letter carries all that gathered
-// meanwhile, nothing is allocated in steady state and nothing is locked. Whoever receives a message keeps it while it
-// has no room for more: that is the back-pressure. The bytes in it are its own. The lease stays on the near side until
-// the far one said that it is done with the stream, so that the session outlives every letter that names it; a stream
-// that was left by its exchange is not used again before that either, so that no late letter meets another request.
+// A message is filled while its twin is in flight and sent as soon as that is back, so one message carries everything
+// gathered meanwhile; nothing is allocated in steady state and nothing is locked. A receiver keeps a message while it
+// has no room for more, which provides backpressure. A message owns its bytes. The near side holds the lease until the
+// far side has finished with the stream, so the session outlives every message that refers to it; until then an
+// abandoned stream is not reused either, so no late message reaches another request.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class CrossLoopStream final : public UpstreamStream,
 
   // ---- near: the exchange's loop ----
   void begin(H2Connection& connection, UpstreamStreamHandler& user, http::ResponseHead& response) LOOP_ONLY;
-  bool usable() override LOOP_ONLY { return true; }  // only the far loop knows; what is wrong is told
+  bool usable() override LOOP_ONLY { return true; }  // only the far loop knows; it reports failures
   void send_head(const http::RequestHead& head, const http::ForwardRules& rules) override LOOP_ONLY;
   void send_body(std::string_view bytes) override LOOP_ONLY { next_request_part_.body.append(bytes); }
   void send_end(const http::Fields& trailers) override LOOP_ONLY;
@@ -56,13 +56,13 @@ class CrossLoopStream final : public UpstreamStream,
     std::string body;
     http::Fields trailers;
     bool end = false;
-    bool done = false;             // the far half touches nothing of the stream any more
-    bool may_buffer_more = false;  // on its way back: the client is
+    bool done = false;             // the far half no longer accesses the stream
+    bool may_buffer_more = false;  // on its way back: the client's value
     std::optional<StreamFailure> failure;
     bool empty() const { return heads.empty() && body.empty() && !end && !done; }
     void clear();
   };
-  struct Cancel {};  // the exchange left; passes an order that the far half keeps
+  struct Cancel {};  // the exchange left; overtakes a RequestPart that the far half keeps
   template <class Content>
   struct Message final : exec::Mail {
     explicit Message(CrossLoopStream& stream) : owner(stream) {}
@@ -72,8 +72,8 @@ class CrossLoopStream final : public UpstreamStream,
     }
     CrossLoopStream& owner;
     Content content;
-    bool outward = true;  // full, on its way to who reads it; else empty, on its way back
-    bool home = true;     // written where it is filled
+    bool outward = true;  // full, on its way to the reader; otherwise empty, on its way back
+    bool home = true;     // on the side that fills it
   };
   void arrived(Message<RequestPart>& message) LOOP_ONLY;
   void arrived(Message<ResponsePart>& message) LOOP_ONLY;
@@ -115,18 +115,18 @@ class CrossLoopStream final : public UpstreamStream,
   http::ResponseHead* response_ = nullptr;
   pool::Lease lease_;  // of an exchange that left before the far half was done
   RequestPart next_request_part_;
-  std::size_t travelling_ = 0;  // bytes of body in the message that is not home
-  bool report_kept_ = false;    // the report is here, read, and not given back: the client has no room
+  std::size_t travelling_ = 0;  // body bytes in the message that is in flight
+  bool report_kept_ = false;    // the report was read but not returned: the client has no room
   bool far_done_ = false;
 
   // far
   http::ResponseHead head_;
   H2UpstreamStream upstream_stream_;
   ResponsePart next_report_;
-  bool order_kept_ = false;       // followed, and not given back: the session has no room
+  bool order_kept_ = false;       // applied but not returned: the session has no room
   bool carrying_ = false;         // upstream_stream_ has begun
-  bool may_buffer_more_ = false;  // the client was, when it was last heard of
-  bool far_finished_ = false;     // and has ended, or never will begin
+  bool may_buffer_more_ = false;  // last value received from the client
+  bool far_finished_ = false;     // the stream has ended, or will never begin
 };
 
 }  // namespace carpool::proxy

@@ -1,4 +1,4 @@
-// The far half of a CrossLoopStream: beside the session, it does what the orders say and reports what comes of it.
+// The far half of a CrossLoopStream: applies request parts to the session and reports response parts.
 #include <utility>
 
 #include "proxy/net/write_queue.h"
@@ -8,8 +8,8 @@
 namespace carpool::proxy {
 
 namespace {
-// What may gather while a report is away, for a client at ease. What comes beyond it stays in the stream's window:
-// whoever does not read holds the origin, not memory on two loops.
+// Limit of what is gathered while a report is away, for a client that may buffer more. Beyond it data stays in the
+// stream's window, so that a slow reader stops the origin instead of filling memory on two loops.
 constexpr std::size_t kGathered = std::size_t{16} * 1024;
 }  // namespace
 
@@ -25,7 +25,7 @@ void CrossLoopStream::apply(RequestPart& request_part) {
     upstream_stream_.send_body(request_part.body);
     if (request_part.end) upstream_stream_.send_end(request_part.trailers);
     upstream_stream_.flush();
-    if (upstream_stream_.backlog() >= kHighWatermark) return;  // on_writable() gives it back
+    if (upstream_stream_.backlog() >= kHighWatermark) return;  // on_writable() returns it
   }
   give_order_back();
 }

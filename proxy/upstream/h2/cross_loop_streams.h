@@ -1,5 +1,5 @@
-// CrossLoopStreams: one loop as the host of HTTP/2 sessions, and the streams of its exchanges on sessions of other
-// loops. Streams are kept for the next exchange: once as many exist as were ever used at a time, nothing is allocated.
+// CrossLoopStreams: hosts HTTP/2 sessions on one loop and owns its exchanges' streams on sessions of other loops.
+// Streams are recycled: once the peak number exists, nothing is allocated.
 #pragma once
 
 #include <memory>
@@ -15,10 +15,10 @@ class LoopStats;
 
 class CrossLoopStreams final : public H2LoopContext {
  public:
-  // `hosts`: those of all loops, by the loop's number; complete before the first stream is asked for.
+  // `hosts`: of all loops, by loop number; complete before the first stream is taken.
   CrossLoopStreams(exec::Loop& loop, LoopStats& stats, const std::vector<H2LoopContext*>& hosts);
 
-  // A stream on a session of loop `far`, for an exchange of this loop.
+  // Returns a stream on a session of loop `far`, for an exchange of this loop.
   CrossLoopStream& take(exec::LoopId far) LOOP_ONLY;
 
   exec::Loop& loop() override { return loop_; }
@@ -33,7 +33,7 @@ class CrossLoopStreams final : public H2LoopContext {
   LoopStats& stats_;
   const std::vector<H2LoopContext*>& hosts_;
   LoopBuffers buffers_ LOOP_LOCAL{loop_.leases()};
-  std::vector<std::unique_ptr<CrossLoopStream>> streams_ LOOP_LOCAL;  // all there are
+  std::vector<std::unique_ptr<CrossLoopStream>> streams_ LOOP_LOCAL;  // all streams
   std::vector<std::unique_ptr<FreeList>> free_ LOOP_LOCAL;            // by the session's loop
 };
 

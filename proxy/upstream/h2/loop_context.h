@@ -1,6 +1,5 @@
-// H2LoopContext: what an HTTP/2 session to an origin, and the streams on it, need of the loop they live on: the loop
-// itself, and the buffers that everything on it leases. The real one is the worker; the simulation gives them a virtual
-// clock and wires of its own.
+// H2LoopContext: what an HTTP/2 session to an origin and its streams need from their loop: the loop itself and shared
+// buffers. Implemented by Worker; the simulation implements it with a virtual clock and simulated connections.
 #pragma once
 
 #include "exec/loop.h"
@@ -18,11 +17,11 @@ class H2LoopContext {
   virtual exec::Loop& loop() = 0;
 
   virtual LoopBuffers& buffers() LOOP_ONLY = 0;
-  // Of an origin's answer; generous where clients are strict, yet bounded.
+  // Limits of an origin's response; larger than those of clients, but bounded.
   static http::Limits response_limits() { return {128 * 1024, 512, 16 * 1024}; }
 
   virtual void count_reset(const OriginRuntime& origin, http::H2Error error) LOOP_ONLY = 0;
-  // Nothing of it is under way any more: it may serve the next stream of a session of loop `far`.
+  // Called when `stream` has no message in flight: it may be reused for a session of loop `far`.
   virtual void recycle(CrossLoopStream& stream, exec::LoopId far) LOOP_ONLY = 0;
 
  protected:

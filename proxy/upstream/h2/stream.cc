@@ -9,12 +9,12 @@
 namespace carpool::proxy {
 
 namespace {
-// More than what could wait for a client on this side of its socket: it has read, and may have a wide window. Nobody
-// holds much who asks a hundred times and reads nothing.
+// More than can wait for a client on this side of its socket: it has read, and may get a wide window. A client that
+// sends a hundred requests and reads nothing therefore ties up little.
 constexpr std::size_t kKeepsUp = std::size_t{256} * 1024;
 constexpr std::uint32_t kWideWindow = 256 * 1024;
-// Of a client for which little waits: a larger answer then stops once for a round trip, after its first bytes; where
-// answers have been large, never.
+// For a client with little buffered: a larger response then stalls for one round trip, after its first bytes; not at
+// all if recent responses were large.
 constexpr std::uint32_t kUsualWindow = 32 * 1024;
 }  // namespace
 
@@ -85,7 +85,7 @@ void H2UpstreamStream::on_head(http::ResponseHead& head) {
   connection_->answered();
   any_byte_back_ = true;
   std::swap(response_, head);
-  // No body follows where one could have been: HTTP/1.1 says that by a length.
+  // No body although one was possible: in HTTP/1.1 this is a zero length.
   const bool bodiless = head_request_ || response_.status < 200 || response_.status == 204 || response_.status == 304;
   if (!bodiless && response_.framing == http::Framing::none) {
     response_.framing = http::Framing::length;
@@ -118,7 +118,7 @@ void H2UpstreamStream::flush_to_handler() {
   if (user_.on_read_complete() == AttemptState::alive) static_cast<void>(resume_reading());
 }
 
-// What the client did not take yet stays in the stream's window, so that the origin stops by itself.
+// Data that the client has not accepted stays in the stream's window, so that the origin stops by itself.
 AttemptState H2UpstreamStream::resume_reading() {
   if (stream_ == nullptr || untaken_ == 0 || !user_.wants_response()) return AttemptState::alive;
   const std::size_t bytes = std::exchange(untaken_, 0);
@@ -135,7 +135,7 @@ AttemptState H2UpstreamStream::resume_reading() {
   return AttemptState::alive;
 }
 
-// ---- the end ----
+// ---- termination ----
 
 void H2UpstreamStream::on_closed(http::H2Error error) {
   exec::assume_on_loop();
@@ -145,7 +145,7 @@ void H2UpstreamStream::on_closed(http::H2Error error) {
     failure.unprocessed = RetryReason::not_sent;
     failure.any_byte_sent = false;
   } else if (error == http::H2Error::refused_stream) {
-    failure.unprocessed = RetryReason::refused_stream;  // or goaway: known when it is told
+    failure.unprocessed = RetryReason::refused_stream;  // or goaway: determined when it is reported
   } else if (error == http::H2Error::http_1_1_required) {
     failure.unprocessed = RetryReason::refused_stream;
     failure.ask_h1 = true;
@@ -190,7 +190,7 @@ void H2UpstreamStream::leave() {
   failure_.reset();
 }
 
-// The session goes on whatever became of one stream.
+// The session continues, however one stream ended.
 std::optional<pool::CloseCause> H2UpstreamStream::finish(pool::Lease&) {
   connection_->note_size(taken_ + untaken_);
   if (stream_ != nullptr) {

@@ -1,5 +1,5 @@
 // H2UpstreamStream: one request and its response as a stream of an HTTP/2 session of this loop. Belongs to an exchange
-// (or to the deputy of one on another loop) and serves one stream after the other.
+// (or to a CrossLoopStream) and is reused for one stream after the other.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ namespace carpool::proxy {
 
 class H2Connection;
 
-// Bytes of a response that an origin may send ahead of its client, as SETTINGS say: two hundred streams that nobody
-// reads hold no more each. One whose client is at ease gets more, and much more once it keeps up (stream.cc).
+// Initial receive window of a stream, as in SETTINGS: it bounds what two hundred unread streams hold. A client that may
+// buffer more gets a larger one, and a much larger one once it keeps up (stream.cc).
 inline constexpr std::uint32_t kNarrowWindow = 8 * 1024;
 
 class H2UpstreamStream final : public UpstreamStream,
@@ -26,7 +26,7 @@ class H2UpstreamStream final : public UpstreamStream,
       : host_(host), user_(user), response_(response) {}
 
   void begin(H2Connection& connection) LOOP_ONLY;
-  // As send_head(), of a head that was translated already.
+  // Like send_head(), for a head that is already translated.
   void send_fields(const http::H2Fields& fields, bool end, bool head_request) LOOP_ONLY;
 
   bool usable() override LOOP_ONLY;
@@ -39,9 +39,9 @@ class H2UpstreamStream final : public UpstreamStream,
   std::optional<pool::CloseCause> finish(pool::Lease& lease) override LOOP_ONLY;
   std::optional<pool::CloseCause> abandon(pool::CloseCause cause, pool::Lease& lease) override LOOP_ONLY;
 
-  // ---- the connection's calls ----
-  void flush_to_handler() LOOP_ONLY;                    // end of a piece
-  void connection_ended(const Fault& fault) LOOP_ONLY;  // it will be told
+  // ---- called by the connection ----
+  void flush_to_handler() LOOP_ONLY;                    // after each read
+  void connection_ended(const Fault& fault) LOOP_ONLY;  // reported later
   void report_failure() LOOP_ONLY {
     static_cast<void>(user_.on_failure(std::move(*std::exchange(failure_, std::nullopt))));
   }
@@ -62,11 +62,11 @@ class H2UpstreamStream final : public UpstreamStream,
   H2Connection* connection_ = nullptr;  // from begin() to finish() or abandon()
   http::H2Stream* stream_ = nullptr;
   std::optional<StreamFailure> failure_;
-  Instant began_{};          // when the stream was
-  std::size_t untaken_ = 0;  // bytes whose room in the stream's window is not given back
-  std::size_t taken_ = 0;    // and those whose room is, while the window is not wide
+  Instant began_{};          // when the stream began
+  std::size_t untaken_ = 0;  // bytes not yet returned to the stream's window
+  std::size_t taken_ = 0;    // bytes returned, while the window is not wide
   bool head_request_ = false;
-  bool ended_ = false;  // our end is said
+  bool ended_ = false;  // END_STREAM is queued
   bool any_byte_back_ = false;
 };
 

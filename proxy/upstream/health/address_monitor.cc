@@ -13,15 +13,15 @@ namespace carpool::proxy {
 
 namespace {
 constexpr Duration kEvery = std::chrono::seconds(1);
-constexpr Duration kGoOn = std::chrono::milliseconds(100);  // while some are still to go
+constexpr Duration kGoOn = std::chrono::milliseconds(100);  // while connections remain to be closed
 }  // namespace
 
-// One origin's question to the resolver, again and again.
+// Look: the repeated DNS query for one origin.
 class AddressMonitor::Look final : public dns::Question {
  public:
   Look(const OriginRuntime& origin, const exec::Loop& loop) : origin_(origin), loop_(loop) {}
   void on_addresses(Result<std::vector<net::Address>> addresses) override LOOP_ONLY {
-    if (!addresses || addresses->empty()) return;  // nobody knows: all stays
+    if (!addresses || addresses->empty()) return;  // no result: keep everything
     const std::uint16_t port = origin_.destination->origin().port;
     if (!origin_.book->learn(net::with_default_port(std::move(*addresses), port), loop_.now())) return;
     log::info("dns", "the addresses of an origin changed",
@@ -79,7 +79,7 @@ void AddressMonitor::ask(const OriginRuntime& origin, Watched& watched, Instant 
     return;
   }
   if (net::Address::literal(name.host, 0)) return;
-  if (watched.look && watched.look->linked()) return;  // still asking
+  if (watched.look && watched.look->linked()) return;  // query still pending
   watched.look = std::make_unique<Look>(origin, context_.loop);
   resolver_.ask(name.host, *watched.look);
 }
@@ -96,7 +96,7 @@ void AddressMonitor::tell_ejections(const OriginRuntime& origin, Watched& watche
   }
 }
 
-// True: some are still to go.
+// Returns true if connections remain to be closed.
 bool AddressMonitor::retire(const OriginRuntime& origin, Instant now) {
   if (!origin.book->anyone_to_go(now)) return false;
   return retire_outdated(*origin.destination, context_.loop.id(), now);

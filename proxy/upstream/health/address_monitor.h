@@ -1,7 +1,7 @@
-// AddressMonitor: sees to it that connections follow their origin's name. The first loop asks for the names of origins
-// that have connections (the resolver answers from memory until the TTL is over); each loop closes those of its own
-// that rest and lead to an address that the name no longer has (dns_changed, a few at a time), or that only fails
-// (unhealthy). Those that are lent are looked at when they come back. The first loop also tells of ejections.
+// AddressMonitor: makes connections follow the DNS of their origin. The first loop queries the names of origins with
+// connections (the resolver answers from its cache until the TTL expires). Each loop closes its own idle connections to
+// an address that the name no longer has (dns_changed, a few at a time) or that keeps failing (unhealthy). Borrowed
+// ones are checked when they are returned. The first loop also logs ejections.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class AddressMonitor {
   ~AddressMonitor();
   void start() LOOP_ONLY;
   void stop() LOOP_ONLY;
-  // Their pools end: nothing of them is touched any more.
+  // Their pools end: none of them may be accessed any more.
   void forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
 
  private:
@@ -32,7 +32,7 @@ class AddressMonitor {
   struct Watched {
     const pool::Destination* destination = nullptr;
     std::unique_ptr<Look> look;
-    std::uint64_t ejections = 0;  // that were told
+    std::uint64_t ejections = 0;  // already logged
   };
   void tick();
   void follow(const OriginRuntime& origin, Instant now) LOOP_ONLY;
@@ -43,7 +43,7 @@ class AddressMonitor {
   const UpstreamContext& context_;
   dns::Resolver& resolver_;
   exec::Timer timer_;
-  std::unordered_map<const net::AddressSet*, Watched> watched_;  // the first loop's
+  std::unordered_map<const net::AddressSet*, Watched> watched_;  // the first loop only
 };
 
 }  // namespace carpool::proxy

@@ -12,11 +12,11 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr std::size_t kAtOnce = 4;                          // probes of one loop
-constexpr Duration kOften = std::chrono::milliseconds(50);  // no tick comes sooner
-constexpr Duration kSeldom = std::chrono::seconds(1);       // nor later: origins come and go
+constexpr std::size_t kAtOnce = 4;                          // concurrent probes of one loop
+constexpr Duration kOften = std::chrono::milliseconds(50);  // minimum tick interval
+constexpr Duration kSeldom = std::chrono::seconds(1);       // maximum tick interval: origins come and go
 
-// What rests on one loop since `rested` or longer.
+// Resting: collects the connections that have been idle on one loop since `rested` or longer.
 class Resting final : public pool::ConnectionVisitor {
  public:
   Resting(pool::LoopId home, Duration rested) : home_(home), rested_(rested) {}
@@ -80,16 +80,16 @@ void HealthCheck::tick() {
   timer_.arm(now + std::max(next, kOften));
 }
 
-// Up to 10 % to either side, so that the loops of many sidecars do not ask one origin in step.
+// Adds up to 10 % to either side, so that the loops of many sidecars do not probe an origin in step.
 Duration HealthCheck::jittered(Duration interval) {
   return interval / 1000 * static_cast<Duration::rep>(900 + random_.below(201));
 }
 
-// Half an interval: what came to rest right after a round is looked at in the next one.
+// Uses half an interval: a connection that became idle right after a round is checked in the next one.
 void HealthCheck::check(OriginRuntime& origin, Instant now) {
   const bool behind =
       std::any_of(to_ask_.begin(), to_ask_.end(), [&](const Candidate& one) { return one.origin == &origin; });
-  if (behind) return;  // its last round is not over: an origin that is slow to answer is not asked more often for it
+  if (behind) return;  // the previous round is not over: a slow origin is not probed more often for it
   Resting resting(context_.loop.id(), origin.pool.health_check.interval / 2);
   origin.destination->visit(resting, now);
   const bool ask = !origin.pool.health_check.probe.empty();
@@ -104,21 +104,21 @@ void HealthCheck::check(OriginRuntime& origin, Instant now) {
 
 void HealthCheck::look(const Candidate& candidate, Instant now) {
   const pool::EventClaim claim = pool::claim_event(candidate.index, candidate.generation, context_.loop.id());
-  if (claim.kind != pool::EventClaim::Kind::inspecting) return;  // lent or gone meanwhile
+  if (claim.kind != pool::EventClaim::Kind::inspecting) return;  // borrowed or gone meanwhile
   net::Transport& transport = static_cast<Connection&>(*claim.pooled).transport();
   const bool silent = !transport.hangup_seen() && transport.no_data_pending();
   pool::end_inspection(candidate.index, silent, pool::CloseCause::unhealthy, now);
 }
 
 void HealthCheck::ask_some(Instant now) {
-  if (std::exchange(filling_, true)) return;  // from inside start(): the loop below goes on
+  if (std::exchange(filling_, true)) return;  // called inside start(): the loop below continues
   while (asked_ < kAtOnce && !to_ask_.empty()) {
     const Candidate candidate = to_ask_.front();
     to_ask_.pop_front();
     pool::Lease lease = candidate.origin->destination->lease_idle(candidate.index, candidate.generation, now);
     if (!lease) continue;
     Probe& probe = *std::make_unique<Probe>(context_, *this, *candidate.origin, std::move(lease)).release();
-    asking_.push_back(probe);  // owns it until probed() or stop()
+    asking_.push_back(probe);  // owned until probed() or stop()
     ++asked_;
     probe.start();
   }
