@@ -4,9 +4,8 @@
 //   PC   produce, consume        runs it, then continues to produce
 //   PIC  produce, invoke         the same for a task that may either block or not, invoked as non-blocking
 //   PEC  produce, execute        queues it for another thread and continues to produce
-//   EPC  execute, produce        hands the role to another thread and runs the task, with warm caches; then competes
-//   for
-//                                the role again
+//   EPC  execute, produce        hands the role to another thread and runs the task, with warm caches; then
+//                                competes for the role again
 #pragma once
 
 #include <atomic>

@@ -4,8 +4,7 @@
 //
 // users       current borrowers (at most 1 for HTTP/1.1)
 // uses        borrows of the current object so far; saturates
-// generation  changes when the entry moves to another loop and when it closes, so that an event already in flight,
-// which
+// generation  changes when the entry moves to another loop and when it closes, so that an event in flight, which
 //             names the old generation, is dropped. Never 0
 // marks       reserved (a dial is in progress), expired (never lent again), closed, inspecting (the home loop examines
 //             the socket)
@@ -158,8 +157,8 @@ inline Change try_enable(AtomicWord& word, LoopId home, bool acquired) {
 }
 
 // One attempt from `expected`, which is refreshed on failure. The entry moves to loop `home` in the same step
-// (takeover); for a pinned entry the caller passes its own home. seq_cst: pairs with try_release/try_enable; a failure
-// reads as the first load does (finder.h).
+// (takeover); for a pinned entry the caller passes the entry's home. seq_cst: pairs with try_release/try_enable; a
+// failure reads as the first load does (finder.h).
 inline Change try_acquire(AtomicWord& word, EntryWord& expected, LoopId home) {
   const EntryWord after = expected.users(expected.users() + 1).used_once_more().moved_to(home);
   std::uint64_t bits = expected.bits();

@@ -2,9 +2,8 @@
 //   - Handle, which returns the object when destroyed; discard() ends the object instead;
 //   - take_or_make(): an idle object, or a new one while the cap allows; an exception from make() leaves no trace;
 //   - insert(): adds an object that was made elsewhere;
-//   - hooks, each called once per handle and outside any compare-and-swap: on_acquire prepares the object and may
-//   reject
-//     it (it ends, the next one is tried), on_release resets it, and a tracker observes every loan, return and end;
+//   - hooks, each called once per handle and outside any compare-and-swap: on_acquire prepares the object and
+//     may reject it (it ends, the next one is tried), on_release resets it, and a tracker observes all transitions;
 //   - limits on uses, objects and users per object, all changeable while objects are lent.
 // An object ends when `T{}` is moved into its entry, so T must own its resources (a unique_ptr, a handle). The features
 // are those of Jetty's Pool, without weak references: a Handle cannot be forgotten.

@@ -1,12 +1,10 @@
 // Pool: a bounded set of entries that hold any object, lent and returned without a lock. Guarantees:
 //   - the cap is exact: reserve() counts at once, by CAS on one number, however many threads race;
-//   - an object has at most as many concurrent borrowers as its Multiplexing allows, which may change while it is lent;
-//   a
-//     judge of the caller accepts or skips each candidate;
+//   - an object has at most as many concurrent borrowers as its Multiplexing allows, which may change while it is
+//     lent; a judge of the caller accepts or skips each candidate;
 //   - entries of the own loop first, then of others, or any (Strategy): an exclusive entry is taken over (home and
 //     generation change in the acquiring CAS), a pinned one stays on its loop;
-//   - two steps, reserve() and enable(), so that a connection being dialed counts; enable() can lend it in the same
-//   step.
+//   - two steps, reserve() and enable(), so that a connection being dialed counts; enable() can lend it at once.
 // After terminate() nothing is lent, reserved or enabled; current users end their entries by close().
 // The search: pool/core/finder.h. Handles, hooks and a factory: pool/core/object_pool.h. LockedPool
 // (tests/unit/locked_pool.h) has the same contract behind a mutex and is the oracle of the tests.

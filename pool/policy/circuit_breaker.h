@@ -1,10 +1,9 @@
 // CircuitBreaker: limits the concurrent dials to one origin. Guarded by its destination's mutex.
 //
 //   closed     a connection is open, or a dial succeeded within kFresh: no limit but the cap.
-//   unknown    nothing is open: kAtOnce dials. The first success closes the circuit, so a cold burst pays one round
-//   trip. half open  the last dial failed: one probe decides for all waiters. While it is unanswered, another probe
-//   starts
-//              every kPatience, so that an origin that is back is found even if a SYN was lost.
+//   unknown    nothing is open: kAtOnce dials. The first success closes the circuit: a cold burst pays one round trip.
+//   half open  the last dial failed: one probe decides for all waiters. While it is unanswered, another probe
+//              starts every kPatience, so that an origin that is back is found even if a SYN was lost.
 //   open       kAtOnce dials in a row failed within less than a second and none is in progress: one dial each kForgive;
 //              requests meanwhile fail with the error of the last dial.
 #pragma once
