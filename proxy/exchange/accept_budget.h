@@ -1,9 +1,8 @@
-// AcceptBudget: how many clients may be accepted before the descriptors in use must be counted again. What is left
-// below the mark at which idle ones are closed is for clients; the rest stays for the connections of those who are
-// there.
+// AcceptBudget: how many clients may be accepted before the descriptors in use must be counted again. Descriptors below
+// the mark at which idle connections are closed are for clients; the others are for connections to origins.
 //
-// A count grants half of what is left, so that clients who need a connection to an origin each do not go over the mark
-// between two counts, but never so few that accepting would be counting.
+// A count grants half of the descriptors left, because each client may need a connection to an origin too, but not so
+// few that every accept would count.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +16,10 @@ namespace carpool::proxy {
 
 class AcceptBudget {
  public:
-  // Without a mark that closes idle ones: so many percent are for clients.
+  // Percent of the descriptors that are for clients if close_idle is 0.
   static constexpr std::uint32_t kForClients = 97;
 
-  // How many clients may be accepted after a count of `use`; 0: none.
+  // Returns how many clients may be accepted after a count of `use`.
   static std::int64_t grant(const Use& use, const Watermarks& marks) {
     if (use.limit == 0) return kUnlimited;
     const std::uint64_t percent = marks.idle == 0 ? kForClients : std::min(marks.idle, kForClients);
@@ -30,7 +29,7 @@ class AcceptBudget {
     return static_cast<std::int64_t>(std::max(left / 2, std::min(left, use.limit / kCounts + 1)));
   }
 
-  // Any thread. False: it is used up, count.
+  // Any thread. Returns false if the budget is used up and descriptors must be counted.
   bool take() { return left_.fetch_sub(1, std::memory_order_relaxed) > 0; }
   void set(std::int64_t left) { left_.store(left, std::memory_order_relaxed); }
 

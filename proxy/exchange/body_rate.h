@@ -1,5 +1,5 @@
-// BodyRate: the slowest that a request's body may come. On average, behind a grace, and only while it is read: time in
-// which carpool itself holds the client back does not count.
+// BodyRate: the minimum average rate of a request body, after a grace period. Only time in which carpool reads the
+// client counts.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@ namespace carpool::proxy {
 
 class BodyRate {
  public:
-  // Counts from `now` on; a rate of zero demands nothing.
+  // Counts from `now` on; a rate of zero has no deadline.
   void begin(Instant now, const config::Listen& listen) {
     rate_ = listen.body_min_rate;
     grace_ = listen.body_grace;
     renew(now, 0);
   }
-  // The client was held back until now, with so many bytes received: it has its grace again.
+  // Carpool did not read the client until now: a new grace period begins, with `received` bytes so far.
   void renew(Instant now, std::uint64_t received) {
     from_ = now;
     counted_ = received;
   }
   bool counts() const { return rate_ != 0; }
-  // When a body of which so much was received is too slow.
+  // Returns when a body with `received` bytes so far falls below the rate.
   Instant deadline(std::uint64_t received) const {
     return counts() ? from_ + grace_ + time_of(received - counted_) : kNever;
   }
-  // Has so much come in the time since `began` that it keeps the rate already?
+  // Returns true if `received` bytes in the time `since` the head keep the rate.
   static bool keeps(std::uint64_t rate, std::uint64_t received, Duration since) {
     using std::chrono::milliseconds;
     const auto ms = static_cast<std::uint64_t>(std::chrono::duration_cast<milliseconds>(since).count());

@@ -1,4 +1,4 @@
-// CONNECT: who may have a tunnel, and how it is told (RFC 9110 §9.3.6).
+// CONNECT: which tunnels a listener allows, and the response to an allowed one (RFC 9110 §9.3.6).
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace carpool::proxy {
 
 class ListenPoint;
 
-// Nothing: the tunnel may be tried. Egress rules are asked later, with the addresses.
+// Returns no fault if the tunnel may be tried. The egress rules apply later, to the resolved addresses.
 std::optional<Fault> check_connect(const ListenPoint& listener, const http::RequestHead& request,
                                    const http::Target& target);
 

@@ -5,8 +5,8 @@
 namespace carpool::proxy {
 
 namespace {
-// Does any member of the list begin with such a scheme? "Basic realm=x, NTLM" does. A comma inside a quoted string may
-// make one of what is none: the connection is then private without need, never shared by mistake.
+// Returns true if any member of the list begins with such a scheme, as in "Basic realm=x, NTLM". A comma inside a
+// quoted string may be misread as a new member: the connection is then private without need, never shared by mistake.
 bool names_connection_scheme(std::string_view list) {
   while (!list.empty()) {
     const std::size_t comma = list.find(',');

@@ -1,5 +1,6 @@
-// Does this answer authenticate a connection rather than a request? After NTLM or Negotiate the connection belongs to
-// one client until it closes (RFC 4559 §6): lending it to another would lend the first one's identity.
+// Connection-based authentication: returns true if this response authenticates the connection rather than the request.
+// After NTLM or Negotiate the connection belongs to one client until it closes (RFC 4559 §6); another client on it
+// would act under the first one's identity.
 #pragma once
 
 #include "proxy/http/message.h"
@@ -7,7 +8,7 @@
 namespace carpool::proxy {
 
 bool authenticates_connection(const http::ResponseHead& head);
-// The same of a request that comes with such credentials, whatever the answer says.
+// Returns true if the request carries such credentials, whatever the response says.
 bool authenticates_connection(const http::RequestHead& head);
 
 }  // namespace carpool::proxy

@@ -61,7 +61,7 @@ void Exchange::begin(ClientStream& client_stream) {
   static_cast<void>(borrow(false));  // the client pumps what came with the head
 }
 
-// Everything that is decided by the head alone; false: it was answered.
+// Decides everything that depends on the head alone. Returns false if the request was answered.
 bool Exchange::may_forward(const http::Target& target) {
   if (client_stream_->accepted_while_shedding() && context_.overload.sheds(ShedLevel::new_clients)) {
     context_.stats.count_shed(metrics::Shed::new_clients);
@@ -117,28 +117,28 @@ void Exchange::answer_here() {
 }
 
 namespace {
-// How long a connection may have rested that a request which must not be repeated travels on: what the origin's ends
-// allow, and no more than a guess until a limit is known.
+// The longest idle time of a connection that may carry a request which must not be repeated: what the origin's observed
+// closes allow, and no more than a guess until a limit is known.
 Duration most_rest(const OriginRuntime& origin) {
   constexpr Duration kGuess = std::chrono::seconds(5);
   const Duration trusted = origin.destination->trust();
   if (origin.destination->effective_limit() != Duration::max()) return trusted;
-  const Duration half = origin.pool.idle_timeout / 2;  // zero: connections rest for ever
+  const Duration half = origin.pool.idle_timeout / 2;  // zero: idle connections have no limit
   return std::min(trusted, half > Duration::zero() ? std::min(half, kGuess) : kGuess);
 }
 }  // namespace
 
-// ---- collecting: a body comes before its connection ----
+// ---- collecting: the body is read before a connection is borrowed ----
 
-// A slow body must not hold a connection. Streams (chunked, HTTP/2, an upgrade) may wait for an answer before they go
-// on, and so does a client that expects 100 (Continue) of its origin.
+// A slow body must not hold a connection. Streamed bodies (chunked, HTTP/2, an upgrade) are exempt because their client
+// may wait for a response before it goes on; so does a client that expects 100 (Continue).
 bool Exchange::waits_for_body() const {
   return request_.framing == http::Framing::length && request_.length != 0 &&
          request_.version != http::Version::http2 && !request_.expect_continue && !asked_->upgrade &&
          !request_body_.full();
 }
 
-// `alive`: a connection is there.
+// Returns `alive` if the exchange has a connection.
 AttemptState Exchange::ask_when_body_may_travel() {
   const Duration since = context_.loop.now() - facts_.began;
   if (!request_body_.may_travel(since, client_stream_->listen().body_min_rate)) {
@@ -169,7 +169,7 @@ AttemptState Exchange::borrow(bool fresh) {
   want.new_connection_only = fresh;
   want.tunnel = asked_->upgrade || asked_->connect;
   if (asked_->upgrade || asked_->connect || asked_->need_h1) want.kind = pool::ProtocolMask::h1_only;
-  // With a body it is not sent again whatever its method.
+  // A request with a body is not repeated, whatever its method.
   const bool may_repeat = bodyless() && is_idempotent(request_.method, origin.request.retry_idempotent);
   if (origin.pool.reuse == config::Reuse::safe && !may_repeat) {
     want.max_idle = most_rest(origin);
@@ -192,8 +192,8 @@ AttemptState Exchange::borrow(bool fresh) {
   return AttemptState::over;
 }
 
-// The pool that its route leads to was not used for so long that it has just ended: there is a new one, or will be. It
-// is found by the origin and not by the request, whose listener may have other settings by now.
+// The pool of the cached route was removed after origin_idle_timeout. The new one is looked up by the origin, not by
+// the request, because the listener's settings may have changed.
 AttemptState Exchange::borrow_from_new_destination(bool fresh) {
   context_.router.forget();
   const Result<OriginRuntime*> successor = context_.origins.at(facts_.origin->destination->origin());
@@ -212,13 +212,15 @@ void Exchange::on_lease(pool::Lease lease) {
   if (take(std::move(lease), false) == AttemptState::alive) go_on();
 }
 
-// A connection is there, after a wait or a retry: what was collected meanwhile leaves, and the client is read again.
+// The exchange has a connection after a wait or a retry: sends the bytes that were collected and reads the client
+// again.
 void Exchange::go_on() {
   pump();
   resume_client();
 }
 
-// What it held back while there was no connection, or no room, may come now: no event of its socket will say so.
+// Request body that was paused (no connection, or the upstream buffer was full) can be read again. No socket event will
+// announce it.
 void Exchange::resume_client() {
   if (client_stream_ != nullptr && attempt_) client_stream_->resume();
 }
@@ -250,7 +252,7 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   attempt_->upstream_stream = &select_upstream_stream();
   enter(ExchangeEvent::lease);
   response_.clear();
-  if (asked_->connect) return open_tunnel();  // what it says, or that it left, is for the client to see
+  if (asked_->connect) return open_tunnel();  // the client sees the origin's bytes and its end itself
   if (!attempt_->upstream_stream->usable()) {
     StreamFailure ended;
     ended.fault.detail = "it ended before it was used";
@@ -272,7 +274,7 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   return AttemptState::alive;
 }
 
-// Who speaks for this exchange on the connection that it has.
+// Selects the stream implementation (HTTP/1.1, HTTP/2, HTTP/2 on another loop) for the leased connection.
 UpstreamStream& Exchange::select_upstream_stream() {
   const pool::Lease& lease = attempt_->lease;
   auto& connection = static_cast<Connection&>(*lease);
@@ -291,7 +293,7 @@ UpstreamStream& Exchange::select_upstream_stream() {
 }
 
 void Exchange::on_request_body(std::string_view bytes) {
-  if (state_ == ExchangeState::idle) return;  // already answered; the client throws the rest away
+  if (state_ == ExchangeState::idle) return;  // already answered; the client discards the rest
   facts_.bytes_in += bytes.size();
   if (request_.expect_continue && request_body_.received() == 0 && request_.framing == http::Framing::length) {
     asked_->body_rate.begin(context_.loop.now(), client_stream_->listen());
@@ -344,7 +346,7 @@ void Exchange::on_client_writable() {
   if (attempt_) static_cast<void>(attempt_->upstream_stream->resume_reading());
 }
 
-// What waited was sent, or never will be.
+// The upstream write queue drained, or its connection failed.
 AttemptState Exchange::on_writable() {
   if (state_ == ExchangeState::tunnel && tunnel_over()) {
     end_tunnel();

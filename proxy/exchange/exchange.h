@@ -1,10 +1,11 @@
 // Exchange: one request and its response, from the head to the last byte; a run-to-completion state machine whose table
-// is transition_table.h. Lives in its loop's slab and is never freed while the loop runs, so that a grant in the mail
-// always finds it (and sees by its ticket whether it is still meant).
+// is transition_table.h. Exchanges are pooled per loop and freed only with it, so a late grant of the pool always
+// points to live memory; the ticket tells whether it is still current.
 //
-// It knows no protocol: who asked is a ClientStream, who answers is an UpstreamStream (HTTP/1.1, or a stream of HTTP/2,
-// on either side). Who calls: the ClientStream (request side), the UpstreamStream (response side), the Destination
-// (lease), its own timer. It tells its client stream that it is over once, last, with everything given back.
+// An exchange knows no protocol: the client is a ClientStream, the origin an UpstreamStream (HTTP/1.1, or a stream of
+// HTTP/2, on either side). Callers: the ClientStream (request side), the UpstreamStream (response side), the
+// Destination (lease), the exchange's own timer. The last call of an exchange tells its client stream, once, that it is
+// over.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ namespace carpool::proxy {
 struct ExchangeContext;
 struct OriginRuntime;
 
-// What an exchange did, for metrics and the access log.
+// The facts of an exchange, for metrics and the access log.
 struct ExchangeInfo {
   OriginRuntime* origin = nullptr;
   Instant began{}, leased{}, head_back{};
@@ -36,7 +37,7 @@ struct ExchangeInfo {
   std::uint64_t bytes_in = 0, bytes_out = 0;  // bodies
   std::uint64_t connection = 0;
   std::uint32_t uses_before = 0;
-  std::optional<pool::OpenCause> opened;  // when the connection was opened for this
+  std::optional<pool::OpenCause> opened;  // if the connection was opened for this exchange
   std::uint32_t retries = 0;
   bool asked_pool = false;
   Duration waited{};  // for a connection, granted or not
@@ -55,50 +56,50 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void on_request_body(std::string_view bytes) LOOP_ONLY;
   void on_request_trailer(std::string_view name, std::string_view value) LOOP_ONLY;
   void on_request_end() LOOP_ONLY;
-  void pump() LOOP_ONLY;                            // send upstream what came in this event
-  bool wants_input() const LOOP_ONLY;               // may the client be read now?
+  void pump() LOOP_ONLY;                            // sends the bytes of this event upstream
+  bool wants_input() const LOOP_ONLY;               // returns true if the client may be read now
   void on_request_broken(Fault fault) LOOP_ONLY;    // the body's framing failed, or the client ended inside it
-  void on_client_progress() LOOP_ONLY { touch(); }  // it takes its answer
-  void on_client_writable() LOOP_ONLY;              // its write queue drained below the mark
+  void on_client_progress() LOOP_ONLY { touch(); }  // the client reads its response
+  void on_client_writable() LOOP_ONLY;              // its write queue drained below the high watermark
   void on_client_gone() LOOP_ONLY;
-  void on_client_left(std::string_view rule) LOOP_ONLY;  // as on_client_gone(), by a rule that says so
-  // After 101: raw bytes of the client, and its FIN.
+  void on_client_left(std::string_view rule) LOOP_ONLY;  // like on_client_gone(), because of this rule
+  // After 101 or CONNECT: raw bytes of the client, and its FIN.
   bool tunnelled() const LOOP_ONLY { return state_ == ExchangeState::tunnel; }
   void on_tunnel_bytes(std::string_view bytes) LOOP_ONLY;
   void on_tunnel_input_end() LOOP_ONLY;
 
-  // Bytes of its answer went out, but not all: whoever ends the client now must not make it look complete.
+  // Returns true if a part of the response was sent: the client's connection must not end as if it were complete.
   bool response_incomplete() const { return state_ == ExchangeState::relaying || state_ == ExchangeState::tunnel; }
-  // In the slab: large buffers are given back.
+  // Called when the exchange is pooled: gives large buffers back.
   void release_buffers() LOOP_ONLY;
   ExchangeState state() const LOOP_ONLY { return state_; }
   const ExchangeInfo& facts() const LOOP_ONLY { return facts_; }
-  std::string_view phase() const LOOP_ONLY;  // for a person: what it is doing now
+  std::string_view phase() const LOOP_ONLY;  // for an operator: what the exchange is doing
 
-  // ---- the leak watch's ----
+  // ---- the leak detector's calls ----
   bool holds_lease() const LOOP_ONLY { return attempt_.has_value(); }
-  // Its number in the book once this lease was reported.
+  // The leak's number in the LeakLog once this lease was reported; 0: not reported.
   std::uint64_t leak() const LOOP_ONLY { return attempt_ ? attempt_->leak : 0; }
   void mark_leaked(std::uint64_t number) LOOP_ONLY { attempt_->leak = number; }
-  void end_leaked() LOOP_ONLY;                       // its connection is closed, cause `leak`
+  void end_leaked() LOOP_ONLY;                       // closes its connection, cause `leak`
   BorrowerInfo describe_borrower() const LOOP_ONLY;  // while it holds a lease
 
-  // ---- the pool's ----
+  // ---- the pool's calls ----
   void on_lease(pool::Lease lease) override;
   void on_refused(Fault fault) override;
   std::uint64_t client() const override;
 
  private:
-  // The way of a request, top to bottom.
+  // The steps of a request, in order.
   bool may_forward(const http::Target& target) LOOP_ONLY;
   void answer_here() LOOP_ONLY;
   bool waits_for_body() const LOOP_ONLY;
-  // `over`: the body is to come, the exchange waits for a connection, or it was answered.
+  // Returns `over` if the body is still to come, the exchange waits for a connection, or it was answered.
   AttemptState ask_when_body_may_travel() LOOP_ONLY;
   void look_at_body() LOOP_ONLY;
-  // `over`: it waits for a connection, or was answered.
+  // Returns `over` if the exchange waits for a connection, or was answered.
   AttemptState borrow(bool fresh) LOOP_ONLY;
-  // `authenticated`: the connection authenticated this client before.
+  // `authenticated`: the connection has authenticated this client before.
   AttemptState take(pool::Lease taken, bool authenticated) LOOP_ONLY;
   bool flush_reply() LOOP_ONLY;
   void end_lease() LOOP_ONLY;
@@ -164,9 +165,9 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   H1UpstreamStream h1_;
   H2UpstreamStream h2_;
   std::optional<AttemptValues> attempt_;
-  http::Fields trailers_buffer_;        // memory of an attempt, between two
-  std::optional<RequestValues> asked_;  // while an exchange is begun
-  std::string host_buffer_;             // memory of a request, between two
+  http::Fields trailers_buffer_;        // memory for the next attempt
+  std::optional<RequestValues> asked_;  // from begin() to finish()
+  std::string host_buffer_;             // memory for the next request
   RequestBody request_body_;
   exec::Timer timer_;
   ExchangeInfo facts_;

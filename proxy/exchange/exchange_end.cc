@@ -1,4 +1,5 @@
-// How an exchange ends, and when it is made to: every way out gives everything back first and tells the client last.
+// Termination: replies, resets, client disconnects and timeouts. Each path releases the lease and the timers before it
+// notifies the client stream, because that call may destroy its owner.
 #include <algorithm>
 #include <utility>
 
@@ -32,7 +33,7 @@ void Exchange::on_request_broken(Fault fault) {
 
 void Exchange::reply(const Fault& fault) {
   const bool whole = client_stream_->request_complete() || bodyless();
-  // Behind a CONNECT that was refused there may be bytes meant for its tunnel: they are nobody's request.
+  // Bytes that follow a refused CONNECT may be meant for its tunnel, so they are not parsed as a request.
   const bool keep =
       request_.keep_alive && whole && !asked_->connect && context_.keeps_clients() && fault.side != Side::client;
   facts_.status = client_stream_->send_fault(fault, keep);
@@ -42,12 +43,12 @@ void Exchange::reply(const Fault& fault) {
   finish(!sent ? AfterExchange::gone : keep ? AfterExchange::keep : AfterExchange::close);
 }
 
-// Bytes of the response went out: it must not look complete.
+// A part of the response was sent: it must not look complete.
 void Exchange::break_off(Fault fault) {
   if (fault.side == Side::upstream) facts_.origin->destination->note_failure(fault);
   const bool spoilt = fault.kind == FaultKind::malformed_response;
   facts_.fault = std::move(fault);
-  static_cast<void>(client_stream_->flush());  // what came of it
+  static_cast<void>(client_stream_->flush());  // the part that was received
   end_lease(state_ == ExchangeState::tunnel ? pool::CloseCause::tunnel_ended : pool::CloseCause::error);
   enter(ExchangeEvent::broken);
   finish(spoilt ? AfterExchange::spoilt : AfterExchange::cut);
@@ -56,7 +57,7 @@ void Exchange::break_off(Fault fault) {
 void Exchange::on_client_gone() {
   if (state_ == ExchangeState::borrowing) leave_line();
   if (attempt_) end_lease(state_ == ExchangeState::tunnel ? pool::CloseCause::tunnel_ended : pool::CloseCause::error);
-  if (facts_.status == 0) facts_.status = 499;  // nginx's word for a client that did not wait
+  if (facts_.status == 0) facts_.status = 499;  // nginx's status for a client that closed its connection
   if (!facts_.fault) facts_.fault = Fault{FaultKind::client_gone, Side::client, "the client closed its connection"};
   enter(ExchangeEvent::client_gone);
   finish(AfterExchange::gone);
@@ -81,7 +82,7 @@ void Exchange::end_lease(pool::CloseCause cause) {
   end_attempt();
 }
 
-// Its lease and its upstream stream are given back.
+// The lease and the upstream stream are given back already.
 void Exchange::end_attempt() {
   CARPOOL_ASSERT(!attempt_->lease);
   close_leak();
@@ -89,7 +90,7 @@ void Exchange::end_attempt() {
   attempt_.reset();
 }
 
-// Everything is given back; the client is told last, and nothing of this exchange is touched afterwards.
+// Everything is given back. The client stream is notified last; nothing of this exchange is touched afterwards.
 void Exchange::finish(AfterExchange next) {
   CARPOOL_ASSERT(!attempt_);
   timer_.disarm();
@@ -142,7 +143,7 @@ void Exchange::touch() {
   timer_.arm(std::min({deadline, asked_->total_deadline, asked_->slow_at}));
 }
 
-// An answer that began ends by its origin's deadlines. Time in which carpool does not read does not count.
+// A response that has begun is bounded by the origin's deadlines. Time in which carpool does not read does not count.
 Instant Exchange::rate_deadline(Instant now) {
   if (!asked_->body_rate.counts() || request_body_.ended() || response_incomplete()) return kNever;
   if (wants_input()) return asked_->body_rate.deadline(request_body_.received());
@@ -155,8 +156,8 @@ void Exchange::end_slow_body() {
   on_request_broken({FaultKind::head_timeout, Side::client, "the request body came slower than listen.body_min_rate"});
 }
 
-// Bytes of a head do not put its deadline off: an origin that sends one now and then would never be given up. A whole
-// 1xx head does, to at most twice the limit in all.
+// Bytes of a head do not extend its deadline: an origin that sends one byte now and then would never time out. A whole
+// 1xx head does, to at most twice the limit in total.
 Instant Exchange::forwarding_deadline() const {
   const config::Request& limits = facts_.origin->request;
   const Duration limit = request_body_.ended() ? limits.response_header_timeout : limits.idle_timeout;
@@ -171,7 +172,7 @@ void Exchange::on_deadline() {
   if (now < asked_->total_deadline && now >= asked_->slow_at) return end_slow_body();
   if (state_ == ExchangeState::borrowing && now < asked_->total_deadline && facts_.origin->dialing() &&
       now < asked_->waiting_since + facts_.origin->pool.connect_timeout) {
-    // A dial is under way for this origin: its own deadline answers, and says what went wrong.
+    // A dial to this origin is in progress: its own deadline reports the cause.
     asked_->wait_deadline =
         asked_->waiting_since + facts_.origin->pool.connect_timeout + std::chrono::milliseconds(100);
     return touch();

@@ -1,4 +1,4 @@
-// An exchange that holds its connection for longer than its origin's leak_timeout allows: who it is, and its end.
+// An exchange that holds its connection longer than the origin's leak_timeout: its description, and its end.
 #include <utility>
 
 #include "proxy/exchange/exchange.h"
@@ -36,13 +36,13 @@ void Exchange::end_leaked() {
     return reply(fault);
   }
   facts_.fault = std::move(fault);
-  static_cast<void>(client_stream_->flush());  // what came of it
+  static_cast<void>(client_stream_->flush());  // the part that was received
   end_lease(pool::CloseCause::leak);
   enter(ExchangeEvent::broken);
   finish(AfterExchange::cut);
 }
 
-// What was reported came back after all.
+// Records that a reported lease was given back.
 void Exchange::close_leak() {
   if (attempt_->leak == 0) return;
   context_.leaks.returned(attempt_->leak, context_.loop.now() - facts_.leased);

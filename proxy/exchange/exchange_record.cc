@@ -1,4 +1,4 @@
-// What an exchange leaves behind: one update of the metrics, and a line of the access log.
+// The record of a finished exchange: one update of the metrics, and a line of the access log.
 #include "pool/destination/destination.h"
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"

@@ -1,4 +1,4 @@
-// The response's way: what the upstream stream tells is passed on; and what follows when its connection fails under it.
+// The response: passes the upstream stream's parts to the client stream, and decides what follows a failed connection.
 #include <utility>
 
 #include "proxy/exchange/connection_auth.h"
@@ -16,7 +16,7 @@ bool Exchange::wants_response() const {
   return client_stream_->backlog() < kHighWatermark;
 }
 
-// What breaks the order is told as the end of the attempt, by the next call that may end it.
+// A violation of the message order ends the attempt, in the next call that may end it.
 bool Exchange::in_order(bool followed) {
   if (followed && !attempt_->told.violated()) return true;
   StreamFailure failure;
@@ -58,22 +58,22 @@ AttemptState Exchange::on_response_head() {
       attempt_->authenticated ||
       (!attempt_->lease.shared() && (authenticates_connection(request_) || authenticates_connection(response_)));
   enter(ExchangeEvent::response_head);
-  // An answer before the request's end: whether the client will send the rest is unknown, so its connection ends with
-  // it.
+  // The response may come before the request is complete. Whether the client will send the rest is unknown, so its
+  // connection ends with the response.
   asked_->close_client =
       client_stream_->send_head(response_, !request_.keep_alive || !request_settled() || !context_.keeps_clients());
   return AttemptState::alive;
 }
 
-// Nothing of the request is still to come: it was read whole, or a 417 answered it while its client waited for 100.
+// Returns true if nothing of the request is outstanding: it was read whole, or a 417 answered it while its client
+// waited for 100 (Continue).
 bool Exchange::request_settled() {
   if (request_body_.ended()) return true;
   const bool waits = request_.expect_continue && request_body_.received() == 0 && asked_->informed_at == Instant{};
   return response_.status == 417 && waits && client_stream_->await_repeat();
 }
 
-// An extended CONNECT (RFC 8441) takes every 2xx for its tunnel; an origin that answers so, but not by 101, opened
-// none.
+// The client of an extended CONNECT (RFC 8441) takes every 2xx for a tunnel, but only 101 of the origin opens one.
 AttemptState Exchange::did_not_switch() {
   const Fault fault{FaultKind::malformed_response, Side::upstream, "the origin did not switch protocols"};
   facts_.origin->destination->note_failure(fault);
@@ -82,7 +82,8 @@ AttemptState Exchange::did_not_switch() {
   return AttemptState::over;
 }
 
-// 421: the origin did nothing, but on this connection. Once it is asked on another (RFC 9110 §15.5.20).
+// 421: the origin did not process the request on this connection. It is sent once more, on another connection
+// (RFC 9110 §15.5.20).
 bool Exchange::retry_misdirected() {
   if (asked_->misdirected || !request_body_.replayable() || facts_.retries + 1 >= most_attempts(retry_rules()))
     return false;
@@ -119,7 +120,7 @@ bool Exchange::flush_reply() {
 AttemptState Exchange::on_response_end() {
   if (!in_order(attempt_->told.end())) return AttemptState::over;
   client_stream_->send_end(attempt_->trailers);
-  end_lease();  // before the client knows: whoever asks next, on any loop, finds the connection
+  end_lease();  // before the response is complete: the next borrower, on any loop, finds the connection
   const bool sent = client_stream_->flush();
   AfterExchange next = AfterExchange::keep;
   if (asked_->close_client || !request_settled()) next = AfterExchange::close;
@@ -153,7 +154,7 @@ bool ended_unanswered(const StreamFailure& failure, const pool::Lease& lease) {
 }
 }  // namespace
 
-// The connection failed under the exchange. Before the response's head another one may do.
+// The connection failed. Until the response head was sent, another connection may serve the request.
 AttemptState Exchange::on_failure(StreamFailure failure) {
   if (state_ == ExchangeState::relaying || state_ == ExchangeState::tunnel) {
     break_off(std::move(failure.fault));
@@ -174,7 +175,7 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
   if (denied) context_.stats.count_retry_denied(facts_.origin->slot);
   note_bounds(failure.fault, attempt);
   if (ended_unanswered(failure, attempt_->lease)) attempt_->lease.note_unanswered(context_.loop.now());
-  // A connection that rested may be closed by its origin at any time; one that is new should work.
+  // An origin may close an idle connection at any time, so only the failure of a new connection counts.
   if (!attempt_->lease.reused() && !failure.unprocessed)
     static_cast<Connection&>(*attempt_->lease).note_failure(context_.loop.now());
   end_lease(failure.connection_ended && attempt_->lease.reused() ? pool::CloseCause::peer_closed
@@ -200,7 +201,7 @@ void Exchange::note_bounds(const Fault& fault, const Attempt& attempt) {
   if (attempts) context_.stats.count_bound(facts_.origin->slot, metrics::Bound::attempts);
 }
 
-// Every attempt but the first begins here.
+// Begins every attempt except the first.
 void Exchange::retry(RetryReason proof) {
   ++(proof == RetryReason::idempotent_reused ? asked_->idempotent_retries : asked_->proven_replays);
   ++facts_.retries;

@@ -1,12 +1,12 @@
-// An exchange that became a tunnel, by 101 or CONNECT: bytes both ways until both sides said their last word.
+// The tunnel of an exchange, after 101 or CONNECT: bytes in both directions until both are closed.
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
 
-// Until the request is complete its client may not speak the new protocol, and what it still says is framed by the old
-// one (RFC 9110 §7.8).
+// Until the request is complete its client may not use the new protocol; its bytes are framed by the old one (RFC 9110
+// §7.8).
 bool Exchange::switched_too_early() {
   if (!request_body_.expected() || request_body_.ended()) return false;
   const Fault fault{FaultKind::malformed_response, Side::upstream, "101 Switching Protocols inside the request's body"};
@@ -31,7 +31,7 @@ AttemptState Exchange::on_switched(std::string_view rest) {
   return AttemptState::alive;
 }
 
-// CONNECT: the connection is there, and nothing of the request travels on it.
+// CONNECT: the connection is established, and no byte of the request is sent on it.
 AttemptState Exchange::open_tunnel() {
   facts_.status = 200;
   attempt_->lease.become_tunnel();
@@ -63,7 +63,7 @@ AttemptState Exchange::on_tunnel_eof() {
   return AttemptState::over;
 }
 
-// Both sides said their last word, and all of it is on its way.
+// Returns true if both directions are closed and the upstream write queue is empty.
 bool Exchange::tunnel_over() const {
   return attempt_->origin_eof && (attempt_->upstream_stream->write_closed() ||
                                   (asked_->client_eof && attempt_->upstream_stream->backlog() == 0));

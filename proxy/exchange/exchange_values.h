@@ -1,5 +1,5 @@
-// What an exchange knows of one request, and of one attempt to have it answered. Both are values: an exchange
-// constructs them anew and destroys them, so nothing of one request or attempt can be met by the next one.
+// RequestValues and AttemptValues: the state of one request, and of one attempt to send it. An exchange constructs and
+// destroys them as values, so no state of one request or attempt can reach the next one.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ class UpstreamStream;
 
 // From the complete head of a request to the end of its exchange.
 struct RequestValues {
-  // `buffer`: memory of the last request, for `host`.
+  // `buffer`: memory of the previous request, reused for `host`.
   explicit RequestValues(std::string&& buffer) : host(std::move(buffer)) { host.clear(); }
 
   std::string host;           // value of Host for the origin
   std::string_view path;      // in the request's target
   bool connect = false;       // CONNECT: a tunnel from the start
-  bool upgrade = false;       // asked for, and passed on
-  bool need_h1 = false;       // the origin said that this request wants HTTP/1.1
-  bool misdirected = false;   // 421 came once
-  bool close_client = false;  // the reply says Connection: close
+  bool upgrade = false;       // requested by the client, and forwarded
+  bool need_h1 = false;       // the origin requires HTTP/1.1 for this request
+  bool misdirected = false;   // a 421 was received
+  bool close_client = false;  // the response carries Connection: close
   bool over_limit = false;    // the body passed max_body
-  bool client_eof = false;    // tunnel: the client said FIN
+  bool client_eof = false;    // tunnel: the client sent FIN
   int max_forwards = -1;
   std::uint32_t idempotent_retries = 0, proven_replays = 0;
   Instant informed_at{};  // the last 1xx
@@ -38,13 +38,13 @@ struct RequestValues {
   Instant total_deadline = kNever;
   Instant wait_deadline = kNever;
   BodyRate body_rate;
-  Instant slow_at = kNever;  // the body misses body_min_rate then
-  Instant look_at = kNever;  // collecting: does the body stream?
+  Instant slow_at = kNever;  // when the body falls below body_min_rate
+  Instant look_at = kNever;  // collecting: when to check whether the body streams
 };
 
 // From taking a lease to giving it back.
 struct AttemptValues {
-  // `buffer`: memory of the last attempt, for `trailers`.
+  // `buffer`: memory of the previous attempt, reused for `trailers`.
   AttemptValues(pool::Lease&& taken, http::Fields&& buffer) : lease(std::move(taken)), trailers(std::move(buffer)) {
     trailers.clear();
   }
@@ -52,11 +52,11 @@ struct AttemptValues {
   pool::Lease lease;
   UpstreamStream* upstream_stream = nullptr;
   http::Fields trailers;       // of the response
-  bool authenticated = false;  // the connection authenticated this client: never another's
-  bool origin_eof = false;     // tunnel: the origin said FIN
-  std::uint64_t leak = 0;      // the lease was reported as held for too long, under this number
-  http::MessageOrder told;  // the order in which the upstream stream tells the response; no byte passes that breaks it
-  Instant moved_at{};       // the request moved towards the origin: its last byte, once it was sent
+  bool authenticated = false;  // the connection authenticated this client and is never lent to another
+  bool origin_eof = false;     // tunnel: the origin sent FIN
+  std::uint64_t leak = 0;      // the leak's number if the lease was reported as held for too long
+  http::MessageOrder told;     // of the response; a part that violates it is not forwarded
+  Instant moved_at{};          // when bytes of the request were last sent
 };
 
 }  // namespace carpool::proxy

@@ -21,7 +21,7 @@ void LeakDetector::start() {
   timer_.arm(loop_.now() + kOften);
 }
 
-// A quarter of the shortest leak_timeout in use: a leak is found at most so late.
+// The interval is a quarter of the shortest leak_timeout in use, so a leak is found at most that late.
 void LeakDetector::tick() {
   exec::assume_on_loop();
   const Instant now = loop_.now();

@@ -1,6 +1,6 @@
-// LeakDetector: one loop looks for leases that are held longer than their origin's leak_timeout: each is reported once,
-// with its borrower, and with leak_action = "discard" its connection ends. Costs the request path nothing: it walks the
-// loop's exchanges now and then. Tunnels are meant to be long and do not count.
+// LeakDetector: finds the leases of one loop that are held longer than their origin's leak_timeout. Reports each once,
+// with its borrower, and closes its connection if leak_action is "discard". Walks the loop's exchanges at intervals, so
+// the request path pays nothing. Tunnels are exempt.
 #pragma once
 
 #include "exec/role.h"

@@ -1,4 +1,4 @@
-// LeakLog: the last leaks that were found, for /leaks. Any thread; touched only when one is found, or ends.
+// LeakLog: the most recent leaks, for /leaks. Thread-safe; used only when a leak is found or ends.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@ namespace carpool::proxy {
 
 class LeakLog {
  public:
-  static constexpr std::size_t kMost = 256;  // older ones make room; they stay counted in the metric
+  static constexpr std::size_t kMost = 256;  // the oldest is dropped; the metric still counts it
 
-  // Its number, never 0.
+  // Returns the leak's number, never 0.
   std::uint64_t add(LeakRecord leak);
-  // One that was held for too long was given back after all.
+  // A connection that was reported as held for too long was given back.
   void returned(std::uint64_t id, Duration after);
   std::vector<LeakRecord> all() const;  // the newest first
 

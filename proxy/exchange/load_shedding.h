@@ -1,6 +1,6 @@
-// Stage: how much carpool sheds, given how much of what it may use is in use. Pure. Each stage does what those before
-// it do: first connections that would be kept are not, then those who come are refused, then what rests is closed; what
-// runs is always finished.
+// ShedLevel: how much carpool sheds at a given use of memory and descriptors. Pure. Each level includes those before
+// it: first client connections are not kept alive, then new clients are refused, then idle connections are closed.
+// Requests in progress are always finished.
 #pragma once
 
 #include <algorithm>
@@ -16,12 +16,12 @@ inline std::string_view name(ShedLevel stage) {
   return kSheddingNames[static_cast<std::size_t>(stage)];
 }
 
-// Percent of what may be used at which each stage begins; 0: never.
+// Percent of the limit at which each level begins; 0: never.
 struct Watermarks {
   std::uint32_t keep_alive = 85, new_clients = 90, idle = 95;
 };
 
-// A stage is left this much below its mark, so that it does not come and go with every connection.
+// A level ends this many percent below its mark, so that it does not flap with every connection.
 inline constexpr double kHysteresis = 3;
 
 // `used`: percent of the scarcest resource.

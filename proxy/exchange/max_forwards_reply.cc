@@ -6,7 +6,7 @@
 namespace carpool::proxy {
 
 namespace {
-// What TRACE must not reflect (RFC 9110 §9.3.8): credentials would reach a script that may not see them.
+// Fields that TRACE must not reflect (RFC 9110 §9.3.8): a script could read credentials that it may not see.
 bool secret(std::string_view name) {
   return http::iequals(name, "authorization") || http::iequals(name, "proxy-authorization") ||
          http::iequals(name, "cookie");

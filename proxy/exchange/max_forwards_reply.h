@@ -1,5 +1,5 @@
-// The answer when Max-Forwards ran out and we are the final recipient: TRACE reflects the head, OPTIONS says what we
-// do.
+// The local reply when Max-Forwards is 0 and carpool is the final recipient: TRACE reflects the head, OPTIONS lists the
+// methods.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace carpool::proxy {
 
-// Max-Forwards of a TRACE or OPTIONS; for other methods it means nothing.
+// Max-Forwards of a TRACE or OPTIONS request; other methods ignore the field.
 std::optional<std::uint32_t> max_forwards(const http::RequestHead& request);
 
 void write_max_forwards_reply(std::string& out, const http::RequestHead& request, std::string_view via_pseudonym,

@@ -1,6 +1,6 @@
-// OverloadState: the stage of shedding in force, as every loop sees it, and the figures behind it. Written by one
-// thread (the watch's), read by any; each value stands alone, so all orders are relaxed and have no partner. A loop
-// that counts descriptors before it accepts sets the stage by them: a storm of clients is faster than the watch.
+// OverloadState: the shed level in force, and the figures behind it. The overload monitor's thread writes it and every
+// loop reads it; each value stands alone, so all orders are relaxed and have no partner. A loop that counts descriptors
+// before it accepts sets the level too: a burst of clients is faster than the monitor's interval.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ class OverloadState {
     budget_.set(AcceptBudget::grant(descriptors, marks));
   }
 
-  // Before each client is accepted, on any loop. False: too few descriptors are left.
+  // Called before each accept, on any loop. Returns false if too few descriptors are left.
   bool may_accept() { return budget_.take() || count_descriptors(); }
 
  private:

@@ -1,4 +1,4 @@
-// Which priority class of an origin's pool a request belongs to. Pure.
+// The priority class of a request in its origin's pool. Pure.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace carpool::proxy {
 
-// Of a Priority field (RFC 9218 §4.1), 0 the most urgent to 7; 3 where it says nothing or nothing that can be read.
+// Returns the urgency of a Priority field (RFC 9218 §4.1), 0 (most urgent) to 7; 3 if it is absent or malformed.
 unsigned urgency(std::string_view priority);
 
-// The number of the class among `classes`, the highest first. `named`: the listener's; where the pool has none of that
-// name, or the listener names none, the request's own Priority decides: the eight urgencies are spread over the
-// classes, so that those more urgent than usual come first and the usual ones (3) are in the lower half.
+// Returns the index of the class in `classes`, the highest first. `named` is the listener's class; if it is empty or
+// the pool has no class of that name, the request's Priority decides: the eight urgencies are spread over the classes,
+// so that urgent requests come first and the default urgency (3) is in the lower half.
 std::uint8_t class_of(const std::vector<std::string>& classes, std::string_view named, std::string_view priority);
 
 }  // namespace carpool::proxy

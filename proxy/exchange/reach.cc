@@ -29,7 +29,7 @@ Result<pool::Origin> Gateway::origin_of(const http::Target& target, const Origin
 
 bool Gateway::is_named_by(const pool::Origin& asked, const http::Target& target, const OriginRegistry& origins) const {
   if (same_place(asked, origin_)) return true;
-  // Its :scheme says how it reached the listener, not what the origin speaks.
+  // The client's :scheme is the one it used towards the listener, not the origin's.
   const bool of_plain_client = target.form != http::TargetForm::absolute;
   if (is_alias(asked, of_plain_client, origins)) return true;
   if (!of_plain_client) return false;
@@ -37,7 +37,7 @@ bool Gateway::is_named_by(const pool::Origin& asked, const http::Target& target,
   return (as_ours && same_place(*as_ours, origin_)) || is_listener(asked);
 }
 
-// An alias has no port, or that of the listener, to which the name of the alias led its client.
+// An alias has no port, or the listener's port, because the client resolved the alias to the listener.
 bool Gateway::is_alias(const pool::Origin& asked, bool of_plain_client, const OriginRegistry& origins) const {
   if (asked.scheme != pool::Scheme::http) return false;
   const bool port_fits = asked.port == 80 || (of_plain_client && asked.port == listener_.port());

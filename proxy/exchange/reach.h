@@ -1,6 +1,6 @@
-// Reach: where the requests of one listener may go (the addressing table is in docs/configuration.md). A listener with
-// a fixed origin is a gateway: it lets a request in or refuses it, and takes its origin from the configuration alone.
-// Every other listener is a forward proxy: the request names its origin.
+// Reach: the origins that requests of one listener may reach (docs/configuration.md has the table). A listener with a
+// fixed origin is a gateway: it accepts or refuses a request, and takes the origin from the configuration alone. Every
+// other listener is a forward proxy: the request names its origin.
 #pragma once
 
 #include <variant>
@@ -19,7 +19,7 @@ class Gateway {
  public:
   Gateway(pool::Origin origin, const net::Address& listener) : origin_(std::move(origin)), listener_(listener) {}
   // Faults: egress_denied for CONNECT; misdirected for a target that names anything but the origin, its aliases or,
-  // over HTTP/2 without TLS, this listener itself, which is what a client says that knows of no proxy.
+  // over HTTP/2 without TLS, this listener itself, because a client that knows of no proxy names it.
   Result<pool::Origin> origin_of(const http::Target& target, const OriginRegistry& origins) const;
 
  private:
@@ -42,7 +42,7 @@ class ForwardProxy {
 };
 
 using Reach = std::variant<ForwardProxy, Gateway>;
-// `listener`: the address that it is bound to.
+// `listener`: the address that the listener is bound to.
 Result<Reach> reach_of(const config::Listen& settings, const net::Address& listener);
 
 }  // namespace carpool::proxy

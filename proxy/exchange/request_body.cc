@@ -46,7 +46,7 @@ void RequestBody::end(UpstreamStream* to) {
 void RequestBody::start(UpstreamStream& to) {
   to.send_body(held_);
   if (held_.size() > replay_limit_) {
-    // More was held than may be replayed: it is not kept.
+    // More bytes are held than may be replayed, so they are dropped once sent.
     to.flush();
     whole_ = false;
     std::string().swap(held_);

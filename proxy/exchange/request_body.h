@@ -17,18 +17,18 @@ class UpstreamStream;
 class RequestBody {
  public:
   void begin(const http::RequestHead& head, std::uint64_t replay_limit);
-  // May it travel? A body that fits into the buffer waits until it is there. A larger one waits until the buffer is
-  // full or, `since` its head, it has come at `min_rate` for kStreams.
+  // Returns true if the body may be sent. A body that fits into the buffer is collected first. A larger one waits until
+  // the buffer is full or, `since` its head, it has arrived at `min_rate` for kStreams.
   bool may_travel(Duration since, std::uint64_t min_rate) const;
   bool fits() const { return length_ <= replay_limit_; }
   static constexpr Duration kStreams = std::chrono::milliseconds(200);
-  // Bytes of the body. With `to` they travel now, without they are held for the connection to come.
+  // Takes bytes of the body: sends them to `to`, or holds them if there is no connection yet.
   void add(std::string_view bytes, UpstreamStream* to) LOOP_ONLY;
   void add_trailer(std::string_view name, std::string_view value) { trailers_.add(name, value); }
   void end(UpstreamStream* to) LOOP_ONLY;
-  // A connection is there: everything held goes to it, behind the head. Again after a failure, while the body is whole.
+  // Sends everything held to a new connection, behind the head. Called again after a failure while the body is whole.
   void start(UpstreamStream& to) LOOP_ONLY;
-  void finish();  // gives memory back
+  void finish();  // frees the memory
 
   bool ended() const { return ended_; }
   bool replayable() const { return whole_; }

@@ -9,7 +9,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr std::size_t kMaxCached = 8192;  // then it starts anew: names that clients make up cost memory only so long
+constexpr std::size_t kMaxCached = 8192;  // then the cache is cleared: names that clients make up must not grow it
 }
 
 Result<const Route*> Router::route(const config::Listen& listen, const net::Address& listener,
@@ -22,7 +22,7 @@ Result<const Route*> Router::route(const config::Listen& listen, const net::Addr
   return &cache_.emplace(key_, std::move(*made)).first->second;
 }
 
-// Where every Host leads to the fixed origin, clients that make names up fill no cache.
+// If every Host leads to the fixed origin, the authority is no part of the key: made-up names fill no cache.
 void Router::write_key(const config::Listen& listen, const http::Target& target) {
   key_.clear();
   key_.push_back(target.form == http::TargetForm::absolute ? 'a' : target.named ? 'n' : 'h');

@@ -1,5 +1,5 @@
-// Router: from a request's target to the origin it goes to (CONTRACT "Addressing a request"), one per loop, with a
-// cache by the bytes received so that a known authority costs one hash look-up and no allocation.
+// Router: maps a request's target to its origin (docs/configuration.md has the table). One per loop. Routes are cached
+// by the bytes received, so a known authority costs one hash look-up and no allocation.
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@ class Router {
   // malformed_request, misdirected, egress_denied, origins_exhausted. The route lives until the next call.
   Result<const Route*> route(const config::Listen& listen, const net::Address& listener,
                              const http::Target& target) LOOP_ONLY;
-  void forget() LOOP_ONLY { cache_.clear(); }  // other rules are in force
+  void forget() LOOP_ONLY { cache_.clear(); }  // the configuration changed
 
  private:
   struct Hash {

@@ -1,5 +1,5 @@
-// What carpool reads of a W3C trace context (https://www.w3.org/TR/trace-context/): the trace's id, to name it in the
-// log and among leaks. The context itself passes as it came.
+// The trace id of a W3C trace context (https://www.w3.org/TR/trace-context/), for the access log and leak reports. The
+// context itself is forwarded unchanged.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,8 @@
 
 namespace carpool::proxy {
 
-// "00-<32 digits>-<16 digits>-<2 digits>", of this version or a later one; empty: it is none, or names no trace.
+// Parses "00-<32 digits>-<16 digits>-<2 digits>" of this or a later version. Returns an empty id if the field is
+// malformed or names no trace.
 inline std::string_view trace_id(std::string_view traceparent) {
   constexpr std::size_t kAt = 3, kSize = 32, kLeast = 55;
   if (traceparent.size() < kLeast || traceparent[2] != '-' || traceparent[kAt + kSize] != '-') return {};

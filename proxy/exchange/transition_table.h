@@ -1,5 +1,5 @@
-// The life of an exchange as a table: which event leads where. Proven at compile time: deterministic, every state
-// reachable, and the client may leave in every state.
+// The states of an exchange and their transitions, as one table. Checked at compile time: deterministic, every state
+// reachable, and the client may disconnect in every state.
 #pragma once
 
 #include <array>
@@ -10,24 +10,24 @@
 namespace carpool::proxy {
 
 enum class ExchangeState : std::uint8_t {
-  idle,        // in the slab, nothing begun
-  collecting,  // the head is here; its body comes before a connection is asked for
-  borrowing,   // the head is here; waits for a connection (in line or for a dial)
-  forwarding,  // has a lease; the request travels, no final response head yet
-  relaying,    // the final response head went to the client; from here on nothing is ever sent again
-  tunnel,      // after 101 (or CONNECT): bytes both ways until both sides ended
+  idle,        // pooled, not begun
+  collecting,  // the head is complete; the body is read before a connection is borrowed
+  borrowing,   // the head is complete; waits for a connection (queued or for a dial)
+  forwarding,  // has a lease; the request is being sent, no final response head yet
+  relaying,    // the final response head was sent to the client; the request is never sent again
+  tunnel,      // after 101 or CONNECT: raw bytes until both directions are closed
 };
 
 enum class ExchangeEvent : std::uint8_t {
-  collect,        // a request head that may be forwarded once its body is here
+  collect,        // a request that may be forwarded once its body is read
   begin,          // a request that may be forwarded
-  answered,       // we answered it ourselves (refused, or a fault): over
-  lease,          // a connection
+  answered,       // a local reply (refused, or a fault): over
+  lease,          // a connection was leased
   retry,          // the connection failed in a way that allows another one
-  response_head,  // the final one
-  switched,       // 101 that was asked for
+  response_head,  // the final head
+  switched,       // the requested 101
   ended,          // both bodies complete, or both directions of a tunnel
-  broken,         // failed after bytes of the response went out: the client's connection is cut
+  broken,         // failed after a part of the response was sent: the client's connection is cut
   client_gone,
 };
 
@@ -65,7 +65,7 @@ inline constexpr std::size_t kExchangeStates = 6;
 inline constexpr std::array<std::string_view, kExchangeStates> kExchangeStateNames{
     "resting", "collecting", "borrowing", "forwarding", "relaying", "tunnel"};
 
-// The row's number, or kNoRow. A number, not a pointer: g++ 12 with UBSan cannot compare pointers at compile time.
+// Returns the row's index, or kNoRow. An index, because g++ 12 with UBSan cannot compare pointers at compile time.
 inline constexpr std::size_t kNoRow = kExchangeTable.size();
 constexpr std::size_t find_row(ExchangeState from, ExchangeEvent event) {
   for (std::size_t i = 0; i < kExchangeTable.size(); ++i) {
@@ -74,7 +74,7 @@ constexpr std::size_t find_row(ExchangeState from, ExchangeEvent event) {
   return kNoRow;
 }
 
-// find_row() by one look.
+// find_row() as a look-up table.
 inline constexpr std::size_t kExchangeEvents = 10;
 inline constexpr auto kRowOf = [] {
   std::array<std::array<std::uint8_t, kExchangeEvents>, kExchangeStates> rows{};
@@ -93,7 +93,8 @@ constexpr std::size_t row_of(ExchangeState from, ExchangeEvent event) {
 namespace detail {
 constexpr bool deterministic() {
   for (std::size_t i = 0; i < kExchangeTable.size(); ++i) {
-    if (find_row(kExchangeTable[i].from, kExchangeTable[i].event) != i) return false;  // an earlier row says it too
+    if (find_row(kExchangeTable[i].from, kExchangeTable[i].event) != i)
+      return false;  // an earlier row has the same state and event
   }
   return true;
 }
