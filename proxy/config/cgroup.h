@@ -1,6 +1,6 @@
-// What the cgroups of this process grant, v1 and v2. A group's parents bind it as well, so the walk goes up to the
-// mount; a path that the mount does not show (a container's view of the host's hierarchy) has no files and grants
-// everything.
+// Reads the limits of this process's cgroups, v1 and v2. Parent groups limit it as well, so the walk goes up to the
+// mount point; a path that the mount does not contain (a container's view of the host's hierarchy) has no files and
+// imposes no limit.
 #pragma once
 
 #include <cstdint>

@@ -145,7 +145,7 @@ class Checker {
     }
   }
 
-  // What one old origin needs must not weaken the reading of all others.
+  // Leniency for one old origin must not apply to all others.
   void no_leniency_for_all() {
     const std::string key = "upstream.lenient";
     if (config_.upstream.lenient.empty() || places_.wrong(key)) return;

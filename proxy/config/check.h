@@ -1,4 +1,4 @@
-// What one setting alone cannot tell: settings that contradict each other, and what would be unsafe.
+// Checks across settings: contradictions, and unsafe combinations.
 #pragma once
 
 #include "proxy/config/read.h"

@@ -68,7 +68,7 @@ class Places {
     const auto found = places_.find(key);
     return found != places_.end() && found->second.wrong;
   }
-  // Of the key, or of the table it would stand in, or the start of the file.
+  // Returns the place of the key, else of its enclosing table, else the start of the file.
   Place of(std::string_view key) const {
     for (;;) {
       if (const auto found = places_.find(key); found != places_.end()) return found->second;

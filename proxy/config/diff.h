@@ -1,4 +1,4 @@
-// What differs between two configurations, key by key, as the schema knows them; and what of it needs a restart.
+// Compares two configurations key by key, as defined by the schema, and marks the changes that need a restart.
 #pragma once
 
 #include <string>

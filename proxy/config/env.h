@@ -11,8 +11,8 @@ namespace carpool::proxy::config {
 using Env = std::function<std::optional<std::string>(std::string_view name)>;
 Env process_env();
 
-// What is wrong, or empty. What a variable holds is not looked into again. `too_long` becomes true where the variables
-// make the text longer than 64 KiB.
+// Returns an error text, or empty. Variable values are not expanded recursively. `too_long` becomes true if the
+// variables make the text longer than 64 KiB.
 std::string expand(std::string& text, const Env& env, bool& too_long);
 
 }  // namespace carpool::proxy::config

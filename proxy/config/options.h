@@ -26,7 +26,7 @@ enum class Command : std::uint8_t {
   help,
 };
 
-// Of the program; each declared once: the help, the completions and the manual page follow from the table.
+// ProgramFlag: a global flag, declared once: help, completions and the manual page are generated from the table.
 struct ProgramFlag {
   std::string_view name, value, doc;
   std::optional<Command> command;  // none: --config, which goes with each
@@ -42,7 +42,7 @@ struct Options {
 // Options, or the sentence that says what is wrong with the command line (exit 1).
 std::variant<Options, std::string> parse_options(int argc, const char* const* argv);
 
-// What --config names, else config.toml here, else /etc/carpool/config.toml, else empty: the built-in defaults.
+// Returns the path given by --config, else ./config.toml, else /etc/carpool/config.toml; empty: the built-in defaults.
 std::string find_config(const Options& options);
 // Reads what find_config() finds.
 Reading load(const Options& options, const Env& env, std::size_t* digest = nullptr);

@@ -1,4 +1,4 @@
-// What the schema says, written out: a configuration as TOML, the commented default file, its JSON Schema, the
+// Output generated from the schema: a configuration as TOML, the commented default file, its JSON Schema, the
 // reference.
 #pragma once
 

@@ -2,7 +2,7 @@
 // looked up in the schema, its value is converted by the type of its row; nothing here knows a setting by name.
 #include "proxy/config/read.h"
 
-// Its assertions fire on bad input ("a . . b = 1") that the code behind them reports well.
+// toml++ asserts on bad input ("a . . b = 1") that it would otherwise report properly.
 #define TOML_ASSERT(expr) static_assert(true)
 // And it calls the letters from U+00A1 to U+0499 impossible where it looks for white space: there they are just none.
 #include <toml++/impl/preprocessor.h>
@@ -33,7 +33,7 @@ std::string join(std::string_view path, std::string_view key) {
   return path.empty() ? std::string(key) : std::string(path).append(1, '.').append(key);
 }
 
-// What a TOML node says, without the library's types.
+// Converts a TOML node to a value without the library's types.
 Raw raw(const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
   if (const auto* number = node.as_integer()) return number->get();

@@ -13,7 +13,7 @@
 
 namespace carpool::proxy::config {
 
-// What a text is refused or shortened for, however good its settings are.
+// ReadingLimit: limits that make a text be rejected or truncated, whatever its settings.
 enum class ReadingLimit : std::uint8_t {
   file,       // longer than 16 MiB
   depth,      // tables and lists inside each other

@@ -13,7 +13,7 @@ void fit_warm_up(PoolSettings& pool, const Places& places, const std::string& pr
   pool.warm_up.size = std::min(pool.warm_up.size, pool.size);
 }
 
-// Of what tells most origins' settings apart; equality compares all of them.
+// Hashes what distinguishes most origins' settings; equality compares all of them.
 struct LikelyHash {
   std::size_t operator()(const Upstream* upstream) const {
     std::size_t hash = 0;

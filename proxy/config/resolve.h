@@ -1,4 +1,4 @@
-// What follows from what was written: values that depend on other values.
+// Computes settings that depend on other settings.
 #pragma once
 
 #include "proxy/config/config.h"

@@ -1,4 +1,4 @@
-// What all rows have in common: order, look-up, and how a value, a type and a bound are written.
+// Code shared by all rows: order, lookup, and the text of values, types and bounds.
 #include "proxy/config/schema.h"
 
 #include <array>

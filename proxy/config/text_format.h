@@ -25,7 +25,7 @@ extern const TextFormat kLeniency;
 extern const TextFormat kClassName;
 extern const TextFormat kProbe;  // METHOD TARGET
 
-// Of an address that kListenAddress accepted.
+// The argument must be an address that kListenAddress accepted.
 bool unix_address(std::string_view address);
 bool loopback_address(std::string_view address);
 bool any_port(std::string_view address);

@@ -23,9 +23,10 @@ using Raw = std::variant<bool, std::int64_t, std::string, RawList, Other>;
 std::string raw_text(const Raw& raw);
 // ${ENV} in every text. What is wrong, or empty.
 std::string expand_all(Raw& raw, const Env& env, bool& too_long);
-// What is wrong and what is expected, or empty and `value` is set. On entry `value` holds one of the right type.
+// Returns an error text with the expected format, or empty and sets `value`. On entry `value` must hold one of the
+// right type.
 std::string convert(const Setting& setting, Raw raw, Value& value);
-// Of a key that `section` does not have, with the one that was probably meant.
+// Returns an error text for a key that `section` does not have, with the most similar one.
 std::string unknown_key(const Section& section, std::string_view key);
 
 }  // namespace carpool::proxy::config

@@ -1,5 +1,5 @@
-// What of a request's target may stand in a log: the path and the query, but no credentials. Values of parameters whose
-// names speak of secrets and userinfo become "***"; what is longer than 1 KiB is cut.
+// Redacts a request's target for logs: keeps the path and the query without credentials. Userinfo and the values of
+// parameters whose names suggest secrets become "***"; the result is cut at 1 KiB.
 #pragma once
 
 #include <string>

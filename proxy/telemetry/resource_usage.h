@@ -22,7 +22,7 @@ Resident resident(const std::string& root = {});
 // Resident pages, and the socket buffers that the kernel holds for the cgroup. The limit is the least of `configured`
 // (0: not given) and what the cgroup grants. `root` stands before /proc and /sys.
 Use memory_use(std::uint64_t configured, const std::string& root = {});
-// Of RLIMIT_NOFILE.
+// Usage of RLIMIT_NOFILE.
 Use descriptor_use();
 
 }  // namespace carpool::proxy

@@ -1,8 +1,7 @@
-// UpstreamStream: what an Exchange needs of the connection it borrowed, for one request and its response, whatever is
-// spoken there: HTTP/1.1 (the whole connection), a stream of an HTTP/2 session, or a stream of a session of another
-// loop.
+// UpstreamStream: the interface of an Exchange to its borrowed connection, for one request and its response, over any
+// protocol: HTTP/1.1 (the whole connection), a stream of an HTTP/2 session, or a stream of a session of another loop.
 //
-// What is told is collected and leaves with flush(). Nothing of an UpstreamStreamHandler is called from inside send_*()
+// Output is collected and sent by flush(). Nothing of an UpstreamStreamHandler is called from inside send_*()
 // and flush(): what fails there is told in this turn's deferred work. finish() or abandon() is the last call.
 #pragma once
 
@@ -31,7 +30,7 @@ struct StreamFailure {
   std::optional<RetryReason> unprocessed;  // the origin said itself that it did nothing (goaway, refused_stream)
   bool ask_h1 = false;                     // and that it wants HTTP/1.1 instead
 
-  // What it says of the attempt that ended so, on a connection that had served before or not.
+  // Describes the failed attempt for the retry policy; `reused`: the connection had served before.
   Attempt attempt(bool reused) const {
     Attempt ended;
     ended.reused = reused;

@@ -42,7 +42,7 @@ std::uint64_t WarmUp::begin(OriginRuntime& origin, std::uint32_t open, bool at_s
   WarmUpJob* order = nullptr;
   {
     const std::scoped_lock lock(mutex_);
-    // Whoever ordered those has asked for their results, or never will.
+    // Their caller has fetched the results by now, or never will.
     orders_.remove_if([&](const WarmUpJob& old) { return old.over && !old.at_start && now - old.until > kForgotten; });
     order = &orders_.emplace_back();
     order->number = ++last_;

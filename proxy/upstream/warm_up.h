@@ -44,7 +44,7 @@ class WarmUp {
   void dial_ended(const pool::Destination& destination, const Fault* fault) LOOP_ONLY;
 
   // ---- any thread ----
-  // Of an order that has ended, once; nothing: it goes on.
+  // Returns the result of a finished warm-up once; nullopt while it is running.
   std::optional<WarmUpResult> result(std::uint64_t order);
   // Origins that are being warmed up at start, and those whose warm-up failed, with the reason.
   std::vector<std::string> under_way() const;

@@ -198,7 +198,7 @@ std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& orig
   const config::OriginSettings* settings = settings_of(origin);
   context->pool = settings != nullptr ? settings->pool : config_->pool;
   context->request = settings != nullptr ? settings->request : config_->request;
-  // What is lost at once: all connections with a request each, or one session with all its streams.
+  // Burst: the requests lost if all connections, or one session with all its streams, fail at once.
   context->retries.open(std::max(context->pool.size, context->pool.max_streams), context->request.retry_budget);
   context->requests.open(context->request.rate, context->request.rate_burst);
   context->connects.open(context->pool.connect_rate, context->pool.connect_burst);
@@ -256,8 +256,8 @@ std::vector<pool::Destination*> OriginRegistry::retire_idle(Instant now, Duratio
   return retired;
 }
 
-// What is told of an address, or asked of a context, ends with the pool: nobody is left who could. Before that its
-// connections still count themselves out of their book.
+// Reports of an address and uses of a context end with the pool, because no user of them is left. Until then its
+// connections still decrement the counts of their AddressSet.
 bool OriginRegistry::destroy(const std::vector<pool::Destination*>& retired) {
   const std::scoped_lock lock(mutex_);
   std::vector<std::string> labels;

@@ -34,13 +34,13 @@ class OriginRegistry {
   // As at(), for a request: where no place is left it takes the one of the origin that was used least recently, if no
   // [[origin]] names that. Must be called on a worker's loop.
   Result<OriginRuntime*> enter(const pool::Origin& origin);
-  // Of a destination made by at(); any thread.
+  // Returns the runtime of a destination that at() created; callable on any thread.
   OriginRuntime* of(const pool::Destination& destination) const;
   std::vector<OriginRuntime*> all() const;
   // Those with one of these TLS identities, whose pools may be out of force already.
   std::vector<OriginRuntime*> under(const std::vector<const TlsIdentity*>& identities) const;
-  // What must be loaded before `fresh` can be in force, and what its origins' TLS identities are called: blocking, off
-  // the loops, one at a time. A Fault: it cannot be, and nothing has changed.
+  // Loads what `fresh` needs before it can be in force, and the TLS identities of its origins: blocking, off the loops,
+  // one call at a time. Returns a Fault if that fails; nothing has changed then.
   struct Prepared {
     std::vector<std::pair<TlsIdentity*, std::shared_ptr<tls::ClientContext>>> renewed;
     std::vector<std::string> files;  // of those
