@@ -8,7 +8,7 @@
 One operation is borrow, 10..19 tokens of work (about 20 ns), restore; without the work in the rows _TIGHT, where threads
 contend all the time. CPU-ns are those of all threads of the row; Java's count the whole process, JIT and collector too.
 Ratio: ours to theirs; for CPU less is better, for operations per second more. Medians over the rounds; in each round a kind
-of row is measured here and there before the next kind.
+of row is measured for both before the next kind.
 
 Afterwards the original experiment (twelve threads, twelve entries: locked stack, counted stack, locked queue
 against ours, without the hint and with it) with its five factors: reproduced here, or not."""

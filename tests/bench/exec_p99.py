@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measures the effect of blocking work on requests: p50, p99 and p99.9 of 2,000 requests a second through one worker, quiet and while a scrape of
-1,000 origins, a dump of their pools and a reload with another bundle of some 140 authorities are asked for each second, adaptive
-beside produce, in turns. The last lines are the medians of the rounds, and by how much the busy p99 is above the quiet one.
+"""Measures the effect of blocking work on requests: p50, p99 and p99.9 of 2,000 requests a second through one
+worker, quiet and with, each second, a scrape of 1,000 origins, a dump of their pools and a reload with another bundle of
+some 140 authorities; the strategies adaptive and produce in turns. The last lines are the medians of the rounds, and by how much the busy p99 is above the quiet one.
 
     tests/bench/exec_p99.py [PROGRAM] [--rounds 5] [--seconds 10]
 
-Needs nginx and h2load. The machine must be quiet: where a quiet run's p99 is not near 1 ms, the figures say nothing of carpool.
+Needs nginx and h2load. The machine must be quiet: if a quiet run's p99 is not near 1 ms, the figures are meaningless.
 """
 import argparse
 import collections

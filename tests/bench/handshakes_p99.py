@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measures the effect of TLS handshakes at saturation on plain requests: p50 and p99 of 200 plain requests a second through one worker while
-clients of another listener make it dial an origin with a client certificate (RSA 2048, so each handshake signs) as fast as it can. All
-modes in turns, in rounds whose order rotates; the last lines are medians, and the ratio to the best other mode of the same round.
+"""Measures the effect of TLS handshakes at saturation on plain requests: p50 and p99 of 200 plain requests a second
+through one worker while clients of another listener make it dial an origin with a client certificate (RSA 2048, so each
+handshake signs) as fast as it can. All modes in turns, in rounds whose order rotates; the last lines are medians, and the ratio to the best other mode of the same round.
 
     tests/bench/handshakes_p99.py [PROGRAM]... [--rounds 5] [--seconds 6] [--dialers 16] [--modes adaptive produce_execute]
 
-More than one PROGRAM: each in each mode. Needs nginx and openssl. Milliseconds on a machine that others use say little: compare the
+More than one PROGRAM: each in each mode. Needs nginx and openssl. On a shared machine milliseconds mean little: compare the
 ratios within a round.
 """
 import argparse
@@ -94,7 +94,7 @@ def dials(port, dialers):
 
 
 def plain(port, seconds):
-    took, pace = [], threading.Event()  # nobody sets it
+    took, pace = [], threading.Event()  # never set
 
     def run(number):
         client = http.client.HTTPConnection("127.0.0.1", port)

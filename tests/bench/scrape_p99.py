@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Measures the effect of a scrape on the requests' p99: 2,000 requests a second through one worker in windows, quiet and with one scrape
-a second of 200 origins with all their series, by turns (quiet, scraped, scraped, quiet, ...). The last lines are the medians
-of the windows' p50, p99 and p99.9, and their ratio; the spread of the quiet windows says what a ratio can say here. Then the
-requests of the scraped windows apart: those that began during a scrape, and all others.
+"""Measures the effect of a scrape on the requests' p99: 2,000 requests a second through one worker in windows, quiet
+and with one scrape a second of 200 origins with all their series, in turns (quiet, scraped, scraped, quiet, ...). The last lines are the medians
+of the windows' p50, p99 and p99.9, and their ratio; the spread of the quiet windows bounds the significance of the ratio. Then the
+requests of the scraped windows, separately: those that began during a scrape, and all others.
 
     tests/bench/scrape_p99.py [PROGRAM] [--windows 12] [--seconds 8]
 

@@ -238,7 +238,7 @@ def test_the_end_of_a_response_waits_for_a_client_that_pauses(origin, carpool):
     clients = {size: Narrow(c.address) for size in sizes}
     for size, client in clients.items():
         client.send(b"GET %s/%d HTTP/1.0\r\n\r\n" % (o.url.encode(), size))
-    for _ in range(3):  # the program's own clock: clients at rest, let go
+    for _ in range(3):  # the program's own clock: idle clients are closed
         with c.client() as at_rest:
             assert at_rest.get(o.url + "/1").status == 200
             with c.client() as other:

@@ -31,7 +31,7 @@ def examine(c, o, folder, *more, cases):
 
 
 def test_every_operation_does_what_the_document_says(origin, carpool, tmp_path, full):
-    """Pauses, drains and reconnects go to a pool that nobody else uses, levels to this instance's log, reloads to a file that
+    """Pauses, drains and reconnects go to a pool that no other test uses, levels to this instance's log, reloads to a file that
     stays as it is; egress lets warm-ups reach that one origin. /quit has an instance to itself, below."""
     o = origin()
     c = carpool(egress={"default": "deny", "allow": [o.authority]})

@@ -4,12 +4,12 @@
     tests/soak/soak.py [--seconds 60] [--origins 1000] [--program PATH]
 
 Each origin is an address of its own in 127.0.0.0/8 before one server, so each has its own pool. A window of them moves over
-the thousand, so that origins fall idle, their pools end, and they come back. Reloads happen throughout, each with another size
-for every pool. The load comes in rounds with a rest after each, which lasts until the last pool has ended. How many pools there
-are under load is the machine's doing; what is there at rest is carpool's own. Compared are the rests after half of the rounds and
-after all of them, once what nobody uses has gone back to the kernel: what of the heap is used may not grow by more than 64 KiB, what is
-resident by no more than 2 % (and what is too little to give back), descriptors and threads must stay as many. Prints one line a
-value; exits with 1 when one grows."""
+the thousand, so that origins become idle, their pools end, and they are used again. Reloads happen throughout, each with another
+size for every pool. The load comes in rounds with an idle phase after each, which lasts until the last pool has ended. The number
+of pools under load depends on the machine, the idle values on carpool alone. The idle phases after half of the rounds and after
+all of them are compared, once unused memory has been returned to the kernel: the heap in use may grow by 64 KiB at most, resident
+memory by 2 % at most (and by an amount too small to return); the numbers of descriptors and threads must not change. Prints one
+line per value; exits with 1 if one grows."""
 import argparse
 import asyncio
 import os
@@ -61,7 +61,7 @@ class Client:
         reader, writer = await asyncio.open_connection(*self.address)
         nth = number
         while not over.is_set():
-            # The window is 100 wide and comes round in ten seconds: each origin rests for most of the time.
+            # The window is 100 wide and wraps around in ten seconds: each origin is idle most of the time.
             origin = (int(time.monotonic() * self.origins / 10) + nth * 7 % 100) % self.origins
             self.latencies.append(await ask(reader, writer, origin, self.port))
             nth += 13

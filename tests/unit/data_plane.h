@@ -1,5 +1,5 @@
-// The data plane of one loop without a server, a worker or a socket: a loop on virtual time, connections in memory, the
-// real pool, registry, router, exchanges and clients. A test plays the clients and the origins.
+// data_plane.h: the data plane of one loop without a server, a worker or a socket: a loop on virtual time, connections
+// in memory, the real pool, registry, router, exchanges and clients. A test plays the clients and the origins.
 #pragma once
 
 #include <algorithm>
@@ -39,8 +39,8 @@ namespace carpool::test {
 // One end of a connection in memory; the test is the other end.
 struct MemoryWire {
   std::string incoming, outgoing;
-  bool ended = false;  // the other end said FIN
-  bool shut = false;   // this end said FIN
+  bool ended = false;  // the other end sent FIN
+  bool shut = false;   // this end sent FIN
   bool gone = false;   // this end was destroyed
 };
 
@@ -74,7 +74,7 @@ class MemoryTransport final : public proxy::net::Transport {
   MemoryWire& wire_;
 };
 
-// Makes real connections over wires in memory, when the test says so.
+// Establishes real connections over wires in memory when the test asks for one.
 class MemoryEnvironment final : public pool::Environment {
  public:
   explicit MemoryEnvironment(SimLoop& loop) : loop_(loop) {}
@@ -132,7 +132,7 @@ class OwnedClients final : public proxy::ClientOwner {
     all_.push_back(std::move(client));
     return wire;
   }
-  // Bytes of this client arrive.
+  // Delivers bytes of this client.
   void send(MemoryWire& wire, std::string_view bytes, bool end = false) LOOP_ONLY {
     wire.incoming.append(bytes);
     wire.ended = end;
@@ -204,7 +204,7 @@ class DataPlane : private proxy::ClientList::Owner, private proxy::WarmUpListene
     turn();
   }
 
-  // Until nothing happens any more; no time passes.
+  // Runs until nothing more happens, without advancing time.
   void turn() {
     exec::assume_on_loop();
     bool moved = true;
@@ -224,7 +224,7 @@ class DataPlane : private proxy::ClientList::Owner, private proxy::WarmUpListene
     now += time;
     turn();
   }
-  // Bytes of the origin at the other end of the n-th wire arrive.
+  // Delivers bytes of the origin at the other end of the n-th wire.
   void from_origin(std::size_t n, std::string_view bytes, bool end = false) {
     exec::assume_on_loop();
     auto wire = environment.wires.begin();

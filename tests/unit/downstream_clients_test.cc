@@ -1,5 +1,5 @@
-// Clients, exchanges and connections to origins on one loop without a server, a worker or a socket: what one request's
-// bytes may meet on their way.
+// Unit tests of clients, exchanges and connections to origins on one loop without a server, a worker or a socket:
+// interactions of one request's bytes with those of others.
 #include <gtest/gtest.h>
 
 #include "tests/unit/data_plane.h"

@@ -22,7 +22,7 @@ class NameServer {
     std::string alias;  // a CNAME first, with the same ttl
   };
   std::map<std::string, Record> table;  // absent: NXDOMAIN
-  std::map<std::string, int> asked;     // A questions by name
+  std::map<std::string, int> asked;     // A queries by name
   bool mute = false;
   bool only_tcp = false;  // UDP answers are truncated to `truncated_to` records
   std::uint32_t truncated_to = 0;
