@@ -44,7 +44,7 @@ MUTANTS = [
     m("a bit is taken away without a second look", "pool/core/finder.h",
       "if (!again.idle() && !again.lendable(now.most)) return false;", "if (now.most != 0) return false;", "explorer"),
     m("what is given back is not listed", "pool/core/finder.h",
-      "if ((entry.block->idle(home).read() & entry.bit()) != 0) return false;", "return false;", "unit"),
+      "if (missing) entry.block->idle(home).set(entry.bit());", "", "unit"),
     m("the bits of what is lent stay for ever", "pool/core/finder.h", "if ((idle.read() & entry.bit()) != 0) idle.clear(entry.bit());", "",
       "unit"),
     m("two append a block each", "pool/core/blocks.h", "if (at(n).vacant().read() != 0) return;  // another thread appended one", "", "explorer"),
