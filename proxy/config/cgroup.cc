@@ -50,7 +50,7 @@ double memory_v1(const std::string& group) {
   return limit >= kNoLimitV1 ? kUnlimited : limit;
 }
 
-// Buffers are said of a group, not of its parents: the mount itself is the container's own.
+// Buffer figures are those of a group, not of its parents: the mount itself is the container's own.
 std::uint64_t sockets_v2(const std::string& mount) {
   std::ifstream file(mount + "/memory.stat");
   std::string word;

@@ -66,7 +66,7 @@ class Checker {
     once(config_.handover.address, "handover.address");
   }
 
-  // An open proxy lends its network to whoever finds it.
+  // An open proxy gives any client access to its network.
   void listener_is_not_open(std::size_t i) {
     const Listen& listen = config_.listen[i];
     const std::string key = indexed("listen", i) + ".address";

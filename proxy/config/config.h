@@ -146,7 +146,7 @@ struct Request {
   friend bool operator==(const Request&, const Request&) = default;
 };
 
-// Taking over from the process before, without a moment in which nobody listens.
+// Handover from the previous process, without an interval in which no process listens.
 struct Handover {
   std::string address;  // "unix:/path"; empty: off
   std::uint32_t warm_rate = 50;

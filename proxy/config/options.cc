@@ -143,7 +143,7 @@ std::span<const ProgramFlag> program_flags() {
 std::string find_config(const Options& options) {
   if (!options.config.empty()) return options.config;
   for (const char* const path : {"config.toml", "/etc/carpool/config.toml"}) {
-    if (access(path, F_OK) == 0) return path;  // one that is there but cannot be read is a mistake, not a default
+    if (access(path, F_OK) == 0) return path;  // a file that exists but cannot be read is an error, not a default
   }
   return {};
 }

@@ -140,7 +140,7 @@ class Reader {
     }
   }
 
-  // The array of [[name]], if it is one; read_child has said so where it is not.
+  // The array of [[name]], if it is one; otherwise read_child has already reported the error.
   static const toml::array* repeated(const toml::table& root, std::string_view name) {
     const toml::array* const tables = root[name].as_array();
     return tables != nullptr && tables->is_homogeneous(toml::node_type::table) ? tables : nullptr;

@@ -18,7 +18,7 @@ enum class ReadingLimit : std::uint8_t {
   file,       // longer than 16 MiB
   depth,      // tables and lists inside each other
   variables,  // a value is longer than 64 KiB once its variables are in it
-  mistakes,   // more than the 100 that are told
+  mistakes,   // more than the 100 that are reported
 };
 inline constexpr std::array<std::string_view, 4> kReadingLimits{"file", "depth", "variables", "mistakes"};
 

@@ -34,7 +34,7 @@ struct AccessEntry {
 // One per loop.
 class AccessLog {
  public:
-  // A line waits in the buffer at most this long: whoever owns the loop's timers calls flush().
+  // A line waits in the buffer at most this long: the owner of the loop's timers calls flush().
   static constexpr Duration kFlushAfter = std::chrono::milliseconds(100);
 
   explicit AccessLog(Format format);

@@ -31,7 +31,7 @@ void stop();
 // Waits until what was written is on disk, where the log is a file: milliseconds. False: it failed, or is no file.
 bool sync();
 std::uint64_t dropped();  // lines, since the process began
-// Opens the file behind the descriptor anew under the name it had at start(), for those who rotate logs by renaming
+// Reopens the file under the name it had at start(), for log rotation by renaming
 // them. False: it is no file (a pipe, a terminal), or it cannot be opened. May block on the file system.
 bool reopen();
 

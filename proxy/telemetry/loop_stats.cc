@@ -95,7 +95,7 @@ void LoopStats::client_left() {
   metrics_.clients().sub(loop_.id());
 }
 
-// Out of descriptors: said once in a while, not once per client.
+// Out of descriptors: logged once in a while, not once per client.
 namespace {
 // At most one line in ten seconds.
 bool may_complain(Instant& last, Instant now) {

@@ -1,5 +1,4 @@
-// LoopBuffers: the memory that connections of one loop lease to write: batches, and header blocks on their way into a
-// session.
+// LoopBuffers: memory of one loop that its connections lease for writing: write batches, and header blocks to encode.
 #pragma once
 
 #include "proxy/http/h2/fields.h"

@@ -1,6 +1,6 @@
-// HealthCheck: one loop looks after the connections that rest on it, every interval with jitter. Without a probe it
-// looks at the wire once more, for an end that no event told of; with one it asks, a few connections at a time, on
-// leases of its own. Never dials, never takes a connection from a borrower who waits.
+// HealthCheck: checks the idle connections of one loop every interval, with jitter. Without a probe it checks the
+// socket for an end that no event reported; with one it sends a request on a few connections at a time, under leases of
+// its own. Never dials and never takes a connection from a waiting borrower.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ class HealthCheck final : public Probe::Owner {
   explicit HealthCheck(const UpstreamContext& context);
   ~HealthCheck();
   void start() LOOP_ONLY;
-  void stop() LOOP_ONLY;  // probes under way end
-  // Pools that are about to end: nothing rests in them.
+  void stop() LOOP_ONLY;  // cancels running probes
+  // Their pools end: none of their connections is idle any more.
   void forget(const std::vector<pool::Destination*>& leaving) LOOP_ONLY;
 
  private:
-  // A connection that rests here, as it was seen.
+  // An idle connection as it was seen.
   struct Candidate {
     OriginRuntime* origin;
     std::uint32_t index, generation;

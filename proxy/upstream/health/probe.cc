@@ -10,7 +10,7 @@
 namespace carpool::proxy {
 
 namespace {
-// More than this is not worth reading for a proof of life: the connection ends instead.
+// Larger responses are not read to the end: the connection is closed instead.
 constexpr std::size_t kMostBody = std::size_t{64} * 1024;
 }  // namespace
 
@@ -53,7 +53,7 @@ void Probe::on_upstream_ready() {
   }
 }
 
-// False: it is over, and nothing of it may be touched.
+// Returns false if the probe is over and must not be accessed any more.
 bool Probe::take(std::string_view bytes) {
   for (;;) {
     const Result<http::ParseResult> fed = reader_.feed(bytes, head_, *this);
@@ -74,7 +74,7 @@ void Probe::on_io_end(const net::IoResult& io) {
   fail(io.detail);
 }
 
-// Answered. An origin that will close after its answer is alive, but this connection serves no more.
+// A response proves the origin alive; if it closes the connection afterwards, only the connection ends.
 void Probe::finish(bool whole) {
   const Instant now = context_.loop.now();
   connection().user = nullptr;

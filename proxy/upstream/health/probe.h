@@ -1,5 +1,5 @@
-// Probe: one small exchange of the health check on a connection that rests: a request that changes nothing, and any
-// complete answer to it proves the connection alive. Off the request path; it holds a lease like everybody else.
+// Probe: one exchange of the health check on an idle connection: a safe request, to which any complete response proves
+// the connection alive. It holds a lease like any borrower.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ class Probe final : public ListHook<struct ProbeTag>, private ConnectionEvents, 
  public:
   class Owner {
    public:
-    // Over, its lease is given back: destroy it. `why`: what was wrong with the connection; empty: it is alive.
+    // The probe is over and its lease released: destroy it. `why`: the error of the connection; empty: it is alive.
     virtual void probed(Probe& probe, std::string_view why) LOOP_ONLY = 0;
 
    protected:
@@ -28,8 +28,8 @@ class Probe final : public ListHook<struct ProbeTag>, private ConnectionEvents, 
   };
 
   Probe(const UpstreamContext& context, Owner& owner, const OriginRuntime& origin, pool::Lease lease);
-  void start() LOOP_ONLY;                      // the owner may hear of its end from inside
-  void end(pool::CloseCause cause) LOOP_ONLY;  // now, without telling the owner
+  void start() LOOP_ONLY;                      // may call the owner from inside
+  void end(pool::CloseCause cause) LOOP_ONLY;  // ends now, without calling the owner
   std::uint64_t connection_id() const { return connection_id_; }
   const OriginRuntime& origin() const { return origin_; }
 

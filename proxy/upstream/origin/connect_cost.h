@@ -1,5 +1,5 @@
-// ConnectCost: what a connection to an origin costs, of late: the time until it is there, and the CPU time of its TLS
-// handshake. Told by dials, asked by requests that needed none, which saved that much.
+// ConnectCost: the recent cost of a connection to an origin: the time to connect, and the CPU time of the TLS
+// handshake. Dials report it; requests on reused connections read it as what they saved.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 namespace carpool::proxy {
 
-// Any loop. Each number stands alone: relaxed, no partner. Two loops that tell at once may lose one sample.
+// Any loop. The numbers are independent: relaxed, no partner. Concurrent reports may lose a sample.
 class ConnectCost {
  public:
   void add_sample(Duration time, Duration cpu) {
@@ -20,7 +20,7 @@ class ConnectCost {
   Duration cpu() const { return Duration(cpu_.load(std::memory_order_relaxed)); }
 
  private:
-  // An eighth of each new one; the first counts whole.
+  // Moving average with weight 1/8; the first sample counts fully.
   static void mix(std::atomic<std::int64_t>& mean, std::int64_t sample) {
     const std::int64_t before = mean.load(std::memory_order_relaxed);
     mean.store(before == 0 ? sample : before + (sample - before) / 8, std::memory_order_relaxed);

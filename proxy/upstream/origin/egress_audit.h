@@ -1,4 +1,4 @@
-// EgressAudit: every decision of the egress rules, counted; those that deny, or only say so, with a line in the log.
+// EgressAudit: counts every decision of the egress rules and logs those that deny or report.
 #pragma once
 
 #include "metrics/registry.h"

@@ -21,7 +21,7 @@ tls::ClientSettings tls_settings(const config::Upstream& upstream) {
   return settings;
 }
 
-// Over TLS the origin chooses; plain text is HTTP/1.1 unless nothing but HTTP/2 is allowed (prior knowledge).
+// Over TLS the origin chooses; plain text means HTTP/1.1 unless only HTTP/2 is allowed (prior knowledge).
 ProtocolSet speaks_of(const config::Upstream& upstream, pool::Scheme scheme) {
   const auto lists = [&](std::string_view word) {
     return std::find(upstream.protocols.begin(), upstream.protocols.end(), word) != upstream.protocols.end();
@@ -33,7 +33,7 @@ ProtocolSet speaks_of(const config::Upstream& upstream, pool::Scheme scheme) {
   return speaks;
 }
 
-// Until the first connection says it.
+// Assumed until the first connection reports its limit.
 std::uint32_t expected_streams(const ProtocolSet& speaks, std::uint32_t max_streams) {
   if (!speaks.h2) return 1;
   return speaks.h1 ? 0 : max_streams;
@@ -43,7 +43,7 @@ pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme
   pool::Limits limits;
   limits.size = settings.size;
   limits.max_waiting = settings.max_waiting;
-  // A connection that may never be used again serves once.
+  // A connection that must not be reused serves one request.
   limits.max_usage = settings.reuse == config::Reuse::never ? 1 : settings.max_usage;
   limits.max_tunnels = settings.tunnels(scheme);
   limits.expire_time = settings.expire_time;
@@ -63,8 +63,8 @@ net::AddressRules rules_of(const config::Addresses& settings) {
   return {settings.eject_after, settings.eject_time, settings.gone_after, settings.retire_every};
 }
 
-constexpr std::size_t kMostIdentities = 1000;  // over the life of the program, as the next
-constexpr std::size_t kMostVersions = 1000;    // of one origin's settings
+constexpr std::size_t kMostIdentities = 1000;  // over the life of the process, like the next limit
+constexpr std::size_t kMostVersions = 1000;    // of the settings of one origin
 
 std::string key_of(const pool::Origin& origin) {
   return origin.label();
@@ -87,10 +87,10 @@ Result<std::unique_ptr<OriginRegistry>> OriginRegistry::make(config::Config& con
   return origins;
 }
 
-// ---- a configuration comes into force ----
+// ---- applying a configuration ----
 
-// Equal settings have one number for ever, so that a pool whose settings came back is found again. Without TLS only
-// the protocols and leniencies tell two origins apart.
+// Equal settings keep one number forever, so that a pool is found again if its settings return. Without TLS only the
+// protocols and leniencies distinguish two origins.
 Result<std::uint32_t> OriginRegistry::number_of(pool::Scheme scheme, const config::Upstream& upstream) {
   if (scheme == pool::Scheme::tcp) return 0U;
   config::Upstream key = upstream;
@@ -102,7 +102,7 @@ Result<std::uint32_t> OriginRegistry::number_of(pool::Scheme scheme, const confi
     return Fault{FaultKind::budget, Side::self, "too many different [upstream] settings since the start: restart"};
   }
   auto identity = std::make_unique<TlsIdentity>(tls_settings(key));
-  // Files that the configuration names must be good now; the system's bundle is read when an origin needs it.
+  // Files that the configuration names must be valid now; the system's bundle is read when an origin needs it.
   if (!key.tls.ca_file.empty() || !key.tls.cert_file.empty()) {
     if (Status loaded = identity->load(); !loaded) return loaded.take_fault();
   }
@@ -208,12 +208,12 @@ std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& orig
   if (settings == nullptr) return context;
   for (const std::string& text : settings->addresses) {
     const Result<net::Address> address = net::Address::parse(text);
-    if (address) context->pinned.push_back(*address);  // checked with the configuration
+    if (address) context->pinned.push_back(*address);  // validated with the configuration
   }
   return context;
 }
 
-// The context that the configuration in force asks for: a new one only if there was never one like it.
+// Returns the context for the configuration in force; creates one only if no equal one ever existed.
 Result<OriginRuntime*> OriginRegistry::version_of(pool::Origin origin) {
   origin.tls = tls_number(origin);
   std::unique_ptr<OriginRuntime> context = describe(origin);
@@ -241,7 +241,7 @@ Result<OriginRuntime*> OriginRegistry::version_of(pool::Origin origin) {
 }
 
 std::vector<pool::Destination*> OriginRegistry::retire_idle(Instant now, Duration unused) {
-  // Not under the mutex as a whole: a place that one gives back may make another pool dial, which asks here.
+  // Not under the mutex as a whole: releasing a slot may make another pool dial, which calls this registry.
   std::vector<pool::Destination*> retired =
       directory_->unlink_idle(now, unused, [&](const pool::Destination& destination) {
         const std::scoped_lock lock(mutex_);
@@ -278,7 +278,7 @@ bool OriginRegistry::destroy(const std::vector<pool::Destination*>& retired) {
 Result<OriginRuntime*> OriginRegistry::enter(const pool::Origin& origin) {
   Result<OriginRuntime*> found = at(origin);
   if (found || found.fault().kind != FaultKind::origins_exhausted) return found;
-  // Not under the mutex: what ends may begin a dial elsewhere, which asks here.
+  // Not under the mutex: an ending connection may start a dial elsewhere, which calls this registry.
   if (!directory_->make_room(Clock::now())) return found;
   return at(origin);
 }
@@ -313,7 +313,7 @@ std::vector<OriginRuntime*> OriginRegistry::under(const std::vector<const TlsIde
   std::vector<OriginRuntime*> found;
   for (const auto& [destination, context] : by_destination_) {
     const bool listed = std::find(identities.begin(), identities.end(), context->tls) != identities.end();
-    // One that is reclaimed may be gone before this loop is done with it; the others wait for this loop.
+    // A reclaimed destination may be destroyed before this loop is done with it; the others wait for this loop.
     if (context->tls != nullptr && listed && !destination->reclaimed()) found.push_back(context);
   }
   return found;

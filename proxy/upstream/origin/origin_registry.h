@@ -1,6 +1,6 @@
-// OriginRegistry: what the proxy knows of each origin besides its pool: settings, TLS identity, pinned addresses,
-// metrics. Never destroyed while loops run, so that loops keep plain pointers: after a reload an origin has another
-// context, and whoever has the old one finishes by it.
+// OriginRegistry: the proxy's data about each origin besides its pool: settings, TLS identity, pinned addresses,
+// metrics. Never destroyed while loops run, so that loops keep plain pointers. A reload gives an origin a new context,
+// and users of the old one finish with that.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,11 @@ class OriginRegistry {
                                                       metrics::Registry& metrics);
   ~OriginRegistry();
 
-  // The context of `origin`; its TLS identity is filled in from the configuration. Takes a mutex: loops cache the
-  // answer.
+  // Returns the runtime of `origin`; fills in its TLS identity from the configuration. Takes a mutex: loops cache the
+  // result.
   Result<OriginRuntime*> at(const pool::Origin& origin);
-  // As at(), for a request: where no place is left it takes the one of the origin that was used least recently, if no
-  // [[origin]] names that. Must be called on a worker's loop.
+  // Like at(), for a request: if the registry is full, it replaces the least recently used origin that no [[origin]]
+  // names. Must be called on a worker's loop.
   Result<OriginRuntime*> enter(const pool::Origin& origin);
   // Returns the runtime of a destination that at() created; callable on any thread.
   OriginRuntime* of(const pool::Destination& destination) const;
@@ -47,20 +47,20 @@ class OriginRegistry {
     std::uint32_t default_http = 0, default_https = 0;
   };
   Result<Prepared> prepare(config::Config& fresh);
-  // Puts it in force: origins that it changes get another context (another pool only where their TLS identity changed),
-  // the others are not touched. `fresh` outlives it; loops look into the one before until their turn ends. Names those
-  // that could not follow.
+  // Puts `fresh` in force: origins that it changes get a new context (a new pool only if their TLS identity changed),
+  // the others are not touched. `fresh` must outlive the registry; loops use the previous one until their turn ends.
+  // Returns the origins that could not be updated.
   std::vector<std::string> apply(const config::Config& fresh, Prepared&& prepared);
 
-  // Those that no [[origin]] names and nobody asked for since `unused`: from now on nobody finds them. On the first
-  // worker's loop, as destroy(): when no loop knows them any more; false: somebody looks through the pools.
+  // Unlinks the origins that no [[origin]] names and no request used since `unused`. On the first worker's loop, like
+  // destroy(), which must follow when no loop uses them any more; false: the pools are being iterated.
   std::vector<pool::Destination*> retire_idle(Instant now, Duration unused);
   bool destroy(const std::vector<pool::Destination*>& retired);
 
-  // On a worker's loop, after apply(): pools get the limits that are in force now.
+  // Must be called on a worker's loop after apply(): sets the pools' limits that are now in force.
   void apply_limits(Instant now);
 
-  // The [[origin]] that lists this canonical host as an alias, or null. Good for this turn of the loop.
+  // Returns the [[origin]] that lists this canonical host as an alias, or nullptr. Valid for this turn of the loop.
   const config::OriginSettings* alias(const std::string& host) const;
   pool::Directory& directory() { return *directory_; }
 
@@ -78,17 +78,17 @@ class OriginRegistry {
   std::uint32_t tls_number(const pool::Origin& origin) const;
 
   metrics::Registry& metrics_;
-  mutable std::mutex mutex_;  // guards all below but directory_
+  mutable std::mutex mutex_;  // guards everything below except directory_
   const config::Config* config_;
   std::vector<Identity> identities_;                                           // by Origin::tls; only grows
-  std::uint32_t default_http_ = 0, default_https_ = 0;                         // the numbers of what [upstream] says
+  std::uint32_t default_http_ = 0, default_https_ = 0;                         // the numbers of [upstream]
   std::unordered_map<std::string, const config::OriginSettings*> configured_;  // by label
   std::unordered_map<std::string, const config::OriginSettings*> aliases_;     // by canonical host
   std::unordered_map<std::string, OriginRuntime*> contexts_;                   // in force, by label
-  std::unordered_map<std::string, std::vector<Context>> versions_;             // all there ever were, each once
+  std::unordered_map<std::string, std::vector<Context>> versions_;             // all that ever existed, each once
   std::unordered_map<const pool::Destination*, OriginRuntime*> by_destination_;
   std::unordered_map<const pool::Destination*, std::unique_ptr<net::AddressSet>> books_;
-  std::unique_ptr<pool::Directory> directory_;  // last: ends first, while contexts still stand
+  std::unique_ptr<pool::Directory> directory_;  // last member: destroyed first, while the contexts still exist
 };
 
 }  // namespace carpool::proxy

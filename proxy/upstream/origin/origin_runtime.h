@@ -1,5 +1,5 @@
-// OriginRuntime: one origin under one configuration, as loops use it: its pool, its settings, its TLS identity and the
-// limits that its requests share.
+// OriginRuntime: one origin under one configuration, as loops use it: its pool, settings, TLS identity and the limits
+// that its requests share.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ class AddressSet;
 }
 class TlsIdentity;
 
-// The protocols that an origin may be spoken to, by upstream.protocols and upstream.lenient.
+// ProtocolSet: the permitted protocols of an origin, by upstream.protocols and upstream.lenient.
 struct ProtocolSet {
   bool h1 = true;
   bool h2 = false;
@@ -30,7 +30,7 @@ struct ProtocolSet {
   bool operator==(const ProtocolSet&) const = default;
 };
 
-// Immutable once it is made, except for the members that guard themselves.
+// Immutable after creation, except for the members that synchronise themselves.
 struct OriginRuntime {
   pool::Destination* destination = nullptr;
   config::PoolSettings pool;

@@ -1,6 +1,6 @@
-// RateLimiter: so many a second and so many at once, for all loops together. The generic cell rate algorithm (ITU-T
-// I.371): one number, the instant at which all that was let through will have been paid for. Who comes is due when that
-// instant is no more than a burst ahead; it moves on by one interval for everybody let through.
+// RateLimiter: limits the rate and the burst over all loops, by the generic cell rate algorithm (ITU-T I.371). Its only
+// state is the instant at which everything admitted so far is paid for. A caller is admitted if that instant is at most
+// a burst ahead; each admission advances it by one interval.
 #pragma once
 
 #include <algorithm>
@@ -13,18 +13,18 @@
 
 namespace carpool::proxy {
 
-// Any loop. Nothing else hangs on the number: relaxed throughout, no partner; the CAS alone keeps the rate exact.
+// Any loop. No other data depends on the number: relaxed throughout, no partner; the CAS alone keeps the rate exact.
 class RateLimiter {
  public:
-  // Before loops see it. `rate`: a second; 0: no limit. `burst`: at once; 0: a second's worth.
+  // Must be called before loops use it. `rate`: per second; 0: no limit. `burst`: at once; 0: a second's worth.
   void open(std::uint32_t rate, std::uint32_t burst) {
     if (rate == 0) return;
     interval_ = Duration(std::chrono::seconds(1)).count() / rate;
     ahead_ = interval_ * ((burst == 0 ? rate : burst) - 1);
   }
 
-  // In how long one more is due: at once, later, or, nothing, not within `patience`. Whoever gets an answer has its
-  // place. Loops' clocks may differ by a turn.
+  // Returns the delay until the caller is admitted, or nullopt if that exceeds `patience`. A returned delay is already
+  // reserved. The clocks of loops may differ by a turn.
   std::optional<Duration> delay_until_allowed(Instant now, Duration patience) {
     if (interval_ == 0) return Duration::zero();
     const std::int64_t at = now.time_since_epoch().count();

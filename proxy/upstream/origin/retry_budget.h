@@ -1,8 +1,8 @@
-// RetryBudget: bounds what retries add to an origin's load. A request earns a fraction of a retry, a retry costs one;
-// what was not spent is kept up to a purse that one lost set of connections fits in. So a restart of the origin is
-// survived whole, and an origin that keeps failing is not asked twice for everything. What a retry cost comes back when
-// it was answered: then only the connection had been stale, which no request may notice. After Finagle's RetryBudget,
-// with a purse instead of a window.
+// RetryBudget: token bucket that limits what retries add to an origin's load. A request deposits a fraction of a retry,
+// a retry withdraws one; the bucket is large enough for the loss of one full set of connections. A restart of the
+// origin is therefore fully masked, and a failing origin does not get every request twice. A retry that succeeds is
+// refunded, because only the connection was stale, which no request should notice. After Finagle's RetryBudget, with a
+// bucket instead of a window.
 #pragma once
 
 #include <algorithm>
@@ -11,18 +11,18 @@
 
 namespace carpool::proxy {
 
-// Any loop. One number that nothing else hangs on: relaxed throughout, no partner.
+// Any loop. No other data depends on the number: relaxed throughout, no partner.
 class RetryBudget {
  public:
-  // `burst`: retries at once, and at the start. `percent`: earned by each hundred requests; 100: no bound.
-  // Before loops see it.
+  // `burst`: retries at once, also at the start. `percent`: deposited per hundred requests; 100: no limit. Must be
+  // called before loops use it.
   void open(std::uint32_t burst, std::uint32_t percent) {
     percent_ = percent;
     most_ = static_cast<std::int64_t>(std::max(burst, kLeastPurse)) * kRetry;
     left_.store(most_, std::memory_order_relaxed);
   }
 
-  // A full purse is only read: no loop disturbs another while nothing fails.
+  // A full bucket is only read, so that loops share the cache line while nothing fails.
   void deposit() {
     if (left_.load(std::memory_order_relaxed) < most_) left_.fetch_add(percent_, std::memory_order_relaxed);
   }
@@ -34,7 +34,7 @@ class RetryBudget {
     } while (!left_.compare_exchange_weak(left, left - kRetry, std::memory_order_relaxed));
     return true;
   }
-  // Retries of one request that was answered after all.
+  // Refunds the retries of a request that succeeded.
   void refund(std::uint32_t retries) { left_.fetch_add(retries * kRetry, std::memory_order_relaxed); }
 
  private:

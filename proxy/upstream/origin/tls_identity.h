@@ -30,7 +30,7 @@ class TlsIdentity {
   // A Fault of kind `budget`: nobody would run the loading; who comes next tries again.
   Result<std::shared_ptr<tls::ClientContext>> get();
 
-  std::shared_ptr<tls::ClientContext> loaded();  // null: nobody needed it yet
+  std::shared_ptr<tls::ClientContext> loaded();  // nullptr: not needed yet
   // The fingerprint of the context that get() answers, 0: none yet. What was made by a context of another fingerprint
   // was verified by other authorities or shows another certificate: it must serve no further request. Any thread;
   // acquire, with the release of replace().
