@@ -28,11 +28,11 @@ void start(const Options& options);
 void stop();
 
 // Any thread.
-// Waits until what was written is on disk, where the log is a file: milliseconds. False: it failed, or is no file.
+// Waits until a log file is on disk, which takes milliseconds. Returns false if that failed or the log is no file.
 bool sync();
 std::uint64_t dropped();  // lines, since the process began
-// Reopens the file under the name it had at start(), for log rotation by renaming
-// them. False: it is no file (a pipe, a terminal), or it cannot be opened. May block on the file system.
+// Reopens the file under the name it had at start(), for log rotation by renaming. Returns false if the log is no file
+// (a pipe, a terminal) or cannot be opened. May block on the file system.
 bool reopen();
 
 // A name (plain ASCII, chosen by the program) and a value (escaped); both only need to live for the call.
