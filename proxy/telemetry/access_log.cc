@@ -58,7 +58,7 @@ void AccessLog::flush() {
   set_clock();
 }
 
-// The wall may be set at any time: it is asked again for every chunk.
+// The wall clock may be set at any time, so it is read again for every chunk.
 void AccessLog::set_clock() {
   wall_ = std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()) -
           Clock::now().time_since_epoch();

@@ -1,5 +1,5 @@
-// The access log: one line per exchange, formatted into the loop's own buffer and handed on in chunks, so that a line
-// costs no allocation, no lock and no system call. Header fields are never logged; targets go through redacted().
+// AccessLog: one line per exchange, formatted into the loop's own buffer and written in chunks, so that a line costs no
+// allocation, no lock and no system call. Header fields are never logged; targets are passed through redacted().
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ struct AccessEntry {
   std::uint64_t request = 0;  // id, unique in this process
   std::string_view client;    // address
   std::string_view method, target;
-  std::string_view origin;   // label; empty: refused before there was one
-  std::uint16_t status = 0;  // 0: the client left first
+  std::string_view origin;   // label; empty: rejected before routing
+  std::uint16_t status = 0;  // 0: the client disconnected first
   std::uint64_t bytes_in = 0, bytes_out = 0;
   std::uint64_t connection = 0;      // id of the upstream connection, 0: none
   std::uint32_t reuse = 0;           // exchanges it had served before
   std::optional<Duration> waited;    // for the pool
-  std::optional<Duration> upstream;  // lease to the response's head
+  std::optional<Duration> upstream;  // from lease to response head
   Duration total{};
   std::string_view opened;  // cause, when the connection was opened for this; else empty
   std::uint32_t retries = 0;
@@ -38,7 +38,7 @@ class AccessLog {
   static constexpr Duration kFlushAfter = std::chrono::milliseconds(100);
 
   explicit AccessLog(Format format);
-  // True: the buffer was empty, so a flush is due in kFlushAfter.
+  // Returns true if the buffer was empty, so that a flush is due in kFlushAfter.
   bool write(const AccessEntry& entry);
   void flush();
 
@@ -46,9 +46,9 @@ class AccessLog {
   void set_clock();
   const Format format_;
   std::string buffer_;   // whole lines
-  std::string scratch_;  // a target without its secrets
+  std::string scratch_;  // the redacted target
   std::size_t lines_ = 0;
-  Duration wall_{};  // from the loop's clock to the wall's, read at each flush
+  Duration wall_{};  // offset from the loop's clock to the wall clock, read at each flush
 };
 
 }  // namespace carpool::proxy::log

@@ -9,7 +9,7 @@
 
 namespace carpool::proxy {
 
-// The holder of a connection. Texts are for a person; credentials in a target are masked.
+// The holder of a connection. Texts are for diagnostics; credentials in a target are masked.
 struct BorrowerInfo {
   std::uint64_t connection = 0;
   std::string request;                   // "GET http://a.example/x"
@@ -23,7 +23,7 @@ struct BorrowerInfo {
 
 enum class LeakKind : std::uint8_t {
   held,  // longer than leak_timeout
-  lost,  // its lease died without being given back
+  lost,  // the lease was destroyed without being returned
 };
 
 struct LeakRecord {
@@ -32,7 +32,7 @@ struct LeakRecord {
   std::string origin;
   std::string action;  // "report" or "discard"
   Instant found{};
-  std::optional<Duration> returned_after;  // the borrow's whole length, once it ended
+  std::optional<Duration> returned_after;  // duration of the borrow, once it ended
   BorrowerInfo borrower;
 };
 

@@ -1,8 +1,8 @@
 // The log: one structured line per event, JSON or text, to stderr.
 //
-// A loop never waits for whoever reads it: lines go through a bounded queue (spdlog's, one writer thread), and while
-// the reader sleeps the newest ones are dropped and counted. A level that is off costs one comparison and no
-// allocation. Before start() and after stop() lines are written at once, as text: mistakes of the start must not get
+// A loop never waits for the reader of the log: lines go through a bounded queue (spdlog's, one writer thread), and
+// while the reader is blocked the newest ones are dropped and counted. A disabled level costs one comparison and no
+// allocation. Before start() and after stop() lines are written synchronously as text, so that startup errors are not
 // lost.
 #pragma once
 
@@ -23,7 +23,7 @@ struct Options {
   int fd = 2;
 };
 
-// Not while other threads log. stop() gives the reader at most a second for what is queued.
+// Must not run while other threads log. stop() waits at most a second for queued lines to be written.
 void start(const Options& options);
 void stop();
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int8_t kFollows = -1;
 
-// Relaxed throughout: a level orders nothing, and a line more or less at the moment of a change does not matter.
+// Relaxed throughout: a level orders nothing, and an extra or missing line during a change does not matter.
 std::atomic<Level> program_level{Level::info};
 struct ModuleLevels {
   ModuleLevels() { clear(); }
@@ -19,9 +19,9 @@ struct ModuleLevels {
   }
   std::array<std::atomic<std::int8_t>, kModules.size()> own;
 } module_level;
-// The least of all of them: what lies below it, as nearly every question does, is off without looking further.
+// The minimum of all levels: anything below it, which is nearly every check, is off without a further lookup.
 std::atomic<Level> least_level{Level::info};
-std::mutex changing;  // or the least would be that of a moment between two changes
+std::mutex changing;  // otherwise the minimum could mix two changes
 
 void find_least() {
   Level least = program_level.load(std::memory_order_relaxed);

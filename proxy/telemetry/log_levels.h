@@ -1,5 +1,5 @@
-// Levels: what is worth a line, for the program and for single modules, changed while it runs by PUT /log-level and by
-// a reload. Asking costs a relaxed load where the answer is no, as nearly always, else two or three.
+// Levels: the log levels of the program and of single modules, changed at run time by PUT /log-level and by a reload. A
+// check costs one relaxed load if the level is off, as nearly always, otherwise two or three.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace carpool::proxy::log {
 
-// Every name that a line may carry as its module; a line of any other has the program's level.
+// All module names with a level; a line of any other module uses the program's level.
 inline constexpr std::array<std::string_view, 15> kModules{"access", "admin",  "dial",    "dns",      "exec",
                                                            "health", "house",  "leak",    "listener", "overload",
                                                            "pool",   "reload", "summary", "tls",      "upgrade"};
@@ -24,15 +24,14 @@ std::optional<Level> parse_level(std::string_view text);
 std::string_view name(Level level);
 
 // Any thread.
-void set_level(Level level);                           // of all, whatever single modules had
+void set_level(Level level);                           // of all modules, replacing their own levels
 bool set_level(std::string_view module, Level level);  // false: no such module
 bool enabled(Level level, std::string_view module);
 Level level();
-std::vector<std::pair<std::string_view, Level>> module_levels();  // those that have one of their own
+std::vector<std::pair<std::string_view, Level>> module_levels();  // modules with their own level
 
-// The access log has its own switch (log.access) beside the levels; a level of its own for the module "access" goes
-// before it.
-// `one_in`: of the exchanges that went well every so-manieth has a line (log.access_sample).
+// The access log has its own switch (log.access) besides the levels; a level for the module "access" takes precedence.
+// `one_in`: logs one of so many successful exchanges (log.access_sample).
 void set_access(bool on, std::uint32_t one_in);
 bool access_enabled();
 std::uint32_t access_sample();

@@ -1,5 +1,5 @@
-// Line: one log line being written into a buffer, in either format. Whatever comes from outside is escaped here, so
-// that no request can end a line, forge a field or colour a terminal.
+// Line: one log line being written into a buffer, in either format. All external text is escaped here, so that no
+// request can end a line, forge a field or colour a terminal.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ class Line {
   void flag(std::string_view key, bool value);
   void seconds(std::string_view key, Duration value);  // microseconds' precision
   void field(const Field& field);
-  // For a person, right behind the module in text format, "message" in JSON.
+  // The message: right after the module in text format, "message" in JSON.
   void message(std::string_view value);
   void end();
 
@@ -35,8 +35,8 @@ class Line {
   const Format format_;
 };
 
-// `value` with everything but printable ASCII escaped as in JSON (bytes, not characters: \u00xx), without quotes around
-// it.
+// Appends `value` with everything but printable ASCII escaped as in JSON (bytes, not characters: \u00xx), without
+// quotes.
 void append_escaped(std::string& out, std::string_view value);
 // 2025-11-21T09:30:00.123Z
 void append_time(std::string& out, WallTime time);

@@ -28,10 +28,10 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr std::size_t kQueue = 256;       // messages; a message is a line, or a loop's chunk of access lines
-constexpr std::size_t kQueueMargin = 16;  // for loops that look at the same moment
-constexpr std::size_t kPiece = 4096;      // PIPE_BUF: after POLLOUT so much is written without waiting
+constexpr std::size_t kQueueMargin = 16;  // for loops that check at the same moment
+constexpr std::size_t kPiece = 4096;      // PIPE_BUF: after POLLOUT this many bytes are written without blocking
 
-// Counts what did not get out. A mutex is enough: it is only taken when something goes wrong.
+// Counts dropped lines. A mutex is enough: it is only taken on failures.
 class Drops {
  public:
   void add(std::size_t lines) {
@@ -56,7 +56,7 @@ std::size_t lines_in(std::string_view text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-// Writes to a descriptor on the writer thread. It waits for a slow reader there, but not beyond the end of the program.
+// Writes to a descriptor on the writer thread, which waits for a slow reader, but not beyond the end of the program.
 class FdSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   explicit FdSink(int fd) : fd_(fd) {
@@ -80,7 +80,7 @@ class FdSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex
   }
 
  private:
-  // A line is written whole, or it is counted and the next one begins on a line of its own.
+  // A line is written completely, or it is counted as dropped and the next one starts on a new line.
   void sink_it_(const spdlog::details::log_msg& msg) override {
     const std::string_view text(msg.payload.data(), msg.payload.size());
     if (torn_ && write_all("\n") == 0) return drops().add(lines_in(text));
@@ -93,7 +93,7 @@ class FdSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex
     torn_ = begun != 0 && !take_back(begun);
   }
   void flush_() override {}
-  // Returns how many bytes were written: fewer than all when the write fails or the program ends.
+  // Returns how many bytes were written; fewer than all if the write fails or the program ends.
   std::size_t write_all(std::string_view text) {
     std::size_t written = 0;
     while (written < text.size()) {
@@ -104,10 +104,10 @@ class FdSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex
     }
     return written;
   }
-  // Removes the last `bytes` of a full file, which are the beginning of a line. False: the log is no file, or somebody
-  // else wrote to it since.
+  // Removes the last `bytes` of a full file, which are the beginning of a line. Returns false if the log is no file, or
+  // another process has written to it since.
   bool take_back(off_t bytes) const {
-    const off_t end = path_.empty() ? -1 : ::lseek(fd_, 0, SEEK_CUR);  // behind the last byte written
+    const off_t end = path_.empty() ? -1 : ::lseek(fd_, 0, SEEK_CUR);  // after the last byte written
     struct stat about {};
     if (end < bytes || ::fstat(fd_, &about) != 0 || about.st_size != end) return false;
     return ::ftruncate(fd_, end - bytes) == 0 && ::lseek(fd_, end - bytes, SEEK_SET) == end - bytes;
@@ -127,7 +127,7 @@ class FdSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex
   const int fd_;
   std::size_t piece_;
   std::string path_;   // empty: no file
-  bool torn_ = false;  // the last line that was written has no end
+  bool torn_ = false;  // the last written line is incomplete
   std::mutex deadline_mutex_;
   std::optional<Steady::time_point> deadline_;  // guarded by deadline_mutex_
 };
@@ -165,7 +165,7 @@ void write_now(std::string_view text) {
 void start(const Options& options) {
   stop();
   output() = std::make_unique<Output>(options);
-  output()->logger->set_level(spdlog::level::trace);  // telemetry/log_levels.h decides, before a line is made
+  output()->logger->set_level(spdlog::level::trace);  // telemetry/log_levels.h decides before a line is formatted
   set_level(options.level);
 }
 
@@ -198,7 +198,7 @@ void submit(std::string_view text, std::size_t lines) {
   if (text.empty()) return;
   if (!output()) return write_now(text);
   if (output()->threads->queue_size() >= kQueue - kQueueMargin) return drops().add(lines);
-  // The line has passed its own level already.
+  // The line has already passed its level check.
   output()->logger->log(spdlog::level::critical, spdlog::string_view_t(text.data(), text.size()));
 }
 

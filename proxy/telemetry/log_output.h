@@ -1,4 +1,4 @@
-// Output: where finished lines go. The only part that knows spdlog.
+// Output: writes finished lines. Only these files use spdlog.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace carpool::proxy::log {
 
-// Whole lines, each with its newline. Any thread; copies and returns at once. Full: dropped and counted.
+// Queues whole lines, each with its newline. Any thread; copies and returns at once. If full: dropped and counted.
 void submit(std::string_view text, std::size_t lines);
 
 Format current_format();

@@ -42,8 +42,8 @@ void LoopStats::write_line(const log::AccessEntry& entry) {
   if (log_.write(numbered)) flusher_.arm(loop_.now() + log::AccessLog::kFlushAfter);
 }
 
-// Unique without asking another loop: the loop's number above its own count; below 2^53, where JSON readers still
-// count.
+// Unique without synchronisation: the loop's number above its own counter; below 2^53, which JSON readers represent
+// exactly.
 std::uint64_t LoopStats::next_request() {
   return std::uint64_t{loop_.id()} << 40 | ++requests_;
 }

@@ -28,10 +28,11 @@ class LoopStats {
 
   // ---- one exchange: it is counted, and logged if should_log() says so ----
   void count_request(metrics::OriginSlot origin, const metrics::RequestInfo& facts) LOOP_ONLY;
-  // `ordinary`: answered below 500, at the first attempt, without a fault. Of these one in access_sample() is logged.
+  // `ordinary`: status below 500, at the first attempt, without a fault. One of access_sample() such exchanges is
+  // logged.
   bool should_log(bool ordinary) LOOP_ONLY;
-  void write_line(const log::AccessEntry& entry) LOOP_ONLY;  // gets its number here
-  // A request that was refused before its head was complete: it has no method and no origin.
+  void write_line(const log::AccessEntry& entry) LOOP_ONLY;  // assigns its number
+  // A request that was rejected before its head was complete: it has no method and no origin.
   void record_refused(std::string_view peer, const Fault& fault, std::uint16_t status) LOOP_ONLY;
 
   void count_retry(metrics::OriginSlot origin, std::string_view proof) LOOP_ONLY;
@@ -59,7 +60,7 @@ class LoopStats {
   log::AccessLog log_;
   exec::Timer flusher_;
   std::uint64_t requests_ = 0;
-  std::uint32_t unlogged_ = 0;  // ordinary exchanges since the last one that was logged
+  std::uint32_t unlogged_ = 0;  // ordinary exchanges since the last logged one
   Instant last_accept_complaint_{};
 };
 

@@ -27,7 +27,7 @@ bool secret_name(std::string_view name) {
   return std::any_of(kParts.begin(), kParts.end(), holds) || std::any_of(kWhole.begin(), kWhole.end(), is);
 }
 
-// Length of "scheme://userinfo@" up to the "://", 0 when there is no userinfo; `end` is set behind the "@".
+// Returns the length of "scheme://userinfo@" up to the "://", or 0 without userinfo; `end` is set after the "@".
 std::size_t userinfo_start(std::string_view target, std::size_t& end) {
   const std::size_t slashes = target.find("://");
   if (slashes == std::string_view::npos || target.front() == '/') return 0;
@@ -59,7 +59,7 @@ void append_query(std::string& out, std::string_view query) {
 
 std::string_view redacted(std::string_view target, std::string& scratch) {
   const bool cut = target.size() > kMaxTarget;
-  // Cut behind what is judged: half a name could hide a secret's.
+  // Truncates after the redaction, because half a parameter name could hide a secret.
   std::size_t userinfo_end = 0;
   const std::size_t userinfo = target.empty() ? 0 : userinfo_start(target, userinfo_end);
   const std::size_t question = target.find('?');
