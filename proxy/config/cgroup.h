@@ -12,12 +12,12 @@ namespace carpool::proxy::config {
 // Reads one group's limit from its directory; infinity: it has none.
 using CgroupLimit = double (*)(const std::string& directory);
 
-// The least over all groups of `controller`. `root` stands before /proc and /sys.
+// Returns the minimum over all groups of `controller`. `root` is prefixed to /proc and /sys.
 double least_of_cgroups(const std::string& root, std::string_view controller, CgroupLimit v2, CgroupLimit v1);
 
 struct CgroupMemory {
   std::uint64_t limit = 0;    // bytes; 0: none
-  std::uint64_t sockets = 0;  // the kernel's buffers of its sockets
+  std::uint64_t sockets = 0;  // kernel buffers of its sockets
 };
 CgroupMemory cgroup_memory(const std::string& root = {});
 

@@ -1,5 +1,5 @@
-// Config: what config.toml says, as plain values. Members are named as their keys; their initialisers are the defaults,
-// the only place that states them, so `Config{}` is what runs without any file. Read, explained and printed by schema.
+// Config: the content of config.toml as plain values. Members are named like their keys. Their initialisers are the
+// only definition of the defaults, so `Config{}` is used without a file. Read, explained and printed by schema.
 #pragma once
 
 #include <cstdint>
@@ -90,7 +90,7 @@ struct Addresses {
   friend bool operator==(const Addresses&, const Addresses&) = default;
 };
 
-// [pool], or one origin's after its overrides.
+// [pool], or that of one origin with its overrides.
 struct PoolSettings {
   std::uint32_t size = 64;
   std::uint32_t min_idle = 0;
@@ -125,7 +125,7 @@ struct PoolSettings {
   friend bool operator==(const PoolSettings&, const PoolSettings&) = default;
 };
 
-// [pool.total]: over all origins.
+// [pool.total]: limits over all origins.
 struct Total {
   std::uint32_t max_connections = 4096;
   std::uint32_t max_origins = 1024;
@@ -192,7 +192,7 @@ struct Egress {
   friend bool operator==(const Egress&, const Egress&) = default;
 };
 
-// One [[origin]], fully resolved: what it does not override is what the sections above it say.
+// One [[origin]], fully resolved: settings without an override come from the sections above it.
 struct OriginSettings {
   // From `uri`. origin.tls: 0 where `upstream` equals Config::upstream, else one number for each different one. A URI
   // is listed at most once, so routing compares scheme, host and port and takes the number from here.
@@ -222,7 +222,7 @@ struct Log {
   LogLevel level = LogLevel::info;
   LogFormat format = LogFormat::json;
   bool access = true;
-  std::uint32_t access_sample = 1;  // a line for one in so many that went well
+  std::uint32_t access_sample = 1;  // logs one of so many successful exchanges
   Duration sync{};                  // zero: the system decides when lines reach the disk
   friend bool operator==(const Log&, const Log&) = default;
 };

@@ -1,5 +1,5 @@
-// ConfigError: one thing that is wrong in a configuration file, and where. Places remember where each key stood, so
-// that a check which compares two settings can point at the one that was written.
+// ConfigError: one error in a configuration file, and its position. Places records the position of each key, so that a
+// check that compares two settings can report the one that was written.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace carpool::proxy::config {
 struct ConfigError {
   std::string file;
   unsigned line = 1, column = 1;
-  std::string key;   // "pool.size", or what else is concerned: "syntax", "file"
-  std::string text;  // what is wrong, what is expected
+  std::string key;   // "pool.size", or another subject: "syntax", "file"
+  std::string text;  // the error and the expected value
 
   // FILE:LINE:COLUMN: KEY: what is wrong, what is expected
   std::string line_text() const {
@@ -32,8 +32,8 @@ inline void sort_by_place(std::vector<ConfigError>& mistakes) {
   });
 }
 
-// A text from outside may hold any number of mistakes, each as long as its keys: the first of them are told, shortened.
-// True: there are more.
+// External text may have any number of errors, each as long as its keys: only the first ones are reported, shortened.
+// Returns true if there are more.
 inline constexpr std::size_t kMostMistakes = 100;
 inline bool bound(std::vector<ConfigError>& mistakes) {
   constexpr std::size_t kLongestKey = 200, kLongestText = 1000;
@@ -52,14 +52,14 @@ inline bool bound(std::vector<ConfigError>& mistakes) {
 
 struct Place {
   unsigned line = 1, column = 1;
-  bool wrong = false;  // already reported: what is read there is not what was written
+  bool wrong = false;  // already reported: the value read is not the one written
 };
 
-// Keys here carry numbers, "origin[2].pool.size", so that each has one place.
+// Keys here contain indices, "origin[2].pool.size", so that each is unique.
 class Places {
  public:
   void add(std::string key, Place place) { places_.insert_or_assign(std::move(key), place); }
-  // Was it written, and is its value good?
+  // Returns true if the key was written and its value is valid.
   bool given(std::string_view key) const {
     const auto found = places_.find(key);
     return found != places_.end() && !found->second.wrong;
@@ -82,7 +82,7 @@ class Places {
   std::map<std::string, Place, std::less<>> places_;
 };
 
-// "origin[2].pool.size" -> "origin.pool.size": how a key is called in a message.
+// "origin[2].pool.size" -> "origin.pool.size": the key as used in messages.
 inline std::string without_numbers(std::string_view key) {
   std::string out;
   bool inside = false;

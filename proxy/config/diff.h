@@ -10,15 +10,16 @@ namespace carpool::proxy::config {
 
 struct Change {
   std::string key;       // "pool.size", "listen 127.0.0.1:3128", "origin https://a: pool.size"
-  std::string from, to;  // as TOML; empty: it was not there, or is not there any more
-  bool live = true;      // false: it takes a restart
+  std::string from, to;  // as TOML; empty: absent
+  bool live = true;      // false: needs a restart
 };
 
-// Listeners are told apart by their address, origins by their URI. What an origin merely inherits is told once, of the
+// Listeners are identified by their address, origins by their URI. An inherited change is reported once, for the
 // section that it comes from.
 std::vector<Change> diff(const Config& before, const Config& after);
 
-// Gives `after` the values of `before` wherever a change takes a restart, so that it says what is in force.
+// Copies the values of settings that need a restart from `before` to `after`, so that `after` describes what is in
+// force.
 void keep_what_needs_restart(const Config& before, Config& after);
 
 }  // namespace carpool::proxy::config

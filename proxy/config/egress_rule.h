@@ -16,10 +16,10 @@ struct EgressRule {
   Kind kind = Kind::any;
   std::string name;                        // host, subdomains: canonical ("example.com" of "*.example.com")
   std::array<std::uint8_t, 16> network{};  // IPv6, IPv4 as v4-mapped
-  unsigned prefix = 0;                     // bits of `network` that count, 96 and more for IPv4
+  unsigned prefix = 0;                     // significant bits of `network`, 96 and more for IPv4
   std::uint16_t port = 0;                  // 0: any
 
-  static Result<EgressRule> parse(std::string_view pattern);  // the Fault's detail says what was expected
+  static Result<EgressRule> parse(std::string_view pattern);  // the Fault's detail contains the expected format
   bool matches_name(std::string_view canonical_host, std::uint16_t to_port) const;
   // `address` as IPv6, IPv4 as v4-mapped.
   bool matches_address(const std::array<std::uint8_t, 16>& address, std::uint16_t to_port) const;

@@ -1,4 +1,4 @@
-// ${NAME}, ${NAME:-default} and ${NAME:?message} in strings, as a shell means them; $${ is a plain ${.
+// Expands ${NAME}, ${NAME:-default} and ${NAME:?message} in strings, like a shell; $${ is a literal ${.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// ConfigInForce: the configuration that the process runs by, and its replacement by a reload.
+// ConfigInForce: the current configuration of the process, and its replacement by a reload.
 #pragma once
 
 #include <atomic>
@@ -15,9 +15,9 @@ class ConfigInForce {
   explicit ConfigInForce(const config::Config& config)
       : config_(std::make_unique<config::Config>(config)), in_force_(config_.get()) {}
 
-  // On a worker's loop good for its turn, on the admin loop until the next reload. Acquire: pairs with replace().
+  // Valid for the turn on a worker's loop, until the next reload on the admin loop. Acquire: pairs with replace().
   const config::Config& get() const { return *in_force_.load(std::memory_order_acquire); }
-  // On the admin loop. Returns the old one: a worker may look into it until its turn ends.
+  // On the admin loop. Returns the old one: a worker may use it until its turn ends.
   std::unique_ptr<const config::Config> replace(std::unique_ptr<config::Config> fresh) {
     const std::scoped_lock lock(mutex_);
     in_force_.store(fresh.get(), std::memory_order_release);
