@@ -8,7 +8,7 @@ bool Destination::Impl::run_actions(DeferredActions& actions) {
   bool freed = false;
   while (SlotEntry* entry = actions.ended.pop()) {
     if (entry->value.pooled != nullptr) {  // a session: its home loop may be using it
-      environment.deliver(EntryWord(entry->word.load(std::memory_order_relaxed)).home(), entry->value.farewell);
+      environment.deliver(EntryWord(entry->word.load(std::memory_order_relaxed)).home(), entry->value.dispose_message);
       continue;
     }
     if (entry->value.ended != nullptr)

@@ -127,7 +127,7 @@ void Destination::Impl::dispose_session(SlotEntry& entry, Instant now) {
 // redial forever.
 bool Destination::Impl::enable_session(SlotEntry& entry, Multiplexing multiplexing, bool clean,
                                        DeferredActions& actions, Instant now) {
-  entry.value.farewell.entry = &entry;
+  entry.value.dispose_message.entry = &entry;
   entry.value.broken = false;
   count_local(entry, environment.here());
   CARPOOL_ASSERT(pool.enable(entry, environment.here(), false, multiplexing));

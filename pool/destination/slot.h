@@ -75,7 +75,7 @@ struct Slot {
   bool broken = false;    // and cannot serve grants in flight either
   Instant born{};         // when its dial ended
   StreamLimitLearner::Session first_streams;
-  DisposeMessage farewell;
+  DisposeMessage dispose_message;
   CancelDialMessage cancel_message;
 };
 

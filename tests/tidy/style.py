@@ -20,6 +20,23 @@ def opening_comment(tree):
             yield Offence(path, 1, "starts without a comment that says what it is for")
 
 
+def comment_opening(tree):
+    """A comment names its subject first: the class, the connection, the caller."""
+    opening = re.compile(r"//\s*(What|Who|Whoever|Nobody|Somebody|Of|Its|That)\b")
+    for path, line, match in tree.grep(tree.with_suffix(".h", ".cc"), opening):
+        yield Offence(path, line, "a comment opens with %s: name its subject first" % match.group(1))
+
+
+# Metaphors for which the field has words: CONTRIBUTING.md lists them.
+METAPHORS = "gravediggers?|undertakers?|graves?|seats?|chairs?|farewells?|postman|heirs?|hungry|hunger|errands?|bury|buries"
+
+
+def field_words(tree):
+    words = re.compile(r"//.*\b(%s)\b" % METAPHORS, re.I)
+    for path, line, match in tree.grep(tree.product(), words):
+        yield Offence(path, line, "%s: CONTRIBUTING.md has the field's word" % match.group(1))
+
+
 def unfinished(tree):
     words = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
     texts = [p for p in tree.files if not p.startswith(SELF) and not p.endswith(".png")]  # a picture's bytes spell anything

@@ -104,3 +104,24 @@ def test_links_lead_somewhere(tree):
     t = tree({"README.md": "[a](docs/a.md) [b](docs/b.md)\n[c](docs/a.md#the-way) [d](docs/a.md#gone) [e](https://x.test/)\n",
               "docs/a.md": "# The way\n"})
     assert where(links.resolve(t)) == [("README.md", 1), ("README.md", 2)]
+
+
+def test_a_comment_names_its_subject_first(tree):
+    t = tree({"pool/a.h": "// What rests.\nint a;  // Closes idle connections.\n", "tests/unit/a_test.cc": "// Nobody asked.\n"})
+    assert where(style.comment_opening(t)) == [("pool/a.h", 1), ("tests/unit/a_test.cc", 1)]
+
+
+def test_comments_use_the_words_of_the_field(tree):
+    t = tree({"pool/a.h": "// A seat of the pool.\nint seat;\n// A slot of the pool.\n"})
+    assert where(style.field_words(t)) == [("pool/a.h", 1)]
+
+
+def test_units_do_not_include_each_other_in_a_cycle(tree):
+    t = tree({"pool/a.h": "", "pool/a.cc": '#include "pool/b.h"\n', "pool/b.h": "", "pool/b.cc": '#include "pool/a.h"\n',
+              "pool/c.cc": '#include "pool/a.h"\n'})
+    assert where(layering.include_cycle(t)) == [("pool/a.h", 1)]
+
+
+def test_the_root_of_the_proxy_holds_few_files(tree):
+    t = tree({"proxy/%d.cc" % i: "" for i in range(13)})
+    assert where(layering.root_files(t)) == [("proxy", 1)]

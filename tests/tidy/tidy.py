@@ -20,6 +20,8 @@ RULES = {
     "one-door": layering.one_door,
     "named-atomics": layering.named_atomics,
     "opening-comment": style.opening_comment,
+    "comment-opening": style.comment_opening,
+    "field-words": style.field_words,
     "unfinished": style.unfinished,
     "ownership": style.ownership,
     "bounded-json": style.bounded_json,

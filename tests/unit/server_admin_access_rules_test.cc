@@ -1,4 +1,4 @@
-// Who may ask the admin endpoint.
+// Access rules of the admin endpoint.
 #include "proxy/server/admin/access_rules.h"
 
 #include <gtest/gtest.h>

@@ -314,7 +314,7 @@ TEST_F(AdminClient, WhoReadsTooSlowlyIsCutOffAfterThirtySecondsForTheWholeAnswer
   EXPECT_FALSE(complete()) << "it does not look complete";
 }
 
-// What has no chunks ends with its connection: cut off it must not look whole.
+// A response without chunks ends with its connection: cut off, it must not look complete.
 class AdminTcpClient : public AdminClient {
  protected:
   AdminTcpClient() : AdminClient(tcp_pair()) {}

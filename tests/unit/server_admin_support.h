@@ -1,4 +1,4 @@
-// What the tests of the admin endpoint share: a program that is only told of, and an answer's whole body.
+// Shared by tests of the admin endpoint: a program that exists only as data, and the whole body of a response.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What travels between a process and its successor.
+// The messages between a process and its successor.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>

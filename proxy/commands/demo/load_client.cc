@@ -11,23 +11,26 @@ namespace {
 
 constexpr int kReadsPerEvent = 8;
 
-void write_request(std::string& out, const LoadRequest& errand) {
-  out.assign(errand.body == 0 ? "GET " : "POST ");
-  out.append(errand.secure ? "https://" : "http://").append(errand.host).append(errand.path).append(" HTTP/1.1\r\n");
-  out.append("Host: ").append(errand.host).append("\r\nUser-Agent: carpool-demo\r\n");
-  if (errand.body != 0) out.append("Content-Length: ").append(std::to_string(errand.body)).append("\r\n");
-  out.append("\r\n").append(errand.body, 'x');
+void write_request(std::string& out, const LoadRequest& load_request) {
+  out.assign(load_request.body == 0 ? "GET " : "POST ");
+  out.append(load_request.secure ? "https://" : "http://")
+      .append(load_request.host)
+      .append(load_request.path)
+      .append(" HTTP/1.1\r\n");
+  out.append("Host: ").append(load_request.host).append("\r\nUser-Agent: carpool-demo\r\n");
+  if (load_request.body != 0) out.append("Content-Length: ").append(std::to_string(load_request.body)).append("\r\n");
+  out.append("\r\n").append(load_request.body, 'x');
 }
 
 }  // namespace
 
-LoadClient::Outcome LoadClient::send(const LoadRequest& errand) {
+LoadClient::Outcome LoadClient::send(const LoadRequest& load_request) {
   if (!fd_ && !connect()) return Outcome::failed;
   busy_ = true;
-  write_request(out_, errand);
+  write_request(out_, load_request);
   sent_ = 0;
   head_.clear();
-  reader_.expect(errand.body == 0 ? "GET" : "POST", false);
+  reader_.expect(load_request.body == 0 ? "GET" : "POST", false);
   return write_some();
 }
 

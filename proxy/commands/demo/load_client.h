@@ -34,7 +34,7 @@ class LoadClient final : private http::BodySink {
 
   bool free() const { return !busy_; }
   // Requires free(). `failed`: the request could not be started.
-  Outcome send(const LoadRequest& errand);
+  Outcome send(const LoadRequest& load_request);
   pollfd interest() const;
   Outcome on_events(short events);
 

@@ -92,8 +92,8 @@ void DemoTraffic::send_next() {
   }
 }
 
-void DemoTraffic::send(LoadClient& visitor, const LoadRequest& errand) {
-  if (visitor.free()) count(visitor.send(errand));
+void DemoTraffic::send(LoadClient& visitor, const LoadRequest& load_request) {
+  if (visitor.free()) count(visitor.send(load_request));
 }
 
 void DemoTraffic::count(LoadClient::Outcome outcome) {

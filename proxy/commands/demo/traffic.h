@@ -40,7 +40,7 @@ class DemoTraffic {
  private:
   void run();
   void send_next();
-  void send(LoadClient& visitor, const LoadRequest& errand);
+  void send(LoadClient& visitor, const LoadRequest& load_request);
   void count(LoadClient::Outcome outcome);
 
   const Settings settings_;
