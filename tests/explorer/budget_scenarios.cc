@@ -5,10 +5,16 @@
 namespace carpool::explore {
 namespace {
 
-// One slot for two origins: the starved one is woken when the other's connection becomes idle or is closed.
-class ReleaseMeetsHunger : public Stage {
+// One slot under the total. The destinations exist before the run: the directory's lock is no part of the model.
+class OneSlot : public Stage {
+ protected:
+  explicit OneSlot(unsigned threads) : Stage(threads, cap(1), 1) { destination(threads - 1); }
+};
+
+// Two origins share the slot: the starved one is woken when the other's connection becomes idle or is closed.
+class ReleaseMeetsHunger : public OneSlot {
  public:
-  ReleaseMeetsHunger() : Stage(2, cap(1), 1) {}
+  ReleaseMeetsHunger() : OneSlot(2) {}
   void run(unsigned thread) override {
     if (thread == 0) return holder_.release();
     hungry_.borrow(destination(1));
@@ -19,9 +25,9 @@ class ReleaseMeetsHunger : public Stage {
   TestBorrower& holder_ = leased(0);
   TestBorrower& hungry_ = asker(1);
 };
-class EndMeetsHunger : public Stage {
+class EndMeetsHunger : public OneSlot {
  public:
-  EndMeetsHunger() : Stage(2, cap(1), 1) {}
+  EndMeetsHunger() : OneSlot(2) {}
   void run(unsigned thread) override {
     if (thread == 0) return holder_.discard(pool::CloseCause::error);
     hungry_.borrow(destination(1));
@@ -35,9 +41,9 @@ class EndMeetsHunger : public Stage {
 
 // The same when the origin was listed as having an idle connection: the searcher finds none and removes it from the
 // list while a connection becomes idle there.
-class OfferMeetsHunger : public Stage {
+class OfferMeetsHunger : public OneSlot {
  public:
-  OfferMeetsHunger() : Stage(2, cap(1), 1) {
+  OfferMeetsHunger() : OneSlot(2) {
     holder_.release();
     holder_.borrow(destination());
   }
@@ -52,9 +58,9 @@ class OfferMeetsHunger : public Stage {
   TestBorrower& hungry_ = asker(1);
 };
 // Two origins are starved when the only slot is freed.
-class EndMeetsTwoHungers : public Stage {
+class EndMeetsTwoHungers : public OneSlot {
  public:
-  EndMeetsTwoHungers() : Stage(3, cap(1), 1) {}
+  EndMeetsTwoHungers() : OneSlot(3) {}
   void run(unsigned thread) override {
     if (thread == 0) return holder_.discard(pool::CloseCause::error);
     hungry_[thread - 1]->borrow(destination(thread));
