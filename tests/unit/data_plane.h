@@ -229,6 +229,7 @@ class DataPlane : private proxy::ClientList::Owner, private proxy::WarmUpListene
     exec::assume_on_loop();
     auto wire = environment.wires.begin();
     std::advance(wire, n);
+    if (wire->gone) return;
     wire->incoming.append(bytes);
     wire->ended = end;
     proxy::Connection& connection = *environment.connections.at(n);

@@ -19,6 +19,14 @@ class ADrain : public testing::Test, private Drain::Host {
     loop_.timers.run_due(now_);
     loop_.mailbox.deliver(SIZE_MAX);
   }
+  void begin() {
+    exec::assume_on_loop();
+    drain_.begin();
+  }
+  void hand_over() {
+    exec::assume_on_loop();
+    drain_.hand_over();
+  }
   std::string log() { return std::exchange(log_, {}); }
 
   Duration drain_delay() const override { return delay_; }
@@ -40,7 +48,7 @@ class ADrain : public testing::Test, private Drain::Host {
 };
 
 TEST_F(ADrain, ClosesListenersAndEndsWhenTheGraceIsOver) {
-  drain_.begin();
+  begin();
   EXPECT_EQ("stopping close drain ", log());
   pass(9s);
   EXPECT_EQ("", log());
@@ -51,7 +59,7 @@ TEST_F(ADrain, ClosesListenersAndEndsWhenTheGraceIsOver) {
 
 TEST_F(ADrain, GoesOnAcceptingForTheDelay) {
   delay_ = 5s;
-  drain_.begin();
+  begin();
   EXPECT_EQ("stopping ", log());
   EXPECT_FALSE(drain_.serving());
   pass(5s);
@@ -59,7 +67,7 @@ TEST_F(ADrain, GoesOnAcceptingForTheDelay) {
 }
 
 TEST_F(ADrain, EndsWhenTheLastClientIsGone) {
-  drain_.begin();
+  begin();
   drain_.on_worker_empty();
   pass(0s);
   EXPECT_EQ("stopping close drain ", log()) << "another loop has clients";
@@ -70,15 +78,15 @@ TEST_F(ADrain, EndsWhenTheLastClientIsGone) {
 }
 
 TEST_F(ADrain, EndsAtTheSecondRequest) {
-  drain_.begin();
-  drain_.begin();
+  begin();
+  begin();
   EXPECT_EQ("stopping close drain stop ", log());
-  drain_.begin();
+  begin();
   EXPECT_EQ("", log());
 }
 
 TEST_F(ADrain, LeavesIdleClientsForHalfTheGraceAfterAHandOver) {
-  drain_.hand_over();
+  hand_over();
   EXPECT_EQ("leave graceful ", log());
   pass(5s);
   EXPECT_EQ("drain ", log());
