@@ -31,8 +31,9 @@ class Blocks {
   std::uint32_t count() const { return count_.load(std::memory_order_acquire); }
   Block<T>& at(std::uint32_t number) const {  // `number` must be below a count that was read
     if (number == 0) return *first_;          // most pools have only this block
-    const unsigned segment = static_cast<unsigned>(std::bit_width(number + 1)) - 1;
-    return *segments_[segment][number + 1 - (std::uint32_t{1} << segment)];
+    const std::uint32_t position = number + 1;
+    const unsigned segment = static_cast<unsigned>(std::bit_width(position)) - 1;
+    return *segments_[segment][position - std::bit_floor(position)];
   }
 
   // Returns a vacant entry, whose vacant bit is now cleared, or null if there is none. The maps of open blocks are
