@@ -9,7 +9,7 @@ namespace carpool::proxy::config {
 namespace {
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
-constexpr double kNoLimitV1 = 0x1p62;  // v1 writes a number near the largest for "none"
+constexpr double kNoLimitV1 = 0x1p62;  // v1 reports "no limit" as a number near the largest one
 
 double least(const std::string& mount, std::string group, CgroupLimit limit) {
   double granted = limit(mount);
@@ -36,7 +36,7 @@ double granted_by(const std::string& line, const std::string& mounts, std::strin
                   least(mounts + '/' + controllers, path, v1));
 }
 
-double number_in(const std::string& path) {  // "max", or nothing: no limit
+double number_in(const std::string& path) {  // "max" or an empty file: no limit
   double number = 0;
   return std::ifstream(path) >> number ? number : kUnlimited;
 }
@@ -50,7 +50,7 @@ double memory_v1(const std::string& group) {
   return limit >= kNoLimitV1 ? kUnlimited : limit;
 }
 
-// Buffer figures are those of a group, not of its parents: the mount itself is the container's own.
+// Socket buffers are counted per group, without its parents. The mount point is the container's own group.
 std::uint64_t sockets_v2(const std::string& mount) {
   std::ifstream file(mount + "/memory.stat");
   std::string word;

@@ -1,5 +1,5 @@
-// One function per rule, each with its own sentence. A key that is already reported is not judged again: what stands in
-// its place is the default, not what was meant.
+// One function per rule, each with its own message. Rules skip a key that is already reported, because the
+// configuration holds its default instead of the written value.
 #include "proxy/config/check.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ std::string indexed(std::string_view name, std::size_t i) {
   return std::string(name).append(1, '[').append(std::to_string(i)).append(1, ']');
 }
 
-constexpr std::size_t kMostClasses = 4;  // pool::Shares counts so many
+constexpr std::size_t kMostClasses = 4;  // the limit of pool::Shares
 
 class Checker {
  public:
@@ -46,7 +46,7 @@ class Checker {
   }
   void mistake(const std::string& key, std::string text) { reading_.mistakes.push_back(at(key, std::move(text))); }
 
-  // "line 12", for the other of two.
+  // "line 12": the place of the other key in a conflict of two.
   std::string line_of(const std::string& key) const { return "line " + std::to_string(places_.of(key).line); }
 
   void addresses_differ() {
@@ -160,8 +160,8 @@ class Checker {
     if (origin.origin.scheme == pool::Scheme::tcp) tunnels_alone(key);
   }
 
-  // A tcp origin is what CONNECT goes to (RFC 9110 §9.3.6): each connection serves one tunnel, and what is inside is
-  // its client's.
+  // A tcp origin is the target of CONNECT (RFC 9110 §9.3.6): each connection serves one tunnel, whose content carpool
+  // does not interpret.
   void tunnels_alone(const std::string& origin) {
     for (const char* useless : {"alias", "pool.max_streams", "pool.max_usage", "upstream.protocols", "upstream.lenient",
                                 "upstream.tls.ca_file", "upstream.tls.cert_file", "upstream.tls.min_version",

@@ -25,7 +25,7 @@ double cores(double quota, double period) {
   return quota > 0 && period > 0 ? quota / period : kUnlimited;
 }
 
-// "150000 100000", or "max 100000".
+// cpu.max of cgroup v2: "150000 100000" or "max 100000".
 double quota_v2(const std::string& group) {
   double quota = 0, period = 0;
   std::istringstream(first_line(group + "/cpu.max")) >> quota >> period;

@@ -41,7 +41,7 @@ void compare_listeners(const Config& before, const Config& after, std::vector<Ch
   }
 }
 
-// `common`: what changed in the sections that every origin inherits.
+// `common`: the changes in the sections that every origin inherits; they are not repeated for each origin.
 void compare_origin(OriginSettings before, OriginSettings after, const std::vector<Change>& common,
                     std::vector<Change>& changes) {
   const std::string prefix = "origin " + after.origin.label() + ": ";
@@ -79,7 +79,7 @@ void compare_origins(const Config& before, const Config& after, std::vector<Chan
 }  // namespace
 
 std::vector<Change> diff(const Config& before, const Config& after) {
-  Config a = before, b = after;  // the schema reaches values through pointers that may write
+  Config a = before, b = after;  // copies: the schema's accessors take non-const pointers
   std::vector<Change> changes;
   for (const Section& section : sections()) {
     if (section.in_config != nullptr) compare(section, "", section.in_config(a), section.in_config(b), changes);

@@ -40,7 +40,8 @@ Status take_port(std::string_view& pattern, std::uint16_t& port) {
   return Done{};
 }
 
-// 4: IPv4, 6: IPv6, 0: no plain address. Only the usual spelling: a rule should look like what it means.
+// Returns 4 for IPv4, 6 for IPv6, 0 if the text is no address in the usual notation. Other notations (octal, short
+// forms) are rejected because a reader of the rule could misread them.
 int read_address(std::string_view text, Bytes& out) {
   const bool bracketed = text.starts_with('[') && text.ends_with(']');
   const std::string host(bracketed ? text.substr(1, text.size() - 2) : text);
@@ -104,7 +105,7 @@ bool EgressRule::matches_name(std::string_view host, std::uint16_t to_port) cons
 bool EgressRule::matches_address(const Bytes& address, std::uint16_t to_port) const {
   if (port != 0 && port != to_port) return false;
   if (kind != Kind::network) return kind == Kind::any;
-  // ::/0 means IPv6: an IPv4 address is v4-mapped only here, not on the wire.
+  // ::/0 does not match IPv4 addresses: they are v4-mapped only in this representation, not on the wire.
   if (prefix < kMapped && mapped(address)) return false;
   const unsigned whole = prefix / 8;
   if (std::memcmp(address.data(), network.data(), whole) != 0) return false;

@@ -1,4 +1,4 @@
-// One pass from left to right; nothing is expanded twice, so a variable cannot smuggle in another.
+// One pass from left to right: the value of a variable is not expanded again, so it cannot refer to another variable.
 #include "proxy/config/env.h"
 
 #include <cstdlib>
@@ -6,14 +6,14 @@
 namespace carpool::proxy::config {
 namespace {
 
-constexpr std::size_t kLongest = std::size_t{64} * 1024;  // of a text that variables make longer than it was written
+constexpr std::size_t kLongest = std::size_t{64} * 1024;  // length limit of a text that variables made longer
 
 bool name_byte(char c, bool first) {
   const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
   return letter || (!first && c >= '0' && c <= '9');
 }
 
-// `inside` is what stands between the braces. Appends to `out`; what is wrong, or empty.
+// `inside` is the text between the braces. Appends its value to `out`. Returns an error text, or empty.
 std::string expand_one(std::string_view inside, const Env& env, std::string& out) {
   std::size_t end = 0;
   while (end < inside.size() && name_byte(inside[end], end == 0)) ++end;
@@ -55,7 +55,7 @@ std::string expand(std::string& text, const Env& env, bool& too_long) {
     const std::size_t at = rest.find("${");
     if (at == std::string_view::npos) break;
     out += rest.substr(0, at);
-    if (at > 0 && rest[at - 1] == '$') {  // $${: the first $ goes
+    if (at > 0 && rest[at - 1] == '$') {  // $${ is an escaped ${
       out += '{';
       rest.remove_prefix(at + 2);
       continue;

@@ -1,4 +1,5 @@
-// The same rows as JSON Schema (draft 2020-12), for editors. Texts keep their ${ENV}, so patterns allow for it.
+// print_schema(): the rows of the schema as JSON Schema (draft 2020-12), for editors. Patterns also accept ${ENV},
+// because an editor sees texts before their expansion.
 #include "proxy/config/print.h"
 #include "proxy/config/schema.h"
 

@@ -1,6 +1,6 @@
-// One pass that knows of TOML's grammar what it needs to tell structure from text: strings, comments, keys, brackets.
-// On every valid prefix of a text it agrees with the parser; at the first error the parser stops, so what the pass
-// makes of the rest does not matter. It takes any byte, and keeps no more than `most` levels.
+// A single pass over the part of TOML's grammar that separates structure from text: strings, comments, keys, brackets.
+// On every valid prefix of a text it agrees with the parser. The parser stops at the first syntax error, so the result
+// for the rest does not matter. Accepts any bytes and stores at most `most` levels.
 #include "proxy/config/nesting.h"
 
 #include <vector>
@@ -32,7 +32,7 @@ class Scan {
   }
 
  private:
-  // An open array, or an inline table with the parts of the key that is being given a value.
+  // An open array, or an open inline table with the number of parts of its current key.
   struct Level {
     bool table = false;
     bool in_key = false;
@@ -57,7 +57,7 @@ class Scan {
     while (!deep_ && at_ < text_.size() && !is('\n') && !is('#')) ++at_;
   }
 
-  // The parts of a key that stands `depth` levels down, up to `end`, which is not taken, or to the line's end.
+  // Counts the parts of a key at `depth`; stops before `end` or at the end of the line.
   void key(unsigned depth, char end) {
     parts_ = 1;
     for (deepens(depth + 1); !deep_ && at_ < text_.size() && !is(end) && !is('\n'); deepens(depth + parts_)) {
@@ -70,7 +70,7 @@ class Scan {
     }
   }
 
-  // From the `=` of a key to the end of its line, lines inside brackets included.
+  // Scans from the `=` of a key to the end of its line; a bracketed value may span several lines.
   void value(unsigned depth) {
     levels_.clear();
     depth_ = depth;
@@ -122,7 +122,7 @@ class Scan {
     }
   }
 
-  // Up to two quotes may stand in front of the three that end it.
+  // Up to two quotes may precede the three that end the string.
   void long_string(char quote, std::string_view three) {
     for (at_ += 3; at_ < text_.size(); ++at_) {
       if (text_.substr(at_).starts_with(three)) {
@@ -148,8 +148,8 @@ class Scan {
   const unsigned most_;
   std::size_t at_ = 0;
   unsigned header_ = 0;  // levels of the last header
-  unsigned parts_ = 0;   // of the last key
-  unsigned depth_ = 0;   // inside a value
+  unsigned parts_ = 0;   // parts of the last key
+  unsigned depth_ = 0;   // current depth inside a value
   std::vector<Level> levels_;
   bool deep_ = false;
 };

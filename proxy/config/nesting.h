@@ -1,5 +1,5 @@
-// How deep a TOML text nests, told before its parser sees it: the parser recurses once a level, the trees that it makes
-// are destroyed, copied and merged by recursion, and tasks run on small stacks.
+// deeper_than(): limits the nesting of a TOML text before it is parsed. The parser recurses once per level, its trees
+// are destroyed, copied and merged recursively, and tasks run on small stacks.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace carpool::proxy::config {
 
-// The deepest setting, [origin.pool.health_check] interval, is four levels down.
+// The deepest setting, [origin.pool.health_check] interval, is at level four.
 inline constexpr unsigned kMostLevels = 16;
 
-// The first place that lies more than `most` levels down. A level is a part of a key or of a header, an array or an
-// inline table; an array of tables counts as one more. Nothing: there is none before the first error of syntax.
+// Returns the first place deeper than `most` levels, or nullopt if there is none before the first syntax error. Each
+// part of a key or header, each array and each inline table is a level; an array of tables adds one more.
 std::optional<Place> deeper_than(std::string_view toml, unsigned most);
-// How a text is refused that has a place more than kMostLevels down.
+// The error text for a place deeper than kMostLevels.
 std::string too_deep_text();
 
 }  // namespace carpool::proxy::config

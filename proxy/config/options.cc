@@ -118,7 +118,7 @@ int print(std::ostream& out, std::string_view text) {
 
 std::variant<Options, std::string> parse_options(int argc, const char* const* argv) {
   Options options;
-  std::string_view chosen;  // the flag that named the command
+  std::string_view chosen;  // the flag that selected the command
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     std::string wrong;

@@ -1,4 +1,4 @@
-// The command line, and everything that it can answer from the configuration alone.
+// The command line, and the commands that need nothing but the configuration.
 #pragma once
 
 #include <cstdint>
@@ -26,31 +26,31 @@ enum class Command : std::uint8_t {
   help,
 };
 
-// ProgramFlag: a global flag, declared once: help, completions and the manual page are generated from the table.
+// ProgramFlag: a global flag. Help, completions and the manual page are generated from the table of flags.
 struct ProgramFlag {
   std::string_view name, value, doc;
-  std::optional<Command> command;  // none: --config, which goes with each
+  std::optional<Command> command;  // nullopt: --config, which may accompany each of the others
 };
 std::span<const ProgramFlag> program_flags();
 
 struct Options {
   Command command = Command::run;
   std::string config;      // --config; empty: find_config() decides
-  std::size_t digest = 0;  // of the bytes that the program's configuration was read from; 0: there was no file
+  std::size_t digest = 0;  // hash of the configuration file's bytes; 0: there was no file
 };
 
-// Options, or the sentence that says what is wrong with the command line (exit 1).
+// Returns the options, or an error text if the command line is wrong (exit code 1).
 std::variant<Options, std::string> parse_options(int argc, const char* const* argv);
 
-// Returns the path given by --config, else ./config.toml, else /etc/carpool/config.toml; empty: the built-in defaults.
+// Returns the path given by --config, else ./config.toml, else /etc/carpool/config.toml; empty: no file, defaults.
 std::string find_config(const Options& options);
-// Reads what find_config() finds.
+// Reads the file that find_config() returns.
 Reading load(const Options& options, const Env& env, std::size_t* digest = nullptr);
-// Mistakes and warnings, one a line.
+// Prints warnings and mistakes, one per line.
 void report(const Reading& reading, std::ostream& out);
 
-// The exit code of a command that needs nothing but the configuration: --check, --print-…, --version, --help.
-// Nothing for the others: run, demo, health.
+// Runs a command that needs nothing but the configuration (--check, --print-…, --version, --help) and returns its exit
+// code; nullopt for the others (run, demo, health).
 std::optional<int> answer(const Options& options, const Env& env, std::ostream& out, std::ostream& err);
 
 std::string_view version();  // "0.1.0"

@@ -54,7 +54,7 @@ constexpr std::string_view kIntroduction =
     "${ENV:?message}.\n"
     "# docs/configuration.md has types, bounds and examples; `carpool --check` finds every mistake.\n";
 
-// "key = value", or the example as a comment where the default says nothing.
+// "key = value"; if the default is empty, the example as a comment.
 std::string assignment(const Section& section, const Setting& setting, bool commented) {
   const Value value = default_of(section, setting);
   const bool silent = empty(value);
@@ -113,7 +113,7 @@ std::string title(const Section& section) {
 }  // namespace
 
 std::string print_config(const Config& config) {
-  Config copy = config;  // the schema reaches values through pointers that may write
+  Config copy = config;  // the schema's accessors take non-const pointers
   std::string out;
   for (const Section& section : sections()) print_section(out, section, copy);
   return out;

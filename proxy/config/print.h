@@ -8,7 +8,7 @@
 
 namespace carpool::proxy::config {
 
-std::string print_config(const Config& config);  // every default filled in; reads back as the same
+std::string print_config(const Config& config);  // with all defaults; parses to an equal Config
 std::string print_default_config();              // config.toml at the root
 std::string print_schema();                      // JSON Schema of config.toml
 std::string print_reference();                   // the tables of docs/configuration.md

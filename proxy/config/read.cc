@@ -1,10 +1,11 @@
-// The file is walked twice: first everything but [[origin]], then each origin on top of what the sections say. A key is
-// looked up in the schema, its value is converted by the type of its row; nothing here knows a setting by name.
+// The file is read in two passes: first everything but [[origin]], then each origin, whose defaults are the sections'
+// values. Each key is looked up in the schema, and the type of its row converts the value. Only the sections [[listen]]
+// and [[origin]] are known by name here.
 #include "proxy/config/read.h"
 
-// toml++ asserts on bad input ("a . . b = 1") that it would otherwise report properly.
+// toml++ asserts on some invalid input ("a . . b = 1"). Without the assertion it reports the error properly.
 #define TOML_ASSERT(expr) static_assert(true)
-// And it calls the letters from U+00A1 to U+0499 impossible where it looks for white space: there they are just none.
+// Its white-space check treats the characters from U+00A1 to U+0499 as unreachable; they are simply no white space.
 #include <toml++/impl/preprocessor.h>
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE
@@ -23,7 +24,7 @@
 namespace carpool::proxy::config {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{16} * 1024 * 1024;  // 65,535 origins are about half of it
+constexpr std::size_t kMostBytes = std::size_t{16} * 1024 * 1024;  // 65,535 origins take about half of it
 
 Place place(const toml::source_region& source) {
   return {source.begin.line, source.begin.column};
@@ -55,11 +56,11 @@ Raw raw(const toml::node& node) {
   return Other{node.is_floating_point() ? "a number with a fraction" : "a date or time"};
 }
 
-// Where a table's values go: into the Config, or into one origin.
+// The destination of a table's values: the Config or one origin.
 struct Scope {
   Config* config = nullptr;
   OriginSettings* origin = nullptr;
-  std::string prefix;  // of keys: "", "origin[1]"
+  std::string prefix;  // prefix of the keys: "" or "origin[1]"
 
   void* target(const Section& section) const {
     if (origin == nullptr) return section.in_config == nullptr ? nullptr : section.in_config(*config);
@@ -100,7 +101,7 @@ class Reader {
     }
   }
 
-  // Sections lie below each other by name; those below [[origin]] are the ones that it overrides.
+  // A section's path names its parent. The sections below [[origin]] are those that an origin overrides.
   static const Section* child_of(const Section& section, std::string_view name) {
     return find_section(join(section.path == "origin" ? "" : section.path, name));
   }
@@ -140,7 +141,7 @@ class Reader {
     }
   }
 
-  // The array of [[name]], if it is one; otherwise read_child has already reported the error.
+  // Returns the array of [[name]], or nullptr if it is none: then read_child() has already reported the error.
   static const toml::array* repeated(const toml::table& root, std::string_view name) {
     const toml::array* const tables = root[name].as_array();
     return tables != nullptr && tables->is_homogeneous(toml::node_type::table) ? tables : nullptr;

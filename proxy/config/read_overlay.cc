@@ -19,7 +19,7 @@ OriginUri uri_of(const toml::node& origin) {
 
 void merge(toml::table& base, const toml::table& over, bool top);
 
-// The last of those with the same uri, which check() refuses.
+// Merges origins with the same uri. If `base` lists a uri twice, which check() rejects, the last one is merged.
 void merge_origins(toml::array& base, const toml::array& over) {
   std::map<std::string, toml::table*> known;
   const auto learn = [&known](toml::node& origin) {

@@ -27,7 +27,7 @@ struct SameUpstream {
   bool operator()(const Upstream* a, const Upstream* b) const { return *a == *b; }
 };
 
-// 0 is the identity of all origins that are listed nowhere.
+// Number 0 is the identity of all origins without an [[origin]] section.
 void number_identities(Config& config) {
   std::unordered_map<const Upstream*, std::uint32_t, LikelyHash, SameUpstream> seen{{&config.upstream, 0}};
   for (OriginSettings& origin : config.origins) {

@@ -1,5 +1,5 @@
-// The schema: every setting, declared once. Reading, --print-config, --print-default-config, --print-schema and
-// docs/configuration.md all follow from these rows. Type and default come from the member of config.h a row names.
+// The schema: one row per setting. The parser, --print-config, --print-default-config, --print-schema and
+// docs/configuration.md are derived from the rows. A row's type and default come from the member of config.h it names.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace carpool::proxy::config {
 
-using Ports = std::optional<std::vector<std::uint16_t>>;  // absent: chosen by carpool
-// One value of any setting; a word out of a list is its text.
+using Ports = std::optional<std::vector<std::uint16_t>>;  // nullopt: chosen by carpool
+// The value of any setting; a word of an enumeration is held as its text.
 using Value = std::variant<bool, std::int64_t, Size, Duration, std::string, std::vector<std::string>, Ports>;
 
 struct Setting {
@@ -25,13 +25,13 @@ struct Setting {
   std::string_view doc;  // one line
   Value (*get)(const void* section);
   void (*set)(void* section, Value value);
-  std::span<const std::string_view> words{};  // the only texts it takes
-  const TextFormat* form = nullptr;           // what its text, or each of its texts, must look like
+  std::span<const std::string_view> words{};  // the permitted words; empty: any text
+  const TextFormat* form = nullptr;           // format of its text or of each of its texts; nullptr: any
   std::int64_t least = 0, most = std::numeric_limits<std::int64_t>::max();  // number, bytes, milliseconds
-  std::string_view example{};                                               // shown where the default is empty, as TOML
+  std::string_view example{};                                               // shown if the default is empty, as TOML
   bool live = true;                                                         // false: a change needs a restart
-  bool or_auto = false;       // takes "auto": the cores that the cgroup grants
-  bool or_unlimited = false;  // takes "unlimited": kUnlimited
+  bool or_auto = false;       // accepts "auto": the number of cores that the cgroup grants
+  bool or_unlimited = false;  // accepts "unlimited": kUnlimited
 
   // Bounds are in the setting's unit: a plain number, bytes, or milliseconds.
   Setting& between(std::int64_t low, std::int64_t high) { return least = low, most = high, *this; }
@@ -44,7 +44,7 @@ struct Setting {
 };
 
 struct Section {
-  std::string_view path;  // "pool.warm_up"; empty: the top
+  std::string_view path;  // "pool.warm_up"; empty: the top level
   std::string_view doc;
   bool repeated = false;  // [[path]]
   std::vector<Setting> settings;
@@ -60,13 +60,13 @@ const Setting* find_setting(const Section& section, std::string_view key);
 inline Value default_of(const Section& section, const Setting& setting) {
   return setting.get(section.defaults);
 }
-// As TOML: `"30s"`, `64`, `["h2", "h1"]`. Absent ports: empty.
+// Returns the value as TOML: `"30s"`, `64`, `["h2", "h1"]`; empty for absent ports.
 std::string toml(const Value& value);
-// Is there nothing to say: an empty text, an empty list, absent ports?
+// Returns true for an empty text, an empty list and absent ports.
 bool empty(const Value& value);
-// "duration", "integer", … for documents and messages.
+// Returns "duration", "integer", …, for documents and messages.
 std::string_view type_name(const Setting& setting, const Value& value);
-// "1 to 128", "more than 0s", `first`, `random`; empty: anything of its type.
+// Returns "1 to 128", "more than 0s" or "first | random"; empty: any value of its type.
 std::string bounds_text(const Setting& setting, const Value& value);
 
 }  // namespace carpool::proxy::config

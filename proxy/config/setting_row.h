@@ -1,5 +1,5 @@
-// row<&Struct::member>("key", "what it means"): the member gives a setting its type, its default and, if it is an
-// enumeration, its words. Only the settings_*.cc files include this.
+// row<&Struct::member>("key", "description"): the member determines a setting's type, its default and, if it is an
+// enumeration, its words. Included only by the settings_*.cc files and schema.cc.
 #pragma once
 
 #include <array>
@@ -72,7 +72,7 @@ S owner_of(T S::*);
 template <class S, class T>
 T type_of(T S::*);
 
-// One row: the member gives owner, type and default.
+// One row; section, type and default follow from the member.
 template <auto Member>
 Setting row(std::string_view key, std::string_view doc) {
   using Owner = decltype(owner_of(Member));
@@ -90,7 +90,7 @@ const T kDefaults{};
 
 inline constexpr std::int64_t kMaxConnections = 1'000'000;
 
-// In the order of the documents.
+// The sections, in the order of the documents.
 Section top_section();
 Section listen_section();
 Section admin_section();

@@ -1,14 +1,14 @@
-// The settings of what lies upstream: pools, requests, DNS, protocols, TLS, egress, origins.
+// The settings of the upstream side: pools, requests, DNS, protocols, TLS, egress, origins.
 #include "pool/core/entry_index.h"
 #include "proxy/config/setting_row.h"
 
 namespace carpool::proxy::config {
 namespace {
 
-constexpr std::int64_t kMaxSize = 100'000;         // of one pool
-constexpr std::int64_t kMaxStreams = 4095;         // the state word counts users in 12 bits
-constexpr std::int64_t kMaxRate = 1'000'000;       // a second
-constexpr std::int64_t kMaxUsage = (1 << 20) - 1;  // and uses in 20
+constexpr std::int64_t kMaxSize = 100'000;         // connections of one pool
+constexpr std::int64_t kMaxStreams = 4095;         // the state word has 12 bits for users
+constexpr std::int64_t kMaxRate = 1'000'000;       // per second
+constexpr std::int64_t kMaxUsage = (1 << 20) - 1;  // the state word has 20 bits for uses
 
 std::vector<Setting> pool_sizes() {
   return {

@@ -1,4 +1,4 @@
-// Units are tables, so reading and writing know the same ones.
+// Parsing and printing use the same tables of units.
 #include "proxy/config/text.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ std::string duration_text(Duration duration) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
   if (ms % 1000 != 0) return std::to_string(ms) + "ms";
   if (ms != 0 && ms % 3'600'000 == 0) return std::to_string(ms / 3'600'000) + "h";
-  if (ms > 60'000 && ms % 60'000 == 0) return std::to_string(ms / 60'000) + "m";  // 60s reads better than 1m
+  if (ms > 60'000 && ms % 60'000 == 0) return std::to_string(ms / 60'000) + "m";  // one minute is printed as 60s
   return std::to_string(ms / 1000) + "s";
 }
 

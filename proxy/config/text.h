@@ -1,4 +1,4 @@
-// How durations and sizes are written: one whole number and one unit.
+// Texts of durations and sizes: one whole number and one unit.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace carpool::proxy::config {
 
-inline constexpr Duration kLongest = std::chrono::hours(10 * 365 * 24);  // far from any overflow of the clock
+inline constexpr Duration kLongest = std::chrono::hours(10 * 365 * 24);  // ten years: the clock cannot overflow
 
 std::optional<Duration> parse_duration(std::string_view text);   // "250ms" "30s" "10m" "1h"
 std::optional<std::uint64_t> parse_size(std::string_view text);  // "0" "512" "512B" "16KiB" "1MiB" "2GiB"
 std::string duration_text(Duration duration);
 std::string size_text(std::uint64_t bytes);
 
-// As a TOML basic string, quotes included, and `${` so that it is read back as itself.
+// Returns the text as a TOML basic string with its quotes. `${` is escaped, so that the string reads back unchanged.
 std::string quoted(std::string_view text);
 
-// The one of `known` that was probably meant: at most two edits away. Empty: none.
+// Returns the most similar word of `known`, at most two edits away; empty if there is none.
 template <class Range>
 std::string_view nearest(std::string_view word, const Range& known);
 unsigned edit_distance(std::string_view a, std::string_view b);
@@ -30,9 +30,9 @@ std::string_view nearest(std::string_view word, const Range& known) {
   unsigned best = 3;
   std::string_view found;
   for (const std::string_view candidate : known) {
-    // As many edits as the lengths differ, at least.
+    // The edit distance is at least the difference of the lengths.
     if (word.size() > candidate.size() + best || candidate.size() > word.size() + best) continue;
-    // Two edits turn any two-letter word into any other.
+    // The distance must be less than the length: two edits turn any two-letter word into any other.
     const unsigned distance = edit_distance(word, candidate);
     if (distance < best && distance < candidate.size()) {
       best = distance;

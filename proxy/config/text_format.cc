@@ -25,8 +25,7 @@ std::string accept_unix(std::string_view address) {
   return {};
 }
 
-// IP:PORT; the port may be 0. pool/origin knows every spelling of an address; here only the plain ones are taken, so
-// that what is written is what is bound.
+// IP:PORT. canonical_origin() decides what is an address and normalizes it, so that equal addresses are equal texts.
 std::string accept_ip_port(std::string& text, unsigned least_port) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos || text.ends_with(']')) return "the port is missing";
@@ -63,7 +62,7 @@ std::string accept_http_uri(std::string& text) {
   return text.starts_with("http") ? "" : "a listener cannot have a tcp origin";
 }
 
-// Stored as Origin::host is: an IPv6 address without brackets, which is then how it reads back.
+// The value is stored like Origin::host: an IPv6 address has no brackets. That form is therefore accepted as well.
 std::string accept_host(std::string& text) {
   const bool bare_v6 = std::count(text.begin(), text.end(), ':') > 1 && text.front() != '[';
   auto origin = pool::canonical_origin(pool::Scheme::http, bare_v6 ? '[' + text + ']' : text);
@@ -99,14 +98,14 @@ std::string accept_protocol(std::string& text) {
   return text == "h1" || text == "h2" ? std::string() : "`" + text + "` is not known";
 }
 
-// It is a label of metrics.
+// Restricted because the name of a class is a label value of metrics.
 std::string accept_class(std::string& text) {
   const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-'; };
   const bool good = !text.empty() && text.size() <= 32 && std::all_of(text.begin(), text.end(), plain);
   return good ? std::string() : "`" + text + "` is no name of a class";
 }
 
-// Sent unasked and again and again: only methods that change nothing.
+// Only safe methods (RFC 9110 §9.2.1): carpool sends a probe on its own, repeatedly.
 std::string accept_probe(std::string& text) {
   const std::size_t space = text.find(' ');
   const std::string method = text.substr(0, space);

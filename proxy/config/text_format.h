@@ -1,5 +1,5 @@
-// TextFormat: what a text setting must look like beyond being a text. It also makes it canonical, so that equal
-// meanings are equal values.
+// TextFormat: the format of a text setting. It also makes the text canonical, so that texts with the same meaning are
+// equal values.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace carpool::proxy::config {
 
 struct TextFormat {
   std::string_view expected;                 // completes "expected …"
-  std::string (*accept)(std::string& text);  // makes it canonical; what is wrong, or empty
+  std::string (*accept)(std::string& text);  // makes it canonical; returns an error text, or empty
 };
 
 extern const TextFormat kListenAddress;  // IP:PORT, port 0 allowed, or unix:/path

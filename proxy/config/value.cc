@@ -103,7 +103,7 @@ std::string check_text(const Setting& setting, std::string& text) {
 std::string to_text(const Setting& setting, Raw raw, Value& value) {
   auto* text = std::get_if<std::string>(&raw);
   if (text == nullptr) return but_expected(raw, "a text in quotes");
-  // Empty is how "none" is written where none is the default.
+  // If the default is "none", an empty text is its notation and needs no check.
   if (!(text->empty() && !setting.example.empty())) {
     if (std::string wrong = check_text(setting, *text); !wrong.empty()) return wrong;
   }

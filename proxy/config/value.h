@@ -1,4 +1,4 @@
-// From what was written to the value of a setting, or to the sentence that says why not. Knows no TOML library.
+// Converts a raw value of the file to the value of a setting, or returns an error text. Independent of toml++.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 namespace carpool::proxy::config {
 
 struct Other {
-  std::string_view what;  // "a table", "a date or time": nothing that a setting takes
+  std::string_view what;  // "a table", "a date or time": a type that no setting has
 };
 using RawItem = std::variant<std::string, std::int64_t, Other>;
 using RawList = std::vector<RawItem>;
 using Raw = std::variant<bool, std::int64_t, std::string, RawList, Other>;
 
-// "the integer 30", "the text \"x\"", "a table".
+// Returns the value as error texts show it: `the integer 30`, `"x"`, `a table`.
 std::string raw_text(const Raw& raw);
-// ${ENV} in every text. What is wrong, or empty.
+// Expands ${ENV} in every text. Returns an error text, or empty.
 std::string expand_all(Raw& raw, const Env& env, bool& too_long);
-// Returns an error text with the expected format, or empty and sets `value`. On entry `value` must hold one of the
-// right type.
+// Sets `value` and returns empty, or returns an error text with the expected format. On entry `value` must hold a value
+// of the setting's type.
 std::string convert(const Setting& setting, Raw raw, Value& value);
 // Returns an error text for a key that `section` does not have, with the most similar one.
 std::string unknown_key(const Section& section, std::string_view key);
