@@ -13,7 +13,7 @@
 namespace carpool::proxy::log {
 
 struct AccessEntry {
-  Instant began{};            // the head was complete
+  Instant began{};            // when the head was complete
   std::uint64_t request = 0;  // id, unique in this process
   std::string_view client;    // address
   std::string_view method, target;
@@ -25,13 +25,13 @@ struct AccessEntry {
   std::optional<Duration> waited;    // for the pool
   std::optional<Duration> upstream;  // from lease to response head
   Duration total{};
-  std::string_view opened;  // cause, when the connection was opened for this; else empty
+  std::string_view opened;  // cause, if the connection was opened for this exchange; else empty
   std::uint32_t retries = 0;
-  std::string_view trace;  // trace id of its traceparent; empty: it sent none
-  std::string_view fault;  // for a person; empty: none
+  std::string_view trace;  // trace id of the request's traceparent; empty: none
+  std::string_view fault;  // error text; empty: none
 };
 
-// One per loop.
+// There is one AccessLog per loop.
 class AccessLog {
  public:
   // A line waits in the buffer at most this long: the owner of the loop's timers calls flush().

@@ -13,10 +13,10 @@ namespace carpool::proxy {
 struct BorrowerInfo {
   std::uint64_t connection = 0;
   std::string request;                   // "GET http://a.example/x"
-  std::string phase;                     // what the exchange is doing
-  std::string client;                    // its address
+  std::string phase;                     // phase of the exchange
+  std::string client;                    // the client's address
   std::optional<std::int64_t> pid, uid;  // of a client on a Unix socket, by SO_PEERCRED
-  std::string trace_id;                  // of its traceparent; empty: it sent none
+  std::string trace_id;                  // trace id of the request's traceparent; empty: none
   Duration held{};
   std::uint64_t bytes_in = 0, bytes_out = 0;  // of the bodies so far
 };

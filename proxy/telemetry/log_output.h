@@ -8,7 +8,8 @@
 
 namespace carpool::proxy::log {
 
-// Queues whole lines, each with its newline. Any thread; copies and returns at once. If full: dropped and counted.
+// Queues whole lines, each with its newline. Any thread; copies the text and never blocks. If the queue is full, the
+// lines are dropped and counted.
 void submit(std::string_view text, std::size_t lines);
 
 Format current_format();

@@ -95,7 +95,7 @@ void LoopStats::client_left() {
   metrics_.clients().sub(loop_.id());
 }
 
-// Out of descriptors: logged once in a while, not once per client.
+// A shortage of descriptors is logged at intervals, not for each client.
 namespace {
 // At most one line in ten seconds.
 bool may_complain(Instant& last, Instant now) {

@@ -1,5 +1,5 @@
-// Redacts a request's target for logs: keeps the path and the query without credentials. Userinfo and the values of
-// parameters whose names suggest secrets become "***"; the result is cut at 1 KiB.
+// redacted(): masks the credentials in a request's target for logs. Userinfo and the values of parameters whose names
+// suggest secrets become "***"; the result is truncated to 1 KiB.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace carpool::proxy::log {
 
 inline constexpr std::size_t kMaxTarget = 1024;
 
-// The target itself, when there is nothing to hide, else a text in `scratch`. Not escaped.
+// Returns the target itself if there is nothing to mask, else a view of `scratch`. The result is not escaped.
 std::string_view redacted(std::string_view target, std::string& scratch);
 
 }  // namespace carpool::proxy::log

@@ -15,14 +15,14 @@ namespace carpool::proxy {
 
 namespace {
 
-// Linux 6.2 and later say it as the directory's size; elsewhere one has to count.
+// Linux 6.2 and later report the number as the directory's size; on older kernels the entries are counted.
 std::uint64_t open_descriptors() {
   struct stat info {};
   if (::stat("/proc/self/fd", &info) == 0 && info.st_size > 0) return static_cast<std::uint64_t>(info.st_size);
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc/self/fd"), ::closedir);
   std::uint64_t entries = 0;
   while (directory && ::readdir(directory.get()) != nullptr) ++entries;  // NOLINT(concurrency-mt-unsafe): our own
-  return entries > 3 ? entries - 3 : 0;                                  // ".", ".." and this look itself
+  return entries > 3 ? entries - 3 : 0;                                  // ".", ".." and this directory's descriptor
 }
 
 }  // namespace

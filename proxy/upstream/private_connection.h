@@ -1,5 +1,6 @@
-// A connection that authenticated one client: leased to that client between its exchanges too, so that it still counts
-// in the cap, and closed (cause `private`) when either side leaves. Never lent to anybody else.
+// PrivateConnection: an upstream connection that is authenticated as one client (NTLM, Negotiate). It stays leased
+// between that client's exchanges, so it counts in the limits and never serves another client. It is closed with the
+// cause `private` when the client or the origin disconnects.
 #pragma once
 
 #include "exec/loop.h"
@@ -16,7 +17,8 @@ class PrivateConnection final : private ConnectionEvents {
   ~PrivateConnection();
 
   const OriginRuntime& origin() const { return origin_; }
-  // The lease for the client's next exchange; empty when the origin closed meanwhile, or certificates were replaced.
+  // Returns the lease for the client's next exchange; empty if the connection has ended or must not be used again
+  // (Connection::close_cause()).
   pool::Lease take() LOOP_ONLY;
 
  private:

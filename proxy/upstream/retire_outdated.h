@@ -1,5 +1,6 @@
-// retire_outdated(): ends connections of one origin that must serve no further request (Connection::judge says which):
-// those that rest on one loop, while its sessions take nobody new. A connection in use is judged when it is given back.
+// retire_outdated(): closes the idle connections of one origin and one loop that must serve no further request
+// (Connection::judge()), and retires such sessions: they accept no new streams. A borrowed HTTP/1.1 connection is
+// checked when it is released.
 #pragma once
 
 #include "base/clock.h"
@@ -8,7 +9,7 @@
 
 namespace carpool::proxy {
 
-// Must be called on loop `home`. Returns true if some connections are to end a little later: ask again.
+// Must be called on loop `home`. Returns true if some connections are to be closed later: call it again.
 bool retire_outdated(pool::Destination& destination, pool::LoopId home, Instant now) LOOP_ONLY;
 
 }  // namespace carpool::proxy

@@ -1,8 +1,8 @@
 // UpstreamStream: the interface of an Exchange to its borrowed connection, for one request and its response, over any
 // protocol: HTTP/1.1 (the whole connection), a stream of an HTTP/2 session, or a stream of a session of another loop.
 //
-// Output is collected and sent by flush(). Nothing of an UpstreamStreamHandler is called from inside send_*()
-// and flush(): what fails there is told in this turn's deferred work. finish() or abandon() is the last call.
+// send_*() collects output, flush() sends it. Neither calls the UpstreamStreamHandler: deferred work of the same turn
+// reports a failure. finish() or abandon() is the last call.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +21,14 @@
 
 namespace carpool::proxy {
 
-// Why a response will not come, or not whole; and what is known of the request's fate.
+// StreamFailure: why a response is missing or incomplete, and how far the request got.
 struct StreamFailure {
   Fault fault{FaultKind::connection_terminated, Side::upstream};
-  bool connection_ended = false;           // EOF, reset, failed write; not: a malformed answer
-  bool any_byte_sent = true;               // of the request
-  bool any_byte_back = false;              // of a response, 1xx included
-  std::optional<RetryReason> unprocessed;  // the origin said itself that it did nothing (goaway, refused_stream)
-  bool ask_h1 = false;                     // and that it wants HTTP/1.1 instead
+  bool connection_ended = false;           // by EOF, reset or a failed write; not by a malformed response
+  bool any_byte_sent = true;               // a byte of the request was sent
+  bool any_byte_back = false;              // a byte of a response was received, 1xx included
+  std::optional<RetryReason> unprocessed;  // the origin declared the request unprocessed (goaway, refused_stream)
+  bool ask_h1 = false;                     // the origin requires HTTP/1.1 (HTTP_1_1_REQUIRED)
 
   // Describes the failed attempt for the retry policy; `reused`: the connection had served before.
   Attempt attempt(bool reused) const {
@@ -42,27 +42,24 @@ struct StreamFailure {
   }
 };
 
-// Tells the caller of a call inside which an attempt may end whether that attempt still lives. After `over` the
-// upstream stream may serve another attempt already: the caller must not look at it.
+// AttemptState: returned by calls that may end the attempt. After `over` the upstream stream may already serve another
+// attempt, so the caller must not access it.
 enum class [[nodiscard]] AttemptState : std::uint8_t{alive, over};
 
-// The exchange, as its upstream stream knows it. The upstream stream may be finished or abandoned from inside every
-// call that returns an AttemptState, and begun anew from inside it: after `over` an upstream stream touches nothing of
-// itself.
+// UpstreamStreamHandler: the exchange, as an upstream stream sees it. A call that returns an AttemptState may finish or
+// abandon the upstream stream and begin another attempt on it: after `over` the stream accesses no member.
 class UpstreamStreamHandler : public http::BodySink {
  public:
-  virtual bool wants_response() const LOOP_ONLY = 0;  // the client has room for more of the response
-  virtual std::size_t writable_bytes() const LOOP_ONLY {
-    return SIZE_MAX;
-  }                                                                // then: for so much at once, and never none
-  virtual bool may_buffer_more() const LOOP_ONLY { return true; }  // the origin may send more than the least ahead
-  virtual AttemptState on_response_head() LOOP_ONLY = 0;           // it is in the upstream stream's head; 1xx too
-  virtual AttemptState on_read_complete() LOOP_ONLY = 0;           // what came at once was told: pass it on
-  virtual AttemptState on_response_end() LOOP_ONLY = 0;            // whole; returns `over`
+  virtual bool wants_response() const LOOP_ONLY = 0;  // the client's buffer has room for more of the response
+  virtual std::size_t writable_bytes() const LOOP_ONLY { return SIZE_MAX; }  // if wants_response(): that room, never 0
+  virtual bool may_buffer_more() const LOOP_ONLY { return true; }         // the stream's window may exceed its minimum
+  virtual AttemptState on_response_head() LOOP_ONLY = 0;                  // the head is parsed, also that of a 1xx
+  virtual AttemptState on_read_complete() LOOP_ONLY = 0;                  // all bytes of a read are parsed: flush them
+  virtual AttemptState on_response_end() LOOP_ONLY = 0;                   // the response is complete; returns `over`
   virtual AttemptState on_failure(StreamFailure failure) LOOP_ONLY = 0;   // returns `over`
-  virtual AttemptState on_writable() LOOP_ONLY = 0;                       // backlog() fell
-  virtual AttemptState on_switched(std::string_view rest) LOOP_ONLY = 0;  // 101: on_body() brings bare bytes from here
-  virtual AttemptState on_tunnel_eof() LOOP_ONLY = 0;                     // the origin's FIN in a tunnel
+  virtual AttemptState on_writable() LOOP_ONLY = 0;                       // backlog() decreased
+  virtual AttemptState on_switched(std::string_view rest) LOOP_ONLY = 0;  // after 101: on_body() passes raw bytes
+  virtual AttemptState on_tunnel_eof() LOOP_ONLY = 0;                     // the origin sent FIN in a tunnel
 
  protected:
   ~UpstreamStreamHandler() = default;
@@ -70,26 +67,26 @@ class UpstreamStreamHandler : public http::BodySink {
 
 class UpstreamStream {
  public:
-  // False: the connection ended before it was used.
+  // Returns false if the connection ended before its first use, or its certificates were replaced.
   virtual bool usable() LOOP_ONLY = 0;
-  // ---- the request; views live until flush() ----
+  // ---- the request; views must stay valid until flush() ----
   virtual void send_head(const http::RequestHead& head, const http::ForwardRules& rules) LOOP_ONLY = 0;
   virtual void send_body(std::string_view bytes) LOOP_ONLY = 0;
   virtual void send_end(const http::Fields& trailers) LOOP_ONLY = 0;
-  virtual bool flush() LOOP_ONLY = 0;                 // true: something was there to be sent
-  virtual std::size_t backlog() const LOOP_ONLY = 0;  // bytes of it that wait here; kHighWatermark pauses the client
+  virtual bool flush() LOOP_ONLY = 0;                 // returns true if there was output
+  virtual std::size_t backlog() const LOOP_ONLY = 0;  // unsent bytes; from kHighWatermark on the client is not read
   // ---- the response ----
-  virtual AttemptState resume_reading() LOOP_ONLY = 0;  // wants_response() turned true
-  // ---- the end: why the connection must not be used again, if it must not; the lease ends accordingly. An upstream
-  // stream that needs the connection a little longer keeps the lease and ends it itself. ----
-  virtual std::optional<pool::CloseCause> finish(pool::Lease& lease) LOOP_ONLY = 0;  // over, and the response was whole
-  // The exchange gives up; `cause` tells why, for a connection that cannot be used after that.
+  virtual AttemptState resume_reading() LOOP_ONLY = 0;  // wants_response() became true
+  // ---- the end: returns the cause if the connection must not be used again; the caller ends the lease accordingly. An
+  // upstream stream that needs the connection longer takes the lease and ends it itself. ----
+  virtual std::optional<pool::CloseCause> finish(pool::Lease& lease) LOOP_ONLY = 0;  // after a complete response
+  // Ends an unfinished attempt. `cause` is returned if the connection cannot be used again.
   virtual std::optional<pool::CloseCause> abandon(pool::CloseCause cause, pool::Lease& lease) LOOP_ONLY = 0;
 
-  // ---- tunnels: on a connection of HTTP/1.1 only ----
-  virtual void open_tunnel() LOOP_ONLY { CARPOOL_ASSERT(false); }           // CONNECT: bare bytes from the start
-  virtual void shut_write_when_sent() LOOP_ONLY { CARPOOL_ASSERT(false); }  // the client said its last word
-  virtual bool write_closed() const LOOP_ONLY { return false; }             // the origin does not read any more
+  // ---- tunnels: on HTTP/1.1 connections only ----
+  virtual void open_tunnel() LOOP_ONLY { CARPOOL_ASSERT(false); }           // CONNECT: raw bytes from the start
+  virtual void shut_write_when_sent() LOOP_ONLY { CARPOOL_ASSERT(false); }  // the client has sent its FIN
+  virtual bool write_closed() const LOOP_ONLY { return false; }             // the origin no longer reads
 
  protected:
   ~UpstreamStream() = default;

@@ -33,7 +33,7 @@ void WarmUp::start() {
     }
     begin(**origin, wanted, true);
   }
-  starting_ = true;  // only now: the first may have ended before the last began
+  starting_ = true;  // set last, because a warm-up may end before the next one begins
   notify_ready();
 }
 
@@ -42,7 +42,7 @@ std::uint64_t WarmUp::begin(OriginRuntime& origin, std::uint32_t open, bool at_s
   WarmUpJob* order = nullptr;
   {
     const std::scoped_lock lock(mutex_);
-    // Their caller has fetched the results by now, or never will.
+    // Removes old results; a caller that has not fetched its result by now never will.
     orders_.remove_if([&](const WarmUpJob& old) { return old.over && !old.at_start && now - old.until > kForgotten; });
     order = &orders_.emplace_back();
     order->number = ++last_;
@@ -58,7 +58,7 @@ std::uint64_t WarmUp::begin(OriginRuntime& origin, std::uint32_t open, bool at_s
   return number;
 }
 
-// As many dials as are missing, `most` at a time; none is missing, or none may begin: it is over.
+// Starts the missing dials, at most `most`. Ends the warm-up if none is missing or none may start.
 void WarmUp::dial_more(WarmUpJob& order, std::uint32_t most) {
   const Instant now = loop_.now();
   order.out = order.origin->destination->warm_up(order.open, most, now);
@@ -69,7 +69,7 @@ void WarmUp::dial_ended(const pool::Destination& destination, const Fault* fault
   const auto mine = std::find_if(orders_.begin(), orders_.end(), [&](const WarmUpJob& order) {
     return !order.over && order.out != 0 && order.origin->destination == &destination;
   });
-  if (mine == orders_.end()) return;  // it was given up meanwhile
+  if (mine == orders_.end()) return;  // its warm-up has reached the deadline
   --mine->out;
   {
     const std::scoped_lock lock(mutex_);
@@ -96,7 +96,7 @@ void WarmUp::end(WarmUpJob& order) {
       log::info("pool", "warmed up", {{"origin", order.origin->destination->label()}, {"made", order.result.made}});
     }
     order.first_try = false;
-    if (order.at_start && !order.result.failure) order.at_start = false;  // nothing more to say of it
+    if (order.at_start && !order.result.failure) order.at_start = false;  // failed() and under_way() skip it
   }
   arm();
   notify_ready();

@@ -1,7 +1,7 @@
-// WarmUp: opens connections before somebody asks for them: at start for the origins of the configuration, and on an
-// operator's order. The first dial goes alone: an origin that cannot be reached costs one failure, not many. Each ends
-// within connect_timeout. At start the program is ready when all have ended, well or not; one that failed is named in
-// /readyz and tried again, less and less often, without making the program unready.
+// WarmUp: opens connections before requests need them: at start for the origins of the configuration, and on an
+// operator's command. A warm-up begins with a single dial, so that an unreachable origin causes one failure instead of
+// many, and ends within connect_timeout. At start the program becomes ready when all warm-ups have ended, successfully
+// or not. /readyz names the failed ones; they are retried with a growing pause and do not make the program unready.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class WarmUp {
  public:
   class Host {
    public:
-    virtual void on_warm() LOOP_ONLY = 0;  // once: those of the configuration have ended
+    virtual void on_warm() LOOP_ONLY = 0;  // called once: all warm-ups at start have ended
 
    protected:
     ~Host() = default;
@@ -37,16 +37,16 @@ class WarmUp {
   WarmUp(exec::Loop& loop, OriginRegistry& origins, const ConfigInForce& config, Host& host);
 
   // ---- on `loop`, the first worker's ----
-  void start() LOOP_ONLY;  // the host may hear of the end from inside
-  // Until `open` connections of `origin` are open. The number names the order; ask result() for it.
+  void start() LOOP_ONLY;  // may call on_warm()
+  // Dials until `open` connections of `origin` are open. Returns the number to pass to result().
   std::uint64_t begin(OriginRuntime& origin, std::uint32_t open, bool at_start = false) LOOP_ONLY;
-  // A dial of cause warm_up ended.
+  // Must be called when a dial of cause warm_up ends; `fault`: nullptr if it succeeded.
   void dial_ended(const pool::Destination& destination, const Fault* fault) LOOP_ONLY;
 
   // ---- any thread ----
   // Returns the result of a finished warm-up once; nullopt while it is running.
   std::optional<WarmUpResult> result(std::uint64_t order);
-  // Origins that are being warmed up at start, and those whose warm-up failed, with the reason.
+  // Origins that are being warmed up at start; failed(): those whose warm-up failed, with the reason.
   std::vector<std::string> under_way() const;
   std::vector<std::string> failed() const;
 
@@ -54,11 +54,11 @@ class WarmUp {
   struct WarmUpJob {
     std::uint64_t number = 0;
     OriginRuntime* origin = nullptr;
-    std::uint32_t open = 0;  // wanted
-    std::uint32_t out = 0;   // dials under way
+    std::uint32_t open = 0;  // wanted number of open connections
+    std::uint32_t out = 0;   // dials in progress
     WarmUpResult result;     // guarded by mutex_
-    Instant until{};         // given up then; or tried again then, once it has failed
-    Duration pause{};        // before the next try
+    Instant until{};         // deadline; after a failure: time of the next try
+    Duration pause{};        // pause before the next try
     bool at_start = false;
     bool over = false;      // guarded by mutex_
     bool first_try = true;  // guarded by mutex_
@@ -75,9 +75,9 @@ class WarmUp {
   const ConfigInForce& config_;
   Host& host_;
   exec::Timer timer_;
-  bool starting_ = false;  // start() was called, and on_warm() not yet
+  bool starting_ = false;  // start() has begun all warm-ups, and on_warm() was not called yet
   mutable std::mutex mutex_;
-  std::list<WarmUpJob> orders_;  // changed by the loop under mutex_, read by others under it
+  std::list<WarmUpJob> orders_;  // only the loop changes it, under mutex_; other threads read it under mutex_
   std::uint64_t last_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // OriginRegistry: the proxy's data about each origin besides its pool: settings, TLS identity, pinned addresses,
-// metrics. Never destroyed while loops run, so that loops keep plain pointers. A reload gives an origin a new context,
-// and users of the old one finish with that.
+// metrics. It outlives the loops, and an OriginRuntime lives as long as its pool, so loops keep plain pointers. If a
+// reload changes an origin, the origin gets a new OriginRuntime; users of the old one finish with the old one.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace carpool::proxy {
 
 class OriginRegistry {
  public:
-  // Loads every TLS file that the configuration names: blocking, before the loops run.
+  // Loads every TLS file that the configuration names. Blocking; must be called before the loops run.
   static Result<std::unique_ptr<OriginRegistry>> make(config::Config& config, pool::Environment& server,
                                                       metrics::Registry& metrics);
   ~OriginRegistry();
@@ -37,30 +37,31 @@ class OriginRegistry {
   // Returns the runtime of a destination that at() created; callable on any thread.
   OriginRuntime* of(const pool::Destination& destination) const;
   std::vector<OriginRuntime*> all() const;
-  // Those with one of these TLS identities, whose pools may be out of force already.
+  // Returns the runtimes with one of these TLS identities, including those of pools that a reload has replaced.
   std::vector<OriginRuntime*> under(const std::vector<const TlsIdentity*>& identities) const;
-  // Loads what `fresh` needs before it can be in force, and the TLS identities of its origins: blocking, off the loops,
-  // one call at a time. Returns a Fault if that fails; nothing has changed then.
+  // Loads the files that `fresh` needs and sets the TLS identities of its origins. Blocking: must not run on a loop.
+  // One call at a time. If it returns a Fault, nothing in force has changed.
   struct Prepared {
     std::vector<std::pair<TlsIdentity*, std::shared_ptr<tls::ClientContext>>> renewed;
-    std::vector<std::string> files;  // of those
+    std::vector<std::string> files;  // files of the renewed identities
     std::uint32_t default_http = 0, default_https = 0;
   };
   Result<Prepared> prepare(config::Config& fresh);
-  // Puts `fresh` in force: origins that it changes get a new context (a new pool only if their TLS identity changed),
-  // the others are not touched. `fresh` must outlive the registry; loops use the previous one until their turn ends.
-  // Returns the origins that could not be updated.
+  // Puts `fresh` in force. An origin whose settings changed gets a new runtime, and a new pool only if its TLS identity
+  // changed; other origins are not touched. `fresh` must outlive the registry; loops use the previous configuration
+  // until their turn ends. Returns the origins that could not be updated.
   std::vector<std::string> apply(const config::Config& fresh, Prepared&& prepared);
 
-  // Unlinks the origins that no [[origin]] names and no request used since `unused`. On the first worker's loop, like
-  // destroy(), which must follow when no loop uses them any more; false: the pools are being iterated.
+  // Unlinks the origins that no [[origin]] names and no request used for `unused`. When no loop uses them any more,
+  // destroy() must follow; it returns false, and must be called again, while the pools are being iterated. Both must be
+  // called on the first worker's loop.
   std::vector<pool::Destination*> retire_idle(Instant now, Duration unused);
   bool destroy(const std::vector<pool::Destination*>& retired);
 
-  // Must be called on a worker's loop after apply(): sets the pools' limits that are now in force.
+  // Sets the pools' limits to those in force. Must be called on a worker's loop after apply().
   void apply_limits(Instant now);
 
-  // Returns the [[origin]] that lists this canonical host as an alias, or nullptr. Valid for this turn of the loop.
+  // Returns the [[origin]] that lists this canonical host as an alias, or nullptr. Valid until the loop's turn ends.
   const config::OriginSettings* alias(const std::string& host) const;
   pool::Directory& directory() { return *directory_; }
 
@@ -80,12 +81,12 @@ class OriginRegistry {
   metrics::Registry& metrics_;
   mutable std::mutex mutex_;  // guards everything below except directory_
   const config::Config* config_;
-  std::vector<Identity> identities_;                                           // by Origin::tls; only grows
-  std::uint32_t default_http_ = 0, default_https_ = 0;                         // the numbers of [upstream]
+  std::vector<Identity> identities_;                                           // indexed by Origin::tls; only grows
+  std::uint32_t default_http_ = 0, default_https_ = 0;                         // identities of [upstream]
   std::unordered_map<std::string, const config::OriginSettings*> configured_;  // by label
   std::unordered_map<std::string, const config::OriginSettings*> aliases_;     // by canonical host
   std::unordered_map<std::string, OriginRuntime*> contexts_;                   // in force, by label
-  std::unordered_map<std::string, std::vector<Context>> versions_;             // all that ever existed, each once
+  std::unordered_map<std::string, std::vector<Context>> versions_;             // distinct ones whose pool exists
   std::unordered_map<const pool::Destination*, OriginRuntime*> by_destination_;
   std::unordered_map<const pool::Destination*, std::unique_ptr<net::AddressSet>> books_;
   std::unique_ptr<pool::Directory> directory_;  // last member: destroyed first, while the contexts still exist

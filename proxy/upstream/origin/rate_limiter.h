@@ -1,6 +1,6 @@
-// RateLimiter: limits the rate and the burst over all loops, by the generic cell rate algorithm (ITU-T I.371). Its only
-// state is the instant at which everything admitted so far is paid for. A caller is admitted if that instant is at most
-// a burst ahead; each admission advances it by one interval.
+// RateLimiter: limits rate and burst over all loops by the generic cell rate algorithm (ITU-T I.371). Its only variable
+// is the theoretical arrival time: the instant at which, at the limit's rate, the next event would be due. An event is
+// admitted if that time is less than a burst ahead; each admission advances it by one interval.
 #pragma once
 
 #include <algorithm>
@@ -13,18 +13,18 @@
 
 namespace carpool::proxy {
 
-// Any loop. No other data depends on the number: relaxed throughout, no partner; the CAS alone keeps the rate exact.
+// Any loop. No other data depends on the number: relaxed throughout, no partner; the CAS keeps the rate exact.
 class RateLimiter {
  public:
-  // Must be called before loops use it. `rate`: per second; 0: no limit. `burst`: at once; 0: a second's worth.
+  // Must be called before loops use it. `rate`: events per second; 0: no limit. `burst`: events at once; 0: `rate`.
   void open(std::uint32_t rate, std::uint32_t burst) {
     if (rate == 0) return;
     interval_ = Duration(std::chrono::seconds(1)).count() / rate;
     ahead_ = interval_ * ((burst == 0 ? rate : burst) - 1);
   }
 
-  // Returns the delay until the caller is admitted, or nullopt if that exceeds `patience`. A returned delay is already
-  // reserved. The clocks of loops may differ by a turn.
+  // Returns the delay until the caller is admitted, which is then reserved, or nullopt if it exceeds `patience`. The
+  // clocks of loops may differ by a turn.
   std::optional<Duration> delay_until_allowed(Instant now, Duration patience) {
     if (interval_ == 0) return Duration::zero();
     const std::int64_t at = now.time_since_epoch().count();
@@ -39,7 +39,7 @@ class RateLimiter {
   bool take(Instant now) { return delay_until_allowed(now, Duration::zero()).has_value(); }
 
  private:
-  std::int64_t interval_ = 0, ahead_ = 0;  // nanoseconds
+  std::int64_t interval_ = 0, ahead_ = 0;  // nanoseconds; interval_ 0: no limit
   std::atomic<std::int64_t> paid_{0};
 };
 static_assert(std::is_same_v<Duration::period, std::nano>);

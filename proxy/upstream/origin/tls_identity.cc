@@ -23,7 +23,7 @@ bool TlsIdentity::ready_or_notify(exec::Loop& loop, exec::Submitter& tasks, exec
     waiting_.emplace_back(&loop, &mail);
     if (std::exchange(loading_, true)) return false;
   }
-  static_cast<void>(tasks.submit(exec::lend(loading_task_)));  // refused: its close() has notified the waiters
+  static_cast<void>(tasks.submit(exec::lend(loading_task_)));  // if rejected, its close() has notified the waiters
   return false;
 }
 
@@ -52,7 +52,7 @@ void TlsIdentity::replace(std::shared_ptr<tls::ClientContext> context) {
   put_in_force(std::move(context));
 }
 
-// Must be called under the mutex.
+// Must be called with mutex_ held.
 void TlsIdentity::put_in_force(std::shared_ptr<tls::ClientContext> context) {
   in_force_.store(context->fingerprint(), std::memory_order_release);
   context_ = std::move(context);
@@ -75,7 +75,8 @@ void TlsIdentity::give_up() {
   tell_all();
 }
 
-// Posted under the mutex, so that a caller that removes a mail knows that it is not about to be posted.
+// Must be called with mutex_ held: the mails are posted under it, so that forget() leaves none that is still to be
+// posted.
 void TlsIdentity::tell_all() {
   for (const auto& [loop, mail] : waiting_) loop->post(*mail);
   waiting_.clear();

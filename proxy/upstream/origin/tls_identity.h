@@ -1,5 +1,6 @@
 // TlsIdentity: one TLS identity towards origins, loaded when the first origin needs it. Reading the system's bundle
-// takes tens of milliseconds: a blocking task of the loop that asked first; the dials of all loops wait in the mail.
+// takes tens of milliseconds, so it is a blocking task of the first loop that needs it; dials of all loops wait for a
+// message.
 #pragma once
 
 #include <atomic>
@@ -21,28 +22,32 @@ class TlsIdentity {
  public:
   explicit TlsIdentity(tls::ClientSettings settings) : settings_(std::move(settings)) {}
 
-  bool signs() const { return !settings_.cert_file.empty(); }  // with a client certificate
-  Status load();  // now, on this thread: for files that the configuration names
-  // Returns true if get() answers now. If not, `mail` arrives on `loop` when it does; the loading is one of `tasks`.
+  bool signs() const { return !settings_.cert_file.empty(); }  // returns true if it has a client certificate
+  Status load();  // blocks the calling thread; for files that the configuration names
+  // Returns true if get() has a result. Otherwise submits the loading to `tasks`, unless it is in progress, and posts
+  // `mail` to `loop` when it is over.
   bool ready_or_notify(exec::Loop& loop, exec::Submitter& tasks, exec::Mail& mail) LOOP_ONLY;
-  // The loop ends: `mail` is not wanted any more. Afterwards it will not be posted; it may have been.
+  // Must be called before `mail` is destroyed. `mail` is not posted after it returns; it may have been posted before.
   void forget(const exec::Mail& mail);
-  // A Fault of kind `budget`: nobody would run the loading; who comes next tries again.
+  // Must be called after ready_or_notify() returned true or its mail arrived. Returns a Fault of kind `budget` if the
+  // loading was rejected; the next caller of ready_or_notify() tries again.
   Result<std::shared_ptr<tls::ClientContext>> get();
 
   std::shared_ptr<tls::ClientContext> loaded();  // nullptr: not needed yet
-  // The fingerprint of the context that get() answers, 0: none yet. What was made by a context of another fingerprint
-  // was verified by other authorities or shows another certificate: it must serve no further request. Any thread;
-  // acquire, with the release of replace().
+  // Returns the fingerprint of the context in force; 0: none is loaded. A connection made with another fingerprint was
+  // verified by other authorities or shows another certificate, so it must serve no further request. Any thread;
+  // acquire, pairs with the release in put_in_force().
   std::uint64_t in_force() const { return in_force_.load(std::memory_order_acquire); }
 
-  // Reads its files again. Null: they hold what was loaded, or they were never needed. Blocking, on any one thread.
+  // Reads the files again. Returns nullptr if their content is unchanged or was never needed. Blocking; one call at a
+  // time.
   Result<std::shared_ptr<tls::ClientContext>> renew();
-  // From now on get() answers this one. Dials in progress and connections keep the one before, and are outdated.
+  // Makes `context` the result of get(). Dials in progress and open connections keep the previous one: both are
+  // outdated.
   void replace(std::shared_ptr<tls::ClientContext> context);
 
  private:
-  // Never twice at a time, so it is embedded.
+  // Embedded, because at most one loading runs at a time.
   struct Loading final : exec::Task {
     explicit Loading(TlsIdentity& i) : identity(i) {}
     const char* name() const override { return "loading certificates"; }
@@ -59,7 +64,7 @@ class TlsIdentity {
   Loading loading_task_{*this};
   std::atomic<std::uint64_t> in_force_{0};
   std::mutex mutex_;
-  bool loading_ = false;  // guarded by mutex_, as all below
+  bool loading_ = false;  // mutex_ guards it and all members below
   std::shared_ptr<tls::ClientContext> context_;
   std::optional<Fault> fault_;
   std::vector<std::pair<exec::Loop*, exec::Mail*>> waiting_;
