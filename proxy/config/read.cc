@@ -5,7 +5,7 @@
 
 // toml++ asserts on some invalid input ("a . . b = 1"). Without the assertion it reports the error properly.
 #define TOML_ASSERT(expr) static_assert(true)
-// Its white-space check treats the characters from U+00A1 to U+0499 as unreachable; they are simply no white space.
+// toml++ treats the characters from U+00A1 to U+0499 as unreachable in its white-space check; they are no white space.
 #include <toml++/impl/preprocessor.h>
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE

@@ -1,10 +1,10 @@
-// AddressSet: the addresses of one origin, with the number of connections to each and whether requests to it fail. It
-// orders the addresses for a dial (of two random candidates the one with fewer connections goes first: Mitzenmacher's
-// power of two choices), skips addresses that keep failing (passive outlier ejection, as in Envoy), and identifies
-// connections to an address that the name no longer resolves to.
+// AddressSet: the addresses of one origin, with the number of connections and dials to each and its consecutive
+// failures. It orders the addresses for a dial: of two random candidates of the preferred family the one with fewer
+// connections and dials goes first (Mitzenmacher's power of two choices), and ejected addresses go last (passive
+// outlier ejection, as in Envoy). It also identifies connections to an address that the name no longer resolves to.
 //
-// Shared by all loops behind one mutex, which dials, connection ends and failures take. A successful request only reads
-// one atomic.
+// Shared by all loops behind one mutex, which dials, connection ends, checks and failures take. While no address has
+// failures, a successful request only reads one atomic.
 #pragma once
 
 #include <atomic>
@@ -23,23 +23,24 @@ namespace carpool::proxy::net {
 // [pool.addresses]
 struct AddressRules {
   std::uint32_t eject_after = 5;                   // consecutive failures; 0: never
-  Duration eject_time = std::chrono::seconds(10);  // the first ejection; later ones are longer
-  Duration gone_after = std::chrono::seconds(30);  // missing in all DNS responses for this long
+  Duration eject_time = std::chrono::seconds(10);  // the first ejection; each relapse adds as much again
+  Duration gone_after = std::chrono::seconds(30);  // an address missing from DNS for this long is gone
   // interval between closing two connections to addresses that are gone
   Duration retire_every = std::chrono::milliseconds(100);
 };
 
 class AddressSet {
  public:
+  // The longest ejection; also the time without a new one after which an address starts over.
   static constexpr Duration kEjectAtMost = std::chrono::minutes(5);
   static constexpr std::size_t kMost = 64;
 
   void follow(const AddressRules& rules);
 
-  // Takes the addresses that the name has now. Some name servers return a varying subset: an address is gone once it
-  // has been missing for gone_after. Returns true if addresses went or came back.
+  // Takes the addresses that the name resolves to. Some name servers return a varying subset, so an address is gone
+  // only after it has been missing for gone_after. Returns true if a known address became gone or came back.
   bool learn(const std::vector<Address>& addresses, Instant now);
-  // Returns at most kMost addresses for a dial, ejected ones last (if all are ejected, none counts as ejected). Counts
+  // Returns at most kMost addresses for a dial, ejected ones last; if all are ejected, they keep their order. Counts
   // the first as being dialed until dial_ended().
   std::vector<Address> order(std::vector<Address> addresses, Instant now);
   void dial_ended(const Address& first);
@@ -55,11 +56,12 @@ class AddressSet {
   bool in_use() const;                   // returns true if any address has a connection
   bool anyone_to_go(Instant now) const;  // returns true if an address that is gone or ejected has a connection
   std::uint64_t ejections() const { return ejections_.load(std::memory_order_relaxed); }  // total
-  // Changes whenever a connection may have to be retired. Relaxed: a thread that sees it late checks late.
+  // Changes when an address becomes gone, comes back or is ejected, so that connections are checked again. Relaxed: a
+  // thread that sees it late checks late.
   std::uint64_t version() const { return version_.load(std::memory_order_relaxed); }
   enum class Verdict : std::uint8_t { keep, keep_for_now, gone, ejected };
-  // keep_for_now: to be closed later. Connections to addresses that are gone close one by one, so that an origin that
-  // moves is not redialed for all of them at once.
+  // keep_for_now: the address is gone, but another such connection was closed less than retire_every ago. Closing them
+  // one by one avoids that all of them are redialed at once when an origin moves.
   Verdict judge(const Address& address, Instant now);
 
   struct Facts {
@@ -79,10 +81,10 @@ class AddressSet {
     std::uint32_t open = 0, dialing = 0;
     std::uint32_t failures = 0;   // consecutive
     std::uint32_t ejections = 0;  // total
-    std::uint32_t relapses = 0;   // consecutive ejections, each soon after the previous one
+    std::uint32_t relapses = 0;   // ejections that each began within kEjectAtMost of the end of the previous one
     Instant ejected_until{};
-    bool named = true;   // the name resolves to it now,
-    Instant named_at{};  // or did at this time
+    bool named = true;   // not gone
+    Instant named_at{};  // when DNS last listed it
     bool ejected(Instant now) const { return ejected_until > now; }
     bool needed() const { return named || open != 0 || dialing != 0; }
   };
@@ -97,7 +99,7 @@ class AddressSet {
   std::vector<Place> places_;
   Random random_;
   Instant retired_last_{};
-  std::atomic<std::uint32_t> in_trouble_{0};  // number of places with failures; relaxed, no partner: a hint
+  std::atomic<std::uint32_t> in_trouble_{0};  // places with failures; relaxed, no partner: a hint
   std::atomic<std::uint64_t> version_{0}, ejections_{0};
 };
 

@@ -114,7 +114,8 @@ Channel::Impl::~Impl() {
   retired.clear();
 }
 
-// Reads resolv.conf for each lookup, as c-ares does with the hosts file: it may have changed.
+// Reads resolv.conf before each lookup, as c-ares reads the hosts file, because it may have changed. Lookups in
+// progress end on the previous channel.
 void Channel::Impl::follow() {
   std::string text = contents_of(settings.resolv_conf);
   if (current != nullptr && current->cares.status() == ARES_SUCCESS && text == options.text) return;
@@ -127,8 +128,8 @@ void Channel::Impl::follow() {
   current = std::make_unique<Server>(*this, options);
 }
 
-// A name may be queried with search domains appended, so any prefix of the question may be the requested name. A false
-// match only costs that name one lookup over TCP.
+// A name may be queried with search domains appended, so the question, or any prefix of it before a dot, may be the
+// requested name. A false match costs that name one lookup over TCP, without its partial answer as a fallback.
 void Channel::Impl::see(const Answered& answered) {
   const std::string_view question = answered.name;
   for (std::size_t end = question.size(); end != question.npos && end != 0; end = question.rfind('.', end - 1)) {
@@ -170,8 +171,8 @@ void Channel::Impl::Ask::on_udp(LookupResult answer) {
 void Channel::Impl::Ask::on_tcp(LookupResult answer) {
   --home.tcp;
   answer.left_out += cut;
-  // A partial set of addresses is better than none if it certainly belongs to this name: after a truncated response
-  // without records, c-ares continues with the next search domain.
+  // If TCP fails, a partial set of addresses is better than none, but only if it certainly belongs to this name: after
+  // a truncated response without records, c-ares continues with the next search domain.
   const bool told = answer.kind == LookupResult::Kind::found || answer.kind == LookupResult::Kind::absent;
   const bool part = udp.kind == LookupResult::Kind::found && !several;
   home.deliver(*this, !told && part ? std::move(udp) : std::move(answer));
@@ -188,7 +189,7 @@ void Channel::Impl::over_tcp(Ask& ask) {
   ask.start(*ask.tcp);
 }
 
-// The Ask lives until the end of the turn, because c-ares may be calling it.
+// The Ask lives until this turn's deferred work, because c-ares may be calling it.
 void Channel::Impl::deliver(Ask& ask, LookupResult answer) {
   const auto found = asks.find(ask.name);
   CARPOOL_ASSERT(found != asks.end());

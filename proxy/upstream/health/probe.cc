@@ -70,11 +70,12 @@ bool Probe::take(std::string_view bytes) {
 }
 
 void Probe::on_io_end(const net::IoResult& io) {
-  if (io.io == net::Io::eof && reader_.finish()) return finish(false);  // its answer was complete, and its last
+  if (io.io == net::Io::eof && reader_.finish()) return finish(false);  // EOF ended the response
   fail(io.detail);
 }
 
-// A response proves the origin alive; if it closes the connection afterwards, only the connection ends.
+// A complete response proves that the origin is alive, even if the connection cannot be reused after it: no failure is
+// reported then, and the connection is closed.
 void Probe::finish(bool whole) {
   const Instant now = context_.loop.now();
   connection().user = nullptr;

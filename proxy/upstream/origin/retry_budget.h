@@ -1,8 +1,10 @@
-// RetryBudget: token bucket that limits what retries add to an origin's load. A request deposits a fraction of a retry,
-// a retry withdraws one; the bucket is large enough for the loss of one full set of connections. A restart of the
-// origin is therefore fully masked, and a failing origin does not get every request twice. A retry that succeeds is
-// refunded, because only the connection was stale, which no request should notice. After Finagle's RetryBudget, with a
-// bucket instead of a window.
+// RetryBudget: token bucket that limits the load that retries add to an origin. It counts retries of idempotent
+// requests on reused connections that closed before a response byte; requests that the origin declares unprocessed
+// (GOAWAY, REFUSED_STREAM) are retried without it. Each request deposits a fraction of a retry, each retry withdraws
+// one. The bucket holds as many retries as a pool has connections, or a session streams, so the restart of an origin is
+// masked, but a failing origin does not receive every request twice. If a retried request gets a status below 500, its
+// retries are refunded: only the connections were stale. After Finagle's RetryBudget, with a bucket instead of a
+// window.
 #pragma once
 
 #include <algorithm>
@@ -11,18 +13,18 @@
 
 namespace carpool::proxy {
 
-// Any loop. No other data depends on the number: relaxed throughout, no partner.
+// Any loop. No other data depends on the count: relaxed throughout, no partner.
 class RetryBudget {
  public:
-  // `burst`: retries at once, also at the start. `percent`: deposited per hundred requests; 100: no limit. Must be
-  // called before loops use it.
+  // `burst`: size of the full bucket, in retries; at least kLeastPurse. `percent`: retries deposited per hundred
+  // requests; 100: no limit. Must be called before loops use it.
   void open(std::uint32_t burst, std::uint32_t percent) {
     percent_ = percent;
     most_ = static_cast<std::int64_t>(std::max(burst, kLeastPurse)) * kRetry;
     left_.store(most_, std::memory_order_relaxed);
   }
 
-  // A full bucket is only read, so that loops share the cache line while nothing fails.
+  // Only reads a full bucket, so that loops share its cache line while no request is retried.
   void deposit() {
     if (left_.load(std::memory_order_relaxed) < most_) left_.fetch_add(percent_, std::memory_order_relaxed);
   }
@@ -34,12 +36,12 @@ class RetryBudget {
     } while (!left_.compare_exchange_weak(left, left - kRetry, std::memory_order_relaxed));
     return true;
   }
-  // Refunds the retries of a request that succeeded.
+  // Refunds the retries of a request that succeeded. Deposits since the withdrawal may leave the bucket above its size.
   void refund(std::uint32_t retries) { left_.fetch_add(retries * kRetry, std::memory_order_relaxed); }
 
  private:
   static constexpr std::uint32_t kLeastPurse = 10;
-  static constexpr std::int64_t kRetry = 100;  // in hundredths
+  static constexpr std::int64_t kRetry = 100;  // one retry, in the unit of left_
   std::uint32_t percent_ = kRetry;
   std::int64_t most_ = 0;
   std::atomic<std::int64_t> left_{0};
