@@ -123,7 +123,7 @@ std::unique_ptr<exec::Driver> Executors::make_driver(exec::UvLoop& loop, exec::T
   return driver;
 }
 
-bool Executors::in_background(exec::TaskPtr task) {
+bool Executors::execute(exec::TaskPtr task) {
   return tasks_.admit(*task) && background_.execute(std::move(task));
 }
 

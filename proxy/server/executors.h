@@ -19,7 +19,7 @@
 
 namespace carpool::proxy {
 
-class Executors final : private exec::FailureSink {
+class Executors final : public exec::Executor, private exec::FailureSink {
  public:
   // `loops` threads are added on top of threads.max; `cores` determines the number of reserved threads.
   Executors(const config::Threads& settings, unsigned loops, unsigned cores);
@@ -36,7 +36,7 @@ class Executors final : private exec::FailureSink {
 
   // Runs work that never touches a loop (compression, fsync). Any thread. Returns false, with the task closed, if too
   // many tasks exist.
-  bool in_background(exec::TaskPtr task);
+  bool execute(exec::TaskPtr task) override;
 
   metrics::ExecSample sample() const;
   admin::ThreadsInfo facts() const;

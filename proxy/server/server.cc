@@ -246,7 +246,9 @@ Server::~Server() {
   sweeper_.reset();
   if (handover_client_) handover_client_->stop();
   summary_.reset();
-  if (heap_trim_) admin_->loop().drain();  // messages posted by their tasks
+  if (log_sync_) log_sync_->stop();
+  if (heap_trim_) heap_trim_->stop();
+  if (heap_trim_) admin_->loop().drain();  // mail of their last rounds
   heap_trim_.reset();
   log_sync_.reset();
   files_.reset();

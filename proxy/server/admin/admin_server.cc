@@ -66,7 +66,7 @@ void AdminServer::stop() {
 }
 
 void AdminServer::in_background(exec::TaskPtr task) {
-  executors_.in_background(std::move(task));
+  executors_.execute(std::move(task));
 }
 
 metrics::AdminSample AdminServer::sample() const {

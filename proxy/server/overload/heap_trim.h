@@ -7,21 +7,19 @@
 #include <atomic>
 #include <cstdint>
 
-#include "exec/loop.h"
-#include "exec/task.h"
-#include "exec/timer.h"
+#include "exec/periodic_task.h"
 #include "proxy/server/overload/heap.h"
 #include "proxy/server/overload/trim_policy.h"
 
 namespace carpool::proxy {
 
-class Executors;
 class OverloadState;
 
-class HeapTrim final : private exec::Task, private exec::Mail {
+class HeapTrim final : private exec::PeriodicTask::Work {
  public:
   // Must be constructed before the loop runs.
-  HeapTrim(exec::Loop& loop, Executors& executors, const OverloadState& overload);
+  HeapTrim(exec::Loop& loop, exec::Executor& background, const OverloadState& overload);
+  void stop() LOOP_ONLY { cycle_.stop(); }
 
   // The last sample in bytes, and the total returned so far. Any thread.
   struct Shown {
@@ -34,19 +32,16 @@ class HeapTrim final : private exec::Task, private exec::Mail {
 
  private:
   const char* name() const override { return "heap trim"; }
-  void sample();
+  Duration postpone() override LOOP_ONLY;  // takes the sample
+  void work() override;
+  void ended(bool done) override LOOP_ONLY;
   void show(const HeapUse& use);
-  void run() override;
-  void close() override { loop_.post(*this); }
-  void arrive() override LOOP_ONLY;
 
-  exec::Loop& loop_;
-  Executors& executors_;
   const OverloadState& overload_;
   TrimPolicy rule_;
-  HeapUse after_;                                                 // result of run(), published by its post()
+  HeapUse after_;                                                 // result of work()
   std::atomic<std::uint64_t> used_{0}, unused_{0}, returned_{0};  // independent of each other: relaxed
-  exec::Timer timer_;
+  exec::PeriodicTask cycle_;
 };
 
 }  // namespace carpool::proxy
