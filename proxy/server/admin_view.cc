@@ -15,7 +15,6 @@
 #include "proxy/server/executors.h"
 #include "proxy/server/overload/heap_trim.h"
 #include "proxy/server/overload/memory_reserve.h"
-#include "proxy/server/query_workers.h"
 #include "proxy/server/reload/reloader.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/upstream/connection.h"
@@ -69,7 +68,7 @@ std::map<std::uint64_t, std::string> borrowers(const Workers& workers, const std
     return held;
   };
   std::map<std::uint64_t, std::string> all;
-  for (const Held& held : query_workers<Held>(workers, kPatience, ask)) {
+  for (const Held& held : exec::ask_loops<Held>(workers, kPatience, ask)) {
     for (const BorrowerInfo& one : held) all.emplace(one.connection, admin::borrower_text(one));
   }
   return all;

@@ -3,7 +3,10 @@
 namespace carpool::proxy {
 
 Drain::Drain(exec::Loop& loop, Host& host)
-    : loop_(loop), host_(host), timer_(exec::Timer::bind<&Drain::on_timer>(loop, *this)) {}
+    : loop_(loop),
+      host_(host),
+      worker_empty_(loop, exec::Bound::to<&Drain::finish_if_empty>(*this)),
+      timer_(exec::Timer::bind<&Drain::on_timer>(loop, *this)) {}
 
 void Drain::begin() {
   switch (stage()) {
@@ -48,15 +51,9 @@ void Drain::hand_over() {
   host_.start_graceful_close();
 }
 
-void Drain::on_worker_empty() {
-  // One message at a time: workers that become empty while it is posted are seen when it arrives.
-  if (!in_the_mail_.exchange(true, std::memory_order_acq_rel)) loop_.post(*this);
-}
-
-void Drain::arrive() {
-  in_the_mail_.store(false, std::memory_order_release);
-  if (stage() != Stage::draining) return;
-  if (host_.clients_gone()) finish();
+void Drain::finish_if_empty() {
+  exec::assume_on_loop();
+  if (stage() == Stage::draining && host_.clients_gone()) finish();
 }
 
 void Drain::finish() {

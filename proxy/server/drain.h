@@ -6,12 +6,13 @@
 #include <atomic>
 #include <string_view>
 
+#include "exec/coalesced_mail.h"
 #include "exec/loop.h"
 #include "exec/timer.h"
 
 namespace carpool::proxy {
 
-class Drain final : private exec::Mail {
+class Drain final {
  public:
   // The server, as Drain calls it.
   class Host {
@@ -41,17 +42,17 @@ class Drain final : private exec::Mail {
   // A successor listens on the same sockets: stops listening and starts a graceful close of the clients; idle clients
   // are closed only after half of the grace period.
   void hand_over() LOOP_ONLY;
-  void on_worker_empty();  // any loop
+  void on_worker_empty() { worker_empty_.post(); }  // any loop
 
  private:
-  void arrive() override LOOP_ONLY;  // exec::Mail: a worker became empty
+  void finish_if_empty();
   void on_timer();
   void close_listeners() LOOP_ONLY;
   void finish() LOOP_ONLY;
   exec::Loop& loop_;
   Host& host_;
   std::atomic<Stage> stage_{Stage::serving};
-  std::atomic<bool> in_the_mail_{false};
+  exec::CoalescedMail worker_empty_;
   bool graceful_ = false;  // idle clients are not closed yet
   exec::Timer timer_;
 };

@@ -1,8 +1,8 @@
 #include "proxy/server/idle_pool_reaper.h"
 
-#include <utility>
+#include <algorithm>
 
-#include "exec/posted_function.h"
+#include "exec/fan_out.h"
 #include "proxy/config/in_force.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/upstream/origin/origin_registry.h"
@@ -14,7 +14,7 @@ constexpr unsigned kRounds = 2;
 }  // namespace
 
 void IdlePoolReaper::sweep(Instant now) {
-  if (asked_ != 0) return;
+  if (asking_) return;
   if (leaving_.empty()) {
     leaving_ = origins_.retire_idle(now, config_.get().pool_total.origin_idle_timeout);
     rounds_ = 0;
@@ -25,22 +25,19 @@ void IdlePoolReaper::sweep(Instant now) {
 }
 
 void IdlePoolReaper::ask() {
-  known_ = false;
-  asked_ = workers_.size();
-  for (const auto& worker : workers_) {
-    exec::send(worker->parts.loop, [this, &to = *worker]() LOOP_ONLY {
-      const bool knows = to.forget(leaving_);
-      exec::send(workers_.front()->parts.loop, [this, knows]() LOOP_ONLY { answered(knows); });
-    });
-  }
+  asking_ = true;
+  exec::ask_loops_then<bool>(
+      loop_of(*workers_.front()), workers_, [this](Worker& worker) LOOP_ONLY { return worker.forget(leaving_); },
+      [this](const std::vector<bool>& in_use) LOOP_ONLY { answered(in_use); });
 }
 
-void IdlePoolReaper::answered(bool knows) {
-  known_ |= knows;
-  if (--asked_ != 0) return;
+// A loop that did not answer may still use them.
+void IdlePoolReaper::answered(const std::vector<bool>& in_use) {
+  asking_ = false;
   // No starved destination among them can register again: every turn that began earlier has ended.
   origins_.directory().forget_hungry(leaving_);
-  rounds_ = known_ ? 0 : rounds_ + 1;
+  const bool none = in_use.size() == workers_.size() && std::find(in_use.begin(), in_use.end(), true) == in_use.end();
+  rounds_ = none ? rounds_ + 1 : 0;
 }
 
 }  // namespace carpool::proxy

@@ -30,15 +30,14 @@ class IdlePoolReaper {
 
  private:
   void ask() LOOP_ONLY;
-  void answered(bool knows) LOOP_ONLY;
+  void answered(const std::vector<bool>& in_use) LOOP_ONLY;
 
   OriginRegistry& origins_;
   const Workers& workers_;
   const ConfigInForce& config_;
   std::vector<pool::Destination*> leaving_;  // not changed while a round is running
   unsigned rounds_ = 0;                      // consecutive rounds in which no loop used any of them
-  std::size_t asked_ = 0;                    // loops that have not answered yet
-  bool known_ = false;                       // a loop of this round still uses one
+  bool asking_ = false;                      // a round is running
 };
 
 }  // namespace carpool::proxy

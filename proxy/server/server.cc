@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "exec/fan_out.h"
 #include "exec/posted_function.h"
 #include "proxy/config/cores.h"
 #include "proxy/server/sd_notify.h"
@@ -221,15 +222,11 @@ void Server::on_stopping() {
 }
 
 void Server::drain_clients() {
-  for (auto& worker : workers_) {
-    exec::send(worker->parts.loop, [&clients = worker->parts.clients]() LOOP_ONLY { clients.drain(); });
-  }
+  exec::tell_loops(workers_, [](Worker& worker) LOOP_ONLY { worker.parts.clients.drain(); });
 }
 
 void Server::start_graceful_close() {
-  for (auto& worker : workers_) {
-    exec::send(worker->parts.loop, [&clients = worker->parts.clients]() LOOP_ONLY { clients.start_graceful_close(); });
-  }
+  exec::tell_loops(workers_, [](Worker& worker) LOOP_ONLY { worker.parts.clients.start_graceful_close(); });
 }
 
 bool Server::clients_gone() const {

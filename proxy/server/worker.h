@@ -106,6 +106,10 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   ClientList clients_ LOOP_LOCAL;
 };
 
+inline exec::Loop& loop_of(const Worker& worker) {
+  return worker.parts.loop;
+}
+
 using Workers = std::vector<std::unique_ptr<Worker>>;
 
 }  // namespace carpool::proxy

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "exec/fan_out.h"
 #include "pool/destination/snapshot.h"
 #include "proxy/config/in_force.h"
 #include "proxy/net/peer_credentials.h"
@@ -15,7 +16,6 @@
 #include "proxy/server/handover/fd_message.h"
 #include "proxy/server/handover/handover_state.h"
 #include "proxy/server/listener_set.h"
-#include "proxy/server/query_workers.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/upstream/origin/origin_registry.h"
 
@@ -107,7 +107,7 @@ void HandoverListener::give(Fd socket) {
 }
 
 Result<FdMessage> HandoverListener::build_message() {
-  auto listeners = query_worker<std::vector<Copy>>(parts_.first_loop, kPatience, [this] {
+  auto listeners = exec::ask_loop<std::vector<Copy>>(parts_.first_loop, kPatience, [this] {
     exec::assume_on_loop();
     std::vector<Copy> copies;
     for (const auto& listener : parts_.listeners.open_ones())
@@ -149,7 +149,7 @@ void HandoverListener::on_message() {
 
 void HandoverListener::leave() {
   parts_.admin.close_listeners();
-  const auto closed = query_worker<bool>(parts_.first_loop, kPatience, [this] {
+  const auto closed = exec::ask_loop<bool>(parts_.first_loop, kPatience, [this] {
     exec::assume_on_loop();
     parts_.drain.hand_over();
     return true;

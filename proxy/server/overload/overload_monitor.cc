@@ -25,7 +25,7 @@ OverloadMonitor::OverloadMonitor(exec::Loop& loop, OverloadState& overload, cons
       config_(config),
       timer_(std::make_unique<exec::Timer>(loop, exec::Bound::to<&OverloadMonitor::sample>(*this))) {
   for (const auto& worker : workers) {
-    orders_.push_back(std::make_unique<CloseIdleMail>(pools, worker->parts, worker == workers.front()));
+    idle_closers_.push_back(std::make_unique<IdleCloser>(pools, worker->parts, worker == workers.front()));
   }
   sample();  // before the first client is accepted
 }
@@ -45,7 +45,7 @@ void OverloadMonitor::sample() {
   overload_.set(now, memory, memory_percent, descriptors, marks);
   if (now != said_) log_change(std::exchange(said_, now), now);
   if (now == ShedLevel::idle) {
-    for (const auto& order : orders_) order->send();
+    for (const auto& closer : idle_closers_) closer->send();
   }
   timer_->arm(loop_.now() + kLookEvery);
 }
@@ -72,17 +72,13 @@ void OverloadMonitor::log_change(ShedLevel before, ShedLevel now) const {
   log::info("overload", "less is in use: sheds less", fields);
 }
 
-void OverloadMonitor::CloseIdleMail::send() {
-  if (!in_the_mail_.exchange(true, std::memory_order_acq_rel)) worker_.loop.post(*this);
-}
-
-void OverloadMonitor::CloseIdleMail::arrive() {
-  in_the_mail_.store(false, std::memory_order_release);
+void OverloadMonitor::IdleCloser::close_idle() {
+  exec::assume_on_loop();
   worker_.clients.shed_idle();
   if (first_) close_idle_upstream();
 }
 
-void OverloadMonitor::CloseIdleMail::close_idle_upstream() {
+void OverloadMonitor::IdleCloser::close_idle_upstream() {
   const Instant now = worker_.loop.now();
   for (int closed = 0; closed < kMostClosed; ++closed) {
     if (!free_a_descriptor(pools_, now)) return;

@@ -3,12 +3,11 @@
 // close idle connections; the loops apply the other levels themselves.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "exec/mail.h"
+#include "exec/coalesced_mail.h"
 #include "exec/timer.h"
 #include "proxy/exchange/load_shedding.h"
 #include "proxy/server/worker.h"
@@ -26,21 +25,23 @@ class OverloadMonitor {
   void stop() { timer_.reset(); }           // before the admin loop is destroyed
 
  private:
-  // Tells one worker to close idle connections. One message at a time: acq_rel against itself, the thread that sets the
-  // flag owns the message.
-  class CloseIdleMail final : public exec::Mail {
+  // Closes idle connections of one worker, on its loop. Sent without an allocation: memory may be short.
+  class IdleCloser final {
    public:
-    CloseIdleMail(pool::Directory& pools, const Worker::Parts& worker, bool first)
-        : pools_(pools), worker_(worker), first_(first) {}
-    void send();
+    IdleCloser(pool::Directory& pools, const Worker::Parts& worker, bool first)
+        : pools_(pools),
+          worker_(worker),
+          first_(first),
+          mail_(worker.loop, exec::Bound::to<&IdleCloser::close_idle>(*this)) {}
+    void send() { mail_.post(); }
 
    private:
-    void arrive() override LOOP_ONLY;
+    void close_idle();
     void close_idle_upstream() LOOP_ONLY;
     pool::Directory& pools_;
     const Worker::Parts& worker_;
     const bool first_;
-    std::atomic<bool> in_the_mail_{false};
+    exec::CoalescedMail mail_;
   };
   void sample();
   bool memory_failed(Instant now);
@@ -53,7 +54,7 @@ class OverloadMonitor {
   std::uint64_t failures_seen_ = 0;      // allocations served by the reserve
   Instant short_until_{};
   std::unique_ptr<exec::Timer> timer_;
-  std::vector<std::unique_ptr<CloseIdleMail>> orders_;
+  std::vector<std::unique_ptr<IdleCloser>> idle_closers_;
 };
 
 }  // namespace carpool::proxy

@@ -2,13 +2,11 @@
 // freed.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
-#include "exec/role.h"
+#include "exec/fan_out.h"
 #include "proxy/config/config.h"
 #include "proxy/server/drain.h"
 #include "proxy/server/reload/listener_changes.h"
@@ -20,7 +18,7 @@ class ListenerSet;
 class OriginRegistry;
 class TlsIdentity;
 
-class ReloadBarrier : public std::enable_shared_from_this<ReloadBarrier> {
+class ReloadBarrier final : public std::enable_shared_from_this<ReloadBarrier> {
  public:
   struct Parts {
     const Workers& workers;
@@ -38,13 +36,8 @@ class ReloadBarrier : public std::enable_shared_from_this<ReloadBarrier> {
   bool run(Duration timeout);
 
  private:
-  void begin() LOOP_ONLY;
-  void visit(Worker& worker, const std::vector<const Listener*>& closed) LOOP_ONLY;
-  void arrived();
+  void begin(const std::shared_ptr<exec::Answers<Done>>& answers) LOOP_ONLY;
   const Parts parts_;
-  std::mutex mutex_;
-  std::condition_variable all_;
-  std::size_t missing_ = 0;  // guarded by mutex_
 };
 
 }  // namespace carpool::proxy

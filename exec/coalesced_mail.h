@@ -1,0 +1,36 @@
+// CoalescedMail: tells a loop that something changed. Calls made while the mail is posted share it.
+#pragma once
+
+#include <atomic>
+
+#include "exec/bound.h"
+#include "exec/loop.h"
+#include "exec/mail.h"
+
+namespace carpool::exec {
+
+class CoalescedMail final : private Mail {
+ public:
+  // `arrived` is called on the loop's thread.
+  CoalescedMail(Loop& loop, Bound arrived) : loop_(loop), arrived_(arrived) {}
+
+  // Any thread. A call of `arrived` follows that sees everything written before this call.
+  void post() {
+    // acq_rel pairs with the exchange in arrive(): either it has already taken the mail, and this call posts a new one,
+    // or it is still to come and acquires what was written before this call.
+    if (!posted_.exchange(true, std::memory_order_acq_rel)) loop_.post(*this);
+  }
+
+ private:
+  void arrive() override LOOP_ONLY {
+    // A read-modify-write: a plain store might be delayed behind the reads of `arrived`.
+    posted_.exchange(false, std::memory_order_acq_rel);
+    arrived_();
+  }
+
+  Loop& loop_;
+  const Bound arrived_;
+  std::atomic<bool> posted_{false};
+};
+
+}  // namespace carpool::exec

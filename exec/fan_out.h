@@ -1,0 +1,133 @@
+// fan_out: puts one question to several loops and gathers their answers, by mail. The targets are a range of pointers,
+// plain or unique, to objects with a loop: loop_of(*pointer), found by argument-dependent lookup.
+//
+// The answers are bounded: at most one per target. A loop that ends with the question in its mailbox, and one on which
+// the question throws, ends its part without an answer, so nobody waits for it. One allocation per target: not for the
+// steady request path.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "exec/loop.h"
+#include "exec/posted_function.h"
+
+namespace carpool::exec {
+
+inline Loop& loop_of(Loop& loop) {
+  return loop;
+}
+
+// Calls `tell(target)` on the loop of each target; nobody learns when.
+template <class Targets, class Tell>
+void tell_loops(const Targets& targets, Tell tell) {
+  for (const auto& target : targets) send(loop_of(*target), [&to = *target, tell]() LOOP_ONLY { tell(to); });
+}
+
+// The answers to one question, in no order. Shared by the side that waits and the loops that answer.
+template <class Answer>
+class Answers {
+ public:
+  explicit Answers(std::size_t asked) : missing_(asked) { all_.reserve(asked); }
+
+  // Once per target; empty: it does not answer. Returns true for the last one.
+  bool end_one(std::optional<Answer> answer) {
+    const std::scoped_lock lock(mutex_);
+    if (answer) all_.push_back(std::move(*answer));
+    if (--missing_ != 0) return false;
+    none_missing_.notify_all();
+    return true;
+  }
+  // Waits at most `timeout` for the missing ones. Later answers are discarded. Must not be called on an asked loop.
+  std::vector<Answer> wait(Duration timeout) {
+    std::unique_lock lock(mutex_);
+    none_missing_.wait_for(lock, timeout, [this] { return missing_ == 0; });
+    return std::move(all_);
+  }
+  std::vector<Answer> take() { return wait(Duration::zero()); }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable none_missing_;
+  std::size_t missing_;      // guarded by mutex_
+  std::vector<Answer> all_;  // guarded by mutex_
+};
+
+// As Answers, but the last answer sends all of them to a loop: done(answers) is called there.
+template <class Answer, class Done>
+class AnswersHome {
+ public:
+  AnswersHome(std::size_t asked, Loop& home, Done done) : answers_(asked), home_(home), done_(std::move(done)) {}
+  void end_one(std::optional<Answer> answer) {
+    if (!answers_.end_one(std::move(answer))) return;
+    send(home_, [done = std::move(done_), all = answers_.take()]() LOOP_ONLY mutable { done(std::move(all)); });
+  }
+
+ private:
+  Answers<Answer> answers_;
+  Loop& home_;
+  Done done_;
+};
+
+// One target's part of a question: ends once, without an answer if it is destroyed before give().
+template <class Gathering>
+class Reply {
+ public:
+  explicit Reply(std::shared_ptr<Gathering> to) : to_(std::move(to)) {}
+  Reply(Reply&&) noexcept = default;
+  Reply& operator=(Reply&&) = delete;
+  ~Reply() {
+    if (to_) to_->end_one(std::nullopt);
+  }
+  template <class Answer>
+  void give(Answer answer) {
+    std::exchange(to_, nullptr)->end_one(std::move(answer));
+  }
+
+ private:
+  std::shared_ptr<Gathering> to_;
+};
+
+// Calls `ask(target)` on the loop of each target; what it returns goes into `answers`, which counts the targets.
+template <class Gathering, class Targets, class Ask>
+void fan_out(const Targets& targets, const std::shared_ptr<Gathering>& answers, Ask ask) {
+  for (const auto& target : targets) {
+    send(loop_of(*target),
+         [&to = *target, reply = Reply<Gathering>(answers), ask]() LOOP_ONLY mutable { reply.give(ask(to)); });
+  }
+}
+
+// Asks and waits: for a thread that runs none of the loops. Answers that do not arrive within `timeout` are left out;
+// those questions are still asked.
+template <class Answer, class Targets, class Ask>
+std::vector<Answer> ask_loops(const Targets& targets, Duration timeout, Ask ask) {
+  const auto answers = std::make_shared<Answers<Answer>>(std::size(targets));
+  fan_out(targets, answers, std::move(ask));
+  return answers->wait(timeout);
+}
+
+// Asks one loop and waits. Empty: it did not answer in time.
+template <class Answer, class Ask>
+std::optional<Answer> ask_loop(Loop& loop, Duration timeout, Ask ask) {
+  std::vector<Answer> answers =
+      ask_loops<Answer>(std::array{&loop}, timeout, [ask = std::move(ask)](Loop&) LOOP_ONLY { return ask(); });
+  return answers.empty() ? std::nullopt : std::optional<Answer>(std::move(answers.front()));
+}
+
+// Asks without waiting: done(answers) is called on `home` when every target has ended its part, at once if there is
+// none. `home` must outlive the mailboxes of the targets, or those must be empty before it is destroyed.
+template <class Answer, class Targets, class Ask, class Done>
+void ask_loops_then(Loop& home, const Targets& targets, Ask ask, Done done) {
+  if (std::empty(targets)) return send(home, [done = std::move(done)]() LOOP_ONLY mutable { done({}); });
+  const auto answers = std::make_shared<AnswersHome<Answer, Done>>(std::size(targets), home, std::move(done));
+  fan_out(targets, answers, std::move(ask));
+}
+
+}  // namespace carpool::exec

@@ -1,0 +1,224 @@
+// Unit tests of fan_out: each loop answers once, a loop that is gone ends its part, and nobody waits for ever.
+#include "exec/fan_out.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "exec/coalesced_mail.h"
+#include "tests/unit/exec_support.h"
+
+namespace carpool::exec {
+namespace {
+
+using namespace testing;
+
+// An object with a loop, as fan_out() expects it.
+struct Part {
+  explicit Part(LoopId id) : loop(make_loop(id)), number(id) {}
+  std::unique_ptr<UvLoop> loop;
+  int number;
+};
+Loop& loop_of(const Part& part) {
+  return *part.loop;
+}
+using Parts = std::vector<std::unique_ptr<Part>>;
+
+Parts make_parts(int count) {
+  Parts parts;
+  for (int i = 1; i <= count; ++i) parts.push_back(std::make_unique<Part>(static_cast<LoopId>(i)));
+  return parts;
+}
+
+template <class Answer>
+std::vector<Answer> sorted(std::vector<Answer> answers) {
+  std::sort(answers.begin(), answers.end());
+  return answers;
+}
+
+struct RunningParts {
+  explicit RunningParts(const Parts& parts) {
+    for (const auto& part : parts) running.push_back(std::make_unique<Running>(*part->loop));
+  }
+  std::vector<std::unique_ptr<Running>> running;
+};
+
+const auto number_of = [](Part& part) { return part.number; };
+
+TEST(AskLoops, GathersTheAnswerOfEveryLoop) {
+  const Parts parts = make_parts(3);
+  const RunningParts running(parts);
+  EXPECT_EQ((std::vector<int>{1, 2, 3}), sorted(ask_loops<int>(parts, 20s, number_of)));
+}
+
+TEST(AskLoops, AsksEachOnItsOwnThread) {
+  const Parts parts = make_parts(2);
+  const RunningParts running(parts);
+  std::vector<std::thread::id> threads{running.running[0]->thread.get_id(), running.running[1]->thread.get_id()};
+  EXPECT_EQ(sorted(threads), sorted(ask_loops<std::thread::id>(parts, 20s, [](Part& part) {
+              static_cast<UvLoop&>(loop_of(part)).enter();
+              return std::this_thread::get_id();
+            })));
+}
+
+TEST(AskLoops, LeavesOutTheLoopThatDoesNotLookInTime) {
+  const Parts parts = make_parts(2);
+  {
+    const Running first(*parts.front()->loop);
+    EXPECT_EQ(std::vector<int>{1}, ask_loops<int>(parts, 50ms, number_of));
+  }
+  parts.back()->loop->drain();  // its answer comes too late, and goes nowhere
+}
+
+TEST(AskLoops, DoesNotWaitForALoopThatIsGone) {
+  Parts parts = make_parts(2);
+  const auto answers = std::make_shared<Answers<int>>(parts.size());
+  fan_out(parts, answers, number_of);
+  parts.front()->loop->drain();
+  parts.back()->loop.reset();  // with the question in its mailbox
+  EXPECT_EQ(std::vector<int>{1}, answers->wait(20s));
+}
+
+TEST(AskLoops, DoesNotWaitForALoopOnWhichTheQuestionThrows) {
+  const Parts parts = make_parts(2);
+  const auto answers = std::make_shared<Answers<int>>(parts.size());
+  fan_out(parts, answers, [](Part& part) {
+    if (part.number == 2) throw std::runtime_error("no");
+    return part.number;
+  });
+  parts.front()->loop->drain();
+  EXPECT_THROW(parts.back()->loop->drain(), std::runtime_error);
+  EXPECT_EQ(std::vector<int>{1}, answers->wait(20s));
+}
+
+TEST(AskLoops, ReturnsAtOnceWhenNobodyIsAsked) {
+  EXPECT_TRUE(ask_loops<int>(Parts(), 20s, number_of).empty());
+}
+
+TEST(AskLoop, ReturnsTheAnswerOrNothing) {
+  auto loop = make_loop();
+  EXPECT_EQ(std::nullopt, ask_loop<int>(*loop, 1ms, [] { return 7; }));
+  loop->drain();
+  const Running running(*loop);
+  EXPECT_EQ(7, ask_loop<int>(*loop, 20s, [] { return 7; }));
+}
+
+TEST(AskLoopsThen, BringsAllAnswersHome) {
+  auto home = make_loop();
+  const Parts parts = make_parts(3);
+  const RunningParts running(parts);
+  std::vector<int> all;
+  ask_loops_then<int>(*home, parts, number_of, [&](std::vector<int> answers) {
+    home->enter();
+    all = std::move(answers);
+  });
+  turn_until(*home, [&] { return !all.empty(); });
+  EXPECT_EQ((std::vector<int>{1, 2, 3}), sorted(all));
+}
+
+TEST(AskLoopsThen, WaitsForTheLastOneAndDoesNotMissTheLoopThatIsGone) {
+  auto home = make_loop();
+  Parts parts = make_parts(3);
+  int calls = 0;
+  std::vector<int> all;
+  ask_loops_then<int>(*home, parts, number_of, [&](std::vector<int> answers) {
+    ++calls;
+    all = std::move(answers);
+  });
+  parts[0]->loop->drain();
+  parts[1]->loop.reset();
+  home->drain();
+  EXPECT_EQ(0, calls);
+  parts[2]->loop->drain();
+  home->drain();
+  EXPECT_EQ(1, calls);
+  EXPECT_EQ((std::vector<int>{1, 3}), sorted(all));
+}
+
+TEST(AskLoopsThen, MayAskTheLoopThatItComesHomeTo) {
+  const Parts parts = make_parts(1);
+  int answer = 0;
+  ask_loops_then<int>(*parts[0]->loop, parts, number_of,
+                      [&](const std::vector<int>& answers) { answer = answers.front(); });
+  parts[0]->loop->drain();
+  EXPECT_EQ(1, answer);
+}
+
+TEST(AskLoopsThen, ComesHomeWhenNobodyIsAsked) {
+  auto home = make_loop();
+  bool came = false;
+  ask_loops_then<int>(*home, Parts(), number_of, [&](const std::vector<int>& answers) { came = answers.empty(); });
+  home->drain();
+  EXPECT_TRUE(came);
+}
+
+TEST(TellLoops, CallsEachOnItsLoop) {
+  const Parts parts = make_parts(3);
+  int told = 0;
+  tell_loops(parts, [&](Part& part) {
+    static_cast<UvLoop&>(loop_of(part)).enter();
+    told += part.number;
+  });
+  EXPECT_EQ(0, told);
+  for (const auto& part : parts) part->loop->drain();
+  EXPECT_EQ(6, told);
+}
+
+struct Counter {
+  void arrived() {
+    ++calls;
+    if (again) again();
+  }
+  int calls = 0;
+  std::function<void()> again;
+};
+
+TEST(ACoalescedMail, ArrivesOnceForManyCalls) {
+  auto loop = make_loop();
+  Counter counter;
+  CoalescedMail mail(*loop, Bound::to<&Counter::arrived>(counter));
+  for (int i = 0; i < 3; ++i) mail.post();
+  loop->drain();
+  EXPECT_EQ(1, counter.calls);
+  mail.post();
+  loop->drain();
+  EXPECT_EQ(2, counter.calls);
+}
+
+TEST(ACoalescedMail, ArrivesAgainWhenItIsPostedByItsReceiver) {
+  auto loop = make_loop();
+  Counter counter;
+  CoalescedMail mail(*loop, Bound::to<&Counter::arrived>(counter));
+  counter.again = [&] {
+    if (counter.calls < 3) mail.post();
+  };
+  mail.post();
+  loop->drain();
+  EXPECT_EQ(3, counter.calls);
+}
+
+// The last write of each thread must be seen: a call that shares a mail that has already been read would be lost.
+TEST(ACoalescedMail, LosesNoCallAmongThreads) {
+  constexpr int kThreads = 3, kCalls = 20'000;
+  auto loop = make_loop();
+  std::atomic<int> written{0};
+  struct Reader {
+    void arrived() { seen = written.load(std::memory_order_relaxed); }
+    std::atomic<int>& written;
+    int seen = 0;
+  } reader{written};
+  CoalescedMail mail(*loop, Bound::to<&Reader::arrived>(reader));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      for (int call = 0; call < kCalls; ++call) {
+        written.fetch_add(1, std::memory_order_relaxed);
+        mail.post();
+      }
+    });
+  }
+  turn_until(*loop, [&] { return reader.seen == kThreads * kCalls; });
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace carpool::exec
