@@ -35,7 +35,7 @@ void Exchange::begin(ClientStream& client_stream) {
   facts_ = {};
   facts_.began = now;
   asked_.emplace(std::move(host_buffer_));
-  asked_->connect = request_.method == "CONNECT";
+  if (request_.method == "CONNECT") asked_->tunnel.request(TunnelRequest::connect);
 
   const Result<http::Target> target = http::parse_target(request_);
   if (!target) return reply(target.fault());
@@ -44,8 +44,7 @@ void Exchange::begin(ClientStream& client_stream) {
     context_.stats.count_limited(facts_.origin->slot, metrics::Limit::requests);
     return reply({FaultKind::rate_limited, Side::self, "more requests a second than request.rate of this origin"});
   }
-  asked_->upgrade =
-      request_.upgrade && facts_.origin->speaks.h1 && !http::iequals(request_.fields.get("upgrade"), "h2c");
+  if (forwards_upgrade()) asked_->tunnel.request(TunnelRequest::upgrade);
   request_body_.begin(request_, facts_.origin->request.replay_buffer);
   if (request_.framing == http::Framing::length && !request_.expect_continue) {
     asked_->body_rate.begin(now, client_stream_->listen());
@@ -61,6 +60,11 @@ void Exchange::begin(ClientStream& client_stream) {
   static_cast<void>(borrow(false));  // the client pumps what came with the head
 }
 
+bool Exchange::forwards_upgrade() const {
+  return request_.upgrade && !asked_->tunnel.connect() && facts_.origin->speaks.h1 &&
+         !http::iequals(request_.fields.get("upgrade"), "h2c");
+}
+
 // Decides everything that depends on the head alone. Returns false if the request was answered.
 bool Exchange::may_forward(const http::Target& target) {
   if (client_stream_->accepted_while_shedding() && context_.overload.sheds(ShedLevel::new_clients)) {
@@ -72,7 +76,7 @@ bool Exchange::may_forward(const http::Target& target) {
     reply({FaultKind::loop_detected, Side::client, "the request has passed this proxy before"});
     return false;
   }
-  if (asked_->connect) {
+  if (asked_->tunnel.connect()) {
     if (const std::optional<Fault> fault = check_connect(client_stream_->listener(), request_, target)) {
       reply(*fault);
       return false;
@@ -134,7 +138,7 @@ Duration most_rest(const OriginRuntime& origin) {
 // may wait for a response before it goes on; so does a client that expects 100 (Continue).
 bool Exchange::waits_for_body() const {
   return request_.framing == http::Framing::length && request_.length != 0 &&
-         request_.version != http::Version::http2 && !request_.expect_continue && !asked_->upgrade &&
+         request_.version != http::Version::http2 && !request_.expect_continue && !asked_->tunnel.upgrade() &&
          !request_body_.full();
 }
 
@@ -167,8 +171,8 @@ AttemptState Exchange::borrow(bool fresh) {
   }
   pool::BorrowRequest want;
   want.new_connection_only = fresh;
-  want.tunnel = asked_->upgrade || asked_->connect;
-  if (asked_->upgrade || asked_->connect || asked_->need_h1) want.kind = pool::ProtocolMask::h1_only;
+  want.tunnel = asked_->tunnel.requested();
+  if (want.tunnel || asked_->need_h1) want.kind = pool::ProtocolMask::h1_only;
   // A request with a body is not repeated, whatever its method.
   const bool may_repeat = bodyless() && is_idempotent(request_.method, origin.request.retry_idempotent);
   if (origin.pool.reuse == config::Reuse::safe && !may_repeat) {
@@ -252,7 +256,7 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   attempt_->upstream_stream = &select_upstream_stream();
   enter(ExchangeEvent::lease);
   response_.clear();
-  if (asked_->connect) return open_tunnel();  // the client sees the origin's bytes and its end itself
+  if (asked_->tunnel.connect()) return open_tunnel();  // the client sees the origin's bytes and its end itself
   if (!attempt_->upstream_stream->usable()) {
     StreamFailure ended;
     ended.fault.detail = "it ended before it was used";
@@ -264,7 +268,7 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   rules.via_pseudonym = context_.pseudonym;
   rules.host = asked_->host;
   rules.path = asked_->path;
-  rules.upgrade = asked_->upgrade;
+  rules.upgrade = asked_->tunnel.upgrade();
   rules.max_forwards = asked_->max_forwards;
   attempt_->upstream_stream->send_head(request_, rules);
   if (request_body_.full())
@@ -279,7 +283,7 @@ UpstreamStream& Exchange::select_upstream_stream() {
   const pool::Lease& lease = attempt_->lease;
   auto& connection = static_cast<Connection&>(*lease);
   if (!lease.shared()) {
-    h1_.begin(connection, request_.method, asked_->upgrade, facts_.origin->speaks.bare_lf);
+    h1_.begin(connection, request_.method, asked_->tunnel.upgrade(), facts_.origin->speaks.bare_lf);
     return h1_;
   }
   auto& session = static_cast<H2Connection&>(connection);

@@ -93,6 +93,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // The steps of a request, in order.
   bool may_forward(const http::Target& target) LOOP_ONLY;
   void answer_here() LOOP_ONLY;
+  bool forwards_upgrade() const LOOP_ONLY;
   bool waits_for_body() const LOOP_ONLY;
   // Returns `over` if the body is still to come, the exchange waits for a connection, or it was answered.
   AttemptState ask_when_body_may_travel() LOOP_ONLY;
@@ -115,7 +116,8 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void note_bounds(const Fault& fault, const Attempt& attempt) LOOP_ONLY;
   AttemptState open_tunnel() LOOP_ONLY;
   bool switched_too_early() LOOP_ONLY;
-  bool tunnel_over() const LOOP_ONLY;
+  void enter_tunnel() LOOP_ONLY;
+  bool tunnel_over() LOOP_ONLY;
   void end_tunnel() LOOP_ONLY;
   void go_on() LOOP_ONLY;
   void resume_client() LOOP_ONLY;

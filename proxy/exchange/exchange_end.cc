@@ -34,8 +34,8 @@ void Exchange::on_request_broken(Fault fault) {
 void Exchange::reply(const Fault& fault) {
   const bool whole = client_stream_->request_complete() || bodyless();
   // Bytes that follow a refused CONNECT may be meant for its tunnel, so they are not parsed as a request.
-  const bool keep =
-      request_.keep_alive && whole && !asked_->connect && context_.keeps_clients() && fault.side != Side::client;
+  const bool keep = request_.keep_alive && whole && !asked_->tunnel.connect() && context_.keeps_clients() &&
+                    fault.side != Side::client;
   facts_.status = client_stream_->send_fault(fault, keep);
   facts_.fault = fault;
   const bool sent = client_stream_->flush();

@@ -20,8 +20,7 @@ AttemptState Exchange::on_switched(std::string_view rest) {
   if (switched_too_early()) return AttemptState::over;
   facts_.status = 101;
   facts_.head_back = context_.loop.now();
-  attempt_->lease.become_tunnel();
-  enter(ExchangeEvent::switched);
+  enter_tunnel();
   client_stream_->send_tunnel(&response_);
   client_stream_->send_body(rest);
   facts_.bytes_out += rest.size();
@@ -34,8 +33,7 @@ AttemptState Exchange::on_switched(std::string_view rest) {
 // CONNECT: the connection is established, and no byte of the request is sent on it.
 AttemptState Exchange::open_tunnel() {
   facts_.status = 200;
-  attempt_->lease.become_tunnel();
-  enter(ExchangeEvent::switched);
+  enter_tunnel();
   client_stream_->send_tunnel(nullptr);
   if (!flush_reply()) return AttemptState::over;
   client_stream_->on_tunnel();
@@ -44,29 +42,36 @@ AttemptState Exchange::open_tunnel() {
   return AttemptState::alive;
 }
 
+void Exchange::enter_tunnel() {
+  attempt_->lease.become_tunnel();
+  asked_->tunnel.open();
+  enter(ExchangeEvent::switched);
+}
+
 void Exchange::on_tunnel_bytes(std::string_view bytes) {
+  asked_->tunnel.on_client_bytes();
   facts_.bytes_in += bytes.size();
   attempt_->upstream_stream->send_body(bytes);
 }
 
 void Exchange::on_tunnel_input_end() {
-  asked_->client_eof = true;
+  asked_->tunnel.on_client_fin();
   if (tunnel_over()) return end_tunnel();
   attempt_->upstream_stream->shut_write_when_sent();
 }
 
 AttemptState Exchange::on_tunnel_eof() {
-  attempt_->origin_eof = true;
+  asked_->tunnel.on_origin_fin();
   client_stream_->shut_write_when_sent();
   if (!tunnel_over()) return AttemptState::alive;
   end_tunnel();
   return AttemptState::over;
 }
 
-// Returns true if both directions are closed and the upstream write queue is empty.
-bool Exchange::tunnel_over() const {
-  return attempt_->origin_eof && (attempt_->upstream_stream->write_closed() ||
-                                  (asked_->client_eof && attempt_->upstream_stream->backlog() == 0));
+bool Exchange::tunnel_over() {
+  const UpstreamStream& origin = *attempt_->upstream_stream;
+  asked_->tunnel.settle(!origin.write_closed(), origin.backlog());
+  return asked_->tunnel.over();
 }
 
 void Exchange::end_tunnel() {

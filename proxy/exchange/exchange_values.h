@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "pool/destination/lease.h"
 #include "proxy/exchange/body_rate.h"
+#include "proxy/exchange/tunnel.h"
 #include "proxy/http/message.h"
 #include "proxy/http/message_order.h"
 
@@ -22,15 +23,13 @@ struct RequestValues {
   // `buffer`: memory of the previous request, reused for `host`.
   explicit RequestValues(std::string&& buffer) : host(std::move(buffer)) { host.clear(); }
 
-  std::string host;           // value of Host for the origin
-  std::string_view path;      // in the request's target
-  bool connect = false;       // CONNECT: a tunnel from the start
-  bool upgrade = false;       // requested by the client, and forwarded
+  std::string host;       // value of Host for the origin
+  std::string_view path;  // in the request's target
+  Tunnel tunnel;
   bool need_h1 = false;       // the origin requires HTTP/1.1 for this request
   bool misdirected = false;   // a 421 was received
   bool close_client = false;  // the response carries Connection: close
   bool over_limit = false;    // the body passed max_body
-  bool client_eof = false;    // tunnel: the client sent FIN
   int max_forwards = -1;
   std::uint32_t idempotent_retries = 0, proven_replays = 0;
   Instant informed_at{};  // the last 1xx
@@ -53,7 +52,6 @@ struct AttemptValues {
   UpstreamStream* upstream_stream = nullptr;
   http::Fields trailers;       // of the response
   bool authenticated = false;  // the connection authenticated this client and is never lent to another
-  bool origin_eof = false;     // tunnel: the origin sent FIN
   std::uint64_t leak = 0;      // the leak's number if the lease was reported as held for too long
   http::MessageOrder told;     // of the response; a part that violates it is not forwarded
   Instant moved_at{};          // when bytes of the request were last sent
