@@ -46,13 +46,13 @@ void Exchange::begin(ClientStream& client_stream) {
   }
   if (forwards_upgrade()) asked_->tunnel.request(TunnelRequest::upgrade);
   request_body_.begin(request_, facts_.origin->request.replay_buffer);
+  asked_->deadlines.begin(now, facts_.origin->request);
   if (request_.framing == http::Framing::length && !request_.expect_continue) {
-    asked_->body_rate.begin(now, client_stream_->listen());
+    asked_->deadlines.measure_body(now, client_stream_->listen());
   }
-  asked_->total_deadline = deadline_after(now, facts_.origin->request.timeout);
   facts_.origin->retries.deposit();
   if (waits_for_body()) {
-    if (!request_body_.fits()) asked_->look_at = now + RequestBody::kStreams;
+    if (!request_body_.fits()) asked_->deadlines.look_at_body(now + RequestBody::kStreams);
     enter(ExchangeEvent::collect);
     return touch();
   }
@@ -149,14 +149,9 @@ AttemptState Exchange::ask_when_body_may_travel() {
     touch();
     return AttemptState::over;
   }
-  asked_->look_at = kNever;
+  asked_->deadlines.body_may_travel();
   enter(ExchangeEvent::begin);
   return borrow(false);
-}
-
-void Exchange::look_at_body() {
-  asked_->look_at = kNever;
-  go_on();
 }
 
 // ---- borrowing ----
@@ -190,8 +185,7 @@ AttemptState Exchange::borrow(bool fresh) {
     return AttemptState::over;
   }
   facts_.asked_pool = true;
-  asked_->waiting_since = now;
-  asked_->wait_deadline = now + origin.pool.wait_timeout;
+  asked_->deadlines.wait(now, origin.pool);
   touch();
   return AttemptState::over;
 }
@@ -206,6 +200,7 @@ AttemptState Exchange::borrow_from_new_destination(bool fresh) {
     return AttemptState::over;
   }
   facts_.origin = *successor;
+  asked_->deadlines.use(facts_.origin->request);
   return borrow(fresh);
 }
 
@@ -236,7 +231,7 @@ std::uint64_t Exchange::client() const {
 void Exchange::on_refused(Fault fault) {
   exec::assume_on_loop();
   CARPOOL_ASSERT(state_ == ExchangeState::borrowing);
-  facts_.waited += context_.loop.now() - asked_->waiting_since;
+  facts_.waited += asked_->deadlines.waited(context_.loop.now());
   reply(fault);
 }
 
@@ -247,8 +242,8 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   attempt_.emplace(std::move(taken), std::move(trailers_buffer_));
   attempt_->authenticated = authenticated;
   const pool::Lease& lease = attempt_->lease;
-  asked_->wait_deadline = kNever;
-  facts_.leased = attempt_->moved_at = context_.loop.now();
+  facts_.leased = context_.loop.now();
+  asked_->deadlines.lease(facts_.leased);
   facts_.asked_pool = true;
   facts_.connection = static_cast<Connection&>(*lease).id();
   facts_.uses_before = lease.uses_before();
@@ -271,8 +266,7 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   rules.upgrade = asked_->tunnel.upgrade();
   rules.max_forwards = asked_->max_forwards;
   attempt_->upstream_stream->send_head(request_, rules);
-  if (request_body_.full())
-    asked_->body_rate.renew(facts_.leased, request_body_.received());  // the client was not read
+  if (request_body_.full()) asked_->deadlines.client_was_paused(facts_.leased, request_body_.received());
   request_body_.start(*attempt_->upstream_stream);
   touch();
   return AttemptState::alive;
@@ -300,7 +294,7 @@ void Exchange::on_request_body(std::string_view bytes) {
   if (state_ == ExchangeState::idle) return;  // already answered; the client discards the rest
   facts_.bytes_in += bytes.size();
   if (request_.expect_continue && request_body_.received() == 0 && request_.framing == http::Framing::length) {
-    asked_->body_rate.begin(context_.loop.now(), client_stream_->listen());
+    asked_->deadlines.measure_body(context_.loop.now(), client_stream_->listen());
   }
   const std::uint64_t max_body = client_stream_->listen().max_body;
   if (max_body != 0 && facts_.bytes_in > max_body) {
@@ -327,7 +321,7 @@ void Exchange::pump() {
   if (state_ == ExchangeState::collecting && ask_when_body_may_travel() != AttemptState::alive) return;
   if (!attempt_) return touch();
   if (!attempt_->upstream_stream->flush()) return;
-  attempt_->moved_at = context_.loop.now();
+  asked_->deadlines.sent(context_.loop.now());
   touch();
 }
 
@@ -356,9 +350,7 @@ AttemptState Exchange::on_writable() {
     end_tunnel();
     return AttemptState::over;
   }
-  attempt_->moved_at = context_.loop.now();
-  if (asked_->slow_at == kNever)
-    asked_->body_rate.renew(context_.loop.now(), request_body_.received());  // the client was held back
+  asked_->deadlines.origin_accepted(context_.loop.now(), request_body_.received());
   touch();
   if (attempt_->upstream_stream->backlog() < kHighWatermark) client_stream_->resume();
   return AttemptState::alive;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "exec/loop.h"
 #include "pool/destination/lease.h"
@@ -56,9 +57,10 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void on_request_body(std::string_view bytes) LOOP_ONLY;
   void on_request_trailer(std::string_view name, std::string_view value) LOOP_ONLY;
   void on_request_end() LOOP_ONLY;
-  void pump() LOOP_ONLY;                            // sends the bytes of this event upstream
-  bool wants_input() const LOOP_ONLY;               // returns true if the client may be read now
-  void on_request_broken(Fault fault) LOOP_ONLY;    // the body's framing failed, or the client ended inside it
+  void pump() LOOP_ONLY;               // sends the bytes of this event upstream
+  bool wants_input() const LOOP_ONLY;  // returns true if the client may be read now
+  // The body's framing failed, or the client ended inside it.
+  void on_request_broken(Fault fault) LOOP_ONLY { fail(std::move(fault)); }
   void on_client_progress() LOOP_ONLY { touch(); }  // the client reads its response
   void on_client_writable() LOOP_ONLY;              // its write queue drained below the high watermark
   void on_client_gone() LOOP_ONLY;
@@ -97,7 +99,6 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   bool waits_for_body() const LOOP_ONLY;
   // Returns `over` if the body is still to come, the exchange waits for a connection, or it was answered.
   AttemptState ask_when_body_may_travel() LOOP_ONLY;
-  void look_at_body() LOOP_ONLY;
   // Returns `over` if the exchange waits for a connection, or was answered.
   AttemptState borrow(bool fresh) LOOP_ONLY;
   // `authenticated`: the connection has authenticated this client before.
@@ -125,6 +126,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void leave_line() LOOP_ONLY;
 
   // Ends.
+  void fail(Fault fault) LOOP_ONLY;
   void reply(const Fault& fault) LOOP_ONLY;
   void break_off(Fault fault) LOOP_ONLY;
   void end_lease(pool::CloseCause cause) LOOP_ONLY;
@@ -140,10 +142,9 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // Deadlines.
   void touch() LOOP_ONLY;  // a byte moved, or the phase changed
   void on_deadline();
-  Fault deadline_fault(bool total) const LOOP_ONLY;
-  Instant forwarding_deadline() const LOOP_ONLY;
-  Instant rate_deadline(Instant now) LOOP_ONLY;
-  void end_slow_body() LOOP_ONLY;
+  Awaited awaited() const LOOP_ONLY;
+  Fault fault_of(const DeadlineRow& row) const LOOP_ONLY;
+  void note_timeout(const DeadlineRow& row, Instant now) LOOP_ONLY;
 
   // ---- UpstreamStreamHandler: the response ----
   bool wants_response() const override LOOP_ONLY;

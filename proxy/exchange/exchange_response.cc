@@ -37,7 +37,7 @@ bool Exchange::head_in_order() {
 AttemptState Exchange::on_response_head() {
   if (!head_in_order()) return AttemptState::over;
   if (response_.status < 200) {
-    asked_->informed_at = context_.loop.now();
+    asked_->deadlines.inform(context_.loop.now());
     // on_switched() follows 101.
     if (response_.status == 101 || client_stream_->send_informational(response_)) return AttemptState::alive;
     on_client_gone();
@@ -69,7 +69,7 @@ AttemptState Exchange::on_response_head() {
 // waited for 100 (Continue).
 bool Exchange::request_settled() {
   if (request_body_.ended()) return true;
-  const bool waits = request_.expect_continue && request_body_.received() == 0 && asked_->informed_at == Instant{};
+  const bool waits = request_.expect_continue && request_body_.received() == 0 && !asked_->deadlines.informed();
   return response_.status == 417 && waits && client_stream_->await_repeat();
 }
 

@@ -7,9 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/clock.h"
 #include "pool/destination/lease.h"
-#include "proxy/exchange/body_rate.h"
+#include "proxy/exchange/exchange_deadlines.h"
 #include "proxy/exchange/tunnel.h"
 #include "proxy/http/message.h"
 #include "proxy/http/message_order.h"
@@ -32,13 +31,7 @@ struct RequestValues {
   bool over_limit = false;    // the body passed max_body
   int max_forwards = -1;
   std::uint32_t idempotent_retries = 0, proven_replays = 0;
-  Instant informed_at{};  // the last 1xx
-  Instant waiting_since{};
-  Instant total_deadline = kNever;
-  Instant wait_deadline = kNever;
-  BodyRate body_rate;
-  Instant slow_at = kNever;  // when the body falls below body_min_rate
-  Instant look_at = kNever;  // collecting: when to check whether the body streams
+  ExchangeDeadlines deadlines;
 };
 
 // From taking a lease to giving it back.
@@ -54,7 +47,6 @@ struct AttemptValues {
   bool authenticated = false;  // the connection authenticated this client and is never lent to another
   std::uint64_t leak = 0;      // the leak's number if the lease was reported as held for too long
   http::MessageOrder told;     // of the response; a part that violates it is not forwarded
-  Instant moved_at{};          // when bytes of the request were last sent
 };
 
 }  // namespace carpool::proxy

@@ -1,0 +1,114 @@
+// The deadlines of an exchange as one table: which of them may pass in which state, what follows, and which fault ends
+// the request.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/fault.h"
+#include "proxy/exchange/transition_table.h"
+
+namespace carpool::proxy {
+
+enum class Deadline : std::uint8_t {
+  total,          // request.timeout, from the head to the end
+  body_look,      // a body too large to be collected may have begun to stream
+  body_rate,      // listen.body_min_rate
+  pool_wait,      // pool.wait_timeout
+  dial_wait,      // pool.wait_timeout, while a dial that has its own deadline is in progress
+  client_sends,   // request.idle_timeout: no byte of the request's body comes
+  origin_reads,   // request.idle_timeout: the origin accepts no byte of the request's body
+  response_head,  // request.response_header_timeout
+  origin_sends,   // request.idle_timeout: no byte of the response comes
+  client_reads,   // request.idle_timeout: the client accepts no byte of the response
+};
+inline constexpr std::size_t kDeadlines = 10;
+
+enum class DeadlineAction : std::uint8_t {
+  look_at_body,  // the body may travel now
+  await_dial,    // the dial's own deadline reports the cause
+  slow_body,     // fail, and counted
+  fail,          // the request ends with the row's fault; it is never sent again after a timeout
+  client_left,   // as if the client had disconnected
+};
+
+struct DeadlineRow {
+  ExchangeState state;
+  Deadline deadline;
+  DeadlineAction action;
+  FaultKind kind = FaultKind::internal;
+  Side side = Side::self;
+  std::string_view detail{};  // after request.timeout the phase follows
+};
+
+namespace detail {
+inline constexpr std::string_view kTotal = "request.timeout passed while ";
+inline constexpr std::string_view kSlow = "the request body came slower than listen.body_min_rate";
+inline constexpr std::string_view kSilent = "request.idle_timeout passed while reading the request body";
+inline constexpr std::string_view kUnread = "request.idle_timeout passed while sending the request body";
+inline constexpr std::string_view kNoHead =
+    "request.response_header_timeout passed while waiting for the response head";
+inline constexpr std::string_view kMidBody = "request.idle_timeout passed mid-body";
+inline constexpr std::string_view kLeft = "request.idle_timeout passed";
+}  // namespace detail
+
+// clang-format off
+inline constexpr auto kDeadlineTable = [] {
+  using enum ExchangeState;
+  using enum Deadline;
+  using enum DeadlineAction;
+  using enum FaultKind;
+  using namespace detail;
+  return std::array{
+      DeadlineRow{collecting, total,         fail,         request_timeout,     Side::self,     kTotal},
+      DeadlineRow{collecting, body_look,     look_at_body},
+      DeadlineRow{collecting, body_rate,     slow_body,    head_timeout,        Side::client,   kSlow},
+      DeadlineRow{collecting, client_sends,  fail,         head_timeout,        Side::client,   kSilent},
+      DeadlineRow{borrowing,  total,         fail,         request_timeout,     Side::self,     kTotal},
+      DeadlineRow{borrowing,  body_rate,     slow_body,    head_timeout,        Side::client,   kSlow},
+      DeadlineRow{borrowing,  pool_wait,     fail,         wait_timeout,        Side::self,     "wait timed out"},
+      DeadlineRow{borrowing,  dial_wait,     await_dial},
+      DeadlineRow{forwarding, total,         fail,         request_timeout,     Side::self,     kTotal},
+      DeadlineRow{forwarding, body_rate,     slow_body,    head_timeout,        Side::client,   kSlow},
+      DeadlineRow{forwarding, client_sends,  fail,         head_timeout,        Side::client,   kSilent},
+      DeadlineRow{forwarding, origin_reads,  fail,         response_timeout,    Side::upstream, kUnread},
+      DeadlineRow{forwarding, response_head, fail,         response_timeout,    Side::upstream, kNoHead},
+      DeadlineRow{relaying,   total,         fail,         request_timeout,     Side::self,     kTotal},
+      DeadlineRow{relaying,   origin_sends,  fail,         response_incomplete, Side::upstream, kMidBody},
+      DeadlineRow{relaying,   client_reads,  client_left,  client_gone,         Side::client,   kLeft},
+      DeadlineRow{tunnel,     total,         fail,         request_timeout,     Side::self,     kTotal},
+      DeadlineRow{tunnel,     origin_sends,  fail,         response_incomplete, Side::upstream, kMidBody},
+      DeadlineRow{tunnel,     client_reads,  client_left,  client_gone,         Side::client,   kLeft}};
+}();
+// clang-format on
+
+// Returns the row's index, or kNoDeadlineRow.
+inline constexpr std::size_t kNoDeadlineRow = kDeadlineTable.size();
+constexpr std::size_t deadline_row(ExchangeState state, Deadline deadline) {
+  for (std::size_t i = 0; i < kDeadlineTable.size(); ++i) {
+    if (kDeadlineTable[i].state == state && kDeadlineTable[i].deadline == deadline) return i;
+  }
+  return kNoDeadlineRow;
+}
+
+namespace detail {
+constexpr bool deadlines_deterministic() {
+  for (std::size_t i = 0; i < kDeadlineTable.size(); ++i) {
+    if (deadline_row(kDeadlineTable[i].state, kDeadlineTable[i].deadline) != i) return false;
+  }
+  return true;
+}
+constexpr bool every_state_is_bounded() {
+  for (std::size_t state = 1; state < kExchangeStates; ++state) {
+    if (deadline_row(static_cast<ExchangeState>(state), Deadline::total) == kNoDeadlineRow) return false;
+  }
+  return deadline_row(ExchangeState::idle, Deadline::total) == kNoDeadlineRow;
+}
+}  // namespace detail
+
+static_assert(detail::deadlines_deterministic(), "two rows for one state and deadline");
+static_assert(detail::every_state_is_bounded(), "request.timeout holds in every state but idle");
+
+}  // namespace carpool::proxy

@@ -1,0 +1,27 @@
+#include "proxy/exchange/exchange_deadlines.h"
+
+namespace carpool::proxy {
+
+Deadline ExchangeDeadlines::passed(ExchangeState state, Instant now, const Awaited& awaited) const {
+  if (now >= total_at_) return Deadline::total;
+  if (now >= look_at_) return Deadline::body_look;
+  if (now >= rate_at_) return Deadline::body_rate;
+  switch (state) {
+    case ExchangeState::idle:
+      break;
+    case ExchangeState::collecting:
+      return Deadline::client_sends;
+    case ExchangeState::borrowing:
+      return awaited.dialing && now < dial_at_ ? Deadline::dial_wait : Deadline::pool_wait;
+    case ExchangeState::forwarding:
+      if (awaited.body_ended) return Deadline::response_head;
+      return awaited.origin_queued ? Deadline::origin_reads : Deadline::client_sends;
+    case ExchangeState::relaying:
+    case ExchangeState::tunnel:
+      return awaited.client_queued ? Deadline::client_reads : Deadline::origin_sends;
+  }
+  CARPOOL_ASSERT(false);
+  return Deadline::total;
+}
+
+}  // namespace carpool::proxy

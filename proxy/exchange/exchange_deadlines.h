@@ -1,0 +1,127 @@
+// ExchangeDeadlines: when an exchange must act next, and which deadline has passed then. Pure: the exchange reports its
+// steps with their times, and asks with what it observes; what a deadline means is in deadline_table.h. The functions
+// of the steady path are inline.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "proxy/config/config.h"
+#include "proxy/exchange/body_rate.h"
+#include "proxy/exchange/deadline_table.h"
+
+namespace carpool::proxy {
+
+// The request's body as next() needs it. `read`: carpool reads the client; needed only if measures_body().
+struct BodyProgress {
+  std::uint64_t received = 0;
+  bool ended = false;
+  bool read = false;
+};
+
+// The facts that tell which side is awaited when a deadline has passed.
+struct Awaited {
+  bool body_ended = false;     // the request's body was received whole
+  bool origin_queued = false;  // bytes wait to be written to the origin
+  bool client_queued = false;  // bytes wait to be written to the client
+  bool dialing = false;        // a dial to the origin is in progress
+};
+
+class ExchangeDeadlines final {
+ public:
+  // ---- the steps of a request ----
+  void begin(Instant now, const config::Request& limits) {
+    limits_ = &limits;
+    total_at_ = deadline_after(now, limits.timeout);
+  }
+  // Another destination serves the request; request.timeout stays.
+  void use(const config::Request& limits) { limits_ = &limits; }
+  void measure_body(Instant now, const config::Listen& listen) { rate_.begin(now, listen); }
+  void look_at_body(Instant at) { look_at_ = at; }
+  void body_may_travel() { look_at_ = kNever; }
+  void wait(Instant now, const config::PoolSettings& limits) {
+    waiting_since_ = now;
+    wait_at_ = now + limits.wait_timeout;
+    dial_at_ = now + limits.connect_timeout;
+  }
+  void await_dial() { wait_at_ = dial_at_ + kDialReports; }
+  Duration waited(Instant now) const { return now - waiting_since_; }
+  void lease(Instant now) {
+    wait_at_ = kNever;
+    sent_at_ = now;
+  }
+  void sent(Instant now) { sent_at_ = now; }
+  // The client could not be read until now.
+  void client_was_paused(Instant now, std::uint64_t received) { rate_.renew(now, received); }
+  // The queue to the origin drained. A client that was not read because of it gets a new grace period.
+  void origin_accepted(Instant now, std::uint64_t received) {
+    sent_at_ = now;
+    if (rate_at_ == kNever) rate_.renew(now, received);
+  }
+  void inform(Instant now) { informed_at_ = now; }
+  bool informed() const { return informed_at_ != Instant{}; }  // a 1xx came
+
+  // ---- the next deadline ----
+  // Returns true if the rate of the body counts now, as far as the body knows. A response that has begun is bounded by
+  // the origin's deadlines.
+  bool measures_body(ExchangeState state, bool body_ended) const {
+    return rate_.counts() && !body_ended && state != ExchangeState::relaying && state != ExchangeState::tunnel;
+  }
+  // Must be called after every step, and whenever a byte moved.
+  Instant next(ExchangeState state, Instant now, const BodyProgress& body) {
+    rate_at_ = kNever;
+    if (measures_body(state, body.ended)) rate_at_ = rate_deadline(now, body);
+    return std::min({state_deadline(state, now, body.ended), total_at_, rate_at_});
+  }
+  // Returns the deadline that has passed; must be called at next() or later.
+  Deadline passed(ExchangeState state, Instant now, const Awaited& awaited) const;
+
+ private:
+  static constexpr Duration kDialReports = std::chrono::milliseconds(100);
+
+  // Time in which carpool does not read does not count.
+  Instant rate_deadline(Instant now, const BodyProgress& body) {
+    if (body.read) return rate_.deadline(body.received);
+    rate_.renew(now, body.received);
+    return kNever;
+  }
+  Instant state_deadline(ExchangeState state, Instant now, bool body_ended) const {
+    switch (state) {
+      case ExchangeState::idle:
+        break;
+      case ExchangeState::collecting:
+        return std::min(deadline_after(now, limits_->idle_timeout), look_at_);
+      case ExchangeState::borrowing:
+        return wait_at_;
+      case ExchangeState::forwarding:
+        return forwarding_deadline(body_ended);
+      case ExchangeState::relaying:
+      case ExchangeState::tunnel:
+        return deadline_after(now, limits_->idle_timeout);
+    }
+    CARPOOL_ASSERT(false);
+    return kNever;
+  }
+  // Bytes of a head do not extend its deadline: an origin that sends one byte now and then would never time out. A
+  // whole 1xx head does, to at most twice the limit in total.
+  Instant forwarding_deadline(bool body_ended) const {
+    const Duration limit = body_ended ? limits_->response_header_timeout : limits_->idle_timeout;
+    const Instant usual = deadline_after(std::max(sent_at_, informed_at_), limit);
+    return std::min(usual, deadline_after(deadline_after(sent_at_, limit), limit));
+  }
+
+  const config::Request* limits_ = nullptr;
+  Instant total_at_ = kNever;
+  Instant look_at_ = kNever;  // collecting: when to check whether the body streams
+  Instant wait_at_ = kNever;
+  Instant rate_at_ = kNever;  // when the body falls below its rate; kNever while it is not measured
+  Instant waiting_since_{};
+  Instant dial_at_{};      // by then a dial that is in progress has ended
+  Instant sent_at_{};      // when bytes of the request were last sent in this attempt
+  Instant informed_at_{};  // the last 1xx
+  BodyRate rate_;
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,89 @@
+// Timeouts of an exchange: its timer is armed for the next deadline of ExchangeDeadlines; the table says what follows.
+#include <utility>
+
+#include "proxy/exchange/exchange.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/telemetry/loop_stats.h"
+#include "proxy/upstream/dialer.h"
+#include "proxy/upstream/origin/origin_runtime.h"
+
+namespace carpool::proxy {
+
+void Exchange::touch() {
+  if (state_ == ExchangeState::idle) return;
+  ExchangeDeadlines& deadlines = asked_->deadlines;
+  BodyProgress body;
+  body.received = request_body_.received();
+  body.ended = request_body_.ended();
+  body.read = deadlines.measures_body(state_, body.ended) && wants_input();
+  timer_.arm(deadlines.next(state_, context_.loop.now(), body));
+}
+
+void Exchange::on_deadline() {
+  exec::assume_on_loop();
+  const Instant now = context_.loop.now();
+  const std::size_t index = deadline_row(state_, asked_->deadlines.passed(state_, now, awaited()));
+  CARPOOL_ASSERT(index != kNoDeadlineRow);
+  const DeadlineRow& row = kDeadlineTable[index];
+  switch (row.action) {
+    case DeadlineAction::look_at_body:
+      asked_->deadlines.body_may_travel();
+      return go_on();
+    case DeadlineAction::await_dial:
+      asked_->deadlines.await_dial();
+      return touch();
+    case DeadlineAction::slow_body:
+      context_.stats.count_given_up(metrics::GivenUp::slow_body);
+      return fail(fault_of(row));
+    case DeadlineAction::client_left:
+      return on_client_left(row.detail);
+    case DeadlineAction::fail:
+      note_timeout(row, now);
+      return fail(fault_of(row));
+  }
+}
+
+Awaited Exchange::awaited() const {
+  Awaited awaited;
+  awaited.body_ended = request_body_.ended();
+  awaited.origin_queued = attempt_ && attempt_->upstream_stream->backlog() != 0;
+  awaited.client_queued = client_stream_->backlog() != 0;
+  awaited.dialing = facts_.origin->dialing();
+  return awaited;
+}
+
+Fault Exchange::fault_of(const DeadlineRow& row) const {
+  Fault fault{row.kind, row.side, std::string(row.detail)};
+  if (row.deadline == Deadline::total) fault.detail.append(phase());
+  return fault;
+}
+
+void Exchange::note_timeout(const DeadlineRow& row, Instant now) {
+  if (row.side != Side::upstream) return;
+  facts_.origin->destination->note_failure(fault_of(row));
+  static_cast<Connection&>(*attempt_->lease).note_failure(now);
+}
+
+std::string_view Exchange::phase() const {
+  switch (state_) {
+    case ExchangeState::idle:
+      return "resting";
+    case ExchangeState::collecting:
+      return "reading the request body";
+    case ExchangeState::borrowing: {
+      if (facts_.origin->destination->probing()) return "waiting for the probe of an origin whose last dial failed";
+      const std::string_view dial = context_.dialer.phase_of(*facts_.origin);
+      if (!dial.empty()) return dial;
+      return facts_.origin->dialing() ? "connecting" : "waiting for a connection";
+    }
+    case ExchangeState::forwarding:
+      return request_body_.ended() ? "waiting for the response head" : "sending the request body";
+    case ExchangeState::relaying:
+      return "receiving the response body";
+    case ExchangeState::tunnel:
+      return "in a tunnel";
+  }
+  return "";
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,239 @@
+// Unit tests of ExchangeDeadlines: every row of the table, which deadline is next, and what moves it.
+#include "proxy/exchange/exchange_deadlines.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace carpool::proxy {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using enum ExchangeState;
+
+constexpr BodyProgress kNoBody{.ended = true};
+
+class TheDeadlines : public testing::Test {
+ protected:
+  TheDeadlines() {
+    request_.timeout = seconds(300);
+    request_.idle_timeout = seconds(20);
+    request_.response_header_timeout = seconds(30);
+    pool_.wait_timeout = seconds(5);
+    pool_.connect_timeout = seconds(8);
+    listen_.body_min_rate = 1000;
+    listen_.body_grace = seconds(10);
+    deadlines_.begin(now_, request_);
+  }
+  Instant next(ExchangeState state, const BodyProgress& body = kNoBody) { return deadlines_.next(state, now_, body); }
+  Deadline passed(ExchangeState state, const Awaited& awaited = {}) { return deadlines_.passed(state, now_, awaited); }
+  void pass(Duration time) { now_ += time; }
+
+  Instant now_{seconds(1000)};
+  config::Request request_;
+  config::PoolSettings pool_;
+  config::Listen listen_;
+  ExchangeDeadlines deadlines_;
+};
+
+TEST(TheDeadlineTable, HasOneRowForEachDeadlineThatMayPass) {
+  const std::set<std::pair<ExchangeState, Deadline>> expected{{collecting, Deadline::total},
+                                                              {collecting, Deadline::body_look},
+                                                              {collecting, Deadline::body_rate},
+                                                              {collecting, Deadline::client_sends},
+                                                              {borrowing, Deadline::total},
+                                                              {borrowing, Deadline::body_rate},
+                                                              {borrowing, Deadline::pool_wait},
+                                                              {borrowing, Deadline::dial_wait},
+                                                              {forwarding, Deadline::total},
+                                                              {forwarding, Deadline::body_rate},
+                                                              {forwarding, Deadline::client_sends},
+                                                              {forwarding, Deadline::origin_reads},
+                                                              {forwarding, Deadline::response_head},
+                                                              {relaying, Deadline::total},
+                                                              {relaying, Deadline::origin_sends},
+                                                              {relaying, Deadline::client_reads},
+                                                              {tunnel, Deadline::total},
+                                                              {tunnel, Deadline::origin_sends},
+                                                              {tunnel, Deadline::client_reads}};
+  std::set<std::pair<ExchangeState, Deadline>> rows;
+  for (const DeadlineRow& row : kDeadlineTable) rows.emplace(row.state, row.deadline);
+  EXPECT_EQ(rows, expected);
+  EXPECT_EQ(rows.size(), kDeadlineTable.size());
+}
+
+TEST(TheDeadlineTable, BlamesTheSideThatIsAwaited) {
+  for (const DeadlineRow& row : kDeadlineTable) {
+    if (row.action == DeadlineAction::look_at_body || row.action == DeadlineAction::await_dial) continue;
+    const bool of_client = row.deadline == Deadline::body_rate || row.deadline == Deadline::client_sends ||
+                           row.deadline == Deadline::client_reads;
+    const bool of_origin = row.deadline == Deadline::origin_reads || row.deadline == Deadline::response_head ||
+                           row.deadline == Deadline::origin_sends;
+    EXPECT_EQ(row.side, of_client ? Side::client : of_origin ? Side::upstream : Side::self) << row.detail;
+    EXPECT_FALSE(row.detail.empty());
+  }
+}
+
+TEST_F(TheDeadlines, NameOnlyADeadlineOfTheTableInEveryState) {
+  for (const ExchangeState state : {collecting, borrowing, forwarding, relaying, tunnel}) {
+    for (unsigned bits = 0; bits < 16; ++bits) {
+      const Awaited awaited{(bits & 1U) != 0, (bits & 2U) != 0, (bits & 4U) != 0, (bits & 8U) != 0};
+      ExchangeDeadlines deadlines;
+      deadlines.begin(now_, request_);
+      deadlines.wait(now_, pool_);
+      EXPECT_NE(deadline_row(state, deadlines.passed(state, now_ + seconds(1), awaited)), kNoDeadlineRow);
+      EXPECT_EQ(deadlines.passed(state, now_ + seconds(300), awaited), Deadline::total);
+    }
+  }
+}
+
+TEST_F(TheDeadlines, DoNotExistInAnIdleExchange) {
+  EXPECT_DEATH(next(idle), "");
+  EXPECT_DEATH(passed(idle), "");
+}
+
+TEST_F(TheDeadlines, AreBoundedByTheRequestsTimeoutInEveryState) {
+  for (const ExchangeState state : {collecting, borrowing, forwarding, relaying, tunnel}) {
+    ExchangeDeadlines deadlines;
+    request_.idle_timeout = request_.response_header_timeout = Duration::zero();
+    deadlines.begin(now_, request_);
+    EXPECT_EQ(deadlines.next(state, now_ + seconds(2), kNoBody), now_ + seconds(300));
+  }
+}
+
+TEST_F(TheDeadlines, AreNoneWhereNoTimeIsConfigured) {
+  request_ = {};
+  request_.idle_timeout = request_.response_header_timeout = Duration::zero();
+  deadlines_.begin(now_, request_);
+  for (const ExchangeState state : {collecting, forwarding, relaying, tunnel}) EXPECT_EQ(next(state), kNever);
+}
+
+TEST_F(TheDeadlines, GiveAClientItsIdleTimeFromItsLastByteWhileTheBodyIsCollected) {
+  pass(seconds(7));
+  EXPECT_EQ(next(collecting), now_ + seconds(20));
+  EXPECT_EQ(passed(collecting), Deadline::client_sends);
+}
+
+TEST_F(TheDeadlines, LookAtALargeBodyOnceBeforeItsIdleTime) {
+  deadlines_.look_at_body(now_ + milliseconds(200));
+  EXPECT_EQ(next(collecting), now_ + milliseconds(200));
+  pass(milliseconds(200));
+  EXPECT_EQ(passed(collecting), Deadline::body_look);
+  deadlines_.body_may_travel();
+  EXPECT_EQ(next(collecting), now_ + seconds(20));
+}
+
+TEST_F(TheDeadlines, BoundTheWaitForAConnectionWhateverMoves) {
+  deadlines_.wait(now_, pool_);
+  const Instant until = now_ + seconds(5);
+  pass(seconds(3));
+  EXPECT_EQ(next(borrowing), until);
+  EXPECT_EQ(deadlines_.waited(now_), seconds(3));
+  pass(seconds(2));
+  EXPECT_EQ(passed(borrowing), Deadline::pool_wait);
+}
+
+TEST_F(TheDeadlines, LeaveADialInProgressItsOwnTimeAndAMomentToReport) {
+  deadlines_.wait(now_, pool_);
+  const Instant dial = now_ + seconds(8);
+  pass(seconds(5));
+  EXPECT_EQ(passed(borrowing, {.dialing = true}), Deadline::dial_wait);
+  deadlines_.await_dial();
+  EXPECT_EQ(next(borrowing), dial + milliseconds(100));
+  pass(seconds(3));
+  EXPECT_EQ(passed(borrowing, {.dialing = true}), Deadline::pool_wait) << "only once";
+}
+
+TEST_F(TheDeadlines, EndTheWaitWithTheLease) {
+  deadlines_.wait(now_, pool_);
+  pass(seconds(1));
+  deadlines_.lease(now_);
+  EXPECT_EQ(next(forwarding), now_ + seconds(30));
+  EXPECT_EQ(next(borrowing), now_ + seconds(299)) << "a retry waits anew";
+}
+
+TEST_F(TheDeadlines, GiveAResponseHeadItsTimeFromTheLastByteSentAndNotFromTheLastByteRead) {
+  deadlines_.lease(now_);
+  const Instant sent = now_;
+  pass(seconds(4));
+  EXPECT_EQ(next(forwarding), sent + seconds(30));
+  deadlines_.sent(now_);
+  EXPECT_EQ(next(forwarding), now_ + seconds(30));
+  pass(seconds(30));
+  EXPECT_EQ(passed(forwarding, {.body_ended = true}), Deadline::response_head);
+}
+
+TEST_F(TheDeadlines, ExtendTheTimeOfAHeadWithInformationalHeadsToTwiceTheLimit) {
+  deadlines_.lease(now_);
+  const Instant sent = now_;
+  EXPECT_FALSE(deadlines_.informed());
+  pass(seconds(20));
+  deadlines_.inform(now_);
+  EXPECT_TRUE(deadlines_.informed());
+  EXPECT_EQ(next(forwarding), sent + seconds(50));
+  pass(seconds(25));
+  deadlines_.inform(now_);
+  EXPECT_EQ(next(forwarding), sent + seconds(60));
+}
+
+TEST_F(TheDeadlines, TellASilentClientFromAnOriginThatReadsNoBody) {
+  deadlines_.lease(now_);
+  EXPECT_EQ(next(forwarding, {.ended = false}), now_ + seconds(20));
+  pass(seconds(20));
+  EXPECT_EQ(passed(forwarding), Deadline::client_sends);
+  EXPECT_EQ(passed(forwarding, {.origin_queued = true}), Deadline::origin_reads);
+}
+
+TEST_F(TheDeadlines, TellASilentOriginFromAClientThatReadsNoResponse) {
+  for (const ExchangeState state : {relaying, tunnel}) {
+    pass(seconds(1));
+    EXPECT_EQ(next(state), now_ + seconds(20));
+    EXPECT_EQ(passed(state), Deadline::origin_sends);
+    EXPECT_EQ(passed(state, {.client_queued = true}), Deadline::client_reads);
+  }
+}
+
+TEST_F(TheDeadlines, MeasureABodyUntilItEndsOrTheResponseBegins) {
+  EXPECT_FALSE(deadlines_.measures_body(collecting, false)) << "not begun";
+  deadlines_.measure_body(now_, listen_);
+  for (const ExchangeState state : {collecting, borrowing, forwarding}) {
+    EXPECT_TRUE(deadlines_.measures_body(state, false));
+    EXPECT_FALSE(deadlines_.measures_body(state, true));
+  }
+  EXPECT_FALSE(deadlines_.measures_body(relaying, false));
+  EXPECT_FALSE(deadlines_.measures_body(tunnel, false));
+}
+
+TEST_F(TheDeadlines, EndABodyThatComesTooSlowly) {
+  deadlines_.measure_body(now_, listen_);
+  pass(seconds(9));
+  EXPECT_EQ(next(collecting, {.received = 2000, .read = true}), now_ + seconds(3));
+  pass(seconds(3));
+  EXPECT_EQ(passed(collecting), Deadline::body_rate);
+}
+
+TEST_F(TheDeadlines, DoNotCountTimeInWhichTheClientIsNotRead) {
+  deadlines_.measure_body(now_, listen_);
+  deadlines_.lease(now_);
+  pass(seconds(15));
+  EXPECT_EQ(next(forwarding, {.received = 500}), now_ + seconds(5)) << "the origin's time alone";
+  pass(seconds(1));
+  deadlines_.origin_accepted(now_, 500);
+  EXPECT_EQ(next(forwarding, {.received = 500, .read = true}), now_ + seconds(10)) << "a new grace period";
+  pass(seconds(2));
+  deadlines_.origin_accepted(now_, 500);
+  EXPECT_EQ(next(forwarding, {.received = 500, .read = true}), now_ + seconds(8)) << "it was read: no new one";
+}
+
+TEST_F(TheDeadlines, KeepTheRequestsTimeoutAtAnotherDestination) {
+  config::Request other = request_;
+  other.timeout = seconds(1);
+  other.response_header_timeout = seconds(400);
+  deadlines_.use(other);
+  deadlines_.lease(now_);
+  EXPECT_EQ(next(forwarding), now_ + seconds(300));
+}
+
+}  // namespace
+}  // namespace carpool::proxy
