@@ -6,8 +6,7 @@
 
 namespace carpool::proxy::http {
 
-ConnectionOptions::ConnectionOptions(const Fields& fields) {
-  if (!fields.may_have(FieldName::connection)) return;
+void ConnectionOptions::parse(const Fields& fields) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields.id(i) != FieldName::connection) continue;
@@ -36,7 +35,7 @@ void ConnectionOptions::note(std::string_view option) {
   }
 }
 
-bool ConnectionOptions::lists(std::string_view name) const {
+bool ConnectionOptions::find(std::string_view name) const {
   return std::any_of(others_.begin(), others_.begin() + count_, [name](const Option& option) {
     return iequals({option.at, option.size}, name);
   });

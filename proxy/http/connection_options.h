@@ -13,7 +13,9 @@ namespace carpool::proxy::http {
 class ConnectionOptions {
  public:
   // `fields` must outlive this object and must not change meanwhile.
-  explicit ConnectionOptions(const Fields& fields);
+  explicit ConnectionOptions(const Fields& fields) {
+    if (fields.may_have(FieldName::connection)) parse(fields);
+  }
 
   bool close = false;
   bool keep_alive = false;
@@ -23,7 +25,7 @@ class ConnectionOptions {
   // is rejected, so that no field name is searched for among thousands of options.
   bool too_many() const { return too_many_; }
   // Returns true if Connection lists `name`, which is none of the known options.
-  bool lists(std::string_view name) const;
+  bool lists(std::string_view name) const { return count_ != 0 && find(name); }
 
  private:
   static constexpr std::size_t kMost = 64;
@@ -32,7 +34,9 @@ class ConnectionOptions {
     const char* at;
     std::size_t size;
   };
+  void parse(const Fields& fields);
   void note(std::string_view option);
+  bool find(std::string_view name) const;
   std::array<Option, kMost> others_;  // only the first `count_` are initialised
   std::size_t count_ = 0;
   bool too_many_ = false;

@@ -14,6 +14,7 @@ class LineEnds {
   std::uint32_t lines() const { return lines_; }  // without empty ones
 
  private:
+  void end_line();
   char before_ = '\n';  // a section starts after a line end
   bool empty_ = true;   // the current line has no bytes yet
   std::uint32_t lines_ = 0;

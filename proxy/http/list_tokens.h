@@ -21,10 +21,11 @@ class ListReader {
   }
 
  private:
+  static bool white(char c) { return c == ' ' || c == '\t'; }
   static std::string_view strip(std::string_view text) {
-    const std::size_t first = text.find_first_not_of(" \t");
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+    while (!text.empty() && white(text.front())) text.remove_prefix(1);
+    while (!text.empty() && white(text.back())) text.remove_suffix(1);
+    return text;
   }
   std::string_view rest_;
 };

@@ -41,6 +41,13 @@ bool is_ipv6(std::string_view text) {
   return inet_pton(AF_INET6, name.data(), &address) == 1;
 }
 
+// Returns the position of the first byte of the path or query behind an authority, or the end.
+std::size_t end_of_authority(std::string_view text) {
+  std::size_t end = 0;
+  while (end < text.size() && text[end] != '/' && text[end] != '?') ++end;
+  return end;
+}
+
 // Checks host[:port]. Returns nullptr, or an error text.
 const char* check_authority(std::string_view authority) {
   std::string_view rest = authority;
@@ -74,7 +81,8 @@ std::optional<pool::Scheme> scheme_of(std::string_view target, std::string_view&
   return std::nullopt;
 }
 
-Result<Target> absolute(const RequestHead& head) {
+// `host`: the checked value of Host.
+Result<Target> absolute(const RequestHead& head, std::string_view host) {
   Target found;
   std::string_view rest;
   const std::optional<pool::Scheme> scheme = scheme_of(head.target, rest);
@@ -82,10 +90,11 @@ Result<Target> absolute(const RequestHead& head) {
   found.form = TargetForm::absolute;
   found.named = true;
   found.scheme = *scheme;
-  const std::size_t end = std::min(rest.find_first_of("/?"), rest.size());
+  const std::size_t end = end_of_authority(rest);
   found.authority = rest.substr(0, end);
   found.path = rest.substr(end);
   if (found.path.empty()) found.path = head.method == "OPTIONS" ? "*" : "/";
+  if (!host.empty() && found.authority == host) return found;  // checked already
   if (const char* wrong = check_authority(found.authority)) return malformed(wrong);
   return found;
 }
@@ -158,7 +167,7 @@ Result<Target> parse_target(const RequestHead& head) {
   const std::string_view target = head.target;
   if (target.find('#') != std::string_view::npos) return malformed("the request target has a fragment");
   if (head.method == "CONNECT") return authority(head);
-  if (!target.starts_with('/') && target != "*") return absolute(head);
+  if (!target.starts_with('/') && target != "*") return absolute(head, *host);
   if (target == "*" && head.method != "OPTIONS") return malformed("only OPTIONS may ask for *");
   Target found;
   found.form = target == "*" ? TargetForm::asterisk : TargetForm::origin;

@@ -7,7 +7,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "base/assert.h"
 #include "exec/event_leases.h"
 #include "proxy/net/free_list.h"
 #include "proxy/net/transport.h"
@@ -23,8 +25,17 @@ class BatchStore {
 
  private:
   friend class BatchLease;
-  std::unique_ptr<WriteBatch> take();
-  void give_back(std::unique_ptr<WriteBatch> batch);
+  // A spare batch may have a larger text only if the store keeps no other spare.
+  static constexpr std::size_t kModest = std::size_t{32} * 1024;
+  std::unique_ptr<WriteBatch> take() {
+    leases_.lend();
+    return spares_.take();
+  }
+  void give_back(std::unique_ptr<WriteBatch> batch) {
+    CARPOOL_ASSERT(batch->empty());
+    leases_.give_back();
+    if (batch->capacity() <= kModest || spares_.empty()) spares_.give_back(std::move(batch));
+  }
 
   exec::EventLeases& leases_;
   FreeList<WriteBatch> spares_;
@@ -34,10 +45,24 @@ class BatchLease {
  public:
   BatchLease() = default;  // holds no batch
   // Asserts that `write_queue` has no other lease. The write queue and the transport must outlive the lease.
-  BatchLease(BatchStore& store, WriteQueue& write_queue, net::Transport& transport);
-  BatchLease(BatchLease&& other) noexcept;
-  BatchLease& operator=(BatchLease&& other) noexcept;  // asserts that the target holds no batch
-  ~BatchLease();
+  BatchLease(BatchStore& store, WriteQueue& write_queue, net::Transport& transport)
+      : store_(&store), write_queue_(&write_queue), transport_(&transport) {
+    CARPOOL_ASSERT(!write_queue.leased_);
+    write_queue.leased_ = true;
+    batch_ = store.take();
+  }
+  BatchLease(BatchLease&& other) noexcept = default;
+  BatchLease& operator=(BatchLease&& other) noexcept {  // asserts that the target holds no batch
+    CARPOOL_ASSERT(batch_ == nullptr);
+    store_ = other.store_;
+    write_queue_ = other.write_queue_;
+    transport_ = other.transport_;
+    batch_ = std::move(other.batch_);
+    return *this;
+  }
+  ~BatchLease() {
+    if (batch_ != nullptr) abandon();
+  }
 
   explicit operator bool() const { return batch_ != nullptr; }
   std::string& text() { return batch_->text(); }
@@ -46,10 +71,18 @@ class BatchLease {
 
   // Sends the write queue's data, then the batch; the write queue keeps what the socket does not accept.
   [[nodiscard]] WriteQueue::Sent send();
-  void discard();  // no effect without a batch
+  void discard() {  // no effect without a batch
+    if (batch_ == nullptr) return;
+    batch_->clear();
+    end();
+  }
 
  private:
-  void end();
+  void abandon();
+  void end() {
+    write_queue_->leased_ = false;
+    store_->give_back(std::move(batch_));
+  }
 
   BatchStore* store_ = nullptr;
   WriteQueue* write_queue_ = nullptr;

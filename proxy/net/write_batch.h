@@ -30,8 +30,10 @@ class WriteBatch {
   }
   std::size_t size() const { return size_ + (text_.size() - sealed_); }
   bool empty() const { return size() == 0; }
+  bool only_text() const { return pieces_.empty(); }  // text() is all of it
   void clear() {
     text_.clear();
+    if (only_text()) return;
     pieces_.clear();
     vector_.clear();
     sealed_ = size_ = 0;

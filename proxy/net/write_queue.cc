@@ -12,6 +12,34 @@ static_assert(kMaxPieces <= IOV_MAX);
 
 WriteQueue::Sent WriteQueue::send(net::Transport& transport, WriteBatch& batch) {
   CARPOOL_ASSERT(!leased_);
+  return empty() && batch.only_text() ? send_text(transport, batch) : send_pieces(transport, batch);
+}
+
+// The common case: a head and its short body are one piece, and no data waits.
+WriteQueue::Sent WriteQueue::send_text(net::Transport& transport, WriteBatch& batch) {
+  std::string_view text = batch.text();
+  Sent result = Sent::all;
+  while (!text.empty()) {
+    const iovec piece{const_cast<char*>(text.data()), text.size()};
+    const net::IoResult io = transport.maybe_writable() ? transport.write({&piece, 1}) : net::IoResult{};
+    if (io.io == net::Io::would_block) {
+      waiting_.assign(text);
+      result = Sent::part;
+      break;
+    }
+    if (io.io != net::Io::ok) {
+      failure_ = io.detail;
+      result = Sent::failed;
+      break;
+    }
+    taken_ += io.bytes;
+    text.remove_prefix(io.bytes);
+  }
+  batch.clear();
+  return result;
+}
+
+WriteQueue::Sent WriteQueue::send_pieces(net::Transport& transport, WriteBatch& batch) {
   std::vector<iovec>& pieces = batch.vector_behind(std::string_view(waiting_).substr(sent_));
   std::size_t done = 0;   // bytes written of all pieces
   std::size_t first = 0;  // first piece that is not fully written

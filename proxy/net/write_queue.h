@@ -39,6 +39,8 @@ class WriteQueue {
 
  private:
   friend class BatchLease;
+  Sent send_text(net::Transport& transport, WriteBatch& batch);
+  Sent send_pieces(net::Transport& transport, WriteBatch& batch);
   void keep(const std::vector<iovec>& pieces, std::size_t first, std::size_t done);
   void clear_waiting();
   std::string waiting_;
