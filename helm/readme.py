@@ -16,10 +16,10 @@ HEAD = """# carpool
 
 {description}. Chart {version}, for Kubernetes {kubernetes}.
 
-This page is made from `values.yaml` (`helm/readme.py`). How to use the chart, and what was seen of it in a cluster:
-[docs/kubernetes.md](../../docs/kubernetes.md). Every key of `config`: [docs/configuration.md](../../docs/configuration.md).
+`helm/readme.py` generates this page from `values.yaml`. [docs/kubernetes.md](../../docs/kubernetes.md) describes how to use the chart, and
+[docs/configuration.md](../../docs/configuration.md) every key of `config`.
 
-| `mode` | what is installed | example |
+| `mode` | what it installs | example |
 |---|---|---|
 | `sidecar` | carpool's ConfigMap; templates that an application's chart includes | [examples/sidecar](../examples/sidecar) |
 | `inject` | a webhook that adds the sidecar to pods labelled `carpool.io/inject: "true"` | [examples/inject](../examples/inject) |

@@ -62,7 +62,7 @@ resources:
 securityContext:
   {{- include "carpool.securityContext" . | nindent 2 }}
 volumeMounts:
-  # The whole folder: a file mounted alone (subPath) would never see a change.
+  # The whole directory, because a file mounted alone (subPath) is never updated.
   - name: carpool-config
     mountPath: /etc/carpool
     readOnly: true
@@ -85,7 +85,7 @@ volumeMounts:
 {{- define "carpool.volumes" -}}
 - name: carpool-config
   {{- if eq .Values.mode "inject" }}
-  # The pod's own annotation, which the webhook writes: nothing has to be in the pod's namespace.
+  # The pod's annotation, which the webhook writes: the pod's namespace needs no ConfigMap.
   downwardAPI:
     items:
       - path: config.toml

@@ -25,7 +25,7 @@ orders the start: the application asks again until carpool listens.
 {{- include "carpool.checkVersion" . -}}
 {{- if .Values.sidecar.native -}}
 - {{ include "carpool.container" . | nindent 2 | trim }}
-  # An init container that stays. The kubelet starts the others when its startup probe has passed, and ends it after them.
+  # Native sidecar: the kubelet starts the other containers when its startup probe has passed, and ends it after them.
   restartPolicy: Always
 {{- end -}}
 {{- end -}}
