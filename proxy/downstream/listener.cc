@@ -1,8 +1,5 @@
 #include "proxy/downstream/listener.h"
 
-#include <fcntl.h>
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <memory>
@@ -11,7 +8,6 @@
 #include "exec/posted_function.h"
 #include "proxy/downstream/client_acceptor.h"
 #include "proxy/exchange/overload_state.h"
-#include "proxy/net/bind.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/fd_budget.h"
 
@@ -20,11 +16,12 @@ namespace carpool::proxy {
 namespace {
 constexpr int kAcceptsPerTurn = 64;
 constexpr std::size_t kMostVersions = 1000;  // of its settings
-constexpr Duration kRetryAfter = std::chrono::milliseconds(100);
 }  // namespace
 
 Listener::Listener(const config::Listen& settings, Parts parts)
-    : parts_(std::move(parts)), retry_(exec::Timer::bind<&Listener::on_retry>(loop(), *this)) {
+    : parts_(std::move(parts)),
+      room_(loop(), exec::Bound::to<&Listener::on_room>(*this)),
+      acceptor_(loop(), *this, kAcceptsPerTurn) {
   change(settings);
 }
 
@@ -52,102 +49,48 @@ Status Listener::open() {
 }
 
 void Listener::adopt_socket(net::Bound bound) {
-  fd_ = std::move(bound.fd);
   point_.bind(bound.address);
+  acceptor_.adopt(std::move(bound));
 }
 
-Status Listener::start() {
-  Result<exec::WatchKey> key = loop().watch(fd_.get(), *this);
-  if (!key) return key.take_fault();
-  key_ = *key;
-  return Done{};
-}
-
-void Listener::close() {
-  if (fd_ && address().family() == AF_UNIX) net::remove_socket_file(address());
-  stop_accepting();
-}
-
-void Listener::stop_accepting() {
-  if (!fd_) return;
-  exec::Deferred::unlink();
-  retry_.disarm();
-  loop().unwatch(fd_.get(), key_);
-  fd_.reset();
-}
-
-Fd Listener::copy() const {
-  return Fd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
-}
-
-void Listener::on_ready(exec::Ready) {
-  accept_some();
-}
-void Listener::run() {
-  accept_some();
-}
-void Listener::arrive() {
-  in_the_mail_.store(false, std::memory_order_release);
-  if (fd_) accept_some();
-}
-
-void Listener::accept_some() {
-  if (retry_.armed()) return;  // clients that arrive meanwhile do not shorten a pause
-  const bool name_peers = parts_.stats->wants_peers();
-  for (int i = 0; i < kAcceptsPerTurn; ++i) {
-    if (clients_.load(std::memory_order_relaxed) >= settings().max_connections) {
-      // Clients wait in the kernel's queue until another one closes. seq_cst pairs with on_client_closed(): either it
-      // sees `full_`, or the second check sees its decrement.
-      full_.store(true, std::memory_order_seq_cst);
-      if (clients_.load(std::memory_order_seq_cst) >= settings().max_connections) return;
-      full_.store(false, std::memory_order_seq_cst);
-    }
-    if (!parts_.overload->may_accept()) {
-      parts_.stats->note_accept_pause();
-      return pause();
-    }
-    sockaddr_storage peer{};
-    socklen_t length = sizeof peer;
-    const int fd = ::accept4(fd_.get(), reinterpret_cast<sockaddr*>(&peer), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0) {
-      if (errno == EAGAIN || errno == EWOULDBLOCK) return;
-      if (errno == EINTR || errno == ECONNABORTED) continue;
-      const bool no_descriptor = errno == EMFILE || errno == ENFILE;
-      parts_.stats->note_accept_failure(errno);
-      return no_descriptor ? pause() : retry_.arm(loop().now() + kRetryAfter);
-    }
-    dispatch(fd, name_peers ? net::Address(reinterpret_cast<sockaddr*>(&peer), length).text() : std::string());
+net::Acceptor::Gate Listener::gate() {
+  if (clients_.load(std::memory_order_relaxed) >= settings().max_connections) {
+    // Clients wait in the kernel's queue until another one closes. seq_cst pairs with on_client_closed(): either it
+    // sees `full_`, or the second check sees its decrement.
+    full_.store(true, std::memory_order_seq_cst);
+    if (clients_.load(std::memory_order_seq_cst) >= settings().max_connections) return net::Acceptor::Gate::closed;
+    full_.store(false, std::memory_order_seq_cst);
   }
-  if (!exec::Deferred::linked()) loop().defer(*this);
+  if (parts_.overload->may_accept()) return net::Acceptor::Gate::open;
+  parts_.stats->note_accept_pause();
+  free_a_descriptor(*parts_.pools, loop().now());
+  return net::Acceptor::Gate::pause;
 }
 
-// Called when the system has no descriptor left: an idle upstream connection is closed, and accepting resumes after a
-// pause. Meanwhile new clients wait in the kernel's queue.
-void Listener::pause() {
-  const Instant now = loop().now();
-  free_a_descriptor(*parts_.pools, now);
-  retry_.arm(now + kRetryAfter);
+// An idle upstream connection is closed when the system has no descriptor left.
+void Listener::on_accept_failed(int error) {
+  parts_.stats->note_accept_failure(error);
+  if (error == EMFILE || error == ENFILE) free_a_descriptor(*parts_.pools, loop().now());
 }
 
-void Listener::dispatch(int fd, std::string peer) {
+void Listener::on_client(net::Acceptor&, Fd client, const net::Address& peer) {
   clients_.fetch_add(1, std::memory_order_relaxed);
+  std::string name = parts_.stats->wants_peers() ? peer.text() : std::string();
   ClientAcceptor& to = *parts_.acceptors[next_];
   next_ = (next_ + 1) % parts_.acceptors.size();
-  if (&to == parts_.acceptors.front()) return to.accept(*this, fd, std::move(peer));
-  exec::send(to.loop(), [this, &to, client = Fd(fd), name = std::move(peer)]()
-                            LOOP_ONLY mutable { to.accept(*this, client.release(), std::move(name)); });
-}
-
-void Listener::on_retry() {
-  exec::assume_on_loop();
-  if (fd_) accept_some();
+  if (&to == parts_.acceptors.front()) return to.accept(*this, client.release(), std::move(name));
+  exec::send(to.loop(), [this, &to, fd = std::move(client), peer_name = std::move(name)]()
+                            LOOP_ONLY mutable { to.accept(*this, fd.release(), std::move(peer_name)); });
 }
 
 void Listener::on_client_closed() {
   clients_.fetch_sub(1, std::memory_order_seq_cst);
-  if (!full_.exchange(false, std::memory_order_seq_cst)) return;
-  // One message at a time: clients that close while it is posted are seen when it arrives.
-  if (!in_the_mail_.exchange(true, std::memory_order_acq_rel)) loop().post(*this);
+  if (full_.exchange(false, std::memory_order_seq_cst)) room_.post();
+}
+
+void Listener::on_room() {
+  exec::assume_on_loop();
+  acceptor_.resume();
 }
 
 }  // namespace carpool::proxy

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "exec/coalesced_mail.h"
 #include "exec/loop.h"
 #include "proxy/config/config.h"
 #include "proxy/exchange/listen_point.h"
-#include "proxy/net/address.h"
-#include "proxy/net/bind.h"
+#include "proxy/net/acceptor.h"
 
 namespace carpool::pool {
 class Directory;
@@ -27,7 +27,7 @@ class LoopStats;
 
 inline constexpr int kListenBacklog = 4096;
 
-class Listener final : private exec::Watcher, private exec::Deferred, private exec::Mail {
+class Listener final : private net::Acceptor::Owner {
  public:
   struct Parts {
     std::vector<ClientAcceptor*> acceptors;  // the first one's loop accepts
@@ -40,42 +40,39 @@ class Listener final : private exec::Watcher, private exec::Deferred, private ex
 
   Status open();                        // binds and listens; the Fault names the address and the system's reason
   void adopt_socket(net::Bound bound);  // a socket that is bound already
-  Status start() LOOP_ONLY;             // on the first worker's loop, or before it runs
-  void close() LOOP_ONLY;               // stops accepting and closes the socket; on the first worker's loop
-  void stop_accepting() LOOP_ONLY;      // like close(), but the successor process goes on listening on the socket
-  Fd copy() const LOOP_ONLY;            // of the socket, for the successor process
+  Status start() LOOP_ONLY { return acceptor_.start(); }  // on the first worker's loop, or before it runs
+  // Stops accepting and closes the socket; on the first worker's loop.
+  void close() LOOP_ONLY { acceptor_.close(); }
+  // Like close(), but the successor process goes on listening on the socket.
+  void stop_accepting() LOOP_ONLY { acceptor_.stop(); }
+  Fd copy() const LOOP_ONLY { return acceptor_.copy(); }  // of the socket, for the successor process
 
   // The settings in force. A client keeps those it was accepted with, so no version is ever freed.
   const config::Listen& settings() const { return point_.settings(); }
   // Sets the settings for new clients; one thread at a time. Settings used before cost no further memory. Returns false
   // if the limit of versions is reached.
   bool change(const config::Listen& settings);
-  bool open_now() const LOOP_ONLY { return static_cast<bool>(fd_); }  // on the first worker's loop
-  const net::Address& address() const { return point_.address(); }    // the real port, after open()
+  bool open_now() const LOOP_ONLY { return acceptor_.listening(); }  // on the first worker's loop
+  const net::Address& address() const { return point_.address(); }   // the real port, after open()
   const ListenPoint& point() const { return point_; }
   std::uint32_t clients() const { return clients_.load(std::memory_order_relaxed); }
   void on_client_closed();  // a client of this listener closed; any loop
 
  private:
-  void on_ready(exec::Ready ready) override LOOP_ONLY;
-  void run() override LOOP_ONLY;     // exec::Deferred
-  void arrive() override LOOP_ONLY;  // exec::Mail: a client closed, accept again
-  void accept_some() LOOP_ONLY;
-  void pause() LOOP_ONLY;
-  void on_retry();
-  void dispatch(int fd, std::string peer) LOOP_ONLY;
+  net::Acceptor::Gate gate() override LOOP_ONLY;
+  void on_client(net::Acceptor& acceptor, Fd client, const net::Address& peer) override LOOP_ONLY;
+  void on_accept_failed(int error) override LOOP_ONLY;
+  void on_room();
   exec::Loop& loop() const;
 
   std::vector<std::unique_ptr<const config::Listen>> versions_;
   ListenPoint point_;
   const Parts parts_;
   std::size_t next_ = 0;
-  Fd fd_;
-  exec::WatchKey key_;
   std::atomic<std::uint32_t> clients_{0};
   std::atomic<bool> full_{false};  // accepting is paused until on_client_closed()
-  std::atomic<bool> in_the_mail_{false};
-  exec::Timer retry_;  // runs after the system had no descriptor for a client: no event announces waiting clients again
+  exec::CoalescedMail room_;       // a client closed, accept again
+  net::Acceptor acceptor_;
 };
 
 }  // namespace carpool::proxy

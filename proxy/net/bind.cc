@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <cerrno>
@@ -51,6 +52,14 @@ Result<Bound> bind_and_listen(const std::string& text, int backlog) {
   if (::bind(bound.fd.get(), wanted->get(), wanted->length()) != 0) return system_fault("bind " + text);
   if (::listen(bound.fd.get(), backlog) != 0) return system_fault("listen " + text);
   bound.address = Address::local_of(bound.fd.get());
+  return bound;
+}
+
+Result<Bound> bind_for_owner(const std::string& text, int backlog) {
+  constexpr mode_t kOwnerOnly = 0177;
+  const mode_t before = ::umask(kOwnerOnly);
+  Result<Bound> bound = bind_and_listen(text, backlog);
+  ::umask(before);
   return bound;
 }
 

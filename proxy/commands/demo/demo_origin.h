@@ -14,12 +14,12 @@
 #include "proxy/commands/demo/h1_session.h"
 #include "proxy/commands/demo/h2_session.h"
 #include "proxy/commands/demo/temporary_file.h"
-#include "proxy/net/address.h"
+#include "proxy/net/acceptor.h"
 #include "proxy/net/tls/server_context.h"
 
 namespace carpool::proxy {
 
-class DemoOrigin final : private DemoH1Session::Owner, private DemoH2Session::Owner {
+class DemoOrigin final : private DemoH1Session::Owner, private DemoH2Session::Owner, private net::Acceptor::Owner {
  public:
   struct Settings {
     Duration idle_timeout = std::chrono::seconds(5);
@@ -40,25 +40,15 @@ class DemoOrigin final : private DemoH1Session::Owner, private DemoH2Session::Ow
   static constexpr const char* kTlsName = "demo-tls";
   static constexpr const char* kH2Name = "demo-h2";
 
-  const net::Address& plain() const { return plain_.address; }
-  const net::Address& secure() const { return secure_.address; }
-  const net::Address& h2() const { return h2_.address; }
+  const net::Address& plain() const { return plain_.address(); }
+  const net::Address& secure() const { return secure_.address(); }
+  const net::Address& h2() const { return h2_.address(); }
   const std::string& ca_file() const { return certificates_.path(); }  // valid as long as this object
 
  private:
-  struct Door final : exec::Watcher {
-    explicit Door(DemoOrigin& o) : origin(o) {}
-    void on_ready(exec::Ready) override LOOP_ONLY { origin.accept_all(*this); }
-    DemoOrigin& origin;
-    Fd fd;
-    exec::WatchKey key;
-    net::Address address;
-  };
-
-  Status open(Door& door);
-  void accept_all(Door& door) LOOP_ONLY;
-  void adopt(Door& door, int fd) LOOP_ONLY;
-  Status welcome(Door& door, int fd) LOOP_ONLY;
+  Status open(net::Acceptor& acceptor);
+  void on_client(net::Acceptor& acceptor, Fd client, const net::Address& peer) override LOOP_ONLY;
+  Status welcome(const net::Acceptor& acceptor, int fd) LOOP_ONLY;
   void on_connection_end(DemoH1Session& connection) override LOOP_ONLY;
   void on_session_end(DemoH2Session& session) override LOOP_ONLY;
 
@@ -66,7 +56,7 @@ class DemoOrigin final : private DemoH1Session::Owner, private DemoH2Session::Ow
   std::unique_ptr<exec::UvLoop> loop_;  // before all members that use it
   std::unique_ptr<tls::ServerContext> tls_, h2_tls_;
   TemporaryFile certificates_;
-  Door plain_{*this}, secure_{*this}, h2_{*this};
+  net::Acceptor plain_, secure_, h2_;
   std::list<DemoH1Session> connections_ LOOP_LOCAL;
   std::list<DemoH2Session> sessions_ LOOP_LOCAL;
   std::uint64_t accepted_ LOOP_LOCAL = 0;

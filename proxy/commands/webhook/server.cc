@@ -1,8 +1,5 @@
 #include "proxy/commands/webhook/server.h"
 
-#include <sys/socket.h>
-
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <utility>
@@ -11,8 +8,6 @@
 #include "metrics/families.h"
 #include "metrics/prometheus.h"
 #include "proxy/config/options.h"
-#include "proxy/net/bind.h"
-#include "proxy/net/plain_transport.h"
 #include "proxy/server/sd_notify.h"
 #include "proxy/telemetry/log.h"
 
@@ -21,6 +16,7 @@ namespace {
 
 constexpr int kConfiguration = 1, kCannotListen = 2;
 constexpr int kBacklog = 128;
+constexpr int kAtOnce = 8;  // so that their requests are read before a new client evicts one of them
 constexpr std::size_t kLongestInjection = std::size_t{1024} * 1024;  // the limit of a ConfigMap
 constexpr std::array<std::string_view, 4> kOutcomes{"injected", "untouched", "refused", "malformed"};
 
@@ -41,15 +37,17 @@ Result<std::unique_ptr<WebhookServer>> WebhookServer::make(const WebhookOptions&
 }
 
 WebhookServer::WebhookServer(const WebhookOptions& options, std::unique_ptr<exec::UvLoop> loop)
-    : options_(options), loop_(std::move(loop)), watch_(*loop_, exec::Bound::to<&WebhookServer::reload>(*this)) {}
+    : options_(options),
+      loop_(std::move(loop)),
+      watch_(*loop_, exec::Bound::to<&WebhookServer::reload>(*this)),
+      acceptor_(*loop_, *this, kAtOnce) {}
 
 WebhookServer::~WebhookServer() {
   loop_->enter();
-  more_.unlink();
+  acceptor_.stop();
   while (WebhookSession* session = handshakes_.any()) session->end();
   while (WebhookSession* session = sessions_.any()) session->end();
   destroy_closed();
-  if (fd_) loop_->unwatch(fd_.get(), key_);
   signals_.clear();
   loop_->drain();
 }
@@ -78,11 +76,7 @@ Status WebhookServer::open(Digests in_force) {
   loop_->enter();
   Result<net::Bound> bound = net::bind_and_listen(options_.listen, kBacklog);
   if (!bound) return bound.take_fault();
-  fd_ = std::move(bound->fd);
-  address_ = bound->address;
-  Result<exec::WatchKey> key = loop_->watch(fd_.get(), *this);
-  if (!key) return key.take_fault();
-  key_ = *key;
+  if (Status started = acceptor_.start(std::move(*bound)); !started) return started;
   for (const int number : {SIGTERM, SIGINT}) {
     auto stop = [](void* self, int) {
       exec::assume_on_loop();
@@ -116,25 +110,12 @@ std::vector<std::string> WebhookServer::files() const {
   return {options_.certificate, options_.key, options_.injection};
 }
 
-void WebhookServer::on_ready(exec::Ready) {
-  accept_some();
-}
-
-// Accepts a few clients per turn, so that their requests are read before a new client evicts one of them.
-void WebhookServer::accept_some() {
-  constexpr int kAtOnce = 8;
-  for (int i = 0; i < kAtOnce; ++i) {
-    Fd client(::accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!client && (errno == EINTR || errno == ECONNABORTED)) continue;
-    if (!client) return;  // out of descriptors: the next client causes another event
-    net::prepare_socket(client.get());
-    make_room(handshakes_, handshakes_ended_);
-    WebhookSession::Owner& owner = *this;
-    auto session = std::make_unique<WebhookSession>(*loop_, owner, tls_->accept(client.release()));
-    if (!session->start()) continue;
-    handshakes_.join(*session.release());  // owned by the budgets until destroy_closed()
-  }
-  if (!more_.linked()) loop_->defer(more_);
+void WebhookServer::on_client(net::Acceptor&, Fd client, const net::Address&) {
+  make_room(handshakes_, handshakes_ended_);
+  WebhookSession::Owner& owner = *this;
+  auto session = std::make_unique<WebhookSession>(*loop_, owner, tls_->accept(client.release()));
+  if (!session->start()) return;
+  handshakes_.join(*session.release());  // owned by the budgets until destroy_closed()
 }
 
 void WebhookServer::make_room(Budget& budget, std::uint64_t& count) {
@@ -203,9 +184,7 @@ void WebhookServer::destroy_closed() {
 // Responses in progress are completed; a second signal ends at once.
 void WebhookServer::stop() {
   if (std::exchange(stopping_, true) || handshakes_.size() + sessions_.size() == 0) return loop_->stop();
-  more_.unlink();
-  loop_->unwatch(fd_.get(), key_);
-  fd_.reset();
+  acceptor_.stop();
   while (WebhookSession* session = handshakes_.any()) session->end();
   end_all_soon(sessions_);
 }

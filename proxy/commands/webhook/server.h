@@ -13,21 +13,21 @@
 #include "proxy/commands/webhook/options.h"
 #include "proxy/commands/webhook/review.h"
 #include "proxy/commands/webhook/session.h"
-#include "proxy/net/address.h"
+#include "proxy/net/acceptor.h"
 #include "proxy/net/session_budget.h"
 #include "proxy/net/tls/server_context.h"
 #include "proxy/server/reload/file_watch.h"
 
 namespace carpool::proxy {
 
-class WebhookServer final : private WebhookSession::Owner, private exec::Watcher {
+class WebhookServer final : private WebhookSession::Owner, private net::Acceptor::Owner {
  public:
   // Reads the files and starts listening.
   static Result<std::unique_ptr<WebhookServer>> make(const WebhookOptions& options);
   WebhookServer(const WebhookOptions& options, std::unique_ptr<exec::UvLoop> loop);  // for make()
   ~WebhookServer();
 
-  const net::Address& address() const { return address_; }
+  const net::Address& address() const { return acceptor_.address(); }
   void run();  // until TERM or INT
 
  private:
@@ -36,22 +36,16 @@ class WebhookServer final : private WebhookSession::Owner, private exec::Watcher
     void run() override LOOP_ONLY { server_.destroy_closed(); }
     WebhookServer& server_;
   };
-  struct More final : exec::Deferred {
-    explicit More(WebhookServer& server) : server_(server) {}
-    void run() override LOOP_ONLY { server_.accept_some(); }
-    WebhookServer& server_;
-  };
   using Budget = SessionBudget<WebhookSession>;
   static void make_room(Budget& budget, std::uint64_t& count) LOOP_ONLY;
   static void end_all_soon(Budget& budget) LOOP_ONLY;
   Status open(Digests in_force);
   std::vector<std::string> files() const;
   Status load();
-  void on_ready(exec::Ready ready) override LOOP_ONLY;
+  void on_client(net::Acceptor& acceptor, Fd client, const net::Address& peer) override LOOP_ONLY;
   WebhookSession::Answer answer(const http::RequestHead& head, const std::string& body) override LOOP_ONLY;
   WebhookSession::Answer review(const std::string& body);
   std::string metrics() const;
-  void accept_some() LOOP_ONLY;
   void shaken(WebhookSession& session) override LOOP_ONLY;
   void waits(WebhookSession& session) override LOOP_ONLY { sessions_.waits(session); }
   void ended(WebhookSession& session) override LOOP_ONLY;
@@ -66,14 +60,11 @@ class WebhookServer final : private WebhookSession::Owner, private exec::Watcher
   std::unique_ptr<tls::ServerContext> tls_;
   std::unique_ptr<webhook::Reviewer> reviewer_;
   FileWatch watch_;
-  Fd fd_;
-  exec::WatchKey key_;
-  net::Address address_;
+  net::Acceptor acceptor_;
   std::vector<exec::Signal> signals_;
   Budget handshakes_{kMostHandshakes, 0}, sessions_{kMostSessions, 0};  // own their sessions, as the next
   List<WebhookSession, SessionBudgetTag> closed_;
   DeferredDeleter undertaker_{*this};
-  More more_{*this};
   std::uint64_t handshakes_ended_ = 0, idle_ended_ = 0;  // to make room for new clients
   std::array<std::uint64_t, 4> outcomes_{};              // by webhook::Outcome
   std::uint64_t bodies_over_ = 0, overlays_over_ = 0;    // over a size limit

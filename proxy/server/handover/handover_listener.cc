@@ -1,10 +1,7 @@
 #include "proxy/server/handover/handover_listener.h"
 
 #include <fcntl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 
-#include <cerrno>
 #include <utility>
 
 #include "exec/fan_out.h"
@@ -22,7 +19,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr mode_t kOwnerOnly = 0177;
+constexpr int kBacklog = 4, kAtOnce = 4;
 constexpr Duration kPatience = std::chrono::seconds(1);
 constexpr std::size_t kMostSessions = 4;  // TLS sessions per origin
 constexpr std::size_t kMostSecrets = std::size_t{2} << 20;
@@ -52,37 +49,26 @@ void tell_of(const OriginRuntime& context, HandoverState& state, std::size_t& se
 }
 }  // namespace
 
-HandoverListener::HandoverListener(const Parts& parts) : parts_(parts) {}
+HandoverListener::HandoverListener(const Parts& parts) : parts_(parts), acceptor_(parts.admin.loop(), *this, kAtOnce) {}
 
 HandoverListener::~HandoverListener() {
-  if (fd_) net::remove_socket_file(address_);
+  exec::assume_on_loop();  // its loop has stopped
+  acceptor_.close();
 }
 
 Status HandoverListener::open(const std::string& address, std::optional<net::Bound> inherited) {
   configured_ = address;
   if (!inherited) {
-    const mode_t before = ::umask(kOwnerOnly);
-    Result<net::Bound> bound = net::bind_and_listen(address, 4);
-    ::umask(before);
+    Result<net::Bound> bound = net::bind_for_owner(address, kBacklog);
     if (!bound) return bound.take_fault();
     inherited = std::move(*bound);
   }
-  fd_ = std::move(inherited->fd);
-  address_ = inherited->address;
   exec::assume_on_loop();  // its thread has not started
-  Result<exec::WatchKey> key = parts_.admin.loop().watch(fd_.get(), *this);
-  if (!key) return key.take_fault();
-  key_ = *key;
-  return Done{};
+  return acceptor_.start(std::move(*inherited));
 }
 
-void HandoverListener::on_ready(exec::Ready) {
-  while (fd_) {
-    Fd socket(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));  // blocking; send_fds() has a timeout
-    if (!socket && (errno == EINTR || errno == ECONNABORTED)) continue;
-    if (!socket) return;
-    if (may_inherit(socket.get())) give(std::move(socket));
-  }
+void HandoverListener::on_client(net::Acceptor&, Fd socket, const net::Address&) {
+  if (may_inherit(socket.get())) give(std::move(socket));
 }
 
 bool HandoverListener::may_inherit(int socket) {
@@ -94,6 +80,7 @@ bool HandoverListener::may_inherit(int socket) {
 }
 
 void HandoverListener::give(Fd socket) {
+  ::fcntl(socket.get(), F_SETFL, 0);  // blocking; send_fds() has a timeout
   Result<FdMessage> fd_message = build_message();
   const Status sent = fd_message ? send_fds(socket.get(), *fd_message, kPatience) : Status(fd_message.take_fault());
   if (!sent) return log::warn("handover", sent.fault().detail, {{"pid", heir_.pid}});
@@ -127,7 +114,7 @@ Result<FdMessage> HandoverListener::build_message() {
       [](const config::Config& config) { return std::pair(config.admin.address, config.metrics.address); });
   if (parts_.admin.address() != nullptr) add("admin", addresses.first, parts_.admin.copy_of_door());
   if (parts_.admin.metrics_address() != nullptr) add("metrics", addresses.second, parts_.admin.copy_of_metrics_door());
-  add("handover", configured_, Fd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0)));
+  add("handover", configured_, acceptor_.copy());
   std::size_t secrets = 0;
   const auto held = parts_.origins.directory().hold();  // destroying a pool does not wait for this loop
   for (const OriginRuntime* context : parts_.origins.all()) tell_of(*context, state, secrets, Clock::now());
@@ -157,8 +144,7 @@ void HandoverListener::leave() {
   if (!closed) log::warn("handover", "a loop is busy: its doors close when it looks up");
   log::info("handover", "a successor took over; finishing what runs", {{"pid", heir_.pid}});
   static_cast<void>(say(heir_.socket.get(), HandoverWord::kGone));
-  parts_.admin.loop().unwatch(fd_.get(), key_);
-  fd_.reset();
+  acceptor_.stop();
   forget_heir();
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/fd.h"
 #include "exec/loop.h"
-#include "proxy/net/bind.h"
+#include "proxy/net/acceptor.h"
 #include "proxy/server/handover/handover_word.h"
 
 namespace carpool::proxy {
@@ -22,7 +22,7 @@ class ListenerSet;
 class OriginRegistry;
 struct FdMessage;
 
-class HandoverListener final : private exec::Watcher {
+class HandoverListener final : private net::Acceptor::Owner {
  public:
   struct Parts {
     AdminServer& admin;  // this object lives on its loop
@@ -49,7 +49,7 @@ class HandoverListener final : private exec::Watcher {
     HandoverWord word{HandoverWord::kGo};
     int pid = 0;
   };
-  void on_ready(exec::Ready ready) override LOOP_ONLY;
+  void on_client(net::Acceptor& acceptor, Fd socket, const net::Address& peer) override LOOP_ONLY;
   bool may_inherit(int socket);
   void give(Fd socket) LOOP_ONLY;
   Result<FdMessage> build_message() LOOP_ONLY;
@@ -59,9 +59,7 @@ class HandoverListener final : private exec::Watcher {
 
   const Parts parts_;
   std::string configured_;
-  Fd fd_;
-  exec::WatchKey key_;
-  net::Address address_;
+  net::Acceptor acceptor_;
   Successor heir_{*this};
 };
 

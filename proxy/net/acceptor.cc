@@ -1,0 +1,95 @@
+#include "proxy/net/acceptor.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace carpool::proxy::net {
+
+Acceptor::Acceptor(exec::Loop& loop, Owner& owner, int most_per_turn)
+    : loop_(loop),
+      owner_(owner),
+      most_per_turn_(most_per_turn),
+      pause_(exec::Timer::bind<&Acceptor::on_pause_over>(loop, *this)) {}
+
+Acceptor::~Acceptor() {
+  exec::assume_on_loop();
+  stop();
+}
+
+Status Acceptor::start(Bound bound) {
+  adopt(std::move(bound));
+  return start();
+}
+
+void Acceptor::adopt(Bound bound) {
+  fd_ = std::move(bound.fd);
+  address_ = bound.address;
+}
+
+Status Acceptor::start() {
+  Result<exec::WatchKey> key = loop_.watch(fd_.get(), *this);
+  if (!key) return key.take_fault();
+  key_ = *key;
+  return Done{};
+}
+
+void Acceptor::resume() {
+  accept_some();
+}
+
+void Acceptor::stop() {
+  if (!fd_) return;
+  exec::Deferred::unlink();
+  pause_.disarm();
+  loop_.unwatch(fd_.get(), key_);
+  fd_.reset();
+}
+
+void Acceptor::close() {
+  if (fd_ && address_.family() == AF_UNIX) remove_socket_file(address_);
+  stop();
+}
+
+Fd Acceptor::copy() const {
+  return Fd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
+}
+
+void Acceptor::on_pause_over() {
+  exec::assume_on_loop();
+  accept_some();
+}
+
+void Acceptor::accept_some() {
+  if (pause_.armed()) return;  // clients that arrive meanwhile do not shorten a pause
+  for (int i = 0; i < most_per_turn_; ++i) {
+    if (!fd_ || !accept_one()) return;
+  }
+  if (fd_ && !exec::Deferred::linked()) loop_.defer(*this);
+}
+
+// Returns false if there is nothing more to accept in this turn.
+bool Acceptor::accept_one() {
+  const Gate gate = owner_.gate();
+  if (gate != Gate::open) return gate == Gate::pause && pause();
+  sockaddr_storage peer{};
+  socklen_t length = sizeof peer;
+  Fd client(::accept4(fd_.get(), reinterpret_cast<sockaddr*>(&peer), &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (client) {
+    owner_.on_client(*this, std::move(client), Address(reinterpret_cast<sockaddr*>(&peer), length));
+    return true;
+  }
+  if (errno == EAGAIN || errno == EWOULDBLOCK) return false;
+  if (errno == EINTR || errno == ECONNABORTED) return true;
+  owner_.on_accept_failed(errno);
+  return pause();
+}
+
+bool Acceptor::pause() {
+  if (fd_) pause_.arm(loop_.now() + kPause);
+  return false;
+}
+
+}  // namespace carpool::proxy::net

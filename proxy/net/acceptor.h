@@ -1,0 +1,74 @@
+// Acceptor: accepts the clients of one listening socket, on one loop. A few per turn, so that those already accepted
+// are served in between. When the system has no descriptor for a client it closes, or another resource is short, it
+// pauses: meanwhile clients wait in the kernel's queue, and no event announces them again.
+#pragma once
+
+#include <cstdint>
+
+#include "base/fd.h"
+#include "exec/loop.h"
+#include "exec/timer.h"
+#include "proxy/net/address.h"
+#include "proxy/net/bind.h"
+
+namespace carpool::proxy::net {
+
+class Acceptor final : private exec::Watcher, private exec::Deferred {
+ public:
+  // Whether to accept a further client now.
+  enum class Gate : std::uint8_t {
+    open,
+    closed,  // not before resume()
+    pause,   // not before kPause has passed
+  };
+  static constexpr Duration kPause = std::chrono::milliseconds(100);
+
+  class Owner {
+   public:
+    // Asked before each client.
+    virtual Gate gate() LOOP_ONLY { return Gate::open; }
+    // A client: non-blocking, closed on exec, with the socket options that it inherits from the listening socket. May
+    // stop the acceptor.
+    virtual void on_client(Acceptor& acceptor, Fd client, const Address& peer) LOOP_ONLY = 0;
+    // The system could not accept a client, for example because no descriptor is left (`error`: errno). A pause
+    // follows.
+    virtual void on_accept_failed(int error) LOOP_ONLY { static_cast<void>(error); }
+
+   protected:
+    ~Owner() = default;
+  };
+
+  Acceptor(exec::Loop& loop, Owner& owner, int most_per_turn);
+  ~Acceptor();
+
+  // Takes the socket and accepts its clients, those already waiting included. The Fault is the loop's.
+  Status start(Bound bound) LOOP_ONLY;
+  // In two steps, where the address must be known before clients are accepted.
+  void adopt(Bound bound);
+  Status start() LOOP_ONLY;
+  void resume() LOOP_ONLY;  // the gate may be open again; does not shorten a pause
+  void stop() LOOP_ONLY;    // closes the socket; another process may go on listening on its copy
+  void close() LOOP_ONLY;   // stop(), and removes the file of a Unix socket
+
+  bool listening() const { return static_cast<bool>(fd_); }
+  const Address& address() const { return address_; }  // with the real port; kept after stop()
+  Fd copy() const;                                     // of the socket, for another process
+
+ private:
+  void on_ready(exec::Ready) override LOOP_ONLY { accept_some(); }
+  void run() override LOOP_ONLY { accept_some(); }
+  void on_pause_over();
+  void accept_some() LOOP_ONLY;
+  bool accept_one() LOOP_ONLY;
+  bool pause() LOOP_ONLY;
+
+  exec::Loop& loop_;
+  Owner& owner_;
+  const int most_per_turn_;
+  Fd fd_;
+  exec::WatchKey key_;
+  Address address_;
+  exec::Timer pause_;
+};
+
+}  // namespace carpool::proxy::net

@@ -1,0 +1,221 @@
+// Unit tests of Acceptor over listening sockets on loopback and in the file system.
+#include "proxy/net/acceptor.h"
+
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "tests/unit/net_support.h"
+
+namespace carpool::proxy::net {
+namespace {
+
+struct Owner final : Acceptor::Owner {
+  Acceptor::Gate gate() override {
+    ++asked;
+    return state;
+  }
+  void on_client(Acceptor& acceptor, Fd client, const Address& peer) override {
+    clients.push_back(std::move(client));
+    peers.push_back(peer);
+    if (on_each) on_each(acceptor);
+  }
+  void on_accept_failed(int error) override { errors.push_back(error); }
+  Acceptor::Gate state = Acceptor::Gate::open;
+  std::vector<Fd> clients;
+  std::vector<Address> peers;
+  std::vector<int> errors;
+  int asked = 0;
+  std::function<void(Acceptor&)> on_each;
+};
+
+class AnAcceptor : public ::testing::Test {
+ protected:
+  explicit AnAcceptor(int most_per_turn = 8) : acceptor_(*loop_, owner_, most_per_turn) {}
+  void start(const std::string& address = "127.0.0.1:0") {
+    exec::assume_on_loop();
+    Result<Bound> bound = bind_and_listen(address, 64);
+    ASSERT_TRUE(bound) << bound.fault().detail;
+    ASSERT_TRUE(acceptor_.start(std::move(*bound)));
+  }
+  void resume() {
+    exec::assume_on_loop();
+    acceptor_.resume();
+  }
+  void stop() {
+    exec::assume_on_loop();
+    acceptor_.stop();
+  }
+  void close() {
+    exec::assume_on_loop();
+    acceptor_.close();
+  }
+  void come(int count) {
+    for (int i = 0; i < count; ++i) callers_.push_back(connect_to(acceptor_.address()));
+  }
+  bool until_clients(std::size_t count) {
+    return loop_.until([&] { return owner_.clients.size() >= count; });
+  }
+  void turn() { loop_->turn(false); }
+
+  TurnedLoop loop_;
+  Owner owner_;
+  Acceptor acceptor_;
+  std::vector<Fd> callers_;
+};
+
+TEST_F(AnAcceptor, AcceptsThoseWhoComeAndThoseWhoWaited) {
+  start();
+  come(2);
+  ASSERT_TRUE(until_clients(2));
+  come(1);
+  ASSERT_TRUE(until_clients(3));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(owner_.peers[i], Address::local_of(callers_[i].get()));
+}
+
+TEST_F(AnAcceptor, HandsOverSocketsThatDoNotBlockDoNotDelayAndEndOnExec) {
+  start();
+  come(1);
+  ASSERT_TRUE(until_clients(1));
+  const int fd = owner_.clients.front().get();
+  EXPECT_NE(0, ::fcntl(fd, F_GETFL) & O_NONBLOCK);
+  EXPECT_NE(0, ::fcntl(fd, F_GETFD) & FD_CLOEXEC);
+  int on = 0;
+  socklen_t length = sizeof on;
+  EXPECT_EQ(0, ::getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, &length));
+  EXPECT_NE(0, on);
+}
+
+class AnAcceptorOfTwo : public AnAcceptor {
+ protected:
+  AnAcceptorOfTwo() : AnAcceptor(2) {}
+};
+
+TEST_F(AnAcceptorOfTwo, AcceptsAFewPerTurnUntilAllAreIn) {
+  start();
+  come(9);
+  turn();  // two for the event, two for the work that it deferred
+  EXPECT_GE(4U, owner_.clients.size());
+  EXPECT_TRUE(until_clients(9));
+}
+
+TEST_F(AnAcceptor, WaitsBehindAClosedGateUntilItResumes) {
+  start();
+  owner_.state = Acceptor::Gate::closed;
+  come(2);
+  ASSERT_TRUE(loop_.until([&] { return owner_.asked > 0; }));
+  owner_.state = Acceptor::Gate::open;
+  turn();
+  EXPECT_TRUE(owner_.clients.empty());
+  resume();
+  EXPECT_EQ(2U, owner_.clients.size());
+}
+
+TEST_F(AnAcceptor, AsksAgainAfterAPauseWhichNobodyShortens) {
+  start();
+  owner_.state = Acceptor::Gate::pause;
+  come(1);
+  ASSERT_TRUE(loop_.until([&] { return owner_.asked > 0; }));
+  owner_.state = Acceptor::Gate::open;
+  come(1);
+  turn();
+  resume();
+  EXPECT_EQ(1, owner_.asked);
+  EXPECT_TRUE(until_clients(2)) << "no event announces them again";
+}
+
+// The soft limit is the number of the next descriptor: whoever opens one fails.
+class NoDescriptorLeft {
+ public:
+  NoDescriptorLeft() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const Fd next(::fcntl(STDERR_FILENO, F_DUPFD, 0));
+    const rlimit now{static_cast<rlim_t>(next.get()), before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &now);
+  }
+  ~NoDescriptorLeft() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptorLeft(const NoDescriptorLeft&) = delete;
+  NoDescriptorLeft& operator=(const NoDescriptorLeft&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(AnAcceptor, LetsClientsWaitWhileThereIsNoDescriptorAndAcceptsThemAfterwards) {
+  start();
+  come(2);
+  {
+    const NoDescriptorLeft none;
+    ASSERT_TRUE(loop_.until([&] { return !owner_.errors.empty(); }));
+  }
+  EXPECT_EQ(std::vector<int>{EMFILE}, owner_.errors);
+  EXPECT_TRUE(owner_.clients.empty());
+  EXPECT_TRUE(until_clients(2)) << "no event announces them again";
+}
+
+TEST_F(AnAcceptor, TriesOncePerPauseWhileThereIsNoDescriptor) {
+  start();
+  come(1);
+  const NoDescriptorLeft none;
+  ASSERT_TRUE(loop_.until([&] { return !owner_.errors.empty(); }));
+  loop_.pass(2 * Acceptor::kPause + Acceptor::kPause / 2);
+  EXPECT_LE(2U, owner_.errors.size());
+  EXPECT_GE(3U, owner_.errors.size());
+}
+
+TEST_F(AnAcceptor, AcceptsNobodyOnceItsOwnerStoppedIt) {
+  start();
+  owner_.on_each = [](Acceptor& acceptor) {
+    exec::assume_on_loop();
+    acceptor.stop();
+  };
+  come(3);
+  ASSERT_TRUE(until_clients(1));
+  turn();
+  EXPECT_EQ(1U, owner_.clients.size());
+  EXPECT_FALSE(acceptor_.listening());
+  EXPECT_NE(0, acceptor_.address().port());
+  resume();
+}
+
+TEST_F(AnAcceptor, LeavesItsSocketToThoseWhoHaveACopy) {
+  start();
+  const Fd copy = acceptor_.copy();
+  stop();
+  come(1);
+  EXPECT_TRUE(wait_readable(copy.get()));
+}
+
+TEST_F(AnAcceptor, RemovesTheFileOfItsSocketOnlyWhenItCloses) {
+  const std::string path = ::testing::TempDir() + "carpool-acceptor-" + std::to_string(::getpid());
+  start("unix:" + path);
+  come(1);
+  ASSERT_TRUE(until_clients(1));
+  const Fd copy = acceptor_.copy();
+  stop();
+  EXPECT_TRUE(std::filesystem::exists(path));
+  start("unix:" + path + "-2");
+  close();
+  EXPECT_FALSE(std::filesystem::exists(path + "-2"));
+  std::filesystem::remove(path);
+}
+
+TEST(ASocketFileForTheOwner, IsOpenToNobodyElse) {
+  const std::string path = ::testing::TempDir() + "carpool-owner-" + std::to_string(::getpid());
+  const mode_t before = ::umask(0022);
+  const Result<Bound> bound = bind_for_owner("unix:" + path, 4);
+  EXPECT_EQ(0022U, ::umask(before)) << "the umask is as it was";
+  ASSERT_TRUE(bound) << bound.fault().detail;
+  struct stat facts {};
+  ASSERT_EQ(0, ::stat(path.c_str(), &facts));
+  EXPECT_EQ(0600U, facts.st_mode & 0777U);
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace carpool::proxy::net
