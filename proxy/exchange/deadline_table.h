@@ -8,23 +8,10 @@
 #include <string_view>
 
 #include "base/fault.h"
+#include "proxy/exchange/exchange_deadlines.h"
 #include "proxy/exchange/transition_table.h"
 
 namespace carpool::proxy {
-
-enum class Deadline : std::uint8_t {
-  total,          // request.timeout, from the head to the end
-  body_look,      // a body too large to be collected may have begun to stream
-  body_rate,      // listen.body_min_rate
-  pool_wait,      // pool.wait_timeout
-  dial_wait,      // pool.wait_timeout, while a dial that has its own deadline is in progress
-  client_sends,   // request.idle_timeout: no byte of the request's body comes
-  origin_reads,   // request.idle_timeout: the origin accepts no byte of the request's body
-  response_head,  // request.response_header_timeout
-  origin_sends,   // request.idle_timeout: no byte of the response comes
-  client_reads,   // request.idle_timeout: the client accepts no byte of the response
-};
-inline constexpr std::size_t kDeadlines = 10;
 
 enum class DeadlineAction : std::uint8_t {
   look_at_body,  // the body may travel now

@@ -167,7 +167,7 @@ AttemptState Exchange::borrow(bool fresh) {
   pool::BorrowRequest want;
   want.new_connection_only = fresh;
   want.tunnel = asked_->tunnel.requested();
-  if (want.tunnel || asked_->need_h1) want.kind = pool::ProtocolMask::h1_only;
+  if (want.tunnel || asked_->retries.h1_required()) want.kind = pool::ProtocolMask::h1_only;
   // A request with a body is not repeated, whatever its method.
   const bool may_repeat = bodyless() && is_idempotent(request_.method, origin.request.retry_idempotent);
   if (origin.pool.reuse == config::Reuse::safe && !may_repeat) {

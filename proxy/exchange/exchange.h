@@ -21,12 +21,13 @@
 #include "proxy/exchange/request_body.h"
 #include "proxy/exchange/transition_table.h"
 #include "proxy/http/forward.h"
-#include "proxy/telemetry/leak_record.h"
 #include "proxy/upstream/h1_stream.h"
 #include "proxy/upstream/h2/stream.h"
 
 namespace carpool::proxy {
 
+struct BorrowerInfo;
+struct DeadlineRow;
 struct ExchangeContext;
 struct OriginRuntime;
 
@@ -106,15 +107,16 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   bool flush_reply() LOOP_ONLY;
   void end_lease() LOOP_ONLY;
   void give_lease_back(pool::Lease& lease, std::optional<pool::CloseCause> unclean) LOOP_ONLY;
-  void retry(RetryReason proof) LOOP_ONLY;
+  Repeatable request_repeatable() const LOOP_ONLY;
+  RetryDecision decide_retry(RequestFate fate) LOOP_ONLY;
+  void note_failed_attempt(const StreamFailure& failure, RetryOutcome outcome) LOOP_ONLY;
+  void retry(RetryReason reason) LOOP_ONLY;
   UpstreamStream& select_upstream_stream() LOOP_ONLY;
   bool retry_misdirected() LOOP_ONLY;
   AttemptState did_not_switch() LOOP_ONLY;
   bool in_order(bool followed) LOOP_ONLY;
   bool head_in_order() LOOP_ONLY;
   bool request_settled() LOOP_ONLY;
-  RetryRules retry_rules() const LOOP_ONLY;
-  void note_bounds(const Fault& fault, const Attempt& attempt) LOOP_ONLY;
   AttemptState open_tunnel() LOOP_ONLY;
   bool switched_too_early() LOOP_ONLY;
   void enter_tunnel() LOOP_ONLY;

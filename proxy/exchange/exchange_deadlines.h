@@ -10,11 +10,24 @@
 #include "base/clock.h"
 #include "proxy/config/config.h"
 #include "proxy/exchange/body_rate.h"
-#include "proxy/exchange/deadline_table.h"
+#include "proxy/exchange/transition_table.h"
 
 namespace carpool::proxy {
 
-// The request's body as next() needs it. `read`: carpool reads the client; needed only if measures_body().
+enum class Deadline : std::uint8_t {
+  total,          // request.timeout, from the head to the end
+  body_look,      // a body too large to be collected may have begun to stream
+  body_rate,      // listen.body_min_rate
+  pool_wait,      // pool.wait_timeout
+  dial_wait,      // pool.wait_timeout, while a dial that has its own deadline is in progress
+  client_sends,   // request.idle_timeout: no byte of the request's body comes
+  origin_reads,   // request.idle_timeout: the origin accepts no byte of the request's body
+  response_head,  // request.response_header_timeout
+  origin_sends,   // request.idle_timeout: no byte of the response comes
+  client_reads,   // request.idle_timeout: the client accepts no byte of the response
+};
+
+// The request's body. `read`: carpool reads the client; next() needs it only if measures_body().
 struct BodyProgress {
   std::uint64_t received = 0;
   bool ended = false;

@@ -1,4 +1,4 @@
-// The response: passes the upstream stream's parts to the client stream, and decides what follows a failed connection.
+// The response: passes the upstream stream's parts to the client stream.
 #include <utility>
 
 #include "proxy/exchange/connection_auth.h"
@@ -48,8 +48,8 @@ AttemptState Exchange::on_response_head() {
   facts_.head_back = context_.loop.now();
   facts_.status = response_.status;
   static_cast<Connection&>(*attempt_->lease).note_answer(response_.status, facts_.head_back);
-  if (asked_->idempotent_retries != 0 && response_.status < 500)
-    facts_.origin->retries.refund(asked_->idempotent_retries);
+  if (asked_->retries.idempotent() != 0 && response_.status < 500)
+    facts_.origin->retries.refund(asked_->retries.idempotent());
   if (!attempt_->lease.reused() && response_.fields.has(http::FieldName::keep_alive)) {
     const std::string_view hint = response_.fields.get(http::FieldName::keep_alive);
     facts_.origin->destination->hint_keep_alive(http::keep_alive_timeout(hint));
@@ -80,17 +80,6 @@ AttemptState Exchange::did_not_switch() {
   end_lease(pool::CloseCause::error);
   reply(fault);
   return AttemptState::over;
-}
-
-// 421: the origin did not process the request on this connection. It is sent once more, on another connection
-// (RFC 9110 §15.5.20).
-bool Exchange::retry_misdirected() {
-  if (asked_->misdirected || !request_body_.replayable() || facts_.retries + 1 >= most_attempts(retry_rules()))
-    return false;
-  asked_->misdirected = true;
-  end_lease(pool::CloseCause::error);
-  retry(RetryReason::misdirected);
-  return true;
 }
 
 void Exchange::on_body(std::string_view bytes) {
@@ -146,69 +135,6 @@ void Exchange::give_lease_back(pool::Lease& lease, std::optional<pool::CloseCaus
     unclean = pool::CloseCause::private_;
   }
   unclean ? lease.discard(*unclean, now) : lease.release(now);
-}
-
-namespace {
-bool ended_unanswered(const StreamFailure& failure, const pool::Lease& lease) {
-  return failure.connection_ended && !failure.any_byte_back && lease.reused() && !lease.shared();
-}
-}  // namespace
-
-// The connection failed. Until the response head was sent, another connection may serve the request.
-AttemptState Exchange::on_failure(StreamFailure failure) {
-  if (state_ == ExchangeState::relaying || state_ == ExchangeState::tunnel) {
-    break_off(std::move(failure.fault));
-    return AttemptState::over;
-  }
-  Attempt attempt = failure.attempt(attempt_->lease.reused());
-  attempt.method = request_.method;
-  attempt.has_body = !bodyless();
-  attempt.body_whole = request_body_.replayable();
-  attempt.idempotent_retries = asked_->idempotent_retries;
-  attempt.proven_replays = asked_->proven_replays;
-  if (failure.ask_h1 && !facts_.origin->speaks.h1) {
-    attempt.unprocessed.reset();
-    failure.fault.detail = "the origin asks for HTTP/1.1 (HTTP_1_1_REQUIRED), which upstream.protocols leaves out";
-  }
-  const std::optional<RetryReason> proof = retry_reason(attempt, retry_rules());
-  const bool denied = proof == RetryReason::idempotent_reused && !facts_.origin->retries.withdraw();
-  if (denied) context_.stats.count_retry_denied(facts_.origin->slot);
-  note_bounds(failure.fault, attempt);
-  if (ended_unanswered(failure, attempt_->lease)) attempt_->lease.note_unanswered(context_.loop.now());
-  // An origin may close an idle connection at any time, so only the failure of a new connection counts.
-  if (!attempt_->lease.reused() && !failure.unprocessed)
-    static_cast<Connection&>(*attempt_->lease).note_failure(context_.loop.now());
-  end_lease(failure.connection_ended && attempt_->lease.reused() ? pool::CloseCause::peer_closed
-                                                                 : pool::CloseCause::error);
-  asked_->need_h1 = asked_->need_h1 || failure.ask_h1;
-  if (proof && !denied) {
-    retry(*proof);
-    return AttemptState::over;
-  }
-  facts_.origin->destination->note_failure(failure.fault);
-  reply(failure.fault);
-  return AttemptState::over;
-}
-
-RetryRules Exchange::retry_rules() const {
-  return {facts_.origin->request.max_retries, facts_.origin->request.retry_idempotent};
-}
-
-void Exchange::note_bounds(const Fault& fault, const Attempt& attempt) {
-  const bool informational = fault.kind == FaultKind::informational_limit;
-  if (informational) context_.stats.count_bound(facts_.origin->slot, metrics::Bound::informational);
-  const bool attempts = attempt.unprocessed && attempt.attempts() >= most_attempts(retry_rules());
-  if (attempts) context_.stats.count_bound(facts_.origin->slot, metrics::Bound::attempts);
-}
-
-// Begins every attempt except the first.
-void Exchange::retry(RetryReason proof) {
-  ++(proof == RetryReason::idempotent_reused ? asked_->idempotent_retries : asked_->proven_replays);
-  ++facts_.retries;
-  CARPOOL_ASSERT(facts_.retries < most_attempts(retry_rules()));
-  context_.stats.count_retry(facts_.origin->slot, name(proof));
-  enter(ExchangeEvent::retry);
-  if (borrow(true) == AttemptState::alive) go_on();
 }
 
 }  // namespace carpool::proxy

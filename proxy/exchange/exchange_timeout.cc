@@ -1,6 +1,7 @@
 // Timeouts of an exchange: its timer is armed for the next deadline of ExchangeDeadlines; the table says what follows.
 #include <utility>
 
+#include "proxy/exchange/deadline_table.h"
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/telemetry/loop_stats.h"

@@ -9,6 +9,7 @@
 
 #include "pool/destination/lease.h"
 #include "proxy/exchange/exchange_deadlines.h"
+#include "proxy/exchange/retry_state.h"
 #include "proxy/exchange/tunnel.h"
 #include "proxy/http/message.h"
 #include "proxy/http/message_order.h"
@@ -25,12 +26,10 @@ struct RequestValues {
   std::string host;       // value of Host for the origin
   std::string_view path;  // in the request's target
   Tunnel tunnel;
-  bool need_h1 = false;       // the origin requires HTTP/1.1 for this request
-  bool misdirected = false;   // a 421 was received
   bool close_client = false;  // the response carries Connection: close
   bool over_limit = false;    // the body passed max_body
   int max_forwards = -1;
-  std::uint32_t idempotent_retries = 0, proven_replays = 0;
+  RetryState retries;
   ExchangeDeadlines deadlines;
 };
 

@@ -2,8 +2,8 @@
 
 namespace carpool::proxy {
 
-std::string_view name(RetryReason proof) {
-  switch (proof) {
+std::string_view name(RetryReason reason) {
+  switch (reason) {
     case RetryReason::not_sent:
       return "not_sent";
     case RetryReason::goaway:
@@ -23,18 +23,9 @@ bool is_idempotent(std::string_view method, bool put_and_delete) {
   return put_and_delete && (method == "PUT" || method == "DELETE");
 }
 
-std::optional<RetryReason> retry_reason(const Attempt& attempt, const RetryRules& rules) {
-  if (attempt.timed_out || attempt.any_byte_back || !attempt.body_whole) return std::nullopt;
-  if (attempt.attempts() >= most_attempts(rules)) return std::nullopt;
-  const bool unsent = attempt.connection_ended && !attempt.any_byte_sent;
-  if (attempt.unprocessed || unsent) return attempt.unprocessed.value_or(RetryReason::not_sent);
-  if (!attempt.connection_ended) return std::nullopt;
-  // An origin closes a connection that rests at any moment: a request that met this close was most likely never read,
-  // but only "most likely", so only requests whose repetition is harmless go again.
-  if (!attempt.reused || attempt.idempotent_retries >= rules.max_retries) return std::nullopt;
-  if (!is_idempotent(attempt.method, rules.put_and_delete)) return std::nullopt;
-  if (attempt.has_body) return std::nullopt;
-  return RetryReason::idempotent_reused;
+Repeatable repeatable(std::string_view method, bool body, bool replayable, bool put_and_delete) {
+  if (!replayable) return Repeatable::partial;
+  return !body && is_idempotent(method, put_and_delete) ? Repeatable::harmless : Repeatable::whole;
 }
 
 }  // namespace carpool::proxy

@@ -1,6 +1,9 @@
-// May this request be sent again, and what proves it? A pure function; the only place that decides (DESIGN §1.4).
+// May a request whose attempt has failed be sent again, and what proves that this is safe? One pure table, the only
+// place that decides. How often it may be sent again is RetryState's (proxy/exchange/retry_state.h).
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -8,39 +11,67 @@
 namespace carpool::proxy {
 
 enum class RetryReason : std::uint8_t { not_sent, goaway, refused_stream, idempotent_reused, misdirected };
-std::string_view name(RetryReason proof);
+std::string_view name(RetryReason reason);
 
-struct Attempt {
-  std::string_view method;
-  bool has_body = false;                   // the request announces one
-  bool body_whole = true;                  // every byte of the body that was received is still in the replay buffer
-  bool reused = false;                     // the connection had served before
-  bool any_byte_sent = false;              // of the request
-  bool any_byte_back = false;              // of a response, 1xx included
-  bool timed_out = false;                  // never again after a timeout
-  bool connection_ended = false;           // EOF, reset or a failed write (not a malformed answer)
-  std::optional<RetryReason> unprocessed;  // goaway, refused_stream: the origin said that it did nothing
-  std::uint32_t idempotent_retries = 0;
-  std::uint32_t proven_replays = 0;
-
-  std::uint32_t attempts() const { return 1 + idempotent_retries + proven_replays; }  // this one included
+// The knowledge of a request after an attempt. There is no fate of a timeout: after one nothing is sent again.
+enum class RequestFate : std::uint8_t {
+  not_sent,        // no byte of it was sent, or the origin cannot have read it
+  goaway,          // the origin announced with GOAWAY that it did nothing
+  refused_stream,  // the origin announced with RST_STREAM that it did nothing
+  misdirected,     // the origin answered 421: not on this connection
+  closed_reused,   // a connection that had served before ended without a byte of a response
+  closed_new,      // the same of a connection that had not
+  answered,        // a byte of a response came, 1xx included
+  violated,        // the origin violated the protocol; the connection did not end
 };
+inline constexpr std::size_t kRequestFates = 8;
 
-struct RetryRules {
-  std::uint32_t max_retries = 1;  // idempotent_reused only
-  bool put_and_delete = false;    // request.retry_idempotent
+// The parts of the request that can be sent again.
+enum class Repeatable : std::uint8_t {
+  harmless,  // all of it, and twice has the effect of once: an idempotent method without a body
+  whole,     // all of it: every byte of the body that was received is in the replay buffer
+  partial,   // a part of the body is gone
 };
+inline constexpr std::size_t kRepeatables = 3;
 
-inline constexpr std::uint32_t kMaxProvenReplays = 8;
+// clang-format off
+inline constexpr auto kRetryTable = [] {
+  using enum RetryReason;
+  using Row = std::array<std::optional<RetryReason>, kRepeatables>;
+  constexpr std::optional<RetryReason> no;
+  return std::array<Row, kRequestFates>{
+      //  harmless           whole           partial
+      Row{not_sent,          not_sent,       no},   // not_sent
+      Row{goaway,            goaway,         no},   // goaway
+      Row{refused_stream,    refused_stream, no},   // refused_stream
+      Row{misdirected,       misdirected,    no},   // misdirected
+      // An origin closes an idle connection at any moment: a request that met this close was most likely never read,
+      // but only "most likely", so only requests whose repetition is harmless are sent again.
+      Row{idempotent_reused, no,             no},   // closed_reused
+      Row{no,                no,             no},   // closed_new
+      Row{no,                no,             no},   // answered
+      Row{no,                no,             no}};  // violated
+}();
+// clang-format on
 
-// Attempts of one request, the first one included, whatever the proofs and the origin say: each may cost a dial.
-constexpr std::uint32_t most_attempts(const RetryRules& rules) {
-  return rules.max_retries + kMaxProvenReplays;
+constexpr std::optional<RetryReason> retry_reason(RequestFate fate, Repeatable request) {
+  return kRetryTable[static_cast<std::size_t>(fate)][static_cast<std::size_t>(request)];
 }
 
-std::optional<RetryReason> retry_reason(const Attempt& attempt, const RetryRules& rules);
+namespace detail {
+constexpr bool nothing_is_repeated_in_part() {
+  for (const auto& row : kRetryTable) {
+    if (row[static_cast<std::size_t>(Repeatable::partial)]) return false;
+  }
+  return true;
+}
+}  // namespace detail
+static_assert(detail::nothing_is_repeated_in_part(), "a request is repeated whole");
 
 // Sent twice has the effect of sent once (RFC 9110 §9.2.2), by default without PUT and DELETE.
 bool is_idempotent(std::string_view method, bool put_and_delete);
+
+// `body`: the request announces one. `replayable`: no byte of it is gone. `put_and_delete`: request.retry_idempotent.
+Repeatable repeatable(std::string_view method, bool body, bool replayable, bool put_and_delete);
 
 }  // namespace carpool::proxy

@@ -30,15 +30,14 @@ struct StreamFailure {
   std::optional<RetryReason> unprocessed;  // the origin declared the request unprocessed (goaway, refused_stream)
   bool ask_h1 = false;                     // the origin requires HTTP/1.1 (HTTP_1_1_REQUIRED)
 
-  // Describes the failed attempt for the retry policy; `reused`: the connection had served before.
-  Attempt attempt(bool reused) const {
-    Attempt ended;
-    ended.reused = reused;
-    ended.any_byte_sent = any_byte_sent;
-    ended.any_byte_back = any_byte_back;
-    ended.connection_ended = connection_ended;
-    ended.unprocessed = unprocessed;
-    return ended;
+  // Returns what is known of the request; `reused`: the connection had served before.
+  RequestFate fate(bool reused) const {
+    if (any_byte_back) return RequestFate::answered;
+    if (unprocessed == RetryReason::goaway) return RequestFate::goaway;
+    if (unprocessed == RetryReason::refused_stream) return RequestFate::refused_stream;
+    if (unprocessed || (connection_ended && !any_byte_sent)) return RequestFate::not_sent;
+    if (!connection_ended) return RequestFate::violated;
+    return reused ? RequestFate::closed_reused : RequestFate::closed_new;
   }
 };
 

@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "proxy/exchange/request_body.h"
+#include "proxy/exchange/retry_state.h"
 #include "proxy/net/write_queue.h"
-#include "proxy/upstream/retry_policy.h"
+#include "proxy/upstream/origin/retry_budget.h"
 #include "tests/sim/session_world.h"
 
 namespace carpool::test {
@@ -35,7 +36,7 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
     number_ = number;
     told_ = 0;
     untaken_ = 0;
-    idempotent_ = proven_ = 0;
+    retries_ = {};
     ended_ = false;
     const bool body = chance(random_, 40);
     left_ = body ? pick(random_, chance(random_, 30) ? 300000 : 3000) : 0;
@@ -183,25 +184,19 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
   proxy::AttemptState on_failure(proxy::StreamFailure failure) override LOOP_ONLY {
     check("a failure");
     const bool proven = failure.unprocessed || !failure.any_byte_sent;
-    proxy::Attempt attempt = failure.attempt(lease_.reused());
-    attempt.method = head_.method;
-    attempt.has_body = upload_.expected();
-    attempt.body_whole = upload_.replayable();
-    attempt.idempotent_retries = idempotent_;
-    attempt.proven_replays = proven_;
-    const bool head_told = state_ == State::relaying;
-    const auto proof = head_told ? std::nullopt : proxy::retry_reason(attempt, {});
+    const proxy::RequestFate fate =
+        state_ == State::relaying ? proxy::RequestFate::answered : failure.fate(lease_.reused());
+    const proxy::Repeatable request = proxy::repeatable(head_.method, upload_.expected(), upload_.replayable(), false);
+    const proxy::RetryDecision decision = retries_.decide(fate, request, 1, budget_);
     give_back(pool::CloseCause::error);
-    if (!proof) {
+    if (decision.outcome != proxy::RetryOutcome::retry) {
       end();
       return proxy::AttemptState::over;
     }
-    if (*proof == proxy::RetryReason::idempotent_reused) {
-      ++idempotent_;
+    if (decision.reason == proxy::RetryReason::idempotent_reused) {
       ++errand().may_repeat;
-    } else {
-      ++proven_;
-      if (!proven) world_.errands.complain("replayed without a proof");
+    } else if (!proven) {
+      world_.errands.complain("replayed without a proof");
     }
     state_ = State::borrowing;
     borrow(true);
@@ -235,7 +230,8 @@ class SessionAsker final : public pool::Borrower, private proxy::UpstreamStreamH
   std::uint64_t number_ = 0, told_ = 0, said_ = 0;
   std::size_t left_ = 0;     // of the request body
   std::size_t untaken_ = 0;  // of the response, by the client
-  std::uint32_t idempotent_ = 0, proven_ = 0;
+  proxy::RetryState retries_;
+  proxy::RetryBudget budget_;  // without a limit
   bool ended_ = true;
 };
 

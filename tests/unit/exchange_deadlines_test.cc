@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "proxy/exchange/deadline_table.h"
+
 namespace carpool::proxy {
 namespace {
 

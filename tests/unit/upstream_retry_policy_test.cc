@@ -1,120 +1,108 @@
-// Unit tests of RetryPolicy: the requests that may be retried, and the proof each needs.
+// Unit tests of the retry table: the requests that may be sent again, and the proof that each needs.
 #include "proxy/upstream/retry_policy.h"
 
 #include <gtest/gtest.h>
 
+#include "proxy/upstream/upstream_stream.h"
+
 namespace carpool::proxy {
 namespace {
 
-Attempt stale_get() {
-  Attempt attempt;
-  attempt.method = "GET";
-  attempt.reused = attempt.any_byte_sent = attempt.connection_ended = true;
-  return attempt;
+constexpr std::array kAllFates{RequestFate::not_sent,      RequestFate::goaway,    RequestFate::refused_stream,
+                               RequestFate::misdirected,   RequestFate::answered,  RequestFate::violated,
+                               RequestFate::closed_reused, RequestFate::closed_new};
+static_assert(kAllFates.size() == kRequestFates);
+
+StreamFailure closed() {
+  StreamFailure failure;
+  failure.connection_ended = true;
+  return failure;
 }
 
-TEST(Retry, RepeatsAGetWhoseReusedConnectionEndedWithoutAByte) {
-  EXPECT_EQ(retry_reason(stale_get(), {}), RetryReason::idempotent_reused);
+TEST(TheRetryTable, RepeatsAHarmlessRequestWhoseReusedConnectionEndedWithoutAByte) {
+  EXPECT_EQ(retry_reason(RequestFate::closed_reused, Repeatable::harmless), RetryReason::idempotent_reused);
 }
 
-TEST(Retry, NeverRepeatsAPostOfWhichAByteWasSent) {
-  Attempt attempt = stale_get();
-  attempt.method = "POST";
-  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
+TEST(TheRetryTable, NeverRepeatsAnotherRequestThatMayHaveBeenRead) {
+  EXPECT_EQ(retry_reason(RequestFate::closed_reused, Repeatable::whole), std::nullopt);
 }
 
-TEST(Retry, RepeatsAnyMethodOfWhichNothingWasSent) {
-  Attempt attempt = stale_get();
-  attempt.method = "POST";
-  attempt.has_body = true;
-  attempt.any_byte_sent = false;
-  EXPECT_EQ(retry_reason(attempt, {}), RetryReason::not_sent);
-}
-
-TEST(Retry, RepeatsAnyMethodThatTheOriginSaysItDidNotTouch) {
-  for (const RetryReason proof : {RetryReason::goaway, RetryReason::refused_stream, RetryReason::not_sent}) {
-    Attempt attempt = stale_get();
-    attempt.method = "POST";
-    attempt.has_body = true;
-    attempt.connection_ended = false;
-    attempt.unprocessed = proof;
-    EXPECT_EQ(retry_reason(attempt, {}), proof);
-    attempt.body_whole = false;
-    EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
+TEST(TheRetryTable, RepeatsAnyWholeRequestThatWasProvedUnprocessed) {
+  for (const Repeatable request : {Repeatable::harmless, Repeatable::whole}) {
+    EXPECT_EQ(retry_reason(RequestFate::not_sent, request), RetryReason::not_sent);
+    EXPECT_EQ(retry_reason(RequestFate::goaway, request), RetryReason::goaway);
+    EXPECT_EQ(retry_reason(RequestFate::refused_stream, request), RetryReason::refused_stream);
+    EXPECT_EQ(retry_reason(RequestFate::misdirected, request), RetryReason::misdirected);
   }
 }
 
-TEST(Retry, IsBoundedForWhatTheOriginRefuses) {
-  Attempt attempt = stale_get();
-  attempt.unprocessed = RetryReason::refused_stream;
-  attempt.proven_replays = kMaxProvenReplays;
-  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
+TEST(TheRetryTable, NeverRepeatsARequestOfWhichAPartIsGone) {
+  for (const RequestFate fate : kAllFates) EXPECT_EQ(retry_reason(fate, Repeatable::partial), std::nullopt);
 }
 
-TEST(Retry, NeedsTheWholeBodyToRepeatIt) {
-  Attempt attempt = stale_get();
-  attempt.any_byte_sent = attempt.body_whole = false;
-  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
-}
-
-TEST(Retry, NeverRepeatsAfterAByteOfTheResponse) {
-  Attempt attempt = stale_get();
-  attempt.any_byte_back = true;
-  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
-}
-
-TEST(Retry, NeverRepeatsAfterATimeout) {
-  Attempt attempt = stale_get();
-  attempt.timed_out = true;
-  attempt.any_byte_sent = false;
-  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
-}
-
-TEST(Retry, NeverRepeatsOnAConnectionThatNeverServedBefore) {
-  Attempt attempt = stale_get();
-  attempt.reused = false;
-  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
-}
-
-TEST(Retry, DoesNotTakeAMalformedAnswerForAClosedConnection) {
-  Attempt attempt = stale_get();
-  attempt.connection_ended = false;
-  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
-}
-
-TEST(Retry, StopsAtMaxRetriesAndAtEightProvenReplays) {
-  Attempt attempt = stale_get();
-  attempt.idempotent_retries = 1;
-  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
-  EXPECT_EQ(retry_reason(attempt, {.max_retries = 2}), RetryReason::idempotent_reused);
-  attempt.any_byte_sent = false;
-  attempt.proven_replays = kMaxProvenReplays - 2;
-  EXPECT_EQ(retry_reason(attempt, {}), RetryReason::not_sent) << "eight attempts were made, the next is the last";
-  attempt.proven_replays = kMaxProvenReplays - 1;
-  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
-}
-
-TEST(Retry, StopsAtOneNumberOfAttemptsWhateverTheProofs) {
-  for (const std::uint32_t retries : {0U, 1U, 3U}) {
-    const RetryRules rules{.max_retries = retries};
-    for (std::uint32_t idempotent = 0; idempotent <= retries; ++idempotent) {
-      Attempt attempt = stale_get();
-      attempt.idempotent_retries = idempotent;
-      std::uint32_t attempts = 1 + idempotent;
-      for (attempt.unprocessed = RetryReason::misdirected; retry_reason(attempt, rules); ++attempts)
-        ++attempt.proven_replays;
-      EXPECT_EQ(attempts, retries + 8);
-    }
+TEST(TheRetryTable, NeverRepeatsAfterAByteOfTheResponseOrOnANewConnectionOrAfterAViolation) {
+  for (const Repeatable request : {Repeatable::harmless, Repeatable::whole}) {
+    EXPECT_EQ(retry_reason(RequestFate::answered, request), std::nullopt);
+    EXPECT_EQ(retry_reason(RequestFate::closed_new, request), std::nullopt);
+    EXPECT_EQ(retry_reason(RequestFate::violated, request), std::nullopt);
   }
 }
 
-TEST(Retry, RepeatsPutAndDeleteOnlyWhereTheConfigurationSaysSoAndOnlyWithoutBody) {
-  Attempt attempt = stale_get();
-  attempt.method = "DELETE";
-  EXPECT_EQ(retry_reason(attempt, {}), std::nullopt);
-  EXPECT_EQ(retry_reason(attempt, {.put_and_delete = true}), RetryReason::idempotent_reused);
-  attempt.has_body = true;
-  EXPECT_EQ(retry_reason(attempt, {.put_and_delete = true}), std::nullopt);
+TEST(AFailure, IsAnAnswerIfAByteCame) {
+  StreamFailure failure = closed();
+  failure.any_byte_back = true;
+  failure.any_byte_sent = false;
+  EXPECT_EQ(failure.fate(true), RequestFate::answered);
+  failure.unprocessed = RetryReason::goaway;
+  EXPECT_EQ(failure.fate(true), RequestFate::answered) << "whatever the origin says";
+}
+
+TEST(AFailure, IsWhatTheOriginSaidAboutTheRequest) {
+  StreamFailure failure;
+  failure.unprocessed = RetryReason::goaway;
+  EXPECT_EQ(failure.fate(false), RequestFate::goaway);
+  failure.unprocessed = RetryReason::refused_stream;
+  EXPECT_EQ(failure.fate(false), RequestFate::refused_stream);
+  failure.unprocessed = RetryReason::not_sent;
+  EXPECT_EQ(failure.fate(true), RequestFate::not_sent);
+}
+
+TEST(AFailure, TellsAnUnsentRequestFromAClosedConnection) {
+  StreamFailure failure = closed();
+  EXPECT_EQ(failure.fate(true), RequestFate::closed_reused);
+  EXPECT_EQ(failure.fate(false), RequestFate::closed_new);
+  failure.any_byte_sent = false;
+  EXPECT_EQ(failure.fate(true), RequestFate::not_sent);
+  EXPECT_EQ(failure.fate(false), RequestFate::not_sent);
+}
+
+TEST(AFailure, OfALiveConnectionIsAViolation) {
+  StreamFailure failure;
+  EXPECT_EQ(failure.fate(true), RequestFate::violated);
+  failure.any_byte_sent = false;
+  EXPECT_EQ(failure.fate(true), RequestFate::violated);
+}
+
+TEST(ARequest, IsHarmlessIfItIsIdempotentAndHasNoBody) {
+  for (const std::string_view method : {"GET", "HEAD", "OPTIONS", "TRACE"}) {
+    EXPECT_EQ(repeatable(method, false, true, false), Repeatable::harmless);
+    EXPECT_EQ(repeatable(method, true, true, true), Repeatable::whole);
+  }
+  EXPECT_EQ(repeatable("POST", false, true, true), Repeatable::whole);
+  EXPECT_EQ(repeatable("get", false, true, true), Repeatable::whole) << "methods are case-sensitive";
+}
+
+TEST(ARequest, OfPutOrDeleteIsHarmlessOnlyWhereTheConfigurationSaysSo) {
+  for (const std::string_view method : {"PUT", "DELETE"}) {
+    EXPECT_EQ(repeatable(method, false, true, false), Repeatable::whole);
+    EXPECT_EQ(repeatable(method, false, true, true), Repeatable::harmless);
+    EXPECT_EQ(repeatable(method, true, true, true), Repeatable::whole);
+  }
+}
+
+TEST(ARequest, IsPartialIfAByteOfItsBodyIsGone) {
+  EXPECT_EQ(repeatable("PUT", true, false, true), Repeatable::partial);
+  EXPECT_EQ(repeatable("GET", true, false, false), Repeatable::partial);
 }
 
 }  // namespace

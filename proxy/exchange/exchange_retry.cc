@@ -1,0 +1,79 @@
+// The end of a failed attempt: another one on a new connection follows, or the fault as the response.
+#include <utility>
+
+#include "proxy/exchange/exchange.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/telemetry/loop_stats.h"
+#include "proxy/upstream/origin/origin_runtime.h"
+
+namespace carpool::proxy {
+
+Repeatable Exchange::request_repeatable() const {
+  return repeatable(request_.method, !bodyless(), request_body_.replayable(), facts_.origin->request.retry_idempotent);
+}
+
+RetryDecision Exchange::decide_retry(RequestFate fate) {
+  const OriginRuntime& origin = *facts_.origin;
+  return asked_->retries.decide(fate, request_repeatable(), origin.request.max_retries, origin.retries);
+}
+
+// The connection failed. Until the response head was sent, another connection may serve the request.
+AttemptState Exchange::on_failure(StreamFailure failure) {
+  if (response_incomplete()) {
+    break_off(std::move(failure.fault));
+    return AttemptState::over;
+  }
+  const bool reused = attempt_->lease.reused();
+  RequestFate fate = failure.fate(reused);
+  if (failure.ask_h1 && !facts_.origin->speaks.h1) {
+    fate = RequestFate::violated;
+    failure.fault.detail = "the origin asks for HTTP/1.1 (HTTP_1_1_REQUIRED), which upstream.protocols leaves out";
+  }
+  const RetryDecision decision = decide_retry(fate);
+  note_failed_attempt(failure, decision.outcome);
+  end_lease(failure.connection_ended && reused ? pool::CloseCause::peer_closed : pool::CloseCause::error);
+  if (failure.ask_h1) asked_->retries.require_h1();
+  if (decision.outcome == RetryOutcome::retry) {
+    retry(decision.reason);
+    return AttemptState::over;
+  }
+  facts_.origin->destination->note_failure(failure.fault);
+  reply(failure.fault);
+  return AttemptState::over;
+}
+
+// Tells the metrics, the pool and the connection's address about the failure.
+void Exchange::note_failed_attempt(const StreamFailure& failure, RetryOutcome outcome) {
+  const Instant now = context_.loop.now();
+  const metrics::OriginSlot slot = facts_.origin->slot;
+  pool::Lease& lease = attempt_->lease;
+  if (outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(slot);
+  const bool informational = failure.fault.kind == FaultKind::informational_limit;
+  if (informational) context_.stats.count_bound(slot, metrics::Bound::informational);
+  const bool attempts = outcome == RetryOutcome::exhausted && failure.unprocessed;
+  if (attempts) context_.stats.count_bound(slot, metrics::Bound::attempts);
+  const bool unanswered = failure.connection_ended && !failure.any_byte_back;
+  if (unanswered && lease.reused() && !lease.shared()) lease.note_unanswered(now);
+  // An origin may close an idle connection at any time, so only the failure of a new connection counts.
+  if (!lease.reused() && !failure.unprocessed) static_cast<Connection&>(*lease).note_failure(now);
+}
+
+// 421: the origin did not process the request on this connection. Returns true if it is sent once more, on another
+// connection (RFC 9110 §15.5.20).
+bool Exchange::retry_misdirected() {
+  const RetryDecision decision = decide_retry(RequestFate::misdirected);
+  if (decision.outcome != RetryOutcome::retry) return false;
+  end_lease(pool::CloseCause::error);
+  retry(decision.reason);
+  return true;
+}
+
+// Begins every attempt except the first.
+void Exchange::retry(RetryReason reason) {
+  ++facts_.retries;
+  context_.stats.count_retry(facts_.origin->slot, name(reason));
+  enter(ExchangeEvent::retry);
+  if (borrow(true) == AttemptState::alive) go_on();
+}
+
+}  // namespace carpool::proxy

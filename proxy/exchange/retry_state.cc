@@ -1,0 +1,28 @@
+#include "proxy/exchange/retry_state.h"
+
+#include "proxy/upstream/origin/retry_budget.h"
+
+namespace carpool::proxy {
+
+RetryDecision RetryState::decide(RequestFate fate, Repeatable request, std::uint32_t max_retries, RetryBudget& budget) {
+  const std::optional<RetryReason> reason = retry_reason(fate, request);
+  if (!reason) return {};
+  const RetryOutcome outcome = outcome_of(*reason, max_retries, budget);
+  if (outcome == RetryOutcome::retry) {
+    ++(*reason == RetryReason::idempotent_reused ? idempotent_ : proven_);
+    if (*reason == RetryReason::misdirected) ++misdirected_;
+    CARPOOL_ASSERT(attempts() <= most_attempts(max_retries));
+  }
+  return {outcome, *reason};
+}
+
+RetryOutcome RetryState::outcome_of(RetryReason reason, std::uint32_t max_retries, RetryBudget& budget) const {
+  if (attempts() >= most_attempts(max_retries)) return RetryOutcome::exhausted;
+  // It is sent once more, on one other connection (RFC 9110 §15.5.20).
+  if (reason == RetryReason::misdirected && misdirected_ != 0) return RetryOutcome::exhausted;
+  if (reason != RetryReason::idempotent_reused) return RetryOutcome::retry;
+  if (idempotent_ >= max_retries) return RetryOutcome::exhausted;
+  return budget.withdraw() ? RetryOutcome::retry : RetryOutcome::over_budget;
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,103 @@
+// Unit tests of RetryState: every row of the retry table with its bound.
+#include "proxy/exchange/retry_state.h"
+
+#include <gtest/gtest.h>
+
+#include "proxy/upstream/origin/retry_budget.h"
+
+namespace carpool::proxy {
+namespace {
+
+class TheRetries : public testing::Test {
+ protected:
+  RetryOutcome decide(RequestFate fate, Repeatable request = Repeatable::harmless, std::uint32_t max_retries = 1) {
+    return retries_.decide(fate, request, max_retries, budget_).outcome;
+  }
+  // Spends the budget of the origin.
+  void spend() {
+    budget_.open(0, 0);
+    while (budget_.withdraw()) continue;
+  }
+  RetryBudget budget_;  // without a limit
+  RetryState retries_;
+};
+
+TEST_F(TheRetries, FollowTheTableInEveryRow) {
+  for (std::size_t fate = 0; fate < kRequestFates; ++fate) {
+    for (std::size_t request = 0; request < kRepeatables; ++request) {
+      RetryState retries;
+      const auto expected = kRetryTable[fate][request];
+      const RetryDecision decision =
+          retries.decide(static_cast<RequestFate>(fate), static_cast<Repeatable>(request), 1, budget_);
+      EXPECT_EQ(decision.outcome, expected ? RetryOutcome::retry : RetryOutcome::unsafe) << fate << " " << request;
+      EXPECT_EQ(decision.reason, expected.value_or(RetryReason::not_sent));
+      EXPECT_EQ(retries.attempts(), expected ? 2U : 1U);
+      EXPECT_EQ(retries.idempotent(), expected == RetryReason::idempotent_reused ? 1U : 0U);
+    }
+  }
+}
+
+TEST_F(TheRetries, StopAtMaxRetriesAfterClosedConnections) {
+  EXPECT_EQ(decide(RequestFate::closed_reused), RetryOutcome::retry);
+  EXPECT_EQ(decide(RequestFate::closed_reused), RetryOutcome::exhausted);
+  EXPECT_EQ(decide(RequestFate::closed_reused, Repeatable::harmless, 2), RetryOutcome::retry);
+  EXPECT_EQ(retries_.idempotent(), 2U);
+}
+
+TEST_F(TheRetries, AreNoneAfterClosedConnectionsIfMaxRetriesIsZero) {
+  EXPECT_EQ(decide(RequestFate::closed_reused, Repeatable::harmless, 0), RetryOutcome::exhausted);
+  EXPECT_EQ(decide(RequestFate::not_sent, Repeatable::whole, 0), RetryOutcome::retry);
+}
+
+TEST_F(TheRetries, SendAMisdirectedRequestOnceMore) {
+  EXPECT_EQ(decide(RequestFate::misdirected, Repeatable::whole), RetryOutcome::retry);
+  EXPECT_EQ(decide(RequestFate::misdirected, Repeatable::whole), RetryOutcome::exhausted);
+  EXPECT_EQ(decide(RequestFate::goaway, Repeatable::whole), RetryOutcome::retry) << "another reason goes on";
+}
+
+TEST_F(TheRetries, StopAtOneNumberOfAttemptsWhateverTheReasons) {
+  for (const std::uint32_t max_retries : {0U, 1U, 3U}) {
+    for (std::uint32_t idempotent = 0; idempotent <= max_retries; ++idempotent) {
+      RetryState retries;
+      for (std::uint32_t i = 0; i < idempotent; ++i) {
+        EXPECT_EQ(retries.decide(RequestFate::closed_reused, Repeatable::harmless, max_retries, budget_).outcome,
+                  RetryOutcome::retry);
+      }
+      RetryDecision last;
+      do {
+        last = retries.decide(RequestFate::refused_stream, Repeatable::whole, max_retries, budget_);
+      } while (last.outcome == RetryOutcome::retry);
+      EXPECT_EQ(last.outcome, RetryOutcome::exhausted);
+      EXPECT_EQ(retries.attempts(), max_retries + kMaxProvenReplays);
+      EXPECT_EQ(retries.attempts(), most_attempts(max_retries));
+    }
+  }
+}
+
+TEST_F(TheRetries, CostTheOriginsBudgetOnlyAfterAClosedConnection) {
+  spend();
+  EXPECT_EQ(decide(RequestFate::closed_reused), RetryOutcome::over_budget);
+  EXPECT_EQ(retries_.attempts(), 1U) << "a denied retry is no attempt";
+  for (const RequestFate fate : {RequestFate::not_sent, RequestFate::goaway, RequestFate::refused_stream}) {
+    EXPECT_EQ(decide(fate, Repeatable::whole), RetryOutcome::retry);
+  }
+  EXPECT_EQ(retries_.idempotent(), 0U) << "nothing to refund";
+}
+
+TEST_F(TheRetries, TakeNothingFromTheBudgetOnceTheirNumberIsReached) {
+  budget_.open(0, 0);
+  RetryBudget untouched;
+  untouched.open(0, 0);
+  EXPECT_EQ(decide(RequestFate::closed_reused, Repeatable::harmless, 0), RetryOutcome::exhausted);
+  while (untouched.withdraw()) EXPECT_TRUE(budget_.withdraw());
+  EXPECT_FALSE(budget_.withdraw());
+}
+
+TEST_F(TheRetries, RememberThatTheOriginRequiresHttp1) {
+  EXPECT_FALSE(retries_.h1_required());
+  retries_.require_h1();
+  EXPECT_TRUE(retries_.h1_required());
+}
+
+}  // namespace
+}  // namespace carpool::proxy
