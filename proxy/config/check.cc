@@ -121,7 +121,7 @@ class Checker {
       if (name.empty() || places_.wrong(key) || lists(config_.pool, name)) continue;
       const auto its = [&](const OriginSettings& origin) { return lists(origin.pool, name); };
       if (std::any_of(config_.origins.begin(), config_.origins.end(), its)) continue;
-      mistake(key, quoted(name) + " is in no pool.classes, expected one of those");
+      mistake(key, quoted(name) + " is not in any pool.classes, expected one of them");
     }
   }
 
@@ -149,7 +149,7 @@ class Checker {
   void no_leniency_for_all() {
     const std::string key = "upstream.lenient";
     if (config_.upstream.lenient.empty() || places_.wrong(key)) return;
-    mistake(key, "is meant for single origins, expected it in [origin.upstream] of those that need it");
+    mistake(key, "applies to single origins only, expected it in [origin.upstream]");
   }
 
   void origin_is_whole(std::size_t i) {
@@ -167,7 +167,7 @@ class Checker {
                                 "upstream.tls.ca_file", "upstream.tls.cert_file", "upstream.tls.min_version",
                                 "upstream.tls.verify", "upstream.tls.server_name"}) {
       const std::string key = origin + '.' + useless;
-      if (places_.given(key)) mistake(key, "does not apply to a tcp origin, which carries tunnels alone");
+      if (places_.given(key)) mistake(key, "does not apply to a tcp origin, which carries only tunnels");
     }
   }
 

@@ -62,7 +62,7 @@ bool mapped(const Bytes& address) {
 Result<EgressRule> parse_network(std::string_view pattern, EgressRule rule) {
   const std::size_t slash = pattern.find('/');
   const int family = read_address(pattern.substr(0, slash), rule.network);
-  if (family == 0) return wrong("no IP address stands before the `/`");
+  if (family == 0) return wrong("the part before `/` is not an IP address");
   const unsigned bits = family == 4 ? 32 : 128;
   std::optional<unsigned> prefix = bits;
   if (slash != std::string_view::npos) prefix = number(pattern.substr(slash + 1), bits);
@@ -86,10 +86,10 @@ Result<EgressRule> EgressRule::parse(std::string_view pattern) {
   rule.kind = pattern.starts_with("*.") ? Kind::subdomains : Kind::host;
   if (rule.kind == Kind::subdomains) pattern.remove_prefix(2);
   if (pattern.find_first_of("*:") != std::string_view::npos)
-    return wrong("`*` may only stand alone or in front, as `*.`");
+    return wrong("`*` is only allowed alone or as the prefix `*.`");
   auto host = pool::canonical_origin(pool::Scheme::http, pattern);
   if (!host) return host.take_fault();
-  if (host->is_ip_literal()) return wrong("an IP address is written in full, as in `127.0.0.1`");
+  if (host->is_ip_literal()) return wrong("an IP address must be written in full, such as `127.0.0.1`");
   rule.name = host->host;
   return rule;
 }

@@ -88,7 +88,7 @@ std::string take_config(Options& options, std::string_view file) {
 
 std::string take_command(Options& options, const ProgramFlag& flag, std::string_view& chosen) {
   if (!chosen.empty() && chosen != flag.name) {
-    return in_ticks(chosen) + " and " + in_ticks(flag.name) + " cannot go together";
+    return in_ticks(chosen) + " and " + in_ticks(flag.name) + " cannot be combined";
   }
   chosen = flag.name;
   options.command = *flag.command;

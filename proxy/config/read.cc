@@ -111,7 +111,7 @@ class Reader {
     if (section.repeated) return read_repeated(at, node, section, scope, key);
     void* const target = scope.target(section);
     if (target == nullptr)
-      return mistake(at, key, "is for all origins together, expected in [" + std::string(section.path) + "]");
+      return mistake(at, key, "applies to all origins together, expected in [" + std::string(section.path) + "]");
     const toml::table* const table = node.as_table();
     if (table == nullptr)
       return mistake(at, key, "is " + raw_text(raw(node)) + ", expected a table [" + without_numbers(key) + "]");

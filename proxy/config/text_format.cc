@@ -87,7 +87,7 @@ std::string accept_file(std::string& text) {
 }
 
 std::string accept_unix(std::string& text) {
-  return text.starts_with("unix:") ? accept_listen(text) : "`" + text + "` is no Unix socket";
+  return text.starts_with("unix:") ? accept_listen(text) : "`" + text + "` is not a Unix socket";
 }
 
 std::string accept_leniency(std::string& text) {
@@ -102,16 +102,16 @@ std::string accept_protocol(std::string& text) {
 std::string accept_class(std::string& text) {
   const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-'; };
   const bool good = !text.empty() && text.size() <= 32 && std::all_of(text.begin(), text.end(), plain);
-  return good ? std::string() : "`" + text + "` is no name of a class";
+  return good ? std::string() : "`" + text + "` is not a valid class name";
 }
 
 // Only safe methods (RFC 9110 §9.2.1): carpool sends a probe on its own, repeatedly.
 std::string accept_probe(std::string& text) {
   const std::size_t space = text.find(' ');
   const std::string method = text.substr(0, space);
-  if (method != "OPTIONS" && method != "HEAD" && method != "GET") return "a probe is OPTIONS, HEAD or GET";
+  if (method != "OPTIONS" && method != "HEAD" && method != "GET") return "the method is not OPTIONS, HEAD or GET";
   const std::string target = space == std::string::npos ? std::string() : text.substr(space + 1);
-  if (target == "*") return method == "OPTIONS" ? std::string() : "only OPTIONS asks for `*`";
+  if (target == "*") return method == "OPTIONS" ? std::string() : "only OPTIONS may have the target `*`";
   const bool printable = std::all_of(target.begin(), target.end(), [](char c) { return c > ' ' && c < 0x7F; });
   return target.starts_with('/') && printable ? std::string() : "`" + target + "` is not a path";
 }

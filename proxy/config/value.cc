@@ -93,7 +93,7 @@ std::string check_word(const Setting& setting, const std::string& text) {
 }
 
 std::string check_text(const Setting& setting, std::string& text) {
-  if (text.find('\0') != std::string::npos) return "holds a NUL byte, expected a text without";
+  if (text.find('\0') != std::string::npos) return "contains a NUL byte, expected a text without one";
   if (!setting.words.empty()) return check_word(setting, text);
   if (setting.form == nullptr) return {};
   const std::string wrong = setting.form->accept(text);
@@ -117,7 +117,7 @@ std::string to_texts(const Setting& setting, Raw raw, Value& value) {
   std::vector<std::string> texts;
   for (RawItem& item : *list) {
     auto* text = std::get_if<std::string>(&item);
-    if (text == nullptr) return "holds something that is no text, expected a list of texts";
+    if (text == nullptr) return "contains a value that is not a text, expected a list of texts";
     if (std::string wrong = check_text(setting, *text); !wrong.empty()) return wrong;
     texts.push_back(std::move(*text));
   }
@@ -132,7 +132,7 @@ std::string to_ports(const Setting& setting, const Raw& raw, Value& value) {
   for (const RawItem& item : *list) {
     const auto* port = std::get_if<std::int64_t>(&item);
     if (port == nullptr || !within(setting, *port))
-      return "holds something that is no port, expected numbers from 1 to 65535";
+      return "contains a value that is not a port, expected numbers from 1 to 65535";
     ports.push_back(static_cast<std::uint16_t>(*port));
   }
   value = Ports(std::move(ports));

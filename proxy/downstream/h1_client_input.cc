@@ -157,7 +157,8 @@ void H1Client::on_eof() {
     return;
   }
   if (!request_complete_) {
-    exchange_->on_request_broken({FaultKind::malformed_request, Side::client, "the client ended inside its request"});
+    exchange_->on_request_broken(
+        {FaultKind::malformed_request, Side::client, "the client closed the connection inside its request"});
   }
 }
 

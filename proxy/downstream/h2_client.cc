@@ -222,7 +222,7 @@ http::H2StreamUser* H2Client::on_request(http::H2Stream& stream, http::RequestHe
 
 void H2Client::on_refused_head(http::H2Stream& stream, FaultKind kind) {
   exec::assume_on_loop();
-  take_request().refuse(stream, {kind, Side::client, "the request's head is over a limit"});
+  take_request().refuse(stream, {kind, Side::client, "the request head exceeds a limit"});
 }
 
 }  // namespace carpool::proxy

@@ -22,7 +22,7 @@ bool port_allowed(const ListenPoint& listener, std::uint16_t port) {
 std::optional<Fault> check_connect(const ListenPoint& listener, const http::RequestHead& request,
                                    const http::Target& target) {
   if (!listener.settings().connect) {
-    return Fault{FaultKind::egress_denied, Side::client, "this listener takes no CONNECT"};
+    return Fault{FaultKind::egress_denied, Side::client, "this listener does not accept CONNECT"};
   }
   if (request.framing == http::Framing::chunked || request.length != 0) {
     return Fault{FaultKind::malformed_request, Side::client, "CONNECT with a body"};

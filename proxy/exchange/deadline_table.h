@@ -32,7 +32,7 @@ struct DeadlineRow {
 
 namespace detail {
 inline constexpr std::string_view kTotal = "request.timeout passed while ";
-inline constexpr std::string_view kSlow = "the request body came slower than listen.body_min_rate";
+inline constexpr std::string_view kSlow = "the request body arrived more slowly than listen.body_min_rate";
 inline constexpr std::string_view kSilent = "request.idle_timeout passed while reading the request body";
 inline constexpr std::string_view kUnread = "request.idle_timeout passed while sending the request body";
 inline constexpr std::string_view kNoHead =

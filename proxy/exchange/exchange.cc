@@ -42,7 +42,7 @@ void Exchange::begin(ClientStream& client_stream) {
   if (!may_forward(*target)) return;
   if (!facts_.origin->requests.take(now)) {
     context_.stats.count_limited(facts_.origin->slot, metrics::Limit::requests);
-    return reply({FaultKind::rate_limited, Side::self, "more requests a second than request.rate of this origin"});
+    return reply({FaultKind::rate_limited, Side::self, "the origin's request.rate is exceeded"});
   }
   if (forwards_upgrade()) asked_->tunnel.request(TunnelRequest::upgrade);
   request_body_.begin(request_, facts_.origin->request.replay_buffer);
@@ -88,7 +88,7 @@ bool Exchange::may_forward(const http::Target& target) {
   }
   const std::uint64_t max_body = client_stream_->listen().max_body;
   if (max_body != 0 && request_.framing == http::Framing::length && request_.length > max_body) {
-    reply({FaultKind::body_too_large, Side::client, "Content-Length is over max_body"});
+    reply({FaultKind::body_too_large, Side::client, "Content-Length exceeds max_body"});
     return false;
   }
   if (const std::optional<std::uint32_t> forwards = max_forwards(request_)) {
@@ -254,7 +254,7 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   if (asked_->tunnel.connect()) return open_tunnel();  // the client sees the origin's bytes and its end itself
   if (!attempt_->upstream_stream->usable()) {
     StreamFailure ended;
-    ended.fault.detail = "it ended before it was used";
+    ended.fault.detail = "the connection ended before it was used";
     ended.connection_ended = true;
     ended.any_byte_sent = false;
     return on_failure(std::move(ended));
@@ -316,7 +316,7 @@ void Exchange::on_request_end() {
 void Exchange::pump() {
   if (asked_->over_limit) {
     asked_->over_limit = false;
-    return on_request_broken({FaultKind::body_too_large, Side::client, "the body is over max_body"});
+    return on_request_broken({FaultKind::body_too_large, Side::client, "the body exceeds max_body"});
   }
   if (state_ == ExchangeState::collecting && ask_when_body_may_travel() != AttemptState::alive) return;
   if (!attempt_) return touch();

@@ -27,7 +27,7 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
   RequestFate fate = failure.fate(reused);
   if (failure.ask_h1 && !facts_.origin->speaks.h1) {
     fate = RequestFate::violated;
-    failure.fault.detail = "the origin asks for HTTP/1.1 (HTTP_1_1_REQUIRED), which upstream.protocols leaves out";
+    failure.fault.detail = "the origin requires HTTP/1.1 (HTTP_1_1_REQUIRED), which upstream.protocols does not list";
   }
   const RetryDecision decision = decide_retry(fate);
   note_failed_attempt(failure, decision.outcome);

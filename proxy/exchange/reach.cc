@@ -17,7 +17,8 @@ bool same_place(const pool::Origin& a, const pool::Origin& b) {
 
 Result<pool::Origin> Gateway::origin_of(const http::Target& target, const OriginRegistry& origins) const {
   if (target.form == http::TargetForm::authority) {
-    return Fault{FaultKind::egress_denied, Side::client, "this listener has a fixed origin and takes no CONNECT"};
+    return Fault{FaultKind::egress_denied, Side::client,
+                 "this listener has a fixed origin and does not accept CONNECT"};
   }
   if (!target.named) return origin_;
   const Result<pool::Origin> asked = pool::canonical_origin(target.scheme, target.authority);

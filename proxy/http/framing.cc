@@ -58,14 +58,14 @@ Announced transfer_coding(const Fields& fields) {
 Announced framing_of(const Fields& fields, Version version) {
   const std::size_t lengths = fields.count(FieldName::content_length);
   if (fields.has(FieldName::transfer_encoding)) {
-    if (lengths != 0) return announced("Content-Length beside Transfer-Encoding");
+    if (lengths != 0) return announced("both Content-Length and Transfer-Encoding");
     if (version == Version::http10) return announced("Transfer-Encoding in HTTP/1.0");
     return transfer_coding(fields);
   }
   if (lengths == 0) return {};
   if (lengths > 1) return announced("more than one Content-Length");
   const std::optional<std::uint64_t> length = content_length(fields.get(FieldName::content_length));
-  if (!length) return announced("a Content-Length that is no length");
+  if (!length) return announced("an invalid Content-Length");
   Announced said;
   said.framing = Framing::length;
   said.length = *length;

@@ -18,7 +18,7 @@ class Informational {
     ++heads_;
     bytes_ += bytes;
     if (heads_ > kMostInformational) return "more than 64 informational (1xx) heads before the final one";
-    if (bytes_ > limits.header_bytes) return "informational (1xx) heads that are larger together than a head may be";
+    if (bytes_ > limits.header_bytes) return "informational (1xx) heads that together exceed the limit of one head";
     return nullptr;
   }
 

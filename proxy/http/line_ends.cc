@@ -47,7 +47,7 @@ const char* LineEnds::check(std::string_view bytes) {
     const std::size_t end = find_break(bytes, line);
     empty_ = empty_ && end == line;
     if (end == bytes.size()) break;
-    if (bytes[end] == '\n') return "a LF without CR";
+    if (bytes[end] == '\n') return "an LF without CR";
     if (end + 1 == bytes.size()) break;
     if (bytes[end + 1] != '\n') return "a CR without LF";
     end_line();

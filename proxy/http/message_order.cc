@@ -5,10 +5,10 @@
 namespace carpool::proxy::http {
 
 const char* violation(MessagePhase from, MessageEvent event) {
-  if (from == MessagePhase::ended || from == MessagePhase::closed) return "a frame behind END_STREAM";
+  if (from == MessagePhase::ended || from == MessagePhase::closed) return "a frame after END_STREAM";
   switch (event) {
     case MessageEvent::informational:
-      return "a 1xx head behind the final head";
+      return "a 1xx head after the final head";
     case MessageEvent::informational_end:
       return "a 1xx head that ends the stream";
     case MessageEvent::head_short:
@@ -29,7 +29,7 @@ const char* violation(MessagePhase from, MessageEvent event) {
     default:
       break;
   }
-  if (from == MessagePhase::no_content) return "content in a message that has none";
+  if (from == MessagePhase::no_content) return "content in a message that must not have any";
   return "content before the final head";
 }
 

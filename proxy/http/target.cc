@@ -54,16 +54,16 @@ const char* check_authority(std::string_view authority) {
   if (rest.starts_with('[')) {
     const std::size_t end = rest.find(']');
     if (end == std::string_view::npos) return "the IPv6 address has no closing bracket";
-    if (!is_ipv6(rest.substr(1, end - 1))) return "the brackets hold no IPv6 address";
+    if (!is_ipv6(rest.substr(1, end - 1))) return "the brackets do not contain an IPv6 address";
     rest.remove_prefix(end + 1);
   } else {
     const std::string_view host = prefix_of(rest, kHost);
-    if (rest.find('@') != std::string_view::npos) return "there is userinfo in front of the host";
+    if (rest.find('@') != std::string_view::npos) return "the authority contains userinfo";
     if (host.empty()) return "the host is empty";
     rest.remove_prefix(host.size());
   }
   if (rest.empty()) return nullptr;
-  return rest.front() == ':' ? check_port(rest.substr(1)) : "the host has a character that no host may have";
+  return rest.front() == ':' ? check_port(rest.substr(1)) : "the host contains an invalid character";
 }
 
 Fault malformed(const char* what) {
@@ -168,7 +168,7 @@ Result<Target> parse_target(const RequestHead& head) {
   if (target.find('#') != std::string_view::npos) return malformed("the request target has a fragment");
   if (head.method == "CONNECT") return authority(head);
   if (!target.starts_with('/') && target != "*") return absolute(head, *host);
-  if (target == "*" && head.method != "OPTIONS") return malformed("only OPTIONS may ask for *");
+  if (target == "*" && head.method != "OPTIONS") return malformed("only OPTIONS may have the target *");
   Target found;
   found.form = target == "*" ? TargetForm::asterisk : TargetForm::origin;
   found.authority = *host;

@@ -49,7 +49,7 @@ Result<Address> make_unix(std::string_view path) {
 
 Fault not_an_address(std::string_view text) {
   return {FaultKind::malformed_request, Side::self,
-          "\"" + std::string(text) + "\" is no address: expected IPV4:PORT, [IPV6]:PORT or unix:/PATH"};
+          "\"" + std::string(text) + "\" is not an address: expected IPV4:PORT, [IPV6]:PORT or unix:/PATH"};
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ Status ServerAdminControl::set_log_level(std::string_view module, std::string_vi
   if (module.empty()) {
     log::set_level(*wanted);
   } else if (!log::set_level(module, *wanted)) {
-    return Fault{FaultKind::malformed_request, Side::client, "no such module; known: " + known_modules()};
+    return Fault{FaultKind::malformed_request, Side::client, "unknown module; known modules: " + known_modules()};
   }
   log::warn("admin", "log level set", {{"level", level}, {"of", module.empty() ? std::string_view("all") : module}});
   return Done{};
@@ -158,7 +158,7 @@ std::string_view name(admin::PoolCommand order) {
 }  // namespace
 
 std::unique_ptr<admin::PendingResponse> ServerAdminControl::order(const std::string& origin, admin::PoolCommand order) {
-  log::warn("admin", "order to a pool", {{"origin", origin}, {"order", name(order)}});
+  log::warn("admin", "command to a pool", {{"origin", origin}, {"order", name(order)}});
   return std::make_unique<GivenOrder>(parts_, origin, order);
 }
 

@@ -58,7 +58,7 @@ void WorkerPoolEnvironment::note_lost(const Connection& connection) {
   leak.action = "discard";
   leak.found = Clock::now();
   leak.borrower.connection = connection.id();
-  log::error("leak", "a lease died without being given back",
+  log::error("leak", "a lease was destroyed without being returned",
              {{"origin", connection.origin}, {"connection", connection.id()}, {"local", connection.local()}});
   leaks_.add(std::move(leak));
 }

@@ -183,7 +183,7 @@ Result<bool> Server::run_loops() {
   }
   admin_->stop();
   const bool ended = executors_->stop(kStopTimeout);
-  if (!all) return Fault{FaultKind::internal, Side::self, "no thread for loop " + std::to_string(started)};
+  if (!all) return Fault{FaultKind::internal, Side::self, "cannot start a thread for loop " + std::to_string(started)};
   return ended;
 }
 

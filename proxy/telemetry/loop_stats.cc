@@ -112,7 +112,7 @@ void LoopStats::count_dns(metrics::Dns what, std::uint64_t n) {
 void LoopStats::note_accept_pause() {
   count_shed(metrics::Shed::accepts);
   if (!may_complain(last_accept_complaint_, loop_.now())) return;
-  log::warn("listener", "cannot accept clients", {{"error", "too few descriptors are left"}});
+  log::warn("listener", "cannot accept clients", {{"error", "no file descriptor left"}});
 }
 
 void LoopStats::note_accept_failure(int error) {

@@ -92,7 +92,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
   void on_turn() {
     exec::assume_on_loop();
     if (!refused_) return load();
-    fail({FaultKind::rate_limited, Side::self, "more connections a second than pool.connect_rate of this origin"});
+    fail({FaultKind::rate_limited, Side::self, "the origin's pool.connect_rate is exceeded"});
   }
 
   void arrive() override LOOP_ONLY { dial_now(); }  // the TLS context is loaded
@@ -163,7 +163,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
   Fault explained(Fault fault) const {
     const bool refused = fault.kind == FaultKind::tls_protocol && fault.detail.ends_with("no application protocol");
     if (refused && reservation_.kind() == pool::ProtocolMask::h1_only) {
-      fault.detail += ": HTTP/1.1 alone was offered, this request needs it";
+      fault.detail += ": only HTTP/1.1 was offered, because the request needs it";
     }
     return fault;
   }
@@ -222,19 +222,20 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
   void on_settings_timeout() {
     exec::assume_on_loop();
     if (session_->has_settings()) return assign_slot();
-    fail({FaultKind::connect_timeout, Side::upstream, "the origin says nothing where HTTP/2 was agreed on"});
+    fail({FaultKind::connect_timeout, Side::upstream, "the origin sends no HTTP/2 SETTINGS after negotiating HTTP/2"});
   }
 
   // Decided by ALPN; without TLS by prior knowledge.
   Result<bool> chose_h2(const net::Dialed& dialed) const {
     const bool h2 = origin_.tls == nullptr ? origin_.speaks.h2 : dialed.transport->security().alpn == "h2";
     if (h2 && reservation_.kind() == pool::ProtocolMask::h1_only) {
-      return Fault{FaultKind::tls_protocol, Side::upstream, "the origin speaks HTTP/2, this request needs HTTP/1.1"};
+      return Fault{FaultKind::tls_protocol, Side::upstream,
+                   "the origin selected HTTP/2, but the request needs HTTP/1.1"};
     }
     if (h2) return true;
     if (origin_.tls == nullptr) return false;
     if (origin_.speaks.h1 && reservation_.kind() != pool::ProtocolMask::h2_only) return false;
-    return Fault{FaultKind::tls_protocol, Side::upstream, "the origin does not speak HTTP/2"};
+    return Fault{FaultKind::tls_protocol, Side::upstream, "the origin does not support HTTP/2"};
   }
 
   Dialer& dialer_;

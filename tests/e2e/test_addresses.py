@@ -64,7 +64,7 @@ def test_an_address_that_only_fails_is_left_out_and_tried_again_later(replicas, 
     assert addresses(c, url)[all_of_them[0].authority]["state"] == "ejected"
     assert c.metric("carpool_origin_addresses", origin=url, state="ejected") == 1
     until(lambda: c.metric("carpool_origin_ejections_total", origin=url) == 1, what="its count")
-    until(lambda: any("left out for a while" in line for line in c.output), what="its line in the log")
+    until(lambda: any("keeps failing and is ejected" in line for line in c.output), what="its line in the log")
 
 
 def test_an_address_that_refuses_costs_five_dials_and_no_request(replicas, carpool):

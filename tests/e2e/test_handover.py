@@ -211,7 +211,7 @@ def test_a_successor_that_fails_changes_nothing(origin, line):
     done = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
     assert done.returncode == 2 and str(taken.getsockname()[1]) in done.stderr
     taken.close()
-    until(lambda: any("the successor left" in row for row in c.output), what="the log's word")
+    until(lambda: any("the new process disconnected" in row for row in c.output), what="the log's word")
     with c.client() as client:
         assert client.get(o.url + "/").keeps_alive()
     c.config.write_text(good)
@@ -224,9 +224,9 @@ def test_a_successor_that_says_another_word_changes_nothing(origin, line):
     address = tomllib.loads(c.config.read_text())["handover"]["address"]
     with socket.socket(socket.AF_UNIX) as heir:
         heir.connect(address.removeprefix("unix:"))
-        until(lambda: any("a successor has the sockets" in row for row in c.output), what="the parcel")
+        until(lambda: any("sockets sent to the new process" in row for row in c.output), what="the parcel")
         heir.sendall(b"no")
-        until(lambda: any("something else than go" in row for row in c.output), what="the log's word")
+        until(lambda: any("sent an unexpected message" in row for row in c.output), what="the log's word")
         with c.client() as client:
             assert client.get(o.url + "/").keeps_alive()
     line.next(c)
@@ -334,7 +334,7 @@ def test_no_session_is_resumed_under_other_certificates(origin, line, pki, tmp_p
         files = {"ca_file": other.ca}
     for name, source in files.items():
         (tmp_path / name).write_bytes(pathlib.Path(source).read_bytes())
-    until(lambda: any("stays as it is" in row for row in c.output), what="the refused reload")
+    until(lambda: any("configuration in force stays" in row for row in c.output), what="the refused reload")
     heir = line.next(c, start=False)
     heir.config = tmp_path / "good.toml"
     heir.config.write_text(good)
@@ -388,4 +388,4 @@ def test_the_service_manager_is_told_whom_to_watch(line, tmp_path, monkeypatch):
 
 def test_the_address_must_be_a_unix_socket(carpool):
     c = carpool(start=False, handover={"address": "127.0.0.1:1"})
-    assert "handover.address" in c.check() and "no Unix socket" in c.check()
+    assert "handover.address" in c.check() and "not a Unix socket" in c.check()

@@ -44,7 +44,7 @@ def test_what_does_not_answer_its_probe_is_closed_as_unhealthy(origin, carpool):
     silent.set()
     until(lambda: closed(c, o, "unhealthy") == 1, what="the end of it")
     until(lambda: o.open == 0, what="the origin's end of it")
-    until(lambda: any("failed its check" in line and o.url in line for line in c.output), what="the log line")
+    until(lambda: any("failed its health check" in line and o.url in line for line in c.output), what="the log line")
     opened, gone = (c.metric("carpool_pool_%s_total" % what, origin=o.url) for what in ("opened", "closed"))
     assert opened - gone == c.metric("carpool_pool_connections", origin=o.url) == 0
 

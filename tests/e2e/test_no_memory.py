@@ -89,5 +89,5 @@ def test_when_nothing_is_left_it_ends_with_one_line_and_its_code(slow, gate, car
         assert c.wait() == 3
         c.process = None
         assert client.at_end()
-    assert c.output.count("carpool: out of memory: the reserve is used up and what rested is closed; ends") == 1
+    assert c.output.count("carpool: out of memory: the reserve is used up; exiting") == 1
     assert not any("terminate" in line or "assert" in line for line in c.output), c.tail()

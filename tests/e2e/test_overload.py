@@ -150,7 +150,7 @@ def test_what_a_burst_took_goes_back_to_the_kernel(carpool):
     heap = overload(c)["heap"]
     assert heap["used"] > 0 and heap["used"] + heap["unused"] < c.rss() + (1 << 20), heap
     assert c.metric("carpool_memory_returned_bytes_total") >= 4 << 20
-    until(lambda: "gave back" in c.tail(1000), what="a line of the log")
+    until(lambda: "unused memory returned" in c.tail(1000), what="a line of the log")
     o.stop()
 
 

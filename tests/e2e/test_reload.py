@@ -99,7 +99,7 @@ def test_a_bad_file_changes_nothing_and_says_why(origin, carpool):
     status, said = post(c)
     assert status == 400 and len(said["mistakes"]) == 2
     assert all(re.search(r"config.toml:\d+:\d+: pool\.size", m) for m in said["mistakes"]), said
-    until(lambda: any("stays as it is" in line for line in c.output), what="the log's word")
+    until(lambda: any("configuration in force stays" in line for line in c.output), what="the log's word")
     assert "size = 7" in c.admin("GET", "/config").body.decode()
     with c.client() as client:
         assert client.get(o.url + "/").status == 200

@@ -114,7 +114,7 @@ def test_a_lost_instance_is_said_and_one_that_comes_back_is_shown(origin, carpoo
     t.until_frame(shows(o, 2), "the pool")
     c.stop()
     frame = t.until_frame(lambda f: "no answer from" in f, "that nobody answers")
-    assert "Connection refused; this was seen" in frame and o.url in frame
+    assert "Connection refused; the data is" in frame and o.url in frame
     c.start()
     use(c, o, 5)
     assert "no answer" not in t.until_frame(shows(o, 5), "the new one")
@@ -128,7 +128,7 @@ def test_an_instance_that_hangs_is_said_too(carpool, top):
     t.until_frame(lambda f: "0 origins" in f, "nothing")
     c.signal(signal.SIGSTOP)
     try:
-        t.until_frame(lambda f: "it takes its time; this was seen" in f, "that it does not answer")
+        t.until_frame(lambda f: "the response timed out; the data is" in f, "that it does not answer")
         t.press(b"q")
         assert ended_well(t)
     finally:

@@ -47,7 +47,7 @@ TEST(ACommandLine, ShowsTheLogsLevelsAndSetsThemWhenOneIsNamed) {
   EXPECT_EQ(read({"log-level"}).asks, "GET /log-level");
   EXPECT_EQ(read({"log-level", "debug"}).asks, "PUT /log-level?level=debug");
   EXPECT_EQ(read({"--module", "tls", "log-level", "off"}).asks, "PUT /log-level?level=off&module=tls");
-  EXPECT_EQ(read({"log-level", "--module", "tls"}).wrong, "`--module` goes with a LEVEL");
+  EXPECT_EQ(read({"log-level", "--module", "tls"}).wrong, "`--module` requires a LEVEL");
 }
 
 TEST(ACommandLine, TakesTheLastOfAFlagGivenTwice) {
@@ -70,8 +70,8 @@ TEST(ACommandLine, IsRefusedWhereItsCommandDoesNotTakeWhatItSays) {
   EXPECT_EQ(read({"warm-up", "o", "--size"}).wrong, "`--size` needs a value: N");
   EXPECT_EQ(read({"warm-up", "o", "--size="}).wrong, "`--size` needs a value: N");
   EXPECT_EQ(read({"pools", "--json=yes"}).wrong, "`--json` takes no value");
-  EXPECT_EQ(read({"pools", "o"}).wrong, "`o` is one argument too many");
-  EXPECT_EQ(read({"drain", "o", "p"}).wrong, "`p` is one argument too many");
+  EXPECT_EQ(read({"pools", "o"}).wrong, "`o` is an unexpected argument");
+  EXPECT_EQ(read({"drain", "o", "p"}).wrong, "`p` is an unexpected argument");
 }
 
 TEST(TheTables, NameOnlyEachOther) {

@@ -193,7 +193,7 @@ TEST(Classes, AreTwoToFourNamesThatListenersMayUse) {
   expect_mistake("pool.classes = [\"a\"]", "1:16: pool.classes:", "lists 1, expected none, or 2 to 4");
   expect_mistake("pool.classes = [\"a\", \"b\", \"a\"]", "1:16: pool.classes:", "twice");
   expect_mistake("[[origin]]\nuri = \"http://a\"\npool.classes = [\"a\"]\n", "3:16: origin.pool.classes:", "lists 1");
-  expect_mistake("pool.classes = [\"High\", \"b\"]", "1:", "is no name of a class");
+  expect_mistake("pool.classes = [\"High\", \"b\"]", "1:", "is not a valid class name");
   expect_mistake("[[listen]]\naddress = \"127.0.0.1:1\"\nclass = \"gold\"",
                  "3:9: listen.class:", "is in no pool.classes");
 }
@@ -208,7 +208,7 @@ TEST(AProbe, IsARequestThatChangesNothing) {
 }
 
 TEST(EgressPatterns, AreChecked) {
-  expect_mistake("egress.allow = [\"a.*.com\"]", "1:16: egress.allow:", "may only stand alone or in front");
+  expect_mistake("egress.allow = [\"a.*.com\"]", "1:16: egress.allow:", "only allowed alone or as the prefix");
   expect_mistake("egress.deny = [\"10.0.0.0/33\"]", "1:15: egress.deny:", "up to 32");
 }
 

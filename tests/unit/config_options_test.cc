@@ -61,7 +61,7 @@ TEST(Options, NameTheNearestFlag) {
 }
 
 TEST(Options, RefuseWhatContradictsItself) {
-  EXPECT_EQ(refused({"--check", "--demo"}), "`--check` and `--demo` cannot go together");
+  EXPECT_EQ(refused({"--check", "--demo"}), "`--check` and `--demo` cannot be combined");
   EXPECT_EQ(refused({"--config"}), "--config needs a file");
   EXPECT_EQ(refused({"--config="}), "--config needs a file");
   EXPECT_EQ(refused({"--config", "a", "--config", "b"}), "--config is given twice");

@@ -58,7 +58,7 @@ TEST(DefaultConfig, HasExamplesThatAreRight) {
     at = setting ? end - 2 : end;
   }
   for (const ConfigError& mistake : read_toml(text).mistakes) {
-    const bool expected = mistake.text.find("meant for single origins") != std::string::npos ||
+    const bool expected = mistake.text.find("applies to single origins") != std::string::npos ||
                           mistake.text.find("cannot be read") != std::string::npos;
     EXPECT_TRUE(expected) << mistake.line_text();
   }

@@ -29,7 +29,7 @@ Verdict plainly(std::string_view text) {
     if (before == '\r' && c != '\n') return {"a CR without LF", found.lines};
     if (before == '\n' && (c == ' ' || c == '\t')) return {"a folded field line", found.lines};
     if (c == '\n') {
-      if (before != '\r') return {"a LF without CR", found.lines};
+      if (before != '\r') return {"an LF without CR", found.lines};
       found.lines += empty ? 0 : 1;
       empty = true;
     } else if (c != '\r') {

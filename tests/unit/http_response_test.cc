@@ -248,7 +248,7 @@ TEST(ResponseReader, TakesNothingElseFromThem) {
     EXPECT_EQ(Lenient().read("HTTP/1.1 200 OK\nX: a\n b\n\n", size), "a folded field line");
     EXPECT_NE(Lenient().read("HTTP/1.1 200 OK\nX : a\nContent-Length: 0\n\n", size).find("token"), std::string::npos);
     EXPECT_EQ(Lenient().read("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nok\n0\n\n", size),
-              "a chunk's size with something other than hexadecimal digits");
+              "a chunk size with other than hexadecimal digits");
   }
 }
 

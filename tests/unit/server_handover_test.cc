@@ -89,7 +89,7 @@ TEST_F(Wire, SaysWhenTheOtherSideLeaves) {
   here_.reset();
   const Result<FdMessage> got = receive_fds(there_.get(), kPatience);
   ASSERT_FALSE(got);
-  EXPECT_NE(got.fault().detail.find("the other side left"), std::string::npos);
+  EXPECT_NE(got.fault().detail.find("the peer closed the connection"), std::string::npos);
 }
 
 TEST_F(Wire, GivesUpOnOneThatSaysNothing) {

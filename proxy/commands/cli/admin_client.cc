@@ -24,8 +24,8 @@ net::Address reachable(const net::Address& bound) {
 }
 
 std::string reason(int error) {
-  if (error == EAGAIN) return "it takes its time";  // past the timeout
-  return std::strerror(error);                      // NOLINT(concurrency-mt-unsafe)
+  if (error == EAGAIN) return "the response timed out";  // past the timeout
+  return std::strerror(error);                           // NOLINT(concurrency-mt-unsafe)
 }
 
 Fault silent(const Instance& instance, const std::string& why) {
@@ -55,17 +55,17 @@ Result<Reply> read_reply(const Instance& instance, int fd, std::string_view meth
     if (got < 0) return silent(instance, reason(errno));
     if (got == 0) {
       if (reader.finish()) return reply();
-      return silent(instance, reader.any_byte() ? "its answer broke off" : "it hung up");
+      return silent(instance, reader.any_byte() ? "the response is incomplete" : "the connection was closed");
     }
     http::Progress progress = http::Progress::head;
     for (std::string_view bytes(piece.data(), static_cast<std::size_t>(got)); progress == http::Progress::head;) {
       const Result<http::ParseResult> fed = reader.feed(bytes, head, body);
-      if (!fed) return silent(instance, "it does not speak HTTP");
+      if (!fed) return silent(instance, "the response is not HTTP");
       bytes.remove_prefix(fed->taken);
       progress = fed->progress;
     }
     if (progress == http::Progress::message) return reply();
-    if (body.text.size() > kLongestAnswer) return silent(instance, "its answer does not end");
+    if (body.text.size() > kLongestAnswer) return silent(instance, "the response is too long");
   }
 }
 }  // namespace
@@ -84,7 +84,7 @@ Result<Reply> ask(const Instance& instance, std::string_view method, std::string
   std::string question(method);
   question.append(" ").append(target).append(" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
   if (!instance.token.empty()) question.append("Authorization: Bearer ").append(instance.token).append("\r\n");
-  if (!send_all(socket.get(), question + "\r\n")) return silent(instance, "it hung up");
+  if (!send_all(socket.get(), question + "\r\n")) return silent(instance, "the connection was closed");
   return read_reply(instance, socket.get(), method);
 }
 

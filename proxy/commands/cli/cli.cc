@@ -91,7 +91,7 @@ class Session {
       config::report(reading, err_);
       return kWrongUse;
     }
-    if (!reading.config.admin.enabled) return fail(kWrongUse, "the configuration has no admin endpoint");
+    if (!reading.config.admin.enabled) return fail(kWrongUse, "[admin] enabled is false in the configuration");
     instance_.address = reading.config.admin.address;
     return read_token(token_file.empty() ? reading.config.admin.token_file : token_file);
   }
@@ -102,7 +102,7 @@ class Session {
       instance_.token = text->substr(0, text->find('\n'));
     }
     if (!instance_.token.empty()) return kDone;
-    return fail(kWrongUse, path + ": no token in its first line");
+    return fail(kWrongUse, path + ": the first line has no token");
   }
 
   // A URI is used as it is; anything else must be part of exactly one pool's origin.
@@ -118,7 +118,7 @@ class Session {
       if (label.find(origin) != std::string::npos) found.push_back(label);
     }
     if (found.size() == 1) return origin = found.front(), kDone;
-    if (found.empty()) return fail(kRefused, "no pool's URI contains " + config::quoted(origin));
+    if (found.empty()) return fail(kRefused, "no pool has a URI that contains " + config::quoted(origin));
     std::string all;
     for (const std::string& one : found) all += "\n  " + one;
     return fail(kWrongUse,
@@ -130,7 +130,7 @@ class Session {
     if (!reply) return fail(kNoAnswer, reply.fault().detail);
     answer = object_in(*reply);
     if (reply->status >= 400) return refused(*reply, answer);
-    return answer.is_object() ? kDone : fail(kRefused, "the answer is no JSON object");
+    return answer.is_object() ? kDone : fail(kRefused, "the response is not a JSON object");
   }
 
   // Returns null if the response is not an object.
@@ -225,7 +225,7 @@ std::optional<int> run(int argc, const char* const* argv, std::ostream& out, std
   try {
     return Session(request, out, err).run();
   } catch (const Json::exception&) {  // a member does not have the type that carpool sends
-    return fail("the answer is not one of carpool's"), kRefused;
+    return fail("the response is not from carpool"), kRefused;
   }
 }
 

@@ -101,10 +101,10 @@ std::string parse(Request& request, int argc, const char* const* argv) {
     } else if (request.operand.empty() && !request.command->operand.name.empty()) {
       request.operand = word;
     } else {
-      return in_ticks(word) + " is one argument too many";
+      return in_ticks(word) + " is an unexpected argument";
     }
   }
-  if (request.has("--module") && request.operand.empty() && !request.help) return "`--module` goes with a LEVEL";
+  if (request.has("--module") && request.operand.empty() && !request.help) return "`--module` requires a LEVEL";
   return {};
 }
 

@@ -27,12 +27,12 @@ class Sight {
     const Result<Reply> reply = ask(instance_, "GET", "/pools");
     if (!reply) return lost(reply.fault().detail);
     const Result<Json> answer = read_json<Json>(reply->body, kAnswerBounds);
-    if (reply->status >= 400) return lost(instance_.address + " answers with status " + std::to_string(reply->status));
-    if (!answer || !answer->is_object()) return lost("no JSON from " + instance_.address);
+    if (reply->status >= 400) return lost(instance_.address + " answered with status " + std::to_string(reply->status));
+    if (!answer || !answer->is_object()) return lost("no JSON in the response of " + instance_.address);
     try {
       take(*answer);
     } catch (const Json::exception&) {  // a member does not have the type that carpool sends
-      lost("the answer of " + instance_.address + " is not one of carpool's");
+      lost("the response of " + instance_.address + " is not from carpool");
     }
   }
 
@@ -69,7 +69,7 @@ class Sight {
  private:
   void lost(const std::string& why) {
     const auto since = std::chrono::duration_cast<std::chrono::seconds>(SteadyClock::now() - seen_at_).count();
-    trouble_ = why + "; this was seen " + std::to_string(since) + " s ago, asking again each second";
+    trouble_ = why + "; the data is " + std::to_string(since) + " s old, retrying each second";
   }
 
   std::string heading() const {

@@ -24,7 +24,7 @@ Result<Injection> parse_injection(std::string_view text) {
   const Result<Json> read = read_json<Json>(text, {});
   if (!read) return wrong(read.fault().detail);
   const Json& json = *read;
-  if (!json.is_object()) return wrong("is no JSON object");
+  if (!json.is_object()) return wrong("is not a JSON object");
   Injection made;
   const std::pair<const char*, Json*> lists[] = {{"initContainers", &made.init_containers},
                                                  {"containers", &made.containers},
@@ -32,10 +32,10 @@ Result<Injection> parse_injection(std::string_view text) {
                                                  {"env", &made.env},
                                                  {"volumeMounts", &made.volume_mounts}};
   for (const auto& [key, into] : lists) {
-    if (!take_list(json, key, *into)) return wrong(std::string(key) + " is not a list of what has a name");
+    if (!take_list(json, key, *into)) return wrong(std::string(key) + " is not a list of objects with a name");
   }
   if (made.init_containers.size() + made.containers.size() != 1) return wrong("expected one container");
-  if (!json.contains("config") || !json.at("config").is_string()) return wrong("config is not a text");
+  if (!json.contains("config") || !json.at("config").is_string()) return wrong("config is not a string");
   made.config = json.at("config").get<std::string>();
   const Json& container = made.init_containers.empty() ? made.containers[0] : made.init_containers[0];
   made.name = container.at("name").get<std::string>();

@@ -87,7 +87,7 @@ Verdict Reviewer::Impl::judge(const Json& request) const {
     return {Outcome::untouched, json_text(answer_to(request, true)), {}, {}, ReviewLimit::none};
   }
   if (at(spec, "hostNetwork") == Json(true)) {
-    return refuse(request, "is not added to a pod of the node's network: the loopback there is everybody's");
+    return refuse(request, "cannot be added to a pod with hostNetwork, whose loopback interface is shared by the node");
   }
   std::string config = injection.config;
   if (const std::string over = text(at(at(metadata, "annotations"), kOverlay)); !over.empty()) {

@@ -92,7 +92,7 @@ const char* BodyReader::byte(char c) {
     case State::extension:
       return in_extension(c);
     case State::size_lf:
-      return c == '\n' ? end_of_size() : "a chunk's size line that does not end in CRLF";
+      return c == '\n' ? end_of_size() : "a chunk size line that does not end in CRLF";
     case State::data_cr:
       state_ = State::data_lf;
       return c == '\r' ? nullptr : "a chunk that does not end in CRLF";
@@ -106,15 +106,15 @@ const char* BodyReader::byte(char c) {
 
 const char* BodyReader::digit(char c) {
   left_ = left_ * 16 + static_cast<std::uint64_t>(hex_value(c));
-  if (left_ >= kLargestChunk) return "a chunk's size that no body has";
-  return ++line_ > kLongestSizeLine ? "a chunk's size line that is too long" : nullptr;
+  if (left_ >= kLargestChunk) return "a chunk size that is too large";
+  return ++line_ > kLongestSizeLine ? "a chunk size line that is too long" : nullptr;
 }
 
 // After the size: CR ends the line, ";" starts an extension, which is skipped.
 const char* BodyReader::in_extension(char c) {
-  if (++line_ > kLongestSizeLine) return "a chunk's size line that is too long";
+  if (++line_ > kLongestSizeLine) return "a chunk size line that is too long";
   if (c == '\r') {
-    if (state_ == State::extension_gap) return "white space behind a chunk's size";
+    if (state_ == State::extension_gap) return "white space after a chunk size";
     state_ = State::size_lf;
     return nullptr;
   }
@@ -127,7 +127,7 @@ const char* BodyReader::in_extension(char c) {
   } else if (c == ' ' || c == '\t') {
     state_ = State::extension_gap;
   } else {
-    return "a chunk's size with something other than hexadecimal digits";
+    return "a chunk size with other than hexadecimal digits";
   }
   return nullptr;
 }

@@ -33,7 +33,7 @@ int on_name(llhttp_t* parser, const char* at, std::size_t size) {
 
 int on_name_end(llhttp_t* parser) {
   if (call(parser).fields.end_name()) return HPE_OK;
-  call(parser).wrong = "a field name that is no token";
+  call(parser).wrong = "a field name that is not a token";
   return HPE_USER;
 }
 
@@ -119,7 +119,7 @@ Step FieldSection::feed(std::string_view bytes, Fields& into, const Limits& limi
   if (end != HPE_OK && !step.done) {
     step.wrong = target.wrong != nullptr ? target.wrong : llhttp_get_error_reason(&parser);
   } else if (!step.done && bytes_ == limits.header_bytes) {
-    step.wrong = "the fields are over the limit of bytes";
+    step.wrong = "the header fields exceed the limit in bytes";
     step.too_large = true;
   }
   return step;
@@ -129,7 +129,7 @@ const char* FieldSection::check(std::string_view bytes, const Limits& limits, bo
   const char* wrong = lines_.check(bytes);
   if (lines_.lines() <= limits.headers) return wrong;
   too_large = true;
-  return "there are more fields than the limit allows";
+  return "the number of header fields exceeds the limit";
 }
 
 }  // namespace carpool::proxy::http

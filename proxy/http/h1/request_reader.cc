@@ -26,7 +26,7 @@ Step took(std::size_t bytes) {
 }  // namespace
 
 Result<ParseResult> RequestReader::feed(std::string_view bytes, RequestHead& head, BodySink& sink) {
-  if (state_ == State::failed) return fail(FaultKind::malformed_request, "bytes behind a request that was refused");
+  if (state_ == State::failed) return fail(FaultKind::malformed_request, "bytes after a rejected request");
   if (state_ == State::done) reset();
   if (state_ == State::body) {
     const Step step = body_.feed(bytes, section_, head.fields, limits_, sink);
@@ -101,16 +101,16 @@ Step RequestReader::line_byte(char c, RequestHead& head) {
       return took(0);
     case State::empty_line:
       state_ = State::second_start;
-      return c == '\n' ? took(1) : wrong("a CR without LF in front of the request");
+      return c == '\n' ? took(1) : wrong("a CR without LF before the request");
     case State::version:
       if (at_ < kVersion.size()) {
         if (at_ == kMajor && c >= '2' && c <= '9') {
           kind_ = FaultKind::version_not_supported;
           return wrong("a version other than HTTP/1");
         }
-        return c == kVersion[at_++] ? took(1) : wrong("no HTTP version behind the target");
+        return c == kVersion[at_++] ? took(1) : wrong("no HTTP version after the target");
       }
-      if (c < '0' || c > '9') return wrong("no HTTP version behind the target");
+      if (c < '0' || c > '9') return wrong("no HTTP version after the target");
       // A higher minor version is treated as the highest known one (RFC 9110 §2.5).
       head.version = c == '0' ? Version::http10 : Version::http11;
       state_ = State::line_cr;
@@ -130,11 +130,11 @@ Step RequestReader::read_method(std::string_view bytes, RequestHead& head) {
   head.method.append(piece.substr(0, kLongestMethod + 1));
   if (head.method.size() > kLongestMethod) {
     kind_ = FaultKind::not_implemented;
-    return wrong("a method of more than 64 bytes");
+    return wrong("the method is longer than 64 bytes");
   }
   if (piece.size() == bytes.size()) return took(piece.size());
-  if (bytes[piece.size()] != ' ') return wrong("a byte that no method may have");
-  if (head.method.empty()) return wrong("white space in front of the method");
+  if (bytes[piece.size()] != ' ') return wrong("an invalid byte in the method");
+  if (head.method.empty()) return wrong("white space before the method");
   state_ = State::target;
   return took(piece.size() + 1);
 }
@@ -143,12 +143,12 @@ Step RequestReader::read_target(std::string_view bytes, RequestHead& head) {
   const std::string_view piece = prefix_of(bytes, kTarget);
   if (head.target.size() + piece.size() > limits_.target) {
     kind_ = FaultKind::target_too_long;
-    return wrong("the request target is over the limit");
+    return wrong("the request target exceeds the limit");
   }
   head.target.append(piece);
   if (piece.size() == bytes.size()) return took(piece.size());
   if (bytes[piece.size()] == '\r') return wrong("a request without a version");
-  if (bytes[piece.size()] != ' ') return wrong("a byte that no request target may have");
+  if (bytes[piece.size()] != ' ') return wrong("an invalid byte in the request target");
   if (head.target.empty()) return wrong("more than one space in the request line");
   state_ = State::version;
   const std::string_view rest = bytes.substr(piece.size() + 1);

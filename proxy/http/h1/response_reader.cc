@@ -28,7 +28,7 @@ void ResponseReader::expect(std::string_view request_method, bool upgrade_asked,
 }
 
 Result<ParseResult> ResponseReader::feed(std::string_view bytes, ResponseHead& head, BodySink& sink) {
-  if (state_ == State::failed) return fail(FaultKind::malformed_response, "bytes behind a response that was refused");
+  if (state_ == State::failed) return fail(FaultKind::malformed_response, "bytes after a rejected response");
   if (state_ == State::done) return ParseResult{0, Progress::message};
   if (state_ == State::upgraded) return ParseResult{0, Progress::upgraded};
   if (state_ == State::body) {
@@ -79,7 +79,7 @@ Result<ParseResult> ResponseReader::end_head(std::size_t taken, ResponseHead& he
     return settled.take_fault();
   }
   if (head.status == 101 && !upgrade_asked_) {
-    return fail(FaultKind::malformed_response, "101 Switching Protocols that nobody asked for");
+    return fail(FaultKind::malformed_response, "101 Switching Protocols without a request for it");
   }
   if (head.status == 101 || tunnel) {
     state_ = State::upgraded;
@@ -174,7 +174,7 @@ const char* ResponseReader::line_byte(char c, ResponseHead& head) {
     case State::reason:
       state_ = State::line_lf;
       if (c == '\n') return kBareLf;
-      return c == '\r' ? nullptr : "a byte that no reason phrase may have";
+      return c == '\r' ? nullptr : "an invalid byte in the reason phrase";
     default:
       section_.start();
       state_ = State::fields;
@@ -184,7 +184,7 @@ const char* ResponseReader::line_byte(char c, ResponseHead& head) {
 
 const char* ResponseReader::status_byte(char c, ResponseHead& head) {
   if (at_ < kStatusDigits) {
-    if (c < (at_ == 0 ? '1' : '0') || c > '9') return "a status that is no number of three digits";
+    if (c < (at_ == 0 ? '1' : '0') || c > '9') return "the status is not a number of three digits";
     head.status = static_cast<std::uint16_t>(head.status * 10 + (c - '0'));
     ++at_;
     return nullptr;
@@ -195,7 +195,7 @@ const char* ResponseReader::status_byte(char c, ResponseHead& head) {
   }
   state_ = State::reason;
   if (c == '\n') return kBareLf;
-  return c == ' ' ? nullptr : "a status that is no number of three digits";
+  return c == ' ' ? nullptr : "the status is not a number of three digits";
 }
 
 }  // namespace carpool::proxy::http

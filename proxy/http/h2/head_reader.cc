@@ -39,7 +39,7 @@ bool white(char c) {
 }
 
 const char* check_value(std::string_view value) {
-  if (!all_of(value, kValue)) return "a byte that no field value may have";
+  if (!all_of(value, kValue)) return "an invalid byte in a field value";
   if (value.empty()) return nullptr;
   return white(value.front()) || white(value.back()) ? "white space around a field value" : nullptr;
 }
@@ -52,9 +52,9 @@ const char* check_hop(FieldName id, std::string_view value) {
     case FieldName::proxy_connection:
     case FieldName::transfer_encoding:
     case FieldName::upgrade:
-      return "a field that speaks of an HTTP/1.1 connection";
+      return "a connection-specific field";
     case FieldName::te:
-      return iequals(value, "trailers") ? nullptr : "TE with another word than trailers";
+      return iequals(value, "trailers") ? nullptr : "TE with a value other than trailers";
     default:
       return nullptr;
   }
@@ -102,15 +102,15 @@ void H2HeadReader::field(std::string_view name, std::string_view value, bool sen
 }
 
 void H2HeadReader::pseudo(std::string_view name, std::string_view value) {
-  if (regular_seen_) return reject("a pseudo-header field behind a regular one");
+  if (regular_seen_) return reject("a pseudo-header field after a regular field");
   switch (kind_) {
     case Kind::request:
       return request_pseudo(name, value);
     case Kind::response:
-      if (name != ":status") return reject("a pseudo-header field that no response has");
+      if (name != ":status") return reject("an invalid pseudo-header field in a response");
       if (value.size() != 3 || !std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; }) ||
           value.front() == '0') {
-        return reject("a :status that is no status");
+        return reject("an invalid :status");
       }
       mark(kStatus);
       response_->status = static_cast<std::uint16_t>((value[0] - '0') * 100 + (value[1] - '0') * 10 + (value[2] - '0'));
@@ -131,7 +131,7 @@ void H2HeadReader::request_pseudo(std::string_view name, std::string_view value)
     text_of(request_->target, value);
   } else if (name == ":scheme") {
     mark(kScheme);
-    if (value.size() > kLongestWord) return reject("a scheme without end");
+    if (value.size() > kLongestWord) return reject("a scheme without a delimiter");
     text_of(request_->scheme, value);
   } else if (name == ":authority") {
     mark(kAuthority);
@@ -139,7 +139,7 @@ void H2HeadReader::request_pseudo(std::string_view name, std::string_view value)
     text_of(request_->authority, value);
   } else if (name == ":protocol") {
     mark(kProtocol);
-    if (value.size() > kLongestWord || !all_of(value, kToken)) return reject("a :protocol that is no token");
+    if (value.size() > kLongestWord || !all_of(value, kToken)) return reject("a :protocol that is not a token");
     text_of(request_->protocol, value);
   } else {
     reject("an unknown pseudo-header field");
@@ -148,17 +148,17 @@ void H2HeadReader::request_pseudo(std::string_view name, std::string_view value)
 
 void H2HeadReader::text_of(std::string& into, std::string_view value) {
   if (value.empty()) return reject("an empty pseudo-header field");
-  if (!all_of(value, kTarget)) return reject("a byte that no pseudo-header field may have");
+  if (!all_of(value, kTarget)) return reject("an invalid byte in a pseudo-header field");
   into.assign(value);
 }
 
 void H2HeadReader::mark(std::uint8_t bit) {
-  if ((seen_ & bit) != 0) reject("a pseudo-header field twice");
+  if ((seen_ & bit) != 0) reject("a repeated pseudo-header field");
   seen_ = static_cast<std::uint8_t>(seen_ | bit);
 }
 
 void H2HeadReader::regular(std::string_view name, std::string_view value, bool sensitive) {
-  if (name.empty() || !all_of(name, kName)) return reject("a field name that is no token in lower case");
+  if (name.empty() || !all_of(name, kName)) return reject("a field name that is not a token in lower case");
   if (const char* why = check_value(value)) return reject(why);
   const FieldName id = field_name(name);
   if (const char* why = check_hop(id, value)) return reject(why);
@@ -183,17 +183,17 @@ void H2HeadReader::join_cookies() {
 void H2HeadReader::check_request(const RequestHead& head, bool extended_connect) {
   const std::uint8_t all = kMethod | kScheme | kPath;
   if (head.method == "CONNECT" && (seen_ & kProtocol) == 0) {
-    if (seen_ != (kMethod | kAuthority)) reject("CONNECT takes :authority and no other pseudo-header field");
+    if (seen_ != (kMethod | kAuthority)) reject("CONNECT with a pseudo-header field other than :authority");
     return;
   }
   if ((seen_ & all) != all) return reject("a pseudo-header field is missing");
   if ((seen_ & kProtocol) != 0) {
-    if (head.method != "CONNECT") return reject(":protocol with another method than CONNECT");
+    if (head.method != "CONNECT") return reject(":protocol with a method other than CONNECT");
     if (!extended_connect) return reject(":protocol, which was not offered");
     if ((seen_ & kAuthority) == 0) return reject("an extended CONNECT without :authority");
   }
   const bool asterisk = head.target == "*" && head.method == "OPTIONS";
-  if (!head.target.starts_with('/') && !asterisk) reject("a :path that is no path");
+  if (!head.target.starts_with('/') && !asterisk) reject("an invalid :path");
 }
 
 H2HeadReader::Verdict H2HeadReader::end_request(bool end, bool extended_connect) {
@@ -203,13 +203,13 @@ H2HeadReader::Verdict H2HeadReader::end_request(bool end, bool extended_connect)
   check_request(head, extended_connect);
   if (wrong_ != nullptr) return verdict();
   if (const Status settled = settle(head); !settled) {
-    reject("a Content-Length that is no length, or two");
+    reject("an invalid or repeated Content-Length");
     return verdict();
   }
   if (head.method == "CONNECT") {
     if (head.framing == Framing::length) reject("CONNECT with a Content-Length");
   } else if (end) {
-    if (head.framing == Framing::length && head.length != 0) reject("a Content-Length, and no body");
+    if (head.framing == Framing::length && head.length != 0) reject("a Content-Length without a body");
   } else if (head.framing == Framing::none) {
     head.framing = Framing::chunked;  // the end of the body is signalled by END_STREAM
   }
@@ -224,14 +224,14 @@ H2HeadReader::Verdict H2HeadReader::end_response(bool end, bool head_request) {
   if (head.status == 101) reject("101 in HTTP/2");
   if (head.status < 200 && end) reject("an interim response that ends the stream");
   if (const Status settled = settle(head, head_request); !settled) {
-    reject("a Content-Length that is no length, or two");
+    reject("an invalid or repeated Content-Length");
     return verdict();
   }
   head.keep_alive = true;
   const bool bodiless = head_request || head.status < 200 || head.status == 204 || head.status == 304;
   if (bodiless) return verdict();
   if (end) {
-    if (head.framing == Framing::length && head.length != 0) reject("a Content-Length, and no body");
+    if (head.framing == Framing::length && head.length != 0) reject("a Content-Length without a body");
     head.framing = head.framing == Framing::length ? Framing::length : Framing::none;
   } else if (head.framing != Framing::length) {
     head.framing = Framing::chunked;

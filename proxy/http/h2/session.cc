@@ -100,7 +100,7 @@ Status H2Session::receive(std::string_view bytes, Instant now) {
   self.now = now;
   const Side side = self.role == H2Role::server ? Side::client : Side::upstream;
   const FaultKind kind = self.role == H2Role::server ? FaultKind::malformed_request : FaultKind::malformed_response;
-  if (self.failed) return Fault{kind, side, "bytes behind the end of an HTTP/2 session"};
+  if (self.failed) return Fault{kind, side, "bytes after the end of an HTTP/2 session"};
   self.watch_frames(bytes);
   const ssize_t taken = self.feed(bytes);
   if (taken >= 0) return Done{};

@@ -122,7 +122,7 @@ void H2Impl::on_request_head(H2Stream& stream, bool end) {
 void H2Impl::on_response_head(H2Stream& stream, bool end) {
   const H2HeadReader::Verdict verdict = reader.end_response(end, stream.head_request_);
   if (verdict == H2HeadReader::Verdict::too_large) {
-    return malformed(stream, "the response head is over the limit", FaultKind::response_head_too_large);
+    return malformed(stream, "the response head exceeds the limit", FaultKind::response_head_too_large);
   }
   if (verdict == H2HeadReader::Verdict::malformed) return malformed(stream, reader.wrong());
   if (response.status < 200) {
@@ -140,7 +140,7 @@ void H2Impl::on_response_head(H2Stream& stream, bool end) {
 void H2Impl::on_trailers(H2Stream& stream, bool end) {
   if (!stream.incoming_.fields(end)) return out_of_order(stream);
   if (reader.end_trailers(end) != H2HeadReader::Verdict::good) {
-    return malformed(stream, reader.wrong() != nullptr ? reader.wrong() : "trailers over the limit");
+    return malformed(stream, reader.wrong() != nullptr ? reader.wrong() : "the trailers exceed the limit");
   }
   if (stream.user_ != nullptr) stream.user_->on_trailers(trailers);
   on_end(stream);

@@ -41,7 +41,8 @@ Status AdminListener::read_token(const std::string& path) {
   const Result<std::string> text = path.empty() ? Result<std::string>(std::string()) : contents(path, kLongestToken);
   std::string token = text ? text->substr(0, text->find('\n')) : std::string();
   if (!path.empty() && token.empty()) {
-    return Fault{FaultKind::malformed_request, Side::self, "admin.token_file " + path + ": no token in its first line"};
+    return Fault{FaultKind::malformed_request, Side::self,
+                 "admin.token_file " + path + ": the first line has no token"};
   }
   rules_.token = std::move(token);
   return Done{};

@@ -98,7 +98,7 @@ admin::Response AdminSession::made_at_once() {
   if (intake_.too_long()) return admin::error_answer(413, "the body is too long");
   admin::Response answer =
       admin::handle(admin::make_request(intake_.head(), intake_.body()), rules_, asks_.view, asks_.control);
-  if (answer.stream && !owner_.room_to_listen()) return busy_answer("too many listen to /events", "10");
+  if (answer.stream && !owner_.room_to_listen()) return busy_answer("too many clients of /events", "10");
   return answer;
 }
 
@@ -118,7 +118,7 @@ void AdminSession::answer() {
     return respond();
   }
   if (!owner_.room_to_work()) {
-    answer_ = busy_answer("too many answers are being made", "1");
+    answer_ = busy_answer("too many responses are being produced", "1");
     return respond();
   }
   owner_.works(*this);

@@ -33,7 +33,7 @@ std::string page_with(const std::string& nonce) {
 
 Response index_answer() {
   const std::string nonce = draw_nonce();
-  if (nonce.empty()) return error_answer(503, "the system gives no random bytes");
+  if (nonce.empty()) return error_answer(503, "the system returned no random bytes");
   Response answer = text_answer(200, "text/html; charset=utf-8", page_with(nonce));
   answer.headers.emplace_back("Content-Security-Policy",
                               "default-src 'none'; script-src 'nonce-" + nonce + "'; style-src 'nonce-" + nonce +

@@ -67,7 +67,7 @@ Json operation(const Any& route, bool of_pool) {
   if (!more.body.empty()) json["requestBody"] = {{"required", false}, {"content", content(more.body)}};
   Json& responses = json["responses"];
   responses[std::to_string(more.status)] = response(route.doc, content(route.answers));
-  responses["4XX"] = response("what was asked is not possible; `detail` says why", problem());
+  responses["4XX"] = response("the request cannot be fulfilled; `detail` gives the reason", problem());
   responses["5XX"] = unavailable(more.unavailable);
   return json;
 }
@@ -97,8 +97,8 @@ Response openapi_answer(const Call& call) {
              {{"title", "carpool's admin endpoint"},
               {"version", call.view.build().version},
               {"description",
-               "Errors are problems (RFC 9457), their `detail` also as `error`. Elsewhere than on loopback and Unix "
-               "sockets every path but "
+               "Errors are problem details (RFC 9457); `error` repeats `detail`. Except on loopback and Unix "
+               "sockets, every path except "
                "/livez, /readyz and /metrics needs the bearer token."}}},
             {"paths", std::move(paths)},
             {"components",

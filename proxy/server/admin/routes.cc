@@ -92,37 +92,36 @@ Response leaks(const Call& call) {
   return leaks_answer(call.view.leaks(), Clock::now());
 }
 
-constexpr std::array<Parameter, 2> kLogLevel{{{"level", kLevelSchema, "this or a JSON body is needed"},
-                                              {"module", kModuleSchema, "only this one; without it all of them"}}};
+constexpr std::array<Parameter, 2> kLogLevel{{{"level", kLevelSchema, "required unless there is a JSON body"},
+                                              {"module", kModuleSchema, "one module; default: all of them"}}};
 
 constexpr std::array<Parameter, 1> kReload{
-    {{"dry_run", R"({"type": "string", "enum": ["0", "1"]})", "1: only say what would change"}}};
+    {{"dry_run", R"({"type": "string", "enum": ["0", "1"]})", "1: only report what would change"}}};
 
 constexpr std::array<Route, 17> kRoutes{{
     {"/", "GET", index, "the live page", "text/html"},
     {"/metrics",
      "GET",
      scrape,
-     "Prometheus text 0.0.4; 503 when metrics are off",
+     "Prometheus text 0.0.4; 503 if metrics are disabled",
      "text/plain",
      {.unavailable = "text/plain"}},
     {"/pool/metrics",
      "GET",
      pool_metrics,
-     "SimplePool's counters per URI; 503 when metrics are off",
+     "counters per origin in the format of light-4j's SimplePool; 503 if metrics are disabled",
      "PoolMetrics",
      {.unavailable = "text/plain"}},
     {"/pools", "GET", pools, "every pool", "Pools"},
     {"/livez", "GET", livez, "200 while the program runs", "Health"},
     {"/readyz", "GET", readyz, "200, or 503 with the reasons", "Health", {.unavailable = "Health"}},
     {"/version", "GET", version, "what runs", "Version"},
-    {"/config", "GET", config, "the configuration in force, every default filled in, without secrets",
-     "application/toml"},
-    {"/leaks", "GET", leaks, "leases that were lost or are held for too long, with their borrowers", "Leaks"},
-    {"/threads", "GET", threads, "what each thread does and since when; what bounds the queue", "Threads"},
-    {"/overload", "GET", overload, "memory and descriptors in use, and what is shed for it", "Overload"},
+    {"/config", "GET", config, "the configuration in force with all defaults, without secrets", "application/toml"},
+    {"/leaks", "GET", leaks, "leases that were lost or are held too long, with their borrowers", "Leaks"},
+    {"/threads", "GET", threads, "what each thread does and since when; the limits of the queue", "Threads"},
+    {"/overload", "GET", overload, "use of memory and descriptors, and the load that is shed", "Overload"},
     {"/openapi.json", "GET", openapi_answer, "this document", "application/json"},
-    {"/events", "GET", events_answer, "what the page shows, as server-sent events", "text/event-stream"},
+    {"/events", "GET", events_answer, "the data of the page, as server-sent events", "text/event-stream"},
     {"/log-level", "GET", log_level_answer, "the log's levels", "LogLevels"},
     {"/log-level",
      "PUT",
@@ -133,7 +132,7 @@ constexpr std::array<Route, 17> kRoutes{{
     {"/reload",
      "POST",
      reload_route,
-     "reads the configuration again; says what changed, or why it was refused",
+     "reloads the configuration; reports what changed, or why it was refused",
      "Reload",
      {.query = kReload}},
     {"/quit", "POST", quit, "drains and exits", "Status", {.status = 202}},
@@ -169,24 +168,24 @@ constexpr std::array<Parameter, 7> kWhatIf{
      {"expire_time", kDuration, "pool.expire_time, as 30m"},
      {"wait_timeout", kDuration, "pool.wait_timeout, as 3s"}}};
 
-constexpr std::array<Parameter, 1> kWarmUp{{{"size", kSize, "2 if it is not given"}}};
+constexpr std::array<Parameter, 1> kWarmUp{{{"size", kSize, "default 2"}}};
 
 constexpr std::array<PoolRoute, 10> kPoolRoutes{{
     {"", "GET", one_pool, "one pool", "Pool"},
-    {"connections", "GET", its_connections, "every connection of it", "Connections"},
+    {"connections", "GET", its_connections, "the connections of the pool", "Connections"},
     {"explain", "GET", its_explanation, "why connections were opened and closed", "Explanation"},
-    {"advice", "GET", its_advice, "the measured load and the size it asks for", "Advice"},
+    {"advice", "GET", its_advice, "the measured load and the pool size that it requires", "Advice"},
     {"what-if", "GET", its_what_if, "the same load replayed on other settings", "WhatIf", {.query = kWhatIf}},
     {"warm-up",
      "POST",
      warm_up_route,
-     "opens connections until `size` are open; makes the pool if there is none",
+     "opens connections until `size` are open; creates the pool if there is none",
      "WarmUp",
      {.query = kWarmUp}},
-    {"pause", "POST", order_route<PoolCommand::pause>, "lends nothing; waiters are kept", "Status"},
+    {"pause", "POST", order_route<PoolCommand::pause>, "lends no connections; requests keep waiting", "Status"},
     {"resume", "POST", order_route<PoolCommand::resume>, "ends the pause", "Status"},
-    {"drain", "POST", order_route<PoolCommand::drain>, "closes what is idle, and what is borrowed when it comes back",
-     "Status"},
+    {"drain", "POST", order_route<PoolCommand::drain>,
+     "closes idle connections at once and borrowed ones when they are returned", "Status"},
     {"reconnect", "POST", order_route<PoolCommand::reconnect>, "replaces every connection", "Status"},
 }};
 
@@ -255,13 +254,13 @@ Response handle(const AdminRequest& request, const Rules& rules, const AdminView
   const Call call{request, view, control};
   const std::string_view path = path_of(request.target);
   if (auto refused = refusal(request, rules, path)) return std::move(*refused);
-  if (!query_is_well_encoded(request.target)) return error_answer(400, "the query is not well encoded");
+  if (!query_is_well_encoded(request.target)) return error_answer(400, "the query is not correctly percent-encoded");
   std::string allow;
   const Route* route = choose(kRoutes, request.method, allow, [&](const Route& r) { return r.path == path; });
   if (route != nullptr) return route->answer(call);
   if (!allow.empty()) return refused_method(allow);
   const auto segments = segments_of(path);
-  if (!segments) return error_answer(400, "the path is not well encoded");
+  if (!segments) return error_answer(400, "the path is not correctly percent-encoded");
   if (segments->size() >= 2 && segments->front() == "pools") return pool_route(call, *segments);
   return not_found();
 }

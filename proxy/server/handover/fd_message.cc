@@ -16,7 +16,8 @@ namespace {
 using Length = std::uint64_t;
 
 Fault failed(const char* what) {
-  const std::string why = errno == 0 ? "the other side left" : std::strerror(errno);  // NOLINT(concurrency-mt-unsafe)
+  const std::string why =
+      errno == 0 ? "the peer closed the connection" : std::strerror(errno);  // NOLINT(concurrency-mt-unsafe)
   return {FaultKind::internal, Side::self, std::string("hand-over: ") + what + ": " + why};
 }
 
@@ -64,7 +65,7 @@ Status send_fds(int socket, const FdMessage& fd_message, Duration timeout) {
   bound(socket, SO_SNDTIMEO, timeout);
   Length length = fd_message.text.size();
   if (length > FdMessage::kMostBytes || fd_message.descriptors.size() > FdMessage::kMostDescriptors) {
-    return Fault{FaultKind::internal, Side::self, "hand-over: too much to hand over"};
+    return Fault{FaultKind::internal, Side::self, "hand-over: too many sockets"};
   }
   iovec piece{&length, sizeof length};
   alignas(cmsghdr) std::array<char, kControl> control{};

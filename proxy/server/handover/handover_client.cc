@@ -38,12 +38,12 @@ Status belongs_to_us(int socket, const net::Address& where) {
   const PeerCredentials peer = peer_of(socket);  // credentials of the process that called listen()
   if (!same_user(peer)) {
     const std::string user = peer.uid ? "user " + std::to_string(*peer.uid) : "an unknown user";
-    return not_ours(where, user + " listens there, expected root or the user of this process");
+    return not_ours(where, user + " owns the listening process, expected root or the user of this process");
   }
   struct stat file {};
   const char* path = reinterpret_cast<const sockaddr_un*>(where.get())->sun_path;
   if (::lstat(path, &file) != 0 || !S_ISSOCK(file.st_mode) || !trusted(file.st_uid)) {
-    return not_ours(where, "the socket file is not of root or the user of this process");
+    return not_ours(where, "the socket file does not belong to root or the user of this process");
   }
   return Done{};
 }
@@ -60,7 +60,7 @@ Result<std::unique_ptr<HandoverClient>> HandoverClient::ask(const std::string& a
   Result<HandoverState> state = decode_manifest(fd_message->text);
   if (!state) return state.take_fault();
   if (state->sockets.size() != fd_message->descriptors.size()) {
-    return Fault{FaultKind::internal, Side::self, "hand-over: sockets are missing"};
+    return Fault{FaultKind::internal, Side::self, "hand-over: the old process did not send all sockets"};
   }
   std::unique_ptr<HandoverClient> successor(new HandoverClient(std::move(socket)));
   successor->manifest_ = std::move(*state);
@@ -126,7 +126,7 @@ void HandoverClient::tick() {
   exec::assume_on_loop();
   const Instant now = loop_->now();
   if (said_go_) {
-    log::warn("handover", "the process before did not say that it closed its doors");
+    log::warn("handover", "the old process did not confirm that it stopped accepting");
     return end();
   }
   auto left =
@@ -162,7 +162,7 @@ void HandoverClient::on_ready(exec::Ready) {
   const HandoverWord::Heard heard = word_.hear(socket_.get());
   if (heard == HandoverWord::Heard::nothing) return;
   if (heard == HandoverWord::Heard::other) {
-    log::warn("handover", "the process before said something else than gone: its doors may be open still");
+    log::warn("handover", "the old process sent an unexpected message: it may still accept");
   }
   end();
 }

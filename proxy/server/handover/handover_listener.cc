@@ -90,7 +90,7 @@ void HandoverListener::give(Fd socket) {
   Result<exec::WatchKey> key = parts_.admin.loop().watch(heir_.socket.get(), heir_);
   if (!key) return heir_.socket.reset();
   heir_.key = *key;
-  log::info("handover", "a successor has the sockets and starts", {{"pid", heir_.pid}});
+  log::info("handover", "sockets sent to the new process", {{"pid", heir_.pid}});
 }
 
 Result<FdMessage> HandoverListener::build_message() {
@@ -101,7 +101,7 @@ Result<FdMessage> HandoverListener::build_message() {
       copies.push_back({listener->settings().address, listener->copy()});
     return copies;
   });
-  if (!listeners) return Fault{FaultKind::internal, Side::self, "hand-over: a loop is busy"};
+  if (!listeners) return Fault{FaultKind::internal, Side::self, "hand-over: a loop does not respond"};
   FdMessage fd_message;
   HandoverState state;
   const auto add = [&](const char* role, std::string address, Fd fd) {
@@ -127,10 +127,10 @@ void HandoverListener::on_message() {
   if (heard == HandoverWord::Heard::nothing) return;
   if (heard == HandoverWord::Heard::word && parts_.drain.serving()) return leave();
   const bool wrong = heard == HandoverWord::Heard::other;
-  log::warn(
-      "handover",
-      wrong ? "the successor said something else than go; nothing changes" : "the successor left; nothing changes",
-      {{"pid", heir_.pid}});
+  log::warn("handover",
+            wrong ? "the new process sent an unexpected message; carpool continues"
+                  : "the new process disconnected; carpool continues",
+            {{"pid", heir_.pid}});
   forget_heir();
 }
 
@@ -141,8 +141,8 @@ void HandoverListener::leave() {
     parts_.drain.hand_over();
     return true;
   });
-  if (!closed) log::warn("handover", "a loop is busy: its doors close when it looks up");
-  log::info("handover", "a successor took over; finishing what runs", {{"pid", heir_.pid}});
+  if (!closed) log::warn("handover", "a loop does not respond: it stops accepting later");
+  log::info("handover", "the new process took over; completing running requests", {{"pid", heir_.pid}});
   static_cast<void>(say(heir_.socket.get(), HandoverWord::kGone));
   acceptor_.stop();
   forget_heir();

@@ -91,17 +91,17 @@ Result<HandoverState> decode_manifest(std::string_view text) {
   std::istringstream lines{std::string(text)};
   std::string line;
   if (!std::getline(lines, line) || line != kFirstLine) {
-    return Fault{FaultKind::internal, Side::self, "hand-over: not a manifest of this version"};
+    return Fault{FaultKind::internal, Side::self, "hand-over: the manifest has another version"};
   }
   HandoverState state;
   while (std::getline(lines, line)) {
     if (line == kLastLine) return state;
     if (!take_line(line, state)) {
       return Fault{FaultKind::internal, Side::self,
-                   "hand-over: a line of the manifest is broken: " + std::string(clipped(line, 60))};
+                   "hand-over: a line of the manifest is malformed: " + std::string(clipped(line, 60))};
     }
   }
-  return Fault{FaultKind::internal, Side::self, "hand-over: the manifest breaks off"};
+  return Fault{FaultKind::internal, Side::self, "hand-over: the manifest is incomplete"};
 }
 
 }  // namespace carpool::proxy

@@ -36,7 +36,7 @@ void HeapTrim::work() {
   after_ = heap_use();
   const std::uint64_t bytes = before - std::min(before, after_.resident);
   returned_.fetch_add(bytes, std::memory_order_relaxed);
-  log::debug("memory", "gave back what malloc kept", {{"bytes", bytes}, {"resident", after_.resident}});
+  log::debug("memory", "unused memory returned to the kernel", {{"bytes", bytes}, {"resident", after_.resident}});
 }
 
 // A trim that did not happen leaves the policy unchanged.

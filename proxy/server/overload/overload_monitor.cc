@@ -68,8 +68,8 @@ void OverloadMonitor::log_change(ShedLevel before, ShedLevel now) const {
                            {"descriptors", descriptors.used},
                            {"descriptor_limit", descriptors.limit},
                            {"failed_allocations", failures_seen_}};
-  if (now > before) return log::warn("overload", "too much is in use: sheds more", fields);
-  log::info("overload", "less is in use: sheds less", fields);
+  if (now > before) return log::warn("overload", "usage above the threshold: shedding more load", fields);
+  log::info("overload", "usage below the threshold: shedding less load", fields);
 }
 
 void OverloadMonitor::IdleCloser::close_idle() {

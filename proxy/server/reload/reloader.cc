@@ -127,7 +127,7 @@ admin::ReloadReport Reloader::work(bool dry_run) {
     return report;
   };
   if (!source_ || !parts_.round.drain.serving()) {
-    report.mistakes.emplace_back(source_ ? "carpool is draining" : "there is no configuration file to read again");
+    report.mistakes.emplace_back(source_ ? "carpool is draining" : "there is no configuration file to reload");
     return end(Outcome::busy);
   }
   std::size_t digest = 0;
@@ -135,7 +135,7 @@ admin::ReloadReport Reloader::work(bool dry_run) {
   for (std::size_t i = 0; i < met_.size(); ++i) met_[i].fetch_add(reading.met[i] ? 1 : 0, std::memory_order_relaxed);
   // A program that rewrites the file in place truncates it first, and an empty configuration would mean the defaults.
   if (digest == digest_of({})) {
-    report.mistakes.push_back(config::find_config(*source_) + ": is empty, as while it is being written");
+    report.mistakes.push_back(config::find_config(*source_) + ": is empty, probably still being written");
     return end(Outcome::refused);
   }
   for (const config::ConfigError& warning : reading.warnings) report.warnings.push_back(warning.line_text());
@@ -205,21 +205,22 @@ void Reloader::apply(Plan& plan, Report& report) {
   old_configs_.push_back(parts_.config.replace(std::move(plan.config)));
   old_books_.push_back(parts_.policy.replace(std::move(plan.book)));
   for (std::string& one : parts_.round.origins.apply(fresh, std::move(plan.origins))) {
-    report.warnings.push_back("keeps its settings: " + one);
+    report.warnings.push_back("settings not applied: " + one);
   }
   bound_ = std::move(plan.bound);
   if (plan.round->run(kPatience)) {
     old_configs_.clear();
     old_books_.clear();
   } else {
-    report.warnings.emplace_back("a loop is busy: it follows when it looks up");
+    report.warnings.emplace_back("a loop does not respond: it applies the configuration later");
   }
 }
 
 void Reloader::tell(const Report& report) const {
   for (const std::string& mistake : report.mistakes) log::error("reload", mistake);
   for (const std::string& warning : report.warnings) log::warn("reload", warning);
-  if (report.outcome == Outcome::refused) return log::error("reload", "the configuration stays as it is");
+  if (report.outcome == Outcome::refused)
+    return log::error("reload", "reload refused; the configuration in force stays");
   if (report.outcome == Outcome::unchanged) log::info("reload", "the configuration is unchanged");
   if (report.outcome != Outcome::applied) return;
   for (const Report::Change& change : report.changes) {

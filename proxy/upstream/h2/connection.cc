@@ -65,7 +65,7 @@ Result<bool> H2Connection::handshake(exec::Ready ready) {
   flush();
   if (!dead_ && !retired_) return greeted_ && acked_;
   return Fault{FaultKind::connection_terminated, Side::upstream,
-               "no HTTP/2 session with the origin: " + (dead_ ? why_ : std::string("it said GOAWAY"))};
+               "no HTTP/2 session with the origin: " + (dead_ ? why_ : std::string("the origin sent GOAWAY"))};
 }
 
 void H2Connection::assign_slot(std::uint32_t index, std::uint32_t generation) {
@@ -284,7 +284,8 @@ void H2Connection::on_timer() {
   if (dead_) return;
   const Instant now = host_.loop().now();
   if (asked_ != Instant{} && now >= asked_ + patience()) {
-    fail(pool::CloseCause::unhealthy, {FaultKind::connection_terminated, Side::upstream, "the origin answers no PING"});
+    fail(pool::CloseCause::unhealthy,
+         {FaultKind::connection_terminated, Side::upstream, "the origin does not answer PING"});
     return;
   }
   if (open_.empty()) return session_.rest();  // frees memory while idle

@@ -51,7 +51,7 @@ void H2UpstreamStream::send_fields(const http::H2Fields& fields, bool end, bool 
     return;
   }
   StreamFailure refused;
-  refused.fault.detail = "the HTTP/2 session takes no more requests";
+  refused.fault.detail = "the HTTP/2 session accepts no more requests";
   refused.connection_ended = true;
   refused.any_byte_sent = false;
   fail(std::move(refused));

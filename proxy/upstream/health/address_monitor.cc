@@ -91,7 +91,7 @@ void AddressMonitor::tell_ejections(const OriginRuntime& origin, Watched& watche
   context_.stats.count_ejections(origin.slot, more);
   for (const net::AddressSet::Facts& one : origin.book->all(now)) {
     if (!one.ejected) continue;
-    log::warn("net", "an address only fails and is left out for a while",
+    log::warn("net", "an address keeps failing and is ejected",
               {{"origin", origin.destination->label()}, {"address", one.address}, {"ejections", one.ejections}});
   }
 }

@@ -130,7 +130,7 @@ void HealthCheck::probed(Probe& probe, std::string_view why) {
   const std::unique_ptr<Probe> dies(&probe);
   --asked_;
   if (!why.empty()) {
-    log::info("health", "a resting connection failed its check and was closed",
+    log::info("health", "an idle connection failed its health check and was closed",
               {{"origin", dies->origin().destination->label()}, {"connection", dies->connection_id()}, {"why", why}});
   }
   ask_some(context_.loop.now());

@@ -31,7 +31,8 @@ void Probe::start() {
   WriteBatch out;
   out.text().append(what).append(" HTTP/1.1\r\nHost: ").append(origin_.authority);
   out.text().append("\r\nUser-Agent: carpool\r\n\r\n");
-  if (write_queue_.send(connection().transport(), out) == WriteQueue::Sent::failed) return fail("it takes no request");
+  if (write_queue_.send(connection().transport(), out) == WriteQueue::Sent::failed)
+    return fail("the request could not be sent");
   if (connection().transport().maybe_readable()) on_upstream_ready();
 }
 
@@ -43,7 +44,7 @@ void Probe::end(pool::CloseCause cause) {
 void Probe::on_upstream_ready() {
   net::Transport& transport = connection().transport();
   if (!write_queue_.empty() && write_queue_.flush(transport) == WriteQueue::Sent::failed)
-    return fail("it takes no request");
+    return fail("the request could not be sent");
   while (transport.maybe_readable()) {
     const exec::ReadBuffer buffer(context_.loop);
     const net::IoResult io = transport.read(buffer.span());
@@ -58,7 +59,7 @@ bool Probe::take(std::string_view bytes) {
   for (;;) {
     const Result<http::ParseResult> fed = reader_.feed(bytes, head_, *this);
     if (!fed || body_bytes_ > kMostBody) {
-      fail(fed ? "its answer is too long" : "its answer is malformed");
+      fail(fed ? "the response is too long" : "the response is malformed");
       return false;
     }
     bytes.remove_prefix(fed->taken);
@@ -96,7 +97,7 @@ void Probe::fail(std::string_view why) {
 
 void Probe::on_timeout() {
   exec::assume_on_loop();
-  fail("it does not answer");
+  fail("the probe timed out");
 }
 
 }  // namespace carpool::proxy

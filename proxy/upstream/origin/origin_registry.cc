@@ -99,7 +99,8 @@ Result<std::uint32_t> OriginRegistry::number_of(pool::Scheme scheme, const confi
     if (identities_[i].upstream == key) return static_cast<std::uint32_t>(i);
   }
   if (identities_.size() >= kMostIdentities) {
-    return Fault{FaultKind::budget, Side::self, "too many different [upstream] settings since the start: restart"};
+    return Fault{FaultKind::budget, Side::self,
+                 "too many different [upstream] settings since the start; restart carpool"};
   }
   auto identity = std::make_unique<TlsIdentity>(tls_settings(key));
   // Files that the configuration names must be valid now; the system's bundle is read when an origin needs it.
@@ -231,7 +232,7 @@ Result<OriginRuntime*> OriginRegistry::version_of(pool::Origin origin) {
   auto known = std::find_if(versions.begin(), versions.end(), [&](const Context& v) { return v->same(*context); });
   if (known == versions.end()) {
     if (versions.size() >= kMostVersions) {
-      return Fault{FaultKind::budget, Side::self, "too many different settings since the start: restart"};
+      return Fault{FaultKind::budget, Side::self, "too many different settings since the start; restart carpool"};
     }
     context->slot = metrics_.add_origin(origin.label());
     known = versions.insert(versions.end(), std::move(context));

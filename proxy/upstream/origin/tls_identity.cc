@@ -35,7 +35,7 @@ void TlsIdentity::forget(const exec::Mail& mail) {
 Result<std::shared_ptr<tls::ClientContext>> TlsIdentity::get() {
   const std::scoped_lock lock(mutex_);
   if (fault_) return *fault_;
-  if (!context_) return Fault{FaultKind::budget, Side::self, "too many blocking tasks to load certificates now"};
+  if (!context_) return Fault{FaultKind::budget, Side::self, "too many blocking tasks to load certificates"};
   return context_;
 }
 

@@ -35,7 +35,8 @@ constexpr std::string_view kMethod =
     "Recommended is "
     "the smallest c with which 99 of 100 requests wait no longer than the goal (a tenth of the hold time, 1 ms at "
     "least), "
-    "and not less than were lent at once 99 % of the time; min_idle is what busy moments need beyond the usual.";
+    "and not less than the number borrowed at once 99 % of the time; min_idle is the number that peaks need beyond the "
+    "median.";
 
 std::vector<std::string> sentences(const pool::Advice& a, const pool::Limits& limits) {
   std::vector<std::string> lines;
@@ -43,17 +44,17 @@ std::vector<std::string> sentences(const pool::Advice& a, const pool::Limits& li
                   " a second, each holding its connection for " + time(a.mean_hold) + " on average (p99 " +
                   time(a.p99_hold) + "); that keeps " + rounded(a.offered_load) + " connections busy.");
   lines.push_back("Measured waits: " + time(a.mean_wait) + " on average, p99 " + time(a.p99_wait) +
-                  ". Lent at once: " + std::to_string(a.busy_median) + " usually, " + std::to_string(a.busy_p99) +
-                  " in busy moments, " + std::to_string(a.busy_most) + " at most.");
+                  ". Borrowed at once: " + std::to_string(a.busy_median) + " (median), " + std::to_string(a.busy_p99) +
+                  " (p99), " + std::to_string(a.busy_most) + " (maximum).");
   std::string size = "size = " + std::to_string(a.size);
   if (a.expected_wait) size += ": expected wait " + time(*a.expected_wait);
   if (a.expected_wait_as_it_is) {
-    size += "; with the present size of " + std::to_string(limits.size) + ": " + time(*a.expected_wait_as_it_is);
+    size += "; with the current size of " + std::to_string(limits.size) + ": " + time(*a.expected_wait_as_it_is);
   } else {
-    size += "; the present size of " + std::to_string(limits.size) + " cannot keep up with this load";
+    size += "; the current size of " + std::to_string(limits.size) + " cannot keep up with this load";
   }
   lines.push_back(size + ".");
-  lines.push_back("min_idle = " + std::to_string(a.min_idle) + " would spare busy moments their dials.");
+  lines.push_back("min_idle = " + std::to_string(a.min_idle) + " avoids dials during peaks.");
   return lines;
 }
 
@@ -140,7 +141,7 @@ class Changes {
     std::uint32_t value = 0;
     const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
     if (error != std::errc{} || end != text->data() + text->size() || value < least || value > most) {
-      wrong_ = std::string(name) + ": `" + *text + "` is no number from " + std::to_string(least) + " to " +
+      wrong_ = std::string(name) + ": `" + *text + "` is not a number from " + std::to_string(least) + " to " +
                std::to_string(most);
       return;
     }

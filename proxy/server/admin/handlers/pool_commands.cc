@@ -11,7 +11,7 @@ Response pool_order_answer(PoolCommand order) {
     case PoolCommand::resume:
       return json_answer(200, {{"status", "resumed"}});
     case PoolCommand::drain:
-      return json_answer(200, {{"status", "draining; resume ends it"}});
+      return json_answer(200, {{"status", "draining; `resume` ends it"}});
     case PoolCommand::reconnect:
       return json_answer(200, {{"status", "reconnecting"}});
   }

@@ -48,8 +48,7 @@ Response reload_route(const Call& call) {
 Response reload_answer(const ReloadReport& report) {
   if (report.outcome == Outcome::busy) return error_answer(409, report.mistakes.front());
   if (report.outcome == Outcome::refused) {
-    return problem_answer(400, "the configuration stays as it is: " + report.mistakes.front(),
-                          {{"mistakes", report.mistakes}});
+    return problem_answer(400, "reload refused: " + report.mistakes.front(), {{"mistakes", report.mistakes}});
   }
   return json_answer(200, {{"status", status_of(report.outcome)},
                            {"changes", changes_of(report)},

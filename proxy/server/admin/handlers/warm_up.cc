@@ -18,7 +18,7 @@ Response warm_up_route(const Call& call, const pool::Origin& origin) {
   if (const auto text = query_value(call.request.target, "size")) {
     const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), size);
     if (error != std::errc{} || end != text->data() + text->size() || size < 1 || size > kMost) {
-      return error_answer(400, "size: `" + *text + "` is no number from 1 to " + std::to_string(kMost));
+      return error_answer(400, "size: `" + *text + "` is not a number from 1 to " + std::to_string(kMost));
     }
   }
   Result<std::unique_ptr<PendingResponse>> order = call.control.warm_up(origin, size);
