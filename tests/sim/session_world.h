@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <list>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -30,8 +31,11 @@ class SimLoop final : public exec::Loop {
   void disarm(exec::Timer& timer) override { timers.remove(timer); }
   void defer(exec::Deferred& work) override { deferred.push(work); }
   void post(exec::Mail& mail) override { static_cast<void>(mailbox.push(mail)); }
-  Result<exec::WatchKey> watch(int, exec::Watcher&) override { return exec::WatchKey{0, 1}; }
-  void unwatch(int, exec::WatchKey) override {}
+  Result<exec::WatchKey> watch(int fd, exec::Watcher& watcher) override {
+    watchers[fd] = &watcher;
+    return exec::WatchKey{0, 1};
+  }
+  void unwatch(int fd, exec::WatchKey) override { watchers.erase(fd); }
   Status watch_shared(int, std::uint32_t, std::uint32_t) override { return Done{}; }
   void unwatch_shared(int) override {}
   void set_shared_watcher(exec::SharedWatcher*) override {}
@@ -40,6 +44,7 @@ class SimLoop final : public exec::Loop {
   exec::TimerHeap timers;
   exec::DeferredQueue deferred;
   exec::Mailbox mailbox;
+  std::map<int, exec::Watcher*> watchers;  // by descriptor
 
  private:
   const exec::LoopId id_;

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <deque>
 #include <list>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -36,17 +35,25 @@
 
 namespace carpool::test {
 
+// Returns a number that is no descriptor of the process, and another one each time.
+inline int next_memory_fd() {
+  static int last = -1;
+  return --last;
+}
+
 // One end of a connection in memory; the test is the other end.
 struct MemoryWire {
+  int fd = next_memory_fd();  // of this end; no descriptor of the process
   std::string incoming, outgoing;
-  bool ended = false;  // the other end sent FIN
-  bool shut = false;   // this end sent FIN
-  bool gone = false;   // this end was destroyed
+  std::size_t room = SIZE_MAX;  // bytes that this end can still write
+  bool ended = false;           // the other end sent FIN
+  bool shut = false;            // this end sent FIN
+  bool gone = false;            // this end was destroyed
 };
 
 class MemoryTransport final : public proxy::net::Transport {
  public:
-  explicit MemoryTransport(MemoryWire& wire) : Transport(-1), wire_(wire) {}
+  explicit MemoryTransport(MemoryWire& wire) : Transport(wire.fd), wire_(wire) {}
   ~MemoryTransport() override { wire_.gone = true; }
   proxy::net::IoResult read(std::span<char> into) override {
     if (wire_.incoming.empty()) {
@@ -61,11 +68,17 @@ class MemoryTransport final : public proxy::net::Transport {
   proxy::net::IoResult write(std::span<const iovec> from) override {
     std::size_t size = 0;
     for (const iovec& part : from) {
-      wire_.outgoing.append(static_cast<const char*>(part.iov_base), part.iov_len);
-      size += part.iov_len;
+      const std::size_t taken = std::min(part.iov_len, wire_.room);
+      wire_.outgoing.append(static_cast<const char*>(part.iov_base), taken);
+      wire_.room -= taken;
+      size += taken;
+      writable_ = taken == part.iov_len;
+      if (!writable_) break;
     }
+    if (size == 0) return {};
     return {proxy::net::Io::ok, size, 0, {}};
   }
+
   void shut_write() override { wire_.shut = true; }
   bool no_data_pending() override { return wire_.incoming.empty() && !wire_.ended; }
   bool ended_in_order() override { return wire_.ended; }
@@ -128,7 +141,6 @@ class OwnedClients final : public proxy::ClientOwner {
     auto transport = std::make_unique<MemoryTransport>(wire);
     auto client = std::make_unique<proxy::H1Client>(context_, *this, listener, std::move(transport), "test");
     EXPECT_TRUE(client->start());
-    h1_[&wire] = client.get();
     all_.push_back(std::move(client));
     return wire;
   }
@@ -136,8 +148,12 @@ class OwnedClients final : public proxy::ClientOwner {
   void send(MemoryWire& wire, std::string_view bytes, bool end = false) LOOP_ONLY {
     wire.incoming.append(bytes);
     wire.ended = end;
-    const exec::Ready ready{true, true, end};
-    if (exec::Watcher* client = h1_[&wire]) client->on_ready(ready);
+    tell(wire, {true, wire.room != 0, end});
+  }
+  // The client takes bytes again.
+  void make_room(MemoryWire& wire, std::size_t bytes) LOOP_ONLY {
+    wire.room = bytes;
+    tell(wire, {false, true, false});
   }
   void destroy_later(proxy::ClientConnection& client) override LOOP_ONLY { closed.push_back(&client); }
   void upgrade_to_h2(proxy::Listener& listener, std::unique_ptr<proxy::net::Transport> transport, std::string peer,
@@ -155,9 +171,12 @@ class OwnedClients final : public proxy::ClientOwner {
   std::vector<proxy::H2Client*> h2;
 
  private:
+  void tell(const MemoryWire& wire, exec::Ready ready) LOOP_ONLY {
+    auto& watchers = static_cast<SimLoop&>(context_.loop).watchers;
+    if (const auto client = watchers.find(wire.fd); client != watchers.end()) client->second->on_ready(ready);
+  }
   const proxy::ExchangeContext& context_;
   std::list<MemoryWire> wires_;
-  std::map<MemoryWire*, exec::Watcher*> h1_;
   std::list<std::unique_ptr<proxy::ClientConnection>> all_;
 };
 

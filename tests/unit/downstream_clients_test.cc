@@ -131,6 +131,37 @@ TEST_F(TheDataPlane, AnswersWhenTheWaitForAConnectionTimesOut) {
   EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 50")) << one.outgoing;
 }
 
+// Returns one HTTP/2 frame.
+std::string frame(std::uint8_t type, std::uint8_t flags, std::uint8_t stream, std::string_view payload) {
+  std::string bytes;
+  for (const unsigned shift : {16U, 8U, 0U}) bytes.push_back(static_cast<char>(payload.size() >> shift & 0xFF));
+  bytes.append({static_cast<char>(type), static_cast<char>(flags), 0, 0, 0, static_cast<char>(stream)});
+  return bytes.append(payload);
+}
+
+// Readiness is edge-triggered: input that waits because the write queue is full gets no event of its own.
+TEST_F(TheDataPlane, ReadsWhatAnHttp2ClientSentWhileItsWriteQueueWasFull) {
+  const std::string window("\0\x20\0\0", 4);  // 2 MiB
+  test::MemoryWire& one = client();
+  send(one, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  send(one, frame(4, 0, 0, std::string("\0\x04", 2) + window) + frame(8, 0, 0, window) +
+                frame(1, 5, 1,
+                      "\x82\x86\x84\x41\x06"
+                      "a.test"));
+  plane_.environment.connect();
+  plane_.turn();
+  one.room = 0;
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\nContent-Length: 120000\r\n\r\n" + std::string(120'000, 'x'));
+  send(one, frame(6, 0, 0, "12345678"));
+  ASSERT_FALSE(one.incoming.empty()) << "the write queue is not full";
+  one.outgoing.clear();
+  clients_.make_room(one, SIZE_MAX);
+  plane_.turn();
+  EXPECT_TRUE(one.incoming.empty());
+  EXPECT_NE(std::string::npos, one.outgoing.find(frame(6, 1, 0, "12345678"))) << "PING is not acknowledged";
+  EXPECT_LT(120'000U, one.outgoing.size());
+}
+
 TEST_F(TheDataPlane, GivesAClientThatBeginsWithThePrefaceToHttp2) {
   test::MemoryWire& one = client();
   send(one, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
