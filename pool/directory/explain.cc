@@ -37,33 +37,33 @@ std::string why_opened(OpenCause cause, const Pronouns& of, const Destination::S
     case OpenCause::first:
       return "nothing was open";
     case OpenCause::all_busy:
-      return "every open one was lent at that moment";
+      return "every open one was borrowed at that moment";
     case OpenCause::min_idle:
-      return "fewer than min_idle (" + std::to_string(c.min_idle) + ") rested";
+      return "fewer than min_idle (" + std::to_string(c.min_idle) + ") were idle";
     case OpenCause::warm_up:
-      return "a warm-up asked for " + of.them;
+      return "a warm-up requested " + of.them;
     case OpenCause::stale_found:
-      return s.learned_idle ? "the one before had rested too long: the origin closes idle connections after " +
+      return s.learned_idle ? "the previous one had been idle for too long: the origin closes idle connections after " +
                                   time(*s.learned_idle)
-                            : std::string("the one before had rested too long or was closed by the origin");
+                            : std::string("the previous one had been idle for too long or was closed by the origin");
     case OpenCause::expired:
-      return "the one before had reached the end of its life (" + setting("expire_time", c.expire_time) + ")";
+      return "the previous one had reached its maximum age (" + setting("expire_time", c.expire_time) + ")";
     case OpenCause::max_usage:
-      return "the one before had served max_usage (" + std::to_string(c.max_usage) + ") requests";
+      return "the previous one had served max_usage (" + std::to_string(c.max_usage) + ") requests";
     case OpenCause::streams_exhausted:
       return "no stream was left on the open ones";
     case OpenCause::loop_local:
-      return "the loop that asked had none of its own";
+      return "the requesting loop had none of its own";
     case OpenCause::policy:
-      return "a request that must not be repeated (a POST, say) would not take one that had rested long";
+      return "a request that must not be repeated (such as a POST) did not accept one that had been idle for long";
     case OpenCause::dns_changed:
       return "the origin's addresses changed";
     case OpenCause::health:
       return "a health check replaced one";
     case OpenCause::reconnect:
-      return "an operator asked to reconnect";
+      return "an operator requested a reconnect";
     case OpenCause::replay:
-      return "a request whose connection failed was sent again on a new one";
+      return "a request whose connection failed was retried on a new one";
     case OpenCause::tunnel:
       return of.one ? "a tunnel (CONNECT) took it" : "tunnels (CONNECT) take one each";
   }
@@ -74,12 +74,12 @@ std::string why_opened(OpenCause cause, const Pronouns& of, const Destination::S
 std::string why_closed(CloseCause cause, const Pronouns& of, const Destination::Snapshot& s, const Circumstances& c) {
   switch (cause) {
     case CloseCause::expired:
-      return "had reached the end of " + of.their + " life (" + setting("expire_time", c.expire_time) + ")";
+      return "had reached " + of.their + " maximum age (" + setting("expire_time", c.expire_time) + ")";
     case CloseCause::idle:
       return s.effective_limit
-                 ? "had rested " + time(*s.effective_limit) + ", just short of the " + time(*s.learned_idle) +
+                 ? "had been idle for " + time(*s.effective_limit) + ", just less than the " + time(*s.learned_idle) +
                        " after which the origin closes " + of.them + ", or idle_timeout"
-                 : "had rested longer than idle_timeout (" + time(c.idle_timeout) + ")";
+                 : "had been idle for longer than idle_timeout (" + time(c.idle_timeout) + ")";
     case CloseCause::max_usage:
       return "had served max_usage requests";
     case CloseCause::peer_closed:
@@ -93,21 +93,21 @@ std::string why_closed(CloseCause cause, const Pronouns& of, const Destination::
     case CloseCause::surplus:
       return of.were + " more than needed";
     case CloseCause::budget:
-      return "gave " + of.their + " place to another origin (pool.total)";
+      return "gave " + of.their + " slot to another origin (pool.total)";
     case CloseCause::leak:
-      return of.were + " not given back";
+      return of.were + " not returned";
     case CloseCause::policy:
       return of.were + " closed by policy";
     case CloseCause::dns_changed:
-      return "led to an address that the name no longer has";
+      return "led to an address to which the name no longer resolves";
     case CloseCause::goaway:
-      return of.were + " told to go away (GOAWAY)";
+      return "received GOAWAY";
     case CloseCause::private_:
       return "had authenticated one client and ended with it";
     case CloseCause::reconnect:
-      return of.were + " replaced because an operator asked to reconnect";
+      return of.were + " replaced because an operator requested a reconnect";
     case CloseCause::config_changed:
-      return "did not fit the new configuration, or certificates that were renewed";
+      return "did not fit the new configuration or the renewed certificates";
     case CloseCause::tunnel_ended:
       return of.one ? "was a tunnel that ended" : "were tunnels that ended";
     case CloseCause::shutdown:
@@ -148,14 +148,14 @@ void present(const Destination::Snapshot& s, std::vector<std::string>& lines) {
                     time(s.max_wait) + (s.alive() >= s.size ? ": the pool is at its size." : "."));
   } else if (s.peak >= s.size && s.size != 0) {
     lines.push_back(
-        "The pool has been at its size: requests had to wait then; /advice says which size the load asks for.");
+        "The pool has reached its size, so requests had to wait; /advice gives the size that the load requires.");
   }
 }
 }  // namespace
 
 std::vector<std::string> explain(const Destination::Snapshot& s, const Circumstances& c) {
   std::vector<std::string> lines;
-  if (s.opened_total() == 0) return {"No connection was opened yet: nobody asked for one."};
+  if (s.opened_total() == 0) return {"No connection has been opened yet, because there was no request."};
   for (const std::size_t cause : by_count(s.opened)) {
     lines.push_back(share(s.opened[cause], s.opened_total(), "opened because ") +
                     why_opened(static_cast<OpenCause>(cause), pronouns(s.opened[cause]), s, c) + " (cause " +
@@ -173,21 +173,22 @@ std::vector<std::string> explain(const Destination::Snapshot& s, const Circumsta
   }
   if (s.undialed != 0) {
     lines.push_back(number(s.undialed, "request was", "requests were") +
-                    " told what the last dial had met, without a dial of " + (s.undialed == 1 ? "its" : "their") +
-                    " own: an origin that fails is dialed a few times a second.");
+                    " answered with the error of the last dial, without a dial of " +
+                    (s.undialed == 1 ? "its" : "their") +
+                    " own: a failing origin is dialed only a few times per second.");
   }
-  if (s.probing) lines.push_back("The last dial failed: one probe at a time decides for all who wait.");
+  if (s.probing) lines.push_back("The last dial failed: one probe at a time decides for all waiting requests.");
   reuse(s, lines);
   if (s.learned_idle) {
     const bool retires = *s.effective_limit < *s.learned_idle;
-    lines.push_back("The origin was seen to close what rests " + time(*s.learned_idle) +
+    lines.push_back("The origin was observed to close connections that are idle for " + time(*s.learned_idle) +
                     (retires ? ": connections are retired after " + time(*s.effective_limit) + ", before it does."
-                             : ": too short a rest to retire connections before it does."));
+                             : ": too early for retiring connections before it does."));
   }
   if (s.trust && *s.trust < Duration::zero()) {
-    lines.push_back("It keeps nothing alive: a request that must not be repeated gets a new connection.");
+    lines.push_back("It keeps no connection alive: a request that must not be repeated gets a new one.");
   } else if (s.trust) {
-    lines.push_back("A request that must not be repeated takes no connection that rested longer than " +
+    lines.push_back("A request that must not be repeated uses no connection that was idle for longer than " +
                     time(*s.trust) + ".");
   }
   if (s.leaks != 0) lines.push_back(number(s.leaks, "lease", "leases") + " leaked: see /leaks.");

@@ -37,7 +37,7 @@ def test_the_origins_idle_limit_is_learned_and_connections_are_retired_before_it
     with c.client() as client:
         assert client.get(o.url + "/").status == 200
     until(lambda: closed(c, o, "idle") == 1, what="a retirement")
-    assert any("was seen to close what rests" in s for s in c.get_json(path(o, "/explain"))["sentences"])
+    assert any("was observed to close connections that are idle" in s for s in c.get_json(path(o, "/explain"))["sentences"])
 
 
 def test_a_keep_alive_hint_is_taken_at_its_word(origin, carpool):

@@ -269,12 +269,12 @@ TEST(AnExplanation, NamesTheCausesTheirNumbersAndWhatFollows) {
   const std::vector<std::string> lines = explain(s, {seconds(60), std::chrono::minutes(30), 0, 0});
   EXPECT_TRUE(lines[0].starts_with("212 of 240 connections were opened because")) << lines[0];
   EXPECT_TRUE(says(lines, "the origin closes idle connections after 5.0 s"));
-  EXPECT_TRUE(says(lines, "28 of 240 connections were opened because every open one was lent"));
+  EXPECT_TRUE(says(lines, "28 of 240 connections were opened because every open one was borrowed"));
   EXPECT_TRUE(says(lines, "236 of 236 connections were closed: they were closed by the origin"));
   EXPECT_TRUE(says(lines, "480 borrows on 240 connections: each served 2.0 on average."));
   EXPECT_TRUE(says(lines, "retired after 4.5 s"));
   EXPECT_TRUE(says(lines, "1 dial or exchange failed (reason refused)"));
-  EXPECT_TRUE(says(lines, "The pool has been at its size"));
+  EXPECT_TRUE(says(lines, "The pool has reached its size"));
 }
 
 TEST(AnExplanation, SpeaksOfOneAsOneAndOfSeveralAsSeveral) {
@@ -284,10 +284,10 @@ TEST(AnExplanation, SpeaksOfOneAsOneAndOfSeveralAsSeveral) {
   s.connections[static_cast<std::size_t>(ConnectionStatus::idle)] = s.created = 1;
   s.borrows = 5;
   const std::vector<std::string> lines = explain(s, {});
-  EXPECT_TRUE(says(lines, "1 of 3 connections was opened because a warm-up asked for it (cause warm_up)."));
+  EXPECT_TRUE(says(lines, "1 of 3 connections was opened because a warm-up requested it (cause warm_up)."));
   EXPECT_TRUE(says(lines, "2 of 3 connections were opened because tunnels (CONNECT) take one each (cause tunnel)."));
   EXPECT_TRUE(says(lines, "1 of 3 connections was closed: it failed: its dial, or an exchange on it (cause error)."));
-  EXPECT_TRUE(says(lines, "2 of 3 connections were closed: they had reached the end of their life"));
+  EXPECT_TRUE(says(lines, "2 of 3 connections were closed: they had reached their maximum age"));
   EXPECT_TRUE(says(lines, "5 borrows on 1 connection."));
   EXPECT_TRUE(says(lines, "Now 1 of at most 0 is open (1 idle)"));
 }
@@ -305,7 +305,7 @@ TEST(AnExplanation, HasAReasonForEachCause) {
     EXPECT_TRUE(says(explain(s, {}), "1 of 1 connection was closed: it ")) << kClosedNames[i];
     EXPECT_FALSE(says(explain(s, {}), "it  (cause")) << kClosedNames[i];
   }
-  EXPECT_TRUE(says(explain({}, {}), "nobody asked"));
+  EXPECT_TRUE(says(explain({}, {}), "there was no request"));
 }
 
 // Borrows of zero duration begin and end at one instant, among others.

@@ -117,7 +117,7 @@ TEST_F(AStudy, RefusesSettingsThatAreNone) {
 
 TEST_F(AStudy, ExplainsInSentences) {
   EXPECT_EQ(parsed(explain_answer(facts, study)).at("sentences").at(0),
-            "No connection was opened yet: nobody asked for one.");
+            "No connection has been opened yet, because there was no request.");
 }
 
 }  // namespace
