@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "exec/mutex.h"
+#include "base/mutex.h"
 #include "exec/parker.h"
 #include "exec/reserved_slots.h"
 #include "exec/task.h"

@@ -5,11 +5,7 @@
 // Where the analysis cannot see it (a C callback, a Timer's callback), its first line is assume_on_loop().
 #pragma once
 
-#if defined(__clang__)
-#define CARPOOL_TSA(...) __attribute__((__VA_ARGS__))
-#else
-#define CARPOOL_TSA(...)
-#endif
+#include "base/thread_safety.h"
 
 namespace carpool::exec {
 

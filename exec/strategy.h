@@ -13,8 +13,8 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "exec/handover_pace.h"
-#include "exec/mutex.h"
 #include "exec/strategy_word.h"
 #include "exec/task.h"
 #include "metrics/counter.h"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "exec/mutex.h"
+#include "base/mutex.h"
 #include "exec/task.h"
 #include "exec/thread_pool.h"
 
@@ -62,7 +62,7 @@ class TaskExecutor final : public Executor, public TryExecutor {
   void run(Runner& runner);
   void reject(Runner& runner);
   TaskPtr following(Runner& runner, bool failed);
-  void give_back(Runner& runner, TaskQueue& lost) HOLDS(mutex_);
+  void give_back(Runner& runner, TaskQueue& lost) REQUIRES(mutex_);
 
   const TaskExecutorOptions options_;
   TaskSource source_;

@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "base/intrusive.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "exec/eviction.h"
-#include "exec/mutex.h"
 #include "exec/parker.h"
 #include "exec/task.h"
 #include "metrics/histogram.h"
@@ -134,23 +134,23 @@ class ThreadPool {
   void work(Worker& me);
   bool next(Worker& me);
   Look look(Worker& me, Instant& until, Gone& earlier);
-  Look idle(Worker& me, Instant& until, Gone& earlier) HOLDS(mutex_);
+  Look idle(Worker& me, Instant& until, Gone& earlier) REQUIRES(mutex_);
   void run_job(Worker& me);
-  void leave(Worker& me, Gone& earlier) HOLDS(mutex_);
+  void leave(Worker& me, Gone& earlier) REQUIRES(mutex_);
   void join(Gone& gone);
   void join_all_gone();
 
-  Worker* find_thread() HOLDS(mutex_);  // idle or started; null: no thread can be started
-  Worker* place_job() HOLDS(mutex_);    // for the head of the queue, if there is capacity
-  Worker* start_worker() HOLDS(mutex_);
-  std::unique_ptr<Worker> unused_worker() HOLDS(mutex_);
-  void become_idle(Worker& worker) HOLDS(mutex_);
-  void no_longer_idle(Worker& worker) HOLDS(mutex_);
-  void take_job(Worker& worker, TaskPtr task, bool leased) HOLDS(mutex_);
-  void finish_job(Worker& worker) HOLDS(mutex_);
-  TaskPtr pop_queue() HOLDS(mutex_);
-  bool surplus() const HOLDS(mutex_);
-  bool wait_until_alone(Instant deadline) HOLDS(mutex_);
+  Worker* find_thread() REQUIRES(mutex_);  // idle or started; null: no thread can be started
+  Worker* place_job() REQUIRES(mutex_);    // for the head of the queue, if there is capacity
+  Worker* start_worker() REQUIRES(mutex_);
+  std::unique_ptr<Worker> unused_worker() REQUIRES(mutex_);
+  void become_idle(Worker& worker) REQUIRES(mutex_);
+  void no_longer_idle(Worker& worker) REQUIRES(mutex_);
+  void take_job(Worker& worker, TaskPtr task, bool leased) REQUIRES(mutex_);
+  void finish_job(Worker& worker) REQUIRES(mutex_);
+  TaskPtr pop_queue() REQUIRES(mutex_);
+  bool surplus() const REQUIRES(mutex_);
+  bool wait_until_alone(Instant deadline) REQUIRES(mutex_);
 
   const ThreadPoolOptions options_;
   std::atomic<bool> interrupted_{false};  // release in stop() pairs with the acquire in interrupted()

@@ -9,7 +9,7 @@
 #include <condition_variable>
 #include <cstddef>
 
-#include "exec/mutex.h"
+#include "base/mutex.h"
 #include "exec/strategy.h"
 #include "exec/uv/loop.h"
 

@@ -9,13 +9,14 @@
 #else
 
 #include <atomic>
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace carpool::pool {
 
 template <class T>
 using Atomic = std::atomic<T>;
-using Mutex = std::mutex;
+using Mutex = carpool::Mutex;
 
 }  // namespace carpool::pool
 

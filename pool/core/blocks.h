@@ -7,7 +7,6 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
 #include "pool/core/atomic.h"
 #include "pool/core/entry.h"
@@ -60,8 +59,8 @@ class Blocks {
   }
 
   // Appends a block unless another thread did. Throws std::bad_alloc; nothing changes then.
-  void grow() {
-    const std::scoped_lock lock(growing_);
+  void grow() EXCLUDES(growing_) {
+    const Held lock(growing_);
     const std::uint32_t known = count_.load(std::memory_order_relaxed);  // written under the lock
     for (std::uint32_t n = 0; n < known; ++n) {
       if (at(n).vacant().read() != 0) return;  // another thread appended one

@@ -11,7 +11,7 @@ EntryIndex& EntryIndex::process() {
 }
 
 EntryIndex::Place EntryIndex::reserve() {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   if (!free_.empty()) {
     const Place place = free_.back();
     free_.pop_back();
@@ -23,7 +23,7 @@ EntryIndex::Place EntryIndex::reserve() {
 }
 
 bool EntryIndex::full() const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   return used_ == kBlocks && free_.empty();
 }
 
@@ -33,7 +33,7 @@ void EntryIndex::publish(const Place& place, BlockCore& block) {
 }
 
 void EntryIndex::withdraw(std::uint32_t first_index) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   std::atomic<BlockCore*>& slot = blocks_[first_index / kBlockEntries];
   BlockCore& block = *slot.load(std::memory_order_relaxed);
   std::uint32_t highest = 0;

@@ -5,9 +5,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "pool/core/entry.h"
 
 namespace carpool::pool {
@@ -34,18 +34,18 @@ class EntryIndex {
   };
   // Returns numbers for one more block; publish() makes it findable. Throws std::bad_alloc when kBlocks are in use or
   // memory is exhausted.
-  Place reserve();
+  Place reserve() EXCLUDES(mutex_);
   // Returns true while every number is in use: a pool without a block cannot open its first connection.
-  bool full() const;
+  bool full() const EXCLUDES(mutex_);
   void publish(const Place& place, BlockCore& block);
   // Removes the block. No thread may look up its numbers any more.
-  void withdraw(std::uint32_t first_index);
+  void withdraw(std::uint32_t first_index) EXCLUDES(mutex_);
 
  private:
   std::array<std::atomic<BlockCore*>, kBlocks> blocks_{};
-  mutable std::mutex mutex_;
-  std::vector<Place> free_;  // guarded by mutex_
-  std::uint32_t used_ = 0;   // guarded by mutex_
+  mutable carpool::Mutex mutex_;
+  std::vector<Place> free_ GUARDED_BY(mutex_);
+  std::uint32_t used_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace carpool::pool

@@ -78,7 +78,7 @@ bool Destination::Impl::take_idle(Lease& lease, LoopId here, const BorrowRequest
     const CloseCause cause = cause_of(found_fitness);
     DeferredActions actions;
     {
-      const std::scoped_lock lock(mutex);
+      const Held lock(mutex);
       if (end_expired(entry, found.before, cause, actions)) why = replaces(cause);
     }
     run_actions_and_serve(actions, now, why);
@@ -91,7 +91,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
   actions.caller = &borrower;
   bool too_many = false;
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     if (stopped()) return make_fault(FaultKind::draining, Side::self, "the pool is stopping");
     if (!ready_to_wait()) return make_fault(FaultKind::overloaded, Side::self, "no memory to wait in line");
     if (borrower.want_.tunnel && !take_tunnel_place()) {
@@ -122,7 +122,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
     return enqueue(borrower, here, now, why);
   }
   if (!too_many) return Waiting{};
-  const std::scoped_lock lock(mutex);
+  const Held lock(mutex);
   // Served meanwhile, or a place became free.
   if (!WaitQueue::in(borrower) || !(queue_full(now) || cannot_be_served(actions))) return Waiting{};
   line.leave(borrower);
@@ -133,7 +133,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
   return rejection_fault(actions);
 }
 
-// Under the mutex. Memory for a connection is exhausted, and no present or coming connection can serve.
+// Memory for a connection is exhausted, and no present or coming connection can serve.
 bool Destination::Impl::cannot_be_served(const DeferredActions& actions) const {
   return actions.no_memory && serving() == 0 && coming() == 0;
 }
@@ -173,7 +173,7 @@ void Destination::Impl::cancel(Borrower& borrower, Instant now) {
   if (borrower.ticket_ == 0) return;
   if (borrower.want_.tunnel) return_tunnel_place();
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     if (WaitQueue::in(borrower)) {
       line.leave(borrower);
       attention.fetch_sub(1, std::memory_order_seq_cst);
@@ -208,7 +208,7 @@ void Destination::Impl::dial_one_more(Instant now) {
   if (pool.full() || (budget != nullptr && budget->full())) return;
   DeferredActions actions;
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     if (stopped() || paused() || backoff.blocks(now) || dial_room(now) == 0) return;
     SlotEntry* entry = reserve(actions);
     if (entry != nullptr) record_dial(*entry, ProtocolMask::any, OpenCause::all_busy, actions, now);

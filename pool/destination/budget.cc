@@ -8,15 +8,15 @@ Instant Destination::Impl::last_use() const {
   return self.last_borrow();
 }
 
-// Under the mutex. Returns true if this connection must be closed instead of being handed on.
+// Returns true if this connection must be closed instead of being handed on.
 bool Destination::Impl::claimed(const SlotEntry& entry, Instant now) {
   if (budget == nullptr || !budget->anyone_starved()) return false;
   const std::uint32_t uses = EntryWord(entry.word.load(std::memory_order_relaxed)).uses();
   return budget->claim_hand_off(*this, uses, now - entry.value.born);
 }
 
-// Returns true if this session, which just lost a user, must accept no new one. No mutex is held: the session's age
-// counts from the start of its dial.
+// Returns true if this session, which just lost a user, must accept no new one. The session's age counts from the
+// start of its dial: `born` is guarded by the mutex.
 bool Destination::Impl::session_claimed(const SlotEntry& entry, Instant now) {
   if (budget == nullptr || !budget->anyone_starved()) return false;
   const std::uint32_t uses = EntryWord(entry.word.load(std::memory_order_relaxed)).uses();
@@ -28,14 +28,14 @@ void Destination::Impl::offer_slots() {
   if (budget != nullptr) budget->offer(*this);
 }
 
-// Under the mutex: a waiter left the queue, so a dial may be unneeded.
+// A waiter left the queue, so a dial may be unneeded.
 void Destination::Impl::offer_surplus_dials() {
   if (budget == nullptr) return;
   if (line.empty()) budget->forget_starved(*this);
   if (line_dials + h1_dials > cancels) budget->offer(*this);
 }
 
-// Must be called without any mutex, after every event that may free a slot or starve a destination. Never called from
+// Must be called after every event that may free a slot or starve a destination. Never called from
 // on_slot() or give_slot(), which the budget calls in its own loop.
 void Destination::Impl::serve_starved(Instant now) {
   if (budget != nullptr && budget->anyone_starved()) budget->release_for_starved(now);

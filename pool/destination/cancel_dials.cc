@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t kAtOnce = 64;  // of one sweep
 }
 
-// Under the mutex. Returns true if the waiters and the `lacking` connections of min_idle are served without this dial.
+// Returns true if the waiters and the `lacking` connections of min_idle are served without this dial.
 bool Destination::Impl::surplus(const SlotEntry& dial, std::uint32_t lacking) const {
   const Slot& slot = dial.value;
   if (!for_the_line(slot.opened.load(std::memory_order_relaxed))) return false;
@@ -102,7 +102,7 @@ bool Destination::Impl::cancel_dial_for_slot(DeferredActions& actions, Instant n
 bool Destination::Impl::cancel_one_dial(Instant now) {
   DeferredActions actions;
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     SlotEntry* dial = youngest_surplus_dial(now);
     if (dial == nullptr) return false;
     cancel_dial(*dial, actions);
@@ -123,7 +123,7 @@ void Destination::Impl::arrive_cancel(CancelDialMessage& message, Instant now) {
   SlotEntry& dial = *message.entry;
   bool still = false, promised = false;
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     promised = std::exchange(message.promised, false);
     message.on_its_way = false;
     --cancels;
@@ -144,7 +144,7 @@ void Destination::Impl::given_up(const Reservation& reservation, Instant now) {
   SlotEntry& entry = slot_entry(reservation.index());
   DeferredActions actions;
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     dial_ended(entry);
     end(entry, CloseCause::surplus, actions);
   }

@@ -3,7 +3,7 @@
 
 namespace carpool::pool {
 
-// Must be called without a lock. Disposes of ended connections first: their places become free only after that.
+// Disposes of ended connections first: their places become free only after that.
 bool Destination::Impl::run_actions(DeferredActions& actions) {
   bool freed = false;
   while (SlotEntry* entry = actions.ended.pop()) {
@@ -47,13 +47,13 @@ void Destination::Impl::run_actions_and_serve(DeferredActions& actions, Instant 
   serve_starved(now);
 }
 
-// Under the mutex. The caller owns the entry: a lease, the winner of its CAS, or its dial.
+// The caller owns the entry: a lease, the winner of its CAS, or its dial.
 void Destination::Impl::end(SlotEntry& entry, CloseCause cause, DeferredActions& actions) {
   CARPOOL_ASSERT(pool.close(entry));
   record_close(entry, cause, actions);
 }
 
-// Under the mutex. Returns false if another thread took or closed it first.
+// Returns false if another thread took or closed it first.
 bool Destination::Impl::end_idle(SlotEntry& entry, EntryWord seen, CloseCause cause, DeferredActions& actions) {
   if (!pool.close_idle(entry, seen)) return false;
   record_close(entry, cause, actions);
@@ -81,7 +81,7 @@ void Destination::Impl::record_close(SlotEntry& entry, CloseCause cause, Deferre
   actions.ended.push(entry);
 }
 
-// Under the mutex. Ends a connection that a search found expired: an idle one closes, a session in use drains.
+// Ends a connection that a search found expired: an idle one closes, a session in use drains.
 bool Destination::Impl::end_expired(SlotEntry& entry, EntryWord seen, CloseCause cause, DeferredActions& actions) {
   if (!seen.borrowed()) return end_idle(entry, seen, cause, actions);
   if (EntryWord(entry.word.load(std::memory_order_acquire)).generation() != seen.generation()) return false;
@@ -93,7 +93,7 @@ void Destination::Impl::discard(SlotEntry& entry, CloseCause cause, Instant now)
   if (protocol_of(entry) == Protocol::h2) return release_and_drain(entry, cause, true, now);
   DeferredActions actions;
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     end(entry, cause, actions);
   }
   run_actions_and_serve(actions, now, replaces(cause));
@@ -107,7 +107,7 @@ void Destination::Impl::sweep(Instant now) {
   const std::uint32_t lacking = lacking_idle();
   DeferredActions actions;
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     lacking_seen = lacking;
     cancel_lasting_surplus(actions, now);
     keep_alive.settle(now);
@@ -121,7 +121,7 @@ void Destination::Impl::sweep(Instant now) {
 
 void Destination::Impl::stop(Instant now) {
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     // From now on every borrow and release takes the mutex and sees it: see `attention`.
     attention.fetch_or(kStopped, std::memory_order_seq_cst);
   }
@@ -172,7 +172,7 @@ void Destination::Impl::end_inspection(SlotEntry& entry, bool quiet, CloseCause 
   }
   DeferredActions actions;
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     if (cause == CloseCause::peer_closed) learn_end_at_rest(entry, in_order, now);
     CARPOOL_ASSERT(end_inspect(entry.word, false));
     record_close(entry, cause, actions);

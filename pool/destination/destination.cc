@@ -44,7 +44,7 @@ const std::string& Destination::label() const {
   return impl_->label;
 }
 Limits Destination::limits() const {
-  const std::scoped_lock lock(impl_->mutex);
+  const Held lock(impl_->mutex);
   return impl_->limits;
 }
 
@@ -102,7 +102,7 @@ void Destination::sweep(Instant now) {
   impl_->sweep(now);
 }
 void Destination::note_failure(const Fault& fault) {
-  const std::scoped_lock lock(impl_->mutex);
+  const Held lock(impl_->mutex);
   impl_->ledger.fail(reason_of(fault));
 }
 void Destination::wake(Instant now) {

@@ -18,7 +18,7 @@ void Destination::Impl::serve_own_waiters(Instant now, OpenCause why) {
   while (waiting()) {
     DeferredActions actions;
     {
-      const std::scoped_lock lock(mutex);
+      const Held lock(mutex);
       schedule(actions, now, why);
     }
     if (!run_actions(actions) && !actions.more) return;
@@ -28,7 +28,7 @@ void Destination::Impl::serve_own_waiters(Instant now, OpenCause why) {
 
 void Destination::Impl::wake(Instant now) {
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     backoff.woken();
     probe_wake = {};
     // the wake-up arrived; whatever is still in quarantine or under inspection requests a new one
@@ -37,7 +37,6 @@ void Destination::Impl::wake(Instant now) {
   serve_waiters(now);
 }
 
-// Must be called under the mutex.
 void Destination::Impl::schedule(DeferredActions& actions, Instant now, OpenCause why) {
   actions.why = why;
   planned_at.store(now.time_since_epoch().count(), std::memory_order_relaxed);
@@ -74,7 +73,7 @@ void Destination::Impl::dial_for_demand(DeferredActions& actions, Instant now) {
   }
 }
 
-// Under the mutex: the circuit breaker allows no dial. Open connections and dials in progress serve the waiters; if
+// The circuit breaker allows no dial. Open connections and dials in progress serve the waiters; if
 // there are none, the waiters fail with the last dial's error.
 void Destination::Impl::hold_back(DeferredActions& actions, Instant now) {
   if (circuit.last_failed() && dials == 0 && serving() == 0) {
@@ -204,7 +203,7 @@ void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<P
   DeferredActions actions;
   bool rests = false;
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     if (multiplexing.pinned) multiplexing.most = first_streams.begin(entry.value.first_streams, multiplexing.most);
     dial_ended(entry);
     ++ledger.created;
@@ -263,7 +262,7 @@ void Destination::Impl::dial_failed(const Reservation& reservation, const Fault&
   SlotEntry& entry = slot_entry(reservation.index());
   DeferredActions actions;
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     dial_ended(entry);
     note_dial_failure(fault, now);
     end(entry, CloseCause::error, actions);

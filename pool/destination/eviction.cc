@@ -11,7 +11,7 @@ constexpr unsigned kCompared = 32;    // candidates per choice
 constexpr unsigned kLookedAt = 1000;  // idle connections examined per choice, candidates or not
 }  // namespace
 
-// Under the mutex. better(entry, word, than) returns whether an idle connection is a better choice than `than` (null:
+// better(entry, word, than) returns whether an idle connection is a better choice than `than` (null:
 // than none). The search clears stale bits; a session with stream limit 0 counts as idle.
 template <class Better>
 SlotEntry* Destination::Impl::choose_idle(DeferredActions& actions, Better&& better) {
@@ -37,7 +37,7 @@ SlotEntry* Destination::Impl::choose_idle(DeferredActions& actions, Better&& bet
 bool Destination::Impl::evict_own(Instant now) {
   DeferredActions actions;
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     const bool by_use = limits.evict == Evict::least_used;
     const auto better = [&](const SlotEntry& entry, EntryWord word, const SlotEntry* than) {
       if (than == nullptr) return true;
@@ -53,7 +53,7 @@ bool Destination::Impl::evict_own(Instant now) {
   return evicted;
 }
 
-// Under the mutex. Returns a longest-idle connection that no waiter would accept, or null.
+// Returns a longest-idle connection that no waiter would accept, or null.
 SlotEntry* Destination::Impl::longest_idle_unwanted(Protocol kind, DeferredActions& actions, Instant now) {
   const Duration most_patient = line.most_patient(kind);
   if (held[static_cast<std::size_t>(kind)] == 0 || most_patient == Duration::max()) return nullptr;
@@ -64,7 +64,7 @@ SlotEntry* Destination::Impl::longest_idle_unwanted(Protocol kind, DeferredActio
   });
 }
 
-// Under the mutex. Returns the session with the fewest users among some that admit new ones, or null.
+// Returns the session with the fewest users among some that admit new ones, or null.
 SlotEntry* Destination::Impl::least_used_session() {
   const std::uint32_t known = pool.blocks(), most = kLookedAt / kBlockEntries;
   if (known == 0) return nullptr;

@@ -21,7 +21,7 @@ bool Destination::Impl::past_idle_limit(const SlotEntry& entry, Instant now) con
   return !entry.value.idle_probe.load(std::memory_order_relaxed);
 }
 
-// Under the mutex. Returns true if the connection is kept, to measure how long the origin really waits.
+// Returns true if the connection is kept, to measure how long the origin really waits.
 bool Destination::Impl::leave_to_origin(SlotEntry& entry, Instant now) {
   const Duration rested = rest_for_origin(entry.value, now);
   if (limits.idle_timeout > Duration::zero() && now - entry.value.idle_since.get() > limits.idle_timeout) {
@@ -33,7 +33,7 @@ bool Destination::Impl::leave_to_origin(SlotEntry& entry, Instant now) {
   return true;
 }
 
-// Under the mutex: the origin closed a connection idle for `rested` after `served` requests. One that never served
+// The origin closed a connection idle for `rested` after `served` requests. One that never served
 // tells nothing, nor does one that was reused several times and then closed at once: idleness was not the reason.
 void Destination::Impl::learn_end(const SlotEntry& entry, Duration rested, std::uint32_t served, bool in_order,
                                   Instant now) {
@@ -56,17 +56,17 @@ void Destination::Impl::learn_end_at_rest(const SlotEntry& entry, bool in_order,
 
 // The origin closed it under a request, before the first response byte: the preceding idle time was too long.
 void Destination::Impl::learn_end_in_use(const SlotEntry& entry, Instant leased, std::uint32_t served, Instant now) {
-  const std::scoped_lock lock(mutex);
+  const Held lock(mutex);
   learn_end(entry, rest_for_origin(entry.value, leased), served, true, now);
 }
 
 // The origin closed it right after the response: no idle time.
 void Destination::Impl::learn_end_after_answer(const SlotEntry& entry, Instant now) {
-  const std::scoped_lock lock(mutex);
+  const Held lock(mutex);
   learn_end(entry, Duration::zero(), EntryWord(entry.word.load(std::memory_order_relaxed)).uses(), true, now);
 }
 
-// Under the mutex: counts an idle connection once, when first seen alive beyond doubt().
+// Counts an idle connection once, when first seen alive beyond doubt().
 void Destination::Impl::witness(const SlotEntry& entry, std::uint32_t served, Duration doubt, Instant now) {
   const Duration rested = rest_for_origin(entry.value, now);
   if (served != 0 && rested > doubt && rested - (now - swept_at) <= doubt) keep_alive.survived(rested);
@@ -90,14 +90,14 @@ void Lease::note_unanswered(Instant now) {
 }
 
 void Destination::hint_keep_alive(std::optional<Duration> timeout) {
-  const std::scoped_lock lock(impl_->mutex);
+  const Held lock(impl_->mutex);
   if (!impl_->limits.learn_idle) return;
   impl_->keep_alive.hint(timeout);
   impl_->publish_effective_limit();
 }
 
 void Destination::restore_idle_limit(Duration limit) {
-  const std::scoped_lock lock(impl_->mutex);
+  const Held lock(impl_->mutex);
   if (!impl_->limits.learn_idle) return;
   impl_->keep_alive.restore(limit);
   impl_->publish_effective_limit();

@@ -13,7 +13,6 @@
 
 namespace carpool::pool {
 
-// Guarded by the destination's mutex.
 struct Ledger {
   std::array<std::uint64_t, kOpenedNames.size()> opened{};
   std::array<std::uint64_t, kClosedNames.size()> closed{};

@@ -7,7 +7,7 @@
 
 namespace carpool::pool {
 
-// Under the mutex. Returns the cause for closing a connection that was released or opened although it is healthy.
+// Returns the cause for closing a connection that was released or opened although it is healthy.
 std::optional<CloseCause> Destination::Impl::forced_close_cause(const SlotEntry& entry) const {
   if (stopped()) return CloseCause::shutdown;
   if (draining_all) return CloseCause::drained;
@@ -21,7 +21,7 @@ std::uint32_t Destination::Impl::beyond_the_cap() const {
   return alive > pool.cap() ? alive - pool.cap() : 0;
 }
 
-// Under the mutex: raises kReview if a release must check forced_close_cause(), else clears it.
+// Raises kReview if a release must check forced_close_cause(), else clears it.
 void Destination::Impl::review() {
   const bool needed = draining_all || to_replace != 0 || to_redial != 0 || beyond_the_cap() != 0;
   const bool raised = (attention.load(std::memory_order_relaxed) & kReview) != 0;
@@ -33,7 +33,7 @@ void Destination::Impl::review() {
 
 void Destination::Impl::set_limits(const Limits& settings, Instant now) {
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     limits = settings;
     live.set(settings);
     pool.cap(settings.size);
@@ -49,14 +49,18 @@ void Destination::Impl::set_limits(const Limits& settings, Instant now) {
 // Closes idle surplus at once, the longest idle first; if that is not enough, sessions drain. Other borrowed
 // connections close on release.
 void Destination::Impl::shrink() {
-  const auto surplus = [this] { return beyond_the_cap() != 0; };
+  const auto surplus = [this] {
+    mutex.assert_held();
+    return beyond_the_cap() != 0;
+  };
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     if (!surplus()) return;
   }
   end_longest_idle(CloseCause::config_changed, false, surplus);
   in_slices([this](std::uint32_t first, std::uint32_t count, DeferredActions& actions) {
     pool.for_each(first, count, [&](SlotEntry& entry) {
+      mutex.assert_held();
       const EntryWord word(entry.word.load(std::memory_order_acquire));
       if (protocol_of(entry) != Protocol::h2 || word.closed() || word.reserved() || beyond_the_cap() <= draining)
         return;
@@ -69,7 +73,7 @@ void Destination::Impl::shrink() {
 
 void Destination::Impl::pause(Instant now, bool and_drain) {
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     attention.fetch_or(kPaused, std::memory_order_seq_cst);  // from now on every borrow takes the mutex
     if (!and_drain) return;
     draining_all = true;
@@ -82,7 +86,7 @@ void Destination::Impl::pause(Instant now, bool and_drain) {
 
 void Destination::Impl::resume(Instant now) {
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     draining_all = false;
     review();
     attention.fetch_and(~kPaused, std::memory_order_seq_cst);
@@ -94,13 +98,15 @@ void Destination::Impl::resume(Instant now) {
 
 void Destination::Impl::reconnect(Instant now) {
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     if (stopped()) return;
     to_redial = broken_ahead = to_end = old_looked = 0;
   }
   drain_sessions(CloseCause::reconnect);
   in_slices([this](std::uint32_t first, std::uint32_t count, DeferredActions&) {
+    mutex.assert_held();
     pool.for_each(first, count, [this](SlotEntry& entry) {
+      mutex.assert_held();
       const EntryWord word(entry.word.load(std::memory_order_acquire));
       const bool tunnel = entry.value.tunnel.load(std::memory_order_relaxed);
       if (word.vacant() || word.reserved() || word.closed() || tunnel || entry.value.pooled == nullptr) return;
@@ -112,7 +118,7 @@ void Destination::Impl::reconnect(Instant now) {
   serve_waiters(now);
 }
 
-// Under the mutex: dials successors of idle connections. At the cap one closes first to make a place.
+// Dials successors of idle connections. At the cap one closes first to make a place.
 void Destination::Impl::redial_old(DeferredActions& actions, Instant now) {
   if (to_end != 0) end_replaced(actions);
   while (to_redial != 0 && !backoff.blocks(now) && dial_room(now) != 0) {

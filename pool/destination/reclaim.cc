@@ -28,7 +28,7 @@ bool Destination::Impl::reclaim(Instant now, Duration unused) {
   DeferredActions actions;
   bool gone = false;
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     // A paused destination stays paused, and one with min_idle keeps its pool.
     if (attention.load(std::memory_order_seq_cst) != 0 || limits.min_idle != 0 || dials != 0) return false;
     end_some_idle(CloseCause::idle, actions);

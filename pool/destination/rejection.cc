@@ -28,7 +28,7 @@ void Rejection::arrive(Instant) {
   const bool still = meant.ticket_ == ticket;
   Fault no = std::move(fault);
   {
-    const std::scoped_lock lock(pool.mutex);
+    const Held lock(pool.mutex);
     pool.rejections.put(*this);
   }
   if (still) pool.deliver_rejection(meant, std::move(no));
@@ -41,7 +41,7 @@ void Destination::Impl::deliver_rejection(Borrower& borrower, Fault no) {
   borrower.on_refused(std::move(no));
 }
 
-// Under the mutex; the borrower must be in the queue.
+// The borrower must be in the queue.
 void Destination::Impl::refuse(Borrower& borrower, const Fault& fault, DeferredActions& actions) {
   line.leave(borrower);
   attention.fetch_sub(1, std::memory_order_seq_cst);
@@ -54,7 +54,7 @@ void Destination::Impl::refuse(Borrower& borrower, const Fault& fault, DeferredA
   actions.rejections.push(rejection);
 }
 
-// Under the mutex. Returns true if one more waiter can be enqueued and later refused without allocating.
+// Returns true if one more waiter can be enqueued and later refused without allocating.
 bool Destination::Impl::ready_to_wait() {
   return rejections.ready(line.size() + std::size_t{1});
 }

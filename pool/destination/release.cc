@@ -22,7 +22,7 @@ void Destination::Impl::release(SlotEntry& entry, bool used, Instant now) {
   if (waiting()) {
     DeferredActions actions;
     {
-      const std::scoped_lock lock(mutex);
+      const Held lock(mutex);
       release_or_hand_off(entry, used, now, actions);
     }
     offer_slots();
@@ -41,7 +41,7 @@ void Destination::Impl::after_idle(Instant now) {
   serve_starved(now);
 }
 
-// Under the mutex: hands a clean connection to a waiter or makes it idle. A retry accepts none that has served; at the
+// Hands a clean connection to a waiter or makes it idle. A retry accepts none that has served; at the
 // cap the connection closes to make a place for the retry's dial.
 void Destination::Impl::release_or_hand_off(SlotEntry& entry, bool used, Instant now, DeferredActions& actions) {
   if (stopped()) return end(entry, CloseCause::shutdown, actions);
@@ -73,7 +73,7 @@ void Destination::Impl::release_or_hand_off(SlotEntry& entry, bool used, Instant
   grant(entry, *borrower, change.before.home(), actions);
 }
 
-// Under the mutex: the next waiter accepts no connection that has served. At the cap the connection closes for its
+// The next waiter accepts no connection that has served. At the cap the connection closes for its
 // dial; otherwise that dial is in progress and the connection goes to a later waiter.
 void Destination::Impl::offer_to_waiters(SlotEntry& entry, bool used, bool no_room, Instant now,
                                          DeferredActions& actions) {
@@ -152,7 +152,7 @@ void Destination::Impl::match_idle(DeferredActions& actions, Instant now) {
   }
 }
 
-// Under the mutex: requests a wake-up for the end of the quarantine of a connection released at `since`.
+// Requests a wake-up for the end of the quarantine of a connection released at `since`.
 void Destination::Impl::wake_after_quarantine(Instant since, Instant now, DeferredActions& actions) {
   const Instant at = since + live.quarantine();
   if (quarantine_wake > now && quarantine_wake <= at) return;  // requested already
@@ -228,7 +228,7 @@ void Destination::Impl::arrive(Grant& grant, Instant now) {
     DeferredActions actions;
     std::optional<Fault> no;
     {
-      const std::scoped_lock lock(mutex);
+      const Held lock(mutex);
       if (meant) no = rejoin(borrower);
       end(entry, cause, actions);
     }
@@ -248,7 +248,7 @@ void Destination::Impl::hand_over(Borrower& borrower, SlotEntry& entry, EntryWor
   borrower.on_lease(std::move(lease));
 }
 
-// Under the mutex: the granted connection was unusable; enqueues the borrower at its former position. Returns a Fault
+// The granted connection was unusable; enqueues the borrower at its former position. Returns a Fault
 // if it cannot wait.
 std::optional<Fault> Destination::Impl::rejoin(Borrower& borrower) {
   if (stopped()) return make_fault(FaultKind::draining, Side::self, "the pool is stopping");

@@ -23,7 +23,7 @@ void Destination::Impl::release_stream(SlotEntry& entry, bool used, Instant now)
 void Destination::Impl::release_and_drain(SlotEntry& entry, CloseCause cause, bool broken, Instant now) {
   DeferredActions actions;
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     const Change change = try_close(entry.word);
     CARPOOL_ASSERT(change);
     note_draining(entry, change, cause);
@@ -34,7 +34,7 @@ void Destination::Impl::release_and_drain(SlotEntry& entry, CloseCause cause, bo
   serve_waiters(now, replaces(cause));
 }
 
-// Under the mutex: admits no new user; without users it closes at once.
+// Admits no new user; without users it closes at once.
 void Destination::Impl::drain(SlotEntry& entry, CloseCause cause, DeferredActions& actions) {
   const Change change = try_terminate(entry.word);
   if (!change) return;
@@ -58,7 +58,7 @@ void Destination::Impl::set_streams(std::uint32_t index, std::uint32_t generatio
                                     Instant now) {
   SlotEntry& entry = slot_entry(index);
   {
-    const std::scoped_lock lock(mutex);  // keeps it from being vacated
+    const Held lock(mutex);  // keeps it from being vacated
     const EntryWord word(entry.word.load(std::memory_order_acquire));
     if (word.closed() || word.reserved() || !matches(word, generation, environment.here())) return;
     StreamLimitLearner::Session& first = entry.value.first_streams;
@@ -75,7 +75,7 @@ void Destination::Impl::retire(std::uint32_t index, std::uint32_t generation, Cl
   SlotEntry& entry = slot_entry(index);
   DeferredActions actions;
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     const EntryWord word(entry.word.load(std::memory_order_acquire));
     if (word.closed() || word.reserved() || !matches(word, generation, environment.here())) return;
     entry.value.broken = true;
@@ -96,7 +96,7 @@ void Destination::Impl::arrive_stream(Grant& grant, Instant now) {
   bool broken = false;
   std::optional<Fault> no;
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     if (!meant || entry.value.broken) shares.release(grant.share);
     grants.put(grant);
     // The limits were checked when it was granted: a draining session still serves this borrower unless it is broken.
@@ -142,7 +142,7 @@ bool Destination::Impl::enable_session(SlotEntry& entry, Multiplexing multiplexi
   return true;
 }
 
-// Under the mutex: the next dial is expected to bring what the last one brought.
+// The next dial is expected to bring what the last one brought.
 void Destination::Impl::learn_streams(ProtocolMask asked, Protocol kind, std::uint32_t streams,
                                       DeferredActions& actions) {
   if (asked == ProtocolMask::h1_only) return;
@@ -161,7 +161,7 @@ constexpr std::uint32_t nearly_full(std::uint32_t most) {
 }
 }  // namespace
 
-// A borrower of this loop got a stream; no lock is held. Dials ahead if this loop has no session of its own or spare
+// A borrower of this loop got a stream. Dials ahead if this loop has no session of its own or spare
 // streams run out.
 void Destination::Impl::lent_stream(EntryWord word, std::uint32_t most, LoopId here, Instant now) {
   const bool lonely = word.home() != here && count(here).sessions.load(std::memory_order_relaxed) == 0;
@@ -170,13 +170,13 @@ void Destination::Impl::lent_stream(EntryWord word, std::uint32_t most, LoopId h
   if (pool.full() || (budget != nullptr && budget->full())) return;
   DeferredActions actions;
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     dial_ahead(lonely ? OpenCause::loop_local : OpenCause::streams_exhausted, actions, now);
   }
   run_actions_and_serve(actions, now, OpenCause::all_busy);
 }
 
-// Under the mutex: dials without a waiter if there is a place and no reason against it.
+// Dials without a waiter if there is a place and no reason against it.
 void Destination::Impl::dial_ahead(OpenCause cause, DeferredActions& actions, Instant now) {
   if (stopped() || paused() || expected == 1 || backoff.blocks(now) || dial_room(now) == 0) return;
   const bool lonely =
@@ -203,7 +203,7 @@ bool Destination::Impl::fresh_enough(const SlotEntry& entry, EntryWord word, Ins
   return protocol_of(entry) == Protocol::h2 && (word.borrowed() || entry.value.born >= since);
 }
 
-// Under the mutex: a waiter needs HTTP/1.1, and sessions hold every place, none of them idle. Drains one; otherwise
+// A waiter needs HTTP/1.1, and sessions hold every place, none of them idle. Drains one; otherwise
 // busy sessions would block it forever.
 void Destination::Impl::drain_for_h1(DeferredActions& actions) {
   const std::uint32_t gone = tunnelling.load(std::memory_order_relaxed);

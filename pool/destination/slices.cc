@@ -4,7 +4,7 @@
 
 namespace carpool::pool {
 
-// No mutex is held: reads what a search reads. Throws std::bad_alloc.
+// Reads what a search reads. Throws std::bad_alloc.
 std::vector<IdleConnection> Destination::Impl::idle_by_age(bool served_only) const {
   std::vector<IdleConnection> all;
   all.reserve(pool.in_use());
@@ -18,10 +18,11 @@ std::vector<IdleConnection> Destination::Impl::idle_by_age(bool served_only) con
   return all;
 }
 
-// Under the mutex; actions.more: there may be others. One pass suffices: a connection that becomes idle behind the
+// actions.more: there may be others. One pass suffices: a connection that becomes idle behind the
 // cursor was released after the flag was set, so release() closes it.
 void Destination::Impl::end_some_idle(CloseCause cause, DeferredActions& actions) {
   static_cast<void>(pool.find_idle(0, [&](SlotEntry& entry) {
+    mutex.assert_held();
     const EntryWord seen(entry.word.load(std::memory_order_acquire));
     if (!seen.idle()) return false;
     if (!actions.step()) return true;
@@ -34,7 +35,7 @@ void Destination::Impl::end_all_idle(CloseCause cause) {
   for (bool more = true; more;) {
     DeferredActions actions;
     {
-      const std::scoped_lock lock(mutex);
+      const Held lock(mutex);
       end_some_idle(cause, actions);
     }
     more = actions.more;
@@ -46,7 +47,7 @@ void Destination::Impl::refuse_all(const Fault& fault) {
   for (bool more = true; more;) {
     DeferredActions actions;
     {
-      const std::scoped_lock lock(mutex);
+      const Held lock(mutex);
       while (!line.empty() && actions.step()) refuse(*line.first(), fault, actions);
     }
     more = actions.more;
@@ -57,8 +58,10 @@ void Destination::Impl::refuse_all(const Fault& fault) {
 // Sessions admit no new borrower and close with their last one.
 void Destination::Impl::drain_sessions(CloseCause cause) {
   in_slices([&](std::uint32_t first, std::uint32_t count, DeferredActions& actions) {
+    mutex.assert_held();
     if (held[static_cast<std::size_t>(Protocol::h2)] == 0) return;
     pool.for_each(first, count, [&](SlotEntry& entry) {
+      mutex.assert_held();
       const EntryWord word(entry.word.load(std::memory_order_acquire));
       if (protocol_of(entry) != Protocol::h2 || word.closed() || word.reserved()) return;
       drain(entry, cause, actions);

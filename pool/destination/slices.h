@@ -18,7 +18,7 @@ void Destination::Impl::in_slices(Step&& step) {
   for (std::uint32_t first = 0; first < known; first += kBlocks) {
     DeferredActions actions;
     {
-      const std::scoped_lock lock(mutex);
+      const Held lock(mutex);
       step(first, kBlocks, actions);
     }
     static_cast<void>(run_actions(actions));
@@ -35,6 +35,7 @@ void Destination::Impl::end_longest_idle(CloseCause cause, bool served_only, Sur
   } catch (const std::bad_alloc&) {
     return in_slices([&](std::uint32_t first, std::uint32_t count, DeferredActions& actions) {
       pool.for_each(first, count, [&](SlotEntry& entry) {
+        mutex.assert_held();
         const EntryWord word(entry.word.load(std::memory_order_acquire));
         if (word.idle() && (!served_only || word.uses() != 0) && surplus()) {
           static_cast<void>(end_idle(entry, word, cause, actions));
@@ -45,7 +46,7 @@ void Destination::Impl::end_longest_idle(CloseCause cause, bool served_only, Sur
   for (auto next = all.begin(); next != all.end();) {
     DeferredActions actions;
     {
-      const std::scoped_lock lock(mutex);
+      const Held lock(mutex);
       for (; next != all.end() && actions.step(); ++next) {
         if (!surplus()) {
           next = all.end();

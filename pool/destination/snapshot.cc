@@ -74,7 +74,6 @@ void balance(Destination::Snapshot& counted, std::uint64_t alive) {
 }
 }  // namespace
 
-// Must be called under the mutex.
 void Destination::Impl::describe_classes(Snapshot& into) const {
   if (limits.classes < 2) return;
   into.class_count = limits.classes;
@@ -86,6 +85,24 @@ void Destination::Impl::describe_classes(Snapshot& into) const {
     const std::uint64_t whole = std::uint64_t{limits.size} * streams_a_dial();
     into.classes[level] = {line.by_class()[level], from - below, level == 0 ? whole : shares.most(level)};
   }
+}
+
+void Destination::Impl::describe_totals(Snapshot& into, Instant now) const {
+  into.opened = ledger.opened;
+  into.closed = ledger.closed;
+  into.failures = ledger.failures;
+  into.created = ledger.created;
+  into.peak = ledger.peak;
+  into.size = pool.cap();
+  into.waiting = line.size();
+  into.max_wait = now - line.waiting_since(now);
+  into.undialed = undialed;
+  into.probing = circuit.last_failed();
+  into.learned_idle = keep_alive.limit();
+  if (into.learned_idle) into.effective_limit = keep_alive.effective_limit();
+  if (keep_alive.trust() != Duration::max()) into.trust = keep_alive.trust();
+  into.dial_time = dial_time;
+  describe_classes(into);
 }
 
 // While the version is unchanged nothing opens or closes, and idle <-> borrowed does not change the sum, so a scan
@@ -101,28 +118,16 @@ Destination::Snapshot Destination::Impl::snapshot(Instant now) const {
   for (unsigned loop = 0; loop < loops; ++loop)
     result.borrows += counters[loop].borrows.load(std::memory_order_relaxed);
   for (int attempt = 0;; ++attempt) {
-    std::unique_lock lock(mutex);
-    result.opened = ledger.opened;
-    result.closed = ledger.closed;
-    result.failures = ledger.failures;
-    result.created = ledger.created;
-    result.peak = ledger.peak;
-    result.size = pool.cap();
-    result.waiting = line.size();
-    result.max_wait = now - line.waiting_since(now);
-    result.undialed = undialed;
-    result.probing = circuit.last_failed();
-    result.learned_idle = keep_alive.limit();
-    if (result.learned_idle) result.effective_limit = keep_alive.effective_limit();
-    if (keep_alive.trust() != Duration::max()) result.trust = keep_alive.trust();
-    result.dial_time = dial_time;
-    describe_classes(result);
-    const std::uint64_t version = ledger.version;
-    const std::uint64_t there = alive;
-    lock.unlock();
+    std::uint64_t version = 0, there = 0;
+    {
+      const Held lock(mutex);
+      describe_totals(result, now);
+      version = ledger.version;
+      there = alive;
+    }
     count_states(pool, result, now);
     if (attempt == kTries) return balance(result, there), result;
-    lock.lock();
+    const Held lock(mutex);
     if (ledger.version == version) return result;
   }
 }
@@ -131,7 +136,7 @@ Destination::Snapshot Destination::Impl::snapshot(Instant now) const {
 void Destination::Impl::visit(ConnectionVisitor& visitor, Instant now) const {
   constexpr std::uint32_t kBlocks = DeferredActions::kMostSteps / kBlockEntries;
   for (std::uint32_t first = 0; first < pool.blocks(); first += kBlocks) {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     pool.for_each(first, kBlocks, [&](const SlotEntry& entry) { describe(entry, visitor, now); });
   }
 }

@@ -9,13 +9,13 @@
 
 namespace carpool::pool {
 
-// Returns nullopt if it is not due or there is too little data. Not under the mutex: it reads many borrows.
+// Returns nullopt if it is not due or there is too little data. Reads many borrows, so the mutex is not held meanwhile.
 std::optional<std::uint32_t> Destination::Impl::measured_need(Instant now) {
   const Duration window = live.idle_timeout();
   const Strategy strategy = live.strategy();
   if (window <= Duration::zero() || strategy == Strategy::first || strategy == Strategy::thread_id) return std::nullopt;
   {
-    const std::scoped_lock lock(mutex);
+    const Held lock(mutex);
     if (trimmed_at == Instant{}) trimmed_at = now;
     if (now - trimmed_at < window) return std::nullopt;
     trimmed_at = now;
@@ -43,6 +43,7 @@ std::optional<std::uint32_t> Destination::Impl::need_of(std::vector<BorrowRecord
 // follow from leases.
 void Destination::Impl::trim(std::uint32_t need) {
   end_longest_idle(CloseCause::surplus, true, [&] {
+    mutex.assert_held();
     if (stopped() || paused() || !line.empty() || held[static_cast<std::size_t>(Protocol::h2)] != 0) return false;
     return alive > need + limits.min_idle;
   });
@@ -54,6 +55,7 @@ void Destination::Impl::end_all_expired(Instant now) {
     pool.for_each(first, count, [&](SlotEntry& entry) {
       const EntryWord word(entry.word.load(std::memory_order_acquire));
       if (!word.idle()) return;
+      mutex.assert_held();
       witness(entry, word.uses(), keep_alive.doubt(), now);
       const Reusability found = reusability_for(entry, word, BorrowRequest{}, now);
       if (found == Reusability::fit || found == Reusability::unwanted) return;  // one in quarantine stays

@@ -10,7 +10,7 @@ std::uint32_t Destination::warm_up(std::uint32_t open, std::uint32_t most, Insta
   DeferredActions actions;
   std::uint32_t begun = 0;
   {
-    const std::scoped_lock lock(impl_->mutex);
+    const Held lock(impl_->mutex);
     const std::uint32_t there = impl_->pool.in_use();
     if (!impl_->stopped() && !impl_->paused() && open > there)
       begun = impl_->open_ahead(std::min(open - there, most), OpenCause::warm_up, actions, now);
@@ -19,7 +19,7 @@ std::uint32_t Destination::warm_up(std::uint32_t open, std::uint32_t most, Insta
   return begun;
 }
 
-// Under the mutex; within both caps. Returns the number of dials started.
+// Stays within both caps. Returns the number of dials started.
 std::uint32_t Destination::Impl::open_ahead(std::uint32_t count, OpenCause cause, DeferredActions& actions,
                                             Instant now) {
   for (std::uint32_t begun = 0; begun < count; ++begun) {
@@ -31,14 +31,14 @@ std::uint32_t Destination::Impl::open_ahead(std::uint32_t count, OpenCause cause
   return count;
 }
 
-// Under the mutex. Called periodically, not on every change of the idle connections, and does nothing while dials fail.
+// Called periodically, not on every change of the idle connections, and does nothing while dials fail.
 void Destination::Impl::keep_min_idle(DeferredActions& actions, Instant now) {
   if (limits.min_idle == 0 || stopped() || paused() || backoff.blocks(now)) return;
   const std::uint32_t lacking = lacking_seen, coming_up = dials > line.size() ? dials - line.size() : 0;
   if (coming_up < lacking) open_ahead(std::min(lacking - coming_up, dial_room(now)), OpenCause::min_idle, actions, now);
 }
 
-// The number of idle connections missing for min_idle at this moment. No mutex is held.
+// The number of idle connections missing for min_idle at this moment.
 std::uint32_t Destination::Impl::lacking_idle() const {
   if (ready_wanted.load(std::memory_order_relaxed) == 0) return 0;
   return lacking_idle(UINT32_MAX).value_or(0);
@@ -56,7 +56,7 @@ std::optional<std::uint32_t> Destination::Impl::lacking_idle(std::uint32_t most)
   return looked_at == most ? std::nullopt : std::optional(wanted - ready);
 }
 
-// Under the mutex, between two sweeps.
+// The same between two sweeps, with a bounded search.
 std::uint32_t Destination::Impl::lacking_idle_now() const {
   if (limits.min_idle == 0) return 0;
   return lacking_idle(DeferredActions::kMostSteps).value_or(lacking_seen);

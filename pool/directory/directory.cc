@@ -15,7 +15,7 @@ Directory::Directory(const DirectoryLimits& limits, Environment& environment, un
 Directory::~Directory() = default;
 
 Result<Destination*> Directory::at(const Origin& origin, const Limits& limits, Instant now, Standing standing) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   if (const auto found = by_origin_.find(origin); found != by_origin_.end() && !found->second->reclaimed()) {
     found->second->touch(now);
     return found->second;
@@ -34,12 +34,12 @@ Result<Destination*> Directory::at(const Origin& origin, const Limits& limits, I
   }
 }
 
-// Under the mutex. Configured origins always have a place: theirs are kept.
+// Configured origins always have a place: theirs are kept.
 bool Directory::has_place(Standing standing) const {
   return standing == Standing::configured || roster_.guests() < max_origins_ - std::min(kept_, max_origins_);
 }
 
-// Under the mutex. Throws std::bad_alloc; nothing changes then.
+// Throws std::bad_alloc; nothing changes then.
 Destination& Directory::add(const Origin& origin, const Limits& limits, Instant now, Standing standing) {
   auto made = std::make_unique<Destination>(origin, limits, environment_, loops_, &budget_);
   made->touch(now);
@@ -53,27 +53,27 @@ Destination& Directory::add(const Origin& origin, const Limits& limits, Instant 
 }
 
 void Directory::keep_places(std::uint32_t configured) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   kept_ = configured;
 }
 void Directory::set_standing(const Destination& destination, Standing standing) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   roster_.set_standing(destination, standing);
 }
 
 Destination* Directory::find(const Origin& origin) const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   const auto found = by_origin_.find(origin);
   return found == by_origin_.end() ? nullptr : found->second;
 }
 
 std::size_t Directory::size() const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   return roster_.size();
 }
 
 std::vector<Destination*> Directory::all() const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   std::vector<Destination*> all;
   all.reserve(roster_.size() + roster_.leaving());
   for (std::uint64_t number = 0; Destination* destination = roster_.next(number);) all.push_back(destination);
@@ -88,7 +88,7 @@ std::vector<Destination*> Directory::room_for_all(std::vector<Destination*>& ret
   try {
     std::vector<Destination*> known = all();
     retired.reserve(known.size());
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     retired_.reserve(retired_.size() + known.size());
     return known;
   } catch (const std::bad_alloc&) {
@@ -106,7 +106,7 @@ void add_up(Counts& to, const Counts& from) {
 void Directory::take_out(Destination& destination, Instant now) {
   destination.leave_budget();
   const Destination::Snapshot last = destination.snapshot(now);
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   const auto found = by_origin_.find(destination.origin());
   if (found != by_origin_.end() && found->second == &destination) by_origin_.erase(found);
   retired_.push_back(roster_.take(destination));
@@ -127,13 +127,13 @@ bool Directory::make_room(Instant now) {
   for (int n = 0; n < kTries; ++n) {
     Destination* candidate = nullptr;
     {
-      const std::scoped_lock lock(mutex_);
+      const Held lock(mutex_);
       if (roster_.leaving() + retired_.size() >= max_origins_) return false;
       candidate = roster_.least_recent(now);
     }
     if (candidate == nullptr) return false;
     if (!candidate->reclaim(now, Duration::min())) continue;
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     roster_.leaves(*candidate);
     ++evicted_count_;
     return true;
@@ -148,22 +148,22 @@ void Directory::forget_hungry(const std::vector<Destination*>& retired) {
 bool Directory::destroy(const std::vector<Destination*>& retired) {
   const std::unique_lock nobody_looks(looked_at_, std::try_to_lock);
   if (!nobody_looks) return false;
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   std::erase_if(retired_,
                 [&](const auto& one) { return std::find(retired.begin(), retired.end(), one.get()) != retired.end(); });
   return true;
 }
 
 Destination::Snapshot Directory::reclaimed() const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   return reclaimed_;
 }
 std::uint64_t Directory::evicted_count() const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   return evicted_count_;
 }
 std::uint64_t Directory::reclaimed_count() const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   return reclaimed_count_;
 }
 
@@ -178,7 +178,7 @@ void Directory::stop(Instant now) {
 
 // Iterates without a list, which would need memory. Returns null at the end.
 Destination* Directory::next(std::uint64_t& number) const {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   return roster_.next(number);
 }
 

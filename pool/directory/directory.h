@@ -5,12 +5,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "pool/destination/destination.h"
 #include "pool/destination/snapshot.h"
@@ -35,14 +35,14 @@ class Directory final {
   // Faults: origins_exhausted, overloaded (out of memory).
   // Guests share the places of max_origins that are not kept for configured origins, used or not.
   Result<Destination*> at(const Origin& origin, const Limits& limits, Instant now = Clock::now(),
-                          Standing standing = Standing::guest);
+                          Standing standing = Standing::guest) EXCLUDES(mutex_);
   // Sets the number of places kept for configured origins, and which origin `destination` counts as.
-  void keep_places(std::uint32_t configured);
-  void set_standing(const Destination& destination, Standing standing);
+  void keep_places(std::uint32_t configured) EXCLUDES(mutex_);
+  void set_standing(const Destination& destination, Standing standing) EXCLUDES(mutex_);
   // Retires the least recently used guest whose pool is idle, to make a place for another origin. Returns true if one
-  // was retired. Must be called on a loop, without a lock: the budget slots it frees may start a dial.
-  bool make_room(Instant now);
-  Destination* find(const Origin& origin) const;  // null: none yet
+  // was retired. Must be called on a loop, without a destination's mutex: the budget slots it frees may start a dial.
+  bool make_room(Instant now) EXCLUDES(mutex_);
+  Destination* find(const Origin& origin) const EXCLUDES(mutex_);  // null: none yet
 
   // Removes the destinations for which `wanted` returns false and reclaim(now, unused) succeeds; they stay in memory.
   // None during an iteration over the pools: their totals move to reclaimed().
@@ -62,17 +62,17 @@ class Directory final {
   }
   void forget_hungry(const std::vector<Destination*>& retired);
   // Destroys them. Returns false during an iteration over the pools: retry later.
-  bool destroy(const std::vector<Destination*>& retired);
+  bool destroy(const std::vector<Destination*>& retired) EXCLUDES(mutex_);
   // Held during an iteration over the pools by a thread that is no loop.
   std::shared_lock<std::shared_mutex> hold() const { return std::shared_lock(looked_at_); }
   // The totals of all retired destinations, so that sums never decrease.
-  Destination::Snapshot reclaimed() const;
-  std::uint64_t reclaimed_count() const;
-  std::uint64_t evicted_count() const;  // those retired by make_room()
+  Destination::Snapshot reclaimed() const EXCLUDES(mutex_);
+  std::uint64_t reclaimed_count() const EXCLUDES(mutex_);
+  std::uint64_t evicted_count() const EXCLUDES(mutex_);  // those retired by make_room()
   std::uint32_t max_origins() const { return max_origins_; }
 
-  void sweep(Instant now);  // every destination
-  void stop(Instant now);
+  void sweep(Instant now) EXCLUDES(mutex_);  // every destination
+  void stop(Instant now) EXCLUDES(mutex_);
 
   // Closes an idle connection, approximately of the least recently used destination, or cancels an unneeded dial.
   // Returns false if there is neither.
@@ -80,29 +80,29 @@ class Directory final {
 
   std::uint32_t connections() const { return budget_.taken(); }
   std::uint32_t starved() const { return budget_.starved(); }  // destinations waiting for a slot of the budget
-  std::size_t size() const;
-  std::vector<Destination*> all() const;  // in order of creation
+  std::size_t size() const EXCLUDES(mutex_);
+  std::vector<Destination*> all() const EXCLUDES(mutex_);  // in order of creation
 
  private:
-  Destination& add(const Origin& origin, const Limits& limits, Instant now, Standing standing);
-  bool has_place(Standing standing) const;
-  Destination* next(std::uint64_t& number) const;
-  std::vector<Destination*> room_for_all(std::vector<Destination*>& retired);
-  void take_out(Destination& destination, Instant now);
+  Destination& add(const Origin& origin, const Limits& limits, Instant now, Standing standing) REQUIRES(mutex_);
+  bool has_place(Standing standing) const REQUIRES(mutex_);
+  Destination* next(std::uint64_t& number) const EXCLUDES(mutex_);
+  std::vector<Destination*> room_for_all(std::vector<Destination*>& retired) EXCLUDES(mutex_);
+  void take_out(Destination& destination, Instant now) EXCLUDES(mutex_);
 
   Environment& environment_;
   const unsigned loops_;
   const std::uint32_t max_origins_;
   ConnectionBudget budget_;
-  mutable std::mutex mutex_;
-  std::unordered_map<Origin, Destination*> by_origin_;  // guarded by mutex_
-  Roster roster_;                                       // guarded by mutex_
-  std::uint32_t kept_ = 0;                              // places kept for configured origins
-  std::uint64_t evicted_count_ = 0;
-  std::vector<std::unique_ptr<Destination>> retired_;
-  Destination::Snapshot reclaimed_;
-  std::uint64_t reclaimed_count_ = 0;
-  mutable std::shared_mutex looked_at_;
+  mutable carpool::Mutex mutex_;
+  std::unordered_map<Origin, Destination*> by_origin_ GUARDED_BY(mutex_);
+  Roster roster_ GUARDED_BY(mutex_);
+  std::uint32_t kept_ GUARDED_BY(mutex_) = 0;  // places kept for configured origins
+  std::uint64_t evicted_count_ GUARDED_BY(mutex_) = 0;
+  std::vector<std::unique_ptr<Destination>> retired_ GUARDED_BY(mutex_);
+  Destination::Snapshot reclaimed_ GUARDED_BY(mutex_);
+  std::uint64_t reclaimed_count_ GUARDED_BY(mutex_) = 0;
+  mutable std::shared_mutex looked_at_;  // keeps the destinations that an iteration visits; guards no member
 };
 
 }  // namespace carpool::pool

@@ -1,6 +1,5 @@
 // Roster: the destinations of a directory in order of creation, and those of guests (origins without an [[origin]]
-// entry) in order of their last use, to find the one to evict. Every operation is O(log n). Guarded by the directory's
-// mutex.
+// entry) in order of their last use, to find the one to evict. Every operation is O(log n).
 //
 // The order of use is lazy: a borrow does not update it; a guest keeps its position until the search finds that it was
 // used since. Guests that never lent a connection come first: names that lead nowhere displace each other first.

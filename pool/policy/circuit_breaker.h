@@ -1,4 +1,4 @@
-// CircuitBreaker: limits the concurrent dials to one origin. Guarded by its destination's mutex.
+// CircuitBreaker: limits the concurrent dials to one origin.
 //
 //   closed     a connection is open, or a dial succeeded within kFresh: no limit but the cap.
 //   unknown    nothing is open: kAtOnce dials. The first success closes the circuit: a cold burst pays one round trip.

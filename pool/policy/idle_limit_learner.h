@@ -24,7 +24,6 @@
 
 namespace carpool::pool {
 
-// Guarded by its destination's mutex.
 class IdleLimitLearner {
  public:
   static constexpr std::size_t kSamples = 32;

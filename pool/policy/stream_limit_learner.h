@@ -3,7 +3,7 @@
 // this, each new session would be overloaded again, and a request refused on each of them would run out of attempts.
 //
 // A session of such an origin starts with the value to which the last one was lowered, until its first response: frames
-// are ordered, so any SETTINGS sent before are known by then. Guarded by the destination's mutex.
+// are ordered, so any SETTINGS sent before are known by then.
 #pragma once
 
 #include <algorithm>

@@ -28,7 +28,7 @@ bool ConnectionBudget::use_granted(BudgetWaiter& who) {
 // ---- the queue ----
 
 void ConnectionBudget::register_starved(BudgetWaiter& who) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   const bool nothing = who.slots() == 0;
   if (static_cast<ListHook<StarvedTag>&>(who).linked()) {
     if (!nothing || who.holds_nothing_) return;
@@ -39,7 +39,6 @@ void ConnectionBudget::register_starved(BudgetWaiter& who) {
   starved_size_.fetch_add(1, std::memory_order_seq_cst);
 }
 
-// Must be called under the mutex.
 BudgetWaiter* ConnectionBudget::head() {
   if (!holding_nothing_.empty()) return &holding_nothing_.front();
   return holding_some_.empty() ? nullptr : &holding_some_.front();
@@ -52,12 +51,12 @@ void ConnectionBudget::leave_queue(BudgetWaiter& who) {
 
 void ConnectionBudget::forget_starved(BudgetWaiter& who) {
   if (!anyone_starved()) return;
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   if (static_cast<ListHook<StarvedTag>&>(who).linked()) leave_queue(who);
 }
 
 void ConnectionBudget::forget(BudgetWaiter& who) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   if (static_cast<ListHook<StarvedTag>&>(who).linked()) leave_queue(who);
   static_cast<ListHook<OfferTag>&>(who).unlink();
   who.offers_.store(0, std::memory_order_seq_cst);
@@ -65,7 +64,7 @@ void ConnectionBudget::forget(BudgetWaiter& who) {
 
 // Grants a free slot to the head of the queue. Returns null if no slot is free or the queue is empty.
 BudgetWaiter* ConnectionBudget::grant_slot() {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   BudgetWaiter* next = head();
   if (next == nullptr || !count_one()) return nullptr;
   next->granted_.fetch_add(1, std::memory_order_seq_cst);
@@ -92,7 +91,7 @@ void ConnectionBudget::release_for_starved(Instant now) {
 
 // ---- where slots come from ----
 
-// Under the mutex. Returns true if as many slots are being freed as destinations are starved.
+// Returns true if as many slots are being freed as destinations are starved.
 bool ConnectionBudget::covered() const {
   const std::uint32_t coming = pending_.load(std::memory_order_seq_cst) + freeing_;
   return starved_size_.load(std::memory_order_seq_cst) <= coming;
@@ -102,13 +101,13 @@ bool ConnectionBudget::covered() const {
 // they continue with the queue.
 bool ConnectionBudget::free_a_slot(Instant now) {
   {
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     if (covered()) return false;
     ++freeing_;
   }
   while (BudgetWaiter* giver = next_offer_or_stop()) {
     if (!giver->give_slot(now) && !withdraw(*giver, now)) continue;
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     --freeing_;
     return true;
   }
@@ -128,7 +127,7 @@ bool ConnectionBudget::free_one(Instant now) {
 }
 
 void ConnectionBudget::list_offer(BudgetWaiter& who) {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   who.offers_.store(1, std::memory_order_seq_cst);
   if (static_cast<ListHook<OfferTag>&>(who).linked()) return;
   who.looked_at_ = who.last_use();
@@ -137,20 +136,20 @@ void ConnectionBudget::list_offer(BudgetWaiter& who) {
 
 // Returns the next destination to try, or null if there is no offer.
 BudgetWaiter* ConnectionBudget::next_offer() {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   return offers_.empty() ? nullptr : &offered();
 }
 
 // As next_offer(); null also means that the caller is no longer counted as freeing, both in one step, so that a later
 // offer finds either this thread at work or none.
 BudgetWaiter* ConnectionBudget::next_offer_or_stop() {
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   if (!offers_.empty()) return &offered();
   --freeing_;
   return nullptr;
 }
 
-// Under the mutex. Returns the first destination not used since the clock hand passed it, skipping a bounded number.
+// Returns the first destination not used since the clock hand passed it, skipping a bounded number.
 BudgetWaiter& ConnectionBudget::offered() {
   for (unsigned chances = kSecondChances; chances != 0; --chances) {
     BudgetWaiter& next = offers_.front();
@@ -166,7 +165,7 @@ BudgetWaiter& ConnectionBudget::offered() {
 // `who` had no slot to give. Returns true if it has one after all; it is listed again.
 bool ConnectionBudget::withdraw(BudgetWaiter& who, Instant now) {
   {
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     static_cast<ListHook<OfferTag>&>(who).unlink();
     who.offers_.exchange(0, std::memory_order_seq_cst);
   }
@@ -183,7 +182,7 @@ bool ConnectionBudget::may_claim(std::uint32_t uses, Duration age) {
   return uses >= kQuantumUses || age >= kQuantum || hand_offs >= kMostHandOffs;
 }
 
-// Under the mutex. Returns true if a slot of `who` leaves the head of the queue better off than `who`. Otherwise the
+// Returns true if a slot of `who` leaves the head of the queue better off than `who`. Otherwise the
 // head's turn passes to the next one: two starved destinations would exchange slots forever.
 bool ConnectionBudget::gains_from(const BudgetWaiter& who) {
   BudgetWaiter* next = head();
@@ -196,7 +195,7 @@ bool ConnectionBudget::gains_from(const BudgetWaiter& who) {
 
 bool ConnectionBudget::claim_hand_off(const BudgetWaiter& who, std::uint32_t uses, Duration age) {
   if (!anyone_starved() || !may_claim(uses, age)) return false;
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   if (!gains_from(who)) return false;
   hand_offs_.store(0, std::memory_order_relaxed);
   return true;
@@ -204,7 +203,7 @@ bool ConnectionBudget::claim_hand_off(const BudgetWaiter& who, std::uint32_t use
 
 bool ConnectionBudget::claim_session(const BudgetWaiter& who, std::uint32_t uses, Duration age, Instant now) {
   if (!anyone_starved() || !may_claim(uses, age)) return false;
-  const std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   if (now < session_claim_at_ || !gains_from(who)) return false;
   session_claim_at_ = now + kQuantum;
   hand_offs_.store(0, std::memory_order_relaxed);

@@ -8,12 +8,10 @@
 //
 // Only release_for_starved() calls destinations, in a loop, without the mutex; they register facts here and never call
 // back. The mutex is the innermost: it may be taken under a destination's.
-// never calls back. The mutex is the innermost: it may be taken under a destination's.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 
 #include "base/clock.h"
 #include "base/intrusive.h"
@@ -73,56 +71,58 @@ class ConnectionBudget {
   bool anyone_starved() const { return starved_size_.load(std::memory_order_seq_cst) != 0; }
 
   // `who` found no slot: enqueues it unless it is queued already. The caller then calls release_for_starved().
-  void register_starved(BudgetWaiter& who);
+  void register_starved(BudgetWaiter& who) EXCLUDES(mutex_);
   // `who` has no waiters any more.
-  void forget_starved(BudgetWaiter& who);
+  void forget_starved(BudgetWaiter& who) EXCLUDES(mutex_);
   // `who` may have a slot to give. Cheap if it is listed already.
-  void offer(BudgetWaiter& who) {
+  void offer(BudgetWaiter& who) EXCLUDES(mutex_) {
     // seq_cst: pairs with withdraw(). The caller made a connection idle; now the mark is read.
     if (who.offers_.load(std::memory_order_seq_cst) == 0) list_offer(who);
   }
   // Returns true if the connection about to be handed on within `who` must be closed for a starved destination.
-  bool claim_hand_off(const BudgetWaiter& who, std::uint32_t uses, Duration age);
+  bool claim_hand_off(const BudgetWaiter& who, std::uint32_t uses, Duration age) EXCLUDES(mutex_);
   // The same for a session, which closes when its last user leaves: at most one per quantum.
-  bool claim_session(const BudgetWaiter& who, std::uint32_t uses, Duration age, Instant now);
+  bool claim_session(const BudgetWaiter& who, std::uint32_t uses, Duration age, Instant now) EXCLUDES(mutex_);
 
-  // Grants free slots to the queue, and frees more as long as there are offers. Called without any mutex.
-  void release_for_starved(Instant now);
+  // Grants free slots to the queue, and frees more as long as there are offers. The caller holds no
+  // destination's mutex either.
+  void release_for_starved(Instant now) EXCLUDES(mutex_);
   // Frees one offered slot because the system, not the budget, is short of a resource. Returns false if there is no
-  // offer. Called without any mutex.
-  bool free_one(Instant now);
+  // offer. The caller holds no destination's mutex either.
+  bool free_one(Instant now) EXCLUDES(mutex_);
   // Destinations in the queue.
   std::uint32_t starved() const { return starved_size_.load(std::memory_order_relaxed); }
   // Removes a destination that ends.
-  void forget(BudgetWaiter& who);
+  void forget(BudgetWaiter& who) EXCLUDES(mutex_);
 
  private:
   bool count_one();
   static bool use_granted(BudgetWaiter& who);
   void return_unused(BudgetWaiter& who);
-  BudgetWaiter* grant_slot();
-  bool free_a_slot(Instant now);
-  bool covered() const;
-  void list_offer(BudgetWaiter& who);
-  BudgetWaiter* next_offer();
-  BudgetWaiter* next_offer_or_stop();
-  BudgetWaiter& offered();
-  bool withdraw(BudgetWaiter& who, Instant now);
-  void leave_queue(BudgetWaiter& who);
-  BudgetWaiter* head();
+  BudgetWaiter* grant_slot() EXCLUDES(mutex_);
+  bool free_a_slot(Instant now) EXCLUDES(mutex_);
+  bool covered() const REQUIRES(mutex_);
+  void list_offer(BudgetWaiter& who) EXCLUDES(mutex_);
+  BudgetWaiter* next_offer() EXCLUDES(mutex_);
+  BudgetWaiter* next_offer_or_stop() EXCLUDES(mutex_);
+  BudgetWaiter& offered() REQUIRES(mutex_);
+  bool withdraw(BudgetWaiter& who, Instant now) EXCLUDES(mutex_);
+  void leave_queue(BudgetWaiter& who) REQUIRES(mutex_);
+  BudgetWaiter* head() REQUIRES(mutex_);
   bool may_claim(std::uint32_t uses, Duration age);
-  bool gains_from(const BudgetWaiter& who);
+  bool gains_from(const BudgetWaiter& who) REQUIRES(mutex_);
 
   const std::uint32_t cap_;
   Atomic<std::uint32_t> taken_{0};
   Atomic<std::uint32_t> starved_size_{0};
   Atomic<std::uint32_t> pending_{0};
   std::atomic<std::uint32_t> hand_offs_{0};  // since the last grant or claim; relaxed: a count that paces claims
-  Mutex mutex_;                              // guards the members below
-  List<BudgetWaiter, StarvedTag> holding_nothing_, holding_some_;  // the queue
-  List<BudgetWaiter, OfferTag> offers_;
-  std::uint32_t freeing_ = 0;  // number of threads that are freeing a slot
-  Instant session_claim_at_{};
+  Mutex mutex_;
+  // the queue
+  List<BudgetWaiter, StarvedTag> holding_nothing_ GUARDED_BY(mutex_), holding_some_ GUARDED_BY(mutex_);
+  List<BudgetWaiter, OfferTag> offers_ GUARDED_BY(mutex_);
+  std::uint32_t freeing_ GUARDED_BY(mutex_) = 0;  // number of threads that are freeing a slot
+  Instant session_claim_at_ GUARDED_BY(mutex_){};
 };
 
 }  // namespace carpool::pool

@@ -10,8 +10,7 @@
 
 namespace carpool::pool {
 
-// Deliveries are never freed before the pool: its size is the peak number in flight or reserved by ready(). Guarded by
-// its owner's mutex.
+// Deliveries are never freed before the pool: its size is the peak number in flight or reserved by ready().
 template <class T>
 class DeliveryPool {
  public:

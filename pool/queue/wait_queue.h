@@ -1,6 +1,5 @@
 // WaitQueue: waiting borrowers in order of their turns: first come, first served among equals, fair shares among
 // clients and classes. Retries are kept apart and come first: they accept only a new connection, the others any.
-// Guarded by its destination's mutex.
 //
 // There is one ordered tree per class and protocol mask, so the first borrower that accepts a connection is the first
 // of a few heads. Insertion, removal and search take O(log n) steps and allocate nothing.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/mutex.h"
 #include "tests/explorer/machine.h"
 
 namespace carpool::pool {
@@ -85,13 +86,14 @@ class Atomic {
   explore::Cell cell_;
 };
 
-class Mutex {
+class CARPOOL_TSA(capability("mutex")) Mutex {
  public:
   Mutex() = default;
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
-  void lock() { explore::Machine::the().lock(this, holder_, last_); }
-  void unlock() { explore::Machine::the().unlock(holder_, last_); }
+  void lock() CARPOOL_TSA(acquire_capability()) { explore::Machine::the().lock(this, holder_, last_); }
+  void unlock() CARPOOL_TSA(release_capability()) { explore::Machine::the().unlock(holder_, last_); }
+  void assert_held() const CARPOOL_TSA(assert_capability(this)) {}
 
  private:
   int holder_ = 0, last_ = 0;  // threads, from 1

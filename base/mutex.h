@@ -4,32 +4,32 @@
 
 #include <mutex>
 
-#include "exec/role.h"
+#include "base/thread_safety.h"
 
-namespace carpool::exec {
+namespace carpool {
 
-class CARPOOL_TSA(capability("mutex")) Mutex {
+class CARPOOL_TSA(capability("mutex")) Mutex final {
  public:
   void lock() CARPOOL_TSA(acquire_capability()) { mutex_.lock(); }
   void unlock() CARPOOL_TSA(release_capability()) { mutex_.unlock(); }
+  // The first line of a lambda that is called while the mutex is held: the analysis checks each lambda on its own.
+  void assert_held() const CARPOOL_TSA(assert_capability(this)) {}
 
  private:
   std::mutex mutex_;
 };
 
 // Locks for the scope.
-class CARPOOL_TSA(scoped_lockable) Held {
+template <class Lockable>
+class CARPOOL_TSA(scoped_lockable) Held final {
  public:
-  explicit Held(Mutex& mutex) CARPOOL_TSA(acquire_capability(mutex)) : mutex_(mutex) { mutex_.lock(); }
+  explicit Held(Lockable& mutex) CARPOOL_TSA(acquire_capability(mutex)) : mutex_(mutex) { mutex_.lock(); }
   ~Held() CARPOOL_TSA(release_capability()) { mutex_.unlock(); }
   Held(const Held&) = delete;
   Held& operator=(const Held&) = delete;
 
  private:
-  Mutex& mutex_;
+  Lockable& mutex_;
 };
 
-}  // namespace carpool::exec
-
-#define GUARDED_BY(mutex) CARPOOL_TSA(guarded_by(mutex))
-#define HOLDS(mutex) CARPOOL_TSA(requires_capability(mutex))
+}  // namespace carpool
