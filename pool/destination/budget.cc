@@ -32,7 +32,7 @@ void Destination::Impl::offer_slots() {
 void Destination::Impl::offer_surplus_dials() {
   if (budget == nullptr) return;
   if (line.empty()) budget->forget_starved(*this);
-  if (line_dials + h1_dials > cancels) budget->offer(*this);
+  if (supply.may_cancel()) budget->offer(*this);
 }
 
 // Must be called after every event that may free a slot or starve a destination. Never called from

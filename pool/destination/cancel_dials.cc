@@ -29,14 +29,15 @@ bool Destination::Impl::surplus(const SlotEntry& dial, std::uint32_t lacking) co
 // Returns true if one of the dials for `asked` is surplus.
 bool Destination::Impl::may_cancel(ProtocolMask asked, std::uint32_t lacking) const {
   const std::uint32_t h1 = line.wanting(ProtocolMask::h1_only);
-  if (asked == ProtocolMask::h1_only) return h1_dials > h1 + cancels;
-  const std::uint32_t others = line_dials > cancels ? line_dials - cancels - 1 : 0;
-  return line_dials > cancels && others * streams_a_dial() >= line.size() - h1 + lacking;
+  if (asked == ProtocolMask::h1_only) return supply.h1_dials() > h1 + supply.cancels();
+  if (supply.line_dials() <= supply.cancels()) return false;
+  const std::uint32_t others = supply.line_dials() - supply.cancels() - 1;
+  return others * supply.streams_a_dial() >= line.size() - h1 + lacking;
 }
 
 // Returns the youngest surplus dial that can be cancelled and was started by then, or null.
 SlotEntry* Destination::Impl::youngest_surplus_dial(Instant begun_before) {
-  if (line_dials + h1_dials <= cancels) return nullptr;
+  if (!supply.may_cancel()) return nullptr;
   const std::uint32_t lacking = lacking_idle_now();
   SlotEntry* youngest = nullptr;
   for (List<CancelDialMessage, DialTag>* list : {&line_dials_begun, &h1_dials_begun}) {
@@ -65,7 +66,7 @@ void Destination::Impl::cancel_dial(SlotEntry& dial, DeferredActions& actions) {
   message.generation = EntryWord(dial.word.load(std::memory_order_relaxed)).generation();
   message.on_its_way = message.cancelled = true;
   message.promised = false;
-  ++cancels;
+  supply.cancel_sent();
   actions.cancels.push(message);
 }
 
@@ -75,7 +76,7 @@ void Destination::Impl::cancel_lasting_surplus(DeferredActions& actions, Instant
   SlotEntry* dial = youngest_surplus_dial(begun_before);
   const bool lasts = std::exchange(saw_surplus, dial != nullptr);
   if (!lasts || limits.maximize) return;
-  for (std::uint32_t n = 0; n < kAtOnce && dial != nullptr && dials - cancels > 1; ++n) {
+  for (std::uint32_t n = 0; n < kAtOnce && dial != nullptr && supply.lasting_dials() > 1; ++n) {
     cancel_dial(*dial, actions);
     dial = youngest_surplus_dial(begun_before);
   }
@@ -92,7 +93,7 @@ void Destination::Impl::cancel_surplus_beside(const SlotEntry& came, DeferredAct
 
 // A waiter needs a place: cancels one dial at a time. arrive_cancel() then serves the waiters again.
 bool Destination::Impl::cancel_dial_for_slot(DeferredActions& actions, Instant now) {
-  if (cancels != 0) return true;
+  if (supply.cancels() != 0) return true;
   SlotEntry* dial = youngest_surplus_dial(now);
   if (dial != nullptr) cancel_dial(*dial, actions);
   return dial != nullptr;
@@ -126,7 +127,7 @@ void Destination::Impl::arrive_cancel(CancelDialMessage& message, Instant now) {
     const Held lock(mutex);
     promised = std::exchange(message.promised, false);
     message.on_its_way = false;
-    --cancels;
+    supply.cancel_arrived();
     const EntryWord word(dial.word.load(std::memory_order_acquire));
     const bool there = word.reserved() && word.generation() == message.generation;
     still = there && surplus(dial, lacking_idle_now());
@@ -145,7 +146,7 @@ void Destination::Impl::given_up(const Reservation& reservation, Instant now) {
   DeferredActions actions;
   {
     const Held lock(mutex);
-    dial_ended(entry);
+    supply.dial_failed(dial_ended(entry));
     end(entry, CloseCause::surplus, actions);
   }
   run_actions_and_serve(actions, now, OpenCause::all_busy);

@@ -65,13 +65,9 @@ void Destination::Impl::record_close(SlotEntry& entry, CloseCause cause, Deferre
   ledger.close(cause);
   ending.fetch_add(1, std::memory_order_relaxed);
   if (budget != nullptr) budget->note_pending_release();
-  if (slot.pooled != nullptr && !std::exchange(slot.draining, false)) {
-    --held[static_cast<std::size_t>(protocol_of(entry))];
-  } else if (slot.pooled != nullptr) {
-    --draining;
-  }
+  // The end of a dial is recorded already: Supply::dial_failed().
+  if (slot.pooled != nullptr) supply.closed(protocol_of(entry), std::exchange(slot.draining, false));
   uncount_local(entry);
-  --alive;
   if (std::exchange(slot.replace, false)) --to_replace;
   review();
   // A session stays in its slot until its home loop disposes of it.

@@ -19,13 +19,13 @@ Destination::Impl::Impl(Destination& destination, Origin where, const Limits& se
       counters(std::make_unique<LoopCounters[]>(loop_count)),
       histories(std::make_unique<BorrowHistory[]>(loop_count)),
       limits(settings),
-      expected(settings.expected_streams) {
+      supply(settings.expected_streams) {
   set_shares();
   ready_wanted.store(settings.min_idle, std::memory_order_relaxed);
 }
 
 Destination::Impl::~Impl() {
-  CARPOOL_ASSERT(line.empty() && dials == 0);
+  CARPOOL_ASSERT(line.empty() && supply.dials() == 0);
   pool.for_each([&](SlotEntry& entry) {
     if (entry.value.pooled != nullptr)
       environment.dispose(std::exchange(entry.value.pooled, nullptr), CloseCause::shutdown);

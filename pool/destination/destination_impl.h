@@ -20,6 +20,7 @@
 #include "pool/destination/destination.h"
 #include "pool/destination/ledger.h"
 #include "pool/destination/slot.h"
+#include "pool/destination/supply.h"
 #include "pool/policy/borrow_history.h"
 #include "pool/policy/circuit_breaker.h"
 #include "pool/policy/dial_backoff.h"
@@ -124,7 +125,7 @@ struct Destination::Impl final : BudgetWaiter {
   void dial_for_demand(DeferredActions& actions, Instant now) REQUIRES(mutex);
   std::optional<ProtocolMask> missing_dial(std::uint32_t looked_at) REQUIRES(mutex);
   std::uint32_t dial_room(Instant now) const REQUIRES(mutex) {
-    return circuit.room(dials, pool.in_use() > coming(), now);
+    return circuit.room(supply.dials(), pool.in_use() > coming(), now);
   }
   void hold_back(DeferredActions& actions, Instant now) REQUIRES(mutex);
   void note_dial_failure(const Fault& fault, Instant now) REQUIRES(mutex);
@@ -136,18 +137,19 @@ struct Destination::Impl final : BudgetWaiter {
   SlotEntry* reserve(DeferredActions& actions) REQUIRES(mutex);
   void dialed(const Reservation& reservation, std::unique_ptr<PooledConnection> made, Instant now) EXCLUDES(mutex);
   bool enable_h1(SlotEntry& entry, bool clean, DeferredActions& actions) REQUIRES(mutex);
-  void dial_ended(SlotEntry& entry) REQUIRES(mutex);
+  Supply::Dial dial_ended(SlotEntry& entry) REQUIRES(mutex);
   void dial_failed(const Reservation& reservation, const Fault& fault, Instant now) EXCLUDES(mutex);
-  void set_shares() REQUIRES(mutex) { shares.set(limits.classes, std::uint64_t{limits.size} * streams_a_dial()); }
+  void set_shares() REQUIRES(mutex) {
+    shares.set(limits.classes, std::uint64_t{limits.size} * supply.streams_a_dial());
+  }
   void refuse_after_failure(ProtocolMask asked, const Fault& fault, DeferredActions& actions) REQUIRES(mutex);
   std::uint32_t inspecting() const { return inspections.load(std::memory_order_seq_cst); }
   // Dials in progress and places being freed; the latter serve the waiters when they are free.
-  std::uint32_t coming() const REQUIRES(mutex) { return dials + ending.load(std::memory_order_seq_cst); }
+  std::uint32_t coming() const REQUIRES(mutex) { return supply.dials() + ending.load(std::memory_order_seq_cst); }
   // The number of borrowers that coming() will serve.
-  std::uint32_t supply() const REQUIRES(mutex) { return dial_supply() + ending.load(std::memory_order_seq_cst); }
-  std::uint32_t dial_supply() const REQUIRES(mutex) { return h1_dials + wide_dials() * streams_a_dial(); }
-  std::uint32_t streams_a_dial() const REQUIRES(mutex) { return expected != 0 ? expected : 1; }
-  std::uint32_t wide_dials() const REQUIRES(mutex) { return dials - h1_dials; }
+  std::uint32_t streams_coming() const REQUIRES(mutex) {
+    return supply.streams_coming() + ending.load(std::memory_order_seq_cst);
+  }
   std::uint32_t serving() const REQUIRES(mutex);
   Instant expiry(const SlotEntry& entry, Instant now) const REQUIRES(mutex);
 
@@ -298,6 +300,7 @@ struct Destination::Impl final : BudgetWaiter {
   std::atomic<std::uint32_t> tunnels{0};                   // places of max_tunnels taken
   std::atomic<std::uint32_t> tunnelling{0};                // connections that became tunnels
 
+  // Not in `supply`: both change without the mutex.
   Atomic<std::uint32_t> inspections{0};        // in progress or about to begin
   std::atomic<std::uint32_t> ready_wanted{0};  // limits.min_idle, for the sweep; relaxed
   std::atomic<Duration::rep> planned_at{0};    // relaxed, as the times of entries
@@ -309,24 +312,15 @@ struct Destination::Impl final : BudgetWaiter {
   Instant trimmed_at GUARDED_BY(mutex){};  // time of the last measured_need()
   Limits limits GUARDED_BY(mutex);         // `live` holds those that are read without the mutex
   WaitQueue line GUARDED_BY(mutex);
-  std::uint32_t alive GUARDED_BY(mutex) = 0;  // connections and dials not yet closed in the ledger
-  std::uint32_t dials GUARDED_BY(mutex) = 0;
-  std::uint32_t h1_dials GUARDED_BY(mutex) = 0;    // dials for HTTP/1.1 only
-  std::uint32_t line_dials GUARDED_BY(mutex) = 0;  // other dials that were started for waiters
-  std::uint32_t cancels GUARDED_BY(mutex) = 0;     // cancel messages in flight
-  bool saw_surplus GUARDED_BY(mutex) = false;      // the last sweep saw surplus dials
-  std::uint32_t expected GUARDED_BY(mutex);        // streams expected of the next connection; 0: unknown
+  Supply supply GUARDED_BY(mutex);
+  bool saw_surplus GUARDED_BY(mutex) = false;  // the last sweep saw surplus dials
   StreamLimitLearner first_streams GUARDED_BY(mutex);
-  // connections that admit new borrowers, by Protocol
-  std::array<std::uint32_t, kProtocols> held GUARDED_BY(mutex){};
-  std::uint32_t draining GUARDED_BY(mutex) = 0;  // sessions that admit no new borrower
   DeliveryPool<Grant> grants GUARDED_BY(mutex);
   // at least one per waiter, so that a rejection never allocates
   DeliveryPool<Rejection> rejections GUARDED_BY(mutex);
   bool draining_all GUARDED_BY(mutex) = false;       // paused, and released connections close
   std::uint32_t to_replace GUARDED_BY(mutex) = 0;    // connections to be replaced
   std::uint32_t to_redial GUARDED_BY(mutex) = 0;     // successors not dialed yet
-  std::uint32_t redialing GUARDED_BY(mutex) = 0;     // dials of successors in progress
   std::uint32_t broken_ahead GUARDED_BY(mutex) = 0;  // connections closed before their successor was open
   std::uint32_t to_end GUARDED_BY(mutex) = 0;        // successors that are open while their predecessor is not closed
   std::uint32_t old_hand GUARDED_BY(mutex) = 0;      // block where the search for a replaceable connection continues

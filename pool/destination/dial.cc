@@ -55,10 +55,10 @@ void Destination::Impl::dial_for_demand(DeferredActions& actions, Instant now) {
     return;
   }
   // Connections under inspection may be idle again soon: they count as coming.
-  const std::uint32_t looked_at = line.size() > dials && !pool.full() ? inspecting() : 0;
+  const std::uint32_t looked_at = line.size() > supply.dials() && !pool.full() ? inspecting() : 0;
   while (const std::optional<ProtocolMask> kind = missing_dial(looked_at)) {
     // Another connection may serve or be released soon: do not dial a failing origin repeatedly.
-    if (backoff.blocks(now) && (serving() != 0 || dials != 0)) {
+    if (backoff.blocks(now) && (serving() != 0 || supply.dials() != 0)) {
       if (backoff.ask_once()) actions.wake_at = std::min(actions.wake_at, backoff.until());
       return;
     }
@@ -76,11 +76,11 @@ void Destination::Impl::dial_for_demand(DeferredActions& actions, Instant now) {
 // The circuit breaker allows no dial. Open connections and dials in progress serve the waiters; if
 // there are none, the waiters fail with the last dial's error.
 void Destination::Impl::hold_back(DeferredActions& actions, Instant now) {
-  if (circuit.last_failed() && dials == 0 && serving() == 0) {
+  if (circuit.last_failed() && supply.dials() == 0 && serving() == 0) {
     for (; !line.empty() && actions.step(); ++undialed) refuse(*line.first(), last_failure, actions);
     return;
   }
-  const Instant opens = circuit.last_failed() ? circuit.opens_at(dials) : kNever;
+  const Instant opens = circuit.last_failed() ? circuit.opens_at(supply.dials()) : kNever;
   if (opens == kNever || (probe_wake > now && probe_wake <= opens)) return;
   probe_wake = opens;
   actions.wake_at = std::min(actions.wake_at, opens);
@@ -106,13 +106,12 @@ std::optional<ProtocolMask> Destination::Impl::missing_dial(std::uint32_t looked
       std::min(looked_at, line.others()) + ending.load(std::memory_order_seq_cst) + shares.held_back(line.by_class());
   const std::uint32_t h1 = line.wanting(ProtocolMask::h1_only);
   const std::uint32_t wide = line.size() - h1;
-  const std::uint32_t per_dial = streams_a_dial();
-  const std::uint32_t covered = wide_dials() * per_dial;
+  const std::uint32_t covered = supply.wide_dials() * supply.streams_a_dial();
   const std::uint32_t wide_lack = wide > covered ? wide - covered : 0;
-  const std::uint32_t h1_lack = h1 > h1_dials ? h1 - h1_dials : 0;
+  const std::uint32_t h1_lack = h1 > supply.h1_dials() ? h1 - supply.h1_dials() : 0;
   if (wide_lack + h1_lack <= spoken_for) return std::nullopt;
   // While the protocol is unknown, two dials are enough to find out.
-  const bool enough = expected == 0 && wide_dials() >= 2;
+  const bool enough = supply.expected() == 0 && supply.wide_dials() >= 2;
   // In queue order: at the cap the first dial decides which waiter is served.
   if (h1_lack != 0 && (wide_lack == 0 || enough || line.first()->want_.kind == ProtocolMask::h1_only))
     return ProtocolMask::h1_only;
@@ -132,18 +131,11 @@ void Destination::Impl::record_dial(SlotEntry& entry, ProtocolMask kind, OpenCau
   slot.opened_at.set(now);
   ledger.open(cause, pool.in_use());
   circuit.began(now);
-  ++dials;
-  ++alive;
+  supply.dial_begun({kind, cause});
   slot.dialed_on = environment.here();
   slot.cancel_message.cancelled = false;
-  if (cause == OpenCause::reconnect) ++redialing;
-  if (kind != ProtocolMask::h1_only && for_the_line(cause)) ++line_dials;
   if (for_the_line(cause)) cancellable(entry).push_back(slot.cancel_message);
-  if (kind == ProtocolMask::h1_only) {
-    ++h1_dials;
-  } else if (expected != 1) {
-    count_local(entry, environment.here());
-  }
+  if (kind != ProtocolMask::h1_only && supply.expected() != 1) count_local(entry, environment.here());
   actions.dials.push(entry);
 }
 
@@ -169,7 +161,7 @@ bool Destination::Impl::evict_for(ProtocolMask kind, DeferredActions& actions, I
     while (SlotEntry* entry = longest_idle_unwanted(held_kind, actions, now)) {
       const EntryWord word(entry->word.load(std::memory_order_acquire));
       if (!end_idle(*entry, word, CloseCause::surplus, actions)) continue;
-      if (line.replays() < supply()) ++made_room;  // not counted for a retry
+      if (line.replays() < streams_coming()) ++made_room;  // not counted for a retry
       return true;
     }
   }
@@ -180,7 +172,7 @@ bool Destination::Impl::evict_for(ProtocolMask kind, DeferredActions& actions, I
 }
 
 OpenCause Destination::Impl::cause_of_dial(ProtocolMask kind, DeferredActions& actions) {
-  if (line.replays() > dials) return OpenCause::replay;
+  if (line.replays() > supply.dials()) return OpenCause::replay;
   if (origin.scheme == Scheme::tcp) return OpenCause::tunnel;
   if (made_room != 0) {
     --made_room;
@@ -188,7 +180,7 @@ OpenCause Destination::Impl::cause_of_dial(ProtocolMask kind, DeferredActions& a
   }
   if (actions.why != OpenCause::all_busy) return std::exchange(actions.why, OpenCause::all_busy);
   if (pool.in_use() == 1 + actions.ended.size()) return OpenCause::first;  // the pool is empty except for this entry
-  if (kind != ProtocolMask::h1_only && held[1] != 0) return OpenCause::streams_exhausted;
+  if (kind != ProtocolMask::h1_only && supply.held(Protocol::h2) != 0) return OpenCause::streams_exhausted;
   return actions.idle_refused ? OpenCause::policy : OpenCause::all_busy;
 }
 
@@ -205,7 +197,7 @@ void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<P
   {
     const Held lock(mutex);
     if (multiplexing.pinned) multiplexing.most = first_streams.begin(entry.value.first_streams, multiplexing.most);
-    dial_ended(entry);
+    supply.opened(dial_ended(entry), kind);
     ++ledger.created;
     backoff.succeeded();
     circuit.succeeded(now);
@@ -217,7 +209,6 @@ void Destination::Impl::dialed(const Reservation& reservation, std::unique_ptr<P
     const Duration took = now - entry.value.opened_at.get();
     dial_time = dial_time == Duration::zero() ? took : dial_time + (took - dial_time) / 8;
     entry.value.born = now;
-    ++held[static_cast<std::size_t>(kind)];
     learn_streams(entry.value.asked, kind, multiplexing.most, actions);
     rests = kind == Protocol::h2 ? enable_session(entry, multiplexing, clean, actions, now)
                                  : enable_h1(entry, clean, actions);
@@ -248,14 +239,11 @@ bool Destination::Impl::enable_h1(SlotEntry& entry, bool clean, DeferredActions&
   return rests;
 }
 
-void Destination::Impl::dial_ended(SlotEntry& entry) {
-  --dials;
+// Returns the dial for the verb of Supply that says how it ended.
+Supply::Dial Destination::Impl::dial_ended(SlotEntry& entry) {
   static_cast<ListHook<DialTag>&>(entry.value.cancel_message).unlink();
-  const OpenCause cause = entry.value.opened.load(std::memory_order_relaxed);
-  if (cause == OpenCause::reconnect) --redialing;
-  if (entry.value.asked == ProtocolMask::h1_only) --h1_dials;
-  if (entry.value.asked != ProtocolMask::h1_only && for_the_line(cause)) --line_dials;
   uncount_local(entry);
+  return {entry.value.asked, entry.value.opened.load(std::memory_order_relaxed)};
 }
 
 void Destination::Impl::dial_failed(const Reservation& reservation, const Fault& fault, Instant now) {
@@ -263,7 +251,7 @@ void Destination::Impl::dial_failed(const Reservation& reservation, const Fault&
   DeferredActions actions;
   {
     const Held lock(mutex);
-    dial_ended(entry);
+    supply.dial_failed(dial_ended(entry));
     note_dial_failure(fault, now);
     end(entry, CloseCause::error, actions);
     refuse_after_failure(entry.value.asked, fault, actions);
@@ -275,19 +263,19 @@ void Destination::Impl::dial_failed(const Reservation& reservation, const Fault&
 // HTTP/1.1 where there is none: these are refused by their own failed dial.
 void Destination::Impl::refuse_after_failure(ProtocolMask asked, const Fault& fault, DeferredActions& actions) {
   if (paused()) return;  // waiters wait for resume()
-  if (line.replays() > dial_supply()) refuse(*line.first(), fault, actions);
-  if (asked == ProtocolMask::h1_only && line.lacks_kind(Protocol::h1, held, h1_dials)) {
+  if (line.replays() > supply.streams_coming()) refuse(*line.first(), fault, actions);
+  if (asked == ProtocolMask::h1_only && line.lacks_kind(Protocol::h1, supply.held(), supply.h1_dials())) {
     refuse(*line.first_wanting(ProtocolMask::h1_only), fault, actions);
   }
   if (serving() != 0) return;
-  while (!line.empty() && dials == 0 && actions.step()) refuse(*line.first(), fault, actions);
+  while (!line.empty() && supply.dials() == 0 && actions.step()) refuse(*line.first(), fault, actions);
   if (actions.more) return;
-  if (line.size() > dial_supply()) refuse(*line.first(), fault, actions);
+  if (line.size() > supply.streams_coming()) refuse(*line.first(), fault, actions);
 }
 
 // The number of open connections that will be released to waiters eventually.
 std::uint32_t Destination::Impl::serving() const {
-  const std::uint32_t others = coming() + tunnelling.load(std::memory_order_relaxed) + draining;
+  const std::uint32_t others = coming() + tunnelling.load(std::memory_order_relaxed) + supply.draining();
   const std::uint32_t all = pool.in_use();
   return all > others ? all - others : 0;
 }

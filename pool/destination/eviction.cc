@@ -56,7 +56,7 @@ bool Destination::Impl::evict_own(Instant now) {
 // Returns a longest-idle connection that no waiter would accept, or null.
 SlotEntry* Destination::Impl::longest_idle_unwanted(Protocol kind, DeferredActions& actions, Instant now) {
   const Duration most_patient = line.most_patient(kind);
-  if (held[static_cast<std::size_t>(kind)] == 0 || most_patient == Duration::max()) return nullptr;
+  if (supply.held(kind) == 0 || most_patient == Duration::max()) return nullptr;
   return choose_idle(actions, [&](const SlotEntry& entry, EntryWord, const SlotEntry* than) {
     const Instant since = entry.value.idle_since.get();
     if (than != nullptr) return since < than->value.idle_since.get();

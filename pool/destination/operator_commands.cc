@@ -18,7 +18,7 @@ std::optional<CloseCause> Destination::Impl::forced_close_cause(const SlotEntry&
 
 // The number of connections above a reduced cap.
 std::uint32_t Destination::Impl::beyond_the_cap() const {
-  return alive > pool.cap() ? alive - pool.cap() : 0;
+  return supply.alive() > pool.cap() ? supply.alive() - pool.cap() : 0;
 }
 
 // Raises kReview if a release must check forced_close_cause(), else clears it.
@@ -62,7 +62,8 @@ void Destination::Impl::shrink() {
     pool.for_each(first, count, [&](SlotEntry& entry) {
       mutex.assert_held();
       const EntryWord word(entry.word.load(std::memory_order_acquire));
-      if (protocol_of(entry) != Protocol::h2 || word.closed() || word.reserved() || beyond_the_cap() <= draining)
+      if (protocol_of(entry) != Protocol::h2 || word.closed() || word.reserved() ||
+          beyond_the_cap() <= supply.draining())
         return;
       drain(entry, CloseCause::config_changed, actions);
     });
@@ -133,7 +134,7 @@ void Destination::Impl::redial_old(DeferredActions& actions, Instant now) {
       continue;
     }
     // One after the other.
-    if (old == nullptr || ending.load(std::memory_order_seq_cst) != 0 || redialing != 0) return;
+    if (old == nullptr || ending.load(std::memory_order_seq_cst) != 0 || supply.redials() != 0) return;
     const EntryWord word(old->word.load(std::memory_order_acquire));
     if (end_idle(*old, word, CloseCause::reconnect, actions)) ++broken_ahead;
   }

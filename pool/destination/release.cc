@@ -54,7 +54,8 @@ void Destination::Impl::release_or_hand_off(SlotEntry& entry, bool used, Instant
   }
   if (claimed(entry, now)) return end(entry, CloseCause::budget, actions);
   const bool no_room = pool.full() || (budget != nullptr && budget->full());
-  const bool somebody_needs_the_place = line.replays() > supply() || line.lacks_kind(Protocol::h2, held, wide_dials());
+  const bool somebody_needs_the_place =
+      line.replays() > streams_coming() || line.lacks_kind(Protocol::h2, supply.held(), supply.wide_dials());
   if (somebody_needs_the_place && no_room && !backoff.blocks(now) && dial_room(now) != 0) {
     return end(entry, CloseCause::surplus, actions);
   }
@@ -124,7 +125,7 @@ constexpr unsigned kMostInVain = 32;  // failed searches per pass: more distinct
 // leaves it to the next one; one that every waiter rejects stays idle.
 void Destination::Impl::match_idle(DeferredActions& actions, Instant now) {
   // A retry that no session serves is older than those after it, which no session serves either.
-  while (held[1] != 0) {
+  while (supply.held(Protocol::h2) != 0) {
     Borrower* replay = line.first_replay(Protocol::h2);
     if (replay == nullptr || !give_idle(*replay, now, actions)) break;
   }
@@ -177,7 +178,7 @@ void Destination::Impl::ask_for_quarantined(DeferredActions& actions, Instant no
 
 // Takes an idle connection or a spare stream for this borrower. Expired ones are closed on the way.
 bool Destination::Impl::give_idle(Borrower& borrower, Instant now, DeferredActions& actions) {
-  if (held[1] != 0 && &borrower != actions.caller && !grants.ready(1)) {
+  if (supply.held(Protocol::h2) != 0 && &borrower != actions.caller && !grants.ready(1)) {
     actions.no_memory = true;
     return false;
   }

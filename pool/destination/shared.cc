@@ -47,8 +47,7 @@ void Destination::Impl::note_draining(SlotEntry& entry, const Change& change, Cl
   entry.block->idle(change.before.home()).clear(entry.bit());
   entry.value.closed = cause;
   entry.value.draining = true;
-  --held[1];
-  ++draining;
+  supply.drained();
   uncount_local(entry);
 }
 
@@ -65,7 +64,7 @@ void Destination::Impl::set_streams(std::uint32_t index, std::uint32_t generatio
     answered ? first_streams.proven(first, most) : first_streams.changed(first, most);
     if (most == entry.multiplexing().most) return;
     pool.share(entry, most);
-    if (most != 0) expected = most;
+    if (most != 0) supply.expect(most);
     set_shares();
   }
   serve_waiters(now, OpenCause::streams_exhausted);
@@ -146,7 +145,7 @@ bool Destination::Impl::enable_session(SlotEntry& entry, Multiplexing multiplexi
 void Destination::Impl::learn_streams(ProtocolMask asked, Protocol kind, std::uint32_t streams,
                                       DeferredActions& actions) {
   if (asked == ProtocolMask::h1_only) return;
-  expected = kind == Protocol::h1 ? 1 : std::max(1U, streams);
+  supply.expect(kind == Protocol::h1 ? 1 : std::max(1U, streams));
   set_shares();
   if (kind == Protocol::h2 || stopped()) return;
   const Fault fault = make_fault(FaultKind::tls_protocol, Side::upstream, "the origin speaks no HTTP/2");
@@ -178,7 +177,7 @@ void Destination::Impl::lent_stream(EntryWord word, std::uint32_t most, LoopId h
 
 // Dials without a waiter if there is a place and no reason against it.
 void Destination::Impl::dial_ahead(OpenCause cause, DeferredActions& actions, Instant now) {
-  if (stopped() || paused() || expected == 1 || backoff.blocks(now) || dial_room(now) == 0) return;
+  if (stopped() || paused() || supply.expected() == 1 || backoff.blocks(now) || dial_room(now) == 0) return;
   const bool lonely =
       cause == OpenCause::loop_local && count(environment.here()).sessions.load(std::memory_order_relaxed) == 0;
   if (!lonely && !lacks_streams()) return;
@@ -188,7 +187,7 @@ void Destination::Impl::dial_ahead(OpenCause cause, DeferredActions& actions, In
 }
 
 bool Destination::Impl::lacks_streams() const {
-  if (held[1] == 0 || wide_dials() != 0 || pool.full()) return false;
+  if (supply.held(Protocol::h2) == 0 || supply.wide_dials() != 0 || pool.full()) return false;
   std::uint32_t looked_at = 0;  // among so many nearly full ones another does no harm
   return pool.find_idle(0, [&](const SlotEntry& entry) {
     if (++looked_at > DeferredActions::kMostSteps) return false;
@@ -207,7 +206,7 @@ bool Destination::Impl::fresh_enough(const SlotEntry& entry, EntryWord word, Ins
 // busy sessions would block it forever.
 void Destination::Impl::drain_for_h1(DeferredActions& actions) {
   const std::uint32_t gone = tunnelling.load(std::memory_order_relaxed);
-  if (draining != 0 || h1_dials != 0 || held[0] > gone || !pool.full()) return;
+  if (supply.draining() != 0 || supply.h1_dials() != 0 || supply.held(Protocol::h1) > gone || !pool.full()) return;
   SlotEntry* least = least_used_session();
   if (least != nullptr) drain(*least, CloseCause::surplus, actions);
 }

@@ -59,7 +59,7 @@ void Destination::Impl::refuse_all(const Fault& fault) {
 void Destination::Impl::drain_sessions(CloseCause cause) {
   in_slices([&](std::uint32_t first, std::uint32_t count, DeferredActions& actions) {
     mutex.assert_held();
-    if (held[static_cast<std::size_t>(Protocol::h2)] == 0) return;
+    if (supply.held(Protocol::h2) == 0) return;
     pool.for_each(first, count, [&](SlotEntry& entry) {
       mutex.assert_held();
       const EntryWord word(entry.word.load(std::memory_order_acquire));

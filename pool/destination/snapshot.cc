@@ -82,7 +82,7 @@ void Destination::Impl::describe_classes(Snapshot& into) const {
     const bool lowest = level + 1 == limits.classes;
     const std::uint64_t from = level == 0 ? std::max(all, shares.held(1)) : shares.held(level);
     const std::uint64_t below = lowest ? 0 : std::min(from, shares.held(level + 1));
-    const std::uint64_t whole = std::uint64_t{limits.size} * streams_a_dial();
+    const std::uint64_t whole = std::uint64_t{limits.size} * supply.streams_a_dial();
     into.classes[level] = {line.by_class()[level], from - below, level == 0 ? whole : shares.most(level)};
   }
 }
@@ -123,7 +123,7 @@ Destination::Snapshot Destination::Impl::snapshot(Instant now) const {
       const Held lock(mutex);
       describe_totals(result, now);
       version = ledger.version;
-      there = alive;
+      there = supply.alive();
     }
     count_states(pool, result, now);
     if (attempt == kTries) return balance(result, there), result;

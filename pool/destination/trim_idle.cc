@@ -44,8 +44,8 @@ std::optional<std::uint32_t> Destination::Impl::need_of(std::vector<BorrowRecord
 void Destination::Impl::trim(std::uint32_t need) {
   end_longest_idle(CloseCause::surplus, true, [&] {
     mutex.assert_held();
-    if (stopped() || paused() || !line.empty() || held[static_cast<std::size_t>(Protocol::h2)] != 0) return false;
-    return alive > need + limits.min_idle;
+    if (stopped() || paused() || !line.empty() || supply.held(Protocol::h2) != 0) return false;
+    return supply.alive() > need + limits.min_idle;
   });
 }
 

@@ -34,7 +34,8 @@ std::uint32_t Destination::Impl::open_ahead(std::uint32_t count, OpenCause cause
 // Called periodically, not on every change of the idle connections, and does nothing while dials fail.
 void Destination::Impl::keep_min_idle(DeferredActions& actions, Instant now) {
   if (limits.min_idle == 0 || stopped() || paused() || backoff.blocks(now)) return;
-  const std::uint32_t lacking = lacking_seen, coming_up = dials > line.size() ? dials - line.size() : 0;
+  const std::uint32_t lacking = lacking_seen,
+                      coming_up = supply.dials() > line.size() ? supply.dials() - line.size() : 0;
   if (coming_up < lacking) open_ahead(std::min(lacking - coming_up, dial_room(now)), OpenCause::min_idle, actions, now);
 }
 

@@ -63,11 +63,11 @@ MUTANTS = [
     m("idle time runs from the time before last", "pool/destination/release.cc", "entry.value.idle_since.set(now);", "", "unit"),
     # ---- dialing ----
     m("one failed dial fails everyone", "pool/destination/dial.cc", "if (serving() != 0) return;", "", "unit"),
-    m("what is on its way is not counted", "pool/destination/destination_impl.h", "dials + ending.load(std::memory_order_seq_cst)",
+    m("what is on its way is not counted", "pool/destination/destination_impl.h", "supply.dials() + ending.load(std::memory_order_seq_cst)",
       "ending.load(std::memory_order_seq_cst)", "unit"),
     m("a reservation that is undone leaves no trace", "pool/destination/dial.cc", "++ledger.version;  // a scan may have seen it", "", "explorer"),
     m("what somebody would take makes room", "pool/destination/eviction.cc", "now - since > most_patient", "true", "explorer"),
-    m("what is being looked at counts for nothing", "pool/destination/dial.cc", "line.size() > dials && !pool.full() ? inspecting() : 0", "0U",
+    m("what is being looked at counts for nothing", "pool/destination/dial.cc", "line.size() > supply.dials() && !pool.full() ? inspecting() : 0", "0U",
       "unit"),
     m("what served is handed to one who takes only new ones", "pool/destination/release.cc",
       "borrower->want_.max_idle < Duration::zero() && (used || uses > 1)", "used && uses == 0", "unit"),
@@ -83,10 +83,15 @@ MUTANTS = [
     m("a success does not end the back-off", "pool/destination/dial.cc", "backoff.succeeded();", "", "unit"),
     # ---- surplus dials ----
     m("a recall does not look again", "pool/destination/cancel_dials.cc", "there && surplus(dial, lacking_idle_now())", "there", "unit"),
-    m("the last dial is recalled too", "pool/destination/cancel_dials.cc", "dials - cancels > 1", "dials - cancels > 0", "unit"),
+    m("the last dial is recalled too", "pool/destination/cancel_dials.cc", "supply.lasting_dials() > 1", "supply.lasting_dials() > 0", "unit"),
     m("a dial is recalled for ever", "pool/destination/cancel_dials.cc", "message.on_its_way = message.cancelled = true;", "message.on_its_way = true;", "unit"),
     m("one look is enough to recall", "pool/destination/cancel_dials.cc", "std::exchange(saw_surplus, dial != nullptr)", "dial != nullptr", "unit"),
     m("a promised place is promised for ever", "pool/destination/cancel_dials.cc", "if (promised) budget->pending_release_ended();", "", "sim"),
+    # ---- the counters ----
+    m("a session that drains is not counted", "pool/destination/supply.cc", "++draining_;", "", "unit"),
+    m("a count below zero is possible", "pool/destination/supply.cc", "CARPOOL_ASSERT(alive_ <= kMost && cancels_ <= kMost);", "", "unit"),
+    m("a dial may end as what it did not begin", "pool/destination/supply.cc",
+      "CARPOOL_ASSERT(std::uint64_t{h1_dials_} + line_dials_ + redials_ <= dials_);", "", "unit"),
     # ---- without memory ----
     m("who waits has no memory for a no", "pool/destination/rejection.cc", "rejections.ready(line.size() + std::size_t{1})", "true", "unit"),
     m("a stream is granted without memory for the grant", "pool/destination/release.cc", "!grants.ready(1)", "false", "unit"),
@@ -125,7 +130,7 @@ MUTANTS = [
       "served_", "unit"),
     m("a pool that was used a moment ago ends", "pool/destination/reclaim.cc", "now - last_use() >= time", "true", "unit"),
     m("a pool with what rests ends", "pool/destination/reclaim.cc", "actions.ended.empty() && pool.in_use() == 0", "true", "unit"),
-    m("what the load needs ends as surplus", "pool/destination/trim_idle.cc", "alive > need + limits.min_idle", "alive > 1", "unit"),
+    m("what the load needs ends as surplus", "pool/destination/trim_idle.cc", "supply.alive() > need + limits.min_idle", "supply.alive() > 1", "unit"),
     m("a pool that ended is found again", "pool/directory/directory.cc", "found != by_origin_.end() && !found->second->reclaimed()",
       "found != by_origin_.end()", "unit"),
 ]
