@@ -191,8 +191,8 @@ struct Destination::Impl final : BudgetWaiter {
   bool reclaim(Instant now, Duration unused) EXCLUDES(mutex);
 
   // ---- eviction.cc: the choice of an idle connection to close ----
-  template <class Better>
-  SlotEntry* choose_idle(DeferredActions& actions, Better&& better) REQUIRES(mutex);
+  template <class Accept, class Better>
+  SlotEntry* find_idle(DeferredActions& actions, Accept&& accept, Better&& better) REQUIRES(mutex);
   bool evict_own(Instant now) EXCLUDES(mutex);
   SlotEntry* longest_idle_unwanted(Protocol kind, DeferredActions& actions, Instant now) REQUIRES(mutex);
   SlotEntry* least_used_session() REQUIRES(mutex);

@@ -7,23 +7,31 @@
 namespace carpool::pool {
 
 namespace {
-constexpr unsigned kCompared = 32;    // candidates per choice
-constexpr unsigned kLookedAt = 1000;  // idle connections examined per choice, candidates or not
+constexpr unsigned kCompared = 32;    // accepted connections per choice
+constexpr unsigned kLookedAt = 1000;  // idle connections examined per choice, accepted or not
+
+std::uint32_t uses(const SlotEntry& entry) {
+  return EntryWord(entry.word.load(std::memory_order_acquire)).uses();
+}
+bool longer_idle(const SlotEntry& one, const SlotEntry& other) {
+  return one.value.idle_since.get() < other.value.idle_since.get();
+}
 }  // namespace
 
-// better(entry, word, than) returns whether an idle connection is a better choice than `than` (null:
-// than none). The search clears stale bits; a session with stream limit 0 counts as idle.
-template <class Better>
-SlotEntry* Destination::Impl::choose_idle(DeferredActions& actions, Better&& better) {
+// Returns the best of the next idle connections that accept(entry) takes, or null. better(one, other) returns true if
+// `one` is to be closed before `other`. The search clears stale bits; a session with stream limit 0 counts as idle.
+template <class Accept, class Better>
+SlotEntry* Destination::Impl::find_idle(DeferredActions& actions, Accept&& accept, Better&& better) {
   SlotEntry* best = nullptr;
   unsigned compared = 0, looked_at = 0;
   std::uint32_t last = evict_hand;
   const auto judge = [&](const SlotEntry& entry, EntryWord word) {
     if (!word.idle()) return Match::skip;
     last = entry.place();
-    const bool candidate = better(entry, word, nullptr);
-    if (candidate && better(entry, word, best)) best = &slot_entry(entry.index);
-    compared += candidate ? 1 : 0;
+    if (accept(entry)) {
+      if (best == nullptr || better(entry, *best)) best = &slot_entry(entry.index);
+      ++compared;
+    }
     return compared == kCompared || ++looked_at == kLookedAt ? Match::evict : Match::skip;
   };
   const auto found = pool.acquire(
@@ -39,12 +47,11 @@ bool Destination::Impl::evict_own(Instant now) {
   {
     const Held lock(mutex);
     const bool by_use = limits.evict == Evict::least_used;
-    const auto better = [&](const SlotEntry& entry, EntryWord word, const SlotEntry* than) {
-      if (than == nullptr) return true;
-      if (by_use) return word.uses() < EntryWord(than->word.load(std::memory_order_acquire)).uses();
-      return entry.value.idle_since.get() < than->value.idle_since.get();
+    const auto any = [](const SlotEntry&) { return true; };
+    const auto better = [by_use](const SlotEntry& one, const SlotEntry& other) {
+      return by_use ? uses(one) < uses(other) : longer_idle(one, other);
     };
-    while (SlotEntry* entry = choose_idle(actions, better)) {
+    while (SlotEntry* entry = find_idle(actions, any, better)) {
       if (end_idle(*entry, EntryWord(entry->word.load(std::memory_order_acquire)), CloseCause::budget, actions)) break;
     }
   }
@@ -57,11 +64,11 @@ bool Destination::Impl::evict_own(Instant now) {
 SlotEntry* Destination::Impl::longest_idle_unwanted(Protocol kind, DeferredActions& actions, Instant now) {
   const Duration most_patient = line.most_patient(kind);
   if (supply.held(kind) == 0 || most_patient == Duration::max()) return nullptr;
-  return choose_idle(actions, [&](const SlotEntry& entry, EntryWord, const SlotEntry* than) {
+  const auto unwanted = [&](const SlotEntry& entry) {
     const Instant since = entry.value.idle_since.get();
-    if (than != nullptr) return since < than->value.idle_since.get();
     return protocol_of(entry) == kind && now - since > most_patient;
-  });
+  };
+  return find_idle(actions, unwanted, longer_idle);
 }
 
 // Returns the session with the fewest users among some that admit new ones, or null.
