@@ -6,12 +6,9 @@
 #include <cstdint>
 
 #include "base/clock.h"
-#include "pool/policy/search_strategy.h"
+#include "pool/policy/strategy.h"
 
 namespace carpool::pool {
-
-// Which idle connection is evicted: the least recently used or the least often used one.
-enum class Evict : std::uint8_t { last_use, least_used };
 
 // Settings of one destination ([pool] and its overrides).
 struct Limits {

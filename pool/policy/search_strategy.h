@@ -1,18 +1,13 @@
-// Strategy: where a search for an idle entry starts and how it continues.
-//   first         the own loop's last released entry, its lowest position, then other loops': few connections stay hot,
-//                 the others idle until they are closed
-//   thread_id     as first, but starts at a position given by the caller: the affinity key
-//   random, round_robin   any entry of any loop: spreads use over all, at the price of a takeover
+// SearchHint: where a search for an idle entry starts, and the arithmetic of the strategies.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 
 #include "pool/destination/environment.h"
+#include "pool/policy/strategy.h"
 
 namespace carpool::pool {
-
-enum class Strategy : std::uint8_t { first, random, thread_id, round_robin };
 
 // The searching loop and its strategy.
 struct SearchHint {

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "pool/origin.h"
+#include "pool/policy/strategy.h"
 
 namespace carpool::proxy::config {
 
@@ -21,8 +22,8 @@ using Size = std::uint64_t;  // bytes
 inline constexpr Size kKiB = 1024;
 inline constexpr Duration kUnlimited = Duration::max();  // "unlimited", of the settings that take the word
 
-enum class Strategy : std::uint8_t { first, random, thread_id, round_robin };
-enum class Evict : std::uint8_t { last_use, least_used };
+using pool::Evict;
+using pool::Strategy;
 enum class Reuse : std::uint8_t { never, always, safe };
 enum class LeakAction : std::uint8_t { report, discard };
 enum class Verdict : std::uint8_t { allow, deny };

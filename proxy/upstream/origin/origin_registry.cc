@@ -48,10 +48,10 @@ pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme
   limits.max_tunnels = settings.tunnels(scheme);
   limits.expire_time = settings.expire_time;
   limits.idle_timeout = settings.idle_timeout;
-  limits.strategy = static_cast<pool::Strategy>(settings.strategy);  // the same names in the same order
+  limits.strategy = settings.strategy;
   limits.maximize = settings.maximize;
   limits.quarantine = settings.quarantine;
-  limits.evict = static_cast<pool::Evict>(settings.evict);
+  limits.evict = settings.evict;
   limits.min_idle = settings.min_idle;
   limits.learn_idle = settings.learn_idle_timeout;
   limits.classes = static_cast<std::uint8_t>(settings.classes.size());  // few: checked with the configuration
