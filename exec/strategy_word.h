@@ -81,14 +81,11 @@ class StrategyWord {
   bool at_rest() const { return word_.load(std::memory_order_relaxed) == idle; }
 
  private:
-#if defined(CARPOOL_MUTANT_STRATEGY_WORD)
-  static constexpr auto kOrder = std::memory_order_relaxed;  // must be found by TSan: tests/mutants/strategy_word.sh
-#else
   // The release of every change pairs with the acquire of every later one: the new producer sees everything that its
   // predecessor wrote, plain data and libuv's included. A change that only sets REPRODUCING pairs in the same way with
   // the producer's end(), which sees the caller's writes when it produces once more.
+  // tests/mutants/strategy_word.sh: TSan must find a weaker order.
   static constexpr auto kOrder = std::memory_order_acq_rel;
-#endif
 
   template <class Function>
   bool change(Function function) {

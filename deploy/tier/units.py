@@ -70,23 +70,14 @@ def one(log, program, preset, prefix):
     return outcome
 
 
-def mutant(log, program):
-    """Runs the same tests over a program with a defect: one of them must fail."""
-    outcome = one(log, program, "mutant", [])
-    return Outcome(passed=1) if outcome.failed else Outcome(failed=1, note=program.name + ": no test noticed the defect")
-
-
 def run(preset):
     def step(log, full):
         folder = ROOT / "build" / preset / "tests"
-        programs = sorted(p for p in folder.glob("*_tests") if os.access(p, os.X_OK) and p.is_file())
-        if preset == "tsan":
-            programs = [p for p in programs if p.name in tsan_targets(full)]
+        names = tsan_targets(full) if preset == "tsan" else targets()
+        programs = sorted(p for p in folder.glob("*_tests") if p.name in names and os.access(p, os.X_OK) and p.is_file())
         if not programs:
             return Outcome(failed=1, note="no test programs in build/%s" % preset)
         prefix = without_aslr() if preset == "tsan" else []
-        mutants = [p for p in programs if "_mutant_" in p.name]
         with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
-            total = sum(pool.map(lambda p: one(log, p, preset, prefix), [p for p in programs if p not in mutants]), Outcome())
-        return sum((mutant(log, p) for p in mutants if preset == "release"), total)
+            return sum(pool.map(lambda p: one(log, p, preset, prefix), programs), Outcome())
     return step

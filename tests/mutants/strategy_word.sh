@@ -19,20 +19,26 @@ if [ -n "${LIBUV_SOURCE:-}" ]; then
   done
   uv_cflags="-I$LIBUV_SOURCE/include" uv_libs="$out/uv/*.o -ldl"
 fi
+# compile TREE PROGRAM
 compile() {
   # shellcheck disable=SC2086
-  ${CXX:-c++} -std=c++20 -O1 -g1 -fsanitize=thread $1 -I. $uv_cflags $(pkg-config --cflags gtest) \
-    exec/*.cc exec/uv/*.cc base/*.cc metrics/histogram.cc tests/unit/exec_loop_producer_test.cc tests/unit/exec_driver_test.cc \
-    $uv_libs $(pkg-config --libs gtest gtest_main) -lpthread -o "$2"
+  ${CXX:-c++} -std=c++20 -O1 -g1 -fsanitize=thread -I"$1" $uv_cflags $(pkg-config --cflags gtest) \
+    "$1"/exec/*.cc "$1"/exec/uv/*.cc "$1"/base/*.cc "$1"/metrics/histogram.cc "$1"/tests/unit/exec_loop_producer_test.cc \
+    "$1"/tests/unit/exec_driver_test.cc $uv_libs $(pkg-config --libs gtest gtest_main) -lpthread -o "$2"
 }
 run() {
   TSAN_OPTIONS=exitcode=66 "$1" --gtest_filter='LoopProducer.MovesTheLoop*:LoopProducer.KeepsTimers*:ADriver.*' >"$1.log" 2>&1
 }
 [ "${MUTANT_ONLY:-}" ] || {
-  compile "" "$out/original"
+  compile . "$out/original"
   run "$out/original" || { echo "the original is not clean: $out/original.log"; exit 1; }
 }
-compile -DCARPOOL_MUTANT_STRATEGY_WORD "$out/mutant"
+rm -rf "$out/tree" && mkdir -p "$out/tree/tests"
+cp -r base exec metrics "$out/tree" && cp -r tests/unit "$out/tree/tests"
+right="kOrder = std::memory_order_acq_rel;" wrong="kOrder = std::memory_order_relaxed;"
+sed -i "s/$right/$wrong/" "$out/tree/exec/strategy_word.h"
+[ "$(grep -c "$wrong" "$out/tree/exec/strategy_word.h")" -eq 1 ] || { echo "exec/strategy_word.h has no line: $right"; exit 1; }
+compile "$out/tree" "$out/mutant"
 code=0; run "$out/mutant" || code=$?
 [ "$code" -eq 66 ] && grep -q "data race" "$out/mutant.log" || { echo "the mutant survived ($code): $out/mutant.log"; exit 1; }
 echo "the mutant dies: $(grep -c 'WARNING: ThreadSanitizer: data race' "$out/mutant.log") data races found"
