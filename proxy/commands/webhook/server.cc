@@ -40,14 +40,15 @@ WebhookServer::WebhookServer(const WebhookOptions& options, std::unique_ptr<exec
     : options_(options),
       loop_(std::move(loop)),
       watch_(*loop_, exec::Bound::to<&WebhookServer::reload>(*this)),
-      acceptor_(*loop_, *this, kAtOnce) {}
+      acceptor_(*loop_, *this, kAtOnce),
+      ended_sessions_(*loop_, exec::Bound::to<&WebhookServer::stop_if_empty>(*this)) {}
 
 WebhookServer::~WebhookServer() {
   loop_->enter();
   acceptor_.stop();
   while (WebhookSession* session = handshakes_.any()) session->end();
   while (WebhookSession* session = sessions_.any()) session->end();
-  destroy_closed();
+  ended_sessions_.destroy_all();
   signals_.clear();
   loop_->drain();
 }
@@ -115,7 +116,7 @@ void WebhookServer::on_client(net::Acceptor&, Fd client, const net::Address&) {
   WebhookSession::Owner& owner = *this;
   auto session = std::make_unique<WebhookSession>(*loop_, owner, tls_->accept(client.release()));
   if (!session->start()) return;
-  handshakes_.join(*session.release());  // owned by the budgets until destroy_closed()
+  handshakes_.join(*session.release());  // owned by the budgets until it ended
 }
 
 void WebhookServer::make_room(Budget& budget, std::uint64_t& count) {
@@ -172,12 +173,10 @@ std::string WebhookServer::metrics() const {
 
 void WebhookServer::ended(WebhookSession& session) {
   (session.is_shaken() ? sessions_ : handshakes_).leave(session);
-  closed_.push_back(session);
-  if (!undertaker_.linked()) loop_->defer(undertaker_);
+  ended_sessions_.destroy_later(std::unique_ptr<WebhookSession>(&session));
 }
 
-void WebhookServer::destroy_closed() {
-  while (!closed_.empty()) const std::unique_ptr<WebhookSession> dies(&closed_.pop_front());
+void WebhookServer::stop_if_empty() {
   if (stopping_ && handshakes_.size() + sessions_.size() == 0) loop_->stop();
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "exec/deferred_deleter.h"
 #include "exec/uv/loop.h"
 #include "exec/uv/signal.h"
 #include "proxy/commands/webhook/options.h"
@@ -31,11 +32,6 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   void run();  // until TERM or INT
 
  private:
-  struct DeferredDeleter final : exec::Deferred {
-    explicit DeferredDeleter(WebhookServer& server) : server_(server) {}
-    void run() override LOOP_ONLY { server_.destroy_closed(); }
-    WebhookServer& server_;
-  };
   using Budget = SessionBudget<WebhookSession>;
   static void make_room(Budget& budget, std::uint64_t& count) LOOP_ONLY;
   static void end_all_soon(Budget& budget) LOOP_ONLY;
@@ -49,7 +45,7 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   void shaken(WebhookSession& session) override LOOP_ONLY;
   void waits(WebhookSession& session) override LOOP_ONLY { sessions_.waits(session); }
   void ended(WebhookSession& session) override LOOP_ONLY;
-  void destroy_closed() LOOP_ONLY;
+  void stop_if_empty();
   void reload();
   void stop() LOOP_ONLY;
 
@@ -63,8 +59,7 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   net::Acceptor acceptor_;
   std::vector<exec::Signal> signals_;
   Budget handshakes_{kMostHandshakes, 0}, sessions_{kMostSessions, 0};  // own their sessions, as the next
-  List<WebhookSession, SessionBudgetTag> closed_;
-  DeferredDeleter undertaker_{*this};
+  exec::DeferredDeleter<WebhookSession, SessionBudgetTag> ended_sessions_;
   std::uint64_t handshakes_ended_ = 0, idle_ended_ = 0;  // to make room for new clients
   std::array<std::uint64_t, 4> outcomes_{};              // by webhook::Outcome
   std::uint64_t bodies_over_ = 0, overlays_over_ = 0;    // over a size limit

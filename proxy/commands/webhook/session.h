@@ -6,14 +6,13 @@
 #include <string>
 
 #include "exec/loop.h"
-#include "proxy/downstream/buffered_request.h"
+#include "proxy/downstream/local_http_session.h"
 #include "proxy/net/session_budget.h"
 #include "proxy/net/tls/tls_transport.h"
-#include "proxy/net/write_queue.h"
 
 namespace carpool::proxy {
 
-class WebhookSession final : public BudgetedSession, private exec::Watcher {
+class WebhookSession final : public BudgetedSession, private LocalHttpSession::Handler {
  public:
   struct Answer {
     std::uint16_t status = 200;
@@ -35,35 +34,22 @@ class WebhookSession final : public BudgetedSession, private exec::Watcher {
   WebhookSession& operator=(const WebhookSession&) = delete;
   ~WebhookSession();
 
-  Status start() LOOP_ONLY;
-  void end() LOOP_ONLY;
+  Status start() LOOP_ONLY { return http_.start(); }
+  void end() LOOP_ONLY { http_.end(); }
   // The program is ending: closes after the response in progress.
-  void end_soon() LOOP_ONLY;
-  bool is_shaken() const { return shaken_; }
+  void end_soon() LOOP_ONLY { http_.end_soon(); }
+  bool is_shaken() const { return http_.established(); }
 
  private:
-  void on_ready(exec::Ready ready) override LOOP_ONLY;
-  void on_timer();
-  void advance() LOOP_ONLY;
-  bool shake() LOOP_ONLY;
-  bool read_some() LOOP_ONLY;
-  void reply() LOOP_ONLY;
-  void refuse();
-  void send(const Answer& answer);
-  void write(std::string_view bytes);
-  bool flush();
+  void on_established() override LOOP_ONLY { owner_.shaken(*this); }
+  void on_request() override LOOP_ONLY;
+  void on_malformed(const Fault& fault) override LOOP_ONLY;
+  void on_timeout() override LOOP_ONLY { end(); }
+  void on_end() override LOOP_ONLY;
+  bool send(const Answer& answer) LOOP_ONLY;
 
-  exec::Loop& loop_;
   Owner& owner_;
-  std::unique_ptr<tls::TlsTransport> stream_;
-  exec::WatchKey key_;
-  exec::Timer timer_;
-  BufferedRequest intake_;
-  WriteQueue write_queue_;
-  bool shaken_ = false;
-  bool last_ = false;  // close when everything is sent
-  bool failed_ = false;
-  bool over_ = false;
+  LocalHttpSession http_;
 };
 
 }  // namespace carpool::proxy

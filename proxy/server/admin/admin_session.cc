@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "exec/read_buffer.h"
 #include "proxy/http/error_reply.h"
 #include "proxy/http/h1/codec.h"
 #include "proxy/http/reason_phrase.h"
@@ -10,9 +9,8 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr http::Limits kLimits{16 * 1024, 100, 8 * 1024};
-constexpr std::size_t kMaxBody = std::size_t{16} * 1024;
-constexpr Duration kPatience = std::chrono::seconds(30);  // for a request to arrive, and for a response to be read
+constexpr LocalHttpSession::Bounds kBounds{
+    {16 * 1024, 100, 8 * 1024}, std::size_t{16} * 1024, {}, std::chrono::seconds(30)};
 
 void write_head(const admin::Response& answer, http::Framing framing, bool close, std::string& out) {
   out.append("HTTP/1.1 ").append(std::to_string(answer.status)).append(" ");
@@ -29,75 +27,29 @@ void write_head(const admin::Response& answer, http::Framing framing, bool close
 }  // namespace
 
 AdminSession::AdminSession(exec::Loop& loop, Owner& owner, const Asks& asks, std::unique_ptr<net::Transport> transport)
-    : loop_(loop),
-      owner_(owner),
-      asks_(asks),
-      transport_(std::move(transport)),
-      intake_(kLimits, kMaxBody),
-      timer_(exec::Timer::bind<&AdminSession::on_timer>(loop, *this)) {}
+    : loop_(loop), owner_(owner), asks_(asks), http_(loop, *this, std::move(transport), kBounds) {}
 
 // A truncated response must not look complete: without chunks the close delimits it, so close with a reset.
 AdminSession::~AdminSession() {
-  if (streaming_ && !chunked_) transport_->reset_on_close();
+  if (streaming_ && !chunked_) http_.transport().reset_on_close();
 }
 
-Status AdminSession::start() {
-  Result<exec::WatchKey> key = loop_.watch(transport_->fd(), *this);
-  if (!key) return key.take_fault();
-  key_ = *key;
-  timer_.arm(loop_.now() + kPatience);
-  return Done{};
-}
-
-void AdminSession::on_ready(exec::Ready ready) {
-  transport_->on_readiness(ready);
-  advance();
-}
-
-void AdminSession::advance() {
-  while (!over_ && !answering_) {
-    if (!flush()) return;
-    if (body_) return made_ == TaskResult::refused ? void() : make_step();
-    if (close_when_sent_) return end();
-    if (later_) return;  // the following requests wait for its response
-    if (!(listening_ ? drop_some() : read_some())) return;
+LocalHttpSession::Next AdminSession::next() {
+  using Next = LocalHttpSession::Next;
+  if (answering_) return Next::wait;
+  if (body_) {
+    if (made_ != TaskResult::refused) make_step();
+    return Next::wait;
   }
-}
-
-bool AdminSession::read_some() {
-  const exec::ReadBuffer buffer(loop_);
-  switch (intake_.read(*transport_, buffer.span())) {
-    case BufferedRequest::Got::nothing:
-      return false;
-    case BufferedRequest::Got::closed:
-      end();
-      return false;
-    case BufferedRequest::Got::malformed:
-      refuse(intake_.fault());
-      return true;
-    case BufferedRequest::Got::request:
-      answer();
-      return true;
-    case BufferedRequest::Got::partial:
-      break;
-  }
-  return true;
-}
-
-// Discards input of an /events listener: only its end matters.
-bool AdminSession::drop_some() {
-  intake_.forget();
-  if (!transport_->maybe_readable()) return false;
-  const exec::ReadBuffer buffer(loop_);
-  const net::IoResult io = transport_->read(buffer.span());
-  if (io.io != net::Io::ok && io.io != net::Io::would_block) end();
-  return io.io == net::Io::ok;
+  if (later_) return Next::wait;  // the following requests wait for its response
+  if (listening_) return http_.discard_input() ? Next::again : Next::wait;
+  return Next::read;
 }
 
 admin::Response AdminSession::made_at_once() {
-  if (intake_.too_long()) return admin::error_answer(413, "the body is too long");
+  if (request().too_long()) return admin::error_answer(413, "the body is too long");
   admin::Response answer =
-      admin::handle(admin::make_request(intake_.head(), intake_.body()), rules_, asks_.view, asks_.control);
+      admin::handle(admin::make_request(request().head(), request().body()), rules_, asks_.view, asks_.control);
   if (answer.stream && !owner_.room_to_listen()) return busy_answer("too many clients of /events", "10");
   return answer;
 }
@@ -108,12 +60,13 @@ admin::Response AdminSession::busy_answer(const char* why, const char* seconds) 
   return answer;
 }
 
-void AdminSession::answer() {
-  if (intake_.head().fields.count(http::FieldName::host) > 1) {
-    return refuse({FaultKind::malformed_request, Side::client, "more than one Host"});
+void AdminSession::on_request() {
+  if (request().head().fields.count(http::FieldName::host) > 1) {
+    http_.close_when_sent();
+    return on_malformed({FaultKind::malformed_request, Side::client, "more than one Host"});
   }
   rules_ = asks_.rules;
-  if (intake_.too_long() || !admin::may_block(admin::make_request(intake_.head(), intake_.body()))) {
+  if (request().too_long() || !admin::may_block(admin::make_request(request().head(), request().body()))) {
     answer_ = made_at_once();
     return respond();
   }
@@ -123,7 +76,7 @@ void AdminSession::answer() {
   }
   owner_.works(*this);
   answering_ = true;
-  timer_.disarm();
+  http_.stop_waiting();
   owner_.submit(exec::lend(making_));
 }
 
@@ -137,13 +90,13 @@ void AdminSession::respond() {
 void AdminSession::poll_pending() {
   constexpr Duration kNowAndThen = std::chrono::milliseconds(5);
   std::optional<admin::Response> answer = later_->poll_pending();
-  if (!answer) return timer_.arm(loop_.now() + kNowAndThen);
+  if (!answer) return http_.wait_until(loop_.now() + kNowAndThen);
   later_.reset();
   send(*answer);
 }
 
 void AdminSession::send(const admin::Response& answer) {
-  const http::RequestHead& head = intake_.head();
+  const http::RequestHead& head = request().head();
   const bool body_wanted = head.method != "HEAD";
   http::Framing framing = answer.stream ? http::Framing::until_close : http::Framing::length;
   if (body_) framing = head.version == http::Version::http11 ? http::Framing::chunked : http::Framing::until_close;
@@ -151,10 +104,10 @@ void AdminSession::send(const admin::Response& answer) {
   WriteBatch out;
   write_head(answer, framing, close, out.text());
   const bool subscribed = answer.stream && body_wanted;
-  close_when_sent_ = close && !subscribed;
+  if (close && !subscribed) http_.close_when_sent();
   chunked_ = framing == http::Framing::chunked;
-  patience_ = loop_.now() + kPatience;
-  intake_.done();
+  patience_ = http_.patience_ends();
+  http_.done_with_request();
   const std::string first = body_ ? body_->take() : std::string();
   if (!body_wanted) {
     body_.reset();
@@ -165,7 +118,7 @@ void AdminSession::send(const admin::Response& answer) {
     out.add(answer.body);
   }
   send_out(out);
-  if (over_) return;
+  if (http_.over()) return;
   subscribed ? owner_.subscribed(*this) : owner_.waits(*this);
 }
 
@@ -174,7 +127,7 @@ void AdminSession::send_step() {
   WriteBatch out;
   add_step(out, step);
   send_out(out);
-  if (!over_) owner_.waits(*this);
+  if (!http_.over()) owner_.waits(*this);
 }
 
 // Only the chunk framing is copied to the batch; the step itself is sent from its own memory.
@@ -190,57 +143,42 @@ void AdminSession::add_step(WriteBatch& out, const std::string& step) {
 
 // A response in steps has one timeout for all of them, so that no client holds its data, or a gzip context, for longer.
 void AdminSession::send_out(WriteBatch& out) {
-  if (write_queue_.send(*transport_, out) == WriteQueue::Sent::failed) return end();
-  timer_.arm(body_ ? patience_ : loop_.now() + kPatience);
+  if (http_.send(out)) http_.wait_until(body_ ? patience_ : http_.patience_ends());
 }
 
 void AdminSession::send_event(const std::string& whole, const std::string& changes) {
   listening_ = true;
-  if (!flush()) {
+  if (!http_.flush()) {
     up_to_date_ = false;
     return;
   }
   WriteBatch out;
   out.add(up_to_date_ ? changes : whole);
-  const WriteQueue::Sent sent = write_queue_.send(*transport_, out);
-  if (sent == WriteQueue::Sent::failed) return end();
+  if (!http_.send(out)) return;
   up_to_date_ = true;
-  timer_.arm(loop_.now() + kPatience);  // a client that reads nothing until then is closed
+  http_.be_patient();  // a client that reads nothing until then is closed
 }
 
-// Replies with an error and closes: after malformed input the beginning of a next request is unknown.
-void AdminSession::refuse(const Fault& fault) {
+void AdminSession::on_malformed(const Fault& fault) {
   const http::FaultStatus told = http::fault_status(fault.kind);
   const admin::Response answer =
       admin::error_answer(told.status, fault.detail.empty() ? http::fault_name(fault.kind) : fault.detail);
-  close_when_sent_ = true;
   WriteBatch out;
   write_head(answer, http::Framing::length, true, out.text());
   out.add(answer.body);
-  if (write_queue_.send(*transport_, out) == WriteQueue::Sent::failed) end();
+  http_.send(out);
 }
 
-bool AdminSession::flush() {
-  if (write_queue_.empty()) return true;
-  const WriteQueue::Sent sent = write_queue_.flush(*transport_);
-  if (sent == WriteQueue::Sent::failed) end();
-  return sent == WriteQueue::Sent::all;
-}
-
-void AdminSession::on_timer() {
-  exec::assume_on_loop();
+void AdminSession::on_timeout() {
   if (later_) {
     poll_pending();
-    return later_ ? void() : advance();
+    return later_ ? void() : http_.advance();
   }
   if (!answering_ && made_ == TaskResult::refused && loop_.now() < patience_) return make_step();
   end();
 }
 
-void AdminSession::end() {
-  if (std::exchange(over_, true)) return;
-  timer_.disarm();
-  loop_.unwatch(transport_->fd(), key_);
+void AdminSession::on_end() {
   if (!answering_) owner_.ended(*this);  // otherwise when the response is ready
 }
 

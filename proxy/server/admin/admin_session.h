@@ -9,16 +9,14 @@
 
 #include "exec/loop.h"
 #include "exec/task.h"
-#include "proxy/downstream/buffered_request.h"
+#include "proxy/downstream/local_http_session.h"
 #include "proxy/net/session_budget.h"
-#include "proxy/net/transport.h"
-#include "proxy/net/write_queue.h"
 #include "proxy/server/admin/routes.h"
 #include "proxy/server/admin/streamed_body.h"
 
 namespace carpool::proxy {
 
-class AdminSession final : public exec::Watcher, public BudgetedSession {
+class AdminSession final : public BudgetedSession, private LocalHttpSession::Handler {
  public:
   class Owner {
    public:
@@ -45,8 +43,8 @@ class AdminSession final : public exec::Watcher, public BudgetedSession {
   };
   AdminSession(exec::Loop& loop, Owner& owner, const Asks& asks, std::unique_ptr<net::Transport> transport);
   ~AdminSession();
-  Status start() LOOP_ONLY;
-  void end() LOOP_ONLY;  // closes the connection
+  Status start() LOOP_ONLY { return http_.start(); }
+  void end() LOOP_ONLY { http_.end(); }  // closes the connection
 
   bool listening() const { return listening_; }
   // Sends an event: `changes` to a listener that is up to date, otherwise `whole`. Skipped while the last message is
@@ -55,11 +53,11 @@ class AdminSession final : public exec::Watcher, public BudgetedSession {
 
  private:
   enum class TaskResult : std::uint8_t { well, refused, failed };  // failed: by an exception
-  void on_ready(exec::Ready ready) override LOOP_ONLY;
-  void advance() LOOP_ONLY;
-  bool read_some() LOOP_ONLY;
-  bool drop_some() LOOP_ONLY;
-  void answer() LOOP_ONLY;
+  LocalHttpSession::Next next() override LOOP_ONLY;
+  void on_request() override LOOP_ONLY;
+  void on_malformed(const Fault& fault) override LOOP_ONLY;
+  void on_timeout() override LOOP_ONLY;
+  void on_end() override LOOP_ONLY;
   void make_step() LOOP_ONLY;
   void make();
   void not_made();
@@ -73,9 +71,7 @@ class AdminSession final : public exec::Watcher, public BudgetedSession {
   void add_step(WriteBatch& out, const std::string& step);
   void send_out(WriteBatch& out) LOOP_ONLY;
   admin::Response made_at_once() LOOP_ONLY;
-  void refuse(const Fault& fault) LOOP_ONLY;
-  bool flush() LOOP_ONLY;
-  void on_timer();
+  const BufferedRequest& request() const { return http_.request(); }
   admin::Response busy_answer(const char* why, const char* seconds) const;
 
   // A slow response: computed off the loop, compressed in the background if it is sent whole, and posted back.
@@ -108,17 +104,11 @@ class AdminSession final : public exec::Watcher, public BudgetedSession {
   Owner& owner_;
   const Asks asks_;
   admin::Rules rules_;  // copied when the request arrived
-  std::unique_ptr<net::Transport> transport_;
-  exec::WatchKey key_;
-  BufferedRequest intake_;
-  WriteQueue write_queue_;
-  exec::Timer timer_;
+  LocalHttpSession http_;
   std::unique_ptr<admin::PendingResponse> later_;  // the response that this request waits for
-  bool close_when_sent_ = false;
   bool listening_ = false;
-  bool up_to_date_ = false;  // an /events listener that has every change so far
-  bool over_ = false;
-  bool answering_ = false;              // a task owns the request in `intake_`, `answer_` and `body_`
+  bool up_to_date_ = false;             // an /events listener that has every change so far
+  bool answering_ = false;              // a task owns the request, `answer_` and `body_`
   TaskResult made_ = TaskResult::well;  // of the last task; refused: the timer retries
   admin::Response answer_;
   std::unique_ptr<admin::Body> body_;  // of the response in progress; destroyed with the session at the latest

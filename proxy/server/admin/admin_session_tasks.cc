@@ -15,7 +15,7 @@ void AdminSession::make_step() {
   owner_.works(*this);
   answering_ = true;
   made_ = TaskResult::well;
-  timer_.arm(patience_);
+  http_.wait_until(patience_);
   owner_.in_background(exec::lend(making_));  // a blocking task per step would hand the loop over each time
 }
 
@@ -26,10 +26,10 @@ void AdminSession::make() {
     if (streaming_) {
       body_->step();
     } else {
-      const admin::AdminRequest request = admin::make_request(intake_.head(), intake_.body());
-      answer_ = admin::handle(request, rules_, asks_.view, asks_.control);
-      body_ = admin::Body::begin(request, answer_);
-      packs = !body_ && admin::worth_packing(request, answer_);
+      const admin::AdminRequest asked = admin::make_request(request().head(), request().body());
+      answer_ = admin::handle(asked, rules_, asks_.view, asks_.control);
+      body_ = admin::Body::begin(asked, answer_);
+      packs = !body_ && admin::worth_packing(asked, answer_);
     }
   } catch (...) {
     post_result(TaskResult::failed);
@@ -62,17 +62,17 @@ void AdminSession::post_result(TaskResult made) {
 
 void AdminSession::answered() {
   answering_ = false;
-  if (over_) return owner_.ended(*this);
+  if (http_.over()) return owner_.ended(*this);
   switch (made_) {
     case TaskResult::failed:
       return end();
     case TaskResult::refused:  // without its end the response cannot look complete if the timeout comes first
-      return timer_.arm(std::min(patience_, loop_.now() + kAgain));
+      return http_.wait_until(std::min(patience_, loop_.now() + kAgain));
     case TaskResult::well:
       break;
   }
   streaming_ ? send_step() : respond();
-  if (!later_) advance();
+  if (!later_) http_.advance();
 }
 
 }  // namespace carpool::proxy

@@ -8,11 +8,16 @@ namespace carpool::proxy {
 
 AdminSessions::AdminSessions(exec::Loop& loop, Host& host, const admin::AdminView& view, admin::AdminControl& control,
                              bool metrics_only)
-    : loop_(loop), host_(host), view_(view), control_(control), listener_(loop, *this, metrics_only) {}
+    : loop_(loop),
+      host_(host),
+      view_(view),
+      control_(control),
+      listener_(loop, *this, metrics_only),
+      ended_sessions_(loop) {}
 
 AdminSessions::~AdminSessions() {
   exec::assume_on_loop();  // which has stopped
-  destroy_closed();
+  ended_sessions_.destroy_all();
   while (AdminSession* session = budget_.any()) {
     budget_.leave(*session);
     const std::unique_ptr<AdminSession> dies(session);
@@ -31,7 +36,7 @@ void AdminSessions::on_accept(AdminListener& listener, Fd client) {
   auto session = std::make_unique<AdminSession>(loop_, owner, asks, net::make_plain(client.release()));
   if (!session->start()) return;
   open_.fetch_add(1, std::memory_order_relaxed);
-  budget_.join(*session.release());  // owned by the budget's lists until destroy_closed()
+  budget_.join(*session.release());  // owned by the budget's lists until it ended
 }
 
 bool AdminSessions::room_to_work() {
@@ -56,13 +61,8 @@ void AdminSessions::send_event(const std::string& whole, const std::string& chan
 void AdminSessions::ended(AdminSession& session) {
   if (session.listening()) host_.stops_listening();
   budget_.leave(session);
-  closed_.push_back(session);
   open_.fetch_sub(1, std::memory_order_relaxed);
-  if (!undertaker_.linked()) loop_.defer(undertaker_);
-}
-
-void AdminSessions::destroy_closed() {
-  while (!closed_.empty()) const std::unique_ptr<AdminSession> dies(&closed_.pop_front());
+  ended_sessions_.destroy_later(std::unique_ptr<AdminSession>(&session));
 }
 
 }  // namespace carpool::proxy

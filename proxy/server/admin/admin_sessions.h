@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/intrusive.h"
+#include "exec/deferred_deleter.h"
 #include "proxy/net/session_budget.h"
 #include "proxy/server/admin/admin_listener.h"
 #include "proxy/server/admin/admin_session.h"
@@ -39,14 +39,8 @@ class AdminSessions final : private AdminListener::Owner, private AdminSession::
   std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
   // Sends an event to all listeners of /events, except those that have not read the last one.
   void send_event(const std::string& whole, const std::string& changes) LOOP_ONLY;
-  void destroy_closed() LOOP_ONLY;
 
  private:
-  struct DeferredDeleter final : exec::Deferred {
-    explicit DeferredDeleter(AdminSessions& sessions) : sessions_(sessions) {}
-    void run() override LOOP_ONLY { sessions_.destroy_closed(); }
-    AdminSessions& sessions_;
-  };
   void on_accept(AdminListener& listener, Fd client) override LOOP_ONLY;
   void ended(AdminSession& session) override LOOP_ONLY;
   bool room_to_work() override LOOP_ONLY;
@@ -65,8 +59,7 @@ class AdminSessions final : private AdminListener::Owner, private AdminSession::
   admin::AdminControl& control_;
   AdminListener listener_;
   SessionBudget<AdminSession> budget_{kMost, kMostWorkedFor};  // owns its sessions
-  List<AdminSession, SessionBudgetTag> closed_;                // owned as well
-  DeferredDeleter undertaker_{*this};
+  exec::DeferredDeleter<AdminSession, SessionBudgetTag> ended_sessions_;
   std::atomic<std::size_t> open_{0};  // written on the loop, read anywhere: relaxed, no partner, as the next two
   std::atomic<std::uint64_t> ended_{0}, refused_{0};
 };

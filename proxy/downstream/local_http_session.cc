@@ -1,0 +1,120 @@
+#include "proxy/downstream/local_http_session.h"
+
+#include <utility>
+
+#include "exec/read_buffer.h"
+
+namespace carpool::proxy {
+
+LocalHttpSession::LocalHttpSession(exec::Loop& loop, Handler& handler, std::unique_ptr<net::Transport> transport,
+                                   const Bounds& bounds)
+    : loop_(loop),
+      handler_(handler),
+      bounds_(bounds),
+      transport_(std::move(transport)),
+      timer_(exec::Timer::bind<&LocalHttpSession::on_timer>(loop, *this)),
+      request_(bounds.head, bounds.body) {}
+
+LocalHttpSession::LocalHttpSession(exec::Loop& loop, Handler& handler, std::unique_ptr<tls::TlsTransport> stream,
+                                   const Bounds& bounds)
+    : LocalHttpSession(loop, handler, std::unique_ptr<net::Transport>(), bounds) {
+  handshake_ = stream.get();
+  transport_ = std::move(stream);
+}
+
+LocalHttpSession::~LocalHttpSession() = default;
+
+Status LocalHttpSession::start() {
+  Result<exec::WatchKey> key = loop_.watch(transport_->fd(), *this);
+  if (!key) return key.take_fault();
+  key_ = *key;
+  timer_.arm(loop_.now() + (established() ? bounds_.patience : bounds_.handshake));
+  return Done{};
+}
+
+void LocalHttpSession::on_ready(exec::Ready ready) {
+  transport_->on_readiness(ready);
+  advance();
+}
+
+void LocalHttpSession::on_timer() {
+  exec::assume_on_loop();
+  handler_.on_timeout();
+}
+
+void LocalHttpSession::advance() {
+  while (!over_ && shake() && flush()) {
+    const Next next = handler_.next();
+    if (next == Next::wait) return;
+    if (next == Next::again) continue;
+    if (close_when_sent_) return end();
+    if (!read_some()) return;
+  }
+}
+
+bool LocalHttpSession::shake() {
+  if (established()) return true;
+  const Result<bool> done = handshake_->handshake();
+  if (!done) end();
+  if (!done || !*done) return false;
+  handshake_ = nullptr;
+  be_patient();
+  handler_.on_established();
+  return true;
+}
+
+bool LocalHttpSession::read_some() {
+  const exec::ReadBuffer buffer(loop_);
+  switch (request_.read(*transport_, buffer.span())) {
+    case BufferedRequest::Got::nothing:
+      return false;
+    case BufferedRequest::Got::closed:
+      end();
+      return false;
+    case BufferedRequest::Got::malformed:
+      close_when_sent_ = true;
+      handler_.on_malformed(request_.fault());
+      return true;
+    case BufferedRequest::Got::request:
+      handler_.on_request();
+      return true;
+    case BufferedRequest::Got::partial:
+      break;
+  }
+  return true;
+}
+
+bool LocalHttpSession::discard_input() {
+  request_.forget();
+  if (!transport_->maybe_readable()) return false;
+  const exec::ReadBuffer buffer(loop_);
+  const net::IoResult io = transport_->read(buffer.span());
+  if (io.io != net::Io::ok && io.io != net::Io::would_block) end();
+  return io.io == net::Io::ok;
+}
+
+bool LocalHttpSession::send(WriteBatch& out) {
+  if (write_queue_.send(*transport_, out) == WriteQueue::Sent::failed) end();
+  return !over_;
+}
+
+bool LocalHttpSession::flush() {
+  if (write_queue_.empty()) return true;
+  const WriteQueue::Sent sent = write_queue_.flush(*transport_);
+  if (sent == WriteQueue::Sent::failed) end();
+  return sent == WriteQueue::Sent::all;
+}
+
+void LocalHttpSession::end_soon() {
+  close_when_sent_ = true;
+  if (request_.at_rest() && write_queue_.empty()) end();
+}
+
+void LocalHttpSession::end() {
+  if (std::exchange(over_, true)) return;
+  timer_.disarm();
+  loop_.unwatch(transport_->fd(), key_);
+  handler_.on_end();
+}
+
+}  // namespace carpool::proxy

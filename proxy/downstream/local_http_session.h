@@ -1,0 +1,94 @@
+// LocalHttpSession: one connection of a client that talks to carpool itself: HTTP/1.1, plain or over TLS, one request
+// at a time with a small body. Reads a request, has it answered, sends the response, and reads on when all of it is
+// sent. One timer bounds the handshake, the arrival of a request and the sending of its response.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "exec/loop.h"
+#include "exec/timer.h"
+#include "proxy/downstream/buffered_request.h"
+#include "proxy/net/tls/tls_transport.h"
+#include "proxy/net/write_queue.h"
+
+namespace carpool::proxy {
+
+class LocalHttpSession final : private exec::Watcher {
+ public:
+  enum class Next : std::uint8_t {
+    read,   // the next request
+    again,  // something was done: ask again
+    wait,   // until advance()
+  };
+  class Handler {
+   public:
+    virtual void on_established() LOOP_ONLY {}  // the TLS handshake is complete
+    // Everything is sent: what now?
+    virtual Next next() LOOP_ONLY { return Next::read; }
+    virtual void on_request() LOOP_ONLY = 0;  // request() is complete
+    // The session closes when the error response, which this must send, is sent: the beginning of a next request is
+    // unknown.
+    virtual void on_malformed(const Fault& fault) LOOP_ONLY = 0;
+    virtual void on_timeout() LOOP_ONLY = 0;
+    virtual void on_end() LOOP_ONLY = 0;  // once; the session must be destroyed later
+
+   protected:
+    ~Handler() = default;
+  };
+  struct Bounds {
+    http::Limits head;
+    std::size_t body;
+    Duration handshake;
+    Duration patience;  // for a request to arrive, and for its response to be read
+  };
+
+  LocalHttpSession(exec::Loop& loop, Handler& handler, std::unique_ptr<net::Transport> transport, const Bounds& bounds);
+  LocalHttpSession(exec::Loop& loop, Handler& handler, std::unique_ptr<tls::TlsTransport> stream, const Bounds& bounds);
+  LocalHttpSession(const LocalHttpSession&) = delete;
+  LocalHttpSession& operator=(const LocalHttpSession&) = delete;
+  ~LocalHttpSession();
+
+  Status start() LOOP_ONLY;
+  void advance() LOOP_ONLY;   // next() has another answer
+  void end() LOOP_ONLY;       // closes the connection when this object is destroyed
+  void end_soon() LOOP_ONLY;  // closes after the response in progress
+  bool over() const { return over_; }
+  bool established() const { return handshake_ == nullptr; }
+
+  const BufferedRequest& request() const { return request_; }
+  void done_with_request() { request_.done(); }
+  // Sends `out` behind what is still unsent. Returns false if that ended the session.
+  bool send(WriteBatch& out) LOOP_ONLY;
+  bool flush() LOOP_ONLY;  // returns true if everything is sent
+  void close_when_sent() { close_when_sent_ = true; }
+  bool closes_when_sent() const { return close_when_sent_; }
+  // Discards what the client sends: only its end matters. Returns true if there was something.
+  bool discard_input() LOOP_ONLY;
+
+  void be_patient() { timer_.arm(loop_.now() + bounds_.patience); }  // on_timeout() follows unless it is called again
+  void wait_until(Instant deadline) { timer_.arm(deadline); }
+  void stop_waiting() { timer_.disarm(); }
+  Instant patience_ends() const { return loop_.now() + bounds_.patience; }
+  net::Transport& transport() { return *transport_; }
+
+ private:
+  void on_ready(exec::Ready ready) override LOOP_ONLY;
+  void on_timer();
+  bool shake() LOOP_ONLY;
+  bool read_some() LOOP_ONLY;
+
+  exec::Loop& loop_;
+  Handler& handler_;
+  const Bounds bounds_;
+  std::unique_ptr<net::Transport> transport_;
+  tls::TlsTransport* handshake_ = nullptr;  // null: none, or complete
+  exec::WatchKey key_;
+  exec::Timer timer_;
+  BufferedRequest request_;
+  WriteQueue write_queue_;
+  bool close_when_sent_ = false;
+  bool over_ = false;
+};
+
+}  // namespace carpool::proxy
