@@ -40,7 +40,7 @@ Status ServerAdminControl::set_log_level(std::string_view module, std::string_vi
   if (module.empty()) {
     log::set_level(*wanted);
   } else if (!log::set_level(module, *wanted)) {
-    return Fault{FaultKind::malformed_request, Side::client, "unknown module; known modules: " + known_modules()};
+    return Fault{FaultKind::malformed_request, Side::client, "unknown module; known: " + known_modules()};
   }
   log::warn("admin", "log level set", {{"level", level}, {"of", module.empty() ? std::string_view("all") : module}});
   return Done{};
