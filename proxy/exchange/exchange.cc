@@ -44,7 +44,7 @@ void Exchange::begin(ClientStream& client_stream) {
     context_.stats.count_limited(facts_.origin->slot, metrics::Limit::requests);
     return reply({FaultKind::rate_limited, Side::self, "the origin's request.rate is exceeded"});
   }
-  if (forwards_upgrade()) asked_->tunnel.request(TunnelRequest::upgrade);
+  if (request_.upgrade && forwards_upgrade()) asked_->tunnel.request(TunnelRequest::upgrade);
   request_body_.begin(request_, facts_.origin->request.replay_buffer);
   asked_->deadlines.begin(now, facts_.origin->request);
   if (request_.framing == http::Framing::length && !request_.expect_continue) {
@@ -61,8 +61,7 @@ void Exchange::begin(ClientStream& client_stream) {
 }
 
 bool Exchange::forwards_upgrade() const {
-  return request_.upgrade && !asked_->tunnel.connect() && facts_.origin->speaks.h1 &&
-         !http::iequals(request_.fields.get("upgrade"), "h2c");
+  return !asked_->tunnel.connect() && facts_.origin->speaks.h1 && !http::iequals(request_.fields.get("upgrade"), "h2c");
 }
 
 // Decides everything that depends on the head alone. Returns false if the request was answered.

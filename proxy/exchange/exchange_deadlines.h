@@ -27,13 +27,6 @@ enum class Deadline : std::uint8_t {
   client_reads,   // request.idle_timeout: the client accepts no byte of the response
 };
 
-// The request's body. `read`: carpool reads the client; next() needs it only if measures_body().
-struct BodyProgress {
-  std::uint64_t received = 0;
-  bool ended = false;
-  bool read = false;
-};
-
 // The facts that tell which side is awaited when a deadline has passed.
 struct Awaited {
   bool body_ended = false;     // the request's body was received whole
@@ -77,16 +70,20 @@ class ExchangeDeadlines final {
   bool informed() const { return informed_at_ != Instant{}; }  // a 1xx came
 
   // ---- the next deadline ----
-  // Returns true if the rate of the body counts now, as far as the body knows. A response that has begun is bounded by
-  // the origin's deadlines.
+  // Returns true if the rate of the body counts now. A response that has begun is bounded by the origin's deadlines.
   bool measures_body(ExchangeState state, bool body_ended) const {
     return rate_.counts() && !body_ended && state != ExchangeState::relaying && state != ExchangeState::tunnel;
   }
+  // Must be called before next(): measure() with what was received so far if measures_body(), else do_not_measure().
+  // `read`: carpool reads the client; time in which it does not read does not count.
+  void measure(Instant now, std::uint64_t received, bool read) {
+    if (!read) rate_.renew(now, received);
+    rate_at_ = read ? rate_.deadline(received) : kNever;
+  }
+  void do_not_measure() { rate_at_ = kNever; }
   // Must be called after every step, and whenever a byte moved.
-  Instant next(ExchangeState state, Instant now, const BodyProgress& body) {
-    rate_at_ = kNever;
-    if (measures_body(state, body.ended)) rate_at_ = rate_deadline(now, body);
-    return std::min({state_deadline(state, now, body.ended), total_at_, rate_at_});
+  Instant next(ExchangeState state, Instant now, bool body_ended) const {
+    return std::min(std::min(state_deadline(state, now, body_ended), total_at_), rate_at_);
   }
   // Returns the deadline that has passed; must be called at next() or later.
   Deadline passed(ExchangeState state, Instant now, const Awaited& awaited) const;
@@ -94,12 +91,6 @@ class ExchangeDeadlines final {
  private:
   static constexpr Duration kDialReports = std::chrono::milliseconds(100);
 
-  // Time in which carpool does not read does not count.
-  Instant rate_deadline(Instant now, const BodyProgress& body) {
-    if (body.read) return rate_.deadline(body.received);
-    rate_.renew(now, body.received);
-    return kNever;
-  }
   Instant state_deadline(ExchangeState state, Instant now, bool body_ended) const {
     switch (state) {
       case ExchangeState::idle:
@@ -121,8 +112,8 @@ class ExchangeDeadlines final {
   // whole 1xx head does, to at most twice the limit in total.
   Instant forwarding_deadline(bool body_ended) const {
     const Duration limit = body_ended ? limits_->response_header_timeout : limits_->idle_timeout;
-    const Instant usual = deadline_after(std::max(sent_at_, informed_at_), limit);
-    return std::min(usual, deadline_after(deadline_after(sent_at_, limit), limit));
+    if (limit <= Duration::zero()) return kNever;
+    return std::min(std::max(sent_at_, informed_at_) + limit, sent_at_ + 2 * limit);
   }
 
   const config::Request* limits_ = nullptr;

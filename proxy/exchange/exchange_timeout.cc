@@ -13,11 +13,11 @@ namespace carpool::proxy {
 void Exchange::touch() {
   if (state_ == ExchangeState::idle) return;
   ExchangeDeadlines& deadlines = asked_->deadlines;
-  BodyProgress body;
-  body.received = request_body_.received();
-  body.ended = request_body_.ended();
-  body.read = deadlines.measures_body(state_, body.ended) && wants_input();
-  timer_.arm(deadlines.next(state_, context_.loop.now(), body));
+  const Instant now = context_.loop.now();
+  const bool ended = request_body_.ended();
+  deadlines.measures_body(state_, ended) ? deadlines.measure(now, request_body_.received(), wants_input())
+                                         : deadlines.do_not_measure();
+  timer_.arm(deadlines.next(state_, now, ended));
 }
 
 void Exchange::on_deadline() {

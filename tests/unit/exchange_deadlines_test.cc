@@ -14,8 +14,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using enum ExchangeState;
 
-constexpr BodyProgress kNoBody{.ended = true};
-
 class TheDeadlines : public testing::Test {
  protected:
   TheDeadlines() {
@@ -28,7 +26,11 @@ class TheDeadlines : public testing::Test {
     listen_.body_grace = seconds(10);
     deadlines_.begin(now_, request_);
   }
-  Instant next(ExchangeState state, const BodyProgress& body = kNoBody) { return deadlines_.next(state, now_, body); }
+  Instant next(ExchangeState state, bool body_ended = true) { return deadlines_.next(state, now_, body_ended); }
+  Instant next_measured(ExchangeState state, std::uint64_t received, bool read) {
+    deadlines_.measure(now_, received, read);
+    return next(state, false);
+  }
   Deadline passed(ExchangeState state, const Awaited& awaited = {}) { return deadlines_.passed(state, now_, awaited); }
   void pass(Duration time) { now_ += time; }
 
@@ -100,7 +102,7 @@ TEST_F(TheDeadlines, AreBoundedByTheRequestsTimeoutInEveryState) {
     ExchangeDeadlines deadlines;
     request_.idle_timeout = request_.response_header_timeout = Duration::zero();
     deadlines.begin(now_, request_);
-    EXPECT_EQ(deadlines.next(state, now_ + seconds(2), kNoBody), now_ + seconds(300));
+    EXPECT_EQ(deadlines.next(state, now_ + seconds(2), true), now_ + seconds(300));
   }
 }
 
@@ -181,7 +183,7 @@ TEST_F(TheDeadlines, ExtendTheTimeOfAHeadWithInformationalHeadsToTwiceTheLimit) 
 
 TEST_F(TheDeadlines, TellASilentClientFromAnOriginThatReadsNoBody) {
   deadlines_.lease(now_);
-  EXPECT_EQ(next(forwarding, {.ended = false}), now_ + seconds(20));
+  EXPECT_EQ(next(forwarding, false), now_ + seconds(20));
   pass(seconds(20));
   EXPECT_EQ(passed(forwarding), Deadline::client_sends);
   EXPECT_EQ(passed(forwarding, {.origin_queued = true}), Deadline::origin_reads);
@@ -205,12 +207,15 @@ TEST_F(TheDeadlines, MeasureABodyUntilItEndsOrTheResponseBegins) {
   }
   EXPECT_FALSE(deadlines_.measures_body(relaying, false));
   EXPECT_FALSE(deadlines_.measures_body(tunnel, false));
+  EXPECT_EQ(next_measured(collecting, 0, true), now_ + seconds(10));
+  deadlines_.do_not_measure();
+  EXPECT_EQ(next(collecting), now_ + seconds(20));
 }
 
 TEST_F(TheDeadlines, EndABodyThatComesTooSlowly) {
   deadlines_.measure_body(now_, listen_);
   pass(seconds(9));
-  EXPECT_EQ(next(collecting, {.received = 2000, .read = true}), now_ + seconds(3));
+  EXPECT_EQ(next_measured(collecting, 2000, true), now_ + seconds(3));
   pass(seconds(3));
   EXPECT_EQ(passed(collecting), Deadline::body_rate);
 }
@@ -219,13 +224,13 @@ TEST_F(TheDeadlines, DoNotCountTimeInWhichTheClientIsNotRead) {
   deadlines_.measure_body(now_, listen_);
   deadlines_.lease(now_);
   pass(seconds(15));
-  EXPECT_EQ(next(forwarding, {.received = 500}), now_ + seconds(5)) << "the origin's time alone";
+  EXPECT_EQ(next_measured(forwarding, 500, false), now_ + seconds(5)) << "the origin's time alone";
   pass(seconds(1));
   deadlines_.origin_accepted(now_, 500);
-  EXPECT_EQ(next(forwarding, {.received = 500, .read = true}), now_ + seconds(10)) << "a new grace period";
+  EXPECT_EQ(next_measured(forwarding, 500, true), now_ + seconds(10)) << "a new grace period";
   pass(seconds(2));
   deadlines_.origin_accepted(now_, 500);
-  EXPECT_EQ(next(forwarding, {.received = 500, .read = true}), now_ + seconds(8)) << "it was read: no new one";
+  EXPECT_EQ(next_measured(forwarding, 500, true), now_ + seconds(8)) << "it was read: no new one";
 }
 
 TEST_F(TheDeadlines, KeepTheRequestsTimeoutAtAnotherDestination) {
