@@ -146,7 +146,6 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void on_deadline();
   Awaited awaited() const LOOP_ONLY;
   Fault fault_of(const DeadlineRow& row) const LOOP_ONLY;
-  void note_timeout(const DeadlineRow& row, Instant now) LOOP_ONLY;
 
   // ---- UpstreamStreamHandler: the response ----
   bool wants_response() const override LOOP_ONLY;

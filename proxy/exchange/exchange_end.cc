@@ -21,6 +21,7 @@ void Exchange::fail(Fault fault) {
       leave_line();
       return reply(fault);
     case ExchangeState::forwarding:
+      if (fault.side == Side::upstream) facts_.origin->destination->note_failure(fault);
       end_lease(pool::CloseCause::error);
       return reply(fault);
     case ExchangeState::relaying:

@@ -39,7 +39,7 @@ void Exchange::on_deadline() {
     case DeadlineAction::client_left:
       return on_client_left(row.detail);
     case DeadlineAction::fail:
-      note_timeout(row, now);
+      if (row.side == Side::upstream) static_cast<Connection&>(*attempt_->lease).note_failure(now);
       return fail(fault_of(row));
   }
 }
@@ -57,12 +57,6 @@ Fault Exchange::fault_of(const DeadlineRow& row) const {
   Fault fault{row.kind, row.side, std::string(row.detail)};
   if (row.deadline == Deadline::total) fault.detail.append(phase());
   return fault;
-}
-
-void Exchange::note_timeout(const DeadlineRow& row, Instant now) {
-  if (row.side != Side::upstream) return;
-  facts_.origin->destination->note_failure(fault_of(row));
-  static_cast<Connection&>(*attempt_->lease).note_failure(now);
 }
 
 std::string_view Exchange::phase() const {

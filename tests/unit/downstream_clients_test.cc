@@ -162,6 +162,20 @@ TEST_F(TheDataPlane, ReadsWhatAnHttp2ClientSentWhileItsWriteQueueWasFull) {
   EXPECT_LT(120'000U, one.outgoing.size());
 }
 
+TEST_F(TheDataPlane, CountsAnOriginThatFallsSilentAsOneFailure) {
+  for (const std::string_view part : {"", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"}) {
+    test::MemoryWire& one = client();
+    send(one, kGet);
+    plane_.environment.connect();
+    plane_.turn();
+    const OriginRuntime& origin = **plane_.origins->at(*pool::parse_origin("http://a.test"));
+    const std::uint64_t before = origin.destination->snapshot(plane_.now).failed_total();
+    if (!part.empty()) plane_.from_origin(plane_.environment.connections.size() - 1, part);
+    plane_.pass(origin.request.response_header_timeout + 1s);
+    EXPECT_EQ(before + 1, origin.destination->snapshot(plane_.now).failed_total()) << one.outgoing;
+  }
+}
+
 TEST_F(TheDataPlane, GivesAClientThatBeginsWithThePrefaceToHttp2) {
   test::MemoryWire& one = client();
   send(one, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
