@@ -45,7 +45,7 @@ void Exchange::begin(ClientStream& client_stream) {
     return reply({FaultKind::rate_limited, Side::self, "the origin's request.rate is exceeded"});
   }
   if (request_.upgrade && forwards_upgrade()) asked_->tunnel.request(TunnelRequest::upgrade);
-  request_body_.begin(request_, facts_.origin->request.replay_buffer);
+  request_body_.begin(request_, facts_.origin->request.replay_buffer, client_stream_->listen().max_body);
   asked_->deadlines.begin(now, facts_.origin->request);
   if (request_.framing == http::Framing::length && !request_.expect_continue) {
     asked_->deadlines.measure_body(now, client_stream_->listen());
@@ -295,11 +295,6 @@ void Exchange::on_request_body(std::string_view bytes) {
   if (request_.expect_continue && request_body_.received() == 0 && request_.framing == http::Framing::length) {
     asked_->deadlines.measure_body(context_.loop.now(), client_stream_->listen());
   }
-  const std::uint64_t max_body = client_stream_->listen().max_body;
-  if (max_body != 0 && facts_.bytes_in > max_body) {
-    asked_->over_limit = true;
-    return;
-  }
   request_body_.add(bytes, upstream_stream());
 }
 
@@ -313,10 +308,7 @@ void Exchange::on_request_end() {
 }
 
 void Exchange::pump() {
-  if (asked_->over_limit) {
-    asked_->over_limit = false;
-    return on_request_broken({FaultKind::body_too_large, Side::client, "the body exceeds max_body"});
-  }
+  if (request_body_.over_limit()) return fail({FaultKind::body_too_large, Side::client, "the body exceeds max_body"});
   if (state_ == ExchangeState::collecting && ask_when_body_may_travel() != AttemptState::alive) return;
   if (!attempt_) return touch();
   if (!attempt_->upstream_stream->flush()) return;

@@ -27,7 +27,6 @@ struct RequestValues {
   std::string_view path;  // in the request's target
   Tunnel tunnel;
   bool close_client = false;  // the response carries Connection: close
-  bool over_limit = false;    // the body passed max_body
   int max_forwards = -1;
   RetryState retries;
   ExchangeDeadlines deadlines;

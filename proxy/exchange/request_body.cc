@@ -5,10 +5,11 @@
 
 namespace carpool::proxy {
 
-void RequestBody::begin(const http::RequestHead& head, std::uint64_t replay_limit) {
+void RequestBody::begin(const http::RequestHead& head, std::uint64_t replay_limit, std::uint64_t max_body) {
   framing_ = head.framing;
   length_ = head.length;
   replay_limit_ = replay_limit;
+  max_body_ = max_body;
   received_ = 0;
   held_.clear();
   trailers_.clear();
@@ -23,6 +24,7 @@ bool RequestBody::may_travel(Duration since, std::uint64_t min_rate) const {
 
 void RequestBody::add(std::string_view bytes, UpstreamStream* to) {
   received_ += bytes.size();
+  if (over_limit()) return;
   if (to == nullptr) {
     held_.append(bytes);
     return;

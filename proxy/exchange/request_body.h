@@ -16,13 +16,15 @@ class UpstreamStream;
 
 class RequestBody {
  public:
-  void begin(const http::RequestHead& head, std::uint64_t replay_limit);
+  // `max_body`: listen.max_body; 0: no limit.
+  void begin(const http::RequestHead& head, std::uint64_t replay_limit, std::uint64_t max_body = 0);
   // Returns true if the body may be sent. A body that fits into the buffer is collected first. A larger one waits until
   // the buffer is full or, `since` its head, it has arrived at `min_rate` for kStreams.
   bool may_travel(Duration since, std::uint64_t min_rate) const;
   bool fits() const { return length_ <= replay_limit_; }
   static constexpr Duration kStreams = std::chrono::milliseconds(200);
-  // Takes bytes of the body: sends them to `to`, or holds them if there is no connection yet.
+  // Takes bytes of the body: sends them to `to`, or holds them if there is no connection yet. Drops bytes over
+  // max_body.
   void add(std::string_view bytes, UpstreamStream* to) LOOP_ONLY;
   void add_trailer(std::string_view name, std::string_view value) { trailers_.add(name, value); }
   void end(UpstreamStream* to) LOOP_ONLY;
@@ -31,6 +33,7 @@ class RequestBody {
   void finish();  // frees the memory
 
   bool ended() const { return ended_; }
+  bool over_limit() const { return max_body_ != 0 && received_ > max_body_; }
   bool replayable() const { return whole_; }
   bool expected() const { return framing_ != http::Framing::none; }
   bool full() const { return held_.size() >= replay_limit_; }
@@ -39,6 +42,7 @@ class RequestBody {
  private:
   http::Framing framing_ = http::Framing::none;
   std::uint64_t replay_limit_ = 0;
+  std::uint64_t max_body_ = 0;
   std::uint64_t length_ = 0;
   std::uint64_t received_ = 0;
   std::string held_;  // all of the body so far, while whole_

@@ -64,6 +64,19 @@ TEST(ABodyThatFits, TravelsWhenItIsWhole) {
   EXPECT_TRUE(upload.may_travel(Duration::zero(), 500));
 }
 
+TEST(ABodyOverItsLimit, IsNotHeld) {
+  exec::assume_on_loop();
+  RequestBody upload;
+  upload.begin(head_of(10), 100, 5);
+  upload.add("12345", nullptr);
+  EXPECT_FALSE(upload.over_limit());
+  upload.add("6", nullptr);
+  EXPECT_TRUE(upload.over_limit());
+  upload.begin(head_of(10), 100);
+  upload.add("123456", nullptr);
+  EXPECT_FALSE(upload.over_limit()) << "no limit";
+}
+
 TEST(ALargeBody, TravelsWhenTheBufferIsFullOrItStreams) {
   exec::assume_on_loop();
   RequestBody upload;
