@@ -195,7 +195,7 @@ TEST(Classes, AreTwoToFourNamesThatListenersMayUse) {
   expect_mistake("[[origin]]\nuri = \"http://a\"\npool.classes = [\"a\"]\n", "3:16: origin.pool.classes:", "lists 1");
   expect_mistake("pool.classes = [\"High\", \"b\"]", "1:", "is not a valid class name");
   expect_mistake("[[listen]]\naddress = \"127.0.0.1:1\"\nclass = \"gold\"",
-                 "3:9: listen.class:", "is in no pool.classes");
+                 "3:9: listen.class:", "is not in any pool.classes");
 }
 
 TEST(AProbe, IsARequestThatChangesNothing) {
