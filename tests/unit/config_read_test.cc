@@ -211,7 +211,7 @@ TEST(Mistakes, NameTheTypeThatIsExpected) {
   expect_mistake("request.replay_buffer = \"64KB\"", "1:25: request.replay_buffer:", "is \"64KB\", expected a size");
   expect_mistake("request.replay_buffer = \"1GiB\"", "1:25: request.replay_buffer:", "expected 0 to 64MiB");
   expect_mistake("upstream.protocols = \"h1\"", "1:22: upstream.protocols:", "expected a list of texts");
-  expect_mistake("upstream.protocols = [1]", "1:22: upstream.protocols:", "no text");
+  expect_mistake("upstream.protocols = [1]", "1:22: upstream.protocols:", "not a text");
   expect_mistake("upstream.protocols = [\"h3\"]",
                  "1:22: upstream.protocols:", "`h3` is not known, expected \"h1\" or \"h2\"");
   expect_mistake("log.level = true", "1:13: log.level:", "expected a text in quotes");
