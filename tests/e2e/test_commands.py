@@ -73,13 +73,13 @@ def test_threads_and_every_other_question_have_an_answer(used):
         assert done.returncode in (0, 3) and (done.stdout or done.stderr), done
 
 
-def test_what_if_shows_the_settings_asked_for_beside_those_present(used):
+def test_what_if_shows_the_simulated_settings_beside_the_current_ones(used):
     o, c = used
     done = run("what-if", o.url, "--size", 3, "--min-idle", 1, "--max-waiting", 7, "--max-usage", 9, "--idle-timeout", "1s", "--expire-time", "2m",
                "--wait-timeout=250ms", "--admin", c.admin_text)
     assert done.returncode == 0, done
     rows = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
-    assert rows["PRESENT"] == ["WHAT_IF"] and rows["size"] == ["64", "3"] and rows["served"] == ["3", "3"]
+    assert rows["CURRENT"] == ["SIMULATED"] and rows["size"] == ["64", "3"] and rows["served"] == ["3", "3"]
     assert [rows[name][1] for name in ("min_idle", "max_waiting", "max_usage", "idle_timeout_seconds", "expire_time_seconds", "wait_timeout_seconds")
             ] == ["1", "7", "9", "1", "120", "0.25"]
     wrong = run("what-if", o.url, "--idle-timeout", "soon", "--admin", c.admin_text)

@@ -71,12 +71,12 @@ def test_what_rests_makes_room_and_what_runs_is_finished(slow, gate, carpool):
         answers = [sender.response() for sender in senders[:sent]]
         assert {answer.status for answer in answers} == {200}, "what runs is finished"
         allow(c, None)
-        until(lambda: c.get_json("/overload")["sheds"] == "nothing", what="the end of it")
+        until(lambda: c.get_json("/overload")["shed_level"] == "nothing", what="the end of it")
         with c.client() as later:
             assert later.get(o.url + "/").keeps_alive()
     assert c.metric("carpool_overload_failed_allocations_total") == failed(c) > 0
-    until(lambda: stages(c)[-1]["sheds"] == "nothing", what="the last line of the log")
-    assert stages(c)[0]["sheds"] == "idle" and stages(c)[0]["failed_allocations"] > 0
+    until(lambda: stages(c)[-1]["shed_level"] == "nothing", what="the last line of the log")
+    assert stages(c)[0]["shed_level"] == "idle" and stages(c)[0]["failed_allocations"] > 0
 
 
 def test_when_nothing_is_left_it_ends_with_one_line_and_its_code(slow, gate, carpool):

@@ -42,16 +42,16 @@ def test_it_sheds_in_order_and_comes_back(pressed):
         known, resting = (stack.enter_context(c.client()) for _ in range(2))
         for client in (known, resting):
             assert client.get(o.url + "/").keeps_alive()
-        assert overload(c)["sheds"] == "nothing"
+        assert overload(c)["shed_level"] == "nothing"
 
         press(87)
-        until(lambda: overload(c)["sheds"] == "keep_alive", what="the first stage")
+        until(lambda: overload(c)["shed_level"] == "keep_alive", what="the first stage")
         answer = known.get(o.url + "/")
         assert (answer.status, answer.keeps_alive()) == (200, False)
         assert known.at_end()
 
         press(92)
-        until(lambda: overload(c)["sheds"] == "new_clients", what="the second stage")
+        until(lambda: overload(c)["shed_level"] == "new_clients", what="the second stage")
         with c.client() as late:
             answer = late.get(o.url + "/")
             assert (answer.status, answer.get("retry-after"), answer.keeps_alive()) == (503, "1", False)
@@ -62,18 +62,18 @@ def test_it_sheds_in_order_and_comes_back(pressed):
         assert c.pool(o.url)["borrowable"] >= 1, "what rests is left alone until the last stage"
 
         press(99)
-        until(lambda: overload(c)["sheds"] == "idle", what="the last stage")
+        until(lambda: overload(c)["shed_level"] == "idle", what="the last stage")
         assert resting.at_end()
         until(lambda: c.pool(o.url)["active"] == 0, what="the end of idle connections to the origin")
         assert c.metric("carpool_overload_shed_total", what="idle") == 1
         assert c.metric("carpool_pool_closed_total", origin=o.url, cause="budget") >= 1
 
         press(10)
-        until(lambda: overload(c)["sheds"] == "nothing", what="the end of it")
+        until(lambda: overload(c)["shed_level"] == "nothing", what="the end of it")
         with c.client() as back:
             assert back.get(o.url + "/").keeps_alive()
     def said():
-        return [json.loads(line)["sheds"] for line in list(c.output) if '"overload"' in line]
+        return [json.loads(line)["shed_level"] for line in list(c.output) if '"overload"' in line]
     until(lambda: len(said()) == 4, what="the last line of the log")
     assert said() == ["keep_alive", "new_clients", "idle", "nothing"]
 
@@ -90,7 +90,7 @@ def test_a_request_that_runs_is_finished_at_the_last_stage(origin, carpool):
         gate.wait_for(1)
         c.config.write_text(c.config.read_text().replace("4GiB", "%dB" % (c.rss() * 100 // 99)))
         reload(c)
-        until(lambda: overload(c)["sheds"] == "idle", what="the last stage")
+        until(lambda: overload(c)["shed_level"] == "idle", what="the last stage")
         gate.open()
         answer = client.response()
         assert (answer.status, len(answer.body), answer.keeps_alive()) == (200, 100000, False)
@@ -108,11 +108,11 @@ def test_idle_clients_make_room_before_descriptors_run_out(origin, carpool):
                 break
         # No stage is skipped, however fast they come: above the first threshold each answer ends its connection.
         assert statuses[-1] in (200, 503) and set(statuses[:-1]) == {200} and len(statuses) > 60
-        assert overload(c)["sheds"] != "nothing"
+        assert overload(c)["shed_level"] != "nothing"
         for _ in range(20):  # clients that continue all the same
             stack.enter_context(c.client()).ask("GET", o.url + "/")
         until(lambda: overload(c)["descriptors"]["used"] < 110, what="room")
-    until(lambda: overload(c)["sheds"] == "nothing", what="the end of it")
+    until(lambda: overload(c)["shed_level"] == "nothing", what="the end of it")
     with c.client() as client:
         assert client.get(o.url + "/").status == 200
 
@@ -128,7 +128,7 @@ def test_h2_clients_are_asked_to_go_and_new_ones_are_refused(pressed):
     with H2Client(c.address) as known:
         assert known.get("/", authority=o.authority).status == 200
         press(92)
-        until(lambda: overload(c)["sheds"] == "new_clients", what="the second stage")
+        until(lambda: overload(c)["shed_level"] == "new_clients", what="the second stage")
         assert known.get("/", authority=o.authority).status == 200
         assert known.until(lambda: known.goaways), "GOAWAY"
         with H2Client(c.address) as late:
@@ -148,7 +148,7 @@ def test_what_a_burst_took_goes_back_to_the_kernel(carpool):
     until(lambda: not c.get_json("/pools")["pools"], 30, "the end of the pools")
     until(lambda: overload(c)["heap"]["returned"] >= 4 << 20 and c.rss() < most - (4 << 20), 30, "memory on its way back")
     heap = overload(c)["heap"]
-    assert heap["used"] > 0 and heap["used"] + heap["unused"] < c.rss() + (1 << 20), heap
+    assert heap["used"] > 0 and heap["used"] + heap["free_bytes"] < c.rss() + (1 << 20), heap
     assert c.metric("carpool_memory_returned_bytes_total") >= 4 << 20
     until(lambda: "unused memory returned" in c.tail(1000), what="a line of the log")
     o.stop()

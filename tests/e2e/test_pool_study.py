@@ -37,7 +37,7 @@ def test_the_origins_idle_limit_is_learned_and_connections_are_retired_before_it
     with c.client() as client:
         assert client.get(o.url + "/").status == 200
     until(lambda: closed(c, o, "idle") == 1, what="a retirement")
-    assert any("was observed to close connections that are idle" in s for s in c.get_json(path(o, "/explain"))["sentences"])
+    assert any("was observed to close connections that are idle" in s for s in c.get_json(path(o, "/explain"))["explanation"])
 
 
 def test_a_keep_alive_hint_is_taken_at_its_word(origin, carpool):
@@ -110,15 +110,15 @@ def test_a_pool_explains_itself_and_says_what_size_it_should_have(origin, carpoo
     with c.client() as client:
         for _ in range(50):
             assert client.get(o.url + "/").status == 200
-    sentences = c.get_json(path(o, "/explain"))["sentences"]
+    sentences = c.get_json(path(o, "/explain"))["explanation"]
     assert sentences[0].startswith("1 of 1 connection was opened because nothing was open")
     assert "50 borrows on 1 connection." in sentences
     advice = c.get_json(path(o, "/advice"))
     assert advice["advice"]["borrows"] == 50 and "Erlang" in advice["method"]
     assert 1 <= advice["advice"]["recommended"]["size"] <= 5
     replay = c.get_json(path(o, "/what-if?size=1&idle_timeout=1s"))
-    assert replay["present"]["outcome"]["handshakes"] == replay["what_if"]["outcome"]["handshakes"] == 1
-    assert replay["what_if"]["outcome"]["served"] == 50
+    assert replay["current"]["outcome"]["handshakes"] == replay["simulated"]["outcome"]["handshakes"] == 1
+    assert replay["simulated"]["outcome"]["served"] == 50
     assert c.admin("GET", path(o, "/what-if?size=0")).status == 400
     bars = c.get_json(path(o))["histograms"]
     assert sum(bar["count"] for bar in bars["uses"]) == 1

@@ -57,10 +57,10 @@ def test_an_origin_that_never_answers_delays_the_start_by_connect_timeout_at_mos
 
 def test_a_warm_up_on_order_makes_the_pool_and_answers_how_many_were_made(origin, carpool):
     o, c = origin(), carpool()
-    assert order(c, o.url, "?size=4") == (200, {"made": 4, "failure": None})
+    assert order(c, o.url, "?size=4") == (200, {"opened": 4, "made": 4, "failure": None})
     assert c.pool(o.url)["borrowable"] == 4
     until(lambda: o.opened == 4, what="the origin's view of it")
-    assert order(c, o.url, "?size=4") == (200, {"made": 0, "failure": None}), "they are there"
+    assert order(c, o.url, "?size=4") == (200, {"opened": 0, "made": 0, "failure": None}), "they are there"
     assert order(c, o.url, "?size=1000000")[0] == 400
 
 
@@ -68,7 +68,7 @@ def test_a_warm_up_that_fails_answers_the_first_failure(carpool):
     url = "http://127.0.0.1:%d" % free_port()
     c = carpool()
     status, said = order(c, url, "?size=5")
-    assert status == 502 and said["made"] == 0 and "refused" in said["failure"].lower()
+    assert status == 502 and said["opened"] == 0 and "refused" in said["failure"].lower()
     assert c.metric("carpool_pool_failures_total", origin=url, reason="refused") == 1
 
 
@@ -99,4 +99,4 @@ def test_min_idle_is_there_at_start_and_opened_again_when_the_origin_closes(orig
     o.close_connections()
     until(lambda: o.opened == 4 and c.pool(o.url)["borrowable"] == 2, what="two new ones")
     assert c.pool(o.url)["opened"]["min_idle"] == 2
-    assert any("min_idle (2)" in s for s in c.get_json("/pools/%s/explain" % o.url.replace("/", "%2F"))["sentences"])
+    assert any("min_idle (2)" in s for s in c.get_json("/pools/%s/explain" % o.url.replace("/", "%2F"))["explanation"])

@@ -10,24 +10,24 @@ std::string shown_by(const char* command, const char* answer) {
   return text_of(*find_command(command), Json::parse(answer));
 }
 
-TEST(WhatIf, ShowsTheSettingsAskedForBesideThosePresentAndWhatComesOfBoth) {
+TEST(WhatIf, ShowsTheSimulatedSettingsBesideTheCurrentOnesAndTheOutcomeOfBoth) {
   EXPECT_EQ(shown_by("what-if", R"({"origin": "http://o", "borrows": 50,
-      "present": {"settings": {"size": 64, "min_idle": 0},
+      "current": {"settings": {"size": 64, "min_idle": 0},
                   "outcome": {"served": 50, "opened": {"first": 1}, "wait_seconds": {"p99": 0.25}}},
-      "what_if": {"settings": {"size": 2, "min_idle": 1},
-                  "outcome": {"served": 48, "opened": {"all_busy": 3}, "wait_seconds": {"p99": 1}}},
-      "handshakes_saved": -2, "sentences": ["So it is."]})"),
+      "simulated": {"settings": {"size": 2, "min_idle": 1},
+                    "outcome": {"served": 48, "opened": {"all_busy": 3}, "wait_seconds": {"p99": 1}}},
+      "handshakes_saved": -2, "explanation": ["So it is."], "sentences": ["So it is."]})"),
             "origin http://o\n"
             "borrows 50\n"
-            "                  PRESENT  WHAT_IF\n"
-            "size                   64        2\n"
-            "min_idle                0        1\n"
-            "served                 50       48\n"
-            "opened first            1        -\n"
-            "opened all_busy         -        3\n"
-            "wait_seconds p99     0.25        1\n"
+            "                  CURRENT  SIMULATED\n"
+            "size                   64          2\n"
+            "min_idle                0          1\n"
+            "served                 50         48\n"
+            "opened first            1          -\n"
+            "opened all_busy         -          3\n"
+            "wait_seconds p99     0.25          1\n"
             "handshakes_saved -2\n"
-            "sentences\n"
+            "explanation\n"
             "  - So it is.\n");
 }
 
@@ -43,9 +43,15 @@ TEST(TheLogsLevels, AreATableOfTheModulesThatHaveOneOfTheirOwnAndOfAllOthers) {
             "MODULE  LEVEL\nothers  info\naccess  off\ntls     debug\n");
 }
 
+TEST(AnAnswer, IsShownWithoutTheNamesThatItsMembersHadBefore) {
+  EXPECT_EQ(shown_by("overload", R"({"shed_level": "idle", "sheds": "idle", "heap": {"free_bytes": 1, "unused": 1}})"),
+            "shed_level idle\nheap\n  free_bytes 1\n");
+  EXPECT_EQ(shown_by("overload", R"({"sheds": "idle"})"), "sheds idle\n") << "of a program before this release";
+}
+
 TEST(AnAnswer, OfAnotherKindThanExpectedIsNoReasonToFail) {
   EXPECT_EQ(shown_by("pools", "{}"), "none\n");
-  EXPECT_EQ(shown_by("what-if", R"({"present": 3})"), "  PRESENT  WHAT_IF\n");
+  EXPECT_EQ(shown_by("what-if", R"({"current": 3})"), "  CURRENT  SIMULATED\n");
   EXPECT_EQ(shown_by("log-level", "{}"), "MODULE  LEVEL\nall         -\n");
 }
 

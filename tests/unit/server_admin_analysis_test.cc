@@ -84,26 +84,36 @@ TEST_F(AStudy, AdvisesWithItsMethodAndInSentences) {
   EXPECT_NEAR(advice.at("arrivals_per_second").get<double>(), 40, 1);
   EXPECT_NEAR(advice.at("hold_seconds").at("mean").get<double>(), 0.02, 1e-6);
   EXPECT_GE(advice.at("recommended").at("size").get<int>(), 4) << "four come at once";
-  EXPECT_EQ(advice.at("present").at("size"), 8);
-  EXPECT_GE(advice.at("sentences").size(), 4U);
+  EXPECT_EQ(advice.at("current").at("size"), 8);
+  EXPECT_GE(advice.at("explanation").size(), 4U);
+}
+
+TEST_F(AStudy, IsSentUnderTheNamesOfBeforeToo) {
+  const Json replay = parsed(what_if_answer(facts, study, "/x?size=1"));
+  EXPECT_EQ(replay.at("present"), replay.at("current"));
+  EXPECT_EQ(replay.at("what_if"), replay.at("simulated"));
+  EXPECT_EQ(replay.at("sentences"), replay.at("explanation"));
+  const Json advice = parsed(advice_answer(facts, study)).at("advice");
+  EXPECT_EQ(advice.at("present"), advice.at("current"));
+  EXPECT_EQ(advice.at("busy").at("most"), advice.at("busy").at("max"));
 }
 
 TEST_F(AStudy, SaysWhyItCannotAdvise) {
   study.past.resize(3);
   const Json json = parsed(advice_answer(facts, study));
   EXPECT_TRUE(json.at("advice").is_null());
-  EXPECT_EQ(json.at("why_not"), "only 3 borrows so far, 20 are needed");
+  EXPECT_EQ(json.at("reason"), "only 3 borrows so far, 20 are needed");
 }
 
 TEST_F(AStudy, ReplaysThePresentSettingsBesideTheOthers) {
   const Json json = parsed(what_if_answer(facts, study, "/x?size=1"));
   EXPECT_EQ(json.at("borrows"), 400);
-  EXPECT_EQ(json.at("present").at("outcome").at("peak"), 4);
-  EXPECT_EQ(json.at("what_if").at("outcome").at("peak"), 1);
+  EXPECT_EQ(json.at("current").at("outcome").at("peak"), 4);
+  EXPECT_EQ(json.at("simulated").at("outcome").at("peak"), 1);
   EXPECT_EQ(json.at("handshakes_saved"), 3);
-  EXPECT_NEAR(json.at("what_if").at("outcome").at("wait_seconds").at("longest").get<double>(), 0.062, 1e-6)
+  EXPECT_NEAR(json.at("simulated").at("outcome").at("wait_seconds").at("longest").get<double>(), 0.062, 1e-6)
       << "the fourth waits for three and a dial";
-  EXPECT_EQ(json.at("sentences").at(0), "1 connection instead of 4: 3 handshakes saved.");
+  EXPECT_EQ(json.at("explanation").at(0), "1 connection instead of 4: 3 handshakes saved.");
 }
 
 TEST_F(AStudy, RefusesSettingsThatAreNone) {
@@ -116,7 +126,7 @@ TEST_F(AStudy, RefusesSettingsThatAreNone) {
 }
 
 TEST_F(AStudy, ExplainsInSentences) {
-  EXPECT_EQ(parsed(explain_answer(facts, study)).at("sentences").at(0),
+  EXPECT_EQ(parsed(explain_answer(facts, study)).at("explanation").at(0),
             "No connection has been opened yet, because there was no request.");
 }
 

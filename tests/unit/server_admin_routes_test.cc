@@ -193,12 +193,12 @@ TEST_F(Routes, WarmsUpAPoolThatThereNeedNotBeAndAnswersWhenThatHasEnded) {
     return std::move(*answer.later->poll_pending());
   };
   const std::string unknown = "/pools/http%3A%2F%2Funknown.example/warm-up";
-  EXPECT_EQ(Json::parse(warm_up(unknown).body), Json({{"made", 2}, {"failure", nullptr}}));
-  EXPECT_EQ(Json::parse(warm_up(unknown + "?size=5").body).at("made"), 5);
+  EXPECT_EQ(Json::parse(warm_up(unknown).body), Json({{"opened", 2}, {"failure", nullptr}, {"made", 2}}));
+  EXPECT_EQ(Json::parse(warm_up(unknown + "?size=5").body).at("opened"), 5);
   const Response failed = warm_up(unknown + "?size=7");
   EXPECT_EQ(failed.status, 502);
   EXPECT_EQ(Json::parse(failed.body).at("failure"), "connection refused");
-  EXPECT_EQ(Json::parse(failed.body).at("made"), 3);
+  EXPECT_EQ(Json::parse(failed.body).at("opened"), 3);
   EXPECT_EQ(warm_up("/pools/http%3A%2F%2Fdenied/warm-up").status, 403);
   for (const char* size : {"0", "x", "-1", "1e3", ""})
     EXPECT_EQ(warm_up(unknown + "?size=" + size).status, 400) << size;
@@ -212,9 +212,9 @@ TEST_F(Routes, NamesAFailedWarmUpWithoutBeingUnready) {
 
 TEST_F(Routes, StudiesOnePool) {
   const std::string pool = "/pools/http%3A%2F%2Fa.example";
-  EXPECT_GE(json(pool + "/explain").at("sentences").size(), 3U);
+  EXPECT_GE(json(pool + "/explain").at("explanation").size(), 3U);
   EXPECT_TRUE(json(pool + "/advice").at("advice").is_null());
-  EXPECT_EQ(json(pool + "/what-if?size=3").at("what_if").at("settings").at("size"), 3);
+  EXPECT_EQ(json(pool + "/what-if?size=3").at("simulated").at("settings").at("size"), 3);
   EXPECT_EQ(ask(pool + "/what-if?size=none").status, 400);
   EXPECT_EQ(ask("/pools/http%3A%2F%2Fc.example/explain").status, 404);
 }

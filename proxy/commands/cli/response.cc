@@ -1,11 +1,32 @@
 #include "proxy/commands/cli/response.h"
 
+#include <array>
+#include <utility>
+
 namespace carpool::proxy::cli {
 namespace {
 
 // Returns an empty object if `json` is not an object.
 Json object(const Json& json) {
   return json.is_object() ? json : Json::object();
+}
+
+// Removes members that an answer has under a new name too (docs/migration.md).
+Json without_old_names(Json answer) {
+  constexpr std::array<std::pair<const char*, const char*>, 8> kRenamed{{{"shed_level", "sheds"},
+                                                                         {"reason", "why_not"},
+                                                                         {"explanation", "sentences"},
+                                                                         {"opened", "made"},
+                                                                         {"current", "present"},
+                                                                         {"simulated", "what_if"},
+                                                                         {"free_bytes", "unused"},
+                                                                         {"max", "most"}}};
+  if (!answer.is_object()) return answer;
+  for (const auto& [now, before] : kRenamed) {
+    if (answer.contains(now)) answer.erase(before);
+  }
+  for (auto& [name, member] : answer.items()) member = without_old_names(std::move(member));
+  return answer;
 }
 
 std::string levels_table(const Json& answer) {
@@ -18,11 +39,11 @@ std::string levels_table(const Json& answer) {
 
 // Adds a row for each value of either side; {"wait_seconds": {"p99": 1}} becomes "wait_seconds p99". A cause missing on
 // one side is shown as a dash.
-void compare(const Json& present, const Json& what_if, const std::string& before, Table& table) {
-  Json names = present;
-  for (const auto& [name, value] : what_if.items()) names[name] = value;
+void compare(const Json& current, const Json& simulated, const std::string& before, Table& table) {
+  Json names = current;
+  for (const auto& [name, value] : simulated.items()) names[name] = value;
   for (const auto& [name, value] : names.items()) {
-    const Json now = present.value(name, Json()), then = what_if.value(name, Json());
+    const Json now = current.value(name, Json()), then = simulated.value(name, Json());
     if (value.is_object()) {
       // Settings and outcomes are shown without this prefix.
       const bool plain = name == "settings" || name == "outcome";
@@ -36,11 +57,11 @@ void compare(const Json& present, const Json& what_if, const std::string& before
 std::string what_if_text(const Json& answer) {
   std::string text;
   for (const auto& [name, value] : answer.items()) {
-    if (name == "present") {
-      Table table({"", "PRESENT", "WHAT_IF"});
-      compare(object(value), object(answer.value("what_if", Json())), "", table);
+    if (name == "current") {
+      Table table({"", "CURRENT", "SIMULATED"});
+      compare(object(value), object(answer.value("simulated", Json())), "", table);
       text += table.text();
-    } else if (name != "what_if") {
+    } else if (name != "simulated") {
       text += shown(Json{{name, value}});
     }
   }
@@ -62,7 +83,8 @@ std::string pool_text(Json answer) {
 
 }  // namespace
 
-std::string text_of(const Command& command, const Json& answer) {
+std::string text_of(const Command& command, const Json& whole) {
+  const Json answer = without_old_names(whole);
   if (command.name == "pools") return pools_table(answer.value("pools", Json::array()));
   if (command.name == "pool") return pool_text(answer);
   if (command.name == "connections") return connections_table(answer.value("connections", Json::array()));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -22,6 +23,13 @@ void append_member(std::string& out, const Json& json);
 // An error with `more` members than error_answer() has.
 Response problem_answer(std::uint16_t status, std::string_view error, const Json& more);
 Json json_of(const PoolInfo& pool);  // as in /pools
+
+// A member of an answer whose name changed. One release sends it under both names, see docs/migration.md.
+struct RenamedMember {
+  const char* now;
+  const char* before;
+};
+void add_old_names(Json& answer, std::initializer_list<RenamedMember> renamed);
 
 // Missing and empty values are null.
 template <class T>

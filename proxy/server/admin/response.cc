@@ -15,6 +15,10 @@ Response text_answer(std::uint16_t status, std::string_view content_type, std::s
           std::move(body)};
 }
 
+void add_old_names(Json& answer, std::initializer_list<RenamedMember> renamed) {
+  for (const RenamedMember& member : renamed) answer[member.before] = answer.at(member.now);
+}
+
 std::string text_of(const Json& json) {
   return json_text(json, 2);
 }

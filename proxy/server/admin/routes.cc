@@ -75,13 +75,16 @@ Response overload(const Call& call) {
   const auto use = [](const OverloadInfo::Use& one) {
     return Json{{"used", one.used}, {"limit", one.limit == 0 ? Json(nullptr) : Json(one.limit)}};
   };
-  return json_answer(
-      200, {{"sheds", facts.sheds},
+  Json heap{{"used", facts.heap_used}, {"free_bytes", facts.heap_unused}, {"returned", facts.memory_returned}};
+  add_old_names(heap, {{"free_bytes", "unused"}});
+  Json json{{"shed_level", facts.sheds},
             {"stage", facts.stage},
             {"memory", use(facts.memory)},
             {"descriptors", use(facts.descriptors)},
             {"failed_allocations", facts.failed_allocations},
-            {"heap", {{"used", facts.heap_used}, {"unused", facts.heap_unused}, {"returned", facts.memory_returned}}}});
+            {"heap", heap}};
+  add_old_names(json, {{"shed_level", "sheds"}});
+  return json_answer(200, json);
 }
 
 Response quit(const Call& call) {

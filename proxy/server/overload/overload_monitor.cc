@@ -61,7 +61,8 @@ bool OverloadMonitor::memory_failed(Instant now) {
 
 void OverloadMonitor::log_change(ShedLevel before, ShedLevel now) const {
   const Use memory = overload_.memory(), descriptors = overload_.descriptors();
-  const log::Fields fields{{"sheds", name(now)},
+  const log::Fields fields{{"shed_level", name(now)},
+                           {"sheds", name(now)},  // the name before, for one release
                            {"before", name(before)},
                            {"memory", memory.used},
                            {"memory_limit", memory.limit},

@@ -66,12 +66,14 @@ Json json_of(const pool::Advice& a, const pool::Limits& limits) {
   json["hold_seconds"] = {{"mean", seconds(a.mean_hold)}, {"p99", seconds(a.p99_hold)}};
   json["wait_seconds"] = {{"mean", seconds(a.mean_wait)}, {"p99", seconds(a.p99_wait)}};
   json["offered_load"] = a.offered_load;
-  json["busy"] = {{"median", a.busy_median}, {"p99", a.busy_p99}, {"most", a.busy_most}};
+  json["busy"] = {{"median", a.busy_median}, {"p99", a.busy_p99}, {"max", a.busy_most}};
+  add_old_names(json["busy"], {{"max", "most"}});
   json["goal_seconds"] = seconds(a.goal);
-  json["present"] = {{"size", limits.size}, {"expected_wait_seconds", seconds_or_null(a.expected_wait_as_it_is)}};
+  json["current"] = {{"size", limits.size}, {"expected_wait_seconds", seconds_or_null(a.expected_wait_as_it_is)}};
   json["recommended"] = {
       {"size", a.size}, {"min_idle", a.min_idle}, {"expected_wait_seconds", seconds_or_null(a.expected_wait)}};
-  json["sentences"] = sentences(a, limits);
+  json["explanation"] = sentences(a, limits);
+  add_old_names(json, {{"current", "present"}, {"explanation", "sentences"}});
   return json;
 }
 
@@ -183,7 +185,9 @@ std::vector<std::string> sentences(const pool::SimulationResult& now, const pool
 }  // namespace
 
 Response explain_answer(const PoolInfo& pool, const PoolAnalysis& study) {
-  return json_answer(200, {{"origin", pool.origin}, {"sentences", explain(pool.snapshot, study.circumstances)}});
+  Json json{{"origin", pool.origin}, {"explanation", explain(pool.snapshot, study.circumstances)}};
+  add_old_names(json, {{"explanation", "sentences"}});
+  return json_answer(200, json);
 }
 
 Response advice_answer(const PoolInfo& pool, const PoolAnalysis& study) {
@@ -194,8 +198,9 @@ Response advice_answer(const PoolInfo& pool, const PoolAnalysis& study) {
     json["advice"] = json_of(*advice, study.limits);
   } else {
     json["advice"] = nullptr;
-    json["why_not"] = "only " + std::to_string(study.past.size()) + " borrows so far, " +
-                      std::to_string(pool::kFewestForAdvice) + " are needed";
+    json["reason"] = "only " + std::to_string(study.past.size()) + " borrows so far, " +
+                     std::to_string(pool::kFewestForAdvice) + " are needed";
+    add_old_names(json, {{"reason", "why_not"}});
   }
   return json_answer(200, json);
 }
@@ -211,10 +216,11 @@ Response what_if_answer(const PoolInfo& pool, const PoolAnalysis& study, std::st
   json["borrows"] = study.past.size();
   json["dial_seconds"] = seconds(pool.snapshot.dial_time);
   json["origin_closes_after_seconds"] = seconds_or_null(pool.snapshot.learned_idle);
-  json["present"] = {{"settings", json_of(study.limits, study.wait_timeout)}, {"outcome", json_of(now)}};
-  json["what_if"] = {{"settings", json_of(changed.limits, changed.wait_timeout)}, {"outcome", json_of(then)}};
+  json["current"] = {{"settings", json_of(study.limits, study.wait_timeout)}, {"outcome", json_of(now)}};
+  json["simulated"] = {{"settings", json_of(changed.limits, changed.wait_timeout)}, {"outcome", json_of(then)}};
   json["handshakes_saved"] = static_cast<std::int64_t>(now.opened) - static_cast<std::int64_t>(then.opened);
-  json["sentences"] = sentences(now, then);
+  json["explanation"] = sentences(now, then);
+  add_old_names(json, {{"current", "present"}, {"simulated", "what_if"}, {"explanation", "sentences"}});
   return json_answer(200, json);
 }
 

@@ -29,7 +29,8 @@ Response warm_up_route(const Call& call, const pool::Origin& origin) {
 }
 
 Response warm_up_answer(std::uint32_t made, const std::optional<std::string>& failure) {
-  const Json json{{"made", made}, {"failure", or_null(failure)}};
+  Json json{{"opened", made}, {"failure", or_null(failure)}};
+  add_old_names(json, {{"opened", "made"}});
   return failure ? problem_answer(502, *failure, json) : json_answer(200, json);
 }
 
