@@ -3,7 +3,7 @@
 
     cmake --preset release -DCARPOOL_BENCH=ON && cmake --build --preset release --target pool_bench
     tests/bench/compare.py [--rounds 3] [--jmh ../shared/bench/jmh] [--rows REGEX] [--size 12] [--bench PATH]
-                           [--without-java]
+                           [--without-java] [--json tests/bench/results/pool.json]
 
 One operation is borrow, 10..19 tokens of work (about 20 ns), restore; without the work in the rows _TIGHT, where threads
 contend all the time. CPU-ns are those of all threads of the row; Java's count the whole process, JIT and collector too.
@@ -21,6 +21,8 @@ import re
 import shutil
 import statistics
 import subprocess
+
+import conditions
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STRATEGIES = ("FIRST", "RANDOM", "THREAD_ID", "ROUND_ROBIN", "DEQUE")  # as JMH names them too
@@ -80,6 +82,24 @@ def medians(figures):
     return {key: [statistics.median(column) for column in zip(*rounds)] for key, rounds in figures.items()}
 
 
+def java_versions(folder):
+    pom = folder / "pom.xml"
+    found = re.findall(r"<(jetty|light4j)\.version>([^<]+)<", pom.read_text()) if pom.is_file() else ()
+    return {"OpenJDK": conditions.version("java", "-version"), **{{"jetty": "Jetty", "light4j": "light-4j"}[name]: text for name, text in found}}
+
+
+def store(path, about, here, there):
+    """Medians over the rounds, ours and the original's, as tests/bench/report.py reads them."""
+    rows = []
+    for key in sorted(here):
+        row = dict(zip(("row", "size", "multiplex", "threads"), key), **dict(zip(("cpu_ns", "mops", "busy"), here[key])))
+        if key in there:
+            row.update(zip(("java_cpu_ns", "java_mops"), there[key]))
+            row["mops_ratio"] = row["mops"] / row["java_mops"]
+        rows.append({name: round(value, 3) if isinstance(value, float) else value for name, value in row.items()})
+    conditions.write(path, about, rows)
+
+
 def table(here, there):
     print("| row | size | multiplex | threads | ours CPU-ns | M/s | CPU | original CPU-ns | M/s | ratio of CPU | of M/s |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
@@ -124,9 +144,11 @@ def main():
     parser.add_argument("--rows", default=".", help="a pattern of names, as FIRST or .*_TIGHT")
     parser.add_argument("--size", type=int, default=0, help="of this size alone, lent to one at a time; 0: all")
     parser.add_argument("--without-java", action="store_true")
+    parser.add_argument("--json", type=pathlib.Path, help="store the medians and their conditions")
     args = parser.parse_args()
     names = [name for name in (*STRATEGIES, *(s + "_TIGHT" for s in STRATEGIES), *ALONE) if re.match(args.rows, name)]
     with_java = not args.without_java and args.jmh.is_dir() and shutil.which("java") and shutil.which("mvn")
+    about = conditions.begin(**{"g++": conditions.version("g++", "-dumpfullversion")}, **(java_versions(args.jmh) if with_java else {}))
     here, there = collections.defaultdict(list), collections.defaultdict(list)
     for _ in range(args.rounds):
         for name in names:
@@ -137,6 +159,8 @@ def main():
     here, there = medians(here), medians(there)
     table(here, there)
     experiment(here)
+    if args.json:
+        store(args.json, {**about, "rounds": args.rounds}, here, there)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
     cmake --preset release -DCARPOOL_BENCH=ON && cmake --build --preset release --target exec_bench
     tests/bench/compare_exec.py [--rounds 3] [--jmh ../shared/bench/jmh] [--bench PATH] [--without-java]
+                                [--json tests/bench/results/execution.json]
 
 A batch of 200 tasks, one producer, 8 to 64 threads, 8 in reserve. CPU-ns are those of the whole process, Java's JIT and
 collector too. Ratio: ours to theirs, below 1 is less. Medians over the rounds."""
@@ -16,6 +17,7 @@ import statistics
 import subprocess
 
 import compare
+import conditions
 
 OURS = re.compile(r"^Batch/(\w+)/(\w+)/(\w+)/process_time/real_time$")
 THEIRS = re.compile(r"^ExecBench work=(\S+) type=(\w+) mode=(\w+) threads=1$")
@@ -39,6 +41,16 @@ def theirs(folder):
             yield (WORK[work], kind.lower(), mode), float(words[-1]), float(words[-3]) / 1e3
 
 
+def store(path, about, here, there):
+    rows = []
+    for key in sorted(here):
+        row = dict(zip(("work", "says", "mode"), key), **dict(zip(("cpu_ns", "kops"), (statistics.median(x) for x in zip(*here[key])))))
+        if key in there:
+            row.update(zip(("java_cpu_ns", "java_kops"), (statistics.median(x) for x in zip(*there[key]))))
+        rows.append({name: round(value, 1) if isinstance(value, float) else value for name, value in row.items()})
+    conditions.write(path, about, rows)
+
+
 def table(here, there):
     print("| work | task says | mode | ours CPU-ns | k/s | Jetty CPU-ns | k/s | ratio of CPU |")
     print("|---|---|---|--:|--:|--:|--:|--:|")
@@ -58,15 +70,20 @@ def main():
     parser.add_argument("--jmh", type=pathlib.Path, default=compare.ROOT.parent / "shared/bench/jmh")
     parser.add_argument("--bench", type=pathlib.Path, default=compare.ROOT / "build/release/tests/bench/exec_bench")
     parser.add_argument("--without-java", action="store_true")
+    parser.add_argument("--json", type=pathlib.Path, help="store the medians and their conditions")
     args = parser.parse_args()
+    with_java = not args.without_java and args.jmh.is_dir()
+    about = conditions.begin(**{"g++": conditions.version("g++", "-dumpfullversion")}, **(compare.java_versions(args.jmh) if with_java else {}))
     here, there = collections.defaultdict(list), collections.defaultdict(list)
     for _ in range(args.rounds):
         for key, *figures in ours(args.bench):
             here[key].append(figures)
-        if not args.without_java and args.jmh.is_dir():
+        if with_java:
             for key, *figures in theirs(compare.java(args.jmh)):
                 there[key].append(figures)
     table(here, there)
+    if args.json:
+        store(args.json, {**about, "rounds": args.rounds}, here, there)
 
 
 if __name__ == "__main__":

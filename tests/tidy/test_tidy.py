@@ -5,9 +5,10 @@ import pytest
 
 import layering
 import links
+import measured
 import size
 import style
-from tree import Tree
+from tree import ROOT, Tree
 
 CMAKE = """carpool_component(base)
 carpool_component(exec LINK carpool_base PRIVATE PkgConfig::uv)
@@ -125,3 +126,39 @@ def test_units_do_not_include_each_other_in_a_cycle(tree):
 def test_the_root_of_the_proxy_holds_few_files(tree):
     t = tree({"proxy/%d.cc" % i: "" for i in range(13)})
     assert where(layering.root_files(t)) == [("proxy", 1)]
+
+
+DOCUMENTS = ("README.md", "docs/benchmarks.md", "docs/execution.md")
+
+
+@pytest.fixture
+def measured_tree(tree):
+    """A Tree of the documents with figures, and of the results that they are made from."""
+    results = [str(p.relative_to(ROOT)) for p in (ROOT / "tests/bench/results").glob("*.json")]
+    t = tree({path: (ROOT / path).read_text() for path in (*DOCUMENTS, *results)})
+    for path, text in measured.report.documents(t.root).items():
+        (t.root / path).write_text(text)
+    return t
+
+
+@pytest.mark.parametrize("path", DOCUMENTS)
+def test_a_figure_that_no_result_has_is_found(measured_tree, path):
+    assert where(measured.figures(measured_tree)) == []
+    file = measured_tree.root / path
+    lines = file.read_text().splitlines(keepends=True)
+    number = max(n for n, line in enumerate(lines) if line.startswith("| ") and " / " in line)
+    lines[number] = lines[number].replace(" / ", " / 9", 1)
+    file.write_text("".join(lines))
+    assert where(measured.figures(measured_tree)) == [(path, number + 1)]
+
+
+def test_a_result_that_the_documents_do_not_show_is_found(measured_tree):
+    results = measured_tree.root / "tests/bench/results/peers.json"
+    results.write_text(results.read_text().replace('"cpu": ', '"cpu": 9', 1))
+    assert [path for path, _ in where(measured.figures(measured_tree))] == ["docs/benchmarks.md", "README.md"]
+
+
+def test_a_table_without_its_markers_is_found(measured_tree):
+    readme = measured_tree.root / "README.md"
+    readme.write_text(readme.read_text().replace("<!-- end of figures -->", ""))
+    assert where(measured.figures(measured_tree)) == [("README.md", 1)]

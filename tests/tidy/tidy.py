@@ -8,6 +8,7 @@ import sys
 import figures
 import layering
 import links
+import measured
 import size
 import style
 from tree import Tree
@@ -30,6 +31,7 @@ RULES = {
     "file-length": size.file_length,
     "function-length": size.function_length,
     "links": links.resolve,
+    "measured-figures": measured.figures,
 }
 
 

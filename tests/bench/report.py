@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Makes docs/benchmarks.md and the tables of figures in README.md and docs/execution.md from tests/bench/results.
+
+    tests/bench/report.py            # writes them
+    tests/bench/report.py --check    # says which of them differs, and ends with 1 if one does
+
+tests/tidy holds the documents against it."""
+import pathlib
+import re
+import sys
+
+import conditions
+import report_peers
+import report_pool
+import report_targets
+import tables
+
+ROOT = conditions.ROOT
+BETWEEN = re.compile(r"(<!-- figures of tests/bench/report.py -->\n).*?(\n<!-- end of figures -->)", re.S)
+
+PAGE = """# Benchmarks
+
+<!-- tests/bench/report.py makes this page from tests/bench/results. -->
+
+{conditions}
+
+## What is measured
+
+A load generator outside the tree runs carpool and its peers in turns (A B C A B C …) on one machine, with equal configurations, the same client and the same
+origin, one nginx worker. Each proxy of each round starts anew, has a warm-up, a phase at saturation and a phase at a fixed rate.
+**Load generator, origin and proxy share the processors, so requests per second and latencies say little. The measure is CPU time per request, and only as a
+ratio within one run.**
+
+Every pair of figures is for 1 / 2 workers. CPU time is in µs per request, latencies are in µs, and each figure is the median over the rounds. "Ratio" is CPU
+time against the best peer, that is the peer with the least CPU time; below 1 the proxy needs less. In parentheses is the range of that ratio over the rounds.
+At saturation a proxy that needs less CPU waits more often, so each phase has a ratio of its own. "Opened" counts the connections to
+the origin from start to end; "opened per 100,000" counts those per 100,000 requests at saturation, after the warm-up. {failed}
+
+## Targets
+
+{targets}
+
+{extremes}
+
+## Scenarios
+
+{scenarios}
+
+Each client has sent one request in S9. A proxy that is "unable" has no setting for the scenario.
+
+## The pool beside the Java originals
+
+One operation is borrow, 10 to 19 tokens of work (about 20 ns), restore; "no work" omits the tokens, so that the threads contend all the time. CPU-ns are those
+of all threads of a row, at 1 / 2 / 4 / 12 threads; Java's include its JIT and its collector. FIRST is without the hint; THREAD_ID has it, as a destination's
+`first` does. "State machine" stands beside light-4j, the strategies beside Jetty, "mutex + deque" beside the same in Java.
+
+{pool_targets}
+
+{pool}
+
+The effect of leaving the bitmaps alone on borrow and release is in [ADR 14](decisions/0014-a-borrow-leaves-the-maps-alone.md).
+
+### The first place and the last
+
+One of 1,000 entries is idle and all others are borrowed; CPU-ns. Without the hint one word per loop names the bitmaps that have a bit set.
+
+{position}
+
+### Twelve threads on twelve entries
+
+The claimed factors of the original experiment, in millions of operations a second.
+
+{experiment}
+
+The original compares the hint with a search that all threads begin at the same entry; here each thread begins at its own loop's entry.
+
+## The pool's operations by size
+
+CPU time of one operation, the least of five parts and of all rounds; for commands and snapshots, of a single one. A command is one pass over the connections and holds
+the mutex for at most 1,000 of them at a time; the time of a reconnect is that of the call, without its dials.
+
+{curves}
+
+## Execution
+
+The strategies beside Jetty's: [execution.md](execution.md#figures).
+
+## How to repeat
+
+```sh
+cmake --preset release -DCARPOOL_BENCH=ON && cmake --build --preset release --target carpool pool_bench exec_bench pool_curve
+CARPOOL=$PWD/build/release/carpool tests/bench/record.py peers PEERBENCH --scenarios S1,S2,S3,S4,S5,S6,S7,S8,S9,S10 \\
+  --proxies carpool,haproxy,nginx,nghttpx --workers 1,2 --seconds 1 --rounds 5
+tests/bench/record.py curve build/release/tests/bench/pool_curve
+tests/bench/compare.py --json tests/bench/results/pool.json            # needs java and mvn; --without-java runs carpool alone
+tests/bench/compare_exec.py --json tests/bench/results/execution.json
+tests/bench/report.py                                                  # this page, and the tables of README.md and execution.md
+```
+"""
+
+
+def page(peers, pool, curve, execution):
+    about = [("scenarios", peers.about), ("pool", pool.about), ("pool by size", curve["conditions"]), ("execution", execution["conditions"])]
+    failed = peers.failed()
+    return PAGE.format(conditions=tables.table(tables.CONDITIONS, [tables.conditions(*a) for a in about], len(tables.CONDITIONS)),
+                       failed="%d requests failed." % failed if failed else "No request failed.", targets=report_targets.targets(peers),
+                       extremes=report_peers.extremes(peers), scenarios="\n\n".join(report_peers.sections(peers)),
+                       pool_targets=report_pool.targets(pool), pool=report_pool.beside_java(pool), position=report_pool.position(pool),
+                       experiment=report_pool.experiment(pool), curves=report_pool.curves(curve))
+
+
+def between(text, made):
+    found, count = BETWEEN.subn(lambda m: m[1] + made + m[2], text)
+    return found if count == 1 else "one pair of markers must hold the figures\n" + text
+
+
+def documents(root):
+    """path -> the text that it is to have."""
+    peers, pool = report_peers.Peers(conditions.read(root, "peers")), report_pool.Pool(conditions.read(root, "pool"))
+    curve, execution = conditions.read(root, "curve"), conditions.read(root, "execution")
+    return {"docs/benchmarks.md": page(peers, pool, curve, execution),
+            "README.md": between((root / "README.md").read_text(), report_peers.summary(peers)),
+            "docs/execution.md": between((root / "docs/execution.md").read_text(), report_pool.execution(execution))}
+
+
+def differing(root):
+    """(path, first line that differs) of each document that is not as the results make it."""
+    for path, wanted in documents(root).items():
+        file = root / path
+        here, there = wanted.split("\n"), file.read_text().split("\n") if file.is_file() else []
+        if here != there:
+            same = next((n for n, (one, other) in enumerate(zip(here, there)) if one != other), min(len(here), len(there)))
+            yield path, same + 1
+
+
+def main(words):
+    if words not in ([], ["--check"]):
+        sys.exit(__doc__)
+    if words:
+        found = list(differing(ROOT))
+        for path, line in found:
+            print("%s:%d: not as tests/bench/report.py makes it" % (path, line))
+        return 1 if found else 0
+    for path, text in documents(ROOT).items():
+        pathlib.Path(ROOT / path).write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
