@@ -82,10 +82,18 @@ def medians(figures):
     return {key: [statistics.median(column) for column in zip(*rounds)] for key, rounds in figures.items()}
 
 
+def newest_java():
+    """The version of the JDK that run.sh takes: JAVA_HOME's, else the newest beside the one of the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    beside = pathlib.Path(shutil.which("java") or "java").resolve().parents[2]
+    programs = [pathlib.Path(home) / "bin/java"] if home else beside.glob("*/bin/java")
+    return max((conditions.version(str(program), "-version") for program in programs), key=lambda v: int(v.split(".")[0] or 0), default="")
+
+
 def java_versions(folder):
     pom = folder / "pom.xml"
     found = re.findall(r"<(jetty|light4j)\.version>([^<]+)<", pom.read_text()) if pom.is_file() else ()
-    return {"OpenJDK": conditions.version("java", "-version"), **{{"jetty": "Jetty", "light4j": "light-4j"}[name]: text for name, text in found}}
+    return {"OpenJDK": newest_java(), **{{"jetty": "Jetty", "light4j": "light-4j"}[name]: text for name, text in found}}
 
 
 def store(path, about, here, there):
