@@ -159,7 +159,7 @@ SlotEntry* Destination::Impl::take_callers(DeferredActions& actions) {
 // max_waiting limits borrowers minus connections in progress. Retries are exempt: they were admitted when they first
 // asked.
 bool Destination::Impl::queue_full(Instant now) const {
-  std::uint32_t coming_up = streams_coming() + inspecting();
+  std::uint32_t coming_up = streams_coming() + pending.inspecting();
   // While a dial's protocol or success is unknown, few are started; the other places under the cap count as coming.
   const bool more_to_come = supply.expected() == 0 || dial_room(now) != CircuitBreaker::kNoLimit;
   if (more_to_come && (budget == nullptr || !budget->full())) {

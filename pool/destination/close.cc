@@ -36,7 +36,7 @@ bool Destination::Impl::run_actions(DeferredActions& actions) {
 // The connection is disposed of: frees its place. The caller then serves waiters, which reads `attention`.
 void Destination::Impl::release_slot(SlotEntry& entry) {
   pool.vacate(entry);
-  ending.fetch_sub(1, std::memory_order_seq_cst);
+  pending.disposal_ended();
   if (budget == nullptr) return;
   budget->pending_release_ended();
   budget->put_back();
@@ -63,7 +63,7 @@ bool Destination::Impl::end_idle(SlotEntry& entry, EntryWord seen, CloseCause ca
 void Destination::Impl::record_close(SlotEntry& entry, CloseCause cause, DeferredActions& actions) {
   Slot& slot = entry.value;
   ledger.close(cause);
-  ending.fetch_add(1, std::memory_order_relaxed);
+  pending.disposal_begun();
   if (budget != nullptr) budget->note_pending_release();
   // The end of a dial is recorded already: Supply::dial_failed().
   if (slot.pooled != nullptr) supply.closed(protocol_of(entry), std::exchange(slot.draining, false));
@@ -139,11 +139,10 @@ EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId her
     if (protocol_of(entry) == Protocol::h2) return {EventClaim::Kind::session, slot.pooled, &slot.owner->self};
     // In use, or granted to a borrower of this loop: no other thread touches it.
     if (word.borrowed() || word.inspecting()) return {EventClaim::Kind::in_use, slot.pooled, &slot.owner->self};
-    // Counted first: a search that misses the connection because of this inspection sees the count.
     Destination::Impl& owner = *slot.owner;
-    owner.inspections.fetch_add(1, std::memory_order_seq_cst);
+    owner.pending.inspection_begun();                  // first: see there
     if (!try_inspect(entry.word, generation, here)) {  // taken, closed or moved meanwhile: retry
-      owner.inspections.fetch_sub(1, std::memory_order_seq_cst);
+      owner.pending.inspection_ended();
       owner.inspection_lost();
       continue;
     }
@@ -162,8 +161,7 @@ void Destination::Impl::end_inspection(SlotEntry& entry, bool quiet, CloseCause 
     const Change change = end_inspect(entry.word, true);
     CARPOOL_ASSERT(change);
     pool.publish(entry, change.after.home());
-    inspections.fetch_sub(
-        1, std::memory_order_seq_cst);  // after it is idle: after_idle() serves waiters that relied on the count
+    pending.inspection_ended();  // after it is idle: after_idle() serves waiters that relied on the count
     return after_idle(now);
   }
   DeferredActions actions;
@@ -172,7 +170,7 @@ void Destination::Impl::end_inspection(SlotEntry& entry, bool quiet, CloseCause 
     if (cause == CloseCause::peer_closed) learn_end_at_rest(entry, in_order, now);
     CARPOOL_ASSERT(end_inspect(entry.word, false));
     record_close(entry, cause, actions);
-    inspections.fetch_sub(1, std::memory_order_seq_cst);
+    pending.inspection_ended();
   }
   run_actions_and_serve(actions, now, replaces(cause));
 }

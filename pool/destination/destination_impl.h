@@ -19,6 +19,7 @@
 #include "pool/destination/deferred_actions.h"
 #include "pool/destination/destination.h"
 #include "pool/destination/ledger.h"
+#include "pool/destination/pending_places.h"
 #include "pool/destination/slot.h"
 #include "pool/destination/supply.h"
 #include "pool/policy/borrow_history.h"
@@ -143,13 +144,10 @@ struct Destination::Impl final : BudgetWaiter {
     shares.set(limits.classes, std::uint64_t{limits.size} * supply.streams_a_dial());
   }
   void refuse_after_failure(ProtocolMask asked, const Fault& fault, DeferredActions& actions) REQUIRES(mutex);
-  std::uint32_t inspecting() const { return inspections.load(std::memory_order_seq_cst); }
   // Dials in progress and places being freed; the latter serve the waiters when they are free.
-  std::uint32_t coming() const REQUIRES(mutex) { return supply.dials() + ending.load(std::memory_order_seq_cst); }
+  std::uint32_t coming() const REQUIRES(mutex) { return supply.dials() + pending.disposing(); }
   // The number of borrowers that coming() will serve.
-  std::uint32_t streams_coming() const REQUIRES(mutex) {
-    return supply.streams_coming() + ending.load(std::memory_order_seq_cst);
-  }
+  std::uint32_t streams_coming() const REQUIRES(mutex) { return supply.streams_coming() + pending.disposing(); }
   std::uint32_t serving() const REQUIRES(mutex);
   Instant expiry(const SlotEntry& entry, Instant now) const REQUIRES(mutex);
 
@@ -300,11 +298,9 @@ struct Destination::Impl final : BudgetWaiter {
   std::atomic<std::uint32_t> tunnels{0};                   // places of max_tunnels taken
   std::atomic<std::uint32_t> tunnelling{0};                // connections that became tunnels
 
-  // Not in `supply`: both change without the mutex.
-  Atomic<std::uint32_t> inspections{0};        // in progress or about to begin
+  PendingPlaces pending;
   std::atomic<std::uint32_t> ready_wanted{0};  // limits.min_idle, for the sweep; relaxed
   std::atomic<Duration::rep> planned_at{0};    // relaxed, as the times of entries
-  Atomic<std::uint32_t> ending{0};             // raised under the mutex, lowered after vacate()
   // Copies from keep_alive for lock-free readers; relaxed: limits that publish nothing.
   std::atomic<Duration::rep> effective_limit{Duration::max().count()}, trust{Duration::max().count()};
 

@@ -55,7 +55,7 @@ void Destination::Impl::dial_for_demand(DeferredActions& actions, Instant now) {
     return;
   }
   // Connections under inspection may be idle again soon: they count as coming.
-  const std::uint32_t looked_at = line.size() > supply.dials() && !pool.full() ? inspecting() : 0;
+  const std::uint32_t looked_at = line.size() > supply.dials() && !pool.full() ? pending.inspecting() : 0;
   while (const std::optional<ProtocolMask> kind = missing_dial(looked_at)) {
     // Another connection may serve or be released soon: do not dial a failing origin repeatedly.
     if (backoff.blocks(now) && (serving() != 0 || supply.dials() != 0)) {
@@ -103,7 +103,7 @@ void Destination::Impl::note_dial_failure(const Fault& fault, Instant now) {
 std::optional<ProtocolMask> Destination::Impl::missing_dial(std::uint32_t looked_at) {
   // Places being freed serve the waiters when they are free; waiters without a share are not helped by a connection.
   const std::uint32_t spoken_for =
-      std::min(looked_at, line.others()) + ending.load(std::memory_order_seq_cst) + shares.held_back(line.by_class());
+      std::min(looked_at, line.others()) + pending.disposing() + shares.held_back(line.by_class());
   const std::uint32_t h1 = line.wanting(ProtocolMask::h1_only);
   const std::uint32_t wide = line.size() - h1;
   const std::uint32_t covered = supply.wide_dials() * supply.streams_a_dial();

@@ -134,7 +134,7 @@ void Destination::Impl::redial_old(DeferredActions& actions, Instant now) {
       continue;
     }
     // One after the other.
-    if (old == nullptr || ending.load(std::memory_order_seq_cst) != 0 || supply.redials() != 0) return;
+    if (old == nullptr || pending.disposing() != 0 || supply.redials() != 0) return;
     const EntryWord word(old->word.load(std::memory_order_acquire));
     if (end_idle(*old, word, CloseCause::reconnect, actions)) ++broken_ahead;
   }

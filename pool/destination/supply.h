@@ -4,7 +4,7 @@
 //   dial_begun -> opened -> [drained] -> closed
 //              -> dial_failed
 //
-// Places being freed and inspections are counted beside it, without the mutex: see destination_impl.h.
+// Places that become free or idle soon are counted beside it, without the mutex: PendingPlaces.
 #pragma once
 
 #include <array>

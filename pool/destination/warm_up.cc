@@ -48,7 +48,7 @@ std::uint32_t Destination::Impl::lacking_idle() const {
 // Returns nullopt if more than `most` had to be examined.
 std::optional<std::uint32_t> Destination::Impl::lacking_idle(std::uint32_t most) const {
   const std::uint32_t wanted = ready_wanted.load(std::memory_order_relaxed);
-  std::uint32_t ready = inspecting(), looked_at = 0;
+  std::uint32_t ready = pending.inspecting(), looked_at = 0;
   static_cast<void>(pool.find_idle(0, [&](const SlotEntry& entry) {
     ready += EntryWord(entry.word.load(std::memory_order_acquire)).idle() ? 1 : 0;
     return ready >= wanted || ++looked_at == most;

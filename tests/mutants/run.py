@@ -26,7 +26,7 @@ from pool import MUTANTS  # noqa: E402
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLAGS = ["-std=c++20", "-O1", "-w", '-DCARPOOL_SOURCE_DIR="%s"' % ROOT]
 SEAM = ['-DCARPOOL_POOL_ATOMIC="tests/explorer/atomic.h"', '-DCARPOOL_EXEC_ATOMIC="tests/explorer/exec_atomic.h"']
-UNITS = ("entry_state", "core", "supply", "connection_budget", "event", "wait_queue", "dial", "destination", "directory", "regression", "shared", "class_quota", "warm_up", "cancel_dials", "user_regression", "allocation",
+UNITS = ("entry_state", "core", "supply", "pending_places", "connection_budget", "event", "wait_queue", "dial", "destination", "directory", "regression", "shared", "class_quota", "warm_up", "cancel_dials", "user_regression", "allocation",
          "no_memory", "idle_limit_learner")
 PROGRAMS = {"unit": ["--gtest_filter=-Pool.*Threads*:Pool.AnswersEvery*"], "explorer": ["--random", "10000", "--delays", "4"],
             "sim": ["--seconds", "300", "--histories", "10000"], "every order": []}
