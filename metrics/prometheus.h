@@ -1,5 +1,5 @@
-// Exposition: one scrape as text 0.0.4, part by part, in prometheus-cpp's data model. The only code that uses
-// prometheus-cpp; its counters and registry are not used.
+// Exposition: one scrape as text 0.0.4, part by part, in prometheus-cpp's data model. The files metrics/prometheus* are
+// the only ones that use prometheus-cpp; its counters and registry are not used.
 #pragma once
 
 #include <string>

@@ -1,0 +1,57 @@
+// metrics_full_scrape.h: a registry and a sample with points of every metric of the catalog, and with labels and values
+// that are hard to write.
+#pragma once
+
+#include <string>
+
+#include "metrics/registry.h"
+#include "metrics/sample.h"
+
+namespace carpool::metrics {
+
+inline constexpr std::uint64_t kHuge = 9'007'199'254'740'993;  // a double rounds it
+
+inline void record_everything(Registry& registry, const std::string& origin) {
+  const OriginSlot slot = registry.add_origin(origin);
+  registry.record_request(0, slot,
+                          {"GET", 200, std::chrono::microseconds(700), std::chrono::microseconds(1), true,
+                           std::chrono::milliseconds(3), std::chrono::microseconds(400)});
+  registry.record_request(0, slot, {"BREW", 0, std::chrono::seconds(90), {}});
+  registry.record_retry(0, slot, "not_sent");
+  registry.record_retry_denied(0, slot);
+  registry.record_reset(0, slot, "CANCEL");
+  registry.record_handshake(0, slot, std::chrono::milliseconds(1));
+  registry.record_ejections(0, slot, kHuge);
+  registry.record_bound(0, slot, Bound::attempts);
+  registry.record_limited(0, slot, Limit::requests);
+}
+
+inline OriginSample full_origin(std::string label) {
+  OriginSample origin;
+  origin.label = std::move(label);
+  origin.borrows = kHuge;
+  origin.opened = {{"first", 1}, {"all_busy", 2}};
+  origin.closed = {{"idle", 1}};
+  origin.failures = {{"dns", 0}, {"refused", 3}};
+  origin.connections = {{"connecting", 0}, {"idle", 1}};
+  origin.addresses = {{"usable", 3}, {"ejected", 0}};
+  origin.classes = {{"batch \"low\"\\\n", 4, 5, 6}};
+  return origin;
+}
+
+inline Sample full_sample() {
+  Sample sample;
+  sample.exec = ExecSample{{{"pc", 5}}, {{"took_over", 1}}, {{"idle", 2}}, 8, 3, true, {}};
+  sample.exec->queue_wait.buckets[1] = 4;
+  sample.exec->queue_wait.nanoseconds = 123'456'789;
+  sample.process = ProcessSample{0.1 + 0.2, 1.7e9 + 0.123456789, kHuge, 1ULL << 63U, 5, 1024};
+  sample.build = {"0.1.0", "g++ \"12\"\n\\", "Release"};
+  sample.overload = OverloadSample{1, 1.0 / 3, 0, 7, 1ULL << 40U};
+  sample.admin = AdminSample{1, 2, 3, {{"admin", 4, 5}}, {{"file", 6}}};
+  sample.reviews = {{"injected", 1}};
+  sample.webhook_shed = {{"handshake", 1}};
+  sample.webhook_limits = {{"body", 1}};
+  return sample;
+}
+
+}  // namespace carpool::metrics
