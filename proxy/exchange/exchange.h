@@ -138,7 +138,10 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void close_leak() LOOP_ONLY;
   void record() LOOP_ONLY;  // in the metrics, and in the access log
   void enter(ExchangeEvent event) LOOP_ONLY;
-  bool bodyless() const;
+  bool bodyless() const {
+    using enum http::Framing;
+    return request_.framing == none || (request_.framing == length && request_.length == 0);
+  }
   bool begun() const LOOP_ONLY { return facts_.began != Instant{}; }
 
   // Deadlines.

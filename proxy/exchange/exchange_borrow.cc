@@ -1,0 +1,120 @@
+// The way of an exchange to its connection: collects the body of a slow client, then borrows.
+#include <algorithm>
+#include <utility>
+
+#include "proxy/exchange/exchange.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/exchange/priority_class.h"
+#include "proxy/exchange/router.h"
+#include "proxy/upstream/origin/origin_registry.h"
+
+namespace carpool::proxy {
+
+namespace {
+// The longest idle time of a connection that may carry a request which must not be repeated: what the origin's observed
+// closes allow, and no more than a guess until a limit is known.
+Duration most_rest(const OriginRuntime& origin) {
+  constexpr Duration kGuess = std::chrono::seconds(5);
+  const Duration trusted = origin.destination->trust();
+  if (origin.destination->effective_limit() != Duration::max()) return trusted;
+  const Duration half = origin.pool.idle_timeout / 2;  // zero: idle connections have no limit
+  return std::min(trusted, half > Duration::zero() ? std::min(half, kGuess) : kGuess);
+}
+}  // namespace
+
+// ---- collecting: the body is read before a connection is borrowed ----
+
+// Returns `alive` if the exchange has a connection.
+AttemptState Exchange::ask_when_body_may_travel() {
+  const Duration since = context_.loop.now() - facts_.began;
+  if (!request_body_.may_travel(since, client_stream_->listen().body_min_rate)) {
+    touch();
+    return AttemptState::over;
+  }
+  asked_->deadlines.body_may_travel();
+  enter(ExchangeEvent::begin);
+  return borrow(false);
+}
+
+// ---- borrowing: from the head to a connection ----
+
+AttemptState Exchange::borrow(bool fresh) {
+  const Instant now = context_.loop.now();
+  const OriginRuntime& origin = *facts_.origin;
+  if (!fresh) {
+    if (pool::Lease own = client_stream_->take_private(origin)) {
+      return take(std::move(own), true);
+    }
+  }
+  pool::BorrowRequest want;
+  want.new_connection_only = fresh;
+  want.tunnel = asked_->tunnel.requested();
+  if (want.tunnel || asked_->retries.h1_required()) want.kind = pool::ProtocolMask::h1_only;
+  // A request with a body is not repeated, whatever its method.
+  const bool may_repeat = bodyless() && is_idempotent(request_.method, origin.request.retry_idempotent);
+  if (origin.pool.reuse == config::Reuse::safe && !may_repeat) {
+    want.max_idle = most_rest(origin);
+  }
+  if (!origin.pool.classes.empty()) {
+    want.priority_class =
+        class_of(origin.pool.classes, client_stream_->listen().class_name, request_.fields.get("priority"));
+  }
+  auto answer = origin.destination->borrow(*this, want, now);
+  if (auto* lease = std::get_if<pool::Lease>(&answer)) return take(std::move(*lease), false);
+  if (auto* fault = std::get_if<Fault>(&answer)) {
+    if (origin.destination->reclaimed()) return borrow_from_new_destination(fresh);
+    reply(*fault);
+    return AttemptState::over;
+  }
+  facts_.asked_pool = true;
+  asked_->deadlines.wait(now, origin.pool);
+  touch();
+  return AttemptState::over;
+}
+
+// The pool of the cached route was removed after origin_idle_timeout. The new one is looked up by the origin, not by
+// the request, because the listener's settings may have changed.
+AttemptState Exchange::borrow_from_new_destination(bool fresh) {
+  context_.router.forget();
+  const Result<OriginRuntime*> successor = context_.origins.at(facts_.origin->destination->origin());
+  if (!successor) {
+    reply(successor.fault());
+    return AttemptState::over;
+  }
+  facts_.origin = *successor;
+  asked_->deadlines.use(facts_.origin->request);
+  return borrow(fresh);
+}
+
+void Exchange::on_lease(pool::Lease lease) {
+  exec::assume_on_loop();
+  CARPOOL_ASSERT(state_ == ExchangeState::borrowing);
+  facts_.waited += lease.waited();
+  if (take(std::move(lease), false) == AttemptState::alive) go_on();
+}
+
+// The exchange has a connection after a wait or a retry: sends the bytes that were collected and reads the client
+// again.
+void Exchange::go_on() {
+  pump();
+  resume_client();
+}
+
+// Request body that was paused (no connection, or the upstream buffer was full) can be read again. No socket event will
+// announce it.
+void Exchange::resume_client() {
+  if (client_stream_ != nullptr && attempt_) client_stream_->resume();
+}
+
+std::uint64_t Exchange::client() const {
+  return client_stream_->fairness_key();
+}
+
+void Exchange::on_refused(Fault fault) {
+  exec::assume_on_loop();
+  CARPOOL_ASSERT(state_ == ExchangeState::borrowing);
+  facts_.waited += asked_->deadlines.waited(context_.loop.now());
+  reply(fault);
+}
+
+}  // namespace carpool::proxy

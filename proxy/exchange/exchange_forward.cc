@@ -1,0 +1,123 @@
+// Forwarding: the request travels to the origin on the leased connection.
+#include <utility>
+
+#include "proxy/exchange/exchange.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/upstream/h2/connection.h"
+#include "proxy/upstream/h2/cross_loop_streams.h"
+#include "proxy/upstream/origin/origin_runtime.h"
+
+namespace carpool::proxy {
+
+AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
+  CARPOOL_ASSERT(!attempt_);
+  attempt_.emplace(std::move(taken), std::move(trailers_buffer_));
+  attempt_->authenticated = authenticated;
+  const pool::Lease& lease = attempt_->lease;
+  facts_.leased = context_.loop.now();
+  asked_->deadlines.lease(facts_.leased);
+  facts_.asked_pool = true;
+  facts_.connection = static_cast<Connection&>(*lease).id();
+  facts_.uses_before = lease.uses_before();
+  if (!lease.reused()) facts_.opened = lease.opened();
+  attempt_->upstream_stream = &select_upstream_stream();
+  enter(ExchangeEvent::lease);
+  response_.clear();
+  if (asked_->tunnel.connect()) return open_tunnel();  // the client sees the origin's bytes and its end itself
+  if (!attempt_->upstream_stream->usable()) {
+    StreamFailure ended;
+    ended.fault.detail = "the connection ended before it was used";
+    ended.connection_ended = true;
+    ended.any_byte_sent = false;
+    return on_failure(std::move(ended));
+  }
+  http::ForwardRules rules;
+  rules.via_pseudonym = context_.pseudonym;
+  rules.host = asked_->host;
+  rules.path = asked_->path;
+  rules.upgrade = asked_->tunnel.upgrade();
+  rules.max_forwards = asked_->max_forwards;
+  attempt_->upstream_stream->send_head(request_, rules);
+  if (request_body_.full()) asked_->deadlines.client_was_paused(facts_.leased, request_body_.received());
+  request_body_.start(*attempt_->upstream_stream);
+  touch();
+  return AttemptState::alive;
+}
+
+// Selects the stream implementation (HTTP/1.1, HTTP/2, HTTP/2 on another loop) for the leased connection.
+UpstreamStream& Exchange::select_upstream_stream() {
+  const pool::Lease& lease = attempt_->lease;
+  auto& connection = static_cast<Connection&>(*lease);
+  if (!lease.shared()) {
+    h1_.begin(connection, request_.method, asked_->tunnel.upgrade(), facts_.origin->speaks.bare_lf);
+    return h1_;
+  }
+  auto& session = static_cast<H2Connection&>(connection);
+  if (lease.home() != context_.loop.id()) {
+    CrossLoopStream& remote = context_.remote_streams.take(lease.home());
+    remote.begin(session, *this, response_);
+    return remote;
+  }
+  h2_.begin(session);
+  return h2_;
+}
+
+void Exchange::on_request_body(std::string_view bytes) {
+  if (state_ == ExchangeState::idle) return;  // already answered; the client discards the rest
+  facts_.bytes_in += bytes.size();
+  if (request_.expect_continue && request_body_.received() == 0 && request_.framing == http::Framing::length) {
+    asked_->deadlines.measure_body(context_.loop.now(), client_stream_->listen());
+  }
+  request_body_.add(bytes, upstream_stream());
+}
+
+void Exchange::on_request_trailer(std::string_view name, std::string_view value) {
+  if (state_ != ExchangeState::idle && http::trailer_allowed(name)) request_body_.add_trailer(name, value);
+}
+
+void Exchange::on_request_end() {
+  if (state_ == ExchangeState::idle) return;
+  request_body_.end(upstream_stream());
+}
+
+void Exchange::pump() {
+  if (request_body_.over_limit()) return fail({FaultKind::body_too_large, Side::client, "the body exceeds max_body"});
+  if (state_ == ExchangeState::collecting && ask_when_body_may_travel() != AttemptState::alive) return;
+  if (!attempt_) return touch();
+  if (!attempt_->upstream_stream->flush()) return;
+  asked_->deadlines.sent(context_.loop.now());
+  touch();
+}
+
+bool Exchange::wants_input() const {
+  switch (state_) {
+    case ExchangeState::idle:
+      return false;
+    case ExchangeState::collecting:
+    case ExchangeState::borrowing:
+      return !request_body_.full();
+    case ExchangeState::forwarding:
+    case ExchangeState::relaying:
+    case ExchangeState::tunnel:
+      return attempt_->upstream_stream->backlog() < kHighWatermark;
+  }
+  return false;
+}
+
+void Exchange::on_client_writable() {
+  if (attempt_) static_cast<void>(attempt_->upstream_stream->resume_reading());
+}
+
+// The upstream write queue drained, or its connection failed.
+AttemptState Exchange::on_writable() {
+  if (state_ == ExchangeState::tunnel && tunnel_over()) {
+    end_tunnel();
+    return AttemptState::over;
+  }
+  asked_->deadlines.origin_accepted(context_.loop.now(), request_body_.received());
+  touch();
+  if (attempt_->upstream_stream->backlog() < kHighWatermark) client_stream_->resume();
+  return AttemptState::alive;
+}
+
+}  // namespace carpool::proxy
