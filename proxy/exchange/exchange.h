@@ -93,62 +93,71 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   std::uint64_t client() const override;
 
  private:
-  // The steps of a request, in order.
+  // ---- the head (exchange.cc) ----
   bool may_forward(const http::Target& target) LOOP_ONLY;
   void answer_here() LOOP_ONLY;
   bool forwards_upgrade() const LOOP_ONLY;
   bool waits_for_body() const LOOP_ONLY;
-  // Returns `over` if the body is still to come, the exchange waits for a connection, or it was answered.
-  AttemptState ask_when_body_may_travel() LOOP_ONLY;
-  // Returns `over` if the exchange waits for a connection, or was answered.
-  AttemptState borrow(bool fresh) LOOP_ONLY;
-  // `authenticated`: the connection has authenticated this client before.
-  AttemptState take(pool::Lease taken, bool authenticated) LOOP_ONLY;
-  bool flush_reply() LOOP_ONLY;
-  void end_lease() LOOP_ONLY;
-  void give_lease_back(pool::Lease& lease, std::optional<pool::CloseCause> unclean) LOOP_ONLY;
-  Repeatable request_repeatable() const LOOP_ONLY;
-  RetryDecision decide_retry(RequestFate fate) LOOP_ONLY;
-  void note_failed_attempt(const StreamFailure& failure, RetryOutcome outcome) LOOP_ONLY;
-  void retry(RetryReason reason) LOOP_ONLY;
-  UpstreamStream& select_upstream_stream() LOOP_ONLY;
-  bool retry_misdirected() LOOP_ONLY;
-  AttemptState did_not_switch() LOOP_ONLY;
-  bool in_order(bool followed) LOOP_ONLY;
-  bool head_in_order() LOOP_ONLY;
-  bool request_settled() LOOP_ONLY;
-  AttemptState open_tunnel() LOOP_ONLY;
-  bool switched_too_early() LOOP_ONLY;
-  void enter_tunnel() LOOP_ONLY;
-  bool tunnel_over() LOOP_ONLY;
-  void end_tunnel() LOOP_ONLY;
-  void go_on() LOOP_ONLY;
-  void resume_client() LOOP_ONLY;
-  AttemptState borrow_from_new_destination(bool fresh) LOOP_ONLY;
-  void leave_line() LOOP_ONLY;
-
-  // Ends.
-  void fail(Fault fault) LOOP_ONLY;
-  void reply(const Fault& fault) LOOP_ONLY;
-  void break_off(Fault fault) LOOP_ONLY;
-  void end_lease(pool::CloseCause cause) LOOP_ONLY;
-  void end_attempt() LOOP_ONLY;
-  UpstreamStream* upstream_stream() LOOP_ONLY { return attempt_ ? attempt_->upstream_stream : nullptr; }
-  void finish(AfterExchange next) LOOP_ONLY;
-  void close_leak() LOOP_ONLY;
-  void record() LOOP_ONLY;  // in the metrics, and in the access log
-  void enter(ExchangeEvent event) LOOP_ONLY;
   bool bodyless() const {
     using enum http::Framing;
     return request_.framing == none || (request_.framing == length && request_.length == 0);
   }
   bool begun() const LOOP_ONLY { return facts_.began != Instant{}; }
+  void enter(ExchangeEvent event) LOOP_ONLY;
 
-  // Deadlines.
+  // ---- the way to a connection (exchange_borrow.cc); `over`: the body is still to come, the exchange waits for a
+  // connection, or it was answered ----
+  AttemptState ask_when_body_may_travel() LOOP_ONLY;
+  AttemptState borrow(bool fresh) LOOP_ONLY;
+  AttemptState borrow_from_new_destination(bool fresh) LOOP_ONLY;
+  void go_on() LOOP_ONLY;
+  void resume_client() LOOP_ONLY;
+  void leave_line() LOOP_ONLY;
+
+  // ---- the request travels (exchange_forward.cc) ----
+  // `authenticated`: the connection has authenticated this client before.
+  AttemptState take(pool::Lease taken, bool authenticated) LOOP_ONLY;
+  UpstreamStream& select_upstream_stream() LOOP_ONLY;
+  UpstreamStream* upstream_stream() LOOP_ONLY { return attempt_ ? attempt_->upstream_stream : nullptr; }
+
+  // ---- the response travels (exchange_response.cc) ----
+  bool in_order(bool followed) LOOP_ONLY;
+  bool head_in_order() LOOP_ONLY;
+  bool request_settled() LOOP_ONLY;
+  AttemptState did_not_switch() LOOP_ONLY;
+  bool flush_reply() LOOP_ONLY;
+  void end_lease() LOOP_ONLY;
+  void give_lease_back(pool::Lease& lease, std::optional<pool::CloseCause> unclean) LOOP_ONLY;
+
+  // ---- after a failed attempt (exchange_retry.cc) ----
+  Repeatable request_repeatable() const LOOP_ONLY;
+  RetryDecision decide_retry(RequestFate fate) LOOP_ONLY;
+  void note_failed_attempt(const StreamFailure& failure, RetryOutcome outcome) LOOP_ONLY;
+  bool retry_misdirected() LOOP_ONLY;
+  void retry(RetryReason reason) LOOP_ONLY;
+
+  // ---- the tunnel (exchange_tunnel.cc) ----
+  bool switched_too_early() LOOP_ONLY;
+  AttemptState open_tunnel() LOOP_ONLY;
+  void enter_tunnel() LOOP_ONLY;
+  bool tunnel_over() LOOP_ONLY;
+  void end_tunnel() LOOP_ONLY;
+
+  // ---- the timer (exchange_timeout.cc) ----
   void touch() LOOP_ONLY;  // a byte moved, or the phase changed
   void on_deadline();
   Awaited awaited() const LOOP_ONLY;
   Fault fault_of(const DeadlineRow& row) const LOOP_ONLY;
+
+  // ---- the end (exchange_end.cc, exchange_leak.cc, exchange_record.cc) ----
+  void fail(Fault fault) LOOP_ONLY;
+  void reply(const Fault& fault) LOOP_ONLY;
+  void break_off(Fault fault) LOOP_ONLY;
+  void end_lease(pool::CloseCause cause) LOOP_ONLY;
+  void end_attempt() LOOP_ONLY;
+  void finish(AfterExchange next) LOOP_ONLY;
+  void close_leak() LOOP_ONLY;
+  void record() LOOP_ONLY;  // in the metrics, and in the access log
 
   // ---- UpstreamStreamHandler: the response ----
   bool wants_response() const override LOOP_ONLY;
