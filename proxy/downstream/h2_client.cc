@@ -4,13 +4,13 @@
 #include <span>
 #include <utility>
 
-#include "exec/read_buffer.h"
 #include "proxy/downstream/client_owner.h"
 #include "proxy/downstream/listener.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/exchange_pool.h"
 #include "proxy/http/h2/types.h"
 #include "proxy/net/peer_credentials.h"
+#include "proxy/net/read_with_budget.h"
 
 namespace carpool::proxy {
 
@@ -118,16 +118,15 @@ bool H2Client::may_catch_up() const {
 }
 
 void H2Client::read_all(std::size_t& budget) {
-  while (budget != 0 && turn_requests_ != 0 && may_read()) {
-    const exec::ReadBuffer buffer(context_.loop);
-    const std::span<char> all = buffer.span();
-    const net::IoResult io = transport_->read(expects_heads_ ? all.first(kHeadsRead) : all);
-    if (io.io == net::Io::would_block) break;
-    if (io.io != net::Io::ok) return close();  // a FIN too: HTTP/2 has no half-closed connections
-    budget -= std::min(budget, io.bytes);
-    expects_heads_ = io.bytes < kHeadsRead;  // false in the middle of a body
-    parse(buffer.view(io.bytes));
-  }
+  const net::ReadOutcome outcome = net::read_with_budget(
+      context_.loop, *transport_, budget, [this]() LOOP_ONLY { return turn_requests_ != 0 && may_read(); },
+      [this] { return expects_heads_ ? kHeadsRead : SIZE_MAX; },
+      [this](std::string_view bytes) LOOP_ONLY {
+        expects_heads_ = bytes.size() < kHeadsRead;  // false in the middle of a body
+        parse(bytes);
+        return true;
+      });
+  if (outcome.end == net::ReadEnd::closed) return close();  // a FIN too: HTTP/2 has no half-closed connections
   // Dispatches the requests that began in this turn and were not reset in it.
   catch_up();
 }

@@ -1,10 +1,9 @@
 #include "proxy/upstream/h1_stream.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
-#include "exec/read_buffer.h"
+#include "proxy/net/read_with_budget.h"
 
 namespace carpool::proxy {
 
@@ -92,20 +91,23 @@ AttemptState H1UpstreamStream::resume_reading() {
   return attempt_.tunnel ? read_tunnel() : read_response();
 }
 
-AttemptState H1UpstreamStream::read_response() {
+// When the share of this turn is used, another turn continues.
+template <class Wants, class Sink>
+net::ReadOutcome H1UpstreamStream::read(Wants wants, Sink sink) {
   std::size_t budget = kTurnBytes;
-  while (!attempt_.tunnel && user_.wants_response() && transport().maybe_readable()) {
-    if (budget == 0) {
-      if (!exec::Deferred::linked()) host_.loop().defer(*this);
-      return AttemptState::alive;
-    }
-    const exec::ReadBuffer buffer(host_.loop());
-    const net::IoResult io = transport().read(buffer.first(std::min(buffer.size(), user_.writable_bytes())));
-    if (io.io == net::Io::would_block) return AttemptState::alive;
-    if (io.io != net::Io::ok) return on_end(io);
-    budget -= std::min(budget, io.bytes);
-    if (feed(buffer.view(io.bytes)) == AttemptState::over) return AttemptState::over;
-  }
+  const net::ReadOutcome outcome = net::read_with_budget(
+      host_.loop(), transport(), budget, [&]() LOOP_ONLY { return wants() && user_.wants_response(); },
+      [this]() LOOP_ONLY { return user_.writable_bytes(); },
+      [&](std::string_view bytes) LOOP_ONLY { return sink(bytes) == AttemptState::alive; });
+  if (outcome.end == net::ReadEnd::exhausted && !exec::Deferred::linked()) host_.loop().defer(*this);
+  return outcome;
+}
+
+AttemptState H1UpstreamStream::read_response() {
+  const net::ReadOutcome outcome =
+      read([this] { return !attempt_.tunnel; }, [this](std::string_view bytes) LOOP_ONLY { return feed(bytes); });
+  if (outcome.end == net::ReadEnd::stopped) return AttemptState::over;
+  if (outcome.end == net::ReadEnd::closed) return on_end(outcome.io);
   return attempt_.tunnel ? read_tunnel() : AttemptState::alive;
 }
 
@@ -194,26 +196,17 @@ void H1UpstreamStream::shut_write_when_sent() {
 }
 
 AttemptState H1UpstreamStream::read_tunnel() {
-  std::size_t budget = kTurnBytes;
-  while (!attempt_.eof && user_.wants_response() && transport().maybe_readable()) {
-    if (budget == 0) {
-      if (!exec::Deferred::linked()) host_.loop().defer(*this);
-      return AttemptState::alive;
-    }
-    const exec::ReadBuffer buffer(host_.loop());
-    const net::IoResult io = transport().read(buffer.first(std::min(buffer.size(), user_.writable_bytes())));
-    if (io.io == net::Io::would_block) return AttemptState::alive;
-    if (io.io == net::Io::failed)
-      return fail({FaultKind::connection_terminated, Side::upstream, std::string(io.detail)}, true);
-    if (io.io == net::Io::eof) {
-      attempt_.eof = true;
-      return user_.on_tunnel_eof();
-    }
-    budget -= std::min(budget, io.bytes);
-    user_.on_body(buffer.view(io.bytes));
-    if (user_.on_read_complete() == AttemptState::over) return AttemptState::over;
-  }
-  return AttemptState::alive;
+  const net::ReadOutcome outcome = read([this] { return !attempt_.eof; },
+                                        [this](std::string_view bytes) LOOP_ONLY {
+                                          user_.on_body(bytes);
+                                          return user_.on_read_complete();
+                                        });
+  if (outcome.end == net::ReadEnd::stopped) return AttemptState::over;
+  if (outcome.end != net::ReadEnd::closed) return AttemptState::alive;
+  if (outcome.io.io == net::Io::failed)
+    return fail({FaultKind::connection_terminated, Side::upstream, std::string(outcome.io.detail)}, true);
+  attempt_.eof = true;
+  return user_.on_tunnel_eof();
 }
 
 }  // namespace carpool::proxy

@@ -10,6 +10,10 @@
 #include "proxy/upstream/h2/loop_context.h"
 #include "proxy/upstream/upstream_stream.h"
 
+namespace carpool::proxy::net {
+struct ReadOutcome;
+}
+
 namespace carpool::proxy {
 
 class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, private exec::Deferred {
@@ -35,6 +39,8 @@ class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, 
  private:
   void on_upstream_ready() override LOOP_ONLY;
   void run() override LOOP_ONLY;  // exec::Deferred: continues reading in the next turn
+  template <class Wants, class Sink>
+  net::ReadOutcome read(Wants wants, Sink sink) LOOP_ONLY;
   AttemptState read_response() LOOP_ONLY;
   AttemptState read_tunnel() LOOP_ONLY;
   AttemptState feed(std::string_view bytes) LOOP_ONLY;

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "exec/read_buffer.h"
+#include "proxy/net/read_with_budget.h"
 
 namespace carpool::proxy {
 namespace {
 
 constexpr Duration kStall = std::chrono::seconds(30);        // while a request is in progress
 constexpr std::size_t kPull = std::size_t{64} * 1024;        // bytes of frames in one write
-constexpr std::size_t kReadsPerTurn = 16;                    // then other sessions continue
 constexpr std::size_t kQueued = std::size_t{2} * 64 * 1024;  // of an endless body
 
 }  // namespace
@@ -152,17 +151,14 @@ bool DemoH2Session::shake() {
 }
 
 void DemoH2Session::read_some() {
-  for (std::size_t reads = 0; !closed_ && stream_->maybe_readable(); ++reads) {
-    if (reads == kReadsPerTurn) return loop_.defer(*this);
-    const exec::ReadBuffer buffer(loop_);
-    const net::IoResult io = stream_->read(buffer.span());
-    if (io.io == net::Io::would_block) return;
-    if (io.io != net::Io::ok) {
-      closed_ = true;
-      return;
-    }
-    if (!session_.receive(buffer.view(io.bytes), loop_.now())) return;  // flush() sends the GOAWAY and closes
-  }
+  std::size_t budget = kTurnBytes;
+  const net::ReadOutcome outcome = net::read_with_budget(
+      loop_, *stream_, budget, [this] { return !closed_; }, [] { return SIZE_MAX; },
+      [this](std::string_view bytes) LOOP_ONLY {
+        return static_cast<bool>(session_.receive(bytes, loop_.now()));  // on a Fault, flush() sends GOAWAY and closes
+      });
+  if (outcome.end == net::ReadEnd::exhausted) loop_.defer(*this);
+  if (outcome.end == net::ReadEnd::closed) closed_ = true;
 }
 
 void DemoH2Session::flush() {

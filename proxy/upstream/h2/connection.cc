@@ -7,8 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "exec/read_buffer.h"
-#include "proxy/net/io_limits.h"
+#include "proxy/net/read_with_budget.h"
 
 namespace carpool::proxy {
 
@@ -95,30 +94,30 @@ void H2Connection::on_ready(exec::Ready ready) {
 
 void H2Connection::read_some() {
   std::size_t budget = kTurnBytes;
+  const net::ReadOutcome outcome = net::read_with_budget(
+      host_.loop(), transport(), budget, [this] { return !dead_; }, [] { return SIZE_MAX; },
+      [this](std::string_view bytes) LOOP_ONLY { return take(bytes); });
+  if (outcome.end == net::ReadEnd::exhausted) return schedule_flush();
+  if (outcome.end != net::ReadEnd::closed) return;
+  const bool eof = outcome.io.io == net::Io::eof;
+  fail(eof ? pool::CloseCause::peer_closed : pool::CloseCause::error,
+       {FaultKind::connection_terminated, Side::upstream,
+        eof ? std::string("the origin closed the connection without a response") : std::string(outcome.io.detail)});
+}
+
+// Returns false if the session has failed.
+bool H2Connection::take(std::string_view bytes) {
   const Instant now = host_.loop().now();
-  while (!dead_ && transport().maybe_readable()) {
-    if (budget == 0) return schedule_flush();
-    const exec::ReadBuffer buffer(host_.loop());
-    const net::IoResult io = transport().read(buffer.span());
-    if (io.io == net::Io::would_block) break;
-    if (io.io != net::Io::ok) {
-      const bool eof = io.io == net::Io::eof;
-      return fail(eof ? pool::CloseCause::peer_closed : pool::CloseCause::error,
-                  {FaultKind::connection_terminated, Side::upstream,
-                   eof ? std::string("the origin closed the connection without a response") : std::string(io.detail)});
-    }
-    budget -= std::min(budget, io.bytes);
-    last_read_ = now;
-    asked_ = {};
-    suspect_ = false;
-    if (std::exchange(awaiting_ping_ack_, false)) schedule_flush();
-    Status received = session_.receive(buffer.view(io.bytes), now);
-    flush_to_handler();
-    if (!received) {
-      send_pulled();  // GOAWAY with the reason
-      return fail(pool::CloseCause::error, received.take_fault());
-    }
-  }
+  last_read_ = now;
+  asked_ = {};
+  suspect_ = false;
+  if (std::exchange(awaiting_ping_ack_, false)) schedule_flush();
+  Status received = session_.receive(bytes, now);
+  flush_to_handler();
+  if (received) return true;
+  send_pulled();  // GOAWAY with the reason
+  fail(pool::CloseCause::error, received.take_fault());
+  return false;
 }
 
 // The session may end by protocol: all streams finished after GOAWAY, or a connection error of the peer.

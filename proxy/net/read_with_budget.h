@@ -1,0 +1,45 @@
+// read_with_budget: reads a transport until nothing is left, its owner wants no more, or its share of the turn is used.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "exec/loop.h"
+#include "exec/read_buffer.h"
+#include "proxy/net/io_limits.h"
+#include "proxy/net/transport.h"
+
+namespace carpool::proxy::net {
+
+enum class ReadEnd : std::uint8_t {
+  drained,    // nothing is left for now, or the owner wants no more
+  exhausted,  // the budget is: more may be there, and no event announces it
+  stopped,    // by the sink: the owner may be gone
+  closed,     // by the peer, or by a failure: see `io`
+};
+
+struct ReadOutcome {
+  ReadEnd end = ReadEnd::drained;
+  IoResult io{};
+};
+
+// Before each read wants() is asked, then most(): the bytes that it may take. sink(bytes) returns false to stop; it
+// sees the bytes during the call only.
+template <class Wants, class Most, class Sink>
+ReadOutcome read_with_budget(exec::Loop& loop, Transport& transport, std::size_t& budget, Wants wants, Most most,
+                             Sink sink) LOOP_ONLY {
+  while (wants() && transport.maybe_readable()) {
+    if (budget == 0) return {ReadEnd::exhausted};
+    const exec::ReadBuffer buffer(loop);
+    const IoResult io = transport.read(buffer.first(std::min(buffer.size(), most())));
+    if (io.io == Io::would_block) return {};
+    if (io.io != Io::ok) return {ReadEnd::closed, io};
+    budget -= std::min(budget, io.bytes);
+    if (!sink(buffer.view(io.bytes))) return {ReadEnd::stopped};
+  }
+  return {};
+}
+
+}  // namespace carpool::proxy::net
