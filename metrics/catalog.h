@@ -23,9 +23,9 @@ using enum Type;
 // ---- the pool, per origin ----
 inline constexpr Metric kBorrows{"carpool_pool_borrows_total", counter, "origin", "Leases given to requests."};
 inline constexpr Metric kRestores{"carpool_pool_restores_total", counter, "origin",
-                                  "Leases that ended, by release or discard; borrows - restores = leases alive."};
+                                  "Leases that ended, by release or discard; borrows - restores = current leases."};
 inline constexpr Metric kOpened{"carpool_pool_opened_total", counter, "origin,cause",
-                                "Dials started, by the cause that asked for a connection."};
+                                "Dials started, by the cause of the connection."};
 inline constexpr Metric kClosed{"carpool_pool_closed_total", counter, "origin,cause",
                                 "Connections closed and dials failed, by cause."};
 inline constexpr Metric kFailures{
@@ -34,141 +34,139 @@ inline constexpr Metric kFailures{
 inline constexpr Metric kConnections{"carpool_pool_connections", gauge, "origin,state",
                                      "Connections by state; their sum is opened - closed at every scrape."};
 inline constexpr Metric kConnectionsPeak{"carpool_pool_connections_peak", gauge, "origin",
-                                         "Most connections at once since the pool was made."};
-inline constexpr Metric kSize{"carpool_pool_size", gauge, "origin", "Most connections allowed (pool.size)."};
+                                         "Highest number of connections since the pool was created."};
+inline constexpr Metric kSize{"carpool_pool_size", gauge, "origin", "Maximum number of connections (pool.size)."};
 inline constexpr Metric kWaiting{"carpool_pool_waiting", gauge, "origin", "Requests waiting for a connection."};
 inline constexpr Metric kClassWaiting{"carpool_pool_class_waiting", gauge, "origin,class",
                                       "Requests of a priority class waiting for a connection (pool.classes)."};
 inline constexpr Metric kClassLeases{"carpool_pool_class_leases", gauge, "origin,class",
                                      "Leases that a priority class holds."};
 inline constexpr Metric kClassShare{"carpool_pool_class_share", gauge, "origin,class",
-                                    "Most leases of a priority class and those below it together."};
+                                    "Maximum number of leases of a priority class and those below it together."};
 inline constexpr Metric kProbing{"carpool_pool_probing", gauge, "origin",
-                                 "1 while the last dial failed: requests wait for one probe that decides for all."};
+                                 "1 while the last dial has failed: requests wait for the result of a probe."};
 inline constexpr Metric kUndialed{"carpool_pool_undialed_total", counter, "origin",
-                                  "Requests that were told what the last dial had met, without a dial of their own."};
-inline constexpr Metric kOrigins{"carpool_pool_origins", gauge, "", "Pools, one for each origin in use."};
-inline constexpr Metric kOriginsMax{"carpool_pool_origins_max", gauge, "", "Most pools (pool.total.max_origins)."};
+                                  "Requests that failed with the error of the last dial, without a dial of their own."};
+inline constexpr Metric kOrigins{"carpool_pool_origins", gauge, "", "Number of pools, one for each origin in use."};
+inline constexpr Metric kOriginsMax{"carpool_pool_origins_max", gauge, "",
+                                    "Maximum number of pools (pool.total.max_origins)."};
 inline constexpr Metric kReclaimed{"carpool_pool_reclaimed_total", counter, "",
-                                   "Pools that ended because nobody used them (pool.total.origin_idle_timeout); what "
-                                   "they had counted goes on in origin=\"other\"."};
-inline constexpr Metric kEvicted{"carpool_pool_evicted_total", counter, "",
-                                 "Pools of the above that ended because another origin needed a place "
-                                 "(pool.total.max_origins)."};
+                                   "Pools that were removed after pool.total.origin_idle_timeout without use; their "
+                                   "counts continue in origin=\"other\"."};
+inline constexpr Metric kEvicted{
+    "carpool_pool_evicted_total", counter, "",
+    "Removed pools that ended because another origin needed their place (pool.total.max_origins)."};
 inline constexpr Metric kStarved{"carpool_pool_starved_origins", gauge, "",
-                                 "Pools that need a connection and have to wait for one of another pool "
-                                 "(pool.total.max_connections)."};
+                                 "Pools that wait for a connection slot of another pool (pool.total.max_connections)."};
 inline constexpr Metric kWaitSeconds{"carpool_pool_wait_seconds", histogram, "origin",
-                                     "Time from asking the pool to having a connection."};
-inline constexpr Metric kLeaks{"carpool_pool_leaks_total", counter, "origin",
-                               "Leases that died without release or discard, or were held longer than leak_timeout."};
+                                     "Time that requests waited for a connection."};
+inline constexpr Metric kLeaks{
+    "carpool_pool_leaks_total", counter, "origin",
+    "Leases that were destroyed without release or discard, or held longer than leak_timeout."};
 inline constexpr Metric kAddresses{"carpool_origin_addresses", gauge, "origin,state",
-                                   "Addresses of an origin by state: usable, ejected (they only fail), gone (the name "
-                                   "no longer has them, connections do)."};
+                                   "Addresses of an origin by state: usable, ejected (they keep failing), gone (no "
+                                   "longer in DNS, but with open connections)."};
 inline constexpr Metric kEjections{"carpool_origin_ejections_total", counter, "origin",
-                                   "Addresses that were left out for a while because they only failed."};
-inline constexpr Metric kSavedDials{
-    "carpool_saved_dials_total", counter, "origin",
-    "Requests that travelled on a connection that had served before: dials, and TLS handshakes, that reuse saved."};
+                                   "Ejections of addresses that kept failing."};
+inline constexpr Metric kSavedDials{"carpool_saved_dials_total", counter, "origin",
+                                    "Requests on reused connections: the dials and TLS handshakes that reuse saved."};
 inline constexpr Metric kSavedSeconds{"carpool_saved_seconds_total", counter, "origin",
-                                      "Time that those requests would have waited for dials (DNS, TCP, TLS), by what "
-                                      "dials to this origin took of late."};
+                                      "Time that these requests would have waited for dials (DNS, TCP, TLS), estimated "
+                                      "from recent dials to this origin."};
 inline constexpr Metric kSavedCpu{"carpool_saved_cpu_seconds_total", counter, "origin",
-                                  "CPU time of the TLS handshakes that reuse saved, by what they took here of late."};
+                                  "CPU time of the TLS handshakes that reuse saved, estimated from recent handshakes."};
 
 // ---- requests ----
 inline constexpr Metric kRequests{"carpool_requests_total", counter, "origin,method,code",
-                                  "Requests answered; code none: the client left before a status was sent."};
+                                  "Requests answered; code none: the client disconnected before a status was sent."};
 inline constexpr Metric kRequestSeconds{"carpool_request_seconds", histogram, "origin",
                                         "Time from a request's head to its response's last byte."};
 inline constexpr Metric kRetries{"carpool_retries_total", counter, "origin,proof",
-                                 "Requests sent again, by what proved it safe."};
+                                 "Retries, by the proof that they were safe."};
 inline constexpr Metric kRetriesDenied{"carpool_retries_denied_total", counter, "origin",
-                                       "Requests that were not sent again because request.retry_budget was spent."};
-inline constexpr Metric kBounds{
-    "carpool_upstream_bounds_total", counter, "origin,bound",
-    "Requests that a bound ended: informational (more or larger 1xx heads than one response "
-    "may have), attempts (request.max_retries and 8 attempts were made)."};
-inline constexpr Metric kRateLimited{"carpool_rate_limited_total", counter, "origin,limit",
-                                     "Requests answered 429 by request.rate; dials put off or refused by "
-                                     "pool.connect_rate."};
-inline constexpr Metric kDownstream{"carpool_downstream_connections", gauge, "", "Client connections open."};
-inline constexpr Metric kGivenUp{"carpool_downstream_given_up_total", counter, "reason",
-                                 "Requests given up for what their client did (half_close: it sent FIN and its answer "
-                                 "did not begin in time, listen.half_close; slow_body: its body came slower than "
-                                 "listen.body_min_rate)."};
+                                       "Retries denied because request.retry_budget was used up."};
+inline constexpr Metric kBounds{"carpool_upstream_bounds_total", counter, "origin,bound",
+                                "Requests ended by a limit: informational (more or larger 1xx heads than a response "
+                                "may have), attempts (request.max_retries + 8 attempts)."};
+inline constexpr Metric kRateLimited{
+    "carpool_rate_limited_total", counter, "origin,limit",
+    "Requests answered with 429 by request.rate; dials delayed or rejected by pool.connect_rate."};
+inline constexpr Metric kDownstream{"carpool_downstream_connections", gauge, "", "Open client connections."};
+inline constexpr Metric kGivenUp{
+    "carpool_downstream_given_up_total", counter, "reason",
+    "Requests cancelled because of their client (half_close: it sent FIN and the response did not begin within "
+    "listen.half_close; slow_body: the body arrived more slowly than listen.body_min_rate)."};
 inline constexpr Metric kH2Abuse{"carpool_downstream_h2_abuse_total", counter, "kind",
-                                 "Clients' HTTP/2 connections ended for what they did (resets, control, "
+                                 "HTTP/2 connections of clients closed for abuse, by kind (resets, control, "
                                  "continuations, header_list, memory, unread)."};
 inline constexpr Metric kHandshake{"carpool_upstream_handshake_seconds", histogram, "origin",
-                                   "Time of TLS handshakes with origins."};
+                                   "Duration of TLS handshakes with origins."};
 inline constexpr Metric kResets{"carpool_upstream_h2_resets_total", counter, "origin,code",
-                                "Requests to origins of HTTP/2 whose stream ended by a reset, by error code."};
+                                "HTTP/2 requests to origins whose stream was reset, by error code."};
 inline constexpr Metric kEgress{
     "carpool_egress_decisions_total", counter, "decision",
-    "What the egress rules said of a name or an address (allowed, denied, or reported: only said to be denied)."};
-inline constexpr Metric kDns{"carpool_dns_events_total", counter, "event",
-                             "Look-ups of names asked again over TCP (over_tcp) or because no name server could be "
-                             "reached (asked_again); addresses of a name beyond the first 256 (addresses_left_out); "
-                             "changes of resolv.conf that were followed (resolv_conf_changed)."};
+    "Decisions of the egress rules on names and addresses (allowed, denied, or reported: denied in report_only mode)."};
+inline constexpr Metric kDns{
+    "carpool_dns_events_total", counter, "event",
+    "Lookups repeated over TCP (over_tcp) or because no name server was reached (asked_again); addresses of a name "
+    "beyond the first 256 (addresses_left_out); changes of resolv.conf (resolv_conf_changed)."};
 
 // ---- execution ----
-inline constexpr Metric kTasks{"carpool_exec_tasks_total", counter, "mode", "Tasks run, by mode of execution."};
-inline constexpr Metric kHandovers{
-    "carpool_exec_handovers_total", counter, "result",
-    "Attempts to hand a loop to a reserved thread, by result; paused: not tried, as earlier ones "
-    "came late, so the task was queued."};
+inline constexpr Metric kTasks{"carpool_exec_tasks_total", counter, "mode", "Tasks executed, by mode."};
+inline constexpr Metric kHandovers{"carpool_exec_handovers_total", counter, "result",
+                                   "Attempts to hand a loop to a reserved thread, by result; paused: not attempted "
+                                   "because earlier ones were late, so the task was queued."};
 inline constexpr Metric kThreads{"carpool_exec_threads", gauge, "state", "Threads of the pool by state."};
-inline constexpr Metric kThreadsMax{"carpool_exec_threads_max", gauge, "", "Most threads allowed (threads.max)."};
+inline constexpr Metric kThreadsMax{"carpool_exec_threads_max", gauge, "", "Maximum number of threads (threads.max)."};
 inline constexpr Metric kLowOnThreads{"carpool_exec_low_on_threads", gauge, "",
-                                      "1 while no thread is idle and none may be added."};
+                                      "1 while no thread is idle and no more may be started."};
 inline constexpr Metric kQueue{"carpool_exec_queue", gauge, "", "Tasks waiting for a thread."};
 inline constexpr Metric kQueueWait{"carpool_exec_queue_wait_seconds", histogram, "",
-                                   "Time a task waited for a thread."};
+                                   "Time that tasks waited for a thread."};
 
 // ---- carpool webhook ----
 inline constexpr Metric kReviews{"carpool_webhook_reviews_total", counter, "outcome",
                                  "Reviews answered, by outcome (injected, untouched, refused, malformed)."};
 inline constexpr Metric kWebhookShed{"carpool_webhook_shed_total", counter, "what",
-                                     "Connections to the webhook closed to make room for another: before the end "
-                                     "of their TLS handshake (handshake), or the longest idle one (idle)."};
+                                     "Connections to the webhook closed to make room for another: during their TLS "
+                                     "handshake (handshake), or the one idle for longest (idle)."};
 inline constexpr Metric kWebhookLimits{
     "carpool_webhook_limits_total", counter, "limit",
     "Reviews over a limit: body (100,000 values, 64 levels), overlay (an annotation of 256 KiB)."};
 
 // ---- the process ----
-inline constexpr Metric kOverloadStage{"carpool_overload_stage", gauge, "",
-                                       "What is shed: 0 nothing, 1 keep-alive, 2 new clients too, 3 idle ones too."};
+inline constexpr Metric kOverloadStage{
+    "carpool_overload_stage", gauge, "",
+    "Load shedding stage: 0 none, 1 keep-alive, 2 also new clients, 3 also idle connections."};
 inline constexpr Metric kOverloadUsed{"carpool_overload_used_ratio", gauge, "resource",
-                                      "Share in use of what may be used (memory, descriptors); 0: no limit."};
-inline constexpr Metric kOverloadShed{
-    "carpool_overload_shed_total", counter, "what",
-    "Clients refused (new_clients), idle ones closed (idle) and pauses of a listener with too few "
-    "descriptors left (accepts)."};
+                                      "Used share of the limit of a resource (memory, descriptors); 0: no limit."};
+inline constexpr Metric kOverloadShed{"carpool_overload_shed_total", counter, "what",
+                                      "Clients refused (new_clients), idle connections closed (idle) and pauses of a "
+                                      "listener for lack of descriptors (accepts)."};
 inline constexpr Metric kReserveTaken{"carpool_overload_failed_allocations_total", counter, "",
                                       "Allocations that failed and were served from the reserve."};
 inline constexpr Metric kMemoryReturned{"carpool_memory_returned_bytes_total", counter, "",
-                                        "Freed memory that was given back to the kernel, in bytes."};
+                                        "Unused memory returned to the kernel, in bytes."};
 inline constexpr Metric kReloads{"carpool_reloads_total", counter, "result",
                                  "Reloads of the configuration, by result (applied, refused)."};
 inline constexpr Metric kReloadLimits{
     "carpool_reload_limits_total", counter, "limit",
-    "Reloads whose configuration is over a limit: file (16 MiB), depth (of tables and lists), variables (64 KiB for a "
-    "value that has some), mistakes (100 are told)."};
+    "Reloads whose configuration exceeds a limit: file (16 MiB), depth (of tables and lists), variables (64 KiB for an "
+    "expanded value), mistakes (100 are reported)."};
 inline constexpr Metric kAdminConnections{"carpool_admin_connections", gauge, "",
                                           "Connections to the admin endpoint, listeners of /events included."};
-inline constexpr Metric kAdminShed{"carpool_admin_shed_total", counter, "door,what",
-                                   "Connections to the admin endpoint (door admin) or to [metrics] address (door "
-                                   "metrics) closed to make room for another (idle), and requests answered 503 "
-                                   "because too many answers are being made (busy)."};
+inline constexpr Metric kAdminShed{
+    "carpool_admin_shed_total", counter, "door,what",
+    "Connections to the admin endpoint (door admin) or to [metrics] address (door metrics) closed to make room for "
+    "another (idle), and requests answered with 503 because too many responses are being produced (busy)."};
 inline constexpr Metric kLogDropped{"carpool_log_dropped_total", counter, "",
-                                    "Log lines that were not written: the queue was full, or the write failed."};
+                                    "Log lines that were not written because the queue was full or the write failed."};
 inline constexpr Metric kBuildInfo{"carpool_build_info", gauge, "version,compiler,build", "A constant 1."};
-inline constexpr Metric kCpu{"process_cpu_seconds_total", counter, "", "User and system CPU time spent."};
-inline constexpr Metric kResident{"process_resident_memory_bytes", gauge, "", "Resident memory size."};
-inline constexpr Metric kVirtual{"process_virtual_memory_bytes", gauge, "", "Virtual memory size."};
+inline constexpr Metric kCpu{"process_cpu_seconds_total", counter, "", "User and system CPU time."};
+inline constexpr Metric kResident{"process_resident_memory_bytes", gauge, "", "Resident memory."};
+inline constexpr Metric kVirtual{"process_virtual_memory_bytes", gauge, "", "Virtual memory."};
 inline constexpr Metric kOpenFds{"process_open_fds", gauge, "", "Open file descriptors."};
-inline constexpr Metric kMaxFds{"process_max_fds", gauge, "", "Most file descriptors allowed."};
+inline constexpr Metric kMaxFds{"process_max_fds", gauge, "", "Maximum number of open file descriptors."};
 inline constexpr Metric kStartTime{"process_start_time_seconds", gauge, "", "Start time since the Unix epoch."};
 }  // namespace catalog
 

@@ -13,17 +13,17 @@ namespace carpool::proxy::config {
 namespace {
 
 constexpr std::array<ProgramFlag, 9> kFlags{{
-    {"--config", "FILE", "the configuration; default: config.toml here, /etc/carpool/config.toml, built-in defaults",
+    {"--config", "FILE", "configuration file; default: ./config.toml, /etc/carpool/config.toml, built-in defaults",
      std::nullopt},
-    {"--check", "", "print every mistake of the configuration, or ok", Command::check},
-    {"--print-config", "", "the effective configuration, every default filled in", Command::print_config},
-    {"--print-default-config", "", "a commented file with every setting and its default",
+    {"--check", "", "check the configuration and print every mistake, or ok", Command::check},
+    {"--print-config", "", "print the effective configuration with all defaults", Command::print_config},
+    {"--print-default-config", "", "print a commented file with every setting and its default",
      Command::print_default_config},
-    {"--print-schema", "", "JSON Schema of the configuration", Command::print_schema},
-    {"--health", "", "exit 0 if the instance of this configuration is ready", Command::health},
-    {"--demo", "", "an embedded origin and a little traffic, to see it work", Command::demo},
-    {"--version", "", "the version", Command::version},
-    {"--help", "", "this text", Command::help},
+    {"--print-schema", "", "print the JSON Schema of the configuration", Command::print_schema},
+    {"--health", "", "exit with 0 if the running instance is ready", Command::health},
+    {"--demo", "", "start a demo with an embedded origin and some traffic", Command::demo},
+    {"--version", "", "print the version", Command::version},
+    {"--help", "", "print this help", Command::help},
 }};
 constexpr std::string_view kConfig = "--config";
 
@@ -32,16 +32,16 @@ constexpr std::string_view kUsageHead = R"(carpool: a forward proxy that shares 
 usage: carpool [--config FILE] [FLAG]
        carpool COMMAND [ORIGIN] [--admin ADDRESS | --config FILE] [--json]
 
-Without a flag or a command it runs. The flags:
+Without a flag or a command, carpool runs. The flags:
 )";
 constexpr std::string_view kUsageTail = R"(
-Commands ask a running instance, or order it (carpool COMMAND --help):
+Commands query or control a running instance (see carpool COMMAND --help):
   top pools pool connections explain advice what-if leaks threads overload ready config
   warm-up pause resume drain reconnect log-level reload quit; and webhook, completion, man
 
-Exit codes: 0 clean, 1 configuration or command line, 2 could not listen, 3 internal.
+Exit codes: 0 success, 1 configuration or usage error, 2 cannot listen, 3 internal error.
 Signals: TERM and INT drain and exit, a second one exits at once; HUP reloads; USR1 reopens logs.
-`carpool ready` on stderr means: listening; it names the addresses.
+The line `carpool ready` on stderr names the addresses on which carpool listens.
 
 Try: carpool --print-default-config > config.toml; carpool --check; carpool
      http_proxy=http://127.0.0.1:3128 curl http://example.com/

@@ -49,7 +49,7 @@ void print_section(std::string& out, const Section& section, Config& config) {
 constexpr std::size_t kCommentColumn = 40;
 
 constexpr std::string_view kIntroduction =
-    "# carpool's configuration: every setting with its default. What is not written here has the same values.\n"
+    "# carpool's configuration: every setting with its default, which applies if the setting is omitted.\n"
     "# Durations: \"250ms\" \"30s\" \"10m\" \"1h\". Sizes: \"16KiB\". In strings: ${ENV}, ${ENV:-default}, "
     "${ENV:?message}.\n"
     "# docs/configuration.md has types, bounds and examples; `carpool --check` finds every mistake.\n";

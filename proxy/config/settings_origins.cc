@@ -21,7 +21,8 @@ std::vector<Setting> pool_sizes() {
       row<&PoolSettings::expire_time>("expire_time", "maximum age of a connection, jitter 10 %; 0s = no limit"),
       row<&PoolSettings::idle_timeout>("idle_timeout", "idle time after which a connection is closed; 0s = no limit"),
       row<&PoolSettings::learn_idle_timeout>(
-          "learn_idle_timeout", "close before the origin's own keep-alive limit (hint field and observed closes)"),
+          "learn_idle_timeout",
+          "close connections before the origin does, by its Keep-Alive field and observed closes"),
       row<&PoolSettings::max_waiting>("max_waiting",
                                       "maximum number of requests waiting for a connection; 0 = fail at once")
           .between(0, kMaxConnections),
@@ -46,7 +47,7 @@ std::vector<Setting> pool_ways() {
       row<&PoolSettings::quarantine>("quarantine", "delay between a release and the next borrow of a connection"),
       row<&PoolSettings::evict>("evict", "which idle connection is closed when pool.total.max_connections is reached"),
       row<&PoolSettings::reuse>(
-          "reuse", "whether a request may use a connection that served before; safe = by method and idle time"),
+          "reuse", "whether a request may use a connection that served others before; safe = by method and idle time"),
       row<&PoolSettings::leak_timeout>("leak_timeout", "report a borrow that lasts longer; 0s = only lost leases"),
       row<&PoolSettings::leak_action>("leak_action", "what happens to a reported connection"),
       row<&PoolSettings::classes>("classes", "2 to 4 priority classes, highest first, each with a share of the cap")
@@ -108,13 +109,13 @@ Section addresses_section() {
                                        "consecutive failures after which an address is ejected, never more than half "
                                        "of them; 0 = never")
               .between(0, 1000),
-          row<&Addresses::eject_time>("eject_time", "duration of an ejection; doubles when repeated soon, at most 5m")
+          row<&Addresses::eject_time>(
+              "eject_time", "duration of an ejection; each one soon after another is longer by this time, up to 5m")
               .at_least(1),
           row<&Addresses::gone_after>("gone_after",
-                                      "close connections to an address that the name has lacked for this long")
+                                      "close connections to an address that DNS has not returned for this long")
               .at_least(1),
-          row<&Addresses::retire_every>("retire_every", "interval at which such connections are closed, one at a time")
-              .at_least(1),
+          row<&Addresses::retire_every>("retire_every", "interval between closing two such connections").at_least(1),
       },
       [](Config& config) -> void* { return &config.pool.addresses; },
       [](OriginSettings& origin) -> void* { return &origin.pool.addresses; },
@@ -130,7 +131,9 @@ Section total_section() {
                   "max_connections", "maximum number of connections; least recently used idle ones are closed first")
                   .between(1, kMaxConnections)
                   .restart(),
-              row<&Total::max_origins>("max_origins", "pools").between(1, pool::EntryIndex::kBlocks).restart(),
+              row<&Total::max_origins>("max_origins", "maximum number of pools, one per origin")
+                  .between(1, pool::EntryIndex::kBlocks)
+                  .restart(),
               row<&Total::origin_idle_timeout>("origin_idle_timeout",
                                                "remove a pool that no [[origin]] names after this time without use")
                   .at_least(1),
@@ -149,8 +152,8 @@ Section request_section() {
                                      "limit from the request's head to the response's last byte, waiting and dialing "
                                      "included; 0s = none"),
               row<&Request::response_header_timeout>("response_header_timeout",
-                                                     "request sent to response head; 1xx heads extend it to twice as "
-                                                     "much at most")
+                                                     "limit from the end of the request to the response's head; 1xx "
+                                                     "heads extend it to at most twice its value")
                   .at_least(1),
               row<&Request::idle_timeout>("idle_timeout", "limit without a byte in either direction").at_least(1),
               row<&Request::max_retries>(
@@ -167,7 +170,7 @@ Section request_section() {
                   .between(0, kMaxRate),
               row<&Request::rate_burst>("rate_burst", "burst size for rate; 0 = as many as rate").between(0, kMaxRate),
               row<&Request::retry_idempotent>("retry_idempotent", "retry PUT and DELETE too"),
-              row<&Request::replay_buffer>("replay_buffer", "bytes of a request body kept for a replay")
+              row<&Request::replay_buffer>("replay_buffer", "bytes of a request body kept for a retry")
                   .between(0, 64 << 20),
           },
           [](Config& config) -> void* { return &config.request; },
@@ -191,14 +194,14 @@ Section dns_section() {
 
 Section upstream_section() {
   return {"upstream",
-          "protocols towards origins",
+          "protocols to origins",
           false,
           {
               row<&Upstream::protocols>("protocols", "ALPN over TLS; plain text is h1 unless only h2 is listed")
                   .format(kProtocol),
-              row<&Upstream::lenient>("lenient",
-                                      "of single origins only: bare_lf = lines of an HTTP/1.1 response head may end in "
-                                      "LF alone")
+              row<&Upstream::lenient>(
+                  "lenient",
+                  "only in [origin.upstream]; bare_lf = accept lines of an HTTP/1.1 response head that end in LF alone")
                   .format(kLeniency, R"(["bare_lf"])"),
           },
           [](Config& config) -> void* { return &config.upstream; },
@@ -208,7 +211,7 @@ Section upstream_section() {
 
 Section tls_section() {
   return {"upstream.tls",
-          "TLS towards origins; different settings make a separate pool",
+          "TLS to origins; an origin with other settings has its own pool",
           false,
           {
               row<&Tls::ca_file>("ca_file", "CA certificates trusted instead of the system's")
@@ -229,7 +232,7 @@ Section tls_section() {
 
 Section egress_section() {
   return {"egress",
-          "destinations that requests may reach: names before, addresses after resolution",
+          "permitted destinations; names are checked before, addresses after resolution",
           false,
           {
               row<&Egress::default_>("default", "rule for destinations in neither list"),
@@ -237,7 +240,7 @@ Section egress_section() {
                   .format(kEgressPattern, R"(["*.example.com:443"])"),
               row<&Egress::deny>("deny", "the same; takes precedence over allow")
                   .format(kEgressPattern, R"(["169.254.0.0/16"])"),
-              row<&Egress::report_only>("report_only", "log and count what the rules deny, but let it pass"),
+              row<&Egress::report_only>("report_only", "log and count what the rules deny, but allow it"),
           },
           [](Config& config) -> void* { return &config.egress; },
           nullptr,
@@ -245,18 +248,17 @@ Section egress_section() {
 }
 
 Section origin_section() {
-  Setting uri{
-      "uri",
-      R"("https://host" or "http://host:port", "tcp://host:port" for tunnels; the same canonical one twice is an error)",
-      [](const void* section) -> Value {
-        const pool::Origin& origin = static_cast<const OriginSettings*>(section)->origin;
-        return origin.host.empty() ? std::string() : origin.label();
-      },
-      [](void* section, Value value) {
-        if (auto parsed = pool::parse_origin(std::get<std::string>(value))) {
-          static_cast<OriginSettings*>(section)->origin = *parsed;
-        }
-      }};
+  Setting uri{"uri",
+              R"("https://host", "http://host:port", or "tcp://host:port" for tunnels; each origin may be listed once)",
+              [](const void* section) -> Value {
+                const pool::Origin& origin = static_cast<const OriginSettings*>(section)->origin;
+                return origin.host.empty() ? std::string() : origin.label();
+              },
+              [](void* section, Value value) {
+                if (auto parsed = pool::parse_origin(std::get<std::string>(value))) {
+                  static_cast<OriginSettings*>(section)->origin = *parsed;
+                }
+              }};
   return {"origin",
           "overrides for one origin, in [origin.pool], [origin.request], [origin.upstream] and their sub-tables",
           true,

@@ -15,13 +15,14 @@ Section top_section() {
       "the program",
       false,
       {
-          row<&Config::workers>("workers", R"(event loops; "auto" = the cores that the cgroup grants)")
+          row<&Config::workers>("workers", R"(number of event loops; "auto" = one per core that the cgroup grants)")
               .between(1, 128)
               .takes_auto()
               .restart(),
           row<&Config::shutdown_grace>(
-              "shutdown_grace", "time that running exchanges get to finish on TERM; keep it below Kubernetes' 30 s"),
-          row<&Config::drain_delay>("drain_delay", "time to keep accepting on TERM while /readyz already answers 503"),
+              "shutdown_grace", "time for running requests to complete after SIGTERM; keep it below Kubernetes' 30 s"),
+          row<&Config::drain_delay>("drain_delay",
+                                    "time to keep accepting after SIGTERM while /readyz already returns 503"),
       },
       [](Config& config) -> void* { return &config; },
       nullptr,
@@ -31,15 +32,15 @@ Section top_section() {
 Section listen_section() {
   return {
       "listen",
-      "an address where applications connect; repeatable",
+      "an address on which carpool listens for applications; repeatable",
       true,
       {
           row<&Listen::address>("address", R"(also "[::1]:3128", "unix:/run/carpool/proxy.sock"; port 0 = any)")
               .format(kListenAddress),
           row<&Listen::origin>("origin", "the only origin that this listener reaches, whatever Host says")
               .format(kHttpOrigin, R"("https://api.example.com")"),
-          row<&Listen::route_by_host>("route_by_host", "`GET /x` with `Host: a` goes to http://a"),
-          row<&Listen::connect>("connect", "take CONNECT; never where origin is set"),
+          row<&Listen::route_by_host>("route_by_host", "forward `GET /x` with `Host: a` to http://a"),
+          row<&Listen::connect>("connect", "accept CONNECT; never if origin is set"),
           row<&Listen::connect_ports>("connect_ports",
                                       "ports that CONNECT may name; default: any on loopback and Unix "
                                       "sockets, 443 elsewhere")
@@ -61,16 +62,16 @@ Section listen_section() {
               .between(64, kMaxHead),
           row<&Listen::max_body>("max_body", "size limit of a request's body; above it: 413; 0 = no limit"),
           row<&Listen::body_min_rate>("body_min_rate",
-                                      "bytes a second that a request's body with a Content-Length must come at, on "
-                                      "average; slower is 408; 0 = no limit")
+                                      "minimum average rate, in bytes per second, of a request's body with a "
+                                      "Content-Length; below it: 408; 0 = no limit")
               .between(0, kMaxBodyRate),
-          row<&Listen::body_grace>("body_grace", "time that a body has beyond what body_min_rate gives it"),
+          row<&Listen::body_grace>("body_grace", "time before body_min_rate applies to a body"),
           row<&Listen::half_close>("half_close",
-                                   "how long a client that sent FIN may still wait for its answer's first byte; then "
-                                   "it has left; 0s = at once")
+                                   "time for the first byte of the response to a client that sent FIN, before its "
+                                   "request is cancelled; 0s = none")
               .takes_unlimited(),
-          row<&Listen::class_name>("class",
-                                   "priority class of its requests, see pool.classes; default: from the Priority field")
+          row<&Listen::class_name>(
+              "class", "priority class of the listener's requests, see pool.classes; default: by the Priority field")
               .format(kClassName, R"("high")"),
       },
       nullptr,
@@ -98,14 +99,15 @@ Section admin_section() {
 Section metrics_section() {
   return {
       "metrics",
-      "Prometheus and SimplePool's counters",
+      "Prometheus metrics, and counters in the format of light-4j's SimplePool",
       false,
       {
           row<&Metrics::enabled>("enabled", "false: /metrics and /pool/metrics answer 503"),
           row<&Metrics::address>("address", "an extra listener that serves only /metrics, /livez and /readyz")
               .format(kListenAddress, R"("0.0.0.0:9902")")
               .restart(),
-          row<&Metrics::max_origins>("max_origins", R"(label cardinality; the rest share origin="other")")
+          row<&Metrics::max_origins>("max_origins",
+                                     R"(number of origins with a label of their own; the others share origin="other")")
               .between(1, 100'000)
               .restart(),
           row<&Metrics::summary_interval>("summary_interval", "interval of the summary log line; 0s = off").restart(),
@@ -117,7 +119,7 @@ Section metrics_section() {
 
 Section handover_section() {
   return {"handover",
-          "upgrade without a gap: a starting process takes over the sockets of the running one",
+          "upgrade without interruption: a starting process takes over the sockets of the running one",
           false,
           {
               row<&Handover::address>("address", "socket on which the running process hands over (same user or root)")

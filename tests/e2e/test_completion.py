@@ -107,7 +107,7 @@ def flags_of_the_program():
 
 
 def commands():
-    usage = said("--help").split("Commands ask a running instance", 1)[1].split("Exit codes", 1)[0].split(":\n", 1)[1]
+    usage = said("--help").split("Commands query or control a running instance", 1)[1].split("Exit codes", 1)[0].split(":\n", 1)[1]
     return set(re.findall(r"[a-z-]+", usage)) - {"and"}
 
 

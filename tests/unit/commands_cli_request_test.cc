@@ -81,8 +81,8 @@ TEST(TheTables, NameOnlyEachOther) {
     EXPECT_TRUE(taken) << flag.name;
   }
   EXPECT_FALSE(takes(*find_command("webhook"), *find_flag("--admin")));
-  EXPECT_EQ(doc_among_others(*find_flag("--size")), "for warm-up and what-if: so many connections");
-  EXPECT_EQ(doc_among_others(*find_flag("--json")), "the answer as it came");
+  EXPECT_EQ(doc_among_others(*find_flag("--size")), "for warm-up and what-if: number of connections");
+  EXPECT_EQ(doc_among_others(*find_flag("--json")), "print the response unchanged");
 }
 
 }  // namespace

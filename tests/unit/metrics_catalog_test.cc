@@ -68,26 +68,21 @@ std::string_view name_of(Type type) {
 std::string document() {
   std::ostringstream out;
   out << "# Metrics\n\n"
-         "`GET /metrics` on the admin address answers in the Prometheus text format 0.0.4. Every metric is declared "
-         "once,\n"
-         "in `metrics/catalog.h`; this page is made from it (`CARPOOL_UPDATE_DOCS=1 metrics_tests`) and a test "
-         "compares.\n\n"
-         "- Names and units follow Prometheus: base units, `_total` on counters. A family without data is left out.\n"
-         "- `origin` is `scheme://host[:port]`. The first `metrics.max_origins` origins keep their label as long as "
-         "the\n"
-         "  process lives, and so does every [[origin]] (`max_origins` of them at most); all others are added up as "
-         "`other`.\n"
-         "  What was refused before it had an origin is `none`.\n"
-         "- `method` is one of nine, else `other`; `code` is 100 to 599, else `other`; `none` when the client left "
-         "first.\n"
-         "- Causes appear with their first connection; failure reasons and states from the start. The ledger balances "
-         "at\n"
-         "  every scrape: opened - closed = the sum of `carpool_pool_connections`.\n"
-         "- The pools' series are of one moment. What loops count (requests and their times, retries, resets) is read "
-         "as "
-         "it is\n"
-         "  written, which takes as long as the reader takes.\n"
-         "- Histograms share their buckets (seconds):";
+         "`GET /metrics` on the admin address returns the Prometheus text format 0.0.4. `metrics/catalog.h` declares "
+         "every\n"
+         "metric once; this page is generated from it (`CARPOOL_UPDATE_DOCS=1 metrics_tests`).\n\n"
+         "- Names and units follow Prometheus: base units, `_total` on counters. A family without data is omitted.\n"
+         "- `origin` is `scheme://host[:port]`. The first `metrics.max_origins` origins keep their label for the life "
+         "of\n"
+         "  the process, and so does every [[origin]] (at most `max_origins` of them); all others are summed up as\n"
+         "  `other`. Requests that were refused before they had an origin have `none`.\n"
+         "- `method` is one of nine methods or `other`; `code` is 100 to 599 or `other`, and `none` if the client\n"
+         "  disconnected first.\n"
+         "- Causes appear with their first connection; failure reasons and states are always present. At every scrape\n"
+         "  opened - closed is the sum of `carpool_pool_connections`.\n"
+         "- The series of the pools are one consistent snapshot. The counters of the loops (requests and their times,\n"
+         "  retries, resets) are read while the response is written, which takes as long as the client reads.\n"
+         "- All histograms have the same buckets (seconds):";
   for (const std::uint64_t bound : kBounds) out << ' ' << static_cast<double>(bound) / 1e9;
   out << ".\n";
   out << "- States: `connecting idle borrowed expired_idle expired_borrowed draining tunnel`.\n- Opened by cause:";

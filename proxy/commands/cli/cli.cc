@@ -46,13 +46,13 @@ std::string help(const Command& command) {
   }
   if (text.size() != before) text += "\n";
   if (command.operand.name == "ORIGIN") {
-    text += "ORIGIN is an URI as `carpool pools` shows it, or a part of one that only one pool has.\n";
+    text += "ORIGIN is a URI as shown by `carpool pools`, or any part that matches exactly one pool.\n";
   } else if (!command.operand.words.empty()) {
     text.append(command.operand.name).append(" is one of");
     for (const std::string_view word : command.operand.words) text.append(" ").append(word);
     text += ".\n";
   }
-  return text + "Exit codes: 0 done, 1 wrong use or configuration, 2 no answer, 3 the instance refused.\n";
+  return text + "Exit codes: 0 success, 1 usage or configuration error, 2 no response, 3 refused by the instance.\n";
 }
 
 class Session {

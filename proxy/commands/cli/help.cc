@@ -34,10 +34,10 @@ std::string manual_of_program() {
       ".B carpool\n[\\fB\\-\\-config\\fR \\fIFILE\\fR] [\\fIFLAG\\fR]\n.br\n.B carpool\n\\fICOMMAND\\fR "
       "[\\fIORIGIN\\fR] "
       "[\\fB\\-\\-admin\\fR \\fIADDRESS\\fR] [\\fB\\-\\-json\\fR]\n.SH DESCRIPTION\n"
-      "Without a flag or a command it runs: applications on the same machine send it their requests, and it keeps the "
-      "connections to their origins.\n.SH FLAGS\n";
+      "Without a flag or a command, carpool runs as a proxy: applications send it their requests, and it pools the "
+      "connections to the origins.\n.SH FLAGS\n";
   for (const config::ProgramFlag& flag : config::program_flags()) entry(out, flag.name, flag.value, flag.doc);
-  out += ".SH COMMANDS\nThey speak to a running instance over its admin address, but for the last three.\n";
+  out += ".SH COMMANDS\nAll but the last three use the admin address of a running instance.\n";
   for (const Command& command : commands()) {
     std::string value;
     for (const std::string& part : usage_of(command)) value.append(value.empty() ? "" : " ").append(part);
@@ -46,8 +46,8 @@ std::string manual_of_program() {
   out += ".SH FLAGS OF COMMANDS\n";
   for (const Flag& flag : flags()) entry(out, flag.name, flag.value, doc_among_others(flag));
   out +=
-      ".SH EXIT STATUS\nThe program: 0 clean, 1 configuration or command line, 2 could not listen, 3 internal.\n"
-      "A command: 0 done, 1 wrong use or configuration, 2 no answer, 3 the instance refused.\n.SH SIGNALS\n"
+      ".SH EXIT STATUS\nThe program: 0 success, 1 configuration or usage error, 2 cannot listen, 3 internal error.\n"
+      "A command: 0 success, 1 usage or configuration error, 2 no response, 3 refused by the instance.\n.SH SIGNALS\n"
       "TERM and INT drain and exit, a second one exits at once; HUP reloads the configuration; USR1 reopens the log.\n"
       ".SH SEE ALSO\n.BR carpool.toml (5)\n";
   return out;
@@ -57,9 +57,8 @@ std::string manual_of_settings() {
   std::string out =
       ".TH CARPOOL.TOML 5\n.SH NAME\ncarpool.toml \\- configuration of carpool(1)\n.SH DESCRIPTION\n"
       "Durations are written \"250ms\", \"30s\", \"10m\", \"1h\", sizes \"16KiB\". In strings ${ENV} and "
-      "${ENV:\\-default} are filled in. An unknown key is an error; carpool \\-\\-check finds every mistake. What "
-      "takes a "
-      "restart says so; everything else follows a reload.\n";
+      "${ENV:\\-default} are expanded. An unknown key is an error; carpool \\-\\-check finds every mistake. Settings "
+      "that need a restart say so; all others apply on reload.\n";
   for (const config::Section& section : config::sections()) {
     const std::string path(section.path.empty() ? "top level" : section.path);
     out.append(".SH ").append(roff(section.repeated ? "[[" + path + "]]" : "[" + path + "]")).append("\n");
@@ -68,7 +67,7 @@ std::string manual_of_settings() {
       const config::Value value = config::default_of(section, setting);
       std::string doc(setting.doc);
       if (!setting.words.empty()) doc.append(": ").append(config::bounds_text(setting, value));
-      if (!setting.live) doc.append(" (takes a restart)");
+      if (!setting.live) doc.append(" (needs a restart)");
       entry(out, setting.key, config::empty(value) ? "" : "= " + config::toml(value), doc);
     }
   }
