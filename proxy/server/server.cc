@@ -198,7 +198,7 @@ void Server::sweep() {
 
 void Server::reopen_logs() {
   exec::send(admin_->loop(), [] {
-    if (log::reopen()) log::info("house", "log reopened");
+    if (log::reopen()) log::info("server", "log reopened");
   });
 }
 

@@ -37,11 +37,21 @@ static_assert(kModules[kAccess] == "access");
 std::atomic<bool> access_on{true};
 std::atomic<std::uint32_t> access_one_in{1};
 
+// The names that two modules had before, accepted for one release (docs/migration.md).
+std::string_view current_name(std::string_view module) {
+  if (module == "house") return "server";
+  return module == "upgrade" ? "handover" : module;
+}
+
 std::size_t index_of(std::string_view module) {
   return static_cast<std::size_t>(std::find(kModules.begin(), kModules.end(), module) - kModules.begin());
 }
 
 }  // namespace
+
+bool known_module(std::string_view module) {
+  return index_of(current_name(module)) != kModules.size();
+}
 
 std::optional<Level> parse_level(std::string_view text) {
   const auto* found = std::find(kLevelNames.begin(), kLevelNames.end(), text);
@@ -61,7 +71,7 @@ void set_level(Level level) {
 }
 
 bool set_level(std::string_view module, Level level) {
-  const std::size_t index = index_of(module);
+  const std::size_t index = index_of(current_name(module));
   if (index == kModules.size()) return false;
   const std::lock_guard one_at_a_time(changing);
   module_level.own[index].store(static_cast<std::int8_t>(level), std::memory_order_relaxed);

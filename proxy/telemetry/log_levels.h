@@ -15,9 +15,12 @@
 namespace carpool::proxy::log {
 
 // All module names with a level; a line of any other module uses the program's level.
-inline constexpr std::array<std::string_view, 15> kModules{"access", "admin",  "dial",    "dns",      "exec",
-                                                           "health", "house",  "leak",    "listener", "overload",
-                                                           "pool",   "reload", "summary", "tls",      "upgrade"};
+inline constexpr std::array<std::string_view, 19> kModules{
+    "access", "admin", "dial",     "dns",  "egress", "exec",   "handover", "health", "leak",   "listener",
+    "memory", "net",   "overload", "pool", "reload", "server", "summary",  "tls",    "webhook"};
+
+// Returns true for the names above, and for the names that two modules had before.
+bool known_module(std::string_view module);
 
 inline constexpr std::array<std::string_view, 6> kLevelNames{"trace", "debug", "info", "warn", "error", "off"};
 std::optional<Level> parse_level(std::string_view text);

@@ -38,7 +38,7 @@ std::uint32_t effective_total(const config::Config& config) {
     return config.pool_total.max_connections;
   const std::uint32_t total = total_under_limit(config, limit.rlim_cur);
   if (total < config.pool_total.max_connections) {
-    log::warn("house", "too few file descriptors for pool.total.max_connections and the clients; the total is reduced",
+    log::warn("server", "too few file descriptors for pool.total.max_connections and the clients; the total is reduced",
               {{"limit", std::uint64_t{limit.rlim_cur}},
                {"configured", config.pool_total.max_connections},
                {"effective", total}});

@@ -76,5 +76,5 @@ def test_a_reconnect_replaces_every_connection_and_no_request_notices(origin, ca
 
 def test_a_warm_up_opens_what_was_ordered(origin, carpool, order):
     o, c = origin(), carpool()
-    assert "made 3" in order(c, "warm-up", o.url, "--size", "3")
+    assert "opened 3" in order(c, "warm-up", o.url, "--size", "3")
     assert c.pool(o.url)["borrowable"] == 3 and count(c, o, "opened", "warm_up") == 3

@@ -85,3 +85,14 @@ def machine_paths(tree):
     foreign = re.compile(r"(?<![\w.$@}])/(work|root|opt/wheels)/|/home/\w+/|/Users/\w+/|\b(pypi\.org|files\.pythonhosted|proxy\.golang\.org|registry\.npmjs)")
     for path, line, match in tree.grep([p for p in tree.files if not p.startswith(SELF)], foreign):
         yield Offence(path, line, "%s has no business here" % match.group(0))
+
+
+def log_modules(tree):
+    """PUT /log-level sets the level of a module, so every line belongs to one that it knows."""
+    table = "proxy/telemetry/log_levels.h"
+    known = re.search(r"kModules\{(.*?)\};", "\n".join(tree.lines(table)), re.S) if table in tree.files else None
+    names = set(re.findall(r'"(\w+)"', known.group(1))) if known else set()
+    line = re.compile(r'log::(?:debug|info|warn|error)\("(\w+)"')
+    for path, number, match in tree.grep(tree.with_suffix(".h", ".cc"), line):
+        if match.group(1) not in names:
+            yield Offence(path, number, "log module %s is not in %s" % (match.group(1), table))

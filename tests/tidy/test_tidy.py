@@ -88,6 +88,11 @@ def test_paths_of_a_machine_are_found(tree):
     assert where(style.machine_paths(t)) == [("docs/a.md", 1)]
 
 
+def test_a_log_line_of_an_unknown_module_is_found(tree):
+    t = tree({"proxy/telemetry/log_levels.h": 'kModules{"dns",\n"pool"};\n', "proxy/a.cc": 'log::warn("dns", "x");\nlog::info("home", "x");\n'})
+    assert where(style.log_modules(t)) == [("proxy/a.cc", 2)]
+
+
 def test_a_file_opens_with_its_idea(tree):
     t = tree({"base/a.h": "#pragma once\n", "base/b.h": "// B: the idea.\n#pragma once\n", "base/c.cc": '#include "base/c.h"\n',
               "base/c.h": "// C.\n", "base/d.cc": "int d;\n"})

@@ -27,6 +27,7 @@ RULES = {
     "ownership": style.ownership,
     "bounded-json": style.bounded_json,
     "no-sleep": style.no_sleep,
+    "log-modules": style.log_modules,
     "machine-paths": style.machine_paths,
     "file-length": size.file_length,
     "function-length": size.function_length,

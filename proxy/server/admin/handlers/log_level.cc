@@ -1,6 +1,5 @@
 #include "proxy/server/admin/handlers/log_level.h"
 
-#include <algorithm>
 #include <string>
 
 #include "proxy/server/admin/json.h"
@@ -23,8 +22,7 @@ bool well_formed(const Json& body) {
 }
 
 bool known(const std::string& level, const std::string& module) {
-  const auto& all = log::kModules;
-  return log::parse_level(level) && (module.empty() || std::find(all.begin(), all.end(), module) != all.end());
+  return log::parse_level(level) && (module.empty() || log::known_module(module));
 }
 
 std::string text_in(const Json& body, const char* name) {
