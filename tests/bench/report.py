@@ -96,6 +96,9 @@ tests/bench/compare.py --json tests/bench/results/pool.json            # needs j
 tests/bench/compare_exec.py --json tests/bench/results/execution.json
 tests/bench/report.py                                                  # this page, and the tables of README.md and execution.md
 ```
+
+S6 fills the kernel's table of sockets in TIME_WAIT, and the load generator waits for room in it. With `net.ipv4.tcp_max_tw_buckets=1000000`, for example
+in a network namespace of its own, it does not wait.
 """
 
 
