@@ -141,6 +141,7 @@ std::string frame(std::uint8_t type, std::uint8_t flags, std::uint8_t stream, st
 
 // Readiness is edge-triggered: input that waits because the write queue is full gets no event of its own.
 TEST_F(TheDataPlane, ReadsWhatAnHttp2ClientSentWhileItsWriteQueueWasFull) {
+  exec::assume_on_loop();
   const std::string window("\0\x20\0\0", 4);  // 2 MiB
   test::MemoryWire& one = client();
   send(one, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
