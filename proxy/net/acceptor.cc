@@ -24,6 +24,13 @@ Status Acceptor::start(Bound bound) {
   return start();
 }
 
+Status Acceptor::open_for_owner(const std::string& address, int backlog, std::optional<Bound> inherited) {
+  exec::assume_on_loop();  // its thread has not started
+  if (inherited) return start(std::move(*inherited));
+  Result<Bound> bound = bind_for_owner(address, backlog);
+  return bound ? start(std::move(*bound)) : Status(bound.take_fault());
+}
+
 void Acceptor::adopt(Bound bound) {
   fd_ = std::move(bound.fd);
   address_ = bound.address;

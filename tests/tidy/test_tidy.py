@@ -6,6 +6,7 @@ import pytest
 import layering
 import links
 import measured
+import repetition
 import size
 import style
 from tree import ROOT, Tree
@@ -91,6 +92,13 @@ def test_paths_of_a_machine_are_found(tree):
 def test_a_log_line_of_an_unknown_module_is_found(tree):
     t = tree({"proxy/telemetry/log_levels.h": 'kModules{"dns",\n"pool"};\n', "proxy/a.cc": 'log::warn("dns", "x");\nlog::info("home", "x");\n'})
     assert where(style.log_modules(t)) == [("proxy/a.cc", 2)]
+
+
+def test_six_equal_lines_in_two_files_are_found(tree):
+    body = "".join("  step_%d(a, b);\n\n" % i for i in range(6))
+    t = tree({"base/a.cc": "// A.\nvoid f() {\n" + body + "}\n", "base/b.cc": "// B.\nvoid g() {\n  first();\n" + body + "}\n",
+              "base/c.cc": "// C.\nvoid h() {\n" + body.replace("step_3", "other") + "}\n"})
+    assert where(repetition.repeated_lines(t)) == [("base/b.cc", 4)]
 
 
 def test_a_file_opens_with_its_idea(tree):

@@ -9,6 +9,7 @@ import figures
 import layering
 import links
 import measured
+import repetition
 import size
 import style
 from tree import Tree
@@ -29,6 +30,7 @@ RULES = {
     "no-sleep": style.no_sleep,
     "log-modules": style.log_modules,
     "machine-paths": style.machine_paths,
+    "repeated-lines": repetition.repeated_lines,
     "file-length": size.file_length,
     "function-length": size.function_length,
     "links": links.resolve,

@@ -25,13 +25,7 @@ AdminListener::~AdminListener() {
 
 Status AdminListener::open(const std::string& address, std::optional<net::Bound> inherited) {
   rules_.unix_socket = address.starts_with("unix:");
-  if (!inherited) {
-    Result<net::Bound> bound = net::bind_for_owner(address, kBacklog);
-    if (!bound) return bound.take_fault();
-    inherited = std::move(*bound);
-  }
-  exec::assume_on_loop();  // its thread has not started
-  return acceptor_.start(std::move(*inherited));
+  return acceptor_.open_for_owner(address, kBacklog, std::move(inherited));
 }
 
 Status AdminListener::read_token(const std::string& path) {

@@ -58,13 +58,7 @@ HandoverListener::~HandoverListener() {
 
 Status HandoverListener::open(const std::string& address, std::optional<net::Bound> inherited) {
   configured_ = address;
-  if (!inherited) {
-    Result<net::Bound> bound = net::bind_for_owner(address, kBacklog);
-    if (!bound) return bound.take_fault();
-    inherited = std::move(*bound);
-  }
-  exec::assume_on_loop();  // its thread has not started
-  return acceptor_.start(std::move(*inherited));
+  return acceptor_.open_for_owner(address, kBacklog, std::move(inherited));
 }
 
 void HandoverListener::on_client(net::Acceptor&, Fd socket, const net::Address&) {
