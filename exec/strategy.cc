@@ -25,7 +25,7 @@ Strategy::Strategy(StrategyMode mode, Producer& producer, Executor& executor, Tr
     : mode_(mode), producer_(producer), executor_(executor), helpers_(helpers), failures_(failures), now_(now) {}
 
 Strategy::~Strategy() {
-  CARPOOL_ASSERT(word_.at_rest());
+  CARPOOL_ASSERT(word_.is_idle());
 }
 
 void Strategy::produce() {

@@ -78,7 +78,7 @@ class StrategyWord {
   // For the holder of the role, which alone releases it: it called `h`, which has not come. relaxed: a hint.
   bool awaits(Helper h) const { return (word_.load(std::memory_order_relaxed) & h) != 0; }
   // relaxed: for callers after everything has ended.
-  bool at_rest() const { return word_.load(std::memory_order_relaxed) == idle; }
+  bool is_idle() const { return word_.load(std::memory_order_relaxed) == idle; }
 
  private:
   // The release of every change pairs with the acquire of every later one: the new producer sees everything that its

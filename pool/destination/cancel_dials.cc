@@ -72,7 +72,7 @@ void Destination::Impl::cancel_dial(SlotEntry& dial, DeferredActions& actions) {
 
 // Called by each sweep.
 void Destination::Impl::cancel_lasting_surplus(DeferredActions& actions, Instant now) {
-  const Instant begun_before = now - std::max(limits.dial_patience, 4 * dial_time);
+  const Instant begun_before = now - std::max(limits.surplus_dial_age, 4 * dial_time);
   SlotEntry* dial = youngest_surplus_dial(begun_before);
   const bool lasts = std::exchange(saw_surplus, dial != nullptr);
   if (!lasts || limits.maximize) return;

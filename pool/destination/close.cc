@@ -167,7 +167,7 @@ void Destination::Impl::end_inspection(SlotEntry& entry, bool quiet, CloseCause 
   DeferredActions actions;
   {
     const Held lock(mutex);
-    if (cause == CloseCause::peer_closed) learn_end_at_rest(entry, in_order, now);
+    if (cause == CloseCause::peer_closed) learn_idle_close(entry, in_order, now);
     CARPOOL_ASSERT(end_inspect(entry.word, false));
     record_close(entry, cause, actions);
     pending.inspection_ended();

@@ -217,9 +217,9 @@ struct Destination::Impl final : BudgetWaiter {
   bool leave_to_origin(SlotEntry& entry, Instant now) REQUIRES(mutex);
   void learn_end(const SlotEntry& entry, Duration rested, std::uint32_t served, bool in_order, Instant now)
       REQUIRES(mutex);
-  void learn_end_at_rest(const SlotEntry& entry, bool in_order, Instant now) REQUIRES(mutex);
+  void learn_idle_close(const SlotEntry& entry, bool in_order, Instant now) REQUIRES(mutex);
   void learn_end_in_use(const SlotEntry& entry, Instant leased, std::uint32_t served, Instant now) EXCLUDES(mutex);
-  void learn_end_after_answer(const SlotEntry& entry, Instant now) EXCLUDES(mutex);
+  void learn_close_after_response(const SlotEntry& entry, Instant now) EXCLUDES(mutex);
   void witness(const SlotEntry& entry, std::uint32_t served, Duration doubt, Instant now) REQUIRES(mutex);
   void publish_effective_limit() REQUIRES(mutex);
 

@@ -7,8 +7,8 @@
 namespace carpool::pool {
 
 namespace {
-constexpr unsigned kCompared = 32;    // accepted connections per choice
-constexpr unsigned kLookedAt = 1000;  // idle connections examined per choice, accepted or not
+constexpr unsigned kCompared = 32;       // accepted connections per choice
+constexpr unsigned kMaxExamined = 1000;  // idle connections examined per choice, accepted or not
 
 std::uint32_t uses(const SlotEntry& entry) {
   return EntryWord(entry.word.load(std::memory_order_acquire)).uses();
@@ -32,7 +32,7 @@ SlotEntry* Destination::Impl::find_idle(DeferredActions& actions, Accept&& accep
       if (best == nullptr || better(entry, *best)) best = &slot_entry(entry.index);
       ++compared;
     }
-    return compared == kCompared || ++looked_at == kLookedAt ? Match::evict : Match::skip;
+    return compared == kCompared || ++looked_at == kMaxExamined ? Match::evict : Match::skip;
   };
   const auto found = pool.acquire(
       SearchHint{static_cast<LoopId>(evict_hand % loops), false, Strategy::thread_id, evict_hand, /*to_end=*/true},
@@ -73,7 +73,7 @@ SlotEntry* Destination::Impl::longest_idle_unwanted(Protocol kind, DeferredActio
 
 // Returns the session with the fewest users among some that admit new ones, or null.
 SlotEntry* Destination::Impl::least_used_session() {
-  const std::uint32_t known = pool.blocks(), most = kLookedAt / kBlockEntries;
+  const std::uint32_t known = pool.blocks(), most = kMaxExamined / kBlockEntries;
   if (known == 0) return nullptr;
   SlotEntry* least = nullptr;
   const std::uint32_t first = evict_hand / kBlockEntries % known;

@@ -9,7 +9,7 @@ static_assert(BorrowRequest::kOnlyNew == IdleLimitLearner::kOnlyNew);
 
 namespace {
 // The origin counts from the last bytes it received, which may be those of a health check.
-Duration rest_for_origin(const Slot& slot, Instant now) {
+Duration idle_time_at_origin(const Slot& slot, Instant now) {
   return now - std::max(slot.idle_since.get(), slot.alive_at.get());
 }
 }  // namespace
@@ -17,13 +17,13 @@ Duration rest_for_origin(const Slot& slot, Instant now) {
 // Returns true if the origin is about to close the connection, unless it is left to the origin.
 bool Destination::Impl::past_idle_limit(const SlotEntry& entry, Instant now) const {
   const Duration most(effective_limit.load(std::memory_order_relaxed));
-  if (most == Duration::max() || rest_for_origin(entry.value, now) <= most) return false;
+  if (most == Duration::max() || idle_time_at_origin(entry.value, now) <= most) return false;
   return !entry.value.idle_probe.load(std::memory_order_relaxed);
 }
 
 // Returns true if the connection is kept, to measure how long the origin really waits.
 bool Destination::Impl::leave_to_origin(SlotEntry& entry, Instant now) {
-  const Duration rested = rest_for_origin(entry.value, now);
+  const Duration rested = idle_time_at_origin(entry.value, now);
   if (limits.idle_timeout > Duration::zero() && now - entry.value.idle_since.get() > limits.idle_timeout) {
     if (entry.value.idle_probe.load(std::memory_order_relaxed)) keep_alive.outlived(rested);
     return false;
@@ -49,26 +49,26 @@ void Destination::Impl::learn_end(const SlotEntry& entry, Duration rested, std::
 }
 
 // The origin closed it while it was idle.
-void Destination::Impl::learn_end_at_rest(const SlotEntry& entry, bool in_order, Instant now) {
+void Destination::Impl::learn_idle_close(const SlotEntry& entry, bool in_order, Instant now) {
   const std::uint32_t served = EntryWord(entry.word.load(std::memory_order_relaxed)).uses();
-  learn_end(entry, rest_for_origin(entry.value, now), served, in_order, now);
+  learn_end(entry, idle_time_at_origin(entry.value, now), served, in_order, now);
 }
 
 // The origin closed it under a request, before the first response byte: the preceding idle time was too long.
 void Destination::Impl::learn_end_in_use(const SlotEntry& entry, Instant leased, std::uint32_t served, Instant now) {
   const Held lock(mutex);
-  learn_end(entry, rest_for_origin(entry.value, leased), served, true, now);
+  learn_end(entry, idle_time_at_origin(entry.value, leased), served, true, now);
 }
 
 // The origin closed it right after the response: no idle time.
-void Destination::Impl::learn_end_after_answer(const SlotEntry& entry, Instant now) {
+void Destination::Impl::learn_close_after_response(const SlotEntry& entry, Instant now) {
   const Held lock(mutex);
   learn_end(entry, Duration::zero(), EntryWord(entry.word.load(std::memory_order_relaxed)).uses(), true, now);
 }
 
 // Counts an idle connection once, when first seen alive beyond doubt().
 void Destination::Impl::witness(const SlotEntry& entry, std::uint32_t served, Duration doubt, Instant now) {
-  const Duration rested = rest_for_origin(entry.value, now);
+  const Duration rested = idle_time_at_origin(entry.value, now);
   if (served != 0 && rested > doubt && rested - (now - swept_at) <= doubt) keep_alive.survived(rested);
 }
 

@@ -9,7 +9,7 @@ namespace carpool::pool {
 // `used`: the connection served its borrower; false if the grant arrived for a borrower that had left.
 void Destination::Impl::release(SlotEntry& entry, bool used, Instant now) {
   if (!entry.value.pooled->clean_for_reuse()) {
-    if (used) learn_end_after_answer(entry, now);
+    if (used) learn_close_after_response(entry, now);
     return discard(entry, CloseCause::peer_closed, now);
   }
   const std::uint32_t uses = EntryWord(entry.word.load(std::memory_order_relaxed)).uses();
@@ -54,9 +54,9 @@ void Destination::Impl::release_or_hand_off(SlotEntry& entry, bool used, Instant
   }
   if (claimed(entry, now)) return end(entry, CloseCause::budget, actions);
   const bool no_room = pool.full() || (budget != nullptr && budget->full());
-  const bool somebody_needs_the_place =
+  const bool slot_needed =
       line.replays() > streams_coming() || line.lacks_kind(Protocol::h2, supply.held(), supply.wide_dials());
-  if (somebody_needs_the_place && no_room && !backoff.blocks(now) && dial_room(now) != 0) {
+  if (slot_needed && no_room && !backoff.blocks(now) && dial_room(now) != 0) {
     return end(entry, CloseCause::surplus, actions);
   }
   Borrower* borrower = line.first_other(Protocol::h1, shares);

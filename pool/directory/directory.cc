@@ -141,13 +141,13 @@ bool Directory::make_room(Instant now) {
   return false;
 }
 
-void Directory::forget_hungry(const std::vector<Destination*>& retired) {
+void Directory::forget_starved(const std::vector<Destination*>& retired) {
   for (Destination* destination : retired) destination->leave_budget();
 }
 
 bool Directory::destroy(const std::vector<Destination*>& retired) {
-  const std::unique_lock nobody_looks(looked_at_, std::try_to_lock);
-  if (!nobody_looks) return false;
+  const std::unique_lock exclusive(visiting_mutex_, std::try_to_lock);
+  if (!exclusive) return false;
   const Held lock(mutex_);
   std::erase_if(retired_,
                 [&](const auto& one) { return std::find(retired.begin(), retired.end(), one.get()) != retired.end(); });

@@ -49,8 +49,8 @@ class Directory final {
   template <class Wanted>
   std::vector<Destination*> unlink_idle(Instant now, Duration unused, Wanted wanted) {
     std::vector<Destination*> retired;
-    const std::unique_lock nobody_looks(looked_at_, std::try_to_lock);
-    if (!nobody_looks) return retired;
+    const std::unique_lock exclusive(visiting_mutex_, std::try_to_lock);
+    if (!exclusive) return retired;
     for (Destination* destination : room_for_all(retired)) {
       const bool ended = destination->reclaimed();  // by make_room()
       if (!ended && (!destination->unused_for(unused, now) || wanted(*destination))) continue;
@@ -60,11 +60,11 @@ class Directory final {
     }
     return retired;
   }
-  void forget_hungry(const std::vector<Destination*>& retired);
+  void forget_starved(const std::vector<Destination*>& retired);
   // Destroys them. Returns false during an iteration over the pools: retry later.
   bool destroy(const std::vector<Destination*>& retired) EXCLUDES(mutex_);
   // Held during an iteration over the pools by a thread that is no loop.
-  std::shared_lock<std::shared_mutex> hold() const { return std::shared_lock(looked_at_); }
+  std::shared_lock<std::shared_mutex> hold() const { return std::shared_lock(visiting_mutex_); }
   // The totals of all retired destinations, so that sums never decrease.
   Destination::Snapshot reclaimed() const EXCLUDES(mutex_);
   std::uint64_t reclaimed_count() const EXCLUDES(mutex_);
@@ -102,7 +102,7 @@ class Directory final {
   std::vector<std::unique_ptr<Destination>> retired_ GUARDED_BY(mutex_);
   Destination::Snapshot reclaimed_ GUARDED_BY(mutex_);
   std::uint64_t reclaimed_count_ GUARDED_BY(mutex_) = 0;
-  mutable std::shared_mutex looked_at_;  // keeps the destinations that an iteration visits; guards no member
+  mutable std::shared_mutex visiting_mutex_;  // keeps the destinations that an iteration visits; guards no member
 };
 
 }  // namespace carpool::pool

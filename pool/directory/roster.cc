@@ -63,8 +63,8 @@ void Roster::move(Member& member, Place to) {
 
 // Each iteration but the last moves a guest that was used since it was last seen: the cost is amortized over its uses.
 Destination* Roster::least_recent(Instant now) {
-  constexpr int kLooks = 4096;
-  for (int look = 0; look < kLooks && !guests_.empty(); ++look) {
+  constexpr int kMaxExamined = 4096;
+  for (int look = 0; look < kMaxExamined && !guests_.empty(); ++look) {
     const Place seen = *guests_.begin();
     Member& member = members_.find(seen.number)->second;
     const Place is = place_of(seen.number, *member.destination);

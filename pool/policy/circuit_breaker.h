@@ -3,9 +3,9 @@
 //   closed     a connection is open, or a dial succeeded within kFresh: no limit but the cap.
 //   unknown    nothing is open: kAtOnce dials. The first success closes the circuit: a cold burst pays one round trip.
 //   half open  the last dial failed: one probe decides for all waiters. While it is unanswered, another probe
-//              starts every kPatience, so that an origin that is back is found even if a SYN was lost.
-//   open       kAtOnce dials in a row failed within less than a second and none is in progress: one dial each kForgive;
-//              requests meanwhile fail with the error of the last dial.
+//              starts every kProbeInterval, so that an origin that is back is found even if a SYN was lost.
+//   open       kAtOnce dials in a row failed within less than a second and none is in progress: one dial each
+//              kRecoveryInterval; requests meanwhile fail with the error of the last dial.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ class CircuitBreaker {
  public:
   static constexpr std::uint32_t kAtOnce = 8;
   static constexpr std::uint32_t kNoLimit = UINT32_MAX;
-  static constexpr Duration kForgive = std::chrono::milliseconds(100);
-  static constexpr Duration kPatience = std::chrono::seconds(1);
+  static constexpr Duration kRecoveryInterval = std::chrono::milliseconds(100);
+  static constexpr Duration kProbeInterval = std::chrono::seconds(1);
   static constexpr Duration kFresh = std::chrono::seconds(1);  // how long a success counts as an open connection
 
   // Returns how many more dials may start. `established`: a connection is open, whatever it is used for.
@@ -32,8 +32,8 @@ class CircuitBreaker {
   }
   // After a failed dial: when the next one may start; kNever: when a dial in progress ends.
   Instant opens_at(std::uint32_t dials) const {
-    if (dials == 0) return spent_until_ - (kAtOnce - 1) * kForgive;
-    return dials < kAtOnce ? began_ + kPatience : kNever;
+    if (dials == 0) return spent_until_ - (kAtOnce - 1) * kRecoveryInterval;
+    return dials < kAtOnce ? began_ + kProbeInterval : kNever;
   }
   bool last_failed() const { return failed_; }
 
@@ -45,13 +45,13 @@ class CircuitBreaker {
   }
   void failed(Instant now) {
     failed_ = true;
-    spent_until_ = std::max(spent_until_, now) + kForgive;
+    spent_until_ = std::max(spent_until_, now) + kRecoveryInterval;
   }
 
  private:
   bool failed_ = false;
   Instant began_{}, known_until_{};
-  Instant spent_until_{};  // each failure adds one kForgive, at most kAtOnce of them
+  Instant spent_until_{};  // each failure adds one kRecoveryInterval, at most kAtOnce of them
 };
 
 }  // namespace carpool::pool

@@ -66,9 +66,9 @@ void IdleLimitLearner::raise(Duration rested) {
 
 namespace {
 // Removes those of the first `count` that are not `kept`. Returns how many remain.
-template <class Rests, class Kept>
-std::size_t keep(Rests& rests, std::size_t count, Kept kept) {
-  const auto begin = rests.begin(), end = begin + static_cast<std::ptrdiff_t>(count);
+template <class IdleTimes, class Kept>
+std::size_t keep(IdleTimes& idle_times, std::size_t count, Kept kept) {
+  const auto begin = idle_times.begin(), end = begin + static_cast<std::ptrdiff_t>(count);
   return static_cast<std::size_t>(std::remove_if(begin, end, [&](Duration one) { return !kept(one); }) - begin);
 }
 }  // namespace
@@ -120,14 +120,14 @@ void IdleLimitLearner::restore(Duration limit) {
 void IdleLimitLearner::judge() {
   std::optional<Duration> limit = agreed();
   if (limit) raised_.reset();
-  keeps_nothing_alive_ = std::min(limit.value_or(Duration::max()), hint_.value_or(Duration::max())) <= kLeastMargin;
+  no_keep_alive_ = std::min(limit.value_or(Duration::max()), hint_.value_or(Duration::max())) <= kLeastMargin;
   if (!limit) limit = raised_;
   if (hint_ && (!limit || *hint_ < *limit)) limit = hint_;
   limit_ = limit;
 }
 
 Duration IdleLimitLearner::trust() const {
-  if (keeps_nothing_alive_) return kOnlyNew;
+  if (no_keep_alive_) return kOnlyNew;
   Duration most = limit_ ? before(*limit_) : Duration::max();
   if (const std::optional<Duration> least = shortest()) most = std::min(most, before(*least));
   return std::max(most, Duration::zero());

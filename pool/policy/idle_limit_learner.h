@@ -96,7 +96,7 @@ class IdleLimitLearner {
   Instant together_since_{};
   std::optional<Duration> raised_;  // an idle time that refuted the limit, until samples agree on another
   std::optional<Duration> hint_, limit_;
-  bool keeps_nothing_alive_ = false;
+  bool no_keep_alive_ = false;
   std::uint32_t retirements_ = 0;
 };
 

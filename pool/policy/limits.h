@@ -19,7 +19,7 @@ struct Limits {
   Duration expire_time{};            // zero: never; jitter is applied per connection
   Duration idle_timeout{};           // zero: never
   // A dial without a waiter is cancelled if it takes longer than this and than four times the average dial.
-  Duration dial_patience = std::chrono::seconds(1);
+  Duration surplus_dial_age = std::chrono::seconds(1);
   std::uint32_t min_idle = 0;  // number of idle connections to keep ready, as far as size allows
   bool learn_idle = true;      // retire before the origin's learned idle timeout (pool/policy/idle_limit_learner.h)
   // Streams expected of a new connection until the first one reports its limit: 1: not a session; 0: unknown (TLS whose

@@ -130,7 +130,7 @@ void ConnectionBudget::list_offer(BudgetWaiter& who) {
   const Held lock(mutex_);
   who.offers_.store(1, std::memory_order_seq_cst);
   if (static_cast<ListHook<OfferTag>&>(who).linked()) return;
-  who.looked_at_ = who.last_use();
+  who.last_seen_use_ = who.last_use();
   offers_.push_back(who);
 }
 
@@ -154,8 +154,8 @@ BudgetWaiter& ConnectionBudget::offered() {
   for (unsigned chances = kSecondChances; chances != 0; --chances) {
     BudgetWaiter& next = offers_.front();
     const Instant used = next.last_use();
-    if (used <= next.looked_at_) break;
-    next.looked_at_ = used;
+    if (used <= next.last_seen_use_) break;
+    next.last_seen_use_ = used;
     static_cast<ListHook<OfferTag>&>(next).unlink();
     offers_.push_back(next);
   }

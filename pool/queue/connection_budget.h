@@ -39,7 +39,7 @@ class BudgetWaiter : public ListHook<struct StarvedTag>, public ListHook<struct 
   Atomic<std::uint32_t> granted_{0};  // slots counted for it and not used yet
   Atomic<std::uint32_t> offers_{0};   // 1: in the list of offers
   // Guarded by the budget's mutex.
-  Instant looked_at_{};         // its last use when the clock hand passed it
+  Instant last_seen_use_{};     // its last use when the clock hand passed it
   bool holds_nothing_ = false;  // which part of the queue it is in
 };
 

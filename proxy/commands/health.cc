@@ -15,7 +15,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr timeval kPatience{2, 0};
+constexpr timeval kTimeout{2, 0};
 
 // Returns loopback for a wildcard bind.
 net::Address reachable(const net::Address& bound) {
@@ -27,8 +27,8 @@ net::Address reachable(const net::Address& bound) {
 // Returns the status code, or 0 if there was no response.
 int status_of_readyz(const net::Address& address) {
   const Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kTimeout, sizeof kTimeout);
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kTimeout, sizeof kTimeout);
   if (!socket || ::connect(socket.get(), address.get(), address.length()) != 0) return 0;
   constexpr std::string_view kQuestion = "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
   if (::send(socket.get(), kQuestion.data(), kQuestion.size(), MSG_NOSIGNAL) < 0) return 0;

@@ -141,7 +141,7 @@ class H1Client final : public ClientConnection,
   bool eof_forwarded_ = false;    // the tunnel was notified of the FIN
   bool draining_ = false;
   bool ending_ = false;            // drain() was called: close when idle
-  bool said_close_ = false;        // the response carries Connection: close
+  bool close_sent_ = false;        // the response carries Connection: close
   bool head_timed_ = false;        // header_timeout is running
   bool shut_after_flush_ = false;  // tunnel: send FIN after the write queue
   bool close_when_sent_ = false;

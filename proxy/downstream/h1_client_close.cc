@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint32_t kLingerBytes = 1024 * 1024;
 constexpr Duration kLinger = std::chrono::seconds(2);
 // Time for a request that crosses the close: the client's last response did not announce it.
-constexpr Duration kLastCall = std::chrono::seconds(1);
+constexpr Duration kLastRequestTime = std::chrono::seconds(1);
 // Interval at which cut_off() checks whether the client's kernel has acknowledged everything; no event reports it.
 constexpr Duration kLook = std::chrono::milliseconds(20);
 
@@ -128,7 +128,7 @@ void H1Client::drain() {
 void H1Client::end_soon() {
   if (head_complete_ || close_when_sent_) return;
   const bool asked = taken_at_ != Instant{};
-  if (asked && context_.loop.now() < taken_at_ + kLastCall) return arm_timer();
+  if (asked && context_.loop.now() < taken_at_ + kLastRequestTime) return arm_timer();
   static_cast<void>(end_if_idle());
 }
 
@@ -153,7 +153,7 @@ void H1Client::arm_timer() {
   const bool rests = !head_complete_ && write_queue_.empty() && !close_when_sent_;
   const bool unread = exchange_ == nullptr && !write_queue_.empty();
   const Instant idle_until = deadline_after(unread ? taken_at_ : now, listen_.idle_timeout);
-  timer_.arm(std::min({idle_until, half_closed_until_, ending_ && rests ? taken_at_ + kLastCall : kNever}));
+  timer_.arm(std::min({idle_until, half_closed_until_, ending_ && rests ? taken_at_ + kLastRequestTime : kNever}));
 }
 
 void H1Client::on_timer() {

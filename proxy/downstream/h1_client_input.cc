@@ -88,7 +88,7 @@ bool H1Client::on_fed(const http::ParseResult& fed) {
         return false;
       }
       head_complete_ = true;
-      informed_ = close_is_end_ = said_close_ = false;
+      informed_ = close_is_end_ = close_sent_ = false;
       exchange_->begin(*this);
       if (exchange_ != nullptr && exchange_->tunnelled()) {
         request_complete_ = true;  // the CONNECT was dispatched already: these bytes belong to the tunnel
@@ -168,7 +168,7 @@ void H1Client::on_exchange_end(AfterExchange next) {
   taken_at_ = context_.loop.now();
   switch (end_batch(next)) {
     case AfterExchange::keep:
-      if (said_close_) close_when_sent_ = true;
+      if (close_sent_) close_when_sent_ = true;
       if (!request_complete_) reader_.reset();  // the body never came (await_repeat())
       request_complete_ = true;
       break;

@@ -34,7 +34,7 @@ bool H1Client::send_head(const http::ResponseHead& head, bool close) {
   reply_framing_ = http::reply_framing(head, rules);
   close_is_end_ = reply_framing_ == http::Framing::until_close;
   if (close_is_end_) rules.close = true;
-  said_close_ = rules.close;
+  close_sent_ = rules.close;
   http::write_response(out().text(), head, rules);
   return rules.close;
 }
@@ -60,14 +60,14 @@ void H1Client::send_end(const http::Fields& trailers) {
 
 std::uint16_t H1Client::send_fault(const Fault& fault, bool keep) {
   const http::RequestHead& request = exchange_->request();
-  said_close_ = !keep || draining_;
-  return http::write_error_reply(out().text(), fault, request.version, said_close_, request.method == "HEAD",
+  close_sent_ = !keep || draining_;
+  return http::write_error_reply(out().text(), fault, request.version, close_sent_, request.method == "HEAD",
                                  context_.pseudonym);
 }
 
 void H1Client::send_local_answer(bool keep) {
-  said_close_ = !keep || draining_;
-  write_max_forwards_reply(out().text(), exchange_->request(), context_.pseudonym, said_close_);
+  close_sent_ = !keep || draining_;
+  write_max_forwards_reply(out().text(), exchange_->request(), context_.pseudonym, close_sent_);
 }
 
 void H1Client::send_tunnel(const http::ResponseHead* switched) {

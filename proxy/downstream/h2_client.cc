@@ -15,12 +15,13 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr std::uint32_t kTurnRequests = 8;               // requests that a client may begin in one turn
-constexpr std::size_t kHeadsRead = 512;                  // bytes per read while requests are expected
-constexpr std::size_t kPull = std::size_t{128} * 1024;   // bytes of frames generated per write
-constexpr std::size_t kCrowd = std::size_t{512} * 1024;  // high watermark of one client, all streams together
-constexpr std::size_t kFewStreams = 16;                  // with at most this many the buffer stays below kCrowd
-constexpr std::uint32_t kMostUnpumped = 8;               // each may hold a batch of the loop
+constexpr std::uint32_t kTurnRequests = 8;              // requests that a client may begin in one turn
+constexpr std::size_t kHeadsRead = 512;                 // bytes per read while requests are expected
+constexpr std::size_t kPull = std::size_t{128} * 1024;  // bytes of frames generated per write
+// All streams of one client together.
+constexpr std::size_t kClientHighWatermark = std::size_t{512} * 1024;
+constexpr std::size_t kFewStreams = 16;     // with at most this many the buffer stays below kClientHighWatermark
+constexpr std::uint32_t kMostUnpumped = 8;  // each may hold a batch of the loop
 
 http::H2Options options_of(const config::Listen& listen) {
   http::H2Options options;
@@ -169,7 +170,7 @@ void H2Client::later(H2ClientStream& request) {
 }
 
 bool H2Client::over_high_watermark() const {
-  return session_.backlog() >= kCrowd;
+  return session_.backlog() >= kClientHighWatermark;
 }
 
 bool H2Client::may_buffer_more() const {

@@ -106,7 +106,7 @@ class H2Client final : public ClientConnection, private exec::Watcher, private e
   bool advancing_ = false;
   bool expects_heads_ = true;  // the next read is small
   bool draining_ = false;
-  bool said_goaway_ = false;
+  bool goaway_sent_ = false;
   bool counted_ = false;  // its protocol abuse is counted in the metrics
   Instant since_{};       // last progress: start of idleness or of not reading responses
   Instant head_since_{};  // a header block began

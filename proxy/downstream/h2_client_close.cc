@@ -44,7 +44,7 @@ void H2Client::on_ping_ack(std::uint64_t payload) {
 
 void H2Client::last_goaway() {
   drain_until_ = kNever;
-  if (std::exchange(said_goaway_, true)) return;
+  if (std::exchange(goaway_sent_, true)) return;
   session_.goaway(http::H2Error::no_error);
   flush_soon();
 }
@@ -84,7 +84,7 @@ void H2Client::end() {
     turn_requests_ = UINT32_MAX;
     catch_up();
     for (const auto& request : requests_) request->give_up({FaultKind::draining, Side::self, "the proxy is stopping"});
-    if (!std::exchange(said_goaway_, true)) session_.goaway(http::H2Error::no_error);
+    if (!std::exchange(goaway_sent_, true)) session_.goaway(http::H2Error::no_error);
     if (write_all()) transport_->shut_write();
   }
   close();

@@ -28,7 +28,7 @@ Status LocalHttpSession::start() {
   Result<exec::WatchKey> key = loop_.watch(transport_->fd(), *this);
   if (!key) return key.take_fault();
   key_ = *key;
-  timer_.arm(loop_.now() + (established() ? bounds_.patience : bounds_.handshake));
+  timer_.arm(loop_.now() + (established() ? bounds_.timeout : bounds_.handshake));
   return Done{};
 }
 
@@ -58,7 +58,7 @@ bool LocalHttpSession::shake() {
   if (!done) end();
   if (!done || !*done) return false;
   handshake_ = nullptr;
-  be_patient();
+  restart_timer();
   handler_.on_established();
   return true;
 }

@@ -40,7 +40,7 @@ class LocalHttpSession final : private exec::Watcher {
     http::Limits head;
     std::size_t body;
     Duration handshake;
-    Duration patience;  // for a request to arrive, and for its response to be read
+    Duration timeout;  // for a request to arrive, and for its response to be read
   };
 
   LocalHttpSession(exec::Loop& loop, Handler& handler, std::unique_ptr<net::Transport> transport, const Bounds& bounds);
@@ -66,10 +66,10 @@ class LocalHttpSession final : private exec::Watcher {
   // Discards what the client sends: only its end matters. Returns true if there was something.
   bool discard_input() LOOP_ONLY;
 
-  void be_patient() { timer_.arm(loop_.now() + bounds_.patience); }  // on_timeout() follows unless it is called again
+  void restart_timer() { timer_.arm(loop_.now() + bounds_.timeout); }  // on_timeout() follows unless it is called again
   void wait_until(Instant deadline) { timer_.arm(deadline); }
   void stop_waiting() { timer_.disarm(); }
-  Instant patience_ends() const { return loop_.now() + bounds_.patience; }
+  Instant request_deadline() const { return loop_.now() + bounds_.timeout; }
   net::Transport& transport() { return *transport_; }
 
  private:

@@ -13,16 +13,16 @@ class TunnelInbox {
   // The stream's window bounds the bytes.
   void add(std::string_view bytes) { bytes_.append(bytes); }
   void end() { ended_ = true; }
-  bool empty() const { return bytes_.empty() && (!ended_ || end_told_); }
+  bool empty() const { return bytes_.empty() && (!ended_ || eof_delivered_); }
 
   std::string take_bytes() { return std::exchange(bytes_, {}); }
   // Returns true once, after the last byte was taken.
-  bool take_end() { return ended_ && bytes_.empty() && !std::exchange(end_told_, true); }
+  bool take_end() { return ended_ && bytes_.empty() && !std::exchange(eof_delivered_, true); }
 
  private:
   std::string bytes_;
   bool ended_ = false;
-  bool end_told_ = false;
+  bool eof_delivered_ = false;
 };
 
 }  // namespace carpool::proxy

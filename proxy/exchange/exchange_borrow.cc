@@ -13,7 +13,7 @@ namespace carpool::proxy {
 namespace {
 // The longest idle time of a connection that may carry a request which must not be repeated: what the origin's observed
 // closes allow, and no more than a guess until a limit is known.
-Duration most_rest(const OriginRuntime& origin) {
+Duration max_idle_age(const OriginRuntime& origin) {
   constexpr Duration kGuess = std::chrono::seconds(5);
   const Duration trusted = origin.destination->trust();
   if (origin.destination->effective_limit() != Duration::max()) return trusted;
@@ -53,7 +53,7 @@ AttemptState Exchange::borrow(bool fresh) {
   // A request with a body is not repeated, whatever its method.
   const bool may_repeat = bodyless() && is_idempotent(request_.method, origin.request.retry_idempotent);
   if (origin.pool.reuse == config::Reuse::safe && !may_repeat) {
-    want.max_idle = most_rest(origin);
+    want.max_idle = max_idle_age(origin);
   }
   if (!origin.pool.classes.empty()) {
     want.priority_class =

@@ -55,7 +55,7 @@ class Collector final : public pool::ConnectionVisitor {
 
 // Returns the borrowers of `origin` by connection id. Only the loops know them.
 std::map<std::uint64_t, std::string> borrowers(const Workers& workers, const std::string& origin) {
-  constexpr Duration kPatience = std::chrono::milliseconds(250);
+  constexpr Duration kTimeout = std::chrono::milliseconds(250);
   using Held = std::vector<BorrowerInfo>;
   const auto ask = [origin](Worker& worker) {
     exec::assume_on_loop();
@@ -68,7 +68,7 @@ std::map<std::uint64_t, std::string> borrowers(const Workers& workers, const std
     return held;
   };
   std::map<std::uint64_t, std::string> all;
-  for (const Held& held : exec::ask_loops<Held>(workers, kPatience, ask)) {
+  for (const Held& held : exec::ask_loops<Held>(workers, kTimeout, ask)) {
     for (const BorrowerInfo& one : held) all.emplace(one.connection, admin::borrower_text(one));
   }
   return all;

@@ -35,7 +35,7 @@ void IdlePoolReaper::ask() {
 void IdlePoolReaper::answered(const std::vector<bool>& in_use) {
   asking_ = false;
   // No starved destination among them can register again: every turn that began earlier has ended.
-  origins_.directory().forget_hungry(leaving_);
+  origins_.directory().forget_starved(leaving_);
   const bool none = in_use.size() == workers_.size() && std::find(in_use.begin(), in_use.end(), true) == in_use.end();
   rounds_ = none ? rounds_ + 1 : 0;
 }

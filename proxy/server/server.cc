@@ -55,11 +55,11 @@ Status Server::open() {
   policy_ = std::move(*policy);
   egress_ = std::make_unique<EgressAudit>(*metrics_);
   policy_->set_witness(*egress_);
-  Result<std::unique_ptr<OriginRegistry>> origins =
-      config_.with_mutable([this](config::Config& own) { return OriginRegistry::make(own, pool_house_, *metrics_); });
+  Result<std::unique_ptr<OriginRegistry>> origins = config_.with_mutable(
+      [this](config::Config& own) { return OriginRegistry::make(own, pool_environment_, *metrics_); });
   if (!origins) return origins.take_fault();
   origins_ = std::move(*origins);
-  pool_house_.set_origins(*origins_);
+  pool_environment_.set_origins(*origins_);
   executors_ = std::make_unique<Executors>(config.threads, config.workers + 1, config::granted_cores());
   if (Status started = executors_->start(); !started) return started;
   if (Status made = make_workers(); !made) return made;

@@ -94,7 +94,7 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   LeakLog leaks_;
   std::vector<H2LoopContext*> session_hosts_;  // of the workers
   Workers workers_;
-  WorkerPoolEnvironment pool_house_{workers_, leaks_};
+  WorkerPoolEnvironment pool_environment_{workers_, leaks_};
   std::unique_ptr<metrics::Registry> metrics_;
   std::unique_ptr<EgressAudit> egress_;
   std::unique_ptr<net::EgressPolicy> policy_;

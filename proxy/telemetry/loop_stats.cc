@@ -98,7 +98,7 @@ void LoopStats::client_left() {
 // A shortage of descriptors is logged at intervals, not for each client.
 namespace {
 // At most one line in ten seconds.
-bool may_complain(Instant& last, Instant now) {
+bool may_log(Instant& last, Instant now) {
   if (last != Instant{} && now - last < std::chrono::seconds(10)) return false;
   last = now;
   return true;
@@ -111,12 +111,12 @@ void LoopStats::count_dns(metrics::Dns what, std::uint64_t n) {
 
 void LoopStats::note_accept_pause() {
   count_shed(metrics::Shed::accepts);
-  if (!may_complain(last_accept_complaint_, loop_.now())) return;
+  if (!may_log(last_accept_log_, loop_.now())) return;
   log::warn("listener", "cannot accept clients", {{"error", "no file descriptor left"}});
 }
 
 void LoopStats::note_accept_failure(int error) {
-  if (!may_complain(last_accept_complaint_, loop_.now())) return;
+  if (!may_log(last_accept_log_, loop_.now())) return;
   log::warn("listener", "cannot accept clients", {{"error", std::strerror(error)}});  // NOLINT(concurrency-mt-unsafe)
 }
 

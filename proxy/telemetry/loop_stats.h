@@ -61,7 +61,7 @@ class LoopStats {
   exec::Timer flusher_;
   std::uint64_t requests_ = 0;
   std::uint32_t unlogged_ = 0;  // ordinary exchanges since the last logged one
-  Instant last_accept_complaint_{};
+  Instant last_accept_log_{};
 };
 
 }  // namespace carpool::proxy

@@ -29,11 +29,11 @@ Connection::~Connection() {
 
 void Connection::made_under(const TlsIdentity& identity, std::uint64_t fingerprint) {
   identity_ = &identity;
-  likeness_ = fingerprint;
+  fingerprint_ = fingerprint;
 }
 
 bool Connection::certificates_replaced() const {
-  return identity_ != nullptr && identity_->in_force() != likeness_;
+  return identity_ != nullptr && identity_->in_force() != fingerprint_;
 }
 
 void Connection::track_address(net::AddressSet& book, const net::Address& address) {

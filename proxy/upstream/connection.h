@@ -82,7 +82,7 @@ class Connection : public pool::PooledConnection {
   net::AddressSet* book_ = nullptr;
   net::Address address_;
   const TlsIdentity* identity_ = nullptr;  // nullptr: plain text
-  std::uint64_t likeness_ = 0;
+  std::uint64_t fingerprint_ = 0;
   std::uint64_t seen_ = 0;            // version of the AddressSet at the last check
   const net::SecurityInfo security_;  // static texts: safe to read from any thread
 };

@@ -14,7 +14,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr Duration kAckPatience = std::chrono::milliseconds(250);
+constexpr Duration kSettingsAckTimeout = std::chrono::milliseconds(250);
 }  // namespace
 
 // PendingDial: one dial and the pool entry that it fills.
@@ -29,7 +29,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
         origin_(origin),
         reservation_(std::move(reservation)),
         turn_(exec::Timer::bind<&PendingDial::on_turn>(dialer.context_.loop, *this)),
-        patience_(exec::Timer::bind<&PendingDial::on_settings_timeout>(dialer.context_.loop, *this)) {
+        timeout_(exec::Timer::bind<&PendingDial::on_settings_timeout>(dialer.context_.loop, *this)) {
     origin_.dials.fetch_add(1, std::memory_order_relaxed);
     note_dial(id_, destination_.label(), pool::name(reservation_.cause()));
   }
@@ -184,7 +184,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     Result<exec::WatchKey> watched = loop.watch(session_->transport().fd(), *this);
     if (!watched) return fail(watched.take_fault());
     key_ = *watched;
-    patience_.arm(deadline_after(loop.now(), origin_.pool.connect_timeout));
+    timeout_.arm(deadline_after(loop.now(), origin_.pool.connect_timeout));
     on_ready({});
   }
 
@@ -200,12 +200,12 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
   // never acknowledges.
   void await_settings_ack() LOOP_ONLY {
     if (!session_->has_settings() || std::exchange(awaits_ack_, true)) return;
-    patience_.arm(dialer_.context_.loop.now() + kAckPatience);
+    timeout_.arm(dialer_.context_.loop.now() + kSettingsAckTimeout);
   }
 
   // A session without streams would serve no request; in the pool it would only trigger the next dial.
   void assign_slot() LOOP_ONLY {
-    patience_.disarm();
+    timeout_.disarm();
     if (session_->streams() == 0) {
       return fail({FaultKind::connection_terminated, Side::upstream, "the origin allows no HTTP/2 stream (SETTINGS)"});
     }
@@ -252,7 +252,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
   std::unique_ptr<H2Connection> session_;  // waiting for SETTINGS
   exec::WatchKey key_;
   exec::Timer turn_;
-  exec::Timer patience_;
+  exec::Timer timeout_;
 };
 
 Dialer::Dialer(const UpstreamContext& context, dns::Resolver& resolver) : context_(context), resolver_(resolver) {}

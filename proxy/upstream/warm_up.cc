@@ -11,7 +11,7 @@ namespace carpool::proxy {
 namespace {
 constexpr Duration kFirstPause = std::chrono::seconds(1);
 constexpr Duration kLongestPause = std::chrono::minutes(1);
-constexpr Duration kForgotten = std::chrono::minutes(1);
+constexpr Duration kResultLifetime = std::chrono::minutes(1);
 }  // namespace
 
 WarmUp::WarmUp(exec::Loop& loop, OriginRegistry& origins, const ConfigInForce& config, Host& host)
@@ -43,7 +43,8 @@ std::uint64_t WarmUp::begin(OriginRuntime& origin, std::uint32_t open, bool at_s
   {
     const std::scoped_lock lock(mutex_);
     // Removes old results; a caller that has not fetched its result by now never will.
-    orders_.remove_if([&](const WarmUpJob& old) { return old.over && !old.at_start && now - old.until > kForgotten; });
+    orders_.remove_if(
+        [&](const WarmUpJob& old) { return old.over && !old.at_start && now - old.until > kResultLifetime; });
     order = &orders_.emplace_back();
     order->number = ++last_;
     order->origin = &origin;

@@ -239,8 +239,8 @@ def test_the_end_of_a_response_waits_for_a_client_that_pauses(origin, carpool):
     for size, client in clients.items():
         client.send(b"GET %s/%d HTTP/1.0\r\n\r\n" % (o.url.encode(), size))
     for _ in range(3):  # the program's own clock: idle clients are closed
-        with c.client() as at_rest:
-            assert at_rest.get(o.url + "/1").status == 200
+        with c.client() as is_idle:
+            assert is_idle.get(o.url + "/1").status == 200
             with c.client() as other:
                 assert other.at_end()
     for size, client in clients.items():

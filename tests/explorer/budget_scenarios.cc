@@ -17,26 +17,26 @@ class ReleaseMeetsHunger : public OneSlot {
   ReleaseMeetsHunger() : OneSlot(2) {}
   void run(unsigned thread) override {
     if (thread == 0) return holder_.release();
-    hungry_.borrow(destination(1));
+    starved_.borrow(destination(1));
     pump();
   }
 
  private:
   TestBorrower& holder_ = leased(0);
-  TestBorrower& hungry_ = asker(1);
+  TestBorrower& starved_ = asker(1);
 };
 class EndMeetsHunger : public OneSlot {
  public:
   EndMeetsHunger() : OneSlot(2) {}
   void run(unsigned thread) override {
     if (thread == 0) return holder_.discard(pool::CloseCause::error);
-    hungry_.borrow(destination(1));
+    starved_.borrow(destination(1));
     pump();
   }
 
  private:
   TestBorrower& holder_ = leased(0);
-  TestBorrower& hungry_ = asker(1);
+  TestBorrower& starved_ = asker(1);
 };
 
 // The same when the origin was listed as having an idle connection: the searcher finds none and removes it from the
@@ -49,13 +49,13 @@ class OfferMeetsHunger : public OneSlot {
   }
   void run(unsigned thread) override {
     if (thread == 0) return holder_.release();
-    hungry_.borrow(destination(1));
+    starved_.borrow(destination(1));
     pump();
   }
 
  private:
   TestBorrower& holder_ = leased(0);
-  TestBorrower& hungry_ = asker(1);
+  TestBorrower& starved_ = asker(1);
 };
 // Two origins are starved when the only slot is freed.
 class EndMeetsTwoHungers : public OneSlot {
@@ -63,13 +63,13 @@ class EndMeetsTwoHungers : public OneSlot {
   EndMeetsTwoHungers() : OneSlot(3) {}
   void run(unsigned thread) override {
     if (thread == 0) return holder_.discard(pool::CloseCause::error);
-    hungry_[thread - 1]->borrow(destination(thread));
+    starved_[thread - 1]->borrow(destination(thread));
     pump();
   }
 
  private:
   TestBorrower& holder_ = leased(0);
-  TestBorrower* const hungry_[2] = {&asker(1), &asker(2)};
+  TestBorrower* const starved_[2] = {&asker(1), &asker(2)};
 };
 
 }  // namespace

@@ -150,7 +150,7 @@ class Production : public Scenario {
   std::string verdict() override {
     if (!wrong_.empty()) return wrong_;
     if (produced_ != came_) return "work was forgotten";
-    return word.at_rest() ? std::string() : "the role was not given back";
+    return word.is_idle() ? std::string() : "the role was not given back";
   }
 
  protected:

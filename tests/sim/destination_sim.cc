@@ -41,7 +41,7 @@ class History {
       own.expire_time = !plain_ && chance(50) ? milliseconds(5 + pick(200)) : Duration::zero();
       own.idle_timeout = !plain_ && chance(50) ? milliseconds(5 + pick(100)) : Duration::zero();
       own.expected_streams = sessions_ ? pick(4) : 1;
-      own.dial_patience = milliseconds(pick(40));
+      own.surplus_dial_age = milliseconds(pick(40));
       own.min_idle = !plain_ && chance(20) ? pick(3) : 0;
       if (!plain_) {
         own.strategy = static_cast<pool::Strategy>(pick(4));

@@ -128,7 +128,7 @@ async def load(carpool, port, origins, until, latencies):
     return under_load
 
 
-async def at_rest(carpool):
+async def is_idle(carpool):
     """Once the last pool has ended."""
     deadline = time.monotonic() + REST
     while rows := await pools(carpool):
@@ -183,10 +183,10 @@ async def soak(carpool, args):
     port, latencies, loads, rests = server.sockets[0].getsockname()[1], [], [], []
     for number in range(ROUNDS):
         loads.append(await load(carpool, port, args.origins, time.monotonic() + args.seconds / ROUNDS, latencies))
-        rests.append(await at_rest(carpool))
+        rests.append(await is_idle(carpool))
         if number in (HALF, ROUNDS - 1):
             await memory_has_gone_back(carpool)
-            rests[-1] = await at_rest(carpool)
+            rests[-1] = await is_idle(carpool)
     await cold_and_warm(carpool, port, args.origins)
     server.close()
     print("%d requests to %d origins, p50 %.1f ms, p99 %.1f ms" % (

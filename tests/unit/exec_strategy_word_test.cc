@@ -199,7 +199,7 @@ TEST(StrategyWord, LooksOnceMoreWhenItWasToldToWhileProducing) {
   EXPECT_FALSE(word.begin());
   EXPECT_FALSE(word.end()) << "produce once more";
   EXPECT_TRUE(word.end());
-  EXPECT_TRUE(word.at_rest());
+  EXPECT_TRUE(word.is_idle());
 }
 
 TEST(StrategyWord, HasOneHandOverOutstanding) {
@@ -221,7 +221,7 @@ TEST(StrategyWord, DoesNotTakeAQueuedHelperForAHandedOne) {
   EXPECT_TRUE(word.arrive(StrategyWord::handed));
   EXPECT_FALSE(word.arrive(StrategyWord::queued));
   EXPECT_TRUE(word.end());
-  EXPECT_TRUE(word.at_rest());
+  EXPECT_TRUE(word.is_idle());
 }
 
 }  // namespace

@@ -75,9 +75,9 @@ Result<Reply> ask(const Instance& instance, std::string_view method, std::string
   if (!named) return named.fault();
   const net::Address address = reachable(*named);
   const Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const timeval patience{instance.patience_seconds, 0};
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  const timeval limit{instance.timeout_seconds, 0};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   if (!socket || ::connect(socket.get(), address.get(), address.length()) != 0) {
     return silent(instance, reason(errno));
   }

@@ -18,7 +18,7 @@ struct Reply {
 struct Instance {
   std::string address;  // in the form of [admin] address
   std::string token;    // empty: none
-  int patience_seconds = 10;
+  int timeout_seconds = 10;
 };
 
 // Returns a Fault if the instance does not respond.

@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kBetween{1};
 // The last response, and the rates relative to the one before.
 class Sight {
  public:
-  explicit Sight(const Instance& instance) : instance_(instance) { instance_.patience_seconds = 2; }
+  explicit Sight(const Instance& instance) : instance_(instance) { instance_.timeout_seconds = 2; }
 
   void look() {
     const Result<Reply> reply = ask(instance_, "GET", "/pools");

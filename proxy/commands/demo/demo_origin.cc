@@ -68,11 +68,11 @@ Status DemoOrigin::open(net::Acceptor& acceptor) {
 void DemoOrigin::on_client(net::Acceptor& acceptor, Fd client, const net::Address&) {
   if (connections_.size() + sessions_.size() >= settings_.max_connections) return;
   ++accepted_;
-  static_cast<void>(welcome(acceptor, client.release()));
+  static_cast<void>(add_client(acceptor, client.release()));
 }
 
 // A session that fails to start is destroyed.
-Status DemoOrigin::welcome(const net::Acceptor& acceptor, int fd) {
+Status DemoOrigin::add_client(const net::Acceptor& acceptor, int fd) {
   if (&acceptor == &h2_) {
     DemoH2Session::Owner& owner = *this;
     auto& made = sessions_.emplace_back(*loop_, owner, h2_tls_->accept(fd), accepted_, settings_.idle_timeout);

@@ -172,7 +172,7 @@ std::string WebhookServer::metrics() const {
 }
 
 void WebhookServer::ended(WebhookSession& session) {
-  (session.is_shaken() ? sessions_ : handshakes_).leave(session);
+  (session.handshake_done() ? sessions_ : handshakes_).leave(session);
   ended_sessions_.destroy_later(std::unique_ptr<WebhookSession>(&session));
 }
 

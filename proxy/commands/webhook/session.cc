@@ -25,7 +25,7 @@ void WebhookSession::on_request() {
                                             : owner_.answer(request.head(), request.body()));
   if (!sent) return;
   http_.done_with_request();
-  http_.be_patient();
+  http_.restart_timer();
   owner_.waits(*this);
 }
 

@@ -38,7 +38,7 @@ class WebhookSession final : public BudgetedSession, private LocalHttpSession::H
   void end() LOOP_ONLY { http_.end(); }
   // The program is ending: closes after the response in progress.
   void end_soon() LOOP_ONLY { http_.end_soon(); }
-  bool is_shaken() const { return http_.established(); }
+  bool handshake_done() const { return http_.established(); }
 
  private:
   void on_established() override LOOP_ONLY { owner_.shaken(*this); }

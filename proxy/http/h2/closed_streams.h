@@ -13,13 +13,13 @@ namespace carpool::proxy::http {
 class ClosedStreams {
  public:
   void note_opened(StreamId id) { newest_ = std::max(newest_, id); }
-  void note_ended_by_peer(StreamId id) { theirs_.add(id); }
-  void note_reset_by_us(StreamId id) { ours_.add(id); }
-  bool ended_by_peer(StreamId id) const { return theirs_.has(id); }
+  void note_ended_by_peer(StreamId id) { remote_.add(id); }
+  void note_reset_by_us(StreamId id) { local_.add(id); }
+  bool ended_by_peer(StreamId id) const { return remote_.has(id); }
   // Judges HEADERS on a stream that is not open; returns no_error if they are to be ignored.
   H2Error judge_headers(StreamId id) const {
-    if (id > newest_ || ours_.has(id)) return H2Error::no_error;
-    return theirs_.has(id) ? H2Error::stream_closed : H2Error::protocol_error;
+    if (id > newest_ || local_.has(id)) return H2Error::no_error;
+    return remote_.has(id) ? H2Error::stream_closed : H2Error::protocol_error;
   }
 
  private:
@@ -31,8 +31,8 @@ class ClosedStreams {
     std::array<StreamId, kMost> ids{};
     std::size_t next = 0;
   };
-  Ring<16> theirs_;
-  Ring<64> ours_;
+  Ring<16> remote_;
+  Ring<64> local_;
   StreamId newest_ = 0;
 };
 

@@ -18,7 +18,7 @@ constexpr std::size_t kMostNames = 4096;
 constexpr Duration kRefusalTtl = std::chrono::seconds(1);
 // While a refresh is running, a stale result is held back for at most this long; after a failure later questions do not
 // wait (RFC 8767 §5: client response timer, failure recheck timer).
-constexpr Duration kPatience = std::chrono::milliseconds(500);
+constexpr Duration kTimeout = std::chrono::milliseconds(500);
 constexpr Duration kFailing = std::chrono::seconds(30);
 constexpr Instant kPast = Instant::min();
 // If no name server is reachable: retries after 50, 100, ..., 800 ms, as far as the deadline of the dial permits.
@@ -67,10 +67,10 @@ struct Resolver::Impl::Name final : Lookup, ListHook<DueTag>, ListHook<AgeTag> {
   Name(Impl& h, std::string_view n)
       : home(h),
         host(n),
-        patience(exec::Timer::bind<&Name::on_patience>(h.loop, *this)),
+        no_answer(exec::Timer::bind<&Name::on_no_answer>(h.loop, *this)),
         pause(exec::Timer::bind<&Name::on_pause>(h.loop, *this)) {}
   void on_answer(LookupResult answer) override LOOP_ONLY { home.learn(*this, std::move(answer)); }
-  void on_patience() {
+  void on_no_answer() {
     exec::assume_on_loop();
     home.make_due(*this);
   }
@@ -91,7 +91,7 @@ struct Resolver::Impl::Name final : Lookup, ListHook<DueTag>, ListHook<AgeTag> {
   bool asking = false;
   int reasks = 0;  // of the current lookup
   List<Question, QuestionTag> waiting;
-  exec::Timer patience, pause;
+  exec::Timer no_answer, pause;
 };
 
 void Resolver::Impl::ask(std::string_view host, Question& question) {
@@ -102,7 +102,7 @@ void Resolver::Impl::ask(std::string_view host, Question& question) {
   refresh(name, now);
   if (!name.stale_usable(now)) return;
   if (now < name.failing_until) return make_due(name);
-  if (!name.patience.armed()) name.patience.arm(now + kPatience);
+  if (!name.no_answer.armed()) name.no_answer.arm(now + kTimeout);
 }
 
 auto Resolver::Impl::at(std::string_view host) -> Name& {
@@ -140,7 +140,7 @@ void Resolver::Impl::learn(Name& name, LookupResult answer) {
   const Instant now = loop.now();
   if (answer.kind == LookupResult::Kind::unreachable && ask_again(name)) return;
   name.asking = false;
-  name.patience.disarm();
+  name.no_answer.disarm();
   if (answer.kind == LookupResult::Kind::found) {
     if (answer.left_out > 0) tell(metrics::Dns::addresses_left_out, answer.left_out, name);
     name.addresses = std::move(answer.addresses);

@@ -74,11 +74,11 @@ Result<std::unique_ptr<ClientContext>> make_of(const ClientSettings& settings, c
   ERR_clear_error();
   auto impl = std::make_unique<ClientContext::Impl>();
   impl->settings = settings;
-  impl->fingerprint = likeness_of(settings, material);
+  impl->fingerprint = fingerprint_of(settings, material);
   impl->context.reset(SSL_CTX_new(TLS_client_method()));
   SSL_CTX* context = impl->context.get();
   if (context == nullptr) return bad_setting("TLS");
-  apply_house_rules(context);
+  apply_tls_defaults(context);
   if (Status used = use_material(context, settings, material); !used) return used.take_fault();
   if (Status applied = apply_versions(context, settings); !applied) return applied.take_fault();
   apply_alpn(context, settings);
@@ -97,7 +97,7 @@ Result<std::unique_ptr<ClientContext>> ClientContext::make(const ClientSettings&
 Result<std::unique_ptr<ClientContext>> ClientContext::renew(const ClientContext& before) {
   const Result<Material> material = read_material(before.settings());
   if (!material) return material.fault();
-  if (likeness_of(before.settings(), *material) == before.fingerprint()) return std::unique_ptr<ClientContext>();
+  if (fingerprint_of(before.settings(), *material) == before.fingerprint()) return std::unique_ptr<ClientContext>();
   return make_of(before.settings(), *material);
 }
 

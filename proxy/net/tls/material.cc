@@ -141,7 +141,7 @@ Result<Material> read_material(const ClientSettings& settings) {
   return material;
 }
 
-std::uint64_t likeness_of(const ClientSettings& settings, const Material& material) {
+std::uint64_t fingerprint_of(const ClientSettings& settings, const Material& material) {
   Digest digest;
   for (const std::string_view part :
        {kRules, std::string_view(settings.min_version), std::string_view(settings.server_name),

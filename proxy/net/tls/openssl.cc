@@ -28,7 +28,7 @@ int version_number(std::string_view version) {
   return 0;
 }
 
-void apply_house_rules(SSL_CTX* context) {
+void apply_tls_defaults(SSL_CTX* context) {
   SSL_CTX_set_mode(context,
                    SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);

@@ -36,6 +36,6 @@ std::string alpn_wire(const std::vector<std::string>& protocols);
 // Returns the protocol version of "1.2" or "1.3"; 0 for anything else.
 int version_number(std::string_view version);
 // Options for both roles: buffers released when idle, read-ahead, partial writes, no renegotiation.
-void apply_house_rules(SSL_CTX* context);
+void apply_tls_defaults(SSL_CTX* context);
 
 }  // namespace carpool::proxy::tls

@@ -71,7 +71,7 @@ Result<std::unique_ptr<ServerContext>> ServerContext::make(const ServerSettings&
   impl->context.reset(SSL_CTX_new(TLS_server_method()));
   SSL_CTX* context = impl->context.get();
   if (context == nullptr) return cannot("a TLS server");
-  apply_house_rules(context);
+  apply_tls_defaults(context);
   if (!settings.cert_file.empty() && !use_files(context, settings)) {
     return cannot("the certificate " + settings.cert_file + " with the key " + settings.key_file);
   }

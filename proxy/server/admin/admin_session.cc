@@ -106,7 +106,7 @@ void AdminSession::send(const admin::Response& answer) {
   const bool subscribed = answer.stream && body_wanted;
   if (close && !subscribed) http_.close_when_sent();
   chunked_ = framing == http::Framing::chunked;
-  patience_ = http_.patience_ends();
+  deadline_ = http_.request_deadline();
   http_.done_with_request();
   const std::string first = body_ ? body_->take() : std::string();
   if (!body_wanted) {
@@ -143,7 +143,7 @@ void AdminSession::add_step(WriteBatch& out, const std::string& step) {
 
 // A response in steps has one timeout for all of them, so that no client holds its data, or a gzip context, for longer.
 void AdminSession::send_out(WriteBatch& out) {
-  if (http_.send(out)) http_.wait_until(body_ ? patience_ : http_.patience_ends());
+  if (http_.send(out)) http_.wait_until(body_ ? deadline_ : http_.request_deadline());
 }
 
 void AdminSession::send_event(const std::string& whole, const std::string& changes) {
@@ -156,7 +156,7 @@ void AdminSession::send_event(const std::string& whole, const std::string& chang
   out.add(up_to_date_ ? changes : whole);
   if (!http_.send(out)) return;
   up_to_date_ = true;
-  http_.be_patient();  // a client that reads nothing until then is closed
+  http_.restart_timer();  // a client that reads nothing until then is closed
 }
 
 void AdminSession::on_malformed(const Fault& fault) {
@@ -174,7 +174,7 @@ void AdminSession::on_timeout() {
     poll_pending();
     return later_ ? void() : http_.advance();
   }
-  if (!answering_ && made_ == TaskResult::refused && loop_.now() < patience_) return make_step();
+  if (!answering_ && made_ == TaskResult::refused && loop_.now() < deadline_) return make_step();
   end();
 }
 

@@ -114,7 +114,7 @@ class AdminSession final : public BudgetedSession, private LocalHttpSession::Han
   std::unique_ptr<admin::Body> body_;  // of the response in progress; destroyed with the session at the latest
   bool streaming_ = false;             // its head was sent
   bool chunked_ = false;               // otherwise the close delimits the response
-  Instant patience_;                   // deadline for the client to read all of it
+  Instant deadline_;                   // deadline for the client to read all of it
   ResponseTask making_{*this};
   CompressTask packing_{*this};
   ResultMail home_{*this};

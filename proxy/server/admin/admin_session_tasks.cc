@@ -15,7 +15,7 @@ void AdminSession::make_step() {
   owner_.works(*this);
   answering_ = true;
   made_ = TaskResult::well;
-  http_.wait_until(patience_);
+  http_.wait_until(deadline_);
   owner_.in_background(exec::lend(making_));  // a blocking task per step would hand the loop over each time
 }
 
@@ -67,7 +67,7 @@ void AdminSession::answered() {
     case TaskResult::failed:
       return end();
     case TaskResult::refused:  // without its end the response cannot look complete if the timeout comes first
-      return http_.wait_until(std::min(patience_, loop_.now() + kAgain));
+      return http_.wait_until(std::min(deadline_, loop_.now() + kAgain));
     case TaskResult::well:
       break;
   }

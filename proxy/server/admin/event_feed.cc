@@ -81,10 +81,10 @@ Response events_answer(const Call&) {
 
 void Feed::update(const AdminView& view) {
   const Instant now = Clock::now();
-  std::unordered_map<std::string, std::string> told_now;
+  std::unordered_map<std::string, std::string> sent_now;
   std::vector<std::string*> all, changed;
   for (const PoolInfo& pool : view.pools()) {
-    std::string& text = told_now[pool.origin];
+    std::string& text = sent_now[pool.origin];
     text = json_text(told(view, pool, now));
     all.push_back(&text);
     const auto before = pools_.find(pool.origin);
@@ -92,12 +92,12 @@ void Feed::update(const AdminView& view) {
   }
   Json gone = Json::array();
   for (const auto& [label, text] : pools_) {
-    if (!told_now.contains(label)) gone.push_back(label);
+    if (!sent_now.contains(label)) gone.push_back(label);
   }
   const std::string begin = opening(view, now);
   whole_ = message("state", begin, all, Json::array());
   changes_ = message("change", begin, changed, gone);
-  pools_ = std::move(told_now);
+  pools_ = std::move(sent_now);
 }
 
 }  // namespace carpool::proxy::admin

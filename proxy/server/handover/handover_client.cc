@@ -19,7 +19,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr Duration kPatience = std::chrono::seconds(5);    // for receiving the message
+constexpr Duration kTimeout = std::chrono::seconds(5);     // for receiving the message
 constexpr Duration kTick = std::chrono::milliseconds(50);  // between batches of dials
 constexpr Duration kWarmFor = std::chrono::seconds(10);    // then the hand-over proceeds with fewer connections
 constexpr Duration kLastWord = std::chrono::seconds(5);    // for the old process to close its listeners
@@ -55,7 +55,7 @@ Result<std::unique_ptr<HandoverClient>> HandoverClient::ask(const std::string& a
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket || ::connect(socket.get(), where->get(), where->length()) != 0) return std::unique_ptr<HandoverClient>();
   if (Status ours = belongs_to_us(socket.get(), *where); !ours) return ours.take_fault();
-  Result<FdMessage> fd_message = receive_fds(socket.get(), kPatience);
+  Result<FdMessage> fd_message = receive_fds(socket.get(), kTimeout);
   if (!fd_message) return fd_message.take_fault();
   Result<HandoverState> state = decode_manifest(fd_message->text);
   if (!state) return state.take_fault();

@@ -20,7 +20,7 @@ namespace carpool::proxy {
 
 namespace {
 constexpr int kBacklog = 4, kAtOnce = 4;
-constexpr Duration kPatience = std::chrono::seconds(1);
+constexpr Duration kTimeout = std::chrono::seconds(1);
 constexpr std::size_t kMostSessions = 4;  // TLS sessions per origin
 constexpr std::size_t kMostSecrets = std::size_t{2} << 20;
 
@@ -68,27 +68,27 @@ void HandoverListener::on_client(net::Acceptor&, Fd socket, const net::Address&)
 bool HandoverListener::may_inherit(int socket) {
   const PeerCredentials peer = peer_of(socket);
   if (!same_user(peer)) return false;
-  if (heir_.socket || !parts_.drain.serving()) return false;
-  heir_.pid = static_cast<int>(peer.pid.value_or(0));
+  if (successor_.socket || !parts_.drain.serving()) return false;
+  successor_.pid = static_cast<int>(peer.pid.value_or(0));
   return true;
 }
 
 void HandoverListener::give(Fd socket) {
   ::fcntl(socket.get(), F_SETFL, 0);  // blocking; send_fds() has a timeout
   Result<FdMessage> fd_message = build_message();
-  const Status sent = fd_message ? send_fds(socket.get(), *fd_message, kPatience) : Status(fd_message.take_fault());
-  if (!sent) return log::warn("handover", sent.fault().detail, {{"pid", heir_.pid}});
+  const Status sent = fd_message ? send_fds(socket.get(), *fd_message, kTimeout) : Status(fd_message.take_fault());
+  if (!sent) return log::warn("handover", sent.fault().detail, {{"pid", successor_.pid}});
   ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
-  heir_.socket = std::move(socket);
-  heir_.word = HandoverWord(HandoverWord::kGo);
-  Result<exec::WatchKey> key = parts_.admin.loop().watch(heir_.socket.get(), heir_);
-  if (!key) return heir_.socket.reset();
-  heir_.key = *key;
-  log::info("handover", "sockets sent to the new process", {{"pid", heir_.pid}});
+  successor_.socket = std::move(socket);
+  successor_.word = HandoverWord(HandoverWord::kGo);
+  Result<exec::WatchKey> key = parts_.admin.loop().watch(successor_.socket.get(), successor_);
+  if (!key) return successor_.socket.reset();
+  successor_.key = *key;
+  log::info("handover", "sockets sent to the new process", {{"pid", successor_.pid}});
 }
 
 Result<FdMessage> HandoverListener::build_message() {
-  auto listeners = exec::ask_loop<std::vector<Copy>>(parts_.first_loop, kPatience, [this] {
+  auto listeners = exec::ask_loop<std::vector<Copy>>(parts_.first_loop, kTimeout, [this] {
     exec::assume_on_loop();
     std::vector<Copy> copies;
     for (const auto& listener : parts_.listeners.open_ones())
@@ -117,34 +117,34 @@ Result<FdMessage> HandoverListener::build_message() {
 }
 
 void HandoverListener::on_message() {
-  const HandoverWord::Heard heard = heir_.word.hear(heir_.socket.get());
+  const HandoverWord::Heard heard = successor_.word.hear(successor_.socket.get());
   if (heard == HandoverWord::Heard::nothing) return;
   if (heard == HandoverWord::Heard::word && parts_.drain.serving()) return leave();
   const bool wrong = heard == HandoverWord::Heard::other;
   log::warn("handover",
             wrong ? "the new process sent an unexpected message; carpool continues"
                   : "the new process disconnected; carpool continues",
-            {{"pid", heir_.pid}});
-  forget_heir();
+            {{"pid", successor_.pid}});
+  drop_successor();
 }
 
 void HandoverListener::leave() {
   parts_.admin.close_listeners();
-  const auto closed = exec::ask_loop<bool>(parts_.first_loop, kPatience, [this] {
+  const auto closed = exec::ask_loop<bool>(parts_.first_loop, kTimeout, [this] {
     exec::assume_on_loop();
     parts_.drain.hand_over();
     return true;
   });
   if (!closed) log::warn("handover", "a loop does not respond: it stops accepting later");
-  log::info("handover", "the new process took over; completing running requests", {{"pid", heir_.pid}});
-  static_cast<void>(say(heir_.socket.get(), HandoverWord::kGone));
+  log::info("handover", "the new process took over; completing running requests", {{"pid", successor_.pid}});
+  static_cast<void>(say(successor_.socket.get(), HandoverWord::kGone));
   acceptor_.stop();
-  forget_heir();
+  drop_successor();
 }
 
-void HandoverListener::forget_heir() {
-  parts_.admin.loop().unwatch(heir_.socket.get(), heir_.key);
-  heir_.socket.reset();
+void HandoverListener::drop_successor() {
+  parts_.admin.loop().unwatch(successor_.socket.get(), successor_.key);
+  successor_.socket.reset();
 }
 
 }  // namespace carpool::proxy

@@ -55,12 +55,12 @@ class HandoverListener final : private net::Acceptor::Owner {
   Result<FdMessage> build_message() LOOP_ONLY;
   void on_message() LOOP_ONLY;
   void leave() LOOP_ONLY;
-  void forget_heir() LOOP_ONLY;
+  void drop_successor() LOOP_ONLY;
 
   const Parts parts_;
   std::string configured_;
   net::Acceptor acceptor_;
-  Successor heir_{*this};
+  Successor successor_{*this};
 };
 
 }  // namespace carpool::proxy

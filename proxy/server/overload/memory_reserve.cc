@@ -17,7 +17,7 @@ namespace {
 // touched: only the first page of each is resident.
 constexpr auto kSlice = std::size_t{256} * 1024;
 constexpr int kInternal = 3;  // exit code of the contract
-constexpr std::string_view kLastWord = "carpool: out of memory: the reserve is used up; exiting\n";
+constexpr std::string_view kExitMessage = "carpool: out of memory: the reserve is used up; exiting\n";
 
 // refill() stores with release; give() takes with acq_rel, so each slice is freed once.
 std::array<std::atomic<void*>, 8> slices;
@@ -49,7 +49,7 @@ bool for_want_of_memory() {
 
 [[noreturn]] void end() {
   if (for_want_of_memory()) {
-    static_cast<void>(!::write(STDERR_FILENO, kLastWord.data(), kLastWord.size()));
+    static_cast<void>(!::write(STDERR_FILENO, kExitMessage.data(), kExitMessage.size()));
     std::_Exit(kInternal);
   }
   usual();

@@ -17,7 +17,7 @@ namespace carpool::proxy {
 
 namespace {
 using Outcome = admin::ReloadReport::Outcome;
-constexpr Duration kPatience = std::chrono::seconds(5);  // for the loops, which should respond within milliseconds
+constexpr Duration kTimeout = std::chrono::seconds(5);  // for the loops, which should respond within milliseconds
 
 bool listed(const std::vector<config::Listen>& all, const std::string& address) {
   return std::any_of(all.begin(), all.end(), [&](const config::Listen& l) { return l.address == address; });
@@ -208,7 +208,7 @@ void Reloader::apply(Plan& plan, Report& report) {
     report.warnings.push_back("settings not applied: " + one);
   }
   bound_ = std::move(plan.bound);
-  if (plan.round->run(kPatience)) {
+  if (plan.round->run(kTimeout)) {
     old_configs_.clear();
     old_books_.clear();
   } else {

@@ -19,7 +19,7 @@ constexpr std::uint32_t kMostSpeaking = 8;             // each may hold a batch 
 
 // After this time without a byte, a PING precedes the next request, or checks on pending ones.
 constexpr Duration kQuiet = std::chrono::seconds(5);
-constexpr Duration kPatience = std::chrono::seconds(3);  // for its acknowledgement
+constexpr Duration kPingTimeout = std::chrono::seconds(3);  // for its acknowledgement
 // Giving up a stream after this time without a byte also makes the connection suspect; the acknowledgement then gets no
 // more time either.
 constexpr Duration kDoubt = std::chrono::seconds(1);
@@ -243,8 +243,8 @@ void H2Connection::tell_broken() {
 
 // ---- liveness ----
 
-Duration H2Connection::patience() const {
-  return suspect_ ? kDoubt : kPatience;
+Duration H2Connection::ping_timeout() const {
+  return suspect_ ? kDoubt : kPingTimeout;
 }
 
 void H2Connection::note_size(std::size_t bytes) {
@@ -275,14 +275,14 @@ void H2Connection::send_liveness_ping(bool hold) {
 // One timer for all streams: it checks periodically, and sends a PING if nothing was received.
 void H2Connection::arm_timer() {
   if (timer_.armed() && asked_ == Instant{}) return;
-  timer_.arm(asked_ != Instant{} ? asked_ + patience() : host_.loop().now() + kQuiet);
+  timer_.arm(asked_ != Instant{} ? asked_ + ping_timeout() : host_.loop().now() + kQuiet);
 }
 
 void H2Connection::on_timer() {
   exec::assume_on_loop();
   if (dead_) return;
   const Instant now = host_.loop().now();
-  if (asked_ != Instant{} && now >= asked_ + patience()) {
+  if (asked_ != Instant{} && now >= asked_ + ping_timeout()) {
     fail(pool::CloseCause::unhealthy,
          {FaultKind::connection_terminated, Side::upstream, "the origin does not answer PING"});
     return;

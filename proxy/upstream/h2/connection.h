@@ -73,7 +73,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   void fail(pool::CloseCause cause, const Fault& fault) LOOP_ONLY;
   void retire(pool::CloseCause cause) LOOP_ONLY;
   void tell_broken() LOOP_ONLY;
-  Duration patience() const;
+  Duration ping_timeout() const;
   void send_liveness_ping(bool hold) LOOP_ONLY;
   void on_timer();
   void arm_timer() LOOP_ONLY;

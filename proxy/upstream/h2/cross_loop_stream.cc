@@ -75,7 +75,7 @@ void CrossLoopStream::arrived(Message<RequestPart>& message) {
   if (message.outward) return apply(message.content);
   message.home = true;
   travelling_ = 0;
-  if (far_done_) return rest_if_done();
+  if (far_done_) return recycle_if_done();
   flush();
   if (user_ != nullptr) static_cast<void>(user_->on_writable());
 }
@@ -109,10 +109,10 @@ void CrossLoopStream::read_report() {
   ResponsePart& response_part = response_part_.content;
   far_done_ = response_part.done;
   report_kept_ = true;
-  // Not reused before rest_if_done(), which this function calls last: it still belongs to the ended attempt.
+  // Not reused before recycle_if_done(), which this function calls last: it still belongs to the ended attempt.
   const bool over = user_ == nullptr || deliver(response_part) == AttemptState::over;
   if (!report_kept_) return;
-  if (far_done_) return rest_if_done();
+  if (far_done_) return recycle_if_done();
   if (over || user_->wants_response()) return give_response_part_back();
   response_part.body.clear();  // delivered, and may be kept for long
   shrink(response_part.body);
@@ -154,11 +154,11 @@ void CrossLoopStream::arrived(Message<Cancel>& message) {
   exec::assume_on_loop();
   if (message.outward) return on_cancel();
   message.home = true;
-  rest_if_done();
+  recycle_if_done();
 }
 
 // Recycles the stream when all messages are back and the far half has finished.
-void CrossLoopStream::rest_if_done() {
+void CrossLoopStream::recycle_if_done() {
   if (!far_done_ || !request_part_.home || !cancel_.home || user_ != nullptr) return;
   report_kept_ = false;
   response_part_.content.clear();

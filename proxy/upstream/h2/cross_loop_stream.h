@@ -83,7 +83,7 @@ class CrossLoopStream final : public UpstreamStream,
   void read_report() LOOP_ONLY;
   AttemptState deliver(ResponsePart& response_part) LOOP_ONLY;
   void give_response_part_back() LOOP_ONLY;
-  void rest_if_done() LOOP_ONLY;
+  void recycle_if_done() LOOP_ONLY;
 
   // far: the session's loop
   void apply(RequestPart& request_part) LOOP_ONLY;

@@ -16,19 +16,19 @@ constexpr std::size_t kAtOnce = 4;                          // concurrent probes
 constexpr Duration kOften = std::chrono::milliseconds(50);  // minimum tick interval
 constexpr Duration kSeldom = std::chrono::seconds(1);       // maximum tick interval: origins come and go
 
-// Resting: collects the connections that have been idle on one loop since `rested` or longer.
-class Resting final : public pool::ConnectionVisitor {
+// IdleVisitor: collects the connections that have been idle on one loop since `rested` or longer.
+class IdleVisitor final : public pool::ConnectionVisitor {
  public:
-  Resting(pool::LoopId home, Duration rested) : home_(home), rested_(rested) {}
+  IdleVisitor(pool::LoopId home, Duration rested) : home_(home), idle_connections_(rested) {}
   void visit(const pool::ConnectionView& view) override {
     const bool idle = view.state == pool::ConnectionStatus::idle && view.pooled != nullptr;
-    if (idle && view.home == home_ && view.idle >= rested_) found.emplace_back(view.index, view.generation);
+    if (idle && view.home == home_ && view.idle >= idle_connections_) found.emplace_back(view.index, view.generation);
   }
   std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
 
  private:
   const pool::LoopId home_;
-  const Duration rested_;
+  const Duration idle_connections_;
 };
 }  // namespace
 
@@ -90,7 +90,7 @@ void HealthCheck::check(OriginRuntime& origin, Instant now) {
   const bool behind =
       std::any_of(to_ask_.begin(), to_ask_.end(), [&](const Candidate& one) { return one.origin == &origin; });
   if (behind) return;  // the previous round is not over: a slow origin is not probed more often for it
-  Resting resting(context_.loop.id(), origin.pool.health_check.interval / 2);
+  IdleVisitor resting(context_.loop.id(), origin.pool.health_check.interval / 2);
   origin.destination->visit(resting, now);
   const bool ask = !origin.pool.health_check.probe.empty();
   for (const auto& [index, generation] : resting.found) {

@@ -23,16 +23,16 @@ class RateLimiter {
     ahead_ = interval_ * ((burst == 0 ? rate : burst) - 1);
   }
 
-  // Returns the delay until the caller is admitted, which is then reserved, or nullopt if it exceeds `patience`. The
+  // Returns the delay until the caller is admitted, which is then reserved, or nullopt if it exceeds `timeout`. The
   // clocks of loops may differ by a turn.
-  std::optional<Duration> delay_until_allowed(Instant now, Duration patience) {
+  std::optional<Duration> delay_until_allowed(Instant now, Duration timeout) {
     if (interval_ == 0) return Duration::zero();
     const std::int64_t at = now.time_since_epoch().count();
     std::int64_t paid = paid_.load(std::memory_order_relaxed);
     for (;;) {
       const std::int64_t from = std::max(paid, at);
       const std::int64_t wait = std::max<std::int64_t>(0, from - at - ahead_);
-      if (wait > patience.count()) return std::nullopt;
+      if (wait > timeout.count()) return std::nullopt;
       if (paid_.compare_exchange_weak(paid, from + interval_, std::memory_order_relaxed)) return Duration(wait);
     }
   }

@@ -16,11 +16,11 @@ namespace carpool::proxy {
 // Any loop. No other data depends on the count: relaxed throughout, no partner.
 class RetryBudget {
  public:
-  // `burst`: size of the full bucket, in retries; at least kLeastPurse. `percent`: retries deposited per hundred
+  // `burst`: size of the full bucket, in retries; at least kMinBurst. `percent`: retries deposited per hundred
   // requests; 100: no limit. Must be called before loops use it.
   void open(std::uint32_t burst, std::uint32_t percent) {
     percent_ = percent;
-    most_ = static_cast<std::int64_t>(std::max(burst, kLeastPurse)) * kRetry;
+    most_ = static_cast<std::int64_t>(std::max(burst, kMinBurst)) * kRetry;
     left_.store(most_, std::memory_order_relaxed);
   }
 
@@ -40,7 +40,7 @@ class RetryBudget {
   void refund(std::uint32_t retries) { left_.fetch_add(retries * kRetry, std::memory_order_relaxed); }
 
  private:
-  static constexpr std::uint32_t kLeastPurse = 10;
+  static constexpr std::uint32_t kMinBurst = 10;
   static constexpr std::int64_t kRetry = 100;  // one retry, in the unit of left_
   std::uint32_t percent_ = kRetry;
   std::int64_t most_ = 0;
