@@ -45,7 +45,8 @@ class Acceptor final : private exec::Watcher, private exec::Deferred {
 
   // Takes the socket and accepts its clients, those already waiting included. The Fault is the loop's.
   Status start(Bound bound) LOOP_ONLY;
-  // The same with an inherited socket, or one that is bound for the owner alone. Called before the loop's thread starts.
+  // The same with an inherited socket, or one that is bound for the owner alone. Called before the loop's thread
+  // starts.
   Status open_for_owner(const std::string& address, int backlog, std::optional<Bound> inherited);
   // In two steps, where the address must be known before clients are accepted.
   void adopt(Bound bound);
