@@ -15,8 +15,8 @@ namespace carpool::proxy {
 Exchange::Exchange(const ExchangeContext& context)
     : context_(context),
       h1_(context.remote_streams, *this, response_),
-      h2_(context.remote_streams, *this, response_),
-      timer_(exec::Timer::bind<&Exchange::on_deadline>(context.loop, *this)) {}
+      timer_(exec::Timer::bind<&Exchange::on_deadline>(context.loop, *this)),
+      h2_(context.remote_streams, *this, response_) {}
 
 Exchange::~Exchange() = default;
 

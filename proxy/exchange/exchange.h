@@ -179,14 +179,14 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   http::RequestHead request_;
   http::ResponseHead response_;
   H1UpstreamStream h1_;
-  H2UpstreamStream h2_;
   std::optional<AttemptValues> attempt_;
-  http::Fields trailers_buffer_;        // memory for the next attempt
   std::optional<RequestValues> asked_;  // from begin() to finish()
   std::string host_buffer_;             // memory for the next request
   RequestBody request_body_;
   exec::Timer timer_;
   ExchangeInfo facts_;
+  H2UpstreamStream h2_;
+  http::Fields trailers_buffer_;  // memory for the next attempt that has trailers
 };
 
 }  // namespace carpool::proxy

@@ -85,7 +85,7 @@ void Exchange::end_lease(pool::CloseCause cause) {
 void Exchange::end_attempt() {
   CARPOOL_ASSERT(!attempt_->lease);
   close_leak();
-  trailers_buffer_ = std::move(attempt_->trailers);
+  if (!attempt_->trailers.empty()) trailers_buffer_ = std::move(attempt_->trailers);
   attempt_.reset();
 }
 

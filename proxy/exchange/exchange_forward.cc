@@ -11,7 +11,7 @@ namespace carpool::proxy {
 
 AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   CARPOOL_ASSERT(!attempt_);
-  attempt_.emplace(std::move(taken), std::move(trailers_buffer_));
+  attempt_.emplace(std::move(taken));
   attempt_->authenticated = authenticated;
   const pool::Lease& lease = attempt_->lease;
   facts_.leased = context_.loop.now();

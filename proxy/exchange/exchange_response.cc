@@ -44,7 +44,8 @@ AttemptState Exchange::on_response_head() {
     return AttemptState::over;
   }
   if (response_.status == 421 && retry_misdirected()) return AttemptState::over;
-  if (response_.status < 300 && !request_.protocol.empty()) return did_not_switch();
+  if (response_.status < 300 && request_.version == http::Version::http2 && !request_.protocol.empty())
+    return did_not_switch();
   facts_.head_back = context_.loop.now();
   facts_.status = response_.status;
   static_cast<Connection&>(*attempt_->lease).note_answer(response_.status, facts_.head_back);
@@ -91,7 +92,12 @@ void Exchange::on_body(std::string_view bytes) {
 
 void Exchange::on_trailer(std::string_view name, std::string_view value) {
   exec::assume_on_loop();
-  if (http::trailer_allowed(name)) attempt_->trailers.add(name, value);
+  if (!http::trailer_allowed(name)) return;
+  if (attempt_->trailers.empty()) {
+    attempt_->trailers = std::move(trailers_buffer_);
+    attempt_->trailers.clear();
+  }
+  attempt_->trailers.add(name, value);
 }
 
 AttemptState Exchange::on_read_complete() {

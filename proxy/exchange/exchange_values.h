@@ -34,17 +34,14 @@ struct RequestValues {
 
 // From taking a lease to giving it back.
 struct AttemptValues {
-  // `buffer`: memory of the previous attempt, reused for `trailers`.
-  AttemptValues(pool::Lease&& taken, http::Fields&& buffer) : lease(std::move(taken)), trailers(std::move(buffer)) {
-    trailers.clear();
-  }
+  explicit AttemptValues(pool::Lease&& taken) : lease(std::move(taken)) {}
 
   pool::Lease lease;
   UpstreamStream* upstream_stream = nullptr;
-  http::Fields trailers;       // of the response
+  http::MessageOrder told;     // of the response; a part that violates it is not forwarded
   bool authenticated = false;  // the connection authenticated this client and is never lent to another
   std::uint64_t leak = 0;      // the leak's number if the lease was reported as held for too long
-  http::MessageOrder told;     // of the response; a part that violates it is not forwarded
+  http::Fields trailers;       // of the response
 };
 
 }  // namespace carpool::proxy

@@ -118,9 +118,11 @@ void Fields::shrink() {
 void RequestHead::clear() {
   method.clear();
   target.clear();
-  scheme.clear();
-  authority.clear();
-  protocol.clear();
+  if (version == Version::http2) {  // otherwise they are empty, and their memory is not touched
+    scheme.clear();
+    authority.clear();
+    protocol.clear();
+  }
   version = Version::http11;
   fields.clear();
   framing = Framing::none;

@@ -80,15 +80,15 @@ enum class Framing : std::uint8_t { none, length, chunked, until_close };
 struct RequestHead {
   std::string method;
   std::string target;  // as received; :path in HTTP/2, empty for a plain CONNECT
-  // HTTP/2 only, else empty; `protocol` is that of an extended CONNECT (RFC 8441).
-  std::string scheme, authority, protocol;
-  Version version = Version::http11;
   Fields fields;
+  Version version = Version::http11;
   Framing framing = Framing::none;
   std::uint64_t length = 0;  // with Framing::length
   bool keep_alive = true;    // the sender's choice, RFC 9112 §9.3
   bool expect_continue = false;
   bool upgrade = false;  // Connection: upgrade with an Upgrade field that offers more than h2c
+  // HTTP/2 only, else empty; `protocol` is that of an extended CONNECT (RFC 8441).
+  std::string scheme, authority, protocol;
   void clear();
   void shrink();
 };

@@ -78,12 +78,12 @@ class Connection : public pool::PooledConnection {
   std::unique_ptr<net::Transport> transport_;
   const std::uint64_t id_;
   const Instant opened_at_;
-  const std::string local_, peer_;
   net::AddressSet* book_ = nullptr;
-  net::Address address_;
   const TlsIdentity* identity_ = nullptr;  // nullptr: plain text
   std::uint64_t fingerprint_ = 0;
-  std::uint64_t seen_ = 0;            // version of the AddressSet at the last check
+  std::uint64_t seen_ = 0;  // version of the AddressSet at the last check
+  net::Address address_;
+  const std::string local_, peer_;
   const net::SecurityInfo security_;  // static texts: safe to read from any thread
 };
 

@@ -20,5 +20,16 @@ TEST(AHead, KnowsWhichNamesItHas) {
   EXPECT_FALSE(fields.may_have(FieldName::connection));
 }
 
+TEST(RequestHead, OfHttp2LeavesNothingToTheNextRequest) {
+  RequestHead head;
+  head.version = Version::http2;
+  head.scheme = "https";
+  head.authority = "a.test";
+  head.protocol = "websocket";
+  head.clear();
+  EXPECT_EQ(head.scheme + head.authority + head.protocol, "");
+  EXPECT_EQ(head.version, Version::http11);
+}
+
 }  // namespace
 }  // namespace carpool::proxy::http
