@@ -38,6 +38,7 @@ bool Listener::change(const config::Listen& settings) {
     known = versions_.insert(versions_.end(), std::make_unique<const config::Listen>(settings));
   }
   point_.set(**known);
+  if (full_.exchange(false, std::memory_order_seq_cst)) room_.post();  // max_connections may be higher now
   return true;
 }
 
@@ -74,8 +75,8 @@ void Listener::on_accept_failed(int error) {
 }
 
 void Listener::on_client(net::Acceptor&, Fd client, const net::Address& peer) {
-  clients_.fetch_add(1, std::memory_order_relaxed);
   std::string name = parts_.stats->wants_peers() ? peer.text() : std::string();
+  clients_.fetch_add(1, std::memory_order_relaxed);
   ClientAcceptor& to = *parts_.acceptors[next_];
   next_ = (next_ + 1) % parts_.acceptors.size();
   if (&to == parts_.acceptors.front()) return to.accept(*this, client.release(), std::move(name));

@@ -198,6 +198,18 @@ def test_listeners_come_change_and_go(origin, carpool):
         assert post(c)[0] == 200
 
 
+def test_clients_beyond_the_limit_are_accepted_when_it_is_raised(origin, carpool):
+    o, c = origin(), carpool(listen={"max_connections": 2})
+    with c.client() as one, c.client() as two:
+        assert one.get(o.url + "/1").status == two.get(o.url + "/2").status == 200
+        with c.client() as three:
+            three.ask("GET", o.url + "/3")
+            assert one.get(o.url + "/1").status == 200 and "/3" not in o.targets()
+            rewrite(c, "max_connections = 2", "max_connections = 3")
+            assert post(c)[0] == 200
+            assert three.response().status == 200
+
+
 def test_a_client_of_a_listener_that_goes_is_told_with_its_answer(origin, carpool, gate):
     def slow(exchange):
         gate.enter()

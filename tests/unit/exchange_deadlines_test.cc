@@ -92,6 +92,22 @@ TEST_F(TheDeadlines, NameOnlyADeadlineOfTheTableInEveryState) {
   }
 }
 
+// Whatever an earlier state left behind, the deadline that is named has a row: the exchange ends the program otherwise.
+TEST_F(TheDeadlines, NameNoDeadlineOfAnotherState) {
+  deadlines_.look_at_body(now_);
+  deadlines_.measure_body(now_, listen_);
+  deadlines_.measure(now_, 0, true);
+  deadlines_.wait(now_, pool_);
+  pass(seconds(200));
+  for (const ExchangeState state : {collecting, borrowing, forwarding, relaying, tunnel}) {
+    for (const unsigned bits : {0U, 1U, 2U, 4U, 7U}) {
+      const Awaited awaited{
+          .body_ended = (bits & 1) != 0, .origin_queued = (bits & 2) != 0, .client_queued = (bits & 4) != 0};
+      EXPECT_NE(deadline_row(state, passed(state, awaited)), kNoDeadlineRow) << static_cast<int>(state) << " " << bits;
+    }
+  }
+}
+
 TEST_F(TheDeadlines, DoNotExistInAnIdleExchange) {
   EXPECT_DEATH(next(idle), "");
   EXPECT_DEATH(passed(idle), "");
