@@ -1,14 +1,11 @@
 #include "proxy/exchange/exchange_deadlines.h"
 
-#include "proxy/exchange/deadline_table.h"
-
 namespace carpool::proxy {
 
 Deadline ExchangeDeadlines::passed(ExchangeState state, Instant now, const Awaited& awaited) const {
-  const auto applies = [state](Deadline deadline) { return deadline_row(state, deadline) != kNoDeadlineRow; };
   if (now >= total_at_) return Deadline::total;
-  if (now >= look_at_ && applies(Deadline::body_look)) return Deadline::body_look;
-  if (now >= rate_at_ && applies(Deadline::body_rate)) return Deadline::body_rate;
+  if (now >= look_at_ && state == ExchangeState::collecting) return Deadline::body_look;
+  if (now >= rate_at_ && measurable(state)) return Deadline::body_rate;
   switch (state) {
     case ExchangeState::idle:
       break;

@@ -72,7 +72,7 @@ class ExchangeDeadlines final {
   // ---- the next deadline ----
   // Returns true if the rate of the body counts now. A response that has begun is bounded by the origin's deadlines.
   bool measures_body(ExchangeState state, bool body_ended) const {
-    return rate_.counts() && !body_ended && state != ExchangeState::relaying && state != ExchangeState::tunnel;
+    return rate_.counts() && !body_ended && measurable(state);
   }
   // Must be called before next(): measure() with what was received so far if measures_body(), else do_not_measure().
   // `read`: carpool reads the client; time in which it does not read does not count.
@@ -89,6 +89,10 @@ class ExchangeDeadlines final {
   Deadline passed(ExchangeState state, Instant now, const Awaited& awaited) const;
 
  private:
+  // Returns true in the states in which the table has a row for the body's rate.
+  static constexpr bool measurable(ExchangeState state) {
+    return state != ExchangeState::relaying && state != ExchangeState::tunnel;
+  }
   static constexpr Duration kDialReports = std::chrono::milliseconds(100);
 
   Instant state_deadline(ExchangeState state, Instant now, bool body_ended) const {

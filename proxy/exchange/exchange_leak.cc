@@ -6,6 +6,7 @@
 #include "proxy/exchange/leak_log.h"
 #include "proxy/exchange/trace_context.h"
 #include "proxy/net/peer_credentials.h"
+#include "proxy/telemetry/leak_record.h"
 #include "proxy/telemetry/redact.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 

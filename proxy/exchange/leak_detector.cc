@@ -4,6 +4,7 @@
 
 #include "proxy/exchange/exchange_pool.h"
 #include "proxy/exchange/leak_log.h"
+#include "proxy/telemetry/leak_record.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 

@@ -16,6 +16,7 @@
 #include "proxy/server/overload/heap_trim.h"
 #include "proxy/server/overload/memory_reserve.h"
 #include "proxy/server/reload/reloader.h"
+#include "proxy/telemetry/leak_record.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/origin/origin_registry.h"
