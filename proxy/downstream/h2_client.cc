@@ -15,7 +15,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr std::uint32_t kTurnRequests = 4;              // requests that a client may begin in one turn
+constexpr std::uint32_t kTurnRequests = 8;              // requests that a client may begin in one turn
 constexpr std::size_t kHeadsRead = 256;                 // bytes per read while requests are expected
 constexpr std::size_t kPull = std::size_t{128} * 1024;  // bytes of frames generated per write
 // All streams of one client together.
