@@ -12,6 +12,7 @@
 #include "proxy/downstream/client_acceptor.h"
 #include "proxy/downstream/client_connection.h"
 #include "proxy/downstream/client_owner.h"
+#include "proxy/downstream/request_pacer.h"
 #include "proxy/exchange/exchange_context.h"
 
 namespace carpool::proxy {
@@ -26,7 +27,7 @@ class ClientList final : public ClientAcceptor, public ClientOwner, private exec
     ~Owner() = default;
   };
 
-  ClientList(ExchangeContext& context, Owner& owner) : context_(context), owner_(owner) {}
+  ClientList(ExchangeContext& context, Owner& owner) : context_(context), owner_(owner), pacer_(context.loop) {}
   ~ClientList();
 
   exec::Loop& loop() override { return context_.loop; }
@@ -47,6 +48,7 @@ class ClientList final : public ClientAcceptor, public ClientOwner, private exec
   void destroy_later(ClientConnection& client) override LOOP_ONLY;
   void upgrade_to_h2(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
                      std::string_view bytes) override LOOP_ONLY;
+  RequestPacer& pacer() override LOOP_ONLY { return pacer_; }
   void run() override LOOP_ONLY;  // exec::Deferred: destroys the clients that closed in this turn
   void note_if_empty() LOOP_ONLY;
   // `visit` may close the client that it receives.
@@ -55,6 +57,7 @@ class ClientList final : public ClientAcceptor, public ClientOwner, private exec
 
   ExchangeContext& context_;
   Owner& owner_;
+  RequestPacer pacer_;
   List<ClientConnection, ClientTag> clients_ LOOP_LOCAL;  // owned
   List<ClientConnection, ClientTag> closed_ LOOP_LOCAL;   // owned
   std::size_t count_ LOOP_LOCAL = 0;

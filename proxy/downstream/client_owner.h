@@ -12,6 +12,7 @@ namespace carpool::proxy {
 
 class ClientConnection;
 class Listener;
+class RequestPacer;
 
 class ClientOwner {
  public:
@@ -21,6 +22,7 @@ class ClientOwner {
   // at once and is no longer counted.
   virtual void upgrade_to_h2(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
                              std::string_view bytes) LOOP_ONLY = 0;
+  virtual RequestPacer& pacer() LOOP_ONLY = 0;
 
  protected:
   ~ClientOwner() = default;

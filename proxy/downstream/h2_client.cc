@@ -15,7 +15,6 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr std::uint32_t kTurnRequests = 8;              // requests that a client may begin in one turn
 constexpr std::size_t kHeadsRead = 256;                 // bytes per read while requests are expected
 constexpr std::size_t kPull = std::size_t{128} * 1024;  // bytes of frames generated per write
 // All streams of one client together.
@@ -37,6 +36,7 @@ H2Client::H2Client(const ExchangeContext& context, ClientOwner& clients, Listene
                    std::unique_ptr<net::Transport> transport, std::string peer)
     : context_(context),
       clients_(clients),
+      pacer_(clients.pacer()),
       accepted_while_shedding_(context.overload.sheds(ShedLevel::new_clients)),
       listener_(listener),
       listen_(listener.settings()),
@@ -59,7 +59,7 @@ Status H2Client::start(std::string_view bytes) {
   key_ = *key;
   since_ = context_.loop.now();
   advancing_ = true;
-  turn_requests_ = kTurnRequests;
+  turn_requests_ = pacer_.allowance_when_ready();
   parse(http::kH2Preface);
   parse(bytes);
   advancing_ = false;
@@ -71,20 +71,25 @@ Status H2Client::start(std::string_view bytes) {
 
 void H2Client::on_ready(exec::Ready ready) {
   transport_->on_readiness(ready);
-  advance();
+  advance(pacer_.allowance_when_ready());
 }
 
 void H2Client::run() {
-  advance();
+  advance(pacer_.allowance());
+}
+
+void H2Client::continue_requests() {
+  advance(pacer_.allowance());
 }
 
 void H2Client::flush_soon() {
   if (state_ != State::closed && !advancing_ && !exec::Deferred::linked()) context_.loop.defer(*this);
 }
 
-void H2Client::advance() {
+void H2Client::advance(std::uint32_t requests) {
   if (state_ == State::closed) return;
   advancing_ = true;
+  turn_requests_ = requests;
   if (state_ == State::lingering) {
     discard_input();
   } else {
@@ -106,12 +111,13 @@ bool H2Client::may_read() const {
 // until other clients have been served.
 void H2Client::read_and_write() {
   std::size_t budget = kTurnBytes;
-  turn_requests_ = kTurnRequests;
   do {
     read_all(budget);
     if (state_ == State::open && !write_all()) close();
   } while (turn_requests_ != 0 && ((budget != 0 && may_read()) || may_catch_up()));
-  if ((may_read() || may_catch_up()) && !exec::Deferred::linked()) context_.loop.defer(*this);
+  if (!may_read() && !may_catch_up()) return;
+  if (turn_requests_ == 0) return pacer_.wait(*this);
+  if (!exec::Deferred::linked()) context_.loop.defer(*this);
 }
 
 bool H2Client::may_catch_up() const {
@@ -140,7 +146,10 @@ void H2Client::parse(std::string_view bytes) {
 }
 
 void H2Client::catch_up() {
-  for (; turn_requests_ != 0 && !todo_.empty(); --turn_requests_) todo_.pop_front().catch_up();
+  for (; turn_requests_ != 0 && !todo_.empty(); --turn_requests_) {
+    todo_.pop_front().catch_up();
+    pacer_.note_begun();
+  }
   pump_all();
 }
 

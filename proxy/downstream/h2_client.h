@@ -12,6 +12,7 @@
 #include "proxy/config/config.h"
 #include "proxy/downstream/client_connection.h"
 #include "proxy/downstream/h2_client_stream.h"
+#include "proxy/downstream/request_pacer.h"
 #include "proxy/http/h2/session.h"
 #include "proxy/net/transport.h"
 #include "proxy/net/write_queue.h"
@@ -22,7 +23,11 @@ class Listener;
 class ClientOwner;
 struct ExchangeContext;
 
-class H2Client final : public ClientConnection, private exec::Watcher, private exec::Deferred, private http::H2Sink {
+class H2Client final : public ClientConnection,
+                       private exec::Watcher,
+                       private exec::Deferred,
+                       private PacedClient,
+                       private http::H2Sink {
  public:
   H2Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener,
            std::unique_ptr<net::Transport> transport, std::string peer);
@@ -63,8 +68,9 @@ class H2Client final : public ClientConnection, private exec::Watcher, private e
   void on_ping_ack(std::uint64_t payload) override;
 
   void on_ready(exec::Ready ready) override LOOP_ONLY;
-  void run() override LOOP_ONLY;
-  void advance() LOOP_ONLY;
+  void run() override LOOP_ONLY;                // exec::Deferred
+  void continue_requests() override LOOP_ONLY;  // PacedClient
+  void advance(std::uint32_t requests) LOOP_ONLY;
   bool may_read() const LOOP_ONLY;
   bool may_catch_up() const LOOP_ONLY;
   void read_and_write() LOOP_ONLY;
@@ -86,6 +92,7 @@ class H2Client final : public ClientConnection, private exec::Watcher, private e
 
   const ExchangeContext& context_;
   ClientOwner& clients_;
+  RequestPacer& pacer_;
   const bool accepted_while_shedding_;  // it was accepted while new clients were being refused
   Listener& listener_;
   const config::Listen& listen_;

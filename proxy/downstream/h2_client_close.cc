@@ -144,7 +144,7 @@ void H2Client::on_timer() {
     session_.terminate(unread ? http::H2Error::enhance_your_calm : http::H2Error::no_error,
                        unread ? http::H2Abuse::unread : http::H2Abuse::none);
   }
-  advance();
+  advance(pacer_.allowance());
 }
 
 }  // namespace carpool::proxy

@@ -133,7 +133,7 @@ class MemoryEnvironment final : public pool::Environment {
 // Owns clients that a test constructs, as a ClientList owns those that it accepts.
 class OwnedClients final : public proxy::ClientOwner {
  public:
-  explicit OwnedClients(const proxy::ExchangeContext& context) : context_(context) {}
+  explicit OwnedClients(const proxy::ExchangeContext& context) : context_(context), pacer_(context.loop) {}
 
   // Returns the client's end.
   MemoryWire& add(proxy::Listener& listener) LOOP_ONLY {
@@ -163,6 +163,7 @@ class OwnedClients final : public proxy::ClientOwner {
     h2.push_back(client.get());
     all_.push_back(std::move(client));
   }
+  proxy::RequestPacer& pacer() override LOOP_ONLY { return pacer_; }
   void end_all() LOOP_ONLY {
     for (auto& client : all_) client->end();
     all_.clear();
@@ -176,6 +177,7 @@ class OwnedClients final : public proxy::ClientOwner {
     if (const auto client = watchers.find(wire.fd); client != watchers.end()) client->second->on_ready(ready);
   }
   const proxy::ExchangeContext& context_;
+  proxy::RequestPacer pacer_;
   std::list<MemoryWire> wires_;
   std::list<std::unique_ptr<proxy::ClientConnection>> all_;
 };
