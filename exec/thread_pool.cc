@@ -28,7 +28,7 @@ Status ThreadPool::start() {
     wait_until_alone(kNever);  // they are idle
   }
   join_all_gone();
-  return Fault{FaultKind::budget, Side::self, "no more threads can be started"};
+  return Fault{FaultKind::internal, Side::self, "cannot start the first threads"};
 }
 
 void ThreadPool::resize(unsigned min, unsigned max) {

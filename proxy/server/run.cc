@@ -40,6 +40,13 @@ int exit_code(const Fault& fault) {
   }
 }
 
+// Returns the exit code; a Fault is printed.
+int report(const Status& end) {
+  if (end) return kClean;
+  std::fprintf(stderr, "carpool: %s\n", end.fault().detail.c_str());
+  return exit_code(end.fault());
+}
+
 // TERM and INT drain, a second one ends at once; HUP reloads and USR1 reopens the log, as usual for a daemon.
 class Signals {
  public:
@@ -86,30 +93,29 @@ int serve(const config::Config& config, const config::Options& options) {
 }
 
 int serve_with(const config::Config& config, std::optional<config::Options> source, LifecycleListener* listener) {
-  log::start(log_options(config.log));
+  if (!log::start(log_options(config.log))) {
+    return report(Fault{FaultKind::internal, Side::self, "cannot start the log's thread"});
+  }
   Result<std::unique_ptr<Server>> server = Server::build(config, std::move(source));
   if (!server) {
     log::stop();
-    std::fprintf(stderr, "carpool: %s\n", server.fault().detail.c_str());
-    return exit_code(server.fault());
+    return report(server.take_fault());
   }
-  Result<bool> ended = true;
+  Server::End end;
   {
     const Signals signals(**server);
     (*server)->when_ready(&announce_ready);
     if (listener != nullptr) listener->on_ready(**server);
-    ended = (*server)->run();
+    end = (*server)->run();
     if (listener != nullptr) listener->on_stopped();
-    if (ended && !*ended) {
+    if (!end.tasks_ended) {
       log::stop();
-      std::_Exit(kClean);  // data that a task still uses must not be destroyed
+      std::_Exit(report(end.status));  // data that a task still uses must not be destroyed
     }
   }
   server->reset();  // destroys the parts in order while the log still works
   log::stop();
-  if (ended) return kClean;
-  std::fprintf(stderr, "carpool: %s\n", ended.fault().detail.c_str());
-  return kInternal;
+  return report(end.status);
 }
 
 }  // namespace carpool::proxy

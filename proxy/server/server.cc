@@ -153,7 +153,7 @@ void Server::watch_files() {
   });
 }
 
-Result<bool> Server::run() {
+Server::End Server::run() {
   exec::Loop& first = first_loop();
   const config::Config& config = config_.get();
   sweeper_ = std::make_unique<exec::Timer>(first, exec::Bound::to<&Server::sweep>(*this));
@@ -169,22 +169,34 @@ Result<bool> Server::run() {
     exec::assume_on_loop();
     warm_up_->start();
   });
-  return run_loops();
+  return wait_for_end(start_loops());
 }
 
-Result<bool> Server::run_loops() {
-  std::size_t started = 0;
-  const bool admin = admin_->start();
-  while (admin && started < workers_.size() && workers_[started]->start()) ++started;
-  const bool all = started == workers_.size();
-  for (std::size_t i = 0; i < started; ++i) {
-    if (!all) workers_[i]->stop();
-    workers_[i]->wait_until_stopped();
+// On a Fault the loops that were started run until they are stopped here.
+Status Server::start_loops() {
+  const auto fault = [](const std::string& loop) {
+    return Fault{FaultKind::internal, Side::self, "cannot start a thread for " + loop};
+  };
+  if (!admin_->start()) return fault("the admin loop");
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    if (workers_[i]->start()) continue;
+    for (std::size_t started = 0; started < i; ++started) workers_[started]->stop();
+    for (std::size_t started = 0; started < i; ++started) workers_[started]->wait_until_stopped();
+    return fault("loop " + std::to_string(i));
+  }
+  exec::send(first_loop(), [this]() LOOP_ONLY {
+    loops_started_ = true;
+    become_ready();
+  });
+  return Done{};
+}
+
+Server::End Server::wait_for_end(Status started) {
+  if (started) {
+    for (auto& worker : workers_) worker->wait_until_stopped();
   }
   admin_->stop();
-  const bool ended = executors_->stop(kStopTimeout);
-  if (!all) return Fault{FaultKind::internal, Side::self, "cannot start a thread for loop " + std::to_string(started)};
-  return ended;
+  return {std::move(started), executors_->stop(kStopTimeout)};
 }
 
 // Closes idle connections that expired or exceeded the idle timeout, without waiting for traffic.
@@ -209,6 +221,13 @@ void Server::on_warm_dial_ended(const pool::Destination& destination, const Faul
 }
 
 void Server::on_warm() {
+  warm_ = true;
+  become_ready();
+}
+
+// A predecessor stops only for a process whose loops all run.
+void Server::become_ready() {
+  if (!loops_started_ || !warm_) return;
   if (!handover_client_) return tell_ready();
   handover_client_->begin(first_loop(), config_.get().handover.warm_rate, exec::Bound::to<&Server::tell_ready>(*this));
 }

@@ -43,12 +43,17 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   static Result<std::unique_ptr<Server>> build(const config::Config& config, std::optional<config::Options> source);
   ~Server();
 
-  // `ready` is called on the first worker's loop once the connections configured for the start are open or have failed.
-  // Must be called before run().
+  // `ready` is called on the first worker's loop once every loop has a thread and the connections configured for the
+  // start are open or have failed. Must be called before run().
   void when_ready(void (*ready)(Server&)) { ready_ = ready; }
-  // Runs until drained or stopped; the calling thread waits. Returns false if a task did not end within a second after
-  // its loop: it uses parts of this server, which must not be destroyed then. Returns a Fault if a loop has no thread.
-  Result<bool> run();
+  struct End {
+    Status status = Done{};  // a Fault: a loop has no thread
+    // False: a task did not end within a second after its loop. It uses parts of this server, which must not be
+    // destroyed then.
+    bool tasks_ended = true;
+  };
+  // Runs until drained or stopped; the calling thread waits.
+  End run();
 
   exec::Loop& first_loop() { return workers_.front()->parts.loop; }
   const std::vector<std::unique_ptr<Listener>>& listeners() const { return listeners_.open_ones(); }
@@ -72,7 +77,9 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   std::optional<net::Bound> inherited(std::string_view role, const std::string& address);
   void tell_ready() { ready_(*this); }
   void watch_files();  // watches the files of the configuration in force; on the admin thread
-  Result<bool> run_loops();
+  Status start_loops();
+  End wait_for_end(Status started);
+  void become_ready() LOOP_ONLY;
   void sweep();
 
   void on_warm_dial_ended(const pool::Destination& destination, const Fault* fault) override LOOP_ONLY;
@@ -118,6 +125,7 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   std::unique_ptr<HandoverClient> handover_client_;  // null: no process was replaced
   std::unique_ptr<HandoverListener> handover_;       // null: not configured
   void (*ready_)(Server&) = [](Server&) {};
+  bool loops_started_ LOOP_LOCAL = false, warm_ LOOP_LOCAL = false;  // of the first worker's loop: both precede ready_
 };
 
 }  // namespace carpool::proxy

@@ -23,8 +23,9 @@ struct Options {
   int fd = 2;
 };
 
-// Must not run while other threads log. stop() waits at most a second for queued lines to be written.
-void start(const Options& options);
+// Must not run while other threads log. start() returns false if the writer thread cannot be started: lines are still
+// written synchronously. stop() waits at most a second for queued lines to be written.
+bool start(const Options& options);
 void stop();
 
 // Any thread.

@@ -162,11 +162,16 @@ void write_now(std::string_view text) {
 
 }  // namespace
 
-void start(const Options& options) {
+bool start(const Options& options) {
   stop();
-  output() = std::make_unique<Output>(options);
+  try {
+    output() = std::make_unique<Output>(options);
+  } catch (const std::exception&) {  // spdlog's own, or std::system_error
+    return false;
+  }
   output()->logger->set_level(spdlog::level::trace);  // telemetry/log_levels.h decides before a line is formatted
   set_level(options.level);
+  return true;
 }
 
 void stop() {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "proxy/commands/demo/start_thread.h"
 #include "proxy/net/plain_transport.h"
 
 namespace carpool::proxy {
@@ -30,7 +31,9 @@ Result<std::unique_ptr<DemoOrigin>> DemoOrigin::start(const Settings& settings) 
   for (net::Acceptor* acceptor : {&origin->plain_, &origin->secure_, &origin->h2_}) {
     if (Status opened = origin->open(*acceptor); !opened) return opened.take_fault();
   }
-  origin->thread_ = std::thread([made = origin.get()] { made->loop_->run(); });
+  Result<std::thread> thread = start_thread("the demo's origin", [made = origin.get()] { made->loop_->run(); });
+  if (!thread) return thread.take_fault();
+  origin->thread_ = std::move(*thread);
   return origin;
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "proxy/commands/demo/start_thread.h"
+
 namespace carpool::proxy {
 
 std::string demo_line(const DemoNumbers& before, const DemoNumbers& now, Duration between) {
@@ -24,7 +26,9 @@ Result<std::unique_ptr<Ticker>> Ticker::start(std::function<DemoNumbers()> numbe
   Result<StopSignal> stop = StopSignal::make();
   if (!stop) return stop.take_fault();
   auto ticker = std::make_unique<Ticker>(std::move(*stop), std::move(numbers), out, every);
-  ticker->thread_ = std::thread([made = ticker.get()] { made->run(); });
+  Result<std::thread> thread = start_thread("the demo's output", [made = ticker.get()] { made->run(); });
+  if (!thread) return thread.take_fault();
+  ticker->thread_ = std::move(*thread);
   return ticker;
 }
 

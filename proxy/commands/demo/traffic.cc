@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "proxy/commands/demo/demo_origin.h"
+#include "proxy/commands/demo/start_thread.h"
 
 namespace carpool::proxy {
 namespace {
@@ -39,7 +40,9 @@ Result<std::unique_ptr<DemoTraffic>> DemoTraffic::start(const net::Address& prox
   Result<StopSignal> stop = StopSignal::make();
   if (!stop) return stop.take_fault();
   auto traffic = std::make_unique<DemoTraffic>(std::move(*stop), proxy, settings);
-  traffic->thread_ = std::thread([made = traffic.get()] { made->run(); });
+  Result<std::thread> thread = start_thread("the demo's traffic", [made = traffic.get()] { made->run(); });
+  if (!thread) return thread.take_fault();
+  traffic->thread_ = std::move(*thread);
   return traffic;
 }
 

@@ -14,7 +14,7 @@
 namespace carpool::proxy {
 namespace {
 
-constexpr int kConfiguration = 1, kCannotListen = 2;
+constexpr int kConfiguration = 1, kCannotListen = 2, kInternal = 3;
 constexpr int kBacklog = 128;
 constexpr int kAtOnce = 8;  // so that their requests are read before a new client evicts one of them
 constexpr std::size_t kLongestInjection = std::size_t{1024} * 1024;  // the limit of a ConfigMap
@@ -197,7 +197,10 @@ void WebhookServer::end_all_soon(Budget& budget) {
 }
 
 int serve_webhook(const WebhookOptions& options) {
-  log::start(log::Options{});
+  if (!log::start(log::Options{})) {
+    std::fputs("carpool: cannot start the log's thread\n", stderr);
+    return kInternal;
+  }
   Result<std::unique_ptr<WebhookServer>> server = WebhookServer::make(options);
   if (!server) {
     log::stop();
