@@ -180,7 +180,8 @@ Status Server::start_loops() {
   if (!admin_->start()) return fault("the admin loop");
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     if (workers_[i]->start()) continue;
-    for (std::size_t started = 0; started < i; ++started) workers_[started]->stop();
+    // On the first loop, because a TERM may have arrived there, and a loop is stopped once.
+    if (i > 0) exec::send(first_loop(), [this]() LOOP_ONLY { stop(), stop(); });
     for (std::size_t started = 0; started < i; ++started) workers_[started]->wait_until_stopped();
     return fault("loop " + std::to_string(i));
   }
