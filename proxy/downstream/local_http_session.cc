@@ -48,7 +48,9 @@ void LocalHttpSession::advance() {
     if (next == Next::wait) return;
     if (next == Next::again) continue;
     if (close_when_sent_) return end();
-    if (!read_some()) return;
+    if (read_some()) continue;
+    if (ends_soon_ && request_.at_rest()) end();
+    return;
   }
 }
 
@@ -76,6 +78,7 @@ bool LocalHttpSession::read_some() {
       handler_.on_malformed(request_.fault());
       return true;
     case BufferedRequest::Got::request:
+      close_when_sent_ |= ends_soon_;
       handler_.on_request();
       return true;
     case BufferedRequest::Got::partial:
@@ -106,8 +109,8 @@ bool LocalHttpSession::flush() {
 }
 
 void LocalHttpSession::end_soon() {
-  close_when_sent_ = true;
-  if (request_.at_rest() && write_queue_.empty()) end();
+  ends_soon_ = true;
+  advance();
 }
 
 void LocalHttpSession::end() {

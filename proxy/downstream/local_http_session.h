@@ -52,7 +52,8 @@ class LocalHttpSession final : private exec::Watcher {
   Status start() LOOP_ONLY;
   void advance() LOOP_ONLY;   // next() has another answer
   void end() LOOP_ONLY;       // closes the connection when this object is destroyed
-  void end_soon() LOOP_ONLY;  // closes after the response in progress
+  // Closes when no byte of a request waits for its response. The handler's next() must read.
+  void end_soon() LOOP_ONLY;
   bool over() const { return over_; }
   bool established() const { return handshake_ == nullptr; }
 
@@ -88,6 +89,7 @@ class LocalHttpSession final : private exec::Watcher {
   BufferedRequest request_;
   WriteQueue write_queue_;
   bool close_when_sent_ = false;
+  bool ends_soon_ = false;
   bool over_ = false;
 };
 

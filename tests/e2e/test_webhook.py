@@ -3,10 +3,12 @@ import base64
 import http.client
 import json
 import signal
+import socket
 import subprocess
 
 import pytest
 from harness.carpool import PROGRAM
+from harness.wait import until
 from harness.webhook import INJECTION, certificate, pod
 
 
@@ -95,6 +97,47 @@ def test_what_is_injected_can_be_changed(webhook):
 def test_it_ends_on_term_with_clients_at_rest(webhook):
     wire = webhook.wire()
     assert "patch" in webhook.review(pod(), wire)
+    webhook.process.send_signal(signal.SIGTERM)
+    assert webhook.process.wait(10) == 0
+
+
+@pytest.fixture
+def half_sent(webhook):
+    """A review of which only the first part has arrived, the response to it, and how its rest is sent."""
+    text = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+                       "request": {"uid": "1", "kind": {"kind": "Pod"}, "operation": "CREATE", "object": pod()}}).encode()
+    wire = webhook.wire()
+    assert webhook.ask("GET", "/livez", wire=wire)[0] == 200
+    wire.putrequest("POST", "/inject")
+    wire.putheader("Content-Length", str(len(text)))
+    wire.endheaders(text[:100])
+    return wire, lambda: wire.send(text[100:])
+
+
+def stop(webhook):
+    webhook.process.send_signal(signal.SIGTERM)
+
+    def deaf():
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", webhook.port)) != 0
+    until(deaf, what="the end of listening")
+
+
+def test_on_term_a_request_that_has_begun_to_arrive_is_answered(webhook, half_sent):
+    wire, send_rest = half_sent
+    idle = webhook.wire()
+    assert webhook.ask("GET", "/livez", wire=idle)[0] == 200
+    stop(webhook)
+    assert idle.sock.recv(1) == b""
+    send_rest()
+    answer = wire.getresponse()
+    assert (answer.status, answer.getheader("connection")) == (200, "close")
+    assert "patch" in json.loads(answer.read())["response"]
+    assert webhook.process.wait(10) == 0
+
+
+def test_a_second_term_does_not_wait_for_such_a_request(webhook, half_sent):
+    stop(webhook)
     webhook.process.send_signal(signal.SIGTERM)
     assert webhook.process.wait(10) == 0
 

@@ -15,6 +15,7 @@ namespace carpool::proxy {
 namespace {
 
 constexpr int kConfiguration = 1, kCannotListen = 2, kInternal = 3;
+constexpr Duration kDrainTime = std::chrono::seconds(20);  // within Kubernetes's default grace period of 30 s
 constexpr int kBacklog = 128;
 constexpr int kAtOnce = 8;  // so that their requests are read before a new client evicts one of them
 constexpr std::size_t kLongestInjection = std::size_t{1024} * 1024;  // the limit of a ConfigMap
@@ -41,7 +42,8 @@ WebhookServer::WebhookServer(const WebhookOptions& options, std::unique_ptr<exec
       loop_(std::move(loop)),
       watch_(*loop_, exec::Bound::to<&WebhookServer::reload>(*this)),
       acceptor_(*loop_, *this, kAtOnce),
-      ended_sessions_(*loop_, exec::Bound::to<&WebhookServer::stop_if_empty>(*this)) {}
+      ended_sessions_(*loop_, exec::Bound::to<&WebhookServer::stop_if_empty>(*this)),
+      drain_deadline_(exec::Timer::bind<&WebhookServer::stop>(*loop_, *this)) {}
 
 WebhookServer::~WebhookServer() {
   loop_->enter();
@@ -79,10 +81,7 @@ Status WebhookServer::open(Digests in_force) {
   if (!bound) return bound.take_fault();
   if (Status started = acceptor_.start(std::move(*bound)); !started) return started;
   for (const int number : {SIGTERM, SIGINT}) {
-    auto stop = [](void* self, int) {
-      exec::assume_on_loop();
-      static_cast<WebhookServer*>(self)->stop();
-    };
+    auto stop = [](void* self, int) { static_cast<WebhookServer*>(self)->stop(); };
     Result<exec::Signal> signal = exec::on_signal(*loop_, number, stop, this);
     if (signal) signals_.push_back(std::move(*signal));
   }
@@ -180,10 +179,12 @@ void WebhookServer::stop_if_empty() {
   if (stopping_ && handshakes_.size() + sessions_.size() == 0) loop_->stop();
 }
 
-// Responses in progress are completed; a second signal ends at once.
+// A request that has begun to arrive is answered, within a time; a second signal ends at once.
 void WebhookServer::stop() {
+  exec::assume_on_loop();
   if (std::exchange(stopping_, true) || handshakes_.size() + sessions_.size() == 0) return loop_->stop();
   acceptor_.stop();
+  drain_deadline_.arm(loop_->now() + kDrainTime);
   while (WebhookSession* session = handshakes_.any()) session->end();
   end_all_soon(sessions_);
 }

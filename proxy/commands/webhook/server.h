@@ -47,7 +47,7 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   void ended(WebhookSession& session) override LOOP_ONLY;
   void stop_if_empty();
   void reload();
-  void stop() LOOP_ONLY;
+  void stop();
 
   // Handshakes have a limit of their own: clients that do not complete theirs cannot block reviews.
   static constexpr std::size_t kMostHandshakes = 64, kMostSessions = 128;
@@ -63,6 +63,7 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   std::uint64_t handshakes_ended_ = 0, idle_ended_ = 0;  // to make room for new clients
   std::array<std::uint64_t, 4> outcomes_{};              // by webhook::Outcome
   std::uint64_t bodies_over_ = 0, overlays_over_ = 0;    // over a size limit
+  exec::Timer drain_deadline_;
   bool stopping_ = false;
 };
 

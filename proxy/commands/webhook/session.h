@@ -36,7 +36,7 @@ class WebhookSession final : public BudgetedSession, private LocalHttpSession::H
 
   Status start() LOOP_ONLY { return http_.start(); }
   void end() LOOP_ONLY { http_.end(); }
-  // The program is ending: closes after the response in progress.
+  // The program is ending: a request that has begun to arrive is the last one.
   void end_soon() LOOP_ONLY { http_.end_soon(); }
   bool handshake_done() const { return http_.established(); }
 
