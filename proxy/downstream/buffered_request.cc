@@ -5,7 +5,7 @@
 namespace carpool::proxy {
 
 BufferedRequest::Got BufferedRequest::read(net::Transport& transport, std::span<char> scratch) {
-  if (!pending_.empty()) {
+  if (std::exchange(after_head_, false) || !pending_.empty()) {
     const std::string bytes = std::exchange(pending_, {});
     return take(bytes);
   }
@@ -17,15 +17,17 @@ BufferedRequest::Got BufferedRequest::read(net::Transport& transport, std::span<
 
 BufferedRequest::Got BufferedRequest::take(std::string_view bytes) {
   for (;;) {
-    Result<http::ParseResult> fed = reader_.feed(bytes, head_, *this);
+    Result<http::ParseResult> fed = reader_.feed(bytes, head_, sink_ != nullptr ? *sink_ : *this);
     if (!fed) {
       fault_ = fed.take_fault();
       return Got::malformed;
     }
     bytes.remove_prefix(fed->taken);
     if (fed->progress == http::Progress::need_more) return Got::partial;
-    if (fed->progress != http::Progress::message) continue;
+    after_head_ = sink_ != nullptr && fed->progress == http::Progress::head;
+    if (!after_head_ && fed->progress != http::Progress::message) continue;
     pending_.assign(bytes);
+    if (after_head_) return Got::head;
     reader_.reset();
     return Got::request;
   }

@@ -1,5 +1,5 @@
-// BufferedRequest: reads HTTP/1.1 requests to carpool itself, one at a time, each with its small body complete.
-// Pipelined requests are buffered until the current one is answered.
+// BufferedRequest: reads HTTP/1.1 requests to carpool itself, one at a time, each with its small body complete, unless
+// a sink takes the body while it arrives. Pipelined requests are buffered until the current one is answered.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,15 @@ class BufferedRequest final : private http::BodySink {
   enum class Got : std::uint8_t {
     nothing,    // more input is needed
     partial,    // of a request was read
+    head,       // only with a sink: head() is valid until done()
     request,    // complete: head() and body() are valid until done()
     malformed,  // see fault(); nothing is read after it
     closed,     // or the connection failed
   };
   // `most`: the maximum body size in bytes. A longer body is read to its end, so that the error response arrives, and
-  // too_long() returns true.
-  BufferedRequest(const http::Limits& limits, std::size_t most) : reader_(limits), most_(most) {}
+  // too_long() returns true. `sink`, if not null, receives the body instead, of any size.
+  BufferedRequest(const http::Limits& limits, std::size_t most, http::BodySink* sink)
+      : reader_(limits), most_(most), sink_(sink) {}
 
   // Reads at most once, into `scratch`.
   Got read(net::Transport& transport, std::span<char> scratch);
@@ -46,8 +48,10 @@ class BufferedRequest final : private http::BodySink {
 
   http::RequestReader reader_;
   const std::size_t most_;
+  http::BodySink* const sink_;
   http::RequestHead head_;
   std::string body_, pending_;
+  bool after_head_ = false;  // the reader may continue without another byte
   bool too_long_ = false;
   Fault fault_{FaultKind::malformed_request, Side::client};
 };

@@ -6,18 +6,22 @@
 
 namespace carpool::proxy {
 
+namespace {
+constexpr int kStepsPerTurn = 64;  // then other sessions continue
+}
+
 LocalHttpSession::LocalHttpSession(exec::Loop& loop, Handler& handler, std::unique_ptr<net::Transport> transport,
-                                   const Bounds& bounds)
+                                   const Bounds& bounds, http::BodySink* sink)
     : loop_(loop),
       handler_(handler),
       bounds_(bounds),
       transport_(std::move(transport)),
       timer_(exec::Timer::bind<&LocalHttpSession::on_timer>(loop, *this)),
-      request_(bounds.head, bounds.body) {}
+      request_(bounds.head, bounds.body, sink) {}
 
 LocalHttpSession::LocalHttpSession(exec::Loop& loop, Handler& handler, std::unique_ptr<tls::TlsTransport> stream,
-                                   const Bounds& bounds)
-    : LocalHttpSession(loop, handler, std::unique_ptr<net::Transport>(), bounds) {
+                                   const Bounds& bounds, http::BodySink* sink)
+    : LocalHttpSession(loop, handler, std::unique_ptr<net::Transport>(), bounds, sink) {
   handshake_ = stream.get();
   transport_ = std::move(stream);
 }
@@ -43,7 +47,8 @@ void LocalHttpSession::on_timer() {
 }
 
 void LocalHttpSession::advance() {
-  while (!over_ && shake() && flush()) {
+  for (int steps = 0; !over_ && shake() && flush(); ++steps) {
+    if (steps == kStepsPerTurn) return loop_.defer(*this);
     const Next next = handler_.next();
     if (next == Next::wait) return;
     if (next == Next::again) continue;
@@ -76,6 +81,9 @@ bool LocalHttpSession::read_some() {
     case BufferedRequest::Got::malformed:
       close_when_sent_ = true;
       handler_.on_malformed(request_.fault());
+      return true;
+    case BufferedRequest::Got::head:
+      handler_.on_head();
       return true;
     case BufferedRequest::Got::request:
       close_when_sent_ |= ends_soon_;

@@ -1,6 +1,7 @@
 // LocalHttpSession: one connection of a client that talks to carpool itself: HTTP/1.1, plain or over TLS, one request
-// at a time with a small body. Reads a request, has it answered, sends the response, and reads on when all of it is
-// sent. One timer bounds the handshake, the arrival of a request and the sending of its response.
+// at a time, with a small body or one that the handler takes while it arrives. Reads a request, has it answered, sends
+// the response, and reads on when all of it is sent. One timer bounds the handshake, the arrival of a request and the
+// sending of its response.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace carpool::proxy {
 
-class LocalHttpSession final : private exec::Watcher {
+class LocalHttpSession final : private exec::Watcher, private exec::Deferred {
  public:
   enum class Next : std::uint8_t {
     read,   // the next request
@@ -26,6 +27,7 @@ class LocalHttpSession final : private exec::Watcher {
     virtual void on_established() LOOP_ONLY {}  // the TLS handshake is complete
     // Everything is sent: what now?
     virtual Next next() LOOP_ONLY { return Next::read; }
+    virtual void on_head() LOOP_ONLY {}       // of a request whose body goes to the sink
     virtual void on_request() LOOP_ONLY = 0;  // request() is complete
     // The session closes when the error response, which this must send, is sent: the beginning of a next request is
     // unknown.
@@ -43,8 +45,11 @@ class LocalHttpSession final : private exec::Watcher {
     Duration timeout;  // for a request to arrive, and for its response to be read
   };
 
-  LocalHttpSession(exec::Loop& loop, Handler& handler, std::unique_ptr<net::Transport> transport, const Bounds& bounds);
-  LocalHttpSession(exec::Loop& loop, Handler& handler, std::unique_ptr<tls::TlsTransport> stream, const Bounds& bounds);
+  // `sink`, if not null, receives the bodies of the requests.
+  LocalHttpSession(exec::Loop& loop, Handler& handler, std::unique_ptr<net::Transport> transport, const Bounds& bounds,
+                   http::BodySink* sink = nullptr);
+  LocalHttpSession(exec::Loop& loop, Handler& handler, std::unique_ptr<tls::TlsTransport> stream, const Bounds& bounds,
+                   http::BodySink* sink = nullptr);
   LocalHttpSession(const LocalHttpSession&) = delete;
   LocalHttpSession& operator=(const LocalHttpSession&) = delete;
   ~LocalHttpSession();
@@ -75,6 +80,7 @@ class LocalHttpSession final : private exec::Watcher {
 
  private:
   void on_ready(exec::Ready ready) override LOOP_ONLY;
+  void run() override LOOP_ONLY { advance(); }  // in another turn
   void on_timer();
   bool shake() LOOP_ONLY;
   bool read_some() LOOP_ONLY;

@@ -47,7 +47,8 @@ DemoOrigin::DemoOrigin(const Settings& settings, std::unique_ptr<exec::UvLoop> l
       certificates_(std::move(certificates)),
       plain_(*loop_, *this, kAtOnce),
       secure_(*loop_, *this, kAtOnce),
-      h2_(*loop_, *this, kAtOnce) {}
+      h2_(*loop_, *this, kAtOnce),
+      ended_connections_(*loop_) {}
 
 DemoOrigin::~DemoOrigin() {
   if (thread_.joinable()) {
@@ -56,7 +57,8 @@ DemoOrigin::~DemoOrigin() {
   }
   loop_->enter();
   for (net::Acceptor* acceptor : {&plain_, &secure_, &h2_}) acceptor->stop();
-  connections_.clear();
+  while (!connections_.empty()) connections_.front().end();
+  ended_connections_.destroy_all();
   sessions_.clear();
 }
 
@@ -69,7 +71,7 @@ Status DemoOrigin::open(net::Acceptor& acceptor) {
 }
 
 void DemoOrigin::on_client(net::Acceptor& acceptor, Fd client, const net::Address&) {
-  if (connections_.size() + sessions_.size() >= settings_.max_connections) return;
+  if (connection_count_ + sessions_.size() >= settings_.max_connections) return;
   ++accepted_;
   static_cast<void>(add_client(acceptor, client.release()));
 }
@@ -84,17 +86,25 @@ Status DemoOrigin::add_client(const net::Acceptor& acceptor, int fd) {
     return started;
   }
   DemoH1Session::Owner& owner = *this;
-  auto& made =
-      &acceptor == &secure_
-          ? connections_.emplace_back(*loop_, owner, tls_->accept(fd), accepted_, settings_.idle_timeout)
-          : connections_.emplace_back(*loop_, owner, net::make_accepted(fd), accepted_, settings_.idle_timeout);
-  Status started = made.start();
-  if (!started) connections_.pop_back();
+  const Duration idle_timeout = settings_.idle_timeout;
+  if (&acceptor == &secure_) {
+    return add(std::make_unique<DemoH1Session>(*loop_, owner, tls_->accept(fd), accepted_, idle_timeout));
+  }
+  return add(std::make_unique<DemoH1Session>(*loop_, owner, net::make_accepted(fd), accepted_, idle_timeout));
+}
+
+Status DemoOrigin::add(std::unique_ptr<DemoH1Session> connection) {
+  Status started = connection->start();
+  if (!started) return started;
+  connections_.push_back(*connection.release());
+  ++connection_count_;
   return started;
 }
 
 void DemoOrigin::on_connection_end(DemoH1Session& connection) {
-  connections_.remove_if([&](const DemoH1Session& other) { return &other == &connection; });
+  connection.unlink();
+  --connection_count_;
+  ended_connections_.destroy_later(std::unique_ptr<DemoH1Session>(&connection));
 }
 
 void DemoOrigin::on_session_end(DemoH2Session& session) {

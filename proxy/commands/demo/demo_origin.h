@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "exec/deferred_deleter.h"
 #include "exec/uv/loop.h"
 #include "proxy/commands/demo/h1_session.h"
 #include "proxy/commands/demo/h2_session.h"
@@ -49,6 +50,7 @@ class DemoOrigin final : private DemoH1Session::Owner, private DemoH2Session::Ow
   Status open(net::Acceptor& acceptor);
   void on_client(net::Acceptor& acceptor, Fd client, const net::Address& peer) override LOOP_ONLY;
   Status add_client(const net::Acceptor& acceptor, int fd) LOOP_ONLY;
+  Status add(std::unique_ptr<DemoH1Session> connection) LOOP_ONLY;
   void on_connection_end(DemoH1Session& connection) override LOOP_ONLY;
   void on_session_end(DemoH2Session& session) override LOOP_ONLY;
 
@@ -57,7 +59,9 @@ class DemoOrigin final : private DemoH1Session::Owner, private DemoH2Session::Ow
   std::unique_ptr<tls::ServerContext> tls_, h2_tls_;
   TemporaryFile certificates_;
   net::Acceptor plain_, secure_, h2_;
-  std::list<DemoH1Session> connections_ LOOP_LOCAL;
+  List<DemoH1Session, DemoH1SessionTag> connections_ LOOP_LOCAL;  // owns them
+  std::size_t connection_count_ LOOP_LOCAL = 0;
+  exec::DeferredDeleter<DemoH1Session, DemoH1SessionTag> ended_connections_;
   std::list<DemoH2Session> sessions_ LOOP_LOCAL;
   std::uint64_t accepted_ LOOP_LOCAL = 0;
   std::thread thread_;
