@@ -4,30 +4,13 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <string_view>
 
 #include "metrics/counter.h"
+#include "metrics/events.h"
 #include "metrics/histogram.h"
 #include "metrics/request_table.h"
 
 namespace carpool::metrics {
-
-// The reasons that made a retry safe.
-inline constexpr std::array<std::string_view, 5> kProofs{"not_sent", "goaway", "refused_stream", "idempotent_reused",
-                                                         "misdirected"};
-
-// HTTP/2 error codes of streams reset by origins; rare ones share the last.
-inline constexpr std::array<std::string_view, 7> kResets{
-    "REFUSED_STREAM", "CANCEL", "INTERNAL_ERROR", "PROTOCOL_ERROR", "NO_ERROR", "HTTP_1_1_REQUIRED", "other"};
-
-// Requests refused, and dials refused or delayed, by an origin's rate limits.
-enum class Limit : std::uint8_t { requests, connections };
-inline constexpr std::array<std::string_view, 2> kLimits{"requests", "connections"};
-
-// Limits on what an origin may cause for one request.
-enum class Bound : std::uint8_t { informational, attempts };
-inline constexpr std::array<std::string_view, 2> kUpstreamBounds{"informational", "attempts"};
 
 struct alignas(kCacheLine) OriginShard {
   Histogram request;    // head to last byte

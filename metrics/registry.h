@@ -11,49 +11,16 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "metrics/events.h"
 #include "metrics/gauge.h"
 #include "metrics/origin_shard.h"
 
 namespace carpool::metrics {
-
-using OriginSlot = std::uint32_t;
-inline constexpr OriginSlot kNoOrigin = 0;     // refused before its origin was known: origin="none"
-inline constexpr OriginSlot kOtherOrigin = 1;  // beyond max_origins: origin="other"
-
-// The reason for closing a client's HTTP/2 connection.
-inline constexpr std::array<std::string_view, 6> kAbuses{"resets",      "control", "continuations",
-                                                         "header_list", "memory",  "unread"};
-
-// The actions of load shedding (proxy/server/overload).
-enum class Shed : std::uint8_t { new_clients, idle, accepts };
-inline constexpr std::array<std::string_view, 3> kSheds{"new_clients", "idle", "accepts"};
-// The reason for abandoning a request whose client could still have received a response.
-enum class GivenUp : std::uint8_t { half_close, slow_body };
-inline constexpr std::array<std::string_view, 2> kGivenUps{"half_close", "slow_body"};
-// The verdict of the egress rules on an origin or an address.
-enum class Egress : std::uint8_t { allowed, denied, reported };
-inline constexpr std::array<std::string_view, 3> kEgress{"allowed", "denied", "reported"};
-
-// Events of name resolution (proxy/net/dns).
-enum class Dns : std::uint8_t { over_tcp, asked_again, addresses_left_out, resolv_conf_changed };
-inline constexpr std::array<std::string_view, 4> kDns{"over_tcp", "asked_again", "addresses_left_out",
-                                                      "resolv_conf_changed"};
-
-// A completed request.
-struct RequestInfo {
-  std::string_view method;
-  std::uint16_t status = 0;        // as sent to the client; 0: the client left before
-  Duration total{};                // from head to last byte
-  std::optional<Duration> waited;  // for a connection; absent: not borrowed from the pool
-  bool reused = false;             // it used a connection that had served before,
-  Duration saved{}, saved_cpu{};   // which saved a dial of this duration
-};
 
 class Registry {
  public:

@@ -8,6 +8,7 @@
 #include "proxy/downstream/listener.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/exchange_pool.h"
+#include "proxy/exchange/overload_state.h"
 #include "proxy/http/h2/types.h"
 #include "proxy/net/peer_credentials.h"
 #include "proxy/net/read_with_budget.h"

@@ -5,6 +5,7 @@
 #include "proxy/exchange/connect_policy.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/max_forwards_reply.h"
+#include "proxy/exchange/overload_state.h"
 #include "proxy/exchange/router.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/h2/cross_loop_streams.h"

@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "exec/loop.h"
-#include "proxy/exchange/overload_state.h"
 #include "proxy/upstream/loop_buffers.h"
 
 namespace carpool::proxy {
@@ -13,6 +12,7 @@ class Dialer;
 class ExchangePool;
 class LeakLog;
 class OriginRegistry;
+class OverloadState;
 class LoopStats;
 class CrossLoopStreams;
 class Router;
@@ -32,7 +32,7 @@ struct ExchangeContext {
   bool draining = false;       // set once, by ClientList: every client's connection ends with its next response
 
   // Returns true if a client's connection may serve another request.
-  bool keeps_clients() const { return !draining && !overload.sheds(ShedLevel::keep_alive); }
+  bool keeps_clients() const;
 };
 
 }  // namespace carpool::proxy

@@ -5,6 +5,7 @@
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/telemetry/loop_stats.h"
+#include "proxy/upstream/connection.h"
 #include "proxy/upstream/dialer.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 

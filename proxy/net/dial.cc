@@ -8,6 +8,7 @@
 
 #include "exec/submitter.h"
 #include "proxy/net/address_set.h"
+#include "proxy/net/dns/resolver.h"
 #include "proxy/net/happy_eyeballs.h"
 #include "proxy/net/plain_transport.h"
 #include "proxy/net/tls/tls_transport.h"

@@ -11,11 +11,13 @@
 #include "exec/loop.h"
 #include "pool/origin.h"
 #include "proxy/net/address.h"
-#include "proxy/net/dns/resolver.h"
-#include "proxy/net/transport.h"
+#include "proxy/net/dialed.h"
 
 namespace carpool::exec {
 class Submitter;
+}
+namespace carpool::proxy::dns {
+class Resolver;
 }
 namespace carpool::proxy::tls {
 class ClientContext;
@@ -46,13 +48,6 @@ struct DialPlan {
   Duration timeout{};  // connect_timeout for DNS, TCP and TLS together; zero: none
   // Runs the costly part of the TLS handshake (verifying the peer, signing) as a blocking task; nullptr: on the loop.
   exec::Submitter* tasks = nullptr;
-};
-
-struct Dialed {
-  std::unique_ptr<Transport> transport;  // not watched by the loop; the owner must watch it
-  Address peer, local;
-  Duration dns{}, tcp{}, tls{};  // duration of each phase
-  Duration tls_cpu{};            // CPU time of the handshake
 };
 
 class DialOwner {

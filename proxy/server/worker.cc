@@ -7,6 +7,7 @@
 #include "pool/destination/destination.h"
 #include "proxy/server/executors.h"
 #include "proxy/upstream/connection.h"
+#include "proxy/upstream/connection_events.h"
 #include "proxy/upstream/h2/connection.h"
 #include "proxy/upstream/retire_outdated.h"
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "exec/loop.h"
+#include "metrics/registry.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/telemetry/log_levels.h"
 
@@ -10,6 +11,10 @@ namespace carpool::proxy {
 
 LoopStats::LoopStats(metrics::Registry& metrics, log::Format format, exec::Loop& loop)
     : metrics_(metrics), loop_(loop), log_(format), flusher_(exec::Timer::bind<&LoopStats::flush>(loop, *this)) {}
+
+bool LoopStats::wants_peers() {
+  return log::access_enabled();
+}
 
 void LoopStats::count_request(metrics::OriginSlot origin, const metrics::RequestInfo& facts) {
   metrics_.record_request(loop_.id(), origin, facts);

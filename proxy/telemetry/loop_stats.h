@@ -8,12 +8,14 @@
 #include "base/fault.h"
 #include "exec/role.h"
 #include "exec/timer.h"
-#include "metrics/registry.h"
+#include "metrics/events.h"
 #include "proxy/telemetry/access_log.h"
-#include "proxy/telemetry/log_levels.h"
 
 namespace carpool::exec {
 class Loop;
+}
+namespace carpool::metrics {
+class Registry;
 }
 
 namespace carpool::proxy {
@@ -24,7 +26,7 @@ class LoopStats {
   ~LoopStats() { log_.flush(); }
 
   // Returns true if the access log shows addresses of clients.
-  static bool wants_peers() { return log::access_enabled(); }
+  static bool wants_peers();
 
   // ---- one exchange: it is counted, and logged if should_log() says so ----
   void count_request(metrics::OriginSlot origin, const metrics::RequestInfo& facts) LOOP_ONLY;

@@ -11,21 +11,13 @@
 #include "base/clock.h"
 #include "pool/destination/environment.h"
 #include "proxy/net/address_set.h"
-#include "proxy/net/dial.h"
+#include "proxy/net/dialed.h"
 #include "proxy/net/transport.h"
 
 namespace carpool::proxy {
 
+class ConnectionEvents;
 class TlsIdentity;
-
-// ConnectionEvents: the current user of a connection, on its home loop.
-class ConnectionEvents {
- public:
-  virtual void on_upstream_ready() LOOP_ONLY = 0;
-
- protected:
-  ~ConnectionEvents() = default;
-};
 
 // ConnectionState: logged at debug level on each change.
 enum class ConnectionState : std::uint8_t { connecting, idle, borrowed, closed };

@@ -4,11 +4,16 @@
 #include <utility>
 
 #include "proxy/net/read_with_budget.h"
+#include "proxy/upstream/connection.h"
 
 namespace carpool::proxy {
 
 H1UpstreamStream::H1UpstreamStream(H2LoopContext& host, UpstreamStreamHandler& user, http::ResponseHead& response)
     : host_(host), user_(user), response_(response), reader_(H2LoopContext::response_limits()) {}
+
+net::Transport& H1UpstreamStream::transport() const {
+  return connection_->transport();
+}
 
 void H1UpstreamStream::begin(Connection& connection, std::string_view method, bool upgrade, bool bare_lf) {
   CARPOOL_ASSERT(connection_ == nullptr);

@@ -6,7 +6,7 @@
 #include "proxy/http/h1/codec.h"
 #include "proxy/net/batch_lease.h"
 #include "proxy/net/write_queue.h"
-#include "proxy/upstream/connection.h"
+#include "proxy/upstream/connection_events.h"
 #include "proxy/upstream/h2/loop_context.h"
 #include "proxy/upstream/upstream_stream.h"
 
@@ -15,6 +15,8 @@ struct ReadOutcome;
 }
 
 namespace carpool::proxy {
+
+class Connection;
 
 class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, private exec::Deferred {
  public:
@@ -48,7 +50,7 @@ class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, 
   AttemptState fail(Fault fault, bool connection_ended) LOOP_ONLY;
   void on_write_failed() LOOP_ONLY;
   void leave() LOOP_ONLY;
-  net::Transport& transport() const { return connection_->transport(); }
+  net::Transport& transport() const;
   BatchLease& out() LOOP_ONLY;  // sent by the next flush()
 
   H2LoopContext& host_;

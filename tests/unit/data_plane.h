@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "exec/submitter.h"
+#include "metrics/registry.h"
 #include "proxy/downstream/client_list.h"
 #include "proxy/downstream/h1_client.h"
 #include "proxy/downstream/h2_client.h"
@@ -23,10 +24,13 @@
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/exchange_pool.h"
 #include "proxy/exchange/leak_log.h"
+#include "proxy/exchange/overload_state.h"
 #include "proxy/exchange/router.h"
 #include "proxy/net/dns/resolver.h"
+#include "proxy/telemetry/log_levels.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/connection.h"
+#include "proxy/upstream/connection_events.h"
 #include "proxy/upstream/dialer.h"
 #include "proxy/upstream/h2/cross_loop_streams.h"
 #include "proxy/upstream/origin/origin_registry.h"

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "exec/role.h"
+#include "metrics/registry.h"
 #include "proxy/upstream/origin/origin_registry.h"
 #include "tests/sim/pool_world.h"
 

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "proxy/net/dns/resolver.h"
 #include "proxy/net/happy_eyeballs.h"
 #include "tests/unit/net_name_server.h"
 #include "tests/unit/net_tls_support.h"

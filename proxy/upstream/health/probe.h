@@ -10,6 +10,7 @@
 #include "proxy/http/h1/codec.h"
 #include "proxy/net/write_queue.h"
 #include "proxy/upstream/connection.h"
+#include "proxy/upstream/connection_events.h"
 
 namespace carpool::proxy {
 

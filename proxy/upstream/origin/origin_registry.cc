@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "metrics/registry.h"
 #include "proxy/upstream/fd_budget.h"
 
 namespace carpool::proxy {

@@ -19,6 +19,10 @@
 #include "proxy/upstream/origin/origin_runtime.h"
 #include "proxy/upstream/origin/tls_identity.h"
 
+namespace carpool::metrics {
+class Registry;
+}
+
 namespace carpool::proxy {
 
 class OriginRegistry {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "metrics/registry.h"
+#include "metrics/events.h"
 #include "pool/destination/destination.h"
 #include "proxy/config/config.h"
 #include "proxy/net/address.h"
