@@ -129,7 +129,7 @@ void Destination::Impl::redial_old(DeferredActions& actions, Instant now) {
     if (old == nullptr) to_redial = std::min(to_redial, broken_ahead);  // the others were lent meanwhile
     if (to_redial == 0) return review();
     if (SlotEntry* entry = reserve(actions)) {
-      --to_redial;
+      if (--to_redial == 0) review();
       record_dial(*entry, ProtocolMask::any, OpenCause::reconnect, actions, now);
       continue;
     }

@@ -45,6 +45,7 @@ void Destination::Impl::deliver_rejection(Borrower& borrower, Fault no) {
 void Destination::Impl::refuse(Borrower& borrower, const Fault& fault, DeferredActions& actions) {
   line.leave(borrower);
   attention.fetch_sub(1, std::memory_order_seq_cst);
+  offer_surplus_dials();
   Rejection& rejection = rejections.take();
   rejection.owner = this;
   rejection.borrower = &borrower;
