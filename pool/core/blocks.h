@@ -9,8 +9,10 @@
 #include <memory>
 
 #include "pool/core/atomic.h"
+#include "pool/core/audit_report.h"
 #include "pool/core/entry.h"
 #include "pool/core/entry_index.h"
+#include "pool/policy/search_strategy.h"
 
 namespace carpool::pool {
 
@@ -78,10 +80,30 @@ class Blocks {
     count_.store(known + 1, std::memory_order_release);  // pairs with count()
   }
 
+  // While no other thread uses the pool. Returns the number of entries that are not vacant.
+  std::uint32_t audit(AuditReport& report) const {
+    std::uint32_t used = 0;
+    for (std::uint32_t number = 0; number < count(); ++number) {
+      Block<T>& block = at(number);
+      const std::uint64_t vacant = block.vacant().read();
+      used += static_cast<std::uint32_t>(std::popcount(~vacant));
+      report.expect(vacant == 0 || (open(number).read() & bit(number)) != 0, "a block with vacant entries is not open");
+      report.equal("the first place of a block", block.first_place(), number * kBlockEntries);
+      for (std::uint64_t bits = vacant; bits != 0; bits &= bits - 1) {
+        const EntryWord word(block.entry(FirstPlace::pick(bits)).word.load(std::memory_order_relaxed));
+        report.expect(word.vacant() && !word.reserved(), "an entry in use is marked vacant");
+      }
+    }
+    return used;
+  }
+
  private:
   static constexpr std::uint64_t bit(std::uint32_t number) { return std::uint64_t{1} << (number % kBlocksOfAWord); }
   // Returns the map of the 64 blocks around `number`: a set bit marks a block with vacant entries.
   Bitmap& open(std::uint32_t number) {
+    return number < kBlocksOfAWord ? open_ : at(number / kBlocksOfAWord * kBlocksOfAWord).open();
+  }
+  const Bitmap& open(std::uint32_t number) const {
     return number < kBlocksOfAWord ? open_ : at(number / kBlocksOfAWord * kBlocksOfAWord).open();
   }
   void note_open(std::uint32_t number) {

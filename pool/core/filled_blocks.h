@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "pool/core/audit_report.h"
 #include "pool/core/blocks.h"
 #include "pool/core/entry.h"
 #include "pool/policy/search_strategy.h"
@@ -54,10 +55,21 @@ class FilledBlocks {
     return false;
   }
 
+  // While no other thread uses the pool: every block that lists an entry is marked.
+  void audit(unsigned loops, AuditReport& report) const {
+    for (std::uint32_t number = 1; number < blocks_.count(); ++number) {
+      for (unsigned loop = 0; loop < loops; ++loop) {
+        const auto home = static_cast<LoopId>(loop);
+        const bool marked = (word(home, number).read() & bit(number)) != 0;
+        report.expect(marked || blocks_.at(number).idle(home).read() == 0, "a block with idle entries is not marked");
+      }
+    }
+  }
+
  private:
   static constexpr std::uint32_t first_of(std::uint32_t number) { return number / kBlocksOfAWord * kBlocksOfAWord; }
   static constexpr std::uint64_t bit(std::uint32_t number) { return std::uint64_t{1} << (number % kBlocksOfAWord); }
-  Bitmap& word(LoopId loop, std::uint32_t number) {
+  Bitmap& word(LoopId loop, std::uint32_t number) const {
     return number < kBlocksOfAWord ? first_[loop] : blocks_.at(first_of(number)).filled(loop);
   }
 

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "pool/core/atomic.h"
+#include "pool/core/audit_report.h"
 #include "pool/core/blocks.h"
 #include "pool/core/entry.h"
 #include "pool/core/filled_blocks.h"
@@ -74,6 +75,22 @@ class Finder {
     // Also if it was set: the thread that set it may not have reached this line yet.
     filled_.note(home, entry.block->first_place() / kBlockEntries);
     return missing;
+  }
+
+  // While no other thread uses the pool: every entry that can be lent is listed on its home loop.
+  void audit(AuditReport& report) const {
+    filled_.audit(loops_, report);
+    for (std::uint32_t number = 0; number < blocks_.count(); ++number) {
+      Block<T>& block = blocks_.at(number);
+      for (std::uint64_t bits = ~block.vacant().read(); bits != 0; bits &= bits - 1) {
+        const Entry<T>& entry = block.entry(FirstPlace::pick(bits));
+        const EntryWord word(entry.word.load(std::memory_order_relaxed));
+        report.expect(word.home() < loops_, "an entry lives on no loop");
+        if (!word.idle() && !word.lendable(entry.multiplexing().most)) continue;
+        const bool listed = word.home() < loops_ && (block.idle(word.home()).read() & entry.bit()) != 0;
+        report.expect(listed, "an available entry is not listed");
+      }
+    }
   }
 
  private:

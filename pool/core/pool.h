@@ -16,6 +16,7 @@
 
 #include "base/assert.h"
 #include "pool/core/atomic.h"
+#include "pool/core/audit_report.h"
 #include "pool/core/blocks.h"
 #include "pool/core/capacity.h"
 #include "pool/core/entry.h"
@@ -187,6 +188,12 @@ class Pool {
   std::uint32_t in_use() const { return capacity_.now().in_use(); }
   bool full() const { return capacity_.now().full(); }
   bool terminated() const { return capacity_.now().terminated(); }
+
+  // Recounts. While no other thread uses the pool.
+  void audit(AuditReport& report) const {
+    report.equal("the use of the capacity", in_use(), blocks_.audit(report));
+    finder_.audit(report);
+  }
 
  private:
   struct Undo {

@@ -46,9 +46,12 @@ class [[nodiscard]] Reservation {
 
 struct Waiting {};  // enqueued: on_lease or on_refused follows, unless cancel() comes first
 
+class AuditReport;
 class ConnectionBudget;
 class ConnectionVisitor;
 struct BorrowRecord;
+struct BudgetShare;
+struct Outstanding;
 
 class Destination {
  public:
@@ -132,6 +135,11 @@ class Destination {
   struct Snapshot;  // pool/destination/snapshot.h
   Snapshot snapshot(Instant now) const;
   void visit(ConnectionVisitor& visitor, Instant now) const;
+
+  // Recounts every number that is kept by hand, while no call into the destination is in progress on any thread.
+  // `outstanding`: what only the owners of leases and messages can count; null: unknown.
+  AuditReport audit(const Outstanding* outstanding = nullptr) const;
+  BudgetShare budget_share() const;  // its part of ConnectionBudget::audit()
 
   // Ends the destination if it lent nothing for `unused` and nothing is open, waiting or in progress; idle connections
   // are closed first (idle). Returns true then: later borrows are refused (draining) and reclaimed() tells the caller

@@ -265,6 +265,24 @@ struct Destination::Impl final : BudgetWaiter {
   void describe_classes(Snapshot& into) const REQUIRES(mutex);
   void visit(ConnectionVisitor& visitor, Instant now) const EXCLUDES(mutex);
   static void describe(const SlotEntry& entry, ConnectionVisitor& visitor, Instant now);
+
+  // ---- audit.cc: recounts ----
+  struct Recount;
+  AuditReport audit(const Outstanding* outstanding) const EXCLUDES(mutex);
+  BudgetShare budget_share() const EXCLUDES(mutex);
+  Recount recount(AuditReport& report) const REQUIRES(mutex);
+  void recount_dial(const SlotEntry& dial, Recount& counted, AuditReport& report) const REQUIRES(mutex);
+  void recount_connection(const SlotEntry& entry, EntryWord word, Recount& counted, AuditReport& report) const
+      REQUIRES(mutex);
+  void audit_supply(const Recount& counted, AuditReport& report) const REQUIRES(mutex);
+  void audit_slots(const Recount& counted, AuditReport& report) const REQUIRES(mutex);
+  void audit_line(AuditReport& report) const REQUIRES(mutex);
+  void audit_waiters(AuditReport& report) const REQUIRES(mutex);
+  bool suits(const Borrower& waiter, const SlotEntry& entry, Instant now) const REQUIRES(mutex);
+  void audit_limits(AuditReport& report) const REQUIRES(mutex);
+  void audit_outstanding(const Recount& counted, const Outstanding& outstanding, AuditReport& report) const
+      REQUIRES(mutex);
+
   bool waiting() const { return attention.load(std::memory_order_seq_cst) != 0; }
   LoopCounters& count(LoopId loop) { return counters[loop]; }
   bool paused() const { return (attention.load(std::memory_order_seq_cst) & kPaused) != 0; }

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
+#include "pool/core/audit_report.h"
 #include "pool/destination/destination.h"
 #include "pool/destination/snapshot.h"
 #include "pool/directory/roster.h"
@@ -80,6 +81,8 @@ class Directory final {
 
   std::uint32_t connections() const { return budget_.taken(); }
   std::uint32_t starved() const { return budget_.starved(); }  // destinations waiting for a slot of the budget
+  // Recounts, while no call into the pool is in progress on any thread.
+  AuditReport audit() const EXCLUDES(mutex_);
   std::size_t size() const EXCLUDES(mutex_);
   std::vector<Destination*> all() const EXCLUDES(mutex_);  // in order of creation
 

@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "base/clock.h"
+#include "pool/core/audit_report.h"
 #include "pool/destination/destination.h"
 
 namespace carpool::pool {
@@ -38,6 +39,9 @@ class Roster {
   // The destination ended and is no origin's any more, but stays listed until take().
   void leaves(const Destination& destination);
   std::unique_ptr<Destination> take(const Destination& destination);
+
+  // Recounts.
+  void audit(AuditReport& report) const;
 
  private:
   struct Place {

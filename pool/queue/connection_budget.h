@@ -12,10 +12,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/intrusive.h"
 #include "pool/core/atomic.h"
+#include "pool/core/audit_report.h"
 
 namespace carpool::pool {
 
@@ -41,6 +43,15 @@ class BudgetWaiter : public ListHook<struct StarvedTag>, public ListHook<struct 
   // Guarded by the budget's mutex.
   Instant last_seen_use_{};     // its last use when the clock hand passed it
   bool holds_nothing_ = false;  // which part of the queue it is in
+};
+
+// A destination's part of a recount.
+struct BudgetShare {
+  const BudgetWaiter* who = nullptr;
+  std::uint64_t slots = 0;      // its connections and dials
+  std::uint64_t announced = 0;  // those whose slot is freed soon
+  bool has_idle = false;
+  bool waits = false;  // it has waiters
 };
 
 class ConnectionBudget {
@@ -95,6 +106,9 @@ class ConnectionBudget {
   // Removes a destination that ends.
   void forget(BudgetWaiter& who) EXCLUDES(mutex_);
 
+  // Recounts, while no call into the pool is in progress on any thread. `shares`: of all destinations.
+  void audit(const std::vector<BudgetShare>& shares, AuditReport& report) const EXCLUDES(mutex_);
+
  private:
   bool count_one();
   static bool use_granted(BudgetWaiter& who);
@@ -117,7 +131,7 @@ class ConnectionBudget {
   Atomic<std::uint32_t> starved_size_{0};
   Atomic<std::uint32_t> pending_{0};
   std::atomic<std::uint32_t> hand_offs_{0};  // since the last grant or claim; relaxed: a count that paces claims
-  Mutex mutex_;
+  mutable Mutex mutex_;
   // the queue
   List<BudgetWaiter, StarvedTag> holding_nothing_ GUARDED_BY(mutex_), holding_some_ GUARDED_BY(mutex_);
   List<BudgetWaiter, OfferTag> offers_ GUARDED_BY(mutex_);

@@ -3,6 +3,8 @@
 // on arrival, by its ticket.
 #pragma once
 
+#include <cstddef>
+
 #include "base/clock.h"
 
 namespace carpool::pool {
@@ -35,6 +37,11 @@ class DeliveryChain {
     Delivery* delivery = first_;
     if (delivery != nullptr) first_ = delivery->next_delivery;
     return static_cast<T*>(delivery);
+  }
+  std::size_t size() const {
+    std::size_t count = 0;
+    for (const Delivery* at = first_; at != nullptr; at = at->next_delivery) ++count;
+    return count;
   }
 
  private:

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <forward_list>
+#include <iterator>
 #include <new>
 
 #include "base/assert.h"
+#include "pool/core/audit_report.h"
 #include "pool/queue/delivery.h"
 
 namespace carpool::pool {
@@ -33,6 +35,16 @@ class DeliveryPool {
     free_.push(one);
     ++free_size_;
   }
+
+  // Recounts. Returns the number of deliveries in flight.
+  std::size_t audit(AuditReport& report) const {
+    const std::size_t free = free_.size();
+    const auto all = static_cast<std::size_t>(std::distance(all_.begin(), all_.end()));
+    report.equal("the free deliveries", free_size_, free);
+    report.expect(free <= all, "a free delivery is listed twice");
+    return all - free;
+  }
+  std::size_t free() const { return free_size_; }
 
  private:
   std::forward_list<T> all_;

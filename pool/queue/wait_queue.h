@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "base/intrusive_tree.h"
+#include "pool/core/audit_report.h"
 #include "pool/queue/borrower.h"
 #include "pool/queue/class_quota.h"
 #include "pool/queue/turn_order.h"
@@ -106,7 +107,21 @@ class WaitQueue {
     return now;
   }
 
+  // Returns the first waiter, retries excluded, for which visit(waiter) returns true, or null.
+  template <class Visit>
+  const Borrower* find_other(Visit&& visit) const {
+    for (std::size_t n = kOthers * kKindsWanted; n < queues_.size(); ++n) {
+      for (Borrower* at = queues_[n].first(); at != nullptr; at = queues_[n].next(*at)) {
+        if (visit(*at)) return at;
+      }
+    }
+    return nullptr;
+  }
+  // Recounts. Under the lock of the queue.
+  void audit(AuditReport& report) const;
+
  private:
+  struct Recount;
   using Queue = Tree<Borrower, WaitersTag, TurnOrder>;
   static constexpr std::size_t kKindsWanted = 3;
   // the first row of each; a row has one queue per protocol mask

@@ -13,7 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "pool/core/audit_report.h"
 #include "pool/destination/destination.h"
+#include "pool/destination/destination_impl.h"
+#include "pool/destination/outstanding.h"
+#include "pool/destination/rejection.h"
 #include "pool/destination/snapshot.h"
 #include "pool/queue/delivery.h"
 
@@ -41,6 +45,11 @@ struct FakeConnection final : pool::PooledConnection {
   std::uint32_t users = 0;
   std::uint32_t index = 0, generation = 0;  // as watched
   std::optional<LoopId> watched_on;
+};
+
+// The order of addresses differs from run to run, and a seed must lead to one history.
+struct ByAge {
+  bool operator()(const FakeConnection* one, const FakeConnection* other) const { return one->id < other->id; }
 };
 
 struct Event {
@@ -211,6 +220,25 @@ class FakeEnvironment : public pool::Environment {
     for (const Dial& dial : dials) count += dial.destination == &destination ? 1 : 0;
     return count;
   }
+  // Counts what the messages in flight hold of `destination`.
+  pool::Outstanding messages_of(const Destination& destination) const {
+    pool::Outstanding sum;
+    for (const auto& box : mail) {
+      for (pool::Delivery* delivery : box) {
+        if (const auto* grant = dynamic_cast<pool::Grant*>(delivery)) {
+          if (&grant->entry->value.owner->self != &destination) continue;
+          ++sum.grants;
+          ++sum.by_class[grant->share];
+          sum.stream_grants += grant->entry->multiplexing().pinned ? 1 : 0;
+        } else if (const auto* rejection = dynamic_cast<pool::Rejection*>(delivery)) {
+          sum.rejections += &rejection->owner->self == &destination ? 1 : 0;
+        } else if (const auto* cancel = dynamic_cast<pool::CancelDialMessage*>(delivery)) {
+          sum.cancels += &cancel->entry->value.owner->self == &destination ? 1 : 0;
+        }
+      }
+    }
+    return sum;
+  }
   bool mail_empty() const {
     for (const auto& box : mail) {
       if (!box.empty()) return false;
@@ -223,7 +251,7 @@ class FakeEnvironment : public pool::Environment {
   std::vector<std::deque<Event>> events;
   std::list<Dial> dials;
   std::vector<std::pair<Instant, Destination*>> wakes;
-  std::set<FakeConnection*> live;
+  std::set<FakeConnection*, ByAge> live;
   std::vector<pool::OpenCause> opened;  // in order
   std::vector<pool::CloseCause> closed;
   std::size_t most = 0;  // live and dialing at once
@@ -261,6 +289,7 @@ class TestBorrower final : public pool::Borrower {
     auto answer = destination.borrow(*this, want, world_.now);
     calling_ = false;
     destination_ = &destination;
+    want_ = want;
     if (auto* got = std::get_if<pool::Lease>(&answer)) {
       take(std::move(*got));
     } else if (auto* no = std::get_if<Fault>(&answer)) {
@@ -303,6 +332,14 @@ class TestBorrower final : public pool::Borrower {
     state = State::refused;
     ++refusals;
   }
+  // Adds what this borrower holds of `destination`.
+  void add_to(pool::Outstanding& sum, const Destination& destination) const {
+    if (destination_ != &destination || (state != State::leased && state != State::waiting)) return;
+    sum.tunnel_places += want_.tunnel ? 1 : 0;
+    if (state != State::leased) return;
+    ++sum.leases;
+    ++sum.by_class[share_of(want_)];
+  }
   FakeConnection& wire() { return static_cast<FakeConnection&>(*lease); }
   LoopId loop() const { return loop_; }
   Destination* destination() const { return destination_; }
@@ -343,7 +380,16 @@ class TestBorrower final : public pool::Borrower {
   FakeEnvironment& world_;
   const LoopId loop_;
   Destination* destination_ = nullptr;
+  pool::BorrowRequest want_;
   bool calling_ = false;
 };
+
+// The recount of `destination`, to which `borrowers` (pointers) and messages in flight add what they hold.
+template <class Borrowers>
+std::string audit(const FakeEnvironment& world, const Destination& destination, const Borrowers& borrowers) {
+  pool::Outstanding outstanding = world.messages_of(destination);
+  for (const auto& borrower : borrowers) borrower->add_to(outstanding, destination);
+  return destination.audit(&outstanding).text();
+}
 
 }  // namespace carpool::test

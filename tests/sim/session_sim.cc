@@ -7,6 +7,7 @@
 //   session_sim [--seconds N] [--seed S] [--histories N]
 #include <cstdio>
 
+#include "pool/core/audit_report.h"
 #include "pool/destination/snapshot.h"
 #include "tests/sim/histories.h"
 #include "tests/sim/session_asker.h"
@@ -109,7 +110,8 @@ class SessionHistory {
     }
     const auto now = world_.destination->snapshot(world_.now);
     if (now.opened_total() - now.closed_total() != now.alive()) return "the ledger does not balance";
-    return {};
+    if (std::string wrong = world_.destination->audit().text(); !wrong.empty()) return wrong;
+    return directory_->audit().text();
   }
 
   // Delivers everything in flight without advancing time.

@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -16,6 +17,12 @@ namespace {
 
 constexpr auto kAny = [](const auto&, EntryWord) { return Match::take; };
 using Ints = Pool<int>;
+
+std::string audited(const Ints& pool) {
+  AuditReport report;
+  pool.audit(report);
+  return report.text();
+}
 
 Entry<int>* take(Ints& pool, LoopId loop) {
   return pool.acquire(loop, true, kAny).entry;
@@ -235,6 +242,7 @@ TEST(Pool, NeverPassesItsCapWithEightThreadsAtIt) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_FALSE(passed);
   EXPECT_EQ(pool.in_use(), 0U);
+  EXPECT_EQ(audited(pool), "");
 }
 
 TEST(Pool, LendsAnEntryToOneThreadAtATimeAndLosesNone) {
@@ -254,6 +262,7 @@ TEST(Pool, LendsAnEntryToOneThreadAtATimeAndLosesNone) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(audited(pool), "");
   for (int n = 0; n < kEntries; ++n) EXPECT_NE(take(pool, 0), nullptr) << "an idle entry was lost";
 }
 
@@ -272,6 +281,8 @@ class Twins {
       step();
       EXPECT_EQ(pool_.in_use(), locked_.in_use());
       EXPECT_EQ(pool_.has_idle(), locked_.has_idle());
+      if (n % 16 != 0) continue;
+      EXPECT_EQ(audited(pool_), "");
     }
   }
 

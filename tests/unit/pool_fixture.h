@@ -71,6 +71,13 @@ class PoolScene : public testing::Test {
     EXPECT_EQ(end.opened_total() - end.closed_total(), end.alive());
     EXPECT_EQ(end.alive(), world.live.size());
     EXPECT_EQ(world.wrong, "");
+    EXPECT_EQ(audited(), "");
+  }
+  // The recount, in which every borrower of the test is in askers_.
+  std::string audited() {
+    std::vector<const TestBorrower*> borrowers;
+    for (const TestBorrower& one : askers_) borrowers.push_back(&one);
+    return audit(world, destination(), borrowers);
   }
 
   static constexpr unsigned kLoops = 2;

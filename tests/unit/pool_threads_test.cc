@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "pool/destination/outstanding.h"
 #include "pool/destination/snapshot.h"
 #include "pool/directory/directory.h"
 #include "tests/unit/pool_threads.h"
@@ -200,6 +201,8 @@ std::uint64_t expect_settled(const Destination& destination, const Plan& plan) {
   EXPECT_EQ(end.leaks, 0U);
   EXPECT_EQ(end.waiting, 0U);
   EXPECT_EQ(end.opened_total() - end.closed_total(), end.alive());
+  const Outstanding nothing;
+  EXPECT_EQ(destination.audit(&nothing).text(), "");
   if (!plan.peers_close && !plan.wishes) {
     EXPECT_LE(end.opened_total(), plan.size) << "contention opened a connection";
   }
@@ -241,6 +244,7 @@ void run(const Plan& plan) {
   for (Destination* destination : directory.all()) alive += expect_settled(*destination, plan);
   EXPECT_EQ(alive, static_cast<std::uint64_t>(environment.alive.load()));
   EXPECT_EQ(alive, directory.connections());
+  EXPECT_EQ(directory.audit().text(), "");
 }
 
 TEST(Loops, ShareOneConnectionAndForgetNoWaiter) {

@@ -1,0 +1,39 @@
+// AuditReport: the disagreements between numbers that are kept by hand and a recount of what they count. A class adds
+// its own in audit(report), while no call into it is in progress on any thread. Asserts nothing: the caller decides.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace carpool::pool {
+
+class AuditReport final {
+ public:
+  // `what` is a number's name; `kept` its value, `counted` the recount.
+  void equal(std::string_view what, std::uint64_t kept, std::uint64_t counted) {
+    if (kept == counted) return;
+    add(std::string(what) + " is " + std::to_string(kept) + ", counted " + std::to_string(counted));
+  }
+  // `what` is what is wrong if `holds` is false.
+  void expect(bool holds, std::string_view what) {
+    if (!holds) add(std::string(what));
+  }
+
+  bool clean() const { return disagreements_.empty(); }
+  const std::vector<std::string>& disagreements() const { return disagreements_; }
+  // Returns all of them in one line; empty if there is none.
+  std::string text() const {
+    std::string all;
+    for (const std::string& one : disagreements_) all += (all.empty() ? "" : "; ") + one;
+    return all;
+  }
+
+ private:
+  void add(std::string text) { disagreements_.push_back(std::move(text)); }
+  std::vector<std::string> disagreements_;
+};
+
+}  // namespace carpool::pool

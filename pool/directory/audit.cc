@@ -1,0 +1,36 @@
+// The recount of the directory: its lists against each other, and the budget against every destination.
+#include "pool/directory/directory.h"
+
+namespace carpool::pool {
+
+void Roster::audit(AuditReport& report) const {
+  std::uint64_t guests = 0, leaving = 0;
+  for (const auto& [number, member] : members_) {
+    const auto found = numbers_.find(member.destination.get());
+    report.expect(found != numbers_.end() && found->second == number, "a destination's number is another one");
+    report.expect(!member.place || guests_.contains(*member.place), "a guest is not listed");
+    report.expect(!member.place || !member.leaving, "a destination that leaves is listed as a guest");
+    guests += member.place ? 1 : 0;
+    leaving += member.leaving ? 1 : 0;
+  }
+  report.equal("the guests", guests_.size(), guests);
+  report.equal("the destinations that leave", leaving_, leaving);
+  report.equal("the numbered destinations", numbers_.size(), members_.size());
+}
+
+AuditReport Directory::audit() const {
+  AuditReport report;
+  std::vector<BudgetShare> shares;
+  for (std::uint64_t number = 0; const Destination* destination = next(number);) {
+    shares.push_back(destination->budget_share());
+  }
+  budget_.audit(shares, report);
+  const Held lock(mutex_);
+  roster_.audit(report);
+  for (const auto& [origin, destination] : by_origin_)
+    report.expect(destination->origin() == origin, "an origin leads to another one's destination");
+  report.expect(by_origin_.size() <= shares.size(), "an origin has no destination");
+  return report;
+}
+
+}  // namespace carpool::pool
