@@ -9,11 +9,13 @@
 #include <string>
 #include <utility>
 
+#include "exec/uv/allocator.h"
 #include "proxy/commands/cli/cli.h"
 #include "proxy/commands/demo/demo.h"
 #include "proxy/commands/health.h"
 #include "proxy/commands/webhook/server.h"
 #include "proxy/config/options.h"
+#include "proxy/net/tls/allocator.h"
 #include "proxy/server/overload/memory_reserve.h"
 #include "proxy/server/run.h"
 #include "proxy/server/standard_streams.h"
@@ -54,6 +56,8 @@ int main(int argc, char** argv) {
   if (!carpool::proxy::open_missing_standard_streams()) return kInternal;
   ::mallopt(M_MMAP_THRESHOLD, kOwnMapping);
   carpool::proxy::memory_reserve::install();
+  carpool::exec::use_c_allocator_in_libuv();
+  carpool::proxy::tls::use_c_allocator_in_openssl();
   std::signal(SIGPIPE, SIG_IGN);  // a closed peer is reported as an error value, not as a signal
   if (const std::optional<int> code = run_webhook(argc, argv)) return *code;
   if (const std::optional<int> code = carpool::proxy::cli::run(argc, argv, std::cout, std::cerr)) return *code;

@@ -1,6 +1,7 @@
 // The callbacks of nghttp2: each looks up the session and forwards the event. They must not throw; allocation failure
 // terminates the process.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "proxy/http/h2/session_impl.h"
@@ -152,7 +153,7 @@ nghttp2_data_provider h2_body_of(H2Stream& stream) {
 const nghttp2_session_callbacks* h2_callbacks() {
   static const nghttp2_session_callbacks* const made = [] {
     nghttp2_session_callbacks* all = nullptr;
-    nghttp2_session_callbacks_new(&all);
+    if (nghttp2_session_callbacks_new(&all) != 0) throw std::bad_alloc();
     nghttp2_session_callbacks_set_on_begin_frame_callback(all, on_begin_frame);
     nghttp2_session_callbacks_set_on_begin_headers_callback(all, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(all, on_header);

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <new>
 
+#include "base/c_allocator.h"
+
 namespace carpool::proxy::http {
 
 namespace {
@@ -36,7 +38,7 @@ void* H2Memory::take(std::size_t size) {
     free_[index] = header->next;
     --kept_[index];
   } else {
-    header = static_cast<Header*>(std::malloc(sizeof(Header) + size));  // NOLINT(cppcoreguidelines-no-malloc)
+    header = static_cast<Header*>(c_allocator::allocate(sizeof(Header) + size));
     if (header == nullptr) return nullptr;
   }
   header->size = size;

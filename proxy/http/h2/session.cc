@@ -1,6 +1,7 @@
 #include "proxy/http/h2/session.h"
 
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/assert.h"
@@ -32,7 +33,7 @@ struct FreeOption {
 // Turns off the library's checks of messages: H2HeadReader checks them once, and more strictly.
 std::unique_ptr<nghttp2_option, FreeOption> options_of(const H2Options& options) {
   nghttp2_option* raw = nullptr;
-  CARPOOL_ASSERT(nghttp2_option_new(&raw) == 0);
+  if (nghttp2_option_new(&raw) != 0) throw std::bad_alloc();
   nghttp2_option_set_no_auto_window_update(raw, 1);
   nghttp2_option_set_no_http_messaging(raw, 1);
   nghttp2_option_set_no_closed_streams(raw, 1);
@@ -87,7 +88,7 @@ H2Session::H2Session(H2Role role, const H2Options& options, H2Sink& sink)
   const int made = role == H2Role::server
                        ? nghttp2_session_server_new3(&impl_->session, h2_callbacks(), impl_.get(), set.get(), &memory)
                        : nghttp2_session_client_new3(&impl_->session, h2_callbacks(), impl_.get(), set.get(), &memory);
-  CARPOOL_ASSERT(made == 0);
+  if (made != 0) throw std::bad_alloc();  // the only possible error
   announce(impl_->session, role, options);
 }
 

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <utility>
 
+#include "base/c_allocator.h"
 #include "proxy/net/dns/resolv_conf.h"
 
 namespace carpool::proxy::dns {
@@ -97,7 +99,9 @@ Cares::~Cares() {
 
 int Cares::open(const CaresOptions& settings) {
   static std::once_flag once;
-  std::call_once(once, [] { ares_library_init(ARES_LIB_INIT_ALL); });
+  std::call_once(once, [] {
+    ares_library_init_mem(ARES_LIB_INIT_ALL, &c_allocator::allocate, &std::free, &c_allocator::reallocate);
+  });
   const ResolvOptions resolv = parse_resolv_options(settings.text);
   std::string path = settings.resolv_conf, lookups = "fb";
   ares_options options{};

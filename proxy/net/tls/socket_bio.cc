@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include "proxy/net/tls/tls_transport.h"
@@ -84,7 +85,7 @@ int StreamBio::create(BIO* bio) {
 const BIO_METHOD* StreamBio::method() {
   static BIO_METHOD* const made = [] {
     BIO_METHOD* m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "carpool stream");
-    if (m == nullptr) return m;
+    if (m == nullptr) throw std::bad_alloc();  // the next call tries again
     BIO_meth_set_read_ex(m, read);
     BIO_meth_set_write_ex(m, write);
     BIO_meth_set_ctrl(m, control);

@@ -53,8 +53,7 @@ bool TlsTransport::attach(ssl_ctx_st* context) {
   BIO* bio = ssl_ == nullptr ? nullptr : StreamBio::make(*this);
   if (bio == nullptr) return false;
   SSL_set_bio(ssl_.get(), bio, bio);
-  SSL_set_app_data(ssl_.get(), this);
-  return true;
+  return SSL_set_app_data(ssl_.get(), this) == 1;
 }
 
 std::unique_ptr<TlsTransport> TlsTransport::client(ClientContext& context, int fd, const std::string& host,

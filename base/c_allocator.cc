@@ -1,0 +1,45 @@
+#include "base/c_allocator.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+namespace carpool::c_allocator {
+namespace {
+
+// Returns false if there is no more memory to be had.
+bool ask_for_memory() {
+  const std::new_handler handler = std::get_new_handler();
+  if (handler == nullptr) return false;
+  try {
+    handler();
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return true;
+}
+
+template <class Attempt>
+void* repeat(Attempt attempt) noexcept {
+  void* block = attempt();
+  while (block == nullptr && ask_for_memory()) block = attempt();
+  return block;
+}
+
+}  // namespace
+
+// Never size 0, for which malloc() may return null without a lack of memory.
+void* allocate(std::size_t size) noexcept {
+  return repeat([size = std::max<std::size_t>(size, 1)] { return std::malloc(size); });
+}
+
+void* allocate_zeroed(std::size_t count, std::size_t size) noexcept {
+  if (count == 0 || size == 0) count = size = 1;
+  return repeat([=] { return std::calloc(count, size); });
+}
+
+void* reallocate(void* block, std::size_t size) noexcept {
+  return repeat([block, size = std::max<std::size_t>(size, 1)] { return std::realloc(block, size); });
+}
+
+}  // namespace carpool::c_allocator

@@ -1,0 +1,9 @@
+// libuv's memory: it ends the process where it finds none, so it must share the program's reserve.
+#pragma once
+
+namespace carpool::exec {
+
+// Called before libuv is used.
+void use_c_allocator_in_libuv();
+
+}  // namespace carpool::exec

@@ -1,0 +1,10 @@
+// OpenSSL's memory: it shares the program's reserve. Without memory OpenSSL names causes that are none, for example a
+// certificate that it could not verify.
+#pragma once
+
+namespace carpool::proxy::tls {
+
+// Called before OpenSSL is used.
+void use_c_allocator_in_openssl();
+
+}  // namespace carpool::proxy::tls
