@@ -69,6 +69,7 @@ Status UvLoop::open() {
   auto uv = std::make_unique<uv_loop_t>();
   if (const int error = uv_loop_init(uv.get()); error != 0) return system_fault("uv_loop_init", -error);
   uv_ = std::move(uv);
+  if (Status enrolled = enroll_libuv(); !enrolled) return enrolled;
   auto anchor = std::make_unique<uv_async_t>();
   if (const int error = uv_async_init(uv_.get(), anchor.get(), nullptr); error != 0) {
     return system_fault("uv_async_init", -error);
@@ -82,11 +83,24 @@ Status UvLoop::open() {
   return Done{};
 }
 
+// libuv ends the process if the kernel refuses its descriptors. A descriptor that is in libuv's set before libuv adds
+// it is modified instead, which cannot fail.
+Status UvLoop::enroll_libuv() {
+  for (const int fd : {uv_->async_io_watcher.fd, uv_->signal_io_watcher.fd}) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fd;
+    if (::epoll_ctl(uv_backend_fd(uv_.get()), EPOLL_CTL_ADD, fd, &event) != 0) return system_fault("epoll_ctl", errno);
+  }
+  return Done{};
+}
+
 UvLoop::~UvLoop() {
   if (uv_ == nullptr) return;
   if (anchor_ != nullptr) uv_close(reinterpret_cast<uv_handle_t*>(anchor_.get()), nullptr);
-  // Not UV_RUN_DEFAULT: a handle that was not closed must not block the end of the process.
-  for (int i = 0; i < 16 && uv_run(uv_.get(), UV_RUN_NOWAIT) != 0; ++i) {
+  // Not UV_RUN_DEFAULT: a handle that was not closed must not block the end of the process. Without the anchor there is
+  // no handle, and libuv may lack its descriptors.
+  for (int i = 0; anchor_ != nullptr && i < 16 && uv_run(uv_.get(), UV_RUN_NOWAIT) != 0; ++i) {
   }
   CARPOOL_ASSERT(uv_loop_close(uv_.get()) == 0);
 }

@@ -71,6 +71,7 @@ class UvLoop final : public Loop {
 
   explicit UvLoop(LoopId id);
   Status open();
+  Status enroll_libuv();
   Status add(int fd, std::uint32_t interest, EventName name);
   void step(bool may_wait) LOOP_ONLY;
   int wait_ms() LOOP_ONLY;
