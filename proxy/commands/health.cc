@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/fd.h"
+#include "base/repeat_interrupted.h"
 #include "proxy/net/address.h"
 
 namespace carpool::proxy {
@@ -31,9 +32,11 @@ int status_of_readyz(const net::Address& address) {
   ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kTimeout, sizeof kTimeout);
   if (!socket || ::connect(socket.get(), address.get(), address.length()) != 0) return 0;
   constexpr std::string_view kQuestion = "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-  if (::send(socket.get(), kQuestion.data(), kQuestion.size(), MSG_NOSIGNAL) < 0) return 0;
+  if (repeat_interrupted([&] { return ::send(socket.get(), kQuestion.data(), kQuestion.size(), MSG_NOSIGNAL); }) < 0) {
+    return 0;
+  }
   char answer[64];
-  const ssize_t got = ::recv(socket.get(), answer, sizeof answer, MSG_WAITALL);
+  const ssize_t got = repeat_interrupted([&] { return ::recv(socket.get(), answer, sizeof answer, MSG_WAITALL); });
   int status = 0;
   if (got <= 0) return 0;
   const std::string text(answer, static_cast<std::size_t>(got));

@@ -104,29 +104,33 @@ TEST_F(Wire, TakesNoMoreThanItsBounds) {
 
 using Heard = HandoverWord::Heard;
 
+bool say_all(int socket, std::string_view word) {
+  return say(socket, word);
+}
+
 TEST_F(Wire, TakesAWordForWhatItSaysAndNotForItsLength) {
   HandoverWord go(HandoverWord::kGo);
   EXPECT_EQ(go.hear(there_.get()), Heard::nothing);
-  ASSERT_TRUE(say(here_.get(), "no"));
+  ASSERT_TRUE(say_all(here_.get(), "no"));
   EXPECT_EQ(go.hear(there_.get()), Heard::other);
   HandoverWord gone(HandoverWord::kGone);
-  ASSERT_TRUE(say(here_.get(), "gang"));
+  ASSERT_TRUE(say_all(here_.get(), "gang"));
   EXPECT_EQ(gone.hear(there_.get()), Heard::other);
 }
 
 TEST_F(Wire, TakesAWordThatComesInPieces) {
   HandoverWord gone(HandoverWord::kGone);
   for (const char* piece : {"g", "on"}) {
-    ASSERT_TRUE(say(here_.get(), piece));
+    ASSERT_TRUE(say_all(here_.get(), piece));
     EXPECT_EQ(gone.hear(there_.get()), Heard::nothing);
   }
-  ASSERT_TRUE(say(here_.get(), "e, and more"));
+  ASSERT_TRUE(say_all(here_.get(), "e, and more"));
   EXPECT_EQ(gone.hear(there_.get()), Heard::word);
 }
 
 TEST_F(Wire, HearsThatTheOtherSideLeft) {
   HandoverWord go(HandoverWord::kGo);
-  ASSERT_TRUE(say(here_.get(), "g"));
+  ASSERT_TRUE(say_all(here_.get(), "g"));
   EXPECT_EQ(go.hear(there_.get()), Heard::nothing);
   here_.reset();
   EXPECT_EQ(go.hear(there_.get()), Heard::left);

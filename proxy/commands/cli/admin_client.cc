@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "base/repeat_interrupted.h"
 #include "proxy/http/h1/codec.h"
 #include "proxy/net/address.h"
 
@@ -34,7 +35,7 @@ Fault silent(const Instance& instance, const std::string& why) {
 
 bool send_all(int fd, std::string_view text) {
   while (!text.empty()) {
-    const ssize_t sent = ::send(fd, text.data(), text.size(), MSG_NOSIGNAL);
+    const ssize_t sent = repeat_interrupted([&] { return ::send(fd, text.data(), text.size(), MSG_NOSIGNAL); });
     if (sent <= 0) return false;
     text.remove_prefix(static_cast<std::size_t>(sent));
   }

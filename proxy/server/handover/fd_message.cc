@@ -9,6 +9,8 @@
 #include <cstring>
 #include <span>
 
+#include "base/repeat_interrupted.h"
+
 namespace carpool::proxy {
 
 namespace {
@@ -29,7 +31,7 @@ void bound(int socket, int option, Duration timeout) {
 
 Status send_all(int socket, std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t sent = repeat_interrupted([&] { return ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL); });
     if (sent < 0) return failed("send");
     bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
@@ -39,7 +41,7 @@ Status send_all(int socket, std::string_view bytes) {
 Status receive_all(int socket, std::span<char> bytes) {
   while (!bytes.empty()) {
     errno = 0;
-    const ssize_t got = ::recv(socket, bytes.data(), bytes.size(), 0);
+    const ssize_t got = repeat_interrupted([&] { return ::recv(socket, bytes.data(), bytes.size(), 0); });
     if (got <= 0) return failed("receive");
     bytes = bytes.subspan(static_cast<std::size_t>(got));
   }
@@ -84,7 +86,8 @@ Status send_fds(int socket, const FdMessage& fd_message, Duration timeout) {
       std::memcpy(CMSG_DATA(part) + i * sizeof fd, &fd, sizeof fd);
     }
   }
-  if (::sendmsg(socket, &message, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof length)) return failed("send");
+  const ssize_t sent = repeat_interrupted([&] { return ::sendmsg(socket, &message, MSG_NOSIGNAL); });
+  if (sent != static_cast<ssize_t>(sizeof length)) return failed("send");
   return send_all(socket, fd_message.text);
 }
 
@@ -100,7 +103,7 @@ Result<FdMessage> receive_fds(int socket, Duration timeout) {
   message.msg_control = control.data();
   message.msg_controllen = control.size();
   errno = 0;
-  const ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL);
+  const ssize_t got = repeat_interrupted([&] { return ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL); });
   if (got > 0) take_descriptors(message, fd_message.descriptors);
   if (got != static_cast<ssize_t>(sizeof length) || (message.msg_flags & MSG_CTRUNC) != 0) return failed("receive");
   if (length > FdMessage::kMostBytes)

@@ -148,13 +148,25 @@ void HandoverClient::tick() {
 }
 
 void HandoverClient::send_ready() {
-  said_go_ = true;
-  exec::Loop& loop = *loop_;
+  const Instant now = loop_->now();
+  if (last_word_ == Instant{}) last_word_ = now + kLastWord;
   ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
-  Result<exec::WatchKey> key = loop.watch(socket_.get(), *this);
-  if (!key || !say(socket_.get(), HandoverWord::kGo)) return end();
-  key_ = *key;
-  timer_->arm(loop.now() + kLastWord);
+  const bool left = !tell_go() && (errno == EPIPE || errno == ECONNRESET);
+  said_go_ = go_.empty() || left || now >= last_word_;
+  if (left) return tick();
+  timer_->arm(said_go_ ? now + kLastWord : now + kTick);
+}
+
+// Returns false if the word is not sent yet (errno).
+bool HandoverClient::tell_go() {
+  if (!watched_) {
+    Result<exec::WatchKey> key = loop_->watch(socket_.get(), *this);
+    errno = ENOMEM;
+    if (!key) return false;
+    key_ = *key;
+    watched_ = true;
+  }
+  return say(socket_.get(), go_);
 }
 
 // The old process sends "gone" and closes. If it crashes, the closed socket has the same meaning.
@@ -169,7 +181,7 @@ void HandoverClient::on_ready(exec::Ready) {
 
 void HandoverClient::end() {
   if (socket_) {
-    loop_->unwatch(socket_.get(), key_);
+    if (watched_) loop_->unwatch(socket_.get(), key_);
     socket_.reset();
   }
   timer_->disarm();

@@ -55,6 +55,7 @@ class HandoverClient final : private exec::Watcher {
   void teach_one(OriginRegistry& origins, const net::EgressPolicy& policy, const HandoverState::Origin& one);
   void tick();
   void send_ready() LOOP_ONLY;
+  bool tell_go() LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void end() LOOP_ONLY;
 
@@ -69,7 +70,10 @@ class HandoverClient final : private exec::Watcher {
   exec::WatchKey key_;
   HandoverWord word_{HandoverWord::kGone};
   Instant give_up_{};
-  bool said_go_ = false;
+  Instant last_word_{};                      // when it stops trying to say "go"; unset until it tries
+  std::string_view go_ = HandoverWord::kGo;  // what is left of it to say
+  bool watched_ = false;
+  bool said_go_ = false;  // or has given up: no confirmation may come
 };
 
 }  // namespace carpool::proxy

@@ -74,16 +74,21 @@ bool HandoverListener::may_inherit(int socket) {
 }
 
 void HandoverListener::give(Fd socket) {
-  ::fcntl(socket.get(), F_SETFL, 0);  // blocking; send_fds() has a timeout
-  Result<FdMessage> fd_message = build_message();
-  const Status sent = fd_message ? send_fds(socket.get(), *fd_message, kTimeout) : Status(fd_message.take_fault());
-  if (!sent) return log::warn("handover", sent.fault().detail, {{"pid", successor_.pid}});
-  ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
+  // Watched before anything is sent: a successor with sockets whose word is not heard would serve beside this process.
+  Result<exec::WatchKey> key = parts_.admin.loop().watch(socket.get(), successor_);
+  if (!key) return log::warn("handover", key.fault().detail, {{"pid", successor_.pid}});
+  successor_.key = *key;
   successor_.socket = std::move(socket);
   successor_.word = HandoverWord(HandoverWord::kGo);
-  Result<exec::WatchKey> key = parts_.admin.loop().watch(successor_.socket.get(), successor_);
-  if (!key) return successor_.socket.reset();
-  successor_.key = *key;
+  const int fd = successor_.socket.get();
+  ::fcntl(fd, F_SETFL, 0);  // blocking; send_fds() has a timeout
+  Result<FdMessage> fd_message = build_message();
+  const Status sent = fd_message ? send_fds(fd, *fd_message, kTimeout) : Status(fd_message.take_fault());
+  ::fcntl(fd, F_SETFL, O_NONBLOCK);
+  if (!sent) {
+    log::warn("handover", sent.fault().detail, {{"pid", successor_.pid}});
+    return drop_successor();
+  }
   log::info("handover", "sockets sent to the new process", {{"pid", successor_.pid}});
 }
 
@@ -137,7 +142,8 @@ void HandoverListener::leave() {
   });
   if (!closed) log::warn("handover", "a loop does not respond: it stops accepting later");
   log::info("handover", "the new process took over; completing running requests", {{"pid", successor_.pid}});
-  static_cast<void>(say(successor_.socket.get(), HandoverWord::kGone));
+  std::string_view word = HandoverWord::kGone;
+  static_cast<void>(say(successor_.socket.get(), word));
   acceptor_.stop();
   drop_successor();
 }

@@ -5,15 +5,14 @@
 #include <array>
 #include <cerrno>
 
+#include "base/repeat_interrupted.h"
+
 namespace carpool::proxy {
 
 HandoverWord::Heard HandoverWord::hear(int socket) {
   std::array<char, kGone.size()> piece;
   const std::size_t missing = expected_.size() - heard_.size();
-  ssize_t got = 0;
-  do {
-    got = ::recv(socket, piece.data(), missing, MSG_DONTWAIT);
-  } while (got < 0 && errno == EINTR);
+  const ssize_t got = repeat_interrupted([&] { return ::recv(socket, piece.data(), missing, MSG_DONTWAIT); });
   if (got < 0 && errno == EAGAIN) return Heard::nothing;
   if (got <= 0) return Heard::left;
   heard_.append(piece.data(), static_cast<std::size_t>(got));
@@ -21,8 +20,13 @@ HandoverWord::Heard HandoverWord::hear(int socket) {
   return heard_.size() == expected_.size() ? Heard::word : Heard::nothing;
 }
 
-bool say(int socket, std::string_view word) {
-  return ::send(socket, word.data(), word.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(word.size());
+bool say(int socket, std::string_view& word) {
+  while (!word.empty()) {
+    const ssize_t sent = repeat_interrupted([&] { return ::send(socket, word.data(), word.size(), MSG_NOSIGNAL); });
+    if (sent < 0) return false;
+    word.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return true;
 }
 
 }  // namespace carpool::proxy

@@ -29,6 +29,7 @@ class HandoverWord {
   std::string heard_;  // received so far; never longer than the word
 };
 
-bool say(int socket, std::string_view word);
+// Returns false if the socket did not take all of it (errno); `word` is then what is left to say.
+bool say(int socket, std::string_view& word);
 
 }  // namespace carpool::proxy

@@ -1,0 +1,16 @@
+// repeat_interrupted(): a blocking call with a timeout on its socket is interrupted by any signal, also by one whose
+// handler restarts other calls.
+#pragma once
+
+#include <cerrno>
+
+namespace carpool {
+
+template <class Call>
+auto repeat_interrupted(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+}  // namespace carpool
