@@ -89,7 +89,17 @@ void H1UpstreamStream::run() {
   if (connection_ == nullptr) return;
   if (attempt_.write_failed && user_.on_writable() == AttemptState::over) return;
   if (resume_reading() == AttemptState::over || !attempt_.write_failed || attempt_.head_done || attempt_.tunnel) return;
-  static_cast<void>(fail({FaultKind::connection_terminated, Side::upstream, "the origin stopped reading"}, true));
+  static_cast<void>(fail_unread());
+}
+
+// A write fails once the connection is lost, or where the system sends nothing more on it. An origin that waits for the
+// rest would wait as long as the client.
+bool H1UpstreamStream::nothing_follows(const net::ReadOutcome& outcome) {
+  return attempt_.write_failed && outcome.end == net::ReadEnd::drained && !transport().maybe_readable();
+}
+
+AttemptState H1UpstreamStream::fail_unread() {
+  return fail({FaultKind::connection_terminated, Side::upstream, "the origin stopped reading"}, true);
 }
 
 AttemptState H1UpstreamStream::resume_reading() {
@@ -113,6 +123,7 @@ AttemptState H1UpstreamStream::read_response() {
       read([this] { return !attempt_.tunnel; }, [this](std::string_view bytes) LOOP_ONLY { return feed(bytes); });
   if (outcome.end == net::ReadEnd::stopped) return AttemptState::over;
   if (outcome.end == net::ReadEnd::closed) return on_end(outcome.io);
+  if (nothing_follows(outcome) && attempt_.head_done) return fail_unread();
   return attempt_.tunnel ? read_tunnel() : AttemptState::alive;
 }
 
@@ -207,6 +218,7 @@ AttemptState H1UpstreamStream::read_tunnel() {
                                           return user_.on_read_complete();
                                         });
   if (outcome.end == net::ReadEnd::stopped) return AttemptState::over;
+  if (nothing_follows(outcome)) return fail_unread();
   if (outcome.end != net::ReadEnd::closed) return AttemptState::alive;
   if (outcome.io.io == net::Io::failed)
     return fail({FaultKind::connection_terminated, Side::upstream, std::string(outcome.io.detail)}, true);

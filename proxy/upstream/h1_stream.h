@@ -49,6 +49,8 @@ class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, 
   AttemptState on_end(const net::IoResult& io) LOOP_ONLY;
   AttemptState fail(Fault fault, bool connection_ended) LOOP_ONLY;
   void on_write_failed() LOOP_ONLY;
+  bool nothing_follows(const net::ReadOutcome& outcome) LOOP_ONLY;
+  AttemptState fail_unread() LOOP_ONLY;
   void leave() LOOP_ONLY;
   net::Transport& transport() const;
   BatchLease& out() LOOP_ONLY;  // sent by the next flush()
