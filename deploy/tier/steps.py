@@ -90,6 +90,8 @@ ALL = [
     Step("soak", "a thousand origins come and go, nothing grows", proof.soak, PROGRAM_PATH, group="outside"),
     Step("h2spec", "h2spec's cases of HTTP/2", h2spec.run, PROGRAM_PATH),
     Step("faults", "fault suite", suites.faults, PROGRAM_PATH),
+    Step("system-faults", "calls of the system fail at the n-th time, clocks jump, the disk is full, a name server lies",
+         suites.system_faults, PROGRAM_PATH),
     Step("attacks", "attack scripts: hostile clients, origins and files", attacks.scripts(PROGRAM), PROGRAM_PATH, group="attacks"),
     Step("attacks-fuzz", "mutated HTTP on both sides, twenty seconds of two seeds", attacks.fuzz(PROGRAM, attacks.SHORT_FUZZ), PROGRAM_PATH,
          group="attacks"),
