@@ -1,4 +1,4 @@
-// libuv_of(): access to libuv's loop for the few that need a uv handle (signals, c-ares' sockets). Exposes libuv's
+// libuv_of(): access to libuv's loop for those that need a uv handle: the signals. Exposes libuv's
 // types. Handles must be used on the loop's thread, started with a fresh uv_update_time(), and closed before the loop
 // ends.
 #pragma once
