@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Faults of the system: calls that fail at the n-th time, clocks that jump, a full disk, a name server that lies.
 
-    tests/system_faults/run.py [--full] [--seed TEXT] [--jobs N] [--only PART]
+    tests/system_faults/run.py [--full | --times K] [--seed TEXT] [--jobs N] [--only PART]
 
 The program under test runs with a preloaded library (shim/) that fails the n-th call of one function, while a fixed mix of
 requests runs, while the program starts, or while one process hands over to the next. After each case the program must live,
-serve every kind of request, and its ledger must balance. The short form plays a sample, chosen by the seed; --full plays every
-case. Prints a line per part and one per failed case; exits with 1 if a case failed."""
+serve every kind of request, and its ledger must balance. The short form plays a sample, chosen by the seed; --times plays a
+larger one, --full every case. Prints a line per part and one per failed case; exits with 1 if a case failed."""
 import argparse
 import contextlib
 import datetime
@@ -40,7 +40,7 @@ class Share:
     def choose(self, part, every):
         if self.args.full:
             return every[self.number::self.args.jobs]
-        return cases.sample(every, SAMPLES[part] // self.args.jobs, "%s %d" % (self.args.seed, self.number))
+        return cases.sample(every, SAMPLES[part] * self.args.times // self.args.jobs, "%s %d" % (self.args.seed, self.number))
 
     def once(self, job, every):
         """Short parts are played by one job."""
@@ -49,7 +49,9 @@ class Share:
     def requests(self):
         sweep = Sweep(self.scene)
         sweep.begin()
-        yield from self.play(sweep, self.choose("requests", cases.every(sweep.calls())))
+        chosen = self.choose("requests", cases.every(sweep.calls()))
+        # A lack of memory is felt for a second, and by requests of the next case.
+        yield from self.play(sweep, sorted(chosen, key=lambda case: case.function == "memory"))
         sweep.end()
 
     def start(self):
@@ -106,6 +108,7 @@ def work(args, number, results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true")
+    parser.add_argument("--times", type=int, default=1, metavar="K")
     parser.add_argument("--seed", default=datetime.date.today().isoformat())
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", choices=PARTS)

@@ -1,6 +1,7 @@
 """An HTTP/2 origin that a test scripts: handler(stream) handles each complete request on a thread of its own. Prior
 knowledge without `tls`, ALPN with it."""
 import collections
+import contextlib
 import socket
 import ssl
 import threading
@@ -202,6 +203,8 @@ class H2Origin:
             sock.close()
 
     def stop(self):
+        with contextlib.suppress(OSError):  # wakes the thread, which might accept for the next owner of the number
+            self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
         for connection in list(self.connections.values()):
             connection.close()

@@ -1,4 +1,5 @@
 """An HTTP/1.1 origin that a test scripts: handler(exchange) handles each request on a thread of its own."""
+import contextlib
 import dataclasses
 import os
 import select
@@ -159,5 +160,7 @@ class Origin:
             return [s.message.target for s in self.seen]
 
     def stop(self):
+        with contextlib.suppress(OSError):  # wakes the thread, which might accept for the next owner of the number
+            self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
         self.close_connections()
