@@ -5,6 +5,7 @@ import attacks
 import chart
 import cross
 import editors
+import foreign
 import fuzzing
 import h2spec
 import images
@@ -96,6 +97,7 @@ ALL = [
     Step("attacks-fuzz", "mutated HTTP on both sides, twenty seconds of two seeds", attacks.fuzz(PROGRAM, attacks.SHORT_FUZZ), PROGRAM_PATH,
          group="attacks"),
     Step("e2e", "end to end: real clients, real nginx", e2e(PROGRAM), PROGRAM_PATH),
+    Step("foreign-grpc", "gRPC's interoperability cases, Go's client and server", foreign.suite("grpc", "grpc_interop.py"), PROGRAM_PATH, full_only=True),
     Step("build-asan", "clang's build with ASan and UBSan, warnings and thread-safety analysis are errors", build("asan", sanitized)),
     Step("unit-asan", "unit tests under ASan and UBSan", units.run("asan")),
     Step("fuzz", "libFuzzer, ten seconds a target, a minute with --full", fuzzing.run),
