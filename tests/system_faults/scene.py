@@ -17,7 +17,7 @@ from control import Control
 SHIM = pathlib.Path(__file__).resolve().parents[2] / "build/release/tests/libsystem_faults.so"
 SETTINGS = {"shutdown_grace": "3s", "log": {"level": "info"},
             "pool": {"size": 8, "connect_timeout": "1s", "wait_timeout": "1s"},
-            "request": {"timeout": "2s"}, "handover": {"warm_rate": 1000}}
+            "request": {"timeout": "4s"}, "handover": {"warm_rate": 1000}}
 
 
 class Program(Carpool):

@@ -1,11 +1,14 @@
 """Faults while requests run: one after the other against one program, which must come through all of them."""
 import collections
 import threading
+import time
 
 import mix
 import oracles
 
 SPELL = 0.3  # seconds that a fault of every call lasts, as far as the mix does
+# Seconds that a mix may take: less than the time of one request, so that none waits for its end.
+MOST = 3
 
 
 class Sweep:
@@ -34,11 +37,13 @@ class Sweep:
         """Returns what is wrong, or None."""
         if self.scene.program is None or not self.scene.program.alive():
             self.begin()
+        began = time.monotonic()
         results = self.under_fault(case)
+        took = time.monotonic() - began
         for result in results:
             self.ends[case.function, result.end] += 1
         try:
-            self.judge(case, results)
+            self.judge(case, results, took)
         except (oracles.Broken, OSError, AssertionError) as broken:
             tail = self.scene.program.tail(6)
             self.end_program()
@@ -58,8 +63,10 @@ class Sweep:
             control.disarm()
             self.failed_calls += control["failed"]
 
-    def judge(self, case, results):
+    def judge(self, case, results, took):
         oracles.lives(self.scene)
+        if took > MOST:
+            raise oracles.Broken("the requests took %.1f s" % took)
         allowed = (mix.OK,) if case.is_harmless() else (mix.OK, mix.VISIBLE, mix.CUT)
         bad = ["%s %s %s" % (r.kind, r.end, r.detail) for r in results if r.end not in allowed]
         if bad:
