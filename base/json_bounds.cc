@@ -36,7 +36,7 @@ std::string beyond(std::string_view json, const JsonBounds& bounds) {
       ++values;
     }
     if (values > bounds.values) {
-      return "holds more than " + std::to_string(bounds.values) + " values" + at_line(json, at);
+      return "has more than " + std::to_string(bounds.values) + " values" + at_line(json, at);
     }
   }
   return {};

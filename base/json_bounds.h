@@ -28,7 +28,7 @@ Result<Json> read_json(std::string_view text, const JsonBounds& bounds) {
     return Fault{FaultKind::body_too_large, Side::client, std::move(wrong)};
   }
   Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) return Fault{FaultKind::malformed_request, Side::client, "is no JSON"};
+  if (json.is_discarded()) return Fault{FaultKind::malformed_request, Side::client, "is not valid JSON"};
   return json;
 }
 

@@ -147,7 +147,7 @@ std::string_view check_name(std::string_view host) {
 std::string_view finish(std::string_view host, std::string& out) {
   if (!host.empty() && host.back() == '.') host.remove_suffix(1);
   if (const auto wrong = check_name(host); !wrong.empty()) return wrong;
-  if (ends_in_number(host)) return ipv4(host, out) ? "" : "the host ends in a number but is no IPv4 address";
+  if (ends_in_number(host)) return ipv4(host, out) ? "" : "the host ends in a number but is not an IPv4 address";
   out = host;
   return {};
 }
@@ -187,8 +187,8 @@ std::string_view canonical_name(std::string_view host, std::string& out) {
   if (!percent_decode(host, decoded)) return "the host has a broken percent-encoding";
   bool ascii = true;
   for (const char c : decoded) ascii = ascii && static_cast<unsigned char>(c) < 0x80;
-  if (!ascii && !to_ascii(decoded)) return "the host is no valid international name";
-  if (!plain(decoded)) return "the host has a character that no name may have";
+  if (!ascii && !to_ascii(decoded)) return "the host is not a valid internationalized name";
+  if (!plain(decoded)) return "the host has a character that is not allowed in a name";
   return finish(decoded, out);
 }
 
@@ -211,7 +211,8 @@ std::string_view split(std::string_view authority, std::string& host, std::strin
   if (!authority.empty() && authority.front() == '[') {
     const std::size_t end = authority.find(']');
     if (end == std::string_view::npos) return "the IPv6 address has no closing bracket";
-    if (!ipv6(authority.substr(1, end - 1), host)) return "the brackets hold no IPv6 address (zone ids are not taken)";
+    if (!ipv6(authority.substr(1, end - 1), host))
+      return "the text in brackets is not an IPv6 address (zone identifiers are not supported)";
     port = authority.substr(end + 1);
     if (port.empty()) return {};
     if (port.front() != ':') return "something other than a port follows the IPv6 address";
@@ -221,7 +222,7 @@ std::string_view split(std::string_view authority, std::string& host, std::strin
   const std::size_t colon = authority.find(':');
   if (colon != std::string_view::npos) {
     port = authority.substr(colon + 1);
-    if (port.find('@') != std::string_view::npos) return "there is userinfo before the host";
+    if (port.find('@') != std::string_view::npos) return "userinfo before the host is not allowed";
     if (port.find(':') != std::string_view::npos) return "there is more than one colon (IPv6 needs brackets)";
   }
   return canonical_name(authority.substr(0, colon), host);
@@ -286,10 +287,10 @@ Result<Origin> parse_origin(std::string_view uri) {
     if (!rest.starts_with("://")) continue;
     rest.remove_prefix(3);
     if (rest.ends_with('/')) rest.remove_suffix(1);
-    if (rest.find_first_of("/?#") != std::string_view::npos) return malformed("an origin has no path", uri);
+    if (rest.find_first_of("/?#") != std::string_view::npos) return malformed("an origin must not have a path", uri);
     return canonical_origin(scheme, rest);
   }
-  return malformed("an origin starts with http://, https:// or tcp://", uri);
+  return malformed("an origin must start with http://, https:// or tcp://", uri);
 }
 
 }  // namespace carpool::pool

@@ -93,7 +93,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
   {
     const Held lock(mutex);
     if (stopped()) return make_fault(FaultKind::draining, Side::self, "the pool is stopping");
-    if (!ready_to_wait()) return make_fault(FaultKind::overloaded, Side::self, "no memory to wait in line");
+    if (!ready_to_wait()) return make_fault(FaultKind::overloaded, Side::self, "no memory for the wait queue");
     if (borrower.want_.tunnel && !take_tunnel_place()) {
       return make_fault(FaultKind::queue_full, Side::self, "too many tunnels");
     }
@@ -141,9 +141,9 @@ bool Destination::Impl::cannot_be_served(const DeferredActions& actions) const {
 Fault Destination::Impl::rejection_fault(const DeferredActions& actions) {
   if (cannot_be_served(actions)) {
     ledger.fail(FailureReason::budget);
-    return make_fault(FaultKind::overloaded, Side::self, "no memory or no number left for another connection");
+    return make_fault(FaultKind::overloaded, Side::self, "no memory or no slot left for another connection");
   }
-  if (actions.over_budget) return make_fault(FaultKind::budget, Side::self, "no connection left under the total");
+  if (actions.over_budget) return make_fault(FaultKind::budget, Side::self, "no connection left under pool.total");
   return make_fault(FaultKind::queue_full, Side::self, "wait queue full");
 }
 

@@ -93,7 +93,7 @@ void Destination::Impl::note_dial_failure(const Fault& fault, Instant now) {
   ledger.fail(reason_of(fault));
   last_failure = copy_of(fault);
   try {
-    last_failure.detail += " (told by the last dial; the next one begins in a moment)";
+    last_failure.detail += " (error of the last dial; the next dial begins soon)";
   } catch (const std::bad_alloc&) {  // the kind is sufficient
   }
 }

@@ -259,7 +259,7 @@ void Destination::Impl::hand_over(Borrower& borrower, SlotEntry& entry, EntryWor
 // if it cannot wait.
 std::optional<Fault> Destination::Impl::rejoin(Borrower& borrower) {
   if (stopped()) return make_fault(FaultKind::draining, Side::self, "the pool is stopping");
-  if (!ready_to_wait()) return make_fault(FaultKind::overloaded, Side::self, "no memory to wait in line");
+  if (!ready_to_wait()) return make_fault(FaultKind::overloaded, Side::self, "no memory for the wait queue");
   line.join(borrower);
   attention.fetch_add(1, std::memory_order_seq_cst);
   return std::nullopt;

@@ -148,7 +148,7 @@ void Destination::Impl::learn_streams(ProtocolMask asked, Protocol kind, std::ui
   supply.expect(kind == Protocol::h1 ? 1 : std::max(1U, streams));
   set_shares();
   if (kind == Protocol::h2 || stopped()) return;
-  const Fault fault = make_fault(FaultKind::tls_protocol, Side::upstream, "the origin speaks no HTTP/2");
+  const Fault fault = make_fault(FaultKind::tls_protocol, Side::upstream, "the origin does not support HTTP/2");
   while (line.wanting(ProtocolMask::h2_only) != 0 && actions.step())
     refuse(*line.first_wanting(ProtocolMask::h2_only), fault, actions);
 }

@@ -23,8 +23,8 @@ TEST(JsonBounds, CountStructureAndNotText) {
 
 TEST(JsonBounds, CountValuesBesideEachOther) {
   EXPECT_EQ(beyond("[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19]", kFew), "");
-  EXPECT_EQ(beyond("[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20]", kFew), "holds more than 20 values (line 1)");
-  EXPECT_EQ(beyond("[][][][][][][][][][][][][][][][][][][][][]", kFew), "holds more than 20 values (line 1)");
+  EXPECT_EQ(beyond("[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20]", kFew), "has more than 20 values (line 1)");
+  EXPECT_EQ(beyond("[][][][][][][][][][][][][][][][][][][][][]", kFew), "has more than 20 values (line 1)");
 }
 
 TEST(JsonBounds, TakeWhatBreaksOff) {

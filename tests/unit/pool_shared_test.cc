@@ -453,7 +453,7 @@ TEST_F(ASession, IsNotWaitedForWhenTheOriginSpeaksNoHttp2) {
   world.dialed();
   world.deliver_all();
   EXPECT_EQ(stream.state, State::refused);
-  EXPECT_EQ(stream.fault->detail, "the origin speaks no HTTP/2");
+  EXPECT_EQ(stream.fault->detail, "the origin does not support HTTP/2");
 }
 
 // ---- retries ----
