@@ -73,11 +73,6 @@ class List {
   }
   // Returns nullptr if the list is empty.
   T* last() { return empty() ? nullptr : static_cast<T*>(root_.prev_); }
-  // Inserts after `where`; nullptr: at the front.
-  void insert_after(T* where, T& node) {
-    ListHook<Tag>* before = where == nullptr ? &root_ : static_cast<ListHook<Tag>*>(where);
-    insert(node, before, before->next_);
-  }
   // Moves all nodes of `other`, in order, to the end.
   void splice_back(List& other) {
     while (!other.empty()) push_back(other.pop_front());

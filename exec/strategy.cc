@@ -13,13 +13,6 @@ StrategyCounts& StrategyCounts::operator+=(const StrategyCounts& other) {
   return *this;
 }
 
-StrategyCounts& StrategyCounts::operator-=(const StrategyCounts& other) {
-  pc -= other.pc, pic -= other.pic, pec -= other.pec, epc -= other.epc;
-  took_over -= other.took_over, noop -= other.noop, missed -= other.missed, paused -= other.paused;
-  rejected -= other.rejected, failed -= other.failed;
-  return *this;
-}
-
 Strategy::Strategy(StrategyMode mode, Producer& producer, Executor& executor, TryExecutor* helpers,
                    FailureSink* failures, Instant (*now)())
     : mode_(mode), producer_(producer), executor_(executor), helpers_(helpers), failures_(failures), now_(now) {}
@@ -178,7 +171,7 @@ void Strategy::run_here(TaskPtr task) {
   if (!run_task(std::move(task), failures_)) failed_.fetch_add(1, std::memory_order_relaxed);
 }
 
-StrategyCounts Strategy::raw() const {
+StrategyCounts Strategy::counts() const {
   constexpr auto kRelaxed = std::memory_order_relaxed;  // counts: they publish nothing
   return {.pc = pc_.read(),
           .pic = pic_.read(),
@@ -190,18 +183,6 @@ StrategyCounts Strategy::raw() const {
           .paused = paused_.read(),
           .rejected = rejected_.read(),
           .failed = failed_.load(kRelaxed)};
-}
-
-StrategyCounts Strategy::counts() const {
-  const Held held(resets_);
-  StrategyCounts since = raw();
-  since -= base_;
-  return since;
-}
-
-void Strategy::reset() {
-  const Held held(resets_);
-  base_ = raw();
 }
 
 }  // namespace carpool::exec

@@ -13,7 +13,6 @@
 #include <cstdint>
 
 #include "base/clock.h"
-#include "base/mutex.h"
 #include "exec/handover_pace.h"
 #include "exec/strategy_word.h"
 #include "exec/task.h"
@@ -49,7 +48,6 @@ struct StrategyCounts {
 
   std::uint64_t tasks() const { return pc + pic + pec + epc; }
   StrategyCounts& operator+=(const StrategyCounts& other);
-  StrategyCounts& operator-=(const StrategyCounts& other);
 };
 
 class Strategy {
@@ -69,8 +67,6 @@ class Strategy {
 
   StrategyMode mode() const { return mode_; }
   StrategyCounts counts() const;
-  // Resets the counts.
-  void reset();
 
  private:
   enum class Consumption : std::uint8_t { pc, pic, pec, epc };
@@ -99,7 +95,6 @@ class Strategy {
   void execute(TaskPtr task);
   void invoke(TaskPtr task);
   void run_here(TaskPtr task);
-  StrategyCounts raw() const;
 
   const StrategyMode mode_;
   Producer& producer_;
@@ -116,8 +111,6 @@ class Strategy {
   HandoverPace pace_;
   // Written by any thread.
   std::atomic<std::uint64_t> epc_{0}, noop_{0}, missed_{0}, failed_{0};
-  mutable Mutex resets_;
-  StrategyCounts base_ GUARDED_BY(resets_);  // subtracted after reset()
 };
 
 }  // namespace carpool::exec

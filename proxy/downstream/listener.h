@@ -52,8 +52,7 @@ class Listener final : private net::Acceptor::Owner {
   // Sets the settings for new clients; one thread at a time. Settings used before cost no further memory. Returns false
   // if the limit of versions is reached.
   bool change(const config::Listen& settings);
-  bool open_now() const LOOP_ONLY { return acceptor_.listening(); }  // on the first worker's loop
-  const net::Address& address() const { return point_.address(); }   // the real port, after open()
+  const net::Address& address() const { return point_.address(); }  // the real port, after open()
   const ListenPoint& point() const { return point_; }
   std::uint32_t clients() const { return clients_.load(std::memory_order_relaxed); }
   void on_client_closed();  // a client of this listener closed; any loop

@@ -8,49 +8,48 @@ namespace carpool::proxy::http {
 
 namespace {
 
-// Status, Proxy-Status error and metric label of each FaultKind, one row each, in the order of the enum.
+// Status and Proxy-Status error of each FaultKind, one row each, in the order of the enum.
 struct Row {
   FaultKind kind;
   std::string_view name;
   std::uint16_t status;
   std::string_view error;  // Proxy-Status error type, RFC 9209 §2.3
-  std::string_view label;  // label of pool_failures_total
 };
 using enum FaultKind;
 constexpr std::array kRows = {
-    Row{malformed_request, "malformed_request", 400, "http_request_error", ""},
-    Row{head_timeout, "head_timeout", 408, "http_request_error", ""},
-    Row{head_too_large, "head_too_large", 431, "http_request_error", ""},
-    Row{target_too_long, "target_too_long", 414, "http_request_error", ""},
-    Row{body_too_large, "body_too_large", 413, "http_request_error", ""},
-    Row{not_implemented, "not_implemented", 501, "http_request_error", ""},
-    Row{version_not_supported, "version_not_supported", 505, "http_request_error", ""},
-    Row{misdirected, "misdirected", 421, "http_request_error", ""},
-    Row{loop_detected, "loop_detected", 508, "proxy_loop_detected", ""},
-    Row{egress_denied, "egress_denied", 403, "http_request_denied", ""},
-    Row{client_gone, "client_gone", 400, "http_request_error", ""},
-    Row{draining, "draining", 503, "proxy_internal_response", ""},
-    Row{overloaded, "overloaded", 503, "proxy_internal_response", ""},
-    Row{rate_limited, "rate_limited", 429, "http_request_denied", ""},
-    Row{queue_full, "queue_full", 503, "connection_limit_reached", ""},
-    Row{wait_timeout, "wait_timeout", 503, "connection_limit_reached", ""},
-    Row{origins_exhausted, "origins_exhausted", 503, "connection_limit_reached", ""},
-    Row{dns_error, "dns_error", 502, "dns_error", "dns"},
-    Row{dns_timeout, "dns_timeout", 504, "dns_timeout", "dns"},
-    Row{connect_refused, "connect_refused", 502, "connection_refused", "refused"},
-    Row{connect_timeout, "connect_timeout", 504, "connection_timeout", "timeout"},
-    Row{unroutable, "unroutable", 502, "destination_ip_unroutable", "refused"},
-    Row{tls_certificate, "tls_certificate", 502, "tls_certificate_error", "tls"},
-    Row{tls_protocol, "tls_protocol", 502, "tls_protocol_error", "tls"},
-    Row{budget, "budget", 503, "connection_limit_reached", "budget"},
-    Row{connection_terminated, "connection_terminated", 502, "connection_terminated", "reset"},
-    Row{response_incomplete, "response_incomplete", 502, "http_response_incomplete", "reset"},
-    Row{malformed_response, "malformed_response", 502, "http_protocol_error", "protocol"},
-    Row{response_head_too_large, "response_head_too_large", 502, "http_response_header_section_size", "protocol"},
-    Row{informational_limit, "informational_limit", 502, "http_protocol_error", "protocol"},
-    Row{response_timeout, "response_timeout", 504, "http_response_timeout", "timeout"},
-    Row{request_timeout, "request_timeout", 504, "http_response_timeout", "timeout"},
-    Row{internal, "internal", 500, "proxy_internal_error", ""},
+    Row{malformed_request, "malformed_request", 400, "http_request_error"},
+    Row{head_timeout, "head_timeout", 408, "http_request_error"},
+    Row{head_too_large, "head_too_large", 431, "http_request_error"},
+    Row{target_too_long, "target_too_long", 414, "http_request_error"},
+    Row{body_too_large, "body_too_large", 413, "http_request_error"},
+    Row{not_implemented, "not_implemented", 501, "http_request_error"},
+    Row{version_not_supported, "version_not_supported", 505, "http_request_error"},
+    Row{misdirected, "misdirected", 421, "http_request_error"},
+    Row{loop_detected, "loop_detected", 508, "proxy_loop_detected"},
+    Row{egress_denied, "egress_denied", 403, "http_request_denied"},
+    Row{client_gone, "client_gone", 400, "http_request_error"},
+    Row{draining, "draining", 503, "proxy_internal_response"},
+    Row{overloaded, "overloaded", 503, "proxy_internal_response"},
+    Row{rate_limited, "rate_limited", 429, "http_request_denied"},
+    Row{queue_full, "queue_full", 503, "connection_limit_reached"},
+    Row{wait_timeout, "wait_timeout", 503, "connection_limit_reached"},
+    Row{origins_exhausted, "origins_exhausted", 503, "connection_limit_reached"},
+    Row{dns_error, "dns_error", 502, "dns_error"},
+    Row{dns_timeout, "dns_timeout", 504, "dns_timeout"},
+    Row{connect_refused, "connect_refused", 502, "connection_refused"},
+    Row{connect_timeout, "connect_timeout", 504, "connection_timeout"},
+    Row{unroutable, "unroutable", 502, "destination_ip_unroutable"},
+    Row{tls_certificate, "tls_certificate", 502, "tls_certificate_error"},
+    Row{tls_protocol, "tls_protocol", 502, "tls_protocol_error"},
+    Row{budget, "budget", 503, "connection_limit_reached"},
+    Row{connection_terminated, "connection_terminated", 502, "connection_terminated"},
+    Row{response_incomplete, "response_incomplete", 502, "http_response_incomplete"},
+    Row{malformed_response, "malformed_response", 502, "http_protocol_error"},
+    Row{response_head_too_large, "response_head_too_large", 502, "http_response_header_section_size"},
+    Row{informational_limit, "informational_limit", 502, "http_protocol_error"},
+    Row{response_timeout, "response_timeout", 504, "http_response_timeout"},
+    Row{request_timeout, "request_timeout", 504, "http_response_timeout"},
+    Row{internal, "internal", 500, "proxy_internal_error"},
 };
 constexpr bool in_order() {
   for (std::size_t i = 0; i < kRows.size(); ++i) {
@@ -114,28 +113,8 @@ FaultStatus fault_status(FaultKind kind) {
   return {said.status, reason_phrase(said.status), said.error, said.status == 503 || said.status == 429};
 }
 
-std::string_view fault_reason(FaultKind kind) {
-  return row(kind).label;
-}
-
 std::string_view fault_name(FaultKind kind) {
   return row(kind).name;
-}
-
-std::string fault_text(const Fault& fault) {
-  std::string text(fault_name(fault.kind));
-  switch (fault.side) {
-    case Side::client:
-      text.append(" (client)");
-      break;
-    case Side::upstream:
-      text.append(" (upstream)");
-      break;
-    case Side::self:
-      break;
-  }
-  if (!fault.detail.empty()) text.append(": ").append(fault.detail);
-  return text;
 }
 
 std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version client_version, bool close,

@@ -19,12 +19,8 @@ struct FaultStatus {
 };
 FaultStatus fault_status(FaultKind kind);
 
-// Returns the {reason} label of pool_failures_total; empty if the fault is not a failure of the pool.
-std::string_view fault_reason(FaultKind kind);
-
-// "connect_refused (upstream): 127.0.0.1:1: Connection refused"
+// "connect_refused"
 std::string_view fault_name(FaultKind kind);
-std::string fault_text(const Fault& fault);
 
 // Appends a complete local reply and returns its status. `close`: send Connection: close.
 std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version client_version, bool close,

@@ -55,7 +55,6 @@ class Acceptor final : private exec::Watcher, private exec::Deferred {
   void stop() LOOP_ONLY;    // closes the socket; another process may go on listening on its copy
   void close() LOOP_ONLY;   // stop(), and removes the file of a Unix socket
 
-  bool listening() const { return static_cast<bool>(fd_); }
   const Address& address() const { return address_; }  // with the real port; kept after stop()
   Fd copy() const;                                     // of the socket, for another process
 

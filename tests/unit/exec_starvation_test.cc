@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "exec/reserved_threads.h"
-#include "exec/stats.h"
 #include "exec/strategy.h"
 #include "tests/unit/exec_task_support.h"
 
@@ -153,14 +152,12 @@ TEST(ARealStrategy, IsSeenInNumbers) {
   scene.strategy->produce();
   EXPECT_TRUE(comes([&] { return ran == 10; }));
   EXPECT_TRUE(comes([&] { return scene.reserve->available() == 1 && scene.pool->counts().busy == 0; }));
-  const Strategy* strategies[] = {&*scene.strategy};
-  const ExecStats stats = exec_stats(*scene.pool, &*scene.reserve, strategies);
-  EXPECT_EQ(10U, stats.strategies.tasks());
-  EXPECT_EQ(1U, stats.reserved);
-  EXPECT_EQ(0U, stats.leased());
-  EXPECT_EQ(stats.strategies.pec, stats.queue_wait.count());
-  EXPECT_EQ(stats.threads.threads,
-            stats.threads.idle + stats.threads.busy + stats.threads.leased + stats.threads.starting);
+  const StrategyCounts tasks = scene.strategy->counts();
+  const ThreadCounts threads = scene.pool->counts();
+  EXPECT_EQ(10U, tasks.tasks());
+  EXPECT_EQ(1U, threads.leased) << "the reserved thread";
+  EXPECT_EQ(tasks.pec, scene.pool->queue_wait().count());
+  EXPECT_EQ(threads.threads, threads.idle + threads.busy + threads.leased + threads.starting);
 }
 
 TEST(ARealStrategy, StaysAliveWhenItsPoolStops) {

@@ -100,21 +100,6 @@ TEST(EveryStrategy, TakesAProduceThatThrewForNothingProduced) {
   }
 }
 
-TEST(EveryStrategy, CountsFromItsReset) {
-  for (const StrategyMode mode : kAllModes) {
-    Scene scene(mode);
-    Known first(Invocation::non_blocking), second(Invocation::non_blocking);
-    scene.add(first);
-    scene.strategy.produce();
-    EXPECT_EQ(1U, scene.strategy.counts().tasks());
-    scene.strategy.reset();
-    EXPECT_EQ(0U, scene.strategy.counts().tasks());
-    scene.add(second);
-    scene.strategy.produce();
-    EXPECT_EQ(1U, scene.strategy.counts().pc);
-  }
-}
-
 TEST(EveryStrategy, DispatchesToAnotherThreadOnceUntilItCame) {
   for (const StrategyMode mode : kAllModes) {
     Scene scene(mode);

@@ -92,22 +92,5 @@ TEST(FaultReply, HasTheStatusesOfTheContract) {
   for (const auto& [kind, status] : table) EXPECT_EQ(fault_status(kind).status, status) << fault_name(kind);
 }
 
-TEST(FaultReason, IsALabelOfTheMetricOrNothing) {
-  EXPECT_EQ(fault_reason(FaultKind::dns_timeout), "dns");
-  EXPECT_EQ(fault_reason(FaultKind::connect_refused), "refused");
-  EXPECT_EQ(fault_reason(FaultKind::connect_timeout), "timeout");
-  EXPECT_EQ(fault_reason(FaultKind::tls_certificate), "tls");
-  EXPECT_EQ(fault_reason(FaultKind::connection_terminated), "reset");
-  EXPECT_EQ(fault_reason(FaultKind::malformed_response), "protocol");
-  EXPECT_EQ(fault_reason(FaultKind::budget), "budget");
-  EXPECT_EQ(fault_reason(FaultKind::malformed_request), "");
-}
-
-TEST(FaultText, SaysWhatHappenedOnWhichSide) {
-  EXPECT_EQ(fault_text({FaultKind::connect_refused, Side::upstream, "127.0.0.1:1"}),
-            "connect_refused (upstream): 127.0.0.1:1");
-  EXPECT_EQ(fault_text({FaultKind::queue_full, Side::self}), "queue_full");
-}
-
 }  // namespace
 }  // namespace carpool::proxy::http

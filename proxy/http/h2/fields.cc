@@ -109,9 +109,4 @@ void h2_informational(H2Fields& out, const ResponseHead& head, std::string_view 
   add_via(out, head.version, via_pseudonym);
 }
 
-void h2_trailers(H2Fields& out, const Fields& trailers) {
-  out.clear();
-  for (std::size_t i = 0; i < trailers.size(); ++i) copy(out, trailers[i], trailers.sensitive(i));
-}
-
 }  // namespace carpool::proxy::http

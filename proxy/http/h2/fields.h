@@ -41,6 +41,5 @@ struct H2Asking {
 void h2_request(H2Fields& out, const RequestHead& head, const ForwardRules& rules, const H2Asking& asking);
 void h2_response(H2Fields& out, const ResponseHead& head, const ReplyRules& rules);
 void h2_informational(H2Fields& out, const ResponseHead& head, std::string_view via_pseudonym);
-void h2_trailers(H2Fields& out, const Fields& trailers);
 
 }  // namespace carpool::proxy::http

@@ -38,7 +38,6 @@ class H2Stream : public ListHook<struct H2StreamTag>, public ListHook<struct H2M
   StreamId id() const { return id_; }
   // Bytes that wait for the windows or the socket.
   std::size_t backlog() const { return queue_.size() - sent_; }
-  bool peer_ended() const { return peer_ended_; }
   bool head_sent() const { return head_sent_; }    // clients: the request's head is in frames
   bool never_sent() const { return never_sent_; }  // the peer has not seen the request and never will
   // The rule that the peer's message violated, for which this side reset the stream; nullptr: none.
