@@ -34,12 +34,12 @@ inline void sort_by_place(std::vector<ConfigError>& mistakes) {
 
 // External text may have any number of errors, each as long as its keys: only the first ones are reported, shortened.
 // Returns true if there are more.
-inline constexpr std::size_t kMostMistakes = 100;
+inline constexpr std::size_t kMaxMistakes = 100;
 inline bool bound(std::vector<ConfigError>& mistakes) {
   constexpr std::size_t kLongestKey = 200, kLongestText = 1000;
-  const bool more = mistakes.size() > kMostMistakes;
+  const bool more = mistakes.size() > kMaxMistakes;
   if (more) {
-    mistakes.resize(kMostMistakes);
+    mistakes.resize(kMaxMistakes);
     const ConfigError& last = mistakes.back();
     mistakes.push_back({last.file, last.line, last.column, "file", "has more mistakes, expected none"});
   }

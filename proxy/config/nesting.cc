@@ -161,7 +161,7 @@ std::optional<Place> deeper_than(std::string_view toml, unsigned most) {
 }
 
 std::string too_deep_text() {
-  return "nests deeper than " + std::to_string(kMostLevels) + " levels, expected at most that";
+  return "nests deeper than " + std::to_string(kMaxLevels) + " levels, expected at most that";
 }
 
 }  // namespace carpool::proxy::config

@@ -11,12 +11,12 @@
 namespace carpool::proxy::config {
 
 // The deepest setting, [origin.pool.health_check] interval, is at level four.
-inline constexpr unsigned kMostLevels = 16;
+inline constexpr unsigned kMaxLevels = 16;
 
 // Returns the first place deeper than `most` levels, or nullopt if there is none before the first syntax error. Each
 // part of a key or header, each array and each inline table is a level; an array of tables adds one more.
 std::optional<Place> deeper_than(std::string_view toml, unsigned most);
-// The error text for a place deeper than kMostLevels.
+// The error text for a place deeper than kMaxLevels.
 std::string too_deep_text();
 
 }  // namespace carpool::proxy::config

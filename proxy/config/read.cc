@@ -24,7 +24,7 @@
 namespace carpool::proxy::config {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{16} * 1024 * 1024;  // 65,535 origins take about half of it
+constexpr std::size_t kMaxBytes = std::size_t{16} * 1024 * 1024;  // 65,535 origins take about half of it
 
 Place place(const toml::source_region& source) {
   return {source.begin.line, source.begin.column};
@@ -89,7 +89,7 @@ class Reader {
   void read_table(const toml::table& table, const Section& section, const Scope& scope, void* target,
                   const std::string& prefix) {
     for (auto&& [name, node] : table) {
-      if (reading_.mistakes.size() > kMostMistakes) return;
+      if (reading_.mistakes.size() > kMaxMistakes) return;
       const std::string key = join(prefix, name.str());
       if (const Setting* setting = find_setting(section, name.str())) {
         read_setting(node, section, *setting, target, key);
@@ -187,7 +187,7 @@ class Reader {
 Reading read_text(std::string_view text, const std::string& file, const Env& env) {
   Reading reading;
   Places places;
-  if (const std::optional<Place> deep = deeper_than(text, kMostLevels)) {
+  if (const std::optional<Place> deep = deeper_than(text, kMaxLevels)) {
     reading.mistakes.push_back({file, deep->line, deep->column, "syntax", too_deep_text()});
     reading.meet(ReadingLimit::depth);
     return reading;
@@ -208,7 +208,7 @@ Reading read_text(std::string_view text, const std::string& file, const Env& env
 }
 
 Reading read_file(const std::string& path, const Env& env, std::size_t* digest) {
-  const Result<std::string> text = contents(path, kMostBytes);
+  const Result<std::string> text = contents(path, kMaxBytes);
   if (text && digest != nullptr) *digest = digest_of(*text);
   if (text) return read_text(*text, path, env);
   Reading reading;

@@ -52,7 +52,7 @@ void merge(toml::table& base, const toml::table& over, bool top) {
 }
 
 Result<toml::table> parse(std::string_view text) {
-  if (const std::optional<Place> deep = deeper_than(text, kMostLevels)) {
+  if (const std::optional<Place> deep = deeper_than(text, kMaxLevels)) {
     return Fault{FaultKind::malformed_request, Side::client,
                  std::to_string(deep->line) + ':' + std::to_string(deep->column) + ": " + too_deep_text()};
   }

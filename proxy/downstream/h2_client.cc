@@ -20,8 +20,8 @@ constexpr std::size_t kHeadsRead = 256;                 // bytes per read while 
 constexpr std::size_t kPull = std::size_t{128} * 1024;  // bytes of frames generated per write
 // All streams of one client together.
 constexpr std::size_t kClientHighWatermark = std::size_t{512} * 1024;
-constexpr std::size_t kFewStreams = 16;     // with at most this many the buffer stays below kClientHighWatermark
-constexpr std::uint32_t kMostUnpumped = 8;  // each may hold a batch of the loop
+constexpr std::size_t kFewStreams = 16;    // with at most this many the buffer stays below kClientHighWatermark
+constexpr std::uint32_t kMaxUnpumped = 8;  // each may hold a batch of the loop
 
 http::H2Options options_of(const config::Listen& listen) {
   http::H2Options options;
@@ -156,7 +156,7 @@ void H2Client::catch_up() {
 
 void H2Client::pump_soon(H2ClientStream& request) {
   if (request.ListHook<H2PumpTag>::linked()) return;
-  if (unpumped_count_ == kMostUnpumped) pump_all();
+  if (unpumped_count_ == kMaxUnpumped) pump_all();
   unpumped_.push_back(request);
   ++unpumped_count_;
 }

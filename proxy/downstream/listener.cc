@@ -15,7 +15,7 @@ namespace carpool::proxy {
 
 namespace {
 constexpr int kAcceptsPerTurn = 64;
-constexpr std::size_t kMostVersions = 1000;  // of its settings
+constexpr std::size_t kMaxVersions = 1000;  // of its settings
 }  // namespace
 
 Listener::Listener(const config::Listen& settings, Parts parts)
@@ -34,7 +34,7 @@ exec::Loop& Listener::loop() const {
 bool Listener::change(const config::Listen& settings) {
   auto known = std::find_if(versions_.begin(), versions_.end(), [&](const auto& v) { return *v == settings; });
   if (known == versions_.end()) {
-    if (versions_.size() >= kMostVersions) return false;
+    if (versions_.size() >= kMaxVersions) return false;
     known = versions_.insert(versions_.end(), std::make_unique<const config::Listen>(settings));
   }
   point_.set(**known);

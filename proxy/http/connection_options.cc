@@ -12,7 +12,7 @@ void ConnectionOptions::parse(const Fields& fields) {
     if (fields.id(i) != FieldName::connection) continue;
     const std::string_view value = fields[i].value;
     bytes += value.size();
-    too_many_ = too_many_ || bytes > kMostBytes;
+    too_many_ = too_many_ || bytes > kMaxBytes;
     if (too_many_) return;
     ListReader list(value);
     for (std::string_view option; list.next(option);) note(option);

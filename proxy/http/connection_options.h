@@ -29,7 +29,7 @@ class ConnectionOptions {
 
  private:
   static constexpr std::size_t kMost = 64;
-  static constexpr std::size_t kMostBytes = 4096;
+  static constexpr std::size_t kMaxBytes = 4096;
   struct Option {
     const char* at;
     std::size_t size;

@@ -12,10 +12,10 @@ namespace {
 
 // Parses digits only, below 2^63, so that sums of lengths cannot overflow.
 std::optional<std::uint64_t> content_length(std::string_view text) {
-  constexpr std::size_t kMostDigits = 18;
+  constexpr std::size_t kMaxDigits = 18;
   if (text.empty()) return std::nullopt;
   while (text.size() > 1 && text.front() == '0') text.remove_prefix(1);
-  if (text.size() > kMostDigits) return std::nullopt;
+  if (text.size() > kMaxDigits) return std::nullopt;
   std::uint64_t value = 0;
   for (const char c : text) {
     if (c < '0' || c > '9') return std::nullopt;

@@ -9,7 +9,7 @@
 
 namespace carpool::proxy::http {
 
-inline constexpr std::uint32_t kMostInformational = 64;
+inline constexpr std::uint32_t kMaxInformational = 64;
 
 class Informational {
  public:
@@ -17,7 +17,7 @@ class Informational {
   const char* add(std::size_t bytes, const Limits& limits) {
     ++heads_;
     bytes_ += bytes;
-    if (heads_ > kMostInformational) return "more than 64 informational (1xx) heads before the final one";
+    if (heads_ > kMaxInformational) return "more than 64 informational (1xx) heads before the final one";
     if (bytes_ > limits.header_bytes) return "informational (1xx) heads that together exceed the limit of one head";
     return nullptr;
   }
@@ -26,6 +26,6 @@ class Informational {
   std::uint32_t heads_ = 0;
   std::size_t bytes_ = 0;
 };
-static_assert(kMostInformational == 64, "the words above name the bound");
+static_assert(kMaxInformational == 64, "the words above name the bound");
 
 }  // namespace carpool::proxy::http

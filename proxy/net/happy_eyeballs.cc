@@ -15,7 +15,7 @@ namespace carpool::proxy::net {
 namespace {
 
 constexpr Duration kAttemptDelay = std::chrono::milliseconds(250);
-constexpr std::size_t kMostAddresses = 16;
+constexpr std::size_t kMaxAddresses = 16;
 
 void set(int fd, int level, int option, int value) {
   setsockopt(fd, level, option, &value, sizeof value);
@@ -96,7 +96,7 @@ HappyEyeballs::HappyEyeballs(exec::Loop& loop, const pool::Origin& origin, const
       owner_(owner),
       addresses_(interleave(addresses)),
       delay_(exec::Timer::bind<&HappyEyeballs::on_delay>(loop, *this)) {
-  if (addresses_.size() > kMostAddresses) addresses_.resize(kMostAddresses);
+  if (addresses_.size() > kMaxAddresses) addresses_.resize(kMaxAddresses);
 }
 
 HappyEyeballs::~HappyEyeballs() {

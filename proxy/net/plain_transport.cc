@@ -14,7 +14,7 @@
 namespace carpool::proxy::net {
 namespace {
 
-constexpr std::size_t kMostPieces = 1024;  // IOV_MAX
+constexpr std::size_t kMaxCallPieces = 1024;  // IOV_MAX
 
 bool again(int error) {
   return error == EAGAIN || error == EWOULDBLOCK;
@@ -45,7 +45,7 @@ class PlainTransport final : public Transport {
   }
 
   IoResult write(std::span<const iovec> from) override {
-    const auto pieces = from.first(std::min(from.size(), kMostPieces));
+    const auto pieces = from.first(std::min(from.size(), kMaxCallPieces));
     const std::size_t asked = total(pieces);
     CARPOOL_ASSERT(asked > 0);
     ssize_t sent = 0;

@@ -19,7 +19,7 @@ class WriteBatch {
   std::string& text() { return text_; }
   // Adds external bytes, which must stay alive until the batch is sent.
   void add(std::string_view bytes) {
-    if (bytes.size() <= kCopied && text_.size() < kMostText) {
+    if (bytes.size() <= kCopied && text_.size() < kMaxText) {
       text_.append(bytes);
       return;
     }
@@ -59,7 +59,7 @@ class WriteBatch {
 
  private:
   static constexpr std::size_t kCopied = 2048;
-  static constexpr std::size_t kMostText = std::size_t{16} * 1024;  // limit of copied external bytes
+  static constexpr std::size_t kMaxText = std::size_t{16} * 1024;  // limit of copied external bytes
   struct Piece {
     const char* data;  // nullptr: the next `size` bytes of text_
     std::size_t size;

@@ -8,7 +8,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr std::size_t kMostNamed = 20;
+constexpr std::size_t kMaxNamed = 20;
 
 std::uint64_t open(const pool::Destination::Snapshot& s) {
   return s.alive() - s.of(pool::ConnectionStatus::connecting);
@@ -49,7 +49,7 @@ void StatsSummaryLog::write() {
              {"closed", created - std::min(active, created)},
              {"failures", failures},
              {"leaks", leaks},
-             {"busiest", pool_details(std::move(pools), kMostNamed)}});
+             {"busiest", pool_details(std::move(pools), kMaxNamed)}});
   start();
 }
 

@@ -149,11 +149,11 @@ TEST(AnOrigin, MayEndWithEmptyDataOrWithTrailers) {
 TEST(AnOrigin, MaySendSixtyFourInformationalHeadsAndNoMore) {
   Asked one;
   std::string bytes;
-  for (std::uint32_t i = 0; i < kMostInformational; ++i) bytes += status("103");
+  for (std::uint32_t i = 0; i < kMaxInformational; ++i) bytes += status("103");
   EXPECT_EQ(error_of(one.answer(bytes), 1), -1);
-  EXPECT_EQ(one.heard.interim.size(), kMostInformational);
+  EXPECT_EQ(one.heard.interim.size(), kMaxInformational);
   EXPECT_EQ(error_of(one.answer(status("103")), 1), kProtocolError);
-  EXPECT_EQ(one.heard.interim.size(), kMostInformational);
+  EXPECT_EQ(one.heard.interim.size(), kMaxInformational);
 }
 
 TEST(AnOrigin, MaySendInformationalHeadsAsLargeTogetherAsOneHead) {

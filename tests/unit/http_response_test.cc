@@ -254,7 +254,7 @@ TEST(ResponseReader, TakesNothingElseFromThem) {
 
 TEST(ResponseReader, EndsAResponseWhoseInformationalHeadsHaveNoEnd) {
   std::string flood;
-  for (std::uint32_t i = 0; i < kMostInformational; ++i) flood += "HTTP/1.1 103 Early\r\n\r\n";
+  for (std::uint32_t i = 0; i < kMaxInformational; ++i) flood += "HTTP/1.1 103 Early\r\n\r\n";
   taken(flood + ok("Content-Length: 0\r\n"), "f1n0");
   refused(flood + "HTTP/1.1 103 Early\r\n\r\n", FaultKind::informational_limit);
   const std::string large = "HTTP/1.1 103 Early\r\nX: " + std::string(15000, 'a') + "\r\n\r\n";

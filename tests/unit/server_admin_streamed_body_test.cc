@@ -14,7 +14,7 @@
 namespace carpool::proxy::admin {
 namespace {
 
-constexpr std::size_t kMostOver = std::size_t{4} * 1024;  // of a step: its last piece
+constexpr std::size_t kMaxOver = std::size_t{4} * 1024;  // of a step: its last piece
 
 Json told(int number) {
   return {
@@ -84,7 +84,7 @@ TEST(ALongAnswer, IsMadeInStepsThatAreTheWholeTogether) {
   int steps = 1;
   for (;; ++steps) {
     const std::string step = body->take();
-    EXPECT_LT(step.size(), Body::kStep + kMostOver);
+    EXPECT_LT(step.size(), Body::kStep + kMaxOver);
     all += step;
     if (body->complete()) break;
     EXPECT_GE(step.size(), Body::kStep);

@@ -98,7 +98,7 @@ TEST_F(Wire, GivesUpOnOneThatSaysNothing) {
 
 TEST_F(Wire, TakesNoMoreThanItsBounds) {
   FdMessage fd_message;
-  fd_message.text.assign(FdMessage::kMostBytes + 1, 'x');
+  fd_message.text.assign(FdMessage::kMaxBytes + 1, 'x');
   EXPECT_FALSE(send_fds(here_.get(), fd_message, kPatience));
 }
 

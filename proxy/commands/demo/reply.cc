@@ -10,8 +10,8 @@
 namespace carpool::proxy {
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
-constexpr std::uint64_t kMostDelay = 60'000;  // milliseconds
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 40;
+constexpr std::uint64_t kMaxDelay = 60'000;  // milliseconds
 constexpr std::string_view kLine = "carpool's demo: sixty-four bytes a line make any part checkable\n";
 static_assert(kLine.size() == 64);
 constexpr std::size_t kBlock = std::size_t{64} * 1024;
@@ -97,9 +97,9 @@ DemoReply demo_reply(const http::RequestHead& request, const DemoVisit& visit) {
   DemoReply reply;
   if (path == "/") {
     reply.body = greeting(visit);
-  } else if (const auto bytes = number_behind("/bytes/", path, kMostBytes)) {
+  } else if (const auto bytes = number_behind("/bytes/", path, kMaxBytes)) {
     reply.fill = *bytes;
-  } else if (const auto wait = number_behind("/delay/", path, kMostDelay)) {
+  } else if (const auto wait = number_behind("/delay/", path, kMaxDelay)) {
     reply.delay = std::chrono::milliseconds(*wait);
     reply.body = "waited " + std::to_string(*wait) + " ms\n";
   } else if (path == "/echo") {
@@ -108,7 +108,7 @@ DemoReply demo_reply(const http::RequestHead& request, const DemoVisit& visit) {
     reply.body = "this connection ends here\n";
     reply.close = true;
   } else if (path.starts_with("/bytes/") || path.starts_with("/delay/")) {
-    return says(400, "a number, up to " + std::to_string(path[1] == 'b' ? kMostBytes : kMostDelay) + "\n");
+    return says(400, "a number, up to " + std::to_string(path[1] == 'b' ? kMaxBytes : kMaxDelay) + "\n");
   } else {
     return says(404, std::string(kPaths));
   }

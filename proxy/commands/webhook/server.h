@@ -50,7 +50,7 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   void stop();
 
   // Handshakes have a limit of their own: clients that do not complete theirs cannot block reviews.
-  static constexpr std::size_t kMostHandshakes = 64, kMostSessions = 128;
+  static constexpr std::size_t kMaxHandshakes = 64, kMaxSessions = 128;
   const WebhookOptions options_;
   std::unique_ptr<exec::UvLoop> loop_;
   std::unique_ptr<tls::ServerContext> tls_;
@@ -58,7 +58,7 @@ class WebhookServer final : private WebhookSession::Owner, private net::Acceptor
   FileWatch watch_;
   net::Acceptor acceptor_;
   std::vector<exec::Signal> signals_;
-  Budget handshakes_{kMostHandshakes, 0}, sessions_{kMostSessions, 0};  // own their sessions, as the next
+  Budget handshakes_{kMaxHandshakes, 0}, sessions_{kMaxSessions, 0};  // own their sessions, as the next
   exec::DeferredDeleter<WebhookSession, SessionBudgetTag> ended_sessions_;
   std::uint64_t handshakes_ended_ = 0, idle_ended_ = 0;  // to make room for new clients
   std::array<std::uint64_t, 4> outcomes_{};              // by webhook::Outcome

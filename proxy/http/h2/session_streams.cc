@@ -135,9 +135,9 @@ void H2Impl::give_window(H2Stream& stream, std::size_t bytes) {
 void H2Impl::return_window(H2Stream& stream, std::size_t bytes) {
   // of a frame. The library returns padding at half of its window, which never happens, because each update of ours,
   // which includes the padding, comes first
-  constexpr std::uint32_t kMostPadding = 256;
+  constexpr std::uint32_t kMaxPadding = 256;
   stream.returned_ += static_cast<std::uint32_t>(bytes);
-  if (stream.returned_ + kMostPadding < stream.window_ / 2) return;
+  if (stream.returned_ + kMaxPadding < stream.window_ / 2) return;
   const auto more = static_cast<std::int32_t>(std::exchange(stream.returned_, 0));
   nghttp2_submit_window_update(session, NGHTTP2_FLAG_NONE, stream.id_, more);
 }

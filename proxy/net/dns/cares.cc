@@ -55,7 +55,7 @@ class StreamOfAnswers {
   static constexpr std::size_t kCount = 6;  // RFC 1035 §4.1.1: offset of ANCOUNT, high byte first
   // Uses the high byte alone: it is sufficient, and may arrive without the low one.
   static std::size_t cut_count(unsigned char& high) {
-    constexpr unsigned char kHighest = (kMostRecords - 1) >> 8U;
+    constexpr unsigned char kHighest = (kMaxRecords - 1) >> 8U;
     if (high <= kHighest) return 0;
     const std::size_t cut = static_cast<std::size_t>(high - kHighest) << 8U;
     high = kHighest;

@@ -27,7 +27,7 @@ struct CaresOptions {
 class CaresObserver {
  public:
   virtual void on_datagram(std::string_view datagram) LOOP_ONLY = 0;
-  // Records were removed from a TCP response; fewer than kMostRecords remain.
+  // Records were removed from a TCP response; fewer than kMaxRecords remain.
   virtual void on_cut(std::size_t records) LOOP_ONLY = 0;
 
  protected:
@@ -36,7 +36,7 @@ class CaresObserver {
 
 // Limit per response. For each record c-ares walks a list, and it opens a socket to sort each address, so thousands
 // would block the loop.
-inline constexpr std::size_t kMostRecords = 512;
+inline constexpr std::size_t kMaxRecords = 512;
 
 class Cares {
  public:

@@ -19,11 +19,11 @@
 namespace carpool::proxy::dns {
 namespace {
 
-constexpr std::size_t kMostTcp = 32;          // concurrent lookups over TCP: c-ares needs some 75 KiB for each
-constexpr std::size_t kMostText = 64 * 1024;  // limit of resolv.conf
+constexpr std::size_t kMaxTcp = 32;          // concurrent lookups over TCP: c-ares needs some 75 KiB for each
+constexpr std::size_t kMaxText = 64 * 1024;  // limit of resolv.conf
 
 std::string contents_of(const std::string& path) {
-  std::string text(kMostText, '\0');
+  std::string text(kMaxText, '\0');
   std::ifstream file(path);
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
@@ -72,7 +72,7 @@ struct Channel::Impl final : exec::Deferred {
   std::vector<std::unique_ptr<Server>> retired;
   std::unordered_map<std::string_view, std::unique_ptr<Ask>> asks;  // keys point into the Asks
   std::vector<std::unique_ptr<Ask>> over;                           // finished, perhaps inside a callback of c-ares
-  List<Ask, TcpTag> waiting;                                        // waiting for one of kMostTcp
+  List<Ask, TcpTag> waiting;                                        // waiting for one of kMaxTcp
   std::size_t tcp = 0;
 };
 
@@ -202,7 +202,7 @@ void Channel::Impl::deliver(Ask& ask, LookupResult answer) {
 void Channel::Impl::run() {
   over.clear();
   std::erase_if(retired, [](const auto& server) { return server->asks == 0; });
-  while (tcp < kMostTcp && !waiting.empty()) over_tcp(waiting.pop_front());
+  while (tcp < kMaxTcp && !waiting.empty()) over_tcp(waiting.pop_front());
 }
 
 Channel::Channel(exec::Loop& loop, const Settings& settings) : impl_(std::make_unique<Impl>(loop, settings)) {}

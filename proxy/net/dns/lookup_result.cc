@@ -7,7 +7,7 @@
 
 namespace carpool::proxy::dns {
 namespace {
-constexpr std::size_t kTable = 2 * kMostAddresses;  // a power of two
+constexpr std::size_t kTable = 2 * kMaxAddresses;  // a power of two
 static_assert((kTable & (kTable - 1)) == 0);
 }  // namespace
 
@@ -36,7 +36,7 @@ void AddressList::add(const net::Address& address) {
     if (addresses_[table_[at] - 1] == address) return;
     at = (at + 1) & (kTable - 1);
   }
-  if (addresses_.size() == kMostAddresses) {
+  if (addresses_.size() == kMaxAddresses) {
     ++left_out_;
     return;
   }

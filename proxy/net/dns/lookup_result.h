@@ -11,7 +11,7 @@
 namespace carpool::proxy::dns {
 
 // Limit of one name, over all dials; a name server may return thousands.
-inline constexpr std::size_t kMostAddresses = 256;
+inline constexpr std::size_t kMaxAddresses = 256;
 
 struct LookupResult {
   enum class Kind : std::uint8_t {
@@ -24,13 +24,13 @@ struct LookupResult {
   std::vector<net::Address> addresses;
   Duration ttl{};            // the smallest TTL of all records
   std::string_view words;    // static text of c-ares
-  std::size_t left_out = 0;  // number of addresses beyond kMostAddresses
+  std::size_t left_out = 0;  // number of addresses beyond kMaxAddresses
 };
 
 // `timeouts`: the number of tries that timed out.
 LookupResult::Kind kind_of(int status, int timeouts);
 
-// AddressList: collects distinct addresses in arrival order, at most kMostAddresses.
+// AddressList: collects distinct addresses in arrival order, at most kMaxAddresses.
 class AddressList {
  public:
   void add(const net::Address& address);

@@ -13,7 +13,7 @@ namespace {
 
 using Addresses = std::vector<net::Address>;
 
-constexpr std::size_t kMostNames = 4096;
+constexpr std::size_t kMaxNames = 4096;
 // A negative result is cached this long, and a failing name server is not queried more often.
 constexpr Duration kRefusalTtl = std::chrono::seconds(1);
 // While a refresh is running, a stale result is held back for at most this long; after a failure later questions do not
@@ -122,7 +122,7 @@ auto Resolver::Impl::at(std::string_view host) -> Name& {
 }
 
 void Resolver::Impl::make_room() {
-  if (names.size() < kMostNames) return;
+  if (names.size() < kMaxNames) return;
   Name* oldest = by_age.next(nullptr);
   while (oldest != nullptr && oldest->busy()) oldest = by_age.next(oldest);
   // If all are in use there is no need to evict: each pending dial holds a pool slot, which bounds them.

@@ -35,7 +35,7 @@ void SessionStore::put(const std::string& peer, SessionPtr session) {
   Stack& stack = at(peer);
   if (!single_use(session.get())) stack.sessions.clear();  // the newest replaces the others, because it is reusable
   stack.sessions.push_back(std::move(session));
-  if (stack.sessions.size() > kMostPerPeer) stack.sessions.pop_front();
+  if (stack.sessions.size() > kMaxPerPeer) stack.sessions.pop_front();
 }
 
 SessionPtr SessionStore::take(const std::string& peer) {
@@ -68,7 +68,7 @@ SessionStore::Stack& SessionStore::at(const std::string& peer) {
     by_age_.splice(by_age_.end(), by_age_, found->second.age);
     return found->second;
   }
-  if (stacks_.size() >= kMostPeers) forget(stacks_.find(by_age_.front()));
+  if (stacks_.size() >= kMaxPeers) forget(stacks_.find(by_age_.front()));
   by_age_.push_back(peer);
   Stack& stack = stacks_[peer];
   stack.age = std::prev(by_age_.end());

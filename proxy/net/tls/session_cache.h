@@ -22,8 +22,8 @@ bool end_with_certificate(SSL_SESSION* session);
 
 class SessionStore {
  public:
-  static constexpr std::size_t kMostPeers = 1024;
-  static constexpr std::size_t kMostPerPeer = 8;
+  static constexpr std::size_t kMaxPeers = 1024;
+  static constexpr std::size_t kMaxPerPeer = 8;
 
   void put(const std::string& peer, SessionPtr session);
   // Returns the newest unexpired session, or nullptr.

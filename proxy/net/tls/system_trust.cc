@@ -13,8 +13,8 @@
 namespace carpool::proxy::tls {
 
 namespace {
-constexpr std::size_t kMostFiles = 4096;                   // of one directory
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // in total
+constexpr std::size_t kMaxFiles = 4096;                   // of one directory
+constexpr std::size_t kMaxBytes = std::size_t{64} << 20;  // in total
 constexpr std::string_view kDigits = "0123456789abcdef";
 constexpr std::size_t kHashLength = 8;
 
@@ -36,7 +36,7 @@ std::vector<std::string> certificates_in(const std::string& directory) {
   std::vector<std::string> paths;
   std::error_code error;
   for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
-    if (paths.size() < kMostFiles && names_certificate(at->path().filename().string())) {
+    if (paths.size() < kMaxFiles && names_certificate(at->path().filename().string())) {
       paths.push_back(at->path().string());
     }
   }
@@ -48,7 +48,7 @@ class Pieces {
  public:
   void add(const std::string& path) {
     Result<std::string> text = read_file(path);
-    if (!text || text->empty() || bytes_ + text->size() > kMostBytes || known(*text)) return;
+    if (!text || text->empty() || bytes_ + text->size() > kMaxBytes || known(*text)) return;
     bytes_ += text->size();
     all_.push_back(std::move(*text));
   }

@@ -12,13 +12,13 @@
 namespace carpool::proxy::tls {
 namespace {
 
-constexpr int kMostNames = 4;
-constexpr int kMostBytes = 253;
+constexpr int kMaxNames = 4;
+constexpr int kMaxBytes = 253;
 
 // These bytes are chosen by the certificate's author; unprintable ones must not reach a log line or a header.
 std::string as_text(const ASN1_STRING* string) {
   const auto* data = reinterpret_cast<const char*>(ASN1_STRING_get0_data(string));
-  std::string text(data, static_cast<std::size_t>(std::min(ASN1_STRING_length(string), kMostBytes)));
+  std::string text(data, static_cast<std::size_t>(std::min(ASN1_STRING_length(string), kMaxBytes)));
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   return text;
@@ -45,7 +45,7 @@ std::string alternative_names_of(const X509* certificate) {
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
   std::string out;
   const int count = names ? sk_GENERAL_NAME_num(names.get()) : 0;
-  for (int i = 0; i < count && i < kMostNames; ++i) {
+  for (int i = 0; i < count && i < kMaxNames; ++i) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
     if (!out.empty()) out += ", ";
     if (name->type == GEN_DNS)
@@ -55,7 +55,7 @@ std::string alternative_names_of(const X509* certificate) {
     else
       out += "?";
   }
-  if (count > kMostNames) out += ", …";
+  if (count > kMaxNames) out += ", …";
   return out;
 }
 

@@ -51,12 +51,12 @@ class AdminServer final : private AdminSessions::Host, private exec::TurnHost {
   void in_background(exec::TaskPtr task) override;
   void enter() override {}
   void leave() override {}
-  bool room_to_listen() const override LOOP_ONLY { return listeners_ < kMostListeners; }
+  bool room_to_listen() const override LOOP_ONLY { return listeners_ < kMaxListeners; }
   void subscribed(AdminSession& session) override LOOP_ONLY;
   void stops_listening() override LOOP_ONLY { --listeners_; }
   void broadcast();
 
-  static constexpr std::size_t kMostListeners = 16;
+  static constexpr std::size_t kMaxListeners = 16;
   Executors& executors_;
   const ConfigInForce& config_;
   const admin::AdminView& view_;

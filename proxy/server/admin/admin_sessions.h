@@ -52,13 +52,13 @@ class AdminSessions final : private AdminListener::Owner, private AdminSession::
   void in_background(exec::TaskPtr task) override { host_.in_background(std::move(task)); }
 
   // /events listeners count as in progress; their number is below the difference.
-  static constexpr std::size_t kMost = 128, kMostWorkedFor = 96;
+  static constexpr std::size_t kMost = 128, kMaxWorkedFor = 96;
   exec::Loop& loop_;
   Host& host_;
   const admin::AdminView& view_;
   admin::AdminControl& control_;
   AdminListener listener_;
-  SessionBudget<AdminSession> budget_{kMost, kMostWorkedFor};  // owns its sessions
+  SessionBudget<AdminSession> budget_{kMost, kMaxWorkedFor};  // owns its sessions
   exec::DeferredDeleter<AdminSession, SessionBudgetTag> ended_sessions_;
   std::atomic<std::size_t> open_{0};  // written on the loop, read anywhere: relaxed, no partner, as the next two
   std::atomic<std::uint64_t> ended_{0}, refused_{0};

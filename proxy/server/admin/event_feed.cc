@@ -9,7 +9,7 @@
 namespace carpool::proxy::admin {
 namespace {
 
-constexpr std::size_t kMostCells = 2000;  // per pool; further ones are only counted
+constexpr std::size_t kMaxCells = 2000;  // per pool; further ones are only counted
 constexpr Duration kGrain = std::chrono::milliseconds(10);
 
 std::int64_t milliseconds(Instant when) {
@@ -27,7 +27,7 @@ Json told(const AdminView& view, const PoolInfo& pool, Instant now) {
   Json json = json_of(pool);
   const std::vector<ConnectionInfo> connections = view.connections(pool.origin);
   Json cells = Json::array();
-  for (std::size_t i = 0; i < std::min(connections.size(), kMostCells); ++i) {
+  for (std::size_t i = 0; i < std::min(connections.size(), kMaxCells); ++i) {
     cells.push_back(cell_of(connections[i], now));
   }
   json["cells"] = std::move(cells);

@@ -48,7 +48,7 @@ Status receive_all(int socket, std::span<char> bytes) {
   return Done{};
 }
 
-constexpr std::size_t kControl = CMSG_SPACE(FdMessage::kMostDescriptors * sizeof(int));
+constexpr std::size_t kControl = CMSG_SPACE(FdMessage::kMaxDescriptors * sizeof(int));
 
 void take_descriptors(msghdr& message, std::vector<Fd>& descriptors) {
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
@@ -66,7 +66,7 @@ void take_descriptors(msghdr& message, std::vector<Fd>& descriptors) {
 Status send_fds(int socket, const FdMessage& fd_message, Duration timeout) {
   bound(socket, SO_SNDTIMEO, timeout);
   Length length = fd_message.text.size();
-  if (length > FdMessage::kMostBytes || fd_message.descriptors.size() > FdMessage::kMostDescriptors) {
+  if (length > FdMessage::kMaxBytes || fd_message.descriptors.size() > FdMessage::kMaxDescriptors) {
     return Fault{FaultKind::internal, Side::self, "hand-over: too many sockets"};
   }
   iovec piece{&length, sizeof length};
@@ -106,7 +106,7 @@ Result<FdMessage> receive_fds(int socket, Duration timeout) {
   const ssize_t got = repeat_interrupted([&] { return ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL); });
   if (got > 0) take_descriptors(message, fd_message.descriptors);
   if (got != static_cast<ssize_t>(sizeof length) || (message.msg_flags & MSG_CTRUNC) != 0) return failed("receive");
-  if (length > FdMessage::kMostBytes)
+  if (length > FdMessage::kMaxBytes)
     return Fault{FaultKind::internal, Side::self, "hand-over: the manifest is too long"};
   fd_message.text.resize(length);
   if (Status whole = receive_all(socket, fd_message.text); !whole) return whole.take_fault();

@@ -13,8 +13,8 @@
 namespace carpool::proxy {
 
 struct FdMessage {
-  static constexpr std::size_t kMostDescriptors = 250;  // the kernel allows 253 per message
-  static constexpr std::size_t kMostBytes = std::size_t{8} << 20;
+  static constexpr std::size_t kMaxDescriptors = 250;  // the kernel allows 253 per message
+  static constexpr std::size_t kMaxBytes = std::size_t{8} << 20;
 
   std::string text;
   std::vector<Fd> descriptors;

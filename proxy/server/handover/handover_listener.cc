@@ -21,8 +21,8 @@ namespace carpool::proxy {
 namespace {
 constexpr int kBacklog = 4, kAtOnce = 4;
 constexpr Duration kTimeout = std::chrono::seconds(1);
-constexpr std::size_t kMostSessions = 4;  // TLS sessions per origin
-constexpr std::size_t kMostSecrets = std::size_t{2} << 20;
+constexpr std::size_t kMaxSessions = 4;  // TLS sessions per origin
+constexpr std::size_t kMaxSecrets = std::size_t{2} << 20;
 
 struct Copy {
   std::string address;
@@ -40,11 +40,11 @@ void tell_of(const OriginRuntime& context, HandoverState& state, std::size_t& se
     if (const auto client = context.tls->loaded()) {
       one.tls_fingerprint = client->fingerprint();
       const pool::Origin& origin = context.destination->origin();
-      one.sessions = client->hand_out(tls::peer_name(origin.host, origin.port), kMostSessions);
+      one.sessions = client->hand_out(tls::peer_name(origin.host, origin.port), kMaxSessions);
     }
   }
   for (const std::string& session : one.sessions) secrets += session.size();
-  if (secrets > kMostSecrets) one.sessions.clear();
+  if (secrets > kMaxSecrets) one.sessions.clear();
   state.origins.push_back(std::move(one));
 }
 }  // namespace

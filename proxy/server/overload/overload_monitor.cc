@@ -15,7 +15,7 @@ namespace {
 constexpr Duration kLookEvery = std::chrono::milliseconds(250);
 constexpr Duration kShortFor = std::chrono::seconds(1);  // after the last failed allocation
 constexpr double kAll = 100;
-constexpr int kMostClosed = 256;  // idle upstream connections closed per sample
+constexpr int kMaxClosed = 256;  // idle upstream connections closed per sample
 }  // namespace
 
 OverloadMonitor::OverloadMonitor(exec::Loop& loop, OverloadState& overload, const ConfigInForce& config,
@@ -81,7 +81,7 @@ void OverloadMonitor::IdleCloser::close_idle() {
 
 void OverloadMonitor::IdleCloser::close_idle_upstream() {
   const Instant now = worker_.loop.now();
-  for (int closed = 0; closed < kMostClosed; ++closed) {
+  for (int closed = 0; closed < kMaxClosed; ++closed) {
     if (!free_a_descriptor(pools_, now)) return;
   }
 }

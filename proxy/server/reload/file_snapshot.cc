@@ -14,7 +14,7 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr std::size_t kMostBytes = std::size_t{16} * 1024 * 1024;  // larger files are compared by their stamp alone
+constexpr std::size_t kMaxBytes = std::size_t{16} * 1024 * 1024;  // larger files are compared by their stamp alone
 
 std::size_t mixed(std::size_t hash, std::int64_t value) {
   return (hash ^ static_cast<std::size_t>(value)) * std::size_t{0x100000001B3};
@@ -34,7 +34,7 @@ FileSnapshot look_at_one(const std::string& path) {
   if (!file || ::fstat(file.get(), &status) != 0) return {mixed(1, errno), 0};
   FileSnapshot look{2, stamp_of(status)};
   if (!S_ISREG(status.st_mode)) return look;
-  std::string text(std::min(static_cast<std::size_t>(status.st_size) + 1, kMostBytes), '\0');
+  std::string text(std::min(static_cast<std::size_t>(status.st_size) + 1, kMaxBytes), '\0');
   std::size_t size = 0;
   while (size < text.size()) {
     const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
@@ -42,7 +42,7 @@ FileSnapshot look_at_one(const std::string& path) {
     if (got <= 0) break;
     size += static_cast<std::size_t>(got);
   }
-  look.digest = size == kMostBytes ? look.stamp : digest_of({text.data(), size});
+  look.digest = size == kMaxBytes ? look.stamp : digest_of({text.data(), size});
   return look;
 }
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 // The session's window never blocks a stream: a client that does not read stops its own stream only.
 constexpr std::uint32_t kWindow = 4 * 1024 * 1024;
 constexpr std::size_t kPull = std::size_t{64} * 1024;  // bytes of frames in one write
-constexpr std::uint32_t kMostSpeaking = 8;             // each may hold a batch of the loop
+constexpr std::uint32_t kMaxSpeaking = 8;              // each may hold a batch of the loop
 
 // After this time without a byte, a PING precedes the next request, or checks on pending ones.
 constexpr Duration kQuiet = std::chrono::seconds(5);
@@ -129,7 +129,7 @@ void H2Connection::look_for_the_end() {
 
 void H2Connection::begin_delivery(H2UpstreamStream& upstream_stream) {
   if (upstream_stream.ListHook<H2SpeakingTag>::linked()) return;
-  if (speaking_count_ == kMostSpeaking) flush_to_handler();
+  if (speaking_count_ == kMaxSpeaking) flush_to_handler();
   speaking_.push_back(upstream_stream);
   ++speaking_count_;
 }

@@ -11,7 +11,7 @@ namespace carpool::proxy {
 
 namespace {
 // Larger responses are not read to the end: the connection is closed instead.
-constexpr std::size_t kMostBody = std::size_t{64} * 1024;
+constexpr std::size_t kMaxBody = std::size_t{64} * 1024;
 }  // namespace
 
 Probe::Probe(const UpstreamContext& context, Owner& owner, const OriginRuntime& origin, pool::Lease lease)
@@ -58,7 +58,7 @@ void Probe::on_upstream_ready() {
 bool Probe::take(std::string_view bytes) {
   for (;;) {
     const Result<http::ParseResult> fed = reader_.feed(bytes, head_, *this);
-    if (!fed || body_bytes_ > kMostBody) {
+    if (!fed || body_bytes_ > kMaxBody) {
       fail(fed ? "the response is too long" : "the response is malformed");
       return false;
     }

@@ -64,8 +64,8 @@ net::AddressRules rules_of(const config::Addresses& settings) {
   return {settings.eject_after, settings.eject_time, settings.gone_after, settings.retire_every};
 }
 
-constexpr std::size_t kMostIdentities = 1000;  // over the life of the process, like the next limit
-constexpr std::size_t kMostVersions = 1000;    // of the settings of one origin
+constexpr std::size_t kMaxIdentities = 1000;  // over the life of the process, like the next limit
+constexpr std::size_t kMaxVersions = 1000;    // of the settings of one origin
 
 std::string key_of(const pool::Origin& origin) {
   return origin.label();
@@ -99,7 +99,7 @@ Result<std::uint32_t> OriginRegistry::number_of(pool::Scheme scheme, const confi
   for (std::size_t i = 0; i < identities_.size(); ++i) {
     if (identities_[i].upstream == key) return static_cast<std::uint32_t>(i);
   }
-  if (identities_.size() >= kMostIdentities) {
+  if (identities_.size() >= kMaxIdentities) {
     return Fault{FaultKind::budget, Side::self,
                  "too many different [upstream] settings since the start; restart carpool"};
   }
@@ -232,7 +232,7 @@ Result<OriginRuntime*> OriginRegistry::version_of(pool::Origin origin) {
   std::vector<Context>& versions = versions_[key_of(origin)];
   auto known = std::find_if(versions.begin(), versions.end(), [&](const Context& v) { return v->same(*context); });
   if (known == versions.end()) {
-    if (versions.size() >= kMostVersions) {
+    if (versions.size() >= kMaxVersions) {
       return Fault{FaultKind::budget, Side::self, "too many different settings since the start; restart carpool"};
     }
     context->slot = metrics_.add_origin(origin.label());
