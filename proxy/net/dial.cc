@@ -48,11 +48,11 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   void on_race(Result<Winner> result) override LOOP_ONLY;
   void on_attempt_failed(const Address& address) override LOOP_ONLY { blame(address); }
   void blame(const Address& address) LOOP_ONLY {
-    if (plan.book != nullptr) plan.book->failed(address, loop.now());
+    if (plan.address_set != nullptr) plan.address_set->failed(address, loop.now());
   }
   // The dial no longer counts for the address that it tried first.
   void settle() {
-    if (counted) plan.book->dial_ended(*counted);
+    if (counted) plan.address_set->dial_ended(*counted);
     counted.reset();
   }
   void greet(int fd) LOOP_ONLY;
@@ -129,9 +129,9 @@ void Dial::Impl::connect(std::vector<Address> addresses) {
   made.dns = lap();
   phase = Phase::connecting;
   addresses = with_default_port(std::move(addresses), plan.origin->port);
-  if (plan.book != nullptr && !addresses.empty()) {
-    plan.book->learn(addresses, loop.now());
-    addresses = plan.book->order(std::move(addresses), loop.now());
+  if (plan.address_set != nullptr && !addresses.empty()) {
+    plan.address_set->learn(addresses, loop.now());
+    addresses = plan.address_set->order(std::move(addresses), loop.now());
     counted = addresses.front();
   }
   race = std::make_unique<HappyEyeballs>(loop, *plan.origin, plan.policy, addresses, *this);

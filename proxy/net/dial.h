@@ -41,7 +41,7 @@ class AddressPolicy {
 struct DialPlan {
   const pool::Origin* origin = nullptr;  // must outlive the dial, as must tls and policy
   std::vector<Address> pinned;           // [[origin]].addresses instead of DNS; port 0 means the origin's port
-  AddressSet* book = nullptr;            // nullptr: addresses are tried in the given order
+  AddressSet* address_set = nullptr;     // nullptr: addresses are tried in the given order
   tls::ClientContext* tls = nullptr;     // nullptr: plain text
   std::vector<std::string> alpn;         // ALPN to offer instead of that of `tls`; empty: that of `tls`
   const AddressPolicy* policy = nullptr;

@@ -47,71 +47,72 @@ Fault denied(const pool::Origin& origin, const std::string& why) {
 
 using RuleSet = EgressPolicy::RuleSet;
 
-bool named_in_allow(const RuleSet& book, const Address& address) {
+bool named_in_allow(const RuleSet& rule_set, const Address& address) {
   const auto range = protected_range(address);
   const auto bytes = rule_bytes(address);
-  return std::any_of(book.allow.begin(), book.allow.end(), [&](const EgressRule& rule) {
+  return std::any_of(rule_set.allow.begin(), rule_set.allow.end(), [&](const EgressRule& rule) {
     return rule.kind == EgressRule::Kind::network && rule.prefix >= range->prefix &&
            rule.matches_address(bytes, address.port());
   });
 }
 
 // Applies the denials that no rule can override, to one interpretation of an address.
-Status never(const RuleSet& book, const pool::Origin& origin, const Address& address) {
-  if (any_reached(book.own, address)) {
+Status never(const RuleSet& rule_set, const pool::Origin& origin, const Address& address) {
+  if (any_reached(rule_set.own, address)) {
     return Fault(FaultKind::loop_detected, Side::self, origin.label() + " is carpool's own listener " + address.text());
   }
-  if (any_reached(book.forbidden, address)) return denied(origin, "it is carpool's own admin or metrics address");
-  if (protected_range(address) && !named_in_allow(book, address)) {
+  if (any_reached(rule_set.forbidden, address)) return denied(origin, "it is carpool's own admin or metrics address");
+  if (protected_range(address) && !named_in_allow(rule_set, address)) {
     return denied(origin, address.host() + " is link-local or a metadata service, and egress.allow does not name it");
   }
   return Done{};
 }
 
-Status never_in_any_reading(const RuleSet& book, const pool::Origin& origin, const Address& address) {
+Status never_in_any_reading(const RuleSet& rule_set, const pool::Origin& origin, const Address& address) {
   for (const Address& reading : readings_of(address)) {
-    if (auto status = never(book, origin, reading); !status) return status;
+    if (auto status = never(rule_set, origin, reading); !status) return status;
   }
   return Done{};
 }
 
-Status by_rules(const RuleSet& book, const pool::Origin& origin, const Address& address) {
+Status by_rules(const RuleSet& rule_set, const pool::Origin& origin, const Address& address) {
   for (const Address& reading : readings_of(address)) {
-    if (any_address(book.deny, reading)) return denied(origin, "egress.deny, as " + reading.host());
+    if (any_address(rule_set.deny, reading)) return denied(origin, "egress.deny, as " + reading.host());
   }
-  if (any_name(book.deny, origin)) return denied(origin, "egress.deny");
-  if (book.default_allow || any_name(book.allow, origin) || any_address(book.allow, address)) return Done{};
+  if (any_name(rule_set.deny, origin)) return denied(origin, "egress.deny");
+  if (rule_set.default_allow || any_name(rule_set.allow, origin) || any_address(rule_set.allow, address)) return Done{};
   return denied(origin, "egress.default is deny and egress.allow names neither it nor " + address.host());
 }
 
-Status by_name(const RuleSet& book, const pool::Origin& origin) {
-  if (any_name(book.deny, origin)) return denied(origin, "egress.deny");
-  if (book.default_allow || any_name(book.allow, origin) || any_network(book.allow, origin.port)) return Done{};
+Status by_name(const RuleSet& rule_set, const pool::Origin& origin) {
+  if (any_name(rule_set.deny, origin)) return denied(origin, "egress.deny");
+  if (rule_set.default_allow || any_name(rule_set.allow, origin) || any_network(rule_set.allow, origin.port))
+    return Done{};
   return denied(origin, "egress.default is deny and egress.allow does not name it");
 }
 
 }  // namespace
 
 Result<std::unique_ptr<RuleSet>> EgressPolicy::read(const config::Egress& egress) {
-  auto book = std::make_unique<RuleSet>();
-  book->default_allow = egress.default_ == config::Verdict::allow;
-  book->report_only = egress.report_only;
-  if (auto status = parse_all(egress.allow, book->allow); !status) return status.take_fault();
-  if (auto status = parse_all(egress.deny, book->deny); !status) return status.take_fault();
-  return book;
+  auto rule_set = std::make_unique<RuleSet>();
+  rule_set->default_allow = egress.default_ == config::Verdict::allow;
+  rule_set->report_only = egress.report_only;
+  if (auto status = parse_all(egress.allow, rule_set->allow); !status) return status.take_fault();
+  if (auto status = parse_all(egress.deny, rule_set->deny); !status) return status.take_fault();
+  return rule_set;
 }
 
 Result<std::unique_ptr<EgressPolicy>> EgressPolicy::make(const config::Egress& egress) {
-  Result<std::unique_ptr<RuleSet>> book = read(egress);
-  if (!book) return book.take_fault();
+  Result<std::unique_ptr<RuleSet>> rule_set = read(egress);
+  if (!rule_set) return rule_set.take_fault();
   auto policy = std::make_unique<EgressPolicy>();
-  policy->replace(std::move(*book));
+  policy->replace(std::move(*rule_set));
   return policy;
 }
 
-std::unique_ptr<const RuleSet> EgressPolicy::replace(std::unique_ptr<const RuleSet> book) {
-  current_.store(book.get(), std::memory_order_release);
-  return std::exchange(book_, std::move(book));
+std::unique_ptr<const RuleSet> EgressPolicy::replace(std::unique_ptr<const RuleSet> rule_set) {
+  current_.store(rule_set.get(), std::memory_order_release);
+  return std::exchange(rule_set_, std::move(rule_set));
 }
 
 void EgressPolicy::edit(const RuleSet& changed) {
@@ -119,37 +120,37 @@ void EgressPolicy::edit(const RuleSet& changed) {
 }
 
 void EgressPolicy::set_own_listeners(std::vector<Address> listeners) {
-  RuleSet changed = *book_;
+  RuleSet changed = *rule_set_;
   changed.own = std::move(listeners);
   edit(changed);
 }
 
 void EgressPolicy::set_forbidden(std::vector<Address> addresses) {
-  RuleSet changed = *book_;
+  RuleSet changed = *rule_set_;
   changed.forbidden = std::move(addresses);
   edit(changed);
 }
 
-Status EgressPolicy::tell(const RuleSet& book, const pool::Origin& origin, Status absolute, Status rules) const {
-  const bool lifted = absolute && !rules && book.report_only;
+Status EgressPolicy::tell(const RuleSet& rule_set, const pool::Origin& origin, Status absolute, Status rules) const {
+  const bool lifted = absolute && !rules && rule_set.report_only;
   Status& said = absolute ? rules : absolute;
-  if (witness_ != nullptr) {
+  if (decision_listener_ != nullptr) {
     const Decision decision = said ? Decision::allowed : lifted ? Decision::reported : Decision::denied;
-    witness_->on_decision(decision, origin, said ? nullptr : &said.fault());
+    decision_listener_->on_decision(decision, origin, said ? nullptr : &said.fault());
   }
   return lifted ? Status(Done{}) : std::move(said);
 }
 
 Status EgressPolicy::may_ask(const pool::Origin& origin) const {
-  const RuleSet& book = now();
+  const RuleSet& rule_set = now();
   const auto literal = Address::literal(origin.host, origin.port);
-  if (!literal) return tell(book, origin, Done{}, by_name(book, origin));
-  return tell(book, origin, never_in_any_reading(book, origin, *literal), by_rules(book, origin, *literal));
+  if (!literal) return tell(rule_set, origin, Done{}, by_name(rule_set, origin));
+  return tell(rule_set, origin, never_in_any_reading(rule_set, origin, *literal), by_rules(rule_set, origin, *literal));
 }
 
 Status EgressPolicy::may_dial(const pool::Origin& origin, const Address& address) const {
-  const RuleSet& book = now();
-  return tell(book, origin, never_in_any_reading(book, origin, address), by_rules(book, origin, address));
+  const RuleSet& rule_set = now();
+  return tell(rule_set, origin, never_in_any_reading(rule_set, origin, address), by_rules(rule_set, origin, address));
 }
 
 }  // namespace carpool::proxy::net

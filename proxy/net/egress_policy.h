@@ -49,11 +49,11 @@ class EgressPolicy final : public AddressPolicy {
   static Result<std::unique_ptr<EgressPolicy>> make(const config::Egress& egress);
 
   // The current rules; read and replaced by one thread only.
-  const RuleSet& book() const { return *book_; }
+  const RuleSet& rule_set() const { return *rule_set_; }
   // Returns the old rules: a concurrent reader may still use them for at most one turn of its loop.
-  std::unique_ptr<const RuleSet> replace(std::unique_ptr<const RuleSet> book);
+  std::unique_ptr<const RuleSet> replace(std::unique_ptr<const RuleSet> rule_set);
   // these three must be called before the loops start
-  void set_witness(DecisionListener& witness) { witness_ = &witness; }
+  void set_decision_listener(DecisionListener& listener) { decision_listener_ = &listener; }
   void set_own_listeners(std::vector<Address> listeners);
   void set_forbidden(std::vector<Address> addresses);
 
@@ -66,11 +66,11 @@ class EgressPolicy final : public AddressPolicy {
   // Acquire pairs with the release in replace(): the loop sees a complete RuleSet.
   const RuleSet& now() const { return *current_.load(std::memory_order_acquire); }
   void edit(const RuleSet& changed);
-  Status tell(const RuleSet& book, const pool::Origin& origin, Status absolute, Status rules) const;
+  Status tell(const RuleSet& rule_set, const pool::Origin& origin, Status absolute, Status rules) const;
 
-  std::unique_ptr<const RuleSet> book_ = std::make_unique<RuleSet>();
-  std::atomic<const RuleSet*> current_{book_.get()};
-  DecisionListener* witness_ = nullptr;
+  std::unique_ptr<const RuleSet> rule_set_ = std::make_unique<RuleSet>();
+  std::atomic<const RuleSet*> current_{rule_set_.get()};
+  DecisionListener* decision_listener_ = nullptr;
 };
 
 }  // namespace carpool::proxy::net

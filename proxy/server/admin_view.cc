@@ -123,7 +123,7 @@ std::vector<admin::PoolInfo> ServerAdminView::snapshots() const {
     facts.learned_idle_timeout = facts.snapshot.learned_idle;
     if (const OriginRuntime* context = parts_.origins.of(*destination)) {
       if (facts.snapshot.class_count != 0) facts.classes = context->pool.classes;
-      const net::AddressSet::Counts counts = context->book->count(now);
+      const net::AddressSet::Counts counts = context->address_set->count(now);
       facts.addresses = {counts.usable, counts.ejected, counts.gone};
     }
     all.push_back(std::move(facts));
@@ -146,7 +146,7 @@ std::vector<admin::AddressInfo> ServerAdminView::addresses(const std::string& or
   std::vector<admin::AddressInfo> all;
   for (const OriginRuntime* context : parts_.origins.all()) {
     if (context->destination->label() != origin) continue;
-    for (net::AddressSet::Facts& one : context->book->all(now)) {
+    for (net::AddressSet::Facts& one : context->address_set->all(now)) {
       const std::string_view state = one.gone ? "gone" : one.ejected ? "ejected" : "usable";
       all.push_back({std::move(one.address), state, one.open, one.failures, one.ejections});
     }

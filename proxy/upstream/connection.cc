@@ -22,7 +22,7 @@ Connection::Connection(std::uint64_t id, net::Dialed dialed, Instant now)
       security_(transport_->security()) {}
 
 Connection::~Connection() {
-  if (book_ != nullptr) book_->closed(address_);
+  if (address_set_ != nullptr) address_set_->closed(address_);
 }
 
 // ---- certificates and address ----
@@ -36,17 +36,17 @@ bool Connection::certificates_replaced() const {
   return identity_ != nullptr && identity_->in_force() != fingerprint_;
 }
 
-void Connection::track_address(net::AddressSet& book, const net::Address& address) {
-  book_ = &book;
+void Connection::track_address(net::AddressSet& address_set, const net::Address& address) {
+  address_set_ = &address_set;
   address_ = address;
-  seen_ = book.version();
-  book.opened(address);
+  seen_ = address_set.version();
+  address_set.opened(address);
 }
 
 Connection::AddressVerdict Connection::judge(Instant now) const {
   if (certificates_replaced()) return {pool::CloseCause::config_changed, false};
-  if (book_ == nullptr) return {};
-  switch (book_->judge(address_, now)) {
+  if (address_set_ == nullptr) return {};
+  switch (address_set_->judge(address_, now)) {
     case net::AddressSet::Verdict::keep:
       break;
     case net::AddressSet::Verdict::keep_for_now:
@@ -61,8 +61,8 @@ Connection::AddressVerdict Connection::judge(Instant now) const {
 
 std::optional<pool::CloseCause> Connection::close_cause(Instant now) {
   if (certificates_replaced()) return pool::CloseCause::config_changed;
-  if (book_ == nullptr || book_->version() == seen_) return std::nullopt;
-  const std::uint64_t version = book_->version();
+  if (address_set_ == nullptr || address_set_->version() == seen_) return std::nullopt;
+  const std::uint64_t version = address_set_->version();
   const AddressVerdict judged = judge(now);
   if (!judged.later) seen_ = version;
   return judged.cause;
@@ -70,9 +70,9 @@ std::optional<pool::CloseCause> Connection::close_cause(Instant now) {
 
 // A gateway status that reports an unavailable server behind this address counts as a failure.
 void Connection::note_answer(std::uint16_t status, Instant now) {
-  if (book_ == nullptr) return;
-  if (status >= 502 && status <= 504) return book_->failed(address_, now);
-  book_->answered(address_);
+  if (address_set_ == nullptr) return;
+  if (status >= 502 && status <= 504) return address_set_->failed(address_, now);
+  address_set_->answered(address_);
 }
 
 // A response and its FIN may arrive in one event; a connection that becomes idle without checking the socket would

@@ -32,8 +32,9 @@ class Connection : public pool::PooledConnection {
   ~Connection() override;
   bool clean_for_reuse() override;
 
-  // Counts the connection in `book` until it ends. Must be called before it enters the pool; `book` must outlive it.
-  void track_address(net::AddressSet& book, const net::Address& address);
+  // Counts the connection in `address_set` until it ends. Must be called before it enters the pool; `address_set` must
+  // outlive it.
+  void track_address(net::AddressSet& address_set, const net::Address& address);
   // Records the fingerprint of the context in use and its identity, which must outlive it. Must be called before it
   // enters the pool.
   void made_under(const TlsIdentity& identity, std::uint64_t fingerprint);
@@ -51,7 +52,7 @@ class Connection : public pool::PooledConnection {
   // Reports to its address how an exchange went.
   void note_answer(std::uint16_t status, Instant now);
   void note_failure(Instant now) {
-    if (book_ != nullptr) book_->failed(address_, now);
+    if (address_set_ != nullptr) address_set_->failed(address_, now);
   }
 
   net::Transport& transport() { return *transport_; }
@@ -70,7 +71,7 @@ class Connection : public pool::PooledConnection {
   std::unique_ptr<net::Transport> transport_;
   const std::uint64_t id_;
   const Instant opened_at_;
-  net::AddressSet* book_ = nullptr;
+  net::AddressSet* address_set_ = nullptr;
   const TlsIdentity* identity_ = nullptr;  // nullptr: plain text
   std::uint64_t fingerprint_ = 0;
   std::uint64_t seen_ = 0;  // version of the AddressSet at the last check

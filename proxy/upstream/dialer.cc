@@ -80,7 +80,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     const bool warming = reservation_.cause() == pool::OpenCause::warm_up;
     if (session_) {
       dialer_.context_.loop.unwatch(session_->transport().fd(), key_);
-      if (fault.side == Side::upstream) origin_.book->failed(peer_, dialer_.context_.loop.now());
+      if (fault.side == Side::upstream) origin_.address_set->failed(peer_, dialer_.context_.loop.now());
     }
     session_.reset();
     destination_.dial_failed(std::move(reservation_), std::move(fault), dialer_.context_.loop.now());
@@ -101,7 +101,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     net::DialPlan plan;
     plan.origin = &destination_.origin();
     plan.pinned = origin_.pinned;
-    plan.book = origin_.book;
+    plan.address_set = origin_.address_set;
     plan.policy = &dialer_.context_.policy;
     plan.timeout = origin_.pool.connect_timeout;
     if (origin_.tls != nullptr) {
@@ -150,7 +150,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
       return fail(watched.take_fault());
     }
     made->origin = destination_.label();
-    made->track_address(*origin_.book, peer_);
+    made->track_address(*origin_.address_set, peer_);
     if (origin_.tls != nullptr) made->made_under(*origin_.tls, context_->fingerprint());
     const bool warming = reservation_.cause() == pool::OpenCause::warm_up;
     destination_.dialed(std::move(reservation_), std::move(made), loop.now());

@@ -158,7 +158,7 @@ using enum EgressPolicy::Decision;
 TEST(Policy, TellsEveryDecisionAndItsReason) {
   const auto rules = policy(egress(kDeny, {"good.test", "10.0.0.0/8"}));
   Heard heard;
-  rules->set_witness(heard);
+  rules->set_decision_listener(heard);
   may_ask(*rules, "good.test");
   EXPECT_EQ(heard.why, "");
   may_dial(*rules, "other.test", "192.0.2.1:80");
@@ -172,7 +172,7 @@ TEST(Policy, OnlyTellsWhatItWouldDenyWhileItReports) {
   reporting.report_only = true;
   const auto rules = policy(reporting);
   Heard heard;
-  rules->set_witness(heard);
+  rules->set_decision_listener(heard);
   EXPECT_TRUE(may_ask(*rules, "good.test"));
   EXPECT_TRUE(may_ask(*rules, "other.test"));
   EXPECT_NE(heard.why.find("other.test"), std::string::npos);
@@ -187,7 +187,7 @@ TEST(Policy, LiftsNothingThatNoRuleLiftsWhileItReports) {
   rules->set_own_listeners({address("127.0.0.1:3128")});
   rules->set_forbidden({address("127.0.0.1:9901")});
   Heard heard;
-  rules->set_witness(heard);
+  rules->set_decision_listener(heard);
   for (const char* at : {"127.0.0.1:3128", "127.0.0.1:9901", "169.254.169.254:80"}) {
     EXPECT_FALSE(may_dial(*rules, "name.test", at)) << at;
     EXPECT_EQ(heard.decisions.back(), denied) << at;

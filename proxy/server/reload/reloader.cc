@@ -27,7 +27,7 @@ bool listed(const std::vector<config::Listen>& all, const std::string& address) 
 // The result of all steps that can fail; nothing of it is in force yet.
 struct Reloader::Plan {
   std::unique_ptr<config::Config> config;
-  std::unique_ptr<net::EgressPolicy::RuleSet> book;
+  std::unique_ptr<net::EgressPolicy::RuleSet> rule_set;
   OriginRegistry::Prepared origins;
   std::shared_ptr<ReloadBarrier> round;
   std::map<std::string, net::Address> bound;
@@ -161,9 +161,9 @@ admin::ReloadReport Reloader::work(bool dry_run) {
 }
 
 Status Reloader::prepare(Plan& plan) {
-  Result<std::unique_ptr<net::EgressPolicy::RuleSet>> book = net::EgressPolicy::read(plan.config->egress);
-  if (!book) return book.take_fault();
-  plan.book = std::move(*book);
+  Result<std::unique_ptr<net::EgressPolicy::RuleSet>> rule_set = net::EgressPolicy::read(plan.config->egress);
+  if (!rule_set) return rule_set.take_fault();
+  plan.rule_set = std::move(*rule_set);
   plan.round = std::make_shared<ReloadBarrier>(parts_.round);
   if (Status listeners = prepare_listeners(plan); !listeners) return listeners;
   Result<OriginRegistry::Prepared> origins = parts_.round.origins.prepare(*plan.config);
@@ -192,8 +192,8 @@ Status Reloader::prepare_listeners(Plan& plan) {
     plan.round->listeners.opening.push_back({listen, std::move(*bound)});
   }
   plan.round->dns = plan.config->dns;
-  plan.book->forbidden = parts_.policy.book().forbidden;
-  for (const auto& [address, bound] : plan.bound) plan.book->own.push_back(bound);
+  plan.rule_set->forbidden = parts_.policy.rule_set().forbidden;
+  for (const auto& [address, bound] : plan.bound) plan.rule_set->own.push_back(bound);
   return Done{};
 }
 
@@ -203,14 +203,14 @@ void Reloader::apply(Plan& plan, Report& report) {
   const auto level = static_cast<log::Level>(fresh.log.level);
   if (fresh.log.level != parts_.config.get().log.level) log::set_level(level);
   old_configs_.push_back(parts_.config.replace(std::move(plan.config)));
-  old_books_.push_back(parts_.policy.replace(std::move(plan.book)));
+  old_rule_sets_.push_back(parts_.policy.replace(std::move(plan.rule_set)));
   for (std::string& one : parts_.round.origins.apply(fresh, std::move(plan.origins))) {
     report.warnings.push_back("settings not applied: " + one);
   }
   bound_ = std::move(plan.bound);
   if (plan.round->run(kTimeout)) {
     old_configs_.clear();
-    old_books_.clear();
+    old_rule_sets_.clear();
   } else {
     report.warnings.emplace_back("a loop does not respond: it applies the configuration later");
   }

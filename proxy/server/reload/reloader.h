@@ -97,7 +97,7 @@ class Reloader {
   std::map<std::string, net::Address> bound_;  // listeners in force: configured address -> bound address
   // Kept because a loop did not respond in time; freed by the next reload that every loop answers.
   std::vector<std::unique_ptr<const config::Config>> old_configs_;
-  std::vector<std::unique_ptr<const net::EgressPolicy::RuleSet>> old_books_;
+  std::vector<std::unique_ptr<const net::EgressPolicy::RuleSet>> old_rule_sets_;
   std::atomic<std::uint64_t> applied_{0}, refused_{0};                           // counters: relaxed, no partner
   std::array<std::atomic<std::uint64_t>, config::kReadingLimits.size()> met_{};  // likewise, by ReadingLimit
 };

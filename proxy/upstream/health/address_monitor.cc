@@ -23,9 +23,10 @@ class AddressMonitor::Look final : public dns::Question {
   void on_addresses(Result<std::vector<net::Address>> addresses) override LOOP_ONLY {
     if (!addresses || addresses->empty()) return;  // no result: keep everything
     const std::uint16_t port = origin_.destination->origin().port;
-    if (!origin_.book->learn(net::with_default_port(std::move(*addresses), port), loop_.now())) return;
-    log::info("dns", "the addresses of an origin changed",
-              {{"origin", origin_.destination->label()}, {"addresses", origin_.book->count(loop_.now()).usable}});
+    if (!origin_.address_set->learn(net::with_default_port(std::move(*addresses), port), loop_.now())) return;
+    log::info(
+        "dns", "the addresses of an origin changed",
+        {{"origin", origin_.destination->label()}, {"addresses", origin_.address_set->count(loop_.now()).usable}});
   }
 
  private:
@@ -65,7 +66,7 @@ void AddressMonitor::tick() {
 }
 
 void AddressMonitor::follow(const OriginRuntime& origin, Instant now) {
-  Watched& watched = watched_[origin.book];
+  Watched& watched = watched_[origin.address_set];
   watched.destination = origin.destination;
   ask(origin, watched, now);
   tell_ejections(origin, watched, now);
@@ -73,9 +74,9 @@ void AddressMonitor::follow(const OriginRuntime& origin, Instant now) {
 
 void AddressMonitor::ask(const OriginRuntime& origin, Watched& watched, Instant now) {
   const pool::Origin& name = origin.destination->origin();
-  if (!origin.book->in_use()) return;
+  if (!origin.address_set->in_use()) return;
   if (!origin.pinned.empty()) {
-    origin.book->learn(net::with_default_port(origin.pinned, name.port), now);  // a reload may have changed them
+    origin.address_set->learn(net::with_default_port(origin.pinned, name.port), now);  // a reload may have changed them
     return;
   }
   if (net::Address::literal(name.host, 0)) return;
@@ -85,11 +86,11 @@ void AddressMonitor::ask(const OriginRuntime& origin, Watched& watched, Instant 
 }
 
 void AddressMonitor::tell_ejections(const OriginRuntime& origin, Watched& watched, Instant now) {
-  const std::uint64_t more = origin.book->ejections() - watched.ejections;
+  const std::uint64_t more = origin.address_set->ejections() - watched.ejections;
   if (more == 0) return;
   watched.ejections += more;
   context_.stats.count_ejections(origin.slot, more);
-  for (const net::AddressSet::Facts& one : origin.book->all(now)) {
+  for (const net::AddressSet::Facts& one : origin.address_set->all(now)) {
     if (!one.ejected) continue;
     log::warn("net", "an address keeps failing and is ejected",
               {{"origin", origin.destination->label()}, {"address", one.address}, {"ejections", one.ejections}});
@@ -98,7 +99,7 @@ void AddressMonitor::tell_ejections(const OriginRuntime& origin, Watched& watche
 
 // Returns true if connections remain to be closed.
 bool AddressMonitor::retire(const OriginRuntime& origin, Instant now) {
-  if (!origin.book->anyone_to_go(now)) return false;
+  if (!origin.address_set->anyone_to_go(now)) return false;
   return retire_outdated(*origin.destination, context_.loop.id(), now);
 }
 

@@ -225,10 +225,10 @@ Result<OriginRuntime*> OriginRegistry::version_of(pool::Origin origin) {
       directory_->at(origin, limits, Clock::now(), configured ? pool::Standing::configured : pool::Standing::guest);
   if (!destination) return destination.take_fault();
   context->destination = *destination;
-  std::unique_ptr<net::AddressSet>& book = books_[*destination];
-  if (!book) book = std::make_unique<net::AddressSet>();
-  book->follow(rules_of(context->pool.addresses));
-  context->book = book.get();
+  std::unique_ptr<net::AddressSet>& address_set = address_sets_[*destination];
+  if (!address_set) address_set = std::make_unique<net::AddressSet>();
+  address_set->follow(rules_of(context->pool.addresses));
+  context->address_set = address_set.get();
   std::vector<Context>& versions = versions_[key_of(origin)];
   auto known = std::find_if(versions.begin(), versions.end(), [&](const Context& v) { return v->same(*context); });
   if (known == versions.end()) {
@@ -268,7 +268,7 @@ bool OriginRegistry::destroy(const std::vector<pool::Destination*>& retired) {
   if (!directory_->destroy(retired)) return false;
   for (std::size_t i = 0; i < retired.size(); ++i) {
     by_destination_.erase(retired[i]);
-    books_.erase(retired[i]);
+    address_sets_.erase(retired[i]);
     const auto versions = versions_.find(labels[i]);
     if (versions == versions_.end()) continue;
     std::erase_if(versions->second, [&](const Context& one) { return one->destination == retired[i]; });

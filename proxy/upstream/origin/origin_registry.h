@@ -92,7 +92,7 @@ class OriginRegistry {
   std::unordered_map<std::string, OriginRuntime*> contexts_;                   // in force, by label
   std::unordered_map<std::string, std::vector<Context>> versions_;             // distinct ones whose pool exists
   std::unordered_map<const pool::Destination*, OriginRuntime*> by_destination_;
-  std::unordered_map<const pool::Destination*, std::unique_ptr<net::AddressSet>> books_;
+  std::unordered_map<const pool::Destination*, std::unique_ptr<net::AddressSet>> address_sets_;
   std::unique_ptr<pool::Directory> directory_;  // last member: destroyed first, while the contexts still exist
 };
 

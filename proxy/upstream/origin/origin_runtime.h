@@ -41,10 +41,10 @@ struct OriginRuntime {
   std::vector<net::Address> pinned;
   std::atomic<std::uint32_t> dials{0};  // in progress, all loops together; relaxed: a hint for deadlines
   metrics::OriginSlot slot = metrics::kOtherOrigin;
-  net::AddressSet* book = nullptr;  // guards itself; one per destination
-  ConnectCost connect_cost;         // guards itself
-  mutable RetryBudget retries;      // guards itself
-  RateLimiter requests, connects;   // each guards itself
+  net::AddressSet* address_set = nullptr;  // guards itself; one per destination
+  ConnectCost connect_cost;                // guards itself
+  mutable RetryBudget retries;             // guards itself
+  RateLimiter requests, connects;          // each guards itself
 
   bool dialing() const { return dials.load(std::memory_order_relaxed) != 0; }
   bool same(const OriginRuntime& other) const {
