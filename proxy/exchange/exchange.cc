@@ -26,27 +26,27 @@ Exchange::~Exchange() = default;
 void Exchange::begin(ClientStream& client_stream) {
   client_stream_ = &client_stream;
   const Instant now = context_.loop.now();
-  facts_ = {};
-  facts_.began = now;
-  asked_.emplace(std::move(host_buffer_));
-  if (request_.method == "CONNECT") asked_->tunnel.request(TunnelRequest::connect);
+  info_ = {};
+  info_.began = now;
+  request_values_.emplace(std::move(host_buffer_));
+  if (request_.method == "CONNECT") request_values_->tunnel.request(TunnelRequest::connect);
 
   const Result<http::Target> target = http::parse_target(request_);
   if (!target) return reply(target.fault());
   if (!may_forward(*target)) return;
-  if (!facts_.origin->requests.take(now)) {
-    context_.stats.count_limited(facts_.origin->slot, metrics::Limit::requests);
+  if (!info_.origin->requests.take(now)) {
+    context_.stats.count_limited(info_.origin->slot, metrics::Limit::requests);
     return reply({FaultKind::rate_limited, Side::self, "the origin's request.rate is exceeded"});
   }
-  if (request_.upgrade && forwards_upgrade()) asked_->tunnel.request(TunnelRequest::upgrade);
-  request_body_.begin(request_, facts_.origin->request.replay_buffer, client_stream_->listen().max_body);
-  asked_->deadlines.begin(now, facts_.origin->request);
+  if (request_.upgrade && forwards_upgrade()) request_values_->tunnel.request(TunnelRequest::upgrade);
+  request_body_.begin(request_, info_.origin->request.replay_buffer, client_stream_->listen().max_body);
+  request_values_->deadlines.begin(now, info_.origin->request);
   if (request_.framing == http::Framing::length && !request_.expect_continue) {
-    asked_->deadlines.measure_body(now, client_stream_->listen());
+    request_values_->deadlines.measure_body(now, client_stream_->listen());
   }
-  facts_.origin->retries.deposit();
+  info_.origin->retries.deposit();
   if (waits_for_body()) {
-    if (!request_body_.fits()) asked_->deadlines.look_at_body(now + RequestBody::kStreams);
+    if (!request_body_.fits()) request_values_->deadlines.look_at_body(now + RequestBody::kStreams);
     enter(ExchangeEvent::collect);
     return touch();
   }
@@ -55,14 +55,15 @@ void Exchange::begin(ClientStream& client_stream) {
 }
 
 bool Exchange::forwards_upgrade() const {
-  return !asked_->tunnel.connect() && facts_.origin->speaks.h1 && !http::iequals(request_.fields.get("upgrade"), "h2c");
+  return !request_values_->tunnel.connect() && info_.origin->speaks.h1 &&
+         !http::iequals(request_.fields.get("upgrade"), "h2c");
 }
 
 // A slow body must not hold a connection. Streamed bodies (chunked, HTTP/2, an upgrade) are exempt because their client
 // may wait for a response before it goes on; so does a client that expects 100 (Continue).
 bool Exchange::waits_for_body() const {
   return request_.framing == http::Framing::length && request_.length != 0 &&
-         request_.version != http::Version::http2 && !request_.expect_continue && !asked_->tunnel.upgrade() &&
+         request_.version != http::Version::http2 && !request_.expect_continue && !request_values_->tunnel.upgrade() &&
          !request_body_.full();
 }
 
@@ -103,7 +104,7 @@ bool Exchange::may_forward(const http::Target& target) {
       answer_here();
       return false;
     }
-    asked_->max_forwards = static_cast<int>(*forwards - 1);
+    request_values_->max_forwards = static_cast<int>(*forwards - 1);
   }
   Result<const Route*> route =
       context_.router.route(client_stream_->listen(), client_stream_->listener().address(), target);
@@ -111,9 +112,9 @@ bool Exchange::may_forward(const http::Target& target) {
     reply(route.fault());
     return false;
   }
-  facts_.origin = (*route)->origin;
-  asked_->host.assign((*route)->host);
-  asked_->path = target.path;
+  info_.origin = (*route)->origin;
+  request_values_->host.assign((*route)->host);
+  request_values_->path = target.path;
   return true;
 }
 
@@ -121,7 +122,7 @@ bool Exchange::may_forward(const http::Target& target) {
 void Exchange::answer_here() {
   const bool keep = request_.keep_alive && bodyless() && context_.keeps_clients();
   client_stream_->send_local_answer(keep);
-  facts_.status = 200;
+  info_.status = 200;
   const bool sent = client_stream_->flush();
   enter(ExchangeEvent::answered);
   finish(!sent ? AfterExchange::gone : keep ? AfterExchange::keep : AfterExchange::close);

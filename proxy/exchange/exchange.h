@@ -76,7 +76,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // Called when the exchange is pooled: gives large buffers back.
   void release_buffers() LOOP_ONLY;
   ExchangeState state() const LOOP_ONLY { return state_; }
-  const ExchangeInfo& facts() const LOOP_ONLY { return facts_; }
+  const ExchangeInfo& facts() const LOOP_ONLY { return info_; }
   std::string_view phase() const LOOP_ONLY;  // for an operator: what the exchange is doing
 
   // ---- the leak detector's calls ----
@@ -102,7 +102,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
     using enum http::Framing;
     return request_.framing == none || (request_.framing == length && request_.length == 0);
   }
-  bool begun() const LOOP_ONLY { return facts_.began != Instant{}; }
+  bool begun() const LOOP_ONLY { return info_.began != Instant{}; }
   void enter(ExchangeEvent event) LOOP_ONLY;
 
   // ---- the way to a connection (exchange_borrow.cc); `over`: the body is still to come, the exchange waits for a
@@ -180,11 +180,11 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   http::ResponseHead response_;
   H1UpstreamStream h1_;
   std::optional<AttemptValues> attempt_;
-  std::optional<RequestValues> asked_;  // from begin() to finish()
-  std::string host_buffer_;             // memory for the next request
+  std::optional<RequestValues> request_values_;  // from begin() to finish()
+  std::string host_buffer_;                      // memory for the next request
   RequestBody request_body_;
   exec::Timer timer_;
-  ExchangeInfo facts_;
+  ExchangeInfo info_;
   H2UpstreamStream h2_;
   http::Fields trailers_buffer_;  // memory for the next attempt that has trailers
 };

@@ -26,12 +26,12 @@ Duration max_idle_age(const OriginRuntime& origin) {
 
 // Returns `alive` if the exchange has a connection.
 AttemptState Exchange::ask_when_body_may_travel() {
-  const Duration since = context_.loop.now() - facts_.began;
+  const Duration since = context_.loop.now() - info_.began;
   if (!request_body_.may_travel(since, client_stream_->listen().body_min_rate)) {
     touch();
     return AttemptState::over;
   }
-  asked_->deadlines.body_may_travel();
+  request_values_->deadlines.body_may_travel();
   enter(ExchangeEvent::begin);
   return borrow(false);
 }
@@ -40,7 +40,7 @@ AttemptState Exchange::ask_when_body_may_travel() {
 
 AttemptState Exchange::borrow(bool fresh) {
   const Instant now = context_.loop.now();
-  const OriginRuntime& origin = *facts_.origin;
+  const OriginRuntime& origin = *info_.origin;
   if (!fresh) {
     if (pool::Lease own = client_stream_->take_private(origin)) {
       return take(std::move(own), true);
@@ -48,8 +48,8 @@ AttemptState Exchange::borrow(bool fresh) {
   }
   pool::BorrowRequest want;
   want.new_connection_only = fresh;
-  want.tunnel = asked_->tunnel.requested();
-  if (want.tunnel || asked_->retries.h1_required()) want.kind = pool::ProtocolMask::h1_only;
+  want.tunnel = request_values_->tunnel.requested();
+  if (want.tunnel || request_values_->retries.h1_required()) want.kind = pool::ProtocolMask::h1_only;
   // A request with a body is not repeated, whatever its method.
   const bool may_repeat = bodyless() && is_idempotent(request_.method, origin.request.retry_idempotent);
   if (origin.pool.reuse == config::Reuse::safe && !may_repeat) {
@@ -66,8 +66,8 @@ AttemptState Exchange::borrow(bool fresh) {
     reply(*fault);
     return AttemptState::over;
   }
-  facts_.asked_pool = true;
-  asked_->deadlines.wait(now, origin.pool);
+  info_.asked_pool = true;
+  request_values_->deadlines.wait(now, origin.pool);
   touch();
   return AttemptState::over;
 }
@@ -76,20 +76,20 @@ AttemptState Exchange::borrow(bool fresh) {
 // the request, because the listener's settings may have changed.
 AttemptState Exchange::borrow_from_new_destination(bool fresh) {
   context_.router.forget();
-  const Result<OriginRuntime*> successor = context_.origins.at(facts_.origin->destination->origin());
+  const Result<OriginRuntime*> successor = context_.origins.at(info_.origin->destination->origin());
   if (!successor) {
     reply(successor.fault());
     return AttemptState::over;
   }
-  facts_.origin = *successor;
-  asked_->deadlines.use(facts_.origin->request);
+  info_.origin = *successor;
+  request_values_->deadlines.use(info_.origin->request);
   return borrow(fresh);
 }
 
 void Exchange::on_lease(pool::Lease lease) {
   exec::assume_on_loop();
   CARPOOL_ASSERT(state_ == ExchangeState::borrowing);
-  facts_.waited += lease.waited();
+  info_.waited += lease.waited();
   if (take(std::move(lease), false) == AttemptState::alive) go_on();
 }
 
@@ -113,7 +113,7 @@ std::uint64_t Exchange::client() const {
 void Exchange::on_refused(Fault fault) {
   exec::assume_on_loop();
   CARPOOL_ASSERT(state_ == ExchangeState::borrowing);
-  facts_.waited += asked_->deadlines.waited(context_.loop.now());
+  info_.waited += request_values_->deadlines.waited(context_.loop.now());
   reply(fault);
 }
 

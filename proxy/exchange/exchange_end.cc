@@ -21,7 +21,7 @@ void Exchange::fail(Fault fault) {
       leave_line();
       return reply(fault);
     case ExchangeState::forwarding:
-      if (fault.side == Side::upstream) facts_.origin->destination->note_failure(fault);
+      if (fault.side == Side::upstream) info_.origin->destination->note_failure(fault);
       end_lease(pool::CloseCause::error);
       return reply(fault);
     case ExchangeState::relaying:
@@ -33,10 +33,10 @@ void Exchange::fail(Fault fault) {
 void Exchange::reply(const Fault& fault) {
   const bool whole = client_stream_->request_complete() || bodyless();
   // Bytes that follow a refused CONNECT may be meant for its tunnel, so they are not parsed as a request.
-  const bool keep = request_.keep_alive && whole && !asked_->tunnel.connect() && context_.keeps_clients() &&
+  const bool keep = request_.keep_alive && whole && !request_values_->tunnel.connect() && context_.keeps_clients() &&
                     fault.side != Side::client;
-  facts_.status = client_stream_->send_fault(fault, keep);
-  facts_.fault = fault;
+  info_.status = client_stream_->send_fault(fault, keep);
+  info_.fault = fault;
   const bool sent = client_stream_->flush();
   enter(ExchangeEvent::answered);
   finish(!sent ? AfterExchange::gone : keep ? AfterExchange::keep : AfterExchange::close);
@@ -44,9 +44,9 @@ void Exchange::reply(const Fault& fault) {
 
 // A part of the response was sent: it must not look complete.
 void Exchange::break_off(Fault fault) {
-  if (fault.side == Side::upstream) facts_.origin->destination->note_failure(fault);
+  if (fault.side == Side::upstream) info_.origin->destination->note_failure(fault);
   const bool spoilt = fault.kind == FaultKind::malformed_response;
-  facts_.fault = std::move(fault);
+  info_.fault = std::move(fault);
   static_cast<void>(client_stream_->flush());  // the part that was received
   end_lease(state_ == ExchangeState::tunnel ? pool::CloseCause::tunnel_ended : pool::CloseCause::error);
   enter(ExchangeEvent::broken);
@@ -56,21 +56,21 @@ void Exchange::break_off(Fault fault) {
 void Exchange::on_client_gone() {
   if (state_ == ExchangeState::borrowing) leave_line();
   if (attempt_) end_lease(state_ == ExchangeState::tunnel ? pool::CloseCause::tunnel_ended : pool::CloseCause::error);
-  if (facts_.status == 0) facts_.status = 499;  // nginx's status for a client that closed its connection
-  if (!facts_.fault) facts_.fault = Fault{FaultKind::client_gone, Side::client, "the client closed its connection"};
+  if (info_.status == 0) info_.status = 499;  // nginx's status for a client that closed its connection
+  if (!info_.fault) info_.fault = Fault{FaultKind::client_gone, Side::client, "the client closed its connection"};
   enter(ExchangeEvent::client_gone);
   finish(AfterExchange::gone);
 }
 
 void Exchange::on_client_left(std::string_view rule) {
-  facts_.fault = Fault{FaultKind::client_gone, Side::client, std::string(rule).append(" while ").append(phase())};
+  info_.fault = Fault{FaultKind::client_gone, Side::client, std::string(rule).append(" while ").append(phase())};
   on_client_gone();
 }
 
 void Exchange::leave_line() {
   const Instant now = context_.loop.now();
-  facts_.waited += asked_->deadlines.waited(now);
-  facts_.origin->destination->cancel(*this, now);
+  info_.waited += request_values_->deadlines.waited(now);
+  info_.origin->destination->cancel(*this, now);
 }
 
 void Exchange::end_lease(pool::CloseCause cause) {
@@ -95,8 +95,8 @@ void Exchange::finish(AfterExchange next) {
   timer_.disarm();
   if (begun()) record();
   request_body_.finish();
-  host_buffer_ = std::move(asked_->host);
-  asked_.reset();
+  host_buffer_ = std::move(request_values_->host);
+  request_values_.reset();
   ClientStream& client_stream = *std::exchange(client_stream_, nullptr);
   client_stream.on_exchange_end(next);
 }

@@ -14,16 +14,16 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   attempt_.emplace(std::move(taken));
   attempt_->authenticated = authenticated;
   const pool::Lease& lease = attempt_->lease;
-  facts_.leased = context_.loop.now();
-  asked_->deadlines.lease(facts_.leased);
-  facts_.asked_pool = true;
-  facts_.connection = static_cast<Connection&>(*lease).id();
-  facts_.uses_before = lease.uses_before();
-  if (!lease.reused()) facts_.opened = lease.opened();
+  info_.leased = context_.loop.now();
+  request_values_->deadlines.lease(info_.leased);
+  info_.asked_pool = true;
+  info_.connection = static_cast<Connection&>(*lease).id();
+  info_.uses_before = lease.uses_before();
+  if (!lease.reused()) info_.opened = lease.opened();
   attempt_->upstream_stream = &select_upstream_stream();
   enter(ExchangeEvent::lease);
   response_.clear();
-  if (asked_->tunnel.connect()) return open_tunnel();  // the client sees the origin's bytes and its end itself
+  if (request_values_->tunnel.connect()) return open_tunnel();  // the client sees the origin's bytes and its end itself
   if (!attempt_->upstream_stream->usable()) {
     StreamFailure ended;
     ended.fault.detail = "the connection ended before it was used";
@@ -33,12 +33,12 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   }
   http::ForwardRules rules;
   rules.via_pseudonym = context_.pseudonym;
-  rules.host = asked_->host;
-  rules.path = asked_->path;
-  rules.upgrade = asked_->tunnel.upgrade();
-  rules.max_forwards = asked_->max_forwards;
+  rules.host = request_values_->host;
+  rules.path = request_values_->path;
+  rules.upgrade = request_values_->tunnel.upgrade();
+  rules.max_forwards = request_values_->max_forwards;
   attempt_->upstream_stream->send_head(request_, rules);
-  if (request_body_.full()) asked_->deadlines.client_was_paused(facts_.leased, request_body_.received());
+  if (request_body_.full()) request_values_->deadlines.client_was_paused(info_.leased, request_body_.received());
   request_body_.start(*attempt_->upstream_stream);
   touch();
   return AttemptState::alive;
@@ -49,7 +49,7 @@ UpstreamStream& Exchange::select_upstream_stream() {
   const pool::Lease& lease = attempt_->lease;
   auto& connection = static_cast<Connection&>(*lease);
   if (!lease.shared()) {
-    h1_.begin(connection, request_.method, asked_->tunnel.upgrade(), facts_.origin->speaks.bare_lf);
+    h1_.begin(connection, request_.method, request_values_->tunnel.upgrade(), info_.origin->speaks.bare_lf);
     return h1_;
   }
   auto& session = static_cast<H2Connection&>(connection);
@@ -64,9 +64,9 @@ UpstreamStream& Exchange::select_upstream_stream() {
 
 void Exchange::on_request_body(std::string_view bytes) {
   if (state_ == ExchangeState::idle) return;  // already answered; the client discards the rest
-  facts_.bytes_in += bytes.size();
+  info_.bytes_in += bytes.size();
   if (request_.expect_continue && request_body_.received() == 0 && request_.framing == http::Framing::length) {
-    asked_->deadlines.measure_body(context_.loop.now(), client_stream_->listen());
+    request_values_->deadlines.measure_body(context_.loop.now(), client_stream_->listen());
   }
   request_body_.add(bytes, upstream_stream());
 }
@@ -85,7 +85,7 @@ void Exchange::pump() {
   if (state_ == ExchangeState::collecting && ask_when_body_may_travel() != AttemptState::alive) return;
   if (!attempt_) return touch();
   if (!attempt_->upstream_stream->flush()) return;
-  asked_->deadlines.sent(context_.loop.now());
+  request_values_->deadlines.sent(context_.loop.now());
   touch();
 }
 
@@ -114,7 +114,7 @@ AttemptState Exchange::on_writable() {
     end_tunnel();
     return AttemptState::over;
   }
-  asked_->deadlines.origin_accepted(context_.loop.now(), request_body_.received());
+  request_values_->deadlines.origin_accepted(context_.loop.now(), request_body_.received());
   touch();
   if (attempt_->upstream_stream->backlog() < kHighWatermark) client_stream_->resume();
   return AttemptState::alive;

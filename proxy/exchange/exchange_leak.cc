@@ -14,19 +14,19 @@ namespace carpool::proxy {
 
 BorrowerInfo Exchange::describe_borrower() const {
   BorrowerInfo facts;
-  facts.connection = facts_.connection;
+  facts.connection = info_.connection;
   std::string scratch;
-  facts.request.append(request_.method).append(" ").append(facts_.origin->destination->label());
-  facts.request.append(log::redacted(asked_->path, scratch));
+  facts.request.append(request_.method).append(" ").append(info_.origin->destination->label());
+  facts.request.append(log::redacted(request_values_->path, scratch));
   facts.phase = phase();
   const PeerCredentials peer = peer_of(client_stream_->socket());
   facts.client = peer.address;
   facts.pid = peer.pid;
   facts.uid = peer.uid;
   facts.trace_id = trace_id(request_.fields.get("traceparent"));
-  facts.held = context_.loop.now() - facts_.leased;
-  facts.bytes_in = facts_.bytes_in;
-  facts.bytes_out = facts_.bytes_out;
+  facts.held = context_.loop.now() - info_.leased;
+  facts.bytes_in = info_.bytes_in;
+  facts.bytes_out = info_.bytes_out;
   return facts;
 }
 
@@ -36,7 +36,7 @@ void Exchange::end_leaked() {
     end_lease(pool::CloseCause::leak);
     return reply(fault);
   }
-  facts_.fault = std::move(fault);
+  info_.fault = std::move(fault);
   static_cast<void>(client_stream_->flush());  // the part that was received
   end_lease(pool::CloseCause::leak);
   enter(ExchangeEvent::broken);
@@ -46,7 +46,7 @@ void Exchange::end_leaked() {
 // Records that a reported lease was given back.
 void Exchange::close_leak() {
   if (attempt_->leak == 0) return;
-  context_.leaks.returned(attempt_->leak, context_.loop.now() - facts_.leased);
+  context_.leaks.returned(attempt_->leak, context_.loop.now() - info_.leased);
 }
 
 }  // namespace carpool::proxy

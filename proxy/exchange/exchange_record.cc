@@ -43,15 +43,15 @@ log::AccessEntry entry_of(const ExchangeInfo& facts) {
 
 void Exchange::record() {
   const Instant now = context_.loop.now();
-  const metrics::OriginSlot slot = facts_.origin != nullptr ? facts_.origin->slot : metrics::kNoOrigin;
-  context_.stats.count_request(slot, counted(facts_, request_.method, now));
-  const bool ordinary = !facts_.fault && facts_.status != 0 && facts_.status < 500 && facts_.retries == 0;
+  const metrics::OriginSlot slot = info_.origin != nullptr ? info_.origin->slot : metrics::kNoOrigin;
+  context_.stats.count_request(slot, counted(info_, request_.method, now));
+  const bool ordinary = !info_.fault && info_.status != 0 && info_.status < 500 && info_.retries == 0;
   if (!context_.stats.should_log(ordinary)) return;
-  log::AccessEntry entry = entry_of(facts_);
+  log::AccessEntry entry = entry_of(info_);
   entry.client = client_stream_->peer();
   entry.method = request_.method;
   entry.target = request_.target;
-  entry.total = now - facts_.began;
+  entry.total = now - info_.began;
   entry.trace = trace_id(request_.fields.get("traceparent"));
   context_.stats.write_line(entry);
 }

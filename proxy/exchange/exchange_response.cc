@@ -38,7 +38,7 @@ bool Exchange::head_in_order() {
 AttemptState Exchange::on_response_head() {
   if (!head_in_order()) return AttemptState::over;
   if (response_.status < 200) {
-    asked_->deadlines.inform(context_.loop.now());
+    request_values_->deadlines.inform(context_.loop.now());
     // on_switched() follows 101.
     if (response_.status == 101 || client_stream_->send_informational(response_)) return AttemptState::alive;
     on_client_gone();
@@ -47,14 +47,14 @@ AttemptState Exchange::on_response_head() {
   if (response_.status == 421 && retry_misdirected()) return AttemptState::over;
   if (response_.status < 300 && request_.version == http::Version::http2 && !request_.protocol.empty())
     return did_not_switch();
-  facts_.head_back = context_.loop.now();
-  facts_.status = response_.status;
-  static_cast<Connection&>(*attempt_->lease).note_answer(response_.status, facts_.head_back);
-  if (asked_->retries.idempotent() != 0 && response_.status < 500)
-    facts_.origin->retries.refund(asked_->retries.idempotent());
+  info_.head_back = context_.loop.now();
+  info_.status = response_.status;
+  static_cast<Connection&>(*attempt_->lease).note_answer(response_.status, info_.head_back);
+  if (request_values_->retries.idempotent() != 0 && response_.status < 500)
+    info_.origin->retries.refund(request_values_->retries.idempotent());
   if (!attempt_->lease.reused() && response_.fields.has(http::FieldName::keep_alive)) {
     const std::string_view hint = response_.fields.get(http::FieldName::keep_alive);
-    facts_.origin->destination->hint_keep_alive(http::keep_alive_timeout(hint));
+    info_.origin->destination->hint_keep_alive(http::keep_alive_timeout(hint));
   }
   attempt_->authenticated =
       attempt_->authenticated ||
@@ -62,7 +62,7 @@ AttemptState Exchange::on_response_head() {
   enter(ExchangeEvent::response_head);
   // The response may come before the request is complete. Whether the client will send the rest is unknown, so its
   // connection ends with the response.
-  asked_->close_client =
+  request_values_->close_client =
       client_stream_->send_head(response_, !request_.keep_alive || !request_settled() || !context_.keeps_clients());
   return AttemptState::alive;
 }
@@ -71,14 +71,15 @@ AttemptState Exchange::on_response_head() {
 // waited for 100 (Continue).
 bool Exchange::request_settled() {
   if (request_body_.ended()) return true;
-  const bool waits = request_.expect_continue && request_body_.received() == 0 && !asked_->deadlines.informed();
+  const bool waits =
+      request_.expect_continue && request_body_.received() == 0 && !request_values_->deadlines.informed();
   return response_.status == 417 && waits && client_stream_->await_repeat();
 }
 
 // The client of an extended CONNECT (RFC 8441) takes every 2xx for a tunnel, but only 101 of the origin opens one.
 AttemptState Exchange::did_not_switch() {
   const Fault fault{FaultKind::malformed_response, Side::upstream, "the origin did not switch protocols"};
-  facts_.origin->destination->note_failure(fault);
+  info_.origin->destination->note_failure(fault);
   end_lease(pool::CloseCause::error);
   reply(fault);
   return AttemptState::over;
@@ -87,7 +88,7 @@ AttemptState Exchange::did_not_switch() {
 void Exchange::on_body(std::string_view bytes) {
   exec::assume_on_loop();
   if (state_ != ExchangeState::tunnel && !attempt_->told.data(bytes.size())) return;
-  facts_.bytes_out += bytes.size();
+  info_.bytes_out += bytes.size();
   client_stream_->send_body(bytes);
 }
 
@@ -119,7 +120,7 @@ AttemptState Exchange::on_response_end() {
   end_lease();  // before the response is complete: the next borrower, on any loop, finds the connection
   const bool sent = client_stream_->flush();
   AfterExchange next = AfterExchange::keep;
-  if (asked_->close_client || !request_settled()) next = AfterExchange::close;
+  if (request_values_->close_client || !request_settled()) next = AfterExchange::close;
   if (!sent) next = AfterExchange::gone;
   enter(ExchangeEvent::ended);
   finish(next);
@@ -138,7 +139,7 @@ void Exchange::give_lease_back(pool::Lease& lease, std::optional<pool::CloseCaus
   const Instant now = context_.loop.now();
   if (!unclean && !lease.shared()) unclean = static_cast<Connection&>(*lease).close_cause(now);
   if (attempt_->authenticated && !unclean) {
-    if (client_stream_->keep_private(*facts_.origin, lease)) return;
+    if (client_stream_->keep_private(*info_.origin, lease)) return;
     unclean = pool::CloseCause::private_;
   }
   unclean ? lease.discard(*unclean, now) : lease.release(now);

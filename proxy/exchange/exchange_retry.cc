@@ -10,12 +10,12 @@
 namespace carpool::proxy {
 
 Repeatable Exchange::request_repeatable() const {
-  return repeatable(request_.method, !bodyless(), request_body_.replayable(), facts_.origin->request.retry_idempotent);
+  return repeatable(request_.method, !bodyless(), request_body_.replayable(), info_.origin->request.retry_idempotent);
 }
 
 RetryDecision Exchange::decide_retry(RequestFate fate) {
-  const OriginRuntime& origin = *facts_.origin;
-  return asked_->retries.decide(fate, request_repeatable(), origin.request.max_retries, origin.retries);
+  const OriginRuntime& origin = *info_.origin;
+  return request_values_->retries.decide(fate, request_repeatable(), origin.request.max_retries, origin.retries);
 }
 
 // The connection failed. Until the response head was sent, another connection may serve the request.
@@ -26,19 +26,19 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
   }
   const bool reused = attempt_->lease.reused();
   RequestFate fate = failure.fate(reused);
-  if (failure.ask_h1 && !facts_.origin->speaks.h1) {
+  if (failure.ask_h1 && !info_.origin->speaks.h1) {
     fate = RequestFate::violated;
     failure.fault.detail = "the origin requires HTTP/1.1 (HTTP_1_1_REQUIRED), which upstream.protocols does not list";
   }
   const RetryDecision decision = decide_retry(fate);
   note_failed_attempt(failure, decision.outcome);
   end_lease(failure.connection_ended && reused ? pool::CloseCause::peer_closed : pool::CloseCause::error);
-  if (failure.ask_h1) asked_->retries.require_h1();
+  if (failure.ask_h1) request_values_->retries.require_h1();
   if (decision.outcome == RetryOutcome::retry) {
     retry(decision.reason);
     return AttemptState::over;
   }
-  facts_.origin->destination->note_failure(failure.fault);
+  info_.origin->destination->note_failure(failure.fault);
   reply(failure.fault);
   return AttemptState::over;
 }
@@ -46,7 +46,7 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
 // Tells the metrics, the pool and the connection's address about the failure.
 void Exchange::note_failed_attempt(const StreamFailure& failure, RetryOutcome outcome) {
   const Instant now = context_.loop.now();
-  const metrics::OriginSlot slot = facts_.origin->slot;
+  const metrics::OriginSlot slot = info_.origin->slot;
   pool::Lease& lease = attempt_->lease;
   if (outcome == RetryOutcome::over_budget) context_.stats.count_retry_denied(slot);
   const bool informational = failure.fault.kind == FaultKind::informational_limit;
@@ -71,8 +71,8 @@ bool Exchange::retry_misdirected() {
 
 // Begins every attempt except the first.
 void Exchange::retry(RetryReason reason) {
-  ++facts_.retries;
-  context_.stats.count_retry(facts_.origin->slot, name(reason));
+  ++info_.retries;
+  context_.stats.count_retry(info_.origin->slot, name(reason));
   enter(ExchangeEvent::retry);
   if (borrow(true) == AttemptState::alive) go_on();
 }

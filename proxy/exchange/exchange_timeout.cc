@@ -13,7 +13,7 @@ namespace carpool::proxy {
 
 void Exchange::touch() {
   if (state_ == ExchangeState::idle) return;
-  ExchangeDeadlines& deadlines = asked_->deadlines;
+  ExchangeDeadlines& deadlines = request_values_->deadlines;
   const Instant now = context_.loop.now();
   const bool ended = request_body_.ended();
   deadlines.measures_body(state_, ended) ? deadlines.measure(now, request_body_.received(), wants_input())
@@ -24,15 +24,15 @@ void Exchange::touch() {
 void Exchange::on_deadline() {
   exec::assume_on_loop();
   const Instant now = context_.loop.now();
-  const std::size_t index = deadline_row(state_, asked_->deadlines.passed(state_, now, awaited()));
+  const std::size_t index = deadline_row(state_, request_values_->deadlines.passed(state_, now, awaited()));
   CARPOOL_ASSERT(index != kNoDeadlineRow);
   const DeadlineRow& row = kDeadlineTable[index];
   switch (row.action) {
     case DeadlineAction::look_at_body:
-      asked_->deadlines.body_may_travel();
+      request_values_->deadlines.body_may_travel();
       return go_on();
     case DeadlineAction::await_dial:
-      asked_->deadlines.await_dial();
+      request_values_->deadlines.await_dial();
       return touch();
     case DeadlineAction::slow_body:
       context_.stats.count_given_up(metrics::GivenUp::slow_body);
@@ -50,7 +50,7 @@ Awaited Exchange::awaited() const {
   awaited.body_ended = request_body_.ended();
   awaited.origin_queued = attempt_ && attempt_->upstream_stream->backlog() != 0;
   awaited.client_queued = client_stream_->backlog() != 0;
-  awaited.dialing = facts_.origin->dialing();
+  awaited.dialing = info_.origin->dialing();
   return awaited;
 }
 
@@ -67,10 +67,10 @@ std::string_view Exchange::phase() const {
     case ExchangeState::collecting:
       return "reading the request body";
     case ExchangeState::borrowing: {
-      if (facts_.origin->destination->probing()) return "waiting for the probe of an origin whose last dial failed";
-      const std::string_view dial = context_.dialer.phase_of(*facts_.origin);
+      if (info_.origin->destination->probing()) return "waiting for the probe of an origin whose last dial failed";
+      const std::string_view dial = context_.dialer.phase_of(*info_.origin);
       if (!dial.empty()) return dial;
-      return facts_.origin->dialing() ? "connecting" : "waiting for a connection";
+      return info_.origin->dialing() ? "connecting" : "waiting for a connection";
     }
     case ExchangeState::forwarding:
       return request_body_.ended() ? "waiting for the response head" : "sending the request body";

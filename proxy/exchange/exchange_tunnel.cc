@@ -10,7 +10,7 @@ namespace carpool::proxy {
 bool Exchange::switched_too_early() {
   if (!request_body_.expected() || request_body_.ended()) return false;
   const Fault fault{FaultKind::malformed_response, Side::upstream, "101 Switching Protocols inside the request's body"};
-  facts_.origin->destination->note_failure(fault);
+  info_.origin->destination->note_failure(fault);
   end_lease(pool::CloseCause::error);
   reply(fault);
   return true;
@@ -18,12 +18,12 @@ bool Exchange::switched_too_early() {
 
 AttemptState Exchange::on_switched(std::string_view rest) {
   if (switched_too_early()) return AttemptState::over;
-  facts_.status = 101;
-  facts_.head_back = context_.loop.now();
+  info_.status = 101;
+  info_.head_back = context_.loop.now();
   enter_tunnel();
   client_stream_->send_tunnel(&response_);
   client_stream_->send_body(rest);
-  facts_.bytes_out += rest.size();
+  info_.bytes_out += rest.size();
   if (!flush_reply()) return AttemptState::over;
   client_stream_->on_tunnel();
   touch();
@@ -32,7 +32,7 @@ AttemptState Exchange::on_switched(std::string_view rest) {
 
 // CONNECT: the connection is established, and no byte of the request is sent on it.
 AttemptState Exchange::open_tunnel() {
-  facts_.status = 200;
+  info_.status = 200;
   enter_tunnel();
   client_stream_->send_tunnel(nullptr);
   if (!flush_reply()) return AttemptState::over;
@@ -44,24 +44,24 @@ AttemptState Exchange::open_tunnel() {
 
 void Exchange::enter_tunnel() {
   attempt_->lease.become_tunnel();
-  asked_->tunnel.open();
+  request_values_->tunnel.open();
   enter(ExchangeEvent::switched);
 }
 
 void Exchange::on_tunnel_bytes(std::string_view bytes) {
-  asked_->tunnel.on_client_bytes();
-  facts_.bytes_in += bytes.size();
+  request_values_->tunnel.on_client_bytes();
+  info_.bytes_in += bytes.size();
   attempt_->upstream_stream->send_body(bytes);
 }
 
 void Exchange::on_tunnel_input_end() {
-  asked_->tunnel.on_client_fin();
+  request_values_->tunnel.on_client_fin();
   if (tunnel_over()) return end_tunnel();
   attempt_->upstream_stream->shut_write_when_sent();
 }
 
 AttemptState Exchange::on_tunnel_eof() {
-  asked_->tunnel.on_origin_fin();
+  request_values_->tunnel.on_origin_fin();
   client_stream_->shut_write_when_sent();
   if (!tunnel_over()) return AttemptState::alive;
   end_tunnel();
@@ -70,8 +70,8 @@ AttemptState Exchange::on_tunnel_eof() {
 
 bool Exchange::tunnel_over() {
   const UpstreamStream& origin = *attempt_->upstream_stream;
-  asked_->tunnel.settle(!origin.write_closed(), origin.backlog());
-  return asked_->tunnel.over();
+  request_values_->tunnel.settle(!origin.write_closed(), origin.backlog());
+  return request_values_->tunnel.over();
 }
 
 void Exchange::end_tunnel() {
