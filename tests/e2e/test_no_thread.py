@@ -9,8 +9,8 @@ from harness.toml import dumps
 pytestmark = [pytest.mark.skipif(SANITIZED, reason="a sanitizer starts threads itself"),
               pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")]
 
-# Neither a lack of threads nor a disk that hangs can be had for one process alone. One thread cannot be started, and that
-# takes a moment: the log's fdatasync is due by then.
+# Neither a lack of threads nor a disk that hangs can be had for one process alone. One of the threads that the main
+# thread starts cannot be started, and that takes a moment: the log's fdatasync is due by then.
 SYSTEM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,8 +24,8 @@ typedef int Create(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*entry)(void*), void* argument) {
   static int calls;
-  if (calls++ == atoi(getenv("THREADS"))) {
-    poll(NULL, 0, 200);
+  if (gettid() == getpid() && calls++ == atoi(getenv("THREADS"))) {
+    poll(NULL, 0, 500);
     return EAGAIN;
   }
   return ((Create*)dlsym(RTLD_NEXT, "pthread_create"))(thread, attributes, entry, argument);
@@ -58,21 +58,28 @@ WITHOUT = {0: "the log's thread", 1: "the first threads", 2: "the first threads"
            4: "a thread for loop 2", 5: "a thread for loop 3"}
 
 
+def config(folder, **settings):
+    file = folder / "c.toml"
+    file.write_text(dumps({"workers": 4, "listen": [{"address": "127.0.0.1:0"}], "admin": {"address": "127.0.0.1:0"}, **settings}))
+    return file
+
+
 @pytest.mark.parametrize("threads", WITHOUT)
 def test_a_program_without_its_threads_is_never_ready_and_ends_with_its_code(system, tmp_path, threads):
-    (tmp_path / "c.toml").write_text(dumps({"workers": 4, "listen": [{"address": "127.0.0.1:0"}],
-                                            "admin": {"address": "127.0.0.1:0"}, "log": {"sync": "10ms"}}))
-    status, said = run(system, tmp_path, threads, "--config", tmp_path / "c.toml")
+    status, said = run(system, tmp_path, threads, "--config", config(tmp_path, log={"sync": "10ms"}))
     assert (status, said[-1]) == (3, "carpool: cannot start " + WITHOUT[threads]), said
     assert not any("ready" in line or "impossible" in line for line in said), said
     assert any("a task does not end" in line for line in said) == (threads >= 3), "none hangs without a loop"
 
 
+@pytest.mark.parametrize("threads", WITHOUT)
+def test_it_cleans_up_where_no_task_hangs(system, tmp_path, threads):
+    assert run(system, tmp_path, threads, "--config", config(tmp_path)) == (3, ["carpool: cannot start " + WITHOUT[threads]])
+
+
 def test_the_admin_loop_too(system, tmp_path):
-    (tmp_path / "c.toml").write_text(dumps({"workers": 1, "listen": [{"address": "127.0.0.1:0"}],
-                                            "admin": {"address": "127.0.0.1:0"}, "threads": {"min": 0}}))
-    status, said = run(system, tmp_path, 1, "--config", tmp_path / "c.toml")
-    assert (status, said) == (3, ["carpool: cannot start a thread for the admin loop"])
+    file = config(tmp_path, threads={"min": 0})
+    assert run(system, tmp_path, 1, "--config", file) == (3, ["carpool: cannot start a thread for the admin loop"])
 
 
 def test_the_demo_too(system, tmp_path):
