@@ -86,6 +86,7 @@ ALL = [
     Step("packages", "Debian packages: lintian, installed and started in a fresh Debian", packages.packages, PROGRAM_PATH, full_only=True),
     Step("sim", "simulation of the pool", simulation("pool_sim", 60, 600), group="outside"),
     Step("sim-sessions", "simulation of HTTP/2 sessions", simulation("session_sim", 15, 300), group="outside"),
+    Step("sim-data-plane", "simulation of clients, exchanges, pool and streams", simulation("data_plane_sim", 60, 600), group="outside"),
     Step("wire-origin", "wire suite, origin-form", suites.wire("origin", 15200), PROGRAM_PATH, group="outside"),
     Step("wire-absolute", "wire suite, absolute-form", suites.wire("absolute", 15300), PROGRAM_PATH, group="outside"),
     Step("soak", "a thousand origins come and go, nothing grows", proof.soak, PROGRAM_PATH, group="outside"),

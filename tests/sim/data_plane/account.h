@@ -1,0 +1,91 @@
+// Account: what clients and origins saw of each request, and the oracles that need both sides.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <utility>
+
+#include "tests/sim/data_plane/marks.h"
+#include "tests/sim/data_plane/plan.h"
+#include "tests/sim/data_plane/virtual_wire.h"
+
+namespace carpool::test {
+
+// One attempt, as the origin saw it.
+struct AttemptRecord {
+  AnswerPlan answer;
+  bool reused = false;  // the connection had carried another request
+  const VirtualWire* wire = nullptr;
+  std::uint64_t consumed = 0;  // of that wire, before it
+  bool refused = false;        // the origin stated that it did not process it
+};
+
+struct RequestRecord {
+  explicit RequestRecord(std::uint32_t number, const RequestPlan& asked) : token(token_of(number)), plan(asked) {}
+  const std::string token;
+  const RequestPlan& plan;
+  std::deque<AttemptRecord> attempts;
+  // At the client.
+  bool sent = false;      // its last byte was sent
+  bool answered = false;  // a final head arrived
+  std::uint32_t ends = 0;
+  std::uint32_t informational = 0;
+  std::uint64_t received = 0;
+  std::size_t attempt = 0;  // that answered it; SIZE_MAX: carpool itself
+  std::string method() const { return kMethods[plan.method % 4]; }
+};
+
+class Account {
+ public:
+  RequestRecord& add(const RequestPlan& plan) {
+    return requests.emplace_back(static_cast<std::uint32_t>(requests.size()), plan);
+  }
+  RequestRecord* find(std::string_view path) {
+    const std::size_t at = path.rfind("/r");
+    if (at == std::string_view::npos) return nullptr;
+    const std::size_t number = std::strtoul(std::string(path.substr(at + 2)).c_str(), nullptr, 16);
+    return number < requests.size() ? &requests[number] : nullptr;
+  }
+  void complain(std::string what) {
+    if (wrong.empty()) wrong = std::move(what);
+  }
+  // An origin received the head of one more attempt.
+  void check_replay(const RequestRecord& one) {
+    if (one.attempts.size() >= kMostAttempts) complain(one.token + " was sent to origins too often");
+    if (one.attempts.empty()) return;
+    const AttemptRecord& last = one.attempts.back();
+    const bool harmless = one.method() == "GET" || one.method() == "HEAD";
+    const bool unanswered = last.reused && last.wire->consumed == last.consumed;
+    if (!last.refused && !(harmless && unanswered && one.plan.size == 0)) {
+      complain(one.token + " was repeated without proof that it was not processed");
+    }
+  }
+  // A client took its response for complete.
+  void check_complete(const RequestRecord& one) {
+    if (one.ends != 1) complain(one.token + " was answered twice");
+    if (one.attempt == SIZE_MAX) return;
+    const AnswerPlan& answer = one.attempts[one.attempt].answer;
+    if (one.method() == "HEAD" || answer.status == 204 || answer.status == 304) return;
+    const bool cut = answer.end == AnswerEnd::fin || answer.end == AnswerEnd::reset;
+    if (cut && (answer.framing != 2 || answer.end == AnswerEnd::reset)) {
+      return complain(one.token + ": a truncated response looks complete");
+    }
+    if (!cut && one.received != answer.size) complain(one.token + ": a response lost bytes");
+  }
+  void log(std::string_view event, std::uint64_t value = 0) {
+    for (const char c : event) mix(static_cast<unsigned char>(c));
+    mix(value);
+  }
+
+  std::deque<RequestRecord> requests;
+  std::string wrong;                             // the first complaint
+  std::uint64_t hash = 14695981039346656037ULL;  // of everything that happened
+  std::uint64_t dials = 0;
+  static constexpr std::size_t kMostAttempts = 8;
+
+ private:
+  void mix(std::uint64_t value) { hash = (hash ^ value) * 1099511628211ULL; }
+};
+
+}  // namespace carpool::test

@@ -1,0 +1,80 @@
+// data_plane_sim: clients, exchanges, router, pool and streams to origins, on virtual time and virtual wires, on up to
+// three loops. One seed is one history, and the same seed is run twice for some: both must do the same. The oracles:
+// every byte belongs to the request of its reader; a response is complete or visibly broken; a request ends once and is
+// repeated only where that is proven harmless; nothing is lent, waits or lives longer than it may.
+//
+//   data_plane_sim [--seconds N] [--seed S] [--histories N] [--plan FILE]
+#include <cstdio>
+#include <fstream>
+
+#include "proxy/telemetry/log.h"
+#include "proxy/telemetry/log_levels.h"
+#include "tests/sim/data_plane/generator.h"
+#include "tests/sim/data_plane/shrink.h"
+#include "tests/sim/histories.h"
+
+namespace carpool::test {
+namespace {
+
+void tell_script(const Plan& plan) {
+  std::printf("script for --plan:\n%s", script_of(plan).c_str());
+  std::fflush(stdout);
+}
+int replay(const char* file) {
+  std::ifstream script(file);
+  const Plan plan = plan_of(script);
+  PlaneHistory history(plan);
+  const std::string wrong = history.run();
+  std::printf("%s\n", wrong.empty() ? "no oracle complained" : wrong.c_str());
+  return wrong.empty() ? 0 : 1;
+}
+
+struct Seed {
+  explicit Seed(std::uint64_t seed) : plan(plan_of(seed)) {}
+  std::string run() {
+    PlaneHistory history(plan);
+    std::string wrong = history.run();
+    requests = history.account().requests.size();
+    if (wrong.empty() && plan.seed % 64 == 0) {
+      PlaneHistory again(plan);
+      again.run();
+      if (again.account().hash != history.account().hash) wrong = "two runs of one seed differ";
+    }
+    if (!wrong.empty()) shrink();
+    return wrong;
+  }
+  void shrink() const {
+    if (fails(plan)) tell_script(shrunk(plan));
+  }
+  const Plan plan;
+  std::size_t requests = 0;
+};
+
+// An assert is an oracle too.
+void on_assert(int) {
+  std::signal(SIGABRT, SIG_DFL);
+  tell_replay(stdout);
+  Seed(running.seed).shrink();
+  std::_Exit(1);
+}
+
+}  // namespace
+}  // namespace carpool::test
+
+int main(int argc, char** argv) {
+  using namespace carpool::test;
+  carpool::proxy::log::set_access(false, 1);
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (std::strcmp(argv[i], "--plan") == 0) return replay(argv[i + 1]);
+  }
+  const Histories asked = histories_of("data_plane_sim", argc, argv);
+  std::uint64_t requests = 0;
+  const std::uint64_t done = run_histories<Seed>(asked, [&requests](const Seed& one) {
+    if (requests == 0) std::signal(SIGABRT, on_assert);
+    requests += one.requests;
+  });
+  std::printf("%llu histories from seed %llu, %llu requests: no oracle complained\n",
+              static_cast<unsigned long long>(done), static_cast<unsigned long long>(asked.seed),
+              static_cast<unsigned long long>(requests));
+  return 0;
+}

@@ -1,0 +1,55 @@
+// Returns the plan of a seed: mostly ordinary traffic, with some of everything that origins and clients do wrong.
+#pragma once
+
+#include "tests/sim/data_plane/plan.h"
+#include "tests/sim/session_wire.h"
+
+namespace carpool::test {
+
+inline std::uint32_t some_size(Random& random) {
+  const std::uint32_t kind = pick(random, 10);
+  return kind < 3 ? 0 : kind < 7 ? pick(random, 40) : kind < 9 ? pick(random, 5000) : pick(random, 150000);
+}
+
+inline AnswerPlan some_answer(Random& random, std::uint32_t hostile) {
+  AnswerPlan answer;
+  answer.framing = pick(random, 3);
+  answer.size = some_size(random);
+  if (!chance(random, hostile)) return answer;
+  answer.informational = chance(random, 40) ? (chance(random, 10) ? 60 + pick(random, 60) : pick(random, 4)) : 0;
+  answer.early = chance(random, 30) ? 1 : 0;
+  constexpr std::uint32_t kStatuses[] = {0, 204, 304, 404, 421, 421, 503, 200, 200, 200};
+  answer.status = kStatuses[pick(random, 10)];
+  answer.end = chance(random, 50) ? static_cast<AnswerEnd>(pick(random, kAnswerEnds)) : AnswerEnd::whole;
+  return answer;
+}
+
+inline Plan plan_of(std::uint64_t seed) {
+  Random random(seed * 2 + 1);
+  Plan plan;
+  plan.seed = seed;
+  plan.loops = 1 + pick(random, 3);
+  plan.origins = 1 + pick(random, 2);
+  plan.size = 1 + pick(random, 4);
+  plan.room = chance(random, 30) ? 200 + pick(random, 5000) : 65536;
+  plan.failing = chance(random, 20) ? pick(random, 30) : 0;
+  const std::uint32_t hostile = chance(random, 30) ? 0 : pick(random, 80);
+  plan.clients.resize(1 + pick(random, 6));
+  for (ClientPlan& client : plan.clients) {
+    client.loop = pick(random, plan.loops);
+    client.pipelines = pick(random, 2);
+    if (chance(random, hostile / 4)) client.leaves_after = 1 + pick(random, 3000);
+    client.requests.resize(1 + pick(random, 4));
+    for (RequestPlan& one : client.requests) {
+      constexpr std::uint32_t kMethod[] = {0, 0, 0, 0, 1, 1, 2, 3};
+      one.method = kMethod[pick(random, 8)];
+      one.origin = pick(random, plan.origins);
+      if (one.method == 1 || one.method == 3) one.size = some_size(random);
+      one.chunked = one.size != 0 && chance(random, 40) ? 1 : 0;
+      for (std::uint32_t n = 1 + pick(random, 3); n > 0; --n) one.answers.push_back(some_answer(random, hostile));
+    }
+  }
+  return plan;
+}
+
+}  // namespace carpool::test

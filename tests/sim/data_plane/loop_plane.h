@@ -1,0 +1,119 @@
+// LoopPlane: what a worker owns on one loop, over virtual time and wires: router, streams, exchanges and clients.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "exec/submitter.h"
+#include "metrics/registry.h"
+#include "proxy/downstream/client_list.h"
+#include "proxy/downstream/h1_client.h"
+#include "proxy/downstream/h2_client.h"
+#include "proxy/downstream/listener.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/exchange/exchange_pool.h"
+#include "proxy/exchange/leak_log.h"
+#include "proxy/exchange/overload_state.h"
+#include "proxy/exchange/router.h"
+#include "proxy/net/dns/resolver.h"
+#include "proxy/telemetry/loop_stats.h"
+#include "proxy/upstream/dialer.h"
+#include "proxy/upstream/h2/cross_loop_streams.h"
+#include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/upstream_context.h"
+#include "tests/sim/data_plane/virtual_wire.h"
+#include "tests/sim/session_world.h"
+
+namespace carpool::test {
+
+// SharedPlane: parts of the world that every loop uses.
+struct SharedPlane {
+  const Instant& now;
+  metrics::Registry& registry;
+  proxy::OriginRegistry& origins;
+  const proxy::net::EgressPolicy& policy;
+  const proxy::config::Listen& listen;
+  std::vector<proxy::H2LoopContext*>& hosts;
+};
+
+class LoopPlane final : public proxy::ClientOwner,
+                        private proxy::ClientList::Owner,
+                        private proxy::WarmUpListener,
+                        private exec::Submitter {
+ public:
+  LoopPlane(exec::LoopId id, const SharedPlane& all)
+      : loop(id, all.now),
+        stats_(all.registry, proxy::log::Format::json, loop),
+        resolver_(loop, {}),
+        router_(all.origins, all.policy),
+        streams_(loop, stats_, all.hosts),
+        upstream_{loop, *this, streams_, stats_, all.origins, all.policy, *this, 100, id == 0},
+        dialer_(upstream_, resolver_),
+        exchanges_(context_),
+        context_{loop,   streams_.buffers(), streams_,      exchanges_, router_, all.origins, dialer_, stats_,
+                 leaks_, overload_,          "carpool-test"},
+        clients_(context_, *this),
+        listener_(all.listen, proxy::Listener::Parts{{&clients_}, &stats_, &overload_, &all.origins.directory()}),
+        pacer_(loop) {
+    all.hosts.push_back(&streams_);
+  }
+  void accept(VirtualWire& wire) LOOP_ONLY {
+    auto transport = std::make_unique<VirtualTransport>(wire);
+    auto client = std::make_unique<proxy::H1Client>(context_, *this, listener_, std::move(transport), "test");
+    CARPOOL_ASSERT(client->start());
+    live_.push_back(*client.release());
+  }
+  void close_all() LOOP_ONLY {
+    while (!live_.empty()) live_.front().end();
+  }
+  void cancel_dials() LOOP_ONLY { dialer_.cancel_all(); }
+  // Clients that closed are destroyed when nothing of them runs any more.
+  void bury() LOOP_ONLY {
+    while (!closed_.empty()) const std::unique_ptr<proxy::ClientConnection> dies(&closed_.pop_front());
+  }
+  bool idle() const LOOP_ONLY {
+    bool idle = true;
+    exchanges_.for_each([&idle](const proxy::Exchange& one) { idle &= one.state() == proxy::ExchangeState::idle; });
+    return idle;
+  }
+
+  SimLoop loop;
+  std::deque<pool::Delivery*> deliveries;
+
+ private:
+  void destroy_later(proxy::ClientConnection& client) override LOOP_ONLY {
+    client.ListHook<proxy::ClientTag>::unlink();
+    closed_.push_back(client);
+  }
+  void upgrade_to_h2(proxy::Listener& listener, std::unique_ptr<proxy::net::Transport> transport, std::string peer,
+                     std::string_view bytes) override LOOP_ONLY {
+    auto client = std::make_unique<proxy::H2Client>(context_, *this, listener, std::move(transport), std::move(peer));
+    proxy::H2Client& started = *client;
+    live_.push_back(*client.release());
+    if (!started.start(bytes)) started.end();
+  }
+  proxy::RequestPacer& pacer() override LOOP_ONLY { return pacer_; }
+  void on_clients_gone() override {}
+  void on_warm_dial_ended(const pool::Destination&, const Fault*) override {}
+  bool submit(exec::TaskPtr) override { return false; }
+
+  proxy::LoopStats stats_;
+  proxy::dns::Resolver resolver_;
+  proxy::Router router_;
+  proxy::CrossLoopStreams streams_;
+  const proxy::UpstreamContext upstream_;
+  proxy::Dialer dialer_;
+  proxy::LeakLog leaks_;
+  proxy::OverloadState overload_;
+  proxy::ExchangePool exchanges_;
+  proxy::ExchangeContext context_;
+  proxy::ClientList clients_;
+  proxy::Listener listener_;
+  proxy::RequestPacer pacer_;
+  List<proxy::ClientConnection, proxy::ClientTag> live_, closed_;  // owned
+};
+
+}  // namespace carpool::test

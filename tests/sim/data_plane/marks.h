@@ -1,0 +1,38 @@
+// Marks: each request has a token, and every byte of its bodies is made of the token and the position alone, so a byte
+// of another request, and one that is lost or doubled, differs.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace carpool::test {
+
+inline constexpr std::string_view kMarkField = "x-of";
+
+inline std::string token_of(std::uint32_t request) {
+  char text[16];
+  std::snprintf(text, sizeof text, "r%05x", request);
+  return text;
+}
+// Returns the byte at this position of a body of `request`.
+inline char mark_at(const std::string& token, std::uint64_t position) {
+  const std::uint64_t row = position / 8;
+  if (position % 8 < 6) return token[position % 8];
+  return position % 8 == 6 ? static_cast<char>('A' + row % 26) : static_cast<char>('a' + row / 26 % 26);
+}
+inline std::string marked(const std::string& token, std::uint64_t size) {
+  std::string bytes(size, '\0');
+  for (std::uint64_t at = 0; at < size; ++at) bytes[at] = mark_at(token, at);
+  return bytes;
+}
+// Returns true if these bytes are those from `position` on.
+inline bool bears_mark(const std::string& token, std::uint64_t position, std::string_view bytes) {
+  for (const char byte : bytes) {
+    if (byte != mark_at(token, position++)) return false;
+  }
+  return true;
+}
+
+}  // namespace carpool::test

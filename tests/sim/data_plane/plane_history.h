@@ -1,0 +1,97 @@
+// PlaneHistory: runs one plan. The plan's seed chooses the order of events; then everything comes to rest, and what
+// must hold at the end is checked.
+#pragma once
+
+#include <string>
+
+#include "tests/sim/data_plane/plane_world.h"
+
+namespace carpool::test {
+
+class PlaneHistory {
+ public:
+  explicit PlaneHistory(const Plan& plan) : world_(plan) {}
+
+  // Returns the failure, or an empty string.
+  std::string run() {
+    const std::uint32_t steps = 50 + pick(world_.random, 400);
+    for (std::uint32_t n = 0; n < steps && !done(); ++n) {
+      step();
+      if (!world_.account.wrong.empty()) return world_.account.wrong;
+      if (n % 32 != 0) continue;
+      if (std::string wrong = world_.audit(); !wrong.empty()) return wrong;
+    }
+    return settle();
+  }
+  const Account& account() const { return world_.account; }
+
+ private:
+  void step() {
+    Random& random = world_.random;
+    switch (pick(random, 10)) {
+      case 0:
+      case 1:
+        return static_cast<void>(some(world_.seats).client.send());
+      case 2:
+        return static_cast<void>(some(world_.seats).client.land(some_bytes()));
+      case 3:
+        return static_cast<void>(some(world_.seats).client.read(some_bytes()));
+      case 4:
+      case 5:
+        if (!world_.links.empty()) PlaneWorld::play(some(world_.links), some_bytes());
+        return;
+      case 6:
+        if (chance(random, 5)) world_.pass(std::chrono::milliseconds(pick(random, 100)));
+        return;
+      default:
+        world_.turn(static_cast<exec::LoopId>(pick(random, static_cast<std::uint32_t>(world_.planes.size()))), false);
+    }
+  }
+  std::size_t some_bytes() { return chance(world_.random, 30) ? 1 + pick(world_.random, 60) : SIZE_MAX; }
+  template <class List>
+  typename List::value_type& some(List& list) {
+    auto at = list.begin();
+    std::advance(at, pick(world_.random, static_cast<std::uint32_t>(list.size())));
+    return *at;
+  }
+  bool done() const {
+    return std::all_of(world_.seats.begin(), world_.seats.end(), [](const auto& seat) { return seat.client.done(); });
+  }
+
+  std::string settle() {
+    for (int rounds = 0; rounds < 400; ++rounds) {
+      if (!world_.calm_down()) return "it never came to rest";
+      if (!world_.account.wrong.empty()) return world_.account.wrong;
+      bool sent = false;
+      for (ClientSeat& seat : world_.seats) sent |= seat.client.send();
+      if (done()) break;
+      if (!sent) world_.pass(std::chrono::milliseconds(500));
+    }
+    return look_at_the_end();
+  }
+  std::string look_at_the_end() {
+    exec::assume_on_loop();
+    for (const ClientSeat& seat : world_.seats) {
+      if (!seat.client.done()) return "a client waits for ever: " + waiting_for(seat.client);
+    }
+    if (std::string wrong = world_.audit(); !wrong.empty()) return wrong;
+    world_.stop();
+    if (world_.lent() != 0) return "something is still lent";
+    for (const auto& plane : world_.planes) {
+      if (!plane->idle()) return "an exchange never ended";
+    }
+    for (const OriginLink& link : world_.links) {
+      if (link.connection != nullptr || link.place != nullptr) return "a connection survived the stop";
+    }
+    if (world_.account.dials > 4 + world_.account.requests.size() * Account::kMostAttempts) return "too many dials";
+    return world_.audit();
+  }
+  static std::string waiting_for(const ScriptedClient& client) {
+    const RequestRecord* const one = client.open_request();
+    return one == nullptr ? "nothing asked" : one->token;
+  }
+
+  PlaneWorld world_;
+};
+
+}  // namespace carpool::test

@@ -1,0 +1,268 @@
+// PlaneWorld: the loops of a data plane on one virtual clock, the pool that they share, and the connections to origins.
+// A history causes every event; a loop's turn treats what has happened to its connections since the last one.
+#pragma once
+
+#include <algorithm>
+#include <list>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "pool/core/audit_report.h"
+#include "pool/destination/snapshot.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/connection_events.h"
+#include "tests/sim/data_plane/loop_plane.h"
+#include "tests/sim/data_plane/scripted_client.h"
+#include "tests/sim/data_plane/scripted_origin.h"
+
+namespace carpool::test {
+
+// A connection to an origin, from its dial to its close.
+struct OriginLink {
+  OriginLink(Account& account, std::size_t room) : wire(room), origin(account, wire) {}
+  VirtualWire wire;
+  ScriptedOrigin origin;
+  pool::Destination* destination = nullptr;
+  std::unique_ptr<pool::Reservation> place;  // while it is dialed
+  proxy::Connection* connection = nullptr;   // afterwards; null: closed
+  exec::LoopId loop = 0;                     // that watches it
+  std::uint32_t index = 0, generation = 0;
+};
+
+struct ClientSeat {
+  ClientSeat(const ClientPlan& plan, Account& account, std::size_t room, exec::LoopId on)
+      : client(plan, account, room), loop(on) {}
+  ScriptedClient client;
+  exec::LoopId loop;
+};
+
+inline proxy::config::Config plane_config(const Plan& plan) {
+  proxy::config::Config config;
+  config.workers = std::clamp(plan.loops, 1U, 4U);
+  config.pool.size = std::max(1U, plan.size);
+  config.pool.max_waiting = 64;
+  return config;
+}
+
+class PlaneWorld final : public pool::Environment {
+ public:
+  explicit PlaneWorld(const Plan& plan)
+      : plan_(plan),
+        settings_(plane_config(plan)),
+        random(plan.seed),
+        registry_(loops_of(plan), 10),
+        policy_(std::move(*proxy::net::EgressPolicy::make(settings_.egress))),
+        origins_(std::move(*proxy::OriginRegistry::make(settings_, *this, registry_))) {
+    exec::assume_on_loop();
+    const SharedPlane shared{now, registry_, *origins_, *policy_, listen_, hosts_};
+    for (exec::LoopId n = 0; n < loops_of(plan); ++n) planes.push_back(std::make_unique<LoopPlane>(n, shared));
+    for (const ClientPlan& one : plan.clients) {
+      const auto on = static_cast<exec::LoopId>(one.loop % planes.size());
+      ClientSeat& seat = seats.emplace_back(one, account, plan.room, on);
+      here_ = on;
+      planes[on]->accept(seat.client.wire);
+    }
+  }
+  PlaneWorld(const PlaneWorld&) = delete;
+  PlaneWorld& operator=(const PlaneWorld&) = delete;
+  ~PlaneWorld() {
+    exec::assume_on_loop();
+    stop();
+  }
+
+  // ---- the pool's environment ----
+  void dial(pool::Destination& destination, pool::Reservation reservation) override {
+    OriginLink& link = links.emplace_back(account, plan_.room);
+    ++account.dials;
+    link.destination = &destination;
+    link.loop = here_;
+    link.index = reservation.index();
+    link.generation = reservation.generation();
+    link.place = std::make_unique<pool::Reservation>(std::move(reservation));
+  }
+  void deliver(pool::LoopId to, pool::Delivery& delivery) override { planes[to]->deliveries.push_back(&delivery); }
+  void wake_at(pool::Destination& destination, Instant when) override { wakes_.emplace_back(when, &destination); }
+  void detach(pool::PooledConnection&, pool::LoopId) override {}
+  bool attach(pool::PooledConnection& pooled, std::uint32_t index, std::uint32_t generation) override {
+    for (OriginLink& link : links) {
+      if (link.connection != &pooled) continue;
+      link.connection->transport().forget_readiness();
+      link.loop = here_;
+      link.index = index;
+      link.generation = generation;
+      link.wire.event = true;
+    }
+    return true;
+  }
+  void dispose(pool::PooledConnection* pooled, pool::CloseCause) override {
+    const std::unique_ptr<pool::PooledConnection> dies(pooled);
+    for (OriginLink& link : links) {
+      if (link.connection == pooled) link.connection = nullptr;
+    }
+  }
+  pool::LoopId here() const override { return here_; }
+
+  // ---- events ----
+
+  // One iteration of a loop. `all`: everything that waits; otherwise some of it, by chance.
+  bool turn(exec::LoopId id, bool all) {
+    exec::assume_on_loop();
+    here_ = id;
+    LoopPlane& plane = *planes[id];
+    bool moved = false;
+    for (ClientSeat& seat : seats) {
+      if (seat.loop == id && seat.client.wire.event && (all || chance(random, 70))) moved |= tell_client(plane, seat);
+    }
+    for (OriginLink& link : links) {
+      if (link.loop == id && (link.place || link.wire.event) && (all || chance(random, 70))) moved |= tell_link(link);
+      plane.loop.leases().end_event();
+    }
+    moved |= plane.loop.mailbox.deliver(all ? SIZE_MAX : 1 + pick(random, 4)) != 0;
+    for (; !plane.deliveries.empty(); moved = true) {
+      pool::Delivery& delivery = *plane.deliveries.front();
+      plane.deliveries.pop_front();
+      delivery.arrive(now);
+      plane.loop.leases().end_event();
+    }
+    moved |= plane.loop.deferred.run_turn(1000) != 0;
+    plane.loop.timers.run_due(now);
+    plane.loop.leases().end_event();
+    plane.bury();
+    return moved;
+  }
+  void pass(Duration time) {
+    now += time;
+    exec::assume_on_loop();
+    here_ = 0;
+    const auto due = std::partition(wakes_.begin(), wakes_.end(), [this](const auto& one) { return one.first > now; });
+    const std::vector<std::pair<Instant, pool::Destination*>> woken(due, wakes_.end());
+    wakes_.erase(due, wakes_.end());
+    for (const auto& [when, destination] : woken) destination->wake(now);
+  }
+  // Everything in flight arrives, and every loop runs until nothing more happens; time stands still.
+  bool calm_down() {
+    for (int rounds = 0; rounds < 5000; ++rounds) {
+      bool moved = false;
+      for (ClientSeat& seat : seats) moved |= seat.client.land(SIZE_MAX) | seat.client.read(SIZE_MAX);
+      for (OriginLink& link : links) moved |= play(link, SIZE_MAX);
+      for (exec::LoopId n = 0; n < planes.size(); ++n) moved |= turn(n, true);
+      if (!moved) return true;
+    }
+    return false;
+  }
+  // The origin's end of a connection.
+  static bool play(OriginLink& link, std::size_t most) {
+    if (link.place) return false;
+    return static_cast<bool>(link.origin.read(most) | link.wire.land(most) | link.origin.reset_when_sent());
+  }
+  std::string audit() {
+    for (const OriginLink& link : links) {
+      const auto seen = link.destination->snapshot(now);
+      if (seen.opened_total() - seen.closed_total() != seen.alive()) return "the ledger does not balance";
+      if (seen.alive() > settings_.pool.size) return "the cap of connections is exceeded";
+      if (std::string wrong = link.destination->audit().text(); !wrong.empty()) return wrong;
+      if (plan_.origins <= 1) break;
+    }
+    return origins_->directory().audit().text();
+  }
+  std::uint64_t lent() {
+    std::uint64_t lent = 0;
+    for (const proxy::OriginRuntime* origin : origins_->all()) lent += origin->destination->snapshot(now).leases();
+    return lent;
+  }
+  // Closes all clients and connections.
+  void stop() {
+    if (std::exchange(stopped_, true)) return;
+    exec::assume_on_loop();
+    for (exec::LoopId n = 0; n < planes.size(); ++n) {
+      here_ = n;
+      planes[n]->close_all();
+      planes[n]->cancel_dials();
+    }
+    drain();
+    here_ = 0;
+    origins_->directory().stop(now);
+    drain();
+  }
+
+  Instant now{std::chrono::hours(1)};
+  Account account;
+
+ private:
+  static exec::LoopId loops_of(const Plan& plan) { return static_cast<exec::LoopId>(std::clamp(plan.loops, 1U, 4U)); }
+  bool tell_client(LoopPlane& plane, ClientSeat& seat) LOOP_ONLY {
+    VirtualWire& wire = seat.client.wire;
+    wire.event = false;
+    const auto watcher = plane.loop.watchers.find(wire.fd);
+    if (watcher == plane.loop.watchers.end()) return false;
+    watcher->second->on_ready({true, !wire.full, wire.end_told});
+    plane.loop.leases().end_event();
+    return true;
+  }
+  // As Worker::on_shared_ready() does it.
+  bool tell_link(OriginLink& link) LOOP_ONLY {
+    if (link.place) return end_dial(link);
+    link.wire.event = false;
+    if (link.connection == nullptr) return false;
+    const pool::EventClaim claim = pool::claim_event(link.index, link.generation, link.loop);
+    if (claim.kind == pool::EventClaim::Kind::stale) return false;
+    proxy::Connection& connection = *link.connection;
+    connection.transport().on_readiness({true, !link.wire.full, link.wire.end_told});
+    if (claim.kind == pool::EventClaim::Kind::in_use) {
+      if (connection.user != nullptr) connection.user->on_upstream_ready();
+      return true;
+    }
+    const bool quiet = !connection.transport().hangup_seen() && connection.transport().no_data_pending();
+    const bool in_order = !quiet && connection.transport().ended_in_order();
+    pool::end_inspection(link.index, quiet, pool::CloseCause::peer_closed, now, in_order);
+    return true;
+  }
+  bool end_dial(OriginLink& link) {
+    const auto place = std::move(link.place);
+    if (stopped_ || chance(random, plan_.failing)) {
+      link.wire.gone = true;
+      link.destination->dial_failed(std::move(*place), {FaultKind::connect_refused, Side::upstream, "refused"}, now);
+      return true;
+    }
+    proxy::net::Dialed dialed;
+    dialed.transport = std::make_unique<VirtualTransport>(link.wire);
+    auto made = std::make_unique<proxy::Connection>(proxy::next_connection_id(), std::move(dialed), now);
+    link.connection = made.get();
+    link.destination->dialed(std::move(*place), std::move(made), now);
+    return true;
+  }
+  void drain() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (exec::LoopId n = 0; n < planes.size(); ++n) moved |= turn(n, true);
+    }
+  }
+
+  const Plan& plan_;
+  proxy::config::Config settings_;
+  proxy::config::Listen listen_;
+
+ public:
+  Random random;
+
+ private:
+  metrics::Registry registry_;
+  std::unique_ptr<proxy::net::EgressPolicy> policy_;
+
+ public:
+  std::list<OriginLink> links;  // outlive the pool
+  std::list<ClientSeat> seats;
+
+ private:
+  std::unique_ptr<proxy::OriginRegistry> origins_;
+  std::vector<proxy::H2LoopContext*> hosts_;
+  std::vector<std::pair<Instant, pool::Destination*>> wakes_;
+  exec::LoopId here_ = 0;
+  bool stopped_ = false;
+
+ public:
+  std::vector<std::unique_ptr<LoopPlane>> planes;
+};
+
+}  // namespace carpool::test

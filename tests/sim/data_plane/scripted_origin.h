@@ -1,0 +1,123 @@
+// ScriptedOrigin: the far end of one HTTP/1.1 connection to an origin. It answers each attempt as the plan says, in
+// bytes that bear the request's mark.
+#pragma once
+
+#include <string>
+
+#include "tests/sim/data_plane/account.h"
+#include "tests/sim/data_plane/message_reader.h"
+#include "tests/sim/data_plane/virtual_wire.h"
+
+namespace carpool::test {
+
+// Bytes after a response that no request asked for.
+inline constexpr std::string_view kSurplus = "HTTP/1.1 200 OK\r\nX-Of: surplus\r\nContent-Length: 4\r\n\r\nEVIL";
+
+class ScriptedOrigin {
+ public:
+  ScriptedOrigin(Account& account, VirtualWire& wire) : account_(account), wire_(wire) {}
+
+  bool read(std::size_t most) {
+    const std::string bytes = wire_.take(most);
+    if (!bytes.empty() && !wire_.ended) reader_.feed(bytes, *this);
+    return !bytes.empty();
+  }
+  // A connection that is to be reset is, once what was sent before has arrived.
+  bool reset_when_sent() {
+    if (!resets_ || !wire_.flying.empty() || wire_.broken) return false;
+    wire_.reset();
+    return true;
+  }
+
+  // ---- of the reader ----
+  bool on_head(const ReadHead& head) {
+    const std::size_t space = head.first.find(' ');
+    current_ = account_.find(std::string_view(head.first).substr(0, head.first.find(' ', space + 1)));
+    if (current_ == nullptr || head.field(kMarkField) != current_->token) {
+      account_.complain("an origin received a request of nobody: " + head.first);
+      current_ = nullptr;
+      return true;
+    }
+    account_.log(head.first, served_);
+    account_.check_replay(*current_);
+    AttemptRecord& attempt = current_->attempts.emplace_back();
+    const auto& answers = current_->plan.answers;
+    if (current_->attempts.size() <= answers.size()) attempt.answer = answers[current_->attempts.size() - 1];
+    attempt.reused = served_++ != 0;
+    attempt.wire = &wire_;
+    attempt.consumed = wire_.consumed;
+    received_ = 0;
+    answered_ = false;
+    if (attempt.answer.early != 0) answer();
+    return true;
+  }
+  void on_body(std::string_view bytes) {
+    if (current_ == nullptr) return;
+    if (!bears_mark(current_->token, received_, bytes))
+      account_.complain(current_->token + ": an origin received foreign bytes");
+    received_ += bytes.size();
+  }
+  void on_end() {
+    if (current_ == nullptr) return;
+    if (received_ != current_->plan.size)
+      account_.complain(current_->token + ": an origin received a body of another length");
+    answer();
+    current_ = nullptr;
+  }
+  void on_garbage() { account_.complain("an origin received bytes that are no request"); }
+
+ private:
+  void answer() {
+    if (std::exchange(answered_, true)) return;
+    AttemptRecord& attempt = current_->attempts.back();
+    const AnswerPlan& answer = attempt.answer;
+    const std::string mark = "X-Of: " + current_->token + "/" + std::to_string(current_->attempts.size() - 1) + "\r\n";
+    std::string text;
+    for (std::uint32_t n = 0; n < answer.informational; ++n) text += "HTTP/1.1 103 Early Hints\r\n" + mark + "\r\n";
+    if (answer.status != 0) append_final(text, answer, mark);
+    attempt.refused = answer.status == 421;
+    const bool cut = answer.status == 0 || answer.end == AnswerEnd::fin || answer.end == AnswerEnd::reset;
+    if (cut && answer.status != 0 && !text.empty()) text.pop_back();
+    if (answer.end == AnswerEnd::surplus && answer.status != 0 && answer.framing != 2) {
+      text += kSurplus;
+      wire_.glued = kSurplus.size();
+    }
+    wire_.flying += text;
+    resets_ = answer.end == AnswerEnd::reset;
+    wire_.ended = (cut && !resets_) || answer.framing == 2;
+  }
+  void append_final(std::string& text, const AnswerPlan& answer, const std::string& mark) const {
+    text += "HTTP/1.1 " + std::to_string(answer.status) + " Text\r\n" + mark;
+    const bool bare = current_->method() == "HEAD" || answer.status == 204 || answer.status == 304;
+    const std::string body = bare ? "" : marked(current_->token, answer.size);
+    if (answer.status == 204 || answer.status == 304) {
+      text += "\r\n";
+    } else if (answer.framing == 2) {
+      text += "Connection: close\r\n\r\n" + body;
+    } else if (answer.framing == 1) {
+      text += "Transfer-Encoding: chunked\r\n\r\n";
+      if (!bare) append_chunks(text, body);
+    } else {
+      text += "Content-Length: " + std::to_string(answer.size) + "\r\n\r\n" + body;
+    }
+  }
+  static void append_chunks(std::string& text, std::string_view body) {
+    char head[16];
+    for (std::size_t at = 0; at < body.size(); at += 3000) {
+      const std::string_view piece = body.substr(at, 3000);
+      std::snprintf(head, sizeof head, "%zx\r\n", piece.size());
+      text.append(head).append(piece).append("\r\n");
+    }
+    text += "0\r\n\r\n";
+  }
+
+  Account& account_;
+  VirtualWire& wire_;
+  MessageReader reader_;
+  RequestRecord* current_ = nullptr;
+  std::uint32_t served_ = 0;
+  std::uint64_t received_ = 0;
+  bool answered_ = false, resets_ = false;
+};
+
+}  // namespace carpool::test

@@ -1,0 +1,99 @@
+// Shrinks a plan that fails: leaves out clients, requests and answers, and lowers numbers, as long as it still fails.
+// Each trial is a process of its own, so an assert of the simulated code is a failure like any other.
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fcntl.h>
+
+#include "tests/sim/data_plane/plane_history.h"
+
+namespace carpool::test {
+
+inline bool fails(const Plan& plan) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const int sink = open("/dev/null", O_WRONLY);
+    dup2(sink, 1);
+    dup2(sink, 2);
+    alarm(10);
+    PlaneHistory history(plan);
+    _exit(history.run().empty() ? 0 : 1);  // without the destructors
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status != 0;
+}
+
+// Calls `change(copy)` and keeps the copy if it still fails.
+template <class Change>
+bool try_change(Plan& plan, const Change& change) {
+  Plan copy = plan;
+  change(copy);
+  if (!fails(copy)) return false;
+  plan = std::move(copy);
+  return true;
+}
+
+template <class Pick>
+bool leave_out(Plan& plan, const Pick& list) {
+  bool less = false;
+  for (std::size_t n = list(plan).size(); n-- > 0;) {
+    less |=
+        try_change(plan, [&](Plan& copy) { list(copy).erase(list(copy).begin() + static_cast<std::ptrdiff_t>(n)); });
+  }
+  return less;
+}
+template <class Pick>
+bool lower(Plan& plan, const Pick& number) {
+  bool less = false;
+  while (number(plan) != 0) {
+    if (try_change(plan, [&](Plan& copy) { number(copy) = 0; })) return true;
+    if (!try_change(plan, [&](Plan& copy) { number(copy) /= 2; })) break;
+    less = true;
+  }
+  return less;
+}
+
+inline bool shrink_request(Plan& plan, std::size_t c, std::size_t r) {
+  const auto at = [=](Plan& p) -> RequestPlan& { return p.clients[c].requests[r]; };
+  bool less = leave_out(
+      plan, [&](Plan & p) -> auto& { return at(p).answers; });
+  less |= lower(
+      plan, [&](Plan & p) -> auto& { return at(p).size; });
+  less |= lower(
+      plan, [&](Plan & p) -> auto& { return at(p).chunked; });
+  less |= lower(
+      plan, [&](Plan & p) -> auto& { return at(p).method; });
+  for (std::size_t a = 0; a < at(plan).answers.size(); ++a) {
+    less |= lower(
+        plan, [&](Plan & p) -> auto& { return at(p).answers[a].informational; });
+    less |= lower(
+        plan, [&](Plan & p) -> auto& { return at(p).answers[a].size; });
+    less |= lower(
+        plan, [&](Plan & p) -> auto& { return at(p).answers[a].framing; });
+    less |= lower(
+        plan, [&](Plan & p) -> auto& { return at(p).answers[a].early; });
+  }
+  return less;
+}
+
+inline Plan shrunk(Plan plan) {
+  for (bool less = true; less;) {
+    less = leave_out(
+        plan, [](Plan & p) -> auto& { return p.clients; });
+    for (std::size_t c = 0; c < plan.clients.size(); ++c) {
+      less |= leave_out(
+          plan, [=](Plan & p) -> auto& { return p.clients[c].requests; });
+      less |= lower(
+          plan, [=](Plan & p) -> auto& { return p.clients[c].pipelines; });
+      for (std::size_t r = 0; r < plan.clients[c].requests.size(); ++r) less |= shrink_request(plan, c, r);
+    }
+    less |= lower(
+        plan, [](Plan & p) -> auto& { return p.failing; });
+  }
+  return plan;
+}
+
+}  // namespace carpool::test

@@ -1,0 +1,107 @@
+// VirtualWire: a connection in memory between the proxy and a scripted peer. Bytes in flight arrive in pieces that the
+// history chooses; a reset loses them. At most `room` bytes that the peer has not read wait in the other direction.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "proxy/net/transport.h"
+
+namespace carpool::test {
+
+struct VirtualWire {
+  explicit VirtualWire(std::size_t most) : room(most) {
+    static int last = -1;
+    fd = --last;
+  }
+  // Bytes of the peer arrive. Returns true if there was something to deliver.
+  bool land(std::size_t most) {
+    std::size_t size = std::min(most, flying.size());
+    if (flying.size() - size <= glued) size = flying.size();
+    if (size == flying.size()) glued = 0;
+    arrived.append(flying, 0, size);
+    flying.erase(0, size);
+    const bool end = ended && flying.empty() && !end_told;
+    end_told |= end;
+    event |= size != 0 || end;
+    return size != 0 || end;
+  }
+  void reset() {
+    flying.clear();
+    arrived.clear();
+    broken = ended = end_told = event = true;
+  }
+  // The peer reads.
+  std::string take(std::size_t most) {
+    std::string bytes = outgoing.substr(0, most);
+    outgoing.erase(0, bytes.size());
+    if (full && !bytes.empty()) {
+      full = false;
+      event = true;
+    }
+    return bytes;
+  }
+  proxy::net::Io state() const {
+    if (broken) return proxy::net::Io::failed;
+    return end_told ? proxy::net::Io::eof : proxy::net::Io::would_block;
+  }
+
+  int fd;  // no descriptor of the process
+  std::size_t room;
+  std::string flying, arrived;  // of the peer
+  std::string outgoing;         // of the proxy
+  // The last bytes of `flying` that arrive together with the byte before them: later, nobody could tell them from the
+  // answer to the next request.
+  std::size_t glued = 0;
+  std::uint64_t consumed = 0;  // bytes that the proxy has read
+  bool ended = false;          // the peer sends nothing after what is in flight
+  bool end_told = false;       // its FIN arrived
+  bool broken = false;         // the peer reset it
+  bool full = false;           // the proxy could not write everything
+  bool event = false;          // readiness that the proxy's loop has not seen
+  bool shut = false;           // the proxy sent FIN
+  bool gone = false;           // the proxy closed it
+};
+
+class VirtualTransport final : public proxy::net::Transport {
+ public:
+  explicit VirtualTransport(VirtualWire& wire) : Transport(wire.fd), wire_(wire) {}
+  ~VirtualTransport() override { wire_.gone = true; }
+  proxy::net::IoResult read(std::span<char> into) override {
+    if (wire_.broken) return {proxy::net::Io::failed, 0, ECONNRESET, "reset"};
+    const std::size_t size = std::min(into.size(), wire_.arrived.size());
+    if (size == 0) {
+      readable_ = false;
+      return {wire_.state(), 0, 0, {}};
+    }
+    std::memcpy(into.data(), wire_.arrived.data(), size);
+    wire_.arrived.erase(0, size);
+    wire_.consumed += size;
+    return {proxy::net::Io::ok, size, 0, {}};
+  }
+  proxy::net::IoResult write(std::span<const iovec> from) override {
+    if (wire_.broken) return {proxy::net::Io::failed, 0, EPIPE, "broken"};
+    std::size_t wanted = 0, taken = 0;
+    for (const iovec& piece : from) {
+      const std::size_t room = wire_.room - std::min(wire_.room, wire_.outgoing.size());
+      const std::size_t size = std::min(room, piece.iov_len);
+      wire_.outgoing.append(static_cast<const char*>(piece.iov_base), size);
+      wanted += piece.iov_len;
+      taken += size;
+    }
+    writable_ = taken == wanted;
+    wire_.full = !writable_;
+    if (taken == 0) return {};
+    return {proxy::net::Io::ok, taken, 0, {}};
+  }
+  void shut_write() override { wire_.shut = true; }
+  bool no_data_pending() override { return wire_.arrived.empty() && !wire_.end_told; }
+  bool ended_in_order() override { return wire_.end_told && !wire_.broken && wire_.arrived.empty(); }
+
+ private:
+  VirtualWire& wire_;
+};
+
+}  // namespace carpool::test
