@@ -1,0 +1,299 @@
+// Unit tests of one exchange between a client and an origin in memory: which bytes cross, when a connection is lent
+// again, what is sent again, and how each side learns of the other's end.
+#include <gtest/gtest.h>
+
+#include "pool/destination/snapshot.h"
+#include "tests/unit/data_plane.h"
+
+namespace carpool::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view kGet = "GET http://a.test/1 HTTP/1.1\r\nHost: a.test\r\n\r\n";
+constexpr std::string_view kEmpty = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+class AnExchange : public testing::Test {
+ protected:
+  AnExchange() { exec::assume_on_loop(); }
+  ~AnExchange() override {
+    exec::assume_on_loop();
+    clients_.end_all();
+    plane_.turn();
+  }
+  test::MemoryWire& client() {
+    exec::assume_on_loop();
+    return clients_.add(plane_.listener);
+  }
+  void send(test::MemoryWire& wire, std::string_view bytes, bool end = false) {
+    exec::assume_on_loop();
+    clients_.send(wire, bytes, end);
+    plane_.turn();
+  }
+  void make_room(test::MemoryWire& wire, std::size_t bytes) {
+    exec::assume_on_loop();
+    clients_.make_room(wire, bytes);
+    plane_.turn();
+  }
+  test::MemoryWire& connect() {
+    test::MemoryWire& origin = plane_.environment.connect();
+    plane_.turn();
+    return origin;
+  }
+  // A client whose request went to the origin, on the first connection.
+  test::MemoryWire& asked(std::string_view request = kGet) {
+    test::MemoryWire& one = client();
+    send(one, request);
+    if (dials() == 0) plane_.pass(2s);  // a large body travels when it streams
+    EXPECT_NE(0U, dials());
+    if (dials() != 0) connect();
+    return one;
+  }
+  // The same after an exchange that left the connection idle.
+  test::MemoryWire& asked_again(std::string_view request = kGet) {
+    test::MemoryWire& one = asked();
+    plane_.from_origin(0, kEmpty);
+    one.outgoing.clear();
+    origin(0).outgoing.clear();
+    send(one, request);
+    return one;
+  }
+  test::MemoryWire& origin(std::size_t n) { return *std::next(plane_.environment.wires.begin(), static_cast<int>(n)); }
+  std::size_t dials() const { return plane_.environment.dials.size(); }
+  pool::Destination::Snapshot snapshot() {
+    return (*plane_.origins->at(*pool::parse_origin("http://a.test")))->destination->snapshot(plane_.now);
+  }
+  std::uint64_t idle() { return snapshot().connections[static_cast<std::size_t>(pool::ConnectionStatus::idle)]; }
+  static bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+  test::DataPlane plane_;
+  test::OwnedClients clients_{plane_.context};
+};
+
+// ---- the request's body ----
+
+TEST_F(AnExchange, SendsABodyThatCameBeforeTheConnection) {
+  test::MemoryWire& one = client();
+  send(one, "POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nContent-Length: 4\r\n\r\nbody");
+  EXPECT_TRUE(connect().outgoing.ends_with("\r\n\r\nbody")) << origin(0).outgoing;
+  plane_.from_origin(0, kEmpty);
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200")) << one.outgoing;
+  EXPECT_EQ(1U, idle()) << "sent whole, the connection is lent again";
+}
+
+TEST_F(AnExchange, SendsChunksAsTheyComeAndTheirEndAndTrailers) {
+  test::MemoryWire& one = asked(
+      "POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\nTrailer: x-sum\r\n\r\n"
+      "5\r\nfirst\r\n0\r\nx-sum: 7\r\n\r\n");
+  EXPECT_TRUE(has(origin(0).outgoing, "\r\n\r\n5\r\nfirst\r\n0\r\n")) << origin(0).outgoing;
+  EXPECT_TRUE(has(origin(0).outgoing, "x-sum: 7")) << origin(0).outgoing;
+  plane_.from_origin(0, kEmpty);
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200"));
+}
+
+TEST_F(AnExchange, SendsTheRestOfABodyAfterItsConnection) {
+  test::MemoryWire& one = client();
+  send(one, std::string("POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n11170\r\n")
+                .append(70000, 'a')
+                .append("\r\n"));
+  connect();
+  send(one, "1\r\nb\r\n0\r\n\r\n");
+  EXPECT_TRUE(has(origin(0).outgoing, std::string(70000, 'a')));
+  EXPECT_TRUE(origin(0).outgoing.ends_with("\r\n1\r\nb\r\n0\r\n\r\n"));
+}
+
+TEST_F(AnExchange, ClosesAClientWhoseBodyWasNotReadWhole) {
+  test::MemoryWire& one =
+      asked(std::string("POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nContent-Length: 100000\r\n\r\n") +
+            std::string(70000, 'x'));
+  plane_.from_origin(0, kEmpty);
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200")) << one.outgoing;
+  EXPECT_TRUE(has(one.outgoing, "onnection: close")) << one.outgoing;
+  EXPECT_EQ(0U, idle()) << "the request was not sent whole";
+}
+
+// ---- the response ----
+
+TEST_F(AnExchange, PassesTrailersAndNoForbiddenOnes) {
+  test::MemoryWire& one = asked("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nTE: trailers\r\n\r\n");
+  plane_.from_origin(0,
+                     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x-sum\r\n\r\n2\r\nhi\r\n0\r\n"
+                     "x-sum: 7\r\nContent-Length: 9\r\n\r\n");
+  EXPECT_TRUE(has(one.outgoing, "2\r\nhi\r\n0\r\n")) << one.outgoing;
+  EXPECT_TRUE(has(one.outgoing, "x-sum: 7")) << one.outgoing;
+  EXPECT_FALSE(has(one.outgoing, "ength: 9")) << one.outgoing;
+  one.outgoing.clear();
+  send(one, kGet);
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nx-other: 8\r\n\r\n");
+  EXPECT_FALSE(has(one.outgoing, "x-sum")) << "a trailer of the last response: " << one.outgoing;
+}
+
+TEST_F(AnExchange, SendsAnOldClientNeitherInterimResponsesNorChunks) {
+  test::MemoryWire& one = asked("GET http://a.test/ HTTP/1.0\r\nHost: a.test\r\n\r\n");
+  plane_.from_origin(
+      0, "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n");
+  EXPECT_FALSE(has(one.outgoing, " 103 ")) << one.outgoing;
+  EXPECT_TRUE(one.outgoing.ends_with("\r\n\r\nhi")) << one.outgoing;
+  EXPECT_TRUE(one.shut || one.gone);
+}
+
+TEST_F(AnExchange, KeepsNoConnectionThatItsOriginCloses) {
+  for (const std::string_view response : {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+                                          "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nbytes that nobody asked for"}) {
+    test::MemoryWire& one = client();
+    send(one, kGet);
+    const std::size_t n = plane_.environment.wires.size();
+    connect();
+    plane_.from_origin(n, response);
+    EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200")) << one.outgoing;
+    EXPECT_EQ(0U, snapshot().alive()) << response;
+  }
+}
+
+TEST_F(AnExchange, EndsAResponseWithItsConnection) {
+  test::MemoryWire& one = asked();
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\n\r\nall of it", true);
+  EXPECT_TRUE(has(one.outgoing, "all of it")) << one.outgoing;
+  EXPECT_TRUE(one.outgoing.ends_with("0\r\n\r\n")) << one.outgoing;
+  EXPECT_EQ(0U, snapshot().alive());
+}
+
+TEST_F(AnExchange, DoesNotLendAnAuthenticatedConnectionToAnotherClient) {
+  test::MemoryWire& one = asked("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nAuthorization: NTLM abc\r\n\r\n");
+  plane_.from_origin(0, "HTTP/1.1 401 No\r\nWWW-Authenticate: NTLM def\r\nContent-Length: 0\r\n\r\n");
+  send(client(), kGet);
+  EXPECT_EQ(1U, dials());
+  send(one, "GET http://b.test/ HTTP/1.1\r\nHost: b.test\r\n\r\n");
+  EXPECT_EQ(2U, dials()) << "the private connection is another origin's";
+}
+
+// ---- again ----
+
+TEST_F(AnExchange, SendsARequestAgainOnANewConnectionIfAReusedOneEnds) {
+  test::MemoryWire& one = asked_again();
+  EXPECT_TRUE(has(origin(0).outgoing, "GET /1"));
+  plane_.from_origin(0, "", true);
+  ASSERT_EQ(1U, dials());
+  EXPECT_TRUE(has(connect().outgoing, "GET /1"));
+  plane_.from_origin(1, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nagain");
+  EXPECT_TRUE(one.outgoing.ends_with("again")) << one.outgoing;
+}
+
+TEST_F(AnExchange, SendsNoRequestAgainThatANewConnectionMayHaveProcessed) {
+  test::MemoryWire& one = asked("POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1\r\n\r\nx");
+  plane_.from_origin(0, "", true);
+  EXPECT_EQ(0U, dials());
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 502")) << one.outgoing;
+  std::uint64_t failures = 0;
+  for (const std::uint64_t count : snapshot().failures) failures += count;
+  EXPECT_EQ(1U, failures);
+}
+
+TEST_F(AnExchange, AsksOnceMoreAfter421) {
+  test::MemoryWire& one = asked();
+  plane_.from_origin(0, "HTTP/1.1 421 Misdirected Request\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ("", one.outgoing);
+  connect();
+  plane_.from_origin(1, "HTTP/1.1 421 Misdirected Request\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 421")) << one.outgoing;
+  EXPECT_EQ(0U, dials());
+}
+
+TEST_F(AnExchange, BreaksAResponseOffThatBeganInsteadOfAskingAgain) {
+  test::MemoryWire& one = asked_again();
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", true);
+  EXPECT_EQ(0U, dials());
+  EXPECT_TRUE(one.outgoing.ends_with("half")) << one.outgoing;
+  EXPECT_TRUE(one.shut || one.gone);
+}
+
+TEST_F(AnExchange, DoesNotSendABodyOnAConnectionThatWasIdleForLong) {
+  test::MemoryWire& one = asked();
+  plane_.from_origin(0, kEmpty);
+  plane_.pass(6s);
+  send(one, "POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1\r\n\r\nx");
+  EXPECT_EQ(1U, dials());
+}
+
+// ---- tunnels ----
+
+TEST_F(AnExchange, CarriesBytesBothWaysAndEachEndThroughATunnel) {
+  test::MemoryWire& one =
+      asked("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n");
+  plane_.from_origin(0, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\nfirst");
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 101")) << one.outgoing;
+  EXPECT_TRUE(one.outgoing.ends_with("\r\n\r\nfirst")) << one.outgoing;
+  EXPECT_EQ(1U, snapshot().connections[static_cast<std::size_t>(pool::ConnectionStatus::tunnel)]);
+  send(one, "to the origin");
+  EXPECT_TRUE(origin(0).outgoing.ends_with("to the origin"));
+  plane_.from_origin(0, "to the client");
+  EXPECT_TRUE(one.outgoing.ends_with("to the client"));
+  send(one, "", true);
+  EXPECT_TRUE(origin(0).shut);
+  EXPECT_FALSE(one.shut);
+  plane_.from_origin(0, "", true);
+  EXPECT_TRUE(one.shut || one.gone);
+  EXPECT_EQ(0U, snapshot().alive());
+}
+
+TEST_F(AnExchange, PassesTheOriginsEndOfATunnelOn) {
+  test::MemoryWire& one = asked("CONNECT a.test:80 HTTP/1.1\r\nHost: a.test:80\r\n\r\n");
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 200")) << one.outgoing;
+  plane_.from_origin(0, "last words", true);
+  EXPECT_TRUE(one.outgoing.ends_with("last words"));
+  EXPECT_TRUE(one.shut);
+  send(one, "still heard");
+  EXPECT_TRUE(origin(0).outgoing.ends_with("still heard"));
+}
+
+TEST_F(AnExchange, RefusesToSwitchInsideARequestsBody) {
+  test::MemoryWire& one = asked(std::string("POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: upgrade\r\n"
+                                            "Upgrade: echo\r\nContent-Length: 100000\r\n\r\n") +
+                                std::string(70000, 'x'));
+  plane_.from_origin(0, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n");
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 502")) << one.outgoing;
+}
+
+// ---- clients ----
+
+TEST_F(AnExchange, LeavesTheLineAndItsConnectionWithItsClient) {
+  test::MemoryWire& one = asked("GET http://a.test/ HTTP/1.0\r\nHost: a.test\r\n\r\n");
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+  send(one, "", true);
+  plane_.pass(plane_.listen.half_close + 1s);
+  plane_.pass(1h);
+  EXPECT_EQ(0U, snapshot().leases());
+  EXPECT_EQ(0U, idle());
+}
+
+TEST_F(AnExchange, ClosesAClientThatEndsInsideAHead) {
+  test::MemoryWire& one = client();
+  send(one, "GET http://a.test/ HT", true);
+  EXPECT_TRUE(one.gone || clients_.closed.size() == 1);
+  EXPECT_EQ("", one.outgoing);
+}
+
+TEST_F(AnExchange, RefusesAMalformedRequestAndItsClient) {
+  test::MemoryWire& one = client();
+  send(one, "GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nbad header\r\n\r\n");
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 400")) << one.outgoing;
+  EXPECT_TRUE(one.shut || one.gone || clients_.closed.size() == 1);
+}
+
+TEST_F(AnExchange, ReadsAClientNoFasterThanTheOriginTakesItsBody) {
+  test::MemoryWire& one = client();
+  const std::string block(std::size_t{256} * 1024, 'x');
+  send(one, "POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nContent-Length: 100000000\r\n\r\n");
+  send(one, block);
+  ASSERT_EQ(1U, dials());
+  connect();
+  origin(0).room = 0;
+  for (int n = 0; n < 40; ++n) send(one, block);
+  EXPECT_LT(std::size_t{8} * 1024 * 1024, one.incoming.size()) << "the client was read though the origin takes nothing";
+  origin(0).room = SIZE_MAX;
+  plane_.from_origin(0, "");
+  EXPECT_EQ("", one.incoming);
+}
+
+}  // namespace
+}  // namespace carpool::proxy
