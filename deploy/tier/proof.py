@@ -31,8 +31,10 @@ def litmus(log, full):
 
 
 def mutants(log, full):
-    """Puts defects into a copy of the pool (all of them, or four by date) and into the strategy's word."""
-    sample = [] if full else ["--sample", 4, "--seed", datetime.date.today().isoformat()]
+    """Puts defects into a copy of the sources (all of them; or four by date, and six of the files that changed since the last
+    commit but one) and into the strategy's word."""
+    today = datetime.date.today().isoformat()
+    sample = [] if full else ["--sample", 4, "--seed", today, "--changed", "HEAD~1", "--most", 6]
     status = log.run(ROOT / "build/venv/bin/python", "-B", "tests/mutants/run.py", "--jobs", CORES, *sample, limit=3600)
     survivors = [line[10:72].strip() for line in log.tail("survived ", 100) if line.startswith("survived ")]
     killed = len([line for line in log.tail("killed ", 100) if line.startswith("killed ")])

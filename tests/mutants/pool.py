@@ -1,20 +1,5 @@
-"""Defects of the pool, by name: the file, the correct text, the wrong one, and the program that detects it first. A text
-is an expression or whole statements, and occurs exactly once in its file."""
-import dataclasses
-
-
-@dataclasses.dataclass(frozen=True)
-class Mutant:
-    name: str
-    path: str
-    old: str
-    new: str
-    killer: str  # explorer, unit or sim; the others run after it
-
-
-def m(name, path, old, new, killer):
-    return Mutant(name, path, old, new, killer)
-
+"""Defects of the pool: its words, maps, dials, counters and limits."""
+from mutant import m
 
 SET = "bits.fetch_or(bit, std::memory_order_seq_cst);"
 

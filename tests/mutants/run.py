@@ -1,89 +1,78 @@
 #!/usr/bin/env python3
-"""Runs the tests against defects of the pool, which they must detect.
+"""Runs the tests against defects that they must detect.
 
-    tests/mutants/run.py [--sample N --seed TEXT] [--only REGEX] [--jobs N] [--list]
+    tests/mutants/run.py [--only REGEX] [--changed REV] [--sample N --seed TEXT] [--most N] [--jobs N] [--list]
 
-In a copy of the pool each mutant's text becomes a choice between right and wrong, so that one build of each program holds
-all of them; CARPOOL_MUTANT selects the wrong one in a run, 0 none. The tree itself is never touched. Ends with `N killed,
-N survived`; a mutant whose text is missing stops the run: a change of the line must update its mutant."""
+In a copy of the sources each mutant's text becomes a choice between right and wrong, so that one build of each program
+holds all of them; CARPOOL_MUTANT selects the wrong one in a run, 0 none. The tree itself is never touched; the copy stays
+in build/mutants, so that another run builds only what changed. --changed: the mutants of files that differ from REV, and
+with --sample those and the sample. Ends with `N killed, N survived`; a mutant whose text is missing stops the run: a
+change of the line must update its mutant."""
 import argparse
 import concurrent.futures
+import fcntl
 import os
 import pathlib
 import random
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from pool import MUTANTS  # noqa: E402
+import books  # noqa: E402
+import linked_build  # noqa: E402
+import pool  # noqa: E402
+import pool_build  # noqa: E402
+import rooms  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FLAGS = ["-std=c++20", "-O1", "-w", '-DCARPOOL_SOURCE_DIR="%s"' % ROOT]
-SEAM = ['-DCARPOOL_POOL_ATOMIC="tests/explorer/atomic.h"', '-DCARPOOL_EXEC_ATOMIC="tests/explorer/exec_atomic.h"']
-UNITS = ("entry_state", "core", "supply", "pending_places", "connection_budget", "event", "wait_queue", "dial", "destination", "directory", "regression", "shared", "class_quota", "warm_up", "cancel_dials", "user_regression", "allocation",
-         "no_memory", "idle_limit_learner")
-PROGRAMS = {"unit": ["--gtest_filter=-Pool.*Threads*:Pool.AnswersEvery*"], "explorer": ["--random", "10000", "--delays", "4"],
-            "sim": ["--seconds", "300", "--histories", "10000"], "every order": []}
-BUILT = {"every order": "explorer"}  # the same program with all its schedules: if no other program detected anything
 LIMIT = 120  # seconds of CPU; a program that exceeds them counts as hung
-
-CHOICE = """
-#include <cstdlib>
-#include <type_traits>
-namespace carpool {
-inline const int chosen_mutant = std::getenv("CARPOOL_MUTANT") == nullptr ? 0 : std::atoi(std::getenv("CARPOOL_MUTANT"));
-constexpr bool mutant(int number) { return std::is_constant_evaluated() ? false : number == chosen_mutant; }
-}
-"""
+MUTANTS = pool.MUTANTS + books.MUTANTS + rooms.MUTANTS  # the number of a mutant is its place here
 
 
-def chosen_between(old, variants):
-    """Returns the text of a place: the correct one, unless one of the variants (number, text) is selected."""
-    if old.split("//")[0].rstrip().endswith(";"):
-        return "".join("if (::carpool::mutant(%d)) {\n%s\n} else " % v for v in variants) + "{\n%s\n}" % old
-    return "(" + "".join("::carpool::mutant(%d) ? (%s) : " % v for v in variants) + "(%s))" % old
+def numbered(paths):
+    return [(n, mutant) for n, mutant in enumerate(MUTANTS, 1) if not mutant.equivalent and paths(mutant.path)]
 
 
-def scratch(to):
-    for folder in ("base", "exec", "pool", "tests/explorer", "tests/sim", "tests/unit"):
-        shutil.copytree(ROOT / folder, to / folder)
-    seam = to / "pool/core/atomic.h"
-    seam.write_text(seam.read_text() + CHOICE)
-    places = {}
-    for number, mutant in enumerate(MUTANTS, 1):
-        places.setdefault((mutant.path, mutant.old), []).append((number, mutant.new))
-    for (path, old), variants in places.items():
-        text = (to / path).read_text()
-        if text.count(old) != 1:
-            sys.exit("%s has %d times: %s\nits mutants: %s" % (path, text.count(old), old, ", ".join(MUTANTS[n - 1].name for n, _ in variants)))
-        (to / path).write_text(text.replace(old, chosen_between(old, variants)))
+class Programs:
+    """Builds a program when the first mutant needs it."""
+
+    def __init__(self):
+        self.lock, self.built = threading.Lock(), {}
+        folder = ROOT / "build/mutants"
+        of_pool = lambda path: path.startswith("pool/")  # noqa: E731
+        self.pool = pool_build.PoolBuild(ROOT, folder / "pool", numbered(of_pool))
+        self.linked = linked_build.LinkedBuild(ROOT, folder / "linked", numbered(lambda path: not of_pool(path)))
+
+    def of(self, mutant):
+        """The programs that may detect it, the likeliest first, each with its arguments."""
+        if not mutant.path.startswith("pool/"):
+            return self.linked.programs_of(mutant)
+        likely = sorted(self.pool.PROGRAMS, key=lambda p: p != mutant.killer)
+        return [p for p in likely if p != "every order" or mutant.killer == "explorer"]
+
+    def argv(self, mutant, program):
+        build = self.pool if mutant.path.startswith("pool/") else self.linked
+        with self.lock:
+            if (build, program) not in self.built:
+                self.built[build, program] = build.build(program)
+                if said := complaint(self.built[build, program], 0):
+                    sys.exit("%s is wrong without a mutant: %s" % (program, said))
+        return self.built[build, program]
 
 
-def build(folder, program):
-    """Compiles the pool once, as one file, with the programs that test it."""
-    everything = folder / "all.cc"
-    parts = sorted(p for room in ("pool", "base") for p in (folder / room).rglob("*.cc"))
-    everything.write_text("".join('#include "%s"\n' % p.relative_to(folder) for p in parts))
-    own = {"unit": [folder / ("tests/unit/pool_%s_test.cc" % u) for u in UNITS], "sim": [folder / "tests/sim/destination_sim.cc"],
-           "explorer": sorted((folder / "tests/explorer").glob("*.cc"))}[program]
-    argv = ["nice", os.environ.get("CXX", "c++"), *FLAGS, *(SEAM if program == "explorer" else []), "-I", folder, everything, *own,
-            "-o", folder / program, *(["-lgtest", "-lgtest_main"] if program == "unit" else []), "-lidn2", "-lpthread"]
-    done = subprocess.run([str(a) for a in argv], cwd=folder, text=True, capture_output=True)
-    if done.returncode:
-        sys.exit("%s does not compile:\n%s" % (program, done.stderr[:3000]))
-
-
-def complaint(folder, program, number):
+def complaint(argv, number):
     """Returns the program's failure for this mutant; empty: not detected."""
-    done = subprocess.run(["nice", str(folder / BUILT.get(program, program)), *PROGRAMS[program]], cwd=folder, text=True, capture_output=True,
-                          env={**os.environ, "CARPOOL_MUTANT": str(number)},
-                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT)))
+    try:
+        done = subprocess.run(["nice", "-n", "5", *map(str, argv)], cwd=ROOT, text=True, errors="replace", capture_output=True, timeout=10 * LIMIT,
+                              env={**os.environ, "CARPOOL_MUTANT": str(number)},
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT)))
+    except subprocess.TimeoutExpired:
+        return "does not end"
     if done.returncode == 0:
         return ""
     if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
@@ -92,38 +81,52 @@ def complaint(folder, program, number):
     return (said or ["exit status %d" % done.returncode])[0].strip()
 
 
-def judge(folder, number):
-    mutant, began = MUTANTS[number - 1], time.monotonic()
-    said = ""
-    for program in sorted(PROGRAMS, key=lambda p: p != mutant.killer):
-        said = said or (text := complaint(folder, program, number)) and "%s: %s" % (program, text)
-        if said:
+def judge(programs, number):
+    mutant, began, said = MUTANTS[number - 1], time.monotonic(), ""
+    for program in programs.of(mutant):
+        argv = programs.argv(mutant, program)
+        if text := complaint(argv, number):
+            said = "%s: %s" % (program, text)
             break
     print("%-9s %-62s %4.0f s  %s" % ("killed" if said else "survived", mutant.name, time.monotonic() - began, said[:110]), flush=True)
     return bool(said)
+
+
+def changed_since(revision):
+    done = subprocess.run(["git", "-c", "safe.directory=*", "diff", "--name-only", revision], cwd=ROOT, text=True, capture_output=True)
+    return set(done.stdout.split())
+
+
+def chosen_of(args):
+    known = [n for n, mutant in enumerate(MUTANTS, 1) if not mutant.equivalent and re.search(args.only, mutant.name)]
+    some = random.Random(args.seed).sample(known, min(args.sample, len(known))) if args.sample else []
+    if not args.changed:
+        return some or known
+    paths = changed_since(args.changed)
+    near = [n for n in known if MUTANTS[n - 1].path in paths]
+    if args.most and len(near) > args.most:
+        near = random.Random(args.seed).sample(near, args.most)
+    return sorted({*near, *some})
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", type=int, default=0, help="so many, drawn by --seed")
     parser.add_argument("--seed", default="")
+    parser.add_argument("--changed", default="", metavar="REV", help="those of files that differ from REV")
+    parser.add_argument("--most", type=int, default=0, help="at most so many of --changed, drawn by --seed")
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
-    chosen = [n for n, mutant in enumerate(MUTANTS, 1) if re.search(args.only, mutant.name)]
+    chosen = chosen_of(args)
     if args.list:
-        return print("\n".join(MUTANTS[n - 1].name for n in chosen))
-    if args.sample:
-        chosen = random.Random(args.seed).sample(chosen, min(args.sample, len(chosen)))
-    with tempfile.TemporaryDirectory(prefix="mutants-") as name, concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        folder = pathlib.Path(name)
-        scratch(folder)
-        programs = [p for p in PROGRAMS if p not in BUILT]
-        list(pool.map(lambda p: build(folder, p), programs))
-        if wrong := [p for p, said in zip(programs, pool.map(lambda p: complaint(folder, p, 0), programs)) if said]:
-            sys.exit("without a mutant already wrong: " + ", ".join(wrong))
-        killed = sum(pool.map(lambda n: judge(folder, n), chosen))
+        return print("\n".join("%-46s %s" % (MUTANTS[n - 1].path, MUTANTS[n - 1].name) for n in chosen))
+    (ROOT / "build/mutants").mkdir(parents=True, exist_ok=True)
+    with open(ROOT / "build/mutants/lock", "w") as lock, concurrent.futures.ThreadPoolExecutor(args.jobs) as executor:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        programs = Programs()
+        killed = sum(executor.map(lambda n: judge(programs, n), chosen))
     print("%d killed, %d survived" % (killed, len(chosen) - killed))
     return 0 if killed == len(chosen) else 1
 

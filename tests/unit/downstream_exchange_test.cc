@@ -167,7 +167,94 @@ TEST_F(AnExchange, DoesNotLendAnAuthenticatedConnectionToAnotherClient) {
   EXPECT_EQ(2U, dials()) << "the private connection is another origin's";
 }
 
+TEST_F(AnExchange, SendsWhatCameOfAResponseThatIsMalformedFurtherOn) {
+  test::MemoryWire& one = asked();
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\nno size");
+  EXPECT_TRUE(has(one.outgoing, "first")) << one.outgoing;
+}
+
+TEST_F(AnExchange, WaitsLongerForAResponseHeadAfterAnInterimOne) {
+  test::MemoryWire& one = asked();
+  const Duration limit = (*plane_.origins->at(*pool::parse_origin("http://a.test")))->request.response_header_timeout;
+  ASSERT_LT(Duration::zero(), limit);
+  plane_.pass(limit * 4 / 5);
+  plane_.from_origin(0, "HTTP/1.1 103 Early Hints\r\n\r\n");
+  plane_.pass(limit * 4 / 5);
+  EXPECT_FALSE(has(one.outgoing, " 504 ")) << one.outgoing;
+  plane_.pass(limit);
+  EXPECT_TRUE(has(one.outgoing, " 504 ")) << one.outgoing;
+}
+
+TEST_F(AnExchange, LearnsFromTheFirstResponseHowLongItsConnectionIsKeptAlive) {
+  asked();
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=5\r\nContent-Length: 0\r\n\r\n");
+  const OriginRuntime& origin = **plane_.origins->at(*pool::parse_origin("http://a.test"));
+  EXPECT_GT(5s, origin.destination->effective_limit());
+}
+
+TEST_F(AnExchange, LeavesNeitherATimerNorAUserBehind) {
+  asked();
+  plane_.from_origin(0, kEmpty);
+  plane_.pass(1h);
+  plane_.from_origin(0, "", true);
+  EXPECT_EQ(0U, snapshot().leases());
+}
+
 // ---- again ----
+
+TEST_F(AnExchange, TakesNoOtherConnectionThatServedForTheSecondAttempt) {
+  test::MemoryWire& one = client();
+  test::MemoryWire& other = client();
+  send(one, kGet);
+  send(other, kGet);
+  while (dials() != 0) connect();
+  for (std::size_t n = 0; n < plane_.environment.wires.size(); ++n) plane_.from_origin(n, kEmpty);
+  ASSERT_EQ(2U, idle());
+  origin(0).outgoing.clear();
+  origin(1).outgoing.clear();
+  send(one, kGet);
+  plane_.from_origin(origin(0).outgoing.empty() ? 1 : 0, "", true);
+  EXPECT_EQ(1U, dials());
+}
+
+constexpr std::string_view kMisdirected = "HTTP/1.1 421 Misdirected Request\r\nContent-Length: 0\r\n\r\n";
+
+TEST_F(AnExchange, SendsABodyAgainThatItHoldsWhole) {
+  asked("PUT http://a.test/ HTTP/1.1\r\nHost: a.test\r\nContent-Length: 5\r\n\r\nwhole");
+  plane_.from_origin(0, kMisdirected);
+  ASSERT_EQ(1U, dials());
+  EXPECT_TRUE(connect().outgoing.ends_with("\r\n\r\nwhole"));
+}
+
+TEST_F(AnExchange, SendsNoBodyAgainThatItDoesNotHoldWhole) {
+  test::MemoryWire& one =
+      asked_again(std::string("PUT http://a.test/ HTTP/1.1\r\nHost: a.test\r\nContent-Length: 100000\r\n\r\n") +
+                  std::string(20000, 'x'));
+  plane_.pass(300ms);
+  ASSERT_TRUE(has(origin(0).outgoing, "PUT")) << "it streams";
+  send(one, std::string(80000, 'x'));
+  plane_.from_origin(0, kMisdirected);
+  EXPECT_EQ(0U, dials());
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 421")) << one.outgoing;
+}
+
+TEST_F(AnExchange, SendsNothingAgainOnceAByteCameBack) {
+  test::MemoryWire& one = asked_again();
+  plane_.from_origin(0, "HTTP/1.1 2", true);
+  EXPECT_EQ(0U, dials());
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 502")) << one.outgoing;
+}
+
+TEST_F(AnExchange, SendsNothingOnAConnectionWhoseEndIsKnown) {
+  test::MemoryWire& one = asked();
+  plane_.from_origin(0, kEmpty);
+  origin(0).outgoing.clear();
+  origin(0).ended = true;
+  plane_.environment.connections.at(0)->transport().on_readiness({true, true, true});
+  send(one, kGet);
+  EXPECT_EQ("", origin(0).outgoing);
+  EXPECT_EQ(1U, dials());
+}
 
 TEST_F(AnExchange, SendsARequestAgainOnANewConnectionIfAReusedOneEnds) {
   test::MemoryWire& one = asked_again();
@@ -252,9 +339,43 @@ TEST_F(AnExchange, RefusesToSwitchInsideARequestsBody) {
                                 std::string(70000, 'x'));
   plane_.from_origin(0, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n");
   EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 502")) << one.outgoing;
+  EXPECT_TRUE(has(one.outgoing, "onnection: close")) << one.outgoing;
 }
 
 // ---- clients ----
+
+TEST_F(AnExchange, ClosesAClientThatAsksForIt) {
+  test::MemoryWire& one = asked("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n");
+  plane_.from_origin(0, kEmpty);
+  EXPECT_TRUE(one.shut || one.gone || clients_.closed.size() == 1);
+}
+
+TEST_F(AnExchange, ClosesAClientWhoseTargetIsNone) {
+  test::MemoryWire& one = client();
+  send(one, "GET http://a.test:99999/ HTTP/1.1\r\nHost: a.test\r\n\r\n");
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 400")) << one.outgoing;
+  EXPECT_TRUE(has(one.outgoing, "onnection: close")) << one.outgoing;
+}
+
+TEST_F(AnExchange, AnswersWhenItsDialFails) {
+  test::MemoryWire& one = client();
+  send(one, kGet);
+  auto dial = std::move(plane_.environment.dials.front());
+  plane_.environment.dials.pop_front();
+  dial.destination->dial_failed(std::move(*dial.reservation), {FaultKind::connect_refused, Side::upstream, "refused"},
+                                plane_.now);
+  plane_.turn();
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 502")) << one.outgoing;
+}
+
+TEST_F(AnExchange, GivesItsConnectionBackWhenItsClientEnds) {
+  asked();
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+  exec::assume_on_loop();
+  clients_.end_all();
+  plane_.turn();
+  EXPECT_EQ(0U, snapshot().leases());
+}
 
 TEST_F(AnExchange, LeavesTheLineAndItsConnectionWithItsClient) {
   test::MemoryWire& one = asked("GET http://a.test/ HTTP/1.0\r\nHost: a.test\r\n\r\n");
