@@ -79,9 +79,9 @@ def standard_headers(log, argv):
     return ["-include-pch", str(compiled)]
 
 
-def optimised(argv):
-    """Returns True if the file is compiled with optimisation: the precompiled headers are not."""
-    return any(a.startswith("-O") and a != "-O0" for a in argv)
+def compiled_apart(argv):
+    """Returns True if the file has options that the precompiled headers lack: optimisation, or a shared library's code."""
+    return "-fPIC" in argv or any(a.startswith("-O") and a != "-O0" for a in argv)
 
 
 def check(argv, deadline):
@@ -130,7 +130,7 @@ def thread_safety(log, full):
     """Runs every file through clang's front end, all warnings and the thread-safety analysis as errors."""
     known = {path: argv for path, argv in commands(log).items() if path.endswith(".cc")}
     headers = standard_headers(log, known["proxy/main.cc"])
-    calls = {path: argv + [*([] if optimised(argv) else headers), "-fsyntax-only"] for path, argv in known.items()}
+    calls = {path: argv + [*([] if compiled_apart(argv) else headers), "-fsyntax-only"] for path, argv in known.items()}
     return look(log, "clang", calls, 3600, set(compiled()))
 
 
