@@ -86,22 +86,25 @@ PARTS = ["requests", "start", "handover", "clocks", "disk", "names"]
 
 
 def work(args, number, results):
-    """One job: (part, cases, seconds, complaints) for each part."""
+    """One job: (part, cases, failed, seconds) for each part; a failed case is told at once."""
     for part in [args.only] if args.only else PARTS:
-        began, count, complaints = time.monotonic(), 0, []
+        began, count, failed = time.monotonic(), 0, 0
         with tempfile.TemporaryDirectory(prefix="faults-") as folder:
             scene = Scene(folder)
             try:
                 for complaint in getattr(Share(scene, args, number), part)():
                     count += 1
-                    complaints += [complaint] if complaint else []
+                    if complaint:
+                        failed += 1
+                        print("FAILED " + complaint, flush=True)
             except (oracles.Broken, OSError, AssertionError) as broken:
-                complaints.append("%s: %s: %s" % (part, type(broken).__name__, broken))
+                failed += 1
+                print("FAILED %s: %s: %s" % (part, type(broken).__name__, broken), flush=True)
             finally:
                 scene.stop()
                 if scene.program is not None and scene.program.alive():
                     scene.program.process.kill()
-        results.put((part, count, time.monotonic() - began, complaints))
+        results.put((part, count, failed, time.monotonic() - began))
     results.put(None)
 
 
@@ -124,10 +127,10 @@ def main():
         if row is None:
             open_jobs -= 1
             continue
-        part, count, seconds, complaints = row
+        part, count, wrong, seconds = row
         cases_of[part] += count
-        failed += len(complaints)
-        print("%-10s %5d cases, %.0f s" % (part, count, seconds), *("FAILED " + c for c in complaints), sep="\n", flush=True)
+        failed += wrong
+        print("%-10s %5d cases, %.0f s" % (part, count, seconds), flush=True)
     with contextlib.suppress(KeyboardInterrupt):
         for job in jobs:
             job.join()
