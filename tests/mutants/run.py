@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests against defects that they must detect.
 
-    tests/mutants/run.py [--only REGEX] [--changed REV] [--sample N --seed TEXT] [--most N] [--jobs N] [--list]
+    tests/mutants/run.py [--only REGEX] [--changed REV] [--sample N --seed TEXT] [--most N] [--alive] [--jobs N] [--list]
 
 In a copy of the sources each mutant's text becomes a choice between right and wrong, so that one build of each program
 holds all of them; CARPOOL_MUTANT selects the wrong one in a run, 0 none. The tree itself is never touched; the copy stays
@@ -23,6 +23,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import alive  # noqa: E402
 import books  # noqa: E402
 import linked_build  # noqa: E402
 import pool  # noqa: E402
@@ -98,7 +99,8 @@ def changed_since(revision):
 
 
 def chosen_of(args):
-    known = [n for n, mutant in enumerate(MUTANTS, 1) if not mutant.equivalent and re.search(args.only, mutant.name)]
+    known = [n for n, mutant in enumerate(MUTANTS, 1) if not mutant.equivalent and re.search(args.only, mutant.name) and
+             (mutant.name in alive.NAMES) == args.alive]
     some = random.Random(args.seed).sample(known, min(args.sample, len(known))) if args.sample else []
     if not args.changed:
         return some or known
@@ -117,6 +119,7 @@ def main():
     parser.add_argument("--most", type=int, default=0, help="at most so many of --changed, drawn by --seed")
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--alive", action="store_true", help="those of alive.py instead of the others")
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
     chosen = chosen_of(args)
