@@ -78,7 +78,7 @@ inline constexpr Metric kSavedCpu{"carpool_saved_cpu_seconds_total", counter, "o
 
 // ---- requests ----
 inline constexpr Metric kRequests{"carpool_requests_total", counter, "origin,method,code",
-                                  "Requests answered; code none: the client disconnected before a status was sent."};
+                                  "Requests answered; code 499: the client left before the response head."};
 inline constexpr Metric kRequestSeconds{"carpool_request_seconds", histogram, "origin",
                                         "Time from a request's head to its response's last byte."};
 inline constexpr Metric kRetries{"carpool_retries_total", counter, "origin,proof",

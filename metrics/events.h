@@ -10,7 +10,7 @@
 
 namespace carpool::metrics {
 
-using OriginSlot = std::uint32_t;
+using OriginSlot = std::uint32_t;              // the number of an origin's label
 inline constexpr OriginSlot kNoOrigin = 0;     // refused before its origin was known: origin="none"
 inline constexpr OriginSlot kOtherOrigin = 1;  // beyond max_origins: origin="other"
 
@@ -52,7 +52,7 @@ inline constexpr std::array<std::string_view, 2> kUpstreamBounds{"informational"
 // A completed request.
 struct RequestInfo {
   std::string_view method;
-  std::uint16_t status = 0;        // as sent to the client; 0: the client left before
+  std::uint16_t status = 0;        // as sent to the client; 499: it left before the response head
   Duration total{};                // from head to last byte
   std::optional<Duration> waited;  // for a connection; absent: not borrowed from the pool
   bool reused = false;             // it used a connection that had served before,

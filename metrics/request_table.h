@@ -21,7 +21,7 @@ inline constexpr std::array<std::string_view, 10> kMethods{"GET",     "HEAD",  "
 using MethodId = std::uint8_t;  // index into kMethods
 MethodId method_id(std::string_view method);
 
-inline constexpr std::uint16_t kNoCode = 0;     // it ended without a status: the client left first
+inline constexpr std::uint16_t kNoCode = 0;     // it ended without a status
 inline constexpr std::uint16_t kOtherCode = 1;  // not 100..599, or the table is full
 
 class RequestTable {

@@ -168,12 +168,14 @@ class Destination {
   std::unique_ptr<Impl> impl_;
 };
 
-// ---- readiness of a pooled connection: the meaning of the event (index, generation) on this loop now ---- in_use: it
-// is in use on this loop; pass the event to *pooled. inspecting: it was idle and this call reserved it, so it cannot be
-// borrowed: check the socket, then call end_inspection(). session: lives on this loop, used or not; pass the event to
-// *pooled, which calls retire() when it ends. stale: drop the event.
+// EventClaim: what a readiness event (index, generation) means on this loop now.
 struct EventClaim {
-  enum class Kind : std::uint8_t { stale, in_use, inspecting, session } kind = Kind::stale;
+  enum class Kind : std::uint8_t {
+    stale,       // drop the event
+    in_use,      // in use on this loop: pass the event to *pooled
+    inspecting,  // was idle, and this call reserved it: check the socket, then call end_inspection()
+    session,     // lives on this loop: pass the event to *pooled, which calls retire() when it ends
+  } kind = Kind::stale;
   PooledConnection* pooled = nullptr;
   Destination* destination = nullptr;
 };

@@ -1,5 +1,6 @@
-// Slot: a destination's data about the connection in an entry. Plain fields belong to the owner of the entry (the
-// lease, the winner of a CAS, the dial); fields that a search reads before it owns the entry are atomic.
+// Slot: a destination's data about the connection in an entry (not a unit of the connection limit). Plain fields belong
+// to the owner of the entry (the lease, the winner of a CAS, the dial); fields that a search reads before it owns the
+// entry are atomic.
 #pragma once
 
 #include <atomic>

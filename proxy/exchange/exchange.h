@@ -112,7 +112,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   AttemptState borrow_from_new_destination(bool fresh) LOOP_ONLY;
   void go_on() LOOP_ONLY;
   void resume_client() LOOP_ONLY;
-  void leave_line() LOOP_ONLY;
+  void leave_queue() LOOP_ONLY;  // cancels the place in the wait queue
 
   // ---- the request travels (exchange_forward.cc) ----
   // `authenticated`: the connection has authenticated this client before.

@@ -18,7 +18,7 @@ void Exchange::fail(Fault fault) {
     case ExchangeState::collecting:
       return reply(fault);
     case ExchangeState::borrowing:
-      leave_line();
+      leave_queue();
       return reply(fault);
     case ExchangeState::forwarding:
       if (fault.side == Side::upstream) info_.origin->destination->note_failure(fault);
@@ -54,7 +54,7 @@ void Exchange::break_off(Fault fault) {
 }
 
 void Exchange::on_client_gone() {
-  if (state_ == ExchangeState::borrowing) leave_line();
+  if (state_ == ExchangeState::borrowing) leave_queue();
   if (attempt_) end_lease(state_ == ExchangeState::tunnel ? pool::CloseCause::tunnel_ended : pool::CloseCause::error);
   if (info_.status == 0) info_.status = 499;  // nginx's status for a client that closed its connection
   if (!info_.fault) info_.fault = Fault{FaultKind::client_gone, Side::client, "the client closed its connection"};
@@ -67,7 +67,7 @@ void Exchange::on_client_left(std::string_view rule) {
   on_client_gone();
 }
 
-void Exchange::leave_line() {
+void Exchange::leave_queue() {
   const Instant now = context_.loop.now();
   info_.waited += request_values_->deadlines.waited(now);
   info_.origin->destination->cancel(*this, now);

@@ -23,17 +23,18 @@ struct RetryDecision {
   RetryReason reason = RetryReason::not_sent;  // not for `unsafe`
 };
 
-inline constexpr std::uint32_t kMaxProvenReplays = 8;
+inline constexpr std::uint32_t kExtraAttempts = 8;
 
 // Attempts of one request, the first one included, whatever the reasons and the origin say: each may cost a dial.
 constexpr std::uint32_t most_attempts(std::uint32_t max_retries) {
-  return max_retries + kMaxProvenReplays;
+  return max_retries + kExtraAttempts;
 }
 
 class RetryState final {
  public:
-  // Decides what follows an attempt, and counts the retry if there is one. `max_retries`: bounds idempotent_reused
-  // alone. Only this reason costs `budget`: all others prove that the origin did nothing.
+  // Decides what follows an attempt, and counts the retry if there is one. `max_retries`: bounds idempotent_reused,
+  // and adds to the bound of all attempts. Only idempotent_reused costs `budget`: all others prove that the origin did
+  // nothing.
   RetryDecision decide(RequestFate fate, Repeatable request, std::uint32_t max_retries, RetryBudget& budget);
 
   std::uint32_t attempts() const { return 1 + idempotent_ + proven_; }

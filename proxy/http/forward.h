@@ -10,7 +10,7 @@
 
 namespace carpool::proxy::http {
 
-// Target: where a request is addressed to, before aliases and listener rules (CONTRACT "Addressing a request").
+// Target: where a request is addressed to, before aliases and listener rules.
 enum class TargetForm : std::uint8_t { origin, absolute, authority, asterisk };
 struct Target {
   TargetForm form = TargetForm::origin;

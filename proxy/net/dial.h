@@ -28,7 +28,7 @@ namespace carpool::proxy::net {
 class AddressSet;
 
 // AddressPolicy: decides which addresses may be dialed (never own listeners, admin, metadata, denied ones). Called with
-// the address that is actually dialed (CONTRACT "Never"). EgressPolicy implements it.
+// the address that is actually dialed. EgressPolicy implements it.
 class AddressPolicy {
  public:
   // Returns a Fault (egress_denied, loop_detected) or success.

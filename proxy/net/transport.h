@@ -1,5 +1,5 @@
 // Transport: bytes over one established connection, plain or TLS; non-blocking; never buffers unwritten data. The
-// sticky readiness bits are hints for a syscall, never a verdict (DESIGN §7).
+// sticky readiness bits are hints for a syscall, never a verdict.
 #pragma once
 
 #include <sys/socket.h>

@@ -168,7 +168,7 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     return fault;
   }
 
-  // Retries once if no descriptor was left and closing an idle connection elsewhere freed one.
+  // Dials once more if no descriptor was left and closing an idle connection elsewhere freed one.
   bool may_try_again(const Fault& fault) LOOP_ONLY {
     if (fault.kind != FaultKind::budget || std::exchange(relieved_, true)) return false;
     const UpstreamContext& context = dialer_.context_;

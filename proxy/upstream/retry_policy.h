@@ -1,5 +1,6 @@
 // May a request whose attempt has failed be sent again, and what proves that this is safe? One pure table, the only
-// place that decides. How often it may be sent again is RetryState's (proxy/exchange/retry_state.h).
+// place that decides what is safe. RetryState (proxy/exchange/retry_state.h) adds the bounds and the budget, and
+// Exchange::on_failure() carries the decision out.
 #pragma once
 
 #include <array>

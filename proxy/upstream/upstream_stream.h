@@ -27,8 +27,8 @@ struct StreamFailure {
   bool connection_ended = false;           // by EOF, reset or a failed write; not by a malformed response
   bool any_byte_sent = true;               // a byte of the request was sent
   bool any_byte_back = false;              // a byte of a response was received, 1xx included
-  std::optional<RetryReason> unprocessed;  // the origin declared the request unprocessed (goaway, refused_stream)
-  bool ask_h1 = false;                     // the origin requires HTTP/1.1 (HTTP_1_1_REQUIRED)
+  std::optional<RetryReason> unprocessed;  // declared so by the origin: not_sent, goaway, refused_stream
+  bool ask_h1 = false;  // the origin requires HTTP/1.1 (HTTP_1_1_REQUIRED): retried as refused_stream
 
   // Returns what is known of the request; `reused`: the connection had served before.
   RequestFate fate(bool reused) const {

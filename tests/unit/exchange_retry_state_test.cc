@@ -68,7 +68,7 @@ TEST_F(TheRetries, StopAtOneNumberOfAttemptsWhateverTheReasons) {
         last = retries.decide(RequestFate::refused_stream, Repeatable::whole, max_retries, budget_);
       } while (last.outcome == RetryOutcome::retry);
       EXPECT_EQ(last.outcome, RetryOutcome::exhausted);
-      EXPECT_EQ(retries.attempts(), max_retries + kMaxProvenReplays);
+      EXPECT_EQ(retries.attempts(), max_retries + kExtraAttempts);
       EXPECT_EQ(retries.attempts(), most_attempts(max_retries));
     }
   }
