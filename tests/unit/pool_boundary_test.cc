@@ -155,6 +155,7 @@ TEST(AnEntryAtItsBoundary, StaysClosedIfItWasTerminatedUnderAQuietInspection) {
   ASSERT_TRUE(try_terminate(word));
   const Change change = end_inspect(word, true);
   EXPECT_TRUE(change.after.vacant());
+  EXPECT_NE(change.after.generation(), change.before.generation()) << "an event in flight still names it";
 }
 
 TEST(AnEntryAtItsBoundary, IsLentToOthersIfItWasOpenedInUse) {
