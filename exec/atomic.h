@@ -1,5 +1,5 @@
-// Atomic: the atomics of the execution protocols (the strategy's word, the reserved slots), which tests/explorer
-// replaces, as it does those of pool/core/atomic.h.
+// Atomic: the atomics of the execution protocols (the strategy's word, the reserved slots, the mailbox, the parker),
+// which tests/explorer replaces, as it does those of pool/core/atomic.h.
 #pragma once
 
 #ifdef CARPOOL_EXEC_ATOMIC

@@ -1,8 +1,7 @@
 // CoalescedMail: tells a loop that something changed. Calls made while the mail is posted share it.
 #pragma once
 
-#include <atomic>
-
+#include "exec/atomic.h"
 #include "exec/bound.h"
 #include "exec/loop.h"
 #include "exec/mail.h"
@@ -30,7 +29,7 @@ class CoalescedMail final : private Mail {
 
   Loop& loop_;
   const Bound arrived_;
-  std::atomic<bool> posted_{false};
+  Atomic<bool> posted_{false};
 };
 
 }  // namespace carpool::exec

@@ -6,9 +6,9 @@
 // taking it; there is no separate flag that could disagree with the stack.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 
+#include "exec/atomic.h"
 #include "exec/callback_guard.h"
 #include "exec/mail.h"
 
@@ -35,8 +35,8 @@ class Mailbox {
   void take();
   Mail* pop();
 
-  alignas(64) std::atomic<Mail*> top_{nullptr};  // newest first; the senders' cache line
-  alignas(64) Mail* batch_ = nullptr;            // oldest first; owned by the receiver
+  alignas(64) Atomic<Mail*> top_{nullptr};  // newest first; the senders' cache line
+  alignas(64) Mail* batch_ = nullptr;       // oldest first; owned by the receiver
 };
 
 }  // namespace carpool::exec

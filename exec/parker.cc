@@ -1,11 +1,9 @@
 #include "exec/parker.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <ctime>
+
+#include "exec/futex.h"
 
 namespace carpool::exec {
 namespace {
@@ -52,13 +50,12 @@ void Parker::fall_asleep(Instant deadline) {
     left.tv_nsec = static_cast<long>((ns % std::chrono::seconds(1)).count());
   }
   // The caller checks every way in which it may return (woken, timed out, interrupted, changed meanwhile).
-  static_assert(sizeof(state_) == sizeof(std::uint32_t));
-  ::syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, asleep, deadline == kNever ? nullptr : &left, nullptr, 0);
+  futex_wait(state_, asleep, deadline == kNever ? nullptr : &left);
 }
 
 void Parker::unpark() {
   if (state_.exchange(woken, std::memory_order_release) != asleep) return;
-  ::syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  futex_wake(state_);
 }
 
 }  // namespace carpool::exec

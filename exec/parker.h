@@ -3,10 +3,10 @@
 // It spins briefly before it sleeps: under load the next wake-up often comes sooner than a sleep takes.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "base/clock.h"
+#include "exec/atomic.h"
 
 namespace carpool::exec {
 
@@ -21,7 +21,7 @@ class Parker {
   enum State : std::uint32_t { empty, asleep, woken };
   bool consume();
   void fall_asleep(Instant deadline);
-  std::atomic<std::uint32_t> state_{empty};
+  Atomic<std::uint32_t> state_{empty};
 };
 
 }  // namespace carpool::exec

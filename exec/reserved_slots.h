@@ -28,9 +28,10 @@ class ReservedSlots {
   Thread* take() {
     for (unsigned i = 0; i < capacity_; ++i) {
       Atomic<Thread*>& place = places_[i].thread;
-      if (place.load(std::memory_order_relaxed) == nullptr) continue;
-      // acquire pairs with offer(): the thread's state is visible. seq_cst: see stop().
-      Thread* thread = place.exchange(nullptr, std::memory_order_seq_cst);
+      // seq_cst: see offer(); an old null would hide a thread from stop().
+      if (place.load(std::memory_order_seq_cst) == nullptr) continue;
+      // acquire pairs with offer(): the thread's state is visible.
+      Thread* thread = place.exchange(nullptr, std::memory_order_acq_rel);
       if (thread == nullptr) continue;
       available_.fetch_sub(1, std::memory_order_relaxed);
       return thread;

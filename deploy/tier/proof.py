@@ -1,4 +1,5 @@
 """The proofs of the pool: every interleaving of a few threads within bounds, and defects that must be detected."""
+import concurrent.futures
 import datetime
 
 from outcome import Outcome, verdict
@@ -10,11 +11,11 @@ TESTS = ROOT / "build/release/tests"
 def explorer(log, full):
     """Bounds of three preemptions take half an hour; random schedules go deeper than any bound."""
     program = TESTS / "pool_explorer"
-    runs = [[], ["--random", 20000, "--delays", 9]]
+    runs = [["--most", 30000], ["--random", 10000]]
     if full:
-        runs = [["--preemptions", 3, "--delays", 2, "--most", 2000000], ["--random", 1000000, "--delays", 9]]
-    for bounds in runs:
-        if log.run(program, *bounds, limit=3600):
+        runs = [["--preemptions", 3, "--old", 2, "--most", 2000000], ["--random", 1000000]]
+    with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
+        if any(pool.map(lambda bounds: log.run(program, *bounds, limit=3600), runs)):
             return verdict(1, (log.tail("FAILED") or [""])[0])
     explored = len(log.tail(" runs, ", 1000))
     # A control of the explorer: without seq_cst it must find the lost wake-up.

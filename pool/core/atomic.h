@@ -1,7 +1,6 @@
 // Atomic and Mutex: the synchronization primitives of the pool. The shipped build uses the standard's. The explorer
-// (tests/explorer) substitutes its own, which stop at every access, to try thread interleavings and delayed stores.
-// Values that order nothing (counters of one loop, times that a word's CAS confirms) stay std::atomic: their order
-// cannot matter.
+// (tests/explorer) substitutes its own, which stop at every access, to try thread interleavings and old values.
+// Values that order nothing (counts, times that a word's CAS confirms) stay std::atomic: every access is relaxed.
 #pragma once
 
 #ifdef CARPOOL_POOL_ATOMIC

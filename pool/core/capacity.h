@@ -38,13 +38,14 @@ class Capacity {
 
   // Counts one more. Returns false if the pool is full or terminated.
   bool acquire() {
-    CapacityWord seen = now(std::memory_order_relaxed);
+    // seq_cst on each read: acquire(), release(), terminate() and cap() agree on an order. An old word would refuse a
+    // place that is free.
+    CapacityWord seen = now();
     std::uint64_t bits = seen.bits();
     do {
       seen = CapacityWord(bits);
       if (seen.terminated() || seen.full()) return false;
-      // seq_cst: acquire(), terminate() and cap() agree on an order.
-    } while (!word_.compare_exchange_weak(bits, bits + 1, std::memory_order_seq_cst, std::memory_order_relaxed));
+    } while (!word_.compare_exchange_weak(bits, bits + 1, std::memory_order_seq_cst, std::memory_order_seq_cst));
     return true;
   }
   void release() { word_.fetch_sub(1, std::memory_order_seq_cst); }

@@ -34,7 +34,7 @@ void EntryIndex::publish(const Place& place, BlockCore& block) {
 
 void EntryIndex::withdraw(std::uint32_t first_index) {
   const Held lock(mutex_);
-  std::atomic<BlockCore*>& slot = blocks_[first_index / kBlockEntries];
+  Atomic<BlockCore*>& slot = blocks_[first_index / kBlockEntries];
   BlockCore& block = *slot.load(std::memory_order_relaxed);
   std::uint32_t highest = 0;
   for (unsigned place = 0; place < kBlockEntries; ++place) {

@@ -3,11 +3,10 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <vector>
 
-#include "base/mutex.h"
+#include "pool/core/atomic.h"
 #include "pool/core/entry.h"
 
 namespace carpool::pool {
@@ -42,8 +41,8 @@ class EntryIndex {
   void withdraw(std::uint32_t first_index) EXCLUDES(mutex_);
 
  private:
-  std::array<std::atomic<BlockCore*>, kBlocks> blocks_{};
-  mutable carpool::Mutex mutex_;
+  std::array<Atomic<BlockCore*>, kBlocks> blocks_{};
+  mutable Mutex mutex_;
   std::vector<Place> free_ GUARDED_BY(mutex_);
   std::uint32_t used_ GUARDED_BY(mutex_) = 0;
 };

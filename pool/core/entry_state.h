@@ -121,12 +121,14 @@ namespace detail {
 // step(word, after) returns whether the change is allowed from `word`, and sets `after`.
 template <class Step>
 Change change(AtomicWord& word, std::memory_order order, Step step) {
-  // acquire: a reader of a state also sees what its writer wrote before it.
-  std::uint64_t bits = word.load(std::memory_order_acquire);
+  // acquire: a reader of a state also sees what its writer wrote before it. A change that pairs by seq_cst must not be
+  // refused because of an old state, so its loads are seq_cst as well.
+  const auto read = order == std::memory_order_seq_cst ? std::memory_order_seq_cst : std::memory_order_acquire;
+  std::uint64_t bits = word.load(read);
   for (;;) {
     EntryWord after;
     if (!step(EntryWord(bits), after)) return {false, EntryWord(bits), EntryWord(bits)};
-    if (word.compare_exchange_weak(bits, after.bits(), order, std::memory_order_acquire)) {
+    if (word.compare_exchange_weak(bits, after.bits(), order, read)) {
       return {true, EntryWord(bits), after};
     }
   }

@@ -98,7 +98,7 @@ class Finder {
   struct alignas(kCacheLine) Memory {
     // The last released entry; a stale one is harmless, the CAS decides. release/acquire: a reader sees a complete
     // block.
-    std::atomic<Entry<T>*> last{nullptr};
+    Atomic<Entry<T>*> last{nullptr};
     // round_robin, random: where the last search ended; relaxed: only its spread matters.
     std::atomic<std::uint32_t> number{0};
     std::atomic<std::uint32_t> places{0};  // random: the number of entries at the last count; relaxed: a hint

@@ -310,7 +310,7 @@ struct Destination::Impl final : BudgetWaiter {
   std::unique_ptr<BorrowHistory[]> histories;              // one per loop
   alignas(kCacheLine) Atomic<std::uint32_t> attention{0};  // number of waiters, and the flags above
   ClassQuota shares;                                       // of the priority classes
-  std::atomic<bool> reclaimed{false};                      // release under the mutex, acquire by refused callers
+  Atomic<bool> reclaimed{false};                           // release under the mutex, acquire by refused callers
   std::atomic<Duration::rep> touched{0};                   // relaxed, as the times of entries
   std::atomic<bool> probing{false};                        // the last dial failed; relaxed: informational
   std::atomic<std::uint32_t> tunnels{0};                   // places of max_tunnels taken

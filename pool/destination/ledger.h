@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "pool/core/atomic.h"
 #include "pool/core/entry.h"
 #include "pool/destination/snapshot.h"
 #include "pool/policy/cause.h"
@@ -37,7 +38,8 @@ struct Ledger {
 // and a snapshot loads it with acquire before it reads borrows: it sees the borrow of each counted restore, also one of
 // another loop, so borrows - restores is never negative. The other counters are relaxed: only totals matter.
 struct alignas(kCacheLine) LoopCounters {
-  std::atomic<std::uint64_t> borrows{0}, restores{0}, leaks{0};
+  Atomic<std::uint64_t> borrows{0}, restores{0};
+  std::atomic<std::uint64_t> leaks{0};
   std::atomic<Duration::rep> last_now{0};  // time of the last borrow
   // Sessions of this loop that admit new streams, and dials that may bring one. Written under the destination's mutex,
   // by any thread; a reader of an old value dials its own session one borrow later.
@@ -48,7 +50,8 @@ struct alignas(kCacheLine) LoopCounters {
   void leak() { add(leaks, std::memory_order_relaxed); }
 
  private:
-  static void add(std::atomic<std::uint64_t>& counter, std::memory_order order) {
+  template <class Counter>
+  static void add(Counter& counter, std::memory_order order) {
     counter.store(counter.load(std::memory_order_relaxed) + 1, order);
   }
 };

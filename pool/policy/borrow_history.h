@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "pool/core/atomic.h"
 
 namespace carpool::pool {
 
@@ -65,7 +65,7 @@ class BorrowHistory {
 
  private:
   struct Slot {
-    std::atomic<std::uint64_t> when{0}, how{0};
+    Atomic<std::uint64_t> when{0}, how{0};
   };
   // At the end of the ring: wraps around, or appends a chunk if the first slot is younger than kSpan.
   void turn_over(Instant now) {
@@ -99,7 +99,7 @@ class BorrowHistory {
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(count, 0, 0xFFFFFFFF));
   }
 
-  std::array<std::atomic<Slot*>, kChunks> chunks_{};
+  std::array<Atomic<Slot*>, kChunks> chunks_{};
   std::size_t next_ = 0, size_ = kChunk;  // the current size of the ring
 };
 

@@ -8,11 +8,12 @@ bool ConnectionBudget::take(BudgetWaiter& who) {
 }
 
 bool ConnectionBudget::count_one() {
-  std::uint32_t now = taken_.load(std::memory_order_relaxed);
+  // seq_cst on each read: pairs with put_back(): a destination that registers, then fails here, is seen by the next
+  // release. An old number would refuse a slot that is free.
+  std::uint32_t now = taken_.load(std::memory_order_seq_cst);
   do {
     if (now >= cap_) return false;
-    // seq_cst: pairs with put_back(): a destination that registers, then fails here, is seen by the next release.
-  } while (!taken_.compare_exchange_weak(now, now + 1, std::memory_order_seq_cst, std::memory_order_relaxed));
+  } while (!taken_.compare_exchange_weak(now, now + 1, std::memory_order_seq_cst, std::memory_order_seq_cst));
   return true;
 }
 

@@ -2,8 +2,7 @@
 // loop and wakes the loop only when the queue was empty.
 #pragma once
 
-#include <atomic>
-
+#include "pool/core/atomic.h"
 #include "pool/queue/delivery.h"
 
 namespace carpool::pool {
@@ -41,7 +40,7 @@ class DeliveryQueue {
   bool empty() const { return head_.load(std::memory_order_acquire) == nullptr; }
 
  private:
-  std::atomic<Delivery*> head_{nullptr};
+  Atomic<Delivery*> head_{nullptr};
 };
 
 }  // namespace carpool::pool

@@ -16,6 +16,7 @@ using exec::StrategyWord;
 
 struct Waiter {
   int taken = 0, woken = 0;
+  Plain state;  // written before the offer, read by who takes the thread
 };
 
 class Places : public Scenario {
@@ -26,10 +27,20 @@ class Places : public Scenario {
  protected:
   Places(unsigned threads, unsigned capacity, unsigned min = 0) : places(capacity, min), threads_(threads) {}
   void take() {
-    if (Waiter* waiter = places.take()) ++waiter->taken;
+    if (Waiter* waiter = places.take()) {
+      waiter->state.write();
+      ++waiter->taken;
+    }
   }
   void stop() {
-    places.stop([](Waiter& waiter) { ++waiter.woken; });
+    places.stop([](Waiter& waiter) {
+      waiter.state.write();
+      ++waiter.woken;
+    });
+  }
+  Reserve::Place* offer(Waiter& waiter) {
+    waiter.state.write();
+    return places.offer(waiter);
   }
   // The counters match the contents of the slots.
   std::string counted() { return places.counted() == places.waiting() ? std::string() : "the count is not what waits"; }
@@ -44,7 +55,7 @@ class Places : public Scenario {
 class TwoTakeOneThread : public Places {
  public:
   TwoTakeOneThread() : Places(3, 2) {}
-  void run(unsigned thread) override { thread == 0 ? static_cast<void>(places.offer(waiters[0])) : take(); }
+  void run(unsigned thread) override { thread == 0 ? static_cast<void>(offer(waiters[0])) : take(); }
   std::string verdict() override {
     if (waiters[0].taken + static_cast<int>(places.waiting()) != 1) return "one thread was taken twice, or lost";
     return counted();
@@ -88,7 +99,7 @@ class OfferMeetsStop : public Places {
   OfferMeetsStop() : Places(2, 1) {}
   void run(unsigned thread) override {
     if (thread == 1) return stop();
-    stays_ = places.offer(waiters[0]) != nullptr;
+    stays_ = offer(waiters[0]) != nullptr;
   }
   std::string verdict() override {
     if (places.waiting() != 0) return "a thread waits in a reserve that has stopped";
@@ -125,7 +136,7 @@ class AskedForAtOnce : public Places {
   void run(unsigned thread) override {
     if (thread == 0) {
       places.came();
-      places.offer(waiters[0]);
+      offer(waiters[0]);
     } else if (places.ask(1)) {
       if (places.pending() > 1) wrong_ = "more are under way than may be";
       places.came();
@@ -142,8 +153,9 @@ class AskedForAtOnce : public Places {
 
 // ---- the strategy's word ----
 
-// Work is announced, and the thread with the producer role produces it. Plain numbers are visible as the word's memory
-// order says: the machine switches only at atomics, so they are exact.
+// Work is announced, and the thread with the producer role produces it. `role_` is what only the producer touches:
+// the word must order it. The other plain numbers are the scenario's own: the machine switches only at atomics, so they
+// are exact.
 class Production : public Scenario {
  public:
   unsigned threads() const override { return threads_; }
@@ -162,6 +174,7 @@ class Production : public Scenario {
   void produce() {
     if (producers_++ != 0) wrong_ = "two produce at once";
     for (;;) {
+      role_.write();
       if (work_.load(std::memory_order_relaxed) != 0) {
         work_.fetch_sub(1, std::memory_order_relaxed);
         ++produced_;
@@ -178,6 +191,7 @@ class Production : public Scenario {
  private:
   const unsigned threads_;
   exec::Atomic<unsigned> work_{0};
+  Plain role_;
   int producers_ = 0, produced_ = 0, came_ = 0;
   std::string wrong_;
 };

@@ -14,6 +14,7 @@ Machine::Outcome Machine::explore(const Bounds& bounds, const std::function<std:
   bounds_ = bounds;
   choices_.clear();
   random_.seed(bounds.seed);
+  sites.begin_scenario();
   Outcome outcome;
   for (;;) {
     const std::unique_ptr<Scenario> scenario = make();
@@ -22,6 +23,7 @@ Machine::Outcome Machine::explore(const Bounds& bounds, const std::function<std:
     if (std::string wrong = scenario->verdict(); !wrong.empty()) fail(wrong);
     ++outcome.runs;
     if (bounds.random) choices_.clear();
+    if (sites.nothing_weakened() && outcome.runs == kRunsToMeet) return outcome;
     if (!bounds.random && !advance()) {
       outcome.complete = true;
       return outcome;
@@ -47,7 +49,7 @@ unsigned Machine::choose(unsigned of) {
 
 void Machine::run_once() {
   static constexpr std::size_t kStack = 256 * 1024;
-  at_ = preemptions_ = delays_ = 0;
+  at_ = preemptions_ = old_ = 0;
   steps_ = 0;
   threads_.resize(scenario_->threads());
   for (Thread& thread : threads_) {
@@ -60,11 +62,12 @@ void Machine::run_once() {
     thread.context.uc_link = nullptr;
     makecontext(&thread.context, &Machine::entry, 0);
   }
+  memory_.begin_run(scenario_->threads());
+  races_.begin_run();
   running_ = true;
   current_ = choose(static_cast<unsigned>(threads_.size()));
   swapcontext(&outside_, &threads_[current_].context);
   running_ = false;
-  for (Thread& thread : threads_) flush(thread);
 }
 
 void Machine::entry() {
@@ -92,7 +95,6 @@ void Machine::point() {
   if (next == 0) return;
   ++preemptions_;
   Thread& was = threads_[current_];
-  maybe_flush(was);
   current_ = others.thread[next - 1];
   swapcontext(&was.context, &threads_[current_].context);
 }
@@ -100,7 +102,6 @@ void Machine::point() {
 // The current thread is blocked or done.
 void Machine::leave() {
   Thread& was = threads_[current_];
-  maybe_flush(was);
   const Others others = able();
   if (others.count == 0) {
     for (const Thread& thread : threads_) {
@@ -112,83 +113,101 @@ void Machine::leave() {
   swapcontext(&was.context, &threads_[current_].context);
 }
 
-void Machine::maybe_flush(Thread& thread) {
-  if (thread.buffer.empty()) return;
-  if (delays_ < bounds_.delays && choose(2) == 1) {
-    ++delays_;
-  } else {
-    flush(thread);
+unsigned Machine::how_old(unsigned of) {
+  if (of == 1 || (bounds_.random ? random_() % 4 != 0 : old_ == bounds_.old)) return 0;
+  const unsigned age = choose(of);
+  if (age != 0) ++old_;
+  return age;
+}
+
+std::uint64_t Machine::load(Cell& cell, std::memory_order order) {
+  if (!running_) return cell.raw;
+  point();
+  return memory_.load(current_, cell, order);
+}
+
+void Machine::store(Cell& cell, std::uint64_t value, std::memory_order order) {
+  if (!running_) {
+    cell.raw = value;
+    return;
   }
+  point();
+  memory_.store(current_, cell, value, order);
 }
 
-void Machine::flush(Thread& thread) {
-  for (; !thread.buffer.empty(); thread.buffer.pop_front())
-    thread.buffer.front().cell->raw = thread.buffer.front().value;
+std::uint64_t Machine::begin_rmw(Cell& cell, std::memory_order order) {
+  if (!running_) return cell.raw;
+  point();
+  return memory_.read_newest(current_, cell, order);
 }
 
-std::uint64_t Machine::load(const Cell& cell) const {
+void Machine::end_rmw(Cell& cell, std::uint64_t value, std::memory_order order) {
+  if (running_) return memory_.write(current_, cell, value, order);
+  cell.raw = value;
+}
+
+bool Machine::compare_exchange(Cell& cell, std::uint64_t& expected, std::uint64_t wanted, std::memory_order success,
+                               std::memory_order failure) {
   if (running_) {
-    const auto& buffer = threads_[current_].buffer;
-    for (auto at = buffer.rbegin(); at != buffer.rend(); ++at) {
-      if (at->cell == &cell) return at->value;
-    }
+    point();
+    return memory_.compare_exchange(current_, cell, expected, wanted, success, failure);
   }
-  return cell.raw;
+  const bool same = cell.raw == expected;
+  expected = cell.raw;
+  if (same) cell.raw = wanted;
+  return same;
 }
 
-void Machine::store(Cell& cell, std::uint64_t value, bool seq_cst) {
-  if (!running_) {
-    cell.raw = value;
-    return;
-  }
-  flush_rmws_of_others(cell);
-  threads_[current_].buffer.push_back({&cell, value, false});
-  if (seq_cst && !bounds_.weaken) flush(current_);
+void Machine::block(const void* on) {
+  threads_[current_].waits_for = on;
+  leave();
 }
 
-std::uint64_t Machine::begin_rmw(Cell& cell) {
-  if (running_) flush_rmws_of_others(cell);
-  return load(cell);
-}
-
-void Machine::end_rmw(Cell& cell, std::uint64_t value, bool seq_cst) {
-  if (!running_) {
-    cell.raw = value;
-    return;
-  }
-  threads_[current_].buffer.push_back({&cell, value, true});
-  if (seq_cst && !bounds_.weaken) flush(current_);
-}
-
-// Modification order: a thread that modifies a cell now comes after the RMWs of it that were done already.
-void Machine::flush_rmws_of_others(Cell& cell) {
-  for (unsigned n = 0; n < threads_.size(); ++n) {
-    if (n == current_) continue;
-    auto& buffer = threads_[n].buffer;
-    std::size_t last = buffer.size();
-    while (last != 0 && !(buffer[last - 1].rmw && buffer[last - 1].cell == &cell)) --last;
-    for (; last != 0; --last, buffer.pop_front()) buffer.front().cell->raw = buffer.front().value;
+void Machine::unblock(const void* on) {
+  for (Thread& thread : threads_) {
+    if (thread.waits_for == on) thread.waits_for = nullptr;  // it tries again
   }
 }
 
-void Machine::lock(const void* mutex, int& holder, int& last) {
+void Machine::lock(bool& held, Sync& sync) {
   if (!running_) return;
   point();
-  while (holder != 0) {
-    threads_[current_].waits_for = mutex;
-    leave();
-  }
-  holder = static_cast<int>(current_) + 1;
-  // acquire: sees all stores of the former holder; its own stores may still be buffered.
-  if (last != 0 && last != holder && static_cast<unsigned>(last) <= threads_.size())
-    flush(static_cast<unsigned>(last) - 1);
+  while (held) block(&sync);
+  held = true;
+  memory_.acquire(current_, sync);
 }
 
-void Machine::unlock(int& holder, int& last) {
+void Machine::unlock(bool& held, Sync& sync) {
   if (!running_) return;
-  last = holder;
-  holder = 0;
-  for (Thread& thread : threads_) thread.waits_for = nullptr;  // they retry
+  memory_.release(current_, sync);
+  held = false;
+  unblock(&sync);
+}
+
+// The kernel compares the newest value: its own lock orders the comparison against a wake.
+void Machine::wait(Cell& cell, std::uint64_t value) {
+  point();
+  if (cell.raw == value) block(&cell);
+}
+
+void Machine::wake(Cell& cell) {
+  point();
+  unblock(&cell);
+}
+
+void Machine::release(Sync& sync) {
+  if (running_) memory_.release(current_, sync);
+}
+
+void Machine::acquire(Sync& sync) {
+  if (running_) memory_.acquire(current_, sync);
+}
+
+void Machine::plain(const void* at, std::size_t size, bool write, const void* code) {
+  if (!running_) return;
+  if (const void* other = races_.access(at, size, write, current_, memory_.view(current_).clock, code)) {
+    fail(races_.describe(code, other));
+  }
 }
 
 std::string Machine::schedule() const {

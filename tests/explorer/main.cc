@@ -1,9 +1,10 @@
 // pool_explorer: explores all interleavings of threads in the real pool, within bounds.
 //
-//   pool_explorer [--preemptions N] [--delays N] [--most RUNS] [--random RUNS] [--seed S] [--only WORDS] [--weaken]
+//   pool_explorer [--preemptions N] [--old N] [--most RUNS] [--random RUNS] [--seed S] [--only WORDS]
+//                 [--weaken] [--sites] [--control "SITE ORDER"]
 //
-// Prints, per scenario, the runs and whether those were all within the bounds. --weaken turns seq_cst into acq_rel; the
-// scenarios of the lost wake-up must then fail: a control of the explorer itself.
+// Prints, per scenario, the runs and whether those were all within the bounds. The controls must fail: --weaken
+// turns seq_cst into acq_rel, --control makes one order of one site weaker. --sites lists the sites that were reached.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -44,18 +45,22 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const auto number = [&] { return i + 1 < argc ? std::strtoull(argv[++i], nullptr, 10) : 0; };
     if (std::strcmp(argv[i], "--preemptions") == 0) bounds.preemptions = static_cast<unsigned>(number());
-    if (std::strcmp(argv[i], "--delays") == 0) bounds.delays = static_cast<unsigned>(number());
+    if (std::strcmp(argv[i], "--old") == 0) bounds.old = static_cast<unsigned>(number());
     if (std::strcmp(argv[i], "--most") == 0) bounds.most = number();
     if (std::strcmp(argv[i], "--random") == 0) bounds.random = (bounds.most = number()) != 0;
     if (std::strcmp(argv[i], "--seed") == 0) bounds.seed = number();
-    if (std::strcmp(argv[i], "--weaken") == 0) bounds.weaken = true;
+    if (std::strcmp(argv[i], "--weaken") == 0) Machine::the().sites.weaken_seq_cst();
+    if (std::strcmp(argv[i], "--sites") == 0) Machine::the().sites.note_all();
+    if (std::strcmp(argv[i], "--control") == 0 && i + 1 < argc) Machine::the().sites.weaken(argv[++i]);
     if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) only = argv[++i];
   }
   std::signal(SIGABRT, tell_schedule);
-  for (const auto& list : {pool_scenarios(), destination_scenarios(), budget_scenarios(), exec_scenarios()}) {
+  for (const auto& list : {pool_scenarios(), destination_scenarios(), budget_scenarios(), exec_scenarios(),
+                           mail_scenarios(), record_scenarios()}) {
     for (const Named& scenario : list) {
       if (std::strstr(scenario.name, only) != nullptr) run(scenario, bounds);
     }
   }
+  Machine::the().sites.print();
   return 0;
 }

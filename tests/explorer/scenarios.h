@@ -18,6 +18,18 @@ std::vector<Named> pool_scenarios();
 std::vector<Named> destination_scenarios();
 std::vector<Named> budget_scenarios();
 std::vector<Named> exec_scenarios();
+std::vector<Named> mail_scenarios();
+std::vector<Named> record_scenarios();
+
+// Plain memory of a scenario: an access that is not ordered after the conflicting ones of other threads fails the run.
+class Plain {
+ public:
+  [[gnu::noinline]] void read() const { Machine::the().plain(this, 1, false, __builtin_return_address(0)); }
+  [[gnu::noinline]] void write() { Machine::the().plain(this, 1, true, __builtin_return_address(0)); }
+
+ private:
+  [[maybe_unused]] char memory_ = 0;
+};
 
 template <class S>
 Named named(const char* name) {

@@ -1,5 +1,5 @@
 // Stage: the base of the destination's scenarios: the simulation's world, in which each model thread is a loop. Mail
-// and dials that a thread posts are visible to others at once, as in a mailbox with release and acquire.
+// is visible to its receiver at once, and with it all that its sender wrote, as in a mailbox with release and acquire.
 #pragma once
 
 #include <deque>
@@ -20,25 +20,31 @@ using State = TestBorrower::State;
 
 class StageWorld final : public test::FakeEnvironment {
  public:
-  explicit StageWorld(unsigned loops) : FakeEnvironment(loops) {}
+  explicit StageWorld(unsigned loops) : FakeEnvironment(loops), boxes_(loops) {}
   LoopId here() const override {
     const Machine& machine = Machine::the();
     return machine.running() ? static_cast<LoopId>(machine.thread()) : FakeEnvironment::here();
   }
   void dial(pool::Destination& destination, pool::Reservation reservation) override {
-    Machine::the().publish();
     on(here());
     FakeEnvironment::dial(destination, std::move(reservation));
   }
   void deliver(LoopId to, pool::Delivery& delivery) override {
-    Machine::the().publish();
+    Machine::the().release(boxes_[to]);
     FakeEnvironment::deliver(to, delivery);
   }
   bool attach(pool::PooledConnection& pooled, std::uint32_t index, std::uint32_t generation) override {
-    Machine::the().publish();
     on(here());
     return FakeEnvironment::attach(pooled, index, generation);
   }
+  // Delivers the next mail of the calling thread's loop. Returns false if there is none.
+  bool receive() {
+    Machine::the().acquire(boxes_[here()]);
+    return deliver_one(here());
+  }
+
+ private:
+  std::vector<Sync> boxes_;
 };
 
 class Stage : public Scenario {
@@ -91,7 +97,7 @@ class Stage : public Scenario {
   // ---- during the run ----
   // Delivers all mail of the calling thread's loop.
   void pump() {
-    while (world.deliver_one(world.here())) {
+    while (world.receive()) {
     }
   }
   // Handles an event that was dequeued earlier. It may affect only the connection it names.

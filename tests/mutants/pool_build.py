@@ -16,7 +16,7 @@ FOLDERS = ("base", "exec", "pool", "tests/explorer", "tests/sim", "tests/unit")
 
 
 class PoolBuild:
-    PROGRAMS = {"unit": ["--gtest_filter=-Pool.*Threads*:Pool.AnswersEvery*"], "explorer": ["--random", "10000", "--delays", "4"],
+    PROGRAMS = {"unit": ["--gtest_filter=-Pool.*Threads*:Pool.AnswersEvery*"], "explorer": ["--random", "10000"],
                 "sim": ["--seconds", "300", "--histories", "3000"], "every order": []}
     BUILT = {"every order": "explorer"}  # the same program with all its schedules: if no other program detected anything
 
@@ -53,7 +53,8 @@ class PoolBuild:
             return [everything, *(self.folder / ("tests/unit/pool_%s_test.cc" % unit) for unit in UNITS)]
         if program == "sim":
             return [everything, self.folder / "tests/sim/destination_sim.cc"]
-        return [everything, *sorted((self.folder / "tests/explorer").glob("*.cc"))]
+        return [everything, *sorted((self.folder / "tests/explorer").glob("*.cc")), self.folder / "exec/mailbox.cc",
+                self.folder / "exec/parker.cc"]
 
     def build(self, name):
         """Returns the command that runs the program."""

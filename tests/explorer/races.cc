@@ -1,0 +1,62 @@
+#include "tests/explorer/races.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "tests/explorer/machine.h"
+
+extern "C" const char __executable_start;  // NOLINT: the linker's name
+
+namespace carpool::explore {
+
+void Races::begin_run() {
+  ++run_;
+  used_ = 0;
+}
+
+Races::Place* Races::find(std::uintptr_t at) {
+  if (used_ > kPlaces / 2) return nullptr;  // not checked
+  for (std::size_t n = (at * 0x9E3779B97F4A7C15U) >> (64 - kPlaceBits);; n = (n + 1) % kPlaces) {
+    Place& place = places_[n % kPlaces];
+    if (place.run != run_) {
+      place = {};
+      place.run = run_;
+      place.at = at;
+      ++used_;
+    }
+    if (place.at == at) return &place;
+  }
+}
+
+const void* Races::one(Place& place, bool write, unsigned thread, const Clock& clock, const void* code) {
+  for (unsigned n = 0; n < kMostThreads; ++n) {
+    if (n == thread) continue;
+    if (place.written[n] > clock[n]) return place.writer;
+    if (write && place.read[n] > clock[n]) return place.reader;
+  }
+  (write ? place.written : place.read)[thread] = clock[thread];
+  (write ? place.writer : place.reader) = code;
+  return nullptr;
+}
+
+const void* Races::access(const void* at, std::size_t size, bool write, unsigned thread, const Clock& clock,
+                          const void* code) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(at);
+  for (std::uintptr_t byte = begin; byte < begin + size; byte += 8) {
+    Place* place = find(byte);
+    if (place == nullptr) return nullptr;
+    if (const void* other = one(*place, write, thread, clock, code)) return other;
+  }
+  return nullptr;
+}
+
+std::string Races::describe(const void* code, const void* other) {
+  const auto offset = [](const void* address) {
+    return static_cast<unsigned long>(static_cast<const char*>(address) - &__executable_start);
+  };
+  std::array<char, 80> text{};
+  std::snprintf(text.data(), text.size(), "a data race: 0x%lx against 0x%lx", offset(code), offset(other));
+  return text.data();
+}
+
+}  // namespace carpool::explore
