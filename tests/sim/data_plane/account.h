@@ -15,7 +15,8 @@ namespace carpool::test {
 // One attempt, as the origin saw it.
 struct AttemptRecord {
   AnswerPlan answer;
-  bool reused = false;  // the connection had carried another request
+  bool session = false;  // over HTTP/2
+  bool reused = false;   // the connection had carried another request
   const VirtualWire* wire = nullptr;
   std::uint64_t consumed = 0;  // of that wire, before it
   bool refused = false;        // the origin stated that it did not process it
@@ -53,12 +54,20 @@ class Account {
   // An origin received the head of one more attempt.
   void check_replay(const RequestRecord& one) {
     if (one.attempts.size() >= kMostAttempts) complain(one.token + " was sent to origins too often");
+    std::size_t refused = 0;
+    for (const AttemptRecord& attempt : one.attempts)
+      refused += attempt.answer.status == 421 && attempt.wire->consumed > attempt.consumed ? 1 : 0;
+    if (refused > 1) complain(one.token + " was repeated after a second 421");
     if (one.attempts.empty()) return;
     const AttemptRecord& last = one.attempts.back();
     const bool harmless = one.method() == "GET" || one.method() == "HEAD";
-    const bool unanswered = last.reused && last.wire->consumed == last.consumed;
+    // A session counts as reused from its second lease on, which may open the first stream.
+    const bool unanswered = last.session ? last.wire->broken : last.reused && last.wire->consumed == last.consumed;
     if (!last.refused && !(harmless && unanswered && one.plan.size == 0)) {
-      complain(one.token + " was repeated without proof that it was not processed");
+      complain(one.token + " was repeated without proof that it was not processed: attempt " +
+               std::to_string(one.attempts.size()) + ", status " + std::to_string(last.answer.status) +
+               (last.session ? ", HTTP/2" : "") + (last.reused ? ", reused" : ", new") +
+               (last.wire->broken ? ", reset" : "") + (last.wire->gone ? ", closed" : ""));
     }
   }
   // A client took its response for complete.
@@ -67,6 +76,7 @@ class Account {
     if (one.attempt == SIZE_MAX) return;
     const AnswerPlan& answer = one.attempts[one.attempt].answer;
     if (one.method() == "HEAD" || answer.status == 204 || answer.status == 304) return;
+    if (one.attempts[one.attempt].session && answer.size == 0) return;  // whole with its head, whatever follows
     const bool cut = answer.end == AnswerEnd::fin || answer.end == AnswerEnd::reset;
     if (cut && (answer.framing != 2 || answer.end == AnswerEnd::reset)) {
       return complain(one.token + ": a truncated response looks complete");

@@ -30,6 +30,7 @@ inline Plan plan_of(std::uint64_t seed) {
   plan.seed = seed;
   plan.loops = 1 + pick(random, 3);
   plan.origins = 1 + pick(random, 2);
+  plan.h2 = chance(random, 60) ? pick(random, plan.origins + 1) : 0;
   plan.size = 1 + pick(random, 4);
   plan.room = chance(random, 30) ? 200 + pick(random, 5000) : 65536;
   plan.failing = chance(random, 20) ? pick(random, 30) : 0;

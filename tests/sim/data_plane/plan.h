@@ -41,14 +41,15 @@ struct ClientPlan {
 
 struct Plan {
   std::uint64_t seed = 1;
-  std::uint32_t loops = 1, origins = 1, size = 1, room = 65536, failing = 0;  // room: bytes in flight; failing: percent
+  // h2: the first so many origins speak HTTP/2; room: bytes in flight; failing: percent of the dials.
+  std::uint32_t loops = 1, origins = 1, h2 = 0, size = 1, room = 65536, failing = 0;
   std::vector<ClientPlan> clients;
 };
 
 inline std::string script_of(const Plan& plan) {
   std::ostringstream out;
-  out << "plan " << plan.seed << ' ' << plan.loops << ' ' << plan.origins << ' ' << plan.size << ' ' << plan.room << ' '
-      << plan.failing << '\n';
+  out << "plan " << plan.seed << ' ' << plan.loops << ' ' << plan.origins << ' ' << plan.h2 << ' ' << plan.size << ' '
+      << plan.room << ' ' << plan.failing << '\n';
   for (const ClientPlan& client : plan.clients) {
     out << "client " << client.loop << ' ' << client.pipelines << ' ' << client.leaves_after << '\n';
     for (const RequestPlan& one : client.requests) {
@@ -66,7 +67,7 @@ inline Plan plan_of(std::istream& script) {
   Plan plan;
   for (std::string word; script >> word;) {
     if (word == "plan") {
-      script >> plan.seed >> plan.loops >> plan.origins >> plan.size >> plan.room >> plan.failing;
+      script >> plan.seed >> plan.loops >> plan.origins >> plan.h2 >> plan.size >> plan.room >> plan.failing;
     } else if (word == "client") {
       ClientPlan& client = plan.clients.emplace_back();
       script >> client.loop >> client.pipelines >> client.leaves_after;

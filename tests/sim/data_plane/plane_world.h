@@ -14,6 +14,7 @@
 #include "proxy/upstream/connection_events.h"
 #include "tests/sim/data_plane/loop_plane.h"
 #include "tests/sim/data_plane/scripted_client.h"
+#include "tests/sim/data_plane/scripted_h2_origin.h"
 #include "tests/sim/data_plane/scripted_origin.h"
 
 namespace carpool::test {
@@ -24,9 +25,11 @@ struct OriginLink {
   VirtualWire wire;
   ScriptedOrigin origin;
   pool::Destination* destination = nullptr;
-  std::unique_ptr<pool::Reservation> place;  // while it is dialed
-  proxy::Connection* connection = nullptr;   // afterwards; null: closed
-  exec::LoopId loop = 0;                     // that watches it
+  std::unique_ptr<ScriptedH2Origin> h2;           // in place of `origin`
+  std::unique_ptr<proxy::H2Connection> greeting;  // during the handshake
+  std::unique_ptr<pool::Reservation> place;       // while it is dialed
+  proxy::Connection* connection = nullptr;        // afterwards; null: closed
+  exec::LoopId loop = 0;                          // that watches it
   std::uint32_t index = 0, generation = 0;
 };
 
@@ -42,6 +45,12 @@ inline proxy::config::Config plane_config(const Plan& plan) {
   config.workers = std::clamp(plan.loops, 1U, 4U);
   config.pool.size = std::max(1U, plan.size);
   config.pool.max_waiting = 64;
+  for (std::uint32_t n = 0; n < plan.h2; ++n) {
+    proxy::config::OriginSettings& origin = config.origins.emplace_back();
+    origin.origin = *pool::parse_origin("http://o" + std::to_string(n) + ".test");
+    origin.pool = config.pool;
+    origin.upstream.protocols = {"h2"};
+  }
   return config;
 }
 
@@ -153,6 +162,9 @@ class PlaneWorld final : public pool::Environment {
   }
   // The origin's end of a connection.
   static bool play(OriginLink& link, std::size_t most) {
+    if (link.h2) {
+      return static_cast<bool>(link.h2->read(most) | link.wire.land(most) | link.h2->reset_when_sent());
+    }
     if (link.place) return false;
     return static_cast<bool>(link.origin.read(most) | link.wire.land(most) | link.origin.reset_when_sent());
   }
@@ -207,6 +219,10 @@ class PlaneWorld final : public pool::Environment {
     if (link.connection == nullptr) return false;
     const pool::EventClaim claim = pool::claim_event(link.index, link.generation, link.loop);
     if (claim.kind == pool::EventClaim::Kind::stale) return false;
+    if (claim.kind == pool::EventClaim::Kind::session) {
+      static_cast<proxy::H2Connection&>(*claim.pooled).on_ready({true, !link.wire.full, link.wire.end_told});
+      return true;
+    }
     proxy::Connection& connection = *link.connection;
     connection.transport().on_readiness({true, !link.wire.full, link.wire.end_told});
     if (claim.kind == pool::EventClaim::Kind::in_use) {
@@ -218,13 +234,42 @@ class PlaneWorld final : public pool::Environment {
     pool::end_inspection(link.index, quiet, pool::CloseCause::peer_closed, now, in_order);
     return true;
   }
-  bool end_dial(OriginLink& link) {
+  bool fail_dial(OriginLink& link, Fault fault) {
     const auto place = std::move(link.place);
-    if (stopped_ || chance(random, plan_.failing)) {
-      link.wire.gone = true;
-      link.destination->dial_failed(std::move(*place), {FaultKind::connect_refused, Side::upstream, "refused"}, now);
-      return true;
+    link.greeting.reset();
+    link.wire.gone = true;
+    link.destination->dial_failed(std::move(*place), std::move(fault), now);
+    return true;
+  }
+  // As the dialer does it: a session enters the pool once the origin's SETTINGS are there.
+  bool greet(OriginLink& link, proxy::OriginRuntime& origin) LOOP_ONLY {
+    const bool first = link.greeting == nullptr;
+    if (first) {
+      proxy::net::Dialed dialed;
+      dialed.transport = std::make_unique<VirtualTransport>(link.wire);
+      link.h2 = std::make_unique<ScriptedH2Origin>(account, link.wire);
+      link.greeting = std::make_unique<proxy::H2Connection>(*hosts_[link.loop], origin, proxy::next_connection_id(),
+                                                            std::move(dialed), now);
+    } else if (!link.wire.event) {
+      return false;
     }
+    link.wire.event = false;
+    Result<bool> greeted = link.greeting->handshake({!first, !link.wire.full, link.wire.end_told});
+    if (!greeted) return fail_dial(link, greeted.take_fault());
+    if (!*greeted) return true;
+    const auto place = std::move(link.place);
+    link.connection = link.greeting.get();
+    link.greeting->assign_slot(link.index, link.generation);
+    link.destination->dialed(std::move(*place), std::move(link.greeting), now);
+    return true;
+  }
+  bool end_dial(OriginLink& link) LOOP_ONLY {
+    if (stopped_ || (!link.greeting && chance(random, plan_.failing))) {
+      return fail_dial(link, {FaultKind::connect_refused, Side::upstream, "refused"});
+    }
+    if (proxy::OriginRuntime* const origin = origins_->of(*link.destination); origin->speaks.h2)
+      return greet(link, *origin);
+    const auto place = std::move(link.place);
     proxy::net::Dialed dialed;
     dialed.transport = std::make_unique<VirtualTransport>(link.wire);
     auto made = std::make_unique<proxy::Connection>(proxy::next_connection_id(), std::move(dialed), now);

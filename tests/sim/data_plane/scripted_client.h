@@ -77,7 +77,7 @@ class ScriptedClient {
     }
     if (head.status() < 200) {
       if (mark.empty() && head.status() != 100) account_.complain(one.token + " received an unmarked interim response");
-      if (++one.informational > 64U * Account::kMostAttempts) account_.complain(one.token + ": too many 1xx");
+      if (++one.informational > 64U * one.attempts.size() + 1) account_.complain(one.token + ": too many 1xx");
       return true;
     }
     if (mark.empty() && head.status() < 400) account_.complain(one.token + ": a response of nobody: " + head.first);

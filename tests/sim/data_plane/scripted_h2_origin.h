@@ -1,0 +1,198 @@
+// ScriptedH2Origin: the far end of one HTTP/2 connection to an origin, on nghttp2's server session. It answers each
+// attempt as the plan says: a status of 0 refuses the stream, fin and reset leave the last byte of the body out.
+#pragma once
+
+#include <nghttp2/nghttp2.h>
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/sim/data_plane/account.h"
+
+namespace carpool::test {
+
+class ScriptedH2Origin {
+ public:
+  ScriptedH2Origin(Account& account, VirtualWire& wire) : account_(account), wire_(wire) {
+    nghttp2_session_callbacks* calls = nullptr;
+    nghttp2_session_callbacks_new(&calls);
+    nghttp2_session_callbacks_set_on_header_callback(calls, on_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(calls, on_data);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(calls, on_frame);
+    nghttp2_session_server_new(&session_, calls, this);
+    nghttp2_session_callbacks_del(calls);
+    nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, nullptr, 0);
+  }
+  ScriptedH2Origin(const ScriptedH2Origin&) = delete;
+  ScriptedH2Origin& operator=(const ScriptedH2Origin&) = delete;
+  ~ScriptedH2Origin() { nghttp2_session_del(session_); }
+
+  bool read(std::size_t most) {
+    const std::string bytes = wire_.take(most);
+    if (wire_.ended) return !bytes.empty();
+    const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data());
+    if (!bytes.empty() && nghttp2_session_mem_recv(session_, from, bytes.size()) < 0) {
+      account_.complain("an origin received bytes that are no HTTP/2");
+    }
+    return send() || !bytes.empty();
+  }
+  bool reset_when_sent() {
+    if (!resets_ || !wire_.flying.empty() || wire_.broken) return false;
+    wire_.reset();
+    return true;
+  }
+
+ private:
+  struct Stream {
+    std::string path, mark;
+    RequestRecord* request = nullptr;
+    std::size_t attempt = 0;
+    std::uint64_t received = 0;
+    std::string body;
+    std::size_t sent = 0;
+    std::uint32_t error = 0;  // 0: the body is complete
+    bool answered = false;
+  };
+
+  bool send() {
+    if (std::exchange(leaves_, false)) {  // only here: a stream that was received meanwhile is processed
+      const std::int32_t last = nghttp2_session_get_last_proc_stream_id(session_);
+      nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, last, 0, nullptr, 0);
+    }
+    bool moved = false;
+    for (const std::uint8_t* bytes = nullptr;;) {
+      const ssize_t size = nghttp2_session_mem_send(session_, &bytes);
+      if (size <= 0) return moved;
+      moved = true;
+      wire_.flying.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+    }
+  }
+  void begin(std::int32_t id, Stream& stream) {
+    stream.request = account_.find(stream.path);
+    if (stream.request == nullptr || stream.mark != stream.request->token) {
+      stream.request = nullptr;
+      return account_.complain("an origin received a request of nobody: " + stream.path);
+    }
+    RequestRecord& one = *stream.request;
+    account_.log(one.token, static_cast<std::uint64_t>(id));
+    account_.check_replay(one);
+    stream.attempt = one.attempts.size();
+    AttemptRecord& attempt = one.attempts.emplace_back();
+    if (stream.attempt < one.plan.answers.size()) attempt.answer = one.plan.answers[stream.attempt];
+    attempt.reused = id != 1;
+    attempt.wire = &wire_;
+    attempt.session = true;
+    attempt.consumed = wire_.consumed;
+    if (attempt.answer.early != 0) answer(id, stream);
+  }
+  void end(std::int32_t id, Stream& stream) {
+    if (stream.request == nullptr) return;
+    if (stream.received != stream.request->plan.size) {
+      account_.complain(stream.request->token + ": an origin received a body of another length");
+    }
+    answer(id, stream);
+  }
+  void answer(std::int32_t id, Stream& stream) {
+    if (std::exchange(stream.answered, true)) return;
+    RequestRecord& one = *stream.request;
+    AttemptRecord& attempt = one.attempts[stream.attempt];
+    const AnswerPlan& plan = attempt.answer;
+    const std::string mark = one.token + "/" + std::to_string(stream.attempt);
+    for (std::uint32_t n = 0; n < plan.informational; ++n) {
+      const auto head = fields("103", mark, "");
+      nghttp2_submit_headers(session_, NGHTTP2_FLAG_NONE, id, nullptr, head.data(), 2, nullptr);
+    }
+    attempt.refused = plan.status == 421 || plan.status == 0;
+    if (plan.status == 0) {
+      const std::uint32_t error = plan.size % 2 != 0 ? NGHTTP2_HTTP_1_1_REQUIRED : NGHTTP2_REFUSED_STREAM;
+      nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, error);
+      return;
+    }
+    respond(id, stream, plan, mark);
+    leaves_ |= plan.end == AnswerEnd::surplus;
+    resets_ |= plan.end == AnswerEnd::reset;
+  }
+  void respond(std::int32_t id, Stream& stream, const AnswerPlan& plan, const std::string& mark) {
+    const bool bare = stream.request->method() == "HEAD" || plan.status == 204 || plan.status == 304;
+    if (!bare) stream.body = marked(stream.request->token, plan.size);
+    if (!bare && (plan.end == AnswerEnd::fin || plan.end == AnswerEnd::reset)) {
+      if (!stream.body.empty()) stream.body.pop_back();
+      stream.error = NGHTTP2_INTERNAL_ERROR;
+    }
+    const std::string status = std::to_string(plan.status), length = std::to_string(plan.size);
+    const auto head = fields(status, mark, length);
+    nghttp2_data_provider body{};
+    body.source.ptr = &stream;
+    body.read_callback = read_body;
+    const bool counted = plan.framing == 0 && !bare;
+    nghttp2_submit_response(session_, id, head.data(), counted ? 3 : 2, bare ? nullptr : &body);
+  }
+  static std::array<nghttp2_nv, 3> fields(const std::string& status, const std::string& mark,
+                                          const std::string& length) {
+    return {field(":status", status), field("x-of", mark), field("content-length", length)};
+  }
+  static nghttp2_nv field(std::string_view name, const std::string& value) {
+    const auto bytes = [](std::string_view text) {
+      return reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));
+    };
+    return {bytes(name), bytes(value), name.size(), value.size(), NGHTTP2_NV_FLAG_NONE};
+  }
+
+  // ---- nghttp2's calls ----
+  static ssize_t read_body(nghttp2_session* session, std::int32_t id, std::uint8_t* to, std::size_t most,
+                           std::uint32_t* flags, nghttp2_data_source* source, void*) {
+    Stream& stream = *static_cast<Stream*>(source->ptr);
+    const std::size_t size = std::min(most, stream.body.size() - stream.sent);
+    std::memcpy(to, stream.body.data() + stream.sent, size);
+    stream.sent += size;
+    if (stream.sent != stream.body.size()) return static_cast<ssize_t>(size);
+    if (stream.error == 0) *flags |= NGHTTP2_DATA_FLAG_EOF;
+    if (stream.error != 0 && size == 0) {
+      nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id, stream.error);
+      return NGHTTP2_ERR_DEFERRED;
+    }
+    return static_cast<ssize_t>(size);
+  }
+  static int on_header(nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name, std::size_t name_size,
+                       const std::uint8_t* value, std::size_t value_size, std::uint8_t, void* self) {
+    Stream& stream = static_cast<ScriptedH2Origin*>(self)->streams_[frame->hd.stream_id];
+    const std::string_view key(reinterpret_cast<const char*>(name), name_size);
+    const std::string_view text(reinterpret_cast<const char*>(value), value_size);
+    if (key == ":path") stream.path = text;
+    if (key == kMarkField) stream.mark = text;
+    return 0;
+  }
+  static int on_data(nghttp2_session*, std::uint8_t, std::int32_t id, const std::uint8_t* bytes, std::size_t size,
+                     void* user) {
+    auto& self = *static_cast<ScriptedH2Origin*>(user);
+    Stream& stream = self.streams_[id];
+    if (stream.request == nullptr) return 0;
+    const std::string_view text(reinterpret_cast<const char*>(bytes), size);
+    if (!bears_mark(stream.request->token, stream.received, text)) {
+      self.account_.complain(stream.request->token + ": an origin received foreign bytes");
+    }
+    stream.received += size;
+    return 0;
+  }
+  static int on_frame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    auto& self = *static_cast<ScriptedH2Origin*>(user);
+    const bool headers = frame->hd.type == NGHTTP2_HEADERS;
+    if (!headers && frame->hd.type != NGHTTP2_DATA) return 0;
+    Stream& stream = self.streams_[frame->hd.stream_id];
+    if (headers && frame->headers.cat == NGHTTP2_HCAT_REQUEST) self.begin(frame->hd.stream_id, stream);
+    if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) self.end(frame->hd.stream_id, stream);
+    return 0;
+  }
+
+  Account& account_;
+  VirtualWire& wire_;
+  nghttp2_session* session_ = nullptr;
+  std::map<std::int32_t, Stream> streams_;
+  bool resets_ = false, leaves_ = false;
+};
+
+}  // namespace carpool::test
