@@ -127,12 +127,14 @@ class ScriptedClient {
     text += "0\r\n\r\n";
   }
   // The proxy closed: what the origin sent of a truncated body must have arrived before.
+  // A reset of the origin's connection loses what the proxy had not read.
   void check_cut() {
     if (asked_.empty()) return;
     const RequestRecord& one = *asked_.front();
     if (!one.answered || one.attempt == SIZE_MAX) return;
     const AttemptRecord& attempt = one.attempts[one.attempt];
-    if (attempt.answer.end == AnswerEnd::fin && attempt.answer.framing == 0 && one.received + 1 < attempt.answer.size) {
+    if (attempt.answer.end == AnswerEnd::fin && attempt.answer.framing == 0 && !attempt.wire->broken &&
+        one.received + 1 < attempt.answer.size) {
       account_.complain(one.token + ": bytes of a truncated response were lost");
     }
     if (attempt.answer.end == AnswerEnd::whole && attempt.answer.status != 0 && one.plan.size == 0 && !wire.ended) {

@@ -48,6 +48,7 @@ class ScriptedOrigin {
     attempt.consumed = wire_.consumed;
     received_ = 0;
     answered_ = false;
+    if (surplus_) account_.complain("a connection with surplus bytes was used again");
     if (attempt.answer.early != 0) answer();
     return true;
   }
@@ -81,6 +82,7 @@ class ScriptedOrigin {
     if (answer.end == AnswerEnd::surplus && answer.status != 0 && answer.framing != 2) {
       text += kSurplus;
       wire_.glued = kSurplus.size();
+      surplus_ = true;
     }
     wire_.flying += text;
     resets_ = answer.end == AnswerEnd::reset;
@@ -117,7 +119,7 @@ class ScriptedOrigin {
   RequestRecord* current_ = nullptr;
   std::uint32_t served_ = 0;
   std::uint64_t received_ = 0;
-  bool answered_ = false, resets_ = false;
+  bool answered_ = false, resets_ = false, surplus_ = false;
 };
 
 }  // namespace carpool::test
