@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Measures how soon data_plane_sim finds defects that were mended once: takes each mending back in a copy of its file.
+
+    tests/sim/data_plane/controls.py [--seconds N] [--only REGEX]
+
+One program holds all of them, and CARPOOL_MUTANT selects one. It is linked from the release build's libraries, which must
+exist. The unchanged program runs first: no oracle may complain about it. Ends with 1 if one does, or if a defect is not found
+within the time."""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/mutants"))
+from choice import HEADER, chosen_between  # noqa: E402
+
+BUILD = ROOT / "build/release"
+TABLE = [
+    ("an interim response stays in the loop's memory", "proxy/downstream/h1_client_output.cc",
+     "http::write_informational(out().text(), head, context_.pseudonym);\n  return flush();",
+     "http::write_informational(out().text(), head, context_.pseudonym);\n  return true;"),
+    ("interim responses have no limit", "proxy/http/h1/response_reader.cc", "if (wrong != nullptr) return fail(FaultKind::informational_limit, wrong);", ""),
+    ("421 is repeated again and again", "proxy/exchange/retry_state.cc", "reason == RetryReason::misdirected && misdirected_ != 0",
+     "false"),
+    ("a request that was sent counts as not sent", "proxy/upstream/h1_stream.cc",
+     "failure.any_byte_sent = write_queue_.bytes_written() > 0;", "failure.any_byte_sent = false;"),
+    ("a response that began counts as none", "proxy/upstream/h1_stream.cc", "failure.any_byte_back = reader_.any_byte();",
+     "failure.any_byte_back = false;"),
+    ("surplus bytes leave a connection clean", "proxy/upstream/h1_stream.cc", "attempt_.leftover = used < bytes.size();",
+     "attempt_.leftover = false;"),
+    ("a connection is reused in the middle of a request", "proxy/upstream/h1_stream.cc",
+     "attempt_.asked_whole && write_queue_.empty() && out_.empty()", "write_queue_.empty() && out_.empty()"),
+    ("a truncated response looks complete", "proxy/upstream/h1_stream.cc", "if (end) return user_.on_response_end();",
+     "return user_.on_response_end();"),
+]
+
+
+def changed_text(path, mutants):
+    text = (ROOT / path).read_text()
+    places = {}
+    for number, old, new in mutants:
+        if text.count(old) != 1:
+            sys.exit(f"{path}: the text occurs {text.count(old)} times: {old}")
+        places.setdefault(old, []).append((number, new))
+    for old, variants in places.items():
+        text = text.replace(old, chosen_between(old, variants))
+    return HEADER + text
+
+
+def build(into):
+    commands = {entry["file"]: entry for entry in json.loads((BUILD / "compile_commands.json").read_text())}
+    by_path = {}
+    for number, (_, path, old, new) in enumerate(TABLE, 1):
+        by_path.setdefault(path, []).append((number, old, new))
+    objects = []
+    for path, mutants in by_path.items():
+        copy, entry = into / path.replace("/", "_"), commands[str(ROOT / path)]
+        copy.write_text(changed_text(path, mutants))
+        words = shlex.split(entry["command"])
+        words = [word for word in words if "pch" not in word and word not in ("-include", "-Winvalid-pch")]
+        words[words.index("-o") + 1] = str(copy) + ".o"
+        words[words.index("-c") + 1] = str(copy)
+        subprocess.run([*words, "-w", "-I", str(ROOT)], cwd=entry["directory"], check=True)
+        objects.append(str(copy) + ".o")
+    lines = subprocess.run(["ninja", "-t", "commands", "data_plane_sim"], cwd=BUILD, check=True, capture_output=True, text=True)
+    link = lines.stdout.splitlines()[-1].replace("-o tests/data_plane_sim", "-o %s %s" % (into / "sim", " ".join(objects)))
+    subprocess.run(link, cwd=BUILD, check=True, shell=True)
+    return into / "sim"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--only", default="")
+    asked = parser.parse_args()
+    missed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        program = build(pathlib.Path(folder))
+        for number, name in [(0, "none: the unchanged program"), *((n, row[0]) for n, row in enumerate(TABLE, 1))]:
+            if number and not re.search(asked.only, name):
+                continue
+            began = time.monotonic()
+            ran = subprocess.run([program, "--seconds", str(asked.seconds)], capture_output=True, text=True, errors="replace",
+                                 env={**os.environ, "CARPOOL_MUTANT": str(number)})
+            found = ran.returncode != 0
+            missed += found != (number != 0)
+            why = [line for line in (ran.stdout + ran.stderr).splitlines() if "FAILED" in line or "assert" in line.lower()]
+            print(f"{time.monotonic() - began:6.1f} s  {'found' if found else 'no complaint'}: {name}  {why[:1]}", flush=True)
+    sys.exit(missed != 0)
+
+
+if __name__ == "__main__":
+    main()
