@@ -99,6 +99,10 @@ inline constexpr Metric kGivenUp{
 inline constexpr Metric kH2Abuse{"carpool_downstream_h2_abuse_total", counter, "kind",
                                  "HTTP/2 connections of clients closed for abuse, by kind (resets, control, "
                                  "continuations, header_list, memory, unread)."};
+inline constexpr Metric kClientHandshakes{"carpool_downstream_handshakes_total", counter, "result",
+                                          "TLS handshakes of clients, by result: full, resumed, failed, timeout "
+                                          "(listen.header_timeout) or rejected (more than "
+                                          "threads.max_tasks)."};
 inline constexpr Metric kHandshake{"carpool_upstream_handshake_seconds", histogram, "origin",
                                    "Duration of TLS handshakes with origins."};
 inline constexpr Metric kResets{"carpool_upstream_h2_resets_total", counter, "origin,code",
@@ -207,6 +211,7 @@ inline constexpr std::array kCatalog{
     &catalog::kDownstream,        //
     &catalog::kGivenUp,           //
     &catalog::kH2Abuse,           //
+    &catalog::kClientHandshakes,  //
     &catalog::kHandshake,         //
     &catalog::kResets,            //
     &catalog::kEgress,            //

@@ -21,6 +21,9 @@ inline constexpr std::array<std::string_view, 6> kAbuses{"resets",      "control
 // The actions of load shedding (proxy/server/overload).
 enum class Shed : std::uint8_t { new_clients, idle, accepts };
 inline constexpr std::array<std::string_view, 3> kSheds{"new_clients", "idle", "accepts"};
+// The ends of a client's TLS handshake.
+enum class ClientHandshake : std::uint8_t { full, resumed, failed, timeout, rejected };
+inline constexpr std::array<std::string_view, 5> kClientHandshakes{"full", "resumed", "failed", "timeout", "rejected"};
 // The reason for abandoning a request whose client could still have received a response.
 enum class GivenUp : std::uint8_t { half_close, slow_body };
 inline constexpr std::array<std::string_view, 2> kGivenUps{"half_close", "slow_body"};

@@ -47,6 +47,9 @@ class Registry {
   void record_handshake(LoopId loop, OriginSlot origin, Duration took);
   void record_abuse(LoopId loop, std::string_view kind);
   void record_shed(LoopId loop, Shed what) { sheds_[static_cast<std::size_t>(what)].add(loop); }
+  void record_client_handshake(LoopId loop, ClientHandshake end) {
+    client_handshakes_[static_cast<std::size_t>(end)].add(loop);
+  }
   void record_given_up(LoopId loop, GivenUp why) { given_up_[static_cast<std::size_t>(why)].add(loop); }
   void record_retry_denied(LoopId loop, OriginSlot origin) { shard(loop, origin).retries_denied.add(); }
   void record_ejections(LoopId loop, OriginSlot origin, std::uint64_t n) { shard(loop, origin).ejections.add(n); }
@@ -65,6 +68,7 @@ class Registry {
   std::uint64_t abuse_count(std::size_t kind) const { return abuses_[kind].total(); }
   std::uint64_t given_up_count(std::size_t why) const { return given_up_[why].total(); }
   std::uint64_t shed_count(std::size_t what) const { return sheds_[what].total(); }
+  std::uint64_t client_handshake_count(std::size_t end) const { return client_handshakes_[end].total(); }
   // Calls visit(label, shard) once for each existing shard of a loop.
   template <class Visit>
   void for_each_shard(Visit visit) const {
@@ -103,7 +107,8 @@ class Registry {
   const std::uint32_t max_origins_, capacity_;
   std::unique_ptr<Origin[]> origins_;  // a slot is complete before its number is published
   Gauge clients_;
-  std::vector<Counter> sheds_;     // in the order of kSheds
+  std::vector<Counter> sheds_;  // in the order of kSheds
+  std::vector<Counter> client_handshakes_;
   std::vector<Counter> given_up_;  // in the order of kGivenUps
   std::array<std::atomic<std::uint64_t>, kEgress.size()> egress_{};
   std::array<std::atomic<std::uint64_t>, kDns.size()> dns_{};

@@ -25,7 +25,7 @@ class Checker {
 
   void run() {
     addresses_differ();
-    for (std::size_t i = 0; i < config_.listen.size(); ++i) listener_is_not_open(i);
+    for (std::size_t i = 0; i < config_.listen.size(); ++i) listener_is_whole(i);
     admin_has_a_token();
     pool_fits(config_.pool, "pool");
     listeners_classes_are_known();
@@ -64,6 +64,22 @@ class Checker {
     if (config_.admin.enabled) once(config_.admin.address, "admin.address");
     once(config_.metrics.address, "metrics.address");
     once(config_.handover.address, "handover.address");
+  }
+
+  void listener_is_whole(std::size_t i) {
+    listener_is_not_open(i);
+    const Listen& listen = config_.listen[i];
+    const std::string prefix = indexed("listen", i) + '.';
+    needs(prefix, listen.cert_file, "cert_file", listen.key_file, "key_file");
+    needs(prefix, listen.key_file, "key_file", listen.cert_file, "cert_file");
+    needs(prefix, listen.client_ca_file, "client_ca_file", listen.cert_file, "cert_file");
+  }
+
+  // `one` requires `other`, both keys of the same table.
+  void needs(const std::string& prefix, const std::string& one, const char* key, const std::string& other,
+             const char* missing) {
+    if (one.empty() || !other.empty() || places_.wrong(prefix + missing)) return;
+    mistake(prefix + key, std::string("is set without ") + missing + ", expected both or none");
   }
 
   // An open proxy gives any client access to its network.
@@ -126,13 +142,9 @@ class Checker {
   }
 
   void upstream_is_complete(const Upstream& upstream, const std::string& prefix) {
-    const auto both = [&](const std::string& one, const std::string& other, const char* key, const char* missing) {
-      const std::string place = prefix + ".tls." + key;
-      if (one.empty() || !other.empty() || places_.wrong(prefix + ".tls." + missing)) return;
-      mistake(place, std::string("is set without ") + missing + ", expected both or none");
-    };
-    both(upstream.tls.cert_file, upstream.tls.key_file, "cert_file", "key_file");
-    both(upstream.tls.key_file, upstream.tls.cert_file, "key_file", "cert_file");
+    const std::string tls = prefix + ".tls.";
+    needs(tls, upstream.tls.cert_file, "cert_file", upstream.tls.key_file, "key_file");
+    needs(tls, upstream.tls.key_file, "key_file", upstream.tls.cert_file, "cert_file");
     protocols_are_usable(upstream.protocols, prefix + ".protocols");
   }
 

@@ -51,6 +51,8 @@ struct Listen {
   Duration body_grace = seconds(20);
   Duration half_close = seconds(1);  // zero: at once; kUnlimited: never
   std::string class_name;            // the priority class of its requests; empty: by their Priority field
+  std::string cert_file, key_file;   // TLS with this identity; empty: plain text
+  std::string client_ca_file;        // a client needs a certificate of these authorities; empty: none is requested
   friend bool operator==(const Listen&, const Listen&) = default;
 };
 

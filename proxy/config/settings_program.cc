@@ -7,6 +7,46 @@ namespace {
 constexpr std::int64_t kMaxHead = 16 << 20;
 constexpr std::int64_t kMaxBodyRate = 1 << 30;
 
+std::vector<Setting> listen_limits() {
+  return {
+      row<&Listen::idle_timeout>("idle_timeout",
+                                 "idle time after which a client connection without a request is closed")
+          .at_least(1),
+      row<&Listen::header_timeout>("header_timeout", "time from the first byte of a request to the end of its head")
+          .at_least(1),
+      row<&Listen::max_connections>("max_connections", "concurrent client connections").between(1, kMaxConnections),
+      row<&Listen::max_header_bytes>("max_header_bytes", "size limit of a request's head; above it: 431")
+          .between(1024, kMaxHead),
+      row<&Listen::max_headers>("max_headers", "limit of header fields in a request; above it: 431").between(1, 10'000),
+      row<&Listen::max_target>("max_target", "size limit of a request's target; above it: 414").between(64, kMaxHead),
+      row<&Listen::max_body>("max_body", "size limit of a request's body; above it: 413; 0 = no limit"),
+      row<&Listen::body_min_rate>("body_min_rate",
+                                  "minimum average rate, in bytes per second, of a request's body with a "
+                                  "Content-Length; below it: 408; 0 = no limit")
+          .between(0, kMaxBodyRate),
+      row<&Listen::body_grace>("body_grace", "time before body_min_rate applies to a body"),
+      row<&Listen::half_close>("half_close",
+                               "time for the first byte of the response to a client that sent FIN, before its "
+                               "request is cancelled; 0s = none")
+          .takes_unlimited(),
+      row<&Listen::class_name>(
+          "class", "priority class of the listener's requests, see pool.classes; default: by the Priority field")
+          .format(kClassName, R"("high")"),
+  };
+}
+
+// TLS with the applications.
+std::vector<Setting> listen_tls() {
+  return {
+      row<&Listen::cert_file>("cert_file", "TLS: the certificate of this listener, with its chain; needs key_file")
+          .format(kReadableFile, R"("/etc/carpool/tls.crt")"),
+      row<&Listen::key_file>("key_file", "private key of cert_file").format(kReadableFile, R"("/etc/carpool/tls.key")"),
+      row<&Listen::client_ca_file>("client_ca_file",
+                                   "clients must present a certificate issued by one of these; needs cert_file")
+          .format(kReadableFile, R"("/etc/carpool/clients.pem")"),
+  };
+}
+
 }  // namespace
 
 Section top_section() {
@@ -30,7 +70,7 @@ Section top_section() {
 }
 
 Section listen_section() {
-  return {
+  Section section{
       "listen",
       "an address on which carpool listens for applications; repeatable",
       true,
@@ -48,35 +88,13 @@ Section listen_section() {
               .shown_as("[443]"),
           row<&Listen::open>("open", "allow a non-loopback address without further conditions"),
           row<&Listen::preserve_host>("preserve_host", "with `origin`: forward the request's Host unchanged"),
-          row<&Listen::idle_timeout>("idle_timeout",
-                                     "idle time after which a client connection without a request is closed")
-              .at_least(1),
-          row<&Listen::header_timeout>("header_timeout", "time from the first byte of a request to the end of its head")
-              .at_least(1),
-          row<&Listen::max_connections>("max_connections", "concurrent client connections").between(1, kMaxConnections),
-          row<&Listen::max_header_bytes>("max_header_bytes", "size limit of a request's head; above it: 431")
-              .between(1024, kMaxHead),
-          row<&Listen::max_headers>("max_headers", "limit of header fields in a request; above it: 431")
-              .between(1, 10'000),
-          row<&Listen::max_target>("max_target", "size limit of a request's target; above it: 414")
-              .between(64, kMaxHead),
-          row<&Listen::max_body>("max_body", "size limit of a request's body; above it: 413; 0 = no limit"),
-          row<&Listen::body_min_rate>("body_min_rate",
-                                      "minimum average rate, in bytes per second, of a request's body with a "
-                                      "Content-Length; below it: 408; 0 = no limit")
-              .between(0, kMaxBodyRate),
-          row<&Listen::body_grace>("body_grace", "time before body_min_rate applies to a body"),
-          row<&Listen::half_close>("half_close",
-                                   "time for the first byte of the response to a client that sent FIN, before its "
-                                   "request is cancelled; 0s = none")
-              .takes_unlimited(),
-          row<&Listen::class_name>(
-              "class", "priority class of the listener's requests, see pool.classes; default: by the Priority field")
-              .format(kClassName, R"("high")"),
       },
       nullptr,
       nullptr,
       &kDefaults<Listen>};
+  for (Setting& row : listen_limits()) section.settings.push_back(row);
+  for (Setting& row : listen_tls()) section.settings.push_back(row);
+  return section;
 }
 
 Section admin_section() {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "proxy/downstream/client_handshake.h"
 #include "proxy/downstream/h1_client.h"
 #include "proxy/downstream/h2_client.h"
 #include "proxy/downstream/listener.h"
@@ -26,11 +27,49 @@ void ClientList::for_each(Visit visit) {
 }
 
 void ClientList::accept(Listener& listener, int fd, std::string peer) {
-  auto client = std::make_unique<H1Client>(context_, *this, listener, net::make_accepted(fd), std::move(peer));
-  if (context_.draining || !client->start()) return listener.on_client_closed();
+  std::unique_ptr<ClientConnection> client = begin(listener, fd, std::move(peer));
+  if (client == nullptr) return listener.on_client_closed();
   ++count_;
   context_.stats.client_came();
   clients_.push_back(*client.release());
+}
+
+// Returns nullptr if the client is refused.
+std::unique_ptr<ClientConnection> ClientList::begin(Listener& listener, int fd, std::string peer) {
+  ListenerIdentity identity = listener.identity();
+  if (identity == nullptr) {
+    auto client = std::make_unique<H1Client>(context_, *this, listener, net::make_accepted(fd), std::move(peer));
+    if (context_.draining || !client->start()) return nullptr;
+    return client;
+  }
+  auto client = std::make_unique<ClientHandshake>(context_, *this, listener, std::move(identity), Fd(fd),
+                                                  std::move(peer), tasks_for_handshake());
+  if (context_.draining || !client->start()) return nullptr;
+  return client;
+}
+
+// A full handshake signs, which takes up to a millisecond. More of them per second would delay the other clients.
+exec::Submitter* ClientList::tasks_for_handshake() {
+  const Instant now = context_.loop.now();
+  if (now - second_began_ >= std::chrono::seconds(1)) {
+    second_began_ = now;
+    handshakes_begun_ = 0;
+  }
+  return ++handshakes_begun_ > handshakes_.inline_per_second ? handshakes_.tasks : nullptr;
+}
+
+void ClientList::established(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer) {
+  if (transport->security().alpn == "h2") {
+    auto client = std::make_unique<H2Client>(context_, *this, listener, std::move(transport), std::move(peer));
+    H2Client& started = *client;
+    clients_.push_back(*client.release());
+    if (!started.start({}, {})) started.end();
+    return;
+  }
+  auto client = std::make_unique<H1Client>(context_, *this, listener, std::move(transport), std::move(peer));
+  H1Client& started = *client;
+  clients_.push_back(*client.release());
+  if (!started.start()) started.end();
 }
 
 void ClientList::upgrade_to_h2(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
@@ -38,7 +77,7 @@ void ClientList::upgrade_to_h2(Listener& listener, std::unique_ptr<net::Transpor
   auto client = std::make_unique<H2Client>(context_, *this, listener, std::move(transport), std::move(peer));
   H2Client& started = *client;
   clients_.push_back(*client.release());
-  if (!started.start(bytes)) return started.end();
+  if (!started.start(http::kH2Preface, bytes)) return started.end();
   if (context_.draining) started.drain();
 }
 

@@ -12,12 +12,17 @@
 #include "proxy/downstream/client_acceptor.h"
 #include "proxy/downstream/client_connection.h"
 #include "proxy/downstream/client_owner.h"
+#include "proxy/downstream/handshake_owner.h"
 #include "proxy/downstream/request_pacer.h"
 #include "proxy/exchange/exchange_context.h"
 
+namespace carpool::exec {
+class Submitter;
+}
+
 namespace carpool::proxy {
 
-class ClientList final : public ClientAcceptor, public ClientOwner, private exec::Deferred {
+class ClientList final : public ClientAcceptor, public ClientOwner, public HandshakeOwner, private exec::Deferred {
  public:
   class Owner {
    public:
@@ -27,7 +32,13 @@ class ClientList final : public ClientAcceptor, public ClientOwner, private exec
     ~Owner() = default;
   };
 
-  ClientList(ExchangeContext& context, Owner& owner) : context_(context), owner_(owner), pacer_(context.loop) {}
+  // The TLS handshakes of clients: up to `inline_per_second` on the loop, more of them by `tasks`.
+  struct Handshakes {
+    exec::Submitter* tasks = nullptr;  // nullptr: all on the loop
+    std::uint32_t inline_per_second = 0;
+  };
+  ClientList(ExchangeContext& context, Owner& owner, Handshakes handshakes = {nullptr, 0})
+      : context_(context), owner_(owner), handshakes_(handshakes), pacer_(context.loop) {}
   ~ClientList();
 
   exec::Loop& loop() override { return context_.loop; }
@@ -48,6 +59,9 @@ class ClientList final : public ClientAcceptor, public ClientOwner, private exec
   void destroy_later(ClientConnection& client) override LOOP_ONLY;
   void upgrade_to_h2(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
                      std::string_view bytes) override LOOP_ONLY;
+  void established(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer) override LOOP_ONLY;
+  std::unique_ptr<ClientConnection> begin(Listener& listener, int fd, std::string peer) LOOP_ONLY;
+  exec::Submitter* tasks_for_handshake() LOOP_ONLY;
   RequestPacer& pacer() override LOOP_ONLY { return pacer_; }
   void run() override LOOP_ONLY;  // exec::Deferred: destroys the clients that closed in this turn
   void note_if_empty() LOOP_ONLY;
@@ -57,11 +71,14 @@ class ClientList final : public ClientAcceptor, public ClientOwner, private exec
 
   ExchangeContext& context_;
   Owner& owner_;
+  const Handshakes handshakes_;
   RequestPacer pacer_;
   List<ClientConnection, ClientTag> clients_ LOOP_LOCAL;  // owned
   List<ClientConnection, ClientTag> closed_ LOOP_LOCAL;   // owned
   std::size_t count_ LOOP_LOCAL = 0;
-  std::atomic<bool> empty_{false};  // release in note_if_empty(), acquire in empty()
+  Instant second_began_ LOOP_LOCAL{};
+  std::uint32_t handshakes_begun_ LOOP_LOCAL = 0;  // since then
+  std::atomic<bool> empty_{false};                 // release in note_if_empty(), acquire in empty()
 };
 
 }  // namespace carpool::proxy

@@ -53,7 +53,7 @@ std::uint64_t H2Client::fairness_key() const {
   return identity_;
 }
 
-Status H2Client::start(std::string_view bytes) {
+Status H2Client::start(std::string_view preface, std::string_view bytes) {
   transport_->forget_readiness();
   Result<exec::WatchKey> key = context_.loop.watch(transport_->fd(), *this);
   if (!key) return key.take_fault();
@@ -61,8 +61,8 @@ Status H2Client::start(std::string_view bytes) {
   since_ = context_.loop.now();
   advancing_ = true;
   turn_requests_ = pacer_.allowance_when_ready();
-  parse(http::kH2Preface);
-  parse(bytes);
+  if (!preface.empty()) parse(preface);
+  if (!bytes.empty()) parse(bytes);
   advancing_ = false;
   flush_soon();
   return Done{};

@@ -32,8 +32,9 @@ class H2Client final : public ClientConnection,
   H2Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener,
            std::unique_ptr<net::Transport> transport, std::string peer);
   ~H2Client() override;
-  // Registers the socket and parses the bytes that were read after the preface; on failure the caller drops the client.
-  Status start(std::string_view bytes) LOOP_ONLY;
+  // Registers the socket and parses what was read already: the preface, or nothing, and the bytes after it. On failure
+  // the caller drops the client.
+  Status start(std::string_view preface, std::string_view bytes) LOOP_ONLY;
 
   Listener* listener() const override { return &listener_; }
   void drain() override LOOP_ONLY;

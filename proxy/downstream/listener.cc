@@ -42,6 +42,16 @@ bool Listener::change(const config::Listen& settings) {
   return true;
 }
 
+ListenerIdentity Listener::identity() const {
+  const Held lock(identity_mutex_);
+  return identity_;
+}
+
+void Listener::set_identity(ListenerIdentity identity) {
+  const Held lock(identity_mutex_);
+  identity_ = std::move(identity);
+}
+
 Status Listener::open() {
   Result<net::Bound> bound = net::bind_and_listen(settings().address, kListenBacklog);
   if (!bound) return bound.take_fault();

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/mutex.h"
 #include "exec/coalesced_mail.h"
 #include "exec/loop.h"
 #include "proxy/config/config.h"
+#include "proxy/downstream/listener_identity.h"
 #include "proxy/exchange/listen_point.h"
 #include "proxy/net/acceptor.h"
 
@@ -52,6 +54,9 @@ class Listener final : private net::Acceptor::Owner {
   // Sets the settings for new clients; one thread at a time. Settings used before cost no further memory. Returns false
   // if the limit of versions is reached.
   bool change(const config::Listen& settings);
+  // The TLS identity shown to new clients; nullptr: plain text. Any thread.
+  ListenerIdentity identity() const;
+  void set_identity(ListenerIdentity identity);
   const net::Address& address() const { return point_.address(); }  // the real port, after open()
   const ListenPoint& point() const { return point_; }
   std::uint32_t clients() const { return clients_.load(std::memory_order_relaxed); }
@@ -68,6 +73,8 @@ class Listener final : private net::Acceptor::Owner {
   ListenPoint point_;
   const Parts parts_;
   std::size_t next_ = 0;
+  mutable Mutex identity_mutex_;
+  ListenerIdentity identity_ GUARDED_BY(identity_mutex_);
   std::atomic<std::uint32_t> clients_{0};
   std::atomic<bool> full_{false};  // accepting is paused until on_client_closed()
   exec::CoalescedMail room_;       // a client closed, accept again

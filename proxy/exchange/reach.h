@@ -17,9 +17,11 @@ class OriginRegistry;
 
 class Gateway {
  public:
-  Gateway(pool::Origin origin, const net::Address& listener) : origin_(std::move(origin)), listener_(listener) {}
+  Gateway(pool::Origin origin, const net::Address& listener, bool tls)
+      : origin_(std::move(origin)), listener_(listener), tls_(tls) {}
   // Faults: egress_denied for CONNECT; misdirected for a target that names anything but the origin, its aliases or,
-  // over HTTP/2 without TLS, this listener itself, because a client that knows of no proxy names it.
+  // over HTTP/2 or in the scheme of this listener, this listener itself, because a client that knows of no proxy names
+  // it.
   Result<pool::Origin> origin_of(const http::Target& target, const OriginRegistry& origins) const;
 
  private:
@@ -29,16 +31,18 @@ class Gateway {
 
   const pool::Origin origin_;
   const net::Address listener_;
+  const bool tls_;  // the listener's clients speak TLS
 };
 
 class ForwardProxy {
  public:
-  explicit ForwardProxy(bool route_by_host) : route_by_host_(route_by_host) {}
+  ForwardProxy(bool route_by_host, bool tls) : route_by_host_(route_by_host), tls_(tls) {}
   // Faults: malformed_request; egress_denied where route_by_host is off and Host is no alias.
   Result<pool::Origin> origin_of(const http::Target& target, const OriginRegistry& origins) const;
 
  private:
   const bool route_by_host_;
+  const bool tls_;  // a request in origin form has the scheme https (RFC 9112 §3.3)
 };
 
 using Reach = std::variant<ForwardProxy, Gateway>;

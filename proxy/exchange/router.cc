@@ -42,7 +42,9 @@ Result<Route> Router::resolve(const config::Listen& listen, const net::Address& 
   if (!context) return context.take_fault();
   Route route;
   route.origin = *context;
-  const bool keep_host = listen.preserve_host && target.form != http::TargetForm::absolute && !target.authority.empty();
+  const bool own_scheme = !listen.cert_file.empty() && target.scheme == pool::Scheme::https;
+  const bool of_plain_client = target.form != http::TargetForm::absolute || own_scheme;
+  const bool keep_host = listen.preserve_host && of_plain_client && !target.authority.empty();
   route.host = keep_host ? std::string(target.authority) : (*context)->authority;
   return route;
 }

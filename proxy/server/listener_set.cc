@@ -15,7 +15,10 @@ auto find(std::vector<std::unique_ptr<Listener>>& all, const std::string& addres
 }  // namespace
 
 Status ListenerSet::open(const config::Listen& settings, std::optional<net::Bound> inherited) {
+  Result<ListenerIdentity> identity = read_identity(settings, nullptr);
+  if (!identity) return identity.take_fault();
   auto listener = std::make_unique<Listener>(settings, parts_);
+  listener->set_identity(std::move(*identity));
   if (inherited) {
     listener->adopt_socket(std::move(*inherited));
   } else if (Status opened = listener->open(); !opened) {
@@ -35,9 +38,14 @@ std::vector<const Listener*> ListenerSet::apply(ListenerChanges& changes) {
     closed_.push_back(std::move(*found));
     open_.erase(found);
   }
-  for (const config::Listen& listen : changes.changing) (*find(open_, listen.address))->change(listen);
+  for (ChangedListener& change : changes.changing) {
+    Listener& listener = **find(open_, change.settings.address);
+    listener.change(change.settings);
+    listener.set_identity(std::move(change.identity));
+  }
   for (NewListener& change : changes.opening) {
     std::unique_ptr<Listener> listener = reopened(change.settings);
+    listener->set_identity(std::move(change.identity));
     listener->adopt_socket(std::move(change.bound));
     if (Status started = listener->start(); !started) log::error("reload", started.fault().detail);
     open_.push_back(std::move(listener));

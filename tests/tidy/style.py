@@ -44,8 +44,9 @@ def unfinished(tree):
         yield Offence(path, line, "%s: finish it or write down the limit in docs/" % match.group(0))
 
 
-# What a dial holds while it lasts, however often its file is renewed: counted per dial, never per request.
-PER_DIAL = ("proxy/upstream/origin/tls_identity.", "proxy/upstream/dialer.", "proxy/upstream/origin/origin_registry.")
+# What a dial or a client's handshake holds while it lasts, however often its file is renewed: counted per connection, never per request.
+PER_CONNECTION = ("proxy/upstream/origin/tls_identity.", "proxy/upstream/dialer.", "proxy/upstream/origin/origin_registry.",
+                  "proxy/downstream/listener_identity.")
 
 
 def ownership(tree):
@@ -53,7 +54,7 @@ def ownership(tree):
     data_plane = [p for p in tree.product()
                   if p.startswith(("pool/", "exec/", "proxy/http/", "proxy/net/", "proxy/upstream/", "proxy/exchange/", "proxy/downstream/"))
                   or p.count("/") == 2 and p.startswith("proxy/server/")]
-    data_plane = [p for p in data_plane if not p.startswith((*PER_DIAL, "proxy/net/dns/", "proxy/net/tls/"))]
+    data_plane = [p for p in data_plane if not p.startswith((*PER_CONNECTION, "proxy/net/dns/", "proxy/net/tls/"))]
     data_plane = [p for p in data_plane if p not in ("exec/fan_out.h", "proxy/server/admin_control.cc")]  # the admin thread's question to the loops
     banned = re.compile(r"std::(function|shared_ptr|make_shared|weak_ptr|enable_shared_from_this)\b")
     for path, line, match in tree.grep(data_plane, banned):

@@ -163,7 +163,7 @@ class OwnedClients final : public proxy::ClientOwner {
   void upgrade_to_h2(proxy::Listener& listener, std::unique_ptr<proxy::net::Transport> transport, std::string peer,
                      std::string_view bytes) override LOOP_ONLY {
     auto client = std::make_unique<proxy::H2Client>(context_, *this, listener, std::move(transport), std::move(peer));
-    EXPECT_TRUE(client->start(bytes));
+    EXPECT_TRUE(client->start(proxy::http::kH2Preface, bytes));
     h2.push_back(client.get());
     all_.push_back(std::move(client));
   }

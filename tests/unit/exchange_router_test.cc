@@ -99,6 +99,44 @@ config::Listen gateway_to(const std::string& origin) {
   return listen;
 }
 
+config::Listen with_tls(config::Listen listen) {
+  listen.cert_file = "cert.pem";
+  listen.key_file = "key.pem";
+  return listen;
+}
+
+TEST_F(TheRouter, TakesTheSchemeOfARequestInOriginFormFromTheConnection) {
+  const config::Listen plain, secure = with_tls({});
+  EXPECT_EQ(way(plain, host("else.test")), "http://else.test");
+  EXPECT_EQ(way(secure, host("else.test")), "https://else.test");
+  EXPECT_EQ(way(secure, host("else.test:8443")), "https://else.test:8443");
+  EXPECT_EQ(way(secure, named("else.test")), "http://else.test") << ":scheme says it";
+  EXPECT_EQ(way(secure, absolute(Scheme::http, "else.test")), "http://else.test");
+  EXPECT_EQ(way(secure, absolute(Scheme::https, "else.test")), "https://else.test");
+}
+
+TEST_F(TheRouter, FindsAliasesInTheSchemeOfATlsListener) {
+  const config::Listen plain, secure = with_tls({});
+  EXPECT_EQ(way(secure, host("other")), "http://other.test");
+  EXPECT_EQ(way(secure, absolute(Scheme::https, "api")), "https://api.test");
+  EXPECT_EQ(way(secure, absolute(Scheme::https, "other")), "https://other") << "never without TLS";
+  EXPECT_EQ(way(secure, absolute(Scheme::http, "api")), "https://api.test");
+  EXPECT_EQ(way(plain, absolute(Scheme::https, "other")), "https://other");
+}
+
+TEST_F(TheRouter, LetsClientsOfATlsListenerWithAFixedOriginNameTheListener) {
+  config::Listen listen = with_tls(gateway_to("http://other.test"));
+  listen.preserve_host = true;
+  for (const char* authority : {"localhost:3128", "127.0.0.1:3128", "other", "other:3128", "other.test"}) {
+    EXPECT_EQ(way(listen, absolute(Scheme::https, authority)), "http://other.test") << authority;
+    EXPECT_EQ(host_for(listen, absolute(Scheme::https, authority)), authority);
+  }
+  for (const char* authority : {"elsewhere.test", "api", "127.0.0.1:22"}) {
+    EXPECT_EQ(way(listen, absolute(Scheme::https, authority)), "misdirected") << authority;
+  }
+  EXPECT_EQ(way(listen, absolute(Scheme::http, "localhost:3128")), "misdirected");
+}
+
 TEST_F(TheRouter, ReachesNothingButTheFixedOriginOfAListener) {
   config::Listen listen = gateway_to("https://api.test");
   for (const bool by_host : {true, false}) {

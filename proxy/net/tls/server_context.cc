@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "proxy/net/tls/certificate.h"
+#include "proxy/net/tls/material.h"
 #include "proxy/net/tls/openssl.h"
 
 namespace carpool::proxy::tls {
@@ -11,6 +12,8 @@ struct ServerContext::Impl {
   SslCtxPtr context;
   std::string certificate, key;
   std::string alpn;  // in wire format, preferred first
+  ServerSettings settings;
+  std::uint64_t fingerprint = 0;
 };
 
 namespace {
@@ -39,10 +42,39 @@ bool demand_client_certificate(SSL_CTX* context, const std::string& authority) {
   return true;
 }
 
-bool use_files(SSL_CTX* context, const ServerSettings& settings) {
-  return SSL_CTX_use_certificate_chain_file(context, settings.cert_file.c_str()) == 1 &&
-         SSL_CTX_use_PrivateKey_file(context, settings.key_file.c_str(), SSL_FILETYPE_PEM) == 1 &&
-         SSL_CTX_check_private_key(context) == 1;
+// The settings that name files, as those of a client that shows `cert_file` and trusts `client_ca_file`.
+ClientSettings files_of(const ServerSettings& settings) {
+  ClientSettings files;
+  files.cert_file = settings.cert_file;
+  files.key_file = settings.key_file;
+  files.ca_file = settings.client_ca_file;
+  files.verify = !settings.client_ca_file.empty();
+  return files;
+}
+
+Fault from_files(Fault fault) {
+  if (fault.detail.starts_with("ca_file ")) fault.detail.insert(0, "client_");
+  return fault;
+}
+
+// Clients that have several certificates select one by these names.
+void name_authorities(SSL_CTX* context) {
+  STACK_OF(X509_OBJECT)* all = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
+  for (int i = 0; i < sk_X509_OBJECT_num(all); ++i) {
+    X509* const authority = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(all, i));
+    if (authority != nullptr) SSL_CTX_add_client_CA(context, authority);
+  }
+}
+
+Status use_files(ServerContext::Impl& impl, const ServerSettings& settings, const Material& material) {
+  const ClientSettings files = files_of(settings);
+  SSL_CTX* const context = impl.context.get();
+  if (Status used = use_material(context, files, material); !used) return from_files(used.take_fault());
+  impl.fingerprint = fingerprint_of(files, material);
+  if (!files.verify) return Done{};
+  name_authorities(context);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  return Done{};
 }
 
 bool use_self_signed(ServerContext::Impl& impl, const ServerSettings& settings) {
@@ -65,25 +97,59 @@ const std::string& ServerContext::key_pem() const {
   return impl_->key;
 }
 
-Result<std::unique_ptr<ServerContext>> ServerContext::make(const ServerSettings& settings) {
+std::uint64_t ServerContext::fingerprint() const {
+  return impl_->fingerprint;
+}
+
+namespace {
+
+Result<std::unique_ptr<ServerContext>> make_of(const ServerSettings& settings, const Material& material) {
   ERR_clear_error();
-  auto impl = std::make_unique<Impl>();
+  auto impl = std::make_unique<ServerContext::Impl>();
   impl->context.reset(SSL_CTX_new(TLS_server_method()));
   SSL_CTX* context = impl->context.get();
   if (context == nullptr) return cannot("a TLS server");
   apply_tls_defaults(context);
-  if (!settings.cert_file.empty() && !use_files(context, settings)) {
-    return cannot("the certificate " + settings.cert_file + " with the key " + settings.key_file);
+  // Tickets resume sessions; a cache would hold one for each client.
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  if (!settings.cert_file.empty()) {
+    if (Status used = use_files(*impl, settings, material); !used) return used.take_fault();
   }
   if (settings.cert_file.empty() && !use_self_signed(*impl, settings)) return cannot("a self-signed certificate");
-  if (SSL_CTX_set_max_proto_version(context, version_number(settings.max_version)) != 1 ||
+  if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
+      SSL_CTX_set_max_proto_version(context, version_number(settings.max_version)) != 1 ||
       SSL_CTX_set_session_id_context(context, kSessionContext, sizeof kSessionContext) != 1 ||
       !demand_client_certificate(context, settings.client_ca)) {
     return cannot("a TLS server");
   }
   impl->alpn = alpn_wire(settings.alpn);
   if (!impl->alpn.empty()) SSL_CTX_set_alpn_select_cb(context, choose_alpn, &impl->alpn);
+  impl->settings = settings;
   return std::make_unique<ServerContext>(std::move(impl));
+}
+
+Result<Material> material_of(const ServerSettings& settings) {
+  Result<Material> material = read_material(files_of(settings));
+  if (!material) return from_files(material.take_fault());
+  return material;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ServerContext>> ServerContext::make(const ServerSettings& settings) {
+  const Result<Material> material = material_of(settings);
+  if (!material) return material.fault();
+  return make_of(settings, *material);
+}
+
+Result<std::unique_ptr<ServerContext>> ServerContext::renew(const ServerContext* before,
+                                                            const ServerSettings& settings) {
+  const Result<Material> material = material_of(settings);
+  if (!material) return material.fault();
+  const bool same = before != nullptr && before->impl_->settings == settings &&
+                    before->fingerprint() == fingerprint_of(files_of(settings), *material);
+  if (same) return std::unique_ptr<ServerContext>();
+  return make_of(settings, *material);
 }
 
 std::unique_ptr<TlsTransport> ServerContext::accept(int fd) {

@@ -1,8 +1,9 @@
 // ServerContext: the server role of TLS. For --demo and tests it uses a self-signed certificate, created at start and
-// never written to disk; for the webhook a certificate from files.
+// never written to disk; for listeners and the webhook a certificate from files.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,18 +21,24 @@ struct ServerSettings {
   std::vector<std::string> alpn{"http/1.1"};
   std::string client_ca;            // PEM: require a client certificate signed by it
   std::string cert_file, key_file;  // PEM, chain and key, instead of a self-signed certificate
+  std::string client_ca_file;       // PEM: require a client certificate signed by one of these; needs cert_file
+  friend bool operator==(const ServerSettings&, const ServerSettings&) = default;
 };
 
 class ServerContext {
  public:
   // Creates a key or reads files, which takes some milliseconds. Faults contain the files and OpenSSL's reason.
   static Result<std::unique_ptr<ServerContext>> make(const ServerSettings& settings);
+  // As make(); returns nullptr if settings and contents of the files are those of `before`. Blocking.
+  static Result<std::unique_ptr<ServerContext>> renew(const ServerContext* before, const ServerSettings& settings);
   ~ServerContext();
   // Takes ownership of an accepted descriptor; the caller must call TlsTransport::handshake() on it.
   std::unique_ptr<TlsTransport> accept(int fd);
   // The self-signed certificate, which clients use as ca_file. Empty for a certificate from files.
   const std::string& certificate_pem() const;
   const std::string& key_pem() const;
+  // Hash of the contents of the files; 0 for a self-signed certificate.
+  std::uint64_t fingerprint() const;
 
   struct Impl;
   explicit ServerContext(std::unique_ptr<Impl> impl);

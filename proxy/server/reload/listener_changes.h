@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "proxy/config/config.h"
+#include "proxy/downstream/listener_identity.h"
 #include "proxy/net/bind.h"
 
 namespace carpool::proxy {
@@ -12,12 +13,18 @@ namespace carpool::proxy {
 struct NewListener {
   config::Listen settings;
   net::Bound bound;
+  ListenerIdentity identity;
+};
+
+struct ChangedListener {
+  config::Listen settings;
+  ListenerIdentity identity;
 };
 
 struct ListenerChanges {
-  std::vector<NewListener> opening;      // already bound
-  std::vector<std::string> closing;      // configured addresses
-  std::vector<config::Listen> changing;  // listeners that stay, with other settings
+  std::vector<NewListener> opening;       // already bound
+  std::vector<std::string> closing;       // configured addresses
+  std::vector<ChangedListener> changing;  // listeners that stay
 };
 
 }  // namespace carpool::proxy

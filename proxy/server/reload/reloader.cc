@@ -30,13 +30,14 @@ struct Reloader::Plan {
   std::unique_ptr<net::EgressPolicy::RuleSet> rule_set;
   OriginRegistry::Prepared origins;
   std::shared_ptr<ReloadBarrier> round;
-  std::map<std::string, net::Address> bound;
+  std::map<std::string, Bound> bound;
+  std::vector<std::string> files;  // of listeners, with other contents
 };
 
 Reloader::Reloader(const Parts& parts, std::optional<config::Options> source)
     : parts_(parts), source_(std::move(source)) {
   for (const auto& listener : parts.round.listeners.open_ones())
-    bound_[listener->settings().address] = listener->address();
+    bound_[listener->settings().address] = {listener->address(), listener->identity()};
 }
 
 Reloader::~Reloader() = default;
@@ -114,6 +115,9 @@ std::vector<std::string> Reloader::files(const std::optional<config::Options>& s
   };
   add(config.upstream.tls);
   for (const config::OriginSettings& origin : config.origins) add(origin.upstream.tls);
+  for (const config::Listen& listen : config.listen) {
+    for (const std::string& file : {listen.cert_file, listen.key_file, listen.client_ca_file}) all.push_back(file);
+  }
   std::erase(all, std::string());
   return all;
 }
@@ -156,6 +160,7 @@ admin::ReloadReport Reloader::work(bool dry_run) {
   digest_ = digest;
   before_ = std::move(before);
   report.renewed = plan.origins.files;
+  report.renewed.insert(report.renewed.end(), plan.files.begin(), plan.files.end());
   apply(plan, report);
   return end(report.changes.empty() && report.renewed.empty() ? Outcome::unchanged : Outcome::applied);
 }
@@ -175,25 +180,27 @@ Status Reloader::prepare(Plan& plan) {
 
 Status Reloader::prepare_listeners(Plan& plan) {
   for (const auto& [address, bound] : bound_) {
-    if (listed(plan.config->listen, address)) {
-      plan.bound[address] = bound;
-    } else {
-      plan.round->listeners.closing.push_back(address);
-    }
+    if (!listed(plan.config->listen, address)) plan.round->listeners.closing.push_back(address);
   }
   for (const config::Listen& listen : plan.config->listen) {
-    if (bound_.contains(listen.address)) {
-      plan.round->listeners.changing.push_back(listen);
+    const auto known = bound_.find(listen.address);
+    const ListenerIdentity before = known == bound_.end() ? nullptr : known->second.identity;
+    Result<ListenerIdentity> identity = read_identity(listen, before);
+    if (!identity) return identity.take_fault();
+    if (known != bound_.end()) {
+      if (before != nullptr && *identity != before && *identity != nullptr) plan.files.push_back(listen.cert_file);
+      plan.bound[listen.address] = {known->second.address, *identity};
+      plan.round->listeners.changing.push_back({listen, std::move(*identity)});
       continue;
     }
     Result<net::Bound> bound = net::bind_and_listen(listen.address, kListenBacklog);
     if (!bound) return bound.take_fault();
-    plan.bound[listen.address] = bound->address;
-    plan.round->listeners.opening.push_back({listen, std::move(*bound)});
+    plan.bound[listen.address] = {bound->address, *identity};
+    plan.round->listeners.opening.push_back({listen, std::move(*bound), std::move(*identity)});
   }
   plan.round->dns = plan.config->dns;
   plan.rule_set->forbidden = parts_.policy.rule_set().forbidden;
-  for (const auto& [address, bound] : plan.bound) plan.rule_set->own.push_back(bound);
+  for (const auto& [address, bound] : plan.bound) plan.rule_set->own.push_back(bound.address);
   return Done{};
 }
 

@@ -21,6 +21,7 @@
 #include "proxy/config/config.h"
 #include "proxy/config/options.h"
 #include "proxy/config/read.h"
+#include "proxy/downstream/listener_identity.h"
 #include "proxy/net/bind.h"
 #include "proxy/net/egress_policy.h"
 #include "proxy/server/admin/control.h"
@@ -94,7 +95,12 @@ class Reloader {
   std::size_t digest_ = 0;            // of the bytes of the last configuration read
   std::vector<FileSnapshot> before_;  // snapshot of its files before they were read
   Digests read_;
-  std::map<std::string, net::Address> bound_;  // listeners in force: configured address -> bound address
+  // Listeners in force, by their configured address.
+  struct Bound {
+    net::Address address;
+    ListenerIdentity identity;
+  };
+  std::map<std::string, Bound> bound_;
   // Kept because a loop did not respond in time; freed by the next reload that every loop answers.
   std::vector<std::unique_ptr<const config::Config>> old_configs_;
   std::vector<std::unique_ptr<const net::EgressPolicy::RuleSet>> old_rule_sets_;

@@ -35,8 +35,8 @@ class Answer:
 class H2Client:
     """One connection; not for several threads."""
 
-    def __init__(self, address):
-        self.sock = socket.create_connection(address, 20)
+    def __init__(self, address, sock=None):
+        self.sock = sock or socket.create_connection(address, 20)
         self.h2 = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding="utf-8"))
         self.h2.initiate_connection()
         self.answers = collections.defaultdict(Answer)

@@ -93,7 +93,7 @@ class LoopPlane final : public proxy::ClientOwner,
     auto client = std::make_unique<proxy::H2Client>(context_, *this, listener, std::move(transport), std::move(peer));
     proxy::H2Client& started = *client;
     live_.push_back(*client.release());
-    if (!started.start(bytes)) started.end();
+    if (!started.start(proxy::http::kH2Preface, bytes)) started.end();
   }
   proxy::RequestPacer& pacer() override LOOP_ONLY { return pacer_; }
   void on_clients_gone() override {}

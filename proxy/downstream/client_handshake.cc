@@ -1,0 +1,176 @@
+#include "proxy/downstream/client_handshake.h"
+
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "exec/submitter.h"
+#include "proxy/downstream/listener.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/net/tls/server_context.h"
+#include "proxy/telemetry/log.h"
+#include "proxy/telemetry/loop_stats.h"
+
+namespace carpool::proxy {
+
+namespace {
+
+constexpr std::size_t kRecordHeader = 5;
+constexpr unsigned char kHandshakeRecord = 22;  // RFC 8446 §5.1
+
+// Returns true also if what arrives is no such record, or nothing will: OpenSSL finds the fault.
+bool first_record_arrived(int fd) {
+  std::array<unsigned char, kRecordHeader> header{};
+  const ssize_t got = ::recv(fd, header.data(), header.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (got < 0) return errno != EAGAIN && errno != EINTR;
+  if (got == 0 || header[0] != kHandshakeRecord) return true;
+  if (static_cast<std::size_t>(got) < header.size()) return false;
+  const std::size_t size = kRecordHeader + (std::size_t{header[3]} << 8) + header[4];
+  int readable = 0;
+  return ::ioctl(fd, FIONREAD, &readable) != 0 || static_cast<std::size_t>(readable) >= size;
+}
+
+}  // namespace
+
+// The TLS connection, and the step that computes. While the step runs on another thread, that thread owns the
+// connection: readiness is recorded and applied afterwards.
+struct ClientHandshake::Step final : exec::Task, exec::Mail {
+  Step(exec::Loop& l, ClientHandshake& c, ListenerIdentity i, int fd)
+      : loop(l), client(&c), identity(std::move(i)), transport(identity->accept(fd)) {}
+  const char* name() const override { return "TLS handshake of a client"; }
+  void run() override {
+    result = transport->handshake();
+    loop.post(*this);
+  }
+  void close() override {
+    result = Fault{FaultKind::budget, Side::self, "too many blocking tasks for a TLS handshake"};
+    loop.post(*this);
+  }
+  void arrive() override LOOP_ONLY {
+    away = false;
+    if (client != nullptr) return client->returned();
+    const std::unique_ptr<Step> ended(this);
+  }
+  void never_arrives() override {
+    if (client == nullptr) const std::unique_ptr<Step> ended(this);
+  }
+
+  exec::Loop& loop;
+  ClientHandshake* client;  // nullptr: it ended before the step returned
+  const ListenerIdentity identity;
+  std::unique_ptr<tls::TlsTransport> transport;
+  Result<bool> result = false;
+  exec::Ready ready{};  // reported while the step was away
+  bool away = false;
+  bool again = false;
+};
+
+void ClientHandshake::FreeStep::operator()(Step* step) const {
+  std::unique_ptr<Step> ended(step);
+  if (!step->away) return;
+  step->client = nullptr;
+  static_cast<void>(ended.release());
+}
+
+ClientHandshake::ClientHandshake(const ExchangeContext& context, HandshakeOwner& owner, Listener& listener,
+                                 ListenerIdentity identity, Fd socket, std::string peer, exec::Submitter* tasks)
+    : context_(context),
+      owner_(owner),
+      listener_(listener),
+      tasks_(tasks),
+      identity_(std::move(identity)),
+      socket_(std::move(socket)),
+      deadline_(exec::Timer::bind<&ClientHandshake::on_deadline>(context.loop, *this)),
+      peer_(std::move(peer)) {}
+
+ClientHandshake::~ClientHandshake() = default;
+
+Status ClientHandshake::start() {
+  Result<exec::WatchKey> key = context_.loop.watch(fd(), *this);
+  if (!key) return key.take_fault();
+  key_ = *key;
+  deadline_.arm(deadline_after(context_.loop.now(), listener_.settings().header_timeout));
+  return Done{};
+}
+
+void ClientHandshake::on_ready(exec::Ready ready) {
+  if (over_) return;
+  if (step_ == nullptr && !begin(ready)) return;
+  if (step_->away) {
+    step_->again = true;
+    step_->ready.readable |= ready.readable;
+    step_->ready.writable |= ready.writable;
+    step_->ready.hangup |= ready.hangup;
+    return;
+  }
+  step_->transport->on_readiness(ready);
+  proceed();
+}
+
+// Returns true once the client's first record has arrived, or never will.
+bool ClientHandshake::begin(exec::Ready ready) {
+  if (!ready.hangup && !first_record_arrived(socket_.get())) return false;
+  step_.reset(std::make_unique<Step>(context_.loop, *this, std::move(identity_), socket_.release()).release());
+  return true;
+}
+
+int ClientHandshake::fd() const {
+  return step_ != nullptr ? step_->transport->fd() : socket_.get();
+}
+
+void ClientHandshake::proceed() {
+  if (tasks_ == nullptr) return judge(step_->transport->handshake());
+  step_->away = true;
+  tasks_->submit(exec::lend(*step_));  // if rejected, its close() has posted the result
+}
+
+void ClientHandshake::returned() {
+  const bool again = std::exchange(step_->again, false);
+  if (again) step_->transport->on_readiness(std::exchange(step_->ready, {}));
+  const bool decided = !step_->result || *step_->result;
+  if (decided || !again) return judge(std::exchange(step_->result, false));
+  proceed();
+}
+
+void ClientHandshake::judge(Result<bool> done) {
+  using End = metrics::ClientHandshake;
+  if (!done) return fail(done.fault().kind == FaultKind::budget ? End::rejected : End::failed, done.fault().detail);
+  if (!*done) return;
+  context_.stats.count_client_handshake(step_->transport->security().resumed ? End::resumed : End::full);
+  established_ = true;
+  context_.loop.unwatch(fd(), std::exchange(key_, {}));
+  owner_.established(listener_, std::move(step_->transport), std::move(peer_));
+  close();
+}
+
+void ClientHandshake::fail(metrics::ClientHandshake end, const std::string& why) {
+  context_.stats.count_client_handshake(end);
+  log::debug("listener", "TLS handshake of a client failed", {{"client", peer_}, {"error", why}});
+  close();
+}
+
+void ClientHandshake::on_deadline() {
+  exec::assume_on_loop();
+  fail(metrics::ClientHandshake::timeout, "header_timeout has passed");
+}
+
+bool ClientHandshake::end_if_idle() {
+  end();
+  return true;
+}
+
+void ClientHandshake::end() {
+  if (!over_) fail(metrics::ClientHandshake::failed, "carpool is stopping or sheds idle clients");
+}
+
+void ClientHandshake::close() {
+  over_ = true;
+  deadline_.disarm();
+  if (key_.generation != 0) context_.loop.unwatch(fd(), std::exchange(key_, {}));
+  owner_.destroy_later(*this);
+}
+
+}  // namespace carpool::proxy

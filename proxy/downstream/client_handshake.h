@@ -1,0 +1,69 @@
+// ClientHandshake: a client of a TLS listener until its handshake is complete; then the connection becomes that of an
+// H1Client or an H2Client. A handshake has the listener's header_timeout. Until the client's first record has arrived
+// whole, it costs neither TLS state nor a task.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "exec/loop.h"
+#include "metrics/events.h"
+#include "proxy/downstream/client_connection.h"
+#include "proxy/downstream/handshake_owner.h"
+#include "proxy/downstream/listener_identity.h"
+
+namespace carpool::exec {
+class Submitter;
+}
+
+namespace carpool::proxy {
+
+struct ExchangeContext;
+
+class ClientHandshake final : public ClientConnection, private exec::Watcher {
+ public:
+  // `socket` is accepted. `tasks` run the steps that compute; nullptr: the loop itself.
+  ClientHandshake(const ExchangeContext& context, HandshakeOwner& owner, Listener& listener, ListenerIdentity identity,
+                  Fd socket, std::string peer, exec::Submitter* tasks);
+  ~ClientHandshake() override;
+  Status start() LOOP_ONLY;  // registers the socket; on failure the caller drops the client
+
+  Listener* listener() const override { return established_ ? nullptr : &listener_; }
+  void drain() override LOOP_ONLY { end(); }
+  void start_graceful_close() override LOOP_ONLY { end(); }
+  bool end_if_idle() override LOOP_ONLY;
+  void end() override LOOP_ONLY;
+
+ private:
+  struct Step;
+  struct FreeStep {
+    void operator()(Step* step) const;  // a step that runs on another thread is destroyed when it returns
+  };
+  void on_ready(exec::Ready ready) override LOOP_ONLY;
+  bool begin(exec::Ready ready) LOOP_ONLY;
+  int fd() const;
+  void proceed() LOOP_ONLY;
+  void returned() LOOP_ONLY;
+  void judge(Result<bool> done) LOOP_ONLY;
+  void fail(metrics::ClientHandshake end, const std::string& why) LOOP_ONLY;
+  void on_deadline();
+  void close() LOOP_ONLY;
+
+  const ExchangeContext& context_;
+  HandshakeOwner& owner_;
+  Listener& listener_;
+  exec::Submitter* const tasks_;
+  ListenerIdentity identity_;             // until the handshake begins
+  Fd socket_;                             // likewise
+  std::unique_ptr<Step, FreeStep> step_;  // from then on
+  exec::WatchKey key_;
+  exec::Timer deadline_;
+  std::string peer_;
+  bool established_ = false;
+  bool over_ = false;
+};
+
+}  // namespace carpool::proxy

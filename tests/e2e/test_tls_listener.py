@@ -1,0 +1,260 @@
+"""A listener that speaks TLS with its clients: protocols, client certificates, replaced files, hostile handshakes."""
+import concurrent.futures
+import json
+import pathlib
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+
+import pytest
+from harness.carpool import PROGRAM
+from harness.h2_client import H2Client
+from harness.pki import Pki
+from harness.wait import until
+from harness.wire import Client
+
+HANDSHAKES = "carpool_downstream_handshakes_total"
+
+
+@pytest.fixture
+def files(tmp_path, pki):
+    """The listener's certificate and key in files of its own, which a test may replace."""
+    class Files:
+        cert, key = tmp_path / "listener.pem", tmp_path / "listener.key"
+
+        def write(self, cert, key):
+            for source, target in ((key, self.key), (cert, self.cert)):
+                shutil.copy(source, target.with_suffix(".new"))
+                target.with_suffix(".new").rename(target)
+
+        def settings(self, **more):
+            return {"cert_file": str(self.cert), "key_file": str(self.key), **more}
+    made = Files()
+    made.write(pki.server, pki.server_key)
+    return made
+
+
+def trusting(pki, alpn=(), certificate=False):
+    context = ssl.create_default_context(cafile=pki.ca)
+    if alpn:
+        context.set_alpn_protocols(list(alpn))
+    if certificate:
+        context.load_cert_chain(pki.client, pki.client_key)
+    return context
+
+
+def tls(c, context, host="localhost"):
+    return Client(c.address, context, host)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_http1_clients_reach_origins_over_one_connection(origin, carpool, pki, files, workers):
+    o, c = origin(), carpool(workers=workers, listen=files.settings())
+    with tls(c, trusting(pki, ["http/1.1"])) as client:
+        assert client.sock.selected_alpn_protocol() == "http/1.1"
+        for body in (b"", b"x" * 100_000):
+            answer = client.request("POST" if body else "GET", o.url + "/", body=body)
+            assert answer.status == 200, answer
+    assert c.metric(HANDSHAKES, result="full") == 1
+
+
+def test_http2_is_what_alpn_selects_first(origin, carpool, pki, files):
+    o, c = origin(), carpool(listen=files.settings())
+    context = trusting(pki, ["h2", "http/1.1"])
+    sock = context.wrap_socket(socket.create_connection(c.address, 20), server_hostname="localhost")
+    assert sock.selected_alpn_protocol() == "h2"
+    with H2Client(c.address, sock=sock) as client:
+        streams = [client.ask("/%d" % n, authority=o.authority) for n in range(8)]
+        assert [client.answer(s).status for s in streams] == [200] * 8
+
+
+def test_a_client_without_alpn_may_speak_either_version(origin, carpool, pki, files):
+    o, c = origin(), carpool(listen=files.settings())
+    with tls(c, trusting(pki)) as client:
+        assert client.get(o.url + "/").status == 200
+    sock = trusting(pki).wrap_socket(socket.create_connection(c.address, 20), server_hostname="localhost")
+    with H2Client(c.address, sock=sock) as client:
+        assert client.get("/", authority=o.authority).status == 200
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
+@pytest.mark.parametrize("version", ["--http1.1", "--http2"])
+def test_curl_uses_it_as_an_https_proxy_and_as_a_gateway(origin, carpool, pki, files, version):
+    o = origin()
+    c = carpool(listen=files.settings(origin=o.url, connect=False))
+    url = "https://localhost:%d/" % c.address[1]
+    done = subprocess.run(["curl", "-sS", version, "--cacert", pki.ca, "-o", "/dev/null", "-w", "%{http_code}", url], capture_output=True, text=True)
+    assert done.stdout == "200", (done, c.tail())
+    forward = carpool(listen=files.settings())
+    done = subprocess.run(["curl", "-sS", "--proxy", "https://localhost:%d" % forward.address[1], "--proxy-cacert", pki.ca, "-o", "/dev/null", "-w",
+                           "%{http_code}", o.url + "/"], capture_output=True, text=True)
+    assert done.stdout == "200", (done, forward.tail())
+
+
+def test_a_tunnel_and_a_half_close_pass_through_it(origin, carpool, pki, files):
+    o, c = origin(), carpool(listen=files.settings())
+    with tls(c, trusting(pki)) as client:
+        client.ask("CONNECT", o.authority, host=o.authority)
+        assert client.head().status == 200
+        client.send(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        assert client.head().status == 200
+
+
+def test_a_client_certificate_is_demanded_and_verified(origin, carpool, pki, files, tmp_path):
+    o, c = origin(), carpool(listen=files.settings(client_ca_file=pki.ca))
+    with tls(c, trusting(pki, certificate=True)) as client:
+        assert client.get(o.url + "/").status == 200
+    (tmp_path / "other").mkdir()
+    other = Pki(tmp_path / "other")
+    foreign = trusting(pki)
+    foreign.load_cert_chain(other.client, other.client_key)
+    for context in (trusting(pki), foreign):
+        with pytest.raises((ssl.SSLError, ConnectionError, EOFError, AssertionError)):
+            with tls(c, context) as client:  # with TLS 1.3 the refusal arrives after the client's own last message
+                client.get(o.url + "/")
+    until(lambda: c.metric(HANDSHAKES, result="failed") == 2, what="both refusals are counted")
+    assert c.metric(HANDSHAKES, result="full") == 1
+    assert c.metric("carpool_requests_total", origin=o.url) == 1, "no request of the refused clients reached the origin"
+
+
+def test_replaced_files_are_shown_to_new_clients_and_running_ones_go_on(origin, carpool, pki, files, tmp_path):
+    o, c = origin(), carpool(listen=files.settings())
+    (tmp_path / "other").mkdir()
+    other = Pki(tmp_path / "other")
+    with tls(c, trusting(pki)) as before:
+        assert before.get(o.url + "/").status == 200
+        files.write(other.server, other.server_key)
+
+        def shown():
+            try:
+                with tls(c, trusting(other)) as client:
+                    return client.get(o.url + "/").status == 200
+            except ssl.SSLError:
+                return False
+        until(shown, what="the file watch reads the new files")
+        assert before.get(o.url + "/").status == 200, "a connection made before goes on"
+        answer = json.loads(c.admin("POST", "/reload").body)
+        assert answer["status"] == "unchanged", answer
+
+
+def test_unusable_files_are_named_at_the_start_and_refuse_a_reload(origin, carpool, pki, files):
+    c = carpool(listen=files.settings(), start=False)
+    files.cert.write_text("no certificate")
+    done = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
+    assert done.returncode != 0
+    assert "listener %s:%d: cert_file %s" % (*c.address, files.cert) in done.stdout + done.stderr
+    files.write(pki.server, pki.client_key)
+    done = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
+    assert "key_file %s: key values mismatch" % files.key in done.stdout + done.stderr
+    files.write(pki.server, pki.server_key)
+    c.start()
+    files.key.write_text("no key")
+    answer = c.admin("POST", "/reload")
+    assert answer.status == 400 and "key_file" in answer.body.decode(), answer
+    o = origin()
+    with tls(c, trusting(pki)) as client:
+        assert client.get(o.url + "/").status == 200, "the identity in force stays"
+
+
+def test_check_demands_certificate_and_key_together(carpool, pki, files):
+    for settings, text in (({"cert_file": str(files.cert)}, "is set without key_file"), ({"key_file": str(files.key)}, "is set without cert_file"),
+                           ({"client_ca_file": pki.ca}, "is set without cert_file")):
+        assert text in carpool(listen=settings, start=False).check()
+
+
+def test_what_is_no_handshake_is_closed_and_counted(carpool, files):
+    c = carpool(listen=files.settings(header_timeout="500ms"))
+    for text in (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"\x01" * 400, b"\0" * 100):
+        with socket.create_connection(c.address, 10) as sock:
+            sock.sendall(text)
+            assert not drained(sock), "an alert at most, no HTTP"
+    until(lambda: c.metric(HANDSHAKES, result="failed") + c.metric(HANDSHAKES, result="timeout") == 3, what="three failures")
+    with socket.create_connection(c.address, 10) as sock:
+        began = time.monotonic()
+        assert sock.recv(1) == b"" and 0.3 < time.monotonic() - began < 5, "a silent client has header_timeout"
+    until(lambda: c.metric("carpool_downstream_connections") == 0, what="all are gone")
+
+
+def drained(sock):
+    """Returns what is left of the bytes until FIN or reset, without TLS alerts."""
+    got = b""
+    try:
+        while chunk := sock.recv(4096):
+            got += chunk
+    except ConnectionError:
+        pass
+    return got if got[:1] != b"\x15" else b""
+
+
+def test_a_thousand_half_handshakes_cost_little_and_others_are_served(origin, carpool, pki, files, full):
+    count = 4000 if full else 1000
+    o, c = origin(), carpool(listen=files.settings(header_timeout="30s", max_connections=count + 100))
+    with tls(c, trusting(pki)) as client:
+        assert client.get(o.url + "/").status == 200
+    before = c.rss()
+    hello = client_hello()
+    socks = [socket.create_connection(c.address, 10) for _ in range(count)]
+    for sock in socks:
+        sock.sendall(hello[:-1])  # all but the last byte: no handshake begins to compute
+    until(lambda: c.metric("carpool_downstream_connections") >= count, what="all are accepted")
+    with tls(c, trusting(pki)) as client:
+        assert client.get(o.url + "/").status == 200
+    each = (c.rss() - before) / count
+    for sock in socks:
+        sock.close()
+    until(lambda: c.metric("carpool_downstream_connections") == 0, what="all are gone")
+    assert each < 4 * 1024, each
+
+
+def client_hello():
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    one = ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname="localhost")
+    with pytest.raises(ssl.SSLWantReadError):
+        one.do_handshake()
+    return outgoing.read()
+
+
+def test_handshakes_beyond_inline_handshakes_run_as_tasks(origin, carpool, pki, files):
+    o, c = origin(), carpool(listen=files.settings(), threads={"inline_handshakes": 1})
+
+    def one(_):
+        with tls(c, trusting(pki)) as client:
+            return client.get(o.url + "/").status
+    with concurrent.futures.ThreadPoolExecutor(8) as many:
+        assert set(many.map(one, range(64))) == {200}
+    assert c.metric("carpool_exec_tasks_total") > 0
+    assert c.metric(HANDSHAKES, result="full") + c.metric(HANDSHAKES, result="resumed") == 64
+
+
+def test_a_session_is_resumed_by_a_ticket(origin, carpool, pki, files):
+    o, c = origin(), carpool(listen=files.settings())
+    context = trusting(pki)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    first = context.wrap_socket(socket.create_connection(c.address, 10), server_hostname="localhost")
+    session = first.session
+    first.close()
+    again = context.wrap_socket(socket.create_connection(c.address, 10), server_hostname="localhost", session=session)
+    assert again.session_reused
+    again.close()
+    until(lambda: c.metric(HANDSHAKES, result="resumed") == 1, what="it is counted")
+
+
+def test_term_ends_handshakes_at_once(carpool, files):
+    c = carpool(listen=files.settings(header_timeout="60s"))
+    with socket.create_connection(c.address, 10):
+        until(lambda: c.metric("carpool_downstream_connections") == 1, what="it is accepted")
+        began = time.monotonic()
+        c.stop()
+        assert time.monotonic() - began < 4
+
+
+def test_the_key_is_in_no_answer_and_no_log(carpool, pki, files):
+    c = carpool(listen=files.settings(), log={"level": "trace"})
+    with tls(c, trusting(pki)):
+        pass
+    secret = pathlib.Path(pki.server_key).read_text().splitlines()[1]
+    for path in ("/config", "/metrics", "/pools", "/connections", "/readyz"):
+        assert secret not in c.admin("GET", path).body.decode(errors="replace"), path
+    assert secret not in "\n".join(c.output)
