@@ -16,7 +16,7 @@ namespace carpool::explore {
 using When = std::uint64_t;  // a position in a location's modification order
 inline constexpr unsigned kMostThreads = 4;
 
-// What happened before: stores that a thread may no longer miss, and the part of each thread that it has seen.
+// View: the past of a thread: stores that it may no longer miss, and the part of each thread that it has seen.
 class View {
  public:
   When least(std::uint32_t location) const { return location < least_.size() ? least_[location] : 0; }
@@ -37,7 +37,7 @@ struct Cell {
   std::uint32_t location = 0;
 };
 
-// What else synchronizes: a mutex, a mailbox of the scenario.
+// Sync: an object that synchronizes without being an atomic: a mutex, a mailbox of the scenario.
 struct Sync {
   View view;
   std::uint64_t run = 0;

@@ -1,4 +1,4 @@
-// What code compiled with -fsanitize=thread calls. Plain accesses go to the machine; atomics that the explorer does not
+// The functions that code compiled with -fsanitize=thread calls. Plain accesses go to the machine; atomics that the explorer does not
 // replace (counts, hints, times) are only performed.
 #include <atomic>
 #include <cstddef>
