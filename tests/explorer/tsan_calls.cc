@@ -1,5 +1,5 @@
-// The functions that code compiled with -fsanitize=thread calls. Plain accesses go to the machine; atomics that the explorer does not
-// replace (counts, hints, times) are only performed.
+// The functions that code compiled with -fsanitize=thread calls. Plain accesses go to the machine; atomics that the
+// explorer does not replace (counts, hints, times) are only performed.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
