@@ -151,6 +151,9 @@ bool Destination::Impl::suits(const Borrower& waiter, const SlotEntry& entry, In
   for (unsigned level = 1; level <= share_of(waiter.want_); ++level) {
     if (shares.held(level) >= shares.most(level)) return false;
   }
+  // match_idle() passes over those that accept less idle time than a waiter that refused the connection, kOnlyNew among
+  // them, although it would accept an idle session: such a waiter gets the dial in progress.
+  if (waiter.want_.max_idle < Duration::zero() && !word.borrowed()) return false;
   return reusability_for(entry, word, waiter.want_, now) == Reusability::fit;
 }
 

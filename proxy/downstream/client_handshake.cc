@@ -128,6 +128,7 @@ void ClientHandshake::proceed() {
 }
 
 void ClientHandshake::returned() {
+  if (over_) return;  // it ended meanwhile, and is destroyed at the end of the turn
   const bool again = std::exchange(step_->again, false);
   if (again) step_->transport->on_readiness(std::exchange(step_->ready, {}));
   const bool decided = !step_->result || *step_->result;

@@ -68,18 +68,7 @@ class History {
   std::string run() {
     const std::uint32_t steps = (crowd_ ? 3000 : 200) + pick(800);
     for (std::uint32_t n = 0; n < steps; ++n) {
-      last = "special";
       step();
-      if (getenv("TR")) {
-        std::printf("%u: %s:", n, last.c_str());
-        for (auto* d : destinations_) {
-          auto s = d->snapshot(world_.now);
-          std::printf(" [wait %u alive %u", (unsigned)s.waiting, (unsigned)s.alive());
-          for (auto c : s.connections) std::printf(" %u", (unsigned)c);
-          std::printf(" wakes %zu]", world_.wakes.size());
-        }
-        std::printf("\n");
-      }
       std::string wrong = check();
       // A number that is wrong stays so: not every step pays for a recount.
       if (wrong.empty() && n % 4 == 0) wrong = audit_all();
@@ -99,7 +88,6 @@ class History {
     world_.dials_are_past_tcp = chance(30);
     if (commanded_ && chance(8)) return command(pick(static_cast<std::uint32_t>(destinations_.size())));
     auto k = pick(16);
-    last = std::to_string(k);
     switch (k) {
       case 0:
       case 1:
@@ -406,7 +394,6 @@ class History {
     return wrong.empty() ? audit_all() : wrong;
   }
 
-  std::string last;
   std::mt19937_64 random_;
   FakeEnvironment world_;
   std::unique_ptr<pool::Directory> directory_;

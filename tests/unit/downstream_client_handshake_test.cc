@@ -1,0 +1,144 @@
+// The TLS handshake of a client on a loop in memory, with real sockets and real TLS; a test decides when a step that
+// was submitted runs.
+#include "proxy/downstream/client_handshake.h"
+
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "exec/submitter.h"
+#include "tests/unit/data_plane.h"
+#include "tests/unit/net_tls_support.h"
+
+namespace carpool::proxy {
+namespace {
+
+class HeldTasks final : public exec::Submitter {
+ public:
+  bool submit(exec::TaskPtr task) override {
+    held.push_back(std::move(task));
+    return true;
+  }
+  void run_all() {
+    std::vector<exec::TaskPtr> due;
+    due.swap(held);
+    for (exec::TaskPtr& task : due) exec::run_task(std::move(task), nullptr);
+  }
+  std::vector<exec::TaskPtr> held;
+};
+
+class TheClientHandshake : public testing::Test, public HandshakeOwner {
+ protected:
+  TheClientHandshake() {
+    exec::assume_on_loop();
+    auto [ours, theirs] = net::tcp_pair();
+    net::prepare_socket(ours.get());
+    net::prepare_socket(theirs.get());
+    fd = ours.get();
+    client = tls::TlsTransport::client(*trusting, theirs.release(), "localhost", 443);
+    handshake = std::make_unique<ClientHandshake>(plane.context, *this, plane.listener, identity, std::move(ours),
+                                                  "peer", &tasks);
+    EXPECT_TRUE(handshake->start());
+  }
+  void tell(exec::Ready ready) {
+    exec::assume_on_loop();
+    const auto watcher = plane.loop.watchers.find(fd);
+    if (watcher != plane.loop.watchers.end()) watcher->second->on_ready(ready);
+  }
+  void receive() {
+    net::wait_readable(fd);
+    tell({true, true, false});
+  }
+  // One step of the client, one of the other thread.
+  void exchange_flights() {
+    exec::assume_on_loop();
+    EXPECT_TRUE(client->handshake());
+    receive();
+    tasks.run_all();
+    plane.turn();
+    if (net::wait_readable(client->fd())) client->on_readiness({true, true, false});
+  }
+  std::uint64_t ended(metrics::ClientHandshake end) const {
+    return plane.registry.client_handshake_count(static_cast<std::size_t>(end));
+  }
+
+  test::DataPlane plane;
+  HeldTasks tasks;
+  std::shared_ptr<tls::ServerContext> identity{tls::serve()};
+  std::unique_ptr<tls::ClientContext> trusting = tls::trust(*identity);
+  std::unique_ptr<tls::TlsTransport> client;
+  int fd = -1;
+  std::unique_ptr<ClientHandshake> handshake;
+  std::unique_ptr<net::Transport> result;
+  int over = 0;
+
+ private:
+  void destroy_later(ClientConnection&) override { ++over; }
+  void established(Listener&, std::unique_ptr<net::Transport> transport, std::string) override {
+    result = std::move(transport);
+  }
+};
+
+TEST_F(TheClientHandshake, HandsTheConnectionOverWhenTheTasksHaveDoneTheirSteps) {
+  for (int n = 0; n < 10 && result == nullptr; ++n) exchange_flights();
+  ASSERT_NE(result, nullptr);
+  EXPECT_EQ(over, 1);
+  EXPECT_EQ(handshake->listener(), nullptr);
+  EXPECT_EQ(ended(metrics::ClientHandshake::full), 1U);
+  EXPECT_TRUE(plane.loop.watchers.empty());
+}
+
+TEST_F(TheClientHandshake, SubmitsNothingBeforeTheFirstRecordIsWhole) {
+  const std::string half("\x16\x03\x01\x02\x00 only the beginning", 24);
+  ASSERT_EQ(::write(client->fd(), half.data(), half.size()), static_cast<ssize_t>(half.size()));
+  receive();
+  EXPECT_TRUE(tasks.held.empty());
+  tell({true, true, true});
+  EXPECT_EQ(tasks.held.size(), 1U) << "a client that leaves is noticed";
+}
+
+TEST_F(TheClientHandshake, EstablishesNothingOnceItIsOver) {
+  exec::assume_on_loop();
+  EXPECT_TRUE(client->handshake());
+  receive();
+  ASSERT_EQ(tasks.held.size(), 1U);
+  handshake->end();
+  tasks.run_all();
+  plane.turn();
+  EXPECT_EQ(over, 1);
+  EXPECT_EQ(result, nullptr);
+  EXPECT_EQ(ended(metrics::ClientHandshake::failed), 1U);
+}
+
+TEST_F(TheClientHandshake, IsNotReportedTwiceByAStepThatReturnsAfterTheDeadline) {
+  exec::assume_on_loop();
+  EXPECT_TRUE(client->handshake());
+  receive();
+  ASSERT_EQ(tasks.held.size(), 1U);
+  plane.pass(plane.listener.settings().header_timeout);
+  EXPECT_EQ(ended(metrics::ClientHandshake::timeout), 1U);
+  tasks.held.clear();  // closes it: rejected
+  plane.turn();
+  EXPECT_EQ(over, 1);
+  EXPECT_EQ(ended(metrics::ClientHandshake::rejected), 0U);
+}
+
+TEST_F(TheClientHandshake, MayBeDestroyedWhileAStepRuns) {
+  exec::assume_on_loop();
+  EXPECT_TRUE(client->handshake());
+  receive();
+  ASSERT_EQ(tasks.held.size(), 1U);
+  handshake->end();
+  handshake.reset();
+  tasks.run_all();
+  plane.turn();
+  EXPECT_EQ(result, nullptr);
+}
+
+}  // namespace
+}  // namespace carpool::proxy
