@@ -6,6 +6,7 @@ import pytest
 import layering
 import links
 import measured
+import mutant_texts
 import repetition
 import size
 import style
@@ -175,3 +176,9 @@ def test_a_table_without_its_markers_is_found(measured_tree):
     readme = measured_tree.root / "README.md"
     readme.write_text(readme.read_text().replace("<!-- end of figures -->", ""))
     assert where(measured.figures(measured_tree)) == [("README.md", 1)]
+
+
+def test_a_mutant_whose_text_is_gone_or_not_alone_is_found(tree):
+    t = tree({"base/a.cc": "int a = 1;\nint b = 1;\n"})
+    mutants = [mutant_texts.rooms.m(name, "base/a.cc", old, "", "unit") for name, old in (("one", "int a"), ("two", "= 1;"), ("none", "int c"))]
+    assert [o.what.split('"')[1] for o in mutant_texts.occur_once(t, mutants)] == ["two", "none"]

@@ -9,6 +9,7 @@ import figures
 import layering
 import links
 import measured
+import mutant_texts
 import repetition
 import size
 import style
@@ -35,6 +36,7 @@ RULES = {
     "function-length": size.function_length,
     "links": links.resolve,
     "measured-figures": measured.figures,
+    "mutant-texts": mutant_texts.occur_once,
 }
 
 

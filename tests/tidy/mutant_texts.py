@@ -1,0 +1,17 @@
+"""The text that a mutant replaces occurs exactly once in its file: who changes the code changes the table with it."""
+import sys
+
+from tree import ROOT, Offence
+
+sys.path.insert(0, str(ROOT / "tests/mutants"))
+import books  # noqa: E402
+import pool  # noqa: E402
+import rooms  # noqa: E402
+
+
+def occur_once(tree, mutants=None):
+    for mutant in mutants or [*pool.MUTANTS, *books.MUTANTS, *rooms.MUTANTS]:
+        path = tree.root / mutant.path
+        times = path.read_text().count(mutant.old) if path.is_file() else 0
+        if times != 1:
+            yield Offence(mutant.path, 1, "has %d times the text of the mutant \"%s\"" % (times, mutant.name))
