@@ -80,8 +80,8 @@ def standard_headers(log, argv):
 
 
 def compiled_apart(argv):
-    """Returns True if the file has options that the precompiled headers lack: optimisation, or a shared library's code."""
-    return "-fPIC" in argv or any(a.startswith("-O") and a != "-O0" for a in argv)
+    """Returns True if the file has options that the precompiled headers lack: optimisation, instrumentation, or a shared library's code."""
+    return "-fPIC" in argv or any(a.startswith("-fsanitize") or a.startswith("-O") and a != "-O0" for a in argv)
 
 
 def check(argv, deadline):

@@ -76,11 +76,10 @@ void ClientHandshake::FreeStep::operator()(Step* step) const {
 }
 
 ClientHandshake::ClientHandshake(const ExchangeContext& context, HandshakeOwner& owner, Listener& listener,
-                                 ListenerIdentity identity, Fd socket, std::string peer, exec::Submitter* tasks)
+                                 ListenerIdentity identity, Fd socket, std::string peer)
     : context_(context),
       owner_(owner),
       listener_(listener),
-      tasks_(tasks),
       identity_(std::move(identity)),
       socket_(std::move(socket)),
       deadline_(exec::Timer::bind<&ClientHandshake::on_deadline>(context.loop, *this)),
@@ -113,6 +112,7 @@ void ClientHandshake::on_ready(exec::Ready ready) {
 // Returns true once the client's first record has arrived, or never will.
 bool ClientHandshake::begin(exec::Ready ready) {
   if (!ready.hangup && !first_record_arrived(socket_.get())) return false;
+  tasks_ = owner_.tasks_for_handshake();
   step_.reset(std::make_unique<Step>(context_.loop, *this, std::move(identity_), socket_.release()).release());
   return true;
 }

@@ -25,15 +25,15 @@ struct ExchangeContext;
 
 class ClientHandshake final : public ClientConnection, private exec::Watcher {
  public:
-  // `socket` is accepted. `tasks` run the steps that compute; nullptr: the loop itself.
+  // `socket` is accepted.
   ClientHandshake(const ExchangeContext& context, HandshakeOwner& owner, Listener& listener, ListenerIdentity identity,
-                  Fd socket, std::string peer, exec::Submitter* tasks);
+                  Fd socket, std::string peer);
   ~ClientHandshake() override;
   Status start() LOOP_ONLY;  // registers the socket; on failure the caller drops the client
 
   Listener* listener() const override { return established_ ? nullptr : &listener_; }
   void drain() override LOOP_ONLY { end(); }
-  void start_graceful_close() override LOOP_ONLY { end(); }
+  void start_graceful_close() override LOOP_ONLY {}  // its client closes gracefully once it is established
   bool end_if_idle() override LOOP_ONLY;
   void end() override LOOP_ONLY;
 
@@ -55,7 +55,7 @@ class ClientHandshake final : public ClientConnection, private exec::Watcher {
   const ExchangeContext& context_;
   HandshakeOwner& owner_;
   Listener& listener_;
-  exec::Submitter* const tasks_;
+  exec::Submitter* tasks_ = nullptr;      // of the owner, once the handshake begins
   ListenerIdentity identity_;             // until the handshake begins
   Fd socket_;                             // likewise
   std::unique_ptr<Step, FreeStep> step_;  // from then on

@@ -42,8 +42,8 @@ std::unique_ptr<ClientConnection> ClientList::begin(Listener& listener, int fd, 
     if (context_.draining || !client->start()) return nullptr;
     return client;
   }
-  auto client = std::make_unique<ClientHandshake>(context_, *this, listener, std::move(identity), Fd(fd),
-                                                  std::move(peer), tasks_for_handshake());
+  auto client =
+      std::make_unique<ClientHandshake>(context_, *this, listener, std::move(identity), Fd(fd), std::move(peer));
   if (context_.draining || !client->start()) return nullptr;
   return client;
 }
@@ -59,17 +59,20 @@ exec::Submitter* ClientList::tasks_for_handshake() {
 }
 
 void ClientList::established(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer) {
-  if (transport->security().alpn == "h2") {
+  const bool h2 = transport->security().alpn == "h2";
+  ClientConnection* established = nullptr;
+  bool started = false;
+  if (h2) {
     auto client = std::make_unique<H2Client>(context_, *this, listener, std::move(transport), std::move(peer));
-    H2Client& started = *client;
-    clients_.push_back(*client.release());
-    if (!started.start({}, {})) started.end();
-    return;
+    started = bool(client->start({}, {}));
+    clients_.push_back(*(established = client.release()));
+  } else {
+    auto client = std::make_unique<H1Client>(context_, *this, listener, std::move(transport), std::move(peer));
+    started = bool(client->start());
+    clients_.push_back(*(established = client.release()));
   }
-  auto client = std::make_unique<H1Client>(context_, *this, listener, std::move(transport), std::move(peer));
-  H1Client& started = *client;
-  clients_.push_back(*client.release());
-  if (!started.start()) started.end();
+  if (!started) return established->end();
+  if (context_.draining) established->start_graceful_close();
 }
 
 void ClientList::upgrade_to_h2(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,

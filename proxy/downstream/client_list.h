@@ -16,10 +16,6 @@
 #include "proxy/downstream/request_pacer.h"
 #include "proxy/exchange/exchange_context.h"
 
-namespace carpool::exec {
-class Submitter;
-}
-
 namespace carpool::proxy {
 
 class ClientList final : public ClientAcceptor, public ClientOwner, public HandshakeOwner, private exec::Deferred {
@@ -61,7 +57,7 @@ class ClientList final : public ClientAcceptor, public ClientOwner, public Hands
                      std::string_view bytes) override LOOP_ONLY;
   void established(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer) override LOOP_ONLY;
   std::unique_ptr<ClientConnection> begin(Listener& listener, int fd, std::string peer) LOOP_ONLY;
-  exec::Submitter* tasks_for_handshake() LOOP_ONLY;
+  exec::Submitter* tasks_for_handshake() override LOOP_ONLY;
   RequestPacer& pacer() override LOOP_ONLY { return pacer_; }
   void run() override LOOP_ONLY;  // exec::Deferred: destroys the clients that closed in this turn
   void note_if_empty() LOOP_ONLY;

@@ -26,6 +26,7 @@ H1Client::H1Client(const ExchangeContext& context, ClientOwner& clients, Listene
       context_(context),
       clients_(clients),
       accepted_while_shedding_(context.overload.sheds(ShedLevel::new_clients)),
+      secured_(!transport->security().version.empty()),
       listener_(listener),
       listen_(listener.settings()),
       transport_(std::move(transport)),

@@ -40,6 +40,7 @@ class H1Client final : public ClientConnection,
   // ---- ClientStream: called by the exchange ----
   std::string_view peer() const override { return peer_; }
   int socket() const override { return transport_->fd(); }
+  bool secured() const override { return secured_; }
   bool accepted_while_shedding() const override { return accepted_while_shedding_; }
   std::uint64_t fairness_key() const override;
   bool request_complete() const override LOOP_ONLY { return request_complete_; }
@@ -114,6 +115,7 @@ class H1Client final : public ClientConnection,
   const ExchangeContext& context_;
   ClientOwner& clients_;
   const bool accepted_while_shedding_;
+  const bool secured_;
   Listener& listener_;
   const config::Listen& listen_;
   std::unique_ptr<net::Transport> transport_;

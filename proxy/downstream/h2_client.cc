@@ -39,6 +39,7 @@ H2Client::H2Client(const ExchangeContext& context, ClientOwner& clients, Listene
       clients_(clients),
       pacer_(clients.pacer()),
       accepted_while_shedding_(context.overload.sheds(ShedLevel::new_clients)),
+      secured_(!transport->security().version.empty()),
       listener_(listener),
       listen_(listener.settings()),
       transport_(std::move(transport)),

@@ -54,6 +54,7 @@ class H2Client final : public ClientConnection,
   void later(H2ClientStream& request) LOOP_ONLY;  // catch_up() in this turn or the next one
   void flush_soon() LOOP_ONLY;
   void note_progress() LOOP_ONLY;
+  bool secured() const { return secured_; }
   bool accepted_while_shedding() const { return accepted_while_shedding_; }
   bool over_high_watermark() const;  // more data waits for this client than the high watermark allows
   bool may_buffer_more() const;      // so few streams are open that the high watermark is never reached
@@ -95,6 +96,7 @@ class H2Client final : public ClientConnection,
   ClientOwner& clients_;
   RequestPacer& pacer_;
   const bool accepted_while_shedding_;  // it was accepted while new clients were being refused
+  const bool secured_;
   Listener& listener_;
   const config::Listen& listen_;
   std::unique_ptr<net::Transport> transport_;

@@ -137,6 +137,10 @@ std::string_view H2ClientStream::peer() const {
   return client_.peer();
 }
 
+bool H2ClientStream::secured() const {
+  return client_.secured();
+}
+
 bool H2ClientStream::accepted_while_shedding() const {
   return client_.accepted_while_shedding();
 }

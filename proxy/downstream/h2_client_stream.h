@@ -34,6 +34,7 @@ class H2ClientStream final : public ClientStream,
 
   // ---- ClientStream ----
   std::string_view peer() const override;
+  bool secured() const override;
   bool accepted_while_shedding() const override;
   std::uint64_t fairness_key() const override;
   bool request_complete() const override LOOP_ONLY { return complete_; }

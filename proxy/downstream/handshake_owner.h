@@ -6,6 +6,9 @@
 
 #include "exec/role.h"
 
+namespace carpool::exec {
+class Submitter;
+}
 namespace carpool::proxy::net {
 class Transport;
 }
@@ -19,6 +22,8 @@ class HandshakeOwner {
  public:
   // `client` is over; it is destroyed at the end of the turn.
   virtual void destroy_later(ClientConnection& client) LOOP_ONLY = 0;
+  // A handshake begins. Returns what runs its steps that compute; nullptr: the loop itself.
+  virtual exec::Submitter* tasks_for_handshake() LOOP_ONLY = 0;
   // The handshake is complete: `transport` becomes the connection of another client, which counts in place of the one
   // that is over.
   virtual void established(Listener& listener, std::unique_ptr<net::Transport> transport,

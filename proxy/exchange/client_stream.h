@@ -35,6 +35,7 @@ class ClientStream {
   const config::Listen& listen() const { return listener_.settings(); }
   virtual std::string_view peer() const = 0;  // for the log
   virtual int socket() const { return -1; }   // for its peer credentials; -1: an HTTP/2 stream has no socket of its own
+  virtual bool secured() const { return false; }                  // its connection speaks TLS
   virtual bool accepted_while_shedding() const { return false; }  // accepted while clients were refused
   virtual std::uint64_t fairness_key() const = 0;                 // identifies the client among waiters
   virtual bool request_complete() const LOOP_ONLY = 0;            // returns true if every byte of the request was read

@@ -32,7 +32,7 @@ bool Gateway::is_named_by(const pool::Origin& asked, const http::Target& target,
   if (same_place(asked, origin_)) return true;
   // The client's :scheme is the one it used towards the listener, not the origin's.
   const bool of_plain_client =
-      target.form != http::TargetForm::absolute || (tls_ && target.scheme == pool::Scheme::https);
+      target.form != http::TargetForm::absolute || (secured_ && target.scheme == pool::Scheme::https);
   if (is_alias(asked, of_plain_client, origins)) return true;
   if (!of_plain_client) return false;
   const Result<pool::Origin> as_ours = pool::canonical_origin(origin_.scheme, target.authority);
@@ -41,7 +41,7 @@ bool Gateway::is_named_by(const pool::Origin& asked, const http::Target& target,
 
 // An alias has no port, or the listener's port, because the client resolved the alias to the listener.
 bool Gateway::is_alias(const pool::Origin& asked, bool of_plain_client, const OriginRegistry& origins) const {
-  if (asked.scheme == pool::Scheme::https && !tls_) return false;
+  if (asked.scheme == pool::Scheme::https && !secured_) return false;
   const bool port_fits =
       asked.port == pool::default_port(asked.scheme) || (of_plain_client && asked.port == listener_.port());
   const config::OriginSettings* settings = port_fits ? origins.alias(asked.host) : nullptr;
@@ -60,10 +60,10 @@ bool Gateway::is_listener(const pool::Origin& asked) const {
 
 Result<pool::Origin> ForwardProxy::origin_of(const http::Target& target, const OriginRegistry& origins) const {
   if (target.form == http::TargetForm::authority) return pool::canonical_origin(pool::Scheme::tcp, target.authority);
-  const bool of_connection = tls_ && !target.named;
+  const bool of_connection = secured_ && !target.named;
   Result<pool::Origin> asked =
       pool::canonical_origin(of_connection ? pool::Scheme::https : target.scheme, target.authority);
-  if (!asked || (asked->scheme != pool::Scheme::http && !tls_)) return asked;
+  if (!asked || (asked->scheme != pool::Scheme::http && !secured_)) return asked;
   if (asked->port == pool::default_port(asked->scheme)) {
     const config::OriginSettings* settings = origins.alias(asked->host);
     // A client that asks for https itself is not led to an origin without TLS.
@@ -78,12 +78,11 @@ Result<pool::Origin> ForwardProxy::origin_of(const http::Target& target, const O
   return asked;
 }
 
-Result<Reach> reach_of(const config::Listen& settings, const net::Address& listener) {
-  const bool tls = !settings.cert_file.empty();
-  if (settings.origin.empty()) return Reach(ForwardProxy(settings.route_by_host, tls));
+Result<Reach> reach_of(const config::Listen& settings, const net::Address& listener, bool secured) {
+  if (settings.origin.empty()) return Reach(ForwardProxy(settings.route_by_host, secured));
   Result<pool::Origin> origin = pool::parse_origin(settings.origin);
   if (!origin) return origin.take_fault();  // checked with the configuration
-  return Reach(Gateway(std::move(*origin), listener, tls));
+  return Reach(Gateway(std::move(*origin), listener, secured));
 }
 
 }  // namespace carpool::proxy

@@ -17,8 +17,8 @@ class OriginRegistry;
 
 class Gateway {
  public:
-  Gateway(pool::Origin origin, const net::Address& listener, bool tls)
-      : origin_(std::move(origin)), listener_(listener), tls_(tls) {}
+  Gateway(pool::Origin origin, const net::Address& listener, bool secured)
+      : origin_(std::move(origin)), listener_(listener), secured_(secured) {}
   // Faults: egress_denied for CONNECT; misdirected for a target that names anything but the origin, its aliases or,
   // over HTTP/2 or in the scheme of this listener, this listener itself, because a client that knows of no proxy names
   // it.
@@ -31,22 +31,22 @@ class Gateway {
 
   const pool::Origin origin_;
   const net::Address listener_;
-  const bool tls_;  // the listener's clients speak TLS
+  const bool secured_;  // its client speaks TLS
 };
 
 class ForwardProxy {
  public:
-  ForwardProxy(bool route_by_host, bool tls) : route_by_host_(route_by_host), tls_(tls) {}
+  ForwardProxy(bool route_by_host, bool secured) : route_by_host_(route_by_host), secured_(secured) {}
   // Faults: malformed_request; egress_denied where route_by_host is off and Host is no alias.
   Result<pool::Origin> origin_of(const http::Target& target, const OriginRegistry& origins) const;
 
  private:
   const bool route_by_host_;
-  const bool tls_;  // a request in origin form has the scheme https (RFC 9112 §3.3)
+  const bool secured_;  // a request in origin form has the scheme https (RFC 9112 §3.3)
 };
 
 using Reach = std::variant<ForwardProxy, Gateway>;
-// `listener`: the address that the listener is bound to.
-Result<Reach> reach_of(const config::Listen& settings, const net::Address& listener);
+// `listener`: the address that the listener is bound to; `secured`: the request came over TLS.
+Result<Reach> reach_of(const config::Listen& settings, const net::Address& listener, bool secured);
 
 }  // namespace carpool::proxy

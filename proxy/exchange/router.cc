@@ -12,19 +12,20 @@ namespace {
 constexpr std::size_t kMaxCached = 8192;  // then the cache is cleared: names that clients make up must not grow it
 }
 
-Result<const Route*> Router::route(const config::Listen& listen, const net::Address& listener,
+Result<const Route*> Router::route(const config::Listen& listen, const net::Address& listener, bool secured,
                                    const http::Target& target) {
-  write_key(listen, target);
+  write_key(listen, secured, target);
   if (const auto found = cache_.find(key_); found != cache_.end()) return &found->second;
-  Result<Route> made = resolve(listen, listener, target);
+  Result<Route> made = resolve(listen, listener, secured, target);
   if (!made) return made.take_fault();
   if (cache_.size() >= kMaxCached) cache_.clear();
   return &cache_.emplace(key_, std::move(*made)).first->second;
 }
 
 // If every Host leads to the fixed origin, the authority is no part of the key: made-up names fill no cache.
-void Router::write_key(const config::Listen& listen, const http::Target& target) {
+void Router::write_key(const config::Listen& listen, bool secured, const http::Target& target) {
   key_.clear();
+  key_.push_back(secured ? 's' : 'p');
   key_.push_back(target.form == http::TargetForm::absolute ? 'a' : target.named ? 'n' : 'h');
   key_.push_back(static_cast<char>('0' + static_cast<int>(target.scheme)));
   const auto address = reinterpret_cast<std::uintptr_t>(&listen);
@@ -32,8 +33,9 @@ void Router::write_key(const config::Listen& listen, const http::Target& target)
   if (listen.origin.empty() || listen.preserve_host || target.named) key_.append(target.authority);
 }
 
-Result<Route> Router::resolve(const config::Listen& listen, const net::Address& listener, const http::Target& target) {
-  const Result<Reach> reach = reach_of(listen, listener);
+Result<Route> Router::resolve(const config::Listen& listen, const net::Address& listener, bool secured,
+                              const http::Target& target) {
+  const Result<Reach> reach = reach_of(listen, listener, secured);
   if (!reach) return reach.fault();
   Result<pool::Origin> origin = std::visit([&](const auto& one) { return one.origin_of(target, origins_); }, *reach);
   if (!origin) return origin.take_fault();
@@ -42,7 +44,7 @@ Result<Route> Router::resolve(const config::Listen& listen, const net::Address& 
   if (!context) return context.take_fault();
   Route route;
   route.origin = *context;
-  const bool own_scheme = !listen.cert_file.empty() && target.scheme == pool::Scheme::https;
+  const bool own_scheme = secured && target.scheme == pool::Scheme::https;
   const bool of_plain_client = target.form != http::TargetForm::absolute || own_scheme;
   const bool keep_host = listen.preserve_host && of_plain_client && !target.authority.empty();
   route.host = keep_host ? std::string(target.authority) : (*context)->authority;

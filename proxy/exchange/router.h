@@ -24,9 +24,10 @@ struct Route {
 class Router {
  public:
   Router(OriginRegistry& origins, const net::EgressPolicy& policy) : origins_(origins), policy_(policy) {}
-  // `listener`: the address that the listener with these settings is bound to; the settings outlive the router. Faults:
+  // `listener`: the address that the listener with these settings is bound to; the settings outlive the router.
+  // `secured`: the request came over TLS. Faults:
   // malformed_request, misdirected, egress_denied, origins_exhausted. The route lives until the next call.
-  Result<const Route*> route(const config::Listen& listen, const net::Address& listener,
+  Result<const Route*> route(const config::Listen& listen, const net::Address& listener, bool secured,
                              const http::Target& target) LOOP_ONLY;
   void forget() LOOP_ONLY { cache_.clear(); }  // the configuration changed
 
@@ -36,8 +37,8 @@ class Router {
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
   using Cache = std::unordered_map<std::string, Route, Hash, std::equal_to<>>;
-  void write_key(const config::Listen& listen, const http::Target& target) LOOP_ONLY;
-  Result<Route> resolve(const config::Listen& listen, const net::Address& listener,
+  void write_key(const config::Listen& listen, bool secured, const http::Target& target) LOOP_ONLY;
+  Result<Route> resolve(const config::Listen& listen, const net::Address& listener, bool secured,
                         const http::Target& target) LOOP_ONLY;
   OriginRegistry& origins_;
   const net::EgressPolicy& policy_;

@@ -56,6 +56,7 @@ class Transport {
   // Truncated output must not look complete: closing sends a reset, which no peer takes for the end of a body. On a
   // Unix socket, which has no reset, the peer sees EOF.
   void reset_on_close() {
+    cut_ = true;
     const linger hard{1, 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
   }
@@ -83,6 +84,7 @@ class Transport {
   bool readable_ = false;  // cleared by EAGAIN, and by a short recv while no hangup was seen
   bool writable_ = true;   // cleared by EAGAIN or a short write
   bool hangup_ = false;
+  bool cut_ = false;               // the end must not look orderly
   bool pending_ = false;           // TLS: input is buffered in user space, where no event announces it
   bool partial_ = false;           // TLS: part of a record was read from the socket
   bool read_needs_write_ = false;  // TLS: reading continues only after the reply to a KeyUpdate is written

@@ -3,6 +3,7 @@
 // tests.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <list>
@@ -251,6 +252,10 @@ class FakeEnvironment : public pool::Environment {
   std::vector<std::deque<Event>> events;
   std::list<Dial> dials;
   std::vector<std::pair<Instant, Destination*>> wakes;
+  // `one` may be destroyed: only its address is compared.
+  bool is_live(const FakeConnection& one) const {
+    return std::any_of(live.begin(), live.end(), [&one](const FakeConnection* each) { return each == &one; });
+  }
   std::set<FakeConnection*, ByAge> live;
   std::vector<pool::OpenCause> opened;  // in order
   std::vector<pool::CloseCause> closed;

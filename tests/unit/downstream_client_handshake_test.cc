@@ -41,8 +41,8 @@ class TheClientHandshake : public testing::Test, public HandshakeOwner {
     net::prepare_socket(theirs.get());
     fd = ours.get();
     client = tls::TlsTransport::client(*trusting, theirs.release(), "localhost", 443);
-    handshake = std::make_unique<ClientHandshake>(plane.context, *this, plane.listener, identity, std::move(ours),
-                                                  "peer", &tasks);
+    handshake =
+        std::make_unique<ClientHandshake>(plane.context, *this, plane.listener, identity, std::move(ours), "peer");
     EXPECT_TRUE(handshake->start());
   }
   void tell(exec::Ready ready) {
@@ -79,6 +79,7 @@ class TheClientHandshake : public testing::Test, public HandshakeOwner {
 
  private:
   void destroy_later(ClientConnection&) override { ++over; }
+  exec::Submitter* tasks_for_handshake() override { return &tasks; }
   void established(Listener&, std::unique_ptr<net::Transport> transport, std::string) override {
     result = std::move(transport);
   }

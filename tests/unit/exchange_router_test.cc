@@ -70,12 +70,14 @@ class TheRouter : public testing::Test {
   // The label of where it goes, or the Fault's kind.
   std::string way(const config::Listen& listen, const Target& target, std::string_view bound = "127.0.0.1:3128") {
     exec::assume_on_loop();
-    const Result<const Route*> route = router->route(listen, *net::Address::parse(bound), target);
+    const Result<const Route*> route =
+        router->route(listen, *net::Address::parse(bound), !listen.cert_file.empty(), target);
     return route ? (*route)->origin->destination->label() : std::string(fault_name(route.fault().kind));
   }
   std::string host_for(const config::Listen& listen, const Target& target) {
     exec::assume_on_loop();
-    const Result<const Route*> route = router->route(listen, *net::Address::parse("127.0.0.1:3128"), target);
+    const Result<const Route*> route =
+        router->route(listen, *net::Address::parse("127.0.0.1:3128"), !listen.cert_file.empty(), target);
     return route ? (*route)->host : "none";
   }
 

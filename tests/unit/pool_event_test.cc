@@ -83,7 +83,7 @@ TEST_F(AnEvent, OfAClosedConnectionDoesNotTouchTheNextOneInItsPlace) {
   FakeConnection& second = resting();  // ... another connection has its slot ...
   ASSERT_EQ(second.index, index);
   world.event_one(0);  // ... and now the event arrives.
-  EXPECT_EQ(world.live.count(&second), 1U) << "a healthy connection was killed";
+  EXPECT_TRUE(world.is_live(second)) << "a healthy connection was killed";
   EXPECT_EQ(world.wrong, "");
 }
 

@@ -151,7 +151,7 @@ TEST_F(Commanded, AReconnectMakesBeforeItBreaks) {
   EXPECT_TRUE(world.closed.empty());
   world.dialed();
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::reconnect});
-  EXPECT_EQ(world.live.count(&old), 0U);
+  EXPECT_FALSE(world.is_live(old));
   EXPECT_EQ(snapshot().of(ConnectionStatus::idle), 1U);
 }
 
@@ -329,7 +329,7 @@ TEST_F(Commanded, TheLeastUsedOneIsEvictedWhenThatIsAsked) {
   lazy.release();  // it is used most recently, but least often
   world.on(0);
   EXPECT_TRUE(destination().evict(world.now));
-  EXPECT_EQ(world.live.count(&used_once), 0U);
+  EXPECT_FALSE(world.is_live(used_once));
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ void TlsTransport::FreeSsl::operator()(ssl_st* ssl) const {
 TlsTransport::TlsTransport(int fd) : Transport(fd) {}
 
 TlsTransport::~TlsTransport() {
-  if (established_ && !failed_ && !mid_record_ && !fin_ && !hangup_) {
+  if (established_ && !failed_ && !mid_record_ && !fin_ && !hangup_ && !cut_) {
     begin_call();
     SSL_shutdown(ssl_.get());
     ERR_clear_error();

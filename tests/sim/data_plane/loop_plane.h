@@ -76,7 +76,8 @@ class LoopPlane final : public proxy::ClientOwner,
   }
   bool idle() const LOOP_ONLY {
     bool idle = true;
-    exchanges_.for_each([&idle](const proxy::Exchange& one) { idle &= one.state() == proxy::ExchangeState::idle; });
+    exchanges_.for_each([&idle](const proxy::Exchange& one)
+                            LOOP_ONLY { idle &= one.state() == proxy::ExchangeState::idle; });
     return idle;
   }
 

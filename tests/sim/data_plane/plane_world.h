@@ -153,7 +153,10 @@ class PlaneWorld final : public pool::Environment {
   bool calm_down() {
     for (int rounds = 0; rounds < 5000; ++rounds) {
       bool moved = false;
-      for (ClientSeat& seat : seats) moved |= seat.client.land(SIZE_MAX) | seat.client.read(SIZE_MAX);
+      for (ClientSeat& seat : seats) {
+        moved |= seat.client.land(SIZE_MAX);
+        moved |= seat.client.read(SIZE_MAX);
+      }
       for (OriginLink& link : links) moved |= play(link, SIZE_MAX);
       for (exec::LoopId n = 0; n < planes.size(); ++n) moved |= turn(n, true);
       if (!moved) return true;
@@ -162,11 +165,11 @@ class PlaneWorld final : public pool::Environment {
   }
   // The origin's end of a connection.
   static bool play(OriginLink& link, std::size_t most) {
-    if (link.h2) {
-      return static_cast<bool>(link.h2->read(most) | link.wire.land(most) | link.h2->reset_when_sent());
-    }
-    if (link.place) return false;
-    return static_cast<bool>(link.origin.read(most) | link.wire.land(most) | link.origin.reset_when_sent());
+    if (!link.h2 && link.place) return false;
+    bool moved = link.h2 ? link.h2->read(most) : link.origin.read(most);
+    moved |= link.wire.land(most);
+    moved |= link.h2 ? link.h2->reset_when_sent() : link.origin.reset_when_sent();
+    return moved;
   }
   std::string audit() {
     for (const OriginLink& link : links) {
