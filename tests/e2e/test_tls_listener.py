@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import socket
 import ssl
+import struct
 import subprocess
 import time
 
@@ -258,3 +259,43 @@ def test_the_key_is_in_no_answer_and_no_log(carpool, pki, files):
     for path in ("/config", "/metrics", "/pools", "/connections", "/readyz"):
         assert secret not in c.admin("GET", path).body.decode(errors="replace"), path
     assert secret not in "\n".join(c.output)
+
+
+@pytest.mark.parametrize("way", ["http/1.0", "tunnel"])
+def test_what_breaks_off_ends_without_close_notify(origin, carpool, pki, files, way):
+    def handler(exchange):
+        exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
+        exchange.stream.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, not FIN
+        return False
+    o, c = origin(handler), carpool(listen=files.settings())
+    raw = socket.create_connection(c.address, 20)
+    with trusting(pki, ["http/1.1"]).wrap_socket(raw, server_hostname="localhost", suppress_ragged_eofs=False) as sock:
+        if way == "tunnel":
+            sock.sendall(b"CONNECT %s HTTP/1.1\r\nHost: x\r\n\r\n" % o.authority.encode())
+            assert sock.recv(4096).startswith(b"HTTP/1.1 200")
+            sock.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        else:
+            sock.sendall(b"GET %s/ HTTP/1.0\r\n\r\n" % o.url.encode())
+        with pytest.raises((ssl.SSLEOFError, ConnectionResetError)):
+            while sock.recv(4096):  # b"" would be close_notify: an end in order
+                pass
+
+
+def test_a_connection_keeps_its_scheme_when_a_reload_takes_tls_from_its_listener(origin, carpool, pki, files):
+    plain, secure = origin(), origin(tls=server_context(pki))
+    c = carpool(listen=files.settings(), upstream={"tls": {"ca_file": pki.ca}})
+    host = "localhost:%d" % secure.port
+    with tls(c, trusting(pki, ["http/1.1"])) as client:
+        assert client.get("/", host=host).status == 200
+        text = c.config.read_text()
+        c.config.write_text("\n".join(line for line in text.splitlines() if not line.startswith(("cert_file", "key_file"))))
+        assert c.admin("POST", "/reload").status == 200
+        assert client.get("/", host=host).status == 200, "still https: the connection is secured"
+    with Client(c.address) as client:
+        assert client.get("/", host=plain.authority).status == 200, "new clients speak plain text"
+
+
+def server_context(pki):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pki.server, pki.server_key)
+    return context
