@@ -11,7 +11,7 @@ constexpr std::uint32_t kMaxLate = 1000;
 Registry::Registry(unsigned loops, std::uint32_t max_origins)
     : loops_(loops),
       max_origins_(max_origins),
-      // A reload may add configured origins when guests hold every place.
+      // A reload may add configured origins when others hold every place.
       capacity_(kFirst + max_origins + std::min(max_origins, kMaxLate)),
       origins_(std::make_unique<Origin[]>(capacity_)),
       clients_(loops) {

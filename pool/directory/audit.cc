@@ -3,17 +3,17 @@
 
 namespace carpool::pool {
 
-void Roster::audit(AuditReport& report) const {
-  std::uint64_t guests = 0, leaving = 0;
+void DestinationTable::audit(AuditReport& report) const {
+  std::uint64_t unlisted = 0, leaving = 0;
   for (const auto& [number, member] : members_) {
     const auto found = numbers_.find(member.destination.get());
     report.expect(found != numbers_.end() && found->second == number, "a destination's number is another one");
-    report.expect(!member.place || guests_.contains(*member.place), "a guest is not listed");
-    report.expect(!member.place || !member.leaving, "a destination that leaves is listed as a guest");
-    guests += member.place ? 1 : 0;
+    report.expect(!member.place || unlisted_.contains(*member.place), "a place is not in the order");
+    report.expect(!member.place || !member.leaving, "a destination that leaves has a place");
+    unlisted += member.place ? 1 : 0;
     leaving += member.leaving ? 1 : 0;
   }
-  report.equal("the guests", guests_.size(), guests);
+  report.equal("unlisted destinations", unlisted_.size(), unlisted);
   report.equal("the destinations that leave", leaving_, leaving);
   report.equal("the numbered destinations", numbers_.size(), members_.size());
 }
@@ -26,7 +26,7 @@ AuditReport Directory::audit() const {
   }
   budget_.audit(shares, report);
   const Held lock(mutex_);
-  roster_.audit(report);
+  table_.audit(report);
   for (const auto& [origin, destination] : by_origin_)
     report.expect(destination->origin() == origin, "an origin leads to another one's destination");
   report.expect(by_origin_.size() <= shares.size(), "an origin has no destination");

@@ -14,13 +14,13 @@ Directory::Directory(const DirectoryLimits& limits, Environment& environment, un
 
 Directory::~Directory() = default;
 
-Result<Destination*> Directory::at(const Origin& origin, const Limits& limits, Instant now, Standing standing) {
+Result<Destination*> Directory::at(const Origin& origin, const Limits& limits, Instant now, Listing listing) {
   const Held lock(mutex_);
   if (const auto found = by_origin_.find(origin); found != by_origin_.end() && !found->second->reclaimed()) {
     found->second->touch(now);
     return found->second;
   }
-  if (!has_place(standing)) {
+  if (!has_place(listing)) {
     return make_fault(FaultKind::origins_exhausted, Side::self, "no pool left for another origin");
   }
   if (EntryIndex::process().full()) {
@@ -28,24 +28,24 @@ Result<Destination*> Directory::at(const Origin& origin, const Limits& limits, I
                       "no numbers left for the connections of another origin");
   }
   try {
-    return &add(origin, limits, now, standing);
+    return &add(origin, limits, now, listing);
   } catch (const std::bad_alloc&) {
     return make_fault(FaultKind::overloaded, Side::self, "no memory for the pool of another origin");
   }
 }
 
 // Configured origins always have a place: theirs are kept.
-bool Directory::has_place(Standing standing) const {
-  return standing == Standing::configured || roster_.guests() < max_origins_ - std::min(kept_, max_origins_);
+bool Directory::has_place(Listing listing) const {
+  return listing == Listing::configured || table_.unlisted() < max_origins_ - std::min(kept_, max_origins_);
 }
 
 // Throws std::bad_alloc; nothing changes then.
-Destination& Directory::add(const Origin& origin, const Limits& limits, Instant now, Standing standing) {
+Destination& Directory::add(const Origin& origin, const Limits& limits, Instant now, Listing listing) {
   auto made = std::make_unique<Destination>(origin, limits, environment_, loops_, &budget_);
   made->touch(now);
   const auto [mine, fresh] = by_origin_.try_emplace(origin, nullptr);
   try {
-    return *(mine->second = &roster_.add(std::move(made), standing));
+    return *(mine->second = &table_.add(std::move(made), listing));
   } catch (const std::bad_alloc&) {
     if (fresh) by_origin_.erase(mine);
     throw;
@@ -56,9 +56,9 @@ void Directory::keep_places(std::uint32_t configured) {
   const Held lock(mutex_);
   kept_ = configured;
 }
-void Directory::set_standing(const Destination& destination, Standing standing) {
+void Directory::set_listing(const Destination& destination, Listing listing) {
   const Held lock(mutex_);
-  roster_.set_standing(destination, standing);
+  table_.set_listing(destination, listing);
 }
 
 Destination* Directory::find(const Origin& origin) const {
@@ -69,14 +69,14 @@ Destination* Directory::find(const Origin& origin) const {
 
 std::size_t Directory::size() const {
   const Held lock(mutex_);
-  return roster_.size();
+  return table_.size();
 }
 
 std::vector<Destination*> Directory::all() const {
   const Held lock(mutex_);
   std::vector<Destination*> all;
-  all.reserve(roster_.size() + roster_.leaving());
-  for (std::uint64_t number = 0; Destination* destination = roster_.next(number);) all.push_back(destination);
+  all.reserve(table_.size() + table_.leaving());
+  for (std::uint64_t number = 0; Destination* destination = table_.next(number);) all.push_back(destination);
   return all;
 }
 
@@ -109,7 +109,7 @@ void Directory::take_out(Destination& destination, Instant now) {
   const Held lock(mutex_);
   const auto found = by_origin_.find(destination.origin());
   if (found != by_origin_.end() && found->second == &destination) by_origin_.erase(found);
-  retired_.push_back(roster_.take(destination));
+  retired_.push_back(table_.take(destination));
   add_up(reclaimed_.opened, last.opened);
   add_up(reclaimed_.closed, last.closed);
   add_up(reclaimed_.failures, last.failures);
@@ -128,13 +128,13 @@ bool Directory::make_room(Instant now) {
     Destination* candidate = nullptr;
     {
       const Held lock(mutex_);
-      if (roster_.leaving() + retired_.size() >= max_origins_) return false;
-      candidate = roster_.least_recent(now);
+      if (table_.leaving() + retired_.size() >= max_origins_) return false;
+      candidate = table_.least_recent(now);
     }
     if (candidate == nullptr) return false;
     if (!candidate->reclaim(now, Duration::min())) continue;
     const Held lock(mutex_);
-    roster_.leaves(*candidate);
+    table_.leaves(*candidate);
     ++evicted_count_;
     return true;
   }
@@ -179,7 +179,7 @@ void Directory::stop(Instant now) {
 // Iterates without a list, which would need memory. Returns null at the end.
 Destination* Directory::next(std::uint64_t& number) const {
   const Held lock(mutex_);
-  return roster_.next(number);
+  return table_.next(number);
 }
 
 }  // namespace carpool::pool

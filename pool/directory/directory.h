@@ -15,7 +15,7 @@
 #include "pool/core/audit_report.h"
 #include "pool/destination/destination.h"
 #include "pool/destination/snapshot.h"
-#include "pool/directory/roster.h"
+#include "pool/directory/destination_table.h"
 #include "pool/origin.h"
 #include "pool/queue/connection_budget.h"
 
@@ -36,12 +36,13 @@ class Directory final {
   // Faults: origins_exhausted, overloaded (out of memory).
   // Guests share the places of max_origins that are not kept for configured origins, used or not.
   Result<Destination*> at(const Origin& origin, const Limits& limits, Instant now = Clock::now(),
-                          Standing standing = Standing::guest) EXCLUDES(mutex_);
+                          Listing listing = Listing::unlisted) EXCLUDES(mutex_);
   // Sets the number of places kept for configured origins, and which origin `destination` counts as.
   void keep_places(std::uint32_t configured) EXCLUDES(mutex_);
-  void set_standing(const Destination& destination, Standing standing) EXCLUDES(mutex_);
-  // Retires the least recently used guest whose pool is idle, to make a place for another origin. Returns true if one
-  // was retired. Must be called on a loop, without a destination's mutex: the budget slots it frees may start a dial.
+  void set_listing(const Destination& destination, Listing listing) EXCLUDES(mutex_);
+  // Retires the least recently used unlisted one whose pool is idle, to make a place for another origin. Returns true
+  // if one was retired. Must be called on a loop, without a destination's mutex: the budget slots it frees may start a
+  // dial.
   bool make_room(Instant now) EXCLUDES(mutex_);
   Destination* find(const Origin& origin) const EXCLUDES(mutex_);  // null: none yet
 
@@ -87,8 +88,8 @@ class Directory final {
   std::vector<Destination*> all() const EXCLUDES(mutex_);  // in order of creation
 
  private:
-  Destination& add(const Origin& origin, const Limits& limits, Instant now, Standing standing) REQUIRES(mutex_);
-  bool has_place(Standing standing) const REQUIRES(mutex_);
+  Destination& add(const Origin& origin, const Limits& limits, Instant now, Listing listing) REQUIRES(mutex_);
+  bool has_place(Listing listing) const REQUIRES(mutex_);
   Destination* next(std::uint64_t& number) const EXCLUDES(mutex_);
   std::vector<Destination*> room_for_all(std::vector<Destination*>& retired) EXCLUDES(mutex_);
   void take_out(Destination& destination, Instant now) EXCLUDES(mutex_);
@@ -99,7 +100,7 @@ class Directory final {
   ConnectionBudget budget_;
   mutable carpool::Mutex mutex_;
   std::unordered_map<Origin, Destination*> by_origin_ GUARDED_BY(mutex_);
-  Roster roster_ GUARDED_BY(mutex_);
+  DestinationTable table_ GUARDED_BY(mutex_);
   std::uint32_t kept_ GUARDED_BY(mutex_) = 0;  // places kept for configured origins
   std::uint64_t evicted_count_ GUARDED_BY(mutex_) = 0;
   std::vector<std::unique_ptr<Destination>> retired_ GUARDED_BY(mutex_);

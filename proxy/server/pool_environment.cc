@@ -47,7 +47,7 @@ void WorkerPoolEnvironment::dispose(pool::PooledConnection* pooled, pool::CloseC
   auto& connection = static_cast<Connection&>(*pooled);
   // A borrower detaches from the connection before it gives the lease back; only a leaked connection still has one.
   if (cause == pool::CloseCause::leak && connection.user != nullptr) note_lost(connection);
-  note_standing(connection, ConnectionState::closed, pool::name(cause));
+  log_state_change(connection, ConnectionState::closed, pool::name(cause));
 }
 
 // A lease was destroyed without being given back: a bug. Its borrower may be partly destroyed, so it is not called.

@@ -79,7 +79,7 @@ void Connection::note_answer(std::uint16_t status, Instant now) {
 // never see that FIN.
 bool Connection::clean_for_reuse() {
   user = nullptr;
-  if (standing != ConnectionState::idle) note_standing(*this, ConnectionState::idle, "released");
+  if (logged_state != ConnectionState::idle) log_state_change(*this, ConnectionState::idle, "released");
   if (transport_->hangup_seen()) return false;
   return transport_->nothing_pending() || transport_->no_data_pending();
 }
@@ -87,14 +87,14 @@ bool Connection::clean_for_reuse() {
 // ---- the log ----
 
 namespace {
-constexpr std::string_view name(ConnectionState standing) {
+constexpr std::string_view name(ConnectionState logged_state) {
   constexpr std::array<std::string_view, 4> kNames{"connecting", "idle", "borrowed", "closed"};
-  return kNames[static_cast<std::size_t>(standing)];
+  return kNames[static_cast<std::size_t>(logged_state)];
 }
 }  // namespace
 
-void note_standing(Connection& connection, ConnectionState to, std::string_view cause) {
-  const ConnectionState from = std::exchange(connection.standing, to);
+void log_state_change(Connection& connection, ConnectionState to, std::string_view cause) {
+  const ConnectionState from = std::exchange(connection.logged_state, to);
   if (!log::enabled(log::Level::debug, "pool")) return;
   log::debug("pool", "connection",
              {{"connection", connection.id()},

@@ -64,8 +64,8 @@ class Connection : public pool::PooledConnection {
 
   // Set while leased, cleared before release; receives the events of the connection.
   ConnectionEvents* user = nullptr;
-  ConnectionState standing = ConnectionState::connecting;  // guarded like `user`: only the holder of the connection
-  std::string_view origin;                                 // label of the origin, which outlives every connection
+  ConnectionState logged_state = ConnectionState::connecting;  // guarded like `user`: only the holder of the connection
+  std::string_view origin;                                     // label of the origin, which outlives every connection
 
  private:
   std::unique_ptr<net::Transport> transport_;
@@ -81,7 +81,7 @@ class Connection : public pool::PooledConnection {
 };
 
 // Logs a state change, so that one connection can be followed through its life.
-void note_standing(Connection& connection, ConnectionState to, std::string_view cause);
+void log_state_change(Connection& connection, ConnectionState to, std::string_view cause);
 void note_dial(std::uint64_t id, std::string_view origin, std::string_view cause);
 void log_dial_cancelled(std::uint64_t id, std::string_view origin);
 

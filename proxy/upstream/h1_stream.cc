@@ -19,7 +19,7 @@ void H1UpstreamStream::begin(Connection& connection, std::string_view method, bo
   CARPOOL_ASSERT(connection_ == nullptr);
   connection_ = &connection;
   connection.user = this;
-  note_standing(connection, ConnectionState::borrowed, method);
+  log_state_change(connection, ConnectionState::borrowed, method);
   reader_.expect(method, upgrade, bare_lf);
   attempt_ = Attempt();
 }

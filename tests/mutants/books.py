@@ -126,5 +126,5 @@ MUTANTS = [
     m("a cancelled dial arrives and nobody looks again", D + "cancel_dials.cc", "serve_waiters(now);  // the waiter that needs the place is scheduled again", "", "sim"),
     m("a pool with a place of a tunnel out ends", D + "reclaim.cc", "tunnels.load(std::memory_order_relaxed) == 0", "true", "unit"),
     m("a pool that ended lends on", D + "reclaim.cc", "attention.fetch_or(kStopped, std::memory_order_seq_cst);", "", "unit"),
-    m("the origin to end is any", "pool/directory/roster.cc", "*guests_.begin()", "*guests_.rbegin()", "unit"),
+    m("the origin to end is any", "pool/directory/destination_table.cc", "*unlisted_.begin()", "*unlisted_.rbegin()", "unit"),
 ]

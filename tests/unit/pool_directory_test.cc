@@ -246,9 +246,9 @@ TEST_F(AnIdlePool, IsNotOneThatIsInUseOrWaitedForOrPausedOrKeptReady) {
 class AFullDirectory : public AnIdlePool {
  protected:
   AFullDirectory() { limits.max_origins = 3; }
-  Result<Destination*> look(const std::string& host, Standing standing = Standing::guest) {
+  Result<Destination*> look(const std::string& host, Listing listing = Listing::unlisted) {
     world.now += seconds(1);
-    return directory().at(origin_named(host), {}, world.now, standing);
+    return directory().at(origin_named(host), {}, world.now, listing);
   }
   bool make_room() {
     world.on(0);
@@ -282,7 +282,7 @@ TEST_F(AFullDirectory, GivesThePlaceOfANameThatLedNowhereThenOfWhoWasUsedLeastRe
 
 TEST_F(AFullDirectory, EndsNobodyWhoIsUsedOrConfigured) {
   TestBorrower& held = leased(**look("held"));
-  EXPECT_TRUE(look("configured", Standing::configured));
+  EXPECT_TRUE(look("configured", Listing::configured));
   TestBorrower& waits = asker();
   ASSERT_EQ(waits.borrow(**look("waits")), State::waiting);
   EXPECT_FALSE(make_room());
@@ -297,7 +297,7 @@ TEST_F(AFullDirectory, KeepsThePlacesOfConfiguredOrigins) {
   EXPECT_TRUE(look("a"));
   EXPECT_TRUE(look("b"));
   EXPECT_FALSE(look("c"));
-  EXPECT_TRUE(look("configured", Standing::configured));
+  EXPECT_TRUE(look("configured", Listing::configured));
   EXPECT_FALSE(look("c"));
 }
 
@@ -306,11 +306,11 @@ TEST_F(AFullDirectory, FollowsAReloadThatNamesAnOrigin) {
   EXPECT_TRUE(look("b"));
   EXPECT_TRUE(look("c"));
   directory().keep_places(1);
-  directory().set_standing(**look("a"), Standing::configured);
+  directory().set_listing(**look("a"), Listing::configured);
   EXPECT_TRUE(make_room());
   EXPECT_TRUE(has("a"));
   EXPECT_FALSE(has("b"));
-  directory().set_standing(**look("a"), Standing::guest);
+  directory().set_listing(**look("a"), Listing::unlisted);
   directory().keep_places(0);
   EXPECT_TRUE(make_room());
   EXPECT_FALSE(has("c"));

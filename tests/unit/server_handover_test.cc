@@ -102,24 +102,24 @@ TEST_F(Wire, TakesNoMoreThanItsBounds) {
   EXPECT_FALSE(send_fds(here_.get(), fd_message, kPatience));
 }
 
-using Heard = HandoverWord::Heard;
+using Heard = HandoverMessage::Heard;
 
 bool say_all(int socket, std::string_view word) {
   return say(socket, word);
 }
 
 TEST_F(Wire, TakesAWordForWhatItSaysAndNotForItsLength) {
-  HandoverWord go(HandoverWord::kGo);
+  HandoverMessage go(HandoverMessage::kGo);
   EXPECT_EQ(go.hear(there_.get()), Heard::nothing);
   ASSERT_TRUE(say_all(here_.get(), "no"));
   EXPECT_EQ(go.hear(there_.get()), Heard::other);
-  HandoverWord gone(HandoverWord::kGone);
+  HandoverMessage gone(HandoverMessage::kGone);
   ASSERT_TRUE(say_all(here_.get(), "gang"));
   EXPECT_EQ(gone.hear(there_.get()), Heard::other);
 }
 
 TEST_F(Wire, TakesAWordThatComesInPieces) {
-  HandoverWord gone(HandoverWord::kGone);
+  HandoverMessage gone(HandoverMessage::kGone);
   for (const char* piece : {"g", "on"}) {
     ASSERT_TRUE(say_all(here_.get(), piece));
     EXPECT_EQ(gone.hear(there_.get()), Heard::nothing);
@@ -129,7 +129,7 @@ TEST_F(Wire, TakesAWordThatComesInPieces) {
 }
 
 TEST_F(Wire, HearsThatTheOtherSideLeft) {
-  HandoverWord go(HandoverWord::kGo);
+  HandoverMessage go(HandoverMessage::kGo);
   ASSERT_TRUE(say_all(here_.get(), "g"));
   EXPECT_EQ(go.hear(there_.get()), Heard::nothing);
   here_.reset();

@@ -42,8 +42,8 @@ int serve_demo() {
     std::fprintf(stderr, "carpool: %s\n", demo.fault().detail.c_str());
     return 3;
   }
-  DemoLifecycle guest(**demo);
-  return serve_with((*demo)->config(), std::nullopt, &guest);
+  DemoLifecycle lifecycle(**demo);
+  return serve_with((*demo)->config(), std::nullopt, &lifecycle);
 }
 
 }  // namespace carpool::proxy

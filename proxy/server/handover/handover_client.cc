@@ -171,9 +171,9 @@ bool HandoverClient::tell_go() {
 
 // The old process sends "gone" and closes. If it crashes, the closed socket has the same meaning.
 void HandoverClient::on_ready(exec::Ready) {
-  const HandoverWord::Heard heard = word_.hear(socket_.get());
-  if (heard == HandoverWord::Heard::nothing) return;
-  if (heard == HandoverWord::Heard::other) {
+  const HandoverMessage::Heard heard = word_.hear(socket_.get());
+  if (heard == HandoverMessage::Heard::nothing) return;
+  if (heard == HandoverMessage::Heard::other) {
     log::warn("handover", "the old process sent an unexpected message: it may still accept");
   }
   end();

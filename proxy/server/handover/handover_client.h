@@ -68,10 +68,10 @@ class HandoverClient final : private exec::Watcher {
   exec::Bound ready_;  // cleared when called
   std::unique_ptr<exec::Timer> timer_;
   exec::WatchKey key_;
-  HandoverWord word_{HandoverWord::kGone};
+  HandoverMessage word_{HandoverMessage::kGone};
   Instant give_up_{};
-  Instant last_word_{};                      // when it stops trying to say "go"; unset until it tries
-  std::string_view go_ = HandoverWord::kGo;  // what is left of it to say
+  Instant last_word_{};                         // when it stops trying to say "go"; unset until it tries
+  std::string_view go_ = HandoverMessage::kGo;  // what is left of it to say
   bool watched_ = false;
   bool said_go_ = false;  // or has given up: no confirmation may come
 };

@@ -79,7 +79,7 @@ void HandoverListener::give(Fd socket) {
   if (!key) return log::warn("handover", key.fault().detail, {{"pid", successor_.pid}});
   successor_.key = *key;
   successor_.socket = std::move(socket);
-  successor_.word = HandoverWord(HandoverWord::kGo);
+  successor_.word = HandoverMessage(HandoverMessage::kGo);
   const int fd = successor_.socket.get();
   ::fcntl(fd, F_SETFL, 0);  // blocking; send_fds() has a timeout
   Result<FdMessage> fd_message = build_message();
@@ -111,7 +111,7 @@ Result<FdMessage> HandoverListener::build_message() {
   for (Copy& copy : *listeners) add("listen", std::move(copy.address), std::move(copy.fd));
   const auto addresses = parts_.config.with(
       [](const config::Config& config) { return std::pair(config.admin.address, config.metrics.address); });
-  if (parts_.admin.address() != nullptr) add("admin", addresses.first, parts_.admin.copy_of_door());
+  if (parts_.admin.address() != nullptr) add("admin", addresses.first, parts_.admin.copy_of_listener());
   if (parts_.admin.metrics_address() != nullptr) add("metrics", addresses.second, parts_.admin.copy_of_metrics_door());
   add("handover", configured_, acceptor_.copy());
   std::size_t secrets = 0;
@@ -122,10 +122,10 @@ Result<FdMessage> HandoverListener::build_message() {
 }
 
 void HandoverListener::on_message() {
-  const HandoverWord::Heard heard = successor_.word.hear(successor_.socket.get());
-  if (heard == HandoverWord::Heard::nothing) return;
-  if (heard == HandoverWord::Heard::word && parts_.drain.serving()) return leave();
-  const bool wrong = heard == HandoverWord::Heard::other;
+  const HandoverMessage::Heard heard = successor_.word.hear(successor_.socket.get());
+  if (heard == HandoverMessage::Heard::nothing) return;
+  if (heard == HandoverMessage::Heard::word && parts_.drain.serving()) return leave();
+  const bool wrong = heard == HandoverMessage::Heard::other;
   log::warn("handover",
             wrong ? "the new process sent an unexpected message; carpool continues"
                   : "the new process disconnected; carpool continues",
@@ -142,7 +142,7 @@ void HandoverListener::leave() {
   });
   if (!closed) log::warn("handover", "a loop does not respond: it stops accepting later");
   log::info("handover", "the new process took over; completing running requests", {{"pid", successor_.pid}});
-  std::string_view word = HandoverWord::kGone;
+  std::string_view word = HandoverMessage::kGone;
   static_cast<void>(say(successor_.socket.get(), word));
   acceptor_.stop();
   drop_successor();

@@ -46,7 +46,7 @@ class HandoverListener final : private net::Acceptor::Owner {
     HandoverListener& door;
     Fd socket;
     exec::WatchKey key;
-    HandoverWord word{HandoverWord::kGo};
+    HandoverMessage word{HandoverMessage::kGo};
     int pid = 0;
   };
   void on_client(net::Acceptor& acceptor, Fd socket, const net::Address& peer) override LOOP_ONLY;

@@ -9,7 +9,7 @@
 
 namespace carpool::proxy {
 
-HandoverWord::Heard HandoverWord::hear(int socket) {
+HandoverMessage::Heard HandoverMessage::hear(int socket) {
   std::array<char, kGone.size()> piece;
   const std::size_t missing = expected_.size() - heard_.size();
   const ssize_t got = repeat_interrupted([&] { return ::recv(socket, piece.data(), missing, MSG_DONTWAIT); });

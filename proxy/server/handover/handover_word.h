@@ -1,4 +1,4 @@
-// HandoverWord: reads the single word that the other process sends on the hand-over socket ("go", "gone") from a
+// HandoverMessage: reads the single word that the other process sends on the hand-over socket ("go", "gone") from a
 // non-blocking socket, in any number of pieces.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace carpool::proxy {
 
-class HandoverWord {
+class HandoverMessage {
  public:
   static constexpr std::string_view kGo = "go";      // from the successor: it is ready, close the listeners
   static constexpr std::string_view kGone = "gone";  // from the old process: its listeners are closed
@@ -20,7 +20,7 @@ class HandoverWord {
     other,  // anything else
     left,   // the socket was closed or failed
   };
-  explicit HandoverWord(std::string_view expected) : expected_(expected) {}
+  explicit HandoverMessage(std::string_view expected) : expected_(expected) {}
 
   Heard hear(int socket);
 

@@ -155,7 +155,7 @@ std::vector<std::string> OriginRegistry::apply(const config::Config& fresh, Prep
   directory_->keep_places(static_cast<std::uint32_t>(configured_.size()));
   for (const auto& [label, context] : contexts_) {
     const bool configured = configured_.count(label) != 0;
-    directory_->set_standing(*context->destination, configured ? pool::Standing::configured : pool::Standing::guest);
+    directory_->set_listing(*context->destination, configured ? pool::Listing::configured : pool::Listing::unlisted);
   }
   std::vector<std::string> behind;
   for (auto& [label, current] : contexts_) {
@@ -222,7 +222,7 @@ Result<OriginRuntime*> OriginRegistry::version_of(pool::Origin origin) {
   const pool::Limits limits = limits_of(context->pool, origin.scheme, context->speaks);
   const bool configured = settings_of(origin) != nullptr;
   Result<pool::Destination*> destination =
-      directory_->at(origin, limits, Clock::now(), configured ? pool::Standing::configured : pool::Standing::guest);
+      directory_->at(origin, limits, Clock::now(), configured ? pool::Listing::configured : pool::Listing::unlisted);
   if (!destination) return destination.take_fault();
   context->destination = *destination;
   std::unique_ptr<net::AddressSet>& address_set = address_sets_[*destination];

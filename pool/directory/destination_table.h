@@ -1,8 +1,8 @@
-// Roster: the destinations of a directory in order of creation, and those of guests (origins without an [[origin]]
-// entry) in order of their last use, to find the one to evict. Every operation is O(log n).
+// DestinationTable: the destinations of a directory in order of creation, and the unlisted ones (origins without an
+// [[origin]] entry) in order of their last use, to find the one to evict. Every operation is O(log n).
 //
-// The order of use is lazy: a borrow does not update it; a guest keeps its position until the search finds that it was
-// used since. Guests that never lent a connection come first: names that lead nowhere displace each other first.
+// The order of use is lazy: a borrow does not update it; an unlisted one keeps its position until the search finds that
+// it was used since. Guests that never lent a connection come first: names that lead nowhere displace each other first.
 #pragma once
 
 #include <compare>
@@ -19,22 +19,22 @@
 
 namespace carpool::pool {
 
-enum class Standing : std::uint8_t { guest, configured };
+enum class Listing : std::uint8_t { unlisted, configured };
 
-class Roster {
+class DestinationTable {
  public:
   std::size_t size() const { return members_.size() - leaving_; }
-  std::size_t guests() const { return guests_.size(); }
+  std::size_t unlisted() const { return unlisted_.size(); }
   std::size_t leaving() const { return leaving_; }
 
   // Throws std::bad_alloc; nothing changes then.
-  Destination& add(std::unique_ptr<Destination> made, Standing standing);
-  void set_standing(const Destination& destination, Standing standing);
+  Destination& add(std::unique_ptr<Destination> made, Listing listing);
+  void set_listing(const Destination& destination, Listing listing);
   // Iterates in order of creation from number 0, which is advanced. Returns null at the end.
   Destination* next(std::uint64_t& number) const;
 
-  // Returns the least recently used guest and moves it to the end as if used `now`. Null: there is none, or too many
-  // were used since they were last seen.
+  // Returns the least recently used unlisted one and moves it to the end as if used `now`. Null: there is none, or too
+  // many were used since they were last seen.
   Destination* least_recent(Instant now);
   // The destination ended and is no origin's any more, but stays listed until take().
   void leaves(const Destination& destination);
@@ -52,7 +52,7 @@ class Roster {
   };
   struct Member {
     std::unique_ptr<Destination> destination;
-    std::optional<Place> place;  // position in guests_, if it is a guest
+    std::optional<Place> place;  // position in unlisted_, if it is unlisted
     bool leaving = false;
   };
   using Members = std::map<std::uint64_t, Member>;
@@ -62,7 +62,7 @@ class Roster {
 
   Members members_;  // by number
   std::unordered_map<const Destination*, std::uint64_t> numbers_;
-  std::set<Place> guests_;
+  std::set<Place> unlisted_;
   std::uint64_t last_ = 0;
   std::size_t leaving_ = 0;
 };
