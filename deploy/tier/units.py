@@ -8,7 +8,7 @@ from outcome import Outcome
 from shell import CORES, LOGS, ROOT, TooLate
 
 # Components whose code runs on more than one thread; the first tier tests those that are about threads.
-THREADED = ("exec", "pool", "net", "proxy", "metrics")
+THREADED = ("exec", "pool", "net", "metrics", "telemetry", "upstream", "exchange", "downstream", "server")
 FIRST_TIER = THREADED[:2]
 
 ENVIRONMENT = {

@@ -69,7 +69,7 @@ Destination* DestinationTable::least_recent(Instant now) {
     const Place seen = *unlisted_.begin();
     Member& member = members_.find(seen.number)->second;
     const Place is = place_of(seen.number, *member.destination);
-    if (is > seen) {
+    if (seen < is) {
       move(member, is);
       continue;
     }

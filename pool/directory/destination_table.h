@@ -5,12 +5,12 @@
 // it was used since. Guests that never lent a connection come first: names that lead nowhere displace each other first.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include "base/clock.h"
@@ -48,7 +48,9 @@ class DestinationTable {
     bool lent = false;
     Instant used{};
     std::uint64_t number = 0;
-    auto operator<=>(const Place&) const = default;
+    bool operator<(const Place& other) const {
+      return std::tie(lent, used, number) < std::tie(other.lent, other.used, other.number);
+    }
   };
   struct Member {
     std::unique_ptr<Destination> destination;

@@ -50,38 +50,34 @@ std::unique_ptr<ClientConnection> ClientList::begin(Listener& listener, int fd, 
 
 // A full handshake signs, which takes up to a millisecond. More of them per second would delay the other clients.
 exec::Submitter* ClientList::tasks_for_handshake() {
-  const Instant now = context_.loop.now();
-  if (now - second_began_ >= std::chrono::seconds(1)) {
-    second_began_ = now;
-    handshakes_begun_ = 0;
-  }
-  return ++handshakes_begun_ > handshakes_.inline_per_second ? handshakes_.tasks : nullptr;
+  const bool on_the_loop = handshake_budget_.take(handshakes_.inline_per_second, context_.loop.now());
+  return on_the_loop ? nullptr : handshakes_.tasks;
+}
+
+template <class Client, class... Arguments>
+ClientConnection* ClientList::succeed(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
+                                      Arguments... arguments) {
+  auto client = std::make_unique<Client>(context_, *this, listener, std::move(transport), std::move(peer));
+  Client& started = *client;
+  clients_.push_back(*client.release());
+  if (started.start(arguments...)) return &started;
+  started.end();
+  return nullptr;
 }
 
 void ClientList::established(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer) {
+  constexpr std::string_view kNone;  // nothing was read yet
   const bool h2 = transport->security().alpn == "h2";
-  ClientConnection* established = nullptr;
-  bool started = false;
-  if (h2) {
-    auto client = std::make_unique<H2Client>(context_, *this, listener, std::move(transport), std::move(peer));
-    started = bool(client->start({}, {}));
-    clients_.push_back(*(established = client.release()));
-  } else {
-    auto client = std::make_unique<H1Client>(context_, *this, listener, std::move(transport), std::move(peer));
-    started = bool(client->start());
-    clients_.push_back(*(established = client.release()));
-  }
-  if (!started) return established->end();
-  if (context_.draining) established->start_graceful_close();
+  ClientConnection* const client = h2 ? succeed<H2Client>(listener, std::move(transport), std::move(peer), kNone, kNone)
+                                      : succeed<H1Client>(listener, std::move(transport), std::move(peer));
+  if (client != nullptr && context_.draining) client->start_graceful_close();
 }
 
 void ClientList::upgrade_to_h2(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
                                std::string_view bytes) {
-  auto client = std::make_unique<H2Client>(context_, *this, listener, std::move(transport), std::move(peer));
-  H2Client& started = *client;
-  clients_.push_back(*client.release());
-  if (!started.start(http::kH2Preface, bytes)) return started.end();
-  if (context_.draining) started.drain();
+  ClientConnection* const client =
+      succeed<H2Client>(listener, std::move(transport), std::move(peer), http::kH2Preface, bytes);
+  if (client != nullptr && context_.draining) client->drain();
 }
 
 void ClientList::destroy_later(ClientConnection& client) {

@@ -15,6 +15,7 @@
 #include "proxy/downstream/handshake_owner.h"
 #include "proxy/downstream/request_pacer.h"
 #include "proxy/exchange/exchange_context.h"
+#include "proxy/net/handshake_budget.h"
 
 namespace carpool::proxy {
 
@@ -56,6 +57,11 @@ class ClientList final : public ClientAcceptor, public ClientOwner, public Hands
   void upgrade_to_h2(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
                      std::string_view bytes) override LOOP_ONLY;
   void established(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer) override LOOP_ONLY;
+  // Adds a client for the connection of one of this list and starts it with these arguments. Returns nullptr if that
+  // fails: it is closed then.
+  template <class Client, class... Arguments>
+  ClientConnection* succeed(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
+                            Arguments... arguments) LOOP_ONLY;
   std::unique_ptr<ClientConnection> begin(Listener& listener, int fd, std::string peer) LOOP_ONLY;
   exec::Submitter* tasks_for_handshake() override LOOP_ONLY;
   RequestPacer& pacer() override LOOP_ONLY { return pacer_; }
@@ -72,9 +78,8 @@ class ClientList final : public ClientAcceptor, public ClientOwner, public Hands
   List<ClientConnection, ClientTag> clients_ LOOP_LOCAL;  // owned
   List<ClientConnection, ClientTag> closed_ LOOP_LOCAL;   // owned
   std::size_t count_ LOOP_LOCAL = 0;
-  Instant second_began_ LOOP_LOCAL{};
-  std::uint32_t handshakes_begun_ LOOP_LOCAL = 0;  // since then
-  std::atomic<bool> empty_{false};                 // release in note_if_empty(), acquire in empty()
+  net::HandshakeBudget handshake_budget_ LOOP_LOCAL;
+  std::atomic<bool> empty_{false};  // release in note_if_empty(), acquire in empty()
 };
 
 }  // namespace carpool::proxy

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "proxy/net/dial.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/fd_budget.h"
@@ -276,13 +277,8 @@ void Dialer::cancel_dial(pool::Destination& destination, std::uint32_t index, st
 // A full handshake costs half a millisecond, more with an RSA signature. More of them per second than configured, or
 // any that signs, would delay the other connections of this loop.
 exec::Submitter* Dialer::tasks_for_handshake(bool signs) {
-  const Instant now = context_.loop.now();
-  if (now - second_began_ >= std::chrono::seconds(1)) {
-    second_began_ = now;
-    handshakes_ = 0;
-  }
-  const std::uint32_t most = context_.inline_handshakes;
-  return signs || ++handshakes_ > most ? &context_.tasks : nullptr;
+  const bool on_the_loop = !signs && handshakes_.take(context_.inline_handshakes, context_.loop.now());
+  return on_the_loop ? nullptr : &context_.tasks;
 }
 
 std::string_view Dialer::phase_of(const OriginRuntime& origin) const {

@@ -8,11 +8,14 @@
 #include "base/intrusive.h"
 #include "exec/loop.h"
 #include "pool/destination/destination.h"
-#include "proxy/net/dial.h"
+#include "proxy/net/handshake_budget.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::exec {
 class Submitter;
+}
+namespace carpool::proxy::dns {
+class Resolver;
 }
 
 namespace carpool::proxy {
@@ -38,8 +41,7 @@ class Dialer {
   exec::Submitter* tasks_for_handshake(bool signs) LOOP_ONLY;
   const UpstreamContext& context_;
   dns::Resolver& resolver_;
-  Instant second_began_{};
-  std::uint32_t handshakes_ = 0;                           // since then
+  net::HandshakeBudget handshakes_;
   mutable List<PendingDial, struct AttemptTag> attempts_;  // owned
 };
 

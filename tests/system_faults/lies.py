@@ -87,17 +87,6 @@ class Liar(names.Resolver):
         self.late = []
         super().__init__(folder, sock)
 
-    def _serve(self):
-        while True:
-            try:
-                query, peer = self._sock.recvfrom(512)
-                if not query:
-                    return
-                for datagram in self.answers(query, peer):
-                    self._sock.sendto(datagram, peer)
-            except OSError:
-                return
-
     def answers(self, query, peer):
         label = query[13:13 + query[12]].decode()
         if label == "late":

@@ -38,10 +38,15 @@ class Resolver:
                 query, peer = self._sock.recvfrom(512)
                 if not query:
                     return
-                if answer := self._answer(query):
-                    self._sock.sendto(answer, peer)
+                for datagram in self.answers(query, peer):
+                    self._sock.sendto(datagram, peer)
             except OSError:
                 return
+
+    def answers(self, query, peer):
+        """Returns the datagrams that answer a query: at most one; a test may answer otherwise."""
+        answer = self._answer(query)
+        return [answer] if answer else []
 
     def _answer(self, query):
         labels, at = [], 12

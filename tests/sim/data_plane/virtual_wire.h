@@ -52,8 +52,8 @@ struct VirtualWire {
   std::size_t room;
   std::string flying, arrived;  // of the peer
   std::string outgoing;         // of the proxy
-  // The last bytes of `flying` that arrive together with the byte before them: later, nobody could tell them from the
-  // answer to the next request.
+  // The last bytes of `flying` that arrive together with the byte before them: later, the reader could not tell them
+  // from the answer to the next request.
   std::size_t glued = 0;
   std::uint64_t consumed = 0;  // bytes that the proxy has read
   bool ended = false;          // the peer sends nothing after what is in flight
