@@ -57,7 +57,10 @@ class SessionBudget {
   // Iterates over the sessions with work in progress; starts and ends with nullptr.
   Session* next_worked_for(Session* session) { return working_.next(session); }
   // Returns any session, or nullptr.
-  Session* any() { return waiting_.empty() ? working_.next(nullptr) : &waiting_.front(); }
+  Session* any() {
+    Session* const waiting = waiting_.next(nullptr);
+    return waiting != nullptr ? waiting : working_.next(nullptr);
+  }
 
  private:
   void set_worked_for(Session& session, bool worked_for) {

@@ -19,8 +19,8 @@
 namespace carpool::proxy::dns {
 namespace {
 
-constexpr std::size_t kMaxTcp = 32;          // concurrent lookups over TCP: c-ares needs some 75 KiB for each
-constexpr std::size_t kMaxText = 64 * 1024;  // limit of resolv.conf
+constexpr std::size_t kMaxTcp = 32;  // concurrent lookups over TCP: c-ares needs some 75 KiB for each
+constexpr std::size_t kMaxText = std::size_t{64} * 1024;  // limit of resolv.conf
 
 std::string contents_of(const std::string& path) {
   std::string text(kMaxText, '\0');
