@@ -118,8 +118,10 @@ inline constexpr Metric kDns{
 // ---- execution ----
 inline constexpr Metric kTasks{"carpool_exec_tasks_total", counter, "mode", "Tasks executed, by mode."};
 inline constexpr Metric kHandovers{"carpool_exec_handovers_total", counter, "result",
-                                   "Attempts to hand a loop to a reserved thread, by result; paused: not attempted "
-                                   "because earlier ones were late, so the task was queued."};
+                                   "Attempts to hand a loop to a reserved thread, by result."};
+inline constexpr Metric kHandoversPaused{"carpool_exec_handovers_paused_total", counter, "",
+                                         "Hand-overs not attempted because earlier ones were late; the task was "
+                                         "queued."};
 inline constexpr Metric kThreads{"carpool_exec_threads", gauge, "state", "Threads of the pool by state."};
 inline constexpr Metric kThreadsMax{"carpool_exec_threads_max", gauge, "", "Maximum number of threads (threads.max)."};
 inline constexpr Metric kLowOnThreads{"carpool_exec_low_on_threads", gauge, "",
@@ -218,6 +220,7 @@ inline constexpr std::array kCatalog{
     &catalog::kDns,               //
     &catalog::kTasks,             //
     &catalog::kHandovers,         //
+    &catalog::kHandoversPaused,   //
     &catalog::kThreads,           //
     &catalog::kThreadsMax,        //
     &catalog::kLowOnThreads,      //

@@ -229,6 +229,7 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kDns, counts<&Registry::dns_count, kDns>},
     {&catalog::kTasks, exec_parts<&ExecSample::tasks>},
     {&catalog::kHandovers, exec_parts<&ExecSample::handovers>},
+    {&catalog::kHandoversPaused, exec_number<&ExecSample::handovers_paused>},
     {&catalog::kThreads, exec_parts<&ExecSample::threads>},
     {&catalog::kThreadsMax, exec_number<&ExecSample::threads_max>},
     {&catalog::kLowOnThreads, exec_number<&ExecSample::low_on_threads>},

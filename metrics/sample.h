@@ -40,6 +40,7 @@ struct OriginSample {
 // Figures of the thread pool and the strategies.
 struct ExecSample {
   std::vector<Labelled> tasks, handovers, threads;
+  std::uint64_t handovers_paused = 0;
   std::uint64_t threads_max = 0, queue = 0;
   bool low_on_threads = false;
   HistogramTotals queue_wait;

@@ -70,9 +70,16 @@ class Checker {
     listener_is_not_open(i);
     const Listen& listen = config_.listen[i];
     const std::string prefix = indexed("listen", i) + '.';
+    of_a_unix_socket(listen, prefix + "mode", listen.mode);
+    of_a_unix_socket(listen, prefix + "group", listen.group);
     needs(prefix, listen.cert_file, "cert_file", listen.key_file, "key_file");
     needs(prefix, listen.key_file, "key_file", listen.cert_file, "cert_file");
     needs(prefix, listen.client_ca_file, "client_ca_file", listen.cert_file, "cert_file");
+  }
+
+  void of_a_unix_socket(const Listen& listen, const std::string& key, const std::string& value) {
+    if (value.empty() || unix_address(listen.address)) return;
+    mistake(key, "is set beside the address " + quoted(listen.address) + R"(, expected "unix:/path")");
   }
 
   // `one` requires `other`, both keys of the same table.

@@ -51,8 +51,10 @@ struct Listen {
   Duration body_grace = seconds(20);
   Duration half_close = seconds(1);  // zero: at once; kUnlimited: never
   std::string class_name;            // the priority class of its requests; empty: by their Priority field
-  std::string cert_file, key_file;   // TLS with this identity; empty: plain text
-  std::string client_ca_file;        // a client needs a certificate of these authorities; empty: none is requested
+  std::string mode;   // of a Unix socket's file, four octal digits; empty: by the umask, 0660 with `group`
+  std::string group;  // likewise, name or number; empty: the process's
+  std::string cert_file, key_file;  // TLS with this identity; empty: plain text
+  std::string client_ca_file;       // a client needs a certificate of these authorities; empty: none is requested
   friend bool operator==(const Listen&, const Listen&) = default;
 };
 

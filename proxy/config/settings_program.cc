@@ -35,6 +35,15 @@ std::vector<Setting> listen_limits() {
   };
 }
 
+// Access to the file of a Unix socket.
+std::vector<Setting> listen_file() {
+  return {
+      row<&Listen::mode>("mode", "of a Unix socket's file; default: by the umask, 0660 if group is set")
+          .format(kFileMode, R"("0660")"),
+      row<&Listen::group>("group", "of a Unix socket's file; default: the process's").format(kGroup, R"("www-data")"),
+  };
+}
+
 // TLS with the applications.
 std::vector<Setting> listen_tls() {
   return {
@@ -93,6 +102,7 @@ Section listen_section() {
       nullptr,
       &kDefaults<Listen>};
   for (Setting& row : listen_limits()) section.settings.push_back(row);
+  for (Setting& row : listen_file()) section.settings.push_back(row);
   for (Setting& row : listen_tls()) section.settings.push_back(row);
   return section;
 }

@@ -12,6 +12,7 @@
 
 #include "pool/origin.h"
 #include "proxy/config/egress_rule.h"
+#include "proxy/config/group.h"
 
 namespace carpool::proxy::config {
 namespace {
@@ -105,6 +106,18 @@ std::string accept_class(std::string& text) {
   return good ? std::string() : "`" + text + "` is not a valid class name";
 }
 
+std::string accept_mode(std::string& text) {
+  const auto octal = [](char c) { return c >= '0' && c <= '7'; };
+  const bool three = text.size() == 3 || (text.size() == 4 && text.front() == '0');
+  if (!three || !std::all_of(text.begin(), text.end(), octal)) return "`" + text + "` is not a file mode";
+  if (text.size() == 3) text.insert(0, 1, '0');
+  return {};
+}
+
+std::string accept_group(std::string& text) {
+  return find_group(text) ? std::string() : "the system has no group `" + text + "`";
+}
+
 // Only safe methods (RFC 9110 §9.2.1): carpool sends a probe on its own, repeatedly.
 std::string accept_probe(std::string& text) {
   const std::size_t space = text.find(' ');
@@ -130,6 +143,8 @@ const TextFormat kReadableFile{"a file that carpool may read", accept_file};
 const TextFormat kProtocol{R"("h1" or "h2")", accept_protocol};
 const TextFormat kLeniency{R"("bare_lf")", accept_leniency};
 const TextFormat kClassName{"up to 32 of a-z, 0-9, _ and -", accept_class};
+const TextFormat kFileMode{R"(three octal digits, such as "0660")", accept_mode};
+const TextFormat kGroup{"the name of a group or its number", accept_group};
 const TextFormat kProbe{R"("OPTIONS *", "HEAD /path" or "GET /path")", accept_probe};
 
 bool unix_address(std::string_view address) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "exec/posted_function.h"
+#include "proxy/config/group.h"
 #include "proxy/downstream/client_acceptor.h"
 #include "proxy/exchange/overload_state.h"
 #include "proxy/telemetry/loop_stats.h"
@@ -52,8 +53,18 @@ void Listener::set_identity(ListenerIdentity identity) {
   identity_ = std::move(identity);
 }
 
+net::SocketAccess Listener::access_of(const config::Listen& settings) {
+  constexpr mode_t kGroupToo = 0660;
+  net::SocketAccess access;
+  if (!settings.mode.empty()) access.mode = static_cast<mode_t>(std::stoul(settings.mode, nullptr, 8));
+  if (settings.group.empty()) return access;
+  access.group = config::find_group(settings.group);
+  if (!access.mode) access.mode = kGroupToo;
+  return access;
+}
+
 Status Listener::open() {
-  Result<net::Bound> bound = net::bind_and_listen(settings().address, kListenBacklog);
+  Result<net::Bound> bound = net::bind_and_listen(settings().address, kListenBacklog, access_of(settings()));
   if (!bound) return bound.take_fault();
   adopt_socket(std::move(*bound));
   return Done{};

@@ -40,6 +40,8 @@ class Listener final : private net::Acceptor::Owner {
   Listener(const config::Listen& settings, Parts parts);
   ~Listener();
 
+  // Returns who may connect to the file of a Unix socket. Blocking.
+  static net::SocketAccess access_of(const config::Listen& settings);
   Status open();                        // binds and listens; the Fault names the address and the system's reason
   void adopt_socket(net::Bound bound);  // a socket that is bound already
   Status start() LOOP_ONLY { return acceptor_.start(); }  // on the first worker's loop, or before it runs

@@ -13,6 +13,8 @@
 namespace carpool::proxy::net {
 
 namespace {
+constexpr mode_t kOwnerOnly = 0600;
+
 Fault system_fault(std::string what) {
   return {FaultKind::unroutable, Side::self,
           std::move(what) + ": " + std::strerror(errno)};  // NOLINT(concurrency-mt-unsafe)
@@ -30,7 +32,7 @@ void remove_socket_file(const Address& address) {
   ::unlink(reinterpret_cast<const sockaddr_un*>(address.get())->sun_path);
 }
 
-Result<Bound> bind_and_listen(const std::string& text, int backlog) {
+Result<Bound> bind_and_listen(const std::string& text, int backlog, const SocketAccess& access) {
   Result<Address> wanted = Address::parse(text);
   if (!wanted) return wanted.take_fault();
   Bound bound;
@@ -46,21 +48,23 @@ Result<Bound> bind_and_listen(const std::string& text, int backlog) {
   }
   if (wanted->family() == AF_UNIX) {
     remove_dead_socket(*wanted);
+    // bind() creates the file with the mode of the socket, reduced by the umask.
+    if (access.mode || access.group) ::fchmod(bound.fd.get(), kOwnerOnly);
   } else {
     ::setsockopt(bound.fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   }
   if (::bind(bound.fd.get(), wanted->get(), wanted->length()) != 0) return system_fault("bind " + text);
+  if (Status set = set_access(*wanted, access); !set) {
+    remove_socket_file(*wanted);
+    return set.take_fault();
+  }
   if (::listen(bound.fd.get(), backlog) != 0) return system_fault("listen " + text);
   bound.address = Address::local_of(bound.fd.get());
   return bound;
 }
 
 Result<Bound> bind_for_owner(const std::string& text, int backlog) {
-  constexpr mode_t kOwnerOnly = 0177;
-  const mode_t before = ::umask(kOwnerOnly);
-  Result<Bound> bound = bind_and_listen(text, backlog);
-  ::umask(before);
-  return bound;
+  return bind_and_listen(text, backlog, {.mode = kOwnerOnly, .group = std::nullopt});
 }
 
 }  // namespace carpool::proxy::net

@@ -145,8 +145,8 @@ metrics::ExecSample Executors::sample() const {
   const unsigned reserved = reserve_.available();
   metrics::ExecSample sample;
   sample.tasks = {{"pc", counts.pc}, {"pic", counts.pic}, {"pec", counts.pec}, {"epc", counts.epc}};
-  sample.handovers = {
-      {"took_over", counts.took_over}, {"noop", counts.noop}, {"missed", counts.missed}, {"paused", counts.paused}};
+  sample.handovers = {{"took_over", counts.took_over}, {"noop", counts.noop}, {"missed", counts.missed}};
+  sample.handovers_paused = counts.paused;
   sample.threads = {{"idle", threads.idle},
                     {"busy", threads.busy},
                     {"reserved", reserved},

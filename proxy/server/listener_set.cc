@@ -20,6 +20,7 @@ Status ListenerSet::open(const config::Listen& settings, std::optional<net::Boun
   auto listener = std::make_unique<Listener>(settings, parts_);
   listener->set_identity(std::move(*identity));
   if (inherited) {
+    if (Status set = net::set_access(inherited->address, Listener::access_of(settings)); !set) return set;
     listener->adopt_socket(std::move(*inherited));
   } else if (Status opened = listener->open(); !opened) {
     return opened;

@@ -1,10 +1,14 @@
 """Routing of a request: absolute-form, Host, aliases, a listener with a fixed origin, a Unix socket."""
+import grp
+import os
 import shutil
 import ssl
 import subprocess
 import threading
 
+import pytest
 from harness.ports import free_port
+from harness.wait import until
 from harness.wire import Client
 
 
@@ -79,6 +83,37 @@ def test_the_socket_file_of_a_dead_run_is_no_obstacle_and_goes_at_the_end(carpoo
     Client(str(path)).close()
     second.stop()
     assert not path.exists()
+
+
+def access_of(path):
+    facts = os.stat(path)
+    return facts.st_mode & 0o777, facts.st_gid
+
+
+def test_a_unix_socket_has_the_mode_and_the_group_of_its_listener_and_a_reload_changes_both(carpool, tmp_path):
+    path, group = tmp_path / "proxy.sock", os.getgid()
+    c = carpool(listeners=[{"address": "unix:%s" % path, "mode": "0660", "group": str(group)}])
+    assert access_of(path) == (0o660, group)
+    c.config.write_text(c.config.read_text().replace("0660", "600"))
+    assert c.admin("POST", "/reload").status == 200
+    until(lambda: access_of(path) == (0o600, group), what="the new mode")
+    Client(str(path)).close()
+
+
+def test_a_group_alone_admits_its_members(carpool, tmp_path):
+    path = tmp_path / "proxy.sock"
+    carpool(listeners=[{"address": "unix:%s" % path, "group": grp.getgrgid(os.getgid()).gr_name}])
+    assert access_of(path) == (0o660, os.getgid())
+
+
+@pytest.mark.parametrize("settings, mistake", [
+    ({"address": "127.0.0.1:0", "mode": "0660"}, 'is set beside the address "127.0.0.1:0"'),
+    ({"address": "unix:/tmp/x.sock", "mode": "0668"}, "is not a file mode"),
+    ({"address": "unix:/tmp/x.sock", "mode": "4755"}, "is not a file mode"),
+    ({"address": "unix:/tmp/x.sock", "group": "no-such-group"}, "the system has no group `no-such-group`"),
+])
+def test_a_file_mode_that_cannot_be_is_refused(carpool, settings, mistake):
+    assert mistake in carpool(start=False, listeners=[settings]).check()
 
 
 def test_several_listeners_serve_side_by_side(origin, carpool):

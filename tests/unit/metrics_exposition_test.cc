@@ -29,6 +29,7 @@ Sample everything() {
   ExecSample exec;
   exec.tasks = {{"pc", 5}, {"epc", 1}};
   exec.handovers = {{"took_over", 1}};
+  exec.handovers_paused = 2;
   exec.threads = {{"idle", 2}};
   exec.queue_wait.buckets[1] = 4;
   sample.exec = exec;

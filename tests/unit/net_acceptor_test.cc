@@ -207,9 +207,7 @@ TEST_F(AnAcceptor, RemovesTheFileOfItsSocketOnlyWhenItCloses) {
 
 TEST(ASocketFileForTheOwner, IsOpenToNobodyElse) {
   const std::string path = ::testing::TempDir() + "carpool-owner-" + std::to_string(::getpid());
-  const mode_t before = ::umask(0022);
   const Result<Bound> bound = bind_for_owner("unix:" + path, 4);
-  EXPECT_EQ(0022U, ::umask(before)) << "the umask is as it was";
   ASSERT_TRUE(bound) << bound.fault().detail;
   struct stat facts {};
   ASSERT_EQ(0, ::stat(path.c_str(), &facts));

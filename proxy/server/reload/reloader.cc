@@ -193,7 +193,7 @@ Status Reloader::prepare_listeners(Plan& plan) {
       plan.round->listeners.changing.push_back({listen, std::move(*identity)});
       continue;
     }
-    Result<net::Bound> bound = net::bind_and_listen(listen.address, kListenBacklog);
+    Result<net::Bound> bound = net::bind_and_listen(listen.address, kListenBacklog, Listener::access_of(listen));
     if (!bound) return bound.take_fault();
     plan.bound[listen.address] = {bound->address, *identity};
     plan.round->listeners.opening.push_back({listen, std::move(*bound), std::move(*identity)});
@@ -215,6 +215,10 @@ void Reloader::apply(Plan& plan, Report& report) {
     report.warnings.push_back("settings not applied: " + one);
   }
   bound_ = std::move(plan.bound);
+  for (const config::Listen& listen : fresh.listen) {
+    const Status set = net::set_access(bound_.at(listen.address).address, Listener::access_of(listen));
+    if (!set) report.warnings.push_back("settings not applied: " + set.fault().detail);
+  }
   if (plan.round->run(kTimeout)) {
     old_configs_.clear();
     old_rule_sets_.clear();

@@ -1,0 +1,22 @@
+// SocketAccess: who may connect to the file of a Unix socket.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+
+#include "base/result.h"
+#include "proxy/net/address.h"
+
+namespace carpool::proxy::net {
+
+struct SocketAccess {
+  std::optional<mode_t> mode;  // absent: by the process's umask
+  std::optional<gid_t> group;  // absent: the process's
+};
+
+// Sets group and mode of the file; other addresses than Unix sockets have none. The Fault names the file and the
+// system's reason.
+Status set_access(const Address& address, const SocketAccess& access);
+
+}  // namespace carpool::proxy::net
