@@ -16,7 +16,7 @@ std::optional<gid_t> find_group(const std::string& name) {
     if (number == std::numeric_limits<gid_t>::max()) return std::nullopt;  // chown() takes it as "unchanged"
     return number;
   }
-  std::array<char, 16 * 1024> memory;
+  std::array<char, 16384> memory;
   group entry{};
   group* found = nullptr;
   if (getgrnam_r(name.c_str(), &entry, memory.data(), memory.size(), &found) != 0) return std::nullopt;

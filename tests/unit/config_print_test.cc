@@ -59,7 +59,7 @@ TEST(DefaultConfig, HasExamplesThatAreRight) {
     at = setting ? end - 2 : end;
   }
   for (const ConfigError& mistake : read_toml(text).mistakes) {
-    const auto says = [&](const char* text) { return mistake.text.find(text) != std::string::npos; };
+    const auto says = [&](const char* part) { return mistake.text.find(part) != std::string::npos; };
     EXPECT_TRUE(says("applies to single origins") || says("cannot be read") || says("the system has no group") ||
                 says(R"(expected "unix:/path")"))
         << mistake.line_text();
