@@ -24,7 +24,7 @@ from clocks import JUMPS, Clocks  # noqa: E402
 from disk import Disk  # noqa: E402
 from handover import Handover  # noqa: E402
 from lies import Lies  # noqa: E402
-from scene import Scene  # noqa: E402
+from scene import SHIM, Scene  # noqa: E402
 from startup import StartUp  # noqa: E402
 from sweep import Sweep  # noqa: E402
 
@@ -116,6 +116,8 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", choices=PARTS)
     args = parser.parse_args()
+    if not SHIM.exists():
+        parser.error("%s does not exist: without it no call would fail" % SHIM)
     start = multiprocessing.get_context("spawn")  # each job counts its own free ports
     results = start.Queue()
     jobs = [start.Process(target=work, args=(args, number, results)) for number in range(args.jobs)]

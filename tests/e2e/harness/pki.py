@@ -17,9 +17,9 @@ class Pki:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._ca = self._sign("e2e authority", self._key.public_key(), "e2e authority", True, [])
         self.ca = self._write("ca.pem", self._ca)
-        self.server, self.server_key = self._issue("server", NAMES)
-        self.wrong_name, self.wrong_name_key = self._issue("wrong-name", ["other.test"])
-        self.client, self.client_key = self._issue("client", ["client.test"])
+        self.server, self.server_key = self.issue("server", NAMES)
+        self.wrong_name, self.wrong_name_key = self.issue("wrong-name", ["other.test"])
+        self.client, self.client_key = self.issue("client", ["client.test"])
 
     def _sign(self, name, public, issuer, authority, names):
         now = datetime.datetime.now(datetime.timezone.utc)
@@ -33,7 +33,7 @@ class Pki:
             builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), False)
         return builder.sign(self._key, hashes.SHA256())
 
-    def _issue(self, label, names):
+    def issue(self, label, names):
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = self._sign(names[0], key.public_key(), "e2e authority", False, names)
         return self._write(label + ".pem", certificate), self._write(label + ".key", key)
