@@ -5,6 +5,7 @@
 #include <uv.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <string>
@@ -26,6 +27,16 @@ Fault system_fault(const char* what, int error) {
   const bool out_of = error == EMFILE || error == ENFILE || error == ENOSPC || error == ENOMEM;
   return {out_of ? FaultKind::budget : FaultKind::internal, Side::self,
           std::string(what) + ": " + std::generic_category().message(error)};
+}
+
+// libuv ends the process if the first loop cannot have its pipes; so their number is opened here before.
+Status descriptors_are_free() {
+  std::array<Fd, 6> probes;  // an epoll, an eventfd and two pipes
+  for (Fd& probe : probes) {
+    probe.reset(::eventfd(0, EFD_CLOEXEC));
+    if (!probe) return system_fault("descriptors of libuv", errno);
+  }
+  return Done{};
 }
 
 Ready ready_from(std::uint32_t events) {
@@ -66,6 +77,7 @@ Status UvLoop::open() {
   if (!epoll_) return system_fault("epoll_create1", errno);
   wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_) return system_fault("eventfd", errno);
+  if (Status free = descriptors_are_free(); !free) return free;
   auto uv = std::make_unique<uv_loop_t>();
   if (const int error = uv_loop_init(uv.get()); error != 0) return system_fault("uv_loop_init", -error);
   uv_ = std::move(uv);

@@ -34,6 +34,7 @@ int exit_code(const Fault& fault) {
     case FaultKind::unroutable:
       return kCannotListen;
     case FaultKind::internal:
+    case FaultKind::budget:  // no descriptors
       return kInternal;
     default:
       return kConfiguration;

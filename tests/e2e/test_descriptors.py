@@ -1,6 +1,10 @@
 """Out of descriptors: idle connections are closed for new ones."""
 import concurrent.futures
+import signal
+import subprocess
 
+import pytest
+from harness.carpool import PROGRAM
 from harness.origin import Gate
 from harness.wait import until
 
@@ -59,3 +63,19 @@ def test_clients_who_come_at_once_leave_descriptors_to_those_who_are_there(origi
                 one.close()
     with c.client() as late:
         assert late.get(o.url + "/").status == 200
+
+
+@pytest.mark.parametrize("most", range(4, 30))
+def test_a_start_with_few_descriptors_serves_or_says_why_not(carpool, most):
+    c = carpool(start=False, workers=1)
+    with subprocess.Popen(["prlimit", "--nofile=%d:%d" % (most, most), PROGRAM, "--config", c.config], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True) as process:
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if "carpool ready" in line:
+                process.send_signal(signal.SIGTERM)
+    if any("carpool ready" in line for line in lines):
+        assert process.returncode == 0, lines
+    else:
+        assert process.returncode in (2, 3) and "Too many open files" in lines[-1], (process.returncode, lines)

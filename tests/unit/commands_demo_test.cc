@@ -90,9 +90,11 @@ TEST(DemoConfig, TakesAnyPortWhereTheUsualOneIsTaken) {
 
 TEST(DemoConfig, NeverNamesAPortThatSomebodyListensOn) {
   Served served;
-  std::string listener = config::Config{}.listen.front().address;
-  const Fd taken = listening(listener);  // or another process has it
-  EXPECT_EQ(demo_config(served.origin()).listen.front().address, "127.0.0.1:0");
+  config::Config config;
+  config.listen.front().address = "127.0.0.1:0";
+  const Fd taken = listening(config.listen.front().address);
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(demo_config(served.origin(), config).listen.front().address, "127.0.0.1:0");
 }
 
 TEST(DemoLine, SaysTheRateOfTheTimeBetweenAndTheReuseSinceTheStart) {

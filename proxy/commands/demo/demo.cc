@@ -42,8 +42,7 @@ std::string free_or_any_port(const std::string& text) {
   return free ? text : "127.0.0.1:0";
 }
 
-config::Config demo_config(const DemoOrigin& origin) {
-  config::Config config;
+config::Config demo_config(const DemoOrigin& origin, config::Config config) {
   config.listen.front().address = free_or_any_port(config.listen.front().address);
   config.admin.address = free_or_any_port(config.admin.address);
   config.log.format = config::LogFormat::text;

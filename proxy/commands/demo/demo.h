@@ -20,7 +20,8 @@ namespace carpool::proxy {
 
 // Returns the defaults, with the demo's origin under two names. Listener and admin address are the usual ones if they
 // are free, otherwise any free port.
-config::Config demo_config(const DemoOrigin& origin);
+// `config`: what it starts from; a port of it that is taken becomes any port.
+config::Config demo_config(const DemoOrigin& origin, config::Config config = {});
 // Returns `address` if its port is free now, otherwise a free port of 127.0.0.1.
 std::string free_or_any_port(const std::string& address);
 
