@@ -32,6 +32,7 @@ import rooms  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMIT = 120  # seconds of CPU; a program that exceeds them counts as hung
+WAITS = 5  # times the wall time that a program takes without a mutant; one that takes longer waits for what never comes
 MUTANTS = pool.MUTANTS + books.MUTANTS + rooms.MUTANTS  # the number of a mutant is its place here
 
 
@@ -56,20 +57,22 @@ class Programs:
         likely = sorted(self.pool.PROGRAMS, key=lambda p: p != mutant.killer)
         return [p for p in likely if p != "every order" or mutant.killer == "explorer"]
 
-    def argv(self, mutant, program):
+    def ready(self, mutant, program):
+        """Returns the command that runs the program, and the longest time that it may take."""
         build = self.pool if mutant.path.startswith("pool/") else self.linked
         with self.lock:
             if (build, program) not in self.built:
-                self.built[build, program] = build.build(program)
-                if said := complaint(self.built[build, program], 0):
+                argv, began = build.build(program), time.monotonic()
+                if said := complaint(argv, 0, 10 * LIMIT):
                     sys.exit("%s is wrong without a mutant: %s" % (program, said))
+                self.built[build, program] = argv, 20 + WAITS * (time.monotonic() - began)
         return self.built[build, program]
 
 
-def complaint(argv, number):
+def complaint(argv, number, limit):
     """Returns the program's failure for this mutant; empty: not detected."""
     try:
-        done = subprocess.run(["nice", "-n", "5", *map(str, argv)], cwd=ROOT, text=True, errors="replace", capture_output=True, timeout=10 * LIMIT,
+        done = subprocess.run(["nice", "-n", "5", *map(str, argv)], cwd=ROOT, text=True, errors="replace", capture_output=True, timeout=limit,
                               env={**os.environ, "CARPOOL_MUTANT": str(number)},
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT)))
     except subprocess.TimeoutExpired:
@@ -85,8 +88,8 @@ def complaint(argv, number):
 def judge(programs, number):
     mutant, began, said = MUTANTS[number - 1], time.monotonic(), ""
     for program in programs.of(mutant):
-        argv = programs.argv(mutant, program)
-        if text := complaint(argv, number):
+        argv, limit = programs.ready(mutant, program)
+        if text := complaint(argv, number, limit):
             said = "%s: %s" % (program, text)
             break
     print("%-9s %-62s %4.0f s  %s" % ("killed" if said else "survived", mutant.name, time.monotonic() - began, said[:110]), flush=True)
