@@ -22,10 +22,8 @@ Reusability Destination::Impl::reusability_for(const SlotEntry& entry, EntryWord
   if (past_idle_limit(entry, now)) return Reusability::idle_too_long;
   const Duration quarantine = live.quarantine();
   if (quarantine > Duration::zero() && idle < quarantine && word.uses() != 0) return Reusability::unwanted;
-  // Sessions announce their end (GOAWAY), so kOnlyNew accepts them.
-  if (want.max_idle < Duration::zero()) {
-    return word.uses() == 0 || protocol_of(entry) == Protocol::h2 ? Reusability::fit : Reusability::unwanted;
-  }
+  // Also of a session: it may break while it is idle without a GOAWAY.
+  if (want.max_idle < Duration::zero()) return word.uses() == 0 ? Reusability::fit : Reusability::unwanted;
   return idle > want.max_idle ? Reusability::unwanted : Reusability::fit;
 }
 

@@ -16,7 +16,7 @@ class Lease;
 struct BorrowRequest {
   // Rejects a connection that was idle for longer (non-idempotent requests).
   Duration max_idle = Duration::max();
-  // A value of max_idle: rejects every connection that has served, except sessions.
+  // A value of max_idle: rejects every connection that has served, except sessions in use.
   static constexpr Duration kOnlyNew{-1};
   // A retry: accepts only a connection that has never served, or a session newer than this request or in use (it must
   // not meet one that went stale while idle). Served before all others.

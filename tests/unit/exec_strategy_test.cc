@@ -97,6 +97,7 @@ TEST(EveryStrategy, TakesAProduceThatThrewForNothingProduced) {
     scene.strategy.produce();
     EXPECT_EQ(1, task.runs) << "the role had not left with the exception";
     EXPECT_EQ(std::vector<std::string>{"produce: no more"}, scene.failures.said);
+    EXPECT_EQ(1U, scene.strategy.counts().failed);
   }
 }
 

@@ -290,6 +290,7 @@ TEST(ThreadPool, RunsQueuedJobsWhenItsMaximumIsRaised) {
     });
   }
   EXPECT_EQ(2U, pool.counts().queue);
+  ASSERT_TRUE(comes([&] { return inside == 1; })) << "a thread that is only called looks for more jobs when it comes";
   pool.pool.resize(0, 3);
   EXPECT_TRUE(comes([&] { return inside == 3; }));
   gate.open();

@@ -370,7 +370,7 @@ TEST_F(AnOriginThatClosesEarly, LeavesWhatServedToWhoComesNextInLine) {
   EXPECT_TRUE(get.lease.reused());
 }
 
-TEST_F(AnOriginThatClosesEarly, DoesNotKeepThemFromASessionOrFromWhatNeverServed) {
+TEST_F(AnOriginThatClosesEarly, DoesNotKeepThemFromASessionInUseOrFromWhatNeverServed) {
   limits.expected_streams = 2;
   world.next_streams = 2;
   BorrowRequest only_new;
@@ -383,6 +383,27 @@ TEST_F(AnOriginThatClosesEarly, DoesNotKeepThemFromASessionOrFromWhatNeverServed
   EXPECT_EQ(next.state, State::leased);
   post.release();
   EXPECT_EQ(asker().borrow(destination(), only_new), State::leased);
+}
+
+TEST_F(AnOriginThatClosesEarly, GivesThemANewSessionInsteadOfAnIdleOneAtTheCapToo) {
+  limits.size = 1;
+  limits.expected_streams = 2;
+  world.next_streams = 2;
+  TestBorrower& get = waiting();
+  world.dialed();
+  world.deliver_all();
+  ASSERT_EQ(get.state, State::leased);
+  get.release();
+  BorrowRequest only_new;
+  only_new.max_idle = BorrowRequest::kOnlyNew;
+  TestBorrower& post = waiting(only_new);
+  world.deliver_all();
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::surplus});
+  ASSERT_EQ(world.dials.size(), 1U);
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(post.state, State::leased);
+  EXPECT_FALSE(post.lease.reused());
 }
 
 TEST_F(ALearningDestination, CountsTheRestFromTheLastCheckThatTheOriginAnswered) {
