@@ -4,40 +4,16 @@
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
+#include <array>
+
 #include "proxy/net/address.h"
 
 namespace carpool::proxy::tls {
 namespace {
 
-using ExtensionPtr = std::unique_ptr<X509_EXTENSION, FreeWith<X509_EXTENSION_free>>;
-
-bool extend(X509* certificate, int nid, const std::string& value) {
-  const ExtensionPtr extension(X509V3_EXT_conf_nid(nullptr, nullptr, nid, value.c_str()));
-  return extension && X509_add_ext(certificate, extension.get(), -1) == 1;
-}
-
-std::string alternative_names(const std::vector<std::string>& names) {
-  std::string out;
-  for (const std::string& name : names) {
-    if (!out.empty()) out += ",";
-    out += (net::Address::literal(name, 0) ? "IP:" : "DNS:") + name;
-  }
-  return out;
-}
-
-bool name_it(X509* certificate, const std::string& name) {
-  X509_NAME* subject = X509_get_subject_name(certificate);
-  const auto* bytes = reinterpret_cast<const unsigned char*>(name.data());
-  const int size = static_cast<int>(name.size());
-  return X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, bytes, size, -1, 0) == 1 &&
-         X509_set_issuer_name(certificate, subject) == 1;
-}
-
-bool number_it(X509* certificate) {
-  std::uint64_t serial = 0;
-  return RAND_bytes(reinterpret_cast<unsigned char*>(&serial), sizeof serial) == 1 &&
-         ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial >> 1U) == 1;
-}
+// Clocks of applications may be behind ours.
+constexpr std::chrono::minutes kSkew{-5};
 
 std::string contents(BIO* memory) {
   const char* text = nullptr;
@@ -45,23 +21,82 @@ std::string contents(BIO* memory) {
   return {text, static_cast<std::size_t>(size)};
 }
 
+// A kind of name that no constraint mentions is not constrained at all (RFC 5280 §4.2.1.10), so each kind without a
+// host is excluded: addresses as a whole, DNS names but for a domain that does not exist (RFC 6761 §6.4).
+std::string constraints(const std::vector<std::string>& hosts) {
+  std::string out = "critical";
+  bool names = false, v4 = false, v6 = false;
+  for (const std::string& host : hosts) {
+    const auto address = net::Address::literal(host, 0);
+    names = names || !address;
+    v4 = v4 || (address && address->family() == AF_INET);
+    v6 = v6 || (address && address->family() == AF_INET6);
+    if (!address) out += ",permitted;DNS:" + host;
+    if (!address) continue;
+    const bool four = address->family() == AF_INET;
+    out +=
+        ",permitted;IP:" + address->host() + (four ? "/255.255.255.255" : "/ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff");
+  }
+  if (!names) out += ",permitted;DNS:invalid";
+  if (!v4) out += ",excluded;IP:0.0.0.0/0.0.0.0";
+  if (!v6) out += ",excluded;IP:::/::";
+  return out;
+}
+
+// Two authorities never have the same name: a verifier that knows both must not try the wrong key.
+std::string name_of_authority() {
+  std::array<unsigned char, 4> random{};
+  std::string name = "carpool intercept CA ";
+  if (RAND_bytes(random.data(), random.size()) != 1) return name;
+  for (const unsigned char byte : random) {
+    name += "0123456789abcdef"[byte >> 4U];
+    name += "0123456789abcdef"[byte & 15U];
+  }
+  return name;
+}
+
 }  // namespace
 
-SelfSigned make_self_signed(const std::vector<std::string>& names, std::chrono::seconds from,
-                            std::chrono::seconds until) {
-  KeyPtr key(EVP_EC_gen("P-256"));
-  CertPtr certificate(X509_new());
-  if (!key || !certificate || names.empty()) return {};
-  X509* made = certificate.get();
-  X509_set_version(made, X509_VERSION_3);
-  X509_gmtime_adj(X509_getm_notBefore(made), static_cast<long>(from.count()));
-  X509_gmtime_adj(X509_getm_notAfter(made), static_cast<long>(until.count()));
-  const bool done = number_it(made) && name_it(made, names.front()) && X509_set_pubkey(made, key.get()) == 1 &&
-                    extend(made, NID_subject_alt_name, alternative_names(names)) &&
-                    extend(made, NID_basic_constraints, "critical,CA:TRUE") &&
-                    X509_sign(made, key.get(), EVP_sha256()) > 0;
-  if (!done) return {};
-  return {std::move(key), std::move(certificate)};
+Certified make_self_signed(const std::vector<std::string>& names, std::chrono::seconds from,
+                           std::chrono::seconds until) {
+  if (names.empty()) return {};
+  return CertificateDraft()
+      .valid(from, until)
+      .subject(names.front())
+      .issued_by(nullptr)
+      .extend(NID_subject_alt_name, alternative_names(names))
+      .extend(NID_basic_constraints, "critical,CA:TRUE")
+      .sign(nullptr);
+}
+
+Certified make_authority(const std::vector<std::string>& hosts, std::chrono::seconds until) {
+  if (hosts.empty()) return {};
+  return CertificateDraft()
+      .valid(kSkew, until)
+      .subject(name_of_authority())
+      .issued_by(nullptr)
+      .extend(NID_basic_constraints, "critical,CA:TRUE,pathlen:0")
+      .extend(NID_key_usage, "critical,keyCertSign")
+      .extend(NID_ext_key_usage, "serverAuth")
+      .extend(NID_subject_key_identifier, "hash")
+      .extend(NID_name_constraints, constraints(hosts))
+      .sign(nullptr);
+}
+
+// The host is no part of the subject: a common name has 64 characters at most, and verifiers take one that looks like a
+// name for a name.
+Certified make_leaf(const std::string& host, std::chrono::seconds until, X509* issuer, EVP_PKEY* issuers_key) {
+  return CertificateDraft()
+      .valid(kSkew, until)
+      .subject("carpool intercepted origin")
+      .issued_by(issuer)
+      .extend(NID_basic_constraints, "critical,CA:FALSE")
+      .extend(NID_key_usage, "critical,digitalSignature")
+      .extend(NID_ext_key_usage, "serverAuth")
+      .extend(NID_subject_key_identifier, "hash")
+      .extend(NID_authority_key_identifier, "keyid:always")
+      .extend(NID_subject_alt_name, alternative_names({host}))
+      .sign(issuers_key);
 }
 
 std::string pem_of(X509* certificate) {

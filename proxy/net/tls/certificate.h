@@ -1,21 +1,24 @@
-// Creates a self-signed certificate with a new P-256 key. Included by this directory's .cc files only.
+// Creates certificates with new P-256 keys: a server's that signs itself, an authority's, and a leaf that an authority
+// signs. Included by this directory's .cc files only.
 #pragma once
 
 #include <chrono>
 #include <string>
 #include <vector>
 
+#include "proxy/net/tls/certificate_draft.h"
 #include "proxy/net/tls/openssl.h"
 
 namespace carpool::proxy::tls {
 
-struct SelfSigned {
-  KeyPtr key;
-  CertPtr certificate;
-};
-// Returns empty handles if OpenSSL fails; the reason is in its error queue.
-SelfSigned make_self_signed(const std::vector<std::string>& names, std::chrono::seconds from,
-                            std::chrono::seconds until);
+// All return empty handles if OpenSSL fails; the reason is in its error queue.
+Certified make_self_signed(const std::vector<std::string>& names, std::chrono::seconds from,
+                           std::chrono::seconds until);
+// It signs leaves for `hosts` and names below them, and for no other name or address.
+Certified make_authority(const std::vector<std::string>& hosts, std::chrono::seconds until);
+// For exactly `host`, a name or an address.
+Certified make_leaf(const std::string& host, std::chrono::seconds until, X509* issuer, EVP_PKEY* issuers_key);
+
 std::string pem_of(X509* certificate);
 std::string pem_of(EVP_PKEY* key);
 CertPtr certificate_of(const std::string& pem);

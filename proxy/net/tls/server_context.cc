@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "proxy/net/tls/certificate.h"
+#include "proxy/net/tls/issuer.h"
 #include "proxy/net/tls/material.h"
 #include "proxy/net/tls/openssl.h"
 
@@ -14,6 +15,7 @@ struct ServerContext::Impl {
   std::string alpn;  // in wire format, preferred first
   ServerSettings settings;
   std::uint64_t fingerprint = 0;
+  std::chrono::system_clock::time_point expires;
 };
 
 namespace {
@@ -77,13 +79,36 @@ Status use_files(ServerContext::Impl& impl, const ServerSettings& settings, cons
   return Done{};
 }
 
-bool use_self_signed(ServerContext::Impl& impl, const ServerSettings& settings) {
-  const SelfSigned own = make_self_signed(settings.names, settings.valid_from, settings.valid_until);
-  if (!own.certificate) return false;
+bool use_certified(SSL_CTX* context, const Certified& own) {
+  return SSL_CTX_use_certificate(context, own.certificate.get()) == 1 &&
+         SSL_CTX_use_PrivateKey(context, own.key.get()) == 1;
+}
+
+Status use_self_signed(ServerContext::Impl& impl, const ServerSettings& settings) {
+  const Certified own = make_self_signed(settings.names, settings.valid_from, settings.valid_until);
+  if (!own.certificate || !use_certified(impl.context.get(), own)) return cannot("a self-signed certificate");
   impl.certificate = pem_of(own.certificate.get());
   impl.key = pem_of(own.key.get());
-  return SSL_CTX_use_certificate(impl.context.get(), own.certificate.get()) == 1 &&
-         SSL_CTX_use_PrivateKey(impl.context.get(), own.key.get()) == 1;
+  return Done{};
+}
+
+// Clients know the last certificate of the chain: a root is not sent.
+bool use_chain_of(SSL_CTX* context, const Issuer& issuer) {
+  for (const CertPtr& next : issuer.chain) {
+    if (X509_self_signed(next.get(), 0) == 1) continue;
+    if (SSL_CTX_add1_chain_cert(context, next.get()) != 1) return false;
+  }
+  return true;
+}
+
+Status use_issued(ServerContext::Impl& impl, const ServerSettings& settings, const Issuer& issuer) {
+  const Result<Certified> own = issue(issuer, settings.names.front(), settings.valid_until);
+  if (!own) return own.fault();
+  if (!use_certified(impl.context.get(), *own) || !use_chain_of(impl.context.get(), issuer)) {
+    return cannot("a certificate for " + settings.names.front());
+  }
+  impl.expires = std::chrono::system_clock::now() + settings.valid_until;
+  return Done{};
 }
 
 }  // namespace
@@ -100,10 +125,25 @@ const std::string& ServerContext::key_pem() const {
 std::uint64_t ServerContext::fingerprint() const {
   return impl_->fingerprint;
 }
+std::chrono::system_clock::time_point ServerContext::expires() const {
+  return impl_->expires;
+}
 
 namespace {
 
-Result<std::unique_ptr<ServerContext>> make_of(const ServerSettings& settings, const Material& material) {
+// Where the certificate comes from: an issuer, files, or nowhere, then it signs itself.
+struct Source {
+  const Issuer* issuer = nullptr;
+  const Material* files = nullptr;
+};
+
+Status use_source(ServerContext::Impl& impl, const ServerSettings& settings, const Source& source) {
+  if (source.issuer != nullptr) return use_issued(impl, settings, *source.issuer);
+  if (!settings.cert_file.empty()) return use_files(impl, settings, *source.files);
+  return use_self_signed(impl, settings);
+}
+
+Result<std::unique_ptr<ServerContext>> make_of(const ServerSettings& settings, const Source& source) {
   ERR_clear_error();
   auto impl = std::make_unique<ServerContext::Impl>();
   impl->context.reset(SSL_CTX_new(TLS_server_method()));
@@ -112,10 +152,7 @@ Result<std::unique_ptr<ServerContext>> make_of(const ServerSettings& settings, c
   apply_tls_defaults(context);
   // Tickets resume sessions; a cache would hold one for each client.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  if (!settings.cert_file.empty()) {
-    if (Status used = use_files(*impl, settings, material); !used) return used.take_fault();
-  }
-  if (settings.cert_file.empty() && !use_self_signed(*impl, settings)) return cannot("a self-signed certificate");
+  if (Status used = use_source(*impl, settings, source); !used) return used.take_fault();
   if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
       SSL_CTX_set_max_proto_version(context, version_number(settings.max_version)) != 1 ||
       SSL_CTX_set_session_id_context(context, kSessionContext, sizeof kSessionContext) != 1 ||
@@ -139,7 +176,7 @@ Result<Material> material_of(const ServerSettings& settings) {
 Result<std::unique_ptr<ServerContext>> ServerContext::make(const ServerSettings& settings) {
   const Result<Material> material = material_of(settings);
   if (!material) return material.fault();
-  return make_of(settings, *material);
+  return make_of(settings, {nullptr, &*material});
 }
 
 Result<std::unique_ptr<ServerContext>> ServerContext::renew(const ServerContext* before,
@@ -149,7 +186,11 @@ Result<std::unique_ptr<ServerContext>> ServerContext::renew(const ServerContext*
   const bool same = before != nullptr && before->impl_->settings == settings &&
                     before->fingerprint() == fingerprint_of(files_of(settings), *material);
   if (same) return std::unique_ptr<ServerContext>();
-  return make_of(settings, *material);
+  return make_of(settings, {nullptr, &*material});
+}
+
+Result<std::unique_ptr<ServerContext>> ServerContext::issued(const ServerSettings& settings, const Issuer& issuer) {
+  return make_of(settings, {&issuer, nullptr});
 }
 
 std::unique_ptr<TlsTransport> ServerContext::accept(int fd) {

@@ -1,5 +1,6 @@
 // ServerContext: the server role of TLS. For --demo and tests it uses a self-signed certificate, created at start and
-// never written to disk; for listeners and the webhook a certificate from files.
+// never written to disk; for listeners and the webhook a certificate from files; for intercepted origins one that an
+// Authority signs.
 #pragma once
 
 #include <chrono>
@@ -12,6 +13,8 @@
 #include "proxy/net/tls/tls_transport.h"
 
 namespace carpool::proxy::tls {
+
+struct Issuer;
 
 struct ServerSettings {
   std::vector<std::string> names{"localhost", "127.0.0.1", "::1"};  // DNS names and IP addresses
@@ -31,12 +34,16 @@ class ServerContext {
   static Result<std::unique_ptr<ServerContext>> make(const ServerSettings& settings);
   // As make(); returns nullptr if settings and contents of the files are those of `before`. Blocking.
   static Result<std::unique_ptr<ServerContext>> renew(const ServerContext* before, const ServerSettings& settings);
+  // With a certificate for the only name of `settings` that this issuer signs: see Authority::mint().
+  static Result<std::unique_ptr<ServerContext>> issued(const ServerSettings& settings, const Issuer& issuer);
   ~ServerContext();
   // Takes ownership of an accepted descriptor; the caller must call TlsTransport::handshake() on it.
   std::unique_ptr<TlsTransport> accept(int fd);
-  // The self-signed certificate, which clients use as ca_file. Empty for a certificate from files.
+  // The self-signed certificate, which clients use as ca_file. Empty for one from files or from an issuer.
   const std::string& certificate_pem() const;
   const std::string& key_pem() const;
+  // The end of a certificate from an issuer.
+  std::chrono::system_clock::time_point expires() const;
   // Hash of the contents of the files; 0 for a self-signed certificate.
   std::uint64_t fingerprint() const;
 

@@ -1,0 +1,114 @@
+#include "proxy/net/tls/authority.h"
+
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "base/contents.h"
+#include "proxy/net/tls/file.h"
+#include "proxy/net/tls/issuer.h"
+#include "proxy/net/tls/secret_file.h"
+#include "proxy/net/tls/server_context.h"
+
+namespace carpool::proxy::tls {
+
+struct Authority::Impl {
+  Issuer issuer;
+  std::string pem;
+  WallTime expires;
+  std::uint64_t fingerprint = 0;
+};
+
+namespace {
+
+Fault refused(const std::string& path, const std::string& why) {
+  return {FaultKind::tls_protocol, Side::self, path + ": " + why};
+}
+
+Authority::WallTime time_of(const ASN1_TIME* time) {
+  std::tm parts{};
+  if (ASN1_TIME_to_tm(time, &parts) != 1) return {};
+  return std::chrono::system_clock::from_time_t(::timegm(&parts));
+}
+
+// Returns why this certificate must not sign leaves; nullptr if it may.
+const char* unfit(X509* certificate) {
+  if (X509_check_ca(certificate) != 1) return "not the certificate of an authority (basicConstraints CA:TRUE)";
+  if ((X509_get_key_usage(certificate) & X509v3_KU_KEY_CERT_SIGN) == 0) return "its keyUsage lacks keyCertSign";
+  if (X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0) return "has expired";
+  if (X509_cmp_current_time(X509_get0_notBefore(certificate)) > 0) return "is not valid yet";
+  const int at = X509_get_ext_by_NID(certificate, NID_name_constraints, -1);
+  if (at < 0) return "has no name constraints, so it could stand for every host";
+  if (X509_EXTENSION_get_critical(X509_get_ext(certificate, at)) != 1) return "its name constraints are not critical";
+  return nullptr;
+}
+
+Status read_chain(Authority::Impl& made, const std::string& path) {
+  Result<std::string> text = read_file(path);
+  if (!text) return text.take_fault();
+  made.pem = std::move(*text);
+  const BioPtr in(BIO_new_mem_buf(made.pem.data(), static_cast<int>(made.pem.size())));
+  while (CertPtr next{in ? PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr) : nullptr}) {
+    made.issuer.chain.push_back(std::move(next));
+  }
+  ERR_clear_error();
+  if (made.issuer.chain.empty()) return refused(path, "contains no certificate in PEM");
+  if (const char* why = unfit(made.issuer.certificate())) return refused(path, why);
+  return Done{};
+}
+
+// The life of a leaf from now on.
+std::chrono::seconds life(Authority::WallTime authoritys_end) {
+  const auto left = std::chrono::duration_cast<std::chrono::seconds>(authoritys_end - std::chrono::system_clock::now());
+  return std::min<std::chrono::seconds>(Authority::kLeafLife, left);
+}
+
+}  // namespace
+
+Authority::Authority(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Authority::~Authority() = default;
+
+Result<std::unique_ptr<Authority>> Authority::load(const std::string& dir) {
+  ERR_clear_error();
+  auto made = std::make_unique<Impl>();
+  const std::string certificate = dir + "/ca.pem", key = dir + "/ca.key";
+  if (Status read = read_chain(*made, certificate); !read) return read.take_fault();
+  Result<KeyPtr> secret = read_secret_key(key);
+  if (!secret) return secret.take_fault();
+  made->issuer.key = std::move(*secret);
+  if (X509_check_private_key(made->issuer.certificate(), made->issuer.key.get()) != 1) {
+    ERR_clear_error();
+    return refused(key, "is not the key of " + certificate);
+  }
+  made->expires = time_of(X509_get0_notAfter(made->issuer.certificate()));
+  made->fingerprint = digest_of(made->pem) | 1U;
+  return std::make_unique<Authority>(std::move(made));
+}
+
+bool Authority::covers(std::string_view host) const {
+  return static_cast<bool>(issue(impl_->issuer, std::string(host), life(impl_->expires)));
+}
+
+Result<std::unique_ptr<ServerContext>> Authority::mint(const std::string& host,
+                                                       const std::vector<std::string>& alpn) const {
+  ServerSettings settings;
+  settings.names = {host};
+  settings.alpn = alpn;
+  settings.valid_until = life(impl_->expires);
+  return ServerContext::issued(settings, impl_->issuer);
+}
+
+Authority::WallTime Authority::expires() const {
+  return impl_->expires;
+}
+std::uint64_t Authority::fingerprint() const {
+  return impl_->fingerprint;
+}
+const std::string& Authority::certificate_pem() const {
+  return impl_->pem;
+}
+
+}  // namespace carpool::proxy::tls

@@ -1,0 +1,79 @@
+#include "proxy/net/tls/secret_file.h"
+
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <openssl/pem.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/fd.h"
+
+namespace carpool::proxy::tls {
+namespace {
+
+constexpr std::size_t kLargestKey = std::size_t{16} << 10;
+constexpr mode_t kForbidden = S_IWGRP | S_IRWXO;
+
+Fault refused(const std::string& path, std::string_view why) {
+  return {FaultKind::tls_protocol, Side::self, path + ": " + std::string(why)};
+}
+
+// On the stack and of a fixed size: a growing buffer would leave copies of the key in freed memory.
+struct Secret {
+  Secret() = default;
+  Secret(const Secret&) = delete;
+  Secret& operator=(const Secret&) = delete;
+  ~Secret() { OPENSSL_cleanse(bytes.data(), bytes.size()); }
+  std::array<char, kLargestKey> bytes;
+  std::size_t size = 0;
+};
+
+// Returns 0 or the system's error.
+int fill(Secret& secret, int file) {
+  while (secret.size < secret.bytes.size()) {
+    const ssize_t got = ::read(file, secret.bytes.data() + secret.size, secret.bytes.size() - secret.size);
+    if (got == 0) return 0;
+    if (got < 0 && errno != EINTR) return errno;
+    if (got > 0) secret.size += static_cast<std::size_t>(got);
+  }
+  return EFBIG;
+}
+
+std::string mode_text(mode_t mode) {
+  std::string text = "0000";
+  for (unsigned digit = 0; digit < 3; ++digit) {
+    text[3 - digit] = static_cast<char>('0' + ((mode >> (3 * digit)) & 7U));
+  }
+  return text;
+}
+
+// Replaces OpenSSL's callback, which prompts on the terminal.
+int no_passphrase(char*, int, int, void*) {
+  return -1;
+}
+
+}  // namespace
+
+Result<KeyPtr> read_secret_key(const std::string& path) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0)
+    return refused(path, std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
+  if ((status.st_mode & kForbidden) != 0) {
+    return refused(path, "its mode is " + mode_text(status.st_mode) + ", so others may use the key: set it to 0600");
+  }
+  Secret secret;
+  const int error = fill(secret, file.get());
+  if (error != 0) return refused(path, std::strerror(error));  // NOLINT(concurrency-mt-unsafe)
+  ERR_clear_error();
+  const BioPtr in(BIO_new_mem_buf(secret.bytes.data(), static_cast<int>(secret.size)));
+  KeyPtr key(in ? PEM_read_bio_PrivateKey(in.get(), nullptr, no_passphrase, nullptr) : nullptr);
+  if (!key) return refused(path, "not a private key in PEM without a passphrase: " + std::string(take_reason()));
+  return key;
+}
+
+}  // namespace carpool::proxy::tls
