@@ -83,6 +83,20 @@ class Account {
     }
     if (!cut && one.received != answer.size) complain(one.token + ": a response lost bytes");
   }
+  // The proxy broke off what a client was reading: what the origin sent of a truncated body must have arrived before.
+  // A reset of the origin's connection loses what the proxy had not read.
+  void check_cut(const RequestRecord& one) {
+    if (!one.answered || one.attempt == SIZE_MAX) return;
+    const AttemptRecord& attempt = one.attempts[one.attempt];
+    if (attempt.wire->broken) return;
+    const AnswerPlan& answer = attempt.answer;
+    if (answer.end == AnswerEnd::fin && answer.framing == 0 && one.received + 1 < answer.size) {
+      complain(one.token + ": bytes of a truncated response were lost");
+    }
+    if (answer.end == AnswerEnd::whole && answer.status != 0 && one.plan.size == 0) {
+      complain(one.token + ": a whole response was cut");
+    }
+  }
   void log(std::string_view event, std::uint64_t value = 0) {
     for (const char c : event) mix(static_cast<unsigned char>(c));
     mix(value);

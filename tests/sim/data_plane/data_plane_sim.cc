@@ -35,6 +35,7 @@ struct Seed {
     PlaneHistory history(plan);
     std::string wrong = history.run();
     requests = history.account().requests.size();
+    for (const RequestRecord& one : history.account().requests) whole += one.ends;
     if (wrong.empty() && plan.seed % 64 == 0) {
       PlaneHistory again(plan);
       again.run();
@@ -47,7 +48,7 @@ struct Seed {
     if (fails(plan)) tell_script(shrunk(plan));
   }
   const Plan plan;
-  std::size_t requests = 0;
+  std::size_t requests = 0, whole = 0;
 };
 
 // An assert is an oracle too.
@@ -68,13 +69,14 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--plan") == 0) return replay(argv[i + 1]);
   }
   const Histories asked = histories_of("data_plane_sim", argc, argv);
-  std::uint64_t requests = 0;
-  const std::uint64_t done = run_histories<Seed>(asked, [&requests](const Seed& one) {
+  std::uint64_t requests = 0, whole = 0;
+  const std::uint64_t done = run_histories<Seed>(asked, [&requests, &whole](const Seed& one) {
     if (requests == 0) std::signal(SIGABRT, on_assert);
     requests += one.requests;
+    whole += one.whole;
   });
-  std::printf("%llu histories from seed %llu, %llu requests: no oracle complained\n",
+  std::printf("%llu histories from seed %llu, %llu requests, %llu whole responses: no oracle complained\n",
               static_cast<unsigned long long>(done), static_cast<unsigned long long>(asked.seed),
-              static_cast<unsigned long long>(requests));
+              static_cast<unsigned long long>(requests), static_cast<unsigned long long>(whole));
   return 0;
 }

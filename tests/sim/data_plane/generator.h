@@ -24,6 +24,13 @@ inline AnswerPlan some_answer(Random& random, std::uint32_t hostile) {
   return answer;
 }
 
+inline void some_session(Random& random, ClientPlan& client) {
+  client.pipelines = pick(random, 4);
+  if (chance(random, 30)) client.window = 2000 + pick(random, 60000);
+  if (chance(random, 30)) client.pieces = 1 + pick(random, 40);
+  client.goaway = chance(random, 20) ? 1 : 0;
+}
+
 inline Plan plan_of(std::uint64_t seed) {
   Random random(seed * 2 + 1);
   Plan plan;
@@ -40,6 +47,8 @@ inline Plan plan_of(std::uint64_t seed) {
     client.loop = pick(random, plan.loops);
     client.pipelines = pick(random, 2);
     if (chance(random, hostile / 4)) client.leaves_after = 1 + pick(random, 3000);
+    client.h2 = chance(random, 40) ? 1 : 0;
+    if (client.h2 != 0) some_session(random, client);
     client.requests.resize(1 + pick(random, 4));
     for (RequestPlan& one : client.requests) {
       constexpr std::uint32_t kMethod[] = {0, 0, 0, 0, 1, 1, 2, 3};
@@ -47,6 +56,7 @@ inline Plan plan_of(std::uint64_t seed) {
       one.origin = pick(random, plan.origins);
       if (one.method == 1 || one.method == 3) one.size = some_size(random);
       one.chunked = one.size != 0 && chance(random, 40) ? 1 : 0;
+      if (client.h2 != 0 && chance(random, hostile / 4)) one.gives_up = 1 + pick(random, 2) * pick(random, 3000);
       for (std::uint32_t n = 1 + pick(random, 3); n > 0; --n) one.answers.push_back(some_answer(random, hostile));
     }
   }

@@ -28,6 +28,7 @@ struct RequestPlan {
   std::uint32_t origin = 0;
   std::uint32_t size = 0;  // of the body
   std::uint32_t chunked = 0;
+  std::uint32_t gives_up = 0;  // HTTP/2: a reset once so many bytes less one of the response were received; 0: none
   std::vector<AnswerPlan> answers;  // by attempt; later attempts are answered in order
 };
 inline constexpr const char* kMethods[] = {"GET", "POST", "HEAD", "PUT"};
@@ -36,6 +37,10 @@ struct ClientPlan {
   std::uint32_t loop = 0;
   std::uint32_t pipelines = 0;
   std::uint32_t leaves_after = 0;  // bytes sent, then a reset; 0: it stays
+  std::uint32_t h2 = 0;            // speaks HTTP/2; then `pipelines`: streams at once, less one
+  std::uint32_t window = 0;        // of its streams; 0: the protocol's
+  std::uint32_t pieces = 0;        // a header block is sent in pieces of so many bytes; 0: in one
+  std::uint32_t goaway = 0;        // follows its last request
   std::vector<RequestPlan> requests;
 };
 
@@ -51,9 +56,11 @@ inline std::string script_of(const Plan& plan) {
   out << "plan " << plan.seed << ' ' << plan.loops << ' ' << plan.origins << ' ' << plan.h2 << ' ' << plan.size << ' '
       << plan.room << ' ' << plan.failing << '\n';
   for (const ClientPlan& client : plan.clients) {
-    out << "client " << client.loop << ' ' << client.pipelines << ' ' << client.leaves_after << '\n';
+    out << "client " << client.loop << ' ' << client.pipelines << ' ' << client.leaves_after << ' ' << client.h2 << ' '
+        << client.window << ' ' << client.pieces << ' ' << client.goaway << '\n';
     for (const RequestPlan& one : client.requests) {
-      out << "request " << one.method << ' ' << one.origin << ' ' << one.size << ' ' << one.chunked << '\n';
+      out << "request " << one.method << ' ' << one.origin << ' ' << one.size << ' ' << one.chunked << ' '
+          << one.gives_up << '\n';
       for (const AnswerPlan& answer : one.answers) {
         out << "answer " << answer.status << ' ' << answer.informational << ' ' << answer.framing << ' ' << answer.size
             << ' ' << answer.early << ' ' << static_cast<unsigned>(answer.end) << '\n';
@@ -70,10 +77,11 @@ inline Plan plan_of(std::istream& script) {
       script >> plan.seed >> plan.loops >> plan.origins >> plan.h2 >> plan.size >> plan.room >> plan.failing;
     } else if (word == "client") {
       ClientPlan& client = plan.clients.emplace_back();
-      script >> client.loop >> client.pipelines >> client.leaves_after;
+      script >> client.loop >> client.pipelines >> client.leaves_after >> client.h2 >> client.window >> client.pieces >>
+          client.goaway;
     } else if (word == "request") {
       RequestPlan& one = plan.clients.back().requests.emplace_back();
-      script >> one.method >> one.origin >> one.size >> one.chunked;
+      script >> one.method >> one.origin >> one.size >> one.chunked >> one.gives_up;
     } else if (word == "answer") {
       AnswerPlan& answer = plan.clients.back().requests.back().answers.emplace_back();
       unsigned end = 0;

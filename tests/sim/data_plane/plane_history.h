@@ -86,7 +86,7 @@ class PlaneHistory {
     if (world_.account.dials > 4 + world_.account.requests.size() * Account::kMostAttempts) return "too many dials";
     return world_.audit();
   }
-  static std::string waiting_for(const ScriptedClient& client) {
+  static std::string waiting_for(const PlaneClient& client) {
     const RequestRecord* const one = client.open_request();
     return one == nullptr ? "nothing asked" : one->token;
   }

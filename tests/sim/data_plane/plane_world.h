@@ -14,6 +14,7 @@
 #include "proxy/upstream/connection_events.h"
 #include "tests/sim/data_plane/loop_plane.h"
 #include "tests/sim/data_plane/scripted_client.h"
+#include "tests/sim/data_plane/scripted_h2_client.h"
 #include "tests/sim/data_plane/scripted_h2_origin.h"
 #include "tests/sim/data_plane/scripted_origin.h"
 
@@ -35,8 +36,13 @@ struct OriginLink {
 
 struct ClientSeat {
   ClientSeat(const ClientPlan& plan, Account& account, std::size_t room, exec::LoopId on)
-      : client(plan, account, room), loop(on) {}
-  ScriptedClient client;
+      : owned(make(plan, account, room)), client(*owned), loop(on) {}
+  static std::unique_ptr<PlaneClient> make(const ClientPlan& plan, Account& account, std::size_t room) {
+    if (plan.h2 != 0) return std::make_unique<ScriptedH2Client>(plan, account, room);
+    return std::make_unique<ScriptedClient>(plan, account, room);
+  }
+  const std::unique_ptr<PlaneClient> owned;
+  PlaneClient& client;
   exec::LoopId loop;
 };
 

@@ -66,6 +66,8 @@ inline bool shrink_request(Plan& plan, std::size_t c, std::size_t r) {
       plan, [&](Plan & p) -> auto& { return at(p).chunked; });
   less |= lower(
       plan, [&](Plan & p) -> auto& { return at(p).method; });
+  less |= lower(
+      plan, [&](Plan & p) -> auto& { return at(p).gives_up; });
   for (std::size_t a = 0; a < at(plan).answers.size(); ++a) {
     less |= lower(
         plan, [&](Plan & p) -> auto& { return at(p).answers[a].informational; });
@@ -88,6 +90,16 @@ inline Plan shrunk(Plan plan) {
           plan, [=](Plan & p) -> auto& { return p.clients[c].requests; });
       less |= lower(
           plan, [=](Plan & p) -> auto& { return p.clients[c].pipelines; });
+      less |= lower(
+          plan, [=](Plan & p) -> auto& { return p.clients[c].h2; });
+      less |= lower(
+          plan, [=](Plan & p) -> auto& { return p.clients[c].window; });
+      less |= lower(
+          plan, [=](Plan & p) -> auto& { return p.clients[c].pieces; });
+      less |= lower(
+          plan, [=](Plan & p) -> auto& { return p.clients[c].goaway; });
+      less |= lower(
+          plan, [=](Plan & p) -> auto& { return p.clients[c].leaves_after; });
       for (std::size_t r = 0; r < plan.clients[c].requests.size(); ++r) less |= shrink_request(plan, c, r);
     }
     less |= lower(

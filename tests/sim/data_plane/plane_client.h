@@ -1,0 +1,72 @@
+// PlaneClient: one scripted client of a plan, with its connection to the proxy.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+
+#include "tests/sim/data_plane/account.h"
+#include "tests/sim/data_plane/virtual_wire.h"
+
+namespace carpool::test {
+
+class PlaneClient {
+ public:
+  PlaneClient(const ClientPlan& plan, Account& account, std::size_t room) : wire(room), plan_(plan), account_(account) {
+    for (const RequestPlan& one : plan.requests) waiting_.push_back(&account.add(one));
+  }
+  PlaneClient(const PlaneClient&) = delete;
+  PlaneClient& operator=(const PlaneClient&) = delete;
+  virtual ~PlaneClient() = default;
+
+  // Sends the next request, if it may. Returns true if it did something.
+  virtual bool send() = 0;
+  virtual bool read(std::size_t most) = 0;
+  // A request that has not ended, or null.
+  virtual const RequestRecord* open_request() const = 0;
+
+  // Bytes arrive at the proxy; a client that leaves resets its connection.
+  bool land(std::size_t most) {
+    if (over()) return false;
+    if (leaving_ && landed_ + most >= plan_.leaves_after) {
+      left_ = true;
+      wire.reset();
+      return true;
+    }
+    landed_ += std::min(most, wire.flying.size());
+    return wire.land(most);
+  }
+  bool over() const { return left_ || closed_ || wire.gone || wire.shut; }
+  bool done() const { return over() || (waiting_.empty() && open_request() == nullptr); }
+
+  VirtualWire wire;
+
+ protected:
+  void count_sent(std::size_t size) {
+    sent_ += size;
+    leaving_ |= plan_.leaves_after != 0 && sent_ >= plan_.leaves_after;
+  }
+  bool left() const { return left_; }
+  // The proxy closed, and everything that it sent has been read. Returns true once.
+  bool sees_close() {
+    if (!(wire.shut || wire.gone) || !wire.outgoing.empty() || closed_) return false;
+    wire.ended = true;
+    return closed_ = true;
+  }
+  RequestRecord* next() {
+    if (waiting_.empty()) return nullptr;
+    RequestRecord* const one = waiting_.front();
+    waiting_.pop_front();
+    return one;
+  }
+  bool any_waiting() const { return !waiting_.empty(); }
+
+  const ClientPlan& plan_;
+  Account& account_;
+
+ private:
+  std::deque<RequestRecord*> waiting_;
+  std::uint64_t sent_ = 0, landed_ = 0;
+  bool leaving_ = false, left_ = false, closed_ = false;
+};
+
+}  // namespace carpool::test

@@ -1,0 +1,45 @@
+// ResponseCheck: what a client checks of each response, whatever protocol carried it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tests/sim/data_plane/account.h"
+
+namespace carpool::test {
+
+// Returns true if a body follows.
+inline bool check_head(Account& account, RequestRecord& one, std::uint32_t status, const std::string& mark) {
+  account.log("head", status * 100000ULL + one.received);
+  if (!mark.empty() && mark.substr(0, 6) != one.token) {
+    account.complain(one.token + " received a head of " + mark);
+    return true;
+  }
+  if (status < 200) {
+    if (mark.empty() && status != 100) account.complain(one.token + " received an unmarked interim response");
+    if (++one.informational > 64U * one.attempts.size() + 1) account.complain(one.token + ": too many 1xx");
+    return true;
+  }
+  if (mark.empty() && status < 400) {
+    account.complain(one.token + ": a response of nobody: " + std::to_string(status));
+  }
+  if (one.answered) account.complain(one.token + " received two final heads");
+  one.answered = true;
+  one.attempt = mark.empty() ? SIZE_MAX : std::strtoul(mark.substr(7).c_str(), nullptr, 10);
+  return one.method() != "HEAD" && status != 204 && status != 304;
+}
+inline void check_body(Account& account, RequestRecord& one, std::string_view bytes) {
+  if (one.attempt != SIZE_MAX && !bears_mark(one.token, one.received, bytes)) {
+    account.complain(one.token + " received foreign, lost or doubled bytes");
+  }
+  if (!one.answered) account.complain(one.token + " received a body before its head");
+  one.received += bytes.size();
+  account.log("body", bytes.size());
+}
+inline void check_end(Account& account, RequestRecord& one) {
+  ++one.ends;
+  account.log("end", one.received);
+  account.check_complete(one);
+}
+
+}  // namespace carpool::test
