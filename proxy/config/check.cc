@@ -177,6 +177,7 @@ class Checker {
     if (!(origin.pool == config_.pool)) pool_fits(origin.pool, key + ".pool");
     if (!(origin.upstream == config_.upstream)) upstream_is_complete(origin.upstream, key + ".upstream");
     if (origin.origin.scheme == pool::Scheme::tcp) tunnels_alone(key);
+    if (origin.intercept) may_be_intercepted(origin, key);
   }
 
   // A tcp origin is the target of CONNECT (RFC 9110 §9.3.6): each connection serves one tunnel, whose content carpool
@@ -188,6 +189,17 @@ class Checker {
       const std::string key = origin + '.' + useless;
       if (places_.given(key)) mistake(key, "does not apply to a tcp origin, which carries only tunnels");
     }
+  }
+
+  // The client sees the authority's certificate instead of the origin's, so nobody but carpool can verify the origin.
+  void may_be_intercepted(const OriginSettings& origin, const std::string& prefix) {
+    const std::string key = prefix + ".intercept";
+    if (places_.wrong(prefix + ".uri") || places_.wrong("intercept.ca_dir")) return;
+    if (origin.origin.scheme != pool::Scheme::https) return mistake(key, "is set, expected an https origin");
+    if (origin.origin.is_ip_literal()) return mistake(key, "is set for an address, expected an origin with a name");
+    if (!origin.upstream.tls.verify)
+      return mistake(key, "is set beside upstream.tls.verify = false, expected one of both");
+    if (config_.intercept.ca_dir.empty()) mistake(key, "is set without intercept.ca_dir, expected both or none");
   }
 
   void origins_are_listed_once() {

@@ -31,6 +31,7 @@ enum class Execution : std::uint8_t { adaptive, execute_produce, produce_execute
 enum class LogLevel : std::uint8_t { trace, debug, info, warn, error, off };
 enum class LogFormat : std::uint8_t { json, text };
 enum class TlsVersion : std::uint8_t { tls12, tls13 };
+enum class OnDistrust : std::uint8_t { tunnel, fail };
 
 struct Listen {
   std::string address = "127.0.0.1:3128";  // or "[::1]:3128", "unix:/path"; port 0: any free one
@@ -204,10 +205,18 @@ struct OriginSettings {
   pool::Origin origin;
   std::vector<std::string> alias;      // canonical hosts
   std::vector<std::string> addresses;  // "IP:PORT", instead of DNS
+  bool intercept = false;              // CONNECT to it ends in this process
   PoolSettings pool;
   Request request;
   Upstream upstream;
   friend bool operator==(const OriginSettings&, const OriginSettings&) = default;
+};
+
+// The origins that CONNECT reaches in the clear; each names itself with OriginSettings::intercept.
+struct Intercept {
+  std::string ca_dir;  // ca.pem and ca.key; empty: none is intercepted
+  OnDistrust on_distrust = OnDistrust::tunnel;
+  friend bool operator==(const Intercept&, const Intercept&) = default;
 };
 
 struct Threads {
@@ -246,6 +255,7 @@ struct Config {
   Upstream upstream;
   Egress egress;
   std::vector<OriginSettings> origins;
+  Intercept intercept;
   Handover handover;
   Overload overload;
   Threads threads;

@@ -27,10 +27,10 @@ std::string list_text(const List& list, Show show) {
 
 const std::vector<Section>& sections() {
   static const std::vector<Section> all{
-      top_section(),      listen_section(),       admin_section(),     metrics_section(), pool_section(),
-      warm_up_section(),  health_check_section(), addresses_section(), total_section(),   request_section(),
-      dns_section(),      upstream_section(),     tls_section(),       egress_section(),  origin_section(),
-      handover_section(), overload_section(),     threads_section(),   log_section()};
+      top_section(),       listen_section(),       admin_section(),     metrics_section(), pool_section(),
+      warm_up_section(),   health_check_section(), addresses_section(), total_section(),   request_section(),
+      dns_section(),       upstream_section(),     tls_section(),       egress_section(),  origin_section(),
+      intercept_section(), handover_section(),     overload_section(),  threads_section(), log_section()};
   return all;
 }
 

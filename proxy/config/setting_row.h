@@ -38,6 +38,9 @@ constexpr std::array<Word, 2> words_of(LogFormat) {
 constexpr std::array<Word, 2> words_of(TlsVersion) {
   return {"1.2", "1.3"};
 }
+constexpr std::array<Word, 2> words_of(OnDistrust) {
+  return {"tunnel", "fail"};
+}
 
 template <class E>
 constexpr auto kWords = words_of(E{});
@@ -106,6 +109,7 @@ Section upstream_section();
 Section tls_section();
 Section egress_section();
 Section origin_section();
+Section intercept_section();
 Section handover_section();
 Section overload_section();
 Section threads_section();

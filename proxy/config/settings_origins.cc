@@ -259,19 +259,37 @@ Section origin_section() {
                   static_cast<OriginSettings*>(section)->origin = *parsed;
                 }
               }};
-  return {"origin",
-          "overrides for one origin, in [origin.pool], [origin.request], [origin.upstream] and their sub-tables",
-          true,
+  return {
+      "origin",
+      "overrides for one origin, in [origin.pool], [origin.request], [origin.upstream] and their sub-tables",
+      true,
+      {
+          uri.format(kOriginUri, R"("https://api.example.com")"),
+          row<&OriginSettings::alias>("alias", "host names that plain http:// requests may use for this origin")
+              .format(kHostName, R"(["api.example.com", "api"])"),
+          row<&OriginSettings::addresses>("addresses", "addresses to dial instead of resolving the name")
+              .format(kPinnedAddress, R"(["127.0.0.1:8443"])"),
+          row<&OriginSettings::intercept>(
+              "intercept", "end the TLS of clients that send CONNECT for this https origin; needs intercept.ca_dir"),
+      },
+      nullptr,
+      nullptr,
+      &kDefaults<OriginSettings>};
+}
+
+Section intercept_section() {
+  return {"intercept",
+          "TLS of clients to origins with intercept = true, with certificates of an own authority",
+          false,
           {
-              uri.format(kOriginUri, R"("https://api.example.com")"),
-              row<&OriginSettings::alias>("alias", "host names that plain http:// requests may use for this origin")
-                  .format(kHostName, R"(["api.example.com", "api"])"),
-              row<&OriginSettings::addresses>("addresses", "addresses to dial instead of resolving the name")
-                  .format(kPinnedAddress, R"(["127.0.0.1:8443"])"),
+              row<&Intercept::ca_dir>("ca_dir", "the authority's ca.pem and ca.key, from `carpool ca init`")
+                  .format(kFolder, R"("/run/carpool/ca")"),
+              row<&Intercept::on_distrust>("on_distrust",
+                                           "what a client gets after it rejected a certificate of the authority"),
           },
+          [](Config& config) -> void* { return &config.intercept; },
           nullptr,
-          nullptr,
-          &kDefaults<OriginSettings>};
+          &kDefaults<Intercept>};
 }
 
 }  // namespace carpool::proxy::config

@@ -87,6 +87,14 @@ std::string accept_file(std::string& text) {
   return file ? std::string() : text + " is a directory";
 }
 
+std::string accept_folder(std::string& text) {
+  struct stat status {};
+  if (stat(text.c_str(), &status) != 0 || access(text.c_str(), X_OK) != 0) {
+    return text + " cannot be read: " + std::generic_category().message(errno);
+  }
+  return S_ISDIR(status.st_mode) ? std::string() : text + " is no folder";
+}
+
 std::string accept_unix(std::string& text) {
   return text.starts_with("unix:") ? accept_listen(text) : "`" + text + "` is not a Unix socket";
 }
@@ -140,6 +148,7 @@ const TextFormat kHostName{"a host without scheme and port", accept_host};
 const TextFormat kEgressPattern{R"("*.example.com", "example.com:443", "10.0.0.0/8" or "[fd00::]/8:443")",
                                 accept_pattern};
 const TextFormat kReadableFile{"a file that carpool may read", accept_file};
+const TextFormat kFolder{"a folder that `carpool ca init` made", accept_folder};
 const TextFormat kProtocol{R"("h1" or "h2")", accept_protocol};
 const TextFormat kLeniency{R"("bare_lf")", accept_leniency};
 const TextFormat kClassName{"up to 32 of a-z, 0-9, _ and -", accept_class};

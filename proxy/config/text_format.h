@@ -20,6 +20,7 @@ extern const TextFormat kHttpOrigin;     // http or https
 extern const TextFormat kHostName;       // a host without port
 extern const TextFormat kEgressPattern;
 extern const TextFormat kReadableFile;
+extern const TextFormat kFolder;
 extern const TextFormat kProtocol;
 extern const TextFormat kLeniency;
 extern const TextFormat kClassName;

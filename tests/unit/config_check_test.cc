@@ -159,6 +159,28 @@ TEST(ATcpOrigin, RefusesWhatOnlyRequestsHave) {
   }
 }
 
+TEST(AnInterceptedOrigin, IsAnHttpsOriginWithAName) {
+  const std::string authority = "[intercept]\nca_dir = \"/tmp\"\n";
+  const auto origin = [&](const std::string& uri, const std::string& more = "") {
+    return authority + "[[origin]]\nuri = \"" + uri + "\"\nintercept = true\n" + more;
+  };
+  EXPECT_TRUE(good(origin("https://a.example")).origins.at(0).intercept);
+  good(origin("https://a.example:8443"));
+  for (const char* uri : {"http://a.example", "tcp://a.example:443"}) {
+    expect_mistake(origin(uri), "5:13: origin.intercept:", "expected an https origin");
+  }
+  expect_mistake(origin("https://127.0.0.1"), "5:13: origin.intercept:", "expected an origin with a name");
+  expect_mistake(origin("https://a.example", "upstream.tls.verify = false\n"),
+                 "5:13: origin.intercept:", "verify = false, expected one of both");
+}
+
+TEST(AnInterceptedOrigin, NeedsAnAuthority) {
+  expect_mistake("[[origin]]\nuri = \"https://a\"\nintercept = true\n",
+                 "3:13: origin.intercept:", "without intercept.ca_dir");
+  expect_mistake("intercept.ca_dir = \"/nonexistent\"", "1:20: intercept.ca_dir:", "/nonexistent cannot be read");
+  expect_mistake("intercept.ca_dir = \"/etc/passwd\"", "1:20: intercept.ca_dir:", "/etc/passwd");
+}
+
 TEST(EverySetting, TakesItsDefault) {
   for (const Section& section : sections()) {
     for (const Setting& setting : section.settings) {
