@@ -2,7 +2,8 @@
 files (linked_build.py)."""
 from mutant import m
 
-EXEC, EXCHANGE, ROUTER, PLANE, SIM = "exec_tests", "exchange_tests", "exchange_tests", "downstream_tests", "session_sim"
+EXEC, EXCHANGE, ROUTER, PLANE, SIM, STREAMS = (
+    "exec_tests", "exchange_tests", "exchange_tests", "downstream_tests", "session_sim", "upstream_tests")
 X, U, C = "proxy/exchange/", "proxy/upstream/", "proxy/downstream/"
 
 EXECUTION = [
@@ -110,7 +111,8 @@ FLOW = [
       "if (lease) lease.release(now);", PLANE),
     m("a client that is gone stays in the wait queue", X + "exchange_end.cc", "info_.origin->destination->cancel(*this, now);", "", PLANE),
     m("a broken response looks whole", X + "exchange_end.cc", "finish(spoilt ? AfterExchange::spoilt : AfterExchange::cut);", "finish(AfterExchange::keep);", PLANE),
-    m("the received part of a broken response is dropped", X + "exchange_end.cc", "static_cast<void>(client_stream_->flush());  // the part that was received", "", PLANE),
+    m("the received part of a broken response is dropped", X + "exchange_end.cc", "static_cast<void>(client_stream_->flush());  // the part that was received", "", PLANE,
+      equivalent="an HTTP/1.1 client flushes when its exchange ends; flush() of an HTTP/2 client is a later turn's work"),
     m("a faulty request's client is kept", X + "exchange_end.cc", "fault.side != Side::client", "true", PLANE),
     m("the timer of an ended exchange fires", X + "exchange_end.cc", "timer_.disarm();", "", PLANE),
     m("a response's end is not sent", X + "exchange_response.cc", "client_stream_->send_end(attempt_->trailers);", "", PLANE),
@@ -152,22 +154,23 @@ FLOW = [
     m("a truncated response is whole", U + "h1_stream.cc", "if (end) return user_.on_response_end();\n    return fail(end.take_fault(), true);", "return user_.on_response_end();", PLANE),
     m("a failure does not say that bytes were sent", U + "h1_stream.cc", "failure.any_byte_sent = write_queue_.bytes_written() > 0;", "failure.any_byte_sent = false;", PLANE),
     m("a failure does not say that bytes of a response came", U + "h1_stream.cc", "failure.any_byte_back = reader_.any_byte();", "failure.any_byte_back = false;", PLANE),
-    m("the connection keeps its last user", U + "h1_stream.cc", "connection_->user = nullptr;", "", PLANE),
+    m("the connection keeps its last user", U + "h1_stream.cc", "connection_->user = nullptr;", "", STREAMS),
     # ---- HTTP/2 to the origin ----
     m("SETTINGS are not passed to the pool", U + "h2/connection.cc", "if (in_pool_) origin_.destination->set_streams(index_, generation_, most, host_.loop().now());", "", SIM),
-    m("GOAWAY does not retire a session", U + "h2/connection.cc", "retire(pool::CloseCause::goaway);", "", SIM),
+    m("GOAWAY does not retire a session", U + "h2/connection.cc", "retire(pool::CloseCause::goaway);", "", STREAMS),
     m("a closed session does not end its streams", U + "h2/connection.cc", "while (!open_.empty()) open_.front().connection_ended(fault);", "while (!open_.empty()) open_.pop_front();", SIM),
     m("a closed session stays in the pool", U + "h2/connection.cc", "schedule_flush();\n  retire(cause);", "schedule_flush();", SIM),
     m("broken streams are not ended", U + "h2/connection.cc", "broken_.pop_front().report_failure();", "broken_.pop_front();", SIM),
-    m("an unanswered PING does not close the session", U + "h2/connection.cc", "asked_ != Instant{} && now >= asked_ + ping_timeout()", "false", SIM),
+    m("an unanswered PING does not close the session", U + "h2/connection.cc", "asked_ != Instant{} && now >= asked_ + ping_timeout()", "false", STREAMS),
     m("a window is not given back", U + "h2/stream.cc", "connection_->session().consume(*stream_, bytes);", "", SIM),
     m("a stream that was abandoned goes on", U + "h2/stream.cc", "connection_->given_up_on(began_);\n    connection_->session().reset(*stream_, http::H2Error::cancel);",
       "connection_->given_up_on(began_);", SIM),
-    m("a body ends twice", U + "h2/stream.cc", "if (stream_ == nullptr || ended_) return;\n  ended_ = true;", "if (stream_ == nullptr) return;\n  ended_ = true;", SIM),
-    m("a request that was not sent counts as sent", U + "h2/stream.cc", "failure.unprocessed = RetryReason::not_sent;\n    failure.any_byte_sent = false;", ";", SIM),
-    m("a refused stream counts as processed", U + "h2/stream.cc", "failure.unprocessed = RetryReason::refused_stream;  // or goaway: determined when it is reported", ";", SIM),
+    m("a body ends twice", U + "h2/stream.cc", "if (stream_ == nullptr || ended_) return;\n  ended_ = true;", "if (stream_ == nullptr) return;\n  ended_ = true;", SIM,
+      equivalent="H2Session::end() of a stream that has ended changes nothing"),
+    m("a request that was not sent counts as sent", U + "h2/stream.cc", "failure.unprocessed = RetryReason::not_sent;\n    failure.any_byte_sent = false;", ";", STREAMS),
+    m("a refused stream counts as processed", U + "h2/stream.cc", "failure.unprocessed = RetryReason::refused_stream;  // or goaway: determined when it is reported", ";", STREAMS),
     m("a far stream's part goes out twice", U + "h2/cross_loop_stream.cc", "std::swap(request_part_.content, next_request_part_);\n  next_request_part_.clear();", "request_part_.content = next_request_part_;", SIM),
-    m("a far stream's trailers are dropped", U + "h2/cross_loop_stream.cc", "next_request_part_.end = true;", "", SIM),
+    m("a far stream does not pass the end of the request on", U + "h2/cross_loop_stream.cc", "next_request_part_.end = true;", "", STREAMS),
     m("a far stream is reused while its order is in the mail", U + "h2/cross_loop_stream.cc", "!far_done_ || !request_part_.home || !cancel_.home || user_ != nullptr", "!far_done_ || user_ != nullptr", SIM),
     m("a far stream keeps its lease", U + "h2/cross_loop_stream.cc", "if (lease_) lease_.release(near_.loop().now());", "", SIM),
     m("a far stream's report is not given back", U + "h2/cross_loop_stream.cc", "if (over || user_->wants_response()) return give_response_part_back();", "", SIM),

@@ -19,6 +19,7 @@ struct Errand {
   bool whole = false;            // and it was complete
   std::uint64_t upload = 0;      // bytes of the request body
   std::uint64_t said = 0;        // and bytes sent so far
+  bool asked_whole = false;      // an origin received the end of the request
   std::size_t held = 0;          // of those, bytes believed in flight
   bool takes = false;            // the client can take more of the response
   std::uint32_t ends = 0;
@@ -117,6 +118,17 @@ class SimOrigin final : private proxy::http::H2Sink {
     return false;
   }
   void end() { wire_.ended = true; }
+  // Refuses every stream that it does not work on.
+  void refuse(Instant now) {
+    for (auto& [id, one] : served_) {
+      if (one.stream != nullptr && !one.working) reset(one, proxy::http::H2Error::refused_stream);
+    }
+    say(now);
+  }
+  void go_away(Instant now) {
+    give_up();
+    say(now);
+  }
   void cut() {
     wire_.broken = true;
     wire_.here.clear();
@@ -139,6 +151,7 @@ class SimOrigin final : private proxy::http::H2Sink {
     void on_trailers(const proxy::http::Fields&) override {}
     void on_end() override {
       asked_whole = true;
+      origin->errands_.all[number].asked_whole = true;
       if (uploaded != origin->errands_.all[number].upload) origin->errands_.complain("an upload came short");
     }
     void on_sent(std::size_t) override {}

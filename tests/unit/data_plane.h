@@ -168,6 +168,9 @@ class OwnedClients final : public proxy::ClientOwner {
     all_.push_back(std::move(client));
   }
   proxy::RequestPacer& pacer() override LOOP_ONLY { return pacer_; }
+  void drain_all() LOOP_ONLY {
+    for (auto& client : all_) client->drain();
+  }
   void end_all() LOOP_ONLY {
     for (auto& client : all_) client->end();
     all_.clear();

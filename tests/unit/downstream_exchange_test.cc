@@ -35,6 +35,14 @@ class AnExchange : public testing::Test {
     clients_.make_room(wire, bytes);
     plane_.turn();
   }
+  void fail_dial() {
+    exec::assume_on_loop();
+    auto dial = std::move(plane_.environment.dials.front());
+    plane_.environment.dials.pop_front();
+    dial.destination->dial_failed(std::move(*dial.reservation), {FaultKind::connect_refused, Side::upstream, "refused"},
+                                  plane_.now);
+    plane_.turn();
+  }
   test::MemoryWire& connect() {
     test::MemoryWire& origin = plane_.environment.connect();
     plane_.turn();
@@ -360,12 +368,20 @@ TEST_F(AnExchange, ClosesAClientWhoseTargetIsNone) {
 TEST_F(AnExchange, AnswersWhenItsDialFails) {
   test::MemoryWire& one = client();
   send(one, kGet);
-  auto dial = std::move(plane_.environment.dials.front());
-  plane_.environment.dials.pop_front();
-  dial.destination->dial_failed(std::move(*dial.reservation), {FaultKind::connect_refused, Side::upstream, "refused"},
-                                plane_.now);
-  plane_.turn();
+  fail_dial();
   EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 502")) << one.outgoing;
+  EXPECT_FALSE(one.shut || one.gone || !clients_.closed.empty());
+}
+
+TEST_F(AnExchange, ClosesAClientAtOnceThatIsDrainedBeforeItsAnswer) {
+  exec::assume_on_loop();
+  test::MemoryWire& one = client();
+  send(one, kGet);
+  clients_.drain_all();
+  fail_dial();
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 502")) << one.outgoing;
+  EXPECT_TRUE(has(one.outgoing, "onnection: close")) << one.outgoing;
+  EXPECT_TRUE(one.shut || one.gone || clients_.closed.size() == 1);
 }
 
 TEST_F(AnExchange, GivesItsConnectionBackWhenItsClientEnds) {

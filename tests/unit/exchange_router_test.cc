@@ -174,6 +174,27 @@ TEST_F(TheRouter, LetsTheFixedOriginBeNamedInEveryForm) {
   EXPECT_EQ(way(listen, absolute(Scheme::http, "api:3128")), "misdirected");
 }
 
+TEST_F(TheRouter, TakesAnotherSchemeOrPortOfTheFixedOriginForAnotherOrigin) {
+  const config::Listen listen = gateway_to("https://api.test");
+  EXPECT_EQ(way(listen, absolute(Scheme::https, "api.test:444")), "misdirected");
+  EXPECT_EQ(way(listen, absolute(Scheme::http, "api.test:443")), "misdirected");
+}
+
+TEST_F(TheRouter, AsksTheEgressPolicyForEveryOriginThatARequestNames) {
+  config::Egress egress;
+  egress.deny = {"denied.test"};
+  auto rules = net::EgressPolicy::make(egress);
+  ASSERT_TRUE(rules);
+  policy = std::move(*rules);
+  router = std::make_unique<Router>(*origins, *policy);
+  const config::Listen proxy;
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_EQ(way(proxy, absolute(Scheme::http, "denied.test")), "denied");
+    EXPECT_EQ(way(proxy, connect("denied.test:443")), "denied");
+    EXPECT_EQ(way(proxy, absolute(Scheme::http, "allowed.test")), "http://allowed.test");
+  }
+}
+
 TEST_F(TheRouter, TakesTheListenersOwnAddressOverHttp2ForItsFixedOrigin) {
   const config::Listen listen = gateway_to("https://api.test");
   EXPECT_EQ(way(listen, named("127.0.0.1:3128")), "https://api.test");

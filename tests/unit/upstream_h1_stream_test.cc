@@ -113,6 +113,8 @@ TEST(H1UpstreamStream, DoesNotJudgeTheConnectionOfTheNextAttemptByTheEndOfTheLas
   for (int turns = 0; turns < 4; ++turns) host.loop().deferred.run_turn(100);
   EXPECT_EQ(asker.broken, std::vector<std::string>{});
   EXPECT_EQ(asker.answers, (std::vector<int>{421, 200}));
+  EXPECT_EQ(nullptr, first.user);
+  EXPECT_EQ(nullptr, second.user) << "an event between two leases would reach the stream of the first";
   host.loop().leases().end_event();
 }
 

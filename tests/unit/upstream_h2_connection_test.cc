@@ -36,14 +36,26 @@ class ASession : public testing::Test {
     }
     EXPECT_EQ(world_.errands.wrong, "");
   }
+  // The same without the origin's answers.
+  void travel() {
+    for (int rounds = 0; rounds < 100; ++rounds) {
+      world_.turn(0, true);
+      asker_.act(true);
+      for (Link& link : world_.links) world_.land(link, SIZE_MAX);
+    }
+  }
   void ask() { asker_.begin(++asked_); }
+  SimOrigin& origin() { return world_.links.front().origin; }
+  std::uint64_t closed_for(pool::CloseCause cause) {
+    return world_.destination->snapshot(world_.now).closed[static_cast<std::size_t>(cause)];
+  }
   bool answered() {
     const Errand& errand = world_.errands.all[asked_];
     return errand.ends == 1 && errand.whole;
   }
   Random random_{1};
-  SessionWorld world_{random_, 1};
-  pool::Directory directory_{pool::DirectoryLimits{}, world_, 1};
+  SessionWorld world_{random_, 2};
+  pool::Directory directory_{pool::DirectoryLimits{}, world_, 2};
   SessionAsker asker_{world_, random_, 0};
   std::uint64_t asked_ = 0;
 };
@@ -76,6 +88,82 @@ TEST_F(ASession, AsksForASignOfLifeAsSoonAsTheSocketTakesIt) {
   go_on();
   EXPECT_TRUE(answered());
   EXPECT_EQ(world_.destination->snapshot(world_.now).created, 1U);
+}
+
+// The same from another loop than the session's.
+class ASessionOfAnotherLoop : public ASession {
+ protected:
+  void travel_from_afar(SessionAsker& asker) {
+    for (int rounds = 0; rounds < 100; ++rounds) {
+      world_.turn(0, true);
+      world_.turn(1, true);
+      asker.act(true);
+      for (Link& link : world_.links) world_.land(link, SIZE_MAX);
+    }
+  }
+};
+
+TEST_F(ASessionOfAnotherLoop, PassesTheEndOfEachRequestOn) {
+  ask();
+  go_on();
+  ASSERT_TRUE(answered());
+  SessionAsker asker{world_, random_, 1};
+  for (std::uint64_t bodies = 0; bodies < 3;) {
+    world_.on(1);
+    asker.begin(++asked_);
+    travel_from_afar(asker);
+    const Errand& errand = world_.errands.all[asked_];
+    if (errand.upload < 10'000) {
+      bodies += errand.upload != 0 ? 1 : 0;
+      EXPECT_TRUE(errand.asked_whole) << "request " << asked_ << " of " << errand.upload << " bytes";
+    }
+    for (int rounds = 0; rounds < 1000 && errand.ends == 0; ++rounds) {
+      world_.links.front().origin.act(world_.now, true);
+      travel_from_afar(asker);
+    }
+    ASSERT_EQ(errand.ends, 1U);
+  }
+  EXPECT_EQ(world_.destination->snapshot(world_.now).created, 1U);
+}
+
+TEST_F(ASession, EndsWhenAPingIsNotAnswered) {
+  ask();
+  travel();
+  world_.now += kLongRest;
+  world_.turn(0, true);
+  world_.now += kLongRest;
+  world_.turn(0, true);
+  EXPECT_EQ(closed_for(pool::CloseCause::unhealthy), 1U);
+}
+
+TEST_F(ASession, TakesNoRequestAfterAGoaway) {
+  ask();
+  travel();
+  origin().go_away(world_.now);
+  go_on();
+  EXPECT_EQ(closed_for(pool::CloseCause::goaway), 1U);
+  EXPECT_TRUE(answered());
+}
+
+TEST_F(ASession, PassesARequestOnThatItsOriginRefuses) {
+  ask();
+  travel();
+  origin().refuse(world_.now);
+  go_on();
+  EXPECT_TRUE(answered());
+}
+
+TEST_F(ASession, PassesARequestOnThatWaitsForAPingWhenAGoawayComes) {
+  ask();
+  go_on();
+  ASSERT_TRUE(answered());
+  world_.now += kLongRest;
+  ask();
+  world_.turn(0, true);
+  origin().go_away(world_.now);
+  go_on();
+  EXPECT_TRUE(answered());
+  EXPECT_EQ(world_.destination->snapshot(world_.now).created, 2U);
 }
 
 }  // namespace
