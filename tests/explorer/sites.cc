@@ -31,10 +31,9 @@ std::size_t Sites::Hash::operator()(const Place& place) const {
 
 void Sites::weaken(const std::string& control) {
   const auto space = control.rfind(' ');
-  weakened_ = control.substr(0, space);
   for (std::size_t n = 0; n < kOrders.size(); ++n) {
     if (space != std::string::npos && control.substr(space + 1) == kOrders[n]) {
-      weakened_order_ = static_cast<std::memory_order>(n);
+      weakened_[control.substr(0, space)] = static_cast<std::memory_order>(n);
       return;
     }
   }
@@ -49,8 +48,8 @@ Sites::Site Sites::describe(const Place& place, std::memory_order order) {
   std::array<char, 64> tail{};
   std::snprintf(tail.data(), tail.size(), ":%u:%u:%08x:%s", place.line, place.column, hash,
                 kParts[static_cast<std::size_t>(place.part)]);
-  Site site{std::string(in_the_tree(place.file)) + tail.data()};
-  site.weakened = site.key == weakened_;
+  Site site{std::string(in_the_tree(place.file)) + tail.data(), {}};
+  if (const auto found = weakened_.find(site.key); found != weakened_.end()) site.weakened = found->second;
   if (noting_) noted_.insert_or_assign(site.key, Noted{order, place.function});
   return site;
 }
@@ -65,7 +64,7 @@ std::memory_order Sites::changed(std::memory_order order, Part part, const At& a
   if (known == sites_.end()) known = sites_.emplace(place, describe(place, order)).first;
   if (!known->second.weakened) return order;
   met_ = true;
-  return weakened_order_;
+  return *known->second.weakened;
 }
 
 void Sites::print() const {

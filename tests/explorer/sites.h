@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <unordered_map>
@@ -30,7 +31,8 @@ class Sites {
 
   // Notes each site with its orders, for print().
   void note_all() { noting_ = true; }
-  // `control`: what print() names a site, and the order that it then has: "KEY ORDER".
+  // `control`: what print() names a site, and the order that it then has: "KEY ORDER". One place in the source may be
+  // several sites, one for each instance of its template: each call adds a site.
   void weaken(const std::string& control);
   // Every seq_cst is only acquire and release.
   void weaken_seq_cst() { no_seq_cst_ = true; }
@@ -58,7 +60,7 @@ class Sites {
   };
   struct Site {
     std::string key;
-    bool weakened = false;
+    std::optional<std::memory_order> weakened;
   };
   struct Noted {
     std::memory_order order;
@@ -68,8 +70,7 @@ class Sites {
   Site describe(const Place& place, std::memory_order order);
 
   bool noting_ = false, no_seq_cst_ = false, met_ = false;
-  std::string weakened_;
-  std::memory_order weakened_order_{};
+  std::map<std::string, std::memory_order> weakened_;
   std::unordered_map<Place, Site, Hash> sites_;
   std::map<std::string, Noted> noted_;
 };

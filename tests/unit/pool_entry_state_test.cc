@@ -219,7 +219,9 @@ TEST_F(EntryState_, TerminatingUnderAnInspectionLeavesTheEndToTheInspector) {
   make_idle();
   ASSERT_TRUE(try_inspect(word, 7, 0));
   EXPECT_FALSE(try_terminate(word).after.vacant());
-  EXPECT_TRUE(end_inspect(word, true).after.vacant());
+  const Change change = end_inspect(word, true);
+  EXPECT_TRUE(change.after.vacant());
+  EXPECT_EQ(change.after.generation(), 8U) << "an event of the old object finds nothing";
 }
 
 }  // namespace

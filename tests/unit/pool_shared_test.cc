@@ -434,6 +434,21 @@ TEST_F(ASession, ServesThoseItWasGivenToThoughItsPlaceIsWanted) {
   EXPECT_EQ(socket.state, State::leased);
 }
 
+TEST_F(ASession, DrainsAloneForThoseWhoNeedTheOtherKind) {
+  limits.size = 2;
+  for (int users = 0; users < 6; ++users) {
+    if (asker().borrow(destination()) == State::leased) continue;
+    if (world.dials.empty()) continue;
+    world.dialed();
+    world.deliver_all();
+  }
+  ASSERT_EQ(world.live.size(), 2U);
+  waiting(only(ProtocolMask::h1_only));
+  EXPECT_EQ(snapshot().of(ConnectionStatus::draining), 1U);
+  waiting(only(ProtocolMask::h1_only));
+  EXPECT_EQ(snapshot().of(ConnectionStatus::draining), 1U) << "the other one goes on for those who need a stream";
+}
+
 TEST_F(ASession, IsWhatAnH1ConnectionMakesRoomFor) {
   world.next_streams = 0;
   TestBorrower& holder = leased();
