@@ -437,8 +437,7 @@ TEST_F(ASession, ServesThoseItWasGivenToThoughItsPlaceIsWanted) {
 TEST_F(ASession, DrainsAloneForThoseWhoNeedTheOtherKind) {
   limits.size = 2;
   for (int users = 0; users < 6; ++users) {
-    if (asker().borrow(destination()) == State::leased) continue;
-    if (world.dials.empty()) continue;
+    if (asker().borrow(destination()) == State::leased || world.dials.empty()) continue;
     world.dialed();
     world.deliver_all();
   }
