@@ -70,6 +70,37 @@ class StreamMeetsWish : public Stage {
   TestBorrower& wishing_ = asker(2);
 };
 
+// The same pair when the session was full, so that its bit may be stale: both streams come back, and both are lent.
+class FullSessionMeetsWish : public Stage {
+ public:
+  FullSessionMeetsWish() : Stage(3, cap(1)) {}
+  void run(unsigned thread) override {
+    if (thread == 0) {
+      holder_.release();
+      return second_.release();
+    }
+    TestBorrower& one = thread == 1 ? taking_ : wishing_;
+    one.borrow(destination());
+    pump();
+  }
+  std::string verdict() override {
+    world.deliver_all();
+    const bool both = taking_.state == State::leased && wishing_.state == State::leased;
+    const std::string wrong = settled();
+    return wrong.empty() && !both ? "a waiter stood beside a spare stream" : wrong;
+  }
+
+ private:
+  TestBorrower& on_session() {
+    world.next_streams = 2;
+    return leased(0);
+  }
+  TestBorrower& holder_ = on_session();
+  TestBorrower& second_ = leased(0);
+  TestBorrower& taking_ = asker(1);
+  TestBorrower& wishing_ = asker(2);
+};
+
 // The same pair when the slot itself becomes free.
 class DiscardMeetsWish : public Stage {
  public:
@@ -422,6 +453,7 @@ std::vector<Named> destination_scenarios() {
           named<ReleaseMeetsTwoWishes>("a release meets two wishes"),
           named<ReturnMeetsSearches>("a release meets two that search for it"),
           named<StreamMeetsWish>("a stream that comes back meets a taker and a wish"),
+          named<FullSessionMeetsWish>("two streams of a full session meet a taker and a wish"),
           named<DiscardMeetsWish>("a discard meets a wish"),
           named<FailedDialMeetsWish>("a failed dial meets a wish"),
           named<InspectionMeetsWish>("an inspection that ends quietly meets a wish"),

@@ -246,6 +246,25 @@ class TwoGrow : public Bench {
   IntEntry* got_[2] = {};
 };
 
+// Under a cap of one block a place is freed while another thread reserves: the block is enough.
+class FullBlockIsReused : public Bench {
+ public:
+  FullBlockIsReused() : Bench(2, 64) {
+    for (int n = 0; n < 63; ++n) static_cast<void>(pool_.reserve());
+    enabled(0);
+    held_ = take(0);
+  }
+  void run(unsigned thread) override {
+    if (thread == 1) return static_cast<void>(pool_.reserve());
+    --held_->value;
+    close(*held_);
+  }
+  std::string verdict() override { return pool_.blocks() == 1 ? wrong_ : "a block more than the cap needs"; }
+
+ private:
+  IntEntry* held_ = nullptr;
+};
+
 // Acquirers over all entries of every loop: entries change loops during the searches and none is lost.
 template <pool::Strategy kStrategy>
 class TakersOfAny : public Bench {
@@ -325,6 +344,7 @@ std::vector<Named> pool_scenarios() {
           named<PlaceIsReused>("a place closed while two reserve"),
           named<CapFalls>("the cap falls while two reserve"),
           named<TwoGrow>("two append a block"),
+          named<FullBlockIsReused>("a place of a full block is freed while another reserves"),
           named<TakersOfAny<pool::Strategy::round_robin>>("three takers in turn over all entries"),
           named<TakersOfAny<pool::Strategy::random>>("three takers at random over all entries"),
           named<TakersInTurn>("two takers who go round all entries"),

@@ -6,7 +6,5 @@ NAMES = {
     "a search that lists an entry again and takes one serves no waiter",
     "a place counts as free before it is vacant",
     "an old message drains the next session of the entry",
-    "sessions drain for HTTP/1.1 beside one that drains",
     "a place is disposed of before it is vacant",
-    "an inspection that finds nothing reopens a closed entry",
 }
