@@ -56,7 +56,7 @@ MUTANTS = [
     m("a closed session stays counted on its loop", D + "close.cc", "uncount_local(entry);", "", "sim"),
     m("a draining session stays counted on its loop", D + "shared.cc", "supply.drained();\n  uncount_local(entry);", "supply.drained();", "sim"),
     m("a dial that ended stays counted on its loop", D + "dial.cc", "uncount_local(entry);", "", "sim"),
-    m("an old message drains the next session of the entry", D + "close.cc",
+    m("a search drains the next session of an expired entry", D + "close.cc",
       "if (EntryWord(entry.word.load(std::memory_order_acquire)).generation() != seen.generation()) return false;", "", "explorer"),
     m("more streams serve no waiters", D + "shared.cc", "serve_waiters(now, OpenCause::streams_exhausted);", "", "sim"),
     m("sessions drain for HTTP/1.1 beside one that drains", D + "shared.cc",
@@ -70,7 +70,8 @@ MUTANTS = [
     m("every close under inspection is learned", D + "close.cc", "if (cause == CloseCause::peer_closed) learn_idle_close(entry, in_order, now);",
       "learn_idle_close(entry, true, now);", "unit"),
     m("a place is disposed of before it is vacant", D + "close.cc", "pool.vacate(entry);\n  pending.disposal_ended();",
-      "pending.disposal_ended();\n  pool.vacate(entry);", "explorer"),
+      "pending.disposal_ended();\n  pool.vacate(entry);", "explorer",
+      equivalent="a borrower in between may be refused as one that comes before the close is; the others are served afterwards"),
     # ---- operator commands ----
     m("resume leaves draining on", D + "operator_commands.cc", "draining_all = false;", "", "unit"),
     m("a smaller cap drains too many sessions", D + "operator_commands.cc", "beyond_the_cap() <= supply.draining()", "beyond_the_cap() == 0", "unit"),
