@@ -67,6 +67,12 @@ def test_atomics_live_in_named_files(tree):
     assert where(layering.named_atomics(t)) == [("proxy/exchange/exchange.h", 1)]
 
 
+def test_an_order_that_the_explorer_does_not_see_is_named(tree):
+    text = "a.store(1, std::memory_order_relaxed);\na.load(std::memory_order_acquire);\n"
+    t = tree({"pool/core/a.h": text, "metrics/registry.cc": text, "metrics/counter.h": text})
+    assert where(layering.ordered_atomics(t)) == [("metrics/counter.h", 2)]
+
+
 def test_ownership_is_by_move_on_the_request_path(tree):
     t = tree({"pool/a.h": "std::shared_ptr<int> a;\n// no std::function here\n",
               "proxy/config/a.h": "std::function<void()> f;\n", "base/b.cc": "auto* p = new Thing();\nint renewed{};\n"})

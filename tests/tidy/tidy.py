@@ -22,6 +22,7 @@ RULES = {
     "headers-reached": layering.headers_reached,
     "one-door": layering.one_door,
     "named-atomics": layering.named_atomics,
+    "ordered-atomics": layering.ordered_atomics,
     "opening-comment": style.opening_comment,
     "comment-opening": style.comment_opening,
     "field-words": style.field_words,
