@@ -37,7 +37,8 @@ MUTANTS = [
     m("a borrower overtakes the waiters", "pool/destination/borrow.cc", "!want.new_connection_only && !want.tunnel && !waiting()", "!want.new_connection_only && !want.tunnel",
       "explorer"),
     m("a waiter is published acq_rel", "pool/destination/borrow.cc", "attention.fetch_add(1, std::memory_order_seq_cst);",
-      "attention.fetch_add(1, std::memory_order_acq_rel);", "explorer"),
+      "attention.fetch_add(1, std::memory_order_acq_rel);", "explorer",
+      equivalent="stopped() and paused() read it seq_cst before the search (group attention of tests/explorer/orders.py)"),
     m("a waiter that cancels keeps its ticket", "pool/destination/borrow.cc", "borrower.ticket_ = 0;  // a grant in flight sees this on arrival and passes on", "", "unit"),
     # ---- hand-off ----
     m("a release does not check for waiters", "pool/destination/release.cc", "if (waiting()) serve_own_waiters(now, OpenCause::all_busy);  // pairs with enqueue()",
