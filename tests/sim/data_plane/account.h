@@ -34,7 +34,12 @@ struct RequestRecord {
   std::uint32_t informational = 0;
   std::uint64_t received = 0;
   std::size_t attempt = 0;  // that answered it; SIZE_MAX: carpool itself
-  std::string method() const { return kMethods[plan.method % 4]; }
+  std::string method() const { return kMethods[plan.method % kMethodCount]; }
+  bool tunnels() const { return plan.method == kConnect || plan.method == kUpgrade; }
+  std::uint32_t body_size() const {
+    if (!tunnels()) return plan.size;
+    return plan.method == kUpgrade && plan.chunked != 0 ? 1 + plan.size % 1000 : 0;
+  }
 };
 
 class Account {
@@ -55,15 +60,20 @@ class Account {
   void check_replay(const RequestRecord& one) {
     if (one.attempts.size() >= kMostAttempts) complain(one.token + " was sent to origins too often");
     std::size_t refused = 0;
-    for (const AttemptRecord& attempt : one.attempts)
-      refused += attempt.answer.status == 421 && attempt.wire->consumed > attempt.consumed ? 1 : 0;
+    for (const AttemptRecord& attempt : one.attempts) {
+      // A session that broke may have lost it: the bytes that were read are of other streams.
+      const bool read = attempt.wire->consumed > attempt.consumed;
+      const bool unsure = attempt.session && (attempt.wire->broken || attempt.wire->spoilt);
+      refused += attempt.answer.status == 421 && read && !unsure ? 1 : 0;
+    }
     if (refused > 1) complain(one.token + " was repeated after a second 421");
     if (one.attempts.empty()) return;
     const AttemptRecord& last = one.attempts.back();
     const bool harmless = one.method() == "GET" || one.method() == "HEAD";
     // A session counts as reused from its second lease on, which may open the first stream.
-    const bool unanswered = last.session ? last.wire->broken : last.reused && last.wire->consumed == last.consumed;
-    if (!last.refused && !(harmless && unanswered && one.plan.size == 0)) {
+    const bool unanswered =
+        last.session ? last.wire->broken || last.wire->spoilt : last.reused && last.wire->consumed == last.consumed;
+    if (!last.refused && !(harmless && unanswered && one.body_size() == 0)) {
       complain(one.token + " was repeated without proof that it was not processed: attempt " +
                std::to_string(one.attempts.size()) + ", status " + std::to_string(last.answer.status) +
                (last.session ? ", HTTP/2" : "") + (last.reused ? ", reused" : ", new") +
@@ -77,6 +87,9 @@ class Account {
     const AnswerPlan& answer = one.attempts[one.attempt].answer;
     if (one.method() == "HEAD" || answer.status == 204 || answer.status == 304) return;
     if (one.attempts[one.attempt].session && answer.size == 0) return;  // whole with its head, whatever follows
+    if (one.attempts[one.attempt].session && answer.rogue != 0) {
+      return complain(one.token + ": a response with DATA before its head looks complete");
+    }
     const bool cut = answer.end == AnswerEnd::fin || answer.end == AnswerEnd::reset;
     if (cut && (answer.framing != 2 || answer.end == AnswerEnd::reset)) {
       return complain(one.token + ": a truncated response looks complete");
@@ -88,7 +101,7 @@ class Account {
   void check_cut(const RequestRecord& one) {
     if (!one.answered || one.attempt == SIZE_MAX) return;
     const AttemptRecord& attempt = one.attempts[one.attempt];
-    if (attempt.wire->broken) return;
+    if (attempt.wire->broken || attempt.wire->spoilt) return;
     const AnswerPlan& answer = attempt.answer;
     if (answer.end == AnswerEnd::fin && answer.framing == 0 && one.received + 1 < answer.size) {
       complain(one.token + ": bytes of a truncated response were lost");
@@ -96,6 +109,13 @@ class Account {
     if (answer.end == AnswerEnd::whole && answer.status != 0 && one.plan.size == 0) {
       complain(one.token + ": a whole response was cut");
     }
+  }
+  // A client's tunnel ended, and nothing was reset.
+  void check_tunnel(const RequestRecord& one) {
+    if (one.attempts.empty()) return;
+    const AttemptRecord& attempt = one.attempts.back();
+    const bool cut = attempt.answer.end == AnswerEnd::reset || attempt.wire->broken;
+    if (!cut && one.received != attempt.answer.size) complain(one.token + ": a tunnel lost bytes of its origin");
   }
   void log(std::string_view event, std::uint64_t value = 0) {
     for (const char c : event) mix(static_cast<unsigned char>(c));
@@ -106,7 +126,7 @@ class Account {
   std::string wrong;                             // the first complaint
   std::uint64_t hash = 14695981039346656037ULL;  // of everything that happened
   std::uint64_t dials = 0;
-  static constexpr std::size_t kMostAttempts = 8;
+  static constexpr std::size_t kMostAttempts = 9;  // max_retries and 8
 
  private:
   void mix(std::uint64_t value) { hash = (hash ^ value) * 1099511628211ULL; }

@@ -1,6 +1,7 @@
 // Returns the plan of a seed: mostly ordinary traffic, with some of everything that origins and clients do wrong.
 #pragma once
 
+#include "tests/sim/data_plane/account.h"
 #include "tests/sim/data_plane/plan.h"
 #include "tests/sim/session_wire.h"
 
@@ -21,7 +22,35 @@ inline AnswerPlan some_answer(Random& random, std::uint32_t hostile) {
   constexpr std::uint32_t kStatuses[] = {0, 204, 304, 404, 421, 421, 503, 200, 200, 200};
   answer.status = kStatuses[pick(random, 10)];
   answer.end = chance(random, 50) ? static_cast<AnswerEnd>(pick(random, kAnswerEnds)) : AnswerEnd::whole;
+  if (chance(random, 5)) {
+    answer.rogue = 1 + pick(random, 30);
+    answer.informational = 1 + pick(random, 3);
+  }
   return answer;
+}
+
+// Each attempt is refused, in one way: by the end of a connection or stream, or by 421.
+inline void refuse_always(Random& random, RequestPlan& one) {
+  AnswerPlan refusal;
+  refusal.status = chance(random, 50) ? 421 : 0;
+  refusal.size = pick(random, 2);  // HTTP/2: HTTP_1_1_REQUIRED or REFUSED_STREAM
+  one.answers.assign(Account::kMostAttempts + 1, refusal);
+}
+
+inline void some_tunnel(Random& random, RequestPlan& one) {
+  one.method = kConnect + pick(random, 2);
+  one.size = some_size(random);
+  one.chunked = pick(random, 2);
+  one.gives_up = pick(random, 2);
+}
+
+// 101 while the client sends its body.
+inline void switch_early(RequestPlan& one) {
+  one.size = 500 + one.size % 500;
+  for (AnswerPlan& answer : one.answers) {
+    answer.status = 200;
+    answer.early = 1;
+  }
 }
 
 inline void some_session(Random& random, ClientPlan& client) {
@@ -41,6 +70,7 @@ inline Plan plan_of(std::uint64_t seed) {
   plan.size = 1 + pick(random, 4);
   plan.room = chance(random, 30) ? 200 + pick(random, 5000) : 65536;
   plan.failing = chance(random, 20) ? pick(random, 30) : 0;
+  plan.orders = chance(random, 20) ? 5 + pick(random, 100) : 0;
   const std::uint32_t hostile = chance(random, 30) ? 0 : pick(random, 80);
   plan.clients.resize(1 + pick(random, 6));
   for (ClientPlan& client : plan.clients) {
@@ -54,10 +84,13 @@ inline Plan plan_of(std::uint64_t seed) {
       constexpr std::uint32_t kMethod[] = {0, 0, 0, 0, 1, 1, 2, 3};
       one.method = kMethod[pick(random, 8)];
       one.origin = pick(random, plan.origins);
+      if (client.h2 == 0 && chance(random, 8)) some_tunnel(random, one);
       if (one.method == 1 || one.method == 3) one.size = some_size(random);
-      one.chunked = one.size != 0 && chance(random, 40) ? 1 : 0;
+      if (one.method < kConnect) one.chunked = one.size != 0 && chance(random, 40) ? 1 : 0;
       if (client.h2 != 0 && chance(random, hostile / 4)) one.gives_up = 1 + pick(random, 2) * pick(random, 3000);
       for (std::uint32_t n = 1 + pick(random, 3); n > 0; --n) one.answers.push_back(some_answer(random, hostile));
+      if (one.method == kUpgrade && one.chunked != 0 && chance(random, 50)) switch_early(one);
+      if (chance(random, hostile / 8)) refuse_always(random, one);
     }
   }
   return plan;

@@ -69,6 +69,16 @@ class LoopPlane final : public proxy::ClientOwner,
   void close_all() LOOP_ONLY {
     while (!live_.empty()) live_.front().end();
   }
+  // Each client closes after its response.
+  void drain_clients() LOOP_ONLY {
+    for (proxy::ClientConnection* client = live_.next(nullptr); client != nullptr;) {
+      proxy::ClientConnection* const after = live_.next(client);
+      client->drain();
+      client = after;
+    }
+    bury();
+  }
+  void on_reload() LOOP_ONLY { router_.forget(); }
   void cancel_dials() LOOP_ONLY { dialer_.cancel_all(); }
   // Clients that closed are destroyed when nothing of them runs any more.
   void bury() LOOP_ONLY {

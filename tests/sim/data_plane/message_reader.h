@@ -27,7 +27,8 @@ struct ReadHead {
 class MessageReader {
  public:
   // User: on_head(const ReadHead&) returns false if no body follows whatever the head says; on_body(bytes), on_end(),
-  // on_garbage(). Returns after each message that ended, so the rest waits for the next call.
+  // on_garbage(), switched(): everything after this head is the body. Returns after each message that ended, so the
+  // rest waits for the next call.
   template <class User>
   void feed(std::string_view bytes, User& user) {
     held_.append(bytes);
@@ -42,7 +43,7 @@ class MessageReader {
   bool in_body() const { return phase_ != Phase::head; }
 
  private:
-  enum class Phase : std::uint8_t { head, counted, chunk_head, chunk, chunk_end, trailers, until_close };
+  enum class Phase : std::uint8_t { head, counted, chunk_head, chunk, chunk_end, trailers, until_close, tunnel };
 
   template <class User>
   bool step(User& user) {
@@ -53,6 +54,7 @@ class MessageReader {
       case Phase::chunk:
         return read_counted(user);
       case Phase::until_close:
+      case Phase::tunnel:
         if (held_.empty()) return false;
         user.on_body(held_);
         held_.clear();
@@ -70,6 +72,10 @@ class MessageReader {
     if (head.first.find("HTTP/1.1") == std::string::npos) return fail(user);
     const bool request = head.first.compare(0, 5, "HTTP/") != 0;
     const bool body = user.on_head(head);
+    if (user.switched()) {
+      phase_ = Phase::tunnel;
+      return true;
+    }
     if (!request && head.status() < 200) return true;
     const std::string length = head.field("content-length");
     left_ = std::strtoull(length.c_str(), nullptr, 10);
@@ -123,6 +129,7 @@ class MessageReader {
   void end(User& user) {
     phase_ = Phase::head;
     user.on_end();
+    if (user.switched()) phase_ = Phase::tunnel;
   }
   template <class User>
   bool fail(User& user) {

@@ -21,6 +21,7 @@ struct AnswerPlan {
   std::uint32_t size = 0;            // of the body
   std::uint32_t early = 0;           // 1: before the request's body was received
   AnswerEnd end = AnswerEnd::whole;  // what follows; fin and reset: in place of the last byte
+  std::uint32_t rogue = 0;           // HTTP/2: so many bytes of DATA before the final head
 };
 
 struct RequestPlan {
@@ -31,7 +32,11 @@ struct RequestPlan {
   std::uint32_t gives_up = 0;  // HTTP/2: a reset once so many bytes less one of the response were received; 0: none
   std::vector<AnswerPlan> answers;  // by attempt; later attempts are answered in order
 };
-inline constexpr const char* kMethods[] = {"GET", "POST", "HEAD", "PUT"};
+inline constexpr const char* kMethods[] = {"GET", "POST", "HEAD", "PUT", "CONNECT", "GET"};
+inline constexpr std::uint32_t kMethodCount = 6;
+// Tunnels, of HTTP/1.1 clients. `size`: of the client's bytes; `chunked`: CONNECT's follow its head at once, and an
+// upgrade has a body; `gives_up`: the client's FIN follows them, otherwise that of the origin.
+inline constexpr std::uint32_t kConnect = 4, kUpgrade = 5;
 
 struct ClientPlan {
   std::uint32_t loop = 0;
@@ -46,15 +51,16 @@ struct ClientPlan {
 
 struct Plan {
   std::uint64_t seed = 1;
-  // h2: the first so many origins speak HTTP/2; room: bytes in flight; failing: percent of the dials.
-  std::uint32_t loops = 1, origins = 1, h2 = 0, size = 1, room = 65536, failing = 0;
+  // orders: of the operator, one in so many steps by chance; 0: none. h2: the first so many origins speak HTTP/2; room:
+  // bytes in flight; failing: percent of the dials.
+  std::uint32_t loops = 1, origins = 1, h2 = 0, size = 1, room = 65536, failing = 0, orders = 0;
   std::vector<ClientPlan> clients;
 };
 
 inline std::string script_of(const Plan& plan) {
   std::ostringstream out;
   out << "plan " << plan.seed << ' ' << plan.loops << ' ' << plan.origins << ' ' << plan.h2 << ' ' << plan.size << ' '
-      << plan.room << ' ' << plan.failing << '\n';
+      << plan.room << ' ' << plan.failing << ' ' << plan.orders << '\n';
   for (const ClientPlan& client : plan.clients) {
     out << "client " << client.loop << ' ' << client.pipelines << ' ' << client.leaves_after << ' ' << client.h2 << ' '
         << client.window << ' ' << client.pieces << ' ' << client.goaway << '\n';
@@ -63,7 +69,7 @@ inline std::string script_of(const Plan& plan) {
           << one.gives_up << '\n';
       for (const AnswerPlan& answer : one.answers) {
         out << "answer " << answer.status << ' ' << answer.informational << ' ' << answer.framing << ' ' << answer.size
-            << ' ' << answer.early << ' ' << static_cast<unsigned>(answer.end) << '\n';
+            << ' ' << answer.early << ' ' << static_cast<unsigned>(answer.end) << ' ' << answer.rogue << '\n';
       }
     }
   }
@@ -74,7 +80,8 @@ inline Plan plan_of(std::istream& script) {
   Plan plan;
   for (std::string word; script >> word;) {
     if (word == "plan") {
-      script >> plan.seed >> plan.loops >> plan.origins >> plan.h2 >> plan.size >> plan.room >> plan.failing;
+      script >> plan.seed >> plan.loops >> plan.origins >> plan.h2 >> plan.size >> plan.room >> plan.failing >>
+          plan.orders;
     } else if (word == "client") {
       ClientPlan& client = plan.clients.emplace_back();
       script >> client.loop >> client.pipelines >> client.leaves_after >> client.h2 >> client.window >> client.pieces >>
@@ -85,7 +92,8 @@ inline Plan plan_of(std::istream& script) {
     } else if (word == "answer") {
       AnswerPlan& answer = plan.clients.back().requests.back().answers.emplace_back();
       unsigned end = 0;
-      script >> answer.status >> answer.informational >> answer.framing >> answer.size >> answer.early >> end;
+      script >> answer.status >> answer.informational >> answer.framing >> answer.size >> answer.early >> end >>
+          answer.rogue;
       answer.end = static_cast<AnswerEnd>(end % kAnswerEnds);
     }
   }

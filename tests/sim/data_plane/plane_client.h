@@ -35,7 +35,7 @@ class PlaneClient {
     landed_ += std::min(most, wire.flying.size());
     return wire.land(most);
   }
-  bool over() const { return left_ || closed_ || wire.gone || wire.shut; }
+  bool over() const { return left_ || closed_ || wire.gone || (wire.shut && !tunnelled_); }
   bool done() const { return over() || (waiting_.empty() && open_request() == nullptr); }
 
   VirtualWire wire;
@@ -48,7 +48,8 @@ class PlaneClient {
   bool left() const { return left_; }
   // The proxy closed, and everything that it sent has been read. Returns true once.
   bool sees_close() {
-    if (!(wire.shut || wire.gone) || !wire.outgoing.empty() || closed_) return false;
+    if (tunnelled_ && wire.shut && wire.outgoing.empty()) wire.ended = true;
+    if (!((wire.shut && !tunnelled_) || wire.gone) || !wire.outgoing.empty() || closed_) return false;
     wire.ended = true;
     return closed_ = true;
   }
@@ -58,6 +59,12 @@ class PlaneClient {
     waiting_.pop_front();
     return one;
   }
+  // The connection has become a tunnel: no further request.
+  void become_tunnel() {
+    tunnelled_ = true;
+    waiting_.clear();
+  }
+  bool tunnelled() const { return tunnelled_; }
   bool any_waiting() const { return !waiting_.empty(); }
 
   const ClientPlan& plan_;
@@ -66,7 +73,7 @@ class PlaneClient {
  private:
   std::deque<RequestRecord*> waiting_;
   std::uint64_t sent_ = 0, landed_ = 0;
-  bool leaving_ = false, left_ = false, closed_ = false;
+  bool leaving_ = false, left_ = false, closed_ = false, tunnelled_ = false;
 };
 
 }  // namespace carpool::test

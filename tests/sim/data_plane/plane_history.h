@@ -28,6 +28,7 @@ class PlaneHistory {
  private:
   void step() {
     Random& random = world_.random;
+    if (world_.orders() != 0 && pick(random, world_.orders()) == 0) return world_.order();
     switch (pick(random, 10)) {
       case 0:
       case 1:
@@ -59,6 +60,7 @@ class PlaneHistory {
   }
 
   std::string settle() {
+    world_.resume_all();
     for (int rounds = 0; rounds < 400; ++rounds) {
       if (!world_.calm_down()) return "it never came to rest";
       if (!world_.account.wrong.empty()) return world_.account.wrong;

@@ -26,7 +26,13 @@ struct OriginLink {
   VirtualWire wire;
   ScriptedOrigin origin;
   pool::Destination* destination = nullptr;
-  std::unique_ptr<ScriptedH2Origin> h2;           // in place of `origin`
+  std::unique_ptr<ScriptedH2Origin> h2;    // in place of `origin`
+  std::unique_ptr<ScriptedTunnel> tunnel;  // likewise, for CONNECT
+  // The origin's side.
+  bool read(std::size_t most) { return h2 ? h2->read(most) : tunnel ? tunnel->read(most) : origin.read(most); }
+  bool reset_when_sent() {
+    return h2 ? h2->reset_when_sent() : tunnel ? tunnel->reset_when_sent() : origin.reset_when_sent();
+  }
   std::unique_ptr<proxy::H2Connection> greeting;  // during the handshake
   std::unique_ptr<pool::Reservation> place;       // while it is dialed
   proxy::Connection* connection = nullptr;        // afterwards; null: closed
@@ -155,6 +161,43 @@ class PlaneWorld final : public pool::Environment {
     wakes_.erase(due, wakes_.end());
     for (const auto& [when, destination] : woken) destination->wake(now);
   }
+  // ---- the operator ----
+  std::uint32_t orders() const { return plan_.orders; }
+  void order() {
+    const std::vector<proxy::OriginRuntime*> all = origins_->all();
+    const std::uint32_t kind = pick(random, 6);
+    account.log("order", kind);
+    exec::assume_on_loop();
+    here_ = static_cast<exec::LoopId>(pick(random, static_cast<std::uint32_t>(planes.size())));
+    LoopPlane& plane = *planes[here_];
+    if (kind == 5 && chance(random, 20)) plane.drain_clients();
+    if (kind == 5 || all.empty()) return;
+    pool::Destination& destination = *all[pick(random, static_cast<std::uint32_t>(all.size()))]->destination;
+    if (kind == 0) destination.pause(now);
+    if (kind == 1) destination.drain(now);
+    if (kind == 2) destination.resume(now);
+    if (kind == 3) destination.reconnect(now);
+    if (kind == 4) reload();
+    plane.loop.leases().end_event();
+  }
+  // Other sizes of the pools, in force at once; loops that run keep pointers into the configurations before.
+  void reload() LOOP_ONLY {
+    proxy::config::Config& fresh = reloads_.emplace_back(plane_config(plan_));
+    fresh.pool.size = 1 + pick(random, 4);
+    fresh.pool.max_usage = chance(random, 30) ? 1 + pick(random, 5) : 0;
+    for (proxy::config::OriginSettings& origin : fresh.origins) origin.pool = fresh.pool;
+    cap_ = std::max(cap_, fresh.pool.size);
+    auto prepared = origins_->prepare(fresh);
+    if (!prepared || !origins_->apply(fresh, std::move(*prepared)).empty()) account.complain("a reload failed");
+    origins_->apply_limits(now);
+    for (const auto& one : planes) one->on_reload();
+  }
+  void resume_all() {
+    exec::assume_on_loop();
+    here_ = 0;
+    for (const proxy::OriginRuntime* origin : origins_->all()) origin->destination->resume(now);
+  }
+
   // Everything in flight arrives, and every loop runs until nothing more happens; time stands still.
   bool calm_down() {
     for (int rounds = 0; rounds < 5000; ++rounds) {
@@ -172,16 +215,16 @@ class PlaneWorld final : public pool::Environment {
   // The origin's end of a connection.
   static bool play(OriginLink& link, std::size_t most) {
     if (!link.h2 && link.place) return false;
-    bool moved = link.h2 ? link.h2->read(most) : link.origin.read(most);
+    bool moved = link.read(most);
     moved |= link.wire.land(most);
-    moved |= link.h2 ? link.h2->reset_when_sent() : link.origin.reset_when_sent();
+    moved |= link.reset_when_sent();
     return moved;
   }
   std::string audit() {
     for (const OriginLink& link : links) {
       const auto seen = link.destination->snapshot(now);
       if (seen.opened_total() - seen.closed_total() != seen.alive()) return "the ledger does not balance";
-      if (seen.alive() > settings_.pool.size) return "the cap of connections is exceeded";
+      if (seen.alive() > cap_) return "the cap of connections is exceeded";
       if (std::string wrong = link.destination->audit().text(); !wrong.empty()) return wrong;
       if (plan_.origins <= 1) break;
     }
@@ -278,6 +321,9 @@ class PlaneWorld final : public pool::Environment {
     }
     if (proxy::OriginRuntime* const origin = origins_->of(*link.destination); origin->speaks.h2)
       return greet(link, *origin);
+    if (link.destination->origin().scheme == pool::Scheme::tcp) {
+      link.tunnel = std::make_unique<ScriptedTunnel>(account, link.wire);
+    }
     const auto place = std::move(link.place);
     proxy::net::Dialed dialed;
     dialed.transport = std::make_unique<VirtualTransport>(link.wire);
@@ -296,6 +342,8 @@ class PlaneWorld final : public pool::Environment {
   const Plan& plan_;
   proxy::config::Config settings_;
   proxy::config::Listen listen_;
+  std::list<proxy::config::Config> reloads_;
+  std::uint32_t cap_ = settings_.pool.size;  // of connections, the highest so far
 
  public:
   Random random;

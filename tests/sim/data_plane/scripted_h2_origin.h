@@ -91,7 +91,7 @@ class ScriptedH2Origin {
   }
   void end(std::int32_t id, Stream& stream) {
     if (stream.request == nullptr) return;
-    if (stream.received != stream.request->plan.size) {
+    if (stream.received != stream.request->body_size()) {
       account_.complain(stream.request->token + ": an origin received a body of another length");
     }
     answer(id, stream);
@@ -112,9 +112,26 @@ class ScriptedH2Origin {
       nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, error);
       return;
     }
+    if (plan.rogue != 0) send_rogue(id, plan.rogue);
     respond(id, stream, plan, mark);
     leaves_ |= plan.end == AnswerEnd::surplus;
     resets_ |= plan.end == AnswerEnd::reset;
+  }
+  // DATA where a head must come: the request fails, and no byte of it reaches a client.
+  void send_rogue(std::int32_t id, std::uint32_t size) {
+    send();
+    wire_.spoilt = true;
+    const auto stream = static_cast<std::uint32_t>(id);
+    const char head[] = {0,
+                         0,
+                         static_cast<char>(size),
+                         NGHTTP2_DATA,
+                         0,
+                         static_cast<char>(stream >> 24),
+                         static_cast<char>(stream >> 16),
+                         static_cast<char>(stream >> 8),
+                         static_cast<char>(stream)};
+    wire_.flying.append(head, sizeof head).append(size, 'X');
   }
   void respond(std::int32_t id, Stream& stream, const AnswerPlan& plan, const std::string& mark) {
     const bool bare = stream.request->method() == "HEAD" || plan.status == 204 || plan.status == 304;

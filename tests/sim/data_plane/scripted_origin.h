@@ -6,6 +6,7 @@
 
 #include "tests/sim/data_plane/account.h"
 #include "tests/sim/data_plane/message_reader.h"
+#include "tests/sim/data_plane/scripted_tunnel.h"
 #include "tests/sim/data_plane/virtual_wire.h"
 
 namespace carpool::test {
@@ -19,11 +20,13 @@ class ScriptedOrigin {
 
   bool read(std::size_t most) {
     const std::string bytes = wire_.take(most);
-    if (!bytes.empty() && !wire_.ended) reader_.feed(bytes, *this);
-    return !bytes.empty();
+    if (!bytes.empty() && (!wire_.ended || switched_)) reader_.feed(bytes, *this);
+    const bool end = switched_ && tunnel_.read(0);
+    return !bytes.empty() || end;
   }
   // A connection that is to be reset is, once what was sent before has arrived.
   bool reset_when_sent() {
+    if (switched_) return tunnel_.reset_when_sent();
     if (!resets_ || !wire_.flying.empty() || wire_.broken) return false;
     wire_.reset();
     return true;
@@ -49,10 +52,12 @@ class ScriptedOrigin {
     received_ = 0;
     answered_ = false;
     if (surplus_) account_.complain("a connection with surplus bytes was used again");
-    if (attempt.answer.early != 0) answer();
+    switching_ = current_->plan.method == kUpgrade && attempt.answer.status == 200;
+    if (attempt.answer.early != 0) switching_ ? switch_protocol() : answer();
     return true;
   }
   void on_body(std::string_view bytes) {
+    if (switched_) return tunnel_.feed(bytes);
     if (current_ == nullptr) return;
     if (!bears_mark(current_->token, received_, bytes))
       account_.complain(current_->token + ": an origin received foreign bytes");
@@ -60,14 +65,28 @@ class ScriptedOrigin {
   }
   void on_end() {
     if (current_ == nullptr) return;
-    if (received_ != current_->plan.size)
+    if (received_ != current_->body_size())
       account_.complain(current_->token + ": an origin received a body of another length");
+    if (switching_) return enter_tunnel();
     answer();
     current_ = nullptr;
   }
+  bool switched() const { return switched_; }
   void on_garbage() { account_.complain("an origin received bytes that are no request"); }
 
  private:
+  // 101 and the first bytes of the tunnel arrive in any split, together as well.
+  void switch_protocol() {
+    wire_.flying += "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: marks\r\nX-Of: " + current_->token +
+                    "/" + std::to_string(current_->attempts.size() - 1) + "\r\n\r\n";
+  }
+  // The request is complete, so its client may use the new protocol.
+  void enter_tunnel() {
+    if (std::exchange(switched_, true)) return;
+    AttemptRecord& attempt = current_->attempts.back();
+    if (attempt.answer.early == 0) switch_protocol();
+    tunnel_.begin(*current_);
+  }
   void answer() {
     if (std::exchange(answered_, true)) return;
     AttemptRecord& attempt = current_->attempts.back();
@@ -116,10 +135,11 @@ class ScriptedOrigin {
   Account& account_;
   VirtualWire& wire_;
   MessageReader reader_;
+  ScriptedTunnel tunnel_{account_, wire_};  // after 101
   RequestRecord* current_ = nullptr;
   std::uint32_t served_ = 0;
   std::uint64_t received_ = 0;
-  bool answered_ = false, resets_ = false, surplus_ = false;
+  bool switching_ = false, switched_ = false, answered_ = false, resets_ = false, surplus_ = false;
 };
 
 }  // namespace carpool::test

@@ -77,6 +77,8 @@ inline bool shrink_request(Plan& plan, std::size_t c, std::size_t r) {
         plan, [&](Plan & p) -> auto& { return at(p).answers[a].framing; });
     less |= lower(
         plan, [&](Plan & p) -> auto& { return at(p).answers[a].early; });
+    less |= lower(
+        plan, [&](Plan & p) -> auto& { return at(p).answers[a].rogue; });
   }
   return less;
 }
@@ -104,6 +106,8 @@ inline Plan shrunk(Plan plan) {
     }
     less |= lower(
         plan, [](Plan & p) -> auto& { return p.failing; });
+    less |= lower(
+        plan, [](Plan & p) -> auto& { return p.orders; });
   }
   return plan;
 }

@@ -59,6 +59,7 @@ struct VirtualWire {
   bool ended = false;          // the peer sends nothing after what is in flight
   bool end_told = false;       // its FIN arrived
   bool broken = false;         // the peer reset it
+  bool spoilt = false;         // the peer violated the protocol: the proxy may close it
   bool full = false;           // the proxy could not write everything
   bool event = false;          // readiness that the proxy's loop has not seen
   bool shut = false;           // the proxy sent FIN
