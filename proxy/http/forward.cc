@@ -104,10 +104,12 @@ bool via_contains(const Fields& fields, std::string_view pseudonym) {
 void write_request(std::string& out, const RequestHead& head, const ForwardRules& rules) {
   const Fields& fields = head.fields;
   const ConnectionOptions options(fields);
-  reserve(out, fields.bytes() + head.method.size() + rules.path.size() + rules.host.size() + kAround);
+  const std::size_t set_bytes = rules.set == nullptr ? 0 : rules.set->bytes();
+  reserve(out, fields.bytes() + set_bytes + head.method.size() + rules.path.size() + rules.host.size() + kAround);
   out.append(head.method).append(rules.path.starts_with('?') ? " /" : " ").append(rules.path);
   out.append(" HTTP/1.1\r\nHost: ").append(rules.host).append("\r\n");
   append_fields(out, fields, [&](std::size_t i) { return passes(head, i, options, rules); });
+  if (rules.set != nullptr) out.append(rules.set->lines(0, rules.set->size()));
   if (rules.max_forwards >= 0) {
     out.append("Max-Forwards: ");
     append_number(out, static_cast<std::uint64_t>(rules.max_forwards));

@@ -34,13 +34,16 @@ struct ForwardRules {
   std::string_view path;
   bool upgrade = false;   // pass Connection: Upgrade and Upgrade on (websocket and other tokens, never h2c)
   int max_forwards = -1;  // value to send, or -1 to forward it as received
+  // Fields of end-to-end meaning that replace those of the same name in the request, whatever Connection lists; null:
+  // none. Sent as sensitive over HTTP/2.
+  const Fields* set = nullptr;
 };
 // Returns true if Via contains our own pseudonym: the request loops.
 bool via_contains(const Fields& fields, std::string_view pseudonym);
 
 // Serialises the head for the upstream (always HTTP/1.1, origin form, keep-alive). Removes hop-by-hop fields, fields
 // that Connection lists (never the framing) and Proxy-Authorization; reduces TE to trailers; appends Via; puts Host
-// first; writes the framing itself (Content-Length or Transfer-Encoding: chunked).
+// first; replaces fields by those of `set`; writes the framing itself (Content-Length or Transfer-Encoding: chunked).
 void write_request(std::string& out, const RequestHead& head, const ForwardRules& rules);
 
 struct ReplyRules {

@@ -52,6 +52,7 @@ bool passes(const RequestHead& head, std::size_t i, const ConnectionOptions& opt
   if (scope == Scope::max_forwards && rules.max_forwards >= 0) return false;
   // An HTTP/1.0 client does not wait for 100, so its Expect has no meaning (RFC 9110 §10.1.1).
   if (scope == Scope::expect && head.version == Version::http10) return false;
+  if (rules.set != nullptr && rules.set->has(head.fields[i].name)) return false;
   return !listed(options, head.fields, i);
 }
 
