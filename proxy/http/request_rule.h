@@ -1,0 +1,31 @@
+// RequestRule: one rule about requests, "GET /v1/*": a method, and a path that is exact or ends in `*`. A request that
+// no rule matches is refused by its user, so that whatever is unclear about a path makes it match nothing.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace carpool::proxy::http {
+
+class RequestRule final {
+ public:
+  // "METHOD /path" or "METHOD /prefix*"; the method `*` stands for every one. The Fault's detail is what is wrong.
+  static Result<RequestRule> parse(std::string_view text);
+  // `path`: of Target, with its query, which no rule sees. The bytes are compared as they are: "/%61" is not "/a".
+  bool matches(std::string_view method, std::string_view path) const;
+
+ private:
+  RequestRule(std::string_view method, std::string_view path, bool prefix)
+      : method_(method), path_(path), prefix_(prefix) {}
+  std::string method_, path_;
+  bool prefix_;
+};
+
+// Returns true if every origin takes the path, without its query, for the same one: no segment is "." or "..", encoded,
+// with parameters or in the clear; no slash, backslash, percent sign or control character is encoded; there is no
+// backslash, and each `%` begins an encoded byte.
+bool unambiguous_path(std::string_view path);
+
+}  // namespace carpool::proxy::http
