@@ -103,6 +103,12 @@ inline constexpr Metric kClientHandshakes{"carpool_downstream_handshakes_total",
                                           "TLS handshakes of clients, by result: full, resumed, failed, timeout "
                                           "(listen.header_timeout) or rejected (more than "
                                           "threads.max_tasks)."};
+inline constexpr Metric kInterceptConnects{
+    "carpool_intercept_connects_total", counter, "origin,result",
+    "CONNECTs to origins with intercept = true, by result: intercepted, refused (the client does not accept the "
+    "certificate), failed (another fault of its TLS handshake), or the reason why it stayed a tunnel: not_tls, alpn "
+    "(neither h2 nor http/1.1 is offered), distrusted (refused before), early (bytes before the response), in_tls (the "
+    "client speaks TLS with the listener), no_leaf (no certificate could be made)."};
 inline constexpr Metric kHandshake{"carpool_upstream_handshake_seconds", histogram, "origin",
                                    "Duration of TLS handshakes with origins."};
 inline constexpr Metric kResets{"carpool_upstream_h2_resets_total", counter, "origin,code",
@@ -178,74 +184,75 @@ inline constexpr Metric kStartTime{"process_start_time_seconds", gauge, "", "Sta
 
 // In the order of export, which is the order of declaration.
 inline constexpr std::array kCatalog{
-    &catalog::kBorrows,           //
-    &catalog::kRestores,          //
-    &catalog::kOpened,            //
-    &catalog::kClosed,            //
-    &catalog::kFailures,          //
-    &catalog::kConnections,       //
-    &catalog::kConnectionsPeak,   //
-    &catalog::kSize,              //
-    &catalog::kWaiting,           //
-    &catalog::kClassWaiting,      //
-    &catalog::kClassLeases,       //
-    &catalog::kClassShare,        //
-    &catalog::kProbing,           //
-    &catalog::kUndialed,          //
-    &catalog::kOrigins,           //
-    &catalog::kOriginsMax,        //
-    &catalog::kReclaimed,         //
-    &catalog::kEvicted,           //
-    &catalog::kStarved,           //
-    &catalog::kWaitSeconds,       //
-    &catalog::kLeaks,             //
-    &catalog::kAddresses,         //
-    &catalog::kEjections,         //
-    &catalog::kSavedDials,        //
-    &catalog::kSavedSeconds,      //
-    &catalog::kSavedCpu,          //
-    &catalog::kRequests,          //
-    &catalog::kRequestSeconds,    //
-    &catalog::kRetries,           //
-    &catalog::kRetriesDenied,     //
-    &catalog::kBounds,            //
-    &catalog::kRateLimited,       //
-    &catalog::kDownstream,        //
-    &catalog::kGivenUp,           //
-    &catalog::kH2Abuse,           //
-    &catalog::kClientHandshakes,  //
-    &catalog::kHandshake,         //
-    &catalog::kResets,            //
-    &catalog::kEgress,            //
-    &catalog::kDns,               //
-    &catalog::kTasks,             //
-    &catalog::kHandovers,         //
-    &catalog::kHandoversPaused,   //
-    &catalog::kThreads,           //
-    &catalog::kThreadsMax,        //
-    &catalog::kLowOnThreads,      //
-    &catalog::kQueue,             //
-    &catalog::kQueueWait,         //
-    &catalog::kReviews,           //
-    &catalog::kWebhookShed,       //
-    &catalog::kWebhookLimits,     //
-    &catalog::kOverloadStage,     //
-    &catalog::kOverloadUsed,      //
-    &catalog::kOverloadShed,      //
-    &catalog::kReserveTaken,      //
-    &catalog::kMemoryReturned,    //
-    &catalog::kReloads,           //
-    &catalog::kReloadLimits,      //
-    &catalog::kAdminConnections,  //
-    &catalog::kAdminShed,         //
-    &catalog::kLogDropped,        //
-    &catalog::kBuildInfo,         //
-    &catalog::kCpu,               //
-    &catalog::kResident,          //
-    &catalog::kVirtual,           //
-    &catalog::kOpenFds,           //
-    &catalog::kMaxFds,            //
-    &catalog::kStartTime,         //
+    &catalog::kBorrows,            //
+    &catalog::kRestores,           //
+    &catalog::kOpened,             //
+    &catalog::kClosed,             //
+    &catalog::kFailures,           //
+    &catalog::kConnections,        //
+    &catalog::kConnectionsPeak,    //
+    &catalog::kSize,               //
+    &catalog::kWaiting,            //
+    &catalog::kClassWaiting,       //
+    &catalog::kClassLeases,        //
+    &catalog::kClassShare,         //
+    &catalog::kProbing,            //
+    &catalog::kUndialed,           //
+    &catalog::kOrigins,            //
+    &catalog::kOriginsMax,         //
+    &catalog::kReclaimed,          //
+    &catalog::kEvicted,            //
+    &catalog::kStarved,            //
+    &catalog::kWaitSeconds,        //
+    &catalog::kLeaks,              //
+    &catalog::kAddresses,          //
+    &catalog::kEjections,          //
+    &catalog::kSavedDials,         //
+    &catalog::kSavedSeconds,       //
+    &catalog::kSavedCpu,           //
+    &catalog::kRequests,           //
+    &catalog::kRequestSeconds,     //
+    &catalog::kRetries,            //
+    &catalog::kRetriesDenied,      //
+    &catalog::kBounds,             //
+    &catalog::kRateLimited,        //
+    &catalog::kDownstream,         //
+    &catalog::kGivenUp,            //
+    &catalog::kH2Abuse,            //
+    &catalog::kClientHandshakes,   //
+    &catalog::kInterceptConnects,  //
+    &catalog::kHandshake,          //
+    &catalog::kResets,             //
+    &catalog::kEgress,             //
+    &catalog::kDns,                //
+    &catalog::kTasks,              //
+    &catalog::kHandovers,          //
+    &catalog::kHandoversPaused,    //
+    &catalog::kThreads,            //
+    &catalog::kThreadsMax,         //
+    &catalog::kLowOnThreads,       //
+    &catalog::kQueue,              //
+    &catalog::kQueueWait,          //
+    &catalog::kReviews,            //
+    &catalog::kWebhookShed,        //
+    &catalog::kWebhookLimits,      //
+    &catalog::kOverloadStage,      //
+    &catalog::kOverloadUsed,       //
+    &catalog::kOverloadShed,       //
+    &catalog::kReserveTaken,       //
+    &catalog::kMemoryReturned,     //
+    &catalog::kReloads,            //
+    &catalog::kReloadLimits,       //
+    &catalog::kAdminConnections,   //
+    &catalog::kAdminShed,          //
+    &catalog::kLogDropped,         //
+    &catalog::kBuildInfo,          //
+    &catalog::kCpu,                //
+    &catalog::kResident,           //
+    &catalog::kVirtual,            //
+    &catalog::kOpenFds,            //
+    &catalog::kMaxFds,             //
+    &catalog::kStartTime,          //
 };
 
 }  // namespace carpool::metrics

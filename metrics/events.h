@@ -24,6 +24,20 @@ inline constexpr std::array<std::string_view, 3> kSheds{"new_clients", "idle", "
 // The ends of a client's TLS handshake.
 enum class ClientHandshake : std::uint8_t { full, resumed, failed, timeout, rejected };
 inline constexpr std::array<std::string_view, 5> kClientHandshakes{"full", "resumed", "failed", "timeout", "rejected"};
+// The end of a CONNECT to an intercepted origin: here, or with the client's TLS, or as a tunnel.
+enum class Intercept : std::uint8_t {
+  intercepted,
+  refused,     // the client does not accept the certificate
+  failed,      // another fault of the handshake, or header_timeout
+  not_tls,     // tunnels from here on
+  alpn,        // the client offers neither h2 nor http/1.1
+  distrusted,  // the client refused the certificate before
+  early,       // bytes followed before the response
+  in_tls,      // the client speaks TLS with the listener
+  no_leaf      // no certificate could be made
+};
+inline constexpr std::array<std::string_view, 9> kIntercepts{"intercepted", "refused", "failed", "not_tls", "alpn",
+                                                             "distrusted",  "early",   "in_tls", "no_leaf"};
 // The reason for abandoning a request whose client could still have received a response.
 enum class GivenUp : std::uint8_t { half_close, slow_body };
 inline constexpr std::array<std::string_view, 2> kGivenUps{"half_close", "slow_body"};

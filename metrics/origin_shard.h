@@ -1,5 +1,5 @@
 // OriginShard: the counts of one loop for one origin. Created on the loop's first request there, never freed, written
-// by that loop only. About 1.2 KiB, so a thousand pairs of origin and loop take little more than a megabyte.
+// by that loop only. About 1.3 KiB, so a thousand pairs of origin and loop take little more than a megabyte.
 #pragma once
 
 #include <array>
@@ -24,7 +24,8 @@ struct alignas(kCacheLine) OriginShard {
   std::array<Cell, kLimits.size()> limited;                    // by kLimits
   std::array<Cell, kUpstreamBounds.size()> bounds;
   std::array<Cell, kResets.size()> resets;
+  std::array<Cell, kIntercepts.size()> intercepts;
 };
-static_assert(sizeof(OriginShard) <= 1280);
+static_assert(sizeof(OriginShard) <= 1344);
 
 }  // namespace carpool::metrics

@@ -50,6 +50,9 @@ class Registry {
   void record_client_handshake(LoopId loop, ClientHandshake end) {
     client_handshakes_[static_cast<std::size_t>(end)].add(loop);
   }
+  void record_intercept(LoopId loop, OriginSlot origin, Intercept what) {
+    shard(loop, origin).intercepts[static_cast<std::size_t>(what)].add();
+  }
   void record_given_up(LoopId loop, GivenUp why) { given_up_[static_cast<std::size_t>(why)].add(loop); }
   void record_retry_denied(LoopId loop, OriginSlot origin) { shard(loop, origin).retries_denied.add(); }
   void record_ejections(LoopId loop, OriginSlot origin, std::uint64_t n) { shard(loop, origin).ejections.add(n); }

@@ -1,8 +1,12 @@
 // ClientConnection: the protocol-independent interface through which a worker owns a client's connection.
 #pragma once
 
+#include <memory>
+#include <utility>
+
 #include "base/intrusive.h"
 #include "exec/role.h"
+#include "proxy/exchange/listen_point.h"
 
 namespace carpool::proxy {
 
@@ -17,8 +21,15 @@ class ClientConnection : public ListHook<struct ClientTag> {
   virtual bool end_if_idle() LOOP_ONLY = 0;           // returns true if the client was idle and is closed
   virtual void end() LOOP_ONLY = 0;                   // closes now, even in the middle of a response
 
+  // The point of this client's requests if it is not the listener's own.
+  void keep(std::unique_ptr<const ListenPoint> point) { point_ = std::move(point); }
+
  protected:
   ClientConnection() = default;
+  std::unique_ptr<const ListenPoint> take_point() { return std::move(point_); }
+
+ private:
+  std::unique_ptr<const ListenPoint> point_;
 };
 
 }  // namespace carpool::proxy

@@ -7,9 +7,13 @@
 #include <cerrno>
 #include <utility>
 
+#include "exec/read_buffer.h"
 #include "exec/submitter.h"
+#include "pool/origin.h"
+#include "proxy/downstream/connect_interceptor.h"
 #include "proxy/downstream/listener.h"
 #include "proxy/exchange/exchange_context.h"
+#include "proxy/net/tls/client_hello.h"
 #include "proxy/net/tls/server_context.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/telemetry/loop_stats.h"
@@ -19,6 +23,7 @@ namespace carpool::proxy {
 namespace {
 
 constexpr std::size_t kRecordHeader = 5;
+constexpr std::size_t kMaxHello = 17 * 1024;    // a record of the largest size
 constexpr unsigned char kHandshakeRecord = 22;  // RFC 8446 §5.1
 
 // Returns true also if what arrives is no such record, or nothing will: OpenSSL finds the fault.
@@ -85,6 +90,12 @@ ClientHandshake::ClientHandshake(const ExchangeContext& context, HandshakeOwner&
       deadline_(exec::Timer::bind<&ClientHandshake::on_deadline>(context.loop, *this)),
       peer_(std::move(peer)) {}
 
+ClientHandshake::ClientHandshake(const ExchangeContext& context, HandshakeOwner& owner, Listener& listener,
+                                 std::unique_ptr<InterceptedConnect> connect, Fd socket, std::string peer)
+    : ClientHandshake(context, owner, listener, std::move(connect->identity), std::move(socket), std::move(peer)) {
+  connect_ = std::move(connect);
+}
+
 ClientHandshake::~ClientHandshake() = default;
 
 Status ClientHandshake::start() {
@@ -111,10 +122,53 @@ void ClientHandshake::on_ready(exec::Ready ready) {
 
 // Returns true once the client's first record has arrived, or never will.
 bool ClientHandshake::begin(exec::Ready ready) {
-  if (!ready.hangup && !first_record_arrived(socket_.get())) return false;
+  if (connect_ != nullptr) {
+    if (!hello_ends_here()) return false;
+  } else if (!ready.hangup && !first_record_arrived(socket_.get())) {
+    return false;
+  }
   tasks_ = owner_.tasks_for_handshake();
   step_.reset(std::make_unique<Step>(context_.loop, *this, std::move(identity_), socket_.release()).release());
   return true;
+}
+
+// Reads the first message of a client inside a CONNECT, and leaves it in the socket: it is for OpenSSL, or for the
+// tunnel's origin.
+bool ClientHandshake::hello_ends_here() {
+  using What = metrics::Intercept;
+  const exec::ReadBuffer buffer(context_.loop);
+  const auto bytes = buffer.span().first(std::min(buffer.span().size(), kMaxHello));
+  const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (got <= 0) {
+    fail(metrics::ClientHandshake::failed, "the client left after CONNECT");
+    return false;
+  }
+  tls::ClientHello hello;
+  switch (tls::read_hello(bytes.first(static_cast<std::size_t>(got)), hello)) {
+    case tls::HelloState::incomplete:
+      if (static_cast<std::size_t>(got) == bytes.size()) become_tunnel(What::not_tls);
+      return false;
+    case tls::HelloState::not_tls:
+      become_tunnel(What::not_tls);
+      return false;
+    case tls::HelloState::complete:
+      break;
+  }
+  if (hello.offers_protocols && !hello.offers_h1 && !hello.offers_h2) {
+    become_tunnel(What::alpn);
+    return false;
+  }
+  if (!hello.server_name.empty()) connect_->point->name_of_client(hello.server_name);
+  return true;
+}
+
+void ClientHandshake::become_tunnel(metrics::Intercept why) {
+  owner_.interceptor().count(*connect_, why);
+  established_ = true;
+  context_.loop.unwatch(fd(), std::exchange(key_, {}));
+  owner_.tunnel(listener_, std::move(socket_), std::move(peer_), std::move(connect_->head));
+  close();
 }
 
 int ClientHandshake::fd() const {
@@ -143,12 +197,25 @@ void ClientHandshake::judge(Result<bool> done) {
   context_.stats.count_client_handshake(step_->transport->security().resumed ? End::resumed : End::full);
   established_ = true;
   context_.loop.unwatch(fd(), std::exchange(key_, {}));
-  owner_.established(listener_, std::move(step_->transport), std::move(peer_));
+  std::unique_ptr<const ListenPoint> point;
+  if (connect_ != nullptr) {
+    owner_.interceptor().count(*connect_, metrics::Intercept::intercepted);
+    point = std::move(connect_->point);
+  }
+  owner_.established(listener_, std::move(point), std::move(step_->transport), std::move(peer_));
   close();
 }
 
-void ClientHandshake::fail(metrics::ClientHandshake end, const std::string& why) {
+void ClientHandshake::count_failure(metrics::ClientHandshake end) {
   context_.stats.count_client_handshake(end);
+  if (connect_ == nullptr) return;
+  const bool refused = step_ != nullptr && !step_->away && step_->transport->peer_refused_certificate();
+  if (refused) return owner_.interceptor().on_refusal(*connect_);
+  owner_.interceptor().count(*connect_, metrics::Intercept::failed);
+}
+
+void ClientHandshake::fail(metrics::ClientHandshake end, const std::string& why) {
+  count_failure(end);
   log::debug("listener", "TLS handshake of a client failed", {{"client", peer_}, {"error", why}});
   close();
 }

@@ -1,6 +1,6 @@
 // ClientHandshake: a client of a TLS listener until its handshake is complete; then the connection becomes that of an
 // H1Client or an H2Client. A handshake has the listener's header_timeout. Until the client's first record has arrived
-// whole, it costs neither TLS state nor a task.
+// whole, it costs neither TLS state nor a task. Also the client whose CONNECT was answered and ends here.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,15 @@ class Submitter;
 namespace carpool::proxy {
 
 struct ExchangeContext;
+struct InterceptedConnect;
 
 class ClientHandshake final : public ClientConnection, private exec::Watcher {
  public:
   // `socket` is accepted.
   ClientHandshake(const ExchangeContext& context, HandshakeOwner& owner, Listener& listener, ListenerIdentity identity,
                   Fd socket, std::string peer);
+  ClientHandshake(const ExchangeContext& context, HandshakeOwner& owner, Listener& listener,
+                  std::unique_ptr<InterceptedConnect> connect, Fd socket, std::string peer);
   ~ClientHandshake() override;
   Status start() LOOP_ONLY;  // registers the socket; on failure the caller drops the client
 
@@ -44,6 +47,9 @@ class ClientHandshake final : public ClientConnection, private exec::Watcher {
   };
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   bool begin(exec::Ready ready) LOOP_ONLY;
+  bool hello_ends_here() LOOP_ONLY;
+  void become_tunnel(metrics::Intercept why) LOOP_ONLY;
+  void count_failure(metrics::ClientHandshake end) LOOP_ONLY;
   int fd() const;
   void proceed() LOOP_ONLY;
   void returned() LOOP_ONLY;
@@ -55,10 +61,11 @@ class ClientHandshake final : public ClientConnection, private exec::Watcher {
   const ExchangeContext& context_;
   HandshakeOwner& owner_;
   Listener& listener_;
-  exec::Submitter* tasks_ = nullptr;      // of the owner, once the handshake begins
-  ListenerIdentity identity_;             // until the handshake begins
-  Fd socket_;                             // likewise
-  std::unique_ptr<Step, FreeStep> step_;  // from then on
+  exec::Submitter* tasks_ = nullptr;             // of the owner, once the handshake begins
+  std::unique_ptr<InterceptedConnect> connect_;  // nullptr: the listener's own TLS
+  ListenerIdentity identity_;                    // until the handshake begins
+  Fd socket_;                                    // likewise
+  std::unique_ptr<Step, FreeStep> step_;         // from then on
   exec::WatchKey key_;
   exec::Timer deadline_;
   std::string peer_;

@@ -38,7 +38,8 @@ void ClientList::accept(Listener& listener, int fd, std::string peer) {
 std::unique_ptr<ClientConnection> ClientList::begin(Listener& listener, int fd, std::string peer) {
   ListenerIdentity identity = listener.identity();
   if (identity == nullptr) {
-    auto client = std::make_unique<H1Client>(context_, *this, listener, net::make_accepted(fd), std::move(peer));
+    auto client = std::make_unique<H1Client>(context_, *this, listener, listener.point(), net::make_accepted(fd),
+                                             std::move(peer));
     if (context_.draining || !client->start()) return nullptr;
     return client;
   }
@@ -54,30 +55,52 @@ exec::Submitter* ClientList::tasks_for_handshake() {
   return on_the_loop ? nullptr : handshakes_.tasks;
 }
 
-template <class Client, class... Arguments>
-ClientConnection* ClientList::succeed(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
-                                      Arguments... arguments) {
-  auto client = std::make_unique<Client>(context_, *this, listener, std::move(transport), std::move(peer));
-  Client& started = *client;
-  clients_.push_back(*client.release());
-  if (started.start(arguments...)) return &started;
-  started.end();
-  return nullptr;
+template <class Client>
+std::unique_ptr<Client> ClientList::successor(Listener& listener, std::unique_ptr<const ListenPoint> point,
+                                              std::unique_ptr<net::Transport> transport, std::string peer) {
+  const ListenPoint& used = point == nullptr ? listener.point() : *point;
+  auto client = std::make_unique<Client>(context_, *this, listener, used, std::move(transport), std::move(peer));
+  client->keep(std::move(point));
+  return client;
 }
 
-void ClientList::established(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer) {
+template <class Client, class... Arguments>
+ClientConnection* ClientList::succeed(std::unique_ptr<Client> client, Arguments... arguments) {
+  Client& started = *client;
+  clients_.push_back(*client.release());
+  if (!started.start(std::move(arguments)...)) {
+    started.end();
+    return nullptr;
+  }
+  return &started;
+}
+
+void ClientList::established(Listener& listener, std::unique_ptr<const ListenPoint> point,
+                             std::unique_ptr<net::Transport> transport, std::string peer) {
   constexpr std::string_view kNone;  // nothing was read yet
   const bool h2 = transport->security().alpn == "h2";
-  ClientConnection* const client = h2 ? succeed<H2Client>(listener, std::move(transport), std::move(peer), kNone, kNone)
-                                      : succeed<H1Client>(listener, std::move(transport), std::move(peer));
+  ClientConnection* const client =
+      h2 ? succeed(successor<H2Client>(listener, std::move(point), std::move(transport), std::move(peer)), kNone, kNone)
+         : succeed(successor<H1Client>(listener, std::move(point), std::move(transport), std::move(peer)));
   if (client != nullptr && context_.draining) client->start_graceful_close();
 }
 
-void ClientList::upgrade_to_h2(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
-                               std::string_view bytes) {
-  ClientConnection* const client =
-      succeed<H2Client>(listener, std::move(transport), std::move(peer), http::kH2Preface, bytes);
+void ClientList::upgrade_to_h2(Listener& listener, std::unique_ptr<const ListenPoint> point,
+                               std::unique_ptr<net::Transport> transport, std::string peer, std::string_view bytes) {
+  ClientConnection* const client = succeed(
+      successor<H2Client>(listener, std::move(point), std::move(transport), std::move(peer)), http::kH2Preface, bytes);
   if (client != nullptr && context_.draining) client->drain();
+}
+
+void ClientList::intercept(Listener& listener, std::unique_ptr<InterceptedConnect> connect, Fd socket,
+                           std::string peer) {
+  static_cast<void>(succeed(std::make_unique<ClientHandshake>(context_, *this, listener, std::move(connect),
+                                                              std::move(socket), std::move(peer))));
+}
+
+void ClientList::tunnel(Listener& listener, Fd socket, std::string peer, std::string head) {
+  static_cast<void>(succeed(
+      successor<H1Client>(listener, nullptr, net::make_accepted(socket.release()), std::move(peer)), std::move(head)));
 }
 
 void ClientList::destroy_later(ClientConnection& client) {

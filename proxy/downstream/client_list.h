@@ -12,6 +12,7 @@
 #include "proxy/downstream/client_acceptor.h"
 #include "proxy/downstream/client_connection.h"
 #include "proxy/downstream/client_owner.h"
+#include "proxy/downstream/connect_interceptor.h"
 #include "proxy/downstream/handshake_owner.h"
 #include "proxy/downstream/request_pacer.h"
 #include "proxy/exchange/exchange_context.h"
@@ -34,8 +35,14 @@ class ClientList final : public ClientAcceptor, public ClientOwner, public Hands
     exec::Submitter* tasks = nullptr;  // nullptr: all on the loop
     std::uint32_t inline_per_second = 0;
   };
-  ClientList(ExchangeContext& context, Owner& owner, Handshakes handshakes = {nullptr, 0})
-      : context_(context), owner_(owner), handshakes_(handshakes), pacer_(context.loop) {}
+  // `intercepts`: nullptr: no origin is intercepted.
+  ClientList(ExchangeContext& context, Owner& owner, Handshakes handshakes = {nullptr, 0},
+             Intercepts* intercepts = nullptr)
+      : context_(context),
+        owner_(owner),
+        handshakes_(handshakes),
+        interceptor_(context, intercepts),
+        pacer_(context.loop) {}
   ~ClientList();
 
   exec::Loop& loop() override { return context_.loop; }
@@ -54,17 +61,25 @@ class ClientList final : public ClientAcceptor, public ClientOwner, public Hands
 
  private:
   void destroy_later(ClientConnection& client) override LOOP_ONLY;
-  void upgrade_to_h2(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
+  void upgrade_to_h2(Listener& listener, std::unique_ptr<const ListenPoint> point,
+                     std::unique_ptr<net::Transport> transport, std::string peer,
                      std::string_view bytes) override LOOP_ONLY;
-  void established(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer) override LOOP_ONLY;
-  // Adds a client for the connection of one of this list and starts it with these arguments. Returns nullptr if that
-  // fails: it is closed then.
+  void intercept(Listener& listener, std::unique_ptr<InterceptedConnect> connect, Fd socket,
+                 std::string peer) override LOOP_ONLY;
+  void established(Listener& listener, std::unique_ptr<const ListenPoint> point,
+                   std::unique_ptr<net::Transport> transport, std::string peer) override LOOP_ONLY;
+  void tunnel(Listener& listener, Fd socket, std::string peer, std::string head) override LOOP_ONLY;
+  // Adds the successor of a client of this list and starts it with these arguments. Returns nullptr if that fails: it
+  // is closed then.
   template <class Client, class... Arguments>
-  ClientConnection* succeed(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
-                            Arguments... arguments) LOOP_ONLY;
+  ClientConnection* succeed(std::unique_ptr<Client> client, Arguments... arguments) LOOP_ONLY;
+  template <class Client>
+  std::unique_ptr<Client> successor(Listener& listener, std::unique_ptr<const ListenPoint> point,
+                                    std::unique_ptr<net::Transport> transport, std::string peer) LOOP_ONLY;
   std::unique_ptr<ClientConnection> begin(Listener& listener, int fd, std::string peer) LOOP_ONLY;
   exec::Submitter* tasks_for_handshake() override LOOP_ONLY;
   RequestPacer& pacer() override LOOP_ONLY { return pacer_; }
+  ConnectInterceptor& interceptor() override LOOP_ONLY { return interceptor_; }
   void run() override LOOP_ONLY;  // exec::Deferred: destroys the clients that closed in this turn
   void note_if_empty() LOOP_ONLY;
   // `visit` may close the client that it receives.
@@ -74,6 +89,7 @@ class ClientList final : public ClientAcceptor, public ClientOwner, public Hands
   ExchangeContext& context_;
   Owner& owner_;
   const Handshakes handshakes_;
+  ConnectInterceptor interceptor_ LOOP_LOCAL;
   RequestPacer pacer_;
   List<ClientConnection, ClientTag> clients_ LOOP_LOCAL;  // owned
   List<ClientConnection, ClientTag> closed_ LOOP_LOCAL;   // owned

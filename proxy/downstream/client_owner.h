@@ -5,13 +5,17 @@
 #include <string>
 #include <string_view>
 
+#include "base/fd.h"
 #include "exec/role.h"
 #include "proxy/net/transport.h"
 
 namespace carpool::proxy {
 
 class ClientConnection;
+class ConnectInterceptor;
 class Listener;
+class ListenPoint;
+struct InterceptedConnect;
 class RequestPacer;
 
 class ClientOwner {
@@ -20,8 +24,14 @@ class ClientOwner {
   virtual void destroy_later(ClientConnection& client) LOOP_ONLY = 0;
   // Moves the connection of a client that speaks HTTP/2 to an H2Client, with the bytes already read. The caller closes
   // at once and is no longer counted.
-  virtual void upgrade_to_h2(Listener& listener, std::unique_ptr<net::Transport> transport, std::string peer,
+  // `point`: of its requests, if it is not the listener's own.
+  virtual void upgrade_to_h2(Listener& listener, std::unique_ptr<const ListenPoint> point,
+                             std::unique_ptr<net::Transport> transport, std::string peer,
                              std::string_view bytes) LOOP_ONLY = 0;
+  // Moves the connection of a client whose CONNECT was answered to the TLS that ends here, as above.
+  virtual void intercept(Listener& listener, std::unique_ptr<InterceptedConnect> connect, Fd socket,
+                         std::string peer) LOOP_ONLY = 0;
+  virtual ConnectInterceptor& interceptor() LOOP_ONLY = 0;
   virtual RequestPacer& pacer() LOOP_ONLY = 0;
 
  protected:

@@ -20,15 +20,15 @@ http::Limits limits_of(const config::Listen& listen) {
 }
 }  // namespace
 
-H1Client::H1Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener,
+H1Client::H1Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener, const ListenPoint& point,
                    std::unique_ptr<net::Transport> transport, std::string peer)
-    : ClientStream(listener.point()),
+    : ClientStream(point),
       context_(context),
       clients_(clients),
       accepted_while_shedding_(context.overload.sheds(ShedLevel::new_clients)),
       secured_(!transport->security().version.empty()),
       listener_(listener),
-      listen_(listener.settings()),
+      listen_(point.settings()),
       transport_(std::move(transport)),
       reader_(limits_of(listen_)),
       timer_(exec::Timer::bind<&H1Client::on_timer>(context.loop, *this)),

@@ -30,10 +30,13 @@ class H1Client final : public ClientConnection,
                        private exec::Deferred,
                        private http::BodySink {
  public:
-  H1Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener,
+  // `point`: the listener's, or one that this client keeps.
+  H1Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener, const ListenPoint& point,
            std::unique_ptr<net::Transport> transport, std::string peer);
   ~H1Client() override;
   Status start() LOOP_ONLY;  // registers the socket; on failure the caller drops the client
+  // Likewise. The client has sent `head`, a CONNECT, and has received 200 already.
+  Status start(std::string head) LOOP_ONLY;
 
   Listener* listener() const override { return handed_over_ ? nullptr : &listener_; }
 
@@ -87,7 +90,9 @@ class H1Client final : public ClientConnection,
   bool take_preface(std::string_view bytes) LOOP_ONLY;
   void upgrade_to_h2(std::string_view bytes) LOOP_ONLY;
   std::size_t feed(std::string_view bytes) LOOP_ONLY;
-  bool on_fed(const http::ParseResult& fed) LOOP_ONLY;
+  bool on_fed(const http::ParseResult& fed, std::size_t more) LOOP_ONLY;
+  bool begin_request() LOOP_ONLY;
+  bool ends_connect_here(std::size_t more) LOOP_ONLY;
   void on_eof() LOOP_ONLY;
   bool is_not_the_repeat() LOOP_ONLY;
   void close_unanswered() LOOP_ONLY;
@@ -135,12 +140,13 @@ class H1Client final : public ClientConnection,
   std::uint8_t preface_ = 0;  // bytes of the HTTP/2 preface that the connection began with
   bool handed_over_ = false;  // the client speaks HTTP/2, and an H2Client took the connection
   State state_ = State::open;
-  bool advancing_ = false;        // inside advance(): a nested call returns at once
-  bool head_complete_ = false;    // the exchange has its request head
-  bool request_complete_ = true;  // the whole request was read
-  bool eof_ = false;              // the client sent FIN
-  bool informed_ = false;         // a 1xx of the exchange was sent
-  bool eof_forwarded_ = false;    // the tunnel was notified of the FIN
+  bool advancing_ = false;         // inside advance(): a nested call returns at once
+  bool head_complete_ = false;     // the exchange has its request head
+  bool request_complete_ = true;   // the whole request was read
+  bool eof_ = false;               // the client sent FIN
+  bool informed_ = false;          // a 1xx of the exchange was sent
+  bool eof_forwarded_ = false;     // the tunnel was notified of the FIN
+  bool connect_answered_ = false;  // before this client took the connection over
   bool draining_ = false;
   bool ending_ = false;            // drain() was called: close when idle
   bool close_sent_ = false;        // the response carries Connection: close

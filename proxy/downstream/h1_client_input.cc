@@ -56,7 +56,7 @@ void H1Client::upgrade_to_h2(std::string_view bytes) {
   timer_.disarm();
   exec::Deferred::unlink();
   context_.loop.unwatch(transport_->fd(), key_);
-  clients_.upgrade_to_h2(listener_, std::move(transport_), peer_, bytes);
+  clients_.upgrade_to_h2(listener_, take_point(), std::move(transport_), peer_, bytes);
 }
 
 std::size_t H1Client::feed(std::string_view bytes) {
@@ -72,12 +72,12 @@ std::size_t H1Client::feed(std::string_view bytes) {
       return used;
     }
     used += fed->taken;
-    if (!on_fed(*fed)) return used;
+    if (!on_fed(*fed, bytes.size() - used)) return used;
   }
 }
 
-// Handles the parser's result; returns true to continue parsing.
-bool H1Client::on_fed(const http::ParseResult& fed) {
+// Handles the parser's result; returns true to continue parsing. `more`: bytes that were read behind it.
+bool H1Client::on_fed(const http::ParseResult& fed, std::size_t more) {
   switch (fed.progress) {
     case http::Progress::need_more:
     case http::Progress::upgraded:
@@ -87,22 +87,26 @@ bool H1Client::on_fed(const http::ParseResult& fed) {
         close_unanswered();
         return false;
       }
-      head_complete_ = true;
-      informed_ = close_is_end_ = close_sent_ = false;
-      exchange_->begin(*this);
-      if (exchange_ != nullptr && exchange_->tunnelled()) {
-        request_complete_ = true;  // the CONNECT was dispatched already: these bytes belong to the tunnel
-        return false;
-      }
-      if (exchange_ != nullptr) return true;
-      reader_.reset();  // already answered; the connection continues only if no body follows
-      return false;
+      return !ends_connect_here(more) && begin_request();
     case http::Progress::message:
       reader_.reset();
       request_complete_ = true;
       exchange_->on_request_end();
       return false;
   }
+  return false;
+}
+
+bool H1Client::begin_request() {
+  head_complete_ = true;
+  informed_ = close_is_end_ = close_sent_ = false;
+  exchange_->begin(*this);
+  if (exchange_ != nullptr && exchange_->tunnelled()) {
+    request_complete_ = true;  // the CONNECT was dispatched already: these bytes belong to the tunnel
+    return false;
+  }
+  if (exchange_ != nullptr) return true;
+  reader_.reset();  // already answered; the connection continues only if no body follows
   return false;
 }
 

@@ -60,6 +60,11 @@ void H1Client::send_end(const http::Fields& trailers) {
 
 std::uint16_t H1Client::send_fault(const Fault& fault, bool keep) {
   const http::RequestHead& request = exchange_->request();
+  if (connect_answered_) {  // the client speaks its own protocol already
+    cut_ = close_sent_ = true;
+    std::string unsent;
+    return http::write_error_reply(unsent, fault, request.version, true, false, context_.pseudonym);
+  }
   close_sent_ = !keep || draining_;
   return http::write_error_reply(out().text(), fault, request.version, close_sent_, request.method == "HEAD",
                                  context_.pseudonym);
@@ -74,6 +79,7 @@ void H1Client::send_tunnel(const http::ResponseHead* switched) {
   std::string& out = this->out().text();
   reply_framing_ = http::Framing::none;
   close_is_end_ = true;
+  if (connect_answered_) return;
   if (switched == nullptr) return write_tunnel_answer(out, exchange_->request().version, context_.pseudonym);
   http::ReplyRules rules = reply_rules(false);
   rules.upgrade = true;

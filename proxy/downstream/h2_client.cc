@@ -33,7 +33,7 @@ http::H2Options options_of(const config::Listen& listen) {
 }
 }  // namespace
 
-H2Client::H2Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener,
+H2Client::H2Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener, const ListenPoint& point,
                    std::unique_ptr<net::Transport> transport, std::string peer)
     : context_(context),
       clients_(clients),
@@ -41,7 +41,8 @@ H2Client::H2Client(const ExchangeContext& context, ClientOwner& clients, Listene
       accepted_while_shedding_(context.overload.sheds(ShedLevel::new_clients)),
       secured_(!transport->security().version.empty()),
       listener_(listener),
-      listen_(listener.settings()),
+      point_(point),
+      listen_(point.settings()),
       transport_(std::move(transport)),
       session_(http::H2Role::server, options_of(listen_), *this),
       timer_(exec::Timer::bind<&H2Client::on_timer>(context.loop, *this)),
@@ -209,7 +210,7 @@ bool H2Client::write_all() {
 
 H2ClientStream& H2Client::take_request() {
   if (!free_.empty()) return free_.pop_front();
-  requests_.push_back(std::make_unique<H2ClientStream>(*this, listener_.point()));
+  requests_.push_back(std::make_unique<H2ClientStream>(*this, point_));
   return *requests_.back();
 }
 

@@ -20,6 +20,7 @@
 namespace carpool::proxy {
 
 class Listener;
+class ListenPoint;
 class ClientOwner;
 struct ExchangeContext;
 
@@ -29,7 +30,8 @@ class H2Client final : public ClientConnection,
                        private PacedClient,
                        private http::H2Sink {
  public:
-  H2Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener,
+  // `point`: the listener's, or one that this client keeps.
+  H2Client(const ExchangeContext& context, ClientOwner& clients, Listener& listener, const ListenPoint& point,
            std::unique_ptr<net::Transport> transport, std::string peer);
   ~H2Client() override;
   // Registers the socket and parses what was read already: the preface, or nothing, and the bytes after it. On failure
@@ -98,6 +100,7 @@ class H2Client final : public ClientConnection,
   const bool accepted_while_shedding_;  // it was accepted while new clients were being refused
   const bool secured_;
   Listener& listener_;
+  const ListenPoint& point_;
   const config::Listen& listen_;
   std::unique_ptr<net::Transport> transport_;
   exec::WatchKey key_;

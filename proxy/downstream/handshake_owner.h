@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "base/fd.h"
 #include "exec/role.h"
 
 namespace carpool::exec {
@@ -16,7 +17,9 @@ class Transport;
 namespace carpool::proxy {
 
 class ClientConnection;
+class ConnectInterceptor;
 class Listener;
+class ListenPoint;
 
 class HandshakeOwner {
  public:
@@ -26,8 +29,13 @@ class HandshakeOwner {
   virtual exec::Submitter* tasks_for_handshake() LOOP_ONLY = 0;
   // The handshake is complete: `transport` becomes the connection of another client, which counts in place of the one
   // that is over.
-  virtual void established(Listener& listener, std::unique_ptr<net::Transport> transport,
-                           std::string peer) LOOP_ONLY = 0;
+  // `point`: of its requests, if it is not the listener's own.
+  virtual void established(Listener& listener, std::unique_ptr<const ListenPoint> point,
+                           std::unique_ptr<net::Transport> transport, std::string peer) LOOP_ONLY = 0;
+  // The bytes of a client whose CONNECT was answered are no TLS that can end here: the CONNECT becomes a tunnel, as
+  // above. `head`: the request.
+  virtual void tunnel(Listener& listener, Fd socket, std::string peer, std::string head) LOOP_ONLY = 0;
+  virtual ConnectInterceptor& interceptor() LOOP_ONLY = 0;
 
  protected:
   ~HandshakeOwner() = default;

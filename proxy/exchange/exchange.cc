@@ -106,8 +106,7 @@ bool Exchange::may_forward(const http::Target& target) {
     }
     request_values_->max_forwards = static_cast<int>(*forwards - 1);
   }
-  Result<const Route*> route = context_.router.route(client_stream_->listen(), client_stream_->listener().address(),
-                                                     client_stream_->secured(), target);
+  Result<const Route*> route = context_.router.route(client_stream_->listener(), client_stream_->secured(), target);
   if (!route) {
     reply(route.fault());
     return false;

@@ -52,6 +52,7 @@ void Exchange::record() {
   entry.method = request_.method;
   entry.target = request_.target;
   entry.total = now - info_.began;
+  entry.intercepted = client_stream_->listener().interception() != nullptr;
   entry.trace = trace_id(request_.fields.get("traceparent"));
   context_.stats.write_line(entry);
 }

@@ -3,16 +3,37 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
+#include <string>
+#include <utility>
 
+#include "pool/origin.h"
 #include "proxy/config/config.h"
 #include "proxy/net/address.h"
 
 namespace carpool::proxy {
 
+// A CONNECT whose tunnel ends here: its requests reach this origin only.
+struct Interception {
+  pool::Origin origin;      // https
+  bool other_name = false;  // the client's TLS named another host: nothing is reached
+};
+
 class ListenPoint {
  public:
+  ListenPoint() = default;
+  // The point of the requests inside a CONNECT that `outer` accepted.
+  ListenPoint(const ListenPoint& outer, Interception interception)
+      : settings_(&outer.settings()), address_(outer.address_), interception_(std::move(interception)) {}
+
   const config::Listen& settings() const { return *settings_.load(std::memory_order_acquire); }
   const net::Address& address() const { return address_; }  // with the real port
+
+  // nullptr: requests choose their origin as the settings allow.
+  const Interception* interception() const { return interception_ ? &*interception_ : nullptr; }
+
+  // The client's TLS names this host (SNI); before the first request.
+  void name_of_client(const std::string& name);
 
   // `settings` lives as long as this. Release: pairs with settings().
   void set(const config::Listen& settings) { settings_.store(&settings, std::memory_order_release); }
@@ -21,6 +42,7 @@ class ListenPoint {
  private:
   std::atomic<const config::Listen*> settings_{nullptr};
   net::Address address_;
+  std::optional<Interception> interception_;
 };
 
 }  // namespace carpool::proxy

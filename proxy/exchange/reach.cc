@@ -78,11 +78,31 @@ Result<pool::Origin> ForwardProxy::origin_of(const http::Target& target, const O
   return asked;
 }
 
-Result<Reach> reach_of(const config::Listen& settings, const net::Address& listener, bool secured) {
+// ---- inside an intercepted CONNECT ----
+
+Result<pool::Origin> InsideConnect::origin_of(const http::Target& target, const OriginRegistry&) const {
+  const std::string inside = "inside CONNECT to " + interception_.origin.label();
+  if (target.form == http::TargetForm::authority) {
+    return Fault{FaultKind::misdirected, Side::client, "CONNECT " + inside};
+  }
+  if (interception_.other_name) {
+    return Fault{FaultKind::misdirected, Side::client, "the TLS server name " + inside + " is another one"};
+  }
+  if (target.authority.empty()) return interception_.origin;  // HTTP/1.0 without Host
+  const Result<pool::Origin> asked =
+      pool::canonical_origin(target.named ? target.scheme : pool::Scheme::https, target.authority);
+  if (!asked) return asked.fault();
+  if (same_place(*asked, interception_.origin)) return interception_.origin;
+  return Fault{FaultKind::misdirected, Side::client, asked->label() + ' ' + inside};
+}
+
+Result<Reach> reach_of(const ListenPoint& point, bool secured) {
+  if (point.interception() != nullptr) return Reach(InsideConnect(*point.interception()));
+  const config::Listen& settings = point.settings();
   if (settings.origin.empty()) return Reach(ForwardProxy(settings.route_by_host, secured));
   Result<pool::Origin> origin = pool::parse_origin(settings.origin);
   if (!origin) return origin.take_fault();  // checked with the configuration
-  return Reach(Gateway(std::move(*origin), listener, secured));
+  return Reach(Gateway(std::move(*origin), point.address(), secured));
 }
 
 }  // namespace carpool::proxy

@@ -7,9 +7,8 @@
 
 #include "base/result.h"
 #include "pool/origin.h"
-#include "proxy/config/config.h"
+#include "proxy/exchange/listen_point.h"
 #include "proxy/http/forward.h"
-#include "proxy/net/address.h"
 
 namespace carpool::proxy {
 
@@ -45,8 +44,19 @@ class ForwardProxy {
   const bool secured_;  // a request in origin form has the scheme https (RFC 9112 §3.3)
 };
 
-using Reach = std::variant<ForwardProxy, Gateway>;
-// `listener`: the address that the listener is bound to; `secured`: the request came over TLS.
-Result<Reach> reach_of(const config::Listen& settings, const net::Address& listener, bool secured);
+// The inside of an intercepted CONNECT: the origin that it named, by whatever form of target.
+class InsideConnect {
+ public:
+  explicit InsideConnect(const Interception& interception) : interception_(interception) {}
+  // Faults: malformed_request; misdirected for any other name, of the target or of the client's TLS.
+  Result<pool::Origin> origin_of(const http::Target& target, const OriginRegistry& origins) const;
+
+ private:
+  const Interception& interception_;
+};
+
+using Reach = std::variant<ForwardProxy, Gateway, InsideConnect>;
+// `secured`: the request came over TLS.
+Result<Reach> reach_of(const ListenPoint& listener, bool secured);
 
 }  // namespace carpool::proxy

@@ -12,19 +12,22 @@ namespace {
 constexpr std::size_t kMaxCached = 8192;  // then the cache is cleared: names that clients make up must not grow it
 }
 
-Result<const Route*> Router::route(const config::Listen& listen, const net::Address& listener, bool secured,
-                                   const http::Target& target) {
-  write_key(listen, secured, target);
+Result<const Route*> Router::route(const ListenPoint& listener, bool secured, const http::Target& target) {
+  write_key(listener, secured, target);
   if (const auto found = cache_.find(key_); found != cache_.end()) return &found->second;
-  Result<Route> made = resolve(listen, listener, secured, target);
+  Result<Route> made = resolve(listener, secured, target);
   if (!made) return made.take_fault();
   if (cache_.size() >= kMaxCached) cache_.clear();
   return &cache_.emplace(key_, std::move(*made)).first->second;
 }
 
 // If every Host leads to the fixed origin, the authority is no part of the key: made-up names fill no cache.
-void Router::write_key(const config::Listen& listen, bool secured, const http::Target& target) {
+void Router::write_key(const ListenPoint& listener, bool secured, const http::Target& target) {
+  const config::Listen& listen = listener.settings();
   key_.clear();
+  if (const Interception* inside = listener.interception(); inside != nullptr) {
+    key_.append(inside->origin.label()).push_back(inside->other_name ? '!' : '=');
+  }
   key_.push_back(secured ? 's' : 'p');
   key_.push_back(target.form == http::TargetForm::absolute ? 'a' : target.named ? 'n' : 'h');
   key_.push_back(static_cast<char>('0' + static_cast<int>(target.scheme)));
@@ -33,9 +36,9 @@ void Router::write_key(const config::Listen& listen, bool secured, const http::T
   if (listen.origin.empty() || listen.preserve_host || target.named) key_.append(target.authority);
 }
 
-Result<Route> Router::resolve(const config::Listen& listen, const net::Address& listener, bool secured,
-                              const http::Target& target) {
-  const Result<Reach> reach = reach_of(listen, listener, secured);
+Result<Route> Router::resolve(const ListenPoint& listener, bool secured, const http::Target& target) {
+  const config::Listen& listen = listener.settings();
+  const Result<Reach> reach = reach_of(listener, secured);
   if (!reach) return reach.fault();
   Result<pool::Origin> origin = std::visit([&](const auto& one) { return one.origin_of(target, origins_); }, *reach);
   if (!origin) return origin.take_fault();

@@ -8,9 +8,8 @@
 
 #include "base/result.h"
 #include "exec/role.h"
-#include "proxy/config/config.h"
+#include "proxy/exchange/listen_point.h"
 #include "proxy/http/forward.h"
-#include "proxy/net/address.h"
 #include "proxy/net/egress_policy.h"
 #include "proxy/upstream/origin/origin_registry.h"
 
@@ -24,11 +23,9 @@ struct Route {
 class Router {
  public:
   Router(OriginRegistry& origins, const net::EgressPolicy& policy) : origins_(origins), policy_(policy) {}
-  // `listener`: the address that the listener with these settings is bound to; the settings outlive the router.
-  // `secured`: the request came over TLS. Faults:
-  // malformed_request, misdirected, egress_denied, origins_exhausted. The route lives until the next call.
-  Result<const Route*> route(const config::Listen& listen, const net::Address& listener, bool secured,
-                             const http::Target& target) LOOP_ONLY;
+  // The settings of `listener` outlive the router. `secured`: the request came over TLS. Faults: malformed_request,
+  // misdirected, egress_denied, origins_exhausted. The route lives until the next call.
+  Result<const Route*> route(const ListenPoint& listener, bool secured, const http::Target& target) LOOP_ONLY;
   void forget() LOOP_ONLY { cache_.clear(); }  // the configuration changed
 
  private:
@@ -37,9 +34,8 @@ class Router {
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
   using Cache = std::unordered_map<std::string, Route, Hash, std::equal_to<>>;
-  void write_key(const config::Listen& listen, bool secured, const http::Target& target) LOOP_ONLY;
-  Result<Route> resolve(const config::Listen& listen, const net::Address& listener, bool secured,
-                        const http::Target& target) LOOP_ONLY;
+  void write_key(const ListenPoint& listener, bool secured, const http::Target& target) LOOP_ONLY;
+  Result<Route> resolve(const ListenPoint& listener, bool secured, const http::Target& target) LOOP_ONLY;
   OriginRegistry& origins_;
   const net::EgressPolicy& policy_;
   Cache cache_;      // key: form, scheme, listener, and the authority as received where the route depends on it

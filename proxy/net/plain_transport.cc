@@ -29,7 +29,9 @@ std::size_t total(std::span<const iovec> pieces) {
 class PlainTransport final : public Transport {
  public:
   explicit PlainTransport(int fd) : Transport(fd) {}
-  ~PlainTransport() override { ::close(fd_); }
+  ~PlainTransport() override {
+    if (fd_ >= 0) ::close(fd_);
+  }
 
   IoResult read(std::span<char> into) override {
     CARPOOL_ASSERT(!into.empty());

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "exec/loop.h"
 
@@ -65,6 +66,8 @@ class Transport {
     writable_ |= ready.writable || ready.hangup;
     hangup_ |= ready.hangup;
   }
+  // Takes the descriptor out of a plain transport that is destroyed next. The caller owns it.
+  int release_socket() { return std::exchange(fd_, -1); }
   // Must be called before another loop watches it: the new registration reports the current state.
   void forget_readiness() {
     readable_ = hangup_ = false;

@@ -60,6 +60,9 @@ Status Server::open() {
   if (!origins) return origins.take_fault();
   origins_ = std::move(*origins);
   pool_environment_.set_origins(*origins_);
+  Result<InterceptLeaves::Plan> leaves = intercept_leaves_.prepare(config);
+  if (!leaves) return leaves.take_fault();
+  intercept_leaves_.apply(std::move(*leaves));
   executors_ = std::make_unique<Executors>(config.threads, config.workers + 1, config::granted_cores());
   if (Status started = executors_->start(); !started) return started;
   if (Status made = make_workers(); !made) return made;
@@ -73,8 +76,8 @@ Status Server::open() {
 
 Status Server::make_workers() {
   const config::Config& config = config_.get();
-  const WorkerParts parts{config, *executors_, *origins_, *policy_,   *metrics_,     overload_,
-                          leaks_, *this,       *this,     pseudonym_, session_hosts_};
+  const WorkerParts parts{config, *executors_, *origins_, *policy_, *metrics_,  overload_,
+                          leaks_, intercepts_, *this,     *this,    pseudonym_, session_hosts_};
   for (std::uint32_t i = 0; i < config.workers; ++i) {
     Result<std::unique_ptr<Worker>> worker = Worker::make(parts, static_cast<exec::LoopId>(i));
     if (!worker) return worker.take_fault();
@@ -138,9 +141,9 @@ Status Server::open_handover() {
 
 void Server::make_reloader(std::optional<config::Options> source, std::vector<FileSnapshot> before) {
   const ReloadBarrier::Parts round{workers_, listeners_, *origins_, *drain_};
-  reloader_ = std::make_unique<Reloader>(
-      Reloader::Parts{config_, *policy_, *admin_, round, exec::Bound::to<&Server::watch_files>(*this)},
-      std::move(source));
+  reloader_ = std::make_unique<Reloader>(Reloader::Parts{config_, *policy_, *admin_, intercept_leaves_, round,
+                                                         exec::Bound::to<&Server::watch_files>(*this)},
+                                         std::move(source));
   reloader_->started(std::move(before));
   files_ = std::make_unique<FileWatch>(admin_->loop(), exec::Bound::to<&Reloader::ask>(*reloader_));
   watch_files();  // the admin thread has not started
@@ -161,6 +164,7 @@ Server::End Server::run() {
   if (config.log.sync > Duration::zero()) {
     log_sync_ = std::make_unique<LogSync>(admin_->loop(), *executors_, config.log.sync);
   }
+  intercept_leaves_.start(admin_->loop(), *executors_);
   heap_trim_ = std::make_unique<HeapTrim>(admin_->loop(), *executors_, overload_);
   exec::assume_on_loop();  // the loop does not run yet
   summary_ = std::make_unique<StatsSummaryLog>(first, *view_, config.metrics.summary_interval);
@@ -265,7 +269,9 @@ Server::~Server() {
   summary_.reset();
   if (log_sync_) log_sync_->stop();
   if (heap_trim_) heap_trim_->stop();
+  intercept_leaves_.stop();
   if (heap_trim_) admin_->loop().drain();  // mail of their last rounds
+  intercept_leaves_.end();
   heap_trim_.reset();
   log_sync_.reset();
   files_.reset();

@@ -21,6 +21,7 @@
 #include "proxy/server/handover/handover_client.h"
 #include "proxy/server/handover/handover_listener.h"
 #include "proxy/server/idle_pool_reaper.h"
+#include "proxy/server/intercept_leaves.h"
 #include "proxy/server/listener_set.h"
 #include "proxy/server/log_sync.h"
 #include "proxy/server/overload/heap_trim.h"
@@ -99,6 +100,8 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   ConfigInForce config_;
   const std::string pseudonym_;
   LeakLog leaks_;
+  Intercepts intercepts_;
+  InterceptLeaves intercept_leaves_{intercepts_};
   std::vector<H2LoopContext*> session_hosts_;  // of the workers
   Workers workers_;
   WorkerPoolEnvironment pool_environment_{workers_, leaks_};

@@ -68,7 +68,7 @@ Worker::Worker(const WorkerParts& all, std::unique_ptr<exec::UvLoop> loop)
       context_{*loop_,  streams_.buffers(), streams_,  exchanges_,   router_,      all.origins,
                dialer_, recorder_,          all.leaks, all.overload, all.pseudonym},
       leak_watch_(*loop_, exchanges_, all.leaks),
-      clients_(context_, all.owner, {driver_.get(), all.config.threads.inline_handshakes}) {
+      clients_(context_, all.owner, {driver_.get(), all.config.threads.inline_handshakes}, &all.intercepts) {
   loop_->set_shared_watcher(this);
 }
 

@@ -35,6 +35,7 @@ struct WorkerParts {
   metrics::Registry& metrics;
   const OverloadState& overload;
   LeakLog& leaks;
+  Intercepts& intercepts;
   WarmUpListener& warm_up;
   ClientList::Owner& owner;  // notified when the last client closed
   std::string_view pseudonym;

@@ -29,6 +29,7 @@ void append_entry(Line& line, const AccessEntry& entry, std::string_view target)
   line.seconds("total_seconds", entry.total);
   if (!entry.opened.empty()) line.text("opened", entry.opened);
   if (entry.retries != 0) line.number("retries", std::uint64_t{entry.retries});
+  if (entry.intercepted) line.flag("intercepted", true);
   if (!entry.trace.empty()) line.text("trace_id", entry.trace);
   if (!entry.fault.empty()) line.text("fault", entry.fault.substr(0, kMaxFault));
 }

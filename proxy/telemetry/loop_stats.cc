@@ -93,6 +93,10 @@ void LoopStats::count_ejections(metrics::OriginSlot origin, std::uint64_t n) {
   metrics_.record_ejections(loop_.id(), origin, n);
 }
 
+void LoopStats::count_intercept(metrics::OriginSlot origin, metrics::Intercept what) {
+  metrics_.record_intercept(loop_.id(), origin, what);
+}
+
 void LoopStats::count_client_handshake(metrics::ClientHandshake end) {
   metrics_.record_client_handshake(loop_.id(), end);
 }

@@ -18,6 +18,7 @@
 #include "exec/submitter.h"
 #include "metrics/registry.h"
 #include "proxy/downstream/client_list.h"
+#include "proxy/downstream/connect_interceptor.h"
 #include "proxy/downstream/h1_client.h"
 #include "proxy/downstream/h2_client.h"
 #include "proxy/downstream/listener.h"
@@ -143,7 +144,8 @@ class OwnedClients final : public proxy::ClientOwner {
   MemoryWire& add(proxy::Listener& listener) LOOP_ONLY {
     MemoryWire& wire = wires_.emplace_back();
     auto transport = std::make_unique<MemoryTransport>(wire);
-    auto client = std::make_unique<proxy::H1Client>(context_, *this, listener, std::move(transport), "test");
+    auto client =
+        std::make_unique<proxy::H1Client>(context_, *this, listener, listener.point(), std::move(transport), "test");
     EXPECT_TRUE(client->start());
     all_.push_back(std::move(client));
     return wire;
@@ -160,9 +162,11 @@ class OwnedClients final : public proxy::ClientOwner {
     tell(wire, {false, true, false});
   }
   void destroy_later(proxy::ClientConnection& client) override LOOP_ONLY { closed.push_back(&client); }
-  void upgrade_to_h2(proxy::Listener& listener, std::unique_ptr<proxy::net::Transport> transport, std::string peer,
+  void upgrade_to_h2(proxy::Listener& listener, std::unique_ptr<const proxy::ListenPoint>,
+                     std::unique_ptr<proxy::net::Transport> transport, std::string peer,
                      std::string_view bytes) override LOOP_ONLY {
-    auto client = std::make_unique<proxy::H2Client>(context_, *this, listener, std::move(transport), std::move(peer));
+    auto client = std::make_unique<proxy::H2Client>(context_, *this, listener, listener.point(), std::move(transport),
+                                                    std::move(peer));
     EXPECT_TRUE(client->start(proxy::http::kH2Preface, bytes));
     h2.push_back(client.get());
     all_.push_back(std::move(client));
@@ -171,6 +175,8 @@ class OwnedClients final : public proxy::ClientOwner {
   void drain_all() LOOP_ONLY {
     for (auto& client : all_) client->drain();
   }
+  void intercept(proxy::Listener&, std::unique_ptr<proxy::InterceptedConnect>, Fd, std::string) override LOOP_ONLY {}
+  proxy::ConnectInterceptor& interceptor() override LOOP_ONLY { return interceptor_; }
   void end_all() LOOP_ONLY {
     for (auto& client : all_) client->end();
     all_.clear();
@@ -185,6 +191,7 @@ class OwnedClients final : public proxy::ClientOwner {
   }
   const proxy::ExchangeContext& context_;
   proxy::RequestPacer pacer_;
+  proxy::ConnectInterceptor interceptor_{context_, nullptr};
   std::list<MemoryWire> wires_;
   std::list<std::unique_ptr<proxy::ClientConnection>> all_;
 };

@@ -80,9 +80,13 @@ class TheClientHandshake : public testing::Test, public HandshakeOwner {
  private:
   void destroy_later(ClientConnection&) override { ++over; }
   exec::Submitter* tasks_for_handshake() override { return &tasks; }
-  void established(Listener&, std::unique_ptr<net::Transport> transport, std::string) override {
+  void established(Listener&, std::unique_ptr<const ListenPoint>, std::unique_ptr<net::Transport> transport,
+                   std::string) override {
     result = std::move(transport);
   }
+  void tunnel(Listener&, Fd, std::string, std::string) override {}
+  ConnectInterceptor& interceptor() override { return interceptor_; }
+  ConnectInterceptor interceptor_{plane.context, nullptr};
 };
 
 TEST_F(TheClientHandshake, HandsTheConnectionOverWhenTheTasksHaveDoneTheirSteps) {

@@ -67,17 +67,32 @@ class TheRouter : public testing::Test {
   }
   ~TheRouter() override { origins->directory().stop(environment.now); }
 
+  const ListenPoint& point_of(const config::Listen& listen, std::string_view bound) {
+    point.set(listen);
+    point.bind(*net::Address::parse(bound));
+    return point;
+  }
+  // The label of where it goes, or the Fault's kind, for a request inside CONNECT to `origin`; `sni`: of its client.
+  std::string way_inside(const char* origin, const Target& target, const std::string& sni = {}) {
+    exec::assume_on_loop();
+    const config::Listen listen;
+    ListenPoint outer;
+    outer.set(listen);
+    ListenPoint inside(outer, {*pool::parse_origin(origin)});
+    if (!sni.empty()) inside.name_of_client(sni);
+    const Result<const Route*> route = router->route(inside, true, target);
+    return route ? (*route)->origin->destination->label() : std::string(fault_name(route.fault().kind));
+  }
   // The label of where it goes, or the Fault's kind.
   std::string way(const config::Listen& listen, const Target& target, std::string_view bound = "127.0.0.1:3128") {
     exec::assume_on_loop();
-    const Result<const Route*> route =
-        router->route(listen, *net::Address::parse(bound), !listen.cert_file.empty(), target);
+    const Result<const Route*> route = router->route(point_of(listen, bound), !listen.cert_file.empty(), target);
     return route ? (*route)->origin->destination->label() : std::string(fault_name(route.fault().kind));
   }
   std::string host_for(const config::Listen& listen, const Target& target) {
     exec::assume_on_loop();
     const Result<const Route*> route =
-        router->route(listen, *net::Address::parse("127.0.0.1:3128"), !listen.cert_file.empty(), target);
+        router->route(point_of(listen, "127.0.0.1:3128"), !listen.cert_file.empty(), target);
     return route ? (*route)->host : "none";
   }
 
@@ -92,6 +107,7 @@ class TheRouter : public testing::Test {
   config::Config config;
   std::unique_ptr<OriginRegistry> origins;
   std::unique_ptr<net::EgressPolicy> policy;
+  ListenPoint point;
   std::unique_ptr<Router> router;
 };
 
@@ -226,6 +242,26 @@ TEST_F(TheRouter, GoesWhereTheRequestSaysWithoutAFixedOrigin) {
   EXPECT_EQ(way(listen, host("api")), "https://api.test");
   EXPECT_EQ(way(listen, host("elsewhere2.test")), "denied");
   EXPECT_EQ(way(listen, absolute(Scheme::http, "elsewhere2.test")), "http://elsewhere2.test");
+}
+
+TEST_F(TheRouter, ReachesInsideConnectTheOriginThatItNamedAndNoOther) {
+  EXPECT_EQ(way_inside("https://api.test", host("api.test")), "https://api.test");
+  EXPECT_EQ(way_inside("https://api.test", host("API.test:443")), "https://api.test");
+  EXPECT_EQ(way_inside("https://api.test", host("")), "https://api.test") << "HTTP/1.0 may have none";
+  EXPECT_EQ(way_inside("https://api.test", absolute(Scheme::https, "api.test")), "https://api.test");
+  for (const Target& other : {host("other.test"), host("api"), host("api.test:8443"), named("api.test"),
+                              absolute(Scheme::https, "other.test"), absolute(Scheme::http, "api.test"),
+                              connect("api.test:443"), connect("other.test:443")}) {
+    EXPECT_EQ(way_inside("https://api.test", other), "misdirected") << other.authority;
+  }
+  EXPECT_EQ(way_inside("https://other.test", host("other.test")), "https://other.test") << "each CONNECT apart";
+}
+
+TEST_F(TheRouter, ReachesNothingInsideConnectForAnotherTlsServerName) {
+  EXPECT_EQ(way_inside("https://api.test", host("api.test"), "api.test"), "https://api.test");
+  EXPECT_EQ(way_inside("https://api.test", host("api.test"), "API.Test"), "https://api.test");
+  EXPECT_EQ(way_inside("https://api.test", host("api.test"), "other.test"), "misdirected");
+  EXPECT_EQ(way_inside("https://api.test", host("api.test"), "not a name"), "misdirected");
 }
 
 TEST_F(TheRouter, RemembersRoutesOfEachListenerApart) {

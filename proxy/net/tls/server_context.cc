@@ -33,7 +33,8 @@ int choose_alpn(SSL*, const unsigned char** out, unsigned char* length, const un
   const int found = SSL_select_next_proto(&chosen, length, reinterpret_cast<const unsigned char*>(ours.data()),
                                           static_cast<unsigned>(ours.size()), offered, size);
   *out = chosen;
-  return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+  // Without a common protocol the handshake ends with no_application_protocol (RFC 7301 §3.2).
+  return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
 bool demand_client_certificate(SSL_CTX* context, const std::string& authority) {

@@ -29,6 +29,22 @@ bool ask_for(SSL* ssl, const std::string& name) {
   return SSL_set1_host(ssl, name.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, name.c_str()) == 1;
 }
 
+// Alerts about our certificate: OpenSSL reports alert N as reason 1000 + N.
+bool refuses_certificate(int reason) {
+  switch (reason - SSL_AD_REASON_OFFSET) {
+    case SSL_AD_BAD_CERTIFICATE:
+    case SSL_AD_UNSUPPORTED_CERTIFICATE:
+    case SSL_AD_CERTIFICATE_REVOKED:
+    case SSL_AD_CERTIFICATE_EXPIRED:
+    case SSL_AD_CERTIFICATE_UNKNOWN:
+    case SSL_AD_UNKNOWN_CA:
+    case SSL_AD_ACCESS_DENIED:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 void TlsTransport::FreeSsl::operator()(ssl_st* ssl) const {
@@ -125,6 +141,7 @@ Result<bool> TlsTransport::step_handshake() {
 }
 
 Fault TlsTransport::handshake_fault(int error) {
+  peer_refused_ = refuses_certificate(ERR_GET_REASON(ERR_peek_error()));
   const std::string what = "TLS handshake with " + (greeting_ ? greeting_->name : peer_) + ": ";
   const auto reason = take_reason();
   if (greeting_ && !greeting_->refusal.empty()) {

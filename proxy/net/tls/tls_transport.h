@@ -47,6 +47,9 @@ class TlsTransport final : public net::Transport {
   bool ended_in_order() override;
   net::SecurityInfo security() const override;
 
+  // Returns true if the handshake failed because the peer does not accept our certificate (RFC 8446 §6.2).
+  bool peer_refused_certificate() const { return peer_refused_; }
+
   // Called by OpenSSL's callbacks.
   void refuse_certificate(std::string why);
   const std::string& wanted_name() const;
@@ -80,6 +83,7 @@ class TlsTransport final : public net::Transport {
   bool fin_ = false;                           // the socket reached EOF
   bool fresh_in_ = false, fresh_out_ = false;  // this call has not tried the socket yet
   bool established_ = false, failed_ = false;
+  bool peer_refused_ = false;
   bool mid_record_ = false;  // one of our records is partly written
 };
 

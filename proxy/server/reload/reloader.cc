@@ -8,6 +8,7 @@
 #include "proxy/config/diff.h"
 #include "proxy/config/in_force.h"
 #include "proxy/server/admin/admin_server.h"
+#include "proxy/server/intercept_leaves.h"
 #include "proxy/server/listener_set.h"
 #include "proxy/server/reload/reload_barrier.h"
 #include "proxy/telemetry/log.h"
@@ -32,6 +33,7 @@ struct Reloader::Plan {
   std::shared_ptr<ReloadBarrier> round;
   std::map<std::string, Bound> bound;
   std::vector<std::string> files;  // of listeners, with other contents
+  InterceptLeaves::Plan leaves;
 };
 
 Reloader::Reloader(const Parts& parts, std::optional<config::Options> source)
@@ -118,6 +120,9 @@ std::vector<std::string> Reloader::files(const std::optional<config::Options>& s
   for (const config::Listen& listen : config.listen) {
     for (const std::string& file : {listen.cert_file, listen.key_file, listen.client_ca_file}) all.push_back(file);
   }
+  if (!config.intercept.ca_dir.empty()) {
+    for (const char* name : {"/ca.pem", "/ca.key"}) all.push_back(config.intercept.ca_dir + name);
+  }
   std::erase(all, std::string());
   return all;
 }
@@ -171,6 +176,9 @@ Status Reloader::prepare(Plan& plan) {
   plan.rule_set = std::move(*rule_set);
   plan.round = std::make_shared<ReloadBarrier>(parts_.round);
   if (Status listeners = prepare_listeners(plan); !listeners) return listeners;
+  Result<InterceptLeaves::Plan> leaves = parts_.intercept_leaves.prepare(*plan.config);
+  if (!leaves) return leaves.take_fault();
+  plan.leaves = std::move(*leaves);
   Result<OriginRegistry::Prepared> origins = parts_.round.origins.prepare(*plan.config);
   if (!origins) return origins.take_fault();
   plan.origins = std::move(*origins);
@@ -214,6 +222,7 @@ void Reloader::apply(Plan& plan, Report& report) {
   for (std::string& one : parts_.round.origins.apply(fresh, std::move(plan.origins))) {
     report.warnings.push_back("settings not applied: " + one);
   }
+  parts_.intercept_leaves.apply(std::move(plan.leaves));
   bound_ = std::move(plan.bound);
   for (const config::Listen& listen : fresh.listen) {
     const Status set = net::set_access(bound_.at(listen.address).address, Listener::access_of(listen));

@@ -32,6 +32,7 @@
 namespace carpool::proxy {
 
 class AdminServer;
+class InterceptLeaves;
 class ConfigInForce;
 
 class Reloader {
@@ -43,6 +44,7 @@ class Reloader {
     ConfigInForce& config;
     net::EgressPolicy& policy;
     AdminServer& admin;
+    InterceptLeaves& intercept_leaves;
     ReloadBarrier::Parts round;
     exec::Bound watch_files;  // called on the admin loop when the set of watched files may have changed
   };

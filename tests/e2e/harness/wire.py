@@ -127,8 +127,10 @@ class Stream:
 class Client(Stream):
     """One client connection to carpool."""
 
-    def __init__(self, address, tls=None, host="origin.test"):
-        if isinstance(address, str):
+    def __init__(self, address=None, tls=None, host="origin.test", sock=None):
+        if sock is not None:
+            pass  # connected already
+        elif isinstance(address, str):
             sock = socket.socket(socket.AF_UNIX)
             sock.settimeout(LIMIT)
             sock.connect(address)

@@ -10,6 +10,7 @@
 #include "exec/submitter.h"
 #include "metrics/registry.h"
 #include "proxy/downstream/client_list.h"
+#include "proxy/downstream/connect_interceptor.h"
 #include "proxy/downstream/h1_client.h"
 #include "proxy/downstream/h2_client.h"
 #include "proxy/downstream/listener.h"
@@ -62,7 +63,8 @@ class LoopPlane final : public proxy::ClientOwner,
   }
   void accept(VirtualWire& wire) LOOP_ONLY {
     auto transport = std::make_unique<VirtualTransport>(wire);
-    auto client = std::make_unique<proxy::H1Client>(context_, *this, listener_, std::move(transport), "test");
+    auto client =
+        std::make_unique<proxy::H1Client>(context_, *this, listener_, listener_.point(), std::move(transport), "test");
     CARPOOL_ASSERT(client->start());
     live_.push_back(*client.release());
   }
@@ -99,14 +101,18 @@ class LoopPlane final : public proxy::ClientOwner,
     client.ListHook<proxy::ClientTag>::unlink();
     closed_.push_back(client);
   }
-  void upgrade_to_h2(proxy::Listener& listener, std::unique_ptr<proxy::net::Transport> transport, std::string peer,
+  void upgrade_to_h2(proxy::Listener& listener, std::unique_ptr<const proxy::ListenPoint>,
+                     std::unique_ptr<proxy::net::Transport> transport, std::string peer,
                      std::string_view bytes) override LOOP_ONLY {
-    auto client = std::make_unique<proxy::H2Client>(context_, *this, listener, std::move(transport), std::move(peer));
+    auto client = std::make_unique<proxy::H2Client>(context_, *this, listener, listener.point(), std::move(transport),
+                                                    std::move(peer));
     proxy::H2Client& started = *client;
     live_.push_back(*client.release());
     if (!started.start(proxy::http::kH2Preface, bytes)) started.end();
   }
   proxy::RequestPacer& pacer() override LOOP_ONLY { return pacer_; }
+  void intercept(proxy::Listener&, std::unique_ptr<proxy::InterceptedConnect>, Fd, std::string) override LOOP_ONLY {}
+  proxy::ConnectInterceptor& interceptor() override LOOP_ONLY { return interceptor_; }
   void on_clients_gone() override {}
   void on_warm_dial_ended(const pool::Destination&, const Fault*) override {}
   bool submit(exec::TaskPtr) override { return false; }
@@ -124,6 +130,7 @@ class LoopPlane final : public proxy::ClientOwner,
   proxy::ClientList clients_;
   proxy::Listener listener_;
   proxy::RequestPacer pacer_;
+  proxy::ConnectInterceptor interceptor_{context_, nullptr};
   List<proxy::ClientConnection, proxy::ClientTag> live_, closed_;  // owned
 };
 

@@ -1,0 +1,25 @@
+// ClientHello: what the first message of a TLS client says, read before a server is chosen for it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace carpool::proxy::tls {
+
+struct ClientHello {
+  std::string server_name;        // SNI, as sent; empty: none
+  bool offers_protocols = false;  // it has ALPN
+  bool offers_h1 = false, offers_h2 = false;
+};
+
+enum class HelloState : std::uint8_t {
+  incomplete,  // more bytes are needed
+  not_tls,     // no ClientHello, or a malformed one
+  complete,
+};
+
+// `bytes`: what the client has sent so far. Reads nothing beyond them, and keeps nothing.
+HelloState read_hello(std::span<const char> bytes, ClientHello& hello);
+
+}  // namespace carpool::proxy::tls

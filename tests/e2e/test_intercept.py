@@ -1,0 +1,321 @@
+"""Origins with intercept = true: CONNECT ends here, and its requests come out of the origin's pool."""
+import datetime
+import ipaddress
+import pathlib
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from harness.carpool import PROGRAM
+from harness.h2_client import H2Client
+from harness.wait import until
+from harness.wire import Client
+
+NAME = "localhost"
+CONNECTS = "carpool_intercept_connects_total"
+
+
+class Authority:
+    """ca.pem and ca.key as `carpool ca init` makes them."""
+
+    def __init__(self, folder, names, days=1):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(exist_ok=True)
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "intercept %s" % id(self))])
+        now = datetime.datetime.now(datetime.timezone.utc)
+        usage = x509.KeyUsage(False, False, False, False, False, True, True, False, False)
+        permitted = [x509.DNSName(n) for n in names]
+        refused = [x509.IPAddress(ipaddress.ip_network(n)) for n in ("0.0.0.0/0", "::/0")]
+        certificate = (x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+                       .serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=2))
+                       .not_valid_after(now + datetime.timedelta(days=days))
+                       .add_extension(x509.BasicConstraints(True, 0), True).add_extension(usage, True)
+                       .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
+                       .add_extension(x509.NameConstraints(permitted, refused), True).sign(key, hashes.SHA256()))
+        self.ca, secret = self.folder / "ca.pem", self.folder / "ca.key"
+        self.ca.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        secret.touch(0o600)
+        secret.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+
+
+@pytest.fixture
+def authority(tmp_path):
+    return Authority(tmp_path / "ca", [NAME])
+
+
+@pytest.fixture
+def scene(origin, carpool, pki, authority):
+    """Returns an origin over TLS and carpool that intercepts it."""
+    def make(handler=None, alpn=("http/1.1",), **settings):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pki.server, pki.server_key)
+        context.set_alpn_protocols(list(alpn))
+        o = origin(handler, tls=context) if handler else origin(tls=context)
+        intercept = {"ca_dir": str(authority.folder), **settings.pop("intercept", {})}
+        c = carpool(origin=[{"uri": "https://%s:%d" % (NAME, o.port), "intercept": True,
+                             "upstream": {"tls": {"ca_file": pki.ca}}}], intercept=intercept, **settings)
+        c.authority = "%s:%d" % (NAME, o.port)
+        c.label = "https://" + c.authority
+        return o, c
+    return make
+
+
+def trusting(ca, alpn=("http/1.1",)):
+    context = ssl.create_default_context(cafile=str(ca))
+    context.set_alpn_protocols(list(alpn))
+    return context
+
+
+def connected(c, authority=None, early=b""):
+    """Returns a socket on which CONNECT was answered with 200."""
+    sock = socket.create_connection(c.address, 10)
+    target = authority or c.authority
+    sock.sendall(b"CONNECT %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: test\r\n\r\n" % (target.encode(), target.encode()) + early)
+    head = b""
+    while b"\r\n\r\n" not in head:
+        got = sock.recv(1)
+        assert got, head
+        head += got
+    assert head.startswith(b"HTTP/1.1 200 "), head
+    return sock
+
+
+def inside(c, context, name=NAME, authority=None):
+    """Returns a client that speaks HTTP/1.1 over TLS inside a CONNECT."""
+    return Client(sock=context.wrap_socket(connected(c, authority), server_hostname=name))
+
+
+def test_requests_inside_connect_come_out_of_the_pool(scene, authority):
+    o, c = scene()
+    for n in range(5):
+        with inside(c, trusting(authority.ca)) as client:
+            answer = client.get("/%d" % n, host=c.authority)
+            assert answer.status == 200 and answer.get("via"), answer
+            assert client.get("/again", host=c.authority).status == 200
+    assert o.opened == 1, "ten requests of five connections, one to the origin"
+    assert o.targets()[:2] == ["/0", "/again"]
+    until(lambda: c.metric(CONNECTS, origin=c.label, result="intercepted") == 5, what="five")
+    assert c.metric("carpool_pool_opened_total", origin=c.label, cause="first") == 1
+
+
+def test_http2_inside_connect_is_selected_by_alpn(scene, authority):
+    o, c = scene()
+    sock = trusting(authority.ca, ("h2", "http/1.1")).wrap_socket(connected(c), server_hostname=NAME)
+    assert sock.selected_alpn_protocol() == "h2"
+    with H2Client(None, sock) as client:
+        answer = client.get("/h2", authority=c.authority, scheme="https")
+        assert answer.status == 200, answer
+        assert client.get("/h2", authority="other.test", scheme="https").status == 421
+    assert o.targets() == ["/h2"]
+
+
+@pytest.mark.parametrize("target, host", [("/x", "other.test"), ("https://other.test/x", "other.test"), ("http://%s/x" % NAME, NAME)])
+def test_another_name_inside_is_421(scene, authority, target, host):
+    o, c = scene()
+    with inside(c, trusting(authority.ca)) as client:
+        answer = client.request("GET", target, host=host)
+        assert answer.status == 421 and "carpool" in answer.get("proxy-status"), answer
+    assert not o.seen
+
+
+def test_connect_inside_connect_is_421(scene, authority):
+    o, c = scene()
+    with inside(c, trusting(authority.ca)) as client:
+        assert client.request("CONNECT", "other.test:443", host="other.test:443").status == 421
+    assert not o.seen
+
+
+def test_another_server_name_reaches_nothing(scene, authority):
+    o, c = scene()
+    context = trusting(authority.ca)
+    context.check_hostname = False
+    with inside(c, context, name="other.test") as client:
+        assert client.get("/", host=c.authority).status == 421
+    assert not o.seen
+
+
+def test_what_is_not_tls_goes_on_as_a_tunnel(origin, carpool, pki, authority):
+    o = origin()  # plain text, on an origin that is said to speak https
+    c = carpool(origin=[{"uri": "https://%s:%d" % (NAME, o.port), "intercept": True,
+                         "upstream": {"tls": {"ca_file": pki.ca}}}], intercept={"ca_dir": str(authority.folder)}, dns={})
+    target = "%s:%d" % (NAME, o.port)
+    sock = connected(c, target)
+    with Client(sock=sock) as client:
+        assert client.get("/plain").status == 200
+    assert o.targets() == ["/plain"]
+    assert c.metric(CONNECTS, origin="https://" + target, result="not_tls") == 1
+
+
+def test_a_client_of_another_protocol_gets_its_tunnel(scene, pki):
+    o, c = scene(alpn=("foo",))
+    sock = trusting(pki.ca, ("foo",)).wrap_socket(connected(c), server_hostname=NAME)
+    assert sock.selected_alpn_protocol() == "foo", "from the origin itself"
+    assert c.metric(CONNECTS, origin=c.label, result="alpn") == 1
+
+
+def test_a_client_that_refuses_the_certificate_gets_tunnels_from_then_on(scene, pki):
+    o, c = scene()
+    with pytest.raises(ssl.SSLCertVerificationError):
+        trusting(pki.ca).wrap_socket(connected(c), server_hostname=NAME)
+    until(lambda: c.metric(CONNECTS, origin=c.label, result="refused") == 1, what="the refusal")
+    with inside(c, trusting(pki.ca)) as client:
+        assert client.get("/", host=c.authority).status == 200
+    assert c.metric(CONNECTS, origin=c.label, result="distrusted") == 1
+    until(lambda: any("does not accept carpool's certificate" in line for line in c.output), what="a warning")
+
+
+def test_on_distrust_fail_tunnels_nobody(scene, pki):
+    o, c = scene(intercept={"on_distrust": "fail"})
+    for n in range(2):
+        with pytest.raises(ssl.SSLCertVerificationError):
+            trusting(pki.ca).wrap_socket(connected(c), server_hostname=NAME)
+        until(lambda: c.metric(CONNECTS, origin=c.label, result="refused") == n + 1, what="the refusal")
+    assert not o.seen
+
+
+def test_bytes_before_the_response_make_it_a_tunnel(scene, pki):
+    o, c = scene()
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = trusting(pki.ca).wrap_bio(incoming, outgoing, server_hostname=NAME)
+    with pytest.raises(ssl.SSLWantReadError):
+        tls.do_handshake()
+    sock = connected(c, early=outgoing.read())
+    while True:
+        try:
+            tls.do_handshake()
+            break
+        except ssl.SSLWantReadError:
+            sock.sendall(outgoing.read())
+            incoming.write(sock.recv(65536))
+    assert c.metric(CONNECTS, origin=c.label, result="early") == 1
+
+
+def test_an_origin_without_intercept_is_a_tunnel_as_ever(scene, origin, pki):
+    _, c = scene()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pki.server, pki.server_key)
+    other = origin(tls=context)
+    with inside(c, trusting(pki.ca), name="localhost", authority="127.0.0.1:%d" % other.port) as client:
+        assert client.get("/", host="localhost").status == 200
+
+
+def test_a_silent_client_after_connect_has_header_timeout(scene):
+    _, c = scene(listen={"header_timeout": "300ms"})
+    sock = connected(c)
+    sock.settimeout(5)
+    assert sock.recv(1) == b""
+    until(lambda: c.metric("carpool_downstream_connections") == 0, what="nobody left")
+    assert c.metric(CONNECTS, origin=c.label, result="failed") == 1
+
+
+def one_by_one(sock, data):
+    for byte in data:
+        sock.sendall(bytes([byte]))
+
+
+def test_a_hello_in_single_bytes_is_understood(scene, authority):
+    _, c = scene()
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = trusting(authority.ca).wrap_bio(incoming, outgoing, server_hostname=NAME)
+    sock = connected(c)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    while True:
+        try:
+            tls.do_handshake()
+            break
+        except ssl.SSLWantReadError:
+            one_by_one(sock, outgoing.read())
+            incoming.write(sock.recv(65536))
+    one_by_one(sock, outgoing.read())
+    until(lambda: c.metric(CONNECTS, origin=c.label, result="intercepted") == 1, what="the handshake")
+
+
+def test_a_long_upload_and_its_answer_pass_whole(scene, authority):
+    _, c = scene(lambda exchange: exchange.reply(body=exchange.read_body()))
+    body = bytes(range(256)) * 40960
+    with inside(c, trusting(authority.ca)) as client:
+        client.sock.settimeout(60)
+        assert client.request("POST", "/", body=body, host=c.authority).body == body
+
+
+def test_a_drain_ends_it_like_any_client(scene, authority):
+    _, c = scene()
+    with inside(c, trusting(authority.ca)) as client:
+        assert client.get("/", host=c.authority).status == 200
+        c.signal(signal.SIGTERM)
+        assert c.wait() == 0
+
+
+def test_the_access_log_says_that_it_was_intercepted(scene, authority):
+    _, c = scene()
+    with inside(c, trusting(authority.ca)) as client:
+        assert client.get("/logged", host=c.authority).status == 200
+    until(lambda: any('"/logged"' in line and '"intercepted":true' in line for line in c.output), what="the line")
+
+
+def test_an_authority_that_cannot_sign_stops_the_start(carpool, tmp_path, pki):
+    uri = {"uri": "https://localhost", "intercept": True}
+    expired = Authority(tmp_path / "expired", [NAME], days=-1)
+    elsewhere = Authority(tmp_path / "elsewhere", ["elsewhere.test"])
+    for folder, text in ((tmp_path / "none", "cannot be read"), (expired.folder, "has expired"), (elsewhere.folder, "https://localhost")):
+        c = carpool(start=False, origin=[uri], intercept={"ca_dir": str(folder)})
+        done = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
+        assert done.returncode == 1 and text in done.stdout + done.stderr, (folder, done)
+
+
+def test_a_changed_authority_is_used_without_a_restart(scene, authority):
+    _, c = scene()
+    old = authority.ca.read_text()
+    Authority(authority.folder, [NAME])
+    assert authority.ca.read_text() != old
+    assert c.admin("POST", "/reload").status == 200
+
+    def served():
+        try:
+            with inside(c, trusting(authority.ca)) as client:
+                return client.get("/", host=c.authority).status == 200
+        except ssl.SSLError:
+            return False
+    until(served, what="the new authority")
+
+
+@pytest.mark.parametrize("client", ["curl", "curl-h2", "requests", "httpx"])
+def test_unchanged_clients_are_intercepted(scene, authority, client):
+    o, c = scene()
+    url, proxy = "https://%s/client" % c.authority, "http://%s:%d" % c.address
+    code = {"requests": "import requests; print(requests.get(%r).status_code)", "httpx": "import httpx; print(httpx.get(%r).status_code)"}
+    argv = (["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "--cacert", str(authority.ca), "--http2" if client == "curl-h2" else "--http1.1", url]
+            if client.startswith("curl") else [sys.executable, "-c", code[client] % url])
+    if not shutil.which(argv[0]):
+        pytest.skip("there is no " + argv[0])
+    environment = {"PATH": "/usr/bin:/bin", "HTTPS_PROXY": proxy, "REQUESTS_CA_BUNDLE": str(authority.ca), "SSL_CERT_FILE": str(authority.ca)}
+    for _ in range(2):
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=30, env=environment)
+        assert (done.returncode, done.stdout.strip()) == (0, "200"), done
+    assert o.opened == 1 and c.metric(CONNECTS, origin=c.label, result="intercepted") == 2
+
+
+def test_many_at_once_share_the_pool(scene, authority):
+    o, c = scene(pool={"size": 4})
+    failed = []
+
+    def work():
+        for n in range(10):
+            with inside(c, trusting(authority.ca)) as client:
+                if client.get("/%d" % n, host=c.authority).status != 200:
+                    failed.append(n)
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed and o.opened <= 4
