@@ -43,8 +43,8 @@ bool first_record_arrived(int fd) {
 // The TLS connection, and the step that computes. While the step runs on another thread, that thread owns the
 // connection: readiness is recorded and applied afterwards.
 struct ClientHandshake::Step final : exec::Task, exec::Mail {
-  Step(exec::Loop& l, ClientHandshake& c, ListenerIdentity i, int fd)
-      : loop(l), client(&c), identity(std::move(i)), transport(identity->accept(fd)) {}
+  Step(exec::Loop& l, HandshakeTurns& t, ClientHandshake& c, ListenerIdentity i, int fd)
+      : loop(l), turns(t), client(&c), identity(std::move(i)), transport(identity->accept(fd)) {}
   const char* name() const override { return "TLS handshake of a client"; }
   void run() override {
     result = transport->handshake();
@@ -56,14 +56,20 @@ struct ClientHandshake::Step final : exec::Task, exec::Mail {
   }
   void arrive() override LOOP_ONLY {
     away = false;
-    if (client != nullptr) return client->returned();
-    const std::unique_ptr<Step> ended(this);
+    HandshakeTurns& own = turns;
+    if (client != nullptr) {
+      client->returned();
+    } else {
+      const std::unique_ptr<Step> ended(this);
+    }
+    own.give_back();
   }
   void never_arrives() override {
     if (client == nullptr) const std::unique_ptr<Step> ended(this);
   }
 
   exec::Loop& loop;
+  HandshakeTurns& turns;
   ClientHandshake* client;  // nullptr: it ended before the step returned
   const ListenerIdentity identity;
   std::unique_ptr<tls::TlsTransport> transport;
@@ -128,7 +134,9 @@ bool ClientHandshake::begin(exec::Ready ready) {
     return false;
   }
   tasks_ = owner_.tasks_for_handshake();
-  step_.reset(std::make_unique<Step>(context_.loop, *this, std::move(identity_), socket_.release()).release());
+  step_.reset(
+      std::make_unique<Step>(context_.loop, owner_.handshake_turns(), *this, std::move(identity_), socket_.release())
+          .release());
   return true;
 }
 
@@ -177,6 +185,10 @@ int ClientHandshake::fd() const {
 
 void ClientHandshake::proceed() {
   if (tasks_ == nullptr) return judge(step_->transport->handshake());
+  if (owner_.handshake_turns().take(*this)) on_turn();
+}
+
+void ClientHandshake::on_turn() {
   step_->away = true;
   tasks_->submit(exec::lend(*step_));  // if rejected, its close() has posted the result
 }
@@ -236,6 +248,7 @@ void ClientHandshake::end() {
 
 void ClientHandshake::close() {
   over_ = true;
+  HandshakeTurns::Hook::unlink();
   deadline_.disarm();
   if (key_.generation != 0) context_.loop.unwatch(fd(), std::exchange(key_, {}));
   owner_.destroy_later(*this);

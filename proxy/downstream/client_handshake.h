@@ -13,6 +13,7 @@
 #include "metrics/events.h"
 #include "proxy/downstream/client_connection.h"
 #include "proxy/downstream/handshake_owner.h"
+#include "proxy/downstream/handshake_turns.h"
 #include "proxy/downstream/listener_identity.h"
 
 namespace carpool::exec {
@@ -24,7 +25,7 @@ namespace carpool::proxy {
 struct ExchangeContext;
 struct InterceptedConnect;
 
-class ClientHandshake final : public ClientConnection, private exec::Watcher {
+class ClientHandshake final : public ClientConnection, private exec::Watcher, private HandshakeTurns::Waiter {
  public:
   // `socket` is accepted.
   ClientHandshake(const ExchangeContext& context, HandshakeOwner& owner, Listener& listener, ListenerIdentity identity,
@@ -52,6 +53,7 @@ class ClientHandshake final : public ClientConnection, private exec::Watcher {
   void count_failure(metrics::ClientHandshake end) LOOP_ONLY;
   int fd() const;
   void proceed() LOOP_ONLY;
+  void on_turn() override LOOP_ONLY;
   void returned() LOOP_ONLY;
   void judge(Result<bool> done) LOOP_ONLY;
   void fail(metrics::ClientHandshake end, const std::string& why) LOOP_ONLY;

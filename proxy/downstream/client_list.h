@@ -14,6 +14,7 @@
 #include "proxy/downstream/client_owner.h"
 #include "proxy/downstream/connect_interceptor.h"
 #include "proxy/downstream/handshake_owner.h"
+#include "proxy/downstream/handshake_turns.h"
 #include "proxy/downstream/request_pacer.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/net/handshake_budget.h"
@@ -34,15 +35,17 @@ class ClientList final : public ClientAcceptor, public ClientOwner, public Hands
   struct Handshakes {
     exec::Submitter* tasks = nullptr;  // nullptr: all on the loop
     std::uint32_t inline_per_second = 0;
+    std::uint32_t most_tasks = 1;  // at a time
   };
   // `intercepts`: nullptr: no origin is intercepted.
-  ClientList(ExchangeContext& context, Owner& owner, Handshakes handshakes = {nullptr, 0},
+  ClientList(ExchangeContext& context, Owner& owner, Handshakes handshakes = {nullptr, 0, 1},
              Intercepts* intercepts = nullptr)
       : context_(context),
         owner_(owner),
         handshakes_(handshakes),
         interceptor_(context, intercepts),
-        pacer_(context.loop) {}
+        pacer_(context.loop),
+        handshake_turns_(handshakes.most_tasks) {}
   ~ClientList();
 
   exec::Loop& loop() override { return context_.loop; }
@@ -78,6 +81,7 @@ class ClientList final : public ClientAcceptor, public ClientOwner, public Hands
                                     std::unique_ptr<net::Transport> transport, std::string peer) LOOP_ONLY;
   std::unique_ptr<ClientConnection> begin(Listener& listener, int fd, std::string peer) LOOP_ONLY;
   exec::Submitter* tasks_for_handshake() override LOOP_ONLY;
+  HandshakeTurns& handshake_turns() override LOOP_ONLY { return handshake_turns_; }
   RequestPacer& pacer() override LOOP_ONLY { return pacer_; }
   ConnectInterceptor& interceptor() override LOOP_ONLY { return interceptor_; }
   void run() override LOOP_ONLY;  // exec::Deferred: destroys the clients that closed in this turn
@@ -95,6 +99,7 @@ class ClientList final : public ClientAcceptor, public ClientOwner, public Hands
   List<ClientConnection, ClientTag> closed_ LOOP_LOCAL;   // owned
   std::size_t count_ LOOP_LOCAL = 0;
   net::HandshakeBudget handshake_budget_ LOOP_LOCAL;
+  HandshakeTurns handshake_turns_ LOOP_LOCAL;
   std::atomic<bool> empty_{false};  // release in note_if_empty(), acquire in empty()
 };
 

@@ -18,6 +18,7 @@ namespace carpool::proxy {
 
 class ClientConnection;
 class ConnectInterceptor;
+class HandshakeTurns;
 class Listener;
 class ListenPoint;
 
@@ -27,6 +28,7 @@ class HandshakeOwner {
   virtual void destroy_later(ClientConnection& client) LOOP_ONLY = 0;
   // A handshake begins. Returns what runs its steps that compute; nullptr: the loop itself.
   virtual exec::Submitter* tasks_for_handshake() LOOP_ONLY = 0;
+  virtual HandshakeTurns& handshake_turns() LOOP_ONLY = 0;  // of the steps that it runs
   // The handshake is complete: `transport` becomes the connection of another client, which counts in place of the one
   // that is over.
   // `point`: of its requests, if it is not the listener's own.

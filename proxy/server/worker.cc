@@ -41,6 +41,13 @@ dns::Settings dns_settings(const config::Dns& dns, dns::Events& events) {
 }
 }  // namespace
 
+namespace {
+// Half of the tasks that may exist are for handshakes of clients, in equal parts for the loops.
+ClientList::Handshakes handshakes_of(const config::Config& config, exec::Submitter& tasks) {
+  return {&tasks, config.threads.inline_handshakes, std::max(1U, config.threads.max_tasks / 2 / config.workers)};
+}
+}  // namespace
+
 Result<std::unique_ptr<Worker>> Worker::make(const WorkerParts& parts, exec::LoopId id) {
   Result<std::unique_ptr<exec::UvLoop>> loop = exec::UvLoop::make(id);
   if (!loop) return loop.take_fault();
@@ -68,7 +75,7 @@ Worker::Worker(const WorkerParts& all, std::unique_ptr<exec::UvLoop> loop)
       context_{*loop_,  streams_.buffers(), streams_,  exchanges_,   router_,      all.origins,
                dialer_, recorder_,          all.leaks, all.overload, all.pseudonym},
       leak_watch_(*loop_, exchanges_, all.leaks),
-      clients_(context_, all.owner, {driver_.get(), all.config.threads.inline_handshakes}, &all.intercepts) {
+      clients_(context_, all.owner, handshakes_of(all.config, *driver_), &all.intercepts) {
   loop_->set_shared_watcher(this);
 }
 

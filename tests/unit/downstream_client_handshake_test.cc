@@ -67,6 +67,7 @@ class TheClientHandshake : public testing::Test, public HandshakeOwner {
     return plane.registry.client_handshake_count(static_cast<std::size_t>(end));
   }
 
+  HandshakeTurns turns{1};
   test::DataPlane plane;
   HeldTasks tasks;
   std::shared_ptr<tls::ServerContext> identity{tls::serve()};
@@ -80,6 +81,7 @@ class TheClientHandshake : public testing::Test, public HandshakeOwner {
  private:
   void destroy_later(ClientConnection&) override { ++over; }
   exec::Submitter* tasks_for_handshake() override { return &tasks; }
+  HandshakeTurns& handshake_turns() override { return turns; }
   void established(Listener&, std::unique_ptr<const ListenPoint>, std::unique_ptr<net::Transport> transport,
                    std::string) override {
     result = std::move(transport);
@@ -131,6 +133,41 @@ TEST_F(TheClientHandshake, IsNotReportedTwiceByAStepThatReturnsAfterTheDeadline)
   plane.turn();
   EXPECT_EQ(over, 1);
   EXPECT_EQ(ended(metrics::ClientHandshake::rejected), 0U);
+}
+
+TEST_F(TheClientHandshake, WaitsForItsTurnBehindOthersAndIsToldOnce) {
+  exec::assume_on_loop();
+  struct Other final : HandshakeTurns::Waiter {
+    void on_turn() override { ++told; }
+    int told = 0;
+  };
+  Other first, behind;
+  ASSERT_TRUE(turns.take(first));
+  EXPECT_TRUE(client->handshake());
+  receive();
+  receive();  // more readiness changes nothing
+  EXPECT_TRUE(tasks.held.empty());
+  EXPECT_FALSE(turns.take(behind));
+  turns.give_back();
+  EXPECT_EQ(tasks.held.size(), 1U);
+  EXPECT_EQ(behind.told, 0);
+  tasks.run_all();
+  plane.turn();
+  EXPECT_EQ(behind.told, 1);
+}
+
+TEST_F(TheClientHandshake, LeavesTheQueueWhenItsTimeIsOver) {
+  exec::assume_on_loop();
+  struct Other final : HandshakeTurns::Waiter {
+    void on_turn() override {}
+  } first;
+  ASSERT_TRUE(turns.take(first));
+  EXPECT_TRUE(client->handshake());
+  receive();
+  plane.pass(plane.listener.settings().header_timeout);
+  EXPECT_EQ(ended(metrics::ClientHandshake::timeout), 1U);
+  turns.give_back();
+  EXPECT_TRUE(tasks.held.empty());
 }
 
 TEST_F(TheClientHandshake, MayBeDestroyedWhileAStepRuns) {
