@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "exec/uv/allocator.h"
+#include "proxy/commands/ca/ca.h"
 #include "proxy/commands/cli/cli.h"
 #include "proxy/commands/demo/demo.h"
 #include "proxy/commands/health.h"
@@ -50,6 +51,16 @@ std::optional<int> run_webhook(int argc, char** argv) {
   std::fprintf(stderr, "carpool: %s\n", std::get<std::string>(*options).c_str());
   return kConfiguration;
 }
+// Likewise for `carpool ca`.
+std::optional<int> run_authority(int argc, char** argv) {
+  const auto options = carpool::proxy::parse_ca(argc, argv);
+  if (!options) return std::nullopt;
+  if (const auto* given = std::get_if<carpool::proxy::CaOptions>(&*options)) {
+    return carpool::proxy::run_ca(*given, std::cout, std::cerr);
+  }
+  std::fprintf(stderr, "carpool: %s\n", std::get<std::string>(*options).c_str());
+  return kConfiguration;
+}
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -60,6 +71,7 @@ int main(int argc, char** argv) {
   carpool::proxy::tls::use_c_allocator_in_openssl();
   std::signal(SIGPIPE, SIG_IGN);  // a closed peer is reported as an error value, not as a signal
   if (const std::optional<int> code = run_webhook(argc, argv)) return *code;
+  if (const std::optional<int> code = run_authority(argc, argv)) return *code;
   if (const std::optional<int> code = carpool::proxy::cli::run(argc, argv, std::cout, std::cerr)) return *code;
   const auto options = carpool::proxy::config::parse_options(argc, argv);
   if (const auto* complaint = std::get_if<std::string>(&options)) {

@@ -3,14 +3,15 @@ _carpool() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case ${COMP_WORDS[i]} in
-      top|pools|pool|connections|explain|advice|what-if|leaks|threads|overload|ready|config|warm-up|pause|resume|drain|reconnect|log-level|reload|quit|webhook|completion|man) command=${COMP_WORDS[i]}; break ;;
+      top|pools|pool|connections|explain|advice|what-if|leaks|threads|overload|ready|config|warm-up|pause|resume|drain|reconnect|log-level|reload|quit|webhook|ca|completion|man) command=${COMP_WORDS[i]}; break ;;
     esac
   done
   COMPREPLY=()
   case $before in
     --token-file|--config|--certificate|--key|--injection) COMPREPLY=($(compgen -f -- "$word")); return ;;
     --module) COMPREPLY=($(compgen -W 'access admin dial dns egress exec handover health leak listener memory net overload pool reload server summary tls webhook' -- "$word")); return ;;
-    --admin|--size|--min-idle|--max-waiting|--max-usage|--idle-timeout|--expire-time|--wait-timeout|--listen) return ;;
+    --format) COMPREPLY=($(compgen -W 'sh plain' -- "$word")); return ;;
+    --admin|--size|--min-idle|--max-waiting|--max-usage|--idle-timeout|--expire-time|--wait-timeout|--listen|--host|--days) return ;;
   esac
   case $command:$word in
     :-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --check --print-config --print-default-config --print-schema --health --demo --version --help' -- "$word")) ;;
@@ -20,11 +21,13 @@ _carpool() {
     log-level:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --module --help' -- "$word")) ;;
     reload:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --dry-run --help' -- "$word")) ;;
     webhook:-*) COMPREPLY=($(compgen -W '--listen --certificate --key --injection --help' -- "$word")) ;;
+    ca:-*) COMPREPLY=($(compgen -W '--host --days --replace --format --help' -- "$word")) ;;
     completion:-*) COMPREPLY=($(compgen -W '--help' -- "$word")) ;;
     man:-*) COMPREPLY=($(compgen -W '--help' -- "$word")) ;;
     *:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --help' -- "$word")) ;;
-    :*) COMPREPLY=($(compgen -W 'top pools pool connections explain advice what-if leaks threads overload ready config warm-up pause resume drain reconnect log-level reload quit webhook completion man' -- "$word")) ;;
+    :*) COMPREPLY=($(compgen -W 'top pools pool connections explain advice what-if leaks threads overload ready config warm-up pause resume drain reconnect log-level reload quit webhook ca completion man' -- "$word")) ;;
     log-level:*) COMPREPLY=($(compgen -W 'trace debug info warn error off' -- "$word")) ;;
+    ca:*) COMPREPLY=($(compgen -W 'init bundle env' -- "$word")) ;;
     completion:*) COMPREPLY=($(compgen -W 'bash zsh fish' -- "$word")) ;;
     man:*) COMPREPLY=($(compgen -W 'carpool carpool.toml' -- "$word")) ;;
   esac

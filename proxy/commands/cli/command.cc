@@ -9,15 +9,18 @@ namespace carpool::proxy::cli {
 namespace {
 
 constexpr std::array<std::string_view, 3> kShells{"bash", "zsh", "fish"};
+constexpr std::array<std::string_view, 3> kActions{"init", "bundle", "env"};
+constexpr std::array<std::string_view, 2> kFormats{"sh", "plain"};
 constexpr std::array<std::string_view, 2> kPages{"carpool", "carpool.toml"};
 
 constexpr Operand kNone{};
 constexpr Operand kOrigin{"ORIGIN", false, {}, ""};
 constexpr Operand kLevel{"LEVEL", true, log::kLevelNames, "level"};
 constexpr Operand kShell{"SHELL", false, kShells, ""};
+constexpr Operand kAction{"ACTION", false, kActions, ""};
 constexpr Operand kPage{"PAGE", true, kPages, ""};
 
-constexpr std::array<Command, 23> kCommands{{
+constexpr std::array<Command, 24> kCommands{{
     {"top", "GET", "/pools", kNone, "shows the pools, refreshed each second, the busiest first; q quits"},
     {"pools", "GET", "/pools", kNone, "every pool"},
     {"pool", "GET", "/pools/{origin}", kOrigin, "shows one pool: its counters, and the addresses of its origin"},
@@ -40,11 +43,14 @@ constexpr std::array<Command, 23> kCommands{{
     {"reload", "POST", "/reload", kNone, "reloads the configuration and reports what changed"},
     {"quit", "POST", "/quit", kNone, "drains and exits"},
     {"webhook", "", "", kNone, "runs the Kubernetes admission webhook that adds carpool to pods"},
+    {"ca", "", "", kAction,
+     "makes the authority of intercepted origins (init DIR --host NAME...) and hands it to applications (bundle DIR, "
+     "env DIR)"},
     {"completion", "", "", kShell, "prints the completion script for a shell: bash, zsh or fish"},
     {"man", "", "", kPage, "prints a manual page: carpool (1) or carpool.toml (5)"},
 }};
 
-constexpr std::array<Flag, 18> kFlags{{
+constexpr std::array<Flag, 22> kFlags{{
     {"--admin", "ADDRESS", "", "", "address of the instance; default: the [admin] address of the configuration"},
     {"--token-file", "FILE", "", "",
      "file with the bearer token; default: the [admin] token_file of the configuration"},
@@ -64,6 +70,10 @@ constexpr std::array<Flag, 18> kFlags{{
     {"--certificate", "FILE", "webhook", "", "certificate in PEM; default /etc/carpool/tls/tls.crt"},
     {"--key", "FILE", "webhook", "", "private key in PEM; default /etc/carpool/tls/tls.key"},
     {"--injection", "FILE", "webhook", "", "file with the containers to add, as the chart renders it"},
+    {"--host", "NAME...", "ca", "", "hosts that the authority is for; for init"},
+    {"--days", "N", "ca", "", "life of the authority that init makes; default 365"},
+    {"--replace", "", "ca", "", "let init make another authority, which applications must come to trust"},
+    {"--format", "FORMAT", "ca", "", "of env: commands of a shell, or NAME=VALUE lines", kFormats},
 }};
 
 bool has_word(std::string_view list, std::string_view word) {

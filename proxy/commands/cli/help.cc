@@ -37,7 +37,7 @@ std::string manual_of_program() {
       "Without a flag or a command, carpool runs as a proxy: applications send it their requests, and it pools the "
       "connections to the origins.\n.SH FLAGS\n";
   for (const config::ProgramFlag& flag : config::program_flags()) entry(out, flag.name, flag.value, flag.doc);
-  out += ".SH COMMANDS\nAll but the last three use the admin address of a running instance.\n";
+  out += ".SH COMMANDS\nAll but the last four use the admin address of a running instance.\n";
   for (const Command& command : commands()) {
     std::string value;
     for (const std::string& part : usage_of(command)) value.append(value.empty() ? "" : " ").append(part);

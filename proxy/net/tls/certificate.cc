@@ -46,7 +46,7 @@ std::string constraints(const std::vector<std::string>& hosts) {
 // Two authorities never have the same name: a verifier that knows both must not try the wrong key.
 std::string name_of_authority() {
   std::array<unsigned char, 4> random{};
-  std::string name = "carpool intercept CA ";
+  std::string name(kAuthorityName);
   if (RAND_bytes(random.data(), random.size()) != 1) return name;
   for (const unsigned char byte : random) {
     name += "0123456789abcdef"[byte >> 4U];

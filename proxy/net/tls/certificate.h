@@ -4,12 +4,16 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "proxy/net/tls/certificate_draft.h"
 #include "proxy/net/tls/openssl.h"
 
 namespace carpool::proxy::tls {
+
+// How the common name of an authority begins.
+inline constexpr std::string_view kAuthorityName = "carpool intercept CA ";
 
 // All return empty handles if OpenSSL fails; the reason is in its error queue.
 Certified make_self_signed(const std::vector<std::string>& names, std::chrono::seconds from,

@@ -1,0 +1,124 @@
+#include "proxy/commands/ca/ca.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <ostream>
+
+#include "base/fd.h"
+#include "proxy/commands/ca/environment.h"
+#include "proxy/commands/cli/cli.h"
+#include "proxy/net/tls/authority.h"
+#include "proxy/net/tls/authority_files.h"
+#include "proxy/net/tls/trust_bundle.h"
+
+namespace carpool::proxy {
+namespace {
+
+using Outcome = std::string;  // an error text; empty: done
+
+std::string day_of(tls::Authority::WallTime time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  std::array<char, 16> text{};
+  ::gmtime_r(&seconds, &parts);
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d", &parts)};
+}
+
+std::string listed(const std::vector<std::string>& hosts) {
+  std::string out;
+  for (const std::string& host : hosts) out.append(out.empty() ? "" : ", ").append(host);
+  return out;
+}
+
+bool exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+// Held by one process at a time, so that two that start together make one authority.
+Outcome lock(const std::string& dir, Fd& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(dir, error);
+  if (error) return dir + ": " + error.message();
+  folder.reset(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder && ::flock(folder.get(), LOCK_EX) == 0) return {};
+  return dir + ": " + std::generic_category().message(errno);
+}
+
+// Returns why the authority in the folder does not serve `hosts`; empty: it does.
+Outcome unfit(const CaOptions& options, tls::Authority::WallTime& end) {
+  const auto authority = tls::Authority::load(options.dir);
+  if (!authority) return authority.fault().detail;
+  for (const std::string& host : options.hosts) {
+    if (!(*authority)->covers(host)) return options.dir + "/ca.pem: does not cover " + host;
+  }
+  end = (*authority)->expires();
+  return {};
+}
+
+// Applications trust the authority that exists: it is kept whenever it can be.
+Outcome init(const CaOptions& options, std::ostream& out) {
+  Fd folder;
+  if (Outcome wrong = lock(options.dir, folder); !wrong.empty()) return wrong;
+  tls::Authority::WallTime end;
+  const std::string certificate = options.dir + "/ca.pem";
+  if (exists(certificate)) {
+    const Outcome why = unfit(options, end);
+    if (why.empty()) {
+      out << "kept " << certificate << ": it covers " << listed(options.hosts) << " until " << day_of(end) << '\n';
+      return {};
+    }
+    if (!options.replace) return why + "; applications may trust it, so only --replace makes a new one";
+  }
+  const Status made = tls::create_authority(options.dir, options.hosts, std::chrono::hours(24) * options.days);
+  if (!made) return made.fault().detail;
+  if (Outcome why = unfit(options, end); !why.empty()) return why;
+  out << "made " << certificate << " and " << options.dir << "/ca.key: an authority for " << listed(options.hosts)
+      << " until " << day_of(end) << '\n';
+  return {};
+}
+
+Outcome bundle(const CaOptions& options, std::ostream& out, std::ostream& err) {
+  const Result<tls::Bundle> made = tls::write_trust_bundle(options.dir);
+  if (!made) return made.fault().detail;
+  if (made->system == 0) err << "warning: the system has no certificates, so the bundle has none but the authority's\n";
+  out << "made " << options.dir << "/bundle.pem and " << options.dir << "/bundle.p12: " << made->system
+      << " authorities of the system, and " << options.dir << "/ca.pem\n";
+  return {};
+}
+
+Outcome env(const CaOptions& options, std::ostream& out) {
+  std::error_code error;
+  const std::string dir = std::filesystem::absolute(options.dir, error).lexically_normal().string();
+  if (error) return options.dir + ": " + error.message();
+  if (dir.find('\n') != std::string::npos) return "the name of the folder has more than one line";
+  out << environment_of(dir, options.plain);
+  return {};
+}
+
+int help(std::ostream& out, std::ostream& err) {
+  constexpr std::array<const char*, 3> kWords{"carpool", "ca", "--help"};
+  return cli::run(static_cast<int>(kWords.size()), kWords.data(), out, err).value_or(1);
+}
+
+}  // namespace
+
+int run_ca(const CaOptions& options, std::ostream& out, std::ostream& err) {
+  using Action = CaOptions::Action;
+  if (options.action == Action::help) return help(out, err);
+  Outcome wrong;
+  if (options.action == Action::init) wrong = init(options, out);
+  if (options.action == Action::bundle) wrong = bundle(options, out, err);
+  if (options.action == Action::env) wrong = env(options, out);
+  if (wrong.empty()) return 0;
+  err << "carpool: " << wrong << '\n';
+  return 1;
+}
+
+}  // namespace carpool::proxy

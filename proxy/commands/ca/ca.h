@@ -1,0 +1,13 @@
+// `carpool ca`: makes the authority of intercepted origins and hands it to applications.
+#pragma once
+
+#include <iosfwd>
+
+#include "proxy/commands/ca/options.h"
+
+namespace carpool::proxy {
+
+// Returns the exit code: 0 done, 1 wrong use, or a file that cannot be used or written.
+int run_ca(const CaOptions& options, std::ostream& out, std::ostream& err);
+
+}  // namespace carpool::proxy

@@ -1,0 +1,127 @@
+#include "proxy/commands/ca/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+#include <string_view>
+
+#include "pool/origin.h"
+
+namespace carpool::proxy {
+namespace {
+
+constexpr int kMostDays = 36'500;
+
+std::string in_ticks(std::string_view word) {
+  return "`" + std::string(word) + "`";
+}
+
+// Returns an error text, or an empty one; likewise below.
+std::string add_host(CaOptions& options, const std::string& word) {
+  const bool bare_v6 = std::count(word.begin(), word.end(), ':') > 1 && word.front() != '[';
+  const auto origin = pool::canonical_origin(pool::Scheme::https, bare_v6 ? '[' + word + ']' : word);
+  if (!origin) return in_ticks(word) + " is no host: " + origin.fault().detail;
+  const bool port = !bare_v6 && word.back() != ']' && word.find(':') != std::string::npos;
+  if (port) return in_ticks(word) + " has a port, expected a host alone";
+  if (origin->host.find('*') != std::string::npos) return in_ticks(word) + " is a pattern, expected one host";
+  if (std::find(options.hosts.begin(), options.hosts.end(), origin->host) == options.hosts.end()) {
+    options.hosts.push_back(origin->host);
+  }
+  return {};
+}
+
+std::string set_days(CaOptions& options, std::string_view word) {
+  const char* const last = word.data() + word.size();
+  const auto [end, error] = std::from_chars(word.data(), last, options.days);
+  if (error == std::errc() && end == last && options.days >= 1 && options.days <= kMostDays) return {};
+  return in_ticks(word) + " is not a number of days from 1 to " + std::to_string(kMostDays);
+}
+
+std::string set_format(CaOptions& options, std::string_view word) {
+  options.plain = word == "plain";
+  return options.plain || word == "sh" ? std::string() : in_ticks(word) + " is not sh or plain";
+}
+
+std::string set_action(CaOptions& options, std::string_view word) {
+  using Action = CaOptions::Action;
+  if (word == "init") options.action = Action::init;
+  if (word == "bundle") options.action = Action::bundle;
+  if (word == "env") options.action = Action::env;
+  return options.action != Action::help ? std::string() : in_ticks(word) + " is not init, bundle or env";
+}
+
+std::string set_dir(CaOptions& options, std::string_view word) {
+  while (word.size() > 1 && word.ends_with('/')) word.remove_suffix(1);
+  if (!options.dir.empty()) return in_ticks(word) + " is an unexpected argument";
+  options.dir = word;
+  return {};
+}
+
+// Several hosts may follow one `--host`.
+class Parser {
+ public:
+  explicit Parser(CaOptions& options) : options_(options) {}
+
+  std::string take(std::string_view word) {
+    if (!word.starts_with('-') || word.size() == 1) return take_value(word);
+    if (std::string wrong = missing(); !wrong.empty()) return wrong;
+    const std::size_t equals = std::min(word.find('='), word.size());
+    flag_ = word.substr(0, equals);
+    given_ = false;
+    if (flag_ == "--replace") options_.replace = given_ = true;
+    if (flag_ == "--replace" && equals == word.size()) return {};
+    if (flag_ != "--host" && flag_ != "--days" && flag_ != "--format") return in_ticks(word) + " is not known";
+    return equals == word.size() ? std::string() : take_value(word.substr(equals + 1));
+  }
+
+  // Returns what is wrong with the whole line.
+  std::string end() const {
+    using Action = CaOptions::Action;
+    if (std::string wrong = missing(); !wrong.empty()) return wrong;
+    if (options_.action == Action::help) return "ca needs init, bundle or env";
+    if (options_.dir.empty()) return "ca needs a DIR";
+    const bool init = options_.action == Action::init;
+    if (init && options_.hosts.empty()) return "ca init needs a --host: the hosts that the authority is for";
+    if (!init && !options_.hosts.empty()) return "`--host` is for init";
+    return {};
+  }
+
+ private:
+  std::string missing() const { return flag_.empty() || given_ ? std::string() : flag_ + " needs a value"; }
+
+  std::string take_value(std::string_view word) {
+    if (word.empty()) return "an empty word is no value";
+    const bool first = !given_;
+    given_ = true;
+    if (flag_ == "--host") return add_host(options_, std::string(word));
+    if (flag_ == "--days" && first) return set_days(options_, word);
+    if (flag_ == "--format" && first) return set_format(options_, word);
+    return options_.action == CaOptions::Action::help ? set_action(options_, word) : set_dir(options_, word);
+  }
+
+  CaOptions& options_;
+  std::string flag_;  // the last one
+  bool given_ = true;
+};
+
+std::string parse(CaOptions& options, std::span<const char* const> words) {
+  Parser parser(options);
+  for (const std::string_view word : words) {
+    if (std::string wrong = parser.take(word); !wrong.empty()) return wrong;
+  }
+  return parser.end();
+}
+
+}  // namespace
+
+std::optional<std::variant<CaOptions, std::string>> parse_ca(int argc, const char* const* argv) {
+  if (argc < 2 || std::string_view(argv[1]) != "ca") return std::nullopt;
+  const std::span words(argv + 2, static_cast<std::size_t>(argc - 2));
+  const auto asks = [](std::string_view word) { return word == "--help" || word == "-h"; };
+  CaOptions options;
+  if (std::any_of(words.begin(), words.end(), asks)) return options;
+  if (std::string wrong = parse(options, words); !wrong.empty()) return wrong + "; see carpool ca --help";
+  return options;
+}
+
+}  // namespace carpool::proxy

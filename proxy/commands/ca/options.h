@@ -1,0 +1,24 @@
+// The command line of `carpool ca`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace carpool::proxy {
+
+struct CaOptions {
+  enum class Action { help, init, bundle, env };
+  Action action = Action::help;
+  std::string dir;                 // without a slash at the end
+  std::vector<std::string> hosts;  // canonical, as Origin::host; each once
+  int days = 365;
+  bool replace = false;
+  bool plain = false;  // `NAME=VALUE` instead of commands of a shell
+};
+
+// Returns nothing if the first word is not `ca`; otherwise the options, or an error text.
+std::optional<std::variant<CaOptions, std::string>> parse_ca(int argc, const char* const* argv);
+
+}  // namespace carpool::proxy

@@ -1,0 +1,207 @@
+"""carpool ca: an authority that applications trust by their environment, for its hosts alone."""
+import concurrent.futures
+import contextlib
+import os
+import shutil
+import socket
+import ssl
+import stat
+import subprocess
+import threading
+
+import pytest
+from harness.carpool import PROGRAM
+
+NAME = "localhost"
+
+
+def ca(*arguments, ok=True, **more):
+    done = subprocess.run([PROGRAM, "ca", *map(str, arguments)], capture_output=True, text=True, timeout=60, **more)
+    assert (done.returncode == 0) == ok, done
+    return done.stdout if ok else done.stderr
+
+
+def openssl(*arguments):
+    return subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "ca"
+    ca("init", made, "--host", NAME, "api.example.com")
+    return made
+
+
+def signed(folder, name, into):
+    """A leaf that somebody signed with the authority's key for any name."""
+    key, request, leaf, extensions = (into / ("leaf." + end) for end in ("key", "csr", "pem", "ext"))
+    openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=leaf", "-keyout", key, "-out", request)
+    extensions.write_text("subjectAltName=DNS:%s\nauthorityKeyIdentifier=keyid\nextendedKeyUsage=serverAuth\n" % name)
+    openssl("x509", "-req", "-in", request, "-CA", folder / "ca.pem", "-CAkey", folder / "ca.key", "-days", "1", "-extfile", extensions, "-out", leaf)
+    return leaf, key
+
+
+@contextlib.contextmanager
+def server(leaf, key):
+    """Answers every request with 204."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(leaf, key)
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            with contextlib.suppress(OSError), client:
+                client.settimeout(10)
+                with context.wrap_socket(client, server_side=True) as stream:
+                    stream.recv(65536)
+                    stream.sendall(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+    thread = threading.Thread(target=serve)
+    thread.start()
+    yield listener.getsockname()[1]
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    thread.join()
+
+
+def environment(folder):
+    lines = ca("env", folder, "--format", "plain").splitlines()
+    return dict(line.split("=", 1) for line in lines)
+
+
+def test_the_authority_is_for_its_hosts_and_its_key_for_its_owner(folder):
+    assert stat.S_IMODE((folder / "ca.key").stat().st_mode) == 0o600
+    text = openssl("x509", "-in", folder / "ca.pem", "-noout", "-text")
+    assert "X509v3 Name Constraints: critical" in text and "DNS:localhost" in text and "DNS:api.example.com" in text
+    assert "CA:TRUE, pathlen:0" in text and "NIST CURVE: P-256" in text
+    assert "IP:0.0.0.0/0.0.0.0" in text and "IP:0:0:0:0:0:0:0:0/0:0:0:0:0:0:0:0" in text, "no address at all"
+
+
+def test_an_authority_that_covers_the_hosts_is_kept(folder):
+    before = [(folder / name).read_bytes() for name in ("ca.pem", "ca.key")]
+    assert ca("init", folder, "--host", "API.example.com.").startswith("kept %s/ca.pem: it covers api.example.com until " % folder)
+    assert [(folder / name).read_bytes() for name in ("ca.pem", "ca.key")] == before
+
+
+def test_an_authority_is_never_replaced_unasked(folder):
+    before = (folder / "ca.pem").read_bytes()
+    wrong = ca("init", folder, "--host", "other.test", ok=False)
+    assert "ca.pem: does not cover other.test" in wrong and "--replace" in wrong
+    (folder / "ca.key").chmod(0o644)
+    assert "mode is 0644" in ca("init", folder, "--host", NAME, ok=False)
+    assert (folder / "ca.pem").read_bytes() == before
+    assert ca("init", folder, "--host", "other.test", "--replace").startswith("made ")
+    assert (folder / "ca.pem").read_bytes() != before
+
+
+def test_an_init_that_was_cut_off_is_made_up_for(tmp_path):
+    (tmp_path / "ca.key").write_text("half")
+    (tmp_path / "ca.pem.new").write_text("half")
+    assert ca("init", tmp_path, "--host", NAME).startswith("made ")
+    assert ca("init", tmp_path, "--host", NAME).startswith("kept ")
+
+
+def test_two_that_start_together_make_one_authority(tmp_path):
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        said = list(pool.map(lambda _: ca("init", tmp_path / "new", "--host", NAME), range(8)))
+    assert sorted(line.split()[0] for line in said) == ["kept"] * 7 + ["made"]
+
+
+def test_the_bundle_holds_the_systems_authorities_and_ours_once(folder):
+    for _ in range(2):  # the second time by way of the first one's bundle
+        said = ca("bundle", folder, env={**os.environ, **environment(folder)} if (folder / "bundle.pem").exists() else None)
+        own = (folder / "ca.pem").read_text()
+        bundle = (folder / "bundle.pem").read_text()
+        assert bundle.count(own) == 1
+        assert "%d authorities of the system" % (bundle.count("BEGIN CERTIFICATE") - 1) in said
+    assert bundle.count("BEGIN CERTIFICATE") > 10
+    assert "PRIVATE" not in bundle
+    listed = openssl("pkcs12", "-in", folder / "bundle.p12", "-nokeys", "-passin", "pass:changeit")
+    assert listed.count("BEGIN CERTIFICATE") == bundle.count("BEGIN CERTIFICATE")
+    (folder / "ca.key").unlink()
+    ca("bundle", folder)
+
+
+def test_the_environment_survives_a_shell(tmp_path):
+    folder = tmp_path / "it's a folder"
+    ca("init", folder, "--host", NAME)
+    script = 'eval "$("$1" ca env "$2")"; printf "%s" "$SSL_CERT_FILE"'
+    shown = subprocess.run(["sh", "-c", script, "sh", PROGRAM, folder], capture_output=True, text=True, check=True, timeout=20)
+    assert shown.stdout == "%s/bundle.pem" % folder
+
+
+NODE = "require('https').get(process.argv[1], r => { console.log(r.statusCode); r.resume() }).on('error', e => { console.log(e.code); process.exit(1) })"
+REQUESTS = "import requests, sys; print(requests.get(sys.argv[1]).status_code)"
+HTTPX = "import httpx, sys; print(httpx.get(sys.argv[1]).status_code)"
+SSL = "import ssl, sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).status)"
+JAVA = """import java.net.*;
+public class Ask { public static void main(String[] a) throws Exception {
+  System.out.println(((HttpURLConnection) new URL(a[0]).openConnection()).getResponseCode()); } }
+"""
+GO = """package main
+import ("fmt"; "net/http"; "os")
+func main() { r, err := http.Get(os.Args[1]); if err != nil { fmt.Println(err); os.Exit(1) }; fmt.Println(r.StatusCode) }
+"""
+
+
+def clients(python):
+    return {
+        "curl": ["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}"],
+        "python ssl": [python, "-c", SSL], "requests": [python, "-c", REQUESTS], "httpx": [python, "-c", HTTPX],
+        "node": ["node", "-e", NODE], "go": ["go", "run", "ask.go"], "java": ["java", "Ask.java"],
+    }
+
+
+@pytest.mark.parametrize("client", ["curl", "python ssl", "requests", "httpx", "node", "go", "java"])
+def test_clients_trust_the_authority_by_the_environment_alone(folder, tmp_path, client):
+    import sys
+    command = clients(sys.executable)[client]
+    if shutil.which(command[0]) is None:
+        pytest.skip("%s is not installed" % command[0])
+    if client in ("requests", "httpx"):
+        pytest.importorskip(client)
+    (tmp_path / "Ask.java").write_text(JAVA)
+    (tmp_path / "ask.go").write_text(GO)
+    ca("bundle", folder)
+    bare = {**os.environ, "GOFLAGS": "-mod=mod", "GO111MODULE": "off", "GOCACHE": str(tmp_path / "go"), "NO_PROXY": "*"}
+
+    def ask(url, env):
+        return subprocess.run([*command, url], capture_output=True, text=True, timeout=120, env=env, cwd=tmp_path)
+    with server(*signed(folder, NAME, tmp_path)) as port:
+        url = "https://%s:%d/" % (NAME, port)
+        trusting = ask(url, {**bare, **environment(folder)})
+        assert trusting.returncode == 0 and trusting.stdout.strip() == "204", trusting
+        doubting = ask(url, bare)
+        assert doubting.returncode != 0, doubting
+
+
+def test_a_stolen_key_signs_for_no_other_host(folder, tmp_path):
+    leaf, _ = signed(folder, "bank.example", tmp_path)
+    done = subprocess.run(["openssl", "verify", "-CAfile", folder / "ca.pem", leaf], capture_output=True, text=True, timeout=20)
+    assert done.returncode != 0 and "permitted subtree violation" in done.stderr + done.stdout, done
+
+
+@pytest.mark.parametrize("arguments, says", [
+    ([], "needs init, bundle or env"), (["make", "d"], "`make` is not init, bundle or env"), (["init"], "needs a DIR"),
+    (["init", "d"], "needs a --host"), (["init", "d", "--host"], "--host needs a value"), (["init", "d", "--host", "*.example.com"], "*.example.com"),
+    (["init", "d", "--host", "a:443"], "has a port"), (["init", "d", "--host", "a", "--days", "0"], "`0` is not a number of days"),
+    (["bundle", "d", "--host", "a"], "`--host` is for init"), (["env", "d", "e"], "`e` is an unexpected argument"),
+    (["env", "d", "--format", "json"], "`json` is not sh or plain"), (["init", "d", "--hosts", "a"], "`--hosts` is not known")])
+def test_wrong_use_is_exit_code_one_and_says_what_is_expected(arguments, says, tmp_path):
+    done = subprocess.run([PROGRAM, "ca", *arguments], capture_output=True, text=True, timeout=20, cwd=tmp_path)
+    assert done.returncode == 1 and says in done.stderr and not list(tmp_path.iterdir()), done
+
+
+def test_help_names_the_actions_and_flags():
+    for arguments in (["--help"], ["init", "d", "--help"]):
+        shown = ca(*arguments)
+        assert all(word in shown for word in ("init", "bundle", "env", "--host", "--days", "--replace", "--format")), shown
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert "%s/file" % tmp_path in ca("init", tmp_path / "file", "--host", NAME, ok=False)
+    assert "ca.pem: No such file" in ca("bundle", tmp_path, ok=False)
