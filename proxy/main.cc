@@ -16,6 +16,7 @@
 #include "proxy/commands/health.h"
 #include "proxy/commands/webhook/server.h"
 #include "proxy/config/options.h"
+#include "proxy/downstream/authority_check.h"
 #include "proxy/net/tls/allocator.h"
 #include "proxy/server/overload/memory_reserve.h"
 #include "proxy/server/run.h"
@@ -78,5 +79,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "carpool: %s\n", complaint->c_str());
     return kConfiguration;
   }
-  return dispatch(std::get<carpool::proxy::config::Options>(options));
+  carpool::proxy::config::Options known = std::get<carpool::proxy::config::Options>(options);
+  // A probe of the health must not depend on files that only the proxy reads.
+  if (known.command != carpool::proxy::config::Command::health) known.judge = &carpool::proxy::check_authority;
+  return dispatch(known);
 }

@@ -199,7 +199,8 @@ class Checker {
     if (origin.origin.is_ip_literal()) return mistake(key, "is set for an address, expected an origin with a name");
     if (!origin.upstream.tls.verify)
       return mistake(key, "is set beside upstream.tls.verify = false, expected one of both");
-    if (config_.intercept.ca_dir.empty()) mistake(key, "is set without intercept.ca_dir, expected both or none");
+    if (config_.intercept.ca_dir.empty()) return mistake(key, "is set without intercept.ca_dir, expected both or none");
+    reading_.intercepted.push_back({origin.origin.host, at(key, {}), at("intercept.ca_dir", {})});
   }
 
   void origins_are_listed_once() {

@@ -37,7 +37,7 @@ Without a flag or a command, carpool runs. The flags:
 constexpr std::string_view kUsageTail = R"(
 Commands query or control a running instance (see carpool COMMAND --help):
   top pools pool connections explain advice what-if leaks threads overload ready config
-  warm-up pause resume drain reconnect log-level reload quit; and webhook, completion, man
+  warm-up pause resume drain reconnect log-level reload quit; and webhook, ca, completion, man
 
 Exit codes: 0 success, 1 configuration or usage error, 2 cannot listen, 3 internal error.
 Signals: TERM and INT drain and exit, a second one exits at once; HUP reloads; USR1 reopens logs.
@@ -150,7 +150,9 @@ std::string find_config(const Options& options) {
 
 Reading load(const Options& options, const Env& env, std::size_t* digest) {
   const std::string path = find_config(options);
-  return path.empty() ? read_text("", "built-in defaults", env) : read_file(path, env, digest);
+  Reading reading = path.empty() ? read_text("", "built-in defaults", env) : read_file(path, env, digest);
+  if (options.judge != nullptr) options.judge(reading);
+  return reading;
 }
 
 void report(const Reading& reading, std::ostream& out) {

@@ -35,8 +35,9 @@ std::span<const ProgramFlag> program_flags();
 
 struct Options {
   Command command = Command::run;
-  std::string config;      // --config; empty: find_config() decides
-  std::size_t digest = 0;  // hash of the configuration file's bytes; 0: there was no file
+  std::string config;                 // --config; empty: find_config() decides
+  void (*judge)(Reading&) = nullptr;  // a check that needs more than this component; load() calls it
+  std::size_t digest = 0;             // hash of the configuration file's bytes; 0: there was no file
 };
 
 // Returns the options, or an error text if the command line is wrong (exit code 1).

@@ -22,10 +22,17 @@ enum class ReadingLimit : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 4> kReadingLimits{"file", "depth", "variables", "mistakes"};
 
+// An origin with intercept = true, for a check that needs files.
+struct Intercepted {
+  std::string host;
+  ConfigError origin, authority;  // the places of origin.intercept and of intercept.ca_dir, without a text
+};
+
 struct Reading {
   Config config;  // valid only if `mistakes` is empty
   std::vector<ConfigError> mistakes;
   std::vector<ConfigError> warnings;
+  std::vector<Intercepted> intercepted;
   std::array<bool, kReadingLimits.size()> met{};  // indexed by ReadingLimit
 
   void meet(ReadingLimit limit) { met[static_cast<std::size_t>(limit)] = true; }

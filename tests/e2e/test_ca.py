@@ -1,4 +1,5 @@
 """carpool ca: an authority that applications trust by their environment, for its hosts alone."""
+import base64
 import concurrent.futures
 import contextlib
 import os
@@ -7,10 +8,13 @@ import socket
 import ssl
 import stat
 import subprocess
+import sys
 import threading
+import time
 
 import pytest
 from harness.carpool import PROGRAM
+from harness.wait import until
 
 NAME = "localhost"
 
@@ -157,7 +161,6 @@ def clients(python):
 
 @pytest.mark.parametrize("client", ["curl", "python ssl", "requests", "httpx", "node", "go", "java"])
 def test_clients_trust_the_authority_by_the_environment_alone(folder, tmp_path, client):
-    import sys
     command = clients(sys.executable)[client]
     if shutil.which(command[0]) is None:
         pytest.skip("%s is not installed" % command[0])
@@ -205,3 +208,69 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     assert "%s/file" % tmp_path in ca("init", tmp_path / "file", "--host", NAME, ok=False)
     assert "ca.pem: No such file" in ca("bundle", tmp_path, ok=False)
+
+
+def intercepting(folder, *hosts):
+    return {"intercept": {"ca_dir": str(folder)}, "origin": [{"uri": "https://" + host, "intercept": True} for host in hosts]}
+
+
+def checked(c):
+    done = subprocess.run([PROGRAM, "--check", "--config", c.config], capture_output=True, text=True, timeout=20)
+    return done.returncode, done.stderr
+
+
+def test_check_and_start_refuse_a_host_that_the_authority_does_not_cover(carpool, folder):
+    c = carpool(start=False, **intercepting(folder, NAME, "other.test"))
+    line = c.config.read_text().splitlines().index('uri = "https://other.test"') + 2
+    code, said = checked(c)
+    assert code == 1 and ":%d:13: origin.intercept: `other.test` is outside the name constraints of %s/ca.pem" % (line, folder) in said, said
+    command = said.rsplit("`carpool ", 1)[1].split("`")[0].split()
+    assert command == ["ca", "init", str(folder), "--replace", "--host", NAME, "other.test"]
+    started = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
+    assert started.returncode == 1 and started.stderr == said, started
+    assert subprocess.run([PROGRAM, *command], timeout=20).returncode == 0
+    assert checked(c) == (0, "")
+
+
+def test_check_refuses_an_authority_that_cannot_be_used(carpool, folder):
+    c = carpool(start=False, **intercepting(folder, NAME))
+    (folder / "ca.key").chmod(0o604)
+    code, said = checked(c)
+    assert code == 1 and "intercept.ca_dir: %s/ca.key: its mode is 0604" % folder in said and "carpool ca init" in said, said
+    (folder / "ca.key").unlink()
+    assert "ca.key: No such file" in checked(c)[1]
+
+
+def leaves(c, result):
+    return c.metric("carpool_intercept_leaves_total", result=result)
+
+
+def test_a_new_authority_is_taken_and_an_unusable_one_leaves_the_old_in_force(carpool, folder):
+    c = carpool(**intercepting(folder, NAME))
+    assert leaves(c, "made") == 1 and c.metric("carpool_intercept_authority_expiry_timestamp_seconds") > time.time()
+    ca("init", folder, "--host", NAME, "--replace")
+    until(lambda: leaves(c, "made") == 2, what="the file watch")
+    (folder / "ca.pem").write_text("nonsense")
+    until(lambda: c.metric("carpool_reloads_total", result="refused") == 1, what="the refusal")
+    assert leaves(c, "made") == 2 and "contains no certificate" in "\n".join(map(str, c.tail()))
+
+
+def test_the_key_is_nowhere_to_be_read(carpool, folder):
+    """Neither the log, nor any answer of the admin address, nor the printed configuration has a part of it."""
+    c = carpool(log={"level": "trace"}, **intercepting(folder, NAME))
+    pem = (folder / "ca.key").read_text()
+    raw = openssl("pkey", "-in", folder / "ca.key", "-text", "-noout")
+    secret = "".join(raw.split("priv:", 1)[1].split("pub:", 1)[0].split()).replace(":", "").lower()
+    forms = {*pem.splitlines()[1:-1], secret, secret.upper(), "BEGIN PRIVATE KEY", base64.b64encode(bytes.fromhex(secret)).decode()}
+    c.admin("POST", "/reload")
+    with c.client() as client:
+        client.request("CONNECT", "localhost:1")
+    paths = [path for path, ways in c.get_json("/openapi.json")["paths"].items() if "get" in ways and "{" not in path and path != "/events"]
+    shown = {path: c.admin("GET", path).body for path in paths}
+    assert len(shown) > 10
+    shown["print-config"] = subprocess.run([PROGRAM, "--print-config", "--config", c.config], capture_output=True, timeout=20, check=True).stdout
+    c.stop()
+    shown["log"] = "\n".join(map(str, c.tail(100_000))).encode()
+    for name, text in shown.items():
+        found = [form for form in forms if form.encode() in text]
+        assert not found, (name, found)

@@ -117,7 +117,8 @@ def flags_of_commands():
 
 def in_the_source():
     """Returns every flag that a source file of the command line compares with."""
-    files = [*(ROOT / "proxy/commands/cli").glob("*.cc"), ROOT / "proxy/config/options.cc", ROOT / "proxy/commands/webhook/options.cc"]
+    files = [*(ROOT / "proxy/commands/cli").glob("*.cc"), ROOT / "proxy/config/options.cc", ROOT / "proxy/commands/webhook/options.cc",
+             ROOT / "proxy/commands/ca/options.cc"]
     return {flag for path in files for flag in re.findall(r'"(--[a-z][a-z-]+)"', path.read_text())}
 
 

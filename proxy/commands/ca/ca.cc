@@ -68,13 +68,13 @@ Outcome init(const CaOptions& options, std::ostream& out) {
   if (Outcome wrong = lock(options.dir, folder); !wrong.empty()) return wrong;
   tls::Authority::WallTime end;
   const std::string certificate = options.dir + "/ca.pem";
-  if (exists(certificate)) {
+  if (!options.replace && exists(certificate)) {
     const Outcome why = unfit(options, end);
     if (why.empty()) {
       out << "kept " << certificate << ": it covers " << listed(options.hosts) << " until " << day_of(end) << '\n';
       return {};
     }
-    if (!options.replace) return why + "; applications may trust it, so only --replace makes a new one";
+    return why + "; applications may trust it, so only --replace makes a new one";
   }
   const Status made = tls::create_authority(options.dir, options.hosts, std::chrono::hours(24) * options.days);
   if (!made) return made.fault().detail;

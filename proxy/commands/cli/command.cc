@@ -72,7 +72,7 @@ constexpr std::array<Flag, 22> kFlags{{
     {"--injection", "FILE", "webhook", "", "file with the containers to add, as the chart renders it"},
     {"--host", "NAME...", "ca", "", "hosts that the authority is for; for init"},
     {"--days", "N", "ca", "", "life of the authority that init makes; default 365"},
-    {"--replace", "", "ca", "", "let init make another authority, which applications must come to trust"},
+    {"--replace", "", "ca", "", "init always makes another authority, which applications must come to trust"},
     {"--format", "FORMAT", "ca", "", "of env: commands of a shell, or NAME=VALUE lines", kFormats},
 }};
 
