@@ -120,9 +120,8 @@ std::vector<std::string> Reloader::files(const std::optional<config::Options>& s
   for (const config::Listen& listen : config.listen) {
     for (const std::string& file : {listen.cert_file, listen.key_file, listen.client_ca_file}) all.push_back(file);
   }
-  if (!config.intercept.ca_dir.empty()) {
-    for (const char* name : {"/ca.pem", "/ca.key"}) all.push_back(config.intercept.ca_dir + name);
-  }
+  // The key is not watched, because its bytes would stay in memory: a new one comes with a new certificate.
+  if (!config.intercept.ca_dir.empty()) all.push_back(config.intercept.ca_dir + "/ca.pem");
   std::erase(all, std::string());
   return all;
 }
