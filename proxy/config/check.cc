@@ -200,7 +200,8 @@ class Checker {
     if (!origin.upstream.tls.verify)
       return mistake(key, "is set beside upstream.tls.verify = false, expected one of both");
     if (config_.intercept.ca_dir.empty()) return mistake(key, "is set without intercept.ca_dir, expected both or none");
-    reading_.intercepted.push_back({origin.origin.host, at(key, {}), at("intercept.ca_dir", {})});
+    reading_.intercepted.push_back(
+        {origin.origin.host, origin.origin.label(), at(key, {}), at("intercept.ca_dir", {})});
   }
 
   void origins_are_listed_once() {

@@ -24,7 +24,7 @@ inline constexpr std::array<std::string_view, 4> kReadingLimits{"file", "depth",
 
 // An origin with intercept = true, for a check that needs files.
 struct Intercepted {
-  std::string host;
+  std::string host, label;
   ConfigError origin, authority;  // the places of origin.intercept and of intercept.ca_dir, without a text
 };
 

@@ -31,7 +31,7 @@ void check_authority(config::Reading& reading) {
   }
   for (const config::Intercepted& one : reading.intercepted) {
     if ((*authority)->covers(one.host)) continue;
-    mistake(one.origin, '`' + one.host + "` is outside the name constraints of " + config.intercept.ca_dir +
+    mistake(one.origin, '`' + one.label + "` is outside the name constraints of " + config.intercept.ca_dir +
                             "/ca.pem, expected an authority as " + command_for(config, " --replace") + " makes it");
   }
 }

@@ -222,7 +222,7 @@ def test_check_and_start_refuse_a_host_that_the_authority_does_not_cover(carpool
     c = carpool(start=False, **intercepting(folder, NAME, "other.test"))
     line = c.config.read_text().splitlines().index('uri = "https://other.test"') + 2
     code, said = checked(c)
-    assert code == 1 and ":%d:13: origin.intercept: `other.test` is outside the name constraints of %s/ca.pem" % (line, folder) in said, said
+    assert code == 1 and ":%d:13: origin.intercept: `https://other.test` is outside the name constraints of %s/ca.pem" % (line, folder) in said, said
     command = said.rsplit("`carpool ", 1)[1].split("`")[0].split()
     assert command == ["ca", "init", str(folder), "--replace", "--host", NAME, "other.test"]
     started = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
