@@ -103,6 +103,8 @@ inline constexpr Metric kClientHandshakes{"carpool_downstream_handshakes_total",
                                           "TLS handshakes of clients, by result: full, resumed, failed, timeout "
                                           "(listen.header_timeout) or rejected (more than "
                                           "threads.max_tasks)."};
+inline constexpr Metric kRefused{"carpool_requests_refused_total", counter, "origin",
+                                 "Requests refused because no rule of the origin (allow) matches them."};
 inline constexpr Metric kInterceptConnects{
     "carpool_intercept_connects_total", counter, "origin,result",
     "CONNECTs to origins with intercept = true, by result: intercepted, refused (the client does not accept the "
@@ -220,6 +222,7 @@ inline constexpr std::array kCatalog{
     &catalog::kGivenUp,            //
     &catalog::kH2Abuse,            //
     &catalog::kClientHandshakes,   //
+    &catalog::kRefused,            //
     &catalog::kInterceptConnects,  //
     &catalog::kHandshake,          //
     &catalog::kResets,             //

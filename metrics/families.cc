@@ -223,6 +223,7 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kGivenUp, counts<&Registry::given_up_count, kGivenUps>},
     {&catalog::kH2Abuse, counts<&Registry::abuse_count, kAbuses>},
     {&catalog::kClientHandshakes, counts<&Registry::client_handshake_count, kClientHandshakes>},
+    {&catalog::kRefused, cell<&OriginShard::refused>},
     {&catalog::kInterceptConnects, cells<&OriginShard::intercepts, kIntercepts, false>},
     {&catalog::kHandshake, histogram<&OriginShard::handshake>},
     {&catalog::kResets, cells<&OriginShard::resets, kResets, false>},

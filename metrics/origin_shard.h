@@ -25,6 +25,7 @@ struct alignas(kCacheLine) OriginShard {
   std::array<Cell, kUpstreamBounds.size()> bounds;
   std::array<Cell, kResets.size()> resets;
   std::array<Cell, kIntercepts.size()> intercepts;
+  Cell refused;  // by its rules
 };
 static_assert(sizeof(OriginShard) <= 1344);
 

@@ -50,6 +50,7 @@ class Registry {
   void record_client_handshake(LoopId loop, ClientHandshake end) {
     client_handshakes_[static_cast<std::size_t>(end)].add(loop);
   }
+  void record_refused(LoopId loop, OriginSlot origin) { shard(loop, origin).refused.add(); }
   void record_intercept(LoopId loop, OriginSlot origin, Intercept what) {
     shard(loop, origin).intercepts[static_cast<std::size_t>(what)].add();
   }

@@ -205,6 +205,7 @@ struct OriginSettings {
   pool::Origin origin;
   std::vector<std::string> alias;      // canonical hosts
   std::vector<std::string> addresses;  // "IP:PORT", instead of DNS
+  std::vector<std::string> allow;      // requests that it may get, "GET /v1/*"; empty: every one
   bool intercept = false;              // CONNECT to it ends in this process
   PoolSettings pool;
   Request request;

@@ -269,6 +269,9 @@ Section origin_section() {
               .format(kHostName, R"(["api.example.com", "api"])"),
           row<&OriginSettings::addresses>("addresses", "addresses to dial instead of resolving the name")
               .format(kPinnedAddress, R"(["127.0.0.1:8443"])"),
+          row<&OriginSettings::allow>("allow",
+                                      "requests that it may get, by method and path; others: 403, and no tunnel")
+              .format(kRequestRule, R"(["GET /v1/*", "POST /v1/orders"])"),
           row<&OriginSettings::intercept>(
               "intercept", "end the TLS of clients that send CONNECT for this https origin; needs intercept.ca_dir"),
       },

@@ -13,6 +13,7 @@
 #include "pool/origin.h"
 #include "proxy/config/egress_rule.h"
 #include "proxy/config/group.h"
+#include "proxy/http/request_rule.h"
 
 namespace carpool::proxy::config {
 namespace {
@@ -126,6 +127,11 @@ std::string accept_group(std::string& text) {
   return find_group(text) ? std::string() : "the system has no group `" + text + "`";
 }
 
+std::string accept_rule(std::string& text) {
+  auto rule = http::RequestRule::parse(text);
+  return rule ? std::string() : "`" + text + "` " + rule.take_fault().detail;
+}
+
 // Only safe methods (RFC 9110 §9.2.1): carpool sends a probe on its own, repeatedly.
 std::string accept_probe(std::string& text) {
   const std::size_t space = text.find(' ');
@@ -154,6 +160,7 @@ const TextFormat kLeniency{R"("bare_lf")", accept_leniency};
 const TextFormat kClassName{"up to 32 of a-z, 0-9, _ and -", accept_class};
 const TextFormat kFileMode{R"(three octal digits, such as "0660")", accept_mode};
 const TextFormat kGroup{"the name of a group or its number", accept_group};
+const TextFormat kRequestRule{R"("GET /v1/*", "POST /orders" or "* /public/*")", accept_rule};
 const TextFormat kProbe{R"("OPTIONS *", "HEAD /path" or "GET /path")", accept_probe};
 
 bool unix_address(std::string_view address) {

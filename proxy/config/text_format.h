@@ -24,9 +24,10 @@ extern const TextFormat kFolder;
 extern const TextFormat kProtocol;
 extern const TextFormat kLeniency;
 extern const TextFormat kClassName;
-extern const TextFormat kFileMode;  // four octal digits
-extern const TextFormat kGroup;     // of the system, by name or number
-extern const TextFormat kProbe;     // METHOD TARGET
+extern const TextFormat kFileMode;     // four octal digits
+extern const TextFormat kGroup;        // of the system, by name or number
+extern const TextFormat kRequestRule;  // METHOD /path, METHOD /prefix*
+extern const TextFormat kProbe;        // METHOD TARGET
 
 // The argument must be an address that kListenAddress accepted.
 bool unix_address(std::string_view address);

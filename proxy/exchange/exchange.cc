@@ -6,6 +6,7 @@
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/max_forwards_reply.h"
 #include "proxy/exchange/overload_state.h"
+#include "proxy/exchange/request_rules.h"
 #include "proxy/exchange/router.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/h2/cross_loop_streams.h"
@@ -112,6 +113,10 @@ bool Exchange::may_forward(const http::Target& target) {
     return false;
   }
   info_.origin = (*route)->origin;
+  if (const std::optional<Fault> fault = refused_by_rules(context_, *info_.origin, *client_stream_, request_, target)) {
+    reply(*fault);
+    return false;
+  }
   request_values_->host.assign((*route)->host);
   request_values_->path = target.path;
   return true;

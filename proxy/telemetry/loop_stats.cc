@@ -93,6 +93,10 @@ void LoopStats::count_ejections(metrics::OriginSlot origin, std::uint64_t n) {
   metrics_.record_ejections(loop_.id(), origin, n);
 }
 
+void LoopStats::count_refused(metrics::OriginSlot origin) {
+  metrics_.record_refused(loop_.id(), origin);
+}
+
 void LoopStats::count_intercept(metrics::OriginSlot origin, metrics::Intercept what) {
   metrics_.record_intercept(loop_.id(), origin, what);
 }

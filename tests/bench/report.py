@@ -10,6 +10,7 @@ import re
 import sys
 
 import conditions
+import report_apps
 import report_peers
 import report_pool
 import report_targets
@@ -17,6 +18,7 @@ import tables
 
 ROOT = conditions.ROOT
 BETWEEN = re.compile(r"(<!-- figures of tests/bench/report.py -->\n).*?(\n<!-- end of figures -->)", re.S)
+CALLS = re.compile(r"(<!-- calls of tests/bench/report.py -->\n).*?(\n<!-- end of calls -->)", re.S)
 
 PAGE = """# Benchmarks
 
@@ -85,6 +87,15 @@ the mutex for at most 1,000 of them at a time; the time of a reconnect is that o
 
 The strategies beside Jetty's: [execution.md](execution.md#figures).
 
+## Applications whose https calls go through the proxy
+
+`tests/bench/apps/scene_apps.py`: unchanged applications, eight calls at a time, {calls} calls a row, each a GET of six bytes from a TLS origin behind a
+userspace delay that adds a round trip to the first bytes of a connection in place of TCP's handshake. PHP and gunicorn open a connection for each call; undici
+keeps its own. "URL of" is the peer in the role of a reverse proxy, whose address the application has to call. Connections and handshakes are those that the origin
+counted; CPU time is per call, of all of the application's processes and of the proxy. {apps_failed} Intercepted at {trip} ms: {apps_target}.
+
+{apps}
+
 ## How to repeat
 
 ```sh
@@ -94,6 +105,7 @@ CARPOOL=$PWD/build/release/carpool tests/bench/record.py peers PEERBENCH --scena
 tests/bench/record.py curve build/release/tests/bench/pool_curve
 tests/bench/compare.py --json tests/bench/results/pool.json            # needs java and mvn; --without-java runs carpool alone
 tests/bench/compare_exec.py --json tests/bench/results/execution.json
+tests/bench/apps/scene_apps.py --json tests/bench/results/apps.json
 tests/bench/report.py                                                  # this page, and the tables of README.md and execution.md
 ```
 
@@ -102,18 +114,21 @@ in a network namespace of its own, it does not wait.
 """
 
 
-def page(peers, pool, curve, execution):
-    about = [("scenarios", peers.about), ("pool", pool.about), ("pool by size", curve["conditions"]), ("execution", execution["conditions"])]
+def page(peers, pool, curve, execution, apps):
+    about = [("scenarios", peers.about), ("pool", pool.about), ("pool by size", curve["conditions"]), ("execution", execution["conditions"]),
+             ("applications", apps.about)]
     failed = peers.failed()
     return PAGE.format(conditions=tables.table(tables.CONDITIONS, [tables.conditions(*a) for a in about], len(tables.CONDITIONS)),
                        failed="%d requests failed." % failed if failed else "No request failed.", targets=report_targets.targets(peers),
                        extremes=report_peers.extremes(peers), scenarios="\n\n".join(report_peers.sections(peers)),
                        pool_targets=report_pool.targets(pool), pool=report_pool.beside_java(pool), position=report_pool.position(pool),
-                       experiment=report_pool.experiment(pool), curves=report_pool.curves(curve))
+                       experiment=report_pool.experiment(pool), curves=report_pool.curves(curve), calls=apps.calls(), trip=report_apps.README_TRIP,
+                       apps_failed="%d calls failed." % apps.failed() if apps.failed() else "No call failed.", apps_target=report_apps.target(apps),
+                       apps="\n\n".join(report_apps.sections(apps)))
 
 
-def between(text, made):
-    found, count = BETWEEN.subn(lambda m: m[1] + made + m[2], text)
+def between(text, made, markers=BETWEEN):
+    found, count = markers.subn(lambda m: m[1] + made + m[2], text)
     return found if count == 1 else "one pair of markers must hold the figures\n" + text
 
 
@@ -121,8 +136,10 @@ def documents(root):
     """path -> the text that it is to have."""
     peers, pool = report_peers.Peers(conditions.read(root, "peers")), report_pool.Pool(conditions.read(root, "pool"))
     curve, execution = conditions.read(root, "curve"), conditions.read(root, "execution")
-    return {"docs/benchmarks.md": page(peers, pool, curve, execution),
-            "README.md": between((root / "README.md").read_text(), report_peers.summary(peers)),
+    apps = report_apps.Applications(conditions.read(root, "apps"))
+    readme = between((root / "README.md").read_text(), report_peers.summary(peers))
+    return {"docs/benchmarks.md": page(peers, pool, curve, execution, apps),
+            "README.md": between(readme, report_apps.summary(apps), CALLS),
             "docs/execution.md": between((root / "docs/execution.md").read_text(), report_pool.execution(execution))}
 
 

@@ -38,7 +38,7 @@ def conditions(name, about):
     seconds = ", %s s a phase" % number(about["seconds"], 1).removesuffix(".0") if "seconds" in about else ""
     machine = "%d × %s" % (about["cores"], about["processor"] or "processor not recorded")
     return [name, about["date"], machine, about["kernel"] or ABSENT, load if about["load"] != [None, None] else ABSENT,
-            "%d%s" % (about["rounds"], seconds), versions]
+            "%d%s" % (about.get("rounds", 1), seconds), versions]
 
 
 CONDITIONS = ["figures", "date (UTC)", "processors", "kernel", "load", "rounds", "versions"]

@@ -24,6 +24,7 @@ inline void record_everything(Registry& registry, const std::string& origin) {
   registry.record_ejections(0, slot, kHuge);
   registry.record_bound(0, slot, Bound::attempts);
   registry.record_limited(0, slot, Limit::requests);
+  registry.record_refused(0, slot);
   registry.record_intercept(0, slot, Intercept::refused);
 }
 

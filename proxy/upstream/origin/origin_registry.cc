@@ -207,12 +207,27 @@ std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& orig
   context->authority = origin.authority();
   context->speaks = speaks_of(settings != nullptr ? settings->upstream : config_->upstream, origin.scheme);
   if (origin.scheme == pool::Scheme::https) context->tls = identities_[origin.tls].tls.get();
+  // Nothing can be said about the requests inside a tunnel.
+  context->restricted = settings != nullptr ? !settings->allow.empty() : is_place_of_rules(origin);
   if (settings == nullptr) return context;
+  context->allow = settings->allow;
+  for (const std::string& text : settings->allow) {
+    Result<http::RequestRule> rule = http::RequestRule::parse(text);
+    if (rule) context->rules.push_back(std::move(*rule));  // validated with the configuration
+  }
   for (const std::string& text : settings->addresses) {
     const Result<net::Address> address = net::Address::parse(text);
     if (address) context->pinned.push_back(*address);  // validated with the configuration
   }
   return context;
+}
+
+// Returns true for the target of a CONNECT that is the place of an origin with rules.
+bool OriginRegistry::is_place_of_rules(const pool::Origin& origin) const {
+  if (origin.scheme != pool::Scheme::tcp) return false;
+  return std::any_of(config_->origins.begin(), config_->origins.end(), [&](const config::OriginSettings& settings) {
+    return !settings.allow.empty() && settings.origin.host == origin.host && settings.origin.port == origin.port;
+  });
 }
 
 // Returns the context for the configuration in force; creates one only if no equal one ever existed.

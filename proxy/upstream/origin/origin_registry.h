@@ -77,6 +77,7 @@ class OriginRegistry {
   using Context = std::unique_ptr<OriginRuntime>;
   OriginRegistry(const config::Config& config, metrics::Registry& metrics);
   Result<std::uint32_t> number_of(pool::Scheme scheme, const config::Upstream& upstream);
+  bool is_place_of_rules(const pool::Origin& origin) const;
   std::unique_ptr<OriginRuntime> describe(const pool::Origin& origin) const;
   Result<OriginRuntime*> version_of(pool::Origin origin);
   const config::OriginSettings* settings_of(const pool::Origin& origin) const;

@@ -2,14 +2,17 @@
 // that its requests share.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "metrics/events.h"
 #include "pool/destination/destination.h"
 #include "proxy/config/config.h"
+#include "proxy/http/request_rule.h"
 #include "proxy/net/address.h"
 #include "proxy/upstream/origin/connect_cost.h"
 #include "proxy/upstream/origin/rate_limiter.h"
@@ -39,7 +42,10 @@ struct OriginRuntime {
   TlsIdentity* tls = nullptr;  // null: plain text
   ProtocolSet speaks;
   std::vector<net::Address> pinned;
-  std::atomic<std::uint32_t> dials{0};  // in progress, all loops together; relaxed: a hint for deadlines
+  std::vector<std::string> allow;        // of the configuration
+  std::vector<http::RequestRule> rules;  // of `allow`
+  bool restricted = false;               // only what a rule matches is forwarded
+  std::atomic<std::uint32_t> dials{0};   // in progress, all loops together; relaxed: a hint for deadlines
   metrics::OriginSlot slot = metrics::kOtherOrigin;
   net::AddressSet* address_set = nullptr;  // guards itself; one per destination
   ConnectCost connect_cost;                // guards itself
@@ -49,7 +55,12 @@ struct OriginRuntime {
   bool dialing() const { return dials.load(std::memory_order_relaxed) != 0; }
   bool same(const OriginRuntime& other) const {
     return destination == other.destination && pool == other.pool && request == other.request && tls == other.tls &&
-           speaks == other.speaks && pinned == other.pinned;
+           speaks == other.speaks && pinned == other.pinned && restricted == other.restricted && allow == other.allow;
+  }
+  // `path`: of the request's target; a tunnel has none.
+  bool allows(std::string_view method, std::string_view path) const {
+    const auto matches = [&](const http::RequestRule& rule) { return rule.matches(method, path); };
+    return !restricted || std::any_of(rules.begin(), rules.end(), matches);
   }
 };
 

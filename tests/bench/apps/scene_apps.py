@@ -33,7 +33,7 @@ ORIGIN = """daemon off; worker_processes 1; pid %(dir)s/origin.pid; error_log %(
 events { worker_connections 4096; }
 http { log_format seen '$connection $ssl_session_reused'; access_log %(dir)s/seen seen; keepalive_requests 1000000; keepalive_timeout 300s;
   client_body_temp_path %(dir)s/b1; fastcgi_temp_path %(dir)s/f1; proxy_temp_path %(dir)s/p1; uwsgi_temp_path %(dir)s/u1; scgi_temp_path %(dir)s/s1;
-  server { listen 127.0.0.1:%(port)d ssl backlog=1024; ssl_certificate %(cert)s; ssl_certificate_key %(key)s;
+  server { listen 127.0.0.1:%(port)d ssl backlog=1024; ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate %(cert)s; ssl_certificate_key %(key)s;
     location = /hello { default_type text/plain; return 200 "hello\\n"; } } }
 """
 

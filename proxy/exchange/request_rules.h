@@ -1,0 +1,22 @@
+// The rules of an origin about the requests that it may get (origin.allow).
+#pragma once
+
+#include <optional>
+
+#include "base/fault.h"
+#include "exec/role.h"
+#include "proxy/http/forward.h"
+#include "proxy/http/message.h"
+
+namespace carpool::proxy {
+
+class ClientStream;
+struct ExchangeContext;
+struct OriginRuntime;
+
+// Returns no fault if `origin` may get the request; otherwise counts it and writes a line of the log.
+std::optional<Fault> refused_by_rules(const ExchangeContext& context, const OriginRuntime& origin,
+                                      const ClientStream& client, const http::RequestHead& request,
+                                      const http::Target& target) LOOP_ONLY;
+
+}  // namespace carpool::proxy
