@@ -124,11 +124,13 @@ void Directory::take_out(Destination& destination, Instant now) {
 // A retired destination stays in the totals until unlink_idle(). Bounded number of attempts.
 bool Directory::make_room(Instant now) {
   constexpr int kTries = 16;
+  constexpr std::uint32_t kLeastLeaving = 128;  // some 3 MiB
   for (int n = 0; n < kTries; ++n) {
     Destination* candidate = nullptr;
     {
       const Held lock(mutex_);
-      if (table_.leaving() + retired_.size() >= max_origins_) return false;
+      // Those that leave still have their memory: a burst of names must not double it.
+      if (table_.leaving() + retired_.size() >= std::max(kLeastLeaving, max_origins_ / 2)) return false;
       candidate = table_.least_recent(now);
     }
     if (candidate == nullptr) return false;

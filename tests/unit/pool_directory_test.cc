@@ -318,15 +318,18 @@ TEST_F(AFullDirectory, FollowsAReloadThatNamesAnOrigin) {
   EXPECT_FALSE(has("a"));
 }
 
-TEST_F(AFullDirectory, HoldsAsManyThatLeaveAsItHasPlaces) {
-  for (int n = 0; n < 3; ++n) EXPECT_TRUE(look("x" + std::to_string(n)));
-  for (int n = 3; n < 6; ++n) {
+TEST_F(AFullDirectory, HoldsHalfAsManyThatLeaveAsItHasPlaces) {
+  limits.max_origins = 300;
+  for (int n = 0; n < 300; ++n) EXPECT_TRUE(look("x" + std::to_string(n)));
+  for (int n = 300; n < 450; ++n) {
     ASSERT_TRUE(make_room());
     ASSERT_TRUE(look("x" + std::to_string(n)));
   }
   EXPECT_FALSE(make_room()) << "memory is bounded: they have to be buried first";
-  const std::vector<Destination*> gone = unlink_idle();
-  EXPECT_EQ(gone.size(), 3U);
+  world.on(0);
+  const std::vector<Destination*> gone =
+      directory().unlink_idle(world.now, seconds(3600), [](const Destination&) { return false; });
+  EXPECT_EQ(gone.size(), 150U);
   EXPECT_FALSE(make_room());
   EXPECT_TRUE(directory().destroy(gone));
   EXPECT_TRUE(make_room());
