@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "proxy/net/tls/server_context.h"
 #include "proxy/telemetry/log.h"
 
@@ -12,15 +13,13 @@ namespace {
 
 constexpr Duration kLookEvery = std::chrono::minutes(1);
 
-// A third of a leaf's life is left then; of an authority that ends sooner, its leaves last no longer.
-tls::Authority::WallTime next_renewal() {
-  return std::chrono::system_clock::now() + tls::Authority::kLeafLife * 2 / 3;
-}
+using WallTime = InterceptLeaves::WallTime;
 
-Result<ListenerIdentity> mint(const tls::Authority& authority, const std::string& host) {
+Result<InterceptLeaves::Leaf> mint(const tls::Authority& authority, const std::string& host, WallTime now) {
   Result<std::unique_ptr<tls::ServerContext>> made = authority.mint(host, {"h2", "http/1.1"});
   if (!made) return made.take_fault();
-  return ListenerIdentity(std::move(*made));
+  const WallTime end = std::min<WallTime>(now + tls::Authority::kLeafLife, authority.expires());
+  return InterceptLeaves::Leaf{ListenerIdentity(std::move(*made)), end};
 }
 
 bool any_intercepted(const config::Config& config) {
@@ -42,15 +41,17 @@ Result<InterceptLeaves::Plan> InterceptLeaves::prepare(const config::Config& con
   }
   plan.authority = std::move(*authority);
   const std::scoped_lock lock(mutex_);
-  const bool same = authority_ != nullptr && authority_->fingerprint() == plan.authority->fingerprint();
+  const tls::Authority* const before = in_force_.authority.get();
+  const bool same = before != nullptr && before->fingerprint() == plan.authority->fingerprint();
   for (const config::OriginSettings& origin : config.origins) {
     if (!origin.intercept) continue;
     const std::string label = origin.origin.label();
-    if (const auto known = leaves_.find(label); same && known != leaves_.end() && known->second != nullptr) {
+    const auto known = in_force_.leaves.find(label);
+    if (same && known != in_force_.leaves.end() && known->second.identity != nullptr) {
       plan.leaves.insert(*known);
       continue;
     }
-    Result<ListenerIdentity> leaf = mint(*plan.authority, origin.origin.host);
+    Result<Leaf> leaf = mint(*plan.authority, origin.origin.host, std::chrono::system_clock::now());
     if (!leaf) {
       Fault fault = leaf.take_fault();
       fault.detail.insert(0, "the intercepted origin " + label + ": ");
@@ -61,14 +62,16 @@ Result<InterceptLeaves::Plan> InterceptLeaves::prepare(const config::Config& con
   return plan;
 }
 
+void InterceptLeaves::publish() {
+  Intercepts::Leaves identities;
+  for (const auto& [label, leaf] : in_force_.leaves) identities.emplace(label, leaf.identity);
+  intercepts_.replace(std::move(identities), in_force_.tunnels_after_refusal);
+}
+
 void InterceptLeaves::apply(Plan plan) {
   const std::scoped_lock lock(mutex_);
-  const bool fresh = leaves_.empty();
-  authority_ = std::move(plan.authority);
-  leaves_ = std::move(plan.leaves);
-  tunnels_after_refusal_ = plan.tunnels_after_refusal;
-  if (fresh) renew_at_ = next_renewal();
-  intercepts_.replace(leaves_, tunnels_after_refusal_);
+  in_force_ = std::move(plan);
+  publish();
 }
 
 void InterceptLeaves::start(exec::Loop& loop, exec::Executor& background) {
@@ -76,27 +79,29 @@ void InterceptLeaves::start(exec::Loop& loop, exec::Executor& background) {
   renewal_ = std::make_unique<exec::PeriodicTask>(loop, background, own, kLookEvery);
 }
 
-// A certificate that cannot be signed any more is kept while it is valid; then its origin gets tunnels.
-void InterceptLeaves::work() {
+void InterceptLeaves::renew(WallTime now) {
   const std::scoped_lock lock(mutex_);
-  const auto now = std::chrono::system_clock::now();
-  if (authority_ == nullptr) return;
-  const bool over = now >= authority_->expires();
-  if (now < renew_at_ && !over) return;
-  renew_at_ = next_renewal();
-  for (auto& [label, leaf] : leaves_) {
-    if (over && leaf == nullptr) continue;
-    Result<pool::Origin> origin = pool::parse_origin(label);
-    Result<ListenerIdentity> made = origin ? mint(*authority_, origin->host) : Result<ListenerIdentity>(origin.fault());
-    if (!made)
-      log::warn("intercept", "a certificate cannot be renewed", {{"origin", label}, {"error", made.fault().detail}});
-    if (made) {
-      leaf = std::move(*made);
-    } else if (over) {
-      leaf = nullptr;
-    }
+  bool changed = false;
+  for (auto& [label, leaf] : in_force_.leaves) changed = renew(label, leaf, now) || changed;
+  if (changed) publish();
+}
+
+// Returns true if the leaf is another one now. One that ends with its authority cannot be renewed before.
+bool InterceptLeaves::renew(const std::string& label, Leaf& leaf, WallTime now) const {
+  const bool over = now >= leaf.end;
+  const bool last = leaf.end >= in_force_.authority->expires();
+  if (leaf.identity == nullptr ? last : !over && (last || now < leaf.end - tls::Authority::kLeafLife / 3)) return false;
+  const Result<pool::Origin> origin = pool::parse_origin(label);
+  CARPOOL_ASSERT(origin);  // it is the label of one
+  Result<Leaf> made = last ? Result<Leaf>(Fault{FaultKind::tls_certificate, Side::self, "the authority has expired"})
+                           : mint(*in_force_.authority, origin->host, now);
+  if (made) {
+    leaf = std::move(*made);
+    return true;
   }
-  intercepts_.replace(leaves_, tunnels_after_refusal_);
+  log::warn("intercept", "a certificate cannot be renewed", {{"origin", label}, {"error", made.fault().detail}});
+  if (over) leaf.identity = nullptr;
+  return over;
 }
 
 }  // namespace carpool::proxy

@@ -2,10 +2,11 @@
 // authority at the start and with each reload, and signs anew well ahead of expiry, in the background.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
+#include <unordered_map>
 
 #include "base/result.h"
 #include "exec/periodic_task.h"
@@ -19,10 +20,15 @@ class InterceptLeaves final : private exec::PeriodicTask::Work {
  public:
   explicit InterceptLeaves(Intercepts& intercepts) : intercepts_(intercepts) {}
 
+  using WallTime = tls::Authority::WallTime;
+  struct Leaf {
+    ListenerIdentity identity;  // nullptr: it has expired, and no other could be signed
+    WallTime end{};
+  };
   // The result of all that can fail; nothing of it is in force yet.
   struct Plan {
-    std::unique_ptr<tls::Authority> authority;  // nullptr: no origin is intercepted
-    Intercepts::Leaves leaves;
+    std::unique_ptr<tls::Authority> authority;     // nullptr: no origin is intercepted
+    std::unordered_map<std::string, Leaf> leaves;  // by the label of the origin
     bool tunnels_after_refusal = true;
   };
   // Signs what is new, or everything if the authority's files changed. The Fault names the file or the origin, and the
@@ -36,17 +42,19 @@ class InterceptLeaves final : private exec::PeriodicTask::Work {
     if (renewal_ != nullptr) renewal_->stop();
   }
   void end() { renewal_.reset(); }  // no round runs any more
+  // Signs anew what has less than a third of its life left at `now`, and gives up what has ended. A certificate that
+  // cannot be signed is tried again at the next call. Blocking.
+  void renew(WallTime now);
 
  private:
   const char* name() const override { return "certificates of intercepted origins"; }
-  void work() override;
+  void work() override { renew(std::chrono::system_clock::now()); }
+  bool renew(const std::string& label, Leaf& leaf, WallTime now) const;
+  void publish();
 
   Intercepts& intercepts_;
   mutable std::mutex mutex_;  // guards what follows
-  std::unique_ptr<tls::Authority> authority_;
-  Intercepts::Leaves leaves_;
-  bool tunnels_after_refusal_ = true;
-  tls::Authority::WallTime renew_at_{};
+  Plan in_force_;
   std::unique_ptr<exec::PeriodicTask> renewal_;
 };
 
