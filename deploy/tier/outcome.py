@@ -9,10 +9,11 @@ class Outcome:
     failed: int = 0
     skipped: int = 0
     note: str = ""
+    unsteady: str = ""  # what failed beside other tests and passed alone
 
     def __add__(self, other):
         return Outcome(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped,
-                       "; ".join(n for n in (self.note, other.note) if n))
+                       "; ".join(n for n in (self.note, other.note) if n), ", ".join(n for n in (self.unsteady, other.unsteady) if n))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Step:
     full_only: bool = False
     flag: str = ""     # only with this option, or by name: minutes of work that few changes affect
     group: str = ""    # neighbours of one group run concurrently
+    again: bool = False  # real processes and real time: after a failure it runs once more, alone, and the summary names it
 
 
 def verdict(status, note=""):

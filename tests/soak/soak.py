@@ -207,7 +207,7 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         carpool = Carpool(folder, pool={"size": SIZES[1], "expire_time": "1s", "total": {"max_origins": 1024, "origin_idle_timeout": "3s"}},
-                          log={"level": "warn", "access": False})
+                          threads={"min": 2, "max": 2}, log={"level": "warn", "access": False})
         try:
             wrong = asyncio.run(soak(carpool, args))
         finally:

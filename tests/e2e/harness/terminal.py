@@ -26,7 +26,8 @@ class Terminal:
         environment = {**os.environ, "TERM": "xterm", **more.pop("env", {})}
         self.process = subprocess.Popen([str(c) for c in command], stdin=self.slave, stdout=self.slave, stderr=self.slave,
                                         preexec_fn=take_it, env=environment, **more)
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self):
         while True:
@@ -77,4 +78,5 @@ class Terminal:
             self.process.kill()
             self.process.wait()
         os.close(self.slave)
+        self._reader.join(20)  # without a slave its read fails; a closed master's number could be another test's file by then
         os.close(self.master)
