@@ -53,13 +53,11 @@ void H2ClientStream::catch_up() {
 // The only path of a client's bytes into its tunnel.
 void H2ClientStream::empty_inbox() {
   if (!exchange_->tunnelled()) return;
-  client_.pump_soon(*this);
   const std::string bytes = inbox_.take_bytes();
   held_ += bytes.size();
   if (!bytes.empty()) exchange_->on_tunnel_bytes(bytes);
-  if (exchange_ == nullptr || !inbox_.take_end()) return;
-  pump();
-  if (exchange_ != nullptr) exchange_->on_tunnel_input_end();
+  pump();  // the upstream stream's batch refers to `bytes` until it is sent
+  if (exchange_ != nullptr && inbox_.take_end()) exchange_->on_tunnel_input_end();
 }
 
 void H2ClientStream::pump() {

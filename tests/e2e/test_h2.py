@@ -132,6 +132,27 @@ def test_connect_is_a_tunnel_with_two_ends(carpool):
             assert answer.body == b"got early late" and answer.reset is None
 
 
+def test_bytes_sent_before_a_tunnel_stands_arrive_unchanged(carpool):
+    early = b"".join(b"%07d\n" % row for row in range(3000))
+    got = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        def serve():
+            peer, _ = server.accept()
+            with peer:
+                data = b""
+                while more := peer.recv(65536):
+                    data += more
+                got.append(data)
+                peer.sendall(b"%d" % len(data))
+        threading.Thread(target=serve, daemon=True).start()
+        c = carpool()
+        with H2Client(c.address) as client:
+            stream = client.ask(method="CONNECT", authority="127.0.0.1:%d" % server.getsockname()[1], end=False)
+            client.send(stream, early, end=True)
+            assert client.answer(stream).body == b"%d" % len(early)
+            assert got == [early]
+
+
 def test_websocket_by_extended_connect_meets_an_origin_of_http1(carpool):
     server = __import__("pytest").importorskip("websockets.sync.server")
     frames = __import__("websockets.frames", fromlist=["Frame"])

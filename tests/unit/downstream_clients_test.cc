@@ -187,6 +187,23 @@ TEST_F(TheDataPlane, GivesAClientThatBeginsWithThePrefaceToHttp2) {
   EXPECT_EQ(4, one.outgoing[3]) << "the first frame is SETTINGS";
 }
 
+// More than a batch copies: the batch refers to the bytes until it is sent.
+TEST_F(TheDataPlane, SendsWhatAnHttp2ClientSaidBeforeItsTunnelWasThere) {
+  std::string early(15'000, '\0');
+  for (std::size_t at = 0; at < early.size(); ++at) early[at] = static_cast<char>('a' + at % 23);
+  test::MemoryWire& one = client();
+  send(one, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  const std::string head = std::string("\x02\x07") + "CONNECT" + "\x41\x0a" + "a.test:443";
+  send(one, frame(4, 0, 0, "") + frame(1, 4, 1, head) + frame(0, 0, 1, early));
+  ASSERT_EQ(1U, plane_.environment.dials.size());
+  const test::MemoryWire& origin = plane_.environment.connect();
+  plane_.turn();
+  EXPECT_EQ(early, origin.outgoing);
+  send(one, frame(0, 1, 1, "late"));
+  EXPECT_EQ(early + "late", origin.outgoing);
+  EXPECT_TRUE(origin.shut);
+}
+
 TEST_F(TheDataPlane, TellsAnHttp2ClientToGoWhenItDrains) {
   test::MemoryWire& one = client();
   send(one, std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").append(std::string("\0\0\0\4\0\0\0\0\0", 9)));
