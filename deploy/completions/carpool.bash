@@ -11,7 +11,7 @@ _carpool() {
     --token-file|--config|--certificate|--key|--injection) COMPREPLY=($(compgen -f -- "$word")); return ;;
     --module) COMPREPLY=($(compgen -W 'access admin dial dns egress exec handover health intercept leak listener memory net overload pool reload server summary tls webhook' -- "$word")); return ;;
     --format) COMPREPLY=($(compgen -W 'sh plain' -- "$word")); return ;;
-    --admin|--size|--min-idle|--max-waiting|--max-usage|--idle-timeout|--expire-time|--wait-timeout|--listen|--host|--days) return ;;
+    --admin|--size|--min-idle|--max-waiting|--max-usage|--idle-timeout|--expire-time|--wait-timeout|--listen|--host|--days|--trust) return ;;
   esac
   case $command:$word in
     :-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --check --print-config --print-default-config --print-schema --health --demo --version --help' -- "$word")) ;;
@@ -21,7 +21,7 @@ _carpool() {
     log-level:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --module --help' -- "$word")) ;;
     reload:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --dry-run --help' -- "$word")) ;;
     webhook:-*) COMPREPLY=($(compgen -W '--listen --certificate --key --injection --help' -- "$word")) ;;
-    ca:-*) COMPREPLY=($(compgen -W '--host --days --replace --format --help' -- "$word")) ;;
+    ca:-*) COMPREPLY=($(compgen -W '--host --days --replace --trust --format --help' -- "$word")) ;;
     completion:-*) COMPREPLY=($(compgen -W '--help' -- "$word")) ;;
     man:-*) COMPREPLY=($(compgen -W '--help' -- "$word")) ;;
     *:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --help' -- "$word")) ;;

@@ -29,6 +29,7 @@ complete -c carpool -n '__fish_seen_subcommand_from webhook' -l injection -r -F 
 complete -c carpool -n '__fish_seen_subcommand_from ca' -l host -x -d 'hosts that the authority is for; for init'
 complete -c carpool -n '__fish_seen_subcommand_from ca' -l days -x -d 'life of the authority that init makes; default 365'
 complete -c carpool -n '__fish_seen_subcommand_from ca' -l replace -d 'init always makes another authority, which applications must come to trust'
+complete -c carpool -n '__fish_seen_subcommand_from ca' -l trust -x -d 'folder for applications: init and bundle write ca.pem, bundle.pem and bundle.p12 into it, and never the key'
 complete -c carpool -n '__fish_seen_subcommand_from ca' -a 'sh plain' -l format -x -d 'of env: commands of a shell, or NAME=VALUE lines'
 complete -c carpool -n __fish_use_subcommand -a top -d 'shows the pools, refreshed each second, the busiest first; q quits'
 complete -c carpool -n __fish_use_subcommand -a pools -d 'every pool'

@@ -128,6 +128,20 @@ def test_the_bundle_holds_the_systems_authorities_and_ours_once(folder):
     ca("bundle", folder)
 
 
+@pytest.mark.parametrize("action", ["init", "bundle"])
+def test_the_folder_for_applications_has_what_they_trust_and_no_key(folder, tmp_path, action):
+    trust = tmp_path / "trust"
+    said = ca(action, folder, "--trust", "%s/" % trust, *(["--host", NAME] if action == "init" else []))
+    assert "made %s/bundle.pem and %s/bundle.p12" % (trust, trust) in said
+    assert sorted(path.name for path in trust.iterdir()) == ["bundle.p12", "bundle.pem", "ca.pem"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in trust.iterdir()} == {0o644}
+    own = (folder / "ca.pem").read_text()
+    assert (trust / "ca.pem").read_text() == own and own in (trust / "bundle.pem").read_text()
+    assert not any(b"PRIVATE" in path.read_bytes() for path in trust.iterdir())
+    assert sorted(path.name for path in folder.iterdir()) == ["ca.key", "ca.pem"]
+    assert environment(trust)["NODE_EXTRA_CA_CERTS"] == "%s/ca.pem" % trust
+
+
 def test_the_environment_survives_a_shell(tmp_path):
     folder = tmp_path / "it's a folder"
     ca("init", folder, "--host", NAME)
@@ -191,6 +205,7 @@ def test_a_stolen_key_signs_for_no_other_host(folder, tmp_path):
     (["init", "d"], "needs a --host"), (["init", "d", "--host"], "--host needs a value"), (["init", "d", "--host", "*.example.com"], "*.example.com"),
     (["init", "d", "--host", "a:443"], "has a port"), (["init", "d", "--host", "a", "--days", "0"], "`0` is not a number of days"),
     (["bundle", "d", "--host", "a"], "`--host` is for init"), (["env", "d", "e"], "`e` is an unexpected argument"),
+    (["env", "d", "--trust", "t"], "`--trust` is for init and bundle"), (["bundle", "d/", "--trust", "d"], "needs another folder than DIR"),
     (["env", "d", "--format", "json"], "`json` is not sh or plain"), (["init", "d", "--hosts", "a"], "`--hosts` is not known")])
 def test_wrong_use_is_exit_code_one_and_says_what_is_expected(arguments, says, tmp_path):
     done = subprocess.run([PROGRAM, "ca", *arguments], capture_output=True, text=True, timeout=20, cwd=tmp_path)
@@ -200,7 +215,7 @@ def test_wrong_use_is_exit_code_one_and_says_what_is_expected(arguments, says, t
 def test_help_names_the_actions_and_flags():
     for arguments in (["--help"], ["init", "d", "--help"]):
         shown = ca(*arguments)
-        assert all(word in shown for word in ("init", "bundle", "env", "--host", "--days", "--replace", "--format")), shown
+        assert all(word in shown for word in ("init", "bundle", "env", "--host", "--days", "--replace", "--format", "--trust")), shown
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):

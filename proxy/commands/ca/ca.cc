@@ -85,10 +85,14 @@ Outcome init(const CaOptions& options, std::ostream& out) {
 }
 
 Outcome bundle(const CaOptions& options, std::ostream& out, std::ostream& err) {
-  const Result<tls::Bundle> made = tls::write_trust_bundle(options.dir);
+  const std::string& into = options.trust.empty() ? options.dir : options.trust;
+  std::error_code error;
+  std::filesystem::create_directories(into, error);
+  if (error) return into + ": " + error.message();
+  const Result<tls::Bundle> made = tls::write_trust_bundle(options.dir, into);
   if (!made) return made.fault().detail;
   if (made->system == 0) err << "warning: the system has no certificates, so the bundle has none but the authority's\n";
-  out << "made " << options.dir << "/bundle.pem and " << options.dir << "/bundle.p12: " << made->system
+  out << "made " << into << "/bundle.pem and " << into << "/bundle.p12: " << made->system
       << " authorities of the system, and " << options.dir << "/ca.pem\n";
   return {};
 }
@@ -114,7 +118,8 @@ int run_ca(const CaOptions& options, std::ostream& out, std::ostream& err) {
   if (options.action == Action::help) return help(out, err);
   Outcome wrong;
   if (options.action == Action::init) wrong = init(options, out);
-  if (options.action == Action::bundle) wrong = bundle(options, out, err);
+  const bool bundles = options.action == Action::bundle || (options.action == Action::init && !options.trust.empty());
+  if (wrong.empty() && bundles) wrong = bundle(options, out, err);
   if (options.action == Action::env) wrong = env(options, out);
   if (wrong.empty()) return 0;
   err << "carpool: " << wrong << '\n';

@@ -1,6 +1,7 @@
 #include "proxy/commands/ca/options.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <span>
 #include <string_view>
@@ -50,6 +51,12 @@ std::string set_action(CaOptions& options, std::string_view word) {
   return options.action != Action::help ? std::string() : in_ticks(word) + " is not init, bundle or env";
 }
 
+std::string set_trust(CaOptions& options, std::string_view word) {
+  while (word.size() > 1 && word.ends_with('/')) word.remove_suffix(1);
+  options.trust = word;
+  return {};
+}
+
 std::string set_dir(CaOptions& options, std::string_view word) {
   while (word.size() > 1 && word.ends_with('/')) word.remove_suffix(1);
   if (!options.dir.empty()) return in_ticks(word) + " is an unexpected argument";
@@ -70,7 +77,9 @@ class Parser {
     given_ = false;
     if (flag_ == "--replace") options_.replace = given_ = true;
     if (flag_ == "--replace" && equals == word.size()) return {};
-    if (flag_ != "--host" && flag_ != "--days" && flag_ != "--format") return in_ticks(word) + " is not known";
+    constexpr std::array<std::string_view, 4> kWithValue{"--host", "--days", "--format", "--trust"};
+    if (std::find(kWithValue.begin(), kWithValue.end(), flag_) == kWithValue.end())
+      return in_ticks(word) + " is not known";
     return equals == word.size() ? std::string() : take_value(word.substr(equals + 1));
   }
 
@@ -83,6 +92,9 @@ class Parser {
     const bool init = options_.action == Action::init;
     if (init && options_.hosts.empty()) return "ca init needs a --host: the hosts that the authority is for";
     if (!init && !options_.hosts.empty()) return "`--host` is for init";
+    if (options_.trust.empty()) return {};
+    if (options_.action == Action::env) return "`--trust` is for init and bundle; env takes that folder as its DIR";
+    if (options_.trust == options_.dir) return "`--trust` needs another folder than DIR, which has the key";
     return {};
   }
 
@@ -96,6 +108,7 @@ class Parser {
     if (flag_ == "--host") return add_host(options_, std::string(word));
     if (flag_ == "--days" && first) return set_days(options_, word);
     if (flag_ == "--format" && first) return set_format(options_, word);
+    if (flag_ == "--trust" && first) return set_trust(options_, word);
     return options_.action == CaOptions::Action::help ? set_action(options_, word) : set_dir(options_, word);
   }
 

@@ -12,6 +12,7 @@ struct CaOptions {
   enum class Action { help, init, bundle, env };
   Action action = Action::help;
   std::string dir;                 // without a slash at the end
+  std::string trust;               // of init and bundle: the folder of applications, which gets no key; empty: none
   std::vector<std::string> hosts;  // canonical, as Origin::host; each once
   int days = 365;
   bool replace = false;

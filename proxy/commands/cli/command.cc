@@ -50,7 +50,7 @@ constexpr std::array<Command, 24> kCommands{{
     {"man", "", "", kPage, "prints a manual page: carpool (1) or carpool.toml (5)"},
 }};
 
-constexpr std::array<Flag, 22> kFlags{{
+constexpr std::array<Flag, 23> kFlags{{
     {"--admin", "ADDRESS", "", "", "address of the instance; default: the [admin] address of the configuration"},
     {"--token-file", "FILE", "", "",
      "file with the bearer token; default: the [admin] token_file of the configuration"},
@@ -73,6 +73,8 @@ constexpr std::array<Flag, 22> kFlags{{
     {"--host", "NAME...", "ca", "", "hosts that the authority is for; for init"},
     {"--days", "N", "ca", "", "life of the authority that init makes; default 365"},
     {"--replace", "", "ca", "", "init always makes another authority, which applications must come to trust"},
+    {"--trust", "DIR", "ca", "",
+     "folder for applications: init and bundle write ca.pem, bundle.pem and bundle.p12 into it, and never the key"},
     {"--format", "FORMAT", "ca", "", "of env: commands of a shell, or NAME=VALUE lines", kFormats},
 }};
 

@@ -55,7 +55,7 @@ Certificates of_the_system() {
 
 }  // namespace
 
-Result<Bundle> write_trust_bundle(const std::string& dir) {
+Result<Bundle> write_trust_bundle(const std::string& dir, const std::string& into) {
   const std::string path = dir + "/ca.pem";
   const Result<std::string> own = read_file(path);
   if (!own) return own.fault();
@@ -69,10 +69,14 @@ Result<Bundle> write_trust_bundle(const std::string& dir) {
   }
   std::string pem;
   for (const CertPtr& one : certificates) pem += pem_of(one.get());
-  if (Status written = replace_file(dir + "/bundle.pem", pem, kEverybodyReads); !written) return written.take_fault();
+  if (into != dir) {
+    if (Status written = replace_file(into + "/ca.pem", *own, kEverybodyReads); !written) return written.take_fault();
+  }
+  if (Status written = replace_file(into + "/bundle.pem", pem, kEverybodyReads); !written) return written.take_fault();
   const Result<std::string> java = java_trust_store(certificates);
   if (!java) return java.fault();
-  if (Status written = replace_file(dir + "/bundle.p12", *java, kEverybodyReads); !written) return written.take_fault();
+  if (Status written = replace_file(into + "/bundle.p12", *java, kEverybodyReads); !written)
+    return written.take_fault();
   return bundle;
 }
 
