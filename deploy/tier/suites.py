@@ -12,6 +12,9 @@ from shell import CORES, PROGRAM, ROOT, SHARED
 EXPECTED = ROOT / "tests/e2e/expected_failures"
 UNBUILT = ()  # classes of planned features
 SHOULD_SHARE = 0.9
+SPEC = SHARED / "suites/specs/carpool.toml"
+# carpool behind an adapter: what the suite sends arrives inside an intercepted CONNECT.
+INTERCEPTED = ROOT / "tests/e2e/intercepted/spec.toml"
 # SHOULD cases that carpool must meet all the same.
 PROMISED = {"dns-01", "stale-02", "connect-01", "connect-02", "slow-02"}
 
@@ -62,22 +65,24 @@ def absent():
     return None if (SHARED / "suites").is_dir() else Outcome(skipped=1, note="../shared is not there")
 
 
-def play(log, suite, report, limit, *extra):
+def play(log, suite, report, limit, spec, *extra):
     report.unlink(missing_ok=True)
-    log.run(ROOT / "build/venv/bin/python", "-B", SHARED / "suites" / suite / "run.py", "--spec",
-            SHARED / "suites/specs/carpool.toml", "--json", report, *extra, limit=limit, env={"CARPOOL": str(PROGRAM)})
+    python = ROOT / "build/venv/bin/python"
+    adapter = {"PYTHON": str(python), "ADAPTER": str(INTERCEPTED.with_name("adapter.py"))}
+    log.run(python, "-B", SHARED / "suites" / suite / "run.py", "--spec", spec, "--json", report, *extra, limit=limit,
+            env={"CARPOOL": str(PROGRAM), **adapter})
     return json.loads(report.read_text()) if report.exists() else None
 
 
-def wire(form, base):
+def wire(form, base, spec=SPEC, name="wire"):
     def step(log, full):
         if absent():
             return absent()
-        data = play(log, "wire", log.path.with_suffix(".json"), 600, "--form", form, "--base", base)
+        data = play(log, "wire", log.path.with_suffix(".json"), 600, spec, "--form", form, "--base", base)
         if data is None:
             return Outcome(failed=1, note="the suite wrote no report")
         total = judge([(c["id"], c["class"], c["rule"], c["ok"], c["why"], c["set"] == "held") for c in data["cases"]],
-                      expected("wire"), log)
+                      expected(name), log)
         for word in ("crashes", "wedged"):
             if data[word]:
                 total += Outcome(failed=1, note="%s %d" % (word, data[word]))
@@ -96,18 +101,21 @@ def system_faults(log, full):
     return Outcome(int(played.split()[0]) - len(failed), len(failed) or bool(status), note=note)
 
 
-def faults(log, full):
-    if absent():
-        return absent()
-    rows = play(log, "faults", log.path.with_suffix(".json"), 900)
-    if rows is None:
-        return Outcome(failed=1, note="the suite wrote no report")
-    cases = []
-    for row in rows:
-        passed = {"ok": True, "FAIL": False}.get(row["verdict"])
-        # A response for the wrong request, a request sent twice, a dead program: never acceptable, whatever the rule.
-        critical = passed is False and "CRITICAL" in row["why"]
-        rule = "MUST" if critical or row["id"] in PROMISED else row["rule"]
-        kind = "" if row["id"] in PROMISED else row["id"].rsplit("-", 1)[0]
-        cases.append((row["id"], kind, rule, passed, row["why"], row["set"] == "held"))
-    return judge(cases, expected("faults"), log)
+def faults(spec=SPEC, name="faults"):
+    def step(log, full):
+        if absent():
+            return absent()
+        rows = play(log, "faults", log.path.with_suffix(".json"), 900, spec)
+        if rows is None:
+            return Outcome(failed=1, note="the suite wrote no report")
+        return judge([as_case(row) for row in rows], expected(name), log)
+    return step
+
+
+def as_case(row):
+    passed = {"ok": True, "FAIL": False}.get(row["verdict"])
+    # A response for the wrong request, a request sent twice, a dead program: never acceptable, whatever the rule.
+    critical = passed is False and "CRITICAL" in row["why"]
+    rule = "MUST" if critical or row["id"] in PROMISED else row["rule"]
+    kind = "" if row["id"] in PROMISED else row["id"].rsplit("-", 1)[0]
+    return row["id"], kind, rule, passed, row["why"], row["set"] == "held"
