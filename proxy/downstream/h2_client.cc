@@ -209,6 +209,7 @@ bool H2Client::write_all() {
 // ---- requests ----
 
 H2ClientStream& H2Client::take_request() {
+  ++running_;
   if (!free_.empty()) return free_.pop_front();
   requests_.push_back(std::make_unique<H2ClientStream>(*this, point_));
   return *requests_.back();
@@ -216,6 +217,7 @@ H2ClientStream& H2Client::take_request() {
 
 void H2Client::recycle(H2ClientStream& request) {
   note_progress();
+  --running_;
   free_.push_front(request);
 }
 

@@ -114,6 +114,7 @@ class H2Client final : public ClientConnection,
   List<H2ClientStream, H2TodoTag> todo_;
   List<H2ClientStream, H2PumpTag> unpumped_;
   std::uint32_t unpumped_count_ = 0;
+  std::uint32_t running_ = 0;        // requests that have not ended
   std::uint32_t turn_requests_ = 0;  // requests that may still begin in this turn
   State state_ = State::open;
   bool advancing_ = false;

@@ -108,7 +108,8 @@ void H2Client::arm_timer() {
   if (state_ != State::open) return;
   Instant deadline = drain_until_;
   if (head_since_ != Instant{}) deadline = std::min(deadline, deadline_after(head_since_, listen_.header_timeout));
-  if (session_.streams() == 0 || session_.backlog() != 0 || !write_queue_.empty()) {
+  // A request has deadlines of its own. What outlives it may wait for a window that never comes, as END_STREAM does.
+  if (running_ == 0 || session_.backlog() != 0 || !write_queue_.empty()) {
     deadline = std::min(deadline, deadline_after(since_, listen_.idle_timeout));
   }
   if (holds_spares()) deadline = std::min(deadline, since_ + kRest);

@@ -164,6 +164,27 @@ TEST_F(TheDataPlane, ReadsWhatAnHttp2ClientSentWhileItsWriteQueueWasFull) {
   EXPECT_LT(120'000U, one.outgoing.size());
 }
 
+// END_STREAM behind the last window of a connection leaves no byte and no request that would wait for it.
+TEST_F(TheDataPlane, LeavesAnHttp2ClientThatNeverOpensTheWindowOfItsConnection) {
+  const std::string window("\0\x20\0\0", 4);  // 2 MiB, of a stream
+  test::MemoryWire& one = client();
+  send(one, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  send(one, frame(4, 0, 0, std::string("\0\x04", 2) + window) + frame(1, 5, 1,
+                                                                      "\x82\x86\x84\x41\x06"
+                                                                      "a.test"));
+  plane_.environment.connect();
+  plane_.turn();
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\nContent-Length: 120000\r\n\r\n" + std::string(120'000, 'x'));
+  send(one, frame(1, 5, 3, "\x82\x86\x84\xbe"));
+  if (!plane_.environment.dials.empty()) plane_.environment.connect();
+  plane_.turn();
+  plane_.from_origin(plane_.environment.connections.size() - 1,
+                     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+  send(one, frame(3, 0, 1, std::string("\0\0\0\x08", 4)));
+  plane_.pass(plane_.listen.idle_timeout + 1s);
+  EXPECT_TRUE(one.shut || one.gone);
+}
+
 TEST_F(TheDataPlane, CountsAnOriginThatFallsSilentAsOneFailure) {
   for (const std::string_view part : {"", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"}) {
     test::MemoryWire& one = client();
