@@ -23,18 +23,31 @@ struct AttemptRecord {
 };
 
 struct RequestRecord {
-  explicit RequestRecord(std::uint32_t number, const RequestPlan& asked) : token(token_of(number)), plan(asked) {}
+  RequestRecord(std::uint32_t number, const RequestPlan& request, const void* asker)
+      : token(token_of(number)), plan(request), client(asker) {}
   const std::string token;
   const RequestPlan& plan;
+  const void* const client;
   std::deque<AttemptRecord> attempts;
   // At the client.
-  bool sent = false;      // its last byte was sent
-  bool answered = false;  // a final head arrived
+  std::uint32_t asked = 1;  // times
+  bool answered = false;    // a final head arrived
   std::uint32_t ends = 0;
   std::uint32_t informational = 0;
   std::uint64_t received = 0;
+  std::uint32_t tails = 0;  // trailers
   std::size_t attempt = 0;  // that answered it; SIZE_MAX: carpool itself
   std::string method() const { return kMethods[plan.method % kMethodCount]; }
+  // The trailers that follow its body, if it has one that is not counted.
+  bool has_tail() const { return plan.trailers != 0 && plan.chunked != 0 && plan.method < kConnect; }
+  // The client asks again: its first request had no effect.
+  void ask_again() {
+    if (!attempts.empty()) attempts.back().refused = true;
+    ++asked;
+    answered = false;
+    ends = tails = informational = 0;
+    received = 0;
+  }
   bool tunnels() const { return plan.method == kConnect || plan.method == kUpgrade; }
   std::uint32_t body_size() const {
     if (!tunnels()) return plan.size;
@@ -44,8 +57,8 @@ struct RequestRecord {
 
 class Account {
  public:
-  RequestRecord& add(const RequestPlan& plan) {
-    return requests.emplace_back(static_cast<std::uint32_t>(requests.size()), plan);
+  RequestRecord& add(const RequestPlan& plan, const void* client) {
+    return requests.emplace_back(static_cast<std::uint32_t>(requests.size()), plan, client);
   }
   RequestRecord* find(std::string_view path) {
     const std::size_t at = path.rfind("/r");
@@ -57,28 +70,9 @@ class Account {
     if (wrong.empty()) wrong = std::move(what);
   }
   // An origin received the head of one more attempt.
-  void check_replay(const RequestRecord& one) {
-    if (one.attempts.size() >= kMostAttempts) complain(one.token + " was sent to origins too often");
-    std::size_t refused = 0;
-    for (const AttemptRecord& attempt : one.attempts) {
-      // A session that broke may have lost it: the bytes that were read are of other streams.
-      const bool read = attempt.wire->consumed > attempt.consumed;
-      const bool unsure = attempt.session && (attempt.wire->broken || attempt.wire->spoilt);
-      refused += attempt.answer.status == 421 && read && !unsure ? 1 : 0;
-    }
-    if (refused > 1) complain(one.token + " was repeated after a second 421");
-    if (one.attempts.empty()) return;
-    const AttemptRecord& last = one.attempts.back();
-    const bool harmless = one.method() == "GET" || one.method() == "HEAD";
-    // A session counts as reused from its second lease on, which may open the first stream.
-    const bool unanswered =
-        last.session ? last.wire->broken || last.wire->spoilt : last.reused && last.wire->consumed == last.consumed;
-    if (!last.refused && !(harmless && unanswered && one.body_size() == 0)) {
-      complain(one.token + " was repeated without proof that it was not processed: attempt " +
-               std::to_string(one.attempts.size()) + ", status " + std::to_string(last.answer.status) +
-               (last.session ? ", HTTP/2" : "") + (last.reused ? ", reused" : ", new") +
-               (last.wire->broken ? ", reset" : "") + (last.wire->gone ? ", closed" : ""));
-    }
+  void check_attempt(const RequestRecord& one, const VirtualWire& wire) {
+    if (wire.host != "o" + std::to_string(one.plan.origin) + ".test") complain(one.token + " reached " + wire.host);
+    check_replay(one);
   }
   // A client took its response for complete.
   void check_complete(const RequestRecord& one) {
@@ -90,11 +84,15 @@ class Account {
     if (one.attempts[one.attempt].session && answer.rogue != 0) {
       return complain(one.token + ": a response with DATA before its head looks complete");
     }
-    const bool cut = answer.end == AnswerEnd::fin || answer.end == AnswerEnd::reset;
-    if (cut && (answer.framing != 2 || answer.end == AnswerEnd::reset)) {
+    const bool session = one.attempts[one.attempt].session;
+    const bool cut = answer.end != AnswerEnd::whole && answer.end != AnswerEnd::surplus;
+    if (cut && (answer.framing != 2 || answer.end != AnswerEnd::fin || session)) {
       return complain(one.token + ": a truncated response looks complete");
     }
     if (!cut && one.received != answer.size) complain(one.token + ": a response lost bytes");
+    const bool tail =
+        answer.trailers != 0 && one.plan.version == 0 && (answer.framing == 1 || (session && answer.framing == 2));
+    if (!cut && tail && one.tails == 0) complain(one.token + ": a response lost its trailers");
   }
   // The proxy broke off what a client was reading: what the origin sent of a truncated body must have arrived before.
   // A reset of the origin's connection loses what the proxy had not read.
@@ -103,7 +101,8 @@ class Account {
     const AttemptRecord& attempt = one.attempts[one.attempt];
     if (attempt.wire->broken || attempt.wire->spoilt) return;
     const AnswerPlan& answer = attempt.answer;
-    if (answer.end == AnswerEnd::fin && answer.framing == 0 && one.received + 1 < answer.size) {
+    const bool short_of_one = answer.end == AnswerEnd::fin || answer.end == AnswerEnd::silent;
+    if (short_of_one && answer.framing == 0 && one.received + 1 < answer.size) {
       complain(one.token + ": bytes of a truncated response were lost");
     }
     if (answer.end == AnswerEnd::whole && answer.status != 0 && one.plan.size == 0) {
@@ -114,8 +113,21 @@ class Account {
   void check_tunnel(const RequestRecord& one) {
     if (one.attempts.empty()) return;
     const AttemptRecord& attempt = one.attempts.back();
-    const bool cut = attempt.answer.end == AnswerEnd::reset || attempt.wire->broken;
+    const std::uint32_t end = attempt.answer.end;
+    const bool cut = end == AnswerEnd::reset || end == AnswerEnd::silent || attempt.wire->broken;
     if (!cut && one.received != attempt.answer.size) complain(one.token + ": a tunnel lost bytes of its origin");
+  }
+  // A client's tunnel was reset.
+  void check_tunnel_cut(const RequestRecord& one) {
+    if (one.attempts.empty()) return;
+    const AttemptRecord& attempt = one.attempts.back();
+    const std::uint32_t end = attempt.answer.end;
+    const bool cut = end == AnswerEnd::reset || end == AnswerEnd::silent || attempt.wire->broken;
+    if (!cut) complain(one.token + ": a tunnel was cut that its origin ended in order");
+  }
+  // Bytes that a client or an origin read.
+  void log_bytes(std::string_view bytes) {
+    if (!bytes.empty()) mix(std::hash<std::string_view>{}(bytes));
   }
   void log(std::string_view event, std::uint64_t value = 0) {
     for (const char c : event) mix(static_cast<unsigned char>(c));
@@ -129,7 +141,32 @@ class Account {
   static constexpr std::size_t kMostAttempts = 9;  // max_retries and 8
 
  private:
+  void check_replay(const RequestRecord& one);
   void mix(std::uint64_t value) { hash = (hash ^ value) * 1099511628211ULL; }
 };
+
+inline void Account::check_replay(const RequestRecord& one) {
+  if (one.attempts.size() >= kMostAttempts * one.asked) complain(one.token + " was sent to origins too often");
+  std::size_t refused = 0;
+  for (const AttemptRecord& attempt : one.attempts) {
+    // A session that broke may have lost it: the bytes that were read are of other streams.
+    const bool read = attempt.wire->consumed > attempt.consumed;
+    const bool unsure = attempt.session && (attempt.wire->broken || attempt.wire->spoilt);
+    refused += attempt.answer.status == 421 && read && !unsure ? 1 : 0;
+  }
+  if (refused > 1) complain(one.token + " was repeated after a second 421");
+  if (one.attempts.empty()) return;
+  const AttemptRecord& last = one.attempts.back();
+  const bool harmless = one.method() == "GET" || one.method() == "HEAD";
+  // A session counts as reused from its second lease on, which may open the first stream.
+  const bool unanswered =
+      last.session ? last.wire->broken || last.wire->spoilt : last.reused && last.wire->consumed == last.consumed;
+  if (!last.refused && !(harmless && unanswered && one.body_size() == 0)) {
+    complain(one.token + " was repeated without proof that it was not processed: attempt " +
+             std::to_string(one.attempts.size()) + ", status " + std::to_string(last.answer.status) +
+             (last.session ? ", HTTP/2" : "") + (last.reused ? ", reused" : ", new") +
+             (last.wire->broken ? ", reset" : "") + (last.wire->gone ? ", closed" : ""));
+  }
+}
 
 }  // namespace carpool::test

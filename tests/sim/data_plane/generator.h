@@ -16,12 +16,16 @@ inline AnswerPlan some_answer(Random& random, std::uint32_t hostile) {
   AnswerPlan answer;
   answer.framing = pick(random, 3);
   answer.size = some_size(random);
+  answer.trailers = answer.framing != 0 && chance(random, 25) ? 1 : 0;
+  answer.asks = chance(random, 10) ? 1 : 0;
+  answer.auth = chance(random, 4) ? 1 : 0;
+  if (answer.auth != 0) answer.status = 401;
   if (!chance(random, hostile)) return answer;
   answer.informational = chance(random, 40) ? (chance(random, 10) ? 60 + pick(random, 60) : pick(random, 4)) : 0;
   answer.early = chance(random, 30) ? 1 : 0;
   constexpr std::uint32_t kStatuses[] = {0, 204, 304, 404, 421, 421, 503, 200, 200, 200};
   answer.status = kStatuses[pick(random, 10)];
-  answer.end = chance(random, 50) ? static_cast<AnswerEnd>(pick(random, kAnswerEnds)) : AnswerEnd::whole;
+  answer.end = chance(random, 50) ? pick(random, AnswerEnd::silent) : AnswerEnd::whole;
   if (chance(random, 5)) {
     answer.rogue = 1 + pick(random, 30);
     answer.informational = 1 + pick(random, 3);
@@ -41,7 +45,7 @@ inline void some_tunnel(Random& random, RequestPlan& one) {
   one.method = kConnect + pick(random, 2);
   one.size = some_size(random);
   one.chunked = pick(random, 2);
-  one.gives_up = pick(random, 2);
+  one.gives_up = chance(random, 10) ? 2 + pick(random, 2000) : pick(random, 2);
 }
 
 // 101 while the client sends its body.
@@ -51,6 +55,27 @@ inline void switch_early(RequestPlan& one) {
     answer.status = 200;
     answer.early = 1;
   }
+}
+
+// A body whose client waits for 100 (Continue), and origins that ask for it, do without it, or refuse it.
+inline void some_expectation(Random& random, RequestPlan& one) {
+  one.expect = 1 + pick(random, Expecting::count - 1);
+  constexpr std::uint32_t kStatuses[] = {417, 417, 401, 200};
+  for (AnswerPlan& answer : one.answers) {
+    answer.asks = chance(random, 50) ? 1 : 0;
+    if (!chance(random, 40)) continue;
+    answer.early = 1;
+    answer.status = kStatuses[pick(random, 4)];
+  }
+}
+
+// An origin or a client falls silent, so that only a deadline ends the request.
+inline void some_silence(Random& random, ClientPlan& client) {
+  for (RequestPlan& one : client.requests) {
+    if (one.answers.front().status != 0 && chance(random, 40)) one.answers.front().end = AnswerEnd::silent;
+    if (one.body_follows() && chance(random, 30)) one.stalls = 1;
+  }
+  if (chance(random, 20)) client.deaf = 1 + pick(random, 3000);
 }
 
 inline void some_session(Random& random, ClientPlan& client) {
@@ -70,6 +95,7 @@ inline Plan plan_of(std::uint64_t seed) {
   plan.size = 1 + pick(random, 4);
   plan.room = chance(random, 30) ? 200 + pick(random, 5000) : 65536;
   plan.failing = chance(random, 20) ? pick(random, 30) : 0;
+  plan.patience = chance(random, 15) ? 1000 + pick(random, 5000) : 0;
   plan.orders = chance(random, 20) ? 5 + pick(random, 100) : 0;
   const std::uint32_t hostile = chance(random, 30) ? 0 : pick(random, 80);
   plan.clients.resize(1 + pick(random, 6));
@@ -84,14 +110,22 @@ inline Plan plan_of(std::uint64_t seed) {
       constexpr std::uint32_t kMethod[] = {0, 0, 0, 0, 1, 1, 2, 3};
       one.method = kMethod[pick(random, 8)];
       one.origin = pick(random, plan.origins);
-      if (client.h2 == 0 && chance(random, 8)) some_tunnel(random, one);
+      if (chance(random, 8)) some_tunnel(random, one);
+      if (client.h2 == 0 && one.method < kConnect && chance(random, 10)) one.version = 1 + pick(random, 2);
+      if (one.method < kConnect && chance(random, 5)) one.auth = 1;
       if (one.method == 1 || one.method == 3) one.size = some_size(random);
-      if (one.method < kConnect) one.chunked = one.size != 0 && chance(random, 40) ? 1 : 0;
-      if (client.h2 != 0 && chance(random, hostile / 4)) one.gives_up = 1 + pick(random, 2) * pick(random, 3000);
+      if (one.method < kConnect) one.chunked = one.size != 0 && one.version == 0 && chance(random, 40) ? 1 : 0;
+      if (one.method < kConnect) one.trailers = one.chunked != 0 && chance(random, 40) ? 1 : 0;
+      if (client.h2 != 0 && one.method == kUpgrade) one.chunked = 0;
+      if (client.h2 != 0 && one.method < kConnect && chance(random, hostile / 4))
+        one.gives_up = 1 + pick(random, 2) * pick(random, 3000);
       for (std::uint32_t n = 1 + pick(random, 3); n > 0; --n) one.answers.push_back(some_answer(random, hostile));
       if (one.method == kUpgrade && one.chunked != 0 && chance(random, 50)) switch_early(one);
       if (chance(random, hostile / 8)) refuse_always(random, one);
+      if (client.h2 == 0 && one.body_follows() && one.version == 0 && chance(random, 15)) some_expectation(random, one);
     }
+    if (client.h2 == 0 && chance(random, 15)) client.half = 1;
+    if (plan.patience != 0 && chance(random, 50)) some_silence(random, client);
   }
   return plan;
 }

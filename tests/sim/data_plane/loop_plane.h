@@ -93,6 +93,20 @@ class LoopPlane final : public proxy::ClientOwner,
     return idle;
   }
 
+  template <class Visit>
+  void each_exchange(const Visit& visit) const LOOP_ONLY {
+    exchanges_.for_each(visit);
+  }
+  // Returns the age of the oldest exchange.
+  Duration oldest(Instant now) const LOOP_ONLY {
+    Duration oldest{};
+    exchanges_.for_each([&](const proxy::Exchange& one) LOOP_ONLY {
+      const bool begun = one.state() != proxy::ExchangeState::idle && one.facts().began != Instant{};
+      if (begun) oldest = std::max(oldest, now - one.facts().began);
+    });
+    return oldest;
+  }
+
   SimLoop loop;
   std::deque<pool::Delivery*> deliveries;
 

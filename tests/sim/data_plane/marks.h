@@ -10,6 +10,7 @@
 namespace carpool::test {
 
 inline constexpr std::string_view kMarkField = "x-of";
+inline constexpr std::string_view kTailField = "x-tail";  // a trailer
 
 inline std::string token_of(std::uint32_t request) {
   char text[16];

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "tests/sim/data_plane/marks.h"
+
 namespace carpool::test {
 
 struct ReadHead {
@@ -27,17 +29,20 @@ struct ReadHead {
 class MessageReader {
  public:
   // User: on_head(const ReadHead&) returns false if no body follows whatever the head says; on_body(bytes), on_end(),
-  // on_garbage(), switched(): everything after this head is the body. Returns after each message that ended, so the
-  // rest waits for the next call.
+  // on_tail(value), on_garbage(), switched(): everything after this head is the body. Returns after each message that
+  // ended, so the rest waits for the next call.
   template <class User>
   void feed(std::string_view bytes, User& user) {
     held_.append(bytes);
     while (!wrong_ && step(user)) {
     }
   }
+  // The connection ended in order. Returns true if that ends a message.
   template <class User>
-  void finish(User& user) {
-    if (phase_ == Phase::until_close) end(user);
+  bool finish(User& user) {
+    if (phase_ != Phase::until_close) return false;
+    end(user);
+    return true;
   }
   bool between() const { return phase_ == Phase::head && held_.empty(); }
   bool in_body() const { return phase_ != Phase::head; }
@@ -117,7 +122,11 @@ class MessageReader {
       return line.empty() || fail(user);
     }
     if (phase_ == Phase::trailers) {
-      if (line.empty()) end(user);
+      if (line.empty()) {
+        end(user);
+      } else if (const ReadHead tail = parse("\r\n" + line); !tail.field(kTailField).empty()) {
+        user.on_tail(tail.field(kTailField));
+      }
       return true;
     }
     if (line.empty() || std::isxdigit(static_cast<unsigned char>(line[0])) == 0) return fail(user);

@@ -4,24 +4,30 @@
 #pragma once
 
 #include <cstdint>
+#include <istream>
 #include <sstream>
 #include <string>
 #include <vector>
 
 namespace carpool::test {
 
-enum class AnswerEnd : std::uint8_t { whole, fin, reset, surplus };
-inline constexpr std::uint32_t kAnswerEnds = 4;
+// The end of an answer. fin, reset, silent: in place of the last byte; after `silent` nothing follows.
+namespace AnswerEnd {
+inline constexpr std::uint32_t whole = 0, fin = 1, reset = 2, surplus = 3, silent = 4, count = 5;
+}  // namespace AnswerEnd
 
 // AnswerPlan: what the origin does with one attempt of a request.
 struct AnswerPlan {
-  std::uint32_t status = 200;        // 0: none, the connection ends at once
-  std::uint32_t informational = 0;   // heads with 103 before it
-  std::uint32_t framing = 0;         // of the body: 0 Content-Length, 1 chunked, 2 until close
-  std::uint32_t size = 0;            // of the body
-  std::uint32_t early = 0;           // 1: before the request's body was received
-  AnswerEnd end = AnswerEnd::whole;  // what follows; fin and reset: in place of the last byte
-  std::uint32_t rogue = 0;           // HTTP/2: so many bytes of DATA before the final head
+  std::uint32_t status = 200;       // 0: none, the connection ends at once
+  std::uint32_t informational = 0;  // heads with 103 before it
+  std::uint32_t framing = 0;        // of the body: 0 Content-Length, 1 chunked, 2 until close
+  std::uint32_t size = 0;           // of the body
+  std::uint32_t early = 0;          // 1: before the request's body was received
+  std::uint32_t end = AnswerEnd::whole;
+  std::uint32_t rogue = 0;     // HTTP/2: so many bytes of DATA before the final head
+  std::uint32_t trailers = 0;  // 1: behind a body that is not counted
+  std::uint32_t asks = 0;      // 1: 100 (Continue) at once
+  std::uint32_t auth = 0;      // 1, HTTP/1.1: it authenticates the connection
 };
 
 struct RequestPlan {
@@ -30,13 +36,25 @@ struct RequestPlan {
   std::uint32_t size = 0;  // of the body
   std::uint32_t chunked = 0;
   std::uint32_t gives_up = 0;  // HTTP/2: a reset once so many bytes less one of the response were received; 0: none
+  std::uint32_t version = 0;   // HTTP/1 clients: 1: HTTP/1.0, 2: HTTP/1.0 that keeps the connection
+  std::uint32_t expect = 0;    // 100-continue, an Expecting
+  std::uint32_t trailers = 0;  // 1: behind a body that is not counted
+  std::uint32_t auth = 0;      // 1: credentials that authenticate a connection
+  std::uint32_t stalls = 0;    // 1: the end of the body never comes
   std::vector<AnswerPlan> answers;  // by attempt; later attempts are answered in order
+  bool body_follows() const { return size != 0 && (method == 1 || method == 3); }
 };
 inline constexpr const char* kMethods[] = {"GET", "POST", "HEAD", "PUT", "CONNECT", "GET"};
 inline constexpr std::uint32_t kMethodCount = 6;
-// Tunnels, of HTTP/1.1 clients. `size`: of the client's bytes; `chunked`: CONNECT's follow its head at once, and an
-// upgrade has a body; `gives_up`: the client's FIN follows them, otherwise that of the origin.
+// Tunnels. `size`: of the client's bytes; `chunked`: CONNECT's follow its head at once, and an upgrade of HTTP/1.1 has
+// a body; `gives_up`: 1: the client's FIN follows them, 0: that of the origin, more: over HTTP/2 a reset.
 inline constexpr std::uint32_t kConnect = 4, kUpgrade = 5;
+
+// A client that expects 100 (Continue) waits for it, but not for ever. After a final response without it: it leaves,
+// sends the body nevertheless, or repeats a request that 417 answered. `rushes`: it does not wait.
+namespace Expecting {
+inline constexpr std::uint32_t leaves = 1, sends = 2, repeats = 3, rushes = 4, count = 5;
+}  // namespace Expecting
 
 struct ClientPlan {
   std::uint32_t loop = 0;
@@ -46,55 +64,86 @@ struct ClientPlan {
   std::uint32_t window = 0;        // of its streams; 0: the protocol's
   std::uint32_t pieces = 0;        // a header block is sent in pieces of so many bytes; 0: in one
   std::uint32_t goaway = 0;        // follows its last request
+  std::uint32_t half = 0;          // HTTP/1: FIN follows its last request
+  std::uint32_t deaf = 0;          // reads no more after so many bytes; 0: it reads everything
   std::vector<RequestPlan> requests;
 };
 
 struct Plan {
   std::uint64_t seed = 1;
   // orders: of the operator, one in so many steps by chance; 0: none. h2: the first so many origins speak HTTP/2; room:
-  // bytes in flight; failing: percent of the dials.
-  std::uint32_t loops = 1, origins = 1, h2 = 0, size = 1, room = 65536, failing = 0, orders = 0;
+  // bytes in flight; failing: percent of the dials; patience: of a request, in milliseconds; 0: as configured.
+  std::uint32_t loops = 1, origins = 1, h2 = 0, size = 1, room = 65536, failing = 0, orders = 0, patience = 0;
   std::vector<ClientPlan> clients;
 };
 
+// Calls visit(number) for each number of one element, in the order of its script.
+template <class Visit>
+void each_number(AnswerPlan& one, const Visit& visit) {
+  for (std::uint32_t* number : {&one.status, &one.informational, &one.framing, &one.size, &one.early, &one.end,
+                                &one.rogue, &one.trailers, &one.asks, &one.auth}) {
+    visit(*number);
+  }
+}
+template <class Visit>
+void each_number(RequestPlan& one, const Visit& visit) {
+  for (std::uint32_t* number : {&one.method, &one.origin, &one.size, &one.chunked, &one.gives_up, &one.version,
+                                &one.expect, &one.trailers, &one.auth, &one.stalls}) {
+    visit(*number);
+  }
+}
+template <class Visit>
+void each_number(ClientPlan& one, const Visit& visit) {
+  for (std::uint32_t* number : {&one.loop, &one.pipelines, &one.leaves_after, &one.h2, &one.window, &one.pieces,
+                                &one.goaway, &one.half, &one.deaf}) {
+    visit(*number);
+  }
+}
+template <class Visit>
+void each_number(Plan& one, const Visit& visit) {
+  for (std::uint32_t* number :
+       {&one.loops, &one.origins, &one.h2, &one.size, &one.room, &one.failing, &one.orders, &one.patience}) {
+    visit(*number);
+  }
+}
+
+template <class One>
+void print(std::ostream& out, const char* word, One one) {
+  out << word;
+  each_number(one, [&out](std::uint32_t number) { out << ' ' << number; });
+  out << '\n';
+}
 inline std::string script_of(const Plan& plan) {
   std::ostringstream out;
-  out << "plan " << plan.seed << ' ' << plan.loops << ' ' << plan.origins << ' ' << plan.h2 << ' ' << plan.size << ' '
-      << plan.room << ' ' << plan.failing << ' ' << plan.orders << '\n';
+  out << "seed " << plan.seed << '\n';
+  print(out, "plan", plan);
   for (const ClientPlan& client : plan.clients) {
-    out << "client " << client.loop << ' ' << client.pipelines << ' ' << client.leaves_after << ' ' << client.h2 << ' '
-        << client.window << ' ' << client.pieces << ' ' << client.goaway << '\n';
+    print(out, "client", client);
     for (const RequestPlan& one : client.requests) {
-      out << "request " << one.method << ' ' << one.origin << ' ' << one.size << ' ' << one.chunked << ' '
-          << one.gives_up << '\n';
-      for (const AnswerPlan& answer : one.answers) {
-        out << "answer " << answer.status << ' ' << answer.informational << ' ' << answer.framing << ' ' << answer.size
-            << ' ' << answer.early << ' ' << static_cast<unsigned>(answer.end) << ' ' << answer.rogue << '\n';
-      }
+      print(out, "request", one);
+      for (const AnswerPlan& answer : one.answers) print(out, "answer", answer);
     }
   }
   return out.str();
 }
 
+// Words that do not belong where they stand are left out.
 inline Plan plan_of(std::istream& script) {
   Plan plan;
+  const auto number = [&script](std::uint32_t& into) { script >> into; };
   for (std::string word; script >> word;) {
-    if (word == "plan") {
-      script >> plan.seed >> plan.loops >> plan.origins >> plan.h2 >> plan.size >> plan.room >> plan.failing >>
-          plan.orders;
+    RequestPlan* const last =
+        plan.clients.empty() || plan.clients.back().requests.empty() ? nullptr : &plan.clients.back().requests.back();
+    if (word == "seed") {
+      script >> plan.seed;
+    } else if (word == "plan") {
+      each_number(plan, number);
     } else if (word == "client") {
-      ClientPlan& client = plan.clients.emplace_back();
-      script >> client.loop >> client.pipelines >> client.leaves_after >> client.h2 >> client.window >> client.pieces >>
-          client.goaway;
-    } else if (word == "request") {
-      RequestPlan& one = plan.clients.back().requests.emplace_back();
-      script >> one.method >> one.origin >> one.size >> one.chunked >> one.gives_up;
-    } else if (word == "answer") {
-      AnswerPlan& answer = plan.clients.back().requests.back().answers.emplace_back();
-      unsigned end = 0;
-      script >> answer.status >> answer.informational >> answer.framing >> answer.size >> answer.early >> end >>
-          answer.rogue;
-      answer.end = static_cast<AnswerEnd>(end % kAnswerEnds);
+      each_number(plan.clients.emplace_back(), number);
+    } else if (word == "request" && !plan.clients.empty()) {
+      each_number(plan.clients.back().requests.emplace_back(), number);
+    } else if (word == "answer" && last != nullptr) {
+      each_number(last->answers.emplace_back(), number);
     }
   }
   return plan;

@@ -12,7 +12,7 @@ namespace carpool::test {
 class PlaneClient {
  public:
   PlaneClient(const ClientPlan& plan, Account& account, std::size_t room) : wire(room), plan_(plan), account_(account) {
-    for (const RequestPlan& one : plan.requests) waiting_.push_back(&account.add(one));
+    for (const RequestPlan& one : plan.requests) waiting_.push_back(&account.add(one, this));
   }
   PlaneClient(const PlaneClient&) = delete;
   PlaneClient& operator=(const PlaneClient&) = delete;
@@ -45,6 +45,9 @@ class PlaneClient {
     sent_ += size;
     leaving_ |= plan_.leaves_after != 0 && sent_ >= plan_.leaves_after;
   }
+  void count_read(std::size_t size) { read_ += size; }
+  // It reads no more. What it would have received is not checked.
+  bool deaf() const { return plan_.deaf != 0 && read_ >= plan_.deaf; }
   bool left() const { return left_; }
   // The proxy closed, and everything that it sent has been read. Returns true once.
   bool sees_close() {
@@ -59,6 +62,8 @@ class PlaneClient {
     waiting_.pop_front();
     return one;
   }
+  void ask_first(RequestRecord& one) { waiting_.push_front(&one); }
+  void stop_asking() { waiting_.clear(); }
   // The connection has become a tunnel: no further request.
   void become_tunnel() {
     tunnelled_ = true;
@@ -72,7 +77,7 @@ class PlaneClient {
 
  private:
   std::deque<RequestRecord*> waiting_;
-  std::uint64_t sent_ = 0, landed_ = 0;
+  std::uint64_t sent_ = 0, landed_ = 0, read_ = 0;
   bool leaving_ = false, left_ = false, closed_ = false, tunnelled_ = false;
 };
 

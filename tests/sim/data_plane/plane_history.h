@@ -63,6 +63,7 @@ class PlaneHistory {
     world_.resume_all();
     for (int rounds = 0; rounds < 400; ++rounds) {
       if (!world_.calm_down()) return "it never came to rest";
+      if (std::string wrong = world_.overdue(); !wrong.empty()) return wrong;
       if (!world_.account.wrong.empty()) return world_.account.wrong;
       bool sent = false;
       for (ClientSeat& seat : world_.seats) sent |= seat.client.send();

@@ -17,6 +17,7 @@
 #include "tests/sim/data_plane/scripted_h2_client.h"
 #include "tests/sim/data_plane/scripted_h2_origin.h"
 #include "tests/sim/data_plane/scripted_origin.h"
+#include "tests/sim/data_plane/turn_check.h"
 
 namespace carpool::test {
 
@@ -52,15 +53,23 @@ struct ClientSeat {
   exec::LoopId loop;
 };
 
+inline void set_patience(proxy::config::Config& config, std::uint32_t patience) {
+  if (patience == 0) return;
+  config.request.idle_timeout = config.request.response_header_timeout = std::chrono::milliseconds(patience);
+  // An odd one leaves everything to the deadlines of the single steps.
+  config.request.timeout = std::chrono::milliseconds(patience % 2 == 0 ? 3ULL * patience : 0);
+}
 inline proxy::config::Config plane_config(const Plan& plan) {
   proxy::config::Config config;
   config.workers = std::clamp(plan.loops, 1U, 4U);
   config.pool.size = std::max(1U, plan.size);
   config.pool.max_waiting = 64;
+  set_patience(config, plan.patience);
   for (std::uint32_t n = 0; n < plan.h2; ++n) {
     proxy::config::OriginSettings& origin = config.origins.emplace_back();
     origin.origin = *pool::parse_origin("http://o" + std::to_string(n) + ".test");
     origin.pool = config.pool;
+    origin.request = config.request;
     origin.upstream.protocols = {"h2"};
   }
   return config;
@@ -76,6 +85,7 @@ class PlaneWorld final : public pool::Environment {
         policy_(std::move(*proxy::net::EgressPolicy::make(settings_.egress))),
         origins_(std::move(*proxy::OriginRegistry::make(settings_, *this, registry_))) {
     exec::assume_on_loop();
+    listen_.half_close = proxy::config::kUnlimited;
     const SharedPlane shared{now, registry_, *origins_, *policy_, listen_, hosts_};
     for (exec::LoopId n = 0; n < loops_of(plan); ++n) planes.push_back(std::make_unique<LoopPlane>(n, shared));
     for (const ClientPlan& one : plan.clients) {
@@ -97,6 +107,7 @@ class PlaneWorld final : public pool::Environment {
     OriginLink& link = links.emplace_back(account, plan_.room);
     ++account.dials;
     link.destination = &destination;
+    link.wire.host = destination.origin().host;
     link.loop = here_;
     link.index = reservation.index();
     link.generation = reservation.generation();
@@ -149,6 +160,10 @@ class PlaneWorld final : public pool::Environment {
     moved |= plane.loop.deferred.run_turn(1000) != 0;
     plane.loop.timers.run_due(now);
     plane.loop.leases().end_event();
+    for (const auto& one : planes) {
+      one->each_exchange([this](const proxy::Exchange& exchange) LOOP_ONLY { turns_.see(exchange); });
+    }
+    turns_.end_turn();
     plane.bury();
     return moved;
   }
@@ -185,7 +200,12 @@ class PlaneWorld final : public pool::Environment {
     proxy::config::Config& fresh = reloads_.emplace_back(plane_config(plan_));
     fresh.pool.size = 1 + pick(random, 4);
     fresh.pool.max_usage = chance(random, 30) ? 1 + pick(random, 5) : 0;
-    for (proxy::config::OriginSettings& origin : fresh.origins) origin.pool = fresh.pool;
+    if (plan_.patience != 0) set_patience(fresh, 2 * (1 + pick(random, plan_.patience)) + plan_.patience % 2);
+    longest_ = std::max(longest_, fresh.request.timeout);
+    for (proxy::config::OriginSettings& origin : fresh.origins) {
+      origin.pool = fresh.pool;
+      origin.request = fresh.request;
+    }
     cap_ = std::max(cap_, fresh.pool.size);
     auto prepared = origins_->prepare(fresh);
     if (!prepared || !origins_->apply(fresh, std::move(*prepared)).empty()) account.complain("a reload failed");
@@ -229,6 +249,15 @@ class PlaneWorld final : public pool::Environment {
       if (plan_.origins <= 1) break;
     }
     return origins_->directory().audit().text();
+  }
+  // Every loop had a turn. Returns the fault if an exchange lives longer than its deadlines allow.
+  std::string overdue() {
+    if (longest_ == Duration::zero()) return "";
+    exec::assume_on_loop();
+    for (const auto& plane : planes) {
+      if (plane->oldest(now) > longest_) return "an exchange outlives request.timeout";
+    }
+    return "";
   }
   std::uint64_t lent() {
     std::uint64_t lent = 0;
@@ -340,10 +369,12 @@ class PlaneWorld final : public pool::Environment {
   }
 
   const Plan& plan_;
+  TurnCheck turns_{account};
   proxy::config::Config settings_;
   proxy::config::Listen listen_;
   std::list<proxy::config::Config> reloads_;
-  std::uint32_t cap_ = settings_.pool.size;  // of connections, the highest so far
+  Duration longest_ = settings_.request.timeout;  // the longest request.timeout so far; zero: none
+  std::uint32_t cap_ = settings_.pool.size;       // of connections, the highest so far
 
  public:
   Random random;

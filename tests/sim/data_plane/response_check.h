@@ -17,11 +17,13 @@ inline bool check_head(Account& account, RequestRecord& one, std::uint32_t statu
   }
   if (status < 200) {
     if (mark.empty() && status != 100) account.complain(one.token + " received an unmarked interim response");
+    if (one.plan.version != 0) account.complain(one.token + ": an interim response for HTTP/1.0");
     if (++one.informational > 64U * one.attempts.size() + 1) account.complain(one.token + ": too many 1xx");
     return true;
   }
-  if (mark.empty() && status < 400) {
-    account.complain(one.token + ": a response of nobody: " + std::to_string(status));
+  // No request of a plan is malformed: carpool itself refuses only a client that falls silent, or one too many.
+  if (mark.empty() && status < 500 && status != 408 && status != 429) {
+    account.complain(one.token + " was refused with " + std::to_string(status));
   }
   if (one.answered) account.complain(one.token + " received two final heads");
   one.answered = true;
@@ -35,6 +37,11 @@ inline void check_body(Account& account, RequestRecord& one, std::string_view by
   if (!one.answered) account.complain(one.token + " received a body before its head");
   one.received += bytes.size();
   account.log("body", bytes.size());
+}
+inline void check_tail(Account& account, RequestRecord& one, std::string_view value) {
+  ++one.tails;
+  account.log("tail", one.received);
+  if (value.substr(0, 6) != one.token) account.complain(one.token + " received the trailers of " + std::string(value));
 }
 inline void check_end(Account& account, RequestRecord& one) {
   ++one.ends;

@@ -1,4 +1,4 @@
-// ScriptedClient: an HTTP/1.1 client of a plan. It checks each byte that it reads against the request whose turn it is.
+// ScriptedClient: an HTTP/1 client of a plan. It checks each byte that it reads against the request whose turn it is.
 #pragma once
 
 #include <deque>
@@ -7,6 +7,7 @@
 
 #include "tests/sim/data_plane/message_reader.h"
 #include "tests/sim/data_plane/plane_client.h"
+#include "tests/sim/data_plane/request_text.h"
 #include "tests/sim/data_plane/response_check.h"
 
 namespace carpool::test {
@@ -16,44 +17,29 @@ class ScriptedClient final : public PlaneClient {
   using PlaneClient::PlaneClient;
 
   bool send() override {
-    if (over() || tunnelled() || (held_.empty() && busy())) return false;
-    if (!held_.empty()) {
-      wire.flying += std::exchange(held_, {});
-      return true;
-    }
+    if (over() || tunnelled() || wire.ended) return false;
+    if (!held_.empty()) return send_held();
+    if (busy()) return false;
     RequestRecord* const one = next();
     if (one == nullptr) return false;
     asked_.push_back(one);
-    const std::string host = "o" + std::to_string(one->plan.origin) + ".test";
-    const bool connect = one->plan.method == kConnect;
-    std::string text = one->method() + " http://" + host + "/" + one->token + " HTTP/1.1\r\nHost: " + host +
-                       "\r\nX-Of: " + one->token + "\r\n";
-    if (connect) {
-      text = "CONNECT " + host + ":443 HTTP/1.1\r\nHost: " + host + ":443\r\n\r\n";
-      if (one->plan.chunked != 0) text += tunnel_bytes(*one);
-    } else if (one->plan.method == kUpgrade) {
-      text += "Connection: Upgrade\r\nUpgrade: marks\r\n";
-      append_body(text, *one);
-    } else {
-      append_body(text, *one);
-    }
-    // A client of an upgrade ends its body later: 101 may come first.
-    if (one->plan.method == kUpgrade && one->body_size() != 0) {
-      held_ = text.substr(text.size() - 5);
-      text.resize(text.size() - 5);
-    }
-    wire.flying += text;
-    count_sent(text.size());
+    ask(*one);
     return true;
   }
   bool read(std::size_t most) override {
-    if (left()) return false;
+    if (left() || deaf()) return false;
     const std::string bytes = wire.take(most);
+    account_.log_bytes(bytes);
+    count_read(bytes.size());
     if (!bytes.empty()) reader_.feed(bytes, *this);
     if (!bytes.empty() || !sees_close()) return !bytes.empty();
     account_.log("close", asked_.size());
     if (asked_.empty() || wire.broken) return true;
-    tunnelled() ? account_.check_tunnel(*asked_.front()) : account_.check_cut(*asked_.front());
+    if (tunnelled()) {
+      account_.check_tunnel(*asked_.front());
+    } else if (wire.cut || !reader_.finish(*this)) {
+      account_.check_cut(*asked_.front());
+    }
     return true;
   }
   const RequestRecord* open_request() const override { return asked_.empty() ? nullptr : asked_.front(); }
@@ -71,10 +57,18 @@ class ScriptedClient final : public PlaneClient {
       open_tunnel(one, head.field(kMarkField));
       return true;
     }
+    may_go_on_ |= head.status() == 100;
+    status_ = head.status();
+    if (one.plan.version != 0 && !head.field("transfer-encoding").empty()) {
+      account_.complain(one.token + ": a transfer coding for HTTP/1.0");
+    }
     return check_head(account_, one, head.status(), head.field(kMarkField));
   }
   void on_body(std::string_view bytes) {
     if (!asked_.empty()) check_body(account_, *asked_.front(), bytes);
+  }
+  void on_tail(std::string_view value) {
+    if (!asked_.empty()) check_tail(account_, *asked_.front(), value);
   }
   bool switched() const { return tunnelled(); }
   void on_end() {
@@ -82,12 +76,53 @@ class ScriptedClient final : public PlaneClient {
     RequestRecord& one = *asked_.front();
     asked_.pop_front();
     check_end(account_, one);
+    if (asked_.empty() && !held_.empty()) answered_before_its_body(one);
   }
   void on_garbage() { account_.complain("a client received bytes that are no response"); }
 
  private:
-  bool busy() const { return !asked_.empty() && (plan_.pipelines == 0 || asked_.back()->tunnels()); }
-  static std::string tunnel_bytes(const RequestRecord& one) { return one.token + marked(one.token, one.plan.size); }
+  static constexpr int kWaits = 5;  // chances to send, of a client that waits for 100 (Continue)
+
+  bool busy() const {
+    return !asked_.empty() && (plan_.pipelines == 0 || asked_.back()->tunnels() || asked_.back()->plan.version == 1);
+  }
+  void ask(RequestRecord& one) {
+    RequestText text = request_text(one, again_);
+    again_ = may_go_on_ = false;
+    waited_ = 0;
+    held_ = std::move(text.held);
+    send_bytes(text.now);
+  }
+  bool send_held() {
+    const RequestRecord* const one = asked_.empty() ? nullptr : asked_.back();
+    if (one != nullptr && one->plan.stalls != 0) return false;
+    if (one != nullptr && expects(*one) && !may_go_on_ && ++waited_ < kWaits) return false;
+    send_bytes(std::exchange(held_, {}));
+    return true;
+  }
+  void send_bytes(const std::string& text) {
+    wire.flying += text;
+    count_sent(text.size());
+    const bool last = !any_waiting() && held_.empty() && !asked_.empty() && !asked_.back()->tunnels();
+    if (plan_.half != 0 && last && may_leave_later(*asked_.back())) wire.ended = true;
+  }
+  // A client that may have to repeat its request stays.
+  static bool may_leave_later(const RequestRecord& one) { return one.plan.expect != Expecting::repeats; }
+
+  // The final response came before the rest of the request.
+  void answered_before_its_body(RequestRecord& one) {
+    const bool waited = one.plan.expect != 0 && one.plan.expect != Expecting::sends;
+    if (!waited && one.plan.stalls == 0) return;  // the rest follows
+    held_.clear();
+    if (one.plan.expect == Expecting::repeats && status_ == 417) {
+      one.ask_again();
+      again_ = true;
+      ask_first(one);
+      return;
+    }
+    stop_asking();
+    wire.ended = true;
+  }
   void open_tunnel(RequestRecord& one, const std::string& mark) {
     account_.log("tunnel", one.received);
     if (!mark.empty() && mark.substr(0, 6) != one.token) account_.complain(one.token + " received a 101 of " + mark);
@@ -99,29 +134,14 @@ class ScriptedClient final : public PlaneClient {
     if (one.plan.method == kUpgrade || one.plan.chunked == 0) wire.flying += tunnel_bytes(one);
     wire.ended |= one.plan.gives_up != 0;
   }
-  void append_body(std::string& text, const RequestRecord& one) const {
-    const std::string body = marked(one.token, one.body_size());
-    if (body.empty() && one.plan.chunked == 0) {
-      text += one.method() == "POST" || one.method() == "PUT" ? "Content-Length: 0\r\n\r\n" : "\r\n";
-    } else if (one.plan.chunked == 0) {
-      text += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-    } else {
-      text += "Transfer-Encoding: chunked\r\n\r\n";
-      append_chunks(text, body);
-    }
-  }
-  static void append_chunks(std::string& text, std::string_view body) {
-    char head[16];
-    for (std::size_t at = 0; at < body.size(); at += 1000) {
-      const std::string_view piece = body.substr(at, 1000);
-      std::snprintf(head, sizeof head, "%zx\r\n", piece.size());
-      text.append(head).append(piece).append("\r\n");
-    }
-    text += "0\r\n\r\n";
-  }
+
   std::deque<RequestRecord*> asked_;
   MessageReader reader_;
-  std::string held_;  // the end of a body
+  std::string held_;        // the rest of the last request
+  bool may_go_on_ = false;  // 100 (Continue) came
+  bool again_ = false;      // the next request is repeated without Expect
+  int waited_ = 0;
+  std::uint32_t status_ = 0;  // of the last head
 };
 
 }  // namespace carpool::test

@@ -9,8 +9,10 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tests/sim/data_plane/plane_client.h"
+#include "tests/sim/data_plane/request_text.h"
 #include "tests/sim/data_plane/response_check.h"
 
 namespace carpool::test {
@@ -43,8 +45,10 @@ class ScriptedH2Client final : public PlaneClient {
     return flush() || moved;
   }
   bool read(std::size_t most) override {
-    if (left()) return false;
+    if (left() || deaf()) return false;
     const std::string bytes = wire.take(most);
+    account_.log_bytes(bytes);
+    count_read(bytes.size());
     const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data());
     if (!bytes.empty() && nghttp2_session_mem_recv(session_, from, bytes.size()) < 0) {
       account_.complain("a client received bytes that are no HTTP/2");
@@ -68,24 +72,37 @@ class ScriptedH2Client final : public PlaneClient {
     std::string body;
     std::size_t sent = 0;
     std::uint32_t status = 0;  // of the block that is being received
-    std::string mark;
+    std::string mark, tail;
+    bool waits = false;  // for the head that opens the tunnel
+    bool tunnel = false;
+    bool over = false;  // the proxy's end came, or its refusal of the tunnel
+    // A tunnel ends with its client's bytes, or after the origin.
+    bool ends() const { return !request->tunnels() || request->plan.gives_up == 1 || over; }
   };
 
   void ask(RequestRecord& one) {
-    const std::string method = one.method(), path = "/" + one.token;
-    const std::string host = "o" + std::to_string(one.plan.origin) + ".test", length = std::to_string(one.plan.size);
-    const nghttp2_nv head[] = {field(":method", method), field(":scheme", "http"), field(":authority", host),
-                               field(":path", path),     field("x-of", one.token), field("content-length", length)};
+    const std::string method = one.plan.method == kUpgrade ? "CONNECT" : one.method(), path = "/" + one.token;
+    const std::string name = "o" + std::to_string(one.plan.origin) + ".test", length = std::to_string(one.plan.size);
+    const bool connect = one.plan.method == kConnect, counted = one.body_size() != 0 && one.plan.chunked == 0;
+    const std::string host = connect ? name + ":443" : name;
+    std::vector<nghttp2_nv> head{field(":method", method), field(":authority", host)};
+    if (!connect) head.insert(head.end(), {field(":scheme", "http"), field(":path", path)});
+    if (one.plan.method == kUpgrade) head.push_back(field(":protocol", "marks"));
+    if (!connect) head.push_back(field("x-of", one.token));
+    if (counted && !one.tunnels()) head.push_back(field("content-length", length));
+    if (one.plan.auth != 0 && !connect) head.push_back(field("authorization", "Negotiate dG9rZW4="));
     const bool has_body = one.method() == "POST" || one.method() == "PUT";
     Stream fresh;
     fresh.request = &one;
     if (has_body) fresh.body = marked(one.token, one.plan.size);
+    if (one.tunnels()) fresh.body = tunnel_bytes(one);
+    fresh.waits = one.tunnels() && !(connect && one.plan.chunked != 0);
     const std::int32_t id = static_cast<std::int32_t>(nghttp2_session_get_next_stream_id(session_));
     nghttp2_data_provider body{};
     streams_[id] = std::move(fresh);
     body.read_callback = read_body;
-    const bool counted = has_body && one.plan.chunked == 0;
-    nghttp2_submit_request(session_, nullptr, head, counted ? 6 : 5, has_body ? &body : nullptr, nullptr);
+    nghttp2_submit_request(session_, nullptr, head.data(), head.size(), has_body || one.tunnels() ? &body : nullptr,
+                           nullptr);
     if (plan_.goaway != 0 && !any_waiting()) goes_ = true;
   }
   // Resets the streams whose request the plan abandons.
@@ -93,7 +110,8 @@ class ScriptedH2Client final : public PlaneClient {
     bool moved = false;
     for (auto at = streams_.begin(); at != streams_.end();) {
       const RequestRecord& one = *at->second.request;
-      const bool enough = one.plan.gives_up != 0 && one.received + 1 >= one.plan.gives_up;
+      const std::uint32_t most = one.plan.gives_up;
+      const bool enough = one.tunnels() ? most > 1 && one.received + 2 >= most : most != 0 && one.received + 1 >= most;
       if (!enough || nghttp2_session_find_stream(session_, at->first) == nullptr) {
         ++at;
         continue;
@@ -147,6 +165,38 @@ class ScriptedH2Client final : public PlaneClient {
     return found == streams_.end() ? nullptr : &found->second;
   }
 
+  void hear_head(std::int32_t id, Stream& stream) {
+    RequestRecord& one = *stream.request;
+    const std::uint32_t status = std::exchange(stream.status, 0);
+    if (!one.tunnels() || status < 200) {
+      check_head(account_, one, status, stream.mark);
+      return;
+    }
+    stream.waits = false;
+    stream.tunnel = status == 200;
+    stream.over = !stream.tunnel;
+    nghttp2_session_resume_data(session_, id);
+    if (!stream.tunnel) {
+      check_head(account_, one, status, stream.mark);
+      return;
+    }
+    account_.log("tunnel", one.received);
+    if (!stream.mark.empty() && stream.mark.substr(0, 6) != one.token) {
+      account_.complain(one.token + " received a tunnel of " + stream.mark);
+    }
+    if (stream.mark.empty() != (one.plan.method == kConnect)) account_.complain(one.token + ": a tunnel of nobody");
+    one.answered = true;
+  }
+  void hear_end(std::int32_t id, Stream& stream) {
+    RequestRecord& one = *stream.request;
+    if (!stream.tunnel) return check_end(account_, one);
+    ++one.ends;
+    stream.over = true;
+    account_.log("tunnel's end", one.received);
+    account_.check_tunnel(one);
+    nghttp2_session_resume_data(session_, id);
+  }
+
   // ---- nghttp2's calls ----
   static ssize_t read_body(nghttp2_session*, std::int32_t id, std::uint8_t* to, std::size_t most, std::uint32_t* flags,
                            nghttp2_data_source*, void* user);
@@ -162,14 +212,25 @@ class ScriptedH2Client final : public PlaneClient {
   bool goes_ = false;                       // a GOAWAY is next
 };
 
-inline ssize_t ScriptedH2Client::read_body(nghttp2_session*, std::int32_t id, std::uint8_t* to, std::size_t most,
-                                           std::uint32_t* flags, nghttp2_data_source*, void* user) {
+inline ssize_t ScriptedH2Client::read_body(nghttp2_session* session, std::int32_t id, std::uint8_t* to,
+                                           std::size_t most, std::uint32_t* flags, nghttp2_data_source*, void* user) {
   Stream* const stream = static_cast<ScriptedH2Client*>(user)->find(id);
-  if (stream == nullptr) return NGHTTP2_ERR_DEFERRED;  // the client gave it up: its reset is next
-  const std::size_t size = std::min(most, stream->body.size() - stream->sent);
+  if (stream == nullptr || stream->waits) return NGHTTP2_ERR_DEFERRED;  // given up: its reset is next
+  const RequestRecord& one = *stream->request;
+  const std::size_t whole = stream->body.size() - (one.plan.stalls != 0 && !one.tunnels() && !stream->body.empty());
+  const std::size_t size = std::min(most, whole - stream->sent);
   std::memcpy(to, stream->body.data() + stream->sent, size);
   stream->sent += size;
-  if (stream->sent == stream->body.size()) *flags |= NGHTTP2_DATA_FLAG_EOF;
+  if (stream->sent == stream->body.size() && stream->ends()) {
+    *flags |= NGHTTP2_DATA_FLAG_EOF;
+    if (one.has_tail()) {
+      *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+      const nghttp2_nv tail = field(kTailField, one.token);
+      nghttp2_submit_trailer(session, id, &tail, 1);
+    }
+  } else if (size == 0) {
+    return NGHTTP2_ERR_DEFERRED;
+  }
   return static_cast<ssize_t>(size);
 }
 inline int ScriptedH2Client::on_header(nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name,
@@ -184,6 +245,7 @@ inline int ScriptedH2Client::on_header(nghttp2_session*, const nghttp2_frame* fr
     stream->mark.clear();
   }
   if (key == kMarkField) stream->mark = text;
+  if (key == kTailField) stream->tail = text;
   return 0;
 }
 inline int ScriptedH2Client::on_data(nghttp2_session*, std::uint8_t, std::int32_t id, const std::uint8_t* bytes,
@@ -198,11 +260,10 @@ inline int ScriptedH2Client::on_frame(nghttp2_session*, const nghttp2_frame* fra
   auto& self = *static_cast<ScriptedH2Client*>(user);
   Stream* const stream = self.find(frame->hd.stream_id);
   if (stream == nullptr) return 0;
-  if (frame->hd.type == NGHTTP2_HEADERS && stream->status != 0) {
-    check_head(self.account_, *stream->request, std::exchange(stream->status, 0), stream->mark);
-  }
+  if (frame->hd.type == NGHTTP2_HEADERS && stream->status != 0) self.hear_head(frame->hd.stream_id, *stream);
+  if (!stream->tail.empty()) check_tail(self.account_, *stream->request, std::exchange(stream->tail, {}));
   const bool carries = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
-  if (carries && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) check_end(self.account_, *stream->request);
+  if (carries && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) self.hear_end(frame->hd.stream_id, *stream);
   return 0;
 }
 inline int ScriptedH2Client::on_close(nghttp2_session*, std::int32_t id, std::uint32_t error, void* user) {
@@ -212,7 +273,8 @@ inline int ScriptedH2Client::on_close(nghttp2_session*, std::int32_t id, std::ui
   const RequestRecord& one = *stream->request;
   self.account_.log("stream closed", error);
   if (error == 0 && one.ends == 0) self.account_.complain(one.token + ": a stream closed without an end");
-  if (error != 0 && one.ends == 0) self.account_.check_cut(one);
+  if (error != 0 && one.ends == 0 && !one.tunnels()) self.account_.check_cut(one);
+  if (error != 0 && one.ends == 0 && stream->tunnel) self.account_.check_tunnel_cut(one);
   self.streams_.erase(id);
   return 0;
 }

@@ -33,6 +33,7 @@ class ScriptedH2Origin {
 
   bool read(std::size_t most) {
     const std::string bytes = wire_.take(most);
+    account_.log_bytes(bytes);
     if (wire_.ended) return !bytes.empty();
     const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data());
     if (!bytes.empty() && nghttp2_session_mem_recv(session_, from, bytes.size()) < 0) {
@@ -55,7 +56,9 @@ class ScriptedH2Origin {
     std::string body;
     std::size_t sent = 0;
     std::uint32_t error = 0;  // 0: the body is complete
-    bool answered = false;
+    bool answered = false, silent = false;
+    bool tail = false;    // the request's trailers came
+    std::string trailer;  // of the response
   };
 
   bool send() {
@@ -79,7 +82,7 @@ class ScriptedH2Origin {
     }
     RequestRecord& one = *stream.request;
     account_.log(one.token, static_cast<std::uint64_t>(id));
-    account_.check_replay(one);
+    account_.check_attempt(one, wire_);
     stream.attempt = one.attempts.size();
     AttemptRecord& attempt = one.attempts.emplace_back();
     if (stream.attempt < one.plan.answers.size()) attempt.answer = one.plan.answers[stream.attempt];
@@ -87,10 +90,18 @@ class ScriptedH2Origin {
     attempt.wire = &wire_;
     attempt.session = true;
     attempt.consumed = wire_.consumed;
+    if (attempt.answer.asks != 0) inform(id, "100", one.token + "/" + std::to_string(stream.attempt));
     if (attempt.answer.early != 0) answer(id, stream);
+  }
+  void inform(std::int32_t id, const std::string& status, const std::string& mark) {
+    const auto head = fields(status, mark, "");
+    nghttp2_submit_headers(session_, NGHTTP2_FLAG_NONE, id, nullptr, head.data(), 2, nullptr);
   }
   void end(std::int32_t id, Stream& stream) {
     if (stream.request == nullptr) return;
+    if (stream.request->has_tail() != stream.tail) {
+      account_.complain(stream.request->token + ": the request's trailers were lost");
+    }
     if (stream.received != stream.request->body_size()) {
       account_.complain(stream.request->token + ": an origin received a body of another length");
     }
@@ -102,10 +113,7 @@ class ScriptedH2Origin {
     AttemptRecord& attempt = one.attempts[stream.attempt];
     const AnswerPlan& plan = attempt.answer;
     const std::string mark = one.token + "/" + std::to_string(stream.attempt);
-    for (std::uint32_t n = 0; n < plan.informational; ++n) {
-      const auto head = fields("103", mark, "");
-      nghttp2_submit_headers(session_, NGHTTP2_FLAG_NONE, id, nullptr, head.data(), 2, nullptr);
-    }
+    for (std::uint32_t n = 0; n < plan.informational; ++n) inform(id, "103", mark);
     attempt.refused = plan.status == 421 || plan.status == 0;
     if (plan.status == 0) {
       const std::uint32_t error = plan.size % 2 != 0 ? NGHTTP2_HTTP_1_1_REQUIRED : NGHTTP2_REFUSED_STREAM;
@@ -136,10 +144,14 @@ class ScriptedH2Origin {
   void respond(std::int32_t id, Stream& stream, const AnswerPlan& plan, const std::string& mark) {
     const bool bare = stream.request->method() == "HEAD" || plan.status == 204 || plan.status == 304;
     if (!bare) stream.body = marked(stream.request->token, plan.size);
+    if (plan.end == AnswerEnd::silent && stream.body.empty()) return;
     if (!bare && (plan.end == AnswerEnd::fin || plan.end == AnswerEnd::reset)) {
       if (!stream.body.empty()) stream.body.pop_back();
       stream.error = NGHTTP2_INTERNAL_ERROR;
     }
+    stream.silent = plan.end == AnswerEnd::silent;
+    if (stream.silent) stream.body.pop_back();
+    if (plan.trailers != 0 && plan.framing != 0 && !bare) stream.trailer = mark;
     const std::string status = std::to_string(plan.status), length = std::to_string(plan.size);
     const auto head = fields(status, mark, length);
     nghttp2_data_provider body{};
@@ -147,6 +159,12 @@ class ScriptedH2Origin {
     body.read_callback = read_body;
     const bool counted = plan.framing == 0 && !bare;
     nghttp2_submit_response(session_, id, head.data(), counted ? 3 : 2, bare ? nullptr : &body);
+  }
+  void hear_tail(Stream& stream, std::string_view value) {
+    stream.tail = true;
+    if (stream.request != nullptr && value != stream.request->token) {
+      account_.complain(stream.request->token + ": an origin received the trailers of " + std::string(value));
+    }
   }
   static std::array<nghttp2_nv, 3> fields(const std::string& status, const std::string& mark,
                                           const std::string& length) {
@@ -167,7 +185,13 @@ class ScriptedH2Origin {
     std::memcpy(to, stream.body.data() + stream.sent, size);
     stream.sent += size;
     if (stream.sent != stream.body.size()) return static_cast<ssize_t>(size);
+    if (stream.silent) return size == 0 ? static_cast<ssize_t>(NGHTTP2_ERR_DEFERRED) : static_cast<ssize_t>(size);
     if (stream.error == 0) *flags |= NGHTTP2_DATA_FLAG_EOF;
+    if (stream.error == 0 && !stream.trailer.empty()) {
+      *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+      const nghttp2_nv tail = field(kTailField, stream.trailer);
+      nghttp2_submit_trailer(session, id, &tail, 1);
+    }
     if (stream.error != 0 && size == 0) {
       nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id, stream.error);
       return NGHTTP2_ERR_DEFERRED;
@@ -181,6 +205,7 @@ class ScriptedH2Origin {
     const std::string_view text(reinterpret_cast<const char*>(value), value_size);
     if (key == ":path") stream.path = text;
     if (key == kMarkField) stream.mark = text;
+    if (key == kTailField) static_cast<ScriptedH2Origin*>(self)->hear_tail(stream, text);
     return 0;
   }
   static int on_data(nghttp2_session*, std::uint8_t, std::int32_t id, const std::uint8_t* bytes, std::size_t size,

@@ -6,6 +6,7 @@
 
 #include "tests/sim/data_plane/account.h"
 #include "tests/sim/data_plane/message_reader.h"
+#include "tests/sim/data_plane/request_text.h"
 #include "tests/sim/data_plane/scripted_tunnel.h"
 #include "tests/sim/data_plane/virtual_wire.h"
 
@@ -20,6 +21,7 @@ class ScriptedOrigin {
 
   bool read(std::size_t most) {
     const std::string bytes = wire_.take(most);
+    account_.log_bytes(bytes);
     if (!bytes.empty() && (!wire_.ended || switched_)) reader_.feed(bytes, *this);
     const bool end = switched_ && tunnel_.read(0);
     return !bytes.empty() || end;
@@ -42,7 +44,7 @@ class ScriptedOrigin {
       return true;
     }
     account_.log(head.first, served_);
-    account_.check_replay(*current_);
+    account_.check_attempt(*current_, wire_);
     AttemptRecord& attempt = current_->attempts.emplace_back();
     const auto& answers = current_->plan.answers;
     if (current_->attempts.size() <= answers.size()) attempt.answer = answers[current_->attempts.size() - 1];
@@ -51,7 +53,12 @@ class ScriptedOrigin {
     attempt.consumed = wire_.consumed;
     received_ = 0;
     answered_ = false;
+    tail_ = false;
     if (surplus_) account_.complain("a connection with surplus bytes was used again");
+    if (owner_ != nullptr && owner_ != current_->client) {
+      account_.complain(current_->token + " travels on a connection that authenticated another client");
+    }
+    if (attempt.answer.asks != 0) say_go_on();
     switching_ = current_->plan.method == kUpgrade && attempt.answer.status == 200;
     if (attempt.answer.early != 0) switching_ ? switch_protocol() : answer();
     return true;
@@ -63,8 +70,15 @@ class ScriptedOrigin {
       account_.complain(current_->token + ": an origin received foreign bytes");
     received_ += bytes.size();
   }
+  void on_tail(std::string_view value) {
+    tail_ = true;
+    if (current_ != nullptr && value != current_->token) {
+      account_.complain(current_->token + ": an origin received the trailers of " + std::string(value));
+    }
+  }
   void on_end() {
     if (current_ == nullptr) return;
+    if (current_->has_tail() != tail_) account_.complain(current_->token + ": the request's trailers were lost");
     if (received_ != current_->body_size())
       account_.complain(current_->token + ": an origin received a body of another length");
     if (switching_) return enter_tunnel();
@@ -75,10 +89,13 @@ class ScriptedOrigin {
   void on_garbage() { account_.complain("an origin received bytes that are no request"); }
 
  private:
+  std::string mark() const {
+    return "X-Of: " + current_->token + "/" + std::to_string(current_->attempts.size() - 1) + "\r\n";
+  }
+  void say_go_on() { wire_.flying += "HTTP/1.1 100 Continue\r\n" + mark() + "\r\n"; }
   // 101 and the first bytes of the tunnel arrive in any split, together as well.
   void switch_protocol() {
-    wire_.flying += "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: marks\r\nX-Of: " + current_->token +
-                    "/" + std::to_string(current_->attempts.size() - 1) + "\r\n\r\n";
+    wire_.flying += "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: marks\r\n" + mark() + "\r\n";
   }
   // The request is complete, so its client may use the new protocol.
   void enter_tunnel() {
@@ -91,13 +108,14 @@ class ScriptedOrigin {
     if (std::exchange(answered_, true)) return;
     AttemptRecord& attempt = current_->attempts.back();
     const AnswerPlan& answer = attempt.answer;
-    const std::string mark = "X-Of: " + current_->token + "/" + std::to_string(current_->attempts.size() - 1) + "\r\n";
     std::string text;
-    for (std::uint32_t n = 0; n < answer.informational; ++n) text += "HTTP/1.1 103 Early Hints\r\n" + mark + "\r\n";
-    if (answer.status != 0) append_final(text, answer, mark);
+    for (std::uint32_t n = 0; n < answer.informational; ++n) text += "HTTP/1.1 103 Early Hints\r\n" + mark() + "\r\n";
+    if (answer.status != 0) append_final(text, answer);
     attempt.refused = answer.status == 421;
+    if (answer.auth != 0 || current_->plan.auth != 0) owner_ = current_->client;
+    const bool silent = answer.end == AnswerEnd::silent;
     const bool cut = answer.status == 0 || answer.end == AnswerEnd::fin || answer.end == AnswerEnd::reset;
-    if (cut && answer.status != 0 && !text.empty()) text.pop_back();
+    if ((cut || silent) && answer.status != 0 && !text.empty()) text.pop_back();
     if (answer.end == AnswerEnd::surplus && answer.status != 0 && answer.framing != 2) {
       text += kSurplus;
       wire_.glued = kSurplus.size();
@@ -105,10 +123,11 @@ class ScriptedOrigin {
     }
     wire_.flying += text;
     resets_ = answer.end == AnswerEnd::reset;
-    wire_.ended = (cut && !resets_) || answer.framing == 2;
+    wire_.ended = !silent && ((cut && !resets_) || answer.framing == 2);
   }
-  void append_final(std::string& text, const AnswerPlan& answer, const std::string& mark) const {
-    text += "HTTP/1.1 " + std::to_string(answer.status) + " Text\r\n" + mark;
+  void append_final(std::string& text, const AnswerPlan& answer) const {
+    text += "HTTP/1.1 " + std::to_string(answer.status) + " Text\r\n" + mark();
+    if (answer.auth != 0) text += "WWW-Authenticate: Negotiate\r\n";
     const bool bare = current_->method() == "HEAD" || answer.status == 204 || answer.status == 304;
     const std::string body = bare ? "" : marked(current_->token, answer.size);
     if (answer.status == 204 || answer.status == 304) {
@@ -117,19 +136,11 @@ class ScriptedOrigin {
       text += "Connection: close\r\n\r\n" + body;
     } else if (answer.framing == 1) {
       text += "Transfer-Encoding: chunked\r\n\r\n";
-      if (!bare) append_chunks(text, body);
+      std::string tail = mark().replace(0, 4, "X-Tail");
+      if (!bare) append_chunks(text, body, 3000, answer.trailers != 0 ? tail : "");
     } else {
       text += "Content-Length: " + std::to_string(answer.size) + "\r\n\r\n" + body;
     }
-  }
-  static void append_chunks(std::string& text, std::string_view body) {
-    char head[16];
-    for (std::size_t at = 0; at < body.size(); at += 3000) {
-      const std::string_view piece = body.substr(at, 3000);
-      std::snprintf(head, sizeof head, "%zx\r\n", piece.size());
-      text.append(head).append(piece).append("\r\n");
-    }
-    text += "0\r\n\r\n";
   }
 
   Account& account_;
@@ -139,6 +150,8 @@ class ScriptedOrigin {
   RequestRecord* current_ = nullptr;
   std::uint32_t served_ = 0;
   std::uint64_t received_ = 0;
+  const void* owner_ = nullptr;  // the client that this connection authenticated
+  bool tail_ = false;            // trailers came
   bool switching_ = false, switched_ = false, answered_ = false, resets_ = false, surplus_ = false;
 };
 

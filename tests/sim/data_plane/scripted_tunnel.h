@@ -24,6 +24,7 @@ class ScriptedTunnel {
   }
   bool read(std::size_t most) {
     const std::string bytes = wire_.take(most);
+    account_.log_bytes(bytes);
     if (!wire_.broken) feed(bytes);
     const bool over = (wire_.shut || wire_.gone) && wire_.outgoing.empty() && !over_;
     if (over) see_end();
@@ -41,7 +42,7 @@ class ScriptedTunnel {
     }
     received_ += bytes.size();
     const bool whole = received_ == request_->plan.size && name_.size() == kToken;
-    if (whole && request_->plan.gives_up == 0) speak();  // otherwise it waits for the client's FIN
+    if (whole && request_->plan.gives_up != 1) speak();  // otherwise it waits for the client's FIN
   }
   bool reset_when_sent() {
     if (!resets_ || !wire_.flying.empty() || wire_.broken) return false;
@@ -56,7 +57,7 @@ class ScriptedTunnel {
     RequestRecord* const one = account_.find("/" + name_);
     lost_ = one == nullptr || one->token != name_ || one->plan.method != kConnect;
     if (lost_) return account_.complain("a tunnel of nobody: " + name_);
-    account_.check_replay(*one);
+    account_.check_attempt(*one, wire_);
     AttemptRecord& attempt = one->attempts.emplace_back();
     if (!one->plan.answers.empty()) attempt.answer = one->plan.answers[0];
     attempt.wire = &wire_;
@@ -66,7 +67,7 @@ class ScriptedTunnel {
     if (std::exchange(spoke_, true)) return;
     wire_.flying += marked(request_->token, answer_.size);
     resets_ = answer_.end == AnswerEnd::reset;
-    wire_.ended = !resets_;
+    wire_.ended = !resets_ && answer_.end != AnswerEnd::silent;
     account_.log("tunnel speaks", answer_.size);
   }
   // FIN of the client, in order: everything has come.

@@ -45,69 +45,56 @@ bool leave_out(Plan& plan, const Pick& list) {
   }
   return less;
 }
+
+template <class One>
+std::uint32_t& nth_number(One& one, std::size_t wanted) {
+  std::uint32_t* found = nullptr;
+  each_number(one, [&](std::uint32_t& number) { found = wanted-- == 0 ? &number : found; });
+  return *found;
+}
+template <class One>
+std::size_t numbers_of(One& one) {
+  std::size_t count = 0;
+  each_number(one, [&count](std::uint32_t) { ++count; });
+  return count;
+}
+
+// Lowers the numbers of the element that `pick` finds in a plan, from one on.
 template <class Pick>
-bool lower(Plan& plan, const Pick& number) {
+bool lower(Plan& plan, const Pick& pick, std::size_t from = 0) {
   bool less = false;
-  while (number(plan) != 0) {
-    if (try_change(plan, [&](Plan& copy) { number(copy) = 0; })) return true;
-    if (!try_change(plan, [&](Plan& copy) { number(copy) /= 2; })) break;
-    less = true;
+  for (std::size_t n = from; n < numbers_of(pick(plan)); ++n) {
+    while (nth_number(pick(plan), n) != 0) {
+      const bool none = try_change(plan, [&](Plan& copy) { nth_number(pick(copy), n) = 0; });
+      less |= none;
+      if (none || !try_change(plan, [&](Plan& copy) { nth_number(pick(copy), n) /= 2; })) break;
+      less = true;
+    }
   }
   return less;
 }
 
 inline bool shrink_request(Plan& plan, std::size_t c, std::size_t r) {
   const auto at = [=](Plan& p) -> RequestPlan& { return p.clients[c].requests[r]; };
-  bool less = leave_out(
-      plan, [&](Plan & p) -> auto& { return at(p).answers; });
-  less |= lower(
-      plan, [&](Plan & p) -> auto& { return at(p).size; });
-  less |= lower(
-      plan, [&](Plan & p) -> auto& { return at(p).chunked; });
-  less |= lower(
-      plan, [&](Plan & p) -> auto& { return at(p).method; });
-  less |= lower(
-      plan, [&](Plan & p) -> auto& { return at(p).gives_up; });
+  bool less = leave_out(plan, [&](Plan& p) -> std::vector<AnswerPlan>& { return at(p).answers; });
+  less |= lower(plan, at);
   for (std::size_t a = 0; a < at(plan).answers.size(); ++a) {
     less |= lower(
-        plan, [&](Plan & p) -> auto& { return at(p).answers[a].informational; });
-    less |= lower(
-        plan, [&](Plan & p) -> auto& { return at(p).answers[a].size; });
-    less |= lower(
-        plan, [&](Plan & p) -> auto& { return at(p).answers[a].framing; });
-    less |= lower(
-        plan, [&](Plan & p) -> auto& { return at(p).answers[a].early; });
-    less |= lower(
-        plan, [&](Plan & p) -> auto& { return at(p).answers[a].rogue; });
+        plan, [&](Plan& p) -> AnswerPlan& { return at(p).answers[a]; }, 1);  // not the status
   }
   return less;
 }
 
 inline Plan shrunk(Plan plan) {
   for (bool less = true; less;) {
-    less = leave_out(
-        plan, [](Plan & p) -> auto& { return p.clients; });
+    less = leave_out(plan, [](Plan& p) -> std::vector<ClientPlan>& { return p.clients; });
     for (std::size_t c = 0; c < plan.clients.size(); ++c) {
-      less |= leave_out(
-          plan, [=](Plan & p) -> auto& { return p.clients[c].requests; });
-      less |= lower(
-          plan, [=](Plan & p) -> auto& { return p.clients[c].pipelines; });
-      less |= lower(
-          plan, [=](Plan & p) -> auto& { return p.clients[c].h2; });
-      less |= lower(
-          plan, [=](Plan & p) -> auto& { return p.clients[c].window; });
-      less |= lower(
-          plan, [=](Plan & p) -> auto& { return p.clients[c].pieces; });
-      less |= lower(
-          plan, [=](Plan & p) -> auto& { return p.clients[c].goaway; });
-      less |= lower(
-          plan, [=](Plan & p) -> auto& { return p.clients[c].leaves_after; });
+      less |= leave_out(plan, [=](Plan& p) -> std::vector<RequestPlan>& { return p.clients[c].requests; });
+      less |= lower(plan, [=](Plan& p) -> ClientPlan& { return p.clients[c]; });
       for (std::size_t r = 0; r < plan.clients[c].requests.size(); ++r) less |= shrink_request(plan, c, r);
     }
     less |= lower(
-        plan, [](Plan & p) -> auto& { return p.failing; });
-    less |= lower(
-        plan, [](Plan & p) -> auto& { return p.orders; });
+        plan, [](Plan& p) -> Plan& { return p; }, 5);  // loops, origins and room stay
   }
   return plan;
 }

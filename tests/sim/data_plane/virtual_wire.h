@@ -48,7 +48,8 @@ struct VirtualWire {
     return end_told ? proxy::net::Io::eof : proxy::net::Io::would_block;
   }
 
-  int fd;  // no descriptor of the process
+  int fd;            // no descriptor of the process
+  std::string host;  // of the origin
   std::size_t room;
   std::string flying, arrived;  // of the peer
   std::string outgoing;         // of the proxy
@@ -64,12 +65,16 @@ struct VirtualWire {
   bool event = false;          // readiness that the proxy's loop has not seen
   bool shut = false;           // the proxy sent FIN
   bool gone = false;           // the proxy closed it
+  bool cut = false;            // by a reset
 };
 
 class VirtualTransport final : public proxy::net::Transport {
  public:
   explicit VirtualTransport(VirtualWire& wire) : Transport(wire.fd), wire_(wire) {}
-  ~VirtualTransport() override { wire_.gone = true; }
+  ~VirtualTransport() override {
+    wire_.gone = true;
+    wire_.cut = cut_;
+  }
   proxy::net::IoResult read(std::span<char> into) override {
     if (wire_.broken) return {proxy::net::Io::failed, 0, ECONNRESET, "reset"};
     const std::size_t size = std::min(into.size(), wire_.arrived.size());

@@ -1,0 +1,101 @@
+// TurnCheck: the oracle of the wait queue's order, seen from outside: among the requests of one client the first come
+// is the first served, and of another client's later requests few go ahead of a request that waits.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pool/queue/wait_queue.h"
+#include "proxy/exchange/exchange.h"
+#include "proxy/upstream/origin/origin_runtime.h"
+#include "tests/sim/data_plane/account.h"
+
+namespace carpool::test {
+
+class TurnCheck {
+ public:
+  explicit TurnCheck(Account& account) : account_(account) {}
+
+  // Must be called after every turn, with every exchange; then end_turn().
+  void see(const proxy::Exchange& exchange) LOOP_ONLY {
+    if (exchange.state() == proxy::ExchangeState::idle || exchange.facts().origin == nullptr) return;
+    // HTTP/2 connections serve many at once; a retry and a tunnel have places of their own.
+    if (exchange.facts().origin->speaks.h2 || exchange.facts().retries != 0) return;
+    const RequestRecord* const one = account_.find("/" + std::string(exchange.request().fields.get(kMarkField)));
+    if (one == nullptr || one->tunnels() || has_own_connection(*one)) return;
+    Entry& entry = find(*one, exchange.facts().origin);
+    entry.seen = true;
+    const bool waits = pool::WaitQueue::in(exchange);
+    const bool asked = exchange.state() != proxy::ExchangeState::collecting;  // the pool; a grant may be on its way
+    if (asked && entry.rank == 0) enter(entry);
+    if (exchange.holds_lease() && !entry.served) served_.push_back(&entry);
+    entry.leaves = !waits;
+  }
+  void end_turn() {
+    for (Entry* const entry : served_) serve(*entry);
+    served_.clear();
+    ++turn_;
+    for (auto& [token, entry] : entries_) {
+      if (entry.leaves || !entry.seen) entry.waits = false;
+      if (entry.seen && !entry.leaves) entry.waits = true;
+      entry.seen = false;
+    }
+  }
+
+ private:
+  struct Entry {
+    const RequestRecord* request = nullptr;
+    const proxy::OriginRuntime* origin = nullptr;
+    std::uint64_t rank = 0;   // in order of asking; 0: not yet
+    std::uint32_t ahead = 0;  // requests of its client that waited when it came
+    bool waits = false;       // since the last turn at least
+    bool leaves = false, seen = false, served = false;
+    std::map<const void*, std::uint32_t> overtaken;  // by client
+  };
+
+  Entry& find(const RequestRecord& one, const proxy::OriginRuntime* origin) {
+    Entry& entry = entries_[one.token];
+    entry.request = &one;
+    entry.origin = origin;
+    return entry;
+  }
+  void enter(Entry& entry) {
+    entry.rank = turn_;  // of one turn nobody knows the order
+    for (const auto& [token, other] : entries_) entry.ahead += other.waits && same_client(entry, other) ? 1 : 0;
+  }
+  void serve(Entry& entry) {
+    entry.served = true;
+    for (auto& [token, other] : entries_) {
+      const bool overtakes = entry.rank > other.rank;
+      // A request that may not be repeated takes no connection that has been idle for long.
+      const bool choosy = other.request->method() == "POST";
+      if (&other == &entry || !other.seen || !other.waits || other.leaves || other.origin != entry.origin ||
+          !overtakes || choosy)
+        continue;
+      if (same_client(entry, other)) {
+        account_.complain(entry.request->token + " overtook " + other.request->token + " of its own client");
+      } else if (++other.overtaken[entry.request->client] > other.ahead + 2) {
+        account_.complain(other.request->token + " waited while another client had turn after turn");
+      }
+    }
+  }
+  static bool same_client(const Entry& one, const Entry& other) { return one.request->client == other.request->client; }
+  // A client may hold a connection that it authenticated, which no other waiter can get.
+  bool has_own_connection(const RequestRecord& one) const {
+    return std::any_of(account_.requests.begin(), account_.requests.end(), [&one](const RequestRecord& other) {
+      const auto& answers = other.plan.answers;
+      const bool auth = other.plan.auth != 0 || std::any_of(answers.begin(), answers.end(),
+                                                            [](const AnswerPlan& answer) { return answer.auth != 0; });
+      return other.client == one.client && auth;
+    });
+  }
+
+  Account& account_;
+  std::map<std::string, Entry> entries_;
+  std::vector<Entry*> served_;
+  std::uint64_t turn_ = 1;
+};
+
+}  // namespace carpool::test
