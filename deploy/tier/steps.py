@@ -117,6 +117,8 @@ ALL = [
     Step("foreign-grpc", "gRPC's interoperability cases, Go's client and server", foreign.suite("grpc", "grpc_interop.py"), PROGRAM_PATH, full_only=True),
     Step("foreign-slow", "slowhttptest: slow heads, slow bodies, slow reads, ranges", foreign.suite("slow", "slowhttp.py"), PROGRAM_PATH, full_only=True),
     Step("foreign-curl", "curl's own test suite, carpool as its proxy", foreign.suite("curl", "curl_cases.py", 3600), PROGRAM_PATH, full_only=True),
+    Step("foreign-websocket", "Autobahn's testsuite for WebSocket, in four ways through carpool", foreign.suite("websocket", "websocket_cases.py"), PROGRAM_PATH,
+         full_only=True),
     Step("foreign-varnish", "cases for varnishtest, a client and an origin of their own", foreign.suite("varnish", "varnish_cases.py"), PROGRAM_PATH, full_only=True),
     Step("build-asan", "clang's build with ASan and UBSan, warnings and thread-safety analysis are errors", build("asan", sanitized)),
     Step("unit-asan", "unit tests under ASan and UBSan", units.run("asan")),

@@ -1,17 +1,25 @@
 """curl's own test suite with carpool as its proxy: the cases of plain HTTP that say nothing of a proxy themselves. Fields of one hop,
-Via and the order of fields are left out of the comparison (see COMMON); the suite's servers end the lines of their heads with CRLF."""
+Via and the order of fields are left out of the comparison (see COMMON); the suite's servers end the lines of their heads with CRLF.
+
+The suite's server is made for one connection at a time. A connection that ends while a request on another one pauses takes the state
+of that request with it, and a connection is closed up to 50 ms after its response, unannounced. So the cases that write run with one
+request per connection; those that only read, which carpool may repeat, run with connections that are used again."""
 import os
 import re
 import shutil
 import subprocess
 
 import fetch
+import peers
 import scene
 
 OPTIONS = """--with-openssl --with-nghttp2 --disable-shared --enable-static --disable-ldap --without-libpsl --without-brotli --without-zstd
 --without-librtmp --without-libidn2 --disable-manual --enable-debug CFLAGS=-O0""".split()
 OF_ANOTHER_KIND = re.compile("proxy|SOCKS|HTTPS|CONNECT", re.IGNORECASE)
 LIBRARY = "carpool.pm"
+READS = re.compile(r"(GET|HEAD|OPTIONS) ")
+SETTINGS = '[request]\nresponse_header_timeout = "10s"\n'
+ONCE = "[pool]\nmax_usage = 1\n"
 # Two messages are equal if what is of each connection, and what the RFC leaves to each sender, is left out (RFC 9110, 5.3, 5.5, 7.6).
 COMMON = r"""
 sub end_to_end {
@@ -58,30 +66,50 @@ def part(text, name):
 
 
 def chosen(tests):
-    """Returns the numbers of the cases of plain HTTP that run curl itself and use no proxy of their own."""
+    """Returns the numbers of the cases of plain HTTP that run curl itself and use no proxy of their own: those that read, and those that write."""
+    read, write = [], []
     for file in sorted((tests / "data").glob("test[0-9]*"), key=lambda file: int(file.name[4:])):
         text = file.read_text(errors="replace")
         own = "<tool>" in text or "-x " in part(text, "command") or "--proxy" in text or OF_ANOTHER_KIND.search(part(text, "keywords"))
         if part(text, "server") == "http" and not own:
-            yield file.name[4:]
+            requests = re.findall(r"^(.*) HTTP/1\.[01]$", re.sub("<protocol[^>]*>", "<protocol>", text).partition("<protocol>")[2], re.MULTILINE)
+            (read if all(map(READS.match, requests)) else write).append(file.name[4:])
+    return read, write
 
 
-def run(tests, proxy):
+def run(tests, proxy, cases):
+    """Returns what the suite says; with -p that is also the log of each failed case."""
     shutil.rmtree(tests / "log", ignore_errors=True)
     options = ["-P", "http://127.0.0.1:%d" % proxy] if proxy else []
-    done = subprocess.run(["perl", "runtests-crlf.pl", "-n", "-a", "-am", "-L", "./" + LIBRARY, *options, *chosen(tests)], cwd=tests, timeout=1500,
+    done = subprocess.run(["perl", "runtests-crlf.pl", "-n", "-a", "-p", "-am", "-L", "./" + LIBRARY, *options, *cases], cwd=tests, timeout=1500,
                           capture_output=True, text=True, errors="replace", check=False, env={**os.environ, "http_proxy": ""})
     return done.stdout
 
 
+def through_a_peer(tests, name, cases):
+    if name == "none":
+        return run(tests, 0, cases)
+    if name == "haproxy":  # it writes the names of fields in lower case
+        (tests / LIBRARY).write_text(COMMON.replace("/$1 $2", "/\\L$1\\E $2"))
+    port = scene.free_port()
+    with peers.peer(name, port):
+        return run(tests, port, cases)
+
+
+def through_carpool(tests, read, write):
+    said = ""
+    for cases, settings in ((read, SETTINGS), (write, SETTINGS + ONCE)):
+        port = scene.free_port()
+        with scene.carpool(port, settings):
+            said += run(tests, port, cases)
+    return said
+
+
 def suite(report, peer):
     tests = built()
-    if peer:
-        said = run(tests, int(os.environ.get("PEER_PORT", "0")))
-    else:
-        port = scene.free_port()
-        with scene.carpool(port, '[request]\nresponse_header_timeout = "10s"\n'):
-            said = run(tests, port)
+    read, write = chosen(tests)
+    said = through_a_peer(tests, peer, read + write) if peer else through_carpool(tests, read, write)
+    (fetch.FOLDER / "curl-said").write_text(said)
     # A wrong exit status of curl has no line of its own: the last line names every failed case.
     failed = re.findall(r"\d+", "".join(re.findall(r"^TESTFAIL: These test cases failed: (.*)$", said, re.MULTILINE)))
     reasons = dict(re.findall(r"^FAIL: (\d+) - (.*)$", said, re.MULTILINE))
@@ -96,4 +124,4 @@ def suite(report, peer):
 
 
 if __name__ == "__main__":
-    scene.main(suite, peers=["none"])
+    scene.main(suite, peers=["none", *peers.NAMES])

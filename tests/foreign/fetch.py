@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "foreign"
@@ -29,15 +30,15 @@ def command(*argv, cwd=FOLDER, limit=900, **more):
         raise Absent("%s: %s" % (" ".join(map(str, argv[:3])), said[-1] if said else "exit status %d" % done.returncode))
 
 
-def apt(*argv, cwd=FOLDER):
+def apt(*argv, cwd=FOLDER, release=RELEASE):
     """Runs apt-get with lists and a cache of its own: the machine's stay as they are."""
     if not shutil.which("apt-get"):
         raise Absent("there is no apt-get")
-    state = FOLDER / "apt"
+    state = FOLDER / ("apt" if release == RELEASE else "apt-" + release)
     for folder in ("lists/partial", "cache/archives/partial"):
         (state / folder).mkdir(parents=True, exist_ok=True)
     fresh = not (state / "apt.conf").exists()
-    (state / "sources.list").write_text("".join("%s [signed-by=%s] %s %s main\n" % (kind, KEYRING, MIRROR, RELEASE) for kind in ("deb", "deb-src")))
+    (state / "sources.list").write_text("".join("%s [signed-by=%s] %s %s main\n" % (kind, KEYRING, MIRROR, release) for kind in ("deb", "deb-src")))
     (state / "apt.conf").write_text("""Dir::State::Lists "%s/lists";\nDir::Cache "%s/cache";
 Dir::Etc::SourceList "%s/sources.list";\nDir::Etc::SourceParts "-";\n""" % (state, state, state)
                                     + ('APT::Sandbox::User "root";\n' if os.geteuid() == 0 else ""))
@@ -51,12 +52,12 @@ Dir::Etc::SourceList "%s/sources.list";\nDir::Etc::SourceParts "-";\n""" % (stat
     command("apt-get", "-qq", *argv, cwd=cwd, env=environment)
 
 
-def debian(program, *packages):
+def debian(program, *packages, release=RELEASE):
     """Unpacks packages into a folder without installing them. Returns the program's path and the environment that it needs."""
     root = FOLDER / program
     if not (root / "unpacked").exists():
         root.mkdir(parents=True, exist_ok=True)
-        apt("download", *packages, cwd=root)
+        apt("download", *packages, cwd=root, release=release)
         for package in root.glob("*.deb"):
             command("dpkg", "-x", package, root)
         (root / "unpacked").touch()
@@ -86,3 +87,24 @@ def go(module, version, *programs):
     if missing:
         command("go", "install", *("%s/%s@%s" % (module, p, version) for p in missing), env={**os.environ, "GOBIN": str(into)})
     return into
+
+
+def packages_of_python2(into, wheels, sources):
+    """Unpacks packages for Python 2.7 on this kind of machine: wheels, and sources whose package folder bears their name."""
+    if (into / "unpacked").exists():
+        return
+    shutil.rmtree(into, ignore_errors=True)
+    files = into / "files"
+    files.mkdir(parents=True)
+    pip = (sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "download", "--no-deps", "-d", files)
+    platforms = [word for kind in ("manylinux1", "manylinux2010") for word in ("--platform", "%s_%s" % (kind, os.uname().machine))]
+    command(*pip, "--only-binary=:all:", "--python-version", "27", "--implementation", "cp", "--abi", "cp27mu", "--abi", "none",
+            *platforms, "--platform", "any", *wheels)
+    command(*pip, "--no-binary=:all:", *sources)
+    for wheel in files.glob("*.whl"):
+        command("unzip", "-qo", wheel, "-d", into)
+    for package in sources:
+        name, version = package.split("==")
+        command("tar", "xf", files / ("%s-%s.tar.gz" % (name, version)), "--strip-components=1", "-C", into, "%s-%s/%s" % (name, version, name))
+    (into / "zope" / "__init__.py").touch()
+    (into / "unpacked").touch()
