@@ -2,8 +2,9 @@
 Via and the order of fields are left out of the comparison (see COMMON); the suite's servers end the lines of their heads with CRLF.
 
 The suite's server is made for one connection at a time. A connection that ends while a request on another one pauses takes the state
-of that request with it, and a connection is closed up to 50 ms after its response, unannounced. So the cases that write run with one
-request per connection; those that only read, which carpool may repeat, run with connections that are used again."""
+of that request with it, and a connection is closed up to 50 ms after its response, unannounced. So the cases that write, and those that
+compare when the server's connection ends, run with one request per connection; those that only read, which carpool may repeat, run with
+connections that are used again. Cases whose origin ends the lines of a head in LF alone run with the setting that allows it."""
 import os
 import re
 import shutil
@@ -18,8 +19,10 @@ OPTIONS = """--with-openssl --with-nghttp2 --disable-shared --enable-static --di
 OF_ANOTHER_KIND = re.compile("proxy|SOCKS|HTTPS|CONNECT", re.IGNORECASE)
 LIBRARY = "carpool.pm"
 READS = re.compile(r"(GET|HEAD|OPTIONS) ")
+BARE_LF = "1425 1426 3008 3011 3012 3013 3014".split()
 SETTINGS = '[request]\nresponse_header_timeout = "10s"\n'
 ONCE = "[pool]\nmax_usage = 1\n"
+LENIENT = '[[origin]]\nuri = "http://127.0.0.1:%d"\n[origin.upstream]\nlenient = ["bare_lf"]\n'
 # Two messages are equal if what is of each connection, and what the RFC leaves to each sender, is left out (RFC 9110, 5.3, 5.5, 7.6).
 COMMON = r"""
 sub end_to_end {
@@ -46,18 +49,21 @@ sub end_to_end {
 
 
 def built():
-    """Returns the tests' folder of a built curl, with the comparison of end-to-end fields beside the suite."""
+    """Returns the tests' folder of a built curl."""
     folder = fetch.source("curl")
     if not (folder / "tests/server/sws").exists():
         fetch.command("./configure", "-q", *OPTIONS, cwd=folder)
         for part in ("lib", "src", "tests/server"):
             fetch.command("make", "-s", "-j2", "-C", part, cwd=folder, limit=1800)
-    tests = folder / "tests"
-    (tests / LIBRARY).write_text(COMMON)
-    text = (tests / "runtests.pl").read_text(errors="surrogateescape")
+    return folder / "tests"
+
+
+def prepare(tests, origin_port, common=COMMON):
+    """Puts the comparison of end-to-end fields beside the suite, and fixes the server's port."""
+    (tests / LIBRARY).write_text(common)
+    text = (tests / "runtests.pl").read_text(errors="surrogateescape").replace('ipv$ipvnum --port 0 "', 'ipv$ipvnum --port %d "' % origin_port)
     # The suite has a switch for clients that want CRLF from its servers; here it is always on.
     (tests / "runtests-crlf.pl").write_text(text.replace("$has_hyper &&", "1 &&"), errors="surrogateescape")
-    return tests
 
 
 def part(text, name):
@@ -66,15 +72,16 @@ def part(text, name):
 
 
 def chosen(tests):
-    """Returns the numbers of the cases of plain HTTP that run curl itself and use no proxy of their own: those that read, and those that write."""
-    read, write = [], []
+    """Returns the numbers of the cases of plain HTTP that run curl itself and use no proxy of their own, by group."""
+    groups = {"read": [], "once": [], "bare LF": []}
     for file in sorted((tests / "data").glob("test[0-9]*"), key=lambda file: int(file.name[4:])):
         text = file.read_text(errors="replace")
         own = "<tool>" in text or "-x " in part(text, "command") or "--proxy" in text or OF_ANOTHER_KIND.search(part(text, "keywords"))
         if part(text, "server") == "http" and not own:
-            requests = re.findall(r"^(.*) HTTP/1\.[01]$", re.sub("<protocol[^>]*>", "<protocol>", text).partition("<protocol>")[2], re.MULTILINE)
-            (read if all(map(READS.match, requests)) else write).append(file.name[4:])
-    return read, write
+            requests = re.findall(r"^(.*) HTTP/1\.[01]$", text.partition("<protocol")[2], re.MULTILINE)
+            once = "[DISCONNECT]" in text or not all(map(READS.match, requests))
+            groups["bare LF" if file.name[4:] in BARE_LF else "once" if once else "read"].append(file.name[4:])
+    return groups
 
 
 def run(tests, proxy, cases):
@@ -87,28 +94,29 @@ def run(tests, proxy, cases):
 
 
 def through_a_peer(tests, name, cases):
+    # HAProxy writes the names of fields in lower case.
+    prepare(tests, 0, COMMON.replace("/$1 $2", "/\\L$1\\E $2") if name == "haproxy" else COMMON)
     if name == "none":
         return run(tests, 0, cases)
-    if name == "haproxy":  # it writes the names of fields in lower case
-        (tests / LIBRARY).write_text(COMMON.replace("/$1 $2", "/\\L$1\\E $2"))
     port = scene.free_port()
     with peers.peer(name, port):
         return run(tests, port, cases)
 
 
-def through_carpool(tests, read, write):
-    said = ""
-    for cases, settings in ((read, SETTINGS), (write, SETTINGS + ONCE)):
+def through_carpool(tests, groups):
+    said, origin = "", scene.free_port()
+    prepare(tests, origin)
+    for group, more in (("read", ""), ("once", ONCE), ("bare LF", LENIENT % origin)):
         port = scene.free_port()
-        with scene.carpool(port, settings):
-            said += run(tests, port, cases)
+        with scene.carpool(port, SETTINGS + more):
+            said += run(tests, port, groups[group])
     return said
 
 
 def suite(report, peer):
     tests = built()
-    read, write = chosen(tests)
-    said = through_a_peer(tests, peer, read + write) if peer else through_carpool(tests, read, write)
+    groups = chosen(tests)
+    said = through_a_peer(tests, peer, sum(groups.values(), [])) if peer else through_carpool(tests, groups)
     (fetch.FOLDER / "curl-said").write_text(said)
     # A wrong exit status of curl has no line of its own: the last line names every failed case.
     failed = re.findall(r"\d+", "".join(re.findall(r"^TESTFAIL: These test cases failed: (.*)$", said, re.MULTILINE)))
