@@ -105,6 +105,11 @@ inline constexpr Metric kClientHandshakes{"carpool_downstream_handshakes_total",
                                           "threads.max_tasks)."};
 inline constexpr Metric kRefused{"carpool_requests_refused_total", counter, "origin",
                                  "Requests refused because no rule of the origin (allow) matches them."};
+inline constexpr Metric kCredentialFiles{
+    "carpool_credential_files_total", counter, "result",
+    "Changes of files with credentials of origins, by result: renewed, or failed (the last good value stays)."};
+inline constexpr Metric kStaleCredentials{"carpool_credential_files_stale", gauge, "",
+                                          "Files with credentials of origins that cannot be used at the moment."};
 inline constexpr Metric kInterceptConnects{
     "carpool_intercept_connects_total", counter, "origin,result",
     "CONNECTs to origins with intercept = true, by result: intercepted, refused (the client does not accept the "
@@ -223,6 +228,8 @@ inline constexpr std::array kCatalog{
     &catalog::kH2Abuse,            //
     &catalog::kClientHandshakes,   //
     &catalog::kRefused,            //
+    &catalog::kCredentialFiles,    //
+    &catalog::kStaleCredentials,   //
     &catalog::kInterceptConnects,  //
     &catalog::kHandshake,          //
     &catalog::kResets,             //

@@ -38,6 +38,12 @@ enum class Intercept : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 9> kIntercepts{"intercepted", "refused", "failed", "not_tls", "alpn",
                                                              "distrusted",  "early",   "in_tls", "no_leaf"};
+// The result of looking at a file that holds a credential of an origin and has changed.
+enum class CredentialFile : std::uint8_t { renewed, failed };
+inline constexpr std::array<std::string_view, 2> kCredentialFiles{"renewed", "failed"};
+// The end of a request for a token (RFC 6749 §4.4).
+enum class TokenRequest : std::uint8_t { granted, refused, unusable, timeout, failed };
+inline constexpr std::array<std::string_view, 5> kTokenRequests{"granted", "refused", "unusable", "timeout", "failed"};
 // The reason for abandoning a request whose client could still have received a response.
 enum class GivenUp : std::uint8_t { half_close, slow_body };
 inline constexpr std::array<std::string_view, 2> kGivenUps{"half_close", "slow_body"};

@@ -121,6 +121,9 @@ void total(Adding& points, const Registry&, const Sample& sample) {
 void clients(Adding& points, const Registry& registry, const Sample&) {
   points.set({}, static_cast<double>(registry.client_count()));
 }
+void stale_credentials(Adding& points, const Registry& registry, const Sample&) {
+  points.set({}, static_cast<double>(registry.stale_credentials()));
+}
 template <auto Count, const auto& names>
 void counts(Adding& points, const Registry& registry, const Sample&) {
   for (std::size_t i = 0; i < names.size(); ++i) points.add({names[i]}, (registry.*Count)(i));
@@ -224,6 +227,8 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kH2Abuse, counts<&Registry::abuse_count, kAbuses>},
     {&catalog::kClientHandshakes, counts<&Registry::client_handshake_count, kClientHandshakes>},
     {&catalog::kRefused, cell<&OriginShard::refused>},
+    {&catalog::kCredentialFiles, counts<&Registry::credential_file_count, kCredentialFiles>},
+    {&catalog::kStaleCredentials, stale_credentials},
     {&catalog::kInterceptConnects, cells<&OriginShard::intercepts, kIntercepts, false>},
     {&catalog::kHandshake, histogram<&OriginShard::handshake>},
     {&catalog::kResets, cells<&OriginShard::resets, kResets, false>},

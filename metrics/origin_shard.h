@@ -1,5 +1,5 @@
 // OriginShard: the counts of one loop for one origin. Created on the loop's first request there, never freed, written
-// by that loop only. About 1.3 KiB, so a thousand pairs of origin and loop take little more than a megabyte.
+// by that loop only. About 1.4 KiB, so a thousand pairs of origin and loop take little more than a megabyte.
 #pragma once
 
 #include <array>
@@ -25,8 +25,10 @@ struct alignas(kCacheLine) OriginShard {
   std::array<Cell, kUpstreamBounds.size()> bounds;
   std::array<Cell, kResets.size()> resets;
   std::array<Cell, kIntercepts.size()> intercepts;
-  Cell refused;  // by its rules
+  Cell refused;                                            // by its rules
+  std::array<Cell, kTokenRequests.size()> token_requests;  // for its requests
+  Cell token_replays;                                      // of its requests, after 401
 };
-static_assert(sizeof(OriginShard) <= 1344);
+static_assert(sizeof(OriginShard) <= 1408);
 
 }  // namespace carpool::metrics

@@ -40,6 +40,11 @@ class Registry {
     dns_[static_cast<std::size_t>(what)].fetch_add(n, std::memory_order_relaxed);
   }
 
+  void record_credential_file(CredentialFile what) {  // the same
+    credential_files_[static_cast<std::size_t>(what)].fetch_add(1, std::memory_order_relaxed);
+  }
+  void set_stale_credentials(std::uint64_t files) { stale_credentials_.store(files, std::memory_order_relaxed); }
+
   // ---- on loop `loop`'s thread ----
   void record_request(LoopId loop, OriginSlot origin, const RequestInfo& facts);
   void record_retry(LoopId loop, OriginSlot origin, std::string_view proof);
@@ -51,6 +56,10 @@ class Registry {
     client_handshakes_[static_cast<std::size_t>(end)].add(loop);
   }
   void record_refused(LoopId loop, OriginSlot origin) { shard(loop, origin).refused.add(); }
+  void record_token_request(LoopId loop, OriginSlot origin, TokenRequest end) {
+    shard(loop, origin).token_requests[static_cast<std::size_t>(end)].add();
+  }
+  void record_token_replay(LoopId loop, OriginSlot origin) { shard(loop, origin).token_replays.add(); }
   void record_intercept(LoopId loop, OriginSlot origin, Intercept what) {
     shard(loop, origin).intercepts[static_cast<std::size_t>(what)].add();
   }
@@ -69,6 +78,10 @@ class Registry {
   std::uint64_t client_count() const { return clients_.total(); }
   std::uint64_t egress_count(std::size_t said) const { return egress_[said].load(std::memory_order_relaxed); }
   std::uint64_t dns_count(std::size_t what) const { return dns_[what].load(std::memory_order_relaxed); }
+  std::uint64_t credential_file_count(std::size_t what) const {
+    return credential_files_[what].load(std::memory_order_relaxed);
+  }
+  std::uint64_t stale_credentials() const { return stale_credentials_.load(std::memory_order_relaxed); }
   std::uint64_t abuse_count(std::size_t kind) const { return abuses_[kind].total(); }
   std::uint64_t given_up_count(std::size_t why) const { return given_up_[why].total(); }
   std::uint64_t shed_count(std::size_t what) const { return sheds_[what].total(); }
@@ -116,6 +129,8 @@ class Registry {
   std::vector<Counter> given_up_;  // in the order of kGivenUps
   std::array<std::atomic<std::uint64_t>, kEgress.size()> egress_{};
   std::array<std::atomic<std::uint64_t>, kDns.size()> dns_{};
+  std::array<std::atomic<std::uint64_t>, kCredentialFiles.size()> credential_files_{};
+  std::atomic<std::uint64_t> stale_credentials_{0};
   std::vector<Counter> abuses_;  // in the order of kAbuses
   mutable std::mutex mutex_;
   std::uint32_t used_ = 0;                             // guarded by mutex_

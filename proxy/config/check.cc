@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 
+#include "proxy/config/check_credentials.h"
 #include "proxy/config/text.h"
 #include "proxy/config/text_format.h"
 
@@ -178,6 +179,15 @@ class Checker {
     if (!(origin.upstream == config_.upstream)) upstream_is_complete(origin.upstream, key + ".upstream");
     if (origin.origin.scheme == pool::Scheme::tcp) tunnels_alone(key);
     if (origin.intercept) may_be_intercepted(origin, key);
+    credentials_are_sendable(origin, key);
+  }
+
+  void credentials_are_sendable(const OriginSettings& origin, const std::string& prefix) {
+    if (places_.wrong(prefix + ".uri")) return;
+    for (auto& [below, text] : mistakes_of_credentials(origin)) {
+      const std::string key = prefix + '.' + below;
+      if (!places_.wrong(key)) mistake(key, std::move(text));
+    }
   }
 
   // A tcp origin is the target of CONNECT (RFC 9110 §9.3.6): each connection serves one tunnel, whose content carpool

@@ -31,6 +31,7 @@ enum class Execution : std::uint8_t { adaptive, execute_produce, produce_execute
 enum class LogLevel : std::uint8_t { trace, debug, info, warn, error, off };
 enum class LogFormat : std::uint8_t { json, text };
 enum class TlsVersion : std::uint8_t { tls12, tls13 };
+enum class ClientAuthentication : std::uint8_t { basic, post };
 enum class OnDistrust : std::uint8_t { tunnel, fail };
 
 struct Listen {
@@ -198,6 +199,32 @@ struct Egress {
   friend bool operator==(const Egress&, const Egress&) = default;
 };
 
+// Secret: a value that is shown nowhere, or the file that holds it.
+struct Secret {
+  std::string text;          // with its variables expanded
+  std::string file, prefix;  // instead of `text`: `prefix`, then the file's content; read again when the file changes
+  bool given() const { return !text.empty() || !file.empty(); }
+  friend bool operator==(const Secret&, const Secret&) = default;
+};
+
+// One field of [origin.request.headers].
+struct SetField {
+  std::string name;
+  Secret value;
+  friend bool operator==(const SetField&, const SetField&) = default;
+};
+
+// [origin.oauth2]: tokens by client credentials (RFC 6749 §4.4).
+struct OAuth2 {
+  std::string token_url;  // empty: none
+  std::string client_id;
+  Secret client_secret;
+  std::string scope, audience;
+  ClientAuthentication client_authentication = ClientAuthentication::basic;
+  Duration timeout = seconds(10);
+  friend bool operator==(const OAuth2&, const OAuth2&) = default;
+};
+
 // One [[origin]], fully resolved: settings without an override come from the sections above it.
 struct OriginSettings {
   // From `uri`. origin.tls: 0 where `upstream` equals Config::upstream, else one number for each different one. A URI
@@ -209,6 +236,8 @@ struct OriginSettings {
   bool intercept = false;              // CONNECT to it ends in this process
   PoolSettings pool;
   Request request;
+  std::vector<SetField> headers;  // [origin.request.headers]
+  OAuth2 oauth2;
   Upstream upstream;
   friend bool operator==(const OriginSettings&, const OriginSettings&) = default;
 };

@@ -20,6 +20,25 @@ void compare(const Section& section, const std::string& prefix, const void* befo
   }
 }
 
+// The values are secrets, so a change shows only that there is one.
+void compare_fields(const Section& section, const std::string& prefix, const void* before, const void* after,
+                    std::vector<Change>& changes) {
+  using Fields = std::vector<SetField>;
+  const auto text = [](const Fields& fields, const std::string& name) {
+    const auto at = std::find_if(fields.begin(), fields.end(), [&](const SetField& f) { return f.name == name; });
+    return at == fields.end() ? std::string() : toml(at->value);
+  };
+  const auto& a = *static_cast<const Fields*>(before);
+  const auto& b = *static_cast<const Fields*>(after);
+  for (const SetField& field : a) {
+    if (std::find(b.begin(), b.end(), field) != b.end()) continue;
+    changes.push_back({prefix + join(section.path, field.name), text(a, field.name), text(b, field.name), true});
+  }
+  for (const SetField& field : b) {
+    if (text(a, field.name).empty()) changes.push_back({prefix + join(section.path, field.name), {}, "set", true});
+  }
+}
+
 void compare_listeners(const Config& before, const Config& after, std::vector<Change>& changes) {
   const Section& section = *find_section("listen");
   const auto at = [](const Config& config, const std::string& address) {
@@ -47,7 +66,9 @@ void compare_origin(OriginSettings before, OriginSettings after, const std::vect
   const std::string prefix = "origin " + after.origin.label() + ": ";
   std::vector<Change> own;
   for (const Section& section : sections()) {
-    if (section.in_origin != nullptr) {
+    if (section.fields) {
+      compare_fields(section, prefix, section.in_origin(before), section.in_origin(after), own);
+    } else if (section.in_origin != nullptr) {
       compare(section, prefix, section.in_origin(before), section.in_origin(after), own);
     }
   }

@@ -23,7 +23,13 @@ std::string type_of_text(const Setting& setting) {
   return text_with_env(words + '$');
 }
 
+std::string type_of_secret() {
+  return R"("anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": false, "required": ["file"], )"
+         R"("properties": {"file": {"type": "string"}, "prefix": {"type": "string"}}}])";
+}
+
 std::string type_of(const Setting& setting, const Value& value) {
+  if (std::holds_alternative<Secret>(value)) return type_of_secret();
   if (std::holds_alternative<bool>(value)) return R"("type": "boolean")";
   if (std::holds_alternative<Duration>(value)) {
     return text_with_env(setting.or_unlimited ? "^[0-9]+(ms|s|m|h)$|^unlimited$" : "^[0-9]+(ms|s|m|h)$");
@@ -53,6 +59,7 @@ void add_children(std::string& out, const Section& parent, bool in_origin, const
   const std::string_view path = parent.path == "origin" ? "" : parent.path;
   for (const Section& section : sections()) {
     if (!below(section.path, path) || (in_origin && section.in_origin == nullptr)) continue;
+    if (!in_origin && of_origins_only(section)) continue;
     const std::string name(section.path.substr(path.empty() ? 0 : path.size() + 1));
     std::string body = object(section, in_origin || section.path == "origin", indent);
     if (section.repeated) body.insert(0, R"({"type": "array", "items": )").push_back('}');
@@ -61,6 +68,10 @@ void add_children(std::string& out, const Section& parent, bool in_origin, const
 }
 
 std::string object(const Section& section, bool in_origin, const std::string& indent) {
+  if (section.fields) {
+    return R"({"type": "object", "description": )" + json(section.doc) + R"(, "additionalProperties": {)" +
+           type_of_secret() + "}}";
+  }
   const std::string inner = indent + "  ";
   std::string properties;
   for (const Setting& setting : section.settings) {

@@ -1,6 +1,7 @@
 #include "proxy/config/print.h"
 
 #include "proxy/config/schema.h"
+#include "proxy/config/text.h"
 
 namespace carpool::proxy::config {
 namespace {
@@ -18,7 +19,15 @@ void padded(std::string& out, const std::string& text, std::size_t width) {
 
 // ---- a configuration ----
 
+void print_fields(std::string& out, const Section& section, const void* values) {
+  const auto& fields = *static_cast<const std::vector<SetField>*>(values);
+  if (fields.empty()) return;
+  out.append(1, '\n').append(header(section, full_path(section)));
+  for (const SetField& field : fields) out.append(quoted(field.name)).append(" = ").append(toml(field.value)) += '\n';
+}
+
 void print_values(std::string& out, const Section& section, const void* values, std::string_view path) {
+  if (section.fields) return print_fields(out, section, values);
   if (!out.empty()) out += '\n';
   out += header(section, path);
   for (const Setting& setting : section.settings) {
@@ -39,7 +48,7 @@ void print_section(std::string& out, const Section& section, Config& config) {
   if (section.in_config != nullptr) return print_values(out, section, section.in_config(config), section.path);
   if (section.path == "listen") {
     for (const Listen& listen : config.listen) print_values(out, section, &listen, section.path);
-  } else {
+  } else if (section.path == "origin") {
     for (OriginSettings& origin : config.origins) print_origin(out, section, origin);
   }
 }
@@ -47,6 +56,7 @@ void print_section(std::string& out, const Section& section, Config& config) {
 // ---- the default file ----
 
 constexpr std::size_t kCommentColumn = 40;
+constexpr std::string_view kFieldExample = R"(X-Api-Key = { file = "/run/secrets/api-key" })";
 
 constexpr std::string_view kIntroduction =
     "# carpool's configuration: every setting with its default, which applies if the setting is omitted.\n"
@@ -63,10 +73,11 @@ std::string assignment(const Section& section, const Setting& setting, bool comm
 }
 
 void print_default_section(std::string& out, const Section& section) {
-  const bool commented = section.path == "origin";  // an example: by default no origin has overrides
+  // An example: by default no origin has overrides.
+  const bool commented = section.path == "origin" || of_origins_only(section);
   out += '\n';
   if (!section.path.empty()) {
-    std::string head = header(section, section.path);
+    std::string head = header(section, full_path(section));
     head.pop_back();
     padded(out, (commented ? "# " : "") + head, kCommentColumn - 1);
     out.append(" # ").append(section.doc).append(1, '\n');
@@ -77,6 +88,7 @@ void print_default_section(std::string& out, const Section& section) {
     if (!setting.words.empty()) out.append(": ").append(bounds_text(setting, default_of(section, setting)));
     out += '\n';
   }
+  if (section.fields) out.append("# ").append(kFieldExample).append(1, '\n');
 }
 
 // ---- the reference ----
@@ -105,7 +117,7 @@ std::string sentence(std::string_view text) {
 
 std::string title(const Section& section) {
   if (section.path.empty()) return "Top level";
-  std::string head = header(section, section.path);
+  std::string head = header(section, full_path(section));
   head.pop_back();
   return '`' + head + '`';
 }
@@ -129,8 +141,14 @@ std::string print_reference() {
   std::string out;
   for (const Section& section : sections()) {
     out.append("\n### ").append(title(section)).append("\n\n").append(sentence(section.doc));
-    if (section.in_origin != nullptr) {
+    if (section.in_origin != nullptr && section.in_config != nullptr) {
       out.append(". An origin overrides it in `[origin.").append(section.path).append("]`");
+    }
+    if (section.fields) {
+      out.append(
+          ". Each key is the name of a field, each value a text or `{ file = \"/path\", prefix = \"Bearer \" }`");
+      out.append(". A change needs a reload; a file is read again when it changes.\n");
+      continue;
     }
     out += ".\n\n| key | type | default | takes | a change needs | meaning |\n|---|---|---|---|---|---|\n";
     for (const Setting& setting : section.settings) print_row(out, section, setting);

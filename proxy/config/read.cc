@@ -52,7 +52,14 @@ Raw raw(const toml::node& node) {
     }
     return items;
   }
-  if (node.is_table()) return Other{"a table"};
+  if (const auto* table = node.as_table()) {
+    RawTable texts;
+    for (auto&& [key, value] : *table) {
+      if (const auto* text = value.as_string()) texts.texts.emplace_back(key.str(), text->get());
+      texts.only_texts = texts.only_texts && value.is_string();
+    }
+    return texts;
+  }
   return Other{node.is_floating_point() ? "a number with a fraction" : "a date or time"};
 }
 
@@ -110,13 +117,34 @@ class Reader {
                   const std::string& key) {
     if (section.repeated) return read_repeated(at, node, section, scope, key);
     void* const target = scope.target(section);
+    if (target == nullptr && of_origins_only(section))
+      return mistake(at, key, "applies to single origins, expected in [" + full_path(section) + "]");
     if (target == nullptr)
       return mistake(at, key, "applies to all origins together, expected in [" + std::string(section.path) + "]");
     const toml::table* const table = node.as_table();
     if (table == nullptr)
       return mistake(at, key, "is " + raw_text(raw(node)) + ", expected a table [" + without_numbers(key) + "]");
     places_.add(key, at);
+    if (section.fields) return read_fields(*table, *static_cast<std::vector<SetField>*>(target), key);
     read_table(*table, section, scope, target, key);
+  }
+
+  // Every name is taken here: check() says which of them may be set.
+  void read_fields(const toml::table& table, std::vector<SetField>& fields, const std::string& prefix) {
+    for (auto&& [name, node] : table) {
+      if (reading_.mistakes.size() > kMaxMistakes) return;
+      const std::string key = join(prefix, name.str());
+      Place at = place(node.source());
+      SetField& field = fields.emplace_back(SetField{std::string(name.str()), {}});
+      Raw written = raw(node);
+      bool too_long = false;
+      std::string wrong = expand_all(written, env_, too_long);
+      if (too_long) reading_.meet(ReadingLimit::variables);
+      if (wrong.empty()) wrong = to_secret(std::move(written), field.value);
+      at.wrong = !wrong.empty();
+      places_.add(key, at);
+      if (at.wrong) mistake(at, key, std::move(wrong));
+    }
   }
 
   void read_repeated(Place at, const toml::node& node, const Section& section, const Scope& scope,

@@ -16,6 +16,14 @@ struct Visit : Visitor... {
 template <class... Visitor>
 Visit(Visitor...) -> Visit<Visitor...>;
 
+// Reading "hidden" back is a mistake, so that no printed configuration is used with a wrong secret.
+std::string secret_text(const Secret& secret) {
+  if (!secret.given()) return {};
+  if (secret.file.empty()) return "{ hidden = true }";
+  const std::string prefix = secret.prefix.empty() ? "" : ", prefix = " + quoted(secret.prefix);
+  return "{ file = " + quoted(secret.file) + prefix + " }";
+}
+
 template <class List, class Show>
 std::string list_text(const List& list, Show show) {
   std::string out;
@@ -27,11 +35,16 @@ std::string list_text(const List& list, Show show) {
 
 const std::vector<Section>& sections() {
   static const std::vector<Section> all{
-      top_section(),       listen_section(),       admin_section(),     metrics_section(), pool_section(),
-      warm_up_section(),   health_check_section(), addresses_section(), total_section(),   request_section(),
-      dns_section(),       upstream_section(),     tls_section(),       egress_section(),  origin_section(),
-      intercept_section(), handover_section(),     overload_section(),  threads_section(), log_section()};
+      top_section(),     listen_section(),       admin_section(),     metrics_section(),  pool_section(),
+      warm_up_section(), health_check_section(), addresses_section(), total_section(),    request_section(),
+      dns_section(),     upstream_section(),     tls_section(),       egress_section(),   origin_section(),
+      headers_section(), intercept_section(),    handover_section(),  overload_section(), threads_section(),
+      log_section()};
   return all;
+}
+
+std::string full_path(const Section& section) {
+  return std::string(of_origins_only(section) ? "origin." : "").append(section.path);
 }
 
 const Section* find_section(std::string_view path) {
@@ -62,6 +75,7 @@ std::string toml(const Value& value) {
                           return ports ? list_text(*ports, [](std::uint16_t port) { return std::to_string(port); })
                                        : std::string();
                         },
+                        [](const Secret& secret) { return secret_text(secret); },
                     },
                     value);
 }
@@ -70,12 +84,13 @@ bool empty(const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return text->empty();
   if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) return texts->empty();
   if (const auto* ports = std::get_if<Ports>(&value)) return !ports->has_value();
+  if (const auto* secret = std::get_if<Secret>(&value)) return !secret->given();
   return false;
 }
 
 std::string_view type_name(const Setting& setting, const Value& value) {
   constexpr std::array<std::string_view, std::variant_size_v<Value>> kNames{
-      "boolean", "integer", "size", "duration", "text", "list of texts", "list of ports"};
+      "boolean", "integer", "size", "duration", "text", "list of texts", "list of ports", "secret"};
   return setting.words.empty() ? kNames[value.index()] : "word";
 }
 

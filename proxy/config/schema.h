@@ -18,7 +18,7 @@ namespace carpool::proxy::config {
 
 using Ports = std::optional<std::vector<std::uint16_t>>;  // nullopt: chosen by carpool
 // The value of any setting; a word of an enumeration is held as its text.
-using Value = std::variant<bool, std::int64_t, Size, Duration, std::string, std::vector<std::string>, Ports>;
+using Value = std::variant<bool, std::int64_t, Size, Duration, std::string, std::vector<std::string>, Ports, Secret>;
 
 struct Setting {
   std::string_view key;
@@ -51,18 +51,24 @@ struct Section {
   void* (*in_config)(Config&) = nullptr;          // null: repeated
   void* (*in_origin)(OriginSettings&) = nullptr;  // null: an [[origin]] cannot override it
   const void* defaults = nullptr;
+  bool fields = false;  // its keys are names of header fields, its values secrets: std::vector<SetField>; no settings
 };
 
 const std::vector<Section>& sections();
+// Returns true if the section exists in single origins only, as [origin.PATH].
+inline bool of_origins_only(const Section& section) {
+  return section.in_config == nullptr && section.in_origin != nullptr;
+}
+std::string full_path(const Section& section);  // with "origin." if it exists there only
 const Section* find_section(std::string_view path);
 const Setting* find_setting(const Section& section, std::string_view key);
 
 inline Value default_of(const Section& section, const Setting& setting) {
   return setting.get(section.defaults);
 }
-// Returns the value as TOML: `"30s"`, `64`, `["h2", "h1"]`; empty for absent ports.
+// Returns the value as TOML: `"30s"`, `64`, `["h2", "h1"]`; empty for absent ports. The text of a secret is not shown.
 std::string toml(const Value& value);
-// Returns true for an empty text, an empty list and absent ports.
+// Returns true for an empty text, an empty list, absent ports and an absent secret.
 bool empty(const Value& value);
 // Returns "duration", "integer", …, for documents and messages.
 std::string_view type_name(const Setting& setting, const Value& value);

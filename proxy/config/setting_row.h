@@ -38,6 +38,9 @@ constexpr std::array<Word, 2> words_of(LogFormat) {
 constexpr std::array<Word, 2> words_of(TlsVersion) {
   return {"1.2", "1.3"};
 }
+constexpr std::array<Word, 2> words_of(ClientAuthentication) {
+  return {"basic", "post"};
+}
 constexpr std::array<Word, 2> words_of(OnDistrust) {
   return {"tunnel", "fail"};
 }
@@ -104,11 +107,13 @@ Section health_check_section();
 Section addresses_section();
 Section total_section();
 Section request_section();
+Section headers_section();
 Section dns_section();
 Section upstream_section();
 Section tls_section();
 Section egress_section();
 Section origin_section();
+Section oauth2_section();
 Section intercept_section();
 Section handover_section();
 Section overload_section();

@@ -178,6 +178,17 @@ Section request_section() {
           &kDefaults<Request>};
 }
 
+Section headers_section() {
+  return {"request.headers",
+          "fields that each request to one origin gets instead of the client's; docs/credentials.md",
+          false,
+          {},
+          nullptr,
+          [](OriginSettings& origin) -> void* { return &origin.headers; },
+          &kDefaults<std::vector<SetField>>,
+          true};
+}
+
 Section dns_section() {
   return {"dns",
           "name resolution",
@@ -278,6 +289,31 @@ Section origin_section() {
       nullptr,
       nullptr,
       &kDefaults<OriginSettings>};
+}
+
+Section oauth2_section() {
+  return {"oauth2",
+          "a token for each request to one origin, by its client credentials; docs/credentials.md",
+          false,
+          {
+              row<&OAuth2::token_url>("token_url", "the authorization server's token endpoint; https, or loopback")
+                  .format(kTokenUrl, R"("https://login.example.com/oauth2/token")"),
+              row<&OAuth2::client_id>("client_id", "the client's name there").format(kVisibleText, R"("orders")"),
+              row<&OAuth2::client_secret>("client_secret", "its secret: a text, or { file = \"/path\" }")
+                  .shown_as(R"({ file = "/run/secrets/client-secret" })"),
+              row<&OAuth2::scope>("scope", "the scopes to ask for, with spaces between")
+                  .format(kVisibleText, R"("read write")"),
+              row<&OAuth2::audience>("audience", "the audience to ask for")
+                  .format(kVisibleText, R"("https://api.example.com")"),
+              row<&OAuth2::client_authentication>("client_authentication",
+                                                  "how the client names itself: in Authorization, or in the body"),
+              row<&OAuth2::timeout>("timeout",
+                                    "limit for a token request, and for a request that waits for the first token")
+                  .at_least(1),
+          },
+          nullptr,
+          [](OriginSettings& origin) -> void* { return &origin.oauth2; },
+          &kDefaults<OAuth2>};
 }
 
 Section intercept_section() {

@@ -13,6 +13,7 @@
 #include "pool/origin.h"
 #include "proxy/config/egress_rule.h"
 #include "proxy/config/group.h"
+#include "proxy/config/token_url.h"
 #include "proxy/http/request_rule.h"
 
 namespace carpool::proxy::config {
@@ -132,6 +133,18 @@ std::string accept_rule(std::string& text) {
   return rule ? std::string() : "`" + text + "` " + rule.take_fault().detail;
 }
 
+// The reason may not show the text, which may hold a secret in its query.
+std::string accept_token_url(std::string& text) {
+  auto url = parse_token_url(text);
+  return url ? std::string() : url.take_fault().detail;
+}
+
+std::string accept_visible(std::string& text) {
+  constexpr std::size_t kLongestText = 1024;
+  const bool visible = std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7F; });
+  return visible && text.size() <= kLongestText ? std::string() : "is too long, or not visible ASCII";
+}
+
 // Only safe methods (RFC 9110 §9.2.1): carpool sends a probe on its own, repeatedly.
 std::string accept_probe(std::string& text) {
   const std::size_t space = text.find(' ');
@@ -161,6 +174,8 @@ const TextFormat kClassName{"up to 32 of a-z, 0-9, _ and -", accept_class};
 const TextFormat kFileMode{R"(three octal digits, such as "0660")", accept_mode};
 const TextFormat kGroup{"the name of a group or its number", accept_group};
 const TextFormat kRequestRule{R"("GET /v1/*", "POST /orders" or "* /public/*")", accept_rule};
+const TextFormat kTokenUrl{R"("https://host/path")", accept_token_url};
+const TextFormat kVisibleText{"up to 1024 visible ASCII characters", accept_visible};
 const TextFormat kProbe{R"("OPTIONS *", "HEAD /path" or "GET /path")", accept_probe};
 
 bool unix_address(std::string_view address) {

@@ -27,6 +27,8 @@ extern const TextFormat kClassName;
 extern const TextFormat kFileMode;     // four octal digits
 extern const TextFormat kGroup;        // of the system, by name or number
 extern const TextFormat kRequestRule;  // METHOD /path, METHOD /prefix*
+extern const TextFormat kTokenUrl;     // https://host/path
+extern const TextFormat kVisibleText;  // of ASCII
 extern const TextFormat kProbe;        // METHOD TARGET
 
 // The argument must be an address that kListenAddress accepted.

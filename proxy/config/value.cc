@@ -146,6 +146,7 @@ std::string raw_text(const Raw& raw) {
   if (const auto* number = std::get_if<std::int64_t>(&raw)) return "the integer " + std::to_string(*number);
   if (const auto* text = std::get_if<std::string>(&raw)) return shown(*text);
   if (const auto* other = std::get_if<Other>(&raw)) return std::string(other->what);
+  if (std::holds_alternative<RawTable>(raw)) return "a table";
   return "a list";
 }
 
@@ -158,6 +159,30 @@ std::string expand_all(Raw& raw, const Env& env, bool& too_long) {
       if (std::string wrong = expand(*text, env, too_long); !wrong.empty()) return wrong;
     }
   }
+  if (auto* table = std::get_if<RawTable>(&raw)) {
+    for (auto& [key, text] : table->texts) {
+      if (std::string wrong = expand(text, env, too_long); !wrong.empty()) return wrong;
+    }
+  }
+  return {};
+}
+
+std::string to_secret(Raw raw, Secret& secret) {
+  constexpr std::string_view kExpected = R"(expected a text, or { file = "/path" } with an optional prefix)";
+  const auto wrong = [&](std::string_view what) { return std::string(what).append(", ").append(kExpected); };
+  if (auto* text = std::get_if<std::string>(&raw)) {
+    if (text->empty()) return wrong("is empty");
+    secret.text = std::move(*text);
+    return {};
+  }
+  auto* table = std::get_if<RawTable>(&raw);
+  if (table == nullptr) return wrong("is no text");
+  for (auto& [key, text] : table->texts) {
+    if (key != "file" && key != "prefix") return wrong("has the key " + quoted(key));
+    (key == "file" ? secret.file : secret.prefix) = std::move(text);
+  }
+  if (!table->only_texts) return wrong("is hidden, as in a printed configuration, or has a value that is no text");
+  if (secret.file.empty()) return wrong("names no file");
   return {};
 }
 
@@ -168,6 +193,10 @@ std::string convert(const Setting& setting, Raw raw, Value& value) {
   if (std::holds_alternative<Size>(value)) return to_size(setting, raw, value);
   if (std::holds_alternative<std::string>(value)) return to_text(setting, std::move(raw), value);
   if (std::holds_alternative<std::vector<std::string>>(value)) return to_texts(setting, std::move(raw), value);
+  if (std::holds_alternative<Secret>(value)) {
+    value = Secret{};
+    return to_secret(std::move(raw), std::get<Secret>(value));
+  }
   return to_ports(setting, raw, value);
 }
 

@@ -151,6 +151,7 @@ void Dial::Impl::on_race(Result<Winner> result) {
   const int fd = result->socket.release();
   if (plan.tls != nullptr) return greet(fd);
   made.transport = make_plain(fd);
+  made.proof = ProvenPeer::of(made.peer, nullptr);
   finish(std::move(made));
 }
 
@@ -211,6 +212,7 @@ void Dial::Impl::judge(Result<bool> done) {
   made.tls = lap();
   unwatch();
   made.transport = std::move(stream);
+  made.proof = ProvenPeer::of(made.peer, plan.tls);
   finish(std::move(made));
 }
 

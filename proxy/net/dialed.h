@@ -2,16 +2,33 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "base/clock.h"
 #include "proxy/net/address.h"
 #include "proxy/net/transport.h"
 
+namespace carpool::proxy::tls {
+class ClientContext;
+}
+
 namespace carpool::proxy::net {
+
+// ProvenPeer: the proof that a connection leads to its origin and that nobody in between reads it. Only of() makes one,
+// so what takes a ProvenPeer cannot be called for any other connection.
+class ProvenPeer {
+ public:
+  // `tls`: the context of the handshake that was completed; nullptr: plain text, which an address of this host proves.
+  static std::optional<ProvenPeer> of(const Address& peer, const tls::ClientContext* tls);
+
+ private:
+  ProvenPeer() = default;
+};
 
 struct Dialed {
   std::unique_ptr<Transport> transport;  // not watched by the loop; the owner must watch it
   Address peer, local;
+  std::optional<ProvenPeer> proof;
   Duration dns{}, tcp{}, tls{};  // duration of each phase
   Duration tls_cpu{};            // CPU time of the handshake
 };

@@ -60,6 +60,7 @@ Status Server::open() {
   if (!origins) return origins.take_fault();
   origins_ = std::move(*origins);
   pool_environment_.set_origins(*origins_);
+  credential_files_ = std::make_unique<CredentialFiles>(*origins_, *metrics_);
   Result<InterceptLeaves::Plan> leaves = intercept_leaves_.prepare(config);
   if (!leaves) return leaves.take_fault();
   intercept_leaves_.apply(std::move(*leaves));
@@ -165,6 +166,7 @@ Server::End Server::run() {
     log_sync_ = std::make_unique<LogSync>(admin_->loop(), *executors_, config.log.sync);
   }
   intercept_leaves_.start(admin_->loop(), *executors_);
+  credential_files_->start(admin_->loop(), *executors_);
   heap_trim_ = std::make_unique<HeapTrim>(admin_->loop(), *executors_, overload_);
   exec::assume_on_loop();  // the loop does not run yet
   summary_ = std::make_unique<StatsSummaryLog>(first, *view_, config.metrics.summary_interval);
@@ -270,8 +272,10 @@ Server::~Server() {
   if (log_sync_) log_sync_->stop();
   if (heap_trim_) heap_trim_->stop();
   intercept_leaves_.stop();
+  if (credential_files_) credential_files_->stop();
   if (heap_trim_) admin_->loop().drain();  // mail of their last rounds
   intercept_leaves_.end();
+  if (credential_files_) credential_files_->end();
   heap_trim_.reset();
   log_sync_.reset();
   files_.reset();

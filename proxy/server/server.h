@@ -16,6 +16,7 @@
 #include "proxy/server/admin/admin_server.h"
 #include "proxy/server/admin_control.h"
 #include "proxy/server/admin_view.h"
+#include "proxy/server/credential_files.h"
 #include "proxy/server/drain.h"
 #include "proxy/server/executors.h"
 #include "proxy/server/handover/handover_client.h"
@@ -109,6 +110,7 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   std::unique_ptr<EgressAudit> egress_;
   std::unique_ptr<net::EgressPolicy> policy_;
   std::unique_ptr<OriginRegistry> origins_;
+  std::unique_ptr<CredentialFiles> credential_files_;
   std::unique_ptr<Executors> executors_;
   ListenerSet listeners_;
   OverloadState overload_;

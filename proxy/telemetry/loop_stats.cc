@@ -97,6 +97,14 @@ void LoopStats::count_refused(metrics::OriginSlot origin) {
   metrics_.record_refused(loop_.id(), origin);
 }
 
+void LoopStats::count_token_request(metrics::OriginSlot origin, metrics::TokenRequest end) {
+  metrics_.record_token_request(loop_.id(), origin, end);
+}
+
+void LoopStats::count_token_replay(metrics::OriginSlot origin) {
+  metrics_.record_token_replay(loop_.id(), origin);
+}
+
 void LoopStats::count_intercept(metrics::OriginSlot origin, metrics::Intercept what) {
   metrics_.record_intercept(loop_.id(), origin, what);
 }

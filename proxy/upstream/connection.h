@@ -38,6 +38,8 @@ class Connection : public pool::PooledConnection {
   // Records the fingerprint of the context in use and its identity, which must outlive it. Must be called before it
   // enters the pool.
   void made_under(const TlsIdentity& identity, std::uint64_t fingerprint);
+  // Empty: it carries no credentials.
+  const std::optional<net::ProvenPeer>& proof() const { return proof_; }
   // AddressVerdict: why the connection must serve no further request (certificates replaced, address gone or only
   // failing), or that it is to be closed a little later.
   struct AddressVerdict {
@@ -74,6 +76,7 @@ class Connection : public pool::PooledConnection {
   net::AddressSet* address_set_ = nullptr;
   const TlsIdentity* identity_ = nullptr;  // nullptr: plain text
   std::uint64_t fingerprint_ = 0;
+  const std::optional<net::ProvenPeer> proof_;
   std::uint64_t seen_ = 0;  // version of the AddressSet at the last check
   net::Address address_;
   const std::string local_, peer_;

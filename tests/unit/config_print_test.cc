@@ -54,7 +54,7 @@ TEST(DefaultConfig, HasExamplesThatAreRight) {
   for (std::size_t at = 0; (at = text.find("\n# ", at)) != std::string::npos;) {
     const std::size_t end = text.find('\n', at + 1);
     const std::string line = text.substr(at + 3, end - at - 3);
-    const bool setting = line.starts_with("[[") || line.find(" = ") < 24;
+    const bool setting = line.starts_with("[") || line.find(" = ") < 24;
     if (setting) text.erase(at + 1, 2);
     at = setting ? end - 2 : end;
   }

@@ -60,7 +60,7 @@ std::string manual_of_settings() {
       "${ENV:\\-default} are expanded. An unknown key is an error; carpool \\-\\-check finds every mistake. Settings "
       "that need a restart say so; all others apply on reload.\n";
   for (const config::Section& section : config::sections()) {
-    const std::string path(section.path.empty() ? "top level" : section.path);
+    const std::string path(section.path.empty() ? "top level" : config::full_path(section));
     out.append(".SH ").append(roff(section.repeated ? "[[" + path + "]]" : "[" + path + "]")).append("\n");
     out.append(roff(section.doc)).append(".\n");
     for (const config::Setting& setting : section.settings) {

@@ -5,6 +5,7 @@
 
 #include "metrics/registry.h"
 #include "proxy/upstream/fd_budget.h"
+#include "proxy/upstream/origin/credentials.h"
 
 namespace carpool::proxy {
 
@@ -73,7 +74,7 @@ std::string key_of(const pool::Origin& origin) {
 }  // namespace
 
 OriginRegistry::OriginRegistry(const config::Config& config, metrics::Registry& metrics)
-    : metrics_(metrics), config_(&config) {}
+    : metrics_(metrics), loops_(config.workers), config_(&config) {}
 
 OriginRegistry::~OriginRegistry() = default;
 
@@ -135,8 +136,35 @@ Result<OriginRegistry::Prepared> OriginRegistry::prepare(config::Config& fresh) 
     Result<std::uint32_t> number = number_of(settings.origin.scheme, settings.upstream);
     if (!number) return number.take_fault();
     settings.origin.tls = *number;
+    if (settings.headers.empty()) continue;
+    Result<Credentials*> credentials = credentials_of(settings);
+    if (!credentials) return credentials.take_fault();
+    prepared.credentials.emplace(settings.origin.label(), *credentials);
   }
   return prepared;
+}
+
+// Equal settings keep one object, so that a runtime is found again if its settings return.
+Result<Credentials*> OriginRegistry::credentials_of(const config::OriginSettings& settings) {
+  for (const std::unique_ptr<Credentials>& known : made_credentials_) {
+    if (!known->made_of(settings)) continue;
+    static_cast<void>(known->look());  // nobody looked while it was not in force
+    return known.get();
+  }
+  if (made_credentials_.size() >= kMaxIdentities) {
+    return Fault{FaultKind::budget, Side::self,
+                 "too many different [origin.request.headers] since the start; restart carpool"};
+  }
+  Result<std::unique_ptr<Credentials>> made = Credentials::make(settings, loops_);
+  if (!made) return made.take_fault();
+  return made_credentials_.emplace_back(std::move(*made)).get();
+}
+
+std::vector<Credentials*> OriginRegistry::all_credentials() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<Credentials*> all;
+  for (const auto& [label, credentials] : credentials_) all.push_back(credentials);
+  return all;
 }
 
 std::vector<std::string> OriginRegistry::apply(const config::Config& fresh, Prepared&& prepared) {
@@ -145,6 +173,7 @@ std::vector<std::string> OriginRegistry::apply(const config::Config& fresh, Prep
   config_ = &fresh;
   default_http_ = prepared.default_http;
   default_https_ = prepared.default_https;
+  credentials_ = std::move(prepared.credentials);
   configured_.clear();
   aliases_.clear();
   for (const config::OriginSettings& settings : fresh.origins) {
@@ -211,6 +240,7 @@ std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& orig
   context->restricted = settings != nullptr ? !settings->allow.empty() : is_place_of_rules(origin);
   if (settings == nullptr) return context;
   context->allow = settings->allow;
+  if (const auto own = credentials_.find(key_of(origin)); own != credentials_.end()) context->credentials = own->second;
   for (const std::string& text : settings->allow) {
     Result<http::RequestRule> rule = http::RequestRule::parse(text);
     if (rule) context->rules.push_back(std::move(*rule));  // validated with the configuration

@@ -49,6 +49,7 @@ class OriginRegistry {
     std::vector<std::pair<TlsIdentity*, std::shared_ptr<tls::ClientContext>>> renewed;
     std::vector<std::string> files;  // files of the renewed identities
     std::uint32_t default_http = 0, default_https = 0;
+    std::unordered_map<std::string, Credentials*> credentials;  // by label
   };
   Result<Prepared> prepare(config::Config& fresh);
   // Puts `fresh` in force. An origin whose settings changed gets a new runtime, and a new pool only if its TLS identity
@@ -61,6 +62,9 @@ class OriginRegistry {
   // called on the first worker's loop.
   std::vector<pool::Destination*> retire_idle(Instant now, Duration unused);
   bool destroy(const std::vector<pool::Destination*>& retired);
+
+  // Returns those in force. Any thread; they live as long as the registry.
+  std::vector<Credentials*> all_credentials() const;
 
   // Sets the pools' limits to those in force. Must be called on a worker's loop after apply().
   void apply_limits(Instant now);
@@ -77,6 +81,7 @@ class OriginRegistry {
   using Context = std::unique_ptr<OriginRuntime>;
   OriginRegistry(const config::Config& config, metrics::Registry& metrics);
   Result<std::uint32_t> number_of(pool::Scheme scheme, const config::Upstream& upstream);
+  Result<Credentials*> credentials_of(const config::OriginSettings& settings);
   bool is_place_of_rules(const pool::Origin& origin) const;
   std::unique_ptr<OriginRuntime> describe(const pool::Origin& origin) const;
   Result<OriginRuntime*> version_of(pool::Origin origin);
@@ -84,12 +89,15 @@ class OriginRegistry {
   std::uint32_t tls_number(const pool::Origin& origin) const;
 
   metrics::Registry& metrics_;
+  const unsigned loops_;
   mutable std::mutex mutex_;  // guards everything below except directory_
   const config::Config* config_;
   std::vector<Identity> identities_;                                           // indexed by Origin::tls; only grows
   std::uint32_t default_http_ = 0, default_https_ = 0;                         // identities of [upstream]
   std::unordered_map<std::string, const config::OriginSettings*> configured_;  // by label
   std::unordered_map<std::string, const config::OriginSettings*> aliases_;     // by canonical host
+  std::unordered_map<std::string, Credentials*> credentials_;                  // in force, by label
+  std::vector<std::unique_ptr<Credentials>> made_credentials_;                 // only grows
   std::unordered_map<std::string, OriginRuntime*> contexts_;                   // in force, by label
   std::unordered_map<std::string, std::vector<Context>> versions_;             // distinct ones whose pool exists
   std::unordered_map<const pool::Destination*, OriginRuntime*> by_destination_;

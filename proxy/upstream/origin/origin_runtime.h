@@ -23,6 +23,7 @@ namespace carpool::proxy {
 namespace net {
 class AddressSet;
 }
+class Credentials;
 class TlsIdentity;
 
 // ProtocolSet: the permitted protocols of an origin, by upstream.protocols and upstream.lenient.
@@ -46,6 +47,7 @@ struct OriginRuntime {
   std::vector<http::RequestRule> rules;  // of `allow`
   bool restricted = false;               // only what a rule matches is forwarded
   std::atomic<std::uint32_t> dials{0};   // in progress, all loops together; relaxed: a hint for deadlines
+  Credentials* credentials = nullptr;    // guards itself; null: its requests get no fields
   metrics::OriginSlot slot = metrics::kOtherOrigin;
   net::AddressSet* address_set = nullptr;  // guards itself; one per destination
   ConnectCost connect_cost;                // guards itself
@@ -55,7 +57,8 @@ struct OriginRuntime {
   bool dialing() const { return dials.load(std::memory_order_relaxed) != 0; }
   bool same(const OriginRuntime& other) const {
     return destination == other.destination && pool == other.pool && request == other.request && tls == other.tls &&
-           speaks == other.speaks && pinned == other.pinned && restricted == other.restricted && allow == other.allow;
+           speaks == other.speaks && pinned == other.pinned && restricted == other.restricted && allow == other.allow &&
+           credentials == other.credentials;
   }
   // `path`: of the request's target; a tunnel has none.
   bool allows(std::string_view method, std::string_view path) const {

@@ -1,0 +1,75 @@
+#include "proxy/config/check_credentials.h"
+
+#include <algorithm>
+
+#include "proxy/config/secret.h"
+#include "proxy/config/text.h"
+#include "proxy/config/text_format.h"
+#include "proxy/http/field_name.h"
+#include "proxy/http/set_field.h"
+
+namespace carpool::proxy::config {
+namespace {
+
+// Returns why this origin may get no credentials, or nothing.
+std::string refused_origin(const OriginSettings& origin) {
+  switch (origin.origin.scheme) {
+    case pool::Scheme::tcp:
+      return "does not apply to a tcp origin, whose requests carpool does not see";
+    case pool::Scheme::https:
+      return origin.upstream.tls.verify ? "" : "is set beside upstream.tls.verify = false, expected one of both";
+    case pool::Scheme::http:
+      return on_this_host(origin) ? "" : "is set for an origin without TLS, expected https or a loopback address";
+  }
+  return {};
+}
+
+std::string refused_field(const SetField& field, std::size_t& bytes) {
+  if (const std::string_view why = http::refused_name(field.name); !why.empty()) {
+    return "may not be set: it " + std::string(why);
+  }
+  Result<std::string> value = value_of(field.value);
+  if (!value) return value.take_fault().detail + ", expected the value of a field";
+  bytes += field.name.size() + value->size();
+  const bool sendable = http::sendable_value(*value);
+  wipe(*value);
+  if (sendable) return {};
+  return "has a value with a line end, a control character or white space around it, expected the value of a field";
+}
+
+}  // namespace
+
+bool on_this_host(const OriginSettings& origin) {
+  if (!origin.addresses.empty()) {
+    return std::all_of(origin.addresses.begin(), origin.addresses.end(),
+                       [](const std::string& address) { return loopback_address(address); });
+  }
+  const std::string& host = origin.origin.host;
+  return host == "localhost" || host == "::1" || (origin.origin.is_ip_literal() && host.starts_with("127."));
+}
+
+std::vector<std::pair<std::string, std::string>> mistakes_of_credentials(const OriginSettings& origin) {
+  const std::string table = "request.headers";
+  std::vector<std::pair<std::string, std::string>> mistakes;
+  if (origin.headers.empty()) return mistakes;
+  if (std::string why = refused_origin(origin); !why.empty()) mistakes.emplace_back(table, std::move(why));
+  if (origin.headers.size() > kMostFields) {
+    mistakes.emplace_back(table, "has " + std::to_string(origin.headers.size()) + " fields, expected at most " +
+                                     std::to_string(kMostFields));
+    return mistakes;
+  }
+  std::size_t bytes = 0;
+  for (auto field = origin.headers.begin(); field != origin.headers.end(); ++field) {
+    std::string why = refused_field(*field, bytes);
+    const bool twice = std::any_of(origin.headers.begin(), field,
+                                   [&](const SetField& other) { return http::iequals(other.name, field->name); });
+    if (twice) why = "is set twice in another spelling, expected each field once";
+    if (!why.empty()) mistakes.emplace_back(table + '.' + field->name, std::move(why));
+  }
+  if (bytes > kLongestFields) {
+    mistakes.emplace_back(table, "has more than " + size_text(kLongestFields) + " together, expected at most that");
+  }
+  return mistakes;
+}
+
+}  // namespace carpool::proxy::config

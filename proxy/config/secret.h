@@ -1,0 +1,22 @@
+// Reads the values that a configuration takes from files and keeps to itself.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "base/result.h"
+#include "proxy/config/config.h"
+
+namespace carpool::proxy::config {
+
+inline constexpr std::size_t kLongestSecret = std::size_t{8} * 1024;
+
+// Returns the value: the text, or the prefix and the file's content without the white space at its end. Only regular
+// files, so that no writer is waited for. The Fault's detail names the file and the reason and never shows the value.
+// Blocking.
+Result<std::string> value_of(const Secret& secret);
+
+// Overwrites the bytes, so that freed memory does not hold them.
+void wipe(std::string& value);
+
+}  // namespace carpool::proxy::config

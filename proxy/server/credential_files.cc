@@ -1,0 +1,45 @@
+#include "proxy/server/credential_files.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "metrics/registry.h"
+#include "proxy/telemetry/log.h"
+#include "proxy/upstream/origin/credentials.h"
+
+namespace carpool::proxy {
+
+namespace {
+constexpr Duration kLookEvery = std::chrono::seconds(1);
+}
+
+void CredentialFiles::start(exec::Loop& loop, exec::Executor& background) {
+  exec::PeriodicTask::Work& own = *this;
+  round_ = std::make_unique<exec::PeriodicTask>(loop, background, own, kLookEvery);
+}
+
+Duration CredentialFiles::postpone() {
+  const auto all = origins_.all_credentials();
+  const bool any = std::any_of(all.begin(), all.end(), [](const auto& one) { return one->has_files(); });
+  return any ? Duration::zero() : kLookEvery;
+}
+
+void CredentialFiles::work() {
+  std::uint64_t stale = 0;
+  for (Credentials* const credentials : origins_.all_credentials()) {
+    for (const Credentials::Look& look : credentials->look()) {
+      metrics_.record_credential_file(look.fault.empty() ? metrics::CredentialFile::renewed
+                                                         : metrics::CredentialFile::failed);
+      if (look.fault.empty()) {
+        log::info("credentials", "a file has a new value", {{"origin", credentials->label()}, {"field", look.name}});
+        continue;
+      }
+      log::warn("credentials", "a file cannot be used; the last good value stays",
+                {{"origin", credentials->label()}, {"field", look.name}, {"error", look.fault}});
+    }
+    stale += credentials->stale();
+  }
+  metrics_.set_stale_credentials(stale);
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,112 @@
+#include "proxy/upstream/origin/credentials.h"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/config/check_credentials.h"
+#include "proxy/config/secret.h"
+#include "proxy/http/field_name.h"
+#include "proxy/http/set_field.h"
+
+namespace carpool::proxy {
+
+namespace {
+// A dump would hold the values, and so would a debugger's view. Either call alone leaves a way: the limit does not bind
+// a program that the kernel hands dumps to.
+void forbid_dumps() {
+  const rlimit none{0, 0};
+  static_cast<void>(::setrlimit(RLIMIT_CORE, &none));
+  static_cast<void>(::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
+}
+
+// Returns the value, or a Fault that does not show it.
+Result<std::string> usable_value(const config::Secret& secret) {
+  Result<std::string> value = config::value_of(secret);
+  if (!value || http::sendable_value(*value)) return value;
+  config::wipe(*value);
+  return Fault{FaultKind::internal, Side::self, secret.file + " has no value that a field may have"};
+}
+}  // namespace
+
+Credentials::Credentials(const config::OriginSettings& origin, unsigned loops)
+    : label_(origin.origin.label()), settings_(origin.headers), copies_(loops), values_(origin.headers.size()) {}
+
+Credentials::~Credentials() {
+  for (Value& value : values_) config::wipe(value.bytes);
+}
+
+Result<std::unique_ptr<Credentials>> Credentials::make(const config::OriginSettings& origin, unsigned loops) {
+  forbid_dumps();
+  std::unique_ptr<Credentials> made(new Credentials(origin, loops));
+  for (std::size_t i = 0; i < made->settings_.size(); ++i) {
+    Result<std::string> value = usable_value(made->settings_[i].value);
+    if (!value) {
+      return Fault{FaultKind::internal, Side::self,
+                   made->label_ + ": request.headers." + made->settings_[i].name + ": " + value.fault().detail};
+    }
+    made->values_[i].bytes = std::move(*value);
+  }
+  made->publish();
+  return made;
+}
+
+// Release: pairs with fields(), whose loops then copy under the mutex.
+void Credentials::publish() {
+  version_.fetch_add(1, std::memory_order_release);
+}
+
+const http::Fields& Credentials::fields(const net::ProvenPeer&, exec::LoopId loop) {
+  Copy& own = copies_[loop];
+  // Acquire: pairs with publish().
+  if (own.version == version_.load(std::memory_order_acquire)) return own.fields;
+  const std::scoped_lock lock(mutex_);
+  own.version = version_.load(std::memory_order_acquire);
+  own.fields.clear();
+  for (std::size_t i = 0; i < settings_.size(); ++i) own.fields.add(settings_[i].name, values_[i].bytes);
+  return own.fields;
+}
+
+bool Credentials::sets(std::string_view name) const {
+  return std::any_of(settings_.begin(), settings_.end(),
+                     [&](const config::SetField& field) { return http::iequals(field.name, name); });
+}
+
+std::vector<Credentials::Look> Credentials::look() {
+  std::vector<Look> looks;
+  for (std::size_t i = 0; i < settings_.size(); ++i) {
+    if (settings_[i].value.file.empty()) continue;
+    Result<std::string> value = usable_value(settings_[i].value);
+    const std::scoped_lock lock(mutex_);
+    Value& known = values_[i];
+    if (!value) {
+      const bool news = known.fault != value.fault().detail;
+      known.fault = value.fault().detail;
+      if (news) looks.push_back({settings_[i].name, known.fault});
+      continue;
+    }
+    const bool news = known.bytes != *value;
+    const bool again = !std::exchange(known.fault, {}).empty();
+    if (news || again) looks.push_back({settings_[i].name, {}});
+    if (news) std::swap(known.bytes, *value);
+    config::wipe(*value);
+  }
+  // Published after the last one, so that fields that belong together change together for most requests.
+  if (!looks.empty()) publish();
+  return looks;
+}
+
+bool Credentials::has_files() const {
+  return std::any_of(settings_.begin(), settings_.end(),
+                     [](const config::SetField& field) { return !field.value.file.empty(); });
+}
+
+std::uint32_t Credentials::stale() const {
+  const std::scoped_lock lock(mutex_);
+  return static_cast<std::uint32_t>(
+      std::count_if(values_.begin(), values_.end(), [](const Value& value) { return !value.fault.empty(); }));
+}
+
+}  // namespace carpool::proxy

@@ -1,0 +1,108 @@
+// Unit tests of the fields that an origin's requests get: which connections may carry them, and files that change.
+#include "proxy/upstream/origin/credentials.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "exec/role.h"
+#include "proxy/net/tls/client_context.h"
+
+namespace carpool::proxy {
+namespace {
+
+net::ProvenPeer loopback() {
+  return *net::ProvenPeer::of(*net::Address::parse("127.0.0.1:1"), nullptr);
+}
+
+class CredentialsOfFiles : public testing::Test {
+ protected:
+  CredentialsOfFiles() {
+    exec::assume_on_loop();
+    path_ = std::filesystem::temp_directory_path() / ("carpool-credentials-" + std::to_string(::getpid()));
+    write("one\n");
+    settings_.origin = *pool::parse_origin("https://a.test");
+    settings_.headers = {{"X-Api-Key", {{}, path_, {}}}, {"X-Fixed", {"text", {}, {}}}};
+  }
+  ~CredentialsOfFiles() override { std::filesystem::remove(path_); }
+  void write(const std::string& text) { std::ofstream(path_) << text; }
+  static std::string key(Credentials& credentials, exec::LoopId loop = 0) {
+    exec::assume_on_loop();
+    return std::string(credentials.fields(loopback(), loop).get("x-api-key"));
+  }
+
+  std::filesystem::path path_;
+  config::OriginSettings settings_;
+};
+
+TEST(AProof, IsAnAddressOfThisHostOrAVerifiedCertificate) {
+  const net::Address here = *net::Address::parse("127.0.0.1:1"), there = *net::Address::parse("192.0.2.1:1");
+  EXPECT_TRUE(net::ProvenPeer::of(here, nullptr));
+  EXPECT_FALSE(net::ProvenPeer::of(there, nullptr));
+  tls::ClientSettings settings;
+  settings.ca_file = "/dev/null";
+  settings.verify = false;
+  const auto unverified = tls::ClientContext::make(settings);
+  ASSERT_TRUE(unverified);
+  EXPECT_FALSE(net::ProvenPeer::of(there, unverified->get()));
+  EXPECT_FALSE(net::ProvenPeer::of(here, unverified->get())) << "TLS says that it verifies, or it proves nothing";
+}
+
+TEST_F(CredentialsOfFiles, AreReadAtTheStart) {
+  exec::assume_on_loop();
+  const auto made = Credentials::make(settings_, 1);
+  ASSERT_TRUE(made);
+  const http::Fields& fields = (*made)->fields(loopback(), 0);
+  EXPECT_EQ(fields.size(), 2U);
+  EXPECT_EQ(fields.get("x-api-key"), "one");
+  EXPECT_EQ(fields.get("x-fixed"), "text");
+  EXPECT_TRUE((*made)->sets("x-API-key"));
+  EXPECT_FALSE((*made)->sets("x-other"));
+}
+
+TEST_F(CredentialsOfFiles, NameTheFieldThatCannotBeReadAtTheStart) {
+  std::filesystem::remove(path_);
+  const auto made = Credentials::make(settings_, 1);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.fault().detail, "https://a.test: request.headers.X-Api-Key: " + path_.string() +
+                                     " cannot be read: No such file or directory");
+}
+
+TEST_F(CredentialsOfFiles, FollowAChangeOnEveryLoop) {
+  const auto made = Credentials::make(settings_, 2);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(key(**made, 0), "one");
+  EXPECT_TRUE((*made)->look().empty()) << "nothing changed";
+  write("two");
+  EXPECT_EQ(key(**made, 0), "one") << "until someone looks";
+  const auto looks = (*made)->look();
+  ASSERT_EQ(looks.size(), 1U);
+  EXPECT_EQ(looks[0].name, "X-Api-Key");
+  EXPECT_EQ(looks[0].fault, "");
+  EXPECT_EQ(key(**made, 0), "two");
+  EXPECT_EQ(key(**made, 1), "two");
+}
+
+TEST_F(CredentialsOfFiles, KeepTheLastGoodValueAndReportAFaultOnce) {
+  const auto made = Credentials::make(settings_, 1);
+  ASSERT_TRUE(made);
+  for (const char* bad : {"", "a\nb"}) {
+    write(bad);
+    const auto looks = (*made)->look();
+    ASSERT_EQ(looks.size(), 1U) << bad;
+    EXPECT_NE(looks[0].fault, "");
+    EXPECT_EQ(looks[0].fault.find(bad[0] == 0 ? "?" : bad), std::string::npos);
+    EXPECT_EQ((*made)->stale(), 1U);
+    EXPECT_TRUE((*made)->look().empty()) << "it was reported";
+    EXPECT_EQ(key(**made), "one");
+  }
+  write("one");
+  EXPECT_EQ((*made)->look().size(), 1U) << "the file is usable again";
+  EXPECT_EQ((*made)->stale(), 0U);
+  EXPECT_EQ(key(**made), "one");
+}
+
+}  // namespace
+}  // namespace carpool::proxy
