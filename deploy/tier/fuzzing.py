@@ -13,6 +13,7 @@ TARGETS = {
     "h2_client": ("tests/fuzz/seeds/h2_client.txt", ()),
     "config": ("tests/fuzz/seeds/config.txt", ("--bare",)),
     "authority": ("tests/fuzz/seeds/authority.txt", ("--bare",)),
+    "client_hello": ("tests/fuzz/seeds/client_hello.txt", ("--bare",)),
 }
 PROGRAMS = ["%s_fuzz" % name for name in TARGETS]
 

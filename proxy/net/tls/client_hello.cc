@@ -1,117 +1,130 @@
 #include "proxy/net/tls/client_hello.h"
 
 #include <cstddef>
-#include <new>
+#include <optional>
 #include <string_view>
-
-#include "proxy/net/tls/openssl.h"
 
 namespace carpool::proxy::tls {
 namespace {
 
-// Reads the fields of an extension. What it returns beyond the end is empty.
+// RFC 8446 §5.1 and §4.
+constexpr unsigned kHandshakeRecord = 22, kMajorVersion = 3, kClientHello = 1;
+constexpr std::size_t kMaxRecord = 1U << 14U;
+// RFC 8446 §4.1.2.
+constexpr std::size_t kVersionAndRandom = 2 + 32;
+// RFC 6066 §3 and RFC 7301 §3.1.
+constexpr unsigned kServerName = 0, kProtocols = 16, kHostName = 0;
+
+// Reads numbers and vectors of the presentation language (RFC 8446 §3). After a read beyond the end all are empty.
 class Fields {
  public:
-  explicit Fields(std::span<const unsigned char> bytes) : left_(bytes) {}
+  explicit Fields(std::string_view bytes) : left_(bytes) {}
   bool empty() const { return left_.empty(); }
-  unsigned number() {
-    const auto byte = take(1);
-    return byte.empty() ? 0 : byte.front();
+  bool broken() const { return broken_; }
+  std::string_view rest() const { return left_; }
+  std::size_t number(std::size_t bytes) {
+    std::size_t value = 0;
+    for (const char byte : take(bytes)) value = (value << 8U) + static_cast<unsigned char>(byte);
+    return value;
   }
-  std::span<const unsigned char> list() {
-    const unsigned high = number();
-    return take((high << 8U) + number());
-  }
-  std::span<const unsigned char> take(std::size_t size) {
-    if (size > left_.size()) {
-      left_ = {};
-      return {};
-    }
-    const auto taken = left_.first(size);
-    left_ = left_.subspan(size);
+  std::string_view list(std::size_t bytes_of_length) { return take(number(bytes_of_length)); }
+  std::string_view take(std::size_t size) {
+    broken_ |= size > left_.size();
+    if (broken_) left_ = {};
+    const std::string_view taken = left_.substr(0, broken_ ? 0 : size);
+    left_.remove_prefix(taken.size());
     return taken;
   }
 
  private:
-  std::span<const unsigned char> left_;
+  std::string_view left_;
+  bool broken_ = false;
 };
 
-std::string_view text(std::span<const unsigned char> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-std::span<const unsigned char> extension(SSL* ssl, unsigned type) {
-  const unsigned char* bytes = nullptr;
-  std::size_t size = 0;
-  if (SSL_client_hello_get0_ext(ssl, type, &bytes, &size) != 1) return {};
-  return {bytes, size};
-}
-
-// RFC 6066 §3.
-void read_name(std::span<const unsigned char> bytes, ClientHello& hello) {
-  constexpr unsigned kHostName = 0;
-  Fields names(Fields(bytes).list());
+void read_name(std::string_view bytes, ClientHello& hello) {
+  Fields names(Fields(bytes).list(2));
   while (!names.empty()) {
-    const unsigned type = names.number();
-    const std::string_view name = text(names.list());
+    const std::size_t type = names.number(1);
+    const std::string_view name = names.list(2);
     if (type == kHostName && hello.server_name.empty()) hello.server_name = name;
   }
 }
 
-// RFC 7301 §3.1.
-void read_protocols(std::span<const unsigned char> bytes, ClientHello& hello) {
-  hello.offers_protocols = !bytes.empty();
-  Fields protocols(Fields(bytes).list());
+void read_protocols(std::string_view bytes, ClientHello& hello) {
+  hello.offers_protocols |= !bytes.empty();
+  Fields protocols(Fields(bytes).list(2));
   while (!protocols.empty()) {
-    const std::string_view protocol = text(protocols.take(protocols.number()));
+    const std::string_view protocol = protocols.list(1);
     hello.offers_h1 |= protocol == "http/1.1";
     hello.offers_h2 |= protocol == "h2";
   }
 }
 
-struct Seen {
-  ClientHello& hello;
-  bool complete = false;
-};
-
-int on_hello(SSL* ssl, int* alert, void*) {
-  auto& seen = *static_cast<Seen*>(SSL_get_app_data(ssl));
-  read_name(extension(ssl, TLSEXT_TYPE_server_name), seen.hello);
-  read_protocols(extension(ssl, TLSEXT_TYPE_application_layer_protocol_negotiation), seen.hello);
-  seen.complete = true;
-  *alert = SSL_AD_USER_CANCELLED;
-  return SSL_CLIENT_HELLO_ERROR;  // nothing more is wanted of it
+// Returns false if the body of the message is malformed.
+bool read_body(std::string_view body, ClientHello& hello) {
+  Fields fields(body);
+  fields.take(kVersionAndRandom);
+  fields.list(1);  // session identifier
+  fields.list(2);  // cipher suites
+  fields.list(1);  // compression methods
+  if (fields.broken()) return false;
+  if (fields.empty()) return true;  // extensions are optional in TLS 1.2
+  Fields extensions(fields.list(2));
+  if (fields.broken() || !fields.empty()) return false;
+  while (!extensions.empty()) {
+    const std::size_t type = extensions.number(2);
+    const std::string_view content = extensions.list(2);
+    if (extensions.broken()) return false;
+    if (type == kServerName) read_name(content, hello);
+    if (type == kProtocols) read_protocols(content, hello);
+  }
+  return true;
 }
 
-SSL_CTX* reader() {
-  static const SslCtxPtr made = [] {
-    SslCtxPtr context(SSL_CTX_new(TLS_server_method()));
-    if (context == nullptr) throw std::bad_alloc();  // the next call tries again
-    SSL_CTX_set_client_hello_cb(context.get(), on_hello, nullptr);
-    return context;
-  }();
-  return made.get();
+// Takes the header of a record. Returns the length of its content, or nothing if it is no record of a handshake.
+std::optional<std::size_t> take_header(Fields& bytes) {
+  const std::size_t type = bytes.number(1), major = bytes.number(1);
+  bytes.number(1);
+  const std::size_t length = bytes.number(2);
+  const bool fits = type == kHandshakeRecord && major == kMajorVersion && length > 0 && length <= kMaxRecord;
+  return fits ? std::optional(length) : std::nullopt;
+}
+
+// Judges the bytes of a message, as far as they have arrived.
+HelloState read_message(std::string_view bytes, ClientHello& hello) {
+  Fields message(bytes);
+  if (!bytes.empty() && message.number(1) != kClientHello) return HelloState::not_tls;
+  const std::string_view body = message.list(3);
+  if (message.broken()) return HelloState::incomplete;
+  return read_body(body, hello) ? HelloState::complete : HelloState::not_tls;
+}
+
+// Returns true if these bytes may begin a record of a handshake that has not arrived whole.
+bool may_begin_record(std::string_view bytes) {
+  if (bytes.empty()) return true;
+  const bool handshake = static_cast<unsigned char>(bytes[0]) == kHandshakeRecord;
+  return handshake && (bytes.size() < 2 || static_cast<unsigned char>(bytes[1]) == kMajorVersion);
 }
 
 }  // namespace
 
+// The message is in one record, except that of a client which divides it (RFC 8446 §5.1): then the parts are joined.
 HelloState read_hello(std::span<const char> bytes, ClientHello& hello) {
-  constexpr char kHandshakeRecord = 22;  // RFC 8446 §5.1
-  if (bytes.empty()) return HelloState::incomplete;
-  if (bytes.front() != kHandshakeRecord) return HelloState::not_tls;
-  ERR_clear_error();
-  const SslPtr ssl(SSL_new(reader()));
-  BioPtr in(BIO_new_mem_buf(bytes.data(), static_cast<int>(bytes.size()))), out(BIO_new(BIO_s_null()));
-  if (!ssl || !in || !out) throw std::bad_alloc();
-  BIO_set_mem_eof_return(in.get(), -1);  // the end of the bytes is no end of the connection
-  SSL_set_bio(ssl.get(), in.release(), out.release());
-  Seen seen{hello};
-  SSL_set_app_data(ssl.get(), &seen);
-  const int result = SSL_accept(ssl.get());
-  const bool wants_more = SSL_get_error(ssl.get(), result) == SSL_ERROR_WANT_READ;
-  ERR_clear_error();
-  if (seen.complete) return HelloState::complete;
-  return wants_more ? HelloState::incomplete : HelloState::not_tls;
+  constexpr std::size_t kHeader = 5;
+  std::string joined;
+  Fields records(std::string_view(bytes.data(), bytes.size()));
+  while (true) {
+    if (records.rest().size() < kHeader) {
+      return may_begin_record(records.rest()) ? HelloState::incomplete : HelloState::not_tls;
+    }
+    const std::optional<std::size_t> length = take_header(records);
+    if (!length) return HelloState::not_tls;
+    const bool whole = records.rest().size() >= *length;
+    std::string_view message = records.take(whole ? *length : records.rest().size());
+    if (!joined.empty() || (whole && !records.empty())) message = joined.append(message);
+    const HelloState state = read_message(message, hello);
+    if (state != HelloState::incomplete || !whole) return state;
+  }
 }
 
 }  // namespace carpool::proxy::tls
