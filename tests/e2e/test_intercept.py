@@ -1,19 +1,12 @@
 """Origins with intercept = true: CONNECT ends here, and its requests come out of the origin's pool."""
-import datetime
-import ipaddress
-import pathlib
-import shutil
 import signal
 import socket
 import ssl
 import subprocess
-import sys
 import threading
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from harness.authority import Authority
 from harness.carpool import PROGRAM
 from harness.h2_client import H2Client
 from harness.wait import until
@@ -21,30 +14,6 @@ from harness.wire import Client
 
 NAME = "localhost"
 CONNECTS = "carpool_intercept_connects_total"
-
-
-class Authority:
-    """ca.pem and ca.key as `carpool ca init` makes them."""
-
-    def __init__(self, folder, names, days=1):
-        self.folder = pathlib.Path(folder)
-        self.folder.mkdir(exist_ok=True)
-        key = ec.generate_private_key(ec.SECP256R1())
-        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "intercept %s" % id(self))])
-        now = datetime.datetime.now(datetime.timezone.utc)
-        usage = x509.KeyUsage(False, False, False, False, False, True, True, False, False)
-        permitted = [x509.DNSName(n) for n in names]
-        refused = [x509.IPAddress(ipaddress.ip_network(n)) for n in ("0.0.0.0/0", "::/0")]
-        certificate = (x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-                       .serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=2))
-                       .not_valid_after(now + datetime.timedelta(days=days))
-                       .add_extension(x509.BasicConstraints(True, 0), True).add_extension(usage, True)
-                       .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
-                       .add_extension(x509.NameConstraints(permitted, refused), True).sign(key, hashes.SHA256()))
-        self.ca, secret = self.folder / "ca.pem", self.folder / "ca.key"
-        self.ca.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-        secret.touch(0o600)
-        secret.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
 
 
 @pytest.fixture
@@ -286,22 +255,6 @@ def test_a_changed_authority_is_used_without_a_restart(scene, authority):
         except ssl.SSLError:
             return False
     until(served, what="the new authority")
-
-
-@pytest.mark.parametrize("client", ["curl", "curl-h2", "requests", "httpx"])
-def test_unchanged_clients_are_intercepted(scene, authority, client):
-    o, c = scene()
-    url, proxy = "https://%s/client" % c.authority, "http://%s:%d" % c.address
-    code = {"requests": "import requests; print(requests.get(%r).status_code)", "httpx": "import httpx; print(httpx.get(%r).status_code)"}
-    argv = (["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "--cacert", str(authority.ca), "--http2" if client == "curl-h2" else "--http1.1", url]
-            if client.startswith("curl") else [sys.executable, "-c", code[client] % url])
-    if not shutil.which(argv[0]):
-        pytest.skip("there is no " + argv[0])
-    environment = {"PATH": "/usr/bin:/bin", "HTTPS_PROXY": proxy, "REQUESTS_CA_BUNDLE": str(authority.ca), "SSL_CERT_FILE": str(authority.ca)}
-    for _ in range(2):
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=30, env=environment)
-        assert (done.returncode, done.stdout.strip()) == (0, "200"), done
-    assert o.opened == 1 and c.metric(CONNECTS, origin=c.label, result="intercepted") == 2
 
 
 def test_many_at_once_share_the_pool(scene, authority):

@@ -1,0 +1,118 @@
+"""Unchanged clients whose https goes through carpool: with the environment that `carpool ca env` prints they are intercepted, and their
+requests share the connections of the origin's pool."""
+import os
+import pathlib
+import shutil
+import ssl
+import subprocess
+import sys
+
+import pytest
+from harness.authority import Authority
+from harness.carpool import PROGRAM
+from harness.wait import until
+
+CLIENTS = pathlib.Path(__file__).parent / "clients"
+NODE_MODULES = pathlib.Path(__file__).parents[2] / "build/bench-apps/node/node_modules"
+PATH = os.environ.get("PATH", "") + ":/usr/local/go/bin"
+NAME = "origin.test"  # several clients never use a proxy for localhost
+RUNS, GETS = 2, 5
+
+
+def echo(exchange):
+    exchange.reply(body=b"hello" if exchange.request.method == "GET" else b"got %d" % len(exchange.read_body()))
+
+
+class Scene:
+    """An origin over TLS, carpool that intercepts it, and the environment of its clients."""
+
+    def __init__(self, origin, carpool, pki, authority):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pki.server, pki.server_key)
+        context.set_alpn_protocols(["http/1.1"])
+        self.origin = origin(echo, tls=context)
+        self.url = "https://%s:%d" % (NAME, self.origin.port)
+        self.carpool = carpool(origin=[{"uri": self.url, "intercept": True, "addresses": ["127.0.0.1:%d" % self.origin.port],
+                                        "upstream": {"tls": {"ca_file": pki.ca}}}], intercept={"ca_dir": str(authority.folder)})
+        self.proxy = "http://%s:%d" % self.carpool.address
+        subprocess.run([PROGRAM, "ca", "bundle", authority.folder], check=True, capture_output=True)
+        said = subprocess.run([PROGRAM, "ca", "env", authority.folder, "--format", "plain"], check=True, capture_output=True, text=True).stdout
+        usual = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
+        self.environment = {**usual, **dict(line.split("=", 1) for line in said.splitlines()), "PATH": PATH,
+                            "HTTPS_PROXY": self.proxy, "https_proxy": self.proxy}
+
+    def run(self, *command, **more):
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, env={**self.environment, **more})
+        assert done.returncode == 0, (command, done.stdout, done.stderr, self.carpool.tail())
+        return done.stdout
+
+    def check(self, said, version):
+        """Each run was right, each of its connections intercepted, and the origin saw as few as could be."""
+        for lines in said:
+            assert lines.splitlines() == ["200 HTTP/%d hello" % version] * GETS + ["200 HTTP/%d got 100000" % version]
+        metric = self.carpool.metric
+        assert metric("carpool_requests_total", origin=self.url, code="200") == RUNS * (GETS + 1)
+        until(lambda: metric("carpool_intercept_connects_total", origin=self.url) == metric(
+            "carpool_intercept_connects_total", origin=self.url, result="intercepted") > 0, what="nothing but interceptions")
+        assert self.origin.opened == 1, "requests one after the other share a connection"
+        assert metric("carpool_pool_opened_total", origin=self.url) == 1
+
+
+@pytest.fixture
+def scene(origin, carpool, pki, tmp_path):
+    return Scene(origin, carpool, pki, Authority(tmp_path / "ca", [NAME]))
+
+
+def need(program):
+    found = shutil.which(program, path=PATH)
+    if not found:
+        pytest.skip(program + " is not installed")
+    return found
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_curl(scene, version, tmp_path):
+    body = tmp_path / "body"
+    body.write_bytes(b"x" * 100000)
+    show = "%{stderr}%{http_code} HTTP/%{http_version} "
+    flags = [need("curl"), "-sS", "--http1.1" if version == 1 else "--http2", "-w", show.replace("%{stderr}", "") + "\n", "-o"]
+
+    def one(*more):
+        said = scene.run(*flags, str(tmp_path / "said"), *more).split()
+        return "%s %s %s\n" % (said[0], said[1].removesuffix(".1"), (tmp_path / "said").read_text())
+    said = ["".join([one(scene.url + "/hello") for _ in range(GETS)] + [one("--data-binary", "@%s" % body, scene.url + "/sink")]) for _ in range(RUNS)]
+    scene.check(said, version)
+
+
+@pytest.mark.parametrize("client, version", [("requests", 1), ("httpx", 1), ("httpx-h2", 2)])
+def test_python(scene, client, version):
+    pytest.importorskip(client.removesuffix("-h2"))
+    scene.check([scene.run(sys.executable, CLIENTS / "intercepted.py", scene.url, client) for _ in range(RUNS)], version)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_go_net_http(scene, version, tmp_path):
+    program = tmp_path / "client"
+    scene.run(need("go"), "build", "-o", program, CLIENTS / "intercepted.go", GO111MODULE="off", HTTPS_PROXY="", https_proxy="")
+    scene.check([scene.run(program, scene.url, "h%d" % version) for _ in range(RUNS)], version)
+
+
+@pytest.mark.parametrize("how, version", [("h1", 1), ("h2", 2), ("fetch", 1)])
+def test_node(scene, how, version):
+    if how == "fetch" and not (NODE_MODULES / "undici").exists():
+        pytest.skip("undici is not in build/bench-apps; tests/bench/apps/scene_apps.py gets it")
+    scene.check([scene.run(need("node"), CLIENTS / "intercepted.js", scene.url, how, NODE_PATH=str(NODE_MODULES)) for _ in range(RUNS)], version)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_java_httpclient(scene, version):
+    need("javac")
+    scene.check([scene.run(need("java"), CLIENTS / "Intercepted.java", scene.url, "h%d" % version, scene.proxy) for _ in range(RUNS)], version)
+
+
+def test_ruby_net_http(scene):
+    scene.check([scene.run(need("ruby"), CLIENTS / "intercepted.rb", scene.url) for _ in range(RUNS)], 1)
+
+
+def test_php_stream(scene):
+    scene.check([scene.run(need("php"), CLIENTS / "intercepted.php", scene.url) for _ in range(RUNS)], 1)
