@@ -116,6 +116,14 @@ inline constexpr Metric kInterceptConnects{
     "certificate), failed (another fault of its TLS handshake), or the reason why it stayed a tunnel: not_tls, alpn "
     "(neither h2 nor http/1.1 is offered), distrusted (refused before), early (bytes before the response), in_tls (the "
     "client speaks TLS with the listener), no_leaf (no certificate could be made)."};
+inline constexpr Metric kInterceptLeaves{"carpool_intercept_leaves", gauge, "",
+                                         "Valid certificates of intercepted origins that are kept in memory."};
+inline constexpr Metric kInterceptMinted{
+    "carpool_intercept_leaves_minted_total", counter, "result",
+    "Certificates of intercepted origins made since the start, by result (minted, failed)."};
+inline constexpr Metric kInterceptExpiry{
+    "carpool_intercept_authority_expiry_seconds", gauge, "",
+    "Time until the authority of intercepted origins expires; absent while no origin is intercepted."};
 inline constexpr Metric kHandshake{"carpool_upstream_handshake_seconds", histogram, "origin",
                                    "Duration of TLS handshakes with origins."};
 inline constexpr Metric kResets{"carpool_upstream_h2_resets_total", counter, "origin,code",
@@ -231,6 +239,9 @@ inline constexpr std::array kCatalog{
     &catalog::kCredentialFiles,    //
     &catalog::kStaleCredentials,   //
     &catalog::kInterceptConnects,  //
+    &catalog::kInterceptLeaves,    //
+    &catalog::kInterceptMinted,    //
+    &catalog::kInterceptExpiry,    //
     &catalog::kHandshake,          //
     &catalog::kResets,             //
     &catalog::kEgress,             //

@@ -170,6 +170,17 @@ void reloads(Adding& points, const Registry&, const Sample& sample) {
 void reload_limits(Adding& points, const Registry&, const Sample& sample) {
   if (sample.admin) points.add_all(sample.admin->reload_limits, true);
 }
+void intercept_leaves(Adding& points, const Registry&, const Sample& sample) {
+  if (sample.intercept) points.set({}, static_cast<double>(sample.intercept->leaves));
+}
+void intercept_minted(Adding& points, const Registry&, const Sample& sample) {
+  if (!sample.intercept) return;
+  points.add({"minted"}, sample.intercept->minted);
+  points.add({"failed"}, sample.intercept->failed);
+}
+void intercept_expiry(Adding& points, const Registry&, const Sample& sample) {
+  if (sample.intercept && sample.intercept->authority_seconds) points.set({}, *sample.intercept->authority_seconds);
+}
 void admin_connections(Adding& points, const Registry&, const Sample& sample) {
   if (sample.admin) points.set({}, static_cast<double>(sample.admin->connections));
 }
@@ -230,6 +241,9 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kCredentialFiles, counts<&Registry::credential_file_count, kCredentialFiles>},
     {&catalog::kStaleCredentials, stale_credentials},
     {&catalog::kInterceptConnects, cells<&OriginShard::intercepts, kIntercepts, false>},
+    {&catalog::kInterceptLeaves, intercept_leaves},
+    {&catalog::kInterceptMinted, intercept_minted},
+    {&catalog::kInterceptExpiry, intercept_expiry},
     {&catalog::kHandshake, histogram<&OriginShard::handshake>},
     {&catalog::kResets, cells<&OriginShard::resets, kResets, false>},
     {&catalog::kEgress, counts<&Registry::egress_count, kEgress>},

@@ -65,6 +65,13 @@ struct OverloadSample {
   std::uint64_t memory_returned = 0;              // bytes, to the kernel
 };
 
+// The authority of intercepted origins, and the certificates that it signs.
+struct InterceptSample {
+  std::uint64_t minted = 0, failed = 0;
+  std::uint64_t leaves = 0;                 // valid now
+  std::optional<double> authority_seconds;  // until it expires; absent: no origin is intercepted
+};
+
 // The configuration and the admin connections.
 struct AdminSample {
   struct Door {
@@ -84,6 +91,7 @@ struct Sample {
   BuildSample build;
   std::optional<OverloadSample> overload;
   std::optional<AdminSample> admin;
+  std::optional<InterceptSample> intercept;
   std::uint64_t log_dropped = 0;
   std::vector<Labelled> reviews;       // of the webhook, by outcome; empty: not a webhook
   std::vector<Labelled> webhook_shed;  // of the webhook, by what was closed

@@ -31,10 +31,15 @@ class Case:
     files: tuple = ()  # of values, below helm/
 
 
+INTERCEPT = ("carpool.config.origin[0].uri=https://example.com", "carpool.config.origin[0].intercept=true")
 CASES = (
     Case("sidecar", "examples/sidecar"),
     Case("sidecar-job", "examples/sidecar", ("jobRequests=5",)),
     Case("sidecar-classic", "examples/sidecar", ("carpool.sidecar.native=false",), "1.27.0"),
+    Case("sidecar-intercept", "examples/sidecar", INTERCEPT),
+    Case("sidecar-intercept-classic", "examples/sidecar", (
+        *INTERCEPT, "carpool.sidecar.native=false", "carpool.config.intercept.ca_dir=/etc/authority",
+        "carpool.secrets[0].name=authority", "carpool.secrets[0].secret=authority", "carpool.secrets[0].mountPath=/etc/authority", "carpool.secrets[0].mode=288"), "1.27.0"),
     Case("daemonset", "examples/daemonset"),
     Case("daemonset-socket", "examples/daemonset", ("carpool.daemonset.socket.enabled=true", "carpool.daemonset.service.enabled=true",
                                                     "carpool.daemonset.hostPort=0")),
@@ -55,6 +60,7 @@ REFUSED = (
     ("carpool.config.pool.wait_timeout=soon", "1.34.0", "wait_timeout"),
     ("carpool.imgae.tag=1", "1.34.0", "imgae"),
     ("carpool.sidecar.runAsUser=0", "1.34.0", "runAsUser"),
+    ("carpool.sidecar.intercept.days=0", "1.34.0", "days"),
     ("carpool.mode=pod", "1.34.0", "mode"),
     ("carpool.podMonitor.enabled=true,carpool.sidecar.selectorLabels=null", "1.34.0", "selectorLabels"),
     ("replicas=1", "1.28.0", "native"),
@@ -133,6 +139,23 @@ def block(document, key):
     return textwrap.dedent(found.group(2)) if found else ""
 
 
+def authority(folder):
+    """Returns an authority for the examples' origin, where none is mounted."""
+    made = folder / "authority"
+    subprocess.run([PROGRAM, "ca", "init", made, "--host", "example.com"], check=True, capture_output=True)
+    return str(made)
+
+
+def same_environment(judge, rendered):
+    """The chart sets what `carpool ca env` prints; JAVA_TOOL_OPTIONS has more, because Java reads no HTTPS_PROXY."""
+    injection = next(json.loads(block(d, "injection.json")) for d in documents(rendered) if block(d, "injection.json"))
+    made = {one["name"]: one["value"] for one in injection["intercept"]["env"]}
+    printed = subprocess.run([PROGRAM, "ca", "env", "/run/carpool-trust", "--format", "plain"], capture_output=True, text=True, check=True).stdout
+    for name, value in (line.split("=", 1) for line in printed.splitlines()):
+        same = made.get(name) == value or (name == "JAVA_TOOL_OPTIONS" and made.get(name, "").startswith(value + " "))
+        judge.take(same, "the chart's " + name, "%s, and carpool ca env prints %s" % (made.get(name), value))
+
+
 def check_configurations(judge, name, rendered, folder):
     """carpool accepts each carpool.toml that the chart renders."""
     for document in documents(rendered):
@@ -140,7 +163,7 @@ def check_configurations(judge, name, rendered, folder):
         text = json.loads(injected)["config"] if injected else block(document, "config.toml")
         if text:
             path = folder / (name + ".toml")
-            path.write_text(text)
+            path.write_text(re.sub(r'(?<=ca_dir = )".*"', lambda _: json.dumps(authority(folder)), text))
             done = subprocess.run([PROGRAM, "--check", "--config", path], capture_output=True, text=True)
             judge.take(done.returncode == 0, name + " --check", done.stdout + done.stderr)
 
@@ -213,6 +236,8 @@ def chart(log, full):
             judge.take(done.returncode != 0 and word in done.stderr, "refuse " + value, done.stderr)
         for case, text in rendered.items():
             check_configurations(judge, case, text, folder)
+        if "inject" in rendered:
+            same_environment(judge, rendered["inject"])
         check_rules(judge, rendered.get("everything", ""), folder)
         dashboard.check(judge, folder)
         check_kinds(judge, rendered, folder)

@@ -5,7 +5,9 @@ import time
 
 import images
 import kubernetes_change
+import kubernetes_clients
 import kubernetes_injection
+import kubernetes_intercept
 import kubernetes_life
 import kubernetes_limits
 import kubernetes_nodes
@@ -38,6 +40,8 @@ PARTS = (
     kubernetes_injection.annotation_is_live,
     kubernetes_injection.wrong_overlay_is_refused,
     kubernetes_injection.injected_once,
+    kubernetes_intercept.one_annotation_is_enough,
+    kubernetes_intercept.wrong_annotation_is_refused,
     kubernetes_injection.certificate_renews_in_place,
     kubernetes_injection.gone_webhook_stops_only_who_asks,
     kubernetes_change.rolled_out,
@@ -54,7 +58,8 @@ def sandbox(log, environment, buildah, folder):
 
 
 def make_images(log, folder):
-    """Builds carpool's image of this tree; the application's and the sandbox's once. Returns (podman, its environment)."""
+    """Builds carpool's image of this tree; the application's and the sandbox's once, and the unchanged applications'.
+    Returns (podman, its environment, the names of those applications)."""
     environment, buildah, podman = images.engines()
 
     def there(name):
@@ -64,11 +69,12 @@ def make_images(log, folder):
     made &= there(SANDBOX) or sandbox(log, environment, buildah, folder) == 0
     if not made:
         raise RuntimeError("the images cannot be built")
-    return podman, environment
+    return podman, environment, kubernetes_clients.make(log, environment, buildah, folder.with_name("clients"))
 
 
-def play(judge, cluster, helm):
+def play(judge, cluster, helm, clients):
     scene = Scene(cluster, judge, helm)
+    scene.clients = clients
     for part in PARTS:
         began = time.monotonic()
         judge.log.say("== " + part.__name__)
@@ -91,11 +97,11 @@ def kubernetes(log, full):
     judge = Judge(log)
     cluster = Cluster(log, program)
     cluster.folder.mkdir(exist_ok=True)
-    podman, environment = make_images(log, pathlib.Path(cluster.folder) / "pause")
+    podman, environment, clients = make_images(log, pathlib.Path(cluster.folder) / "pause")
     try:
         with cluster:
-            cluster.load(podman, environment, (images.NAME, APPLICATION, SANDBOX))
-            figures = play(judge, cluster, helm)
+            cluster.load(podman, environment, (images.NAME, APPLICATION, SANDBOX, *((kubernetes_clients.IMAGE,) if clients else ())))
+            figures = play(judge, cluster, helm, clients)
     except BlockingIOError:
         return Outcome(skipped=1, note="another run on this machine has the cluster")
     judge.take(not cluster.processes() and not cluster.state.exists(), "nothing is left")

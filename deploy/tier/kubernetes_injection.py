@@ -24,7 +24,10 @@ def webhook_pod(scene):
 
 def install_webhook(scene):
     scene.space(HOME, "restricted")
-    values = {"webhook": {"replicas": 1}, "config": {"log": {"access": False}, "origin": [{**scene.origins()[0], "pool": {"size": 16}}]}}
+    shop, secure = scene.origins()[:2]
+    scene.cluster.kubectl("create", "secret", "generic", "origin-trust", "-n", SPACE, "--from-file=ca.crt=%s" % (scene.files / "old.crt"))
+    values = {"webhook": {"replicas": 1}, "config": {"log": {"access": False}, "origin": [{**shop, "pool": {"size": 16}}, secure]},
+              "secrets": [{"name": "trust", "secret": "origin-trust", "mountPath": "/etc/trust"}]}
     scene.helm_do("install", "carpool", "carpool", values, "-f", ROOT / "helm/examples/inject/injector.yaml", "-f", scene.files / "carpool.json",
                   "--wait", "--timeout", "90s", namespace=HOME)
     service_leads_to(scene, webhook_pod(scene))

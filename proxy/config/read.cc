@@ -77,8 +77,8 @@ struct Scope {
 
 class Reader {
  public:
-  Reader(Reading& reading, Places& places, const std::string& file, const Env& env)
-      : reading_(reading), places_(places), file_(file), env_(env) {}
+  Reader(Reading& reading, Places& places, const std::string& file, const Env& env, Machine machine)
+      : reading_(reading), places_(places), file_(file), env_(env), machine_(machine) {}
 
   void read(const toml::table& root) {
     const Scope scope{&reading_.config, nullptr, {}};
@@ -197,22 +197,29 @@ class Reader {
     std::string wrong = expand_all(written, env_, too_long);
     if (too_long) reading_.meet(ReadingLimit::variables);
     Value value = default_of(section, setting);
-    if (wrong.empty()) wrong = convert(setting, std::move(written), value);
+    const bool elsewhere = machine_ == Machine::another && setting.form != nullptr && setting.form->of_machine;
+    if (wrong.empty()) wrong = convert(elsewhere ? without_form(setting) : setting, std::move(written), value);
     at.wrong = !wrong.empty();
     places_.add(key, at);
     if (at.wrong) return mistake(at, key, std::move(wrong));
     setting.set(target, std::move(value));
   }
 
+  static Setting without_form(Setting setting) {
+    setting.form = nullptr;
+    return setting;
+  }
+
   Reading& reading_;
   Places& places_;
   const std::string& file_;
   const Env& env_;
+  const Machine machine_;
 };
 
 }  // namespace
 
-Reading read_text(std::string_view text, const std::string& file, const Env& env) {
+Reading read_text(std::string_view text, const std::string& file, const Env& env, Machine machine) {
   Reading reading;
   Places places;
   if (const std::optional<Place> deep = deeper_than(text, kMaxLevels)) {
@@ -222,7 +229,7 @@ Reading read_text(std::string_view text, const std::string& file, const Env& env
   }
   try {
     const toml::table root = toml::parse(text);
-    Reader(reading, places, file, env).read(root);
+    Reader(reading, places, file, env, machine).read(root);
   } catch (const toml::parse_error& error) {
     const Place at = place(error.source());
     reading.mistakes.push_back({file, at.line, at.column, "syntax", std::string(error.description())});

@@ -5,7 +5,7 @@
 #include <map>
 #include <sstream>
 
-#include "proxy/config/nesting.h"
+#include "proxy/config/read_table.h"
 
 namespace carpool::proxy::config {
 namespace {
@@ -51,26 +51,12 @@ void merge(toml::table& base, const toml::table& over, bool top) {
   }
 }
 
-Result<toml::table> parse(std::string_view text) {
-  if (const std::optional<Place> deep = deeper_than(text, kMaxLevels)) {
-    return Fault{FaultKind::malformed_request, Side::client,
-                 std::to_string(deep->line) + ':' + std::to_string(deep->column) + ": " + too_deep_text()};
-  }
-  try {
-    return toml::parse(text);
-  } catch (const toml::parse_error& error) {
-    std::ostringstream where;
-    where << error.source().begin.line << ':' << error.source().begin.column << ": " << error.description();
-    return Fault{FaultKind::malformed_request, Side::client, where.str()};
-  }
-}
-
 }  // namespace
 
 Result<std::string> overlay(std::string_view base, std::string_view over) {
-  Result<toml::table> merged = parse(base);
+  Result<toml::table> merged = read_table(base);
   if (!merged) return merged.take_fault();
-  const Result<toml::table> changes = parse(over);
+  const Result<toml::table> changes = read_table(over);
   if (!changes) return changes.fault();
   merge(*merged, *changes, true);
   std::ostringstream text;

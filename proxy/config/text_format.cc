@@ -166,13 +166,13 @@ const TextFormat kHttpOrigin{R"("https://host" or "http://host:port" with no pat
 const TextFormat kHostName{"a host without scheme and port", accept_host};
 const TextFormat kEgressPattern{R"("*.example.com", "example.com:443", "10.0.0.0/8" or "[fd00::]/8:443")",
                                 accept_pattern};
-const TextFormat kReadableFile{"a file that carpool may read", accept_file};
-const TextFormat kFolder{"a folder that `carpool ca init` made", accept_folder};
+const TextFormat kReadableFile{"a file that carpool may read", accept_file, true};
+const TextFormat kFolder{"a folder that `carpool ca init` made", accept_folder, true};
 const TextFormat kProtocol{R"("h1" or "h2")", accept_protocol};
 const TextFormat kLeniency{R"("bare_lf")", accept_leniency};
 const TextFormat kClassName{"up to 32 of a-z, 0-9, _ and -", accept_class};
 const TextFormat kFileMode{R"(three octal digits, such as "0660")", accept_mode};
-const TextFormat kGroup{"the name of a group or its number", accept_group};
+const TextFormat kGroup{"the name of a group or its number", accept_group, true};
 const TextFormat kRequestRule{R"("GET /v1/*", "POST /orders" or "* /public/*")", accept_rule};
 const TextFormat kTokenUrl{R"("https://host/path")", accept_token_url};
 const TextFormat kVisibleText{"up to 1024 visible ASCII characters", accept_visible};

@@ -10,6 +10,7 @@ namespace carpool::proxy::config {
 struct TextFormat {
   std::string_view expected;                 // completes "expected …"
   std::string (*accept)(std::string& text);  // makes it canonical; returns an error text, or empty
+  bool of_machine = false;                   // accept() looks at files or groups of this machine
 };
 
 extern const TextFormat kListenAddress;  // IP:PORT, port 0 allowed, or unix:/path

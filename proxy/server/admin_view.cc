@@ -1,6 +1,7 @@
 #include "proxy/server/admin_view.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "proxy/config/in_force.h"
@@ -13,6 +14,7 @@
 #include "proxy/server/admin/handlers/leaks.h"
 #include "proxy/server/drain.h"
 #include "proxy/server/executors.h"
+#include "proxy/server/intercept_leaves.h"
 #include "proxy/server/overload/heap_trim.h"
 #include "proxy/server/overload/memory_reserve.h"
 #include "proxy/server/reload/reloader.h"
@@ -53,6 +55,18 @@ class Collector final : public pool::ConnectionVisitor {
     facts.cipher = connection.security().cipher;
   }
 };
+
+std::vector<metrics::Labelled> intercepts_of(const metrics::Registry& registry, const std::string& origin) {
+  std::array<std::uint64_t, metrics::kIntercepts.size()> sums{};
+  registry.visit_origin(registry.slot_of(origin), [&](const std::string&, const metrics::OriginShard& shard) {
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += shard.intercepts[i].read();
+  });
+  std::vector<metrics::Labelled> found;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (sums[i] != 0) found.push_back({metrics::kIntercepts[i], sums[i]});
+  }
+  return found;
+}
 
 // Returns the borrowers of `origin` by connection id. Only the loops know them.
 std::map<std::uint64_t, std::string> borrowers(const Workers& workers, const std::string& origin) {
@@ -165,6 +179,10 @@ void ServerAdminView::name_borrowers(const std::string& origin, std::vector<admi
   }
 }
 
+std::optional<metrics::InterceptSample> ServerAdminView::intercept() const {
+  return parts_.intercept_leaves.sample(std::chrono::system_clock::now());
+}
+
 std::optional<admin::PoolAnalysis> ServerAdminView::study(const std::string& origin) const {
   const auto held = parts_.origins.directory().hold();
   for (const OriginRuntime* context : parts_.origins.all()) {
@@ -177,6 +195,7 @@ std::optional<admin::PoolAnalysis> ServerAdminView::study(const std::string& ori
     study.circumstances.min_idle = study.limits.min_idle;
     study.wait_timeout = context->pool.wait_timeout;
     study.past = context->destination->history();
+    study.intercepts = intercepts_of(parts_.metrics, origin);
     return study;
   }
   return std::nullopt;

@@ -11,6 +11,7 @@ class ConfigInForce;
 class Drain;
 class Executors;
 class HeapTrim;
+class InterceptLeaves;
 class LeakLog;
 class OriginRegistry;
 class OverloadState;
@@ -26,6 +27,7 @@ class ServerAdminView final : public admin::AdminView {
     const Workers& workers;
     LeakLog& leaks;
     const OverloadState& overload;
+    const InterceptLeaves& intercept_leaves;
     // Created later; null until then.
     const std::unique_ptr<Executors>& executors;
     const std::unique_ptr<HeapTrim>& heap_trim;
@@ -50,6 +52,7 @@ class ServerAdminView final : public admin::AdminView {
   metrics::BuildSample build() const override;
   admin::OverloadInfo overload() const override;
   metrics::AdminSample admin() const override;
+  std::optional<metrics::InterceptSample> intercept() const override;
   std::vector<std::string> not_ready() const override;
   std::vector<std::string> warm_ups_failed() const override;
   std::string config() const override;

@@ -15,19 +15,34 @@ constexpr Duration kLookEvery = std::chrono::minutes(1);
 
 using WallTime = InterceptLeaves::WallTime;
 
-Result<InterceptLeaves::Leaf> mint(const tls::Authority& authority, const std::string& host, WallTime now) {
-  Result<std::unique_ptr<tls::ServerContext>> made = authority.mint(host, {"h2", "http/1.1"});
-  if (!made) return made.take_fault();
-  const WallTime end = std::min<WallTime>(now + tls::Authority::kLeafLife, authority.expires());
-  return InterceptLeaves::Leaf{ListenerIdentity(std::move(*made)), end};
-}
-
 bool any_intercepted(const config::Config& config) {
   return std::any_of(config.origins.begin(), config.origins.end(),
                      [](const config::OriginSettings& origin) { return origin.intercept; });
 }
 
 }  // namespace
+
+// Must be called with the mutex held.
+Result<InterceptLeaves::Leaf> InterceptLeaves::mint(const tls::Authority& authority, const std::string& host,
+                                                    WallTime now) const {
+  Result<std::unique_ptr<tls::ServerContext>> made = authority.mint(host, {"h2", "http/1.1"});
+  ++(made ? minted_ : failed_);
+  if (!made) return made.take_fault();
+  const WallTime end = std::min<WallTime>(now + tls::Authority::kLeafLife, authority.expires());
+  return Leaf{ListenerIdentity(std::move(*made)), end};
+}
+
+metrics::InterceptSample InterceptLeaves::sample(WallTime now) const {
+  const std::scoped_lock lock(mutex_);
+  metrics::InterceptSample sample{minted_, failed_, 0, std::nullopt};
+  for (const auto& [label, leaf] : in_force_.leaves) {
+    if (leaf.identity != nullptr && now < leaf.end) ++sample.leaves;
+  }
+  if (in_force_.authority != nullptr) {
+    sample.authority_seconds = std::chrono::duration<double>(in_force_.authority->expires() - now).count();
+  }
+  return sample;
+}
 
 Result<InterceptLeaves::Plan> InterceptLeaves::prepare(const config::Config& config) const {
   Plan plan;

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "exec/periodic_task.h"
+#include "metrics/sample.h"
 #include "proxy/config/config.h"
 #include "proxy/downstream/intercepts.h"
 #include "proxy/net/tls/authority.h"
@@ -45,16 +46,19 @@ class InterceptLeaves final : private exec::PeriodicTask::Work {
   // Signs anew what has less than a third of its life left at `now`, and gives up what has ended. A certificate that
   // cannot be signed is tried again at the next call. Blocking.
   void renew(WallTime now);
+  metrics::InterceptSample sample(WallTime now) const;
 
  private:
   const char* name() const override { return "certificates of intercepted origins"; }
   void work() override { renew(std::chrono::system_clock::now()); }
   bool renew(const std::string& label, Leaf& leaf, WallTime now) const;
+  Result<Leaf> mint(const tls::Authority& authority, const std::string& host, WallTime now) const;
   void publish();
 
   Intercepts& intercepts_;
   mutable std::mutex mutex_;  // guards what follows
   Plan in_force_;
+  mutable std::uint64_t minted_ = 0, failed_ = 0;
   std::unique_ptr<exec::PeriodicTask> renewal_;
 };
 

@@ -113,8 +113,8 @@ Status Server::open_listeners() {
 Status Server::open_admin() {
   const config::Config& config = config_.get();
   view_ = std::make_unique<ServerAdminView>(ServerAdminView::Parts{config_, *metrics_, *origins_, workers_, leaks_,
-                                                                   overload_, executors_, heap_trim_, admin_, reloader_,
-                                                                   drain_, warm_up_});
+                                                                   overload_, intercept_leaves_, executors_, heap_trim_,
+                                                                   admin_, reloader_, drain_, warm_up_});
   control_ = std::make_unique<ServerAdminControl>(
       ServerAdminControl::Parts{first_loop(), *origins_, *policy_, *drain_, *warm_up_, reloader_});
   admin_ = std::make_unique<AdminServer>(*executors_, config_, *view_, *control_);

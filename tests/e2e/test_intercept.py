@@ -4,6 +4,7 @@ import socket
 import ssl
 import subprocess
 import threading
+import urllib.parse
 
 import pytest
 from harness.authority import Authority
@@ -74,6 +75,17 @@ def test_requests_inside_connect_come_out_of_the_pool(scene, authority):
     assert o.targets()[:2] == ["/0", "/again"]
     until(lambda: c.metric(CONNECTS, origin=c.label, result="intercepted") == 5, what="five")
     assert c.metric("carpool_pool_opened_total", origin=c.label, cause="first") == 1
+
+
+def test_metrics_and_explain_tell_what_became_of_connects(scene, authority):
+    _, c = scene()
+    with inside(c, trusting(authority.ca)) as client:
+        assert client.get("/", host=c.authority).status == 200
+    until(lambda: c.metric(CONNECTS, origin=c.label, result="intercepted") == 1, what="the CONNECT")
+    assert c.metric("carpool_intercept_leaves") == c.metric("carpool_intercept_leaves_minted_total", result="minted") == 1
+    assert 0 < c.metric("carpool_intercept_authority_expiry_seconds") <= 24 * 3600
+    explained = c.get_json("/pools/%s/explain" % urllib.parse.quote(c.label, safe=""))["explanation"]
+    assert "1 CONNECT ended here, and the requests inside used this pool (result intercepted)." in explained
 
 
 def test_http2_inside_connect_is_selected_by_alpn(scene, authority):

@@ -25,6 +25,35 @@ def test_a_labelled_pod_gets_the_sidecar(webhook):
     assert "api.example.com" in patch["/metadata/annotations/carpool.io~1effective-config"]
 
 
+def test_one_annotation_intercepts_with_an_authority_of_the_pods_own(webhook, tmp_path):
+    ca, trust = str(tmp_path / "ca"), str(tmp_path / "trust")
+    sidecar = INJECTION["initContainers"]
+    parts = {"caDir": ca, "authority": "carpool-ca", "env": [{"name": "SSL_CERT_FILE", "value": trust + "/bundle.pem"}],
+             "initContainers": [{"name": "carpool-ca", "args": ["ca", "init", ca, "--trust", trust, "--days", "30", "--host"]}, *sidecar],
+             "volumeMounts": [{"name": "carpool-trust", "mountPath": trust, "readOnly": True}]}
+    (webhook.folder / "injection.json").write_text(json.dumps({**INJECTION, "intercept": parts}))
+    webhook.line("reloaded")
+    asking = pod(**{"carpool.io/intercept": "api.example.com, s3.example.com:8443"})
+    del asking["metadata"]["labels"]
+    patch = patch_of(webhook.review(asking))
+    authority, after = patch["/spec/initContainers"][0], patch["/spec/initContainers/1"]
+    assert (authority["name"], after["name"]) == ("carpool-ca", "carpool")
+    assert patch["/spec/containers/0/env"] == parts["env"] and patch["/spec/containers/0/volumeMounts"] == parts["volumeMounts"]
+    config = tmp_path / "config.toml"
+    config.write_text(patch["/metadata/annotations/carpool.io~1effective-config"])
+
+    def run(*words):
+        return subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=60)
+    assert run("--check", "--config", config).returncode == 1, "there is no authority yet"
+    assert run(*authority["args"]).returncode == 0
+    checked = run("--check", "--config", config)
+    assert checked.returncode == 0, checked.stderr
+    shown = run("--print-config", "--config", config).stdout
+    assert shown.count("intercept = true") == 2 and "https://s3.example.com:8443" in shown
+    refused = webhook.review(pod(**{"carpool.io/intercept": "*.example.com"}))
+    assert not refused["allowed"] and "carpool.io/intercept: `*.example.com` is a pattern" in refused["status"]["message"]
+
+
 def test_many_reviews_share_a_connection_and_are_counted(webhook):
     wire = webhook.wire()
     for _ in range(50):

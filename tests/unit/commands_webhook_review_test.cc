@@ -16,7 +16,16 @@ const char* const kInjection = R"({
   "volumes": [{"name": "carpool-config", "downwardAPI": {"items": []}}],
   "env": [{"name": "HTTP_PROXY", "value": "http://127.0.0.1:3128"}, {"name": "NO_PROXY", "value": "localhost"}],
   "volumeMounts": [{"name": "carpool-socket", "mountPath": "/run/carpool"}],
-  "config": "[pool]\nsize = 8\n[[origin]]\nuri = \"https://api.example.com\"\nalias = [\"api\"]\n"
+  "config": "[pool]\nsize = 8\n[[origin]]\nuri = \"https://api.example.com\"\nalias = [\"api\"]\n",
+  "intercept": {
+    "caDir": "/run/ca", "authority": "carpool-ca",
+    "initContainers": [{"name": "carpool-ca", "args": ["ca", "init", "/run/ca", "--host"]},
+                       {"name": "carpool", "image": "carpool:1", "volumeMounts": [{"name": "ca", "mountPath": "/run/ca"}]}],
+    "volumes": [{"name": "carpool-config"}, {"name": "ca"}, {"name": "trust"}],
+    "env": [{"name": "HTTPS_PROXY", "value": "http://127.0.0.1:3128"}, {"name": "SSL_CERT_FILE", "value": "/run/trust/bundle.pem"}],
+    "volumeMounts": [{"name": "trust", "mountPath": "/run/trust", "readOnly": true}],
+    "initVolumeMounts": [{"name": "trust", "mountPath": "/run/trust", "readOnly": true}]
+  }
 })";
 
 Json pod() {
@@ -167,6 +176,13 @@ TEST(AReview, RefusesAnAnnotationThatMakesNoConfigurationAndSaysWhy) {
   }
 }
 
+TEST(AReview, DoesNotLookForTheFilesOfThePod) {
+  Json own = pod();
+  own["metadata"]["annotations"]["carpool.io/config-overlay"] =
+      "[upstream.tls]\nca_file = \"/only/in/the/pod.pem\"\n[admin]\ntoken_file = \"/only/in/the/pod\"\n";
+  EXPECT_EQ(ask(own).verdict.outcome, Outcome::injected) << ask(own).verdict.why;
+}
+
 TEST(AReview, RefusesAPodOfTheNodesNetwork) {
   Json host = pod();
   host["spec"]["hostNetwork"] = true;
@@ -188,6 +204,108 @@ TEST(AReview, SurvivesFieldsOfOtherTypes) {
                                    R"("spec":{"containers":[7,null],"initContainers":"x","volumes":{}}})"}) {
     const Json pod = Json::parse(object);
     EXPECT_NE((*reviewer)->review(review_of(pod)).outcome, Outcome::malformed) << object;
+  }
+}
+
+Json pod_that_intercepts(const std::string& hosts) {
+  Json asking = pod();
+  asking["metadata"].erase("labels");
+  asking["metadata"]["annotations"] = {{"carpool.io/intercept", hosts}};
+  return asking;
+}
+
+std::string config_of(const Json& pod) {
+  return pod.at("metadata").at("annotations").at(kEffective).get<std::string>();
+}
+
+TEST(AnInterceptAnnotation, IsAllThatAPodNeeds) {
+  const Answered answered = ask(pod_that_intercepts("api.example.com, S3.example.com."));
+  ASSERT_EQ(answered.verdict.outcome, Outcome::injected) << answered.verdict.why;
+  const Json& spec = answered.after.at("spec");
+  EXPECT_EQ(spec.at("initContainers").at(0).at("args").dump(),
+            R"(["ca","init","/run/ca","--host","api.example.com","s3.example.com"])");
+  EXPECT_EQ(spec.at("initContainers").at(1).at("name"), "carpool");
+  EXPECT_EQ(spec.at("volumes").size(), 3u);
+  EXPECT_EQ(container(answered.after, 0).at("env").at(1).at("name"), "SSL_CERT_FILE");
+  EXPECT_EQ(answered.after.at("metadata").at("labels").at(kLabel), "true");
+  const std::string config = config_of(answered.after);
+  EXPECT_NE(config.find("ca_dir = '/run/ca'"), std::string::npos) << config;
+  EXPECT_NE(config.find("https://s3.example.com"), std::string::npos) << config;
+  EXPECT_EQ(config.find("https://api.example.com"), config.rfind("https://api.example.com")) << config;
+  EXPECT_EQ(ask(answered.after).verdict.outcome, Outcome::untouched);
+}
+
+TEST(AnInterceptAnnotation, GivesNoContainerOfTheApplicationTheKey) {
+  Json busy = pod_that_intercepts("true");
+  busy["spec"]["initContainers"] = Json::array({{{"name", "migrate"}}});
+  const Json after = ask(busy).after;
+  const Json& migrate = after.at("spec").at("initContainers").at(2);
+  EXPECT_EQ(migrate.at("volumeMounts").dump(), R"([{"mountPath":"/run/trust","name":"trust","readOnly":true}])");
+  EXPECT_FALSE(migrate.contains("env")) << "an init container does not use carpool unasked";
+  EXPECT_EQ(container(after, 0).at("volumeMounts"), migrate.at("volumeMounts"));
+}
+
+TEST(AnInterceptAnnotation, SwitchesTheOriginsOfTheConfiguration) {
+  EXPECT_NE(config_of(ask(pod_that_intercepts("true")).after).find("intercept = true"), std::string::npos);
+  EXPECT_EQ(ask(pod_that_intercepts("false")).verdict.outcome, Outcome::untouched);
+  EXPECT_EQ(ask(pod_that_intercepts("")).verdict.outcome, Outcome::untouched);
+  Json off = pod();
+  off["metadata"]["annotations"] = {
+      {"carpool.io/intercept", "false"},
+      {"carpool.io/config-overlay", "[[origin]]\nuri = \"https://api.example.com\"\nintercept = true\n"}};
+  const Json without = ask(off).after;
+  EXPECT_EQ(without.at("spec").at("initContainers").size(), 1u);
+  EXPECT_NE(config_of(without).find("intercept = false"), std::string::npos);
+  off["metadata"]["annotations"].erase("carpool.io/intercept");
+  const Json with = ask(off).after;
+  EXPECT_EQ(with.at("spec").at("initContainers").size(), 2u) << "an overlay may ask for it as well";
+  EXPECT_NE(config_of(with).find("ca_dir"), std::string::npos);
+}
+
+TEST(AnInterceptAnnotation, YieldsToALabelThatSaysNo) {
+  Json no = pod_that_intercepts("true");
+  no["metadata"]["labels"] = {{"carpool.io/inject", "false"}};
+  EXPECT_EQ(ask(no).verdict.outcome, Outcome::untouched);
+}
+
+TEST(AnInterceptAnnotation, IsRefusedWithTheWordThatIsNoHost) {
+  const std::pair<std::string, const char*> cases[] = {{"*.example.com", "`*.example.com` is a pattern"},
+                                                       {"yes", "`yes` is no host"},
+                                                       {"api.example.com true", "`true` is no host"},
+                                                       {"a:b:c", "`a:b:c`"},
+                                                       {"http://a.test", "`http://a.test` is no host"},
+                                                       {"10.0.0.1", "`10.0.0.1` is an address"},
+                                                       {std::string(300, 'a'), "is too long"},
+                                                       {std::string(300000, ','), "is longer than"}};
+  for (const auto& [hosts, says] : cases) {
+    const Answered answered = ask(pod_that_intercepts(hosts));
+    EXPECT_EQ(answered.verdict.outcome, Outcome::refused) << hosts.substr(0, 50);
+    EXPECT_NE(answered.verdict.why.find(says), std::string::npos) << answered.verdict.why;
+    EXPECT_TRUE(answered.verdict.why.starts_with("carpool.io/intercept: ")) << answered.verdict.why;
+  }
+  std::string many;
+  for (int i = 0; i < 257; ++i) many += "h" + std::to_string(i) + ".test ";
+  EXPECT_NE(ask(pod_that_intercepts(many)).verdict.why.find("more than 256"), std::string::npos);
+}
+
+TEST(AnInterceptAnnotation, IsRefusedWhereAnOriginCannotBeIntercepted) {
+  Json unverified = pod_that_intercepts("api.example.com");
+  unverified["metadata"]["annotations"]["carpool.io/config-overlay"] =
+      "[[origin]]\nuri = \"https://api.example.com\"\n[origin.upstream.tls]\nverify = false\n";
+  EXPECT_NE(ask(unverified).verdict.why.find("verify"), std::string::npos) << ask(unverified).verdict.why;
+  Json elsewhere = pod_that_intercepts("true");
+  elsewhere["metadata"]["annotations"]["carpool.io/config-overlay"] = "[intercept]\nca_dir = \"/mine\"\n";
+  EXPECT_NE(ask(elsewhere).verdict.why.find("expected /run/ca"), std::string::npos) << ask(elsewhere).verdict.why;
+}
+
+TEST(AnInjection, IsRefusedWhereItsInterceptPartsAreIncomplete) {
+  for (const char* const intercept : {"7", "{}", R"({"caDir": "/x", "authority": ""})",
+                                      R"({"caDir": "/x", "authority": "ca", "containers": [{"name": "c"}]})",
+                                      R"({"caDir": "/x", "authority": "ca", "containers": [{"name": "c"}],
+                                          "initContainers": [{"name": "ca", "args": 7}]})"}) {
+    const std::string file =
+        std::string(R"({"initContainers": [{"name": "c"}], "config": "", "intercept": )") + intercept + "}";
+    EXPECT_FALSE(Reviewer::make(file)) << intercept;
   }
 }
 

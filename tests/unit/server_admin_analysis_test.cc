@@ -130,5 +130,14 @@ TEST_F(AStudy, ExplainsInSentences) {
             "No connection has been opened yet, because there was no request.");
 }
 
+TEST_F(AStudy, ExplainsWhatBecameOfConnects) {
+  study.intercepts = {{"intercepted", 12}, {"distrusted", 1}, {"early", 3}};
+  const Json lines = parsed(explain_answer(facts, study)).at("explanation");
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines.at(1), "12 CONNECTs ended here, and the requests inside used this pool (result intercepted).");
+  EXPECT_EQ(lines.at(2), "1 CONNECT became a tunnel (result distrusted).");
+  EXPECT_EQ(lines.at(3), "3 CONNECTs became tunnels (result early).");
+}
+
 }  // namespace
 }  // namespace carpool::proxy::admin

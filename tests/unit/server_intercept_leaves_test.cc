@@ -60,6 +60,20 @@ TEST_F(TheLeaves, StayWithAReloadThatChangesNothingOfThem) {
   EXPECT_FALSE(intercepts.leaf("https://api.test"));
 }
 
+TEST_F(TheLeaves, AreCountedWithTheLifeOfTheirAuthority) {
+  leaves.renew(now + hours(17));
+  const metrics::InterceptSample sample = leaves.sample(now);
+  EXPECT_EQ(sample.minted, 2u);
+  EXPECT_EQ(sample.leaves, 1u);
+  ASSERT_TRUE(sample.authority_seconds);
+  EXPECT_NEAR(*sample.authority_seconds, 30 * 86'400, 600);
+  EXPECT_EQ(leaves.sample(now + hours(60)).leaves, 0u) << "it has ended, and nobody renewed it";
+  config.origins.front().intercept = false;
+  read();
+  EXPECT_FALSE(leaves.sample(now).authority_seconds);
+  EXPECT_EQ(leaves.sample(now).minted, 2u) << "a counter";
+}
+
 class TheLeavesOfAShortLife : public TheLeaves {
  protected:
   TheLeavesOfAShortLife() : TheLeaves(hours(6)) {}
@@ -73,6 +87,8 @@ TEST_F(TheLeavesOfAShortLife, EndWithTheirAuthorityAndNotBefore) {
   leaves.renew(now + hours(7));
   EXPECT_EQ(shown(), nullptr) << "its clients get tunnels";
   EXPECT_TRUE(intercepts.leaf("https://api.test"));
+  EXPECT_LT(*leaves.sample(now + hours(7)).authority_seconds, 0);
+  EXPECT_EQ(leaves.sample(now + hours(7)).leaves, 0u);
 }
 
 }  // namespace

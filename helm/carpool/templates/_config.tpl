@@ -10,6 +10,9 @@
 {{- if and (not .Values.sidecar.native) (eq (default "0s" $config.drain_delay) "0s") -}}
 {{- $_ := set $config "drain_delay" .Values.sidecar.classicDrainDelay -}}
 {{- end -}}
+{{- if and (include "carpool.configIntercepts" .) (not (include "carpool.ownAuthority" .)) -}}
+{{- $_ := set $config "intercept" (merge (dict "ca_dir" (include "carpool.caDir" .)) (default dict $config.intercept)) -}}
+{{- end -}}
 {{- else if .Values.daemonset.socket.enabled -}}
 {{- $_ := set $config "listen" (append $config.listen (dict "address" (printf "unix:%s" (include "carpool.socket" .)))) -}}
 {{- end -}}

@@ -66,9 +66,12 @@ volumeMounts:
   - name: carpool-config
     mountPath: /etc/carpool
     readOnly: true
-  {{- range .Values.secrets }}
-  - name: carpool-secret-{{ .name }}
-    mountPath: {{ .mountPath }}
+  {{- with include "carpool.secretMounts" . | trim }}
+  {{- . | nindent 2 }}
+  {{- end }}
+  {{- if and (include "carpool.intercepts" .) (not (include "carpool.ownAuthority" .)) }}
+  - name: carpool-ca
+    mountPath: {{ include "carpool.caDir" . }}
     readOnly: true
   {{- end }}
   {{- if eq .Values.mode "daemonset" }}
@@ -80,6 +83,14 @@ volumeMounts:
   - name: carpool-socket
     mountPath: {{ .Values.sidecar.socket.directory }}
   {{- end }}
+{{- end -}}
+
+{{- define "carpool.secretMounts" -}}
+{{- range .Values.secrets }}
+- name: carpool-secret-{{ .name }}
+  mountPath: {{ .mountPath }}
+  readOnly: true
+{{- end }}
 {{- end -}}
 
 {{- define "carpool.volumes" -}}
@@ -99,7 +110,10 @@ volumeMounts:
 - name: carpool-secret-{{ .name }}
   secret:
     secretName: {{ .secret }}
-    defaultMode: 0444
+    defaultMode: {{ if .mode }}{{ .mode | int }}{{ else }}0444{{ end }}
+{{- end }}
+{{- if include "carpool.intercepts" . }}
+{{- include "carpool.interceptVolumes" . }}
 {{- end }}
 {{- if eq .Values.mode "daemonset" }}
 {{- if .Values.daemonset.socket.enabled }}

@@ -7,8 +7,9 @@ What an application's chart includes, each with carpool's context (with carpool 
   carpool.annotations      into the pod's metadata.annotations
   carpool.env              into the application's container: env
   carpool.volumeMounts     into the application's container: volumeMounts
+  carpool.initVolumeMounts into an init container of the application that requests intercepted origins through carpool
 
-Of the first two one is empty, as sidecar.native says; a chart that includes both can be switched. Without native nothing
+As sidecar.native says, one of the first two has the sidecar; a chart that includes both can be switched. Without native nothing
 orders the start: the application asks again until carpool listens.
 */}}
 
@@ -23,6 +24,9 @@ orders the start: the application asks again until carpool listens.
 
 {{- define "carpool.initContainers" -}}
 {{- include "carpool.checkVersion" . -}}
+{{- if include "carpool.intercepts" . -}}
+- {{ include "carpool.authorityContainer" . | nindent 2 | trim }}
+{{ end -}}
 {{- if .Values.sidecar.native -}}
 - {{ include "carpool.container" . | nindent 2 | trim }}
   # Native sidecar: the kubelet starts the other containers when its startup probe has passed, and ends it after them.
@@ -50,12 +54,15 @@ carpool.io/config: {{ include "carpool.checksum" . }}
 - {name: HTTP_PROXY, value: "http://127.0.0.1:{{ $port }}"}
 - {name: http_proxy, value: "http://127.0.0.1:{{ $port }}"}
 {{- end }}
-{{- if .Values.sidecar.env.https }}
+{{- if or .Values.sidecar.env.https (include "carpool.intercepts" .) }}
 - {name: HTTPS_PROXY, value: "http://127.0.0.1:{{ $port }}"}
 - {name: https_proxy, value: "http://127.0.0.1:{{ $port }}"}
 {{- end }}
 - {name: NO_PROXY, value: {{ join "," .Values.sidecar.env.noProxy | quote }}}
 - {name: no_proxy, value: {{ join "," .Values.sidecar.env.noProxy | quote }}}
+{{- end }}
+{{- if include "carpool.intercepts" . }}
+{{- include "carpool.interceptEnv" . }}
 {{- end }}
 {{- if .Values.sidecar.socket.enabled }}
 - {name: CARPOOL_SOCKET, value: {{ include "carpool.socket" . | quote }}}
@@ -63,7 +70,8 @@ carpool.io/config: {{ include "carpool.checksum" . }}
 {{- end -}}
 
 {{- define "carpool.volumeMounts" -}}
-{{- if .Values.sidecar.socket.enabled -}}
+{{- include "carpool.initVolumeMounts" . }}
+{{- if .Values.sidecar.socket.enabled }}
 - name: carpool-socket
   mountPath: {{ .Values.sidecar.socket.directory }}
 {{- end -}}

@@ -1,9 +1,12 @@
 #include "proxy/commands/webhook/injection.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace carpool::proxy::webhook {
 namespace {
+
+using Outcome = std::string;  // an error text; empty: done
 
 Fault wrong(const std::string& what) {
   return {FaultKind::malformed_request, Side::self, "the injection file: " + what};
@@ -18,6 +21,45 @@ bool take_list(const Json& from, const char* key, Json& into) {
   return true;
 }
 
+Outcome take_parts(const Json& json, Parts& parts) {
+  const std::pair<const char*, Json*> lists[] = {{"initContainers", &parts.init_containers},
+                                                 {"containers", &parts.containers},
+                                                 {"volumes", &parts.volumes},
+                                                 {"env", &parts.env},
+                                                 {"volumeMounts", &parts.volume_mounts},
+                                                 {"initVolumeMounts", &parts.init_volume_mounts}};
+  for (const auto& [key, into] : lists) {
+    if (!take_list(json, key, *into)) return std::string(key) + " is not a list of objects with a name";
+  }
+  return {};
+}
+
+const Json* named(const Json& containers, const std::string& name) {
+  const auto found = std::find_if(containers.begin(), containers.end(),
+                                  [&](const Json& container) { return container.at("name") == name; });
+  return found == containers.end() ? nullptr : &*found;
+}
+
+Outcome take_text(const Json& json, const char* key, std::string& into) {
+  if (!json.contains(key) || !json.at(key).is_string()) return std::string(key) + " is not a string";
+  into = json.at(key).get<std::string>();
+  return {};
+}
+
+Outcome take_intercept(const Json& json, const std::string& sidecar, InterceptParts& into) {
+  if (!json.is_object()) return "is not a JSON object";
+  if (Outcome why = take_parts(json, into.parts); !why.empty()) return why;
+  if (Outcome why = take_text(json, "caDir", into.ca_dir); !why.empty()) return why;
+  if (Outcome why = take_text(json, "authority", into.authority); !why.empty()) return why;
+  if (!named(into.parts.init_containers, sidecar) && !named(into.parts.containers, sidecar)) {
+    return "expected the container " + sidecar;
+  }
+  if (into.authority.empty()) return {};
+  const Json* const authority = named(into.parts.init_containers, into.authority);
+  const bool takes_hosts = authority != nullptr && authority->contains("args") && authority->at("args").is_array();
+  return takes_hosts ? "" : "authority is not an init container with args";
+}
+
 }  // namespace
 
 Result<Injection> parse_injection(std::string_view text) {
@@ -26,19 +68,15 @@ Result<Injection> parse_injection(std::string_view text) {
   const Json& json = *read;
   if (!json.is_object()) return wrong("is not a JSON object");
   Injection made;
-  const std::pair<const char*, Json*> lists[] = {{"initContainers", &made.init_containers},
-                                                 {"containers", &made.containers},
-                                                 {"volumes", &made.volumes},
-                                                 {"env", &made.env},
-                                                 {"volumeMounts", &made.volume_mounts}};
-  for (const auto& [key, into] : lists) {
-    if (!take_list(json, key, *into)) return wrong(std::string(key) + " is not a list of objects with a name");
-  }
-  if (made.init_containers.size() + made.containers.size() != 1) return wrong("expected one container");
-  if (!json.contains("config") || !json.at("config").is_string()) return wrong("config is not a string");
-  made.config = json.at("config").get<std::string>();
-  const Json& container = made.init_containers.empty() ? made.containers[0] : made.init_containers[0];
+  const Parts& parts = made.parts;
+  if (const Outcome why = take_parts(json, made.parts); !why.empty()) return wrong(why);
+  if (parts.init_containers.size() + parts.containers.size() != 1) return wrong("expected one container");
+  if (const Outcome why = take_text(json, "config", made.config); !why.empty()) return wrong(why);
+  const Json& container = parts.init_containers.empty() ? parts.containers[0] : parts.init_containers[0];
   made.name = container.at("name").get<std::string>();
+  if (!json.contains("intercept")) return made;
+  const Outcome why = take_intercept(json.at("intercept"), made.name, made.intercept.emplace());
+  if (!why.empty()) return wrong("intercept: " + why);
   return made;
 }
 

@@ -30,20 +30,22 @@ bool has(const Json* list, const char* key, const Json& value) {
 
 enum class At : unsigned char { front, back };
 
-// Adds the items that the list lacks, compared by `key`; creates the list if it does not exist.
+// Adds the items that the list lacks, compared by `key`, in their order; creates the list if it does not exist.
 void add_missing(Json& patch, const Json& owner, const std::string& path, const char* list_name, const char* key,
                  const Json& items, At at) {
   const Json* const there = list_of(owner, list_name);
+  const std::string list = path + "/" + list_name;
   bool exists = there != nullptr;
+  std::size_t next = 0;
   for (const Json& item : items) {
     if (has(there, key, item.at(key))) continue;
-    const std::string list = path + "/" + list_name;
     if (exists) {
-      add(patch, list + (at == At::front ? "/0" : "/-"), item);
+      add(patch, list + "/" + (at == At::front ? std::to_string(next) : "-"), item);
     } else {
       add(patch, list, Json::array({item}));
     }
     exists = true;
+    ++next;
   }
 }
 
@@ -53,6 +55,10 @@ void annotate(Json& patch, const Json& pod, const std::string& config, const std
   if (metadata == pod.end() || !metadata->contains("annotations") || !metadata->at("annotations").is_object()) {
     add(patch, "/metadata/annotations", Json::object());
   }
+  if (metadata == pod.end() || !metadata->contains("labels") || !metadata->at("labels").is_object()) {
+    add(patch, "/metadata/labels", Json::object());
+  }
+  add(patch, "/metadata/labels/" + escaped(kLabel), "true");
   add(patch, "/metadata/annotations/" + escaped(kEffective), config);
   add(patch, "/metadata/annotations/" + escaped(kInjected), version);
 }
@@ -64,19 +70,24 @@ bool has_sidecar(const Json& pod, const std::string& name) {
   return has(list_of(spec, "initContainers"), "name", name) || has(list_of(spec, "containers"), "name", name);
 }
 
-Json patch_of(const Json& pod, const Injection& injection, const std::string& config, const std::string& version) {
+Json patch_of(const Json& pod, const Parts& parts, const std::string& config, const std::string& version) {
   Json patch = Json::array();
   annotate(patch, pod, config, version);
   const Json& spec = pod.at("spec");
   const Json& applications = spec.at("containers");
   for (std::size_t i = 0; i < applications.size(); ++i) {
     const std::string path = "/spec/containers/" + std::to_string(i);
-    add_missing(patch, applications[i], path, "env", "name", injection.env, At::back);
-    add_missing(patch, applications[i], path, "volumeMounts", "mountPath", injection.volume_mounts, At::back);
+    add_missing(patch, applications[i], path, "env", "name", parts.env, At::back);
+    add_missing(patch, applications[i], path, "volumeMounts", "mountPath", parts.volume_mounts, At::back);
   }
-  add_missing(patch, spec, "/spec", "initContainers", "name", injection.init_containers, At::front);
-  add_missing(patch, spec, "/spec", "containers", "name", injection.containers, At::back);
-  add_missing(patch, spec, "/spec", "volumes", "name", injection.volumes, At::back);
+  const Json* const before = list_of(spec, "initContainers");
+  for (std::size_t i = 0; before != nullptr && i < before->size(); ++i) {
+    const std::string path = "/spec/initContainers/" + std::to_string(i);
+    add_missing(patch, (*before)[i], path, "volumeMounts", "mountPath", parts.init_volume_mounts, At::back);
+  }
+  add_missing(patch, spec, "/spec", "initContainers", "name", parts.init_containers, At::front);
+  add_missing(patch, spec, "/spec", "containers", "name", parts.containers, At::back);
+  add_missing(patch, spec, "/spec", "volumes", "name", parts.volumes, At::back);
   return patch;
 }
 

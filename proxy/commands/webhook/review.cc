@@ -4,6 +4,7 @@
 
 #include "base/utf8.h"
 #include "proxy/commands/webhook/injection.h"
+#include "proxy/commands/webhook/intercept_annotation.h"
 #include "proxy/commands/webhook/patch.h"
 #include "proxy/config/options.h"
 #include "proxy/config/read.h"
@@ -15,9 +16,8 @@ namespace {
 
 // A pod is about ten levels deep, and its managed fields add as many; a large one has some thousand values.
 constexpr JsonBounds kBounds{64, 100000};
-constexpr std::size_t kLongestOverlay = std::size_t{256} * 1024;  // of all annotations of an object together
+constexpr std::size_t kLongestAnnotation = std::size_t{256} * 1024;  // of all annotations of an object together
 constexpr std::size_t kLongestUid = 128, kLongestName = 63 + 1 + 253, kLongestWhy = 4096;
-constexpr const char* kLabel = "carpool.io/inject";
 constexpr const char* kOverlay = "carpool.io/config-overlay";
 
 const Json& at(const Json& owner, const char* key) {
@@ -31,15 +31,32 @@ std::string text(const Json& node) {
   return node.is_string() ? node.get<std::string>() : std::string();
 }
 
-// Returns the errors of a configuration, one per line; empty if it is valid. Environment variables are known only in
-// the pod.
+// Returns the errors of a configuration, one per line; empty if it is valid. Environment variables and files are known
+// only in the pod.
 std::string mistakes_of(const std::string& config) {
   const config::Env any = [](std::string_view) { return std::optional<std::string>("1"); };
   std::string all;
-  for (const config::ConfigError& mistake : config::read_text(config, "", any).mistakes) {
+  for (const config::ConfigError& mistake : config::read_text(config, "", any, config::Machine::another).mistakes) {
     all.append(all.empty() ? "" : "\n").append(mistake.key).append(": ").append(mistake.text);
   }
   return all;
+}
+
+// A label says yes or no; without one, the annotation that needs carpool says yes.
+bool asks_for_it(const Json& metadata) {
+  const Json& label = at(at(metadata, "labels"), kLabel);
+  const std::string intercept = text(at(at(metadata, "annotations"), kIntercept));
+  return label.is_string() ? text(label) == "true" : !intercept.empty() && intercept != "false";
+}
+
+// The parts with the authority for these hosts.
+Parts parts_for(const InterceptParts& intercept, const std::vector<std::string>& hosts) {
+  Parts parts = intercept.parts;
+  for (Json& container : parts.init_containers) {
+    if (container.at("name") != intercept.authority) continue;
+    for (const std::string& host : hosts) container.at("args").push_back(host);
+  }
+  return parts;
 }
 
 std::string name_of(const Json& request, const Json& pod) {
@@ -67,6 +84,8 @@ struct Reviewer::Impl {
   Injection injection;
 
   Verdict judge(const Json& request) const;
+  // The configuration of a pod with these annotations. The Fault's detail begins with the annotation that is wrong.
+  Result<config::InterceptedText> configure(const Json& annotations) const;
   Verdict refuse(const Json& request, std::string why) const;
 };
 
@@ -77,37 +96,58 @@ Verdict Reviewer::Impl::refuse(const Json& request, std::string why) const {
   return {Outcome::refused, json_text(answer), {}, std::move(why), ReviewLimit::none};
 }
 
+Result<config::InterceptedText> Reviewer::Impl::configure(const Json& annotations) const {
+  const auto wrong = [](std::string_view annotation, const std::string& why,
+                        FaultKind kind = FaultKind::malformed_request) {
+    return Fault{kind, Side::client, std::string(annotation).append(": ").append(why)};
+  };
+  const std::string over = text(at(annotations, kOverlay)), intercept = text(at(annotations, kIntercept));
+  for (const auto& [name, value] : {std::pair(kOverlay, &over), std::pair(kIntercept, &intercept)}) {
+    if (value->size() <= kLongestAnnotation) continue;
+    const std::string why = "is longer than " + std::to_string(kLongestAnnotation) + " bytes";
+    return wrong(name, why, FaultKind::body_too_large);
+  }
+  std::string both = over.empty() && !intercept.empty() ? kIntercept : kOverlay;
+  if (!over.empty() && !intercept.empty()) both.append(", ").append(kIntercept);
+  Result<config::InterceptRequest> asked = parse_intercept(intercept);
+  if (!asked) return wrong(kIntercept, asked.fault().detail);
+  Result<std::string> merged =
+      over.empty() ? Result<std::string>(injection.config) : config::overlay(injection.config, over);
+  if (!merged) return wrong(kOverlay, merged.fault().detail);
+  const std::string ca_dir = injection.intercept ? injection.intercept->ca_dir : std::string();
+  Result<config::InterceptedText> made = config::set_intercept(*merged, *asked, ca_dir);
+  if (!made) return wrong(both, made.fault().detail);
+  if (!made->hosts.empty() && !injection.intercept) return wrong(both, "this webhook's chart cannot intercept");
+  if (made->hosts.empty() && asked->which == config::InterceptRequest::Which::every_https) {
+    return wrong(kIntercept, "the configuration names no https origin; expected hosts");
+  }
+  if (over.empty() && intercept.empty()) return made;
+  if (const std::string why = mistakes_of(made->text); !why.empty()) return wrong(both, why);
+  return made;
+}
+
 Verdict Reviewer::Impl::judge(const Json& request) const {
   const Json& pod = at(request, "object");
   const Json& spec = at(pod, "spec");
   const Json& metadata = at(pod, "metadata");
-  const bool asked = text(at(at(metadata, "labels"), kLabel)) == "true";
   const bool is_pod = text(at(at(request, "kind"), "kind")) == "Pod" && at(spec, "containers").is_array();
-  if (!asked || !is_pod || has_sidecar(pod, injection.name)) {
+  if (!asks_for_it(metadata) || !is_pod || has_sidecar(pod, injection.name)) {
     return {Outcome::untouched, json_text(answer_to(request, true)), {}, {}, ReviewLimit::none};
   }
   if (at(spec, "hostNetwork") == Json(true)) {
     return refuse(request, "cannot be added to a pod with hostNetwork, whose loopback interface is shared by the node");
   }
-  std::string config = injection.config;
-  if (const std::string over = text(at(at(metadata, "annotations"), kOverlay)); !over.empty()) {
-    if (over.size() > kLongestOverlay) {
-      Verdict verdict =
-          refuse(request, std::string(kOverlay) + ": is longer than " + std::to_string(kLongestOverlay) + " bytes");
-      verdict.over = ReviewLimit::overlay;
-      return verdict;
-    }
-    Result<std::string> merged = config::overlay(config, over);
-    if (!merged) return refuse(request, std::string(kOverlay) + ": " + merged.fault().detail);
-    config = std::move(*merged);
-    if (const std::string wrong = mistakes_of(config); !wrong.empty()) {
-      return refuse(request, std::string(kOverlay) + ": " + wrong);
-    }
+  const Result<config::InterceptedText> config = configure(at(metadata, "annotations"));
+  if (!config) {
+    Verdict verdict = refuse(request, config.fault().detail);
+    if (config.fault().kind == FaultKind::body_too_large) verdict.over = ReviewLimit::overlay;
+    return verdict;
   }
+  const Parts parts = config->hosts.empty() ? injection.parts : parts_for(*injection.intercept, config->hosts);
   Json answer = answer_to(request, true);
   answer["response"]["patchType"] = "JSONPatch";
   answer["response"]["patch"] =
-      tls::base64(json_text(patch_of(pod, injection, config, std::string(config::version()))));
+      tls::base64(json_text(patch_of(pod, parts, config->text, std::string(config::version()))));
   return {Outcome::injected, json_text(answer), {}, {}, ReviewLimit::none};
 }
 

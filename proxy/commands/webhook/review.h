@@ -1,8 +1,9 @@
 // Reviewer: turns an AdmissionReview (admission.k8s.io/v1) into its response. Pure: bytes in, bytes out.
 //
-// A pod created with the label `carpool.io/inject: "true"` gets carpool, once: a pod that already has it is not
-// changed. Its annotation `carpool.io/config-overlay` (TOML) is merged over the configuration. If the result is invalid
-// the pod is refused, so that its creator sees the reason at once instead of a crash later.
+// A pod created with the label `carpool.io/inject: "true"`, or with the annotation `carpool.io/intercept`, gets
+// carpool, once: a pod that already has it is not changed. Its annotation `carpool.io/config-overlay` (TOML) is merged
+// over the configuration, then the other one says which https origins are intercepted. If the result is invalid the pod
+// is refused, so that its creator sees the reason at once instead of a crash later.
 #pragma once
 
 #include <cstdint>

@@ -144,6 +144,7 @@ class AdminView {
   virtual metrics::BuildSample build() const = 0;
   virtual OverloadInfo overload() const = 0;
   virtual metrics::AdminSample admin() const = 0;
+  virtual std::optional<metrics::InterceptSample> intercept() const { return std::nullopt; }
 
   virtual std::vector<std::string> not_ready() const = 0;        // reasons; empty: ready
   virtual std::vector<std::string> warm_ups_failed() const = 0;  // at start, with the reason; they are retried

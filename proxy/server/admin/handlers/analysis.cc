@@ -182,10 +182,21 @@ std::vector<std::string> sentences(const pool::SimulationResult& now, const pool
   }
   return lines;
 }
+// The results are those of carpool_intercept_connects_total.
+std::string intercept_sentence(const metrics::Labelled& connects) {
+  const std::string result = " (result " + std::string(connects.label) + ").";
+  const std::string begin = counted(connects.value, "CONNECT");
+  if (connects.label == "intercepted") return begin + " ended here, and the requests inside used this pool" + result;
+  if (connects.label == "refused") return begin + " ended because the client does not trust the authority" + result;
+  if (connects.label == "failed") return begin + " ended with a failed TLS handshake of the client" + result;
+  return begin + " became " + (connects.value == 1 ? "a tunnel" : "tunnels") + result;
+}
 }  // namespace
 
 Response explain_answer(const PoolInfo& pool, const PoolAnalysis& study) {
-  Json json{{"origin", pool.origin}, {"explanation", explain(pool.snapshot, study.circumstances)}};
+  std::vector<std::string> lines = explain(pool.snapshot, study.circumstances);
+  for (const metrics::Labelled& one : study.intercepts) lines.push_back(intercept_sentence(one));
+  Json json{{"origin", pool.origin}, {"explanation", std::move(lines)}};
   add_old_names(json, {{"explanation", "sentences"}});
   return json_answer(200, json);
 }

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "metrics/sample.h"
 #include "pool/directory/explain.h"
 #include "pool/policy/borrow_history.h"
 
@@ -13,6 +14,7 @@ struct PoolAnalysis {
   pool::Circumstances circumstances;
   Duration wait_timeout{};
   std::vector<pool::BorrowRecord> past;
+  std::vector<metrics::Labelled> intercepts;  // CONNECTs, by result; without zeros
 };
 
 }  // namespace carpool::proxy::admin

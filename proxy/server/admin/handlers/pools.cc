@@ -231,6 +231,7 @@ metrics::Sample take_sample(const AdminView& view) {
   sample.build = view.build();
   sample.log_dropped = view.log_dropped();
   sample.admin = view.admin();
+  sample.intercept = view.intercept();
   const OverloadInfo overload = view.overload();
   const auto ratio = [](const OverloadInfo::Use& use) {
     return use.limit == 0 ? 0.0 : static_cast<double>(use.used) / static_cast<double>(use.limit);

@@ -1,0 +1,69 @@
+#include "proxy/commands/webhook/intercept_annotation.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace carpool::proxy::webhook {
+namespace {
+
+constexpr std::size_t kMostHosts = 256;  // each is a constraint of the authority, and has a certificate
+constexpr std::size_t kLongestWord = 255 + 1 + 5;
+constexpr std::string_view kScheme = "https://";
+
+Fault wrong(std::string why) {
+  return {FaultKind::malformed_request, Side::client, std::move(why)};
+}
+
+bool separates(char c) {
+  return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
+Result<pool::Origin> origin_of(std::string_view word) {
+  const std::string quoted = "`" + std::string(word.substr(0, kLongestWord)) + "`";
+  constexpr std::array<std::string_view, 6> kSwitches{"true", "false", "yes", "no", "on", "off"};
+  if (std::find(kSwitches.begin(), kSwitches.end(), lower(word)) != kSwitches.end()) {
+    return wrong(quoted + " is no host; expected true, false or hosts");
+  }
+  if (word.starts_with(kScheme)) word.remove_prefix(kScheme.size());
+  if (word.size() > kLongestWord) return wrong(quoted + " is too long for a host");
+  if (word.find('*') != std::string_view::npos) return wrong(quoted + " is a pattern, expected one host");
+  Result<pool::Origin> origin = pool::canonical_origin(pool::Scheme::https, word);
+  if (!origin) return wrong(quoted + " is no host: " + origin.fault().detail);
+  if (origin->is_ip_literal()) return wrong(quoted + " is an address, expected a name");
+  return origin;
+}
+
+}  // namespace
+
+Result<config::InterceptRequest> parse_intercept(std::string_view text) {
+  using Which = config::InterceptRequest::Which;
+  config::InterceptRequest request;
+  while (!text.empty()) {
+    const auto end = std::find_if(text.begin(), text.end(), separates);
+    const std::string_view word = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (word.empty()) continue;
+    const bool alone = request.which == Which::as_configured && std::all_of(text.begin(), text.end(), separates);
+    if (alone && (word == "true" || word == "false")) {
+      request.which = word == "true" ? Which::every_https : Which::none;
+      return request;
+    }
+    Result<pool::Origin> origin = origin_of(word);
+    if (!origin) return origin.take_fault();
+    request.which = Which::listed;
+    if (request.origins.size() == kMostHosts) return wrong("lists more than " + std::to_string(kMostHosts) + " hosts");
+    request.origins.push_back(std::move(*origin));
+  }
+  return request;
+}
+
+}  // namespace carpool::proxy::webhook

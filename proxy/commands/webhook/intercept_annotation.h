@@ -1,0 +1,17 @@
+// The pod's annotation `carpool.io/intercept`: which https origins end their TLS in the sidecar. Pure.
+#pragma once
+
+#include <string_view>
+
+#include "base/result.h"
+#include "proxy/config/read_intercept.h"
+
+namespace carpool::proxy::webhook {
+
+inline constexpr const char* kIntercept = "carpool.io/intercept";
+
+// "true": each https origin of the configuration; "false": none; otherwise hosts, each optionally with a port,
+// separated by commas or white space. Empty: what the configuration says. The Fault names the word that is neither.
+Result<config::InterceptRequest> parse_intercept(std::string_view text);
+
+}  // namespace carpool::proxy::webhook

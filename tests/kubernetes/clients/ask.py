@@ -1,0 +1,7 @@
+"""An application that nobody changed: a connection for each request. ask.py URL TIMES"""
+import sys
+import urllib.request
+
+for _ in range(int(sys.argv[2])):
+    with urllib.request.urlopen(sys.argv[1], timeout=20) as answer:
+        print(answer.status, answer.headers["Via"], flush=True)
