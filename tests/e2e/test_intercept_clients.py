@@ -111,7 +111,8 @@ def test_java_httpclient(scene, version):
 
 
 def test_ruby_net_http(scene):
-    scene.check([scene.run(need("ruby"), CLIENTS / "intercepted.rb", scene.url) for _ in range(RUNS)], 1)
+    """It reads http_proxy for https too."""
+    scene.check([scene.run(need("ruby"), CLIENTS / "intercepted.rb", scene.url, http_proxy=scene.proxy) for _ in range(RUNS)], 1)
 
 
 def test_php_stream(scene):

@@ -1,4 +1,4 @@
-# Ruby's net/http with https_proxy and SSL_CERT_FILE of the environment: intercepted URL
+# Ruby's net/http with http_proxy and SSL_CERT_FILE of the environment: intercepted URL
 require "net/http"
 url = ARGV[0]
 say = ->(answer) { puts "#{answer.code} HTTP/1 #{answer.body}" }
