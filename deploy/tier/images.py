@@ -103,6 +103,14 @@ def crowd(judge, process):
     judge.log.say("resident %.1f MiB at rest, %.1f MiB with %s clients" % (rest, float(seen[1]) / 2**20, seen[0]))
 
 
+def trusts(judge, podman, environment):
+    """The program finds the image's public authorities, by which origins are verified."""
+    said = subprocess.run([*podman, "run", "--rm", *RUN, "--network", "none", "--tmpfs", "/made:mode=1777", NAME, "ca", "init", "/made/ca", "--host",
+                           "api.example.com", "--trust", "/made/trust"], env=environment, capture_output=True, text=True, timeout=60)
+    found = re.search(r"(\d+) authorities of the system", said.stdout)
+    judge.take(found and int(found.group(1)) > 50, "public authorities", said.stdout + said.stderr)
+
+
 def run(judge, podman, environment):
     """Read-only, without capabilities: it gets ready, is healthy, and ends cleanly."""
     name = "carpool-image-test"
@@ -139,6 +147,7 @@ def images(log, full):
     if judge.total.failed:
         return judge.outcome()
     first = look(judge, podman, environment)
+    trusts(judge, podman, environment)
     run(judge, podman, environment)
     if log.run(*buildah, "inspect", "--type", "image", beside.APPLICATION, env=environment):
         judge.take(log.run("nice", "deploy/image/base", beside.APPLICATION, "python3", limit=1200) == 0, "the application's base")
