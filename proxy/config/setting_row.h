@@ -91,8 +91,12 @@ Setting row(std::string_view key, std::string_view doc) {
   return made;
 }
 
+// Made at the first call: a static object would allocate before main(), where a failed allocation has no message.
 template <class T>
-const T kDefaults{};
+const T& defaults() {
+  static const T made{};
+  return made;
+}
 
 inline constexpr std::int64_t kMaxConnections = 1'000'000;
 

@@ -64,7 +64,7 @@ Section pool_section() {
                   pool_sizes(),
                   [](Config& config) -> void* { return &config.pool; },
                   [](OriginSettings& origin) -> void* { return &origin.pool; },
-                  &kDefaults<PoolSettings>};
+                  &defaults<PoolSettings>()};
   for (Setting& row : pool_ways()) section.settings.push_back(row);
   return section;
 }
@@ -79,7 +79,7 @@ Section warm_up_section() {
           },
           [](Config& config) -> void* { return &config.pool.warm_up; },
           [](OriginSettings& origin) -> void* { return &origin.pool.warm_up; },
-          &kDefaults<WarmUp>};
+          &defaults<WarmUp>()};
 }
 
 Section health_check_section() {
@@ -96,7 +96,7 @@ Section health_check_section() {
       },
       [](Config& config) -> void* { return &config.pool.health_check; },
       [](OriginSettings& origin) -> void* { return &origin.pool.health_check; },
-      &kDefaults<HealthCheck>};
+      &defaults<HealthCheck>()};
 }
 
 Section addresses_section() {
@@ -119,7 +119,7 @@ Section addresses_section() {
       },
       [](Config& config) -> void* { return &config.pool.addresses; },
       [](OriginSettings& origin) -> void* { return &origin.pool.addresses; },
-      &kDefaults<Addresses>};
+      &defaults<Addresses>()};
 }
 
 Section total_section() {
@@ -140,7 +140,7 @@ Section total_section() {
           },
           [](Config& config) -> void* { return &config.pool_total; },
           nullptr,
-          &kDefaults<Total>};
+          &defaults<Total>()};
 }
 
 Section request_section() {
@@ -175,7 +175,7 @@ Section request_section() {
           },
           [](Config& config) -> void* { return &config.request; },
           [](OriginSettings& origin) -> void* { return &origin.request; },
-          &kDefaults<Request>};
+          &defaults<Request>()};
 }
 
 Section headers_section() {
@@ -200,7 +200,7 @@ Section dns_section() {
           },
           [](Config& config) -> void* { return &config.dns; },
           nullptr,
-          &kDefaults<Dns>};
+          &defaults<Dns>()};
 }
 
 Section upstream_section() {
@@ -217,7 +217,7 @@ Section upstream_section() {
           },
           [](Config& config) -> void* { return &config.upstream; },
           [](OriginSettings& origin) -> void* { return &origin.upstream; },
-          &kDefaults<Upstream>};
+          &defaults<Upstream>()};
 }
 
 Section tls_section() {
@@ -238,7 +238,7 @@ Section tls_section() {
           },
           [](Config& config) -> void* { return &config.upstream.tls; },
           [](OriginSettings& origin) -> void* { return &origin.upstream.tls; },
-          &kDefaults<Tls>};
+          &defaults<Tls>()};
 }
 
 Section egress_section() {
@@ -255,7 +255,7 @@ Section egress_section() {
           },
           [](Config& config) -> void* { return &config.egress; },
           nullptr,
-          &kDefaults<Egress>};
+          &defaults<Egress>()};
 }
 
 Section origin_section() {
@@ -288,7 +288,7 @@ Section origin_section() {
       },
       nullptr,
       nullptr,
-      &kDefaults<OriginSettings>};
+      &defaults<OriginSettings>()};
 }
 
 Section oauth2_section() {
@@ -328,7 +328,7 @@ Section intercept_section() {
           },
           [](Config& config) -> void* { return &config.intercept; },
           nullptr,
-          &kDefaults<Intercept>};
+          &defaults<Intercept>()};
 }
 
 }  // namespace carpool::proxy::config

@@ -75,7 +75,7 @@ Section top_section() {
       },
       [](Config& config) -> void* { return &config; },
       nullptr,
-      &kDefaults<Config>};
+      &defaults<Config>()};
 }
 
 Section listen_section() {
@@ -100,7 +100,7 @@ Section listen_section() {
       },
       nullptr,
       nullptr,
-      &kDefaults<Listen>};
+      &defaults<Listen>()};
   for (Setting& row : listen_limits()) section.settings.push_back(row);
   for (Setting& row : listen_file()) section.settings.push_back(row);
   for (Setting& row : listen_tls()) section.settings.push_back(row);
@@ -121,7 +121,7 @@ Section admin_section() {
           },
           [](Config& config) -> void* { return &config.admin; },
           nullptr,
-          &kDefaults<Admin>};
+          &defaults<Admin>()};
 }
 
 Section metrics_section() {
@@ -142,7 +142,7 @@ Section metrics_section() {
       },
       [](Config& config) -> void* { return &config.metrics; },
       nullptr,
-      &kDefaults<Metrics>};
+      &defaults<Metrics>()};
 }
 
 Section handover_section() {
@@ -159,7 +159,7 @@ Section handover_section() {
           },
           [](Config& config) -> void* { return &config.handover; },
           nullptr,
-          &kDefaults<Handover>};
+          &defaults<Handover>()};
 }
 
 Section overload_section() {
@@ -175,7 +175,7 @@ Section overload_section() {
       },
       [](Config& config) -> void* { return &config.overload; },
       nullptr,
-      &kDefaults<Overload>};
+      &defaults<Overload>()};
 }
 
 Section threads_section() {
@@ -207,7 +207,7 @@ Section threads_section() {
       },
       [](Config& config) -> void* { return &config.threads; },
       nullptr,
-      &kDefaults<Threads>};
+      &defaults<Threads>()};
 }
 
 Section log_section() {
@@ -228,7 +228,7 @@ Section log_section() {
           },
           [](Config& config) -> void* { return &config.log; },
           nullptr,
-          &kDefaults<Log>};
+          &defaults<Log>()};
 }
 
 }  // namespace carpool::proxy::config

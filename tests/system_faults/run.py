@@ -56,7 +56,8 @@ class Share:
 
     def start(self):
         start = StartUp(self.scene)
-        yield from self.play(start, self.choose("start", start.every()))
+        chosen = self.choose("start", start.every())
+        yield from self.play(start, dict.fromkeys([*self.once(0, start.first()), *chosen]))
 
     def handover(self):
         handover = Handover(self.scene)

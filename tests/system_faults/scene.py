@@ -101,6 +101,14 @@ class Scene:
             with contextlib.suppress(OSError):  # it has ended
                 connection.sock.shutdown(socket.SHUT_RDWR)
 
+    def forget(self):
+        """Bodies of thousands of cases would fill the memory."""
+        for origin in (self.plain, self.secure, self.h2):
+            origin.seen.clear()
+        for number, connection in list(self.h2.connections.items()):
+            if connection.gone:
+                del self.h2.connections[number]
+
     def stop(self):
         for origin in (self.plain, self.secure, self.h2):
             origin.stop()

@@ -9,6 +9,7 @@ from control import ALWAYS
 MORE = {"epoll_create": (e.EMFILE, e.ENOMEM), "eventfd": (e.EMFILE, e.ENOMEM), "inotify": (e.EMFILE, e.ENOSPC), "random": (e.ENOSYS,),
         "bind": (e.EADDRINUSE, e.EACCES), "listen": (e.EADDRINUSE,)}
 CODES = (1, 2, 3)  # configuration, cannot listen, internal
+FIRST = 8  # allocations, of which some may come before main(): played in each run
 
 
 class StartUp:
@@ -32,6 +33,10 @@ class StartUp:
                 if calls[function] and error != e.EINTR and function != "memory":
                     found.append(Case(function, error, 1, ALWAYS))
         return found
+
+    @staticmethod
+    def first():
+        return [Case("memory", e.ENOMEM, n, 1) for n in range(1, FIRST + 1)]
 
     def play(self, case):
         """Returns what is wrong, or None."""

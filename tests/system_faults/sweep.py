@@ -23,7 +23,9 @@ class Sweep:
         self.rest = oracles.resting_descriptors(self.scene)
 
     def calls(self, rounds=3):
-        """Returns the most calls of each function that a mix makes."""
+        """Returns the most calls of each function that a mix makes, once what is made at the first use is there."""
+        oracles.serves(self.scene)
+        oracles.balances(self.scene, self.rest)
         most = collections.Counter()
         for _ in range(rounds):
             before = self.scene.control.calls()
@@ -35,6 +37,7 @@ class Sweep:
 
     def play(self, case):
         """Returns what is wrong, or None."""
+        self.scene.forget()
         if self.scene.program is None or not self.scene.program.alive():
             self.begin()
         began = time.monotonic()
