@@ -1,4 +1,4 @@
-"""Runs libFuzzer on every parser of untrusted bytes: from the seeds in the tree, with a growing corpus in build/corpus."""
+"""Runs libFuzzer on every parser of untrusted bytes, and on the data plane between clients and origins: from the seeds in the tree, with a growing corpus in build/corpus."""
 import concurrent.futures
 
 from outcome import Outcome, verdict
@@ -14,6 +14,7 @@ TARGETS = {
     "config": ("tests/fuzz/seeds/config.txt", ("--bare",)),
     "authority": ("tests/fuzz/seeds/authority.txt", ("--bare",)),
     "client_hello": ("tests/fuzz/seeds/client_hello.txt", ("--bare",)),
+    "data_plane": ("tests/fuzz/seeds/data_plane.txt", ("--bare",)),
 }
 PROGRAMS = ["%s_fuzz" % name for name in TARGETS]
 

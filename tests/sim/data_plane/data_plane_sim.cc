@@ -3,7 +3,7 @@
 // every byte belongs to the request of its reader; a response is complete or visibly broken; a request ends once and is
 // repeated only where that is proven harmless; nothing is lent, waits or lives longer than it may.
 //
-//   data_plane_sim [--seconds N] [--seed S] [--histories N] [--plan FILE]
+//   data_plane_sim [--seconds N] [--seed S] [--histories N] [--shrink no] [--plan FILE] | --print SEED
 #include <cstdio>
 #include <fstream>
 
@@ -20,13 +20,21 @@ void tell_script(const Plan& plan) {
   std::printf("script for --plan:\n%s", script_of(plan).c_str());
   std::fflush(stdout);
 }
+bool shrinks = true;  // a plan that fails
+
 int replay(const char* file) {
   std::ifstream script(file);
   const Plan plan = plan_of(script);
+  if (shrinks && fails(plan)) tell_script(shrunk(plan));
   PlaneHistory history(plan);
   const std::string wrong = history.run();
   std::printf("%s\n", wrong.empty() ? "no oracle complained" : wrong.c_str());
   return wrong.empty() ? 0 : 1;
+}
+
+int print(const char* seed) {
+  std::printf("%s", script_of(plan_of(std::strtoull(seed, nullptr, 10))).c_str());
+  return 0;
 }
 
 struct Seed {
@@ -45,7 +53,7 @@ struct Seed {
     return wrong;
   }
   void shrink() const {
-    if (fails(plan)) tell_script(shrunk(plan));
+    if (shrinks && fails(plan)) tell_script(shrunk(plan));
   }
   const Plan plan;
   std::size_t requests = 0, whole = 0;
@@ -64,9 +72,11 @@ void on_assert(int) {
 
 int main(int argc, char** argv) {
   using namespace carpool::test;
-  carpool::proxy::log::set_access(false, 1);
+  carpool::proxy::log::set_access(getenv("DBG") != nullptr, 1);
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--plan") == 0) return replay(argv[i + 1]);
+    if (std::strcmp(argv[i], "--print") == 0) return print(argv[i + 1]);
+    if (std::strcmp(argv[i], "--shrink") == 0) shrinks = false;
   }
   const Histories asked = histories_of("data_plane_sim", argc, argv);
   std::uint64_t requests = 0, whole = 0;

@@ -75,7 +75,16 @@ inline void some_silence(Random& random, ClientPlan& client) {
     if (one.answers.front().status != 0 && chance(random, 40)) one.answers.front().end = AnswerEnd::silent;
     if (one.body_follows() && chance(random, 30)) one.stalls = 1;
   }
-  if (chance(random, 20)) client.deaf = 1 + pick(random, 3000);
+}
+
+// A client that reads no more; over HTTP/2 the window of its connection may close before those of its streams.
+inline void some_deafness(Random& random, ClientPlan& client) {
+  client.deaf = 1 + pick(random, chance(random, 50) ? 100 : 3000);
+  if (client.h2 == 0 || client.requests.size() < 2 || chance(random, 50)) return;
+  client.pipelines = 3;
+  client.window = 1U << 18;
+  for (RequestPlan& one : client.requests) one.answers.front() = {.framing = 1};
+  client.requests.front().answers.front() = {.size = 100'000 + pick(random, 50'000)};
 }
 
 inline void some_session(Random& random, ClientPlan& client) {
@@ -126,6 +135,7 @@ inline Plan plan_of(std::uint64_t seed) {
     }
     if (client.h2 == 0 && chance(random, 15)) client.half = 1;
     if (plan.patience != 0 && chance(random, 50)) some_silence(random, client);
+    if (chance(random, 3)) some_deafness(random, client);
   }
   return plan;
 }

@@ -4,17 +4,26 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
 namespace carpool::test {
 
 inline constexpr std::string_view kMarkField = "x-of";
+inline constexpr std::string_view kProofField = "x-proof";
 inline constexpr std::string_view kTailField = "x-tail";  // a trailer
 
 inline std::string token_of(std::uint32_t request) {
   char text[16];
   std::snprintf(text, sizeof text, "r%05x", request);
+  return text;
+}
+// A number that belongs to the token: noise that makes one token another one does not find it.
+inline std::string proof_of(const std::string& token) {
+  char text[16];
+  const auto number = static_cast<std::uint32_t>(std::strtoul(token.c_str() + 1, nullptr, 16));
+  std::snprintf(text, sizeof text, "%08x", (number + 1) * 2654435761U);
   return text;
 }
 // Returns the byte at this position of a body of `request`.

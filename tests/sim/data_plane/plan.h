@@ -69,12 +69,18 @@ struct ClientPlan {
   std::vector<RequestPlan> requests;
 };
 
+// NoisePlan: other bytes in those of a client or an origin; `at` what the peer's n-th connection sends.
+struct NoisePlan {
+  std::uint32_t of_origin = 0, connection = 0, at = 0, drop = 0, byte = 0, repeat = 0;
+};
+
 struct Plan {
   std::uint64_t seed = 1;
   // orders: of the operator, one in so many steps by chance; 0: none. h2: the first so many origins speak HTTP/2; room:
   // bytes in flight; failing: percent of the dials; patience: of a request, in milliseconds; 0: as configured.
   std::uint32_t loops = 1, origins = 1, h2 = 0, size = 1, room = 65536, failing = 0, orders = 0, patience = 0;
   std::vector<ClientPlan> clients;
+  std::vector<NoisePlan> noise;
 };
 
 // Calls visit(number) for each number of one element, in the order of its script.
@@ -107,6 +113,13 @@ void each_number(Plan& one, const Visit& visit) {
   }
 }
 
+template <class Visit>
+void each_number(NoisePlan& one, const Visit& visit) {
+  for (std::uint32_t* number : {&one.of_origin, &one.connection, &one.at, &one.drop, &one.byte, &one.repeat}) {
+    visit(*number);
+  }
+}
+
 template <class One>
 void print(std::ostream& out, const char* word, One one) {
   out << word;
@@ -117,6 +130,7 @@ inline std::string script_of(const Plan& plan) {
   std::ostringstream out;
   out << "seed " << plan.seed << '\n';
   print(out, "plan", plan);
+  for (const NoisePlan& one : plan.noise) print(out, "noise", one);
   for (const ClientPlan& client : plan.clients) {
     print(out, "client", client);
     for (const RequestPlan& one : client.requests) {
@@ -138,6 +152,8 @@ inline Plan plan_of(std::istream& script) {
       script >> plan.seed;
     } else if (word == "plan") {
       each_number(plan, number);
+    } else if (word == "noise") {
+      each_number(plan.noise.emplace_back(), number);
     } else if (word == "client") {
       each_number(plan.clients.emplace_back(), number);
     } else if (word == "request" && !plan.clients.empty()) {

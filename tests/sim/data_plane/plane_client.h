@@ -17,6 +17,11 @@ class PlaneClient {
   PlaneClient(const PlaneClient&) = delete;
   PlaneClient& operator=(const PlaneClient&) = delete;
   virtual ~PlaneClient() = default;
+  void add_noise(const Noise& noise) {
+    account_.noisy_clients = true;
+    for (RequestRecord* const one : waiting_) one->noise = true;
+    wire.noise.push_back(noise);
+  }
 
   // Sends the next request, if it may. Returns true if it did something.
   virtual bool send() = 0;

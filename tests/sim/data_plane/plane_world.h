@@ -85,12 +85,16 @@ class PlaneWorld final : public pool::Environment {
         policy_(std::move(*proxy::net::EgressPolicy::make(settings_.egress))),
         origins_(std::move(*proxy::OriginRegistry::make(settings_, *this, registry_))) {
     exec::assume_on_loop();
+    account.impatient = plan.patience != 0;
     listen_.half_close = proxy::config::kUnlimited;
     const SharedPlane shared{now, registry_, *origins_, *policy_, listen_, hosts_};
     for (exec::LoopId n = 0; n < loops_of(plan); ++n) planes.push_back(std::make_unique<LoopPlane>(n, shared));
     for (const ClientPlan& one : plan.clients) {
       const auto on = static_cast<exec::LoopId>(one.loop % planes.size());
       ClientSeat& seat = seats.emplace_back(one, account, plan.room, on);
+      for (const NoisePlan& noise : plan.noise) {
+        if (noise.of_origin == 0 && noise.connection + 1 == seats.size()) seat.client.add_noise(noise_of(noise));
+      }
       here_ = on;
       planes[on]->accept(seat.client.wire);
     }
@@ -107,6 +111,9 @@ class PlaneWorld final : public pool::Environment {
     OriginLink& link = links.emplace_back(account, plan_.room);
     ++account.dials;
     link.destination = &destination;
+    for (const NoisePlan& one : plan_.noise) {
+      if (one.of_origin != 0 && one.connection + 1 == links.size()) link.wire.noise.push_back(noise_of(one));
+    }
     link.wire.host = destination.origin().host;
     link.loop = here_;
     link.index = reservation.index();
@@ -200,7 +207,7 @@ class PlaneWorld final : public pool::Environment {
     proxy::config::Config& fresh = reloads_.emplace_back(plane_config(plan_));
     fresh.pool.size = 1 + pick(random, 4);
     fresh.pool.max_usage = chance(random, 30) ? 1 + pick(random, 5) : 0;
-    if (plan_.patience != 0) set_patience(fresh, 2 * (1 + pick(random, plan_.patience)) + plan_.patience % 2);
+    if (plan_.patience != 0) set_patience(fresh, plan_.patience + 2 * pick(random, plan_.patience));
     longest_ = std::max(longest_, fresh.request.timeout);
     for (proxy::config::OriginSettings& origin : fresh.origins) {
       origin.pool = fresh.pool;
@@ -284,6 +291,7 @@ class PlaneWorld final : public pool::Environment {
 
  private:
   static exec::LoopId loops_of(const Plan& plan) { return static_cast<exec::LoopId>(std::clamp(plan.loops, 1U, 4U)); }
+  static Noise noise_of(const NoisePlan& plan) { return {plan.at, plan.drop, plan.byte, plan.repeat}; }
   bool tell_client(LoopPlane& plane, ClientSeat& seat) LOOP_ONLY {
     VirtualWire& wire = seat.client.wire;
     wire.event = false;

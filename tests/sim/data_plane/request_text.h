@@ -47,7 +47,7 @@ inline std::string head_text(const RequestRecord& one, bool again) {
   const std::string host = "o" + std::to_string(one.plan.origin) + ".test";
   std::string text = one.method() + " http://" + host + "/" + one.token +
                      (one.plan.version == 0 ? " HTTP/1.1" : " HTTP/1.0") + "\r\nHost: " + host +
-                     "\r\nX-Of: " + one.token + "\r\n";
+                     "\r\nX-Of: " + one.token + "\r\nX-Proof: " + proof_of(one.token) + "\r\n";
   if (one.plan.method == kUpgrade) text += "Connection: Upgrade\r\nUpgrade: marks\r\n";
   if (one.plan.version == 2) text += "Connection: keep-alive\r\n";
   if (one.plan.expect != 0 && one.body_size() != 0 && !again) text += "Expect: 100-continue\r\n";

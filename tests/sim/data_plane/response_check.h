@@ -12,36 +12,38 @@ namespace carpool::test {
 inline bool check_head(Account& account, RequestRecord& one, std::uint32_t status, const std::string& mark) {
   account.log("head", status * 100000ULL + one.received);
   if (!mark.empty() && mark.substr(0, 6) != one.token) {
-    account.complain(one.token + " received a head of " + mark);
+    account.complain(one, one.token + " received a head of " + mark);
     return true;
   }
   if (status < 200) {
-    if (mark.empty() && status != 100) account.complain(one.token + " received an unmarked interim response");
-    if (one.plan.version != 0) account.complain(one.token + ": an interim response for HTTP/1.0");
-    if (++one.informational > 64U * one.attempts.size() + 1) account.complain(one.token + ": too many 1xx");
+    if (mark.empty() && status != 100) account.complain(one, one.token + " received an unmarked interim response");
+    if (one.plan.version != 0) account.complain(one, one.token + ": an interim response for HTTP/1.0");
+    if (++one.informational > 64U * one.attempts.size() + 1) account.complain(one, one.token + ": too many 1xx");
     return true;
   }
   // No request of a plan is malformed: carpool itself refuses only a client that falls silent, or one too many.
-  if (mark.empty() && status < 500 && status != 408 && status != 429) {
-    account.complain(one.token + " was refused with " + std::to_string(status));
+  const bool slow = status == 408 && (one.plan.stalls != 0 || account.impatient);
+  if (mark.empty() && status < 500 && status != 429 && !slow) {
+    account.complain(one, one.token + " was refused with " + std::to_string(status));
   }
-  if (one.answered) account.complain(one.token + " received two final heads");
+  if (one.answered) account.complain(one, one.token + " received two final heads");
   one.answered = true;
   one.attempt = mark.empty() ? SIZE_MAX : std::strtoul(mark.substr(7).c_str(), nullptr, 10);
   return one.method() != "HEAD" && status != 204 && status != 304;
 }
 inline void check_body(Account& account, RequestRecord& one, std::string_view bytes) {
   if (one.attempt != SIZE_MAX && !bears_mark(one.token, one.received, bytes)) {
-    account.complain(one.token + " received foreign, lost or doubled bytes");
+    account.complain(one, one.token + " received foreign, lost or doubled bytes");
   }
-  if (!one.answered) account.complain(one.token + " received a body before its head");
+  if (!one.answered) account.complain(one, one.token + " received a body before its head");
   one.received += bytes.size();
   account.log("body", bytes.size());
 }
 inline void check_tail(Account& account, RequestRecord& one, std::string_view value) {
   ++one.tails;
   account.log("tail", one.received);
-  if (value.substr(0, 6) != one.token) account.complain(one.token + " received the trailers of " + std::string(value));
+  if (value.substr(0, 6) != one.token)
+    account.complain(one, one.token + " received the trailers of " + std::string(value));
 }
 inline void check_end(Account& account, RequestRecord& one) {
   ++one.ends;

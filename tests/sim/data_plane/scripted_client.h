@@ -47,7 +47,7 @@ class ScriptedClient final : public PlaneClient {
   // ---- of the reader ----
   bool on_head(const ReadHead& head) {
     if (asked_.empty()) {
-      if (head.status() != 408)
+      if (head.status() != 408 && !wire.noisy())
         account_.complain("a client received a response that it did not ask for: " + head.first);
       return true;
     }
@@ -60,7 +60,7 @@ class ScriptedClient final : public PlaneClient {
     may_go_on_ |= head.status() == 100;
     status_ = head.status();
     if (one.plan.version != 0 && !head.field("transfer-encoding").empty()) {
-      account_.complain(one.token + ": a transfer coding for HTTP/1.0");
+      account_.complain(one, one.token + ": a transfer coding for HTTP/1.0");
     }
     return check_head(account_, one, head.status(), head.field(kMarkField));
   }
@@ -78,7 +78,9 @@ class ScriptedClient final : public PlaneClient {
     check_end(account_, one);
     if (asked_.empty() && !held_.empty()) answered_before_its_body(one);
   }
-  void on_garbage() { account_.complain("a client received bytes that are no response"); }
+  void on_garbage() {
+    if (!wire.noisy()) account_.complain("a client received bytes that are no response");
+  }
 
  private:
   static constexpr int kWaits = 5;  // chances to send, of a client that waits for 100 (Continue)
@@ -125,9 +127,10 @@ class ScriptedClient final : public PlaneClient {
   }
   void open_tunnel(RequestRecord& one, const std::string& mark) {
     account_.log("tunnel", one.received);
-    if (!mark.empty() && mark.substr(0, 6) != one.token) account_.complain(one.token + " received a 101 of " + mark);
+    if (!mark.empty() && mark.substr(0, 6) != one.token)
+      account_.complain(one, one.token + " received a 101 of " + mark);
     if (one.plan.method == kUpgrade && !(wire.flying.empty() && held_.empty())) {
-      account_.complain(one.token + " received 101 inside its body");
+      account_.complain(one, one.token + " received 101 inside its body");
     }
     become_tunnel();
     one.answered = true;

@@ -50,7 +50,7 @@ class ScriptedH2Client final : public PlaneClient {
     account_.log_bytes(bytes);
     count_read(bytes.size());
     const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data());
-    if (!bytes.empty() && nghttp2_session_mem_recv(session_, from, bytes.size()) < 0) {
+    if (!bytes.empty() && nghttp2_session_mem_recv(session_, from, bytes.size()) < 0 && !wire.noisy()) {
       account_.complain("a client received bytes that are no HTTP/2");
     }
     if (!bytes.empty()) {
@@ -88,7 +88,8 @@ class ScriptedH2Client final : public PlaneClient {
     std::vector<nghttp2_nv> head{field(":method", method), field(":authority", host)};
     if (!connect) head.insert(head.end(), {field(":scheme", "http"), field(":path", path)});
     if (one.plan.method == kUpgrade) head.push_back(field(":protocol", "marks"));
-    if (!connect) head.push_back(field("x-of", one.token));
+    const std::string proof = proof_of(one.token);
+    if (!connect) head.insert(head.end(), {field(kMarkField, one.token), field(kProofField, proof)});
     if (counted && !one.tunnels()) head.push_back(field("content-length", length));
     if (one.plan.auth != 0 && !connect) head.push_back(field("authorization", "Negotiate dG9rZW4="));
     const bool has_body = one.method() == "POST" || one.method() == "PUT";
@@ -182,9 +183,10 @@ class ScriptedH2Client final : public PlaneClient {
     }
     account_.log("tunnel", one.received);
     if (!stream.mark.empty() && stream.mark.substr(0, 6) != one.token) {
-      account_.complain(one.token + " received a tunnel of " + stream.mark);
+      account_.complain(one, one.token + " received a tunnel of " + stream.mark);
     }
-    if (stream.mark.empty() != (one.plan.method == kConnect)) account_.complain(one.token + ": a tunnel of nobody");
+    if (stream.mark.empty() != (one.plan.method == kConnect))
+      account_.complain(one, one.token + ": a tunnel of nobody");
     one.answered = true;
   }
   void hear_end(std::int32_t id, Stream& stream) {
@@ -272,7 +274,7 @@ inline int ScriptedH2Client::on_close(nghttp2_session*, std::int32_t id, std::ui
   if (stream == nullptr) return 0;
   const RequestRecord& one = *stream->request;
   self.account_.log("stream closed", error);
-  if (error == 0 && one.ends == 0) self.account_.complain(one.token + ": a stream closed without an end");
+  if (error == 0 && one.ends == 0) self.account_.complain(one, one.token + ": a stream closed without an end");
   if (error != 0 && one.ends == 0 && !one.tunnels()) self.account_.check_cut(one);
   if (error != 0 && one.ends == 0 && stream->tunnel) self.account_.check_tunnel_cut(one);
   self.streams_.erase(id);

@@ -36,7 +36,7 @@ class ScriptedH2Origin {
     account_.log_bytes(bytes);
     if (wire_.ended) return !bytes.empty();
     const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data());
-    if (!bytes.empty() && nghttp2_session_mem_recv(session_, from, bytes.size()) < 0) {
+    if (!bytes.empty() && nghttp2_session_mem_recv(session_, from, bytes.size()) < 0 && !wire_.noisy()) {
       account_.complain("an origin received bytes that are no HTTP/2");
     }
     return send() || !bytes.empty();
@@ -49,7 +49,7 @@ class ScriptedH2Origin {
 
  private:
   struct Stream {
-    std::string path, mark;
+    std::string path, mark, proof;
     RequestRecord* request = nullptr;
     std::size_t attempt = 0;
     std::uint64_t received = 0;
@@ -76,8 +76,13 @@ class ScriptedH2Origin {
   }
   void begin(std::int32_t id, Stream& stream) {
     stream.request = account_.find(stream.path);
-    if (stream.request == nullptr || stream.mark != stream.request->token) {
+    if (stream.request == nullptr || stream.mark != stream.request->token ||
+        stream.proof != proof_of(stream.request->token)) {
       stream.request = nullptr;
+      if (account_.noisy_clients || wire_.noisy()) {
+        nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, NGHTTP2_INTERNAL_ERROR);
+        return;
+      }
       return account_.complain("an origin received a request of nobody: " + stream.path);
     }
     RequestRecord& one = *stream.request;
@@ -100,10 +105,10 @@ class ScriptedH2Origin {
   void end(std::int32_t id, Stream& stream) {
     if (stream.request == nullptr) return;
     if (stream.request->has_tail() != stream.tail) {
-      account_.complain(stream.request->token + ": the request's trailers were lost");
+      account_.complain(*stream.request, stream.request->token + ": the request's trailers were lost");
     }
     if (stream.received != stream.request->body_size()) {
-      account_.complain(stream.request->token + ": an origin received a body of another length");
+      account_.complain(*stream.request, stream.request->token + ": an origin received a body of another length");
     }
     answer(id, stream);
   }
@@ -114,9 +119,10 @@ class ScriptedH2Origin {
     const AnswerPlan& plan = attempt.answer;
     const std::string mark = one.token + "/" + std::to_string(stream.attempt);
     for (std::uint32_t n = 0; n < plan.informational; ++n) inform(id, "103", mark);
-    attempt.refused = plan.status == 421 || plan.status == 0;
+    attempt.refused = plan.status == 421 || (plan.status == 0 && plan.size % 3 != 2);
     if (plan.status == 0) {
-      const std::uint32_t error = plan.size % 2 != 0 ? NGHTTP2_HTTP_1_1_REQUIRED : NGHTTP2_REFUSED_STREAM;
+      constexpr std::uint32_t kErrors[] = {NGHTTP2_REFUSED_STREAM, NGHTTP2_HTTP_1_1_REQUIRED, NGHTTP2_INTERNAL_ERROR};
+      const std::uint32_t error = kErrors[plan.size % 3];
       nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, error);
       return;
     }
@@ -163,7 +169,8 @@ class ScriptedH2Origin {
   void hear_tail(Stream& stream, std::string_view value) {
     stream.tail = true;
     if (stream.request != nullptr && value != stream.request->token) {
-      account_.complain(stream.request->token + ": an origin received the trailers of " + std::string(value));
+      account_.complain(*stream.request,
+                        stream.request->token + ": an origin received the trailers of " + std::string(value));
     }
   }
   static std::array<nghttp2_nv, 3> fields(const std::string& status, const std::string& mark,
@@ -205,6 +212,7 @@ class ScriptedH2Origin {
     const std::string_view text(reinterpret_cast<const char*>(value), value_size);
     if (key == ":path") stream.path = text;
     if (key == kMarkField) stream.mark = text;
+    if (key == kProofField) stream.proof = text;
     if (key == kTailField) static_cast<ScriptedH2Origin*>(self)->hear_tail(stream, text);
     return 0;
   }
@@ -215,7 +223,7 @@ class ScriptedH2Origin {
     if (stream.request == nullptr) return 0;
     const std::string_view text(reinterpret_cast<const char*>(bytes), size);
     if (!bears_mark(stream.request->token, stream.received, text)) {
-      self.account_.complain(stream.request->token + ": an origin received foreign bytes");
+      self.account_.complain(*stream.request, stream.request->token + ": an origin received foreign bytes");
     }
     stream.received += size;
     return 0;

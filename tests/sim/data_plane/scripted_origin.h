@@ -38,8 +38,11 @@ class ScriptedOrigin {
   bool on_head(const ReadHead& head) {
     const std::size_t space = head.first.find(' ');
     current_ = account_.find(std::string_view(head.first).substr(0, head.first.find(' ', space + 1)));
-    if (current_ == nullptr || head.field(kMarkField) != current_->token) {
-      account_.complain("an origin received a request of nobody: " + head.first);
+    if (current_ == nullptr || head.field(kMarkField) != current_->token ||
+        head.field(kProofField) != proof_of(current_->token)) {
+      // Noise in a client's bytes may have made it.
+      if (!account_.noisy_clients) account_.complain("an origin received a request of nobody: " + head.first);
+      if (!switched_) wire_.flying += "HTTP/1.1 404 Nobody\r\nX-Of: nobody\r\nContent-Length: 0\r\n\r\n";
       current_ = nullptr;
       return true;
     }
@@ -54,9 +57,9 @@ class ScriptedOrigin {
     received_ = 0;
     answered_ = false;
     tail_ = false;
-    if (surplus_) account_.complain("a connection with surplus bytes was used again");
+    if (surplus_) account_.complain(*current_, "a connection with surplus bytes was used again");
     if (owner_ != nullptr && owner_ != current_->client) {
-      account_.complain(current_->token + " travels on a connection that authenticated another client");
+      account_.complain(*current_, current_->token + " travels on a connection that authenticated another client");
     }
     if (attempt.answer.asks != 0) say_go_on();
     switching_ = current_->plan.method == kUpgrade && attempt.answer.status == 200;
@@ -67,20 +70,21 @@ class ScriptedOrigin {
     if (switched_) return tunnel_.feed(bytes);
     if (current_ == nullptr) return;
     if (!bears_mark(current_->token, received_, bytes))
-      account_.complain(current_->token + ": an origin received foreign bytes");
+      account_.complain(*current_, current_->token + ": an origin received foreign bytes");
     received_ += bytes.size();
   }
   void on_tail(std::string_view value) {
     tail_ = true;
     if (current_ != nullptr && value != current_->token) {
-      account_.complain(current_->token + ": an origin received the trailers of " + std::string(value));
+      account_.complain(*current_, current_->token + ": an origin received the trailers of " + std::string(value));
     }
   }
   void on_end() {
     if (current_ == nullptr) return;
-    if (current_->has_tail() != tail_) account_.complain(current_->token + ": the request's trailers were lost");
+    if (current_->has_tail() != tail_)
+      account_.complain(*current_, current_->token + ": the request's trailers were lost");
     if (received_ != current_->body_size())
-      account_.complain(current_->token + ": an origin received a body of another length");
+      account_.complain(*current_, current_->token + ": an origin received a body of another length");
     if (switching_) return enter_tunnel();
     answer();
     current_ = nullptr;

@@ -36,9 +36,10 @@ class ScriptedTunnel {
     bytes.remove_prefix(head);
     if (name_.size() == kToken && request_ == nullptr && !lost_) open();
     if (request_ == nullptr) return;
-    if (name_ != request_->token.substr(0, name_.size())) account_.complain(request_->token + ": a tunnel of " + name_);
+    if (name_ != request_->token.substr(0, name_.size()))
+      account_.complain(*request_, request_->token + ": a tunnel of " + name_);
     if (!bears_mark(request_->token, received_, bytes)) {
-      account_.complain(request_->token + ": a tunnel's origin received foreign, lost or doubled bytes");
+      account_.complain(*request_, request_->token + ": a tunnel's origin received foreign, lost or doubled bytes");
     }
     received_ += bytes.size();
     const bool whole = received_ == request_->plan.size && name_.size() == kToken;
@@ -56,7 +57,8 @@ class ScriptedTunnel {
   void open() {
     RequestRecord* const one = account_.find("/" + name_);
     lost_ = one == nullptr || one->token != name_ || one->plan.method != kConnect;
-    if (lost_) return account_.complain("a tunnel of nobody: " + name_);
+    if (lost_ && !account_.noisy_clients) account_.complain("a tunnel of nobody: " + name_);
+    if (lost_) return;
     account_.check_attempt(*one, wire_);
     AttemptRecord& attempt = one->attempts.emplace_back();
     if (!one->plan.answers.empty()) attempt.answer = one->plan.answers[0];
@@ -79,7 +81,7 @@ class ScriptedTunnel {
     }
     account_.log("tunnel ends", received_);
     if (wire_.shut && !wire_.broken && received_ != request_->plan.size) {
-      account_.complain(request_->token + ": a tunnel lost bytes of its client");
+      account_.complain(*request_, request_->token + ": a tunnel lost bytes of its client");
     }
     speak();
   }

@@ -61,9 +61,9 @@ std::size_t numbers_of(One& one) {
 
 // Lowers the numbers of the element that `pick` finds in a plan, from one on.
 template <class Pick>
-bool lower(Plan& plan, const Pick& pick, std::size_t from = 0) {
+bool lower(Plan& plan, const Pick& pick, std::size_t from = 0, std::size_t to = SIZE_MAX) {
   bool less = false;
-  for (std::size_t n = from; n < numbers_of(pick(plan)); ++n) {
+  for (std::size_t n = from; n < std::min(to, numbers_of(pick(plan))); ++n) {
     while (nth_number(pick(plan), n) != 0) {
       const bool none = try_change(plan, [&](Plan& copy) { nth_number(pick(copy), n) = 0; });
       less |= none;
@@ -87,14 +87,15 @@ inline bool shrink_request(Plan& plan, std::size_t c, std::size_t r) {
 
 inline Plan shrunk(Plan plan) {
   for (bool less = true; less;) {
-    less = leave_out(plan, [](Plan& p) -> std::vector<ClientPlan>& { return p.clients; });
+    less = leave_out(plan, [](Plan& p) -> std::vector<NoisePlan>& { return p.noise; });
+    less |= leave_out(plan, [](Plan& p) -> std::vector<ClientPlan>& { return p.clients; });
     for (std::size_t c = 0; c < plan.clients.size(); ++c) {
       less |= leave_out(plan, [=](Plan& p) -> std::vector<RequestPlan>& { return p.clients[c].requests; });
       less |= lower(plan, [=](Plan& p) -> ClientPlan& { return p.clients[c]; });
       for (std::size_t r = 0; r < plan.clients[c].requests.size(); ++r) less |= shrink_request(plan, c, r);
     }
     less |= lower(
-        plan, [](Plan& p) -> Plan& { return p; }, 5);  // loops, origins and room stay
+        plan, [](Plan& p) -> Plan& { return p; }, 5, 7);  // the others have no sense when they are small
   }
   return plan;
 }

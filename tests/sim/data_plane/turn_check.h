@@ -24,24 +24,27 @@ class TurnCheck {
     // HTTP/2 connections serve many at once; a retry and a tunnel have places of their own.
     if (exchange.facts().origin->speaks.h2 || exchange.facts().retries != 0) return;
     const RequestRecord* const one = account_.find("/" + std::string(exchange.request().fields.get(kMarkField)));
-    if (one == nullptr || one->tunnels() || has_own_connection(*one)) return;
+    if (one == nullptr || one->noisy() || one->tunnels() || has_own_connection(*one)) return;
     Entry& entry = find(*one, exchange.facts().origin);
     entry.seen = true;
     const bool waits = pool::WaitQueue::in(exchange);
     const bool asked = exchange.state() != proxy::ExchangeState::collecting;  // the pool; a grant may be on its way
-    if (asked && entry.rank == 0) enter(entry);
+    if (asked && entry.rank == 0) entry.rank = turn_;
     if (exchange.holds_lease() && !entry.served) served_.push_back(&entry);
     entry.leaves = !waits;
   }
   void end_turn() {
     for (Entry* const entry : served_) serve(*entry);
     served_.clear();
-    ++turn_;
+    for (auto& [token, entry] : entries_) {
+      if (entry.rank == turn_) count_ahead(entry);
+    }
     for (auto& [token, entry] : entries_) {
       if (entry.leaves || !entry.seen) entry.waits = false;
       if (entry.seen && !entry.leaves) entry.waits = true;
       entry.seen = false;
     }
+    ++turn_;
   }
 
  private:
@@ -61,9 +64,11 @@ class TurnCheck {
     entry.origin = origin;
     return entry;
   }
-  void enter(Entry& entry) {
-    entry.rank = turn_;  // of one turn nobody knows the order
-    for (const auto& [token, other] : entries_) entry.ahead += other.waits && same_client(entry, other) ? 1 : 0;
+  // Requests of one client that asked in one turn may be in any order.
+  void count_ahead(Entry& entry) const {
+    for (const auto& [token, other] : entries_) {
+      entry.ahead += &other != &entry && other.seen && !other.served && same_client(entry, other) ? 1 : 0;
+    }
   }
   void serve(Entry& entry) {
     entry.served = true;
@@ -75,9 +80,10 @@ class TurnCheck {
           !overtakes || choosy)
         continue;
       if (same_client(entry, other)) {
-        account_.complain(entry.request->token + " overtook " + other.request->token + " of its own client");
+        account_.complain(*entry.request,
+                          entry.request->token + " overtook " + other.request->token + " of its own client");
       } else if (++other.overtaken[entry.request->client] > other.ahead + 2) {
-        account_.complain(other.request->token + " waited while another client had turn after turn");
+        account_.complain(*other.request, other.request->token + " waited while another client had turn after turn");
       }
     }
   }

@@ -6,10 +6,17 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "proxy/net/transport.h"
 
 namespace carpool::test {
+
+// Noise: from `at` on, `drop` bytes of the peer are left out and `repeat` others come in their place.
+struct Noise {
+  std::uint64_t at = 0;
+  std::uint32_t drop = 0, byte = 0, repeat = 0;
+};
 
 struct VirtualWire {
   explicit VirtualWire(std::size_t most) : room(most) {
@@ -21,13 +28,30 @@ struct VirtualWire {
     std::size_t size = std::min(most, flying.size());
     if (flying.size() - size <= glued) size = flying.size();
     if (size == flying.size()) glued = 0;
-    arrived.append(flying, 0, size);
+    if (noise.empty()) {
+      arrived.append(flying, 0, size);
+    } else {
+      arrive_noisy(size);
+    }
     flying.erase(0, size);
+    landed += size;
     const bool end = ended && flying.empty() && !end_told;
     end_told |= end;
     event |= size != 0 || end;
     return size != 0 || end;
   }
+  void arrive_noisy(std::size_t size) {
+    for (std::size_t n = 0; n < size; ++n) {
+      for (const Noise& one : noise) {
+        if (one.at != landed + n) continue;
+        dropped = one.drop;
+        arrived.append(one.repeat, static_cast<char>(one.byte));
+      }
+      if (dropped == 0) arrived.push_back(flying[n]);
+      dropped -= dropped != 0 ? 1 : 0;
+    }
+  }
+  bool noisy() const { return !noise.empty(); }
   void reset() {
     flying.clear();
     arrived.clear();
@@ -57,15 +81,18 @@ struct VirtualWire {
   // from the answer to the next request.
   std::size_t glued = 0;
   std::uint64_t consumed = 0;  // bytes that the proxy has read
-  bool ended = false;          // the peer sends nothing after what is in flight
-  bool end_told = false;       // its FIN arrived
-  bool broken = false;         // the peer reset it
-  bool spoilt = false;         // the peer violated the protocol: the proxy may close it
-  bool full = false;           // the proxy could not write everything
-  bool event = false;          // readiness that the proxy's loop has not seen
-  bool shut = false;           // the proxy sent FIN
-  bool gone = false;           // the proxy closed it
-  bool cut = false;            // by a reset
+  std::vector<Noise> noise;    // in what the peer sends
+  std::uint64_t landed = 0;
+  std::uint32_t dropped = 0;
+  bool ended = false;     // the peer sends nothing after what is in flight
+  bool end_told = false;  // its FIN arrived
+  bool broken = false;    // the peer reset it
+  bool spoilt = false;    // the peer violated the protocol: the proxy may close it
+  bool full = false;      // the proxy could not write everything
+  bool event = false;     // readiness that the proxy's loop has not seen
+  bool shut = false;      // the proxy sent FIN
+  bool gone = false;      // the proxy closed it
+  bool cut = false;       // by a reset
 };
 
 class VirtualTransport final : public proxy::net::Transport {

@@ -1,0 +1,82 @@
+// bounded(): makes any plan one that the simulated data plane can judge: small, and without demands that contradict
+// each other.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "tests/sim/data_plane/plan.h"
+
+namespace carpool::fuzz {
+
+using test::AnswerPlan;
+using test::ClientPlan;
+using test::Plan;
+using test::RequestPlan;
+
+template <class List>
+void cut(List& list, std::size_t most) {
+  if (list.size() > most) list.resize(most);
+}
+
+inline void bound(AnswerPlan& answer) {
+  constexpr std::array kStatuses{200U, 0U, 204U, 304U, 401U, 404U, 417U, 421U, 503U};
+  const bool known = std::find(kStatuses.begin(), kStatuses.end(), answer.status) != kStatuses.end();
+  if (!known) answer.status = kStatuses[answer.status % kStatuses.size()];
+  answer.informational %= 130;
+  answer.framing %= 3;
+  answer.size = std::min(answer.size, 40'000U);
+  answer.end %= test::AnswerEnd::count;
+  answer.rogue %= 100;
+  if (answer.rogue != 0) answer.informational = std::max(answer.informational, 1U);
+}
+inline void bound(RequestPlan& one, const ClientPlan& client, bool noisy) {
+  one.method %= test::kMethodCount;
+  if (noisy && one.method == test::kConnect) one.method = 0;
+  const bool tunnels = one.method >= test::kConnect;
+  one.size = std::min(one.size, 40'000U);
+  if (!tunnels && !one.body_follows()) one.size = one.chunked = 0;
+  one.version = tunnels || client.h2 != 0 ? 0 : one.version % 3;
+  if (one.version != 0 || (client.h2 != 0 && one.method == test::kUpgrade)) one.chunked = 0;
+  if (tunnels || one.chunked == 0) one.trailers = 0;
+  one.expect = client.h2 != 0 || one.version != 0 || !one.body_follows() ? 0 : one.expect % test::Expecting::count;
+  if (client.h2 == 0) one.gives_up = tunnels ? one.gives_up % 2 : 0;
+  if (!one.body_follows()) one.stalls = 0;
+  cut(one.answers, 12);
+  for (AnswerPlan& answer : one.answers) bound(answer);
+}
+inline void bound(ClientPlan& client, bool noisy) {
+  client.pipelines %= 5;
+  if (client.window != 0) client.window = std::clamp(client.window, 2000U, 1U << 20);
+  client.pieces %= 100;
+  cut(client.requests, 5);
+  for (RequestPlan& one : client.requests) bound(one, client, noisy);
+}
+
+inline Plan bounded(Plan plan) {
+  plan.loops = std::clamp(plan.loops, 1U, 3U);
+  plan.origins = std::clamp(plan.origins, 1U, 3U);
+  plan.h2 = std::min(plan.h2, plan.origins);
+  plan.size = std::clamp(plan.size, 1U, 4U);
+  plan.room = std::clamp(plan.room, 200U, 65'536U);
+  plan.failing %= 50;
+  plan.patience = std::clamp(plan.patience, 1000U, 4000U);  // a client or an origin may fall silent
+  cut(plan.clients, 5);
+  cut(plan.noise, 8);
+  for (test::NoisePlan& one : plan.noise) {
+    one.of_origin %= 2;
+    one.connection %= 8;
+    one.drop %= 70'000;
+    one.repeat %= 70'000;
+  }
+  for (std::size_t n = 0; n < plan.clients.size(); ++n) {
+    const bool noisy = std::any_of(plan.noise.begin(), plan.noise.end(), [n](const test::NoisePlan& one) {
+      return one.of_origin == 0 && one.connection == n;
+    });
+    bound(plan.clients[n], noisy);
+    for (RequestPlan& one : plan.clients[n].requests) one.origin %= plan.origins;
+  }
+  return plan;
+}
+
+}  // namespace carpool::fuzz
