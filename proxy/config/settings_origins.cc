@@ -185,7 +185,7 @@ Section headers_section() {
           {},
           nullptr,
           [](OriginSettings& origin) -> void* { return &origin.headers; },
-          &kDefaults<std::vector<SetField>>,
+          &defaults<std::vector<SetField>>(),
           true};
 }
 
@@ -313,7 +313,7 @@ Section oauth2_section() {
           },
           nullptr,
           [](OriginSettings& origin) -> void* { return &origin.oauth2; },
-          &kDefaults<OAuth2>};
+          &defaults<OAuth2>()};
 }
 
 Section intercept_section() {
