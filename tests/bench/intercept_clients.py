@@ -61,39 +61,66 @@ def leave(sock):
     sock.close()
 
 
-def _repeat(step, begin, stop, done):
-    state = begin()
-    while not stop.is_set():
-        step(state)
-        with done.get_lock():
-            done.value += 1
+class Form:
+    """What threads of other processes repeat while its gate is open: `step(begin())`, all together `rate` times a second; 0: as often as they can."""
 
+    def __init__(self, begin, step, rate, stop, processes, threads):
+        self.begin, self.step, self.stop, self.threads = begin, step, stop, threads
+        self.every = processes * threads / rate if rate else 0
+        self.gate, self.done = multiprocessing.Event(), multiprocessing.Value("q", 0)
+        self.workers = [multiprocessing.Process(target=self.work) for _ in range(processes)]
+        for worker in self.workers:
+            worker.start()
 
-def _work(begin, step, threads, stop, done):
-    running = [threading.Thread(target=_repeat, args=(step, begin, stop, done)) for _ in range(threads)]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
+    def repeat(self):
+        state, due, pace = None, 0, threading.Event()  # the last is never set
+        while True:
+            self.gate.wait()
+            if self.stop.is_set():
+                return
+            state = state or self.begin()
+            if self.every:
+                due = max(due + self.every, time.monotonic())
+                pace.wait(due - time.monotonic())
+            self.step(state)
+            with self.done.get_lock():
+                self.done.value += 1
 
+    def work(self):
+        running = [threading.Thread(target=self.repeat) for _ in range(self.threads)]
+        for thread in running:
+            thread.start()
+        for thread in running:
+            thread.join()
 
-def busy(begin, step, seconds, cpu, processes=2, threads=8, warm_up=0.5):
-    """Repeats `step(begin())` in all threads. Returns the microseconds of `cpu()` that one takes, and how many were done a second."""
-    multiprocessing.set_start_method("fork", force=True)
-    stop, done = multiprocessing.Event(), multiprocessing.Value("q", 0)
-    workers = [multiprocessing.Process(target=_work, args=(begin, step, threads, stop, done)) for _ in range(processes)]
-    for worker in workers:
-        worker.start()
-    pace = threading.Event()  # never set
-    while done.value < 10 * processes * threads:
-        assert all(worker.is_alive() for worker in workers), "a client failed"
+    def slice(self, seconds, cpu, pace):
+        """Returns the microseconds of `cpu()` that one step takes."""
+        self.gate.set()
+        start = self.done.value
+        while self.done.value < start + 2 * self.threads:
+            assert all(worker.is_alive() for worker in self.workers), "a client failed"
+            pace.wait(0.01)
+        before, first = cpu(), self.done.value
+        pace.wait(seconds)
+        used, count = cpu() - before, self.done.value - first
+        self.gate.clear()
         pace.wait(0.05)
-    pace.wait(warm_up)
-    before, first, began = cpu(), done.value, time.monotonic()
-    pace.wait(seconds)
-    used, count, took = cpu() - before, done.value - first, time.monotonic() - began
-    stop.set()
-    for worker in workers:
-        worker.join()
-    assert all(worker.exitcode == 0 for worker in workers), "a client failed"
-    return used / count * 1e6, count / took
+        return used / max(count, 1) * 1e6
+
+
+def alternate(forms, seconds, rounds, cpu, processes=2, threads=8):
+    """Runs the forms in turns, a short slice each, so that a disturbance meets all of them. Yields name -> microseconds of each round."""
+    multiprocessing.set_start_method("fork", force=True)
+    stop, pace = multiprocessing.Event(), threading.Event()  # the second is never set
+    running = {name: Form(*form, stop, processes, threads) for name, form in forms.items()}
+    try:
+        for turn in range(rounds + 1):
+            took = {name: form.slice(seconds, cpu, pace) for name, form in running.items()}
+            if turn > 0:  # the first one warms up
+                yield took
+    finally:
+        stop.set()
+        for form in running.values():
+            form.gate.set()
+            for worker in form.workers:
+                worker.join()

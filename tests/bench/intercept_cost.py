@@ -2,28 +2,28 @@
 """Measures what interception costs carpool: CPU time of a kept-alive request inside an intercepted CONNECT against one in plain text to the
 same TLS origin (the form of scenario S2), of a full and of a resumed TLS handshake of a client, and memory of an idle client.
 
-    tests/bench/intercept_cost.py [PROGRAM] [--rounds 5] [--seconds 2] [--clients 1000] [--json FILE]
+    tests/bench/intercept_cost.py [PROGRAM] [--rounds 30] [--seconds 0.3] [--clients 1000] [--json FILE]
 
-The forms run in turns, in rounds whose order rotates; figures are medians. A handshake is the difference between a connection with CONNECT
+The forms run in turns, a short slice each; figures are medians over the rounds. A handshake is the difference between a connection with CONNECT
 and TLS and one with CONNECT alone, so it includes the reading of the client's messages and the ticket. Needs nginx."""
 import argparse
 import contextlib
 import pathlib
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 
 import conditions
-from intercept_clients import Clients, busy, leave
+import report_intercept
+from intercept_clients import Clients, alternate, leave
 from p99_scene import end_with, free_port, until_open
 
 sys.path.insert(0, str(conditions.ROOT / "tests/e2e"))
 from harness.pki import Pki  # noqa: E402
 
-SIZE, TARGET = 1024, b"/kib"
+SIZE, TARGET, RATE = 1024, b"/kib", 2000  # as in scenario S2
 NGINX = """daemon off; worker_processes 1; pid %(dir)s/pid; error_log %(dir)s/error;
 events { worker_connections 4096; }
 http { access_log off; keepalive_requests 100000000; keepalive_timeout 300s; client_body_temp_path %(dir)s/body;
@@ -91,7 +91,7 @@ def scene(program):
 
 
 def forms(inside, plain):
-    """name -> (what a thread begins with, what it repeats)."""
+    """name -> (what a thread begins with, what it repeats, how often a second)."""
     context = inside.context()
     session = inside.session(context, TARGET, SIZE)
 
@@ -99,11 +99,20 @@ def forms(inside, plain):
         sock = inside.secured(context, session)
         assert sock.session_reused
         leave(sock)
-    return {"request": (plain.connect, lambda sock: plain.get(sock, TARGET, SIZE)),
-            "intercepted": (lambda: inside.secured(context), lambda sock: inside.get(sock, TARGET, SIZE)),
-            "connect": (lambda: None, lambda _: leave(inside.tunnel())),
-            "full": (lambda: None, lambda _: leave(inside.secured(context))),
-            "resumed": (lambda: None, resume)}
+
+    def ask_plain(sock):
+        plain.get(sock, TARGET, SIZE)
+
+    def ask_inside(sock):
+        inside.get(sock, TARGET, SIZE)
+
+    def secured():
+        return inside.secured(context)
+    return {"request": (plain.connect, ask_plain, 0), "intercepted": (secured, ask_inside, 0),
+            "request_rate": (plain.connect, ask_plain, RATE), "intercepted_rate": (secured, ask_inside, RATE),
+            "connect": (lambda: inside, lambda _: leave(inside.tunnel()), 0),
+            "full": (lambda: inside, lambda _: leave(inside.secured(context)), 0),
+            "resumed": (lambda: inside, resume, 0)}
 
 
 def memory(process, inside, count):
@@ -128,40 +137,27 @@ def memory(process, inside, count):
 def measure(program, wanted):
     with scene(program) as (process, inside, plain):
         kib, rounds = memory(process, inside, wanted.clients), []
-        of = forms(inside, plain)
-        for turn in range(wanted.rounds):
-            names = list(of)[turn % len(of):] + list(of)[:turn % len(of)]
-            took = {name: busy(*of[name], wanted.seconds, process.cpu) for name in names}
-            rounds.append({name: us for name, (us, _) in took.items()})
-            print("  ".join("%s %.1f us (%d/s)" % (name, *took[name]) for name in of), flush=True)
+        for took in alternate(forms(inside, plain), wanted.seconds, wanted.rounds, process.cpu):
+            rounds.append(took)
+            print("  ".join("%s %.1f us" % of for of in took.items()), flush=True)
         return kib, rounds
-
-
-def figures(kib, rounds):
-    """(what, value, bound) of each row of the table."""
-    def median(of):
-        return statistics.median(of(row) for row in rounds)
-    return [("CPU time of a request, intercepted against plain text", median(lambda r: r["intercepted"] / r["request"]), 1.25),
-            ("CPU time of a full handshake, µs", median(lambda r: r["full"] - r["connect"]), 450),
-            ("CPU time of a resumed handshake, µs", median(lambda r: r["resumed"] - r["connect"]), 150),
-            ("resident memory of an idle client, KiB", kib, 16)]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", nargs="?", default=conditions.ROOT / "build/release/carpool")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--clients", type=int, default=1000, help="idle ones, for their memory")
     parser.add_argument("--json", help="stores the figures")
     wanted = parser.parse_args()
     about = conditions.begin(nginx=conditions.version("nginx", "-v"), OpenSSL=conditions.version("openssl", "version"))
     about.update(rounds=wanted.rounds, seconds=wanted.seconds)
     kib, rounds = measure(wanted.program, wanted)
-    for what, value, bound in figures(kib, rounds):
-        print("%-56s %8.2f  at most %g" % (what, value, bound))
+    rows = [{name: round(us, 1) for name, us in row.items()} for row in rounds]
+    print(report_intercept.targets(report_intercept.Intercept({"conditions": about, "rows": rows, "kib": kib})))
     if wanted.json:
-        conditions.write(wanted.json, about, [{name: round(us, 1) for name, us in row.items()} for row in rounds], kib=round(kib, 1))
+        conditions.write(wanted.json, about, rows, kib=round(kib, 1))
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ void TlsTransport::offer(const std::vector<std::string>& protocols) {
 // Every public call tries the socket at least once, whatever the bits are; after that it relies on the bits. The error
 // queue belongs to the thread, which may have served another transport in between.
 void TlsTransport::begin_call() {
-  ERR_clear_error();
+  if (ERR_peek_error() != 0) ERR_clear_error();  // clearing an empty queue costs a tenth of SSL_read
   fresh_in_ = fresh_out_ = true;
   wire_error_ = 0;
 }
@@ -177,7 +177,8 @@ IoResult TlsTransport::read(std::span<char> into) {
     std::size_t got = 0;
     if (SSL_read_ex(ssl_.get(), into.data() + total, into.size() - total, &got) == 1) {
       total += got;
-      continue;
+      if (!drained()) continue;
+      return {Io::ok, total, 0, {}};
     }
     const int error = SSL_get_error(ssl_.get(), 0);
     read_needs_write_ = error == SSL_ERROR_WANT_WRITE;
@@ -189,6 +190,11 @@ IoResult TlsTransport::read(std::span<char> into) {
   }
   pending_ = SSL_has_pending(ssl_.get()) == 1;
   return {Io::ok, total, 0, {}};
+}
+
+// Returns true if neither the socket nor SSL has anything more: the call that would say so is not made.
+bool TlsTransport::drained() const {
+  return !fresh_in_ && !readable_ && SSL_has_pending(ssl_.get()) == 0;
 }
 
 IoResult TlsTransport::write(std::span<const iovec> from) {

@@ -74,6 +74,7 @@ class TlsTransport final : public net::Transport {
   Fault handshake_fault(int error);
   bool peek_is_silent();
   bool between_records() const;
+  bool drained() const;
 
   std::unique_ptr<ssl_st, FreeSsl> ssl_;
   std::unique_ptr<HandshakeTask> greeting_;
