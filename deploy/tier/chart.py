@@ -48,6 +48,7 @@ CASES = (
     Case("inject-cert-manager", "carpool", ("webhook.certificate.certManager.enabled=true", "podMonitor.enabled=true", "sidecar.socket.enabled=true",
                                             "sidecar.native=false"), files=("examples/inject/injector.yaml",)),
     Case("inject-application", "examples/inject"),
+    Case("inject-application-intercept", "examples/inject", ("intercept=example.com", "url=https://example.com/")),
     Case("everything", "examples/sidecar", tuple("carpool.%s.enabled=true" % n for n in (
         "podMonitor", "serviceMonitor", "prometheusRule", "dashboard", "networkPolicy", "podDisruptionBudget", "sidecar.socket")) + ("carpool.sidecar.runAsUser=10001",)),
 )
@@ -234,6 +235,8 @@ def chart(log, full):
         for value, version, word in REFUSED:
             done = template(helm, charts, "examples/sidecar", (value,), version)
             judge.take(done.returncode != 0 and word in done.stderr, "refuse " + value, done.stderr)
+        done = template(helm, charts, "examples/daemonset", INTERCEPT, "1.34.0")
+        judge.take(done.returncode != 0 and "config.intercept.ca_dir" in done.stderr, "refuse to intercept on a node without an authority", done.stderr)
         for case, text in rendered.items():
             check_configurations(judge, case, text, folder)
         if "inject" in rendered:

@@ -245,6 +245,15 @@ TEST(AnInterceptAnnotation, GivesNoContainerOfTheApplicationTheKey) {
   EXPECT_EQ(container(after, 0).at("volumeMounts"), migrate.at("volumeMounts"));
 }
 
+TEST(AnInterceptAnnotation, IsRefusedInAPodWhoseContainersSeeEachOthersFiles) {
+  Json shared = pod_that_intercepts("true");
+  shared["spec"]["shareProcessNamespace"] = true;
+  EXPECT_NE(ask(shared).verdict.why.find("shareProcessNamespace"), std::string::npos);
+  EXPECT_EQ(ask(shared).verdict.outcome, Outcome::refused);
+  shared["metadata"] = pod()["metadata"];
+  EXPECT_EQ(ask(shared).verdict.outcome, Outcome::injected) << "without a key nothing is to be guarded";
+}
+
 TEST(AnInterceptAnnotation, SwitchesTheOriginsOfTheConfiguration) {
   EXPECT_NE(config_of(ask(pod_that_intercepts("true")).after).find("intercept = true"), std::string::npos);
   EXPECT_EQ(ask(pod_that_intercepts("false")).verdict.outcome, Outcome::untouched);

@@ -13,6 +13,8 @@
 {{- if and (include "carpool.configIntercepts" .) (not (include "carpool.ownAuthority" .)) -}}
 {{- $_ := set $config "intercept" (merge (dict "ca_dir" (include "carpool.caDir" .)) (default dict $config.intercept)) -}}
 {{- end -}}
+{{- else if and (include "carpool.configIntercepts" .) (not (include "carpool.ownAuthority" .)) -}}
+{{- fail "carpool: mode: daemonset makes no authority: config.intercept.ca_dir has to name the mountPath of one in secrets" -}}
 {{- else if .Values.daemonset.socket.enabled -}}
 {{- $_ := set $config "listen" (append $config.listen (dict "address" (printf "unix:%s" (include "carpool.socket" .)))) -}}
 {{- end -}}

@@ -143,6 +143,10 @@ Verdict Reviewer::Impl::judge(const Json& request) const {
     if (config.fault().kind == FaultKind::body_too_large) verdict.over = ReviewLimit::overlay;
     return verdict;
   }
+  if (!config->hosts.empty() && at(spec, "shareProcessNamespace") == Json(true)) {
+    return refuse(request,
+                  "cannot intercept in a pod with shareProcessNamespace, where others may reach the authority's key");
+  }
   const Parts parts = config->hosts.empty() ? injection.parts : parts_for(*injection.intercept, config->hosts);
   Json answer = answer_to(request, true);
   answer["response"]["patchType"] = "JSONPatch";
