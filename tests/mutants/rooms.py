@@ -185,6 +185,8 @@ FLOW = [
     m("a client stays open after an exchange that asked for close", C + "h1_client_input.cc", "if (close_sent_) close_when_sent_ = true;", "", PLANE),
     m("the exchange of a client that is gone goes on", C + "h1_client_close.cc", "exchange.on_client_gone();", "", PLANE),
     m("a client of another origin gets the private connection", C + "h1_client_close.cc", "!private_ || private_->origin().destination != origin.destination", "!private_", PLANE),
+    m("an HTTP/2 client stays whose END_STREAM no window lets out", C + "h2_client_close.cc", "running_ == 0 || session_.backlog() != 0", "session_.streams() == 0 || session_.backlog() != 0", PLANE),
+    m("the end of an HTTP/2 client's tunnel is lost", C + "h2_client_stream.cc", "if (exchange_ != nullptr && inbox_.take_end()) exchange_->on_tunnel_input_end();", "", PLANE),
     m("a client's chunk has no head", C + "h1_client_output.cc", "http::write_chunk_head(out.text(), bytes.size());", "", PLANE),
     m("a client's last chunk is not sent", C + "h1_client_output.cc", "if (reply_framing_ == http::Framing::chunked) http::write_last_chunk(out().text(), trailers);", "", PLANE),
     m("an HTTP/1.0 client gets an interim response", C + "h1_client_output.cc", "if (exchange_->request().version != http::Version::http11) return true;", "", PLANE),

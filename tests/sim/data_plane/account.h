@@ -88,7 +88,7 @@ class Account {
   // A client took its response for complete.
   void check_complete(const RequestRecord& one) {
     if (one.ends != 1) complain(one, one.token + " was answered twice");
-    if (one.attempt == SIZE_MAX) return;
+    if (one.attempt >= one.attempts.size()) return;
     const AnswerPlan& answer = one.attempts[one.attempt].answer;
     if (one.method() == "HEAD" || answer.status == 204 || answer.status == 304) return;
     if (one.attempts[one.attempt].session && answer.size == 0) return;  // whole with its head, whatever follows
@@ -108,7 +108,7 @@ class Account {
   // The proxy broke off what a client was reading: what the origin sent of a truncated body must have arrived before.
   // A reset of the origin's connection loses what the proxy had not read.
   void check_cut(const RequestRecord& one) {
-    if (!one.answered || one.attempt == SIZE_MAX) return;
+    if (!one.answered || one.attempt >= one.attempts.size()) return;
     const AttemptRecord& attempt = one.attempts[one.attempt];
     if (attempt.wire->broken || attempt.wire->spoilt) return;
     const AnswerPlan& answer = attempt.answer;

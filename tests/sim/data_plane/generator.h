@@ -81,6 +81,7 @@ inline void some_silence(Random& random, ClientPlan& client) {
 inline void some_deafness(Random& random, ClientPlan& client) {
   client.deaf = 1 + pick(random, chance(random, 50) ? 100 : 3000);
   if (client.h2 == 0 || client.requests.size() < 2 || chance(random, 50)) return;
+  client.deaf = 100 + pick(random, 30'000);  // of 64 KiB
   client.pipelines = 3;
   client.window = 1U << 18;
   for (RequestPlan& one : client.requests) one.answers.front() = {.framing = 1};

@@ -29,6 +29,9 @@ inline bool check_head(Account& account, RequestRecord& one, std::uint32_t statu
   if (one.answered) account.complain(one, one.token + " received two final heads");
   one.answered = true;
   one.attempt = mark.empty() ? SIZE_MAX : std::strtoul(mark.substr(7).c_str(), nullptr, 10);
+  if (!mark.empty() && one.attempt >= one.attempts.size()) {
+    account.complain(one, one.token + " received a response to no attempt");
+  }
   return one.method() != "HEAD" && status != 204 && status != 304;
 }
 inline void check_body(Account& account, RequestRecord& one, std::string_view bytes) {

@@ -44,6 +44,7 @@ class ScriptedOrigin {
       if (!account_.noisy_clients) account_.complain("an origin received a request of nobody: " + head.first);
       if (!switched_) wire_.flying += "HTTP/1.1 404 Nobody\r\nX-Of: nobody\r\nContent-Length: 0\r\n\r\n";
       current_ = nullptr;
+      ++served_;
       return true;
     }
     account_.log(head.first, served_);
@@ -57,6 +58,7 @@ class ScriptedOrigin {
     received_ = 0;
     answered_ = false;
     tail_ = false;
+    credentials_ = head.field("authorization").starts_with("Negotiate");
     if (surplus_) account_.complain(*current_, "a connection with surplus bytes was used again");
     if (owner_ != nullptr && owner_ != current_->client) {
       account_.complain(*current_, current_->token + " travels on a connection that authenticated another client");
@@ -116,7 +118,7 @@ class ScriptedOrigin {
     for (std::uint32_t n = 0; n < answer.informational; ++n) text += "HTTP/1.1 103 Early Hints\r\n" + mark() + "\r\n";
     if (answer.status != 0) append_final(text, answer);
     attempt.refused = answer.status == 421;
-    if (answer.auth != 0 || current_->plan.auth != 0) owner_ = current_->client;
+    if (answer.auth != 0 || credentials_) owner_ = current_->client;
     const bool silent = answer.end == AnswerEnd::silent;
     const bool cut = answer.status == 0 || answer.end == AnswerEnd::fin || answer.end == AnswerEnd::reset;
     if ((cut || silent) && answer.status != 0 && !text.empty()) text.pop_back();
@@ -155,6 +157,7 @@ class ScriptedOrigin {
   std::uint32_t served_ = 0;
   std::uint64_t received_ = 0;
   const void* owner_ = nullptr;  // the client that this connection authenticated
+  bool credentials_ = false;     // in the request, of a connection
   bool tail_ = false;            // trailers came
   bool switching_ = false, switched_ = false, answered_ = false, resets_ = false, surplus_ = false;
 };
