@@ -41,6 +41,7 @@ PARTS = (
     kubernetes_injection.wrong_overlay_is_refused,
     kubernetes_injection.injected_once,
     kubernetes_intercept.one_annotation_is_enough,
+    kubernetes_intercept.one_key_is_enough,
     kubernetes_intercept.wrong_annotation_is_refused,
     kubernetes_injection.certificate_renews_in_place,
     kubernetes_injection.gone_webhook_stops_only_who_asks,

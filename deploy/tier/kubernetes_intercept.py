@@ -69,6 +69,19 @@ def one_annotation_is_enough(scene):
     scene.cluster.kubectl("delete", "pod", "-n", SPACE, NAME, "--wait=true", limit=60)
 
 
+def one_key_is_enough(scene):
+    """`intercept: true` in the values of a chart that includes the templates; the application's URL is https."""
+    origin = {**scene.origins()[1], "intercept": True}
+    secret = {"name": "trust", "secret": "origin-trust", "mountPath": "/etc/trust"}
+    scene.install("kept", "sidecar", scene.values(url="https://%s/" % HOST, rate=20, carpool={"config": {"origin": [origin]}, "secrets": [secret]}))
+    now = scene.pod("kept")
+    good, bad = scene.cluster.until("twenty answers", lambda: (lambda c: c if c[0] >= 20 else None)(scene.counts(now)))
+    scene.judge.take(bad == 0, "the chart: its very first https request is answered", "%d, %d" % (good, bad))
+    explained = scene.carpool(now, "explain", "https://" + HOST)
+    scene.judge.take("ended here, and the requests inside used this pool" in explained, "the chart: explain says so", explained)
+    scene.remove("kept")
+
+
 def wrong_annotation_is_refused(scene):
     wrong = pod(["python"])
     wrong["metadata"]["annotations"]["carpool.io/intercept"] = "*.example.com"
