@@ -5,10 +5,8 @@
 #include <new>
 
 namespace carpool::c_allocator {
-namespace {
 
-// Returns false if there is no more memory to be had.
-bool ask_for_memory() {
+bool ask_for_memory() noexcept {
   const std::new_handler handler = std::get_new_handler();
   if (handler == nullptr) return false;
   try {
@@ -18,6 +16,8 @@ bool ask_for_memory() {
   }
   return true;
 }
+
+namespace {
 
 template <class Attempt>
 void* repeat(Attempt attempt) noexcept {

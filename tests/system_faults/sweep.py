@@ -29,9 +29,9 @@ class Sweep:
         most = collections.Counter()
         for _ in range(rounds):
             before = self.scene.control.calls()
-            oracles.serves(self.scene)
-            oracles.balances(self.scene, self.rest)
+            mix.run(self.scene)
             now = self.scene.control.calls()
+            oracles.balances(self.scene, self.rest)
             most |= collections.Counter({name: now[name] - before[name] for name in now})
         return most
 

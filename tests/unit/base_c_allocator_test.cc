@@ -58,6 +58,12 @@ TEST_F(CAllocator, AsksForNothingWhileThereIsMemory) {
   std::free(grown);
 }
 
+TEST_F(CAllocator, TellsWhetherACallMayBeRepeated) {
+  EXPECT_TRUE(ask_for_memory());
+  EXPECT_TRUE(ask_for_memory());
+  EXPECT_FALSE(ask_for_memory());
+}
+
 TEST(CAllocatorAlone, FailsAtOnceWithoutAHandler) {
   if (!CARPOOL_OWN_NEW) GTEST_SKIP() << "the sanitizer owns malloc";
   EXPECT_EQ(allocate(kTooMuch), nullptr);

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "base/c_allocator.h"
 #include "proxy/http/h2/session_impl.h"
 
 namespace carpool::proxy::http {
@@ -153,7 +154,9 @@ nghttp2_data_provider h2_body_of(H2Stream& stream) {
 const nghttp2_session_callbacks* h2_callbacks() {
   static const nghttp2_session_callbacks* const made = [] {
     nghttp2_session_callbacks* all = nullptr;
-    if (nghttp2_session_callbacks_new(&all) != 0) throw std::bad_alloc();
+    while (nghttp2_session_callbacks_new(&all) != 0) {  // it takes no nghttp2_mem
+      if (!c_allocator::ask_for_memory()) throw std::bad_alloc();
+    }
     nghttp2_session_callbacks_set_on_begin_frame_callback(all, on_begin_frame);
     nghttp2_session_callbacks_set_on_begin_headers_callback(all, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(all, on_header);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/c_allocator.h"
 #include "proxy/http/h2/session_impl.h"
 
 namespace carpool::proxy::http {
@@ -33,7 +34,9 @@ struct FreeOption {
 // Turns off the library's checks of messages: H2HeadReader checks them once, and more strictly.
 std::unique_ptr<nghttp2_option, FreeOption> options_of(const H2Options& options) {
   nghttp2_option* raw = nullptr;
-  if (nghttp2_option_new(&raw) != 0) throw std::bad_alloc();
+  while (nghttp2_option_new(&raw) != 0) {  // it takes no nghttp2_mem
+    if (!c_allocator::ask_for_memory()) throw std::bad_alloc();
+  }
   nghttp2_option_set_no_auto_window_update(raw, 1);
   nghttp2_option_set_no_http_messaging(raw, 1);
   nghttp2_option_set_no_closed_streams(raw, 1);
