@@ -12,6 +12,9 @@ from harness.authority import Authority
 from harness.carpool import PROGRAM
 from harness.wait import until
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "foreign"))
+import fetch  # noqa: E402
+
 CLIENTS = pathlib.Path(__file__).parent / "clients"
 NODE_MODULES = pathlib.Path(__file__).parents[2] / "build/bench-apps/node/node_modules"
 PATH = os.environ.get("PATH", "") + ":/usr/local/go/bin"
@@ -110,10 +113,32 @@ def test_java_httpclient(scene, version):
     scene.check([scene.run(need("java"), CLIENTS / "Intercepted.java", scene.url, "h%d" % version, scene.proxy) for _ in range(RUNS)], version)
 
 
-def test_ruby_net_http(scene):
+RUBY = ["ruby3.1", "libruby3.1", "libyaml-0-2", "libgmp10"]
+PHP = ["php8.2-cli", "php8.2-common", "libargon2-1", "libsodium23", "libxml2", "libedit2", "libbsd0", "libmd0", "libicu72"]
+
+
+def obtained(program, full, name, packages):
+    """Returns the installed program, or with --full Debian's in build/foreign, and the environment that it needs."""
+    found = shutil.which(program, path=PATH)
+    if found:
+        return found, {}
+    if not full:
+        pytest.skip(program + " is not installed; --full gets it")
+    try:
+        path, environment = fetch.debian(name, *packages)
+    except fetch.Absent as reason:
+        pytest.skip(str(reason))
+    library = path.parents[1] / "lib"
+    folders = [*library.glob("ruby/3*"), *library.glob("*-linux-gnu/ruby/3*")]
+    return path, {**environment, "RUBYOPT": "--disable-gems", "RUBYLIB": ":".join(map(str, folders))}
+
+
+def test_ruby_net_http(scene, full):
     """It reads http_proxy for https too."""
-    scene.check([scene.run(need("ruby"), CLIENTS / "intercepted.rb", scene.url, http_proxy=scene.proxy) for _ in range(RUNS)], 1)
+    ruby, environment = obtained("ruby", full, "ruby3.1", RUBY)
+    scene.check([scene.run(ruby, CLIENTS / "intercepted.rb", scene.url, http_proxy=scene.proxy, **environment) for _ in range(RUNS)], 1)
 
 
-def test_php_stream(scene):
-    scene.check([scene.run(need("php"), CLIENTS / "intercepted.php", scene.url) for _ in range(RUNS)], 1)
+def test_php_stream(scene, full):
+    php, environment = obtained("php", full, "php8.2", PHP)
+    scene.check([scene.run(php, CLIENTS / "intercepted.php", scene.url, **environment) for _ in range(RUNS)], 1)
