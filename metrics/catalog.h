@@ -110,6 +110,10 @@ inline constexpr Metric kCredentialFiles{
     "Changes of files with credentials of origins, by result: renewed, or failed (the last good value stays)."};
 inline constexpr Metric kStaleCredentials{"carpool_credential_files_stale", gauge, "",
                                           "Files with credentials of origins that cannot be used at the moment."};
+inline constexpr Metric kTokenRequests{
+    "carpool_oauth2_token_requests_total", counter, "origin,result",
+    "Requests for a token of the origin, by result: granted, refused (the endpoint answered with an error), unusable "
+    "(the answer is no token), timeout (oauth2.timeout) or failed (the endpoint was not reached)."};
 inline constexpr Metric kInterceptConnects{
     "carpool_intercept_connects_total", counter, "origin,result",
     "CONNECTs to origins with intercept = true, by result: intercepted, refused (the client does not accept the "
@@ -238,6 +242,7 @@ inline constexpr std::array kCatalog{
     &catalog::kRefused,            //
     &catalog::kCredentialFiles,    //
     &catalog::kStaleCredentials,   //
+    &catalog::kTokenRequests,      //
     &catalog::kInterceptConnects,  //
     &catalog::kInterceptLeaves,    //
     &catalog::kInterceptMinted,    //

@@ -57,8 +57,8 @@ inline constexpr std::array<std::string_view, 4> kDns{"over_tcp", "asked_again",
                                                       "resolv_conf_changed"};
 
 // The reasons that made a retry safe.
-inline constexpr std::array<std::string_view, 5> kProofs{"not_sent", "goaway", "refused_stream", "idempotent_reused",
-                                                         "misdirected"};
+inline constexpr std::array<std::string_view, 6> kProofs{"not_sent",          "goaway",      "refused_stream",
+                                                         "idempotent_reused", "misdirected", "unauthorized"};
 
 // HTTP/2 error codes of streams reset by origins; rare ones share the last.
 inline constexpr std::array<std::string_view, 7> kResets{

@@ -240,6 +240,7 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kRefused, cell<&OriginShard::refused>},
     {&catalog::kCredentialFiles, counts<&Registry::credential_file_count, kCredentialFiles>},
     {&catalog::kStaleCredentials, stale_credentials},
+    {&catalog::kTokenRequests, cells<&OriginShard::token_requests, kTokenRequests, false>},
     {&catalog::kInterceptConnects, cells<&OriginShard::intercepts, kIntercepts, false>},
     {&catalog::kInterceptLeaves, intercept_leaves},
     {&catalog::kInterceptMinted, intercept_minted},

@@ -27,7 +27,6 @@ struct alignas(kCacheLine) OriginShard {
   std::array<Cell, kIntercepts.size()> intercepts;
   Cell refused;                                            // by its rules
   std::array<Cell, kTokenRequests.size()> token_requests;  // for its requests
-  Cell token_replays;                                      // of its requests, after 401
 };
 static_assert(sizeof(OriginShard) <= 1408);
 

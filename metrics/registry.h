@@ -59,7 +59,6 @@ class Registry {
   void record_token_request(LoopId loop, OriginSlot origin, TokenRequest end) {
     shard(loop, origin).token_requests[static_cast<std::size_t>(end)].add();
   }
-  void record_token_replay(LoopId loop, OriginSlot origin) { shard(loop, origin).token_replays.add(); }
   void record_intercept(LoopId loop, OriginSlot origin, Intercept what) {
     shard(loop, origin).intercepts[static_cast<std::size_t>(what)].add();
   }

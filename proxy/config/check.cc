@@ -184,7 +184,7 @@ class Checker {
 
   void credentials_are_sendable(const OriginSettings& origin, const std::string& prefix) {
     if (places_.wrong(prefix + ".uri")) return;
-    for (auto& [below, text] : mistakes_of_credentials(origin)) {
+    for (auto& [below, text] : mistakes_of_credentials(origin, config_)) {
       const std::string key = prefix + '.' + below;
       if (!places_.wrong(key)) mistake(key, std::move(text));
     }

@@ -37,8 +37,10 @@ class ClientStream {
   virtual int socket() const { return -1; }   // for its peer credentials; -1: an HTTP/2 stream has no socket of its own
   virtual bool secured() const { return false; }                  // its connection speaks TLS
   virtual bool accepted_while_shedding() const { return false; }  // accepted while clients were refused
-  virtual std::uint64_t fairness_key() const = 0;                 // identifies the client among waiters
-  virtual bool request_complete() const LOOP_ONLY = 0;            // returns true if every byte of the request was read
+  // The request has a secret of carpool's own: it must reach the origin itself, and gets no other credentials.
+  virtual bool carries_secret() const { return false; }
+  virtual std::uint64_t fairness_key() const = 0;       // identifies the client among waiters
+  virtual bool request_complete() const LOOP_ONLY = 0;  // returns true if every byte of the request was read
 
   // ---- the response; views live until flush() ----
   // 100 or 103, if the client's version allows it; sent within the call. Returns false if the client is gone.

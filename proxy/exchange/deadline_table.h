@@ -33,6 +33,7 @@ struct DeadlineRow {
 namespace detail {
 inline constexpr std::string_view kTotal = "request.timeout passed while ";
 inline constexpr std::string_view kSlow = "the request body arrived more slowly than listen.body_min_rate";
+inline constexpr std::string_view kNoToken = "oauth2.timeout passed while waiting for a token";
 inline constexpr std::string_view kSilent = "request.idle_timeout passed while reading the request body";
 inline constexpr std::string_view kUnread = "request.idle_timeout passed while sending the request body";
 inline constexpr std::string_view kNoHead =
@@ -53,6 +54,9 @@ inline constexpr auto kDeadlineTable = [] {
       DeadlineRow{collecting, body_look,     look_at_body},
       DeadlineRow{collecting, body_rate,     slow_body,    head_timeout,        Side::client,   kSlow},
       DeadlineRow{collecting, client_sends,  fail,         head_timeout,        Side::client,   kSilent},
+      DeadlineRow{authorizing, total,        fail,         request_timeout,     Side::self,     kTotal},
+      DeadlineRow{authorizing, body_rate,    slow_body,    head_timeout,        Side::client,   kSlow},
+      DeadlineRow{authorizing, token_wait,   fail,         response_timeout,    Side::self,     kNoToken},
       DeadlineRow{borrowing,  total,         fail,         request_timeout,     Side::self,     kTotal},
       DeadlineRow{borrowing,  body_rate,     slow_body,    head_timeout,        Side::client,   kSlow},
       DeadlineRow{borrowing,  pool_wait,     fail,         wait_timeout,        Side::self,     "wait timed out"},

@@ -51,8 +51,7 @@ void Exchange::begin(ClientStream& client_stream) {
     enter(ExchangeEvent::collect);
     return touch();
   }
-  enter(ExchangeEvent::begin);
-  static_cast<void>(borrow(false));  // the client pumps what came with the head
+  static_cast<void>(travel());  // the client pumps what came with the head
 }
 
 bool Exchange::forwards_upgrade() const {

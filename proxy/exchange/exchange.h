@@ -65,6 +65,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void on_client_progress() LOOP_ONLY { touch(); }  // the client reads its response
   void on_client_writable() LOOP_ONLY;              // its write queue drained below the high watermark
   void on_client_gone() LOOP_ONLY;
+  void on_token_news() LOOP_ONLY;                        // while it waits for a token
   void on_client_left(std::string_view rule) LOOP_ONLY;  // like on_client_gone(), because of this rule
   // After 101 or CONNECT: raw bytes of the client, and its FIN.
   bool tunnelled() const LOOP_ONLY { return state_ == ExchangeState::tunnel; }
@@ -108,11 +109,17 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // ---- the way to a connection (exchange_borrow.cc); `over`: the body is still to come, the exchange waits for a
   // connection, or it was answered ----
   AttemptState ask_when_body_may_travel() LOOP_ONLY;
+  AttemptState travel() LOOP_ONLY;
   AttemptState borrow(bool fresh) LOOP_ONLY;
   AttemptState borrow_from_new_destination(bool fresh) LOOP_ONLY;
   void go_on() LOOP_ONLY;
   void resume_client() LOOP_ONLY;
   void leave_queue() LOOP_ONLY;  // cancels the place in the wait queue
+
+  // ---- the token of the origin (exchange_authorize.cc) ----
+  bool has_token() const LOOP_ONLY;
+  AttemptState await_token() LOOP_ONLY;
+  bool retry_unauthorized() LOOP_ONLY;
 
   // ---- the request travels (exchange_forward.cc) ----
   // `authenticated`: the connection has authenticated this client before.

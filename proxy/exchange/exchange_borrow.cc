@@ -32,6 +32,11 @@ AttemptState Exchange::ask_when_body_may_travel() {
     return AttemptState::over;
   }
   request_values_->deadlines.body_may_travel();
+  return travel();
+}
+
+AttemptState Exchange::travel() {
+  if (!has_token()) return await_token();
   enter(ExchangeEvent::begin);
   return borrow(false);
 }

@@ -11,6 +11,8 @@ Deadline ExchangeDeadlines::passed(ExchangeState state, Instant now, const Await
       break;
     case ExchangeState::collecting:
       return Deadline::client_sends;
+    case ExchangeState::authorizing:
+      return Deadline::token_wait;
     case ExchangeState::borrowing:
       return awaited.dialing && now < dial_at_ ? Deadline::dial_wait : Deadline::pool_wait;
     case ExchangeState::forwarding:

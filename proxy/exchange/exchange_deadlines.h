@@ -18,6 +18,7 @@ enum class Deadline : std::uint8_t {
   total,          // request.timeout, from the head to the end
   body_look,      // a body too large to be collected may have begun to stream
   body_rate,      // listen.body_min_rate
+  token_wait,     // oauth2.timeout
   pool_wait,      // pool.wait_timeout
   dial_wait,      // pool.wait_timeout, while a dial that has its own deadline is in progress
   client_sends,   // request.idle_timeout: no byte of the request's body comes
@@ -52,6 +53,7 @@ class ExchangeDeadlines final {
     wait_at_ = now + limits.wait_timeout;
     dial_at_ = now + limits.connect_timeout;
   }
+  void await_token(Instant now, Duration limit) { token_at_ = now + limit; }
   void await_dial() { wait_at_ = dial_at_ + kDialReports; }
   Duration waited(Instant now) const { return now - waiting_since_; }
   void lease(Instant now) {
@@ -101,6 +103,8 @@ class ExchangeDeadlines final {
         break;
       case ExchangeState::collecting:
         return std::min(deadline_after(now, limits_->idle_timeout), look_at_);
+      case ExchangeState::authorizing:
+        return token_at_;
       case ExchangeState::borrowing:
         return wait_at_;
       case ExchangeState::forwarding:
@@ -123,6 +127,7 @@ class ExchangeDeadlines final {
   const config::Request* limits_ = nullptr;
   Instant total_at_ = kNever;
   Instant look_at_ = kNever;  // collecting: when to check whether the body streams
+  Instant token_at_ = kNever;
   Instant wait_at_ = kNever;
   Instant rate_at_ = kNever;  // when the body falls below its rate; kNever while it is not measured
   Instant waiting_since_{};

@@ -16,6 +16,7 @@ void Exchange::fail(Fault fault) {
     case ExchangeState::idle:
       return;
     case ExchangeState::collecting:
+    case ExchangeState::authorizing:
       return reply(fault);
     case ExchangeState::borrowing:
       leave_queue();
@@ -93,6 +94,7 @@ void Exchange::end_attempt() {
 void Exchange::finish(AfterExchange next) {
   CARPOOL_ASSERT(!attempt_);
   timer_.disarm();
+  unlink();  // it may wait for a token
   if (begun()) record();
   request_body_.finish();
   host_buffer_ = std::move(request_values_->host);

@@ -38,27 +38,13 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   rules.path = request_values_->path;
   rules.upgrade = request_values_->tunnel.upgrade();
   rules.max_forwards = request_values_->max_forwards;
-  if (info_.origin->credentials != nullptr && !may_set_fields(rules)) return AttemptState::over;
+  const bool guarded = info_.origin->credentials != nullptr || client_stream_->carries_secret();
+  if (guarded && !may_set_fields(rules)) return AttemptState::over;
   attempt_->upstream_stream->send_head(request_, rules);
   if (request_body_.full()) request_values_->deadlines.client_was_paused(info_.leased, request_body_.received());
   request_body_.start(*attempt_->upstream_stream);
   touch();
   return AttemptState::alive;
-}
-
-// Returns false if the request was answered, because the connection does not lead to the origin for certain. The
-// response to TRACE repeats the fields of its request, so it gets none.
-bool Exchange::may_set_fields(http::ForwardRules& rules) {
-  if (request_.method == "TRACE") return true;
-  const std::optional<net::ProvenPeer>& proof = static_cast<Connection&>(*attempt_->lease).proof();
-  if (proof) {
-    rules.set = &info_.origin->credentials->fields(*proof, context_.loop.id());
-    return true;
-  }
-  end_lease(pool::CloseCause::config_changed);
-  reply({FaultKind::egress_denied, Side::self,
-         "the origin has request.headers, and this connection is neither verified nor to a loopback address"});
-  return false;
 }
 
 // Selects the stream implementation (HTTP/1.1, HTTP/2, HTTP/2 on another loop) for the leased connection.
@@ -113,6 +99,7 @@ bool Exchange::wants_input() const {
     case ExchangeState::idle:
       return false;
     case ExchangeState::collecting:
+    case ExchangeState::authorizing:
     case ExchangeState::borrowing:
       return !request_body_.full();
     case ExchangeState::forwarding:

@@ -24,6 +24,13 @@ class ExchangePool {
     exchange.release_buffers();
     free_.push_front(exchange);
   }
+  // The exchange waits for news of its origin's token. An exchange in use is in no other list.
+  void await_token(Exchange& exchange) LOOP_ONLY { waiting_.push_back(exchange); }
+  void on_token_news() LOOP_ONLY {
+    List<Exchange, ExchangeTag> looking;
+    while (!waiting_.empty()) looking.push_back(waiting_.pop_front());
+    while (!looking.empty()) looking.pop_front().on_token_news();
+  }
   // Every exchange, idle ones too.
   template <class Visit>
   void for_each(Visit visit) const LOOP_ONLY {
@@ -33,7 +40,7 @@ class ExchangePool {
  private:
   const ExchangeContext& context_;
   std::vector<std::unique_ptr<Exchange>> all_ LOOP_LOCAL;
-  List<Exchange, ExchangeTag> free_ LOOP_LOCAL;
+  List<Exchange, ExchangeTag> free_ LOOP_LOCAL, waiting_ LOOP_LOCAL;
 };
 
 }  // namespace carpool::proxy

@@ -45,6 +45,7 @@ AttemptState Exchange::on_response_head() {
     return AttemptState::over;
   }
   if (response_.status == 421 && retry_misdirected()) return AttemptState::over;
+  if (response_.status == 401 && retry_unauthorized()) return AttemptState::over;
   if (response_.status < 300 && request_.version == http::Version::http2 && !request_.protocol.empty())
     return did_not_switch();
   info_.head_back = context_.loop.now();

@@ -66,6 +66,8 @@ std::string_view Exchange::phase() const {
       return "resting";
     case ExchangeState::collecting:
       return "reading the request body";
+    case ExchangeState::authorizing:
+      return "waiting for a token";
     case ExchangeState::borrowing: {
       if (info_.origin->destination->probing()) return "waiting for the probe of an origin whose last dial failed";
       const std::string_view dial = context_.dialer.phase_of(*info_.origin);

@@ -28,6 +28,7 @@ struct RequestValues {
   Tunnel tunnel;
   bool close_client = false;  // the response carries Connection: close
   int max_forwards = -1;
+  std::uint64_t refused_token = 0;  // the token that the origin did not accept; 0: none
   RetryState retries;
   ExchangeDeadlines deadlines;
 };
@@ -39,6 +40,7 @@ struct AttemptValues {
   pool::Lease lease;
   UpstreamStream* upstream_stream = nullptr;
   http::MessageOrder told;     // of the response; a part that violates it is not forwarded
+  std::uint64_t token = 0;     // the number of the token that was sent; 0: none
   bool authenticated = false;  // the connection authenticated this client and is never lent to another
   std::uint64_t leak = 0;      // the leak's number if the lease was reported as held for too long
   http::Fields trailers;       // of the response

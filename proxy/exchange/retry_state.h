@@ -46,9 +46,10 @@ class RetryState final {
  private:
   RetryOutcome outcome_of(RetryReason reason, std::uint32_t max_retries, RetryBudget& budget) const;
 
-  std::uint32_t idempotent_ = 0;   // retries for idempotent_reused
-  std::uint32_t proven_ = 0;       // retries for any other reason
-  std::uint32_t misdirected_ = 0;  // of those
+  std::uint32_t idempotent_ = 0;    // retries for idempotent_reused
+  std::uint32_t proven_ = 0;        // retries for any other reason
+  std::uint32_t misdirected_ = 0;   // of those
+  std::uint32_t unauthorized_ = 0;  // of those
   bool h1_required_ = false;
 };
 

@@ -10,16 +10,18 @@
 namespace carpool::proxy {
 
 enum class ExchangeState : std::uint8_t {
-  idle,        // pooled, not begun
-  collecting,  // the head is complete; the body is read before a connection is borrowed
-  borrowing,   // the head is complete; waits for a connection (queued or for a dial)
-  forwarding,  // has a lease; the request is being sent, no final response head yet
-  relaying,    // the final response head was sent to the client; the request is never sent again
-  tunnel,      // after 101 or CONNECT: raw bytes until both directions are closed
+  idle,         // pooled, not begun
+  collecting,   // the head is complete; the body is read before a connection is borrowed
+  authorizing,  // the head, or the whole body, is here; waits for a token of the origin
+  borrowing,    // the head is complete; waits for a connection (queued or for a dial)
+  forwarding,   // has a lease; the request is being sent, no final response head yet
+  relaying,     // the final response head was sent to the client; the request is never sent again
+  tunnel,       // after 101 or CONNECT: raw bytes until both directions are closed
 };
 
 enum class ExchangeEvent : std::uint8_t {
   collect,        // a request that may be forwarded once its body is read
+  authorize,      // a request that may be forwarded once its origin has a token, or another one
   begin,          // a request that may be forwarded
   answered,       // a local reply (refused, or a fault): over
   lease,          // a connection was leased
@@ -39,15 +41,21 @@ struct ExchangeRow {
 
 inline constexpr std::array kExchangeTable{
     ExchangeRow{ExchangeState::idle, ExchangeEvent::collect, ExchangeState::collecting},
+    ExchangeRow{ExchangeState::idle, ExchangeEvent::authorize, ExchangeState::authorizing},
     ExchangeRow{ExchangeState::idle, ExchangeEvent::begin, ExchangeState::borrowing},
     ExchangeRow{ExchangeState::idle, ExchangeEvent::answered, ExchangeState::idle},
     ExchangeRow{ExchangeState::idle, ExchangeEvent::client_gone, ExchangeState::idle},
+    ExchangeRow{ExchangeState::collecting, ExchangeEvent::authorize, ExchangeState::authorizing},
     ExchangeRow{ExchangeState::collecting, ExchangeEvent::begin, ExchangeState::borrowing},
     ExchangeRow{ExchangeState::collecting, ExchangeEvent::answered, ExchangeState::idle},
     ExchangeRow{ExchangeState::collecting, ExchangeEvent::client_gone, ExchangeState::idle},
+    ExchangeRow{ExchangeState::authorizing, ExchangeEvent::begin, ExchangeState::borrowing},
+    ExchangeRow{ExchangeState::authorizing, ExchangeEvent::answered, ExchangeState::idle},
+    ExchangeRow{ExchangeState::authorizing, ExchangeEvent::client_gone, ExchangeState::idle},
     ExchangeRow{ExchangeState::borrowing, ExchangeEvent::lease, ExchangeState::forwarding},
     ExchangeRow{ExchangeState::borrowing, ExchangeEvent::answered, ExchangeState::idle},
     ExchangeRow{ExchangeState::borrowing, ExchangeEvent::client_gone, ExchangeState::idle},
+    ExchangeRow{ExchangeState::forwarding, ExchangeEvent::authorize, ExchangeState::authorizing},
     ExchangeRow{ExchangeState::forwarding, ExchangeEvent::retry, ExchangeState::borrowing},
     ExchangeRow{ExchangeState::forwarding, ExchangeEvent::answered, ExchangeState::idle},
     ExchangeRow{ExchangeState::forwarding, ExchangeEvent::response_head, ExchangeState::relaying},
@@ -61,9 +69,9 @@ inline constexpr std::array kExchangeTable{
     ExchangeRow{ExchangeState::tunnel, ExchangeEvent::client_gone, ExchangeState::idle},
 };
 
-inline constexpr std::size_t kExchangeStates = 6;
+inline constexpr std::size_t kExchangeStates = 7;
 inline constexpr std::array<std::string_view, kExchangeStates> kExchangeStateNames{
-    "resting", "collecting", "borrowing", "forwarding", "relaying", "tunnel"};
+    "resting", "collecting", "authorizing", "borrowing", "forwarding", "relaying", "tunnel"};
 
 // Returns the row's index, or kNoRow. An index, because g++ 12 with UBSan cannot compare pointers at compile time.
 inline constexpr std::size_t kNoRow = kExchangeTable.size();
@@ -75,7 +83,7 @@ constexpr std::size_t find_row(ExchangeState from, ExchangeEvent event) {
 }
 
 // find_row() as a look-up table.
-inline constexpr std::size_t kExchangeEvents = 10;
+inline constexpr std::size_t kExchangeEvents = 11;
 inline constexpr auto kRowOf = [] {
   std::array<std::array<std::uint8_t, kExchangeEvents>, kExchangeStates> rows{};
   for (std::size_t state = 0; state < kExchangeStates; ++state) {

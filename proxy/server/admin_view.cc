@@ -21,6 +21,8 @@
 #include "proxy/telemetry/leak_record.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/upstream/connection.h"
+#include "proxy/upstream/origin/credentials.h"
+#include "proxy/upstream/origin/oauth_token.h"
 #include "proxy/upstream/origin/origin_registry.h"
 #include "proxy/upstream/warm_up.h"
 
@@ -128,6 +130,18 @@ std::vector<admin::PoolInfo> ServerAdminView::pools() const {
   return all;
 }
 
+namespace {
+admin::PoolInfo::CredentialsState state_of(const Credentials& credentials) {
+  admin::PoolInfo::CredentialsState state{credentials.stale(), {}, {}};
+  const OAuthToken* const token = credentials.token();
+  if (token == nullptr) return state;
+  const std::optional<Fault> fault = token->fault();
+  state.token = token->serial() != 0 ? "valid" : fault ? "missing" : "expected";
+  if (fault) state.failure = fault->detail;
+  return state;
+}
+}  // namespace
+
 std::vector<admin::PoolInfo> ServerAdminView::snapshots() const {
   const auto held = parts_.origins.directory().hold();
   const Instant now = Clock::now();
@@ -139,6 +153,7 @@ std::vector<admin::PoolInfo> ServerAdminView::snapshots() const {
       if (facts.snapshot.class_count != 0) facts.classes = context->pool.classes;
       const net::AddressSet::Counts counts = context->address_set->count(now);
       facts.addresses = {counts.usable, counts.ejected, counts.gone};
+      if (context->credentials != nullptr) facts.credentials = state_of(*context->credentials);
     }
     all.push_back(std::move(facts));
   }

@@ -67,6 +67,7 @@ Status Server::open() {
   executors_ = std::make_unique<Executors>(config.threads, config.workers + 1, config::granted_cores());
   if (Status started = executors_->start(); !started) return started;
   if (Status made = make_workers(); !made) return made;
+  tokens_ = std::make_unique<TokenKeepers>(*origins_, workers_);
   drain_ = std::make_unique<Drain>(first_loop(), static_cast<Drain::Host&>(*this));
   warm_up_ = std::make_unique<WarmUp>(first_loop(), *origins_, config_, static_cast<WarmUp::Host&>(*this));
   reclaimer_ = std::make_unique<IdlePoolReaper>(*origins_, workers_, config_);
@@ -174,6 +175,7 @@ Server::End Server::run() {
   workers_.front()->run_on_this_thread([this] {
     exec::assume_on_loop();
     warm_up_->start();
+    tokens_->sweep();
   });
   return wait_for_end(start_loops());
 }
@@ -212,6 +214,7 @@ void Server::sweep() {
   const Instant now = first_loop().now();
   origins_->directory().sweep(now);
   reclaimer_->sweep(now);
+  tokens_->sweep();
   sweeper_->arm(now + kSweepEvery);
 }
 
@@ -284,6 +287,12 @@ Server::~Server() {
   admin_.reset();
   warm_up_.reset();
   listeners_.close_all();
+  if (tokens_) {
+    workers_.front()->run_on_this_thread([this] {
+      exec::assume_on_loop();
+      tokens_->stop();
+    });
+  }
   for (auto& worker : workers_) worker->tear_down();
   if (origins_) {
     Worker* first = workers_.empty() ? nullptr : workers_.front().get();
@@ -298,6 +307,7 @@ Server::~Server() {
   drain_.reset();
   overload_monitor_.reset();
   listeners_.clear();
+  tokens_.reset();
   origins_.reset();
   workers_.clear();
   // A server that never ran: its threads are idle.

@@ -25,6 +25,7 @@
 #include "proxy/server/intercept_leaves.h"
 #include "proxy/server/listener_set.h"
 #include "proxy/server/log_sync.h"
+#include "proxy/server/oauth2/token_keepers.h"
 #include "proxy/server/overload/heap_trim.h"
 #include "proxy/server/overload/overload_monitor.h"
 #include "proxy/server/pool_environment.h"
@@ -119,6 +120,7 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   std::unique_ptr<ServerAdminView> view_;
   std::unique_ptr<ServerAdminControl> control_;
   std::unique_ptr<AdminServer> admin_;
+  std::unique_ptr<TokenKeepers> tokens_;
   std::unique_ptr<OverloadMonitor> overload_monitor_;
   std::unique_ptr<Reloader> reloader_;
   std::unique_ptr<FileWatch> files_;

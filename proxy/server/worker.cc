@@ -55,7 +55,7 @@ Result<std::unique_ptr<Worker>> Worker::make(const WorkerParts& parts, exec::Loo
 }
 
 Worker::Worker(const WorkerParts& all, std::unique_ptr<exec::UvLoop> loop)
-    : parts{*loop, clients_, exchanges_, dialer_, recorder_, streams_, inbox_},
+    : parts{*loop, clients_, exchanges_, context_, dialer_, recorder_, streams_, inbox_},
       loop_(std::move(loop)),
       driver_(all.executors.make_driver(*loop_, *this, name_of(loop_->id()))),
       origins_(all.origins),

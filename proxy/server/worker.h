@@ -64,6 +64,7 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
 
   // A new configuration is in force: discards cached routes, and drains the clients of listeners that closed.
   void on_reload(const config::Dns& dns, const std::vector<const Listener*>& closed) LOOP_ONLY;
+  void on_token_news() LOOP_ONLY { exchanges_.on_token_news(); }
   // Closes connections made under replaced certificates of these identities: idle ones now, the others after their
   // requests.
   void retire_outdated_of(const std::vector<const TlsIdentity*>& renewed) LOOP_ONLY;
@@ -75,6 +76,7 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
     exec::UvLoop& loop;
     ClientList& clients;
     const ExchangePool& exchanges;
+    const ExchangeContext& exchange_context;
     Dialer& dialer;
     LoopStats& stats;
     H2LoopContext& sessions;

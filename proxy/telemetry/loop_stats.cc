@@ -101,10 +101,6 @@ void LoopStats::count_token_request(metrics::OriginSlot origin, metrics::TokenRe
   metrics_.record_token_request(loop_.id(), origin, end);
 }
 
-void LoopStats::count_token_replay(metrics::OriginSlot origin) {
-  metrics_.record_token_replay(loop_.id(), origin);
-}
-
 void LoopStats::count_intercept(metrics::OriginSlot origin, metrics::Intercept what) {
   metrics_.record_intercept(loop_.id(), origin, what);
 }

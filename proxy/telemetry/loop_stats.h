@@ -52,7 +52,6 @@ class LoopStats {
   void count_ejections(metrics::OriginSlot origin, std::uint64_t n) LOOP_ONLY;
   void count_refused(metrics::OriginSlot origin) LOOP_ONLY;  // by the rules of the origin
   void count_token_request(metrics::OriginSlot origin, metrics::TokenRequest end) LOOP_ONLY;
-  void count_token_replay(metrics::OriginSlot origin) LOOP_ONLY;
   void count_intercept(metrics::OriginSlot origin, metrics::Intercept what) LOOP_ONLY;
   void count_client_handshake(metrics::ClientHandshake end) LOOP_ONLY;
   void client_came() LOOP_ONLY;

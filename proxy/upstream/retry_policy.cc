@@ -14,6 +14,8 @@ std::string_view name(RetryReason reason) {
       return "idempotent_reused";
     case RetryReason::misdirected:
       return "misdirected";
+    case RetryReason::unauthorized:
+      return "unauthorized";
   }
   return "";
 }

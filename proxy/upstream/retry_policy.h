@@ -11,7 +11,14 @@
 
 namespace carpool::proxy {
 
-enum class RetryReason : std::uint8_t { not_sent, goaway, refused_stream, idempotent_reused, misdirected };
+enum class RetryReason : std::uint8_t {
+  not_sent,
+  goaway,
+  refused_stream,
+  idempotent_reused,
+  misdirected,
+  unauthorized
+};
 std::string_view name(RetryReason reason);
 
 // The knowledge of a request after an attempt. There is no fate of a timeout: after one nothing is sent again.
@@ -20,12 +27,13 @@ enum class RequestFate : std::uint8_t {
   goaway,          // the origin announced with GOAWAY that it did nothing
   refused_stream,  // the origin announced with RST_STREAM that it did nothing
   misdirected,     // the origin answered 421: not on this connection
+  unauthorized,    // the origin answered 401: not with this token, and another one was granted
   closed_reused,   // a connection that had served before ended without a byte of a response
   closed_new,      // the same of a connection that had not
   answered,        // a byte of a response came, 1xx included
   violated,        // the origin violated the protocol; the connection did not end
 };
-inline constexpr std::size_t kRequestFates = 8;
+inline constexpr std::size_t kRequestFates = 9;
 
 // The parts of the request that can be sent again.
 enum class Repeatable : std::uint8_t {
@@ -46,6 +54,7 @@ inline constexpr auto kRetryTable = [] {
       Row{goaway,            goaway,         no},   // goaway
       Row{refused_stream,    refused_stream, no},   // refused_stream
       Row{misdirected,       misdirected,    no},   // misdirected
+      Row{unauthorized,      unauthorized,   no},   // unauthorized
       // An origin closes an idle connection at any moment: a request that met this close was most likely never read,
       // but only "most likely", so only requests whose repetition is harmless are sent again.
       Row{idempotent_reused, no,             no},   // closed_reused

@@ -127,7 +127,7 @@ def test_a_file_is_followed_through_the_exchange_of_its_folder(origin, carpool, 
     until(lambda: c.metric(FILES, result="renewed") == 1, what="the count")
     (mounted.folder / "..data").unlink()
     until(lambda: c.metric(STALE) == 1 and c.metric(FILES, result="failed") == 1, what="the metric of the vanished file")
-    assert any("the last good value stays" in line and str(mounted.file) in line for line in c.output)
+    until(lambda: any("the last good value stays" in line and str(mounted.file) in line for line in c.output), what="the line of the log")
     assert sent() == ["Bearer second"]
     mounted.write("third\nwith a line end")
     until(lambda: c.metric(FILES, result="failed") == 2, what="the refusal of a value that is no field value")

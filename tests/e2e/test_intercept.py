@@ -25,13 +25,13 @@ def authority(tmp_path):
 @pytest.fixture
 def scene(origin, carpool, pki, authority):
     """Returns an origin over TLS and carpool that intercepts it."""
-    def make(handler=None, alpn=("http/1.1",), **settings):
+    def make(handler=None, alpn=("http/1.1",), request=None, **settings):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(pki.server, pki.server_key)
         context.set_alpn_protocols(list(alpn))
         o = origin(handler, tls=context) if handler else origin(tls=context)
         intercept = {"ca_dir": str(authority.folder), **settings.pop("intercept", {})}
-        c = carpool(origin=[{"uri": "https://%s:%d" % (NAME, o.port), "intercept": True,
+        c = carpool(origin=[{"uri": "https://%s:%d" % (NAME, o.port), "intercept": True, "request": request or {},
                              "upstream": {"tls": {"ca_file": pki.ca}}}], intercept=intercept, **settings)
         c.authority = "%s:%d" % (NAME, o.port)
         c.label = "https://" + c.authority
@@ -86,6 +86,13 @@ def test_metrics_and_explain_tell_what_became_of_connects(scene, authority):
     assert 0 < c.metric("carpool_intercept_authority_expiry_seconds") <= 24 * 3600
     explained = c.get_json("/pools/%s/explain" % urllib.parse.quote(c.label, safe=""))["explanation"]
     assert "1 CONNECT ended here, and the requests inside used this pool (result intercepted)." in explained
+
+
+def test_requests_inside_connect_get_the_fields_of_the_origin(scene, authority):
+    o, c = scene(request={"headers": {"Authorization": "Bearer planted"}})
+    with inside(c, trusting(authority.ca)) as client:
+        assert client.request("GET", "/x", [("Authorization", "Basic mine")], host=c.authority).status == 200
+    assert o.seen[0].message.all("authorization") == ["Bearer planted"]
 
 
 def test_http2_inside_connect_is_selected_by_alpn(scene, authority):

@@ -32,7 +32,7 @@ DOORS = {
     "ares*.h": ["proxy/net/dns/*"],
     "spdlog/*": ["proxy/telemetry/*"],
     "fmt/*": ["proxy/telemetry/*"],
-    "nlohmann/*": ["proxy/server/admin/*", "proxy/commands/*"],
+    "nlohmann/*": ["proxy/server/admin/*", "proxy/server/oauth2/token_reply*", "proxy/commands/*"],
     "zlib.h": ["proxy/server/admin/gzip*"],
     "idn2.h": ["pool/origin*"],
     "gtest/*": [],
@@ -43,7 +43,7 @@ DOORS = {
 # Each of these names the partner of every memory order in it.
 ATOMICS = ["proxy/config/in_force*", "proxy/upstream/origin/origin_runtime*", "pool/core/atomic*", "pool/core/entry*", "pool/core/pool*", "pool/destination/environment*", "pool/core/blocks*", "pool/core/finder*", "pool/core/object_pool*", "pool/core/capacity*", "pool/queue/borrower*", "pool/destination/destination*", "pool/queue/delivery*", "pool/destination/ledger*", "pool/policy/limits*", "pool/destination/slot*", "pool/queue/class_quota*",
            "pool/queue/connection_budget*", "pool/policy/borrow_history*", "exec/atomic.h", "exec/mail*", "exec/coalesced_mail*", "exec/uv/loop*", "exec/strategy*", "exec/task_limit*", "exec/reserved_slots*", "exec/reserved_threads*", "exec/thread_pool*", "exec/parker*", "metrics/*",
-           "proxy/downstream/listener*", "proxy/downstream/client_list*", "proxy/exchange/listen_point*", "proxy/server/drain*", "proxy/exchange/accept_budget*", "proxy/exchange/load_shedding*", "proxy/exchange/overload_state*", "proxy/server/overload/*", "proxy/telemetry/resource_usage*", "proxy/server/reload/reloader*", "proxy/server/admin/admin_sessions*", "proxy/upstream/origin/retry_budget*", "proxy/upstream/origin/rate_limiter*", "proxy/upstream/origin/connect_cost*", "proxy/server/admin_control*", "proxy/upstream/origin/tls_identity*", "proxy/upstream/origin/credentials*", "proxy/upstream/connection*", "proxy/upstream/origin/origin_registry*", "proxy/telemetry/log_levels*", "proxy/net/egress_policy*", "proxy/net/address_set*", "proxy/server/server*"]
+           "proxy/downstream/listener*", "proxy/downstream/client_list*", "proxy/exchange/listen_point*", "proxy/server/drain*", "proxy/exchange/accept_budget*", "proxy/exchange/load_shedding*", "proxy/exchange/overload_state*", "proxy/server/overload/*", "proxy/telemetry/resource_usage*", "proxy/server/reload/reloader*", "proxy/server/admin/admin_sessions*", "proxy/upstream/origin/retry_budget*", "proxy/upstream/origin/rate_limiter*", "proxy/upstream/origin/connect_cost*", "proxy/server/admin_control*", "proxy/upstream/origin/tls_identity*", "proxy/upstream/origin/credentials*", "proxy/upstream/origin/oauth_token*", "proxy/upstream/connection*", "proxy/upstream/origin/origin_registry*", "proxy/telemetry/log_levels*", "proxy/net/egress_policy*", "proxy/net/address_set*", "proxy/server/server*"]
 
 
 def rooms(tree):
@@ -171,6 +171,7 @@ PUBLISHING = {
     "proxy/exchange/listen_point*": "the settings of a listener",
     "proxy/upstream/origin/tls_identity*": "the fingerprint in force",
     "proxy/upstream/origin/credentials*": "the version of the values",
+    "proxy/upstream/origin/oauth_token*": "the number of the token",
     "proxy/server/overload/memory_reserve*": "a slice of the reserve, taken by one exchange",
     "proxy/server/admin_control*": "the answer of a task",
     "proxy/downstream/client_list*": "no client is left",

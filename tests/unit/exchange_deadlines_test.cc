@@ -41,26 +41,29 @@ class TheDeadlines : public testing::Test {
   ExchangeDeadlines deadlines_;
 };
 
+TEST_F(TheDeadlines, BoundTheWaitForAToken) {
+  deadlines_.await_token(now_, seconds(4));
+  EXPECT_EQ(next(authorizing), now_ + seconds(4));
+  EXPECT_EQ(next(authorizing, false), now_ + seconds(4));
+  pass(seconds(4));
+  EXPECT_EQ(passed(authorizing), Deadline::token_wait);
+  pass(seconds(300));
+  EXPECT_EQ(passed(authorizing), Deadline::total);
+}
+
 TEST(TheDeadlineTable, HasOneRowForEachDeadlineThatMayPass) {
-  const std::set<std::pair<ExchangeState, Deadline>> expected{{collecting, Deadline::total},
-                                                              {collecting, Deadline::body_look},
-                                                              {collecting, Deadline::body_rate},
-                                                              {collecting, Deadline::client_sends},
-                                                              {borrowing, Deadline::total},
-                                                              {borrowing, Deadline::body_rate},
-                                                              {borrowing, Deadline::pool_wait},
-                                                              {borrowing, Deadline::dial_wait},
-                                                              {forwarding, Deadline::total},
-                                                              {forwarding, Deadline::body_rate},
-                                                              {forwarding, Deadline::client_sends},
-                                                              {forwarding, Deadline::origin_reads},
-                                                              {forwarding, Deadline::response_head},
-                                                              {relaying, Deadline::total},
-                                                              {relaying, Deadline::origin_sends},
-                                                              {relaying, Deadline::client_reads},
-                                                              {tunnel, Deadline::total},
-                                                              {tunnel, Deadline::origin_sends},
-                                                              {tunnel, Deadline::client_reads}};
+  const std::set<std::pair<ExchangeState, Deadline>> expected{
+      {collecting, Deadline::total},        {collecting, Deadline::body_look},
+      {collecting, Deadline::body_rate},    {collecting, Deadline::client_sends},
+      {authorizing, Deadline::total},       {authorizing, Deadline::body_rate},
+      {authorizing, Deadline::token_wait},  {borrowing, Deadline::total},
+      {borrowing, Deadline::body_rate},     {borrowing, Deadline::pool_wait},
+      {borrowing, Deadline::dial_wait},     {forwarding, Deadline::total},
+      {forwarding, Deadline::body_rate},    {forwarding, Deadline::client_sends},
+      {forwarding, Deadline::origin_reads}, {forwarding, Deadline::response_head},
+      {relaying, Deadline::total},          {relaying, Deadline::origin_sends},
+      {relaying, Deadline::client_reads},   {tunnel, Deadline::total},
+      {tunnel, Deadline::origin_sends},     {tunnel, Deadline::client_reads}};
   std::set<std::pair<ExchangeState, Deadline>> rows;
   for (const DeadlineRow& row : kDeadlineTable) rows.emplace(row.state, row.deadline);
   EXPECT_EQ(rows, expected);
@@ -80,7 +83,7 @@ TEST(TheDeadlineTable, BlamesTheSideThatIsAwaited) {
 }
 
 TEST_F(TheDeadlines, NameOnlyADeadlineOfTheTableInEveryState) {
-  for (const ExchangeState state : {collecting, borrowing, forwarding, relaying, tunnel}) {
+  for (const ExchangeState state : {collecting, authorizing, borrowing, forwarding, relaying, tunnel}) {
     for (unsigned bits = 0; bits < 16; ++bits) {
       const Awaited awaited{(bits & 1U) != 0, (bits & 2U) != 0, (bits & 4U) != 0, (bits & 8U) != 0};
       ExchangeDeadlines deadlines;
@@ -99,7 +102,7 @@ TEST_F(TheDeadlines, NameNoDeadlineOfAnotherState) {
   deadlines_.measure(now_, 0, true);
   deadlines_.wait(now_, pool_);
   pass(seconds(200));
-  for (const ExchangeState state : {collecting, borrowing, forwarding, relaying, tunnel}) {
+  for (const ExchangeState state : {collecting, authorizing, borrowing, forwarding, relaying, tunnel}) {
     for (const unsigned bits : {0U, 1U, 2U, 4U, 7U}) {
       const Awaited awaited{
           .body_ended = (bits & 1) != 0, .origin_queued = (bits & 2) != 0, .client_queued = (bits & 4) != 0};
@@ -114,7 +117,7 @@ TEST_F(TheDeadlines, DoNotExistInAnIdleExchange) {
 }
 
 TEST_F(TheDeadlines, AreBoundedByTheRequestsTimeoutInEveryState) {
-  for (const ExchangeState state : {collecting, borrowing, forwarding, relaying, tunnel}) {
+  for (const ExchangeState state : {collecting, authorizing, borrowing, forwarding, relaying, tunnel}) {
     ExchangeDeadlines deadlines;
     request_.idle_timeout = request_.response_header_timeout = Duration::zero();
     deadlines.begin(now_, request_);

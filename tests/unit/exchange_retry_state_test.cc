@@ -55,6 +55,12 @@ TEST_F(TheRetries, SendAMisdirectedRequestOnceMore) {
   EXPECT_EQ(decide(RequestFate::goaway, Repeatable::whole), RetryOutcome::retry) << "another reason goes on";
 }
 
+TEST_F(TheRetries, SendARequestWithAnotherTokenOnce) {
+  EXPECT_EQ(decide(RequestFate::unauthorized, Repeatable::whole, 0), RetryOutcome::retry) << "whatever max_retries";
+  EXPECT_EQ(decide(RequestFate::unauthorized, Repeatable::whole, 0), RetryOutcome::exhausted);
+  EXPECT_EQ(decide(RequestFate::unauthorized, Repeatable::partial, 3), RetryOutcome::unsafe);
+}
+
 TEST_F(TheRetries, StopAtOneNumberOfAttemptsWhateverTheReasons) {
   for (const std::uint32_t max_retries : {0U, 1U, 3U}) {
     for (std::uint32_t idempotent = 0; idempotent <= max_retries; ++idempotent) {

@@ -15,12 +15,14 @@
 namespace carpool::proxy {
 namespace {
 
-constexpr std::array<std::string_view, 10> kEventNames{
-    "collect", "begin", "answered", "lease", "retry", "response_head", "switched", "ended", "broken", "client_gone"};
+constexpr std::array<std::string_view, 11> kEventNames{"collect", "authorize", "begin",         "answered",
+                                                       "lease",   "retry",     "response_head", "switched",
+                                                       "ended",   "broken",    "client_gone"};
 
-constexpr std::array<std::string_view, 10> kDeadlineNames{"request.timeout",
+constexpr std::array<std::string_view, 11> kDeadlineNames{"request.timeout",
                                                           "a body too large to be collected may have begun to stream",
                                                           "listen.body_min_rate",
+                                                          "oauth2.timeout",
                                                           "pool.wait_timeout",
                                                           "pool.wait_timeout while a dial is in progress",
                                                           "request.idle_timeout, the client is silent",
@@ -36,6 +38,7 @@ constexpr std::array<std::string_view, kRequestFates> kFateNames{"no byte of it 
                                                                  "the origin sent GOAWAY without reading it",
                                                                  "the origin refused the stream",
                                                                  "the origin answered 421",
+                                                                 "the origin answered 401 to a token that it granted",
                                                                  "a reused connection ended without a response byte",
                                                                  "a new connection ended without a response byte",
                                                                  "a response byte came",

@@ -26,7 +26,6 @@ inline void record_everything(Registry& registry, const std::string& origin) {
   registry.record_limited(0, slot, Limit::requests);
   registry.record_refused(0, slot);
   registry.record_token_request(0, slot, TokenRequest::refused);
-  registry.record_token_replay(0, slot);
   registry.record_intercept(0, slot, Intercept::refused);
 }
 

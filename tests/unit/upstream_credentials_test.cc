@@ -9,6 +9,7 @@
 
 #include "exec/role.h"
 #include "proxy/net/tls/client_context.h"
+#include "proxy/upstream/origin/oauth_token.h"
 
 namespace carpool::proxy {
 namespace {
@@ -30,7 +31,7 @@ class CredentialsOfFiles : public testing::Test {
   void write(const std::string& text) { std::ofstream(path_) << text; }
   static std::string key(Credentials& credentials, exec::LoopId loop = 0) {
     exec::assume_on_loop();
-    return std::string(credentials.fields(loopback(), loop).get("x-api-key"));
+    return std::string(credentials.in_force(loopback(), loop).fields.get("x-api-key"));
   }
 
   std::filesystem::path path_;
@@ -54,7 +55,7 @@ TEST_F(CredentialsOfFiles, AreReadAtTheStart) {
   exec::assume_on_loop();
   const auto made = Credentials::make(settings_, 1);
   ASSERT_TRUE(made);
-  const http::Fields& fields = (*made)->fields(loopback(), 0);
+  const http::Fields& fields = (*made)->in_force(loopback(), 0).fields;
   EXPECT_EQ(fields.size(), 2U);
   EXPECT_EQ(fields.get("x-api-key"), "one");
   EXPECT_EQ(fields.get("x-fixed"), "text");

@@ -8,9 +8,9 @@
 namespace carpool::proxy {
 namespace {
 
-constexpr std::array kAllFates{RequestFate::not_sent,      RequestFate::goaway,    RequestFate::refused_stream,
-                               RequestFate::misdirected,   RequestFate::answered,  RequestFate::violated,
-                               RequestFate::closed_reused, RequestFate::closed_new};
+constexpr std::array kAllFates{RequestFate::not_sent,    RequestFate::goaway,        RequestFate::refused_stream,
+                               RequestFate::misdirected, RequestFate::unauthorized,  RequestFate::answered,
+                               RequestFate::violated,    RequestFate::closed_reused, RequestFate::closed_new};
 static_assert(kAllFates.size() == kRequestFates);
 
 StreamFailure closed() {

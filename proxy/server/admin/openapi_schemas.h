@@ -80,6 +80,10 @@ inline constexpr const char* kSchemas = R"({
           "address": {"type": "string"}, "state": {"type": "string", "enum": ["usable", "ejected", "gone"]},
           "open": {"type": "integer", "minimum": 0}, "failures": {"type": "integer", "minimum": 0},
           "ejections": {"type": "integer", "minimum": 0}}}},
+      "credentials": {"type": "object", "required": ["stale_files", "token", "failure"], "properties": {
+        "stale_files": {"type": "integer", "minimum": 0},
+        "token": {"type": "string", "nullable": true, "enum": ["valid", "expected", "missing", null]},
+        "failure": {"type": "string", "nullable": true}}},
       "classes": {"type": "array", "items": {"type": "object", "required": ["name", "waiting", "leases", "share"],
         "properties": {"name": {"type": "string"}, "waiting": {"type": "integer", "minimum": 0},
           "leases": {"type": "integer", "minimum": 0}, "share": {"type": "integer", "minimum": 0}}}}}},

@@ -37,6 +37,12 @@ struct PoolInfo {
     std::uint32_t usable = 0, ejected = 0, gone = 0;
   };
   AddressCounts addresses{};
+  struct CredentialsState {
+    std::uint32_t stale_files = 0;
+    std::string token;    // "valid", "expected", "missing"; empty: no [origin.oauth2]
+    std::string failure;  // why the last request for a token failed; empty: it did not
+  };
+  std::optional<CredentialsState> credentials{};  // absent: none
 };
 
 struct ReclaimedInfo {

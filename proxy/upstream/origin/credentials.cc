@@ -10,16 +10,25 @@
 #include "proxy/config/secret.h"
 #include "proxy/http/field_name.h"
 #include "proxy/http/set_field.h"
+#include "proxy/upstream/origin/oauth_token.h"
 
 namespace carpool::proxy {
 
 namespace {
+constexpr std::string_view kClientSecret = "client_secret";
+
 // A dump would hold the values, and so would a debugger's view. Either call alone leaves a way: the limit does not bind
 // a program that the kernel hands dumps to.
 void forbid_dumps() {
   const rlimit none{0, 0};
   static_cast<void>(::setrlimit(RLIMIT_CORE, &none));
   static_cast<void>(::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
+}
+
+std::vector<config::SetField> watched(const config::OriginSettings& origin) {
+  std::vector<config::SetField> all = origin.headers;
+  if (!origin.oauth2.token_url.empty()) all.push_back({std::string(kClientSecret), origin.oauth2.client_secret});
+  return all;
 }
 
 // Returns the value, or a Fault that does not show it.
@@ -32,7 +41,12 @@ Result<std::string> usable_value(const config::Secret& secret) {
 }  // namespace
 
 Credentials::Credentials(const config::OriginSettings& origin, unsigned loops)
-    : label_(origin.origin.label()), settings_(origin.headers), copies_(loops), values_(origin.headers.size()) {}
+    : label_(origin.origin.label()),
+      settings_(watched(origin)),
+      fields_(origin.headers.size()),
+      token_(origin.oauth2.token_url.empty() ? nullptr : std::make_unique<OAuthToken>(origin.oauth2)),
+      copies_(loops),
+      values_(settings_.size()) {}
 
 Credentials::~Credentials() {
   for (Value& value : values_) config::wipe(value.bytes);
@@ -45,7 +59,8 @@ Result<std::unique_ptr<Credentials>> Credentials::make(const config::OriginSetti
     Result<std::string> value = usable_value(made->settings_[i].value);
     if (!value) {
       return Fault{FaultKind::internal, Side::self,
-                   made->label_ + ": request.headers." + made->settings_[i].name + ": " + value.fault().detail};
+                   made->label_ + ": " + (i < made->fields_ ? "request.headers." : "oauth2.") +
+                       made->settings_[i].name + ": " + value.fault().detail};
     }
     made->values_[i].bytes = std::move(*value);
   }
@@ -58,19 +73,36 @@ void Credentials::publish() {
   version_.fetch_add(1, std::memory_order_release);
 }
 
-const http::Fields& Credentials::fields(const net::ProvenPeer&, exec::LoopId loop) {
-  Copy& own = copies_[loop];
+const Credentials::InForce& Credentials::in_force(const net::ProvenPeer&, exec::LoopId loop) {
+  InForce& own = copies_[loop];
   // Acquire: pairs with publish().
-  if (own.version == version_.load(std::memory_order_acquire)) return own.fields;
+  const bool same = own.version == version_.load(std::memory_order_acquire);
+  if (same && own.token == (token_ ? token_->serial() : 0)) return own;
   const std::scoped_lock lock(mutex_);
   own.version = version_.load(std::memory_order_acquire);
   own.fields.clear();
-  for (std::size_t i = 0; i < settings_.size(); ++i) own.fields.add(settings_[i].name, values_[i].bytes);
-  return own.fields;
+  for (std::size_t i = 0; i < fields_; ++i) own.fields.add(settings_[i].name, values_[i].bytes);
+  if (!token_) return own;
+  std::string value;
+  own.token = token_->read(value);
+  if (own.token != 0) own.fields.add("Authorization", value);
+  config::wipe(value);
+  return own;
+}
+
+std::string Credentials::client_secret() const {
+  const std::scoped_lock lock(mutex_);
+  return values_.back().bytes;
+}
+
+bool Credentials::made_of(const config::OriginSettings& origin) const {
+  const bool same_token = token_ ? token_->settings() == origin.oauth2 : origin.oauth2.token_url.empty();
+  return origin.origin.label() == label_ && watched(origin) == settings_ && same_token;
 }
 
 bool Credentials::sets(std::string_view name) const {
-  return std::any_of(settings_.begin(), settings_.end(),
+  if (token_ && http::iequals(name, "authorization")) return true;
+  return std::any_of(settings_.begin(), settings_.begin() + static_cast<std::ptrdiff_t>(fields_),
                      [&](const config::SetField& field) { return http::iequals(field.name, name); });
 }
 

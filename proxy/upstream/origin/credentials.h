@@ -18,15 +18,23 @@
 
 namespace carpool::proxy {
 
+class OAuthToken;
+
 class Credentials {
  public:
+  // The fields that the requests of a loop get.
+  struct InForce {
+    std::uint64_t version = 0;
+    std::uint64_t token = 0;  // the number of the token; 0: there is none
+    http::Fields fields;
+  };
   // Reads the files. The Fault names the origin, the field and the reason. Blocking.
   static Result<std::unique_ptr<Credentials>> make(const config::OriginSettings& origin, unsigned loops);
   ~Credentials();
 
-  // The fields in force, on loop `loop`; valid until its next call. Without a lock and an allocation unless a value has
-  // changed. Only for a connection that leads to the origin for certain.
-  const http::Fields& fields(const net::ProvenPeer&, exec::LoopId loop) LOOP_ONLY;
+  // Returns the fields in force, on loop `loop`; valid until its next call. Without a lock and an allocation unless a
+  // value has changed. Only for a connection that leads to the origin for certain.
+  const InForce& in_force(const net::ProvenPeer&, exec::LoopId loop) LOOP_ONLY;
   bool sets(std::string_view name) const;  // any thread: the names never change
 
   // The event of a file that was looked at.
@@ -40,26 +48,25 @@ class Credentials {
   bool has_files() const;
   std::uint32_t stale() const;  // the files that could not be read at the last call of look()
 
+  // nullptr: no [origin.oauth2].
+  OAuthToken* token() const { return token_.get(); }
+  std::string client_secret() const;
   const std::string& label() const { return label_; }
-  bool made_of(const config::OriginSettings& origin) const {
-    return origin.origin.label() == label_ && origin.headers == settings_;
-  }
+  bool made_of(const config::OriginSettings& origin) const;
 
  private:
   struct Value {
     std::string bytes;
     std::string fault;  // of its file, at the last look
   };
-  struct Copy {  // of one loop
-    std::uint64_t version = 0;
-    http::Fields fields;
-  };
   Credentials(const config::OriginSettings& origin, unsigned loops);
   void publish();
 
   const std::string label_;
   const std::vector<config::SetField> settings_;
-  std::vector<Copy> copies_;
+  const std::size_t fields_;  // the first ones of settings_; then the client's secret
+  const std::unique_ptr<OAuthToken> token_;
+  std::vector<InForce> copies_;  // of the loops
   std::atomic<std::uint64_t> version_{0};
   mutable std::mutex mutex_;   // guards what follows
   std::vector<Value> values_;  // in the order of settings_

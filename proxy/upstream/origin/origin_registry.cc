@@ -136,7 +136,7 @@ Result<OriginRegistry::Prepared> OriginRegistry::prepare(config::Config& fresh) 
     Result<std::uint32_t> number = number_of(settings.origin.scheme, settings.upstream);
     if (!number) return number.take_fault();
     settings.origin.tls = *number;
-    if (settings.headers.empty()) continue;
+    if (settings.headers.empty() && settings.oauth2.token_url.empty()) continue;
     Result<Credentials*> credentials = credentials_of(settings);
     if (!credentials) return credentials.take_fault();
     prepared.credentials.emplace(settings.origin.label(), *credentials);
@@ -153,7 +153,7 @@ Result<Credentials*> OriginRegistry::credentials_of(const config::OriginSettings
   }
   if (made_credentials_.size() >= kMaxIdentities) {
     return Fault{FaultKind::budget, Side::self,
-                 "too many different [origin.request.headers] since the start; restart carpool"};
+                 "too many different credentials of origins since the start; restart carpool"};
   }
   Result<std::unique_ptr<Credentials>> made = Credentials::make(settings, loops_);
   if (!made) return made.take_fault();

@@ -137,6 +137,11 @@ Json json_of(const PoolInfo& facts) {
   json["undialed"] = s.undialed;
   json["ejected_addresses"] = facts.addresses.ejected;
   if (s.class_count != 0) json["classes"] = classes_of(facts);
+  if (facts.credentials) {
+    json["credentials"] = {{"stale_files", facts.credentials->stale_files},
+                           {"token", or_null(facts.credentials->token)},
+                           {"failure", or_null(facts.credentials->failure)}};
+  }
   return json;
 }
 

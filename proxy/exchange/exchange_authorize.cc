@@ -1,0 +1,98 @@
+// The credentials of the origin: a request waits for its token, gets the fields on a connection that may carry them,
+// and is sent once more with another token after 401.
+#include "pool/destination/destination.h"
+#include "proxy/exchange/exchange.h"
+#include "proxy/exchange/exchange_context.h"
+#include "proxy/exchange/exchange_pool.h"
+#include "proxy/telemetry/loop_stats.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/origin/credentials.h"
+#include "proxy/upstream/origin/oauth_token.h"
+#include "proxy/upstream/origin/origin_runtime.h"
+
+namespace carpool::proxy {
+
+namespace {
+// The response to TRACE repeats the fields of its request. A request for a token never waits for one.
+bool gets_fields(const http::RequestHead& request, const ClientStream& client) {
+  return request.method != "TRACE" && !client.carries_secret();
+}
+}  // namespace
+
+bool Exchange::has_token() const {
+  const Credentials* const credentials = info_.origin->credentials;
+  if (credentials == nullptr || credentials->token() == nullptr) return true;
+  if (request_values_->tunnel.connect() || !gets_fields(request_, *client_stream_)) return true;
+  const std::uint64_t serial = credentials->token()->serial();
+  return serial != 0 && serial != request_values_->refused_token;
+}
+
+AttemptState Exchange::await_token() {
+  const OAuthToken& token = *info_.origin->credentials->token();
+  if (const std::optional<Fault> fault = token.fault()) {
+    if (attempt_) end_lease(pool::CloseCause::error);
+    reply(*fault);
+    return AttemptState::over;
+  }
+  enter(ExchangeEvent::authorize);
+  request_values_->deadlines.await_token(context_.loop.now(), token.settings().timeout);
+  context_.exchanges.await_token(*this);
+  touch();
+  return AttemptState::over;
+}
+
+void Exchange::on_token_news() {
+  CARPOOL_ASSERT(state_ == ExchangeState::authorizing);
+  const std::optional<Fault> fault = info_.origin->credentials->token()->fault();
+  if (has_token()) {
+    enter(ExchangeEvent::begin);
+    if (borrow(false) == AttemptState::alive) go_on();
+  } else if (fault) {
+    reply(*fault);
+  } else {
+    context_.exchanges.await_token(*this);
+  }
+}
+
+// Returns false if the request was answered, because the connection does not lead to the origin for certain, or the
+// token ended meanwhile.
+bool Exchange::may_set_fields(http::ForwardRules& rules) {
+  Credentials* const credentials = info_.origin->credentials;
+  const bool sets = credentials != nullptr && gets_fields(request_, *client_stream_);
+  if (!sets && !client_stream_->carries_secret()) return true;
+  Fault fault{FaultKind::egress_denied, Side::self,
+              "the request has credentials, and this connection is neither verified nor to a loopback address"};
+  if (const std::optional<net::ProvenPeer>& proof = static_cast<Connection&>(*attempt_->lease).proof()) {
+    if (!sets) return true;
+    const Credentials::InForce& own = credentials->in_force(*proof, context_.loop.id());
+    rules.set = &own.fields;
+    attempt_->token = own.token;
+    if (credentials->token() == nullptr || own.token != 0) return true;
+    fault = {FaultKind::response_timeout, Side::self, "the token ended before the request was sent"};
+  }
+  end_lease(pool::CloseCause::policy);
+  reply(fault);
+  return false;
+}
+
+// 401: the origin did nothing for the request (RFC 9110 §15.5.2). Returns true if it is sent once more, with another
+// token.
+bool Exchange::retry_unauthorized() {
+  const std::uint64_t sent = attempt_->token;
+  if (sent == 0 || !info_.origin->credentials->token()->refuse(sent, context_.loop.now())) return false;
+  const RetryDecision decision = decide_retry(RequestFate::unauthorized);
+  if (decision.outcome != RetryOutcome::retry) return false;
+  end_lease(pool::CloseCause::error);
+  request_values_->refused_token = sent;
+  ++info_.retries;
+  context_.stats.count_retry(info_.origin->slot, name(decision.reason));
+  if (!has_token()) {
+    static_cast<void>(await_token());
+    return true;
+  }
+  enter(ExchangeEvent::retry);
+  if (borrow(false) == AttemptState::alive) go_on();
+  return true;
+}
+
+}  // namespace carpool::proxy

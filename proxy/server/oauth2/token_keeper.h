@@ -1,0 +1,48 @@
+// TokenKeeper: keeps one origin's token valid, on the first worker's loop: one request for a token at a time, ahead of
+// the end of the current one, with pauses after failures.
+#pragma once
+
+#include <optional>
+
+#include "exec/coalesced_mail.h"
+#include "exec/timer.h"
+#include "metrics/events.h"
+#include "proxy/config/token_url.h"
+#include "proxy/server/oauth2/token_fetch.h"
+#include "proxy/server/oauth2/token_schedule.h"
+
+namespace carpool::proxy {
+
+class Credentials;
+
+class TokenKeeper final {
+ public:
+  // `news`: called when requests that wait shall look at the token again.
+  TokenKeeper(const ExchangeContext& context, const ListenPoint& point, Credentials& credentials, exec::Bound news);
+
+  void start() LOOP_ONLY;
+  void stop() LOOP_ONLY;
+  bool keeps(const Credentials& credentials) const { return &credentials == &credentials_; }
+
+ private:
+  void step() LOOP_ONLY;
+  void fetch() LOOP_ONLY;
+  void on_due();
+  void on_wanted();
+  void on_timeout();
+  void on_fetched();
+  void failed(metrics::TokenRequest end, const Fault& fault) LOOP_ONLY;
+  void count(metrics::TokenRequest end) LOOP_ONLY;
+
+  const ExchangeContext& context_;
+  Credentials& credentials_;
+  const exec::Bound news_;
+  const config::TokenUrl url_;
+  TokenSchedule schedule_;
+  TokenFetch fetch_;
+  exec::CoalescedMail wanted_;
+  exec::Timer due_, timeout_;
+  bool running_ = false;
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,32 @@
+// TokenKeepers: the keepers of all origins with [origin.oauth2]. Lives on the first worker's loop.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "proxy/server/oauth2/token_keeper.h"
+#include "proxy/server/worker.h"
+
+namespace carpool::proxy {
+
+class TokenKeepers final {
+ public:
+  TokenKeepers(OriginRegistry& origins, const Workers& workers) : origins_(origins), workers_(workers) {}
+  // No mail to a keeper may be on its way: the loops have ended and are drained.
+  ~TokenKeepers();
+
+  // Follows the configuration in force: called periodically.
+  void sweep() LOOP_ONLY;
+  void stop() LOOP_ONLY;
+
+ private:
+  void tell_waiters();
+
+  OriginRegistry& origins_;
+  const Workers& workers_;
+  config::Listen settings_;  // of a listener that nobody connects to
+  ListenPoint point_;
+  std::vector<std::unique_ptr<TokenKeeper>> keepers_;  // one for each token since the start
+};
+
+}  // namespace carpool::proxy

@@ -1,0 +1,77 @@
+#include "proxy/server/oauth2/token_reply.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "base/json_bounds.h"
+#include "proxy/config/secret.h"
+#include "proxy/http/field_name.h"
+#include "proxy/http/set_field.h"
+
+namespace carpool::proxy {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr JsonBounds kBounds{8, 1000};
+constexpr Duration kUnknownLife = std::chrono::minutes(5);  // of a token whose answer has no expires_in
+constexpr std::int64_t kMostSeconds = std::int64_t{30} * 24 * 3600;
+constexpr std::array<std::string_view, 6> kErrors{"invalid_request",     "invalid_client",         "invalid_grant",
+                                                  "unauthorized_client", "unsupported_grant_type", "invalid_scope"};
+
+Fault wrong(std::string why) {
+  return {FaultKind::malformed_response, Side::self, "the token endpoint " + std::move(why)};
+}
+
+std::string text_of(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+// Some servers send the number as a text.
+Duration lifetime_of(const Json& json) {
+  const auto found = json.find("expires_in");
+  if (found == json.end()) return kUnknownLife;
+  std::int64_t seconds = 0;
+  if (found->is_number_integer()) seconds = found->get<std::int64_t>();
+  if (found->is_number_unsigned()) {
+    seconds = static_cast<std::int64_t>(
+        std::min<std::uint64_t>(found->get<std::uint64_t>(), static_cast<std::uint64_t>(kMostSeconds)));
+  }
+  if (found->is_string()) {
+    const auto& text = found->get_ref<const std::string&>();
+    for (const char c : text) seconds = c >= '0' && c <= '9' ? std::min(seconds * 10 + (c - '0'), kMostSeconds) : 0;
+  }
+  return seconds > 0 ? std::chrono::seconds(std::min(seconds, kMostSeconds)) : kUnknownLife;
+}
+
+std::string error_in(std::string_view body) {
+  const Result<Json> json = read_json<Json>(body, kBounds);
+  const std::string error = json && json->is_object() ? text_of(*json, "error") : std::string();
+  const bool known = std::find(kErrors.begin(), kErrors.end(), error) != kErrors.end();
+  return known ? " " + error : std::string();
+}
+
+}  // namespace
+
+bool refuses_token(unsigned status) {
+  return status != 200;
+}
+
+Result<Token> read_token(unsigned status, std::string_view body) {
+  if (refuses_token(status)) return wrong("answered " + std::to_string(status) + error_in(body));
+  const Result<Json> json = read_json<Json>(body, kBounds);
+  if (!json || !json->is_object()) return wrong("answered what is no JSON object");
+  const std::string type = text_of(*json, "token_type");
+  if (!type.empty() && !http::iequals(type, "bearer")) return wrong("granted a token that is not of type Bearer");
+  Token token{text_of(*json, "access_token"), lifetime_of(*json)};
+  if (token.value.empty()) return wrong("answered without access_token");
+  const bool visible = std::all_of(token.value.begin(), token.value.end(), [](char c) { return c > ' ' && c < 0x7F; });
+  if (!visible || token.value.size() > config::kLongestSecret) return wrong("granted a token that no field may hold");
+  return token;
+}
+
+}  // namespace carpool::proxy

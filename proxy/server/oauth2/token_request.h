@@ -1,0 +1,20 @@
+// Writes the request for a token by client credentials (RFC 6749 §4.4.2).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "proxy/config/config.h"
+#include "proxy/config/token_url.h"
+#include "proxy/http/message.h"
+
+namespace carpool::proxy {
+
+// Fills `head`, in the absolute form, and returns the body. `secret`: the client's, which both may contain.
+std::string write_token_request(http::RequestHead& head, const config::OAuth2& settings, const config::TokenUrl& url,
+                                std::string_view secret);
+
+// application/x-www-form-urlencoded, of one name or value.
+std::string form_encoded(std::string_view text);
+
+}  // namespace carpool::proxy

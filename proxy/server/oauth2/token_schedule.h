@@ -1,0 +1,48 @@
+// TokenSchedule: when a token is fetched, renewed, given up and fetched again after a failure. A pure value: its owner
+// tells it what happened and when, and does what due() says.
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/random.h"
+
+namespace carpool::proxy {
+
+class TokenSchedule {
+ public:
+  explicit TokenSchedule(std::uint64_t seed) : random_(seed) {}
+
+  enum class Action : std::uint8_t {
+    none,
+    fetch,   // ask for a token now: one request at a time
+    expire,  // the token has ended: nothing may use it any more
+  };
+  // Returns what is to be done now; call again until it returns none, then at next().
+  Action due(Instant now);
+  Instant next() const;
+
+  // The request for a token was answered. `lifetime`: what is left of it.
+  void granted(Instant now, Duration lifetime);
+  void failed(Instant now);
+  // The origin does not accept the token: another one is asked for at once, except during a pause after a failure.
+  void refused(Instant now);
+
+  bool fetching() const { return fetching_; }
+  bool has_token() const { return ends_at_ != kNever; }
+  std::uint32_t failures() const { return failures_; }  // since the last token
+
+  static constexpr Duration kFirstPause = std::chrono::seconds(1);
+  static constexpr Duration kLongestPause = std::chrono::minutes(1);
+  static constexpr Duration kShortestLife = std::chrono::seconds(2);
+  static constexpr Duration kLongestLife = std::chrono::hours(24 * 30);
+
+ private:
+  Random random_;
+  bool fetching_ = false;
+  std::uint32_t failures_ = 0;
+  Instant fetch_at_ = Instant{};  // at once
+  Instant ends_at_ = kNever;      // kNever: there is no token
+};
+
+}  // namespace carpool::proxy

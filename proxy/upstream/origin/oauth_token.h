@@ -1,0 +1,57 @@
+// OAuthToken: the token in force of one origin, and what its requests must know to wait for another one. One keeper
+// (proxy/server/oauth2) fetches tokens; every loop reads them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "exec/coalesced_mail.h"
+#include "proxy/config/config.h"
+
+namespace carpool::proxy {
+
+class OAuthToken {
+ public:
+  explicit OAuthToken(config::OAuth2 settings) : settings_(std::move(settings)) {}
+  ~OAuthToken();
+
+  const config::OAuth2& settings() const { return settings_; }
+
+  // ---- any thread ----
+  // The number of the token in force; 0: there is none. Acquire: pairs with grant() and expire().
+  std::uint64_t serial() const { return serial_.load(std::memory_order_acquire); }
+  // Returns the number and sets `field` to the value of Authorization.
+  std::uint64_t read(std::string& field) const;
+  // Why no other token than that in force is to be expected; nullopt: one is being fetched.
+  std::optional<Fault> fault() const;
+  // The origin does not accept this token. Returns true if there is another one, or one will be fetched: at most one
+  // every kPause for this reason, so that an origin that accepts none does not cost a token for each request.
+  bool refuse(std::uint64_t serial, Instant now);
+  static constexpr Duration kPause = std::chrono::seconds(10);
+
+  // ---- the keeper ----
+  // `asked`: told when another token is wanted; lives as long as this.
+  void keep_by(exec::CoalescedMail& asked);
+  void begin_fetch();
+  void grant(std::string token);
+  void expire();
+  void fail(const Fault& fault);
+
+ private:
+  const config::OAuth2 settings_;
+  std::atomic<std::uint64_t> serial_{0};
+  mutable std::mutex mutex_;  // guards what follows
+  std::uint64_t last_ = 0;    // number of the last token
+  std::string field_;
+  bool expected_ = true;  // another token is or will be asked for
+  std::optional<Fault> fault_;
+  Instant refusable_at_{};
+  exec::CoalescedMail* asked_ = nullptr;
+};
+
+}  // namespace carpool::proxy
