@@ -11,11 +11,12 @@ _carpool() {
     --token-file|--config|--certificate|--key|--injection) COMPREPLY=($(compgen -f -- "$word")); return ;;
     --module) COMPREPLY=($(compgen -W 'access admin credentials dial dns egress exec handover health intercept leak listener memory net overload pool reload server summary tls webhook' -- "$word")); return ;;
     --format) COMPREPLY=($(compgen -W 'sh plain' -- "$word")); return ;;
-    --admin|--size|--min-idle|--max-waiting|--max-usage|--idle-timeout|--expire-time|--wait-timeout|--listen|--host|--days|--trust) return ;;
+    --admin|--size|--min-idle|--max-waiting|--max-usage|--idle-timeout|--expire-time|--wait-timeout|--wait|--listen|--host|--days|--trust) return ;;
   esac
   case $command:$word in
     :-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --check --print-config --print-default-config --print-schema --health --demo --version --help' -- "$word")) ;;
     top:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --once --help' -- "$word")) ;;
+    advice:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --wait --help' -- "$word")) ;;
     what-if:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --size --min-idle --max-waiting --max-usage --idle-timeout --expire-time --wait-timeout --help' -- "$word")) ;;
     warm-up:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --size --help' -- "$word")) ;;
     log-level:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --module --help' -- "$word")) ;;

@@ -19,6 +19,7 @@ complete -c carpool -n '__fish_seen_subcommand_from what-if' -l max-usage -x -d 
 complete -c carpool -n '__fish_seen_subcommand_from what-if' -l idle-timeout -x -d 'idle time after which a connection is closed, such as 30s'
 complete -c carpool -n '__fish_seen_subcommand_from what-if' -l expire-time -x -d 'maximum age of a connection, such as 30m'
 complete -c carpool -n '__fish_seen_subcommand_from what-if' -l wait-timeout -x -d 'maximum wait of a request, such as 250ms'
+complete -c carpool -n '__fish_seen_subcommand_from advice' -l wait -x -d 'wait that 99 of 100 requests shall not exceed, such as 20ms'
 complete -c carpool -n '__fish_seen_subcommand_from log-level' -a 'access admin credentials dial dns egress exec handover health intercept leak listener memory net overload pool reload server summary tls webhook' -l module -x -d 'set only the level of this module'
 complete -c carpool -n '__fish_seen_subcommand_from reload' -l dry-run -d 'only report what would change'
 complete -c carpool -n '__fish_seen_subcommand_from top' -l once -d 'print one frame and exit'

@@ -37,6 +37,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::borrow(Borrower& borrower
     Lease& lease = *std::get_if<Lease>(&answer);
     if (take_idle(lease, here, want, now, why)) {
       lease.share_ = share_of(want);
+      lease.caller_ = want.caller;
       if (live.maximize()) dial_one_more(now);
       return answer;
     }
@@ -111,6 +112,7 @@ std::variant<Lease, Waiting, Fault> Destination::Impl::enqueue(Borrower& borrowe
       Lease& lease = *std::get_if<Lease>(&answer);
       lease.tunnel_place_ = borrower.want_.tunnel;
       lease.share_ = share_of(borrower.want_);
+      lease.caller_ = borrower.want_.caller;
       fill(lease, *entry, EntryWord(entry->word.load(std::memory_order_relaxed)), Duration::zero(), now, here);
       return answer;
     }

@@ -17,7 +17,8 @@ Lease::Lease(Lease&& other) noexcept
       opened_(other.opened_),
       shared_(other.shared_),
       tunnel_place_(other.tunnel_place_),
-      share_(other.share_) {}
+      share_(other.share_),
+      caller_(other.caller_) {}
 
 Lease& Lease::operator=(Lease&& other) noexcept {
   if (this == &other) return *this;
@@ -33,6 +34,7 @@ Lease& Lease::operator=(Lease&& other) noexcept {
   shared_ = other.shared_;
   tunnel_place_ = other.tunnel_place_;
   share_ = other.share_;
+  caller_ = other.caller_;
   return *this;
 }
 
@@ -54,7 +56,7 @@ Destination& Lease::leave(Instant now) {
   Destination::Impl& pool = *destination.impl_;
   const LoopId loop = shared_ ? pool.environment.here() : home();
   pool.count(loop).restore();
-  pool.histories[loop].note(leased_at_ - waited_, waited_, now - leased_at_);
+  pool.histories[loop].note(leased_at_ - waited_, waited_, now - leased_at_, caller_);
   if (std::exchange(tunnel_place_, false)) pool.return_tunnel_place();
   pool.shares.release(std::exchange(share_, std::uint8_t{0}));  // every caller serves waiters after this
   return destination;

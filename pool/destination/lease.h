@@ -69,6 +69,7 @@ class [[nodiscard]] Lease {
   bool shared_ = false;
   bool tunnel_place_ = false;  // holds one of the max_tunnels places
   std::uint8_t share_ = 0;     // the class whose share it holds
+  std::uint16_t caller_ = 0;   // BorrowRequest::caller, for the history
 };
 
 }  // namespace carpool::pool

@@ -250,6 +250,7 @@ void Destination::Impl::hand_over(Borrower& borrower, SlotEntry& entry, EntryWor
   borrower.ticket_ = 0;
   Lease lease;
   lease.share_ = share_of(borrower.want_);  // as in its grant
+  lease.caller_ = borrower.want_.caller;
   lease.tunnel_place_ = borrower.want_.tunnel;
   fill(lease, entry, word, now - borrower.since_, now, here);
   borrower.on_lease(std::move(lease));

@@ -102,6 +102,7 @@ void Destination::Impl::describe_totals(Snapshot& into, Instant now) const {
   if (into.learned_idle) into.effective_limit = keep_alive.effective_limit();
   if (keep_alive.trust() != Duration::max()) into.trust = keep_alive.trust();
   into.dial_time = dial_time;
+  into.streams = supply.expected();
   describe_classes(into);
 }
 

@@ -54,6 +54,7 @@ struct Destination::Snapshot {
   std::optional<Duration> learned_idle, effective_limit;
   std::optional<Duration> trust;  // see Destination::trust(); nullopt: unknown
   Duration dial_time{};           // average; zero: none succeeded yet
+  std::uint32_t streams = 0;      // that the last connection served at once; 1: HTTP/1.1; 0: unknown
   // Priority classes, the highest first; empty if not configured. most: leases of the class and those below together.
   struct Class {
     std::uint32_t waiting = 0;

@@ -34,9 +34,9 @@ std::optional<std::uint32_t> Destination::Impl::need_of(std::vector<BorrowRecord
   const bool covers = std::any_of(stays.begin(), stays.end(),
                                   [&](const BorrowRecord& stay) { return stay.arrived <= now - window / 2; });
   std::erase_if(stays, [&](const BorrowRecord& stay) { return stay.arrived + stay.waited + stay.held < begin; });
-  const std::optional<Advice> advice = covers ? recommend_size(stays, pool.cap()) : std::nullopt;
-  if (!advice) return std::nullopt;
-  return std::max(advice->size, advice->busy_most);
+  const std::optional<MeasuredLoad> load = covers ? measure_load(stays) : std::nullopt;
+  if (!load) return std::nullopt;
+  return std::max(erlang_size(*load), load->busy_most);
 }
 
 // Connections that never served were opened for future load. Sessions close only by idle_timeout: their number does not

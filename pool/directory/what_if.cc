@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "pool/destination/snapshot.h"
+#include "pool/directory/replay_plan.h"
 #include "pool/queue/delivery.h"
 
 namespace carpool::pool {
@@ -17,11 +18,17 @@ namespace {
 constexpr Duration kSweepEvery = std::chrono::milliseconds(500);
 
 struct FakeConnection final : PooledConnection {
-  explicit FakeConnection(std::uint64_t number) : id(number) {}
+  FakeConnection(std::uint64_t number, std::uint32_t streams) : id(number), streams_(streams) {}
+  Protocol protocol() const override { return streams_ > 1 ? Protocol::h2 : Protocol::h1; }
+  std::uint32_t streams() const override { return streams_; }
   bool clean_for_reuse() override { return true; }
   const std::uint64_t id;
   std::uint32_t index = 0, generation = 0;
   std::uint64_t rests = 0;  // number of idle periods: a close planned for an earlier one is void
+  std::uint32_t users = 0;
+
+ private:
+  const std::uint32_t streams_;
 };
 
 class Simulation;
@@ -29,7 +36,14 @@ class Simulation;
 // Replays one recorded borrow.
 class SimulatedBorrower final : public Borrower {
  public:
-  SimulatedBorrower(Simulation& stage, const BorrowRecord& stay) : stage_(stage), stay_(stay) {}
+  SimulatedBorrower(Simulation& stage, Duration held) : stage_(stage), held_(held) {}
+  // `next` arrives `gap` after this one's end.
+  void followed_by(SimulatedBorrower& next, Duration gap) {
+    next_ = &next;
+    gap_ = gap;
+  }
+  SimulatedBorrower* next() const { return next_; }
+  Duration gap() const { return gap_; }
   void arrive();
   void leave();
   void give_up();
@@ -38,7 +52,9 @@ class SimulatedBorrower final : public Borrower {
 
  private:
   Simulation& stage_;
-  const BorrowRecord& stay_;
+  const Duration held_;
+  SimulatedBorrower* next_ = nullptr;
+  Duration gap_{};
   Lease lease_;
   bool waiting_ = false;
 };
@@ -58,7 +74,7 @@ struct Event {
 class Simulation final : public Environment {
  public:
   Simulation(const Workload& load, const Limits& limits, Duration wait_timeout)
-      : load_(load), wait_timeout_(wait_timeout), pool_(nobody(), limits, *this, 1) {}
+      : load_(load), wait_timeout_(wait_timeout), size_(limits.size), pool_(nobody(), limits, *this, 1) {}
   SimulationResult play();
 
   // ---- called by the pool ----
@@ -82,8 +98,8 @@ class Simulation final : public Environment {
   void plan(Instant when, Step step, void* what = nullptr) { agenda_.push({when, ++planned_, step, what, 0, 0}); }
   void plan_give_up(SimulatedBorrower& actor) { plan(now_ + wait_timeout_, Step::give_up, &actor); }
   void granted(SimulatedBorrower& actor, const Lease& lease, Duration waited, Duration held);
-  void give_back(Lease lease);
-  void refused(bool in_time);
+  void give_back(SimulatedBorrower& actor, Lease lease);
+  void refused(SimulatedBorrower& actor, bool in_time);
 
  private:
   static Origin nobody() {
@@ -93,13 +109,16 @@ class Simulation final : public Environment {
     return origin;
   }
   void perform(const Event& event);
+  void leaves_stage(const SimulatedBorrower& actor);
   void end_dial();
+  void plan_close(std::uint64_t id, std::uint64_t rest);
   void origin_closes(std::uint64_t id, std::uint64_t rest);
   void finish();
   void tell();
 
   const Workload& load_;
   const Duration wait_timeout_;
+  const std::uint32_t size_;
   Instant now_{};
   std::priority_queue<Event> agenda_;
   std::uint64_t planned_ = 0, wires_made_ = 0;
@@ -119,9 +138,9 @@ void SimulatedBorrower::arrive() {
   auto answer = stage_.pool().borrow(*this, {}, stage_.now());
   if (auto* lease = std::get_if<Lease>(&answer)) {
     lease_ = std::move(*lease);
-    return stage_.granted(*this, lease_, Duration::zero(), stay_.held);
+    return stage_.granted(*this, lease_, Duration::zero(), held_);
   }
-  if (std::holds_alternative<Fault>(answer)) return stage_.refused(true);
+  if (std::holds_alternative<Fault>(answer)) return stage_.refused(*this, true);
   waiting_ = true;
   stage_.plan_give_up(*this);
 }
@@ -129,63 +148,78 @@ void SimulatedBorrower::arrive() {
 void SimulatedBorrower::on_lease(Lease lease) {
   waiting_ = false;
   lease_ = std::move(lease);
-  stage_.granted(*this, lease_, lease_.waited(), stay_.held);
+  stage_.granted(*this, lease_, lease_.waited(), held_);
 }
 
 void SimulatedBorrower::on_refused(Fault) {
   waiting_ = false;
-  stage_.refused(true);
+  stage_.refused(*this, true);
 }
 
 void SimulatedBorrower::leave() {
-  stage_.give_back(std::move(lease_));
+  stage_.give_back(*this, std::move(lease_));
 }
 
 void SimulatedBorrower::give_up() {
   if (!std::exchange(waiting_, false)) return;
   stage_.pool().cancel(*this, stage_.now());
-  stage_.refused(false);
+  stage_.refused(*this, false);
 }
 
 // ---- the simulation ----
 
 void Simulation::granted(SimulatedBorrower& actor, const Lease& lease, Duration waited, Duration held) {
   waits_.push_back(waited);
+  ++static_cast<FakeConnection&>(*lease).users;
   ++outcome_.served;
   if (lease.reused()) ++outcome_.reused;
   if (waited > Duration::zero()) ++outcome_.waited;
   plan(now_ + held, Step::leave, &actor);
 }
 
-void Simulation::refused(bool in_time) {
+void Simulation::refused(SimulatedBorrower& actor, bool in_time) {
   ++(in_time ? outcome_.refused : outcome_.timed_out);
-  --on_stage_;
+  leaves_stage(actor);
 }
 
-void Simulation::give_back(Lease lease) {
+void Simulation::leaves_stage(const SimulatedBorrower& actor) {
+  --on_stage_;
+  if (actor.next() != nullptr) plan(now_ + actor.gap(), Step::arrive, actor.next());
+}
+
+void Simulation::give_back(SimulatedBorrower& actor, Lease lease) {
   FakeConnection& wire = static_cast<FakeConnection&>(*lease);
   const std::uint64_t id = wire.id, rest = ++wire.rests;
+  const bool idle = --wire.users == 0;
   lease.release(now_);
-  --on_stage_;
-  if (!load_.origin_closes_after || wires_.count(id) == 0) return;
-  agenda_.push({now_ + *load_.origin_closes_after, ++planned_, Step::origin_closes, nullptr, id, rest});
+  leaves_stage(actor);
+  if (idle) plan_close(id, rest);
 }
 
 void Simulation::end_dial() {
   Reservation reservation = std::move(dials_.front());
   dials_.pop_front();
-  auto wire = std::make_unique<FakeConnection>(++wires_made_);
+  auto wire = std::make_unique<FakeConnection>(++wires_made_, load_.streams);
   wire->index = reservation.index();
   wire->generation = reservation.generation();
   wires_.emplace(wire->id, wire.get());
+  const std::uint64_t id = wire->id;
   pool_.dialed(std::move(reservation), std::move(wire), now_);
+  plan_close(id, 0);
+}
+
+// The connection may be idle from now on; a use of it makes the plan void.
+void Simulation::plan_close(std::uint64_t id, std::uint64_t rest) {
+  if (!load_.origin_closes_after || wires_.count(id) == 0) return;
+  agenda_.push({now_ + *load_.origin_closes_after, ++planned_, Step::origin_closes, nullptr, id, rest});
 }
 
 void Simulation::origin_closes(std::uint64_t id, std::uint64_t rest) {
   const auto found = wires_.find(id);
-  if (found == wires_.end() || found->second->rests != rest) return;
-  const std::uint32_t index = found->second->index;
-  const EventClaim claim = claim_event(index, found->second->generation, 0);
+  if (found == wires_.end() || found->second->rests != rest || found->second->users != 0) return;
+  const std::uint32_t index = found->second->index, generation = found->second->generation;
+  const EventClaim claim = claim_event(index, generation, 0);
+  if (claim.kind == EventClaim::Kind::session) return pool_.retire(index, generation, CloseCause::peer_closed, now_);
   if (claim.kind == EventClaim::Kind::inspecting) end_inspection(index, false, CloseCause::peer_closed, now_);
 }
 
@@ -213,14 +247,19 @@ void Simulation::perform(const Event& event) {
 }
 
 SimulationResult Simulation::play() {
-  Instant first = kNever;
-  for (const BorrowRecord& stay : load_.stays) {
-    first = std::min(first, stay.arrived);
-    plan(stay.arrived, Step::arrive, &actors_.emplace_back(*this, stay));
+  const std::vector<ReplayStep> steps = plan_replay(load_.stays);
+  if (steps.empty()) return {};
+  for (const ReplayStep& step : steps) {
+    SimulatedBorrower& actor = actors_.emplace_back(*this, step.stay.held);
+    if (step.after == ReplayStep::kNone)
+      plan(step.stay.arrived, Step::arrive, &actor);
+    else
+      actors_[step.after].followed_by(actor, step.gap);
   }
-  if (actors_.empty()) return {};
-  now_ = first;
+  const Instant first = steps.front().stay.arrived;
+  now_ = load_.warm ? first - load_.dial_time : first;
   on_stage_ = actors_.size();
+  if (load_.warm) pool_.warm_up(size_, size_, now_);
   plan(first, Step::sweep);
   while (!agenda_.empty()) {
     const Event event = agenda_.top();
@@ -252,6 +291,7 @@ void Simulation::tell() {
   outcome_.mean_wait = sum / static_cast<Duration::rep>(waits_.size());
   outcome_.p50_wait = waits_[(waits_.size() - 1) / 2];
   outcome_.p99_wait = waits_[(waits_.size() * 99 + 99) / 100 - 1];
+  outcome_.p995_wait = waits_[(waits_.size() * 199 + 199) / 200 - 1];
   outcome_.longest_wait = waits_.back();
 }
 }  // namespace

@@ -1,6 +1,7 @@
 // simulate(): predicts the effect of other settings. Recorded arrivals and hold times drive the production pool on a
-// virtual clock, with one loop, dials of average duration and an origin that closes idle connections as observed. No
-// payload, no I/O; milliseconds of CPU for thousands of borrows.
+// virtual clock, with one loop, dials of average duration and an origin that closes idle connections as observed. A
+// client that asked again as soon as it had its answer does so in the simulation too (replay_plan.h). No payload, no
+// I/O; milliseconds of CPU for thousands of borrows.
 #pragma once
 
 #include <array>
@@ -19,6 +20,8 @@ struct Workload {
   std::vector<BorrowRecord> stays;              // in any order
   Duration dial_time{};                         // of one connection
   std::optional<Duration> origin_closes_after;  // idle time after which the origin closes a connection
+  std::uint32_t streams = 1;                    // that a connection serves at once; 1: HTTP/1.1
+  bool warm = false;                            // all connections are open when the first borrow arrives
 };
 
 struct SimulationResult {
@@ -28,7 +31,7 @@ struct SimulationResult {
   std::array<std::uint64_t, kClosedNames.size()> closed_by{};
   std::uint32_t peak = 0;
   std::uint64_t waited = 0;  // borrows that were not served at once
-  Duration mean_wait{}, p50_wait{}, p99_wait{}, longest_wait{};
+  Duration mean_wait{}, p50_wait{}, p99_wait{}, p995_wait{}, longest_wait{};
 };
 
 // Deterministic: equal workloads and limits give equal results.

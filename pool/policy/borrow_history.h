@@ -20,6 +20,7 @@ namespace carpool::pool {
 struct BorrowRecord {
   Instant arrived{};
   Duration waited{}, held{};
+  std::uint16_t caller = 0;  // equal for a client's successive borrows (BorrowRequest::caller); 0: unknown
 };
 
 class BorrowHistory {
@@ -36,7 +37,7 @@ class BorrowHistory {
   }
 
   // Must be called on the loop's thread.
-  void note(Instant arrived, Duration waited, Duration held) {
+  void note(Instant arrived, Duration waited, Duration held, std::uint16_t caller = 0) {
     if (next_ == size_) turn_over(arrived);
     Slot* const place = at(next_);
     if (place == nullptr) return;  // not recorded: out of memory
@@ -45,7 +46,7 @@ class BorrowHistory {
     // release: pairs with the acquires in read(), which takes a slot only if `when` was the same before and after.
     slot.when.store(0, std::memory_order_release);
     slot.how.store(std::uint64_t{micros(waited)} << 32 | micros(held), std::memory_order_release);
-    slot.when.store(static_cast<std::uint64_t>(arrived.time_since_epoch().count()), std::memory_order_release);
+    slot.when.store(packed(arrived, caller), std::memory_order_release);
   }
 
   // Any thread; unordered. Skips a slot that is being written.
@@ -57,20 +58,28 @@ class BorrowHistory {
         const std::uint64_t when = slots[i].when.load(std::memory_order_acquire);
         const std::uint64_t how = slots[i].how.load(std::memory_order_acquire);
         if (when == 0 || slots[i].when.load(std::memory_order_acquire) != when) continue;
-        into.push_back({Instant(Duration(static_cast<Duration::rep>(when))), std::chrono::microseconds(how >> 32),
-                        std::chrono::microseconds(how & 0xFFFFFFFFU)});
+        into.push_back({arrival(when), std::chrono::microseconds(how >> 32),
+                        std::chrono::microseconds(how & 0xFFFFFFFFU), static_cast<std::uint16_t>(when)});
       }
     }
   }
 
  private:
+  // when: microseconds of the steady clock, which last for nine years of uptime, and the caller.
   struct Slot {
     Atomic<std::uint64_t> when{0}, how{0};
   };
+  static std::uint64_t packed(Instant arrived, std::uint16_t caller) {
+    const auto since = std::chrono::duration_cast<std::chrono::microseconds>(arrived.time_since_epoch()).count();
+    return static_cast<std::uint64_t>(since) << 16 | caller;
+  }
+  static Instant arrival(std::uint64_t when) {
+    return Instant(std::chrono::microseconds(static_cast<std::int64_t>(when >> 16)));
+  }
   // At the end of the ring: wraps around, or appends a chunk if the first slot is younger than kSpan.
   void turn_over(Instant now) {
-    const auto first = static_cast<Duration::rep>(at(0)->when.load(std::memory_order_relaxed));  // this thread's
-    if (size_ < kMost && now - Instant(Duration(first)) < kSpan) {
+    const Instant first = arrival(at(0)->when.load(std::memory_order_relaxed));  // this thread's
+    if (size_ < kMost && now - first < kSpan) {
       size_ += kChunk;
     } else {
       next_ = 0;

@@ -27,6 +27,9 @@ struct BorrowRequest {
   // class clients take turns, so none starves. Limits::classes is the number of classes.
   std::uint8_t priority_class = 0;
   std::uint64_t client = 0;  // 0: Borrower::client() is called if it has to wait
+  // Equal for requests that follow each other on one client connection: the simulation of another size replays them as
+  // one sequence (pool/directory/replay_plan.h). Serves no decision of the pool. 0: unknown.
+  std::uint16_t caller = 0;
 };
 
 // A waiter. Its memory outlives any delivery that names it (it is in its loop's slab, never freed while loops run); a

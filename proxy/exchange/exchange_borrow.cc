@@ -20,6 +20,12 @@ Duration max_idle_age(const OriginRuntime& origin) {
   const Duration half = origin.pool.idle_timeout / 2;  // zero: idle connections have no limit
   return std::min(trusted, half > Duration::zero() ? std::min(half, kGuess) : kGuess);
 }
+
+// Equal for the requests of one client stream, which follow each other; never 0. Two clients may have the same.
+std::uint16_t caller_tag(const ClientStream* stream) {
+  constexpr std::uint64_t kGoldenRatio = 0x9E37'79B9'7F4A'7C15;
+  return static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(stream) * kGoldenRatio >> 48 | 1);
+}
 }  // namespace
 
 // ---- collecting: the body is read before a connection is borrowed ----
@@ -64,6 +70,7 @@ AttemptState Exchange::borrow(bool fresh) {
     want.priority_class =
         class_of(origin.pool.classes, client_stream_->listen().class_name, request_.fields.get("priority"));
   }
+  want.caller = caller_tag(client_stream_);
   auto answer = origin.destination->borrow(*this, want, now);
   if (auto* lease = std::get_if<pool::Lease>(&answer)) return take(std::move(*lease), false);
   if (auto* fault = std::get_if<Fault>(&answer)) {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "pool/directory/explain.h"
+#include "pool/directory/size_advice.h"
 #include "pool/directory/what_if.h"
 #include "tests/unit/pool_fixture.h"
 
@@ -52,6 +53,15 @@ TEST(AHistory, StaysSmallWhereBorrowsAreFewAndGrowsWhenTheyComeFast) {
   all.clear();
   history.read(all);
   EXPECT_EQ(all.size(), 4 * BorrowHistory::kChunk) << "a hundred a second: ten seconds of them";
+}
+
+TEST(AHistory, KnowsTheCaller) {
+  BorrowHistory history;
+  history.note(kStart, microseconds(1), microseconds(2), 65535);
+  std::vector<BorrowRecord> all;
+  history.read(all);
+  EXPECT_EQ(all.at(0).caller, 65535);
+  EXPECT_EQ(all.at(0).arrived, kStart);
 }
 
 TEST(AHistory, SaturatesInsteadOfWrapping) {
@@ -113,46 +123,138 @@ TEST(ErlangC, IsWhatTheTablesSay) {
   EXPECT_EQ(erlang_c(5, 5), 1) << "it cannot keep up";
 }
 
-TEST(AnAdvice, NeedsEnoughToRestOn) {
-  EXPECT_FALSE(recommend_size(steady(19, milliseconds(10), milliseconds(5)), 4));
-  EXPECT_TRUE(recommend_size(steady(20, milliseconds(10), milliseconds(5)), 4));
+TEST(AMeasuredLoad, NeedsEnoughBorrows) {
+  EXPECT_FALSE(measure_load(steady(19, milliseconds(10), milliseconds(5))));
+  EXPECT_TRUE(measure_load(steady(20, milliseconds(10), milliseconds(5))));
 }
 
-TEST(AnAdvice, FollowsFromRateAndHoldTime) {
-  const auto advice = recommend_size(steady(1000, milliseconds(10), milliseconds(50)), 64);
-  ASSERT_TRUE(advice);
-  EXPECT_NEAR(advice->arrival_rate, 100, 0.01);
-  EXPECT_EQ(advice->mean_hold, milliseconds(50));
-  EXPECT_NEAR(advice->offered_load, 5, 0.01);
-  EXPECT_EQ(advice->busy_median, 5U);
-  EXPECT_EQ(advice->busy_most, 5U);
-  EXPECT_EQ(advice->goal, milliseconds(5));
-  // The smallest c whose 99th percentile meets the goal, by the formula itself.
+TEST(AMeasuredLoad, GivesTheSizeOfErlangsFormula) {
+  const auto load = measure_load(steady(1000, milliseconds(10), milliseconds(50)));
+  ASSERT_TRUE(load);
+  EXPECT_NEAR(load->arrival_rate, 100, 1);
+  EXPECT_EQ(load->mean_hold, milliseconds(50));
+  EXPECT_NEAR(load->offered_load, 5, 0.05);
+  EXPECT_EQ(load->busy_median, 5U);
+  EXPECT_EQ(load->busy_most, 5U);
+  // The smallest c with which 99 of 100 wait no longer than a tenth of the hold time, by the formula itself.
   const auto late = [&](std::uint32_t c) {
-    return erlang_c(c, advice->offered_load) * std::exp(-(c - advice->offered_load) * 0.005 / 0.05);
+    return erlang_c(c, load->offered_load) * std::exp(-(c - load->offered_load) * 0.005 / 0.05);
   };
-  EXPECT_LE(late(advice->size), 0.01);
-  EXPECT_GT(late(advice->size - 1), 0.01);
-  ASSERT_TRUE(advice->expected_wait);
-  EXPECT_LT(*advice->expected_wait, milliseconds(1));
-  EXPECT_LT(*advice->expected_wait_as_it_is, *advice->expected_wait);
+  EXPECT_LE(late(erlang_size(*load)), 0.01);
+  EXPECT_GT(late(erlang_size(*load) - 1), 0.01);
 }
 
-TEST(AnAdvice, SaysWhenThePresentSizeCannotKeepUp) {
-  const auto advice = recommend_size(steady(1000, milliseconds(10), milliseconds(50)), 4);
-  EXPECT_FALSE(advice->expected_wait_as_it_is);
-  EXPECT_GT(advice->size, 5U);
-}
-
-TEST(AnAdvice, IsNeverLessThanWhatBurstsNeeded) {
+std::vector<BorrowRecord> bursts(int count, int each, Duration held) {
   std::vector<BorrowRecord> stays;
-  for (int burst = 0; burst < 50; ++burst) {
-    for (int i = 0; i < 20; ++i) stays.push_back({kStart + seconds(burst), {}, milliseconds(100)});
+  for (int burst = 0; burst < count; ++burst) {
+    for (int i = 0; i < each; ++i) stays.push_back({kStart + seconds(10 * burst), {}, held});
   }
-  const auto advice = recommend_size(stays, 64);
-  EXPECT_EQ(advice->busy_most, 20U);
-  EXPECT_GE(advice->size, 20U);
-  EXPECT_EQ(advice->min_idle, 20U) << "usually none is lent, then twenty at once";
+  return stays;
+}
+
+TEST(AMeasuredLoad, LeavesOutTheTimesWithoutABorrow) {
+  const auto load = measure_load(bursts(50, 20, milliseconds(100)));
+  EXPECT_EQ(load->busy_most, 20U);
+  EXPECT_EQ(load->busy_median, 20U);
+  EXPECT_EQ(load->in_use, seconds(5)) << "fifty tenths of a second";
+  EXPECT_NEAR(load->offered_load, 20, 0.01);
+  EXPECT_GE(erlang_size(*load), 20U);
+}
+
+TEST(AMeasuredLoad, CountsWhatWaitsBesideWhatIsLent) {
+  std::vector<BorrowRecord> stays;
+  for (int i = 0; i < 40; ++i) {
+    stays.push_back({kStart, milliseconds(10 * (i / 4)), milliseconds(10)});  // forty at once on four connections
+  }
+  const auto load = measure_load(stays);
+  EXPECT_EQ(load->busy_most, 4U);
+  EXPECT_EQ(load->asked_most, 40U);
+}
+
+// ---- the advice ----
+
+Limits of_size(std::uint32_t size);
+
+TEST(AnAdvice, IsTheSmallestSizeThatKeepsTheStatedWait) {
+  const Workload load{bursts(50, 20, milliseconds(100)), {}, std::nullopt};
+  const auto none = advise_size(load, of_size(4), seconds(3), milliseconds(10));
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->size, 20U) << "whoever comes second waits a tenth of a second";
+  EXPECT_TRUE(none->met);
+  const auto some = advise_size(load, of_size(4), seconds(3), milliseconds(100));
+  EXPECT_EQ(some->size, 10U) << "two rounds";
+  EXPECT_EQ(some->expected.p99_wait, milliseconds(100));
+  EXPECT_EQ(some->as_it_is.p99_wait, milliseconds(400)) << "five rounds on four";
+}
+
+TEST(AnAdvice, IsNotBoundByTheSizeThatWasMeasured) {
+  std::vector<BorrowRecord> stays;
+  for (int burst = 0; burst < 3; ++burst) {
+    for (int i = 0; i < 40; ++i) {
+      stays.push_back({kStart + seconds(10 * burst), milliseconds(20 * (i / 4)), milliseconds(20)});
+    }
+  }
+  const auto advice = advise_size({stays, {}, std::nullopt}, of_size(4), seconds(3), milliseconds(20));
+  EXPECT_EQ(advice->load.busy_most, 4U);
+  EXPECT_EQ(advice->size, 20U);
+  EXPECT_EQ(advice->as_it_is.p99_wait, milliseconds(180));
+}
+
+// Forty clients on four connections, each asking five times as fast as it is answered.
+std::vector<BorrowRecord> prompt_clients() {
+  std::vector<BorrowRecord> stays;
+  for (int round = 0; round < 5; ++round) {
+    for (int client = 0; client < 40; ++client) {
+      const Duration begins = milliseconds(20) * (round * 10 + client / 4);
+      const Duration asks = round == 0 ? Duration::zero() : milliseconds(20) * ((round - 1) * 10 + client / 4 + 1);
+      stays.push_back({kStart + asks, begins - asks, milliseconds(20), static_cast<std::uint16_t>(client + 1)});
+    }
+  }
+  return stays;
+}
+
+TEST(AnAdvice, KnowsThatClientsThatAreAnsweredEarlierAskEarlier) {
+  const auto advice = advise_size({prompt_clients(), {}, std::nullopt}, of_size(4), seconds(3), milliseconds(1));
+  EXPECT_EQ(advice->size, 40U);
+  const SimulationResult half = simulate({prompt_clients(), {}, std::nullopt}, of_size(20), seconds(3));
+  EXPECT_EQ(half.p99_wait, milliseconds(20)) << "half of them always wait for the other half";
+}
+
+TEST(AnAdvice, CountsTheStreamsOfAConnection) {
+  Workload load{bursts(50, 20, milliseconds(100)), milliseconds(1), std::nullopt};
+  load.streams = 4;
+  EXPECT_EQ(advise_size(load, of_size(1), seconds(3), milliseconds(10))->size, 5U);
+}
+
+TEST(AnAdvice, AsksForIdleConnectionsWhereDialsTakeTooLong) {
+  const Workload load{bursts(50, 4, milliseconds(10)), milliseconds(50), seconds(5)};
+  const auto advice = advise_size(load, of_size(8), seconds(3), milliseconds(5));
+  EXPECT_EQ(advice->size, 4U);
+  EXPECT_EQ(advice->min_idle, 4U) << "the origin closes them between the bursts";
+  EXPECT_TRUE(advice->met);
+}
+
+TEST(AnAdvice, SaysWhenNoSizeMeetsTheTarget) {
+  const Workload load{steady(200, seconds(1), milliseconds(10)), milliseconds(50), milliseconds(10)};
+  const auto advice = advise_size(load, of_size(8), seconds(3), milliseconds(5));
+  EXPECT_EQ(advice->size, 1U);
+  EXPECT_FALSE(advice->met) << "the origin closes what is idle at once";
+  EXPECT_EQ(advice->expected.p99_wait, milliseconds(50)) << "a dial";
+}
+
+TEST(AnAdvice, ShowsHowFarItsEvidenceAgrees) {
+  std::vector<BorrowRecord> stays = bursts(10, 8, milliseconds(50));
+  for (BorrowRecord& stay : stays) stay.arrived += std::chrono::hours(1);
+  for (const BorrowRecord& stay : bursts(10, 16, milliseconds(50))) stays.push_back(stay);
+  const auto advice = advise_size({stays, {}, std::nullopt}, of_size(4), seconds(3), milliseconds(10));
+  EXPECT_EQ(advice->size, 16U);
+  EXPECT_EQ(advice->least, 8U);
+  EXPECT_EQ(advice->most, 16U);
+}
+
+TEST(AnAdvice, NeedsEnoughBorrows) {
+  EXPECT_FALSE(advise_size({steady(19, milliseconds(10), milliseconds(5)), {}, std::nullopt}, of_size(4), seconds(3),
+                           std::nullopt));
 }
 
 // ---- the simulation ----
@@ -309,13 +411,13 @@ TEST(AnExplanation, HasAReasonForEachCause) {
 }
 
 // Borrows of zero duration begin and end at one instant, among others.
-TEST(AnAdvice, CountsBorrowsThatTookNoTime) {
+TEST(AMeasuredLoad, CountsBorrowsThatTookNoTime) {
   std::vector<BorrowRecord> stays = steady(200, milliseconds(1), Duration::zero());
-  const std::optional<Advice> brief = recommend_size(stays, 4);
+  const std::optional<MeasuredLoad> brief = measure_load(stays);
   ASSERT_TRUE(brief);
   EXPECT_EQ(brief->busy_most, 1U);
   for (const BorrowRecord& stay : steady(200, milliseconds(1), milliseconds(3))) stays.push_back(stay);
-  const std::optional<Advice> mixed = recommend_size(stays, 4);
+  const std::optional<MeasuredLoad> mixed = measure_load(stays);
   ASSERT_TRUE(mixed);
   EXPECT_EQ(mixed->busy_most, 3U);
 }

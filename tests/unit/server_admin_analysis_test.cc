@@ -78,14 +78,28 @@ class AStudy : public testing::Test {
 };
 
 TEST_F(AStudy, AdvisesWithItsMethodAndInSentences) {
-  const Json json = parsed(advice_answer(facts, study));
-  EXPECT_NE(json.at("method").get<std::string>().find("Erlang"), std::string::npos);
+  const Json json = parsed(advice_answer(facts, study, "/x"));
+  EXPECT_NE(json.at("method").get<std::string>().find("replayed"), std::string::npos);
   const Json& advice = json.at("advice");
   EXPECT_NEAR(advice.at("arrivals_per_second").get<double>(), 40, 1);
   EXPECT_NEAR(advice.at("hold_seconds").at("mean").get<double>(), 0.02, 1e-6);
   EXPECT_GE(advice.at("recommended").at("size").get<int>(), 4) << "four come at once";
   EXPECT_EQ(advice.at("current").at("size"), 8);
-  EXPECT_GE(advice.at("explanation").size(), 4U);
+  EXPECT_GE(advice.at("explanation").size(), 3U);
+}
+
+TEST_F(AStudy, AdvisesForTheStatedWait) {
+  const Json strict = parsed(advice_answer(facts, study, "/x?wait=5ms")).at("advice");
+  EXPECT_EQ(strict.at("target_seconds"), 0.005);
+  EXPECT_EQ(strict.at("recommended").at("size"), 4);
+  EXPECT_EQ(strict.at("recommended").at("range"), Json({{"min", 4}, {"max", 4}}));
+  EXPECT_EQ(parsed(advice_answer(facts, study, "/x?wait=70ms")).at("advice").at("recommended").at("size"), 1);
+}
+
+TEST_F(AStudy, RefusesAWaitThatIsNone) {
+  for (const char* query : {"wait=0s", "wait=5", "wait=", "wait=soon"}) {
+    EXPECT_EQ(advice_answer(facts, study, std::string("/x?") + query).status, 400) << query;
+  }
 }
 
 TEST_F(AStudy, IsSentUnderTheNamesOfBeforeToo) {
@@ -93,14 +107,14 @@ TEST_F(AStudy, IsSentUnderTheNamesOfBeforeToo) {
   EXPECT_EQ(replay.at("present"), replay.at("current"));
   EXPECT_EQ(replay.at("what_if"), replay.at("simulated"));
   EXPECT_EQ(replay.at("sentences"), replay.at("explanation"));
-  const Json advice = parsed(advice_answer(facts, study)).at("advice");
+  const Json advice = parsed(advice_answer(facts, study, "/x")).at("advice");
   EXPECT_EQ(advice.at("present"), advice.at("current"));
   EXPECT_EQ(advice.at("busy").at("most"), advice.at("busy").at("max"));
 }
 
 TEST_F(AStudy, SaysWhyItCannotAdvise) {
   study.past.resize(3);
-  const Json json = parsed(advice_answer(facts, study));
+  const Json json = parsed(advice_answer(facts, study, "/x"));
   EXPECT_TRUE(json.at("advice").is_null());
   EXPECT_EQ(json.at("reason"), "only 3 borrows so far, 20 are needed");
 }

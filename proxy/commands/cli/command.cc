@@ -50,7 +50,7 @@ constexpr std::array<Command, 24> kCommands{{
     {"man", "", "", kPage, "prints a manual page: carpool (1) or carpool.toml (5)"},
 }};
 
-constexpr std::array<Flag, 23> kFlags{{
+constexpr std::array<Flag, 24> kFlags{{
     {"--admin", "ADDRESS", "", "", "address of the instance; default: the [admin] address of the configuration"},
     {"--token-file", "FILE", "", "",
      "file with the bearer token; default: the [admin] token_file of the configuration"},
@@ -63,6 +63,7 @@ constexpr std::array<Flag, 23> kFlags{{
     {"--idle-timeout", "TIME", "what-if", "idle_timeout", "idle time after which a connection is closed, such as 30s"},
     {"--expire-time", "TIME", "what-if", "expire_time", "maximum age of a connection, such as 30m"},
     {"--wait-timeout", "TIME", "what-if", "wait_timeout", "maximum wait of a request, such as 250ms"},
+    {"--wait", "TIME", "advice", "wait", "wait that 99 of 100 requests shall not exceed, such as 20ms"},
     {"--module", "NAME", "log-level", "module", "set only the level of this module", log::kModules},
     {"--dry-run", "", "reload", "dry_run", "only report what would change"},
     {"--once", "", "top", "", "print one frame and exit"},

@@ -110,7 +110,7 @@ inline constexpr const char* kSchemas = R"({
     "method": {"type": "string"}, "reason": {"type": "string"},
     "why_not": {"type": "string", "deprecated": true},
     "advice": {"type": "object", "nullable": true, "required": ["arrivals_per_second", "hold_seconds", "wait_seconds",
-      "offered_load", "current", "recommended", "explanation"]}}},
+      "offered_load", "target_seconds", "target_met", "current", "recommended", "explanation"]}}},
   "Replayed": {"type": "object", "required": ["settings", "outcome"], "properties": {"settings": {"type": "object"},
     "outcome": {"type": "object", "required": ["served", "refused", "timed_out", "handshakes", "peak", "wait_seconds"]}}},
   "WhatIf": {"type": "object", "required": ["origin", "borrows", "current", "simulated", "handshakes_saved", "explanation"],

@@ -153,7 +153,7 @@ Response its_explanation(const Call& call, const PoolInfo& pool) {
   return explain_answer(pool, call.view.study(pool.origin).value_or(PoolAnalysis{}));
 }
 Response its_advice(const Call& call, const PoolInfo& pool) {
-  return advice_answer(pool, call.view.study(pool.origin).value_or(PoolAnalysis{}));
+  return advice_answer(pool, call.view.study(pool.origin).value_or(PoolAnalysis{}), call.request.target);
 }
 Response its_what_if(const Call& call, const PoolInfo& pool) {
   return what_if_answer(pool, call.view.study(pool.origin).value_or(PoolAnalysis{}), call.request.target);
@@ -171,13 +171,16 @@ constexpr std::array<Parameter, 7> kWhatIf{
      {"expire_time", kDuration, "pool.expire_time, as 30m"},
      {"wait_timeout", kDuration, "pool.wait_timeout, as 3s"}}};
 
+constexpr std::array<Parameter, 1> kAdvice{
+    {{"wait", kDuration, "the wait that 99 of 100 borrows shall not exceed, as 20ms"}}};
+
 constexpr std::array<Parameter, 1> kWarmUp{{{"size", kSize, "default 2"}}};
 
 constexpr std::array<PoolRoute, 10> kPoolRoutes{{
     {"", "GET", one_pool, "one pool", "Pool"},
     {"connections", "GET", its_connections, "the connections of the pool", "Connections"},
     {"explain", "GET", its_explanation, "why connections were opened and closed", "Explanation"},
-    {"advice", "GET", its_advice, "the measured load and the pool size that it requires", "Advice"},
+    {"advice", "GET", its_advice, "the measured load and the pool size that it requires", "Advice", {.query = kAdvice}},
     {"what-if", "GET", its_what_if, "the same load replayed on other settings", "WhatIf", {.query = kWhatIf}},
     {"warm-up",
      "POST",

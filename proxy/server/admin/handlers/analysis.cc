@@ -1,12 +1,11 @@
 #include "proxy/server/admin/handlers/analysis.h"
 
 #include <charconv>
-#include <cstdio>
 #include <string>
 
 #include "pool/directory/what_if.h"
-#include "pool/policy/sizing.h"
 #include "proxy/config/text.h"
+#include "proxy/server/admin/handlers/analysis_text.h"
 #include "proxy/server/admin/json.h"
 #include "proxy/server/admin/path.h"
 
@@ -15,66 +14,6 @@ namespace carpool::proxy::admin {
 namespace {
 Json seconds_or_null(const std::optional<Duration>& duration) {
   return duration ? Json(seconds(*duration)) : Json(nullptr);
-}
-
-std::string rounded(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, value < 10 ? "%.2f" : "%.0f", value);
-  return text;
-}
-std::string time(Duration duration) {
-  const double s = seconds(duration);
-  if (s < 0.001) return rounded(s * 1e6) + " us";
-  return s < 1 ? rounded(s * 1e3) + " ms" : rounded(s) + " s";
-}
-
-constexpr std::string_view kMethod =
-    "Little's law and Erlang's C: the offered load is a = arrival rate * mean hold time; with c connections a request "
-    "waits "
-    "longer than t with probability C(c, a) * exp(-(c - a) * t / hold), on average C(c, a) * hold / (c - a). "
-    "Recommended is "
-    "the smallest c with which 99 of 100 requests wait no longer than the goal (a tenth of the hold time, 1 ms at "
-    "least), "
-    "and not less than the number borrowed at once 99 % of the time; min_idle is the number that peaks need beyond the "
-    "median.";
-
-std::vector<std::string> sentences(const pool::Advice& a, const pool::Limits& limits) {
-  std::vector<std::string> lines;
-  lines.push_back(std::to_string(a.borrows) + " borrows in " + time(a.window) + ": " + rounded(a.arrival_rate) +
-                  " a second, each holding its connection for " + time(a.mean_hold) + " on average (p99 " +
-                  time(a.p99_hold) + "); that keeps " + rounded(a.offered_load) + " connections busy.");
-  lines.push_back("Measured waits: " + time(a.mean_wait) + " on average, p99 " + time(a.p99_wait) +
-                  ". Borrowed at once: " + std::to_string(a.busy_median) + " (median), " + std::to_string(a.busy_p99) +
-                  " (p99), " + std::to_string(a.busy_most) + " (maximum).");
-  std::string size = "size = " + std::to_string(a.size);
-  if (a.expected_wait) size += ": expected wait " + time(*a.expected_wait);
-  if (a.expected_wait_as_it_is) {
-    size += "; with the current size of " + std::to_string(limits.size) + ": " + time(*a.expected_wait_as_it_is);
-  } else {
-    size += "; the current size of " + std::to_string(limits.size) + " cannot keep up with this load";
-  }
-  lines.push_back(size + ".");
-  lines.push_back("min_idle = " + std::to_string(a.min_idle) + " avoids dials during peaks.");
-  return lines;
-}
-
-Json json_of(const pool::Advice& a, const pool::Limits& limits) {
-  Json json;
-  json["borrows"] = a.borrows;
-  json["window_seconds"] = seconds(a.window);
-  json["arrivals_per_second"] = a.arrival_rate;
-  json["hold_seconds"] = {{"mean", seconds(a.mean_hold)}, {"p99", seconds(a.p99_hold)}};
-  json["wait_seconds"] = {{"mean", seconds(a.mean_wait)}, {"p99", seconds(a.p99_wait)}};
-  json["offered_load"] = a.offered_load;
-  json["busy"] = {{"median", a.busy_median}, {"p99", a.busy_p99}, {"max", a.busy_most}};
-  add_old_names(json["busy"], {{"max", "most"}});
-  json["goal_seconds"] = seconds(a.goal);
-  json["current"] = {{"size", limits.size}, {"expected_wait_seconds", seconds_or_null(a.expected_wait_as_it_is)}};
-  json["recommended"] = {
-      {"size", a.size}, {"min_idle", a.min_idle}, {"expected_wait_seconds", seconds_or_null(a.expected_wait)}};
-  json["explanation"] = sentences(a, limits);
-  add_old_names(json, {{"current", "present"}, {"explanation", "sentences"}});
-  return json;
 }
 
 // ---- what if ----
@@ -164,10 +103,6 @@ class Changes {
   std::optional<std::string> wrong_;
 };
 
-std::string counted(std::uint64_t count, std::string_view what) {
-  return std::to_string(count).append(" ").append(what).append(count == 1 ? "" : "s");
-}
-
 std::vector<std::string> sentences(const pool::SimulationResult& now, const pool::SimulationResult& then) {
   const bool more = then.opened > now.opened;
   std::vector<std::string> lines;
@@ -201,25 +136,10 @@ Response explain_answer(const PoolInfo& pool, const PoolAnalysis& study) {
   return json_answer(200, json);
 }
 
-Response advice_answer(const PoolInfo& pool, const PoolAnalysis& study) {
-  Json json;
-  json["origin"] = pool.origin;
-  json["method"] = std::string(kMethod);
-  if (const auto advice = pool::recommend_size(study.past, study.limits.size)) {
-    json["advice"] = json_of(*advice, study.limits);
-  } else {
-    json["advice"] = nullptr;
-    json["reason"] = "only " + std::to_string(study.past.size()) + " borrows so far, " +
-                     std::to_string(pool::kFewestForAdvice) + " are needed";
-    add_old_names(json, {{"reason", "why_not"}});
-  }
-  return json_answer(200, json);
-}
-
 Response what_if_answer(const PoolInfo& pool, const PoolAnalysis& study, std::string_view target) {
   Settings changed{study.limits, study.wait_timeout};
   if (const auto wrong = Changes(target, changed).apply()) return error_answer(400, *wrong);
-  const pool::Workload load{study.past, pool.snapshot.dial_time, pool.snapshot.learned_idle};
+  const pool::Workload load = workload_of(pool, study);
   const pool::SimulationResult now = simulate(load, study.limits, study.wait_timeout);
   const pool::SimulationResult then = simulate(load, changed.limits, changed.wait_timeout);
   Json json;

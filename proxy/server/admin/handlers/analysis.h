@@ -11,7 +11,8 @@
 namespace carpool::proxy::admin {
 
 Response explain_answer(const PoolInfo& pool, const PoolAnalysis& study);
-Response advice_answer(const PoolInfo& pool, const PoolAnalysis& study);
+// `target`: the request's, whose parameter `wait` states the wait that the size shall keep.
+Response advice_answer(const PoolInfo& pool, const PoolAnalysis& study, std::string_view target);
 // The query of `target` names the settings to change.
 Response what_if_answer(const PoolInfo& pool, const PoolAnalysis& study, std::string_view target);
 

@@ -1,0 +1,27 @@
+// plan_replay(): when each recorded borrow arrives if the pool has another size. A client that asks again as soon as
+// its answer is there asks earlier if the answer comes earlier: such a borrow follows its predecessor. Every other one
+// comes from outside and arrives when it did.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "base/clock.h"
+#include "pool/policy/borrow_history.h"
+
+namespace carpool::pool {
+
+struct ReplayStep {
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  BorrowRecord stay;
+  std::size_t after = kNone;  // the number of the step whose end it follows
+  Duration gap{};             // from that end to its arrival
+};
+
+// A client that is slower than this does something else in between.
+inline constexpr Duration kPromptClient = std::chrono::milliseconds(3);
+
+// Returns the borrows in order of arrival.
+std::vector<ReplayStep> plan_replay(std::vector<BorrowRecord> stays);
+
+}  // namespace carpool::pool

@@ -1,0 +1,35 @@
+// advise_size(): the smallest pool with which 99 of 100 borrows wait no longer than a stated time. Replays the recorded
+// borrows on pools of other sizes (what_if.h), so bursts, slow origins and clients that ask again at once count as they
+// came. Some ten replays; tens of milliseconds of CPU for thousands of borrows.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/clock.h"
+#include "pool/directory/what_if.h"
+#include "pool/policy/sizing.h"
+
+namespace carpool::pool {
+
+struct SizeAdvice {
+  MeasuredLoad load;
+  Duration target{};           // the wait that 99 of 100 borrows shall not exceed
+  std::uint32_t size = 0;      // connections
+  std::uint32_t min_idle = 0;  // needed where waits for dials exceed the target
+  // The evidence is cut into parts with as many borrows each; the sizes that single parts require. Equal to `size` if
+  // the sample is too small to be cut.
+  std::uint32_t least = 0, most = 0;
+  bool met = false;           // false: the target is not met by any size; dials or refusals remain
+  SimulationResult expected;  // with `size` and `min_idle`
+  SimulationResult as_it_is;  // with the present settings
+};
+
+// The target if none is stated: a tenth of the mean hold time, 1 ms at least.
+Duration usual_target(const MeasuredLoad& load);
+
+// Returns nullopt if there are too few borrows.
+std::optional<SizeAdvice> advise_size(const Workload& load, const Limits& limits, Duration wait_timeout,
+                                      std::optional<Duration> target);
+
+}  // namespace carpool::pool
