@@ -10,12 +10,11 @@ namespace carpool::proxy::admin {
 namespace {
 constexpr std::string_view kMethod =
     "The recorded borrows are replayed on pools of other sizes, with the pool's own code and a virtual clock: each "
-    "takes "
-    "as long as it did, a dial as long as the average dial, and a client that asked again at once does so again. "
-    "Recommended is the smallest size with which 99 of 100 borrows wait no longer than the target (parameter wait; "
-    "default: a tenth of the mean hold time, 1 ms at least). The range is what the quarters of the record require, "
-    "each "
-    "alone. Rates and loads are those of the time in use: gaps of a second or longer without a borrow do not count.";
+    "takes as long as it did, a dial as long as the average dial, and a client that asked again at once does so again. "
+    "Recommended is the smallest size with which 199 of 200 replayed borrows wait no longer than the target, so that "
+    "99 of 100 will (parameter wait; default: a tenth of the mean hold time, 1 ms at least). The range is what the "
+    "quarters of the record require, each alone. Rates and loads are those of the time in use: gaps of a second or "
+    "longer without a borrow do not count.";
 
 std::string range_text(const pool::SizeAdvice& a) {
   if (a.least == a.most) return "; each quarter of the record alone requires the same";
