@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace carpool {
@@ -19,6 +20,7 @@ enum class FaultKind : std::uint8_t {
   misdirected,            // :authority contradicts Host, or the target is not the listener's fixed origin
   loop_detected,          // the request carries our own Via, or an address of our own listeners
   egress_denied,
+  not_authenticated,  // 407
   client_gone,
   draining,
   overloaded,    // memory or descriptors are low
@@ -56,7 +58,8 @@ struct Fault {
   FaultKind kind = FaultKind::internal;
   Side side = Side::self;
   Retry retry = Retry::never;
-  std::string detail;  // for humans: the attempt and its result
+  std::string detail;          // for humans: the attempt and its result
+  std::string_view challenge;  // of not_authenticated: header lines of the reply, a constant of the program
 
   Fault(FaultKind k, Side s, std::string d = {}, Retry r = Retry::never)
       : kind(k), side(s), retry(r), detail(std::move(d)) {}

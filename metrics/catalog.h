@@ -103,6 +103,10 @@ inline constexpr Metric kClientHandshakes{"carpool_downstream_handshakes_total",
                                           "TLS handshakes of clients, by result: full, resumed, failed, timeout "
                                           "(listen.header_timeout) or rejected (more than "
                                           "threads.max_tasks)."};
+inline constexpr Metric kAuthentications{
+    "carpool_downstream_authentications_total", counter, "result",
+    "Requests on listeners with a credentials_file, by result: accepted, or answered with 407: missing (no "
+    "Proxy-Authorization), malformed, rejected (no user has these credentials)."};
 inline constexpr Metric kRefused{"carpool_requests_refused_total", counter, "origin",
                                  "Requests refused because no rule of the origin (allow) matches them."};
 inline constexpr Metric kCredentialFiles{
@@ -239,6 +243,7 @@ inline constexpr std::array kCatalog{
     &catalog::kGivenUp,            //
     &catalog::kH2Abuse,            //
     &catalog::kClientHandshakes,   //
+    &catalog::kAuthentications,    //
     &catalog::kRefused,            //
     &catalog::kCredentialFiles,    //
     &catalog::kStaleCredentials,   //

@@ -24,6 +24,14 @@ inline constexpr std::array<std::string_view, 3> kSheds{"new_clients", "idle", "
 // The ends of a client's TLS handshake.
 enum class ClientHandshake : std::uint8_t { full, resumed, failed, timeout, rejected };
 inline constexpr std::array<std::string_view, 5> kClientHandshakes{"full", "resumed", "failed", "timeout", "rejected"};
+// The results of asking a client for its credentials.
+enum class Authentication : std::uint8_t {
+  accepted,
+  missing,
+  malformed,  // not one field with a scheme that carpool knows
+  rejected    // no user has these
+};
+inline constexpr std::array<std::string_view, 4> kAuthentications{"accepted", "missing", "malformed", "rejected"};
 // The end of a CONNECT to an intercepted origin: here, or with the client's TLS, or as a tunnel.
 enum class Intercept : std::uint8_t {
   intercepted,

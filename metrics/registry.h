@@ -55,6 +55,9 @@ class Registry {
   void record_client_handshake(LoopId loop, ClientHandshake end) {
     client_handshakes_[static_cast<std::size_t>(end)].add(loop);
   }
+  void record_authentication(LoopId loop, Authentication result) {
+    authentications_[static_cast<std::size_t>(result)].add(loop);
+  }
   void record_refused(LoopId loop, OriginSlot origin) { shard(loop, origin).refused.add(); }
   void record_token_request(LoopId loop, OriginSlot origin, TokenRequest end) {
     shard(loop, origin).token_requests[static_cast<std::size_t>(end)].add();
@@ -85,6 +88,7 @@ class Registry {
   std::uint64_t given_up_count(std::size_t why) const { return given_up_[why].total(); }
   std::uint64_t shed_count(std::size_t what) const { return sheds_[what].total(); }
   std::uint64_t client_handshake_count(std::size_t end) const { return client_handshakes_[end].total(); }
+  std::uint64_t authentication_count(std::size_t result) const { return authentications_[result].total(); }
   // Calls visit(label, shard) once for each existing shard of a loop.
   template <class Visit>
   void for_each_shard(Visit visit) const {
@@ -125,6 +129,7 @@ class Registry {
   Gauge clients_;
   std::vector<Counter> sheds_;  // in the order of kSheds
   std::vector<Counter> client_handshakes_;
+  std::vector<Counter> authentications_;
   std::vector<Counter> given_up_;  // in the order of kGivenUps
   std::array<std::atomic<std::uint64_t>, kEgress.size()> egress_{};
   std::array<std::atomic<std::uint64_t>, kDns.size()> dns_{};

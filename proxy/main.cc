@@ -1,6 +1,7 @@
 // main(): reads and checks the configuration, runs the requested command or the server, and maps the outcome to an exit
 // code.
 #include <malloc.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -12,11 +13,13 @@
 #include "exec/uv/allocator.h"
 #include "proxy/commands/ca/ca.h"
 #include "proxy/commands/cli/cli.h"
+#include "proxy/commands/credential/credential.h"
 #include "proxy/commands/demo/demo.h"
 #include "proxy/commands/health.h"
 #include "proxy/commands/webhook/server.h"
 #include "proxy/config/options.h"
 #include "proxy/downstream/authority_check.h"
+#include "proxy/downstream/listener_credentials.h"
 #include "proxy/net/tls/allocator.h"
 #include "proxy/server/overload/memory_reserve.h"
 #include "proxy/server/run.h"
@@ -28,6 +31,12 @@ constexpr int kConfiguration = 1, kInternal = 3;
 // A response about a thousand pools takes megabytes briefly: such blocks are returned to the system instead of staying
 // in the heap.
 constexpr int kOwnMapping = 256 * 1024;
+
+// Checks the files that the configuration names.
+void check_files(carpool::proxy::config::Reading& reading) {
+  carpool::proxy::check_credentials(reading);
+  carpool::proxy::check_authority(reading);
+}
 
 int dispatch(const carpool::proxy::config::Options& options) {
   namespace config = carpool::proxy::config;
@@ -62,6 +71,16 @@ std::optional<int> run_authority(int argc, char** argv) {
   std::fprintf(stderr, "carpool: %s\n", std::get<std::string>(*options).c_str());
   return kConfiguration;
 }
+// Likewise for `carpool credential`.
+std::optional<int> run_credential(int argc, char** argv) {
+  const auto options = carpool::proxy::parse_credential(argc, argv);
+  if (!options) return std::nullopt;
+  if (const auto* given = std::get_if<carpool::proxy::CredentialOptions>(&*options)) {
+    return carpool::proxy::run_credential(*given, STDIN_FILENO, std::cout, std::cerr);
+  }
+  std::fprintf(stderr, "carpool: %s\n", std::get<std::string>(*options).c_str());
+  return kConfiguration;
+}
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -73,6 +92,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed peer is reported as an error value, not as a signal
   if (const std::optional<int> code = run_webhook(argc, argv)) return *code;
   if (const std::optional<int> code = run_authority(argc, argv)) return *code;
+  if (const std::optional<int> code = run_credential(argc, argv)) return *code;
   if (const std::optional<int> code = carpool::proxy::cli::run(argc, argv, std::cout, std::cerr)) return *code;
   const auto options = carpool::proxy::config::parse_options(argc, argv);
   if (const auto* complaint = std::get_if<std::string>(&options)) {
@@ -81,6 +101,6 @@ int main(int argc, char** argv) {
   }
   carpool::proxy::config::Options known = std::get<carpool::proxy::config::Options>(options);
   // A probe of the health must not depend on files that only the proxy reads.
-  if (known.command != carpool::proxy::config::Command::health) known.judge = &carpool::proxy::check_authority;
+  if (known.command != carpool::proxy::config::Command::health) known.judge = &check_files;
   return dispatch(known);
 }

@@ -76,6 +76,16 @@ class Checker {
     needs(prefix, listen.cert_file, "cert_file", listen.key_file, "key_file");
     needs(prefix, listen.key_file, "key_file", listen.cert_file, "cert_file");
     needs(prefix, listen.client_ca_file, "client_ca_file", listen.cert_file, "cert_file");
+    credentials_are_private(listen, prefix + "credentials_file");
+  }
+
+  void credentials_are_private(const Listen& listen, const std::string& key) {
+    if (listen.credentials_file.empty() || places_.wrong(key)) return;
+    reading_.credentials.push_back({listen.credentials_file, at(key, {})});
+    const bool local = unix_address(listen.address) || loopback_address(listen.address);
+    if (local || !listen.cert_file.empty()) return;
+    reading_.warnings.push_back(at(key, "is set without cert_file, so passwords and tokens travel in plain text to " +
+                                            quoted(listen.address) + ", expected cert_file and key_file"));
   }
 
   void of_a_unix_socket(const Listen& listen, const std::string& key, const std::string& value) {
@@ -97,10 +107,10 @@ class Checker {
     if (places_.wrong(key) || unix_address(listen.address) || loopback_address(listen.address)) return;
     const bool fixed = !listen.origin.empty() && !listen.connect;
     const bool ruled = config_.egress.default_ == Verdict::deny && !config_.egress.report_only;
-    if (listen.open || fixed || ruled) return;
+    if (listen.open || fixed || ruled || !listen.credentials_file.empty()) return;
     mistake(key, quoted(listen.address) +
                      R"( is not loopback and would be an open proxy, expected one of egress.default = "deny", )"
-                     "a fixed origin with connect = false, or open = true");
+                     "a fixed origin with connect = false, a credentials_file, or open = true");
   }
 
   void admin_has_a_token() {

@@ -57,6 +57,7 @@ struct Listen {
   std::string group;  // likewise, name or number; empty: the process's
   std::string cert_file, key_file;  // TLS with this identity; empty: plain text
   std::string client_ca_file;       // a client needs a certificate of these authorities; empty: none is requested
+  std::string credentials_file;     // see credential.h; empty: a client needs none
   friend bool operator==(const Listen&, const Listen&) = default;
 };
 

@@ -28,11 +28,18 @@ struct Intercepted {
   ConfigError origin, authority;  // the places of origin.intercept and of intercept.ca_dir, without a text
 };
 
+// A listener's credentials_file, likewise.
+struct NamedCredentials {
+  std::string path;
+  ConfigError place;  // without a text
+};
+
 struct Reading {
   Config config;  // valid only if `mistakes` is empty
   std::vector<ConfigError> mistakes;
   std::vector<ConfigError> warnings;
   std::vector<Intercepted> intercepted;
+  std::vector<NamedCredentials> credentials;
   std::array<bool, kReadingLimits.size()> met{};  // indexed by ReadingLimit
 
   void meet(ReadingLimit limit) { met[static_cast<std::size_t>(limit)] = true; }

@@ -56,6 +56,15 @@ std::vector<Setting> listen_tls() {
   };
 }
 
+std::vector<Setting> listen_authentication() {
+  return {
+      row<&Listen::credentials_file>("credentials_file",
+                                     "each request needs credentials (Proxy-Authorization) that this file lists, as "
+                                     "`carpool credential` makes them")
+          .format(kReadableFile, R"("/etc/carpool/credentials")"),
+  };
+}
+
 }  // namespace
 
 Section top_section() {
@@ -104,6 +113,7 @@ Section listen_section() {
   for (Setting& row : listen_limits()) section.settings.push_back(row);
   for (Setting& row : listen_file()) section.settings.push_back(row);
   for (Setting& row : listen_tls()) section.settings.push_back(row);
+  for (Setting& row : listen_authentication()) section.settings.push_back(row);
   return section;
 }
 

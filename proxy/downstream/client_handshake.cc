@@ -175,7 +175,7 @@ void ClientHandshake::become_tunnel(metrics::Intercept why) {
   owner_.interceptor().count(*connect_, why);
   established_ = true;
   context_.loop.unwatch(fd(), std::exchange(key_, {}));
-  owner_.tunnel(listener_, std::move(socket_), std::move(peer_), std::move(connect_->head));
+  owner_.tunnel(listener_, std::move(socket_), std::move(peer_), std::move(connect_->user), std::move(connect_->head));
   close();
 }
 

@@ -98,9 +98,11 @@ void ClientList::intercept(Listener& listener, std::unique_ptr<InterceptedConnec
                                                               std::move(socket), std::move(peer))));
 }
 
-void ClientList::tunnel(Listener& listener, Fd socket, std::string peer, std::string head) {
-  static_cast<void>(succeed(
-      successor<H1Client>(listener, nullptr, net::make_accepted(socket.release()), std::move(peer)), std::move(head)));
+void ClientList::tunnel(Listener& listener, Fd socket, std::string peer, std::string user, std::string head) {
+  auto point = std::make_unique<const ListenPoint>(listener.point(), std::move(user));
+  static_cast<void>(
+      succeed(successor<H1Client>(listener, std::move(point), net::make_accepted(socket.release()), std::move(peer)),
+              std::move(head)));
 }
 
 void ClientList::destroy_later(ClientConnection& client) {

@@ -71,7 +71,7 @@ class ClientList final : public ClientAcceptor, public ClientOwner, public Hands
                  std::string peer) override LOOP_ONLY;
   void established(Listener& listener, std::unique_ptr<const ListenPoint> point,
                    std::unique_ptr<net::Transport> transport, std::string peer) override LOOP_ONLY;
-  void tunnel(Listener& listener, Fd socket, std::string peer, std::string head) override LOOP_ONLY;
+  void tunnel(Listener& listener, Fd socket, std::string peer, std::string user, std::string head) override LOOP_ONLY;
   // Adds the successor of a client of this list and starts it with these arguments. Returns nullptr if that fails: it
   // is closed then.
   template <class Client, class... Arguments>

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "proxy/downstream/intercepts.h"
+#include "proxy/exchange/authentication.h"
 #include "proxy/exchange/client_stream.h"
 #include "proxy/exchange/connect_policy.h"
 #include "proxy/exchange/exchange_context.h"
@@ -49,6 +50,9 @@ std::unique_ptr<InterceptedConnect> ConnectInterceptor::accept(const ClientStrea
   if (!origin) return nullptr;
   const std::optional<ListenerIdentity> leaf = intercepts_->leaf(origin->label());
   if (!leaf) return nullptr;
+  std::string user;
+  const auto admitted = authenticate(client.listener(), request.fields, user);
+  if (admitted.value_or(metrics::Authentication::accepted) != metrics::Authentication::accepted) return nullptr;
   const Result<OriginRuntime*> runtime = context_.origins.enter(*origin);
   if (!runtime) return nullptr;
 
@@ -68,7 +72,9 @@ std::unique_ptr<InterceptedConnect> ConnectInterceptor::accept(const ClientStrea
   if (more != 0) return tunnels(What::early);
   connect->identity = *leaf;
   connect->head = head_again(request);
-  connect->point = std::make_unique<ListenPoint>(client.listener(), Interception{std::move(*origin)});
+  if (admitted) context_.stats.count_authentication(*admitted);
+  connect->point = std::make_unique<ListenPoint>(client.listener(), Interception{std::move(*origin)}, user);
+  connect->user = std::move(user);
   return connect;
 }
 

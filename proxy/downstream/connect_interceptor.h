@@ -27,6 +27,7 @@ struct InterceptedConnect {
   std::string head;    // the request again, for the tunnel that it becomes if the client's bytes are no usable TLS
   std::string client;  // for Intercepts
   std::string agent;   // the request's User-Agent
+  std::string user;    // whose credentials the request carried; empty: none were asked for
 };
 
 class ConnectInterceptor {

@@ -70,6 +70,7 @@ void H2ClientStream::send_own(const std::string& text, std::string_view method) 
   http::ReplyRules rules;
   rules.client_version = http::Version::http2;
   rules.head_request = method == "HEAD";
+  rules.own = true;
   auto fields = client_.context().buffers.lend_fields();
   http::h2_response(*fields, head, rules);
   ended_ = true;

@@ -53,6 +53,11 @@ void Listener::set_identity(ListenerIdentity identity) {
   identity_ = std::move(identity);
 }
 
+void Listener::set_credentials(ListenerCredentials credentials) {
+  point_.set(credentials.get());
+  credentials_ = std::move(credentials);
+}
+
 net::SocketAccess Listener::access_of(const config::Listen& settings) {
   constexpr mode_t kGroupToo = 0660;
   net::SocketAccess access;

@@ -13,6 +13,7 @@
 #include "exec/coalesced_mail.h"
 #include "exec/loop.h"
 #include "proxy/config/config.h"
+#include "proxy/downstream/listener_credentials.h"
 #include "proxy/downstream/listener_identity.h"
 #include "proxy/exchange/listen_point.h"
 #include "proxy/net/acceptor.h"
@@ -59,6 +60,10 @@ class Listener final : private net::Acceptor::Owner {
   // The TLS identity shown to new clients; nullptr: plain text. Any thread.
   ListenerIdentity identity() const;
   void set_identity(ListenerIdentity identity);
+  // Each request needs one of these from now on; nullptr: none. Before the first client, or on the first worker's loop.
+  // The caller keeps those before until each loop has ended its turn.
+  void set_credentials(ListenerCredentials credentials);
+  const ListenerCredentials& credentials() const { return credentials_; }
   const net::Address& address() const { return point_.address(); }  // the real port, after open()
   const ListenPoint& point() const { return point_; }
   std::uint32_t clients() const { return clients_.load(std::memory_order_relaxed); }
@@ -72,6 +77,7 @@ class Listener final : private net::Acceptor::Owner {
   exec::Loop& loop() const;
 
   std::vector<std::unique_ptr<const config::Listen>> versions_;
+  ListenerCredentials credentials_;
   ListenPoint point_;
   const Parts parts_;
   std::size_t next_ = 0;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "proxy/exchange/authentication.h"
 #include "proxy/exchange/connect_policy.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/max_forwards_reply.h"
@@ -30,6 +31,7 @@ void Exchange::begin(ClientStream& client_stream) {
   info_ = {};
   info_.began = now;
   request_values_.emplace(std::move(host_buffer_));
+  user_ = client_stream_->listener().user();
   if (request_.method == "CONNECT") request_values_->tunnel.request(TunnelRequest::connect);
 
   const Result<http::Target> target = http::parse_target(request_);
@@ -93,6 +95,11 @@ bool Exchange::may_forward(const http::Target& target) {
   if (client_stream_->accepted_while_shedding() && context_.overload.sheds(ShedLevel::new_clients)) {
     context_.stats.count_shed(metrics::Shed::new_clients);
     reply({FaultKind::overloaded, Side::self, "memory or file descriptors run short"});
+    return false;
+  }
+  if (const std::optional<Fault> fault =
+          refuse_stranger(context_, client_stream_->listener(), request_.fields, user_)) {
+    reply(*fault);
     return false;
   }
   if (const std::optional<Fault> fault = refuse_head(context_, *client_stream_, request_, target)) {

@@ -190,6 +190,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   std::optional<AttemptValues> attempt_;
   std::optional<RequestValues> request_values_;  // from begin() to finish()
   std::string host_buffer_;                      // memory for the next request
+  std::string user_;                             // of the request; empty: no credentials were asked for
   RequestBody request_body_;
   exec::Timer timer_;
   ExchangeInfo info_;

@@ -49,6 +49,7 @@ void Exchange::record() {
   if (!context_.stats.should_log(ordinary)) return;
   log::AccessEntry entry = entry_of(info_);
   entry.client = client_stream_->peer();
+  entry.user = user_;
   entry.method = request_.method;
   entry.target = request_.target;
   entry.total = now - info_.began;

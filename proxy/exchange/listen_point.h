@@ -1,5 +1,5 @@
-// ListenPoint: what a request's way depends on of the listener that accepted its client: the settings in force, and
-// the address that it is bound to. Outlives every client.
+// ListenPoint: what a request's way depends on of the listener that accepted its client: the settings in force, the
+// credentials that it asks for, and the address that it is bound to. Outlives every client.
 #pragma once
 
 #include <atomic>
@@ -13,6 +13,8 @@
 
 namespace carpool::proxy {
 
+class ClientCredentials;
+
 // A CONNECT whose tunnel ends here: its requests reach this origin only.
 struct Interception {
   pool::Origin origin;      // https
@@ -22,12 +24,22 @@ struct Interception {
 class ListenPoint {
  public:
   ListenPoint() = default;
-  // The point of the requests inside a CONNECT that `outer` accepted.
-  ListenPoint(const ListenPoint& outer, Interception interception)
-      : settings_(&outer.settings()), address_(outer.address_), interception_(std::move(interception)) {}
+  // The point of a CONNECT that `outer` has accepted from `user`, and of nothing else: it asks for no credentials.
+  ListenPoint(const ListenPoint& outer, std::string user)
+      : settings_(&outer.settings()), address_(outer.address_), user_(std::move(user)) {}
+  // Likewise, of the requests inside.
+  ListenPoint(const ListenPoint& outer, Interception interception, std::string user = {})
+      : settings_(&outer.settings()),
+        address_(outer.address_),
+        interception_(std::move(interception)),
+        user_(std::move(user)) {}
 
   const config::Listen& settings() const { return *settings_.load(std::memory_order_acquire); }
   const net::Address& address() const { return address_; }  // with the real port
+
+  // nullptr: none are asked for. Valid until this loop's turn ends.
+  const ClientCredentials* credentials() const { return credentials_.load(std::memory_order_acquire); }
+  const std::string& user() const { return user_; }  // of the CONNECT; empty: none, or each request has its own
 
   // nullptr: requests choose their origin as the settings allow.
   const Interception* interception() const { return interception_ ? &*interception_ : nullptr; }
@@ -37,12 +49,16 @@ class ListenPoint {
 
   // `settings` lives as long as this. Release: pairs with settings().
   void set(const config::Listen& settings) { settings_.store(&settings, std::memory_order_release); }
+  // The caller keeps those before until each loop has ended its turn.
+  void set(const ClientCredentials* credentials) { credentials_.store(credentials, std::memory_order_release); }
   void bind(const net::Address& address) { address_ = address; }  // before the first client
 
  private:
   std::atomic<const config::Listen*> settings_{nullptr};
+  std::atomic<const ClientCredentials*> credentials_{nullptr};
   net::Address address_;
   std::optional<Interception> interception_;
+  std::string user_;
 };
 
 }  // namespace carpool::proxy

@@ -27,6 +27,7 @@ constexpr std::array kRows = {
     Row{misdirected, "misdirected", 421, "http_request_error"},
     Row{loop_detected, "loop_detected", 508, "proxy_loop_detected"},
     Row{egress_denied, "egress_denied", 403, "http_request_denied"},
+    Row{not_authenticated, "not_authenticated", 407, "http_request_denied"},
     Row{client_gone, "client_gone", 400, "http_request_error"},
     Row{draining, "draining", 503, "proxy_internal_response"},
     Row{overloaded, "overloaded", 503, "proxy_internal_response"},
@@ -126,12 +127,13 @@ std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version cl
   out.append("\r\nProxy-Status: carpool; error=").append(told.error).append("; details=");
   append_quoted(out, words(fault));
   if (told.retry_after) out.append("\r\nRetry-After: 1");
+  out.append("\r\n").append(fault.challenge);
   if (close) {
-    out.append("\r\nConnection: close");
+    out.append("Connection: close\r\n");
   } else if (client_version == Version::http10) {
-    out.append("\r\nConnection: keep-alive");
+    out.append("Connection: keep-alive\r\n");
   }
-  out.append("\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ").append(std::to_string(body.size()));
+  out.append("Content-Type: text/plain; charset=utf-8\r\nContent-Length: ").append(std::to_string(body.size()));
   out.append("\r\n\r\n");
   if (!head_request) out.append(body);
   return told.status;

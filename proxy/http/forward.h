@@ -51,6 +51,7 @@ struct ReplyRules {
   Version client_version = Version::http11;
   bool close = false;  // send Connection: close (if false, HTTP/1.0 keep-alive clients get Connection: keep-alive)
   bool head_request = false;
+  bool own = false;      // the response is a local reply: Proxy-Authenticate is for this client
   bool upgrade = false;  // 101: pass Connection: Upgrade and Upgrade on
 };
 // Returns the framing of the body towards this client, whatever framing the origin chose: chunked, or until_close, if

@@ -18,6 +18,8 @@ std::string_view reason_phrase(std::uint16_t status) {
       return "Not Found";
     case 405:
       return "Method Not Allowed";
+    case 407:
+      return "Proxy Authentication Required";
     case 408:
       return "Request Timeout";
     case 409:

@@ -14,6 +14,7 @@ constexpr std::size_t kMaxFault = 512;
 void append_entry(Line& line, const AccessEntry& entry, std::string_view target) {
   line.number("request", entry.request);
   line.text("client", entry.client);
+  if (!entry.user.empty()) line.text("user", entry.user);
   line.text("method", entry.method.substr(0, kMaxMethod));
   line.text("target", target);
   if (!entry.origin.empty()) line.text("origin", entry.origin);

@@ -16,6 +16,7 @@ struct AccessEntry {
   Instant began{};            // when the head was complete
   std::uint64_t request = 0;  // id, unique in this process
   std::string_view client;    // address
+  std::string_view user;      // that its credentials name; empty: none
   std::string_view method, target;
   std::string_view origin;   // label; empty: rejected before routing
   std::uint16_t status = 0;  // 499: the client left before the response head

@@ -109,6 +109,10 @@ void LoopStats::count_client_handshake(metrics::ClientHandshake end) {
   metrics_.record_client_handshake(loop_.id(), end);
 }
 
+void LoopStats::count_authentication(metrics::Authentication result) {
+  metrics_.record_authentication(loop_.id(), result);
+}
+
 void LoopStats::client_came() {
   metrics_.clients().add(loop_.id());
 }

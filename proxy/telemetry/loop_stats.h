@@ -54,6 +54,7 @@ class LoopStats {
   void count_token_request(metrics::OriginSlot origin, metrics::TokenRequest end) LOOP_ONLY;
   void count_intercept(metrics::OriginSlot origin, metrics::Intercept what) LOOP_ONLY;
   void count_client_handshake(metrics::ClientHandshake end) LOOP_ONLY;
+  void count_authentication(metrics::Authentication result) LOOP_ONLY;
   void client_came() LOOP_ONLY;
   void client_left() LOOP_ONLY;
 

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "proxy/http/forward.h"
+#include "proxy/http/proxy_authorization.h"
 #include "tests/fuzz/strict_head.h"
 #include "tests/property/h1_reading.h"
 
@@ -56,7 +57,19 @@ std::string forwarded(const Message& message, const Target& target) {
   return out;
 }
 
+void check_credentials(const Fields& fields) {
+  using Form = ProxyAuthorization::Form;
+  DecodedCredentials decoded;
+  const ProxyAuthorization got = read_proxy_authorization(fields, decoded);
+  const std::size_t count = fields.count("proxy-authorization");
+  must((count == 0) == (got.form == Form::absent), "the field is there or not", "");
+  must(count == 1 || got.form == Form::absent || got.form == Form::malformed, "one field", "");
+  must(got.form != Form::basic || got.name.find(':') == std::string_view::npos, "a name ends at the colon", got.name);
+  must(got.form != Form::bearer || token68(got.secret), "a token", got.secret);
+}
+
 void check(const Message& message) {
+  check_credentials(message.head.fields);
   const Result<Target> target = parse_target(message.head);
   if (!target) return;
   must(!target->path.empty(), "a path", message.head.target);

@@ -86,7 +86,7 @@ class TheClientHandshake : public testing::Test, public HandshakeOwner {
                    std::string) override {
     result = std::move(transport);
   }
-  void tunnel(Listener&, Fd, std::string, std::string) override {}
+  void tunnel(Listener&, Fd, std::string, std::string, std::string) override {}
   ConnectInterceptor& interceptor() override { return interceptor_; }
   ConnectInterceptor interceptor_{plane.context, nullptr};
 };

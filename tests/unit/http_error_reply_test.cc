@@ -40,6 +40,15 @@ TEST(FaultReply, OfEveryKindIsReadAsOneMessage) {
   }
 }
 
+TEST(FaultReply, AsksForCredentialsByItsChallenge) {
+  Fault fault(FaultKind::not_authenticated, Side::self, "who");
+  fault.challenge = "Proxy-Authenticate: Basic realm=\"a\"\r\nProxy-Authenticate: Bearer realm=\"a\"\r\n";
+  const std::string bytes = reply(fault, Version::http11, true);
+  EXPECT_EQ(bytes.substr(9, 33), "407 Proxy Authentication Required");
+  EXPECT_NE(bytes.find("\r\n" + std::string(fault.challenge) + "Connection: close\r\n"), std::string::npos) << bytes;
+  EXPECT_NE(bytes.find("error=http_request_denied"), std::string::npos);
+}
+
 TEST(FaultReply, TellsHttp10WhetherTheConnectionGoesOn) {
   const Fault fault(FaultKind::queue_full, Side::self);
   EXPECT_NE(reply(fault, Version::http10).find("Connection: keep-alive\r\n"), std::string::npos);
@@ -85,6 +94,7 @@ TEST(FaultReply, HasTheStatusesOfTheContract) {
       {FaultKind::response_timeout, 504},
       {FaultKind::request_timeout, 504},
       {FaultKind::loop_detected, 508},
+      {FaultKind::not_authenticated, 407},
       {FaultKind::internal, 500},
       {FaultKind::version_not_supported, 505},
       {FaultKind::informational_limit, 502},

@@ -221,7 +221,7 @@ std::optional<int> run(int argc, const char* const* argv, std::ostream& out, std
   const std::string& word = request.operand;
   if (request.command->name == "completion") return print_page(completion(word), "bash, zsh or fish", out, err);
   if (request.command->name == "man") return print_page(manual(word), "carpool or carpool.toml", out, err);
-  for (const std::string_view own : {"ca", "webhook"}) {  // otherwise it ran already
+  for (const std::string_view own : {"ca", "credential", "webhook"}) {  // otherwise it ran already
     if (request.command->name == own) return fail("`" + std::string(own) + "` must be the first word");
   }
   try {

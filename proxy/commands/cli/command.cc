@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kShells{"bash", "zsh", "fish"};
 constexpr std::array<std::string_view, 3> kActions{"init", "bundle", "env"};
+constexpr std::array<std::string_view, 2> kSchemes{"basic", "bearer"};
 constexpr std::array<std::string_view, 2> kFormats{"sh", "plain"};
 constexpr std::array<std::string_view, 2> kPages{"carpool", "carpool.toml"};
 
@@ -18,9 +19,10 @@ constexpr Operand kOrigin{"ORIGIN", false, {}, ""};
 constexpr Operand kLevel{"LEVEL", true, log::kLevelNames, "level"};
 constexpr Operand kShell{"SHELL", false, kShells, ""};
 constexpr Operand kAction{"ACTION", false, kActions, ""};
+constexpr Operand kScheme{"SCHEME", false, kSchemes, ""};
 constexpr Operand kPage{"PAGE", true, kPages, ""};
 
-constexpr std::array<Command, 24> kCommands{{
+constexpr std::array<Command, 25> kCommands{{
     {"top", "GET", "/pools", kNone, "shows the pools, refreshed each second, the busiest first; q quits"},
     {"pools", "GET", "/pools", kNone, "every pool"},
     {"pool", "GET", "/pools/{origin}", kOrigin, "shows one pool: its counters, and the addresses of its origin"},
@@ -46,6 +48,9 @@ constexpr std::array<Command, 24> kCommands{{
     {"ca", "", "", kAction,
      "makes the authority of intercepted origins (init DIR --host NAME...) and hands it to applications (bundle DIR, "
      "env DIR)"},
+    {"credential", "", "", kScheme,
+     "reads a password or token from standard input, and prints its line for a credentials_file (basic NAME, bearer "
+     "NAME)"},
     {"completion", "", "", kShell, "prints the completion script for a shell: bash, zsh or fish"},
     {"man", "", "", kPage, "prints a manual page: carpool (1) or carpool.toml (5)"},
 }};

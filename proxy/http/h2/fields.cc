@@ -93,7 +93,8 @@ void h2_response(H2Fields& out, const ResponseHead& head, const ReplyRules& rule
   add_status(out, head.status);
   const bool length = rules.head_request || head.status == 304;
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (returns(fields, i, options, length)) copy(out, fields[i], fields.sensitive(i));
+    const bool challenge = rules.own && fields.id(i) == FieldName::proxy_authenticate;
+    if (challenge || returns(fields, i, options, length)) copy(out, fields[i], fields.sensitive(i));
   }
   if (head.framing == Framing::length) add_number(out, "content-length", head.length);
   add_via(out, head.version, rules.via_pseudonym);

@@ -1,6 +1,8 @@
 #include "proxy/net/tls/digest.h"
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/sha.h>
 
 #include <array>
 
@@ -11,6 +13,23 @@ std::string sha1(std::string_view bytes) {
   unsigned size = 0;
   EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha1(), nullptr);
   return {reinterpret_cast<const char*>(digest.data()), size};
+}
+
+// EVP_Digest() allocates a context for each call.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+Sha256 sha256(std::string_view bytes) {
+  Sha256 digest;
+  SHA256_CTX context;
+  SHA256_Init(&context);
+  SHA256_Update(&context, bytes.data(), bytes.size());
+  SHA256_Final(digest.data(), &context);
+  return digest;
+}
+#pragma GCC diagnostic pop
+
+bool equal_in_constant_time(const Sha256& a, const Sha256& b) {
+  return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 std::string base64(std::string_view bytes) {

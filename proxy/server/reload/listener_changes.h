@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "proxy/config/config.h"
+#include "proxy/downstream/listener_credentials.h"
 #include "proxy/downstream/listener_identity.h"
 #include "proxy/net/bind.h"
 
@@ -14,11 +15,13 @@ struct NewListener {
   config::Listen settings;
   net::Bound bound;
   ListenerIdentity identity;
+  ListenerCredentials credentials;
 };
 
 struct ChangedListener {
   config::Listen settings;
   ListenerIdentity identity;
+  ListenerCredentials credentials;
 };
 
 struct ListenerChanges {

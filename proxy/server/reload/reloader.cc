@@ -39,7 +39,7 @@ struct Reloader::Plan {
 Reloader::Reloader(const Parts& parts, std::optional<config::Options> source)
     : parts_(parts), source_(std::move(source)) {
   for (const auto& listener : parts.round.listeners.open_ones())
-    bound_[listener->settings().address] = {listener->address(), listener->identity()};
+    bound_[listener->settings().address] = {listener->address(), listener->identity(), listener->credentials()};
 }
 
 Reloader::~Reloader() = default;
@@ -118,7 +118,10 @@ std::vector<std::string> Reloader::files(const std::optional<config::Options>& s
   add(config.upstream.tls);
   for (const config::OriginSettings& origin : config.origins) add(origin.upstream.tls);
   for (const config::Listen& listen : config.listen) {
-    for (const std::string& file : {listen.cert_file, listen.key_file, listen.client_ca_file}) all.push_back(file);
+    for (const std::string& file :
+         {listen.cert_file, listen.key_file, listen.client_ca_file, listen.credentials_file}) {
+      all.push_back(file);
+    }
   }
   // The key is not watched, because its bytes would stay in memory: a new one comes with a new certificate.
   if (!config.intercept.ca_dir.empty()) all.push_back(config.intercept.ca_dir + "/ca.pem");
@@ -194,16 +197,21 @@ Status Reloader::prepare_listeners(Plan& plan) {
     const ListenerIdentity before = known == bound_.end() ? nullptr : known->second.identity;
     Result<ListenerIdentity> identity = read_identity(listen, before);
     if (!identity) return identity.take_fault();
+    const ListenerCredentials used = known == bound_.end() ? nullptr : known->second.credentials;
+    Result<ListenerCredentials> credentials = read_credentials(listen, used);
+    if (!credentials) return credentials.take_fault();
     if (known != bound_.end()) {
       if (before != nullptr && *identity != before && *identity != nullptr) plan.files.push_back(listen.cert_file);
-      plan.bound[listen.address] = {known->second.address, *identity};
-      plan.round->listeners.changing.push_back({listen, std::move(*identity)});
+      if (used != nullptr && *credentials != used && *credentials != nullptr)
+        plan.files.push_back(listen.credentials_file);
+      plan.bound[listen.address] = {known->second.address, *identity, *credentials};
+      plan.round->listeners.changing.push_back({listen, std::move(*identity), std::move(*credentials)});
       continue;
     }
     Result<net::Bound> bound = net::bind_and_listen(listen.address, kListenBacklog, Listener::access_of(listen));
     if (!bound) return bound.take_fault();
-    plan.bound[listen.address] = {bound->address, *identity};
-    plan.round->listeners.opening.push_back({listen, std::move(*bound), std::move(*identity)});
+    plan.bound[listen.address] = {bound->address, *identity, *credentials};
+    plan.round->listeners.opening.push_back({listen, std::move(*bound), std::move(*identity), std::move(*credentials)});
   }
   plan.round->dns = plan.config->dns;
   plan.rule_set->forbidden = parts_.policy.rule_set().forbidden;
@@ -222,6 +230,7 @@ void Reloader::apply(Plan& plan, Report& report) {
     report.warnings.push_back("settings not applied: " + one);
   }
   parts_.intercept_leaves.apply(std::move(plan.leaves));
+  for (auto& [address, bound] : bound_) old_credentials_.push_back(std::move(bound.credentials));
   bound_ = std::move(plan.bound);
   for (const config::Listen& listen : fresh.listen) {
     const Status set = net::set_access(bound_.at(listen.address).address, Listener::access_of(listen));
@@ -230,6 +239,7 @@ void Reloader::apply(Plan& plan, Report& report) {
   if (plan.round->run(kTimeout)) {
     old_configs_.clear();
     old_rule_sets_.clear();
+    old_credentials_.clear();
   } else {
     report.warnings.emplace_back("a loop does not respond: it applies the configuration later");
   }

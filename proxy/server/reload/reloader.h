@@ -21,6 +21,7 @@
 #include "proxy/config/config.h"
 #include "proxy/config/options.h"
 #include "proxy/config/read.h"
+#include "proxy/downstream/listener_credentials.h"
 #include "proxy/downstream/listener_identity.h"
 #include "proxy/net/bind.h"
 #include "proxy/net/egress_policy.h"
@@ -101,11 +102,13 @@ class Reloader {
   struct Bound {
     net::Address address;
     ListenerIdentity identity;
+    ListenerCredentials credentials;
   };
   std::map<std::string, Bound> bound_;
   // Kept because a loop did not respond in time; freed by the next reload that every loop answers.
   std::vector<std::unique_ptr<const config::Config>> old_configs_;
   std::vector<std::unique_ptr<const net::EgressPolicy::RuleSet>> old_rule_sets_;
+  std::vector<ListenerCredentials> old_credentials_;
   std::atomic<std::uint64_t> applied_{0}, refused_{0};                           // counters: relaxed, no partner
   std::array<std::atomic<std::uint64_t>, config::kReadingLimits.size()> met_{};  // likewise, by ReadingLimit
 };

@@ -1,0 +1,141 @@
+#include "proxy/commands/credential/credential.h"
+
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ostream>
+#include <span>
+#include <string_view>
+#include <system_error>
+
+#include "proxy/commands/cli/cli.h"
+#include "proxy/http/proxy_authorization.h"
+#include "proxy/net/tls/digest.h"
+
+namespace carpool::proxy {
+namespace {
+
+// A longer one does not fit in the field, whatever its name.
+constexpr std::size_t kMaxSecret = http::kMaxProxyAuthorization / 4 * 3 - config::kMaxCredentialName - 16;
+constexpr std::size_t kShort = 16;
+
+// A terminal shows nothing of what is typed as long as this lives.
+class Silence {
+ public:
+  Silence(int terminal, std::ostream& err) : terminal_(terminal), err_(err) {
+    if (::tcgetattr(terminal_, &before_) != 0) return;
+    termios silent = before_;
+    silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+    silenced_ = ::tcsetattr(terminal_, TCSAFLUSH, &silent) == 0;
+    err_ << "secret: " << std::flush;
+  }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+  ~Silence() {
+    if (!silenced_) return;
+    ::tcsetattr(terminal_, TCSAFLUSH, &before_);
+    err_ << '\n';
+  }
+
+ private:
+  const int terminal_;
+  std::ostream& err_;
+  termios before_{};
+  bool silenced_ = false;
+};
+
+// Reads to the end of the input, or to the end of a terminal's line. Returns an error text, or an empty one.
+std::string read_secret(int input, std::string& secret) {
+  const bool terminal = ::isatty(input) == 1;
+  std::array<char, 1024> piece;
+  while (secret.size() <= kMaxSecret + 2 && !(terminal && secret.ends_with('\n'))) {
+    const ssize_t got = ::read(input, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return "the secret cannot be read: " + std::generic_category().message(errno);
+    if (got == 0) break;
+    secret.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  if (secret.ends_with('\n')) secret.pop_back();
+  if (secret.ends_with('\r')) secret.pop_back();
+  return {};
+}
+
+// Returns what no client could send.
+std::string judge(config::CredentialScheme scheme, std::string_view secret) {
+  const auto control = [](char c) { return (c >= 0 && c < ' ') || c == 0x7F; };
+  if (secret.empty()) return "standard input has no secret";
+  if (secret.size() > kMaxSecret) return "the secret is longer than " + std::to_string(kMaxSecret) + " bytes";
+  if (std::any_of(secret.begin(), secret.end(), control))
+    return "the secret has a control character, expected one line";
+  if (scheme == config::CredentialScheme::bearer && !http::token68(secret)) {
+    return "the token has other characters than letters, digits and -._~+/, with = at the end (RFC 6750)";
+  }
+  return {};
+}
+
+std::string hex(const tls::Sha256& digest) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const unsigned byte : digest) text.append(1, kDigits[byte >> 4U]).append(1, kDigits[byte & 0xFU]);
+  return text;
+}
+
+std::string parse(CredentialOptions& options, std::span<const char* const> words) {
+  if (words.empty()) return "credential needs basic or bearer";
+  const std::string_view scheme = words[0];
+  if (scheme != "basic" && scheme != "bearer") return "`" + std::string(scheme) + "` is not basic or bearer";
+  options.scheme = scheme == "basic" ? config::CredentialScheme::basic : config::CredentialScheme::bearer;
+  if (words.size() < 2) return "credential needs a NAME";
+  options.name = words[1];
+  if (!config::credential_name_fits(options.name)) {
+    return "`" + options.name +
+           "` is no name, expected up to 128 printable ASCII characters without a space or a colon";
+  }
+  return words.size() == 2 ? std::string()
+                           : "`" + std::string(words[2]) + "` is unexpected: the secret comes from standard input";
+}
+
+int help(std::ostream& out, std::ostream& err) {
+  constexpr std::array<const char*, 3> kWords{"carpool", "credential", "--help"};
+  return cli::run(static_cast<int>(kWords.size()), kWords.data(), out, err).value_or(1);
+}
+
+}  // namespace
+
+std::optional<std::variant<CredentialOptions, std::string>> parse_credential(int argc, const char* const* argv) {
+  if (argc < 2 || std::string_view(argv[1]) != "credential") return std::nullopt;
+  const std::span words(argv + 2, static_cast<std::size_t>(argc - 2));
+  const auto asks = [](std::string_view word) { return word == "--help" || word == "-h"; };
+  CredentialOptions options;
+  options.help = std::any_of(words.begin(), words.end(), asks);
+  if (options.help) return options;
+  if (std::string wrong = parse(options, words); !wrong.empty()) return wrong + "; see carpool credential --help";
+  return options;
+}
+
+int run_credential(const CredentialOptions& options, int input, std::ostream& out, std::ostream& err) {
+  if (options.help) return help(out, err);
+  std::string secret;
+  std::string wrong;
+  {
+    const Silence silence(input, err);
+    wrong = read_secret(input, secret);
+  }
+  if (wrong.empty()) wrong = judge(options.scheme, secret);
+  if (!wrong.empty()) {
+    err << "carpool: " << wrong << '\n';
+    return 1;
+  }
+  if (secret.size() < kShort) {
+    err << "warning: the secret is shorter than " << kShort
+        << " bytes: who reads the file can find it by trying; `openssl rand -hex 32` makes one that cannot be found\n";
+  }
+  const bool basic = options.scheme == config::CredentialScheme::basic;
+  out << (basic ? "basic " : "bearer ") << options.name << ' ' << hex(tls::sha256(secret)) << '\n';
+  return 0;
+}
+
+}  // namespace carpool::proxy

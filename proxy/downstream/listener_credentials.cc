@@ -1,0 +1,31 @@
+#include "proxy/downstream/listener_credentials.h"
+
+#include <utility>
+
+#include "proxy/config/credential.h"
+#include "proxy/config/read.h"
+
+namespace carpool::proxy {
+
+Result<ListenerCredentials> read_credentials(const config::Listen& listen, const ListenerCredentials& before) {
+  if (listen.credentials_file.empty()) return ListenerCredentials();
+  config::CredentialList list = config::read_credentials(listen.credentials_file);
+  if (!list.mistakes.empty()) {
+    return Fault{FaultKind::malformed_request, Side::self,
+                 "the listener " + listen.address + ": " + list.mistakes.front()};
+  }
+  auto made = std::make_shared<const ClientCredentials>(std::move(list.credentials));
+  return before != nullptr && *made == *before ? before : ListenerCredentials(std::move(made));
+}
+
+void check_credentials(config::Reading& reading) {
+  for (const config::NamedCredentials& named : reading.credentials) {
+    for (std::string& text : config::read_credentials(named.path).mistakes) {
+      reading.mistakes.push_back(named.place);
+      reading.mistakes.back().text = std::move(text);
+    }
+  }
+  if (config::bound(reading.mistakes)) reading.meet(config::ReadingLimit::mistakes);
+}
+
+}  // namespace carpool::proxy

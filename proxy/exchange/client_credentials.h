@@ -1,0 +1,31 @@
+// ClientCredentials: who may use a listener. Immutable; any thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proxy/config/credential.h"
+#include "proxy/http/proxy_authorization.h"
+
+namespace carpool::proxy {
+
+class ClientCredentials {
+ public:
+  explicit ClientCredentials(std::vector<config::Credential> listed);
+
+  // Returns the name of the credential; nullptr: none matches. Costs one SHA-256 and at most one comparison for each
+  // credential; the time does not depend on where a secret differs. No allocation.
+  const std::string* user_of(const http::ProxyAuthorization& given) const;
+  // The lines of Proxy-Authenticate for the schemes that occur, each with its CRLF; a constant of the program.
+  std::string_view challenge() const { return challenge_; }
+
+  friend bool operator==(const ClientCredentials& a, const ClientCredentials& b) { return a.listed_ == b.listed_; }
+
+ private:
+  std::vector<config::Credential> listed_;
+  std::string_view challenge_;
+};
+
+}  // namespace carpool::proxy
