@@ -45,6 +45,8 @@ inline constexpr Metric kClassShare{"carpool_pool_class_share", gauge, "origin,c
                                     "Maximum number of leases of a priority class and those below it together."};
 inline constexpr Metric kProbing{"carpool_pool_probing", gauge, "origin",
                                  "1 while the last dial has failed: requests wait for the result of a probe."};
+inline constexpr Metric kPaused{"carpool_pool_paused", gauge, "origin",
+                                "1 while an operator has paused or drained the origin: requests wait."};
 inline constexpr Metric kUndialed{"carpool_pool_undialed_total", counter, "origin",
                                   "Requests that failed with the error of the last dial, without a dial of their own."};
 inline constexpr Metric kOrigins{"carpool_pool_origins", gauge, "", "Number of pools, one for each origin in use."};
@@ -138,14 +140,17 @@ inline constexpr Metric kResets{"carpool_upstream_h2_resets_total", counter, "or
                                 "HTTP/2 requests to origins whose stream was reset, by error code."};
 inline constexpr Metric kEgress{
     "carpool_egress_decisions_total", counter, "decision",
-    "Decisions of the egress rules on names and addresses (allowed, denied, or reported: denied in report_only mode)."};
+    "Requests by the decision of the egress rules (allowed, denied, or reported: allowed in report_only mode only)."};
 inline constexpr Metric kDns{
     "carpool_dns_events_total", counter, "event",
     "Lookups repeated over TCP (over_tcp) or because no name server was reached (asked_again); addresses of a name "
     "beyond the first 256 (addresses_left_out); changes of resolv.conf (resolv_conf_changed)."};
 
 // ---- execution ----
-inline constexpr Metric kTasks{"carpool_exec_tasks_total", counter, "mode", "Tasks executed, by mode."};
+inline constexpr Metric kTasks{
+    "carpool_exec_tasks_total", counter, "mode",
+    "Tasks executed, by mode: pc and pic on the thread that produced them (pic: no thread was "
+    "free), pec on another thread, epc after handing the loop over."};
 inline constexpr Metric kHandovers{"carpool_exec_handovers_total", counter, "result",
                                    "Attempts to hand a loop to a reserved thread, by result."};
 inline constexpr Metric kHandoversPaused{"carpool_exec_handovers_paused_total", counter, "",
@@ -220,6 +225,7 @@ inline constexpr std::array kCatalog{
     &catalog::kClassLeases,        //
     &catalog::kClassShare,         //
     &catalog::kProbing,            //
+    &catalog::kPaused,             //
     &catalog::kUndialed,           //
     &catalog::kOrigins,            //
     &catalog::kOriginsMax,         //

@@ -214,6 +214,7 @@ constexpr std::array<Source, kCatalog.size()> kSources{{
     {&catalog::kClassLeases, classes<&ClassSample::leases>},
     {&catalog::kClassShare, classes<&ClassSample::share>},
     {&catalog::kProbing, number<&OriginSample::probing>},
+    {&catalog::kPaused, number<&OriginSample::paused>},
     {&catalog::kUndialed, number<&OriginSample::undialed>},
     {&catalog::kOrigins, total<&Sample::pools>},
     {&catalog::kOriginsMax, total<&Sample::pools_max>},

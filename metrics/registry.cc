@@ -23,6 +23,8 @@ Registry::Registry(unsigned loops, std::uint32_t max_origins)
   for (std::size_t i = 0; i < kClientHandshakes.size(); ++i) client_handshakes_.emplace_back(loops);
   authentications_.reserve(kAuthentications.size());
   for (std::size_t i = 0; i < kAuthentications.size(); ++i) authentications_.emplace_back(loops);
+  egress_.reserve(kEgress.size());
+  for (std::size_t i = 0; i < kEgress.size(); ++i) egress_.emplace_back(loops);
   given_up_.reserve(kGivenUps.size());
   for (std::size_t i = 0; i < kGivenUps.size(); ++i) given_up_.emplace_back(loops);
   open_slot("none");

@@ -35,7 +35,7 @@ class Registry {
   void keep_origin(const std::string& label);
   OriginSlot slot_of(const std::string& label) const;  // unknown: kOtherOrigin
   // Counts new routing decisions and dials, not requests: rare, so loops share the cells. relaxed: publishes nothing.
-  void record_egress(Egress said) { egress_[static_cast<std::size_t>(said)].fetch_add(1, std::memory_order_relaxed); }
+  void record_egress(LoopId loop, Egress said) { egress_[static_cast<std::size_t>(said)].add(loop); }
   void record_dns(Dns what, std::uint64_t n) {  // the same
     dns_[static_cast<std::size_t>(what)].fetch_add(n, std::memory_order_relaxed);
   }
@@ -78,7 +78,7 @@ class Registry {
 
   // ---- scrapes, any thread ----
   std::uint64_t client_count() const { return clients_.total(); }
-  std::uint64_t egress_count(std::size_t said) const { return egress_[said].load(std::memory_order_relaxed); }
+  std::uint64_t egress_count(std::size_t said) const { return egress_[said].total(); }
   std::uint64_t dns_count(std::size_t what) const { return dns_[what].load(std::memory_order_relaxed); }
   std::uint64_t credential_file_count(std::size_t what) const {
     return credential_files_[what].load(std::memory_order_relaxed);
@@ -131,7 +131,7 @@ class Registry {
   std::vector<Counter> client_handshakes_;
   std::vector<Counter> authentications_;
   std::vector<Counter> given_up_;  // in the order of kGivenUps
-  std::array<std::atomic<std::uint64_t>, kEgress.size()> egress_{};
+  std::vector<Counter> egress_;    // in the order of kEgress
   std::array<std::atomic<std::uint64_t>, kDns.size()> dns_{};
   std::array<std::atomic<std::uint64_t>, kCredentialFiles.size()> credential_files_{};
   std::atomic<std::uint64_t> stale_credentials_{0};

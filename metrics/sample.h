@@ -33,7 +33,7 @@ struct OriginSample {
   std::vector<Labelled> connections;     // by state
   std::vector<Labelled> addresses;       // by state
   std::uint64_t peak = 0, size = 0, waiting = 0;
-  std::uint64_t probing = 0, undialed = 0;
+  std::uint64_t probing = 0, undialed = 0, paused = 0;
   std::vector<ClassSample> classes;
 };
 

@@ -1,6 +1,7 @@
 // main(): reads and checks the configuration, runs the requested command or the server, and maps the outcome to an exit
 // code.
 #include <malloc.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -38,10 +39,21 @@ void check_files(carpool::proxy::config::Reading& reading) {
   carpool::proxy::check_authority(reading);
 }
 
+// The exit code of a command: an output that could not be written is an error, except that a reader which has closed
+// the pipe needs no message.
+int written(int code) {
+  std::cout.flush();
+  if (std::cout && std::ferror(stdout) == 0) return code;
+  pollfd output{STDOUT_FILENO, 0, 0};
+  const bool reader_left = ::poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+  if (!reader_left) std::fputs("carpool: the output could not be written\n", stderr);
+  return code == 0 ? kInternal : code;
+}
+
 int dispatch(const carpool::proxy::config::Options& options) {
   namespace config = carpool::proxy::config;
   const config::Env env = config::process_env();
-  if (const std::optional<int> code = config::answer(options, env, std::cout, std::cerr)) return *code;
+  if (const std::optional<int> code = config::answer(options, env, std::cout, std::cerr)) return written(*code);
   if (options.command == config::Command::demo) return carpool::proxy::serve_demo();
   config::Options source = options;
   const config::Reading reading = config::load(options, env, &source.digest);
@@ -91,9 +103,9 @@ int main(int argc, char** argv) {
   carpool::proxy::tls::use_c_allocator_in_openssl();
   std::signal(SIGPIPE, SIG_IGN);  // a closed peer is reported as an error value, not as a signal
   if (const std::optional<int> code = run_webhook(argc, argv)) return *code;
-  if (const std::optional<int> code = run_authority(argc, argv)) return *code;
-  if (const std::optional<int> code = run_credential(argc, argv)) return *code;
-  if (const std::optional<int> code = carpool::proxy::cli::run(argc, argv, std::cout, std::cerr)) return *code;
+  if (const std::optional<int> code = run_authority(argc, argv)) return written(*code);
+  if (const std::optional<int> code = run_credential(argc, argv)) return written(*code);
+  if (const std::optional<int> code = carpool::proxy::cli::run(argc, argv, std::cout, std::cerr)) return written(*code);
   const auto options = carpool::proxy::config::parse_options(argc, argv);
   if (const auto* complaint = std::get_if<std::string>(&options)) {
     std::fprintf(stderr, "carpool: %s\n", complaint->c_str());

@@ -11,7 +11,7 @@ _carpool() {
     --token-file|--config|--certificate|--key|--injection) COMPREPLY=($(compgen -f -- "$word")); return ;;
     --module) COMPREPLY=($(compgen -W 'access admin credentials dial dns egress exec handover health intercept leak listener memory net overload pool reload server summary tls webhook' -- "$word")); return ;;
     --format) COMPREPLY=($(compgen -W 'sh plain' -- "$word")); return ;;
-    --admin|--size|--min-idle|--max-waiting|--max-usage|--idle-timeout|--expire-time|--wait-timeout|--wait|--listen|--host|--days|--trust) return ;;
+    --admin|--size|--min-idle|--max-waiting|--max-usage|--idle-timeout|--expire-time|--wait-timeout|--wait|--for|--listen|--host|--days|--trust) return ;;
   esac
   case $command:$word in
     :-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --check --print-config --print-default-config --print-schema --health --demo --version --help' -- "$word")) ;;
@@ -19,6 +19,8 @@ _carpool() {
     advice:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --wait --help' -- "$word")) ;;
     what-if:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --size --min-idle --max-waiting --max-usage --idle-timeout --expire-time --wait-timeout --help' -- "$word")) ;;
     warm-up:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --size --help' -- "$word")) ;;
+    pause:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --for --help' -- "$word")) ;;
+    drain:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --for --help' -- "$word")) ;;
     log-level:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --module --help' -- "$word")) ;;
     reload:-*) COMPREPLY=($(compgen -W '--admin --token-file --config --json --dry-run --help' -- "$word")) ;;
     webhook:-*) COMPREPLY=($(compgen -W '--listen --certificate --key --injection --help' -- "$word")) ;;

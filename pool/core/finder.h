@@ -38,10 +38,10 @@ class Finder {
     EntryWord before, after;
   };
 
-  Finder(const Blocks<T>& blocks, unsigned loops)
+  Finder(const Blocks<T>& blocks, unsigned loops, std::uint64_t seed)
       : blocks_(blocks), loops_(loops), filled_(blocks, loops), memory_(std::make_unique<Memory[]>(loops)) {
     for (unsigned loop = 0; loop < loops; ++loop) {
-      memory_[loop].number.store(0x9E3779B9U * (loop + 1), std::memory_order_relaxed);
+      memory_[loop].number.store(static_cast<std::uint32_t>(scatter(seed + loop)), std::memory_order_relaxed);
     }
   }
 
@@ -71,7 +71,10 @@ class Finder {
   // changed, now the bit is read; pairs with clear_stale_bit().
   bool mark_available(Entry<T>& entry, LoopId home) {
     const bool missing = (entry.block->idle(home).read() & entry.bit()) == 0;
-    if (missing) entry.block->idle(home).set(entry.bit());
+    if (missing) {
+      entry.block->idle(home).set(entry.bit());
+      widen(entry.place() + 1);
+    }
     // Also if it was set: the thread that set it may not have reached this line yet.
     filled_.note(home, entry.block->first_place() / kBlockEntries);
     return missing;
@@ -101,10 +104,18 @@ class Finder {
     Atomic<Entry<T>*> last{nullptr};
     // round_robin, random: where the last search ended; relaxed: only its spread matters.
     std::atomic<std::uint32_t> number{0};
-    std::atomic<std::uint32_t> places{0};  // random: the number of entries at the last count; relaxed: a hint
+    // random: the number of entries at the last count, and widest_ then; relaxed: hints.
+    std::atomic<std::uint32_t> places{0}, widest{0};
   };
 
   static constexpr std::uint32_t kLookAgain = 16;
+
+  // An entry beyond all earlier ones was listed: random counts again, so that the next draw may meet it.
+  void widen(std::uint32_t places) {
+    std::uint32_t widest = widest_.load(std::memory_order_relaxed);
+    while (widest < places && !widest_.compare_exchange_weak(widest, places, std::memory_order_relaxed)) {
+    }
+  }
 
   template <class Judge>
   bool hint(const SearchHint& where, Judge& judge, Found& found) {
@@ -181,7 +192,9 @@ class Finder {
     memory.number.store(drawn, std::memory_order_relaxed);
     // The number of entries to draw from is only refreshed now and then; blocks fill from the lowest position.
     std::uint32_t places = memory.places.load(std::memory_order_relaxed);
-    if (places == 0 || drawn % kLookAgain == 0) {
+    const std::uint32_t widest = widest_.load(std::memory_order_relaxed);
+    if (widest != memory.widest.load(std::memory_order_relaxed) || places == 0 || drawn % kLookAgain == 0) {
+      memory.widest.store(widest, std::memory_order_relaxed);
       places = (known - 1) * kBlockEntries +
                static_cast<std::uint32_t>(std::bit_width(blocks_.at(known - 1).idle_anywhere() | 1));
       memory.places.store(places, std::memory_order_relaxed);
@@ -292,6 +305,7 @@ class Finder {
   const unsigned loops_;
   FilledBlocks<T> filled_;
   std::unique_ptr<Memory[]> memory_;
+  std::atomic<std::uint32_t> widest_{0};  // one above the last place ever listed; relaxed: a hint
 };
 
 }  // namespace carpool::pool

@@ -33,11 +33,13 @@ class Pool {
 
   // `multiplex`: users per entry unless enable() sets another number. `index` assigns process-wide numbers to the
   // entries; null: numbers are local to the pool.
-  Pool(std::uint32_t cap, unsigned loops, std::uint32_t multiplex = 1, EntryIndex* index = nullptr)
+  // `seed`: of Strategy::random.
+  Pool(std::uint32_t cap, unsigned loops, std::uint32_t multiplex = 1, EntryIndex* index = nullptr,
+       std::uint64_t seed = 0)
       : loops_(loops),
         sharing_(limited(multiplex, multiplex > 1)),
         blocks_(loops, index),
-        finder_(blocks_, loops),
+        finder_(blocks_, loops, seed),
         capacity_(cap) {}
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;

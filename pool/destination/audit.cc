@@ -123,7 +123,7 @@ void Destination::Impl::audit_line(AuditReport& report) const {
   line.audit(report);
   const std::uint32_t seen = attention.load(std::memory_order_relaxed);
   report.equal("attention", seen & ~(kStopped | kPaused | kReview), line.size());
-  const bool needed = draining_all || to_replace != 0 || to_redial != 0 || beyond_the_cap() != 0;
+  const bool needed = pause_order.drains || to_replace != 0 || to_redial != 0 || beyond_the_cap() != 0;
   report.expect(needed == ((seen & kReview) != 0), "releases are reviewed without need, or not in need");
   report.expect(rejections.free() >= line.size(), "a waiter has no memory for its rejection");
   static_cast<void>(rejections.audit(report));
@@ -160,7 +160,7 @@ bool Destination::Impl::suits(const Borrower& waiter, const SlotEntry& entry, In
 // The copies that readers without the mutex see.
 void Destination::Impl::audit_limits(AuditReport& report) const {
   report.equal("the cap", pool.cap(), limits.size);
-  report.equal("max_usage", live.max_usage(), limits.max_usage);
+  report.equal("max_usage", live.max_usage(), limits.single_use ? 1 : limits.max_usage);
   report.equal("min_idle", ready_wanted.load(std::memory_order_relaxed), limits.min_idle);
   report.expect(live.idle_timeout() == limits.idle_timeout && live.quarantine() == limits.quarantine &&
                     live.strategy() == limits.strategy && live.maximize() == limits.maximize,
@@ -181,7 +181,7 @@ void Destination::Impl::audit_outstanding(const Recount& counted, const Outstand
     lent -= counters[loop].restores.load(std::memory_order_relaxed);
   }
   report.equal("borrows - restores", lent, outstanding.leases);
-  report.equal("users", counted.users, outstanding.leases + outstanding.grants);
+  report.equal("users", counted.users, outstanding.leases + outstanding.probes + outstanding.grants);
   report.equal("tunnel places", tunnels.load(std::memory_order_relaxed), outstanding.tunnel_places);
   report.equal("rejections in flight", rejections.audit(counted_before), outstanding.rejections);
   report.equal("grants of streams in flight", grants.audit(counted_before), outstanding.stream_grants);

@@ -10,6 +10,11 @@ Reusability Destination::Impl::reusability_of(const SlotEntry& entry, std::uint3
   return Reusability::fit;
 }
 
+bool Destination::Impl::past_idle_timeout(const SlotEntry& entry, Instant now) const {
+  const Duration idle_timeout = live.idle_timeout();
+  return idle_timeout > Duration::zero() && now - entry.value.idle_since.get() > idle_timeout;
+}
+
 Reusability Destination::Impl::reusability_for(const SlotEntry& entry, EntryWord word, const BorrowRequest& want,
                                                Instant now) const {
   if (want.kind != ProtocolMask::any && !accepts(want.kind, protocol_of(entry))) return Reusability::unwanted;
@@ -17,8 +22,7 @@ Reusability Destination::Impl::reusability_for(const SlotEntry& entry, EntryWord
   if (word.borrowed()) return Reusability::fit;  // a session in use is not idle
   // `now` is the calling loop's turn time: it may be earlier than another loop's release.
   const Duration idle = now - entry.value.idle_since.get();
-  const Duration idle_timeout = live.idle_timeout();
-  if (idle_timeout > Duration::zero() && idle > idle_timeout) return Reusability::idle_too_long;
+  if (!keeps_idle() && past_idle_timeout(entry, now)) return Reusability::idle_too_long;
   if (past_idle_limit(entry, now)) return Reusability::idle_too_long;
   const Duration quarantine = live.quarantine();
   if (quarantine > Duration::zero() && idle < quarantine && word.uses() != 0) return Reusability::unwanted;
@@ -144,7 +148,7 @@ Fault Destination::Impl::rejection_fault(const DeferredActions& actions) {
     return make_fault(FaultKind::overloaded, Side::self, "no memory or no slot left for another connection");
   }
   if (actions.over_budget) return make_fault(FaultKind::budget, Side::self, "no connection left under pool.total");
-  return make_fault(FaultKind::queue_full, Side::self, "wait queue full");
+  return make_fault(FaultKind::queue_full, Side::self, paused() ? kPausedByOperator : "wait queue full");
 }
 
 // Returns the grant of a borrower that is still inside borrow(), or null if it could not be attached to this loop.
@@ -186,9 +190,11 @@ void Destination::Impl::cancel(Borrower& borrower, Instant now) {
 
 void Destination::Impl::fill(Lease& lease, SlotEntry& entry, EntryWord word, Duration waited, Instant now,
                              LoopId here) {
-  LoopCounters& counters_here = count(here);
-  counters_here.borrow();
-  counters_here.last_now.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  if (!lease.probe_) {
+    LoopCounters& counters_here = count(here);
+    counters_here.borrow();
+    counters_here.last_now.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  }
   lease.destination_ = &self;
   lease.entry_ = &entry;
   lease.pooled_ = entry.value.pooled;

@@ -15,7 +15,7 @@ Destination::Impl::Impl(Destination& destination, Origin where, const Limits& se
       environment(around),
       loops(loop_count),
       budget(over_all),
-      pool(settings.size, loop_count, 1, &EntryIndex::process()),
+      pool(settings.size, loop_count, 1, &EntryIndex::process(), around.seed() ^ std::hash<std::string>{}(label)),
       counters(std::make_unique<LoopCounters[]>(loop_count)),
       histories(std::make_unique<BorrowHistory[]>(loop_count)),
       limits(settings),
@@ -86,11 +86,22 @@ void Destination::retire(std::uint32_t index, std::uint32_t generation, CloseCau
 void Destination::set_limits(const Limits& limits, Instant now) {
   impl_->set_limits(limits, now);
 }
-void Destination::pause(Instant now) {
-  impl_->pause(now, false);
+void Destination::pause(Instant now, Instant until) {
+  impl_->pause(now, until, false);
 }
-void Destination::drain(Instant now) {
-  impl_->pause(now, true);
+void Destination::drain(Instant now, Instant until) {
+  impl_->pause(now, until, true);
+}
+bool Destination::paused() const {
+  return impl_->paused();
+}
+std::optional<Pause> Destination::current_pause() const {
+  const Held lock(impl_->mutex);
+  return impl_->paused() ? std::optional(impl_->pause_order) : std::nullopt;
+}
+void Destination::restore_pause(const Pause& pause) {
+  const Held lock(impl_->mutex);
+  impl_->begin_pause(pause);
 }
 void Destination::resume(Instant now) {
   impl_->resume(now);

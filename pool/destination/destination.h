@@ -44,6 +44,15 @@ class [[nodiscard]] Reservation {
   bool live_ = true;
 };
 
+// Pause: an operator's order that the pool lends nothing, until resume() or until its end.
+struct Pause {
+  Instant since{};
+  Instant until = kNever;  // then it ends by itself; kNever: only resume() ends it
+  bool drains = false;     // connections close too
+};
+// The detail of the Fault of a request that got no connection because of it.
+inline constexpr const char* kPausedByOperator = "paused by an operator";
+
 struct Waiting {};  // enqueued: on_lease or on_refused follows, unless cancel() comes first
 
 class AuditReport;
@@ -78,7 +87,7 @@ class Destination {
   void given_up(Reservation reservation, Instant now);
 
   // Leases exactly this connection for a health check if it is still idle on the calling loop; otherwise, or for a
-  // session, returns an empty lease.
+  // session, returns an empty lease. Not a borrow: neither counted nor recorded, and no use of the destination.
   Lease lease_idle(std::uint32_t index, std::uint32_t generation, Instant now);
 
   // ---- sessions (Protocol::h2), called on their home loop; a session that is gone is ignored ----
@@ -122,11 +131,15 @@ class Destination {
   // dialed until use has fallen; a larger one serves waiters.
   void set_limits(const Limits& limits, Instant now);
   // Lends and dials nothing; borrowers wait, within max_waiting and their deadlines. Leases continue; released
-  // connections stay idle.
-  void pause(Instant now);
+  // connections stay idle. sweep() ends it at `until`.
+  void pause(Instant now, Instant until = kNever);
   // As pause(), and connections close (drained): idle ones now, the others on release.
-  void drain(Instant now);
+  void drain(Instant now, Instant until = kNever);
   void resume(Instant now);
+  bool paused() const;
+  std::optional<Pause> current_pause() const;
+  // Takes over a pause, for example of the pool that this one replaces. Nothing may be open yet.
+  void restore_pause(const Pause& pause);
   // Replaces every connection (reconnect): an idle one when its successor is open (the cap permitting), one in use on
   // release; a session admits no new borrower. Tunnels are kept.
   void reconnect(Instant now);

@@ -35,10 +35,11 @@ namespace carpool::pool {
 
 // Whether a connection can be lent. unwanted: not to this borrower; expired, used_up and idle_too_long close it.
 enum class Reusability : std::uint8_t { fit, unwanted, expired, used_up, idle_too_long };
-constexpr CloseCause cause_of(Reusability fitness) {
+constexpr CloseCause cause_of(Reusability fitness, bool single_use) {
   return fitness == Reusability::expired   ? CloseCause::expired
-         : fitness == Reusability::used_up ? CloseCause::max_usage
-                                           : CloseCause::idle;
+         : fitness != Reusability::used_up ? CloseCause::idle
+         : single_use                      ? CloseCause::policy
+                                           : CloseCause::max_usage;
 }
 // The cause of opening a connection in place of one that closed with `cause`.
 constexpr OpenCause replaces(CloseCause cause) {
@@ -47,6 +48,8 @@ constexpr OpenCause replaces(CloseCause cause) {
       return OpenCause::expired;
     case CloseCause::max_usage:
       return OpenCause::max_usage;
+    case CloseCause::policy:
+      return OpenCause::policy;
     case CloseCause::idle:
     case CloseCause::peer_closed:
       return OpenCause::stale_found;
@@ -78,7 +81,11 @@ struct Destination::Impl final : BudgetWaiter {
   bool cannot_be_served(const DeferredActions& actions) const REQUIRES(mutex);
   Fault rejection_fault(const DeferredActions& actions) REQUIRES(mutex);
   void fill(Lease& lease, SlotEntry& entry, EntryWord word, Duration waited, Instant now, LoopId here) EXCLUDES(mutex);
+  CloseCause cause_of(Reusability fitness) const { return pool::cause_of(fitness, live.single_use()); }
   Reusability reusability_of(const SlotEntry& entry, std::uint32_t uses, Instant now) const;
+  // With min_idle, connections stay open beyond idle_timeout and are lent: sweep() closes those above that number.
+  bool keeps_idle() const { return ready_wanted.load(std::memory_order_relaxed) != 0; }
+  bool past_idle_timeout(const SlotEntry& entry, Instant now) const;
   Reusability reusability_for(const SlotEntry& entry, EntryWord word, const BorrowRequest& want, Instant now) const;
   SlotEntry* take_callers(DeferredActions& actions);
   void dial_one_more(Instant now) EXCLUDES(mutex);
@@ -210,6 +217,7 @@ struct Destination::Impl final : BudgetWaiter {
   std::optional<std::uint32_t> measured_need(Instant now) EXCLUDES(mutex);
   std::optional<std::uint32_t> need_of(std::vector<BorrowRecord> stays, Instant now, Duration window) const;
   void trim(std::uint32_t need) EXCLUDES(mutex);
+  std::uint32_t above_min_idle() const;
   void end_all_expired(Instant now) EXCLUDES(mutex);
 
   // ---- learn_idle_limit.cc: the origin's idle timeout ----
@@ -225,7 +233,10 @@ struct Destination::Impl final : BudgetWaiter {
 
   // ---- operator_commands.cc: operator commands ----
   void set_limits(const Limits& settings, Instant now) EXCLUDES(mutex);
-  void pause(Instant now, bool draining_all) EXCLUDES(mutex);
+  void pause(Instant now, Instant until, bool and_drain) EXCLUDES(mutex);
+  void begin_pause(const Pause& order) REQUIRES(mutex);
+  void end_pause() REQUIRES(mutex);
+  void end_pause_in_time(Instant now) EXCLUDES(mutex);
   void resume(Instant now) EXCLUDES(mutex);
   void reconnect(Instant now) EXCLUDES(mutex);
   std::optional<CloseCause> forced_close_cause(const SlotEntry& entry) const REQUIRES(mutex);
@@ -332,7 +343,7 @@ struct Destination::Impl final : BudgetWaiter {
   DeliveryPool<Grant> grants GUARDED_BY(mutex);
   // at least one per waiter, so that a rejection never allocates
   DeliveryPool<Rejection> rejections GUARDED_BY(mutex);
-  bool draining_all GUARDED_BY(mutex) = false;       // paused, and released connections close
+  Pause pause_order GUARDED_BY(mutex);               // meaningful while paused(); `drains` is false otherwise
   std::uint32_t to_replace GUARDED_BY(mutex) = 0;    // connections to be replaced
   std::uint32_t to_redial GUARDED_BY(mutex) = 0;     // successors not dialed yet
   std::uint32_t broken_ahead GUARDED_BY(mutex) = 0;  // connections closed before their successor was open

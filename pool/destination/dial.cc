@@ -174,6 +174,7 @@ bool Destination::Impl::evict_for(ProtocolMask kind, DeferredActions& actions, I
 OpenCause Destination::Impl::cause_of_dial(ProtocolMask kind, DeferredActions& actions) {
   if (line.replays() > supply.dials()) return OpenCause::replay;
   if (origin.scheme == Scheme::tcp) return OpenCause::tunnel;
+  if (limits.single_use && ledger.created != 0) return OpenCause::policy;  // it needed one whatever is open
   if (made_room != 0) {
     --made_room;
     return OpenCause::policy;
@@ -181,6 +182,10 @@ OpenCause Destination::Impl::cause_of_dial(ProtocolMask kind, DeferredActions& a
   if (actions.why != OpenCause::all_busy) return std::exchange(actions.why, OpenCause::all_busy);
   if (pool.in_use() == 1 + actions.ended.size()) return OpenCause::first;  // the pool is empty except for this entry
   if (kind != ProtocolMask::h1_only && supply.held(Protocol::h2) != 0) return OpenCause::streams_exhausted;
+  // While the protocol is unknown, another loop's dial may bring a session, and this loop's then brings its own.
+  const bool lonely = count(environment.here()).sessions.load(std::memory_order_relaxed) == 0;
+  if (kind != ProtocolMask::h1_only && supply.expected() == 0 && supply.wide_dials() != 0 && lonely)
+    return OpenCause::loop_local;
   return actions.idle_refused ? OpenCause::policy : OpenCause::all_busy;
 }
 

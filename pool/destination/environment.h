@@ -62,6 +62,8 @@ class Environment {
     static_cast<void>(destination);
     static_cast<void>(when);
   }
+  // A pause with an end is over. Called by Destination::sweep(), without the mutex. Optional.
+  virtual void pause_ended(Destination& destination) { static_cast<void>(destination); }
   // The calling thread took `pooled` over from loop `from`: stops its readiness events there. Any thread.
   virtual void detach(PooledConnection& pooled, LoopId from) = 0;
   // `pooled` (entry index, generation) now belongs to the calling loop: watches it here. Returns false on failure (the
@@ -71,6 +73,8 @@ class Environment {
   // detach(). For a session: on its home loop, by a delivery, never from inside.
   virtual void dispose(PooledConnection* pooled, CloseCause cause) = 0;
   virtual LoopId here() const = 0;  // the calling loop
+  // The process's part of the seed of Strategy::random. Optional: two processes draw alike otherwise.
+  virtual std::uint64_t seed() const { return 0; }
 
  protected:
   ~Environment() = default;

@@ -18,13 +18,13 @@ Lease Destination::lease_idle(std::uint32_t index, std::uint32_t generation, Ins
     return lease;
   const Change change = try_acquire(entry.word, seen, here);
   if (!change) return lease;
+  lease.probe_ = true;
   impl_->fill(lease, entry, change.after, Duration::zero(), now, here);
   return lease;
 }
 
 void Lease::return_unused(Instant now) {
   Destination::Impl& pool = *std::exchange(destination_, nullptr)->impl_;
-  pool.count(home()).restore();
   entry_->value.alive_at.set(now);
   pool.release(*entry_, false, now);
 }

@@ -16,6 +16,7 @@ Lease::Lease(Lease&& other) noexcept
       uses_before_(other.uses_before_),
       opened_(other.opened_),
       shared_(other.shared_),
+      probe_(other.probe_),
       tunnel_place_(other.tunnel_place_),
       share_(other.share_),
       caller_(other.caller_) {}
@@ -32,6 +33,7 @@ Lease& Lease::operator=(Lease&& other) noexcept {
   uses_before_ = other.uses_before_;
   opened_ = other.opened_;
   shared_ = other.shared_;
+  probe_ = other.probe_;
   tunnel_place_ = other.tunnel_place_;
   share_ = other.share_;
   caller_ = other.caller_;
@@ -54,6 +56,7 @@ LoopId Lease::home() const {
 Destination& Lease::leave(Instant now) {
   Destination& destination = *std::exchange(destination_, nullptr);
   Destination::Impl& pool = *destination.impl_;
+  if (probe_) return destination;
   const LoopId loop = shared_ ? pool.environment.here() : home();
   pool.count(loop).restore();
   pool.histories[loop].note(leased_at_ - waited_, waited_, now - leased_at_, caller_);

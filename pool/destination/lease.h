@@ -40,7 +40,7 @@ class [[nodiscard]] Lease {
   // The connection is clean: it goes to the next waiter or becomes idle. An expired or used-up one (at `now`) closes.
   void release(Instant now);
   void discard(CloseCause cause, Instant now);
-  // As release(), but counts as no use and does not interrupt the idle time: for health checks.
+  // As release(), but counts as no use and does not interrupt the idle time. For leases of lease_idle().
   void return_unused(Instant now);
   // The origin closed it before the first response byte: its idle time is learned. Not for a session. discard() must
   // follow.
@@ -67,6 +67,7 @@ class [[nodiscard]] Lease {
   std::uint32_t uses_before_ = 0;
   OpenCause opened_ = OpenCause::first;
   bool shared_ = false;
+  bool probe_ = false;         // of a health check: counts as no borrow
   bool tunnel_place_ = false;  // holds one of the max_tunnels places
   std::uint8_t share_ = 0;     // the class whose share it holds
   std::uint16_t caller_ = 0;   // BorrowRequest::caller, for the history

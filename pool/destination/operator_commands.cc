@@ -10,7 +10,7 @@ namespace carpool::pool {
 // Returns the cause for closing a connection that was released or opened although it is healthy.
 std::optional<CloseCause> Destination::Impl::forced_close_cause(const SlotEntry& entry) const {
   if (stopped()) return CloseCause::shutdown;
-  if (draining_all) return CloseCause::drained;
+  if (pause_order.drains) return CloseCause::drained;
   if (entry.value.replace) return CloseCause::reconnect;
   if (beyond_the_cap() != 0) return CloseCause::config_changed;
   return std::nullopt;
@@ -23,7 +23,7 @@ std::uint32_t Destination::Impl::beyond_the_cap() const {
 
 // Raises kReview if a release must check forced_close_cause(), else clears it.
 void Destination::Impl::review() {
-  const bool needed = draining_all || to_replace != 0 || to_redial != 0 || beyond_the_cap() != 0;
+  const bool needed = pause_order.drains || to_replace != 0 || to_redial != 0 || beyond_the_cap() != 0;
   const bool raised = (attention.load(std::memory_order_relaxed) & kReview) != 0;
   if (needed && !raised) attention.fetch_or(kReview, std::memory_order_seq_cst);
   if (!needed && raised) attention.fetch_and(~kReview, std::memory_order_seq_cst);
@@ -72,27 +72,47 @@ void Destination::Impl::shrink() {
 
 // ---- pause, drain, resume ----
 
-void Destination::Impl::pause(Instant now, bool and_drain) {
+// A repeated order replaces the end; a drain stays one.
+void Destination::Impl::pause(Instant now, Instant until, bool and_drain) {
   {
     const Held lock(mutex);
-    attention.fetch_or(kPaused, std::memory_order_seq_cst);  // from now on every borrow takes the mutex
+    begin_pause({paused() ? pause_order.since : now, until, and_drain || pause_order.drains});
     if (!and_drain) return;
-    draining_all = true;
-    review();
   }
   drain_sessions(CloseCause::drained);
   end_all_idle(CloseCause::drained);
   serve_starved(now);
 }
 
+void Destination::Impl::begin_pause(const Pause& order) {
+  attention.fetch_or(kPaused, std::memory_order_seq_cst);  // from now on every borrow takes the mutex
+  pause_order = order;
+  review();
+}
+
+void Destination::Impl::end_pause() {
+  pause_order = {};
+  review();
+  attention.fetch_and(~kPaused, std::memory_order_seq_cst);
+}
+
 void Destination::Impl::resume(Instant now) {
   {
     const Held lock(mutex);
-    draining_all = false;
-    review();
-    attention.fetch_and(~kPaused, std::memory_order_seq_cst);
+    end_pause();
   }
   serve_waiters(now);
+}
+
+// Called by sweep(), which serves the waiters afterwards.
+void Destination::Impl::end_pause_in_time(Instant now) {
+  if (!paused()) return;
+  {
+    const Held lock(mutex);
+    if (!paused() || now < pause_order.until) return;
+    end_pause();
+  }
+  environment.pause_ended(self);
 }
 
 // ---- reconnect ----

@@ -11,6 +11,7 @@ namespace carpool::pool {
 
 struct Outstanding {
   std::uint64_t leases = 0;
+  std::uint64_t probes = 0;         // leases of health checks
   std::uint64_t grants = 0;         // messages that bring a connection or a stream
   std::uint64_t stream_grants = 0;  // those that bring a stream
   std::uint64_t rejections = 0;

@@ -87,6 +87,14 @@ void Destination::Impl::describe_classes(Snapshot& into) const {
   }
 }
 
+namespace {
+Destination::Snapshot::Paused paused_of(const Pause& order, Instant now) {
+  Destination::Snapshot::Paused paused{std::max(Duration::zero(), now - order.since), std::nullopt, order.drains};
+  if (order.until != kNever) paused.left = std::max(Duration::zero(), order.until - now);
+  return paused;
+}
+}  // namespace
+
 void Destination::Impl::describe_totals(Snapshot& into, Instant now) const {
   into.opened = ledger.opened;
   into.closed = ledger.closed;
@@ -98,6 +106,7 @@ void Destination::Impl::describe_totals(Snapshot& into, Instant now) const {
   into.max_wait = now - line.waiting_since(now);
   into.undialed = undialed;
   into.probing = circuit.last_failed();
+  into.paused = paused() ? std::optional(paused_of(pause_order, now)) : std::nullopt;
   into.learned_idle = keep_alive.limit();
   if (into.learned_idle) into.effective_limit = keep_alive.effective_limit();
   if (keep_alive.trust() != Duration::max()) into.trust = keep_alive.trust();

@@ -47,8 +47,15 @@ struct Destination::Snapshot {
   std::uint64_t created = 0;                                    // successful dials
   std::uint64_t undialed = 0;  // waiters that failed with the last dial's error without a dial of their own
   bool probing = false;        // the last dial failed: one probe decides (pool/policy/circuit_breaker.h)
-  std::uint32_t waiting = 0;   // current waiters
-  Duration max_wait{};         // of the longest waiting borrower
+  // An operator's pause: for how long it has lasted, and after how long it ends by itself (nullopt: by resume only).
+  struct Paused {
+    Duration age{};
+    std::optional<Duration> left;
+    bool drains = false;
+  };
+  std::optional<Paused> paused;
+  std::uint32_t waiting = 0;  // current waiters
+  Duration max_wait{};        // of the longest waiting borrower
   std::uint32_t size = 0, peak = 0;
   // The learned idle timeout of the origin, and the idle time after which connections are retired; nullopt: unknown.
   std::optional<Duration> learned_idle, effective_limit;

@@ -49,15 +49,30 @@ void Destination::Impl::trim(std::uint32_t need) {
   });
 }
 
+// The number of idle connections that min_idle does not keep.
+std::uint32_t Destination::Impl::above_min_idle() const {
+  if (!keeps_idle()) return 0;  // idle_timeout applies to all: see reusability_for()
+  std::uint32_t idle = pending.inspecting();
+  pool.for_each_idle(
+      [&](const SlotEntry& entry) { idle += EntryWord(entry.word.load(std::memory_order_acquire)).idle() ? 1 : 0; });
+  const std::uint32_t kept = ready_wanted.load(std::memory_order_relaxed);
+  return idle > kept ? idle - kept : 0;
+}
+
 // Closes connections that are expired or idle for too long.
 void Destination::Impl::end_all_expired(Instant now) {
+  std::uint32_t surplus = above_min_idle();
   in_slices([&](std::uint32_t first, std::uint32_t count, DeferredActions& actions) {
     pool.for_each(first, count, [&](SlotEntry& entry) {
       const EntryWord word(entry.word.load(std::memory_order_acquire));
       if (!word.idle()) return;
       mutex.assert_held();
       witness(entry, word.uses(), keep_alive.doubt(), now);
-      const Reusability found = reusability_for(entry, word, BorrowRequest{}, now);
+      Reusability found = reusability_for(entry, word, BorrowRequest{}, now);
+      if (surplus != 0 && found == Reusability::fit && past_idle_timeout(entry, now)) {
+        found = Reusability::idle_too_long;
+        --surplus;
+      }
       if (found == Reusability::fit || found == Reusability::unwanted) return;  // one in quarantine stays
       if (found == Reusability::idle_too_long && leave_to_origin(entry, now)) return;
       static_cast<void>(end_idle(entry, word, cause_of(found), actions));

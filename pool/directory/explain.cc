@@ -55,6 +55,7 @@ std::string why_opened(OpenCause cause, const Pronouns& of, const Destination::S
     case OpenCause::loop_local:
       return "the requesting loop had none of its own";
     case OpenCause::policy:
+      if (c.single_use) return "pool.reuse = \"never\" lets a connection serve one request";
       return "a request that must not be repeated (such as a POST) did not accept one that had been idle for long";
     case OpenCause::dns_changed:
       return "the origin's addresses changed";
@@ -97,6 +98,7 @@ std::string why_closed(CloseCause cause, const Pronouns& of, const Destination::
     case CloseCause::leak:
       return of.were + " not returned";
     case CloseCause::policy:
+      if (c.single_use) return "had served one request, and pool.reuse is \"never\"";
       return of.were + " closed by policy";
     case CloseCause::dns_changed:
       return "led to an address to which the name no longer resolves";
@@ -145,17 +147,29 @@ void present(const Destination::Snapshot& s, std::vector<std::string>& lines) {
                   " idle); the peak was " + std::to_string(s.peak) + ".");
   if (s.waiting != 0) {
     lines.push_back(number(s.waiting, "request waits", "requests wait") + " for a connection, the longest for " +
-                    time(s.max_wait) + (s.alive() >= s.size ? ": the pool is at its size." : "."));
+                    time(s.max_wait) + (s.alive() >= s.size && !s.paused ? ": the pool is at its size." : "."));
   } else if (s.peak >= s.size && s.size != 0) {
     lines.push_back(
         "The pool has reached its size, so requests had to wait; /advice gives the size that the load requires.");
   }
 }
+
+std::string pause_of(const Destination::Snapshot::Paused& paused) {
+  std::string line = paused.drains ? "An operator drained the origin " : "An operator paused the origin ";
+  line += time(paused.age) + " ago: requests wait for a connection" +
+          (paused.drains ? ", and every connection closes after its use; " : "; ");
+  return line + (paused.left ? "this ends in " + time(*paused.left) + "." : "only `resume` ends this.");
+}
 }  // namespace
 
 std::vector<std::string> explain(const Destination::Snapshot& s, const Circumstances& c) {
   std::vector<std::string> lines;
-  if (s.opened_total() == 0) return {"No connection has been opened yet, because there was no request."};
+  if (s.paused) lines.push_back(pause_of(*s.paused));
+  if (s.opened_total() == 0) {
+    lines.emplace_back(s.paused ? "No connection has been opened yet."
+                                : "No connection has been opened yet, because there was no request.");
+    return lines;
+  }
   for (const std::size_t cause : by_count(s.opened)) {
     lines.push_back(share(s.opened[cause], s.opened_total(), "opened because ") +
                     why_opened(static_cast<OpenCause>(cause), pronouns(s.opened[cause]), s, c) + " (cause " +

@@ -13,6 +13,7 @@ struct Circumstances {
   Duration idle_timeout{};  // zero: none
   Duration expire_time{};
   std::uint32_t max_usage = 0;
+  bool single_use = false;  // pool.reuse = "never"
   std::uint32_t min_idle = 0;
 };
 

@@ -15,6 +15,7 @@ struct Limits {
   std::uint32_t size = 64;           // maximum number of connections of all loops, dials included; exact
   std::uint32_t max_waiting = 1024;  // 0: fail at once if none is idle
   std::uint32_t max_usage = 0;       // 0: no limit
+  bool single_use = false;           // one request per connection: as max_usage = 1, with the cause policy
   std::uint32_t max_tunnels = 0;     // maximum number of leases with want.tunnel; 0: no separate limit
   Duration expire_time{};            // zero: never; jitter is applied per connection
   Duration idle_timeout{};           // zero: never
@@ -37,13 +38,15 @@ class LiveLimits {
  public:
   explicit LiveLimits(const Limits& limits) { set(limits); }
   void set(const Limits& limits) {
-    max_usage_.store(limits.max_usage, std::memory_order_relaxed);
+    max_usage_.store(limits.single_use ? 1 : limits.max_usage, std::memory_order_relaxed);
+    single_use_.store(limits.single_use, std::memory_order_relaxed);
     idle_timeout_.store(limits.idle_timeout.count(), std::memory_order_relaxed);
     quarantine_.store(limits.quarantine.count(), std::memory_order_relaxed);
     strategy_.store(limits.strategy, std::memory_order_relaxed);
     maximize_.store(limits.maximize, std::memory_order_relaxed);
   }
   std::uint32_t max_usage() const { return max_usage_.load(std::memory_order_relaxed); }
+  bool single_use() const { return single_use_.load(std::memory_order_relaxed); }
   Duration idle_timeout() const { return Duration(idle_timeout_.load(std::memory_order_relaxed)); }
   Duration quarantine() const { return Duration(quarantine_.load(std::memory_order_relaxed)); }
   Strategy strategy() const { return strategy_.load(std::memory_order_relaxed); }
@@ -52,7 +55,7 @@ class LiveLimits {
  private:
   std::atomic<std::uint32_t> max_usage_{0};
   std::atomic<Strategy> strategy_{Strategy::first};
-  std::atomic<bool> maximize_{false};
+  std::atomic<bool> maximize_{false}, single_use_{false};
   std::atomic<Duration::rep> idle_timeout_{0}, quarantine_{0};
 };
 

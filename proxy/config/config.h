@@ -25,6 +25,8 @@ inline constexpr Duration kUnlimited = Duration::max();  // "unlimited", of the 
 using pool::Evict;
 using pool::Strategy;
 enum class Reuse : std::uint8_t { never, always, safe };
+// The field that tells the origin of the client: none, X-Forwarded-For, or Forwarded (RFC 7239).
+enum class ClientField : std::uint8_t { off, x_forwarded_for, forwarded };
 enum class LeakAction : std::uint8_t { report, discard };
 enum class Verdict : std::uint8_t { allow, deny };
 enum class Execution : std::uint8_t { adaptive, execute_produce, produce_execute, produce };
@@ -151,6 +153,7 @@ struct Request {
   std::uint32_t rate_burst = 0;     // 0: a second's worth
   bool retry_idempotent = false;
   Size replay_buffer = 64 * kKiB;
+  ClientField client_field = ClientField::off;
   friend bool operator==(const Request&, const Request&) = default;
 };
 
@@ -174,6 +177,7 @@ struct Dns {
   Duration min_ttl = seconds(5);
   Duration max_ttl = minutes(5);
   Duration stale_for = minutes(10);
+  Duration negative_ttl = seconds(5);  // zero: each request asks again
   friend bool operator==(const Dns&, const Dns&) = default;
 };
 
@@ -293,5 +297,12 @@ struct Config {
   Log log;
   friend bool operator==(const Config&, const Config&) = default;
 };
+
+// Returns true if an origin may be told the addresses of clients (request.client_field).
+inline bool tells_clients(const Config& config) {
+  bool tells = config.request.client_field != ClientField::off;
+  for (const OriginSettings& origin : config.origins) tells |= origin.request.client_field != ClientField::off;
+  return tells;
+}
 
 }  // namespace carpool::proxy::config

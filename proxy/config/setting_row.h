@@ -20,6 +20,9 @@ constexpr std::array<Word, 2> words_of(Evict) {
 constexpr std::array<Word, 3> words_of(Reuse) {
   return {"never", "always", "safe"};
 }
+constexpr std::array<Word, 3> words_of(ClientField) {
+  return {"off", "x_forwarded_for", "forwarded"};
+}
 constexpr std::array<Word, 2> words_of(LeakAction) {
   return {"report", "discard"};
 }

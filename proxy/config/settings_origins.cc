@@ -144,38 +144,40 @@ Section total_section() {
 }
 
 Section request_section() {
-  return {"request",
-          "one request and its response",
-          false,
-          {
-              row<&Request::timeout>("timeout",
-                                     "limit from the request's head to the response's last byte, waiting and dialing "
-                                     "included; 0s = none"),
-              row<&Request::response_header_timeout>("response_header_timeout",
-                                                     "limit from the end of the request to the response's head; 1xx "
-                                                     "heads extend it to at most twice its value")
-                  .at_least(1),
-              row<&Request::idle_timeout>("idle_timeout", "limit without a byte in either direction").at_least(1),
-              row<&Request::max_retries>(
-                  "max_retries",
-                  "retries of an idempotent request when a reused connection closes before the first response byte")
-                  .between(0, 8),
-              row<&Request::retry_budget>("retry_budget",
-                                          "retries allowed, as a percentage of the origin's requests, after an initial "
-                                          "burst of one pool size; 100 = no limit")
-                  .between(0, 100),
-              row<&Request::rate>("rate",
-                                  "requests per second to one origin over all workers; excess ones get 429; 0 = "
-                                  "no limit")
-                  .between(0, kMaxRate),
-              row<&Request::rate_burst>("rate_burst", "burst size for rate; 0 = as many as rate").between(0, kMaxRate),
-              row<&Request::retry_idempotent>("retry_idempotent", "retry PUT and DELETE too"),
-              row<&Request::replay_buffer>("replay_buffer", "bytes of a request body kept for a retry")
-                  .between(0, 64 << 20),
-          },
-          [](Config& config) -> void* { return &config.request; },
-          [](OriginSettings& origin) -> void* { return &origin.request; },
-          &defaults<Request>()};
+  return {
+      "request",
+      "one request and its response",
+      false,
+      {
+          row<&Request::timeout>("timeout",
+                                 "limit from the request's head to the response's last byte, waiting and dialing "
+                                 "included; 0s = none"),
+          row<&Request::response_header_timeout>("response_header_timeout",
+                                                 "limit from the end of the request to the response's head; 1xx "
+                                                 "heads extend it to at most twice its value")
+              .at_least(1),
+          row<&Request::idle_timeout>("idle_timeout", "limit without a byte in either direction").at_least(1),
+          row<&Request::max_retries>(
+              "max_retries",
+              "retries of an idempotent request when a reused connection closes before the first response byte")
+              .between(0, 8),
+          row<&Request::retry_budget>("retry_budget",
+                                      "retries allowed, as a percentage of the origin's requests, after an initial "
+                                      "burst of one pool size; 100 = no limit")
+              .between(0, 100),
+          row<&Request::rate>("rate",
+                              "requests per second to one origin over all workers; excess ones get 429; 0 = "
+                              "no limit")
+              .between(0, kMaxRate),
+          row<&Request::rate_burst>("rate_burst", "burst size for rate; 0 = as many as rate").between(0, kMaxRate),
+          row<&Request::retry_idempotent>("retry_idempotent", "retry PUT and DELETE too"),
+          row<&Request::replay_buffer>("replay_buffer", "bytes of a request body kept for a retry")
+              .between(0, 64 << 20),
+          row<&Request::client_field>("client_field", "field that tells the origin the client's address (RFC 7239)"),
+      },
+      [](Config& config) -> void* { return &config.request; },
+      [](OriginSettings& origin) -> void* { return &origin.request; },
+      &defaults<Request>()};
 }
 
 Section headers_section() {
@@ -197,6 +199,7 @@ Section dns_section() {
               row<&Dns::min_ttl>("min_ttl", "minimum time that an answer is cached"),
               row<&Dns::max_ttl>("max_ttl", "maximum time that an answer is cached"),
               row<&Dns::stale_for>("stale_for", "how long an expired answer is served while the name server fails"),
+              row<&Dns::negative_ttl>("negative_ttl", "how long the answer that a name does not exist is cached"),
           },
           [](Config& config) -> void* { return &config.dns; },
           nullptr,

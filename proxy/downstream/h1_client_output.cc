@@ -14,7 +14,13 @@ http::ReplyRules H1Client::reply_rules(bool close) const {
   rules.client_version = request.version;
   rules.close = close;
   rules.head_request = request.method == "HEAD";
+  rules.keep_alive = told_keep_alive();
   return rules;
+}
+
+// Only what holds is told: while load is shed, idle clients may be closed earlier.
+std::uint32_t H1Client::told_keep_alive() const {
+  return http::told_keep_alive(listen().idle_timeout);
 }
 
 BatchLease& H1Client::out() {
@@ -67,7 +73,7 @@ std::uint16_t H1Client::send_fault(const Fault& fault, bool keep) {
   }
   close_sent_ = !keep || draining_;
   return http::write_error_reply(out().text(), fault, request.version, close_sent_, request.method == "HEAD",
-                                 context_.pseudonym);
+                                 context_.pseudonym, told_keep_alive());
 }
 
 void H1Client::send_local_answer(bool keep) {

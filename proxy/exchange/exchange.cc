@@ -11,6 +11,7 @@
 #include "proxy/exchange/router.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/h2/cross_loop_streams.h"
+#include "proxy/upstream/origin/egress_log.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
@@ -115,10 +116,12 @@ bool Exchange::may_forward(const http::Target& target) {
   }
   Result<const Route*> route = context_.router.route(client_stream_->listener(), client_stream_->secured(), target);
   if (!route) {
+    if (denied_by_egress(route.fault())) info_.egress = metrics::Egress::denied;
     reply(route.fault());
     return false;
   }
   info_.origin = (*route)->origin;
+  info_.egress = metrics::Egress::allowed;
   if (const std::optional<Fault> fault = refused_by_rules(context_, *info_.origin, *client_stream_, request_, target)) {
     reply(*fault);
     return false;

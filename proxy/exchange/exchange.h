@@ -24,6 +24,10 @@
 #include "proxy/upstream/h1_stream.h"
 #include "proxy/upstream/h2/stream.h"
 
+namespace carpool::metrics {
+enum class Egress : std::uint8_t;
+}
+
 namespace carpool::proxy {
 
 struct BorrowerInfo;
@@ -44,6 +48,9 @@ struct ExchangeInfo {
   bool asked_pool = false;
   Duration waited{};  // for a connection, granted or not
   std::optional<Fault> fault;
+  std::optional<metrics::Egress> egress;  // the decision of the egress rules; empty: not asked
+  std::string_view retried;               // the proof that permitted the last retry; empty: none
+  std::string_view unrepeated;            // why a failed attempt was not repeated; empty: no such attempt
 };
 
 class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag>, private UpstreamStreamHandler {
@@ -141,6 +148,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   Repeatable request_repeatable() const LOOP_ONLY;
   RetryDecision decide_retry(RequestFate fate) LOOP_ONLY;
   void note_failed_attempt(const StreamFailure& failure, RetryOutcome outcome) LOOP_ONLY;
+  void note_unrepeated(RetryOutcome outcome, RequestFate fate, Fault& fault) LOOP_ONLY;
   bool retry_misdirected() LOOP_ONLY;
   void retry(RetryReason reason) LOOP_ONLY;
 

@@ -6,6 +6,7 @@
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/priority_class.h"
 #include "proxy/exchange/router.h"
+#include "proxy/upstream/origin/egress_log.h"
 #include "proxy/upstream/origin/origin_registry.h"
 
 namespace carpool::proxy {
@@ -126,6 +127,10 @@ void Exchange::on_refused(Fault fault) {
   exec::assume_on_loop();
   CARPOOL_ASSERT(state_ == ExchangeState::borrowing);
   info_.waited += request_values_->deadlines.waited(context_.loop.now());
+  if (denied_by_egress(fault)) {
+    info_.egress = metrics::Egress::denied;
+    log_egress_denied(info_.origin->destination->label(), fault);
+  }
   reply(fault);
 }
 

@@ -3,12 +3,32 @@
 
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
+#include "proxy/http/client_field.h"
 #include "proxy/upstream/h2/connection.h"
 #include "proxy/upstream/h2/cross_loop_streams.h"
 #include "proxy/upstream/origin/credentials.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
+
+namespace {
+// request.client_field. `text` holds the value.
+void tell_of_client(http::ForwardRules& rules, config::ClientField field, const ClientStream& client,
+                    http::ClientFieldText& text) {
+  switch (field) {
+    case config::ClientField::off:
+      return;
+    case config::ClientField::x_forwarded_for:
+      rules.client_name = "x-forwarded-for";
+      rules.client_value = http::x_forwarded_for(client.peer(), text);
+      return;
+    case config::ClientField::forwarded:
+      rules.client_name = "forwarded";
+      rules.client_value = http::forwarded(client.peer(), client.secured(), text);
+      return;
+  }
+}
+}  // namespace
 
 AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   CARPOOL_ASSERT(!attempt_);
@@ -40,6 +60,8 @@ AttemptState Exchange::take(pool::Lease taken, bool authenticated) {
   rules.max_forwards = request_values_->max_forwards;
   const bool guarded = info_.origin->credentials != nullptr || client_stream_->carries_secret();
   if (guarded && !may_set_fields(rules)) return AttemptState::over;
+  http::ClientFieldText client;
+  tell_of_client(rules, info_.origin->request.client_field, *client_stream_, client);
   attempt_->upstream_stream->send_head(request_, rules);
   if (request_body_.full()) request_values_->deadlines.client_was_paused(info_.leased, request_body_.received());
   request_body_.start(*attempt_->upstream_stream);

@@ -23,6 +23,11 @@ metrics::RequestInfo counted(const ExchangeInfo& facts, std::string_view method,
   return counted;
 }
 
+metrics::Egress decision_of(const ExchangeInfo& facts) {
+  const bool reported = facts.origin != nullptr && facts.origin->reported.load(std::memory_order_relaxed);
+  return *facts.egress == metrics::Egress::allowed && reported ? metrics::Egress::reported : *facts.egress;
+}
+
 log::AccessEntry entry_of(const ExchangeInfo& facts) {
   log::AccessEntry entry;
   entry.began = facts.began;
@@ -36,6 +41,8 @@ log::AccessEntry entry_of(const ExchangeInfo& facts) {
   if (facts.head_back != Instant{}) entry.upstream = facts.head_back - facts.leased;
   if (facts.opened) entry.opened = pool::name(*facts.opened);
   entry.retries = facts.retries;
+  entry.retried = facts.retried;
+  entry.unrepeated = facts.unrepeated;
   if (facts.fault) entry.fault = facts.fault->detail;
   return entry;
 }
@@ -45,6 +52,7 @@ void Exchange::record() {
   const Instant now = context_.loop.now();
   const metrics::OriginSlot slot = info_.origin != nullptr ? info_.origin->slot : metrics::kNoOrigin;
   context_.stats.count_request(slot, counted(info_, request_.method, now));
+  if (info_.egress) context_.stats.count_egress(decision_of(info_));
   const bool ordinary = !info_.fault && info_.status != 0 && info_.status < 500 && info_.retries == 0;
   if (!context_.stats.should_log(ordinary)) return;
   log::AccessEntry entry = entry_of(info_);

@@ -32,6 +32,7 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
   }
   const RetryDecision decision = decide_retry(fate);
   note_failed_attempt(failure, decision.outcome);
+  if (decision.outcome != RetryOutcome::retry) note_unrepeated(decision.outcome, fate, failure.fault);
   end_lease(failure.connection_ended && reused ? pool::CloseCause::peer_closed : pool::CloseCause::error);
   if (failure.ask_h1) request_values_->retries.require_h1();
   if (decision.outcome == RetryOutcome::retry) {
@@ -41,6 +42,14 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
   info_.origin->destination->note_failure(failure.fault);
   reply(failure.fault);
   return AttemptState::over;
+}
+
+// The access log and the client are told why the request is not sent again.
+void Exchange::note_unrepeated(RetryOutcome outcome, RequestFate fate, Fault& fault) {
+  info_.unrepeated = outcome == RetryOutcome::over_budget ? "request.retry_budget is spent"
+                     : outcome == RetryOutcome::exhausted ? "the attempts are used up (request.max_retries)"
+                                                          : why_not(fate, request_repeatable(), !bodyless());
+  if (!info_.unrepeated.empty()) fault.detail.append("; not repeated: ").append(info_.unrepeated);
 }
 
 // Tells the metrics, the pool and the connection's address about the failure.
@@ -72,6 +81,7 @@ bool Exchange::retry_misdirected() {
 // Begins every attempt except the first.
 void Exchange::retry(RetryReason reason) {
   ++info_.retries;
+  info_.retried = name(reason);
   context_.stats.count_retry(info_.origin->slot, name(reason));
   enter(ExchangeEvent::retry);
   if (borrow(true) == AttemptState::alive) go_on();

@@ -57,6 +57,8 @@ Awaited Exchange::awaited() const {
 Fault Exchange::fault_of(const DeadlineRow& row) const {
   Fault fault{row.kind, row.side, std::string(row.detail)};
   if (row.deadline == Deadline::total) fault.detail.append(phase());
+  if (row.deadline == Deadline::pool_wait && info_.origin->destination->paused())
+    fault.detail = pool::kPausedByOperator;
   return fault;
 }
 
@@ -69,6 +71,7 @@ std::string_view Exchange::phase() const {
     case ExchangeState::authorizing:
       return "waiting for a token";
     case ExchangeState::borrowing: {
+      if (info_.origin->destination->paused()) return "waiting for an origin that an operator paused";
       if (info_.origin->destination->probing()) return "waiting for the probe of an origin whose last dial failed";
       const std::string_view dial = context_.dialer.phase_of(*info_.origin);
       if (!dial.empty()) return dial;

@@ -1,10 +1,12 @@
 #include "proxy/exchange/router.h"
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <variant>
 
 #include "proxy/exchange/reach.h"
+#include "proxy/upstream/origin/egress_log.h"
 
 namespace carpool::proxy {
 
@@ -42,9 +44,15 @@ Result<Route> Router::resolve(const ListenPoint& listener, bool secured, const h
   if (!reach) return reach.fault();
   Result<pool::Origin> origin = std::visit([&](const auto& one) { return one.origin_of(target, origins_); }, *reach);
   if (!origin) return origin.take_fault();
-  if (Status asked = policy_.may_ask(*origin); !asked) return asked.take_fault();
+  std::optional<Fault> reported;
+  if (Status asked = policy_.may_ask(*origin, &reported); !asked) {
+    log_egress_denied(origin->label(), asked.fault());
+    return asked.take_fault();
+  }
   Result<OriginRuntime*> context = origins_.enter(*origin);
   if (!context) return context.take_fault();
+  if (reported && !(*context)->reported.exchange(true, std::memory_order_relaxed))
+    log_egress_reported(origin->label(), *reported);
   Route route;
   route.origin = *context;
   const bool own_scheme = secured && target.scheme == pool::Scheme::https;

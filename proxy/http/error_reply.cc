@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "proxy/http/forward.h"
 #include "proxy/http/reason_phrase.h"
 
 namespace carpool::proxy::http {
@@ -119,7 +120,7 @@ std::string_view fault_name(FaultKind kind) {
 }
 
 std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version client_version, bool close,
-                                bool head_request, std::string_view via_pseudonym) {
+                                bool head_request, std::string_view via_pseudonym, std::uint32_t keep_alive) {
   const FaultStatus told = fault_status(fault.kind);
   const std::string body = body_of(told, words(fault));
   out.append("HTTP/1.1 ").append(std::to_string(told.status)).append(1, ' ').append(told.reason);
@@ -128,11 +129,7 @@ std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version cl
   append_quoted(out, words(fault));
   if (told.retry_after) out.append("\r\nRetry-After: 1");
   out.append("\r\n").append(fault.challenge);
-  if (close) {
-    out.append("Connection: close\r\n");
-  } else if (client_version == Version::http10) {
-    out.append("Connection: keep-alive\r\n");
-  }
+  append_persistence(out, client_version, close, keep_alive);
   out.append("Content-Type: text/plain; charset=utf-8\r\nContent-Length: ").append(std::to_string(body.size()));
   out.append("\r\n\r\n");
   if (!head_request) out.append(body);

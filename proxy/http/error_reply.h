@@ -22,8 +22,8 @@ FaultStatus fault_status(FaultKind kind);
 // "connect_refused"
 std::string_view fault_name(FaultKind kind);
 
-// Appends a complete local reply and returns its status. `close`: send Connection: close.
+// Appends a complete local reply and returns its status. `close`: send Connection: close. `keep_alive`: see ReplyRules.
 std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version client_version, bool close,
-                                bool head_request, std::string_view via_pseudonym);
+                                bool head_request, std::string_view via_pseudonym, std::uint32_t keep_alive = 0);
 
 }  // namespace carpool::proxy::http

@@ -69,14 +69,6 @@ void append_status_line(std::string& out, const ResponseHead& head) {
   out.append(1, ' ').append(head.reason).append("\r\n");
 }
 
-void append_persistence(std::string& out, const ReplyRules& rules) {
-  if (rules.close) {
-    out.append("Connection: close\r\n");
-  } else if (rules.client_version == Version::http10) {
-    out.append("Connection: keep-alive\r\n");
-  }
-}
-
 void reserve(std::string& out, std::size_t more) {
   if (out.capacity() - out.size() < more) out.reserve(std::max(2 * out.capacity(), out.size() + more));
 }
@@ -86,6 +78,25 @@ bool separator(char c) {
 }
 
 }  // namespace
+
+std::uint32_t told_keep_alive(Duration idle_timeout) {
+  constexpr Duration kTravel = std::chrono::seconds(1);
+  if (idle_timeout <= Duration::zero()) return 0;
+  const Duration told = idle_timeout - std::max(kTravel, idle_timeout / 10);
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(told / std::chrono::seconds(1), 0, 86'400));
+}
+
+void append_persistence(std::string& out, Version client_version, bool close, std::uint32_t keep_alive) {
+  if (close) {
+    out.append("Connection: close\r\n");
+  } else if (client_version == Version::http10 || keep_alive != 0) {
+    out.append("Connection: keep-alive\r\n");
+  }
+  if (close || keep_alive == 0) return;
+  out.append("Keep-Alive: timeout=");
+  append_number(out, keep_alive);
+  out.append("\r\n");
+}
 
 // A member of Via is "protocol pseudonym comment"; no other word of it resembles one of our pseudonyms.
 bool via_contains(const Fields& fields, std::string_view pseudonym) {
@@ -110,6 +121,7 @@ void write_request(std::string& out, const RequestHead& head, const ForwardRules
   out.append(" HTTP/1.1\r\nHost: ").append(rules.host).append("\r\n");
   append_fields(out, fields, [&](std::size_t i) { return passes(head, i, options, rules); });
   if (rules.set != nullptr) out.append(rules.set->lines(0, rules.set->size()));
+  if (!rules.client_name.empty()) out.append(rules.client_name).append(": ").append(rules.client_value).append("\r\n");
   if (rules.max_forwards >= 0) {
     out.append("Max-Forwards: ");
     append_number(out, static_cast<std::uint64_t>(rules.max_forwards));
@@ -142,7 +154,7 @@ void write_response(std::string& out, const ResponseHead& head, const ReplyRules
   if (rules.upgrade && append_upgrade(out, fields)) {
     out.append("Connection: Upgrade\r\n");
   } else {
-    append_persistence(out, rules);
+    append_persistence(out, rules.client_version, rules.close, rules.keep_alive);
   }
   append_framing(out, reply_framing(head, rules), head.length);
   append_via(out, head.version, rules.via_pseudonym);

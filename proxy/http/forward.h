@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "pool/origin.h"
 #include "proxy/http/message.h"
@@ -37,6 +38,8 @@ struct ForwardRules {
   // Fields of end-to-end meaning that replace those of the same name in the request, whatever Connection lists; null:
   // none. Sent as sensitive over HTTP/2.
   const Fields* set = nullptr;
+  // A field about the client, sent after those of the request; no name: none.
+  std::string_view client_name, client_value;
 };
 // Returns true if Via contains our own pseudonym: the request loops.
 bool via_contains(const Fields& fields, std::string_view pseudonym);
@@ -53,7 +56,14 @@ struct ReplyRules {
   bool head_request = false;
   bool own = false;      // the response is a local reply: Proxy-Authenticate is for this client
   bool upgrade = false;  // 101: pass Connection: Upgrade and Upgrade on
+  // Seconds for which the client may keep the connection idle, told by Keep-Alive: timeout; 0: not told.
+  std::uint32_t keep_alive = 0;
 };
+// The longest idle time that a client is told if carpool closes after `idle_timeout`: a request that is sent then still
+// arrives in time. 0: too short, or no limit.
+std::uint32_t told_keep_alive(Duration idle_timeout);
+// Appends Connection, and Keep-Alive if `keep_alive` is not 0.
+void append_persistence(std::string& out, Version client_version, bool close, std::uint32_t keep_alive);
 // Returns the framing of the body towards this client, whatever framing the origin chose: chunked, or until_close, if
 // the length is not known; an HTTP/1.0 client supports only until_close.
 Framing reply_framing(const ResponseHead& head, const ReplyRules& rules);

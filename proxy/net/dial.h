@@ -33,6 +33,12 @@ class AddressPolicy {
  public:
   // Returns a Fault (egress_denied, loop_detected) or success.
   virtual Status may_dial(const pool::Origin& origin, const Address& address) const = 0;
+  // Returns the reason for which the rules would deny this address if they did more than report.
+  virtual std::optional<Fault> reported(const pool::Origin& origin, const Address& address) const {
+    static_cast<void>(origin);
+    static_cast<void>(address);
+    return std::nullopt;
+  }
 
  protected:
   ~AddressPolicy() = default;

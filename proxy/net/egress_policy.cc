@@ -131,26 +131,37 @@ void EgressPolicy::set_forbidden(std::vector<Address> addresses) {
   edit(changed);
 }
 
-Status EgressPolicy::tell(const RuleSet& rule_set, const pool::Origin& origin, Status absolute, Status rules) const {
-  const bool lifted = absolute && !rules && rule_set.report_only;
-  Status& said = absolute ? rules : absolute;
-  if (decision_listener_ != nullptr) {
-    const Decision decision = said ? Decision::allowed : lifted ? Decision::reported : Decision::denied;
-    decision_listener_->on_decision(decision, origin, said ? nullptr : &said.fault());
-  }
-  return lifted ? Status(Done{}) : std::move(said);
+namespace {
+// report_only lifts what the rules deny, but no absolute denial.
+Status judged(const RuleSet& rule_set, Status absolute, Status rules, std::optional<Fault>* reported) {
+  if (!absolute || rules || !rule_set.report_only) return absolute ? std::move(rules) : std::move(absolute);
+  if (reported != nullptr) *reported = rules.take_fault();
+  return Done{};
 }
 
-Status EgressPolicy::may_ask(const pool::Origin& origin) const {
+Status judge_address(const RuleSet& rule_set, const pool::Origin& origin, const Address& address,
+                     std::optional<Fault>* reported) {
+  return judged(rule_set, never_in_any_reading(rule_set, origin, address), by_rules(rule_set, origin, address),
+                reported);
+}
+}  // namespace
+
+Status EgressPolicy::may_ask(const pool::Origin& origin, std::optional<Fault>* reported) const {
   const RuleSet& rule_set = now();
   const auto literal = Address::literal(origin.host, origin.port);
-  if (!literal) return tell(rule_set, origin, Done{}, by_name(rule_set, origin));
-  return tell(rule_set, origin, never_in_any_reading(rule_set, origin, *literal), by_rules(rule_set, origin, *literal));
+  if (literal) return judge_address(rule_set, origin, *literal, reported);
+  return judged(rule_set, Done{}, by_name(rule_set, origin), reported);
 }
 
 Status EgressPolicy::may_dial(const pool::Origin& origin, const Address& address) const {
+  return judge_address(now(), origin, address, nullptr);
+}
+
+std::optional<Fault> EgressPolicy::reported(const pool::Origin& origin, const Address& address) const {
+  std::optional<Fault> reason;
   const RuleSet& rule_set = now();
-  return tell(rule_set, origin, never_in_any_reading(rule_set, origin, address), by_rules(rule_set, origin, address));
+  if (rule_set.report_only) static_cast<void>(judge_address(rule_set, origin, address, &reason));
+  return reason;
 }
 
 }  // namespace carpool::proxy::net

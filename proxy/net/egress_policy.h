@@ -8,13 +8,14 @@
 // (a name or a wider network is not enough: the owner of the name, or a typo, would decide).
 // 3. `deny`, by name or by address.
 // 4. with default = "allow": allowed. With default = "deny": allowed if `allow` matches the name or the address.
-// With report_only, connections that 3 and 4 deny are permitted and reported as `reported`.
+// With report_only, connections that 3 and 4 deny are permitted, and the reason is reported.
 // An IPv4 address is checked in each of its IPv6 forms (v4-mapped, v4-compatible, NAT64, 6to4) by rules that deny;
 // rules that allow accept only the v4-mapped form, which is the same address.
 #pragma once
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -28,15 +29,6 @@ namespace carpool::proxy::net {
 
 class EgressPolicy final : public AddressPolicy {
  public:
-  enum class Decision : std::uint8_t { allowed, denied, reported };
-  class DecisionListener {
-   public:
-    // Called on the deciding thread. `fault`: the reason; nullptr: allowed.
-    virtual void on_decision(Decision decision, const pool::Origin& origin, const Fault* fault) = 0;
-
-   protected:
-    ~DecisionListener() = default;
-  };
   using Rules = std::vector<config::EgressRule>;
   struct RuleSet {
     bool default_allow = true, report_only = false;
@@ -52,25 +44,22 @@ class EgressPolicy final : public AddressPolicy {
   const RuleSet& rule_set() const { return *rule_set_; }
   // Returns the old rules: a concurrent reader may still use them for at most one turn of its loop.
   std::unique_ptr<const RuleSet> replace(std::unique_ptr<const RuleSet> rule_set);
-  // these three must be called before the loops start
-  void set_decision_listener(DecisionListener& listener) { decision_listener_ = &listener; }
+  // these two must be called before the loops start
   void set_own_listeners(std::vector<Address> listeners);
   void set_forbidden(std::vector<Address> addresses);
 
   // Checks an origin before resolution. An address literal is checked completely; a name may still have no address that
-  // may_dial() permits.
-  Status may_ask(const pool::Origin& origin) const;
+  // may_dial() permits. `reported`: the reason, if only report_only permits it.
+  Status may_ask(const pool::Origin& origin, std::optional<Fault>* reported = nullptr) const;
   Status may_dial(const pool::Origin& origin, const Address& address) const override;
+  std::optional<Fault> reported(const pool::Origin& origin, const Address& address) const override;
 
  private:
   // Acquire pairs with the release in replace(): the loop sees a complete RuleSet.
   const RuleSet& now() const { return *current_.load(std::memory_order_acquire); }
   void edit(const RuleSet& changed);
-  Status tell(const RuleSet& rule_set, const pool::Origin& origin, Status absolute, Status rules) const;
-
   std::unique_ptr<const RuleSet> rule_set_ = std::make_unique<RuleSet>();
   std::atomic<const RuleSet*> current_{rule_set_.get()};
-  DecisionListener* decision_listener_ = nullptr;
 };
 
 }  // namespace carpool::proxy::net

@@ -114,14 +114,15 @@ Result<std::unique_ptr<admin::PendingResponse>> ServerAdminControl::warm_up(cons
 // ---- pool commands ----
 
 namespace {
-void tell(pool::Destination& destination, admin::PoolCommand order, Instant now) LOOP_ONLY {
-  switch (order) {
+void tell(pool::Destination& destination, const admin::PoolOrder& order, Instant now) LOOP_ONLY {
+  const Instant until = order.lasts ? now + *order.lasts : kNever;
+  switch (order.command) {
     case admin::PoolCommand::pause:
-      return destination.pause(now);
+      return destination.pause(now, until);
     case admin::PoolCommand::resume:
       return destination.resume(now);
     case admin::PoolCommand::drain:
-      return destination.drain(now);
+      return destination.drain(now, until);
     case admin::PoolCommand::reconnect:
       return destination.reconnect(now);
   }
@@ -130,11 +131,14 @@ void tell(pool::Destination& destination, admin::PoolCommand order, Instant now)
 // Runs on the first worker's loop, because every call of the pool comes from a loop.
 class GivenOrder final : public admin::PendingResponse {
  public:
-  GivenOrder(const ServerAdminControl::Parts& parts, std::string origin, admin::PoolCommand order)
+  GivenOrder(const ServerAdminControl::Parts& parts, std::string origin, const admin::PoolOrder& order)
       : given_(std::make_shared<std::atomic<bool>>(false)), order_(order) {
     exec::send(parts.first_loop, [&parts, origin = std::move(origin), order, given = given_]() LOOP_ONLY {
       if (!parts.drain.serving()) return;  // the process is stopping, and the client's connection ends too
       const Instant now = parts.first_loop.now();
+      if (const Result<pool::Origin> declared = pool::parse_origin(origin)) {
+        static_cast<void>(parts.origins.at(*declared));  // an [[origin]] that no request has used has no pool yet
+      }
       for (pool::Destination* destination : parts.origins.directory().all()) {
         if (destination->label() == origin) tell(*destination, order, now);
       }
@@ -148,7 +152,7 @@ class GivenOrder final : public admin::PendingResponse {
 
  private:
   std::shared_ptr<std::atomic<bool>> given_;
-  const admin::PoolCommand order_;
+  const admin::PoolOrder order_;
 };
 
 std::string_view name(admin::PoolCommand order) {
@@ -157,8 +161,12 @@ std::string_view name(admin::PoolCommand order) {
 }
 }  // namespace
 
-std::unique_ptr<admin::PendingResponse> ServerAdminControl::order(const std::string& origin, admin::PoolCommand order) {
-  log::warn("admin", "command to a pool", {{"origin", origin}, {"order", name(order)}});
+std::unique_ptr<admin::PendingResponse> ServerAdminControl::order(const std::string& origin, admin::PoolOrder order) {
+  const std::string ends = order.lasts ? std::to_string(*order.lasts / std::chrono::seconds(1)) + " s" : "by resume";
+  const bool pauses = order.command == admin::PoolCommand::pause || order.command == admin::PoolCommand::drain;
+  log::warn(
+      "admin", "command to a pool",
+      {{"origin", origin}, {"order", name(order.command)}, {"ends", pauses ? std::string_view(ends) : "at once"}});
   return std::make_unique<GivenOrder>(parts_, origin, order);
 }
 

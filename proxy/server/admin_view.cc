@@ -160,6 +160,19 @@ std::vector<admin::PoolInfo> ServerAdminView::snapshots() const {
   return all;
 }
 
+std::optional<admin::PoolInfo> ServerAdminView::declared(const std::string& origin) const {
+  return parts_.config.with([&](const config::Config& config) -> std::optional<admin::PoolInfo> {
+    for (const config::OriginSettings& settings : config.origins) {
+      if (settings.origin.label() != origin) continue;
+      admin::PoolInfo facts;
+      facts.origin = origin;
+      facts.snapshot.size = settings.pool.size;
+      return facts;
+    }
+    return std::nullopt;
+  });
+}
+
 std::vector<admin::ConnectionInfo> ServerAdminView::connections(const std::string& origin) const {
   Collector collector;
   const auto held = parts_.origins.directory().hold();
@@ -207,6 +220,7 @@ std::optional<admin::PoolAnalysis> ServerAdminView::study(const std::string& ori
     study.circumstances.idle_timeout = study.limits.idle_timeout;
     study.circumstances.expire_time = study.limits.expire_time;
     study.circumstances.max_usage = study.limits.max_usage;
+    study.circumstances.single_use = study.limits.single_use;
     study.circumstances.min_idle = study.limits.min_idle;
     study.wait_timeout = context->pool.wait_timeout;
     study.past = context->destination->history();
@@ -276,6 +290,15 @@ std::vector<std::string> ServerAdminView::not_ready() const {
 
 std::vector<std::string> ServerAdminView::warm_ups_failed() const {
   return parts_.warm_up->failed();
+}
+
+std::vector<std::string> ServerAdminView::paused() const {
+  const auto held = parts_.origins.directory().hold();
+  std::vector<std::string> labels;
+  for (const pool::Destination* destination : parts_.origins.directory().all()) {
+    if (destination->paused()) labels.push_back(destination->label());
+  }
+  return labels;
 }
 
 std::string ServerAdminView::config() const {

@@ -55,6 +55,8 @@ class ServerAdminView final : public admin::AdminView {
   std::optional<metrics::InterceptSample> intercept() const override;
   std::vector<std::string> not_ready() const override;
   std::vector<std::string> warm_ups_failed() const override;
+  std::vector<std::string> paused() const override;
+  std::optional<admin::PoolInfo> declared(const std::string& origin) const override;
   std::string config() const override;
 
  private:

@@ -1,6 +1,7 @@
 #include "proxy/server/pool_environment.h"
 
 #include <memory>
+#include <random>
 #include <utility>
 
 #include "proxy/exchange/leak_log.h"
@@ -8,6 +9,16 @@
 #include "proxy/upstream/connection.h"
 
 namespace carpool::proxy {
+
+namespace {
+std::uint64_t random_seed() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+}  // namespace
+
+WorkerPoolEnvironment::WorkerPoolEnvironment(const Workers& workers, LeakLog& leaks)
+    : workers_(workers), leaks_(leaks), seed_(random_seed()) {}
 
 void WorkerPoolEnvironment::dial(pool::Destination& destination, pool::Reservation reservation) {
   exec::assume_on_loop();
@@ -28,6 +39,11 @@ void WorkerPoolEnvironment::deliver(pool::LoopId to, pool::Delivery& delivery) {
 void WorkerPoolEnvironment::wake_at(pool::Destination& destination, Instant when) {
   exec::assume_on_loop();
   Worker::current().parts.inbox.wake_at(destination, when);
+}
+
+void WorkerPoolEnvironment::pause_ended(pool::Destination& destination) {
+  log::warn("pool", "the operator's pause ended in time: connections are lent again",
+            {{"origin", destination.label()}});
 }
 
 void WorkerPoolEnvironment::detach(pool::PooledConnection& pooled, pool::LoopId from) {

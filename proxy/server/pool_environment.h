@@ -13,23 +13,26 @@ class OriginRegistry;
 
 class WorkerPoolEnvironment final : public pool::Environment {
  public:
-  WorkerPoolEnvironment(const Workers& workers, LeakLog& leaks) : workers_(workers), leaks_(leaks) {}
+  WorkerPoolEnvironment(const Workers& workers, LeakLog& leaks);
   void set_origins(OriginRegistry& origins) { origins_ = &origins; }  // before the first dial
 
   void dial(pool::Destination& destination, pool::Reservation reservation) override;
   void cancel_dial(pool::Destination& destination, std::uint32_t index, std::uint32_t generation) override;
   void deliver(pool::LoopId to, pool::Delivery& delivery) override;
   void wake_at(pool::Destination& destination, Instant when) override;
+  void pause_ended(pool::Destination& destination) override;
   void detach(pool::PooledConnection& pooled, pool::LoopId from) override;
   bool attach(pool::PooledConnection& pooled, std::uint32_t index, std::uint32_t generation) override;
   void dispose(pool::PooledConnection* pooled, pool::CloseCause cause) override;
   pool::LoopId here() const override;
+  std::uint64_t seed() const override { return seed_; }
 
  private:
   void note_lost(const Connection& connection);
   const Workers& workers_;
   LeakLog& leaks_;
   OriginRegistry* origins_ = nullptr;
+  const std::uint64_t seed_;
 };
 
 }  // namespace carpool::proxy

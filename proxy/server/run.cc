@@ -21,10 +21,11 @@ namespace carpool::proxy {
 namespace {
 constexpr int kClean = 0, kConfiguration = 1, kCannotListen = 2, kInternal = 3;
 
-log::Options log_options(const config::Log& settings) {
+log::Options log_options(const config::Config& config) {
+  const config::Log& settings = config.log;
   log::Options options;
   options.level = static_cast<log::Level>(settings.level);
-  log::set_access(settings.access, settings.access_sample);
+  log::set_access(settings.access, settings.access_sample, config::tells_clients(config));
   options.format = settings.format == config::LogFormat::text ? log::Format::text : log::Format::json;
   return options;
 }
@@ -94,7 +95,7 @@ int serve(const config::Config& config, const config::Options& options) {
 }
 
 int serve_with(const config::Config& config, std::optional<config::Options> source, LifecycleListener* listener) {
-  if (!log::start(log_options(config.log))) {
+  if (!log::start(log_options(config))) {
     return report(Fault{FaultKind::internal, Side::self, "cannot start the log's thread"});
   }
   Result<std::unique_ptr<Server>> server = Server::build(config, std::move(source));

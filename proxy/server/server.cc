@@ -53,8 +53,6 @@ Status Server::open() {
   Result<std::unique_ptr<net::EgressPolicy>> policy = net::EgressPolicy::make(config.egress);
   if (!policy) return policy.take_fault();
   policy_ = std::move(*policy);
-  egress_ = std::make_unique<EgressAudit>(*metrics_);
-  policy_->set_decision_listener(*egress_);
   Result<std::unique_ptr<OriginRegistry>> origins = config_.with_mutable(
       [this](config::Config& own) { return OriginRegistry::make(own, pool_environment_, *metrics_); });
   if (!origins) return origins.take_fault();

@@ -33,7 +33,6 @@
 #include "proxy/server/reload/reloader.h"
 #include "proxy/server/stats_summary.h"
 #include "proxy/server/worker.h"
-#include "proxy/upstream/origin/egress_audit.h"
 #include "proxy/upstream/origin/origin_registry.h"
 #include "proxy/upstream/warm_up.h"
 
@@ -108,7 +107,6 @@ class Server final : private WarmUpListener, private ClientList::Owner, private 
   Workers workers_;
   WorkerPoolEnvironment pool_environment_{workers_, leaks_};
   std::unique_ptr<metrics::Registry> metrics_;
-  std::unique_ptr<EgressAudit> egress_;
   std::unique_ptr<net::EgressPolicy> policy_;
   std::unique_ptr<OriginRegistry> origins_;
   std::unique_ptr<CredentialFiles> credential_files_;

@@ -36,6 +36,7 @@ dns::Settings dns_settings(const config::Dns& dns, dns::Events& events) {
   settings.events = &events;
   settings.min_ttl = dns.min_ttl;
   settings.max_ttl = dns.max_ttl;
+  settings.negative_ttl = dns.negative_ttl;
   settings.stale_for = dns.stale_for;
   return settings;
 }
@@ -106,7 +107,7 @@ bool Worker::start() {
 
 void Worker::on_reload(const config::Dns& dns, const std::vector<const Listener*>& closed) {
   router_.forget();
-  resolver_.set_ttls(dns.min_ttl, dns.max_ttl, dns.stale_for);
+  resolver_.set_ttls(dns.min_ttl, dns.max_ttl, dns.stale_for, dns.negative_ttl);
   clients_.drain_those_of(closed);
 }
 

@@ -30,6 +30,8 @@ void append_entry(Line& line, const AccessEntry& entry, std::string_view target)
   line.seconds("total_seconds", entry.total);
   if (!entry.opened.empty()) line.text("opened", entry.opened);
   if (entry.retries != 0) line.number("retries", std::uint64_t{entry.retries});
+  if (!entry.retried.empty()) line.text("retried", entry.retried);
+  if (!entry.unrepeated.empty()) line.text("not_repeated", entry.unrepeated);
   if (entry.intercepted) line.flag("intercepted", true);
   if (!entry.trace.empty()) line.text("trace_id", entry.trace);
   if (!entry.fault.empty()) line.text("fault", entry.fault.substr(0, kMaxFault));

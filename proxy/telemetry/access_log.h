@@ -28,9 +28,11 @@ struct AccessEntry {
   Duration total{};
   std::string_view opened;  // cause, if the connection was opened for this exchange; else empty
   std::uint32_t retries = 0;
-  bool intercepted = false;  // inside a CONNECT that ended here
-  std::string_view trace;    // trace id of the request's traceparent; empty: none
-  std::string_view fault;    // error text; empty: none
+  std::string_view retried;     // the proof of the last retry; empty: none
+  std::string_view unrepeated;  // why a failed attempt was not repeated; empty: no such attempt
+  bool intercepted = false;     // inside a CONNECT that ended here
+  std::string_view trace;       // trace id of the request's traceparent; empty: none
+  std::string_view fault;       // error text; empty: none
 };
 
 // There is one AccessLog per loop.

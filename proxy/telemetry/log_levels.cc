@@ -35,6 +35,7 @@ void find_least() {
 constexpr std::size_t kAccess = 0;
 static_assert(kModules[kAccess] == "access");
 std::atomic<bool> access_on{true};
+std::atomic<bool> clients_needed{false};
 std::atomic<std::uint32_t> access_one_in{1};
 
 // The names that two modules had before, accepted for one release (docs/migration.md).
@@ -93,7 +94,8 @@ bool enabled(Level asked, std::string_view module) {
   return asked >= level();
 }
 
-void set_access(bool on, std::uint32_t one_in) {
+void set_access(bool on, std::uint32_t one_in, bool clients) {
+  clients_needed.store(clients, std::memory_order_relaxed);
   access_one_in.store(one_in, std::memory_order_relaxed);
   access_on.store(on, std::memory_order_relaxed);
 }
@@ -105,6 +107,10 @@ std::uint32_t access_sample() {
 bool access_enabled() {
   const std::int8_t own = module_level.own[kAccess].load(std::memory_order_relaxed);
   return own == kFollows ? access_on.load(std::memory_order_relaxed) : Level::info >= static_cast<Level>(own);
+}
+
+bool clients_wanted() {
+  return access_enabled() || clients_needed.load(std::memory_order_relaxed);
 }
 
 std::vector<std::pair<std::string_view, Level>> module_levels() {

@@ -36,8 +36,10 @@ std::vector<std::pair<std::string_view, Level>> module_levels();  // modules wit
 
 // The access log has its own switch (log.access) besides the levels; a level for the module "access" takes precedence.
 // `one_in`: logs one of so many successful exchanges (log.access_sample).
-void set_access(bool on, std::uint32_t one_in);
+// `clients`: addresses of clients are needed besides the log (request.client_field).
+void set_access(bool on, std::uint32_t one_in, bool clients = false);
 bool access_enabled();
+bool clients_wanted();  // by either
 std::uint32_t access_sample();
 
 }  // namespace carpool::proxy::log

@@ -13,7 +13,7 @@ LoopStats::LoopStats(metrics::Registry& metrics, log::Format format, exec::Loop&
     : metrics_(metrics), loop_(loop), log_(format), flusher_(exec::Timer::bind<&LoopStats::flush>(loop, *this)) {}
 
 bool LoopStats::wants_peers() {
-  return log::access_enabled();
+  return log::clients_wanted();
 }
 
 void LoopStats::count_request(metrics::OriginSlot origin, const metrics::RequestInfo& facts) {
@@ -71,6 +71,10 @@ void LoopStats::count_abuse(std::string_view abuse) {
 
 void LoopStats::count_shed(metrics::Shed what) {
   metrics_.record_shed(loop_.id(), what);
+}
+
+void LoopStats::count_egress(metrics::Egress said) {
+  metrics_.record_egress(loop_.id(), said);
 }
 
 void LoopStats::count_given_up(metrics::GivenUp why) {

@@ -25,7 +25,7 @@ class LoopStats {
   LoopStats(metrics::Registry& metrics, log::Format format, exec::Loop& loop);
   ~LoopStats() { log_.flush(); }
 
-  // Returns true if the access log shows addresses of clients.
+  // Returns true if the access log or an origin is told the addresses of clients.
   static bool wants_peers();
 
   // ---- one exchange: it is counted, and logged if should_log() says so ----
@@ -45,6 +45,7 @@ class LoopStats {
   void count_dns(metrics::Dns what, std::uint64_t n) LOOP_ONLY;
   void count_abuse(std::string_view abuse) LOOP_ONLY;
   void count_shed(metrics::Shed what) LOOP_ONLY;
+  void count_egress(metrics::Egress said) LOOP_ONLY;  // of one request
   void count_given_up(metrics::GivenUp why) LOOP_ONLY;
   void count_retry_denied(metrics::OriginSlot origin) LOOP_ONLY;
   void count_bound(metrics::OriginSlot origin, metrics::Bound what) LOOP_ONLY;

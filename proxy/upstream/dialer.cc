@@ -8,6 +8,7 @@
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/fd_budget.h"
 #include "proxy/upstream/h2/connection.h"
+#include "proxy/upstream/origin/egress_log.h"
 #include "proxy/upstream/origin/origin_registry.h"
 #include "proxy/upstream/origin/tls_identity.h"
 #include "proxy/upstream/upstream_context.h"
@@ -152,11 +153,18 @@ class Dialer::PendingDial final : public ListHook<AttemptTag>,
     }
     made->origin = destination_.label();
     made->track_address(*origin_.address_set, peer_);
+    note_egress();
     if (origin_.tls != nullptr) made->made_under(*origin_.tls, context_->fingerprint());
     const bool warming = reservation_.cause() == pool::OpenCause::warm_up;
     destination_.dialed(std::move(reservation_), std::move(made), loop.now());
     if (warming) dialer_.context_.warm_up.on_warm_dial_ended(destination_, nullptr);
     dialer_.finished(*this);
+  }
+
+  void note_egress() LOOP_ONLY {
+    const std::optional<Fault> reported = dialer_.context_.policy.reported(destination_.origin(), peer_);
+    if (reported && !origin_.reported.exchange(true, std::memory_order_relaxed))
+      log_egress_reported(destination_.label(), *reported);
   }
 
   // An origin without HTTP/1.1 may answer with a TLS alert, which does not tell a client that requested an upgrade

@@ -20,6 +20,22 @@ std::string_view name(RetryReason reason) {
   return "";
 }
 
+std::string_view why_not(RequestFate fate, Repeatable request, bool body) {
+  switch (fate) {
+    case RequestFate::answered:
+      return "a part of the response had come";
+    case RequestFate::violated:
+      return "the origin had read the request";
+    case RequestFate::closed_new:
+      return "the connection was new, so the origin may have processed the request";
+    case RequestFate::closed_reused:
+      if (body) return "a request with a body may have been processed";
+      return "the method is not idempotent, and the origin may have processed the request";
+    default:
+      return request == Repeatable::partial ? "the body is larger than request.replay_buffer" : "";
+  }
+}
+
 bool is_idempotent(std::string_view method, bool put_and_delete) {
   if (method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE") return true;
   return put_and_delete && (method == "PUT" || method == "DELETE");

@@ -110,17 +110,43 @@ def test_egress_rules_hold_by_name_and_by_address(origin, resolver, carpool):
     assert "denied.test" not in resolver.asked
 
 
-def test_rules_that_only_report_deny_nothing_and_are_counted(origin, carpool):
+def decisions(c):
+    return {word: c.metric("carpool_egress_decisions_total", decision=word) for word in ("allowed", "denied", "reported")}
+
+
+def test_rules_that_only_report_deny_nothing_and_count_each_request_once(origin, carpool):
     o = origin()
     c = carpool(egress={"default": "deny", "allow": ["other.test"], "report_only": True})
     with c.client() as client:
-        assert client.get(o.url + "/").status == 200
-        assert client.get("http://169.254.169.254/").status == 403
-    assert c.metric("carpool_egress_decisions_total", decision="reported") == 2  # the name, and the address dialed
-    assert c.metric("carpool_egress_decisions_total", decision="denied") == 1
-    lines = until(lambda: [x for x in c.output if '"module":"egress"' in x], what="lines of the log")
-    assert sum('"would be denied"' in line for line in lines) == 2
-    assert any('"denied"' in line and "169.254.169.254" in line for line in lines)
+        for _ in range(3):
+            assert client.get(o.url + "/").status == 200
+        for _ in range(2):
+            assert client.get("http://169.254.169.254/").status == 403
+    until(lambda: decisions(c) == {"allowed": 0, "denied": 2, "reported": 3}, what="one decision for each request")
+    lines = until(lambda: [x for x in list(c.output) if '"module":"egress"' in x], what="lines of the log")
+    assert sum('"would be denied"' in line for line in lines) == 1, "the route was told of once"
+    assert sum('"denied"' in line and "169.254.169.254" in line for line in lines) == 2
+
+
+def test_a_name_with_several_denied_addresses_counts_its_request_once(origin, resolver, carpool):
+    o = origin()
+    resolver.table["several.test"] = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
+    c = carpool(inside=resolver.inside, egress={"deny": ["127.0.0.0/8"]})
+    with c.client() as client:
+        assert client.get("http://several.test:%d/" % o.port).status == 403
+    until(lambda: decisions(c) == {"allowed": 0, "denied": 1, "reported": 0}, what="one decision")
+    assert sum('"module":"egress"' in line for line in list(c.output)) == 1
+
+
+def test_an_address_that_would_be_denied_is_reported_though_its_name_is_allowed(origin, resolver, carpool):
+    o = origin()
+    resolver.table["allowed.test"] = ["127.0.0.1"]
+    c = carpool(inside=resolver.inside, egress={"deny": ["127.0.0.0/8"], "report_only": True})
+    with c.client() as client:
+        for _ in range(2):
+            assert client.get("http://allowed.test:%d/" % o.port).status == 200
+    until(lambda: decisions(c) == {"allowed": 0, "denied": 0, "reported": 2}, what="one decision for each request")
+    assert sum('"would be denied"' in line for line in list(c.output)) == 1
 
 
 # ---- a listener with a fixed origin ----

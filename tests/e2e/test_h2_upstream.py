@@ -52,6 +52,28 @@ def connections(c, o):
     return c.get_json("/pools/%s/connections" % urllib.parse.quote(o.url, safe=""))["connections"]
 
 
+@pytest.mark.parametrize("together", [False, True])
+def test_the_session_of_a_second_loop_is_opened_for_that_reason(h2_origin, carpool, pki, context, gate, together):
+    o = h2_origin(held(gate), tls=context)
+    c = carpool(workers=2, upstream={"tls": {"ca_file": pki.ca}})
+    with c.client() as one, c.client() as other:  # one on each loop
+        if together:
+            one.ask("GET", o.url + "/")
+            other.ask("GET", o.url + "/")
+            gate.open()
+        else:
+            gate.open()
+            one.ask("GET", o.url + "/")
+            assert one.response().status == 200
+            other.ask("GET", o.url + "/")
+        assert other.response().status == 200
+        if together:
+            assert one.response().status == 200
+        until(lambda: len(connections(c, o)) == 2, what="a session of each loop")
+    opened = {cause: n for cause, n in c.pool(o.url)["opened"].items() if n}
+    assert opened == {"first": 1, "loop_local": 1}
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_many_requests_share_one_connection_a_loop(h2_origin, carpool, pki, context, gate, workers):
     o = h2_origin(held(gate), tls=context)

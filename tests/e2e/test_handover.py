@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import tomllib
+import urllib.parse
 
 import pytest
 from harness.carpool import PROGRAM, Carpool
@@ -114,6 +115,24 @@ def test_restarts_under_load_lose_no_request_and_no_descriptor(origin, line, ful
     assert [one.errors for one in load] == [[]] * threads
     print("%d restarts, %.0f requests/s over %.1f s, descriptors %s" % (restarts, done / seconds, seconds, open_fds))
     assert max(open_fds[1:]) - min(open_fds[1:]) <= threads + 4, open_fds
+
+
+def test_a_pause_goes_to_the_successor_with_the_time_that_is_left(origin, line):
+    o, other, drained = origin(), origin(), origin()
+    c = line(pool={"wait_timeout": "300ms"})
+    with c.client() as client:
+        for each in (o, other, drained):
+            assert client.get(each.url + "/").status == 200
+    for each, order in ((o, "pause?for=10m"), (drained, "drain")):
+        assert c.admin("POST", "/pools/%s/%s" % (urllib.parse.quote(each.url, safe=""), order)).status == 200
+    after = line.next(c)
+    assert c.wait(15) == 0
+    assert after.pool(o.url)["paused"] and 0 < after.pool(o.url)["resumes_in_seconds"] <= 600
+    assert after.pool(drained.url)["draining"] and after.pool(drained.url)["resumes_in_seconds"] is None
+    assert not after.pool(other.url)["paused"]
+    with after.client() as client:
+        assert client.get(o.url + "/").status == 503
+        assert client.get(other.url + "/").status == 200
 
 
 def test_nobody_is_refused_while_the_sockets_change_hands(origin, line):

@@ -80,3 +80,4 @@ def test_probing_does_not_keep_a_connection_beyond_its_idle_timeout(origin, carp
     rest_one(c, o)
     until(lambda: closed(c, o, "idle") == 1, what="the end of its rest")
     assert o.targets().count("*") >= 2
+    assert c.metric("carpool_pool_borrows_total", origin=o.url) == 1, "a probe is no borrow"

@@ -48,17 +48,25 @@ def test_no_request_can_end_a_line_or_colour_a_terminal(origin, carpool):
 
 def test_every_field_of_the_access_log_is_documented_and_every_documented_one_comes(origin, carpool):
     def second_dies(exchange):
-        return False if exchange.nth == 2 else exchange.reply(body=b"x" * 10)
+        if exchange.nth == 2 or exchange.request.method == "POST":
+            return False
+        return exchange.reply(body=b"x" * 10)
     o, c = origin(second_dies), carpool()
     with c.client() as client:
         trace = [("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")]
         assert client.request("GET", o.url + "/", trace).status == 200
         assert client.request("GET", o.url + "/again").status == 200
         assert client.request("GET", "http://127.0.0.1:%d/" % free_port()).status == 502
-    until(lambda: len(c.access_log()) == 3, what="three lines")
+        lost = client.request("POST", o.url + "/order")
+        assert lost.status == 502
+        why = "the connection was new, so the origin may have processed the request"
+        assert lost.get("proxy-status").endswith('; not repeated: %s"' % why)
+    until(lambda: len(c.access_log()) == 4, what="four lines")
     seen = {name for row in c.access_log() for name in row}
     assert seen - EVERY_LINE == DOCUMENTED - ELSEWHERE, seen ^ DOCUMENTED
-    assert [row.get("retries", 0) for row in c.access_log()] == [0, 1, 0]
+    assert [row.get("retries", 0) for row in c.access_log()] == [0, 1, 0, 0]
+    assert c.access_log()[1]["retried"] == "idempotent_reused"
+    assert c.access_log()[3]["not_repeated"] == why
 
 
 def test_nobody_waits_for_who_does_not_read_the_log(origin, carpool):

@@ -175,6 +175,27 @@ def test_fields_of_the_hop_stay_behind(origin, carpool):
     assert not names & {"x-mine", "keep-alive", "proxy-connection", "proxy-authorization", "te", "upgrade"}
 
 
+@pytest.mark.parametrize("word, name, value", [("x_forwarded_for", "x-forwarded-for", "127.0.0.1"), ("forwarded", "forwarded", "for=127.0.0.1;proto=http")])
+@pytest.mark.parametrize("access", [True, False])
+def test_an_origin_is_told_of_the_client_where_it_is_wanted(origin, carpool, word, name, value, access):
+    told, other = origin(), origin()
+    c = carpool(origin=[{"uri": told.url, "request": {"client_field": word}}], log={"access": access})
+    with c.client() as client:
+        client.get(told.url + "/", (name.title(), "earlier"))
+        client.get(other.url + "/")
+    assert [v for n, v in told.seen[0].message.headers if n == name] == ["earlier", value]
+    assert not {"x-forwarded-for", "forwarded"} & {n for n, _ in other.seen[0].message.headers}
+
+
+def test_a_client_is_told_how_long_its_connection_may_rest(origin, carpool):
+    o, c = origin(), carpool(listen={"idle_timeout": "20s"})
+    with c.client() as client:
+        for answer in (client.get(o.url + "/"), client.get("http://169.254.169.254/")):
+            assert (answer.get("connection"), answer.get("keep-alive")) == ("keep-alive", "timeout=18"), answer
+        last = client.get(o.url + "/", ("Connection", "close"))
+        assert (last.get("connection"), last.get("keep-alive")) == ("close", None)
+
+
 def test_max_forwards_counts_down_and_ends_here(origin, carpool):
     o, c = origin(), carpool()
     with c.client() as client:

@@ -78,11 +78,17 @@ def test_a_paused_pool_is_shown_and_a_click_resumes_it(browser, origin, carpool)
         browser.see("document.getElementById('say').textContent.startsWith('pause %s: ')" % o.url)
         client.ask("GET", o.url + "/")
         browser.see("document.querySelector('.wait') && document.querySelector('.wait').textContent.includes('1')")
+        browser.see("document.querySelector('.pool .tag').textContent === 'paused' && document.querySelector('[data-act=pause]').hidden")
         browser.click("[data-act=resume]")
         browser.click("#yes")
         browser.see("document.getElementById('say').textContent.startsWith('resume %s: ')" % o.url)
         assert client.response().status == 200
-        browser.see("!document.querySelector('.wait')")
+        browser.see("!document.querySelector('.wait') && document.querySelector('.pool .tag').hidden")
+        browser.click("[data-act=drain]")
+        browser.see("document.getElementById('question').textContent.includes('wait_timeout, until it is resumed')")
+        browser.run("document.getElementById('for').value = '10m'")
+        browser.click("#yes")
+        browser.see("/^draining, resumes in (10|9) min$/.test(document.querySelector('.pool .tag').textContent)")
     assert browser.problems == []
 
 

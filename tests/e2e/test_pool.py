@@ -2,6 +2,7 @@
 import concurrent.futures
 import socket
 import threading
+import urllib.parse
 import zlib
 
 import pytest
@@ -157,6 +158,31 @@ def test_a_connection_at_rest_is_retired_in_time(origin, carpool, setting, cause
         assert client.get(o.url + "/").status == 200
     until(lambda: closed(c, o, cause) == 1, 20, cause)
     until(lambda: o.open == 0, what="the origin's end of it")
+
+
+def test_reuse_never_opens_and_closes_for_its_own_cause(origin, carpool):
+    o, c = origin(), carpool(pool={"reuse": "never"}, workers=1)
+    with c.client() as client:
+        for _ in range(4):
+            assert client.get(o.url + "/").status == 200
+    assert o.opened == 4 and closed(c, o, "policy") == 4 and closed(c, o, "max_usage") == 0
+    opened = c.pool(o.url)["opened"]
+    assert (opened["first"], opened["policy"], opened["max_usage"]) == (1, 3, 0), opened
+    explained = " ".join(c.get_json("/pools/%s/explain" % urllib.parse.quote(o.url, safe=""))["explanation"])
+    assert 'pool.reuse is "never"' in explained
+
+
+def test_min_idle_connections_outlive_idle_timeout_and_are_lent(origin, carpool):
+    o = origin()
+    c = carpool(origin=[{"uri": o.url, "pool": {"min_idle": 2, "idle_timeout": "300ms"}}], workers=1)
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+        until(lambda: c.pool(o.url)["borrowable"] == 2, what="two that are idle")
+        began = c.pool(o.url)["created"]
+        until(lambda: all(one["idle_seconds"] > 1.5 for one in c.get_json("/pools/%s/connections" % urllib.parse.quote(o.url, safe=""))["connections"]),
+              what="connections that were idle for five times idle_timeout")
+        assert client.get(o.url + "/").status == 200
+        assert c.pool(o.url)["created"] == began and sum(c.pool(o.url)["closed"].values()) == 0
 
 
 def test_max_usage_bounds_the_requests_of_a_connection(origin, carpool):

@@ -1,5 +1,6 @@
 """Operator commands to a pool, by the program's own subcommands: pause, resume, drain, reconnect, warm-up."""
 import subprocess
+import urllib.parse
 
 import pytest
 
@@ -9,10 +10,10 @@ from harness.wait import until
 
 @pytest.fixture
 def order():
-    def say(c, *words):
+    def say(c, *words, stderr=False):
         done = subprocess.run([PROGRAM, *words, "--admin", "%s:%d" % c.admin_address], capture_output=True, text=True, timeout=20)
         assert done.returncode == 0, done
-        return done.stdout
+        return (done.stdout, done.stderr) if stderr else done.stdout
     return say
 
 
@@ -22,6 +23,10 @@ def held(gate):
             gate.enter()
         exchange.reply()
     return answer
+
+
+def path_of(o):
+    return "/pools/" + urllib.parse.quote(o.url, safe="")
 
 
 def count(c, o, what, cause):
@@ -41,6 +46,68 @@ def test_a_pause_keeps_requests_and_a_resume_serves_them_all(origin, carpool, or
     assert c.pool(o.url)["waiting"] == 0
     for client in clients:
         client.close()
+
+
+def test_a_pause_is_seen_everywhere_and_its_clients_are_told(origin, carpool, order):
+    o, c = origin(), carpool(pool={"wait_timeout": "300ms"})
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+        assert c.metric("carpool_pool_paused", origin=o.url) == 0
+        order(c, "pause", o.url)
+        refused = client.get(o.url + "/")
+        assert refused.status == 503
+        assert refused.get("proxy-status") == 'carpool; error=connection_limit_reached; details="paused by an operator"'
+        pool = c.pool(o.url)
+        assert (pool["paused"], pool["draining"], pool["resumes_in_seconds"]) == (True, False, None)
+        assert c.metric("carpool_pool_paused", origin=o.url) == 1
+        assert c.get_json("/readyz")["paused"] == [o.url]
+        assert "An operator paused the origin" in c.get_json(path_of(o) + "/explain")["explanation"][0]
+        assert all(" paused\n" in order(c, *words) for words in (("top", "--once"), ("pools",)))
+        until(lambda: any(row.get("fault") == "paused by an operator" for row in c.access_log()), what="its line in the log")
+        order(c, "resume", o.url)
+        assert client.get(o.url + "/").status == 200
+    assert c.pool(o.url)["paused"] is False and c.metric("carpool_pool_paused", origin=o.url) == 0
+
+
+def test_a_pause_with_an_end_ends_by_itself_and_says_so(origin, carpool, order):
+    o, c = origin(), carpool(pool={"wait_timeout": "30s"})
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+        out, said = order(c, "drain", o.url, "--for", "1500ms", stderr=True)
+        assert "borrowed ones when they are returned" in said and "1500ms" in said, "what it does is said before"
+        assert "resumes_in_seconds 1.5" in out
+        assert 0 < c.pool(o.url)["resumes_in_seconds"] <= 1.5 and c.pool(o.url)["draining"]
+        client.ask("GET", o.url + "/")
+        assert client.response().status == 200
+    assert c.pool(o.url)["paused"] is False
+    until(lambda: any("the operator's pause ended in time" in line and o.url in line for line in list(c.output)), what="the line that says so")
+
+
+def test_a_pause_outlives_a_reload_that_gives_the_origin_a_new_pool(origin, carpool, order):
+    o, c = origin(), carpool()
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+        order(c, "pause", o.url, "--for", "10m")
+        c.config.write_text(c.config.read_text() + '\n[[origin]]\nuri = "%s"\n[origin.upstream]\nlenient = ["bare_lf"]\n' % o.url)
+        assert c.admin("POST", "/reload").status == 200
+        both = [pool for pool in c.get_json("/pools")["pools"] if pool["origin"] == o.url]
+        assert len(both) == 2 and all(pool["paused"] and pool["resumes_in_seconds"] > 500 for pool in both)
+        order(c, "resume", o.url)
+        assert client.get(o.url + "/").status == 200
+
+
+def test_a_declared_origin_without_a_request_is_shown_and_can_be_paused(origin, carpool, order):
+    o = origin()
+    c = carpool(origin=[{"uri": o.url, "pool": {"size": 3}}], pool={"wait_timeout": "30s"})
+    pool = c.get_json(path_of(o))
+    assert (pool["size"], pool["active"], pool["paused"]) == (3, 0, False)
+    order(c, "pause", o.url)
+    assert c.pool(o.url)["paused"] is True
+    with c.client() as client:
+        client.ask("GET", o.url + "/")
+        until(lambda: c.pool(o.url)["waiting"] == 1, what="one who waits")
+        order(c, "resume", o.url)
+        assert client.response().status == 200
 
 
 def test_a_drain_closes_what_rests_at_once_and_what_is_lent_when_it_comes_back(origin, carpool, order, gate):

@@ -1,5 +1,6 @@
 """The program's flags and exit codes, without and with an instance running."""
 import json
+import os
 import re
 import socket
 import subprocess
@@ -28,6 +29,22 @@ def test_version_and_help(tmp_path):
     assert shown.returncode == 0
     for flag in ("--config", "--check", "--print-config", "--demo", "--version", "--health", "--print-default-config", "--print-schema"):
         assert flag in shown.stdout, flag
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["--print-default-config"], ["--print-schema"], ["completion", "bash"],
+                                   ["man", "carpool"], ["pause", "--help"], ["ca", "--help"]], ids=" ".join)
+def test_an_output_that_cannot_be_written_is_an_error(words):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=20)
+    assert (done.returncode, done.stderr) == (3, "carpool: the output could not be written\n")
+
+
+def test_a_reader_that_left_gets_no_complaint():
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as pipe:
+        done = subprocess.run([PROGRAM, "man", "carpool.toml"], stdout=pipe, stderr=subprocess.PIPE, text=True, timeout=20)
+    assert (done.returncode, done.stderr) == (3, "")
 
 
 def test_an_unknown_flag_is_a_configuration_error():

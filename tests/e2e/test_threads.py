@@ -68,6 +68,9 @@ def test_no_reserve_means_no_execute_produce_consume(carpool):
     for _ in range(5):
         assert c.admin("GET", "/metrics").status == 200
     assert c.metric("carpool_exec_tasks_total", mode="epc") == 0
+    assert c.metric("carpool_exec_tasks_total", mode="pic") >= 5, "the admin loop computes the answers itself"
+    assert c.admin("GET", "/pools/http%3A%2F%2Fnobody.test/advice").status == 404
+    assert c.metric("carpool_exec_tasks_total", mode="pec") == 1, "an answer that takes long goes to another thread"
     assert c.metric("carpool_exec_threads", state="reserved") == 0
 
 

@@ -73,7 +73,7 @@ MUTANTS = [
       "pending.disposal_ended();\n  pool.vacate(entry);", "explorer",
       equivalent="a borrower in between may be refused as one that comes before the close is; the others are served afterwards"),
     # ---- operator commands ----
-    m("resume leaves draining on", D + "operator_commands.cc", "draining_all = false;", "", "unit"),
+    m("resume leaves draining on", D + "operator_commands.cc", "pause_order = {};", "", "unit"),
     m("a smaller cap drains too many sessions", D + "operator_commands.cc", "beyond_the_cap() <= supply.draining()", "beyond_the_cap() == 0", "unit"),
     m("a smaller cap is one larger", D + "operator_commands.cc", "supply.alive() > pool.cap() ? supply.alive() - pool.cap() : 0",
       "supply.alive() > pool.cap() + 1 ? supply.alive() - pool.cap() - 1 : 0", "unit"),
@@ -99,7 +99,12 @@ MUTANTS = [
       "supply.dials()", "unit"),
     m("the back-off has no longest", "pool/policy/dial_backoff.h", "std::min(step_ * 2, kLongest)", "Duration(step_ * 2)", "unit"),
     # ---- limits of a lease ----
-    m("idle_timeout is doubled", D + "borrow.cc", "idle > idle_timeout", "idle > 2 * idle_timeout", "unit"),
+    m("idle_timeout is doubled", D + "borrow.cc", "now - entry.value.idle_since.get() > idle_timeout", "now - entry.value.idle_since.get() > 2 * idle_timeout", "unit"),
+    m("what min_idle keeps is not lent after idle_timeout", D + "borrow.cc", "!keeps_idle() && past_idle_timeout", "past_idle_timeout", "unit"),
+    m("min_idle keeps everything open", D + "trim_idle.cc", "idle > kept ? idle - kept : 0", "0", "unit"),
+    m("a pause never ends by itself", D + "operator_commands.cc", "!paused() || now < pause_order.until", "true", "unit"),
+    m("a repeated pause of a drain keeps connections", D + "operator_commands.cc", "and_drain || pause_order.drains", "and_drain", "unit"),
+    m("reuse = never is counted as max_usage", D + "destination_impl.h", ": single_use                      ? CloseCause::policy", ": false                           ? CloseCause::policy", "unit"),
     m("max_idle is exclusive", D + "borrow.cc", "idle > want.max_idle", "idle >= want.max_idle", "unit"),
     m("the quarantine is inclusive", D + "borrow.cc", "idle < quarantine && word.uses() != 0", "idle <= quarantine && word.uses() != 0", "unit"),
     m("the wake-up after a quarantine is never earlier", D + "release.cc", "quarantine_wake > now && quarantine_wake <= at", "quarantine_wake > now", "sim",

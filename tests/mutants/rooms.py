@@ -93,7 +93,7 @@ DECISIONS = [
     m("a route of one form serves the other", X + "router.cc", "target.form == http::TargetForm::absolute ? 'a' : target.named ? 'n' : 'h'", "'a'", ROUTER),
     m("Host is kept for an absolute target", X + "router.cc", "listen.preserve_host && of_plain_client && !target.authority.empty()",
       "listen.preserve_host && !target.authority.empty()", ROUTER),
-    m("the egress policy is not asked", X + "router.cc", "if (Status asked = policy_.may_ask(*origin); !asked) return asked.take_fault();", "", ROUTER),
+    m("the egress policy is not asked", X + "router.cc", "!asked) {\n    log_egress_denied", "false) {\n    log_egress_denied", ROUTER),
     # ---- the request's body ----
     m("a body that was not held whole counts as whole", X + "request_body.cc", "whole_ = false;\n      std::string().swap(held_);", "std::string().swap(held_);", PLANE),
     m("a body of exactly the limit is dropped", X + "request_body.cc", "held_.size() + bytes.size() <= replay_limit_", "held_.size() + bytes.size() < replay_limit_", PLANE,
@@ -144,7 +144,7 @@ FLOW = [
     m("a body is sent before anything of it is flushed", X + "exchange_forward.cc", "if (!attempt_->upstream_stream->flush()) return;", "", PLANE),
     m("a request with a body takes an old connection", X + "exchange_borrow.cc", "want.max_idle = max_idle_age(origin);", "", PLANE),
     m("the wait for a connection has no deadline", X + "exchange_borrow.cc", "request_values_->deadlines.wait(now, origin.pool);", "", PLANE),
-    m("a refused request is not answered", X + "exchange_borrow.cc", "info_.waited += request_values_->deadlines.waited(context_.loop.now());\n  reply(fault);", "", PLANE),
+    m("a refused request is not answered", X + "exchange_borrow.cc", "  }\n  reply(fault);\n}", "  }\n}", PLANE),
     # ---- HTTP/1.1 to the origin ----
     m("a chunk has no head", U + "h1_stream.cc", "http::write_chunk_head(out.text(), bytes.size());", "", PLANE),
     m("the last chunk is not sent", U + "h1_stream.cc", "if (attempt_.framing == http::Framing::chunked) http::write_last_chunk(out().text(), trailers);", "", PLANE),
@@ -196,7 +196,7 @@ FLOW = [
     m("an HTTP/1.0 client gets an interim response", C + "h1_client_output.cc", "if (exchange_->request().version != http::Version::http11) return true;", "", PLANE),
     m("a client is kept after a fault that asks for close", C + "h1_client_output.cc",
       "close_sent_ = !keep || draining_;\n  return http::write_error_reply(out().text(), fault, request.version, close_sent_, request.method == \"HEAD\",\n"
-      "                                 context_.pseudonym);",
+      "                                 context_.pseudonym, told_keep_alive());",
       "return http::write_error_reply(out().text(), fault, request.version, false, request.method == \"HEAD\", context_.pseudonym);", PLANE),
 ]
 

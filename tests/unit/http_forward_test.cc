@@ -73,6 +73,36 @@ TEST(WriteRequest, PassesEndToEndFieldsInOrderAndWritesItsOwnFraming) {
   EXPECT_EQ(sent("transfer-encoding: Chunked\r\n"), around("Transfer-Encoding: chunked\r\n"));
 }
 
+TEST(WriteRequest, TellsOfTheClientAfterWhatTheRequestCarries) {
+  ForwardRules rules = to();
+  rules.client_name = "x-forwarded-for";
+  rules.client_value = "192.0.2.1";
+  EXPECT_EQ(sent("X-Forwarded-For: 10.0.0.1\r\n", rules),
+            around("X-Forwarded-For: 10.0.0.1\r\nx-forwarded-for: 192.0.2.1\r\n"));
+}
+
+TEST(WriteResponse, TellsHowLongAConnectionMayRest) {
+  ReplyRules rules = back();
+  rules.keep_alive = 54;
+  EXPECT_EQ(
+      returned("", rules),
+      "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nKeep-Alive: timeout=54\r\nTransfer-Encoding: chunked\r\nVia: 1.1 "
+      "carpool-1a2b3c4d\r\n\r\n");
+  rules.close = true;
+  EXPECT_EQ(returned("Content-Length: 0\r\n", rules).find("Keep-Alive"), std::string::npos);
+}
+
+TEST(WriteResponse, TellsLessThanTheIdleTimeout) {
+  using std::chrono::milliseconds;
+  using std::chrono::seconds;
+  EXPECT_EQ(told_keep_alive(seconds(60)), 54U);
+  EXPECT_EQ(told_keep_alive(seconds(5)), 4U);
+  EXPECT_EQ(told_keep_alive(milliseconds(2500)), 1U);
+  EXPECT_EQ(told_keep_alive(milliseconds(1900)), 0U) << "too short to tell";
+  EXPECT_EQ(told_keep_alive(Duration::zero()), 0U) << "no limit";
+  EXPECT_EQ(told_keep_alive(std::chrono::hours(100)), 86'400U);
+}
+
 TEST(WriteRequest, SpeaksHttp11WhateverTheClientSpoke) {
   EXPECT_EQ(sent("Connection: keep-alive\r\n", to(), "GET /s HTTP/1.0"),
             "GET /s HTTP/1.1\r\nHost: o:8080\r\nVia: 1.0 carpool-1a2b3c4d\r\n\r\n");

@@ -115,8 +115,19 @@ TEST_F(Dns, AQuestionMayDieWhileItWaits) {
   EXPECT_EQ(stays.text, "127.0.0.1");
 }
 
-TEST_F(Dns, ForgetsARefusalSoon) {
-  Resolver resolver(*loop, settings());
+TEST_F(Dns, AsksAgainForEachQuestionWithoutANegativeTtl) {
+  Settings uncached = settings();
+  uncached.negative_ttl = Duration::zero();
+  Resolver resolver(*loop, uncached);
+  EXPECT_EQ(resolve(resolver, "none.test"), "fault");
+  server.table["none.test"] = {{"127.0.0.1"}, 60, 0, {}};
+  EXPECT_EQ(resolve(resolver, "none.test"), "127.0.0.1");
+}
+
+TEST_F(Dns, KeepsARefusalForItsNegativeTtl) {
+  Settings brief = settings();
+  brief.negative_ttl = 1s;
+  Resolver resolver(*loop, brief);
   EXPECT_EQ(resolve(resolver, "none.test"), "fault");
   EXPECT_EQ(last->kind, FaultKind::dns_error);
   EXPECT_NE(last->detail.find("none.test"), std::string::npos) << last->detail;
@@ -294,6 +305,7 @@ TEST_F(Dns, FollowsAResolvConfThatChanges) {
   Seen seen;
   Settings observed = settings();
   observed.events = &seen;
+  observed.negative_ttl = 1s;
   Resolver resolver(*loop, observed);
   EXPECT_EQ(resolve(resolver, "api"), "fault");
   std::ofstream(conf.path()) << "options timeout:1 attempts:1\nsearch other.test\n";

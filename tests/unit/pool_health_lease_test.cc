@@ -55,6 +55,21 @@ TEST_F(AHealthCheck, CountsAsNoUseAndDoesNotInterruptTheRest) {
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::idle}) << "twelve seconds of rest, checked or not";
 }
 
+TEST_F(AHealthCheck, IsNoBorrowHoweverItEnds) {
+  resting();
+  FakeConnection& wire = resting();
+  const Destination::Snapshot before = snapshot();
+  const Instant last = destination().last_borrow();
+  rest(seconds(1));
+  lease_idle(wire).return_unused(world.now);
+  EXPECT_EQ(snapshot().borrows, before.borrows);
+  lease_idle(wire).discard(CloseCause::unhealthy, world.now);
+  EXPECT_EQ(snapshot().borrows, before.borrows);
+  EXPECT_EQ(snapshot().restores, before.restores);
+  EXPECT_EQ(destination().last_borrow(), last) << "an origin that is only probed is unused";
+  EXPECT_EQ(destination().history().size(), before.restores);
+}
+
 TEST_F(AHealthCheck, LeavesTheNumberOfUsesAsItWas) {
   const FakeConnection& wire = resting();
   lease_idle(wire).return_unused(world.now);

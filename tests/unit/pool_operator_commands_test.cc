@@ -17,6 +17,11 @@ class Commanded : public test::PoolScene {
     world.on(0);
     destination().set_limits(limits, world.now);
   }
+  void later(Duration time) {
+    rest(time);
+    world.on(0);
+    destination().sweep(world.now);
+  }
   std::vector<TestBorrower*> leases(int count) {
     std::vector<TestBorrower*> all;
     for (int n = 0; n < count; ++n) all.push_back(&leased());
@@ -98,6 +103,61 @@ TEST_F(Commanded, APauseKeepsItsWaitersAndServesThemAfterwards) {
   EXPECT_EQ(one.state, State::leased);
   EXPECT_EQ(world.dials.size(), 1U) << "for the second one";
   EXPECT_EQ(two.state, State::waiting);
+}
+
+TEST_F(Commanded, APauseWithAnEndIsOverAtThatTimeAndServesItsWaiters) {
+  TestBorrower& holder = leased();
+  destination().pause(world.now, world.now + seconds(10));
+  TestBorrower& one = waiting();
+  holder.release();
+  later(seconds(9));
+  EXPECT_EQ(one.state, State::waiting);
+  ASSERT_TRUE(snapshot().paused);
+  EXPECT_EQ(snapshot().paused->left, seconds(1));
+  EXPECT_EQ(snapshot().paused->age, seconds(9));
+  EXPECT_EQ(world.pauses_ended, 0);
+  later(seconds(1));
+  world.deliver_all();
+  EXPECT_EQ(one.state, State::leased);
+  EXPECT_FALSE(snapshot().paused);
+  EXPECT_EQ(world.pauses_ended, 1);
+}
+
+TEST_F(Commanded, ARepeatedPauseHasTheLastEndAndADrainStaysOne) {
+  destination().drain(world.now, world.now + seconds(5));
+  later(seconds(2));
+  destination().pause(world.now);
+  later(seconds(20));
+  ASSERT_TRUE(snapshot().paused);
+  EXPECT_EQ(snapshot().paused->age, seconds(22));
+  EXPECT_FALSE(snapshot().paused->left);
+  EXPECT_TRUE(snapshot().paused->drains);
+  world.on(0);
+  destination().resume(world.now);
+  EXPECT_FALSE(destination().paused());
+  EXPECT_EQ(world.pauses_ended, 0) << "an operator ended it";
+}
+
+TEST_F(Commanded, ARestoredPauseIsAsIfItHadBeenOrderedHere) {
+  destination().restore_pause({world.now - seconds(3), world.now + seconds(2), true});
+  TestBorrower& one = waiting();
+  EXPECT_TRUE(world.dials.empty());
+  EXPECT_EQ(destination().current_pause()->since, world.now - seconds(3));
+  later(seconds(2));
+  EXPECT_EQ(world.dials.size(), 1U);
+  EXPECT_EQ(one.state, State::waiting);
+}
+
+TEST_F(Commanded, AFullLineDuringAPauseSaysWhy) {
+  limits.max_waiting = 0;
+  size(1);
+  destination().pause(world.now);
+  waiting();
+  TestBorrower& refused = asker();
+  EXPECT_EQ(refused.borrow(destination()), State::refused);
+  EXPECT_EQ(refused.fault->detail, kPausedByOperator);
+  world.on(0);
+  destination().resume(world.now);
 }
 
 TEST_F(Commanded, ADialThatEndsDuringAPauseRests) {

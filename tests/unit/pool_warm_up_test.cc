@@ -94,6 +94,35 @@ TEST_F(AWarmUp, DoesNotDialForMinIdleWhileDialsFail) {
   EXPECT_EQ(world.dials.size(), 1U);
 }
 
+TEST_F(AWarmUp, KeepsWhatMinIdleNeedsOpenBeyondIdleTimeoutAndLendsIt) {
+  limits.min_idle = 2;
+  limits.idle_timeout = seconds(10);
+  TestBorrower& one = leased();
+  TestBorrower& two = leased();
+  TestBorrower& three = leased();
+  for (TestBorrower* each : {&one, &two, &three}) each->release();
+  for (int n = 0; n < 60; ++n) {
+    rest(seconds(1));
+    sweep();
+  }
+  EXPECT_EQ(snapshot().of(ConnectionStatus::idle), 2U) << "the third was not needed";
+  EXPECT_EQ(snapshot().opened_total(), 3U);
+  EXPECT_EQ(snapshot().closed[static_cast<std::size_t>(CloseCause::idle)], 1U);
+  EXPECT_EQ(asker().borrow(destination()), State::leased);
+  EXPECT_EQ(snapshot().closed_total(), 1U);
+}
+
+TEST_F(AWarmUp, RenewsWhatMinIdleKeepsWhenItExpires) {
+  limits.min_idle = 1;
+  limits.idle_timeout = seconds(10);
+  limits.expire_time = seconds(30);
+  resting();
+  rest(seconds(31));
+  sweep();
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::expired});
+  EXPECT_EQ(world.dials.size(), 1U);
+}
+
 TEST_F(AWarmUp, NeverPassesTheCapForMinIdle) {
   limits.min_idle = 4;
   leased();

@@ -185,6 +185,55 @@ TEST_F(Routes, GiveAnOperatorsWordToThePoolAndAnswerWhenItWasGiven) {
   EXPECT_EQ(ask("/pools/http%3A%2F%2Fnobody.example/pause", "POST").status, 404);
 }
 
+TEST_F(Routes, GiveAPauseItsEnd) {
+  const std::string pool = "/pools/http%3A%2F%2Fa.example";
+  const Response answer = *ask(pool + "/pause?for=10m", "POST").later->poll_pending();
+  EXPECT_EQ(Json::parse(answer.body).at("resumes_in_seconds"), 600.0);
+  EXPECT_EQ(control.lasts, Duration(std::chrono::minutes(10)));
+  for (const char* wrong : {"/pause?for=soon", "/drain?for=0s", "/pause?for=", "/resume?for=1m", "/reconnect?for=1m"}) {
+    EXPECT_EQ(ask(pool + wrong, "POST").status, 400) << wrong;
+  }
+  EXPECT_EQ(control.orders.size(), 1U);
+}
+
+TEST_F(Routes, RefuseACommandWithAParameterThatTheyDoNotKnow) {
+  const std::string pool = "/pools/http%3A%2F%2Fa.example";
+  EXPECT_EQ(ask(pool + "/pause?fro=10m", "POST").status, 400) << "it would pause for ever";
+  EXPECT_EQ(ask("/log-level?level=debug&modul=tls", "PUT").status, 400) << "it would set all modules";
+  EXPECT_EQ(ask("/log-level", "PUT", R"({"level": "debug", "modul": "tls"})").status, 400);
+  EXPECT_EQ(ask("/log-level", "PUT", R"({"level": "debug", "module": "tls", "x": "y"})").status, 400);
+  EXPECT_EQ(ask("/reload?dryrun=1", "POST").status, 400);
+  EXPECT_EQ(ask("/pools?x=1").status, 200) << "a read";
+  EXPECT_TRUE(control.orders.empty());
+  EXPECT_TRUE(control.levels.modules.empty());
+}
+
+TEST_F(Routes, TellsOfAPause) {
+  EXPECT_EQ(json("/pools")["pools"][0]["paused"], false);
+  EXPECT_TRUE(json("/pools")["pools"][0]["resumes_in_seconds"].is_null());
+  view.list[0].snapshot.paused = {std::chrono::seconds(3), std::chrono::seconds(7), true};
+  view.stopped = {"http://a.example"};
+  const Json pool = json("/pools/http%3A%2F%2Fa.example");
+  EXPECT_EQ(pool["paused"], true);
+  EXPECT_EQ(pool["draining"], true);
+  EXPECT_EQ(pool["paused_seconds"], 3.0);
+  EXPECT_EQ(pool["resumes_in_seconds"], 7.0);
+  EXPECT_EQ(json("/readyz")["paused"], Json({"http://a.example"}));
+  EXPECT_NE(ask("/metrics").body.find("carpool_pool_paused{origin=\"http://a.example\"} 1\n"), std::string::npos);
+  const Json explained = json("/pools/http%3A%2F%2Fa.example/explain");
+  EXPECT_EQ(
+      explained["explanation"][0],
+      "An operator drained the origin 3.0 s ago: requests wait for a connection, and every connection closes after "
+      "its use; this ends in 7.0 s.");
+}
+
+TEST_F(Routes, ShowADeclaredOriginThatNoRequestHasUsed) {
+  EXPECT_EQ(json("/pools/https%3A%2F%2Fdeclared.example")["active"], 0);
+  EXPECT_EQ(json("/pools/https%3A%2F%2Fdeclared.example/connections")["connections"], Json::array());
+  EXPECT_TRUE(ask("/pools/https%3A%2F%2Fdeclared.example/pause", "POST").later);
+  EXPECT_EQ(json("/pools").at("pools").size(), 2U);
+}
+
 TEST_F(Routes, WarmsUpAPoolThatThereNeedNotBeAndAnswersWhenThatHasEnded) {
   const auto warm_up = [&](const std::string& target) {
     Response answer = ask(target, "POST");

@@ -84,6 +84,13 @@ class FakeView final : public AdminView {
   metrics::AdminSample admin() const override { return {3, 1, 2, {}, {}}; }
   std::vector<std::string> not_ready() const override { return reasons; }
   std::vector<std::string> warm_ups_failed() const override { return cold; }
+  std::vector<std::string> paused() const override { return stopped; }
+  std::optional<PoolInfo> declared(const std::string& origin) const override {
+    if (origin != "https://declared.example") return std::nullopt;
+    PoolInfo facts;
+    facts.origin = origin;
+    return facts;
+  }
   std::string config() const override { return "workers = 1\n"; }
 
   std::vector<PoolInfo> list;
@@ -91,7 +98,7 @@ class FakeView final : public AdminView {
   std::vector<LeakRecord> lost;
   bool metrics_on = true;
   OverloadInfo shedding{"keep_alive", 1, {850, 1000}, {20, 0}};
-  std::vector<std::string> reasons, cold;
+  std::vector<std::string> reasons, cold, stopped;
 
  private:
   metrics::Registry registry_;
@@ -122,19 +129,21 @@ class FakeControl final : public AdminControl {
     dry_runs += dry_run ? 1 : 0;
     return std::make_unique<Read>(report);
   }
-  std::unique_ptr<PendingResponse> order(const std::string&, PoolCommand order) override {
+  std::unique_ptr<PendingResponse> order(const std::string&, PoolOrder order) override {
     class Given final : public PendingResponse {
      public:
-      explicit Given(PoolCommand given) : order_(given) {}
+      explicit Given(PoolOrder given) : order_(given) {}
       std::optional<Response> poll_pending() override { return pool_order_answer(order_); }
 
      private:
-      const PoolCommand order_;
+      const PoolOrder order_;
     };
-    orders.push_back(order);
+    orders.push_back(order.command);
+    lasts = order.lasts;
     return std::make_unique<Given>(order);
   }
   std::vector<PoolCommand> orders;
+  std::optional<Duration> lasts;  // of the last one
   Result<std::unique_ptr<PendingResponse>> warm_up(const pool::Origin& origin, std::uint32_t size) override {
     if (origin.host == "denied") return Fault{FaultKind::egress_denied, Side::client, "egress says no"};
     class Soon final : public PendingResponse {

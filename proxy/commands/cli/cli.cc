@@ -66,6 +66,7 @@ class Session {
       if (const int code = find_origin(origin); code != kDone) return code;
     }
     if (request_.command->name == "top") return top();
+    if (request_.command->name == "drain" && !json()) announce_drain(origin);
     const std::string target = target_of(request_, origin);
     if (request_.command->name == "config") return print_config(target);
     Json answer;
@@ -78,6 +79,12 @@ class Session {
   int fail(int code, const std::string& why) const {
     err_ << "carpool: " << why << '\n';
     return code;
+  }
+
+  void announce_drain(const std::string& origin) const {
+    const std::string lasts = request_.value("--for");
+    err_ << "carpool: drain " << origin << ": idle connections close now, borrowed ones when they are returned, and "
+         << "requests wait until " << (lasts.empty() ? "`carpool resume`" : lasts + " have passed") << '\n';
   }
 
   int find_instance() {

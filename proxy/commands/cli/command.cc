@@ -36,10 +36,10 @@ constexpr std::array<Command, 25> kCommands{{
     {"ready", "GET", "/readyz", kNone, "shows whether carpool accepts requests, and if not, why"},
     {"config", "GET", "/config", kNone, "prints the configuration in force, without secrets"},
     {"warm-up", "POST", "/pools/{origin}/warm-up", kOrigin, "opens connections before they are needed"},
-    {"pause", "POST", "/pools/{origin}/pause", kOrigin, "stops lending connections; requests wait"},
-    {"resume", "POST", "/pools/{origin}/resume", kOrigin, "ends a pause"},
+    {"pause", "POST", "/pools/{origin}/pause", kOrigin, "stops lending connections; requests wait until resume"},
+    {"resume", "POST", "/pools/{origin}/resume", kOrigin, "ends a pause or a drain"},
     {"drain", "POST", "/pools/{origin}/drain", kOrigin,
-     "closes idle connections at once and borrowed ones when they are returned"},
+     "pauses, and closes idle connections at once and borrowed ones when they are returned"},
     {"reconnect", "POST", "/pools/{origin}/reconnect", kOrigin, "replaces every connection"},
     {"log-level", "GET", "/log-level", kLevel, "shows the log levels, or sets that of all modules or of one"},
     {"reload", "POST", "/reload", kNone, "reloads the configuration and reports what changed"},
@@ -55,7 +55,7 @@ constexpr std::array<Command, 25> kCommands{{
     {"man", "", "", kPage, "prints a manual page: carpool (1) or carpool.toml (5)"},
 }};
 
-constexpr std::array<Flag, 24> kFlags{{
+constexpr std::array<Flag, 25> kFlags{{
     {"--admin", "ADDRESS", "", "", "address of the instance; default: the [admin] address of the configuration"},
     {"--token-file", "FILE", "", "",
      "file with the bearer token; default: the [admin] token_file of the configuration"},
@@ -69,6 +69,7 @@ constexpr std::array<Flag, 24> kFlags{{
     {"--expire-time", "TIME", "what-if", "expire_time", "maximum age of a connection, such as 30m"},
     {"--wait-timeout", "TIME", "what-if", "wait_timeout", "maximum wait of a request, such as 250ms"},
     {"--wait", "TIME", "advice", "wait", "wait that 99 of 100 requests shall not exceed, such as 20ms"},
+    {"--for", "TIME", "pause drain", "for", "resume after this time, such as 10m; default: only by resume"},
     {"--module", "NAME", "log-level", "module", "set only the level of this module", log::kModules},
     {"--dry-run", "", "reload", "dry_run", "only report what would change"},
     {"--once", "", "top", "", "print one frame and exit"},

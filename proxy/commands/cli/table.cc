@@ -80,7 +80,29 @@ std::string picked(const Json& list, const std::array<Column, N>& columns) {
   return table.rows() == 0 ? "none\n" : table.text();
 }
 
-constexpr std::array<Column, 11> kPool{{{"ORIGIN", "origin"},
+// Returns an operator's order as one word; empty: none.
+std::string state_of(const Json& pool) {
+  return pool.value("draining", false) ? "draining" : pool.value("paused", false) ? "paused" : "";
+}
+
+Json with_state(Json pools) {
+  for (Json& pool : pools) {
+    const std::string state = state_of(pool);
+    pool["state"] = state.empty() ? Json(nullptr) : Json(state);
+  }
+  return pools;
+}
+
+// Beside the origin, because a narrow screen has no room for another column.
+Json with_marks(Json pools) {
+  for (Json& pool : pools) {
+    const std::string state = state_of(pool);
+    if (!state.empty()) pool["origin"] = pool.value("origin", "") + " (" + state + ")";
+  }
+  return pools;
+}
+
+constexpr std::array<Column, 12> kPool{{{"ORIGIN", "origin"},
                                         {"OPEN", "active"},
                                         {"IDLE", "borrowable"},
                                         {"BUSY", "borrowed"},
@@ -90,7 +112,8 @@ constexpr std::array<Column, 11> kPool{{{"ORIGIN", "origin"},
                                         {"SIZE", "size"},
                                         {"PEAK", "peak"},
                                         {"BORROWS", "borrows"},
-                                        {"CREATED", "created"}}};
+                                        {"CREATED", "created"},
+                                        {"STATE", "state"}}};
 constexpr std::array<Column, 11> kTop{{{"ORIGIN", "origin"},
                                        {"BUSY", "borrowed"},
                                        {"WAITING", "waiting"},
@@ -156,11 +179,11 @@ std::string shown(const Json& json) {
 }
 
 std::string pools_table(const Json& pools) {
-  return picked(pools, kPool);
+  return picked(with_state(pools), kPool);
 }
 
 std::string top_table(const Json& pools) {
-  return picked(pools, kTop);
+  return picked(with_marks(pools), kTop);
 }
 
 std::string connections_table(const Json& connections) {

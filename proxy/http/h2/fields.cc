@@ -80,6 +80,7 @@ void h2_request(H2Fields& out, const RequestHead& head, const ForwardRules& rule
     if (passes(head, i, options, rules)) copy(out, fields[i], fields.sensitive(i));
   }
   for (std::size_t i = 0; rules.set != nullptr && i < rules.set->size(); ++i) copy(out, (*rules.set)[i], true);
+  if (!rules.client_name.empty()) out.add(rules.client_name, rules.client_value);
   if (rules.max_forwards >= 0) add_number(out, "max-forwards", static_cast<std::uint64_t>(rules.max_forwards));
   if (asks_for_trailers(head, options)) out.add("te", "trailers");
   if (head.framing == Framing::length) add_number(out, "content-length", head.length);

@@ -14,8 +14,8 @@ namespace {
 using Addresses = std::vector<net::Address>;
 
 constexpr std::size_t kMaxNames = 4096;
-// A negative result is cached this long, and a failing name server is not queried more often.
-constexpr Duration kRefusalTtl = std::chrono::seconds(1);
+// A failing name server is not queried about a name more often.
+constexpr Duration kFailureTtl = std::chrono::seconds(1);
 // While a refresh is running, a stale result is held back for at most this long; after a failure later questions do not
 // wait (RFC 8767 §5: client response timer, failure recheck timer).
 constexpr Duration kTimeout = std::chrono::milliseconds(500);
@@ -161,8 +161,9 @@ void Resolver::Impl::refuse(Name& name, const LookupResult& answer, Instant now)
   if (answer.kind == LookupResult::Kind::absent) name.addresses.clear();
   // A timeout is not cached as negative, so the next question queries again, unless a stale result can be served
   // meanwhile.
-  const bool said = answer.kind == LookupResult::Kind::absent || answer.kind == LookupResult::Kind::failed;
-  if (said || name.stale_usable(now)) name.refused_until = now + kRefusalTtl;
+  const bool absent = answer.kind == LookupResult::Kind::absent;
+  const bool said = absent || answer.kind == LookupResult::Kind::failed;
+  if (said || name.stale_usable(now)) name.refused_until = now + (absent ? settings.negative_ttl : kFailureTtl);
 }
 
 void Resolver::Impl::tell(metrics::Dns what, std::uint64_t n, const Name& name) const {
@@ -220,7 +221,8 @@ void Resolver::distrust(std::string_view host) {
   if (found != impl_->names.end()) found->second->fresh_until = kPast;
 }
 
-void Resolver::set_ttls(Duration min_ttl, Duration max_ttl, Duration stale_for) {
+void Resolver::set_ttls(Duration min_ttl, Duration max_ttl, Duration stale_for, Duration negative_ttl) {
+  impl_->settings.negative_ttl = negative_ttl;
   impl_->settings.min_ttl = min_ttl;
   impl_->settings.max_ttl = max_ttl;
   impl_->settings.stale_for = stale_for;

@@ -23,6 +23,7 @@ struct Settings {
   Duration min_ttl = std::chrono::seconds(5);
   Duration max_ttl = std::chrono::minutes(5);
   Duration stale_for = std::chrono::minutes(10);
+  Duration negative_ttl = std::chrono::seconds(5);  // of "the name does not exist"; zero: not cached
   // Overrides for tests and for machines with resolv.conf at another path.
   std::vector<net::Address> servers;             // empty: those of resolv_conf
   std::string resolv_conf = "/etc/resolv.conf";  // also its `options timeout: attempts: ndots:` and search domains
@@ -46,7 +47,7 @@ class Resolver {
   ~Resolver();  // pending questions get no result
   void ask(std::string_view host, Question& question) LOOP_ONLY;
   // Applies from the next response on.
-  void set_ttls(Duration min_ttl, Duration max_ttl, Duration stale_for) LOOP_ONLY;
+  void set_ttls(Duration min_ttl, Duration max_ttl, Duration stale_for, Duration negative_ttl) LOOP_ONLY;
   // No address of `host` was reachable: its cached result counts as stale and the next question starts a lookup.
   void distrust(std::string_view host) LOOP_ONLY;
 

@@ -66,7 +66,8 @@ void AdminSession::on_request() {
     return on_malformed({FaultKind::malformed_request, Side::client, "more than one Host"});
   }
   rules_ = asks_.rules;
-  if (request().too_long() || !admin::may_block(admin::make_request(request().head(), request().body()))) {
+  const admin::AdminRequest asked = admin::make_request(request().head(), request().body());
+  if (request().too_long() || !admin::may_block(asked)) {
     answer_ = made_at_once();
     return respond();
   }
@@ -77,6 +78,7 @@ void AdminSession::on_request() {
   owner_.works(*this);
   answering_ = true;
   http_.stop_waiting();
+  making_.kind = admin::takes_long(asked) ? exec::Invocation::blocking : exec::Invocation::either;
   owner_.submit(exec::lend(making_));
 }
 

@@ -80,12 +80,14 @@ class AdminSession final : public BudgetedSession, private LocalHttpSession::Han
   struct ResponseTask final : exec::Task {
     explicit ResponseTask(AdminSession& s) : session(s) {}
     const char* name() const override { return "admin answer"; }
+    exec::Invocation invocation() const override { return kind; }
     void run() override { session.make(); }
     void dispose() override {
       session.not_made();
     }  // last use of the session by the task: it may be destroyed
        // afterwards
     AdminSession& session;
+    exec::Invocation kind = exec::Invocation::blocking;  // of the present request
   };
   struct CompressTask final : exec::Task {
     explicit CompressTask(AdminSession& s) : session(s) {}

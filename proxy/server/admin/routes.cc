@@ -51,6 +51,7 @@ Response readyz(const Call& call) {
   const std::vector<std::string> reasons = call.view.not_ready();
   if (reasons.empty()) {
     Json json{{"status", "ready"}};
+    if (const auto paused = call.view.paused(); !paused.empty()) json["paused"] = paused;
     if (const auto cold = call.view.warm_ups_failed(); !cold.empty()) json["warm_up_failed"] = cold;
     return json_answer(200, json);
   }
@@ -176,6 +177,10 @@ constexpr std::array<Parameter, 1> kAdvice{
 
 constexpr std::array<Parameter, 1> kWarmUp{{{"size", kSize, "default 2"}}};
 
+constexpr std::string_view kSomeTime =  // more than none
+    R"({"type": "string", "pattern": "^([1-9][0-9]{0,9}ms|[1-9][0-9]{0,7}s|[1-9][0-9]{0,5}m|[1-9][0-9]{0,3}h)$"})";
+constexpr std::array<Parameter, 1> kPause{{{"for", kSomeTime, "how long, such as 10m; default: until `resume`"}}};
+
 constexpr std::array<PoolRoute, 10> kPoolRoutes{{
     {"", "GET", one_pool, "one pool", "Pool"},
     {"connections", "GET", its_connections, "the connections of the pool", "Connections"},
@@ -188,11 +193,20 @@ constexpr std::array<PoolRoute, 10> kPoolRoutes{{
      "opens connections until `size` are open; creates the pool if there is none",
      "WarmUp",
      {.query = kWarmUp}},
-    {"pause", "POST", order_route<PoolCommand::pause>, "lends no connections; requests keep waiting", "Status"},
-    {"resume", "POST", order_route<PoolCommand::resume>, "ends the pause", "Status"},
-    {"drain", "POST", order_route<PoolCommand::drain>,
-     "closes idle connections at once and borrowed ones when they are returned", "Status"},
-    {"reconnect", "POST", order_route<PoolCommand::reconnect>, "replaces every connection", "Status"},
+    {"pause",
+     "POST",
+     order_route<PoolCommand::pause>,
+     "lends no connections; requests wait until `resume`, or until `for` has passed",
+     "PoolStatus",
+     {.query = kPause}},
+    {"resume", "POST", order_route<PoolCommand::resume>, "ends a pause or a drain", "PoolStatus"},
+    {"drain",
+     "POST",
+     order_route<PoolCommand::drain>,
+     "pauses, and closes idle connections at once and borrowed ones when they are returned",
+     "PoolStatus",
+     {.query = kPause}},
+    {"reconnect", "POST", order_route<PoolCommand::reconnect>, "replaces every connection", "PoolStatus"},
 }};
 
 Response not_found() {
@@ -222,6 +236,18 @@ Response refused_method(const std::string& allow) {
   return answer;
 }
 
+// A command with a misspelt parameter would do something else than was meant. Reads ignore what they do not know.
+template <class AnyRoute>
+std::optional<Response> refused_query(const AnyRoute& route, const Call& call) {
+  if (call.request.reads()) return std::nullopt;
+  const std::string_view unknown = unknown_parameter(call.request.target, [&](std::string_view name) {
+    const auto& query = route.particulars.query;
+    return std::any_of(query.begin(), query.end(), [name](const Parameter& one) { return one.name == name; });
+  });
+  if (unknown.empty()) return std::nullopt;
+  return error_answer(400, "unknown parameter: `" + std::string(unknown) + "`");
+}
+
 // `segments`: "pools", the origin, and the subresource.
 Response pool_route(const Call& call, const std::vector<std::string>& segments) {
   const std::string wanted = segments.size() == 3 ? segments[2] : std::string();
@@ -230,13 +256,16 @@ Response pool_route(const Call& call, const std::vector<std::string>& segments) 
   const PoolRoute* route =
       choose(kPoolRoutes, call.request.method, allow, [&](const PoolRoute& r) { return r.name == wanted; });
   if (route == nullptr) return refused_method(allow);
+  if (auto refused = refused_query(*route, call)) return std::move(*refused);
   const Result<pool::Origin> origin = pool::parse_origin(segments[1]);
   if (!origin) return error_answer(400, "not an origin: " + origin.fault().detail);
   if (const auto* answer = std::get_if<PoolRoute::OfOrigin>(&route->answer)) return (*answer)(call, *origin);
   const std::string label = (*origin).label();
+  const auto answer = std::get<PoolRoute::OfPool>(route->answer);
   for (const PoolInfo& pool : call.view.pools()) {
-    if (pool.origin == label) return std::get<PoolRoute::OfPool>(route->answer)(call, pool);
+    if (pool.origin == label) return answer(call, pool);
   }
+  if (const std::optional<PoolInfo> unused = call.view.declared(label)) return answer(call, *unused);
   return error_answer(404, "no pool of " + label);
 }
 
@@ -256,6 +285,11 @@ bool may_block(const AdminRequest& request) {
   return request.reads() && std::find(kLight.begin(), kLight.end(), path_of(request.target)) == kLight.end();
 }
 
+bool takes_long(const AdminRequest& request) {
+  const std::string_view path = path_of(request.target);
+  return path.ends_with("/connections") || path.ends_with("/what-if") || path.ends_with("/advice");
+}
+
 Response handle(const AdminRequest& request, const Rules& rules, const AdminView& view, AdminControl& control) {
   const Call call{request, view, control};
   const std::string_view path = path_of(request.target);
@@ -263,7 +297,10 @@ Response handle(const AdminRequest& request, const Rules& rules, const AdminView
   if (!query_is_well_encoded(request.target)) return error_answer(400, "the query is not correctly percent-encoded");
   std::string allow;
   const Route* route = choose(kRoutes, request.method, allow, [&](const Route& r) { return r.path == path; });
-  if (route != nullptr) return route->answer(call);
+  if (route != nullptr) {
+    if (auto refused = refused_query(*route, call)) return std::move(*refused);
+    return route->answer(call);
+  }
   if (!allow.empty()) return refused_method(allow);
   const auto segments = segments_of(path);
   if (!segments) return error_answer(400, "the path is not correctly percent-encoded");

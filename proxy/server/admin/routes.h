@@ -15,5 +15,8 @@ Response handle(const AdminRequest& request, const Rules& rules, const AdminView
 // Returns true if the response walks every pool, reads /proc or renders much: not for a loop that serves requests.
 // Liveness and commands are answered at once, even when no thread is free.
 bool may_block(const AdminRequest& request);
+// Returns true if such a response waits for the loops or simulates. The others compute for milliseconds, so that the
+// admin loop may do it itself if no thread is free.
+bool takes_long(const AdminRequest& request);
 
 }  // namespace carpool::proxy::admin

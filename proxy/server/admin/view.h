@@ -134,6 +134,11 @@ class AdminView {
   virtual std::vector<PoolInfo> pools() const = 0;
   // Returns a consistent snapshot of all pools, with the counters of reclaimed ones.
   virtual CountedPools counted() const { return {pools(), {}}; }
+  // Returns an [[origin]] of the configuration that no request has used yet, as an empty pool.
+  virtual std::optional<PoolInfo> declared(const std::string& origin) const {
+    static_cast<void>(origin);
+    return std::nullopt;
+  }
   // Connections of the origin with this label; empty if there is none.
   virtual std::vector<ConnectionInfo> connections(const std::string& origin) const = 0;
   // Fills in the borrowers, which only the loops know: takes as long as their turns.
@@ -152,9 +157,10 @@ class AdminView {
   virtual metrics::AdminSample admin() const = 0;
   virtual std::optional<metrics::InterceptSample> intercept() const { return std::nullopt; }
 
-  virtual std::vector<std::string> not_ready() const = 0;        // reasons; empty: ready
-  virtual std::vector<std::string> warm_ups_failed() const = 0;  // at start, with the reason; they are retried
-  virtual std::string config() const = 0;                        // the effective configuration as TOML, without secrets
+  virtual std::vector<std::string> not_ready() const = 0;         // reasons; empty: ready
+  virtual std::vector<std::string> warm_ups_failed() const = 0;   // at start, with the reason; they are retried
+  virtual std::vector<std::string> paused() const { return {}; }  // labels of the pools that an operator paused
+  virtual std::string config() const = 0;  // the effective configuration as TOML, without secrets
 
  protected:
   ~AdminView() = default;

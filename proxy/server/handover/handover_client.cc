@@ -87,6 +87,17 @@ void HandoverClient::restore_learned_state(OriginRegistry& origins, const net::E
   descriptors_.clear();  // sockets that this configuration does not use
   for (const HandoverState::Origin& one : manifest_.origins) teach_one(origins, policy, one);
   for (HandoverState::Origin& one : manifest_.origins) one.sessions.clear();
+  for (const HandoverState::Paused& one : manifest_.paused) pause_one(origins, one);
+}
+
+// Whatever egress says now: the operator's order holds for the name.
+void HandoverClient::pause_one(OriginRegistry& origins, const HandoverState::Paused& one) {
+  const Result<pool::Origin> origin = pool::parse_origin(one.label);
+  if (!origin) return;
+  const Result<OriginRuntime*> context = origins.at(*origin);
+  if (!context) return log::warn("handover", "the pause of an origin is lost", {{"origin", one.label}});
+  const Instant now = Clock::now();
+  (*context)->destination->restore_pause({now - one.age, one.left ? now + *one.left : kNever, one.drains});
 }
 
 void HandoverClient::teach_one(OriginRegistry& origins, const net::EgressPolicy& policy,

@@ -53,6 +53,7 @@ class HandoverClient final : private exec::Watcher {
   };
   explicit HandoverClient(Fd socket) : socket_(std::move(socket)) {}
   void teach_one(OriginRegistry& origins, const net::EgressPolicy& policy, const HandoverState::Origin& one);
+  static void pause_one(OriginRegistry& origins, const HandoverState::Paused& one);
   void tick();
   void send_ready() LOOP_ONLY;
   bool tell_go() LOOP_ONLY;

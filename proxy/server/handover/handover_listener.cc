@@ -45,6 +45,8 @@ void tell_of(const OriginRuntime& context, HandoverState& state, std::size_t& se
   }
   for (const std::string& session : one.sessions) secrets += session.size();
   if (secrets > kMaxSecrets) one.sessions.clear();
+  if (snapshot.paused)
+    state.paused.push_back({one.label, snapshot.paused->drains, snapshot.paused->age, snapshot.paused->left});
   state.origins.push_back(std::move(one));
 }
 }  // namespace

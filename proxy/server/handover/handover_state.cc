@@ -10,6 +10,7 @@ namespace {
 constexpr std::string_view kFirstLine = "carpool-handover 1";
 constexpr std::string_view kLastLine = "end";
 constexpr std::string_view kDigits = "0123456789abcdef";
+constexpr std::int64_t kMostMilliseconds = std::chrono::milliseconds(std::chrono::hours(24) * 3660).count();
 
 void append_hex(std::string& out, std::string_view bytes) {
   for (const char c : bytes) {
@@ -51,6 +52,18 @@ bool take_session(std::istringstream& rest, HandoverState& state) {
   return session.has_value();
 }
 
+bool take_paused(std::istringstream& rest, HandoverState& state) {
+  HandoverState::Paused paused;
+  std::int64_t age = 0, left = 0;
+  if (!(rest >> paused.label >> paused.drains >> age >> left) || age < 0 || age > kMostMilliseconds ||
+      left > kMostMilliseconds)
+    return false;
+  paused.age = std::chrono::milliseconds(age);
+  if (left >= 0) paused.left = std::chrono::milliseconds(left);
+  state.paused.push_back(std::move(paused));
+  return true;
+}
+
 bool take_line(const std::string& line, HandoverState& state) {
   std::istringstream rest(line);
   std::string what;
@@ -64,6 +77,7 @@ bool take_line(const std::string& line, HandoverState& state) {
   }
   if (what == "origin") return take_origin(rest, state);
   if (what == "session") return take_session(rest, state);
+  if (what == "paused") return take_paused(rest, state);
   return true;  // a line of a later version
 }
 }  // namespace
@@ -83,6 +97,11 @@ std::string encode(const HandoverState& state) {
       append_hex(text, session);
       text.push_back('\n');
     }
+  }
+  for (const HandoverState::Paused& paused : state.paused) {
+    text.append("paused ").append(paused.label).append(paused.drains ? " 1 " : " 0 ");
+    text.append(std::to_string(in_milliseconds(paused.age))).append(" ");
+    text.append(paused.left ? std::to_string(in_milliseconds(paused.left)) : "-1").append("\n");
   }
   return text.append(kLastLine).append("\n");
 }

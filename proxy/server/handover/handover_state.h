@@ -28,8 +28,16 @@ struct HandoverState {
     std::vector<std::string> sessions;     // resumable TLS sessions, serialised: secrets
     friend bool operator==(const Origin&, const Origin&) = default;
   };
+  struct Paused {
+    std::string label;
+    bool drains = false;
+    Duration age{};                // milliseconds on the wire, as `left`
+    std::optional<Duration> left;  // then it ends by itself
+    friend bool operator==(const Paused&, const Paused&) = default;
+  };
   std::vector<Socket> sockets;  // in the order of the descriptors in the message
   std::vector<Origin> origins;
+  std::vector<Paused> paused;  // by an operator
   friend bool operator==(const HandoverState&, const HandoverState&) = default;
 };
 

@@ -221,7 +221,7 @@ Status Reloader::prepare_listeners(Plan& plan) {
 
 void Reloader::apply(Plan& plan, Report& report) {
   const config::Config& fresh = *plan.config;
-  log::set_access(fresh.log.access, fresh.log.access_sample);
+  log::set_access(fresh.log.access, fresh.log.access_sample, config::tells_clients(fresh));
   const auto level = static_cast<log::Level>(fresh.log.level);
   if (fresh.log.level != parts_.config.get().log.level) log::set_level(level);
   old_configs_.push_back(parts_.config.replace(std::move(plan.config)));

@@ -45,8 +45,8 @@ pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme
   pool::Limits limits;
   limits.size = settings.size;
   limits.max_waiting = settings.max_waiting;
-  // A connection that must not be reused serves one request.
-  limits.max_usage = settings.reuse == config::Reuse::never ? 1 : settings.max_usage;
+  limits.max_usage = settings.max_usage;
+  limits.single_use = settings.reuse == config::Reuse::never;
   limits.max_tunnels = settings.tunnels(scheme);
   limits.expire_time = settings.expire_time;
   limits.idle_timeout = settings.idle_timeout;
@@ -190,7 +190,10 @@ std::vector<std::string> OriginRegistry::apply(const config::Config& fresh, Prep
   for (auto& [label, current] : contexts_) {
     Result<OriginRuntime*> made = version_of(current->destination->origin());
     if (made) {
+      const auto pause = current->destination->current_pause();
+      if (pause && (*made)->destination != current->destination) (*made)->destination->restore_pause(*pause);
       current = *made;
+      current->reported.store(false, std::memory_order_relaxed);  // the rules may be others
     } else {
       behind.push_back(label + ": " + made.fault().detail);
     }

@@ -48,6 +48,8 @@ struct OriginRuntime {
   bool restricted = false;               // only what a rule matches is forwarded
   std::atomic<std::uint32_t> dials{0};   // in progress, all loops together; relaxed: a hint for deadlines
   Credentials* credentials = nullptr;    // guards itself; null: its requests get no fields
+  // Only egress.report_only permits its name or an address that was dialed; relaxed: for counts.
+  std::atomic<bool> reported{false};
   metrics::OriginSlot slot = metrics::kOtherOrigin;
   net::AddressSet* address_set = nullptr;  // guards itself; one per destination
   ConnectCost connect_cost;                // guards itself

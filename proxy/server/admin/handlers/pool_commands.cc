@@ -1,21 +1,49 @@
 #include "proxy/server/admin/handlers/pool_commands.h"
 
+#include <string>
+
+#include "proxy/config/text.h"
 #include "proxy/server/admin/json.h"
+#include "proxy/server/admin/path.h"
 
 namespace carpool::proxy::admin {
 
-Response pool_order_answer(PoolCommand order) {
-  switch (order) {
-    case PoolCommand::pause:
-      return json_answer(200, {{"status", "paused"}});
-    case PoolCommand::resume:
-      return json_answer(200, {{"status", "resumed"}});
-    case PoolCommand::drain:
-      return json_answer(200, {{"status", "draining; `resume` ends it"}});
-    case PoolCommand::reconnect:
-      return json_answer(200, {{"status", "reconnecting"}});
+Response give_order(const Call& call, const PoolInfo& pool, PoolCommand command) {
+  PoolOrder order{command, std::nullopt};
+  if (const auto text = query_value(call.request.target, "for")) {
+    if (command != PoolCommand::pause && command != PoolCommand::drain) {
+      return error_answer(400, "for: only pause and drain last for a time");
+    }
+    order.lasts = config::parse_duration(*text);
+    if (!order.lasts || *order.lasts <= Duration::zero()) {
+      return error_answer(400, "for: `" + *text + R"(` is no duration above zero, such as "30s" or "10m")");
+    }
   }
-  return error_answer(500, "no such order");
+  Response answer;
+  answer.later = call.control.order(pool.origin, order);
+  return answer;
+}
+
+namespace {
+const char* outcome(PoolCommand command) {
+  switch (command) {
+    case PoolCommand::pause:
+      return "paused";
+    case PoolCommand::resume:
+      return "resumed";
+    case PoolCommand::drain:
+      return "draining; `resume` ends it";
+    case PoolCommand::reconnect:
+      return "reconnecting";
+  }
+  return "";
+}
+}  // namespace
+
+Response pool_order_answer(const PoolOrder& order) {
+  Json json{{"status", outcome(order.command)}};
+  if (order.lasts) json["resumes_in_seconds"] = seconds(*order.lasts);
+  return json_answer(200, json);
 }
 
 }  // namespace carpool::proxy::admin

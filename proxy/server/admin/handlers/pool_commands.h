@@ -6,13 +6,14 @@
 
 namespace carpool::proxy::admin {
 
-template <PoolCommand order>
+// `command` to the pool, with the query's `for`; 400 if that is no duration.
+Response give_order(const Call& call, const PoolInfo& pool, PoolCommand command);
+
+template <PoolCommand command>
 Response order_route(const Call& call, const PoolInfo& pool) {
-  Response answer;
-  answer.later = call.control.order(pool.origin, order);
-  return answer;
+  return give_order(call, pool, command);
 }
 // Returns 200 and the pool's new state.
-Response pool_order_answer(PoolCommand order);
+Response pool_order_answer(const PoolOrder& order);
 
 }  // namespace carpool::proxy::admin

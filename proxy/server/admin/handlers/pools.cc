@@ -106,6 +106,13 @@ Json classes_of(const PoolInfo& facts) {
   return list;
 }
 
+void add_pause(Json& json, const std::optional<Snapshot::Paused>& paused) {
+  json["paused"] = paused.has_value();
+  json["draining"] = paused && paused->drains;
+  json["paused_seconds"] = paused ? Json(seconds(paused->age)) : Json(nullptr);
+  json["resumes_in_seconds"] = paused && paused->left ? Json(seconds(*paused->left)) : Json(nullptr);
+}
+
 }  // namespace
 
 Json json_of(const PoolInfo& facts) {
@@ -134,6 +141,7 @@ Json json_of(const PoolInfo& facts) {
   json["learned_idle_timeout_seconds"] =
       facts.learned_idle_timeout ? Json(seconds(*facts.learned_idle_timeout)) : Json(nullptr);
   json["probing"] = s.probing;
+  add_pause(json, s.paused);
   json["undialed"] = s.undialed;
   json["ejected_addresses"] = facts.addresses.ejected;
   if (s.class_count != 0) json["classes"] = classes_of(facts);
@@ -199,6 +207,7 @@ metrics::OriginSample sample_of(const PoolInfo& facts) {
   sample.size = s.size;
   sample.waiting = s.waiting;
   sample.probing = s.probing ? 1 : 0;
+  sample.paused = s.paused ? 1 : 0;
   sample.undialed = s.undialed;
   for (std::size_t i = 0; i < s.class_count; ++i) {
     sample.classes.push_back({class_name(facts, i), s.classes[i].waiting, s.classes[i].leases, s.classes[i].most});
