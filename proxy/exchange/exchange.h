@@ -119,6 +119,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   AttemptState travel() LOOP_ONLY;
   AttemptState borrow(bool fresh) LOOP_ONLY;
   AttemptState borrow_from_new_destination(bool fresh) LOOP_ONLY;
+  void leave_replaced(pool::Lease lease) LOOP_ONLY;
   void go_on() LOOP_ONLY;
   void resume_client() LOOP_ONLY;
   void leave_queue() LOOP_ONLY;  // cancels the place in the wait queue

@@ -53,6 +53,7 @@ AttemptState Exchange::travel() {
 AttemptState Exchange::borrow(bool fresh) {
   const Instant now = context_.loop.now();
   const OriginRuntime& origin = *info_.origin;
+  if (origin.is_replaced()) return borrow_from_new_destination(fresh);
   if (!fresh) {
     if (pool::Lease own = client_stream_->take_private(origin)) {
       return take(std::move(own), true);
@@ -85,8 +86,8 @@ AttemptState Exchange::borrow(bool fresh) {
   return AttemptState::over;
 }
 
-// The pool of the cached route was removed after origin_idle_timeout. The new one is looked up by the origin, not by
-// the request, because the listener's settings may have changed.
+// The pool was removed after origin_idle_timeout, or a reload changed how the origin is verified. The new one is looked
+// up by the origin, not by the request, because the listener's settings may have changed.
 AttemptState Exchange::borrow_from_new_destination(bool fresh) {
   context_.router.forget();
   const Result<OriginRuntime*> successor = context_.origins.at(info_.origin->destination->origin());
@@ -103,7 +104,14 @@ void Exchange::on_lease(pool::Lease lease) {
   exec::assume_on_loop();
   CARPOOL_ASSERT(state_ == ExchangeState::borrowing);
   info_.waited += lease.waited();
+  if (info_.origin->is_replaced()) return leave_replaced(std::move(lease));
   if (take(std::move(lease), false) == AttemptState::alive) go_on();
+}
+
+// The request waited while a reload changed how the origin is verified: it is not sent on a connection of before.
+void Exchange::leave_replaced(pool::Lease lease) {
+  if (lease) lease.release(context_.loop.now());
+  if (borrow_from_new_destination(info_.retries != 0) == AttemptState::alive) go_on();
 }
 
 // The exchange has a connection after a wait or a retry: sends the bytes that were collected and reads the client
@@ -127,6 +135,7 @@ void Exchange::on_refused(Fault fault) {
   exec::assume_on_loop();
   CARPOOL_ASSERT(state_ == ExchangeState::borrowing);
   info_.waited += request_values_->deadlines.waited(context_.loop.now());
+  if (info_.origin->is_replaced()) return leave_replaced({});
   if (denied_by_egress(fault)) {
     info_.egress = metrics::Egress::denied;
     log_egress_denied(info_.origin->destination->label(), fault);

@@ -175,3 +175,29 @@ def test_the_systems_authorities_are_read_again_at_a_reload(origin, carpool, con
         reload(c)
         assert client.get(o.url + "/").status == 502
     assert closed(c, o) == 1
+
+
+def test_what_waits_while_a_reload_asks_for_more_is_not_sent_on_a_connection_of_before(origin, carpool, context, other, pki):
+    gate = Gate()
+
+    def handler(exchange):
+        if exchange.request.target == "/held":
+            gate.enter()
+        exchange.reply()
+    o, c = origin(handler, tls=context), carpool(pool={"size": 1, "wait_timeout": "60s"}, upstream={"tls": {"verify": False}})
+    running, waiting = c.client(), c.client()
+    running.ask("GET", o.url + "/held")
+    gate.wait_for(1)
+    waiting.ask("GET", o.url + "/waits")
+    until(lambda: c.metric("carpool_pool_waiting", origin=o.url) == 1, what="it waits")
+    c.config.write_text(c.config.read_text().replace("verify = false", 'verify = true\nca_file = "%s"' % other.ca))
+    reload(c)
+    gate.open()
+    assert running.response().status == 200, "what was sent already is finished"
+    answer = waiting.response()
+    assert answer.status == 502 and "tls_certificate" in answer.get("proxy-status"), answer
+    assert "/waits" not in o.targets()
+    c.config.write_text(c.config.read_text().replace(other.ca, pki.ca))
+    reload(c)
+    with c.client() as client:
+        assert client.get(o.url + "/now").status == 200

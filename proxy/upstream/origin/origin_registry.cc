@@ -287,6 +287,9 @@ Result<OriginRuntime*> OriginRegistry::version_of(pool::Origin origin) {
     known = versions.insert(versions.end(), std::move(context));
   }
   by_destination_[*destination] = known->get();
+  for (const Context& one : versions) {
+    one->replaced.store(one->destination != *destination, std::memory_order_release);
+  }
   return known->get();
 }
 

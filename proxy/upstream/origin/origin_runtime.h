@@ -55,6 +55,11 @@ struct OriginRuntime {
   ConnectCost connect_cost;                // guards itself
   mutable RetryBudget retries;             // guards itself
   RateLimiter requests, connects;          // each guards itself
+  // A reload gave the origin another pool, whose connections are verified in another way: no request that still waits
+  // may use this one's. Release in OriginRegistry, acquire in is_replaced().
+  std::atomic<bool> replaced{false};
+
+  bool is_replaced() const { return replaced.load(std::memory_order_acquire); }
 
   bool dialing() const { return dials.load(std::memory_order_relaxed) != 0; }
   bool same(const OriginRuntime& other) const {

@@ -11,7 +11,7 @@ std::shared_ptr<tls::ClientContext> TlsIdentity::loaded() {
 
 Status TlsIdentity::load() {
   if (loaded()) return Done{};
-  finish(tls::ClientContext::make(settings_));
+  load_now();
   if (fault_) return *fault_;
   return Done{};
 }
@@ -40,7 +40,12 @@ Result<std::shared_ptr<tls::ClientContext>> TlsIdentity::get() {
 }
 
 Result<std::shared_ptr<tls::ClientContext>> TlsIdentity::renew() {
-  const std::shared_ptr<tls::ClientContext> current = loaded();
+  std::shared_ptr<tls::ClientContext> current;
+  {
+    const std::scoped_lock lock(mutex_);
+    stale_ = loading_;
+    current = context_;
+  }
   if (!current) return std::shared_ptr<tls::ClientContext>();
   Result<std::unique_ptr<tls::ClientContext>> made = tls::ClientContext::renew(*current);
   if (!made) return made.take_fault();
@@ -59,14 +64,23 @@ void TlsIdentity::put_in_force(std::shared_ptr<tls::ClientContext> context) {
   fault_.reset();
 }
 
-void TlsIdentity::finish(Result<std::unique_ptr<tls::ClientContext>> made) {
+void TlsIdentity::load_now() {
+  while (!finish(tls::ClientContext::make(settings_))) {
+  }
+}
+
+// Returns false if the files are to be read again, because a reload began meanwhile.
+bool TlsIdentity::finish(Result<std::unique_ptr<tls::ClientContext>> made) {
   const std::scoped_lock lock(mutex_);
+  if (std::exchange(stale_, false)) return false;
+  loading_ = false;
   if (made) {
     put_in_force(std::move(*made));
   } else {
     fault_ = made.take_fault();
   }
   tell_all();
+  return true;
 }
 
 void TlsIdentity::give_up() {

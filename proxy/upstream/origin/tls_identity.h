@@ -39,8 +39,8 @@ class TlsIdentity {
   // acquire, pairs with the release in put_in_force().
   std::uint64_t in_force() const { return in_force_.load(std::memory_order_acquire); }
 
-  // Reads the files again. Returns nullptr if their content is unchanged or was never needed. Blocking; one call at a
-  // time.
+  // Reads the files again. Returns nullptr if their content is unchanged or was never needed, or is being read: that
+  // reading is repeated. Blocking; one call at a time.
   Result<std::shared_ptr<tls::ClientContext>> renew();
   // Makes `context` the result of get(). Dials in progress and open connections keep the previous one: both are
   // outdated.
@@ -51,11 +51,12 @@ class TlsIdentity {
   struct Loading final : exec::Task {
     explicit Loading(TlsIdentity& i) : identity(i) {}
     const char* name() const override { return "loading certificates"; }
-    void run() override { identity.finish(tls::ClientContext::make(identity.settings_)); }
+    void run() override { identity.load_now(); }
     void close() override { identity.give_up(); }
     TlsIdentity& identity;
   };
-  void finish(Result<std::unique_ptr<tls::ClientContext>> made);
+  void load_now();
+  bool finish(Result<std::unique_ptr<tls::ClientContext>> made);
   void give_up();
   void put_in_force(std::shared_ptr<tls::ClientContext> context);
   void tell_all();
@@ -65,6 +66,7 @@ class TlsIdentity {
   std::atomic<std::uint64_t> in_force_{0};
   std::mutex mutex_;
   bool loading_ = false;  // mutex_ guards it and all members below
+  bool stale_ = false;    // the files may have changed since the loading began to read them
   std::shared_ptr<tls::ClientContext> context_;
   std::optional<Fault> fault_;
   std::vector<std::pair<exec::Loop*, exec::Mail*>> waiting_;
