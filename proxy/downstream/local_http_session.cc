@@ -118,6 +118,8 @@ bool LocalHttpSession::flush() {
 
 void LocalHttpSession::end_soon() {
   ends_soon_ = true;
+  // A request may have arrived whose event is still to come: closing would lose it, with a reset for the client.
+  if (!over_) transport_->on_readiness({true, false, false});
   advance();
 }
 

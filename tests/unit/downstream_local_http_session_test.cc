@@ -23,7 +23,7 @@ class ALocalSession : public testing::Test, private LocalHttpSession::Handler {
     far_ = std::move(there);
     exec::assume_on_loop();
     LocalHttpSession::Handler& handler = *this;
-    session_.emplace(*loop_, handler, net::make_plain(here.release()),
+    session_.emplace(*loop_, handler, net::make_plain(std::move(here)),
                      LocalHttpSession::Bounds{{1024, 10, 512}, 8, 1s, 50ms});
     EXPECT_TRUE(session_->start());
   }
@@ -139,6 +139,15 @@ TEST_F(ALocalSession, LosesPatienceWithAClientThatSendsNoWholeRequest) {
 
 TEST_F(ALocalSession, EndsSoonAtOnceBetweenRequests) {
   end_soon();
+  EXPECT_TRUE(session_->over());
+}
+
+TEST_F(ALocalSession, AnswersBeforeItsEndARequestThatHasArrivedUnnoticed) {
+  say(kAsk);
+  ASSERT_TRUE(net::wait_readable(session_->transport().fd()));
+  end_soon();
+  EXPECT_EQ(std::vector<std::string>{"/a:"}, asked_);
+  EXPECT_EQ("answer\n", got());
   EXPECT_TRUE(session_->over());
 }
 
