@@ -120,6 +120,7 @@ ALL = [
     Step("foreign-websocket", "Autobahn's testsuite for WebSocket, in four ways through carpool", foreign.suite("websocket", "websocket_cases.py"), PROGRAM_PATH,
          full_only=True),
     Step("foreign-varnish", "cases for varnishtest, a client and an origin of their own", foreign.suite("varnish", "varnish_cases.py"), PROGRAM_PATH, full_only=True),
+    Step("foreign-tls", "sslyze at a TLS listener: versions, suites, groups, known weaknesses", foreign.suite("tls", "tls_scan.py"), PROGRAM_PATH, full_only=True),
     Step("build-asan", "clang's build with ASan and UBSan, warnings and thread-safety analysis are errors", build("asan", sanitized)),
     Step("unit-asan", "unit tests under ASan and UBSan", units.run("asan")),
     Step("fuzz", "libFuzzer, ten seconds a target, a minute with --full", fuzzing.run),

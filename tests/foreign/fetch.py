@@ -80,6 +80,17 @@ def source(package):
     return folder
 
 
+def python(package, version):
+    """Installs a Python package into an environment of its own. Returns the environment's folder of programs."""
+    home = FOLDER / ("python-" + package)
+    if not (home / "installed").exists():
+        shutil.rmtree(home, ignore_errors=True)
+        command(sys.executable, "-m", "venv", home)
+        command(home / "bin/pip", "-q", "install", "%s==%s" % (package, version))
+        (home / "installed").touch()
+    return home / "bin"
+
+
 def go(module, version, *programs):
     """Installs programs of a module. Returns the folder that they are in."""
     into = FOLDER / ("go-" + module.rsplit("/", 1)[1])
