@@ -10,6 +10,7 @@
 #include "base/contents.h"
 #include "proxy/net/tls/file.h"
 #include "proxy/net/tls/issuer.h"
+#include "proxy/net/tls/name_constraints.h"
 #include "proxy/net/tls/secret_file.h"
 #include "proxy/net/tls/server_context.h"
 
@@ -43,7 +44,7 @@ const char* unfit(X509* certificate) {
   const int at = X509_get_ext_by_NID(certificate, NID_name_constraints, -1);
   if (at < 0) return "has no name constraints, so it could stand for every host";
   if (X509_EXTENSION_get_critical(X509_get_ext(certificate, at)) != 1) return "its name constraints are not critical";
-  return nullptr;
+  return unconstrained(certificate);
 }
 
 Status read_chain(Authority::Impl& made, const std::string& path) {
