@@ -228,7 +228,9 @@ Section tls_section() {
           "TLS to origins; an origin with other settings has its own pool",
           false,
           {
-              row<&Tls::ca_file>("ca_file", "CA certificates trusted instead of the system's")
+              row<&Tls::ca_file>("ca_file",
+                                 "CA certificates trusted instead of the system's; revocation lists (CRL) in the file "
+                                 "are obeyed")
                   .format(kReadableFile, R"("/etc/carpool/ca.pem")"),
               row<&Tls::cert_file>("cert_file", "client certificate, with its chain; needs key_file")
                   .format(kReadableFile, R"("/etc/carpool/client.pem")"),

@@ -51,7 +51,8 @@ std::vector<Setting> listen_tls() {
           .format(kReadableFile, R"("/etc/carpool/tls.crt")"),
       row<&Listen::key_file>("key_file", "private key of cert_file").format(kReadableFile, R"("/etc/carpool/tls.key")"),
       row<&Listen::client_ca_file>("client_ca_file",
-                                   "clients must present a certificate issued by one of these; needs cert_file")
+                                   "clients must present a certificate issued by one of these; revocation lists (CRL) "
+                                   "in the file are obeyed; needs cert_file")
           .format(kReadableFile, R"("/etc/carpool/clients.pem")"),
   };
 }

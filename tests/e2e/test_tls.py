@@ -1,4 +1,5 @@
 """TLS towards origins, seen from the origin: names, protocols, sessions, certificates."""
+import pathlib
 import ssl
 
 import pytest
@@ -78,6 +79,27 @@ def test_an_origin_that_demands_a_certificate_gets_the_right_one_or_none(origin,
     with c.client() as client:
         assert b"client.test" in client.get("https://localhost:%d/" % o.port).body
         assert client.get("https://127.0.0.1:%d/" % o.port).status == 502  # another origin: no certificate for it
+
+
+def test_a_revoked_certificate_of_an_origin_is_refused(origin, carpool, pki, context):
+    o = origin(tls=context)
+    c = carpool(upstream={"tls": {"ca_file": pki.revoking(pki.server)}}, origin=[
+        {"uri": "https://origin.test:%d" % o.port, "addresses": [o.authority], "upstream": {"tls": {"ca_file": pki.revoking(pki.client, name="other.pem")}}}])
+    with c.client() as client:
+        answer = client.get("https://localhost:%d/" % o.port)
+        assert answer.status == 502 and b"certificate revoked" in answer.body, answer
+        assert client.get("https://origin.test:%d/" % o.port).status == 200, "a list that does not name it"
+
+
+def test_a_list_of_revoked_certificates_that_appears_in_ca_file_retires_connections(origin, carpool, pki, context, tmp_path):
+    authorities = tmp_path / "authorities.pem"
+    authorities.write_bytes(pathlib.Path(pki.ca).read_bytes())
+    o, c = origin(tls=context), carpool(upstream={"tls": {"ca_file": str(authorities)}})
+    with c.client() as client:
+        assert client.get("https://localhost:%d/" % o.port).status == 200
+        authorities.write_bytes(pathlib.Path(pki.revoking(pki.server)).read_bytes())
+        assert c.admin("POST", "/reload").status == 200
+        assert client.get("https://localhost:%d/" % o.port).status == 502, "the idle connection is not used again"
 
 
 def test_a_close_notify_while_idle_retires_the_connection(origin, carpool, pki, context):

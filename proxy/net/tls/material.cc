@@ -21,7 +21,7 @@ struct FreeInfos {
 using InfosPtr = std::unique_ptr<STACK_OF(X509_INFO), FreeInfos>;
 
 // Must change whenever the verification rules change, so that no session verified by the old rules is resumed.
-constexpr std::string_view kRules = "subjectAltName only";
+constexpr std::string_view kRules = "subjectAltName only, revocation lists of ca_file";
 
 Fault bad_setting(const std::string& what) {
   return {FaultKind::tls_protocol, Side::self, what + ": " + std::string(take_reason())};
@@ -36,24 +36,48 @@ int no_passphrase(char*, int, int, void*) {
   return -1;
 }
 
-// Adds all certificates and revocation lists of `text` and returns their number. Below 1: see OpenSSL's error queue.
-int add_authorities(X509_STORE* store, const std::string& text) {
+struct Added {
+  int certificates = 0, lists = 0;
+  bool whole = true;  // each of both was added
+};
+
+// Adds all certificates and revocation lists of `text`. Without any: see OpenSSL's error queue.
+Added add_authorities(X509_STORE* store, const std::string& text) {
   const BioPtr in = reader(text);
   const InfosPtr infos(in ? PEM_X509_INFO_read_bio(in.get(), nullptr, no_passphrase, nullptr) : nullptr);
-  int added = 0;
+  Added added;
   for (int i = 0; infos && i < sk_X509_INFO_num(infos.get()); ++i) {
     const X509_INFO* info = sk_X509_INFO_value(infos.get(), i);
-    if (info->x509 != nullptr && X509_STORE_add_cert(store, info->x509) == 1) ++added;
-    if (info->crl != nullptr && X509_STORE_add_crl(store, info->crl) == 1) ++added;
+    const bool certificate = info->x509 != nullptr && X509_STORE_add_cert(store, info->x509) == 1;
+    const bool list = info->crl != nullptr && X509_STORE_add_crl(store, info->crl) == 1;
+    added.certificates += certificate ? 1 : 0;
+    added.lists += list ? 1 : 0;
+    added.whole &= certificate == (info->x509 != nullptr) && list == (info->crl != nullptr);
   }
+  added.whole &= infos != nullptr;
   return added;
+}
+
+// A file with revocation lists is meant to be obeyed: OpenSSL reads them, but looks no certificate up unless asked to.
+Status use_ca_file(SSL_CTX* context, const std::string& path, const std::string& text) {
+  X509_STORE* const store = SSL_CTX_get_cert_store(context);
+  const Added added = add_authorities(store, text);
+  if (added.certificates == 0 && ERR_peek_error() == 0) {
+    return Fault{FaultKind::tls_protocol, Side::self, "ca_file " + path + ": contains no certificate in PEM"};
+  }
+  if (added.certificates == 0 || !added.whole) return bad_setting("ca_file " + path);
+  if (added.lists != 0) X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
+  return Done{};
 }
 
 // Unreadable parts of the system's store are skipped, as OpenSSL does.
 Status use_authorities(SSL_CTX* context, const ClientSettings& settings, const Material& material) {
   for (const std::string& text : material.authorities) {
-    const int added = add_authorities(SSL_CTX_get_cert_store(context), text);
-    if (added == 0 && !settings.ca_file.empty()) return bad_setting("ca_file " + settings.ca_file);
+    if (!settings.ca_file.empty()) {
+      if (Status used = use_ca_file(context, settings.ca_file, text); !used) return used;
+    } else {
+      add_authorities(SSL_CTX_get_cert_store(context), text);
+    }
     ERR_clear_error();
   }
   return Done{};

@@ -38,6 +38,18 @@ class Pki:
         certificate = self._sign(names[0], key.public_key(), "e2e authority", False, names)
         return self._write(label + ".pem", certificate), self._write(label + ".key", key)
 
+    def revoking(self, *paths, name="revoking.pem", until=DAY):
+        """Returns a file with the authority and its list of the certificates in these files, which ends after `until`."""
+        now = datetime.datetime.now(datetime.timezone.utc)
+        builder = (x509.CertificateRevocationListBuilder().issuer_name(self._ca.subject).last_update(now - 2 * DAY).next_update(now + until))
+        for path in paths:
+            number = x509.load_pem_x509_certificate(pathlib.Path(path).read_bytes()).serial_number
+            builder = builder.add_revoked_certificate(x509.RevokedCertificateBuilder().serial_number(number).revocation_date(now - DAY).build())
+        text = builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        path = self.folder / name
+        path.write_bytes(pathlib.Path(self.ca).read_bytes() + text)
+        return str(path)
+
     def _write(self, name, thing):
         path = self.folder / name
         pem = serialization.Encoding.PEM
