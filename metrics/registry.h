@@ -62,6 +62,7 @@ class Registry {
   void record_token_request(LoopId loop, OriginSlot origin, TokenRequest end) {
     shard(loop, origin).token_requests[static_cast<std::size_t>(end)].add();
   }
+  void open_counters(LoopId loop, OriginSlot origin) { shard(loop, origin); }
   void record_intercept(LoopId loop, OriginSlot origin, Intercept what) {
     shard(loop, origin).intercepts[static_cast<std::size_t>(what)].add();
   }

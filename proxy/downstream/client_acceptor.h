@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/fd.h"
 #include "exec/loop.h"
 
 namespace carpool::proxy {
@@ -12,8 +13,8 @@ class Listener;
 class ClientAcceptor {
  public:
   virtual exec::Loop& loop() = 0;
-  // Takes ownership of `fd`. `peer` is for the log.
-  virtual void accept(Listener& listener, int fd, std::string peer) LOOP_ONLY = 0;
+  // `peer` is for the log.
+  virtual void accept(Listener& listener, Fd socket, std::string peer) LOOP_ONLY = 0;
 
  protected:
   ~ClientAcceptor() = default;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include "exec/read_buffer.h"
@@ -23,8 +24,10 @@ namespace carpool::proxy {
 namespace {
 
 constexpr std::size_t kRecordHeader = 5;
+constexpr std::size_t kMaxRecord = 16 * 1024;   // RFC 8446 §5.1: what follows the header
 constexpr std::size_t kMaxHello = 17 * 1024;    // a record of the largest size
 constexpr unsigned char kHandshakeRecord = 22;  // RFC 8446 §5.1
+constexpr std::uint8_t kMaxHelloReads = 16;     // each one reads all that has arrived
 
 // Returns true also if what arrives is no such record, or nothing will: OpenSSL finds the fault.
 bool first_record_arrived(int fd) {
@@ -33,9 +36,10 @@ bool first_record_arrived(int fd) {
   if (got < 0) return errno != EAGAIN && errno != EINTR;
   if (got == 0 || header[0] != kHandshakeRecord) return true;
   if (static_cast<std::size_t>(got) < header.size()) return false;
-  const std::size_t size = kRecordHeader + (std::size_t{header[3]} << 8) + header[4];
+  const std::size_t size = (std::size_t{header[3]} << 8) + header[4];
   int readable = 0;
-  return ::ioctl(fd, FIONREAD, &readable) != 0 || static_cast<std::size_t>(readable) >= size;
+  if (size > kMaxRecord || ::ioctl(fd, FIONREAD, &readable) != 0) return true;
+  return static_cast<std::size_t>(readable) >= kRecordHeader + size;
 }
 
 }  // namespace
@@ -43,15 +47,15 @@ bool first_record_arrived(int fd) {
 // The TLS connection, and the step that computes. While the step runs on another thread, that thread owns the
 // connection: readiness is recorded and applied afterwards.
 struct ClientHandshake::Step final : exec::Task, exec::Mail {
-  Step(exec::Loop& l, HandshakeTurns& t, ClientHandshake& c, ListenerIdentity i, int fd)
-      : loop(l), turns(t), client(&c), identity(std::move(i)), transport(identity->accept(fd)) {}
+  Step(exec::Loop& l, HandshakeTurns& t, ClientHandshake& c, ListenerIdentity i, Fd&& socket)
+      : loop(l), turns(t), client(&c), identity(std::move(i)), transport(identity->accept(std::move(socket))) {}
   const char* name() const override { return "TLS handshake of a client"; }
   void run() override {
     result = transport->handshake();
     loop.post(*this);
   }
   void close() override {
-    result = Fault{FaultKind::budget, Side::self, "too many blocking tasks for a TLS handshake"};
+    result = tls::rejected_handshake();
     loop.post(*this);
   }
   void arrive() override LOOP_ONLY {
@@ -114,7 +118,7 @@ Status ClientHandshake::start() {
 
 void ClientHandshake::on_ready(exec::Ready ready) {
   if (over_) return;
-  if (step_ == nullptr && !begin(ready)) return;
+  if (step_ == nullptr && !try_to_begin(ready)) return;
   if (step_->away) {
     step_->again = true;
     step_->ready.readable |= ready.readable;
@@ -126,24 +130,37 @@ void ClientHandshake::on_ready(exec::Ready ready) {
   proceed();
 }
 
+// As begin(). What is allocated here is undone by the end of this client alone.
+bool ClientHandshake::try_to_begin(exec::Ready ready) {
+  bool begun = false;
+  try {
+    begun = begin(ready);
+  } catch (const std::bad_alloc&) {
+    fail(metrics::ClientHandshake::rejected, "out of memory");
+  }
+  if (tunnel_) become_tunnel(*tunnel_);
+  return begun;
+}
+
 // Returns true once the client's first record has arrived, or never will.
 bool ClientHandshake::begin(exec::Ready ready) {
   if (connect_ != nullptr) {
-    if (!hello_ends_here()) return false;
+    if (!hello_ends_here(ready.hangup)) return false;
   } else if (!ready.hangup && !first_record_arrived(socket_.get())) {
     return false;
   }
   tasks_ = owner_.tasks_for_handshake();
   step_.reset(
-      std::make_unique<Step>(context_.loop, owner_.handshake_turns(), *this, std::move(identity_), socket_.release())
+      std::make_unique<Step>(context_.loop, owner_.handshake_turns(), *this, std::move(identity_), std::move(socket_))
           .release());
   return true;
 }
 
 // Reads the first message of a client inside a CONNECT, and leaves it in the socket: it is for OpenSSL, or for the
-// tunnel's origin.
-bool ClientHandshake::hello_ends_here() {
+// tunnel's origin. `ended`: nothing more will arrive.
+bool ClientHandshake::hello_ends_here(bool ended) {
   using What = metrics::Intercept;
+  if (!ended && !first_record_arrived(socket_.get())) return false;
   const exec::ReadBuffer buffer(context_.loop);
   const auto bytes = buffer.span().first(std::min(buffer.span().size(), kMaxHello));
   const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
@@ -155,20 +172,24 @@ bool ClientHandshake::hello_ends_here() {
   tls::ClientHello hello;
   switch (tls::read_hello(bytes.first(static_cast<std::size_t>(got)), hello)) {
     case tls::HelloState::incomplete:
-      if (static_cast<std::size_t>(got) == bytes.size()) become_tunnel(What::not_tls);
-      return false;
+      ended = ended || static_cast<std::size_t>(got) == bytes.size() || ++hello_reads_ == kMaxHelloReads;
+      return ended && tunnel(What::not_tls);
     case tls::HelloState::not_tls:
-      become_tunnel(What::not_tls);
-      return false;
+      return tunnel(What::not_tls);
     case tls::HelloState::complete:
       break;
   }
   if (hello.offers_protocols && !hello.offers_h1 && !hello.offers_h2) {
-    become_tunnel(What::alpn);
-    return false;
+    return tunnel(What::alpn);
   }
   if (!hello.server_name.empty()) connect_->point->name_of_client(hello.server_name);
   return true;
+}
+
+// Returns false: nothing ends here.
+bool ClientHandshake::tunnel(metrics::Intercept why) {
+  tunnel_ = why;
+  return false;
 }
 
 void ClientHandshake::become_tunnel(metrics::Intercept why) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/fd.h"
@@ -47,8 +48,10 @@ class ClientHandshake final : public ClientConnection, private exec::Watcher, pr
     void operator()(Step* step) const;  // a step that runs on another thread is destroyed when it returns
   };
   void on_ready(exec::Ready ready) override LOOP_ONLY;
+  bool try_to_begin(exec::Ready ready) LOOP_ONLY;
   bool begin(exec::Ready ready) LOOP_ONLY;
-  bool hello_ends_here() LOOP_ONLY;
+  bool hello_ends_here(bool ended) LOOP_ONLY;
+  bool tunnel(metrics::Intercept why) LOOP_ONLY;
   void become_tunnel(metrics::Intercept why) LOOP_ONLY;
   void count_failure(metrics::ClientHandshake end) LOOP_ONLY;
   int fd() const;
@@ -73,6 +76,8 @@ class ClientHandshake final : public ClientConnection, private exec::Watcher, pr
   std::string peer_;
   bool established_ = false;
   bool over_ = false;
+  std::uint8_t hello_reads_ = 0;              // of a CONNECT's client
+  std::optional<metrics::Intercept> tunnel_;  // it is to become a tunnel, for this reason
 };
 
 }  // namespace carpool::proxy

@@ -26,8 +26,8 @@ void ClientList::for_each(Visit visit) {
   }
 }
 
-void ClientList::accept(Listener& listener, int fd, std::string peer) {
-  std::unique_ptr<ClientConnection> client = begin(listener, fd, std::move(peer));
+void ClientList::accept(Listener& listener, Fd socket, std::string peer) {
+  std::unique_ptr<ClientConnection> client = begin(listener, std::move(socket), std::move(peer));
   if (client == nullptr) return listener.on_client_closed();
   ++count_;
   context_.stats.client_came();
@@ -35,16 +35,16 @@ void ClientList::accept(Listener& listener, int fd, std::string peer) {
 }
 
 // Returns nullptr if the client is refused.
-std::unique_ptr<ClientConnection> ClientList::begin(Listener& listener, int fd, std::string peer) {
+std::unique_ptr<ClientConnection> ClientList::begin(Listener& listener, Fd socket, std::string peer) {
   ListenerIdentity identity = listener.identity();
   if (identity == nullptr) {
-    auto client = std::make_unique<H1Client>(context_, *this, listener, listener.point(), net::make_accepted(fd),
-                                             std::move(peer));
+    auto client = std::make_unique<H1Client>(context_, *this, listener, listener.point(),
+                                             net::make_accepted(std::move(socket)), std::move(peer));
     if (context_.draining || !client->start()) return nullptr;
     return client;
   }
-  auto client =
-      std::make_unique<ClientHandshake>(context_, *this, listener, std::move(identity), Fd(fd), std::move(peer));
+  auto client = std::make_unique<ClientHandshake>(context_, *this, listener, std::move(identity), std::move(socket),
+                                                  std::move(peer));
   if (context_.draining || !client->start()) return nullptr;
   return client;
 }
@@ -101,7 +101,7 @@ void ClientList::intercept(Listener& listener, std::unique_ptr<InterceptedConnec
 void ClientList::tunnel(Listener& listener, Fd socket, std::string peer, std::string user, std::string head) {
   auto point = std::make_unique<const ListenPoint>(listener.point(), std::move(user));
   static_cast<void>(
-      succeed(successor<H1Client>(listener, std::move(point), net::make_accepted(socket.release()), std::move(peer)),
+      succeed(successor<H1Client>(listener, std::move(point), net::make_accepted(std::move(socket)), std::move(peer)),
               std::move(head)));
 }
 

@@ -49,7 +49,7 @@ class ClientList final : public ClientAcceptor, public ClientOwner, public Hands
   ~ClientList();
 
   exec::Loop& loop() override { return context_.loop; }
-  void accept(Listener& listener, int fd, std::string peer) override LOOP_ONLY;
+  void accept(Listener& listener, Fd socket, std::string peer) override LOOP_ONLY;
 
   // Every client closes after its next response, idle ones at once. Later clients are refused.
   void drain() LOOP_ONLY;
@@ -79,7 +79,7 @@ class ClientList final : public ClientAcceptor, public ClientOwner, public Hands
   template <class Client>
   std::unique_ptr<Client> successor(Listener& listener, std::unique_ptr<const ListenPoint> point,
                                     std::unique_ptr<net::Transport> transport, std::string peer) LOOP_ONLY;
-  std::unique_ptr<ClientConnection> begin(Listener& listener, int fd, std::string peer) LOOP_ONLY;
+  std::unique_ptr<ClientConnection> begin(Listener& listener, Fd socket, std::string peer) LOOP_ONLY;
   exec::Submitter* tasks_for_handshake() override LOOP_ONLY;
   HandshakeTurns& handshake_turns() override LOOP_ONLY { return handshake_turns_; }
   RequestPacer& pacer() override LOOP_ONLY { return pacer_; }

@@ -1,5 +1,6 @@
 #include "proxy/downstream/connect_interceptor.h"
 
+#include <new>
 #include <utility>
 
 #include "proxy/downstream/intercepts.h"
@@ -9,6 +10,7 @@
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/overload_state.h"
 #include "proxy/http/forward.h"
+#include "proxy/net/address.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/origin/origin_registry.h"
@@ -26,10 +28,12 @@ bool is_plain(const ExchangeContext& context, const ClientStream& client, const 
          !check_connect(client.listener(), request, target);
 }
 
-// Every application of a pod has the same address, so the User-Agent is a part of it.
-std::string name_of(std::string_view peer, std::string_view agent) {
-  const std::size_t port = peer.rfind(':');
-  return std::string(peer.substr(0, port)).append(1, ' ').append(agent);
+constexpr std::size_t kMaxAgent = 128;  // thousands of such names may be kept
+
+// Every application of a pod has the same address, so the User-Agent is a part of it. The socket is asked, because
+// ClientStream::peer() is empty while no access log is written.
+std::string name_of(int fd, std::string_view agent) {
+  return net::Address::peer_of(fd).host().append(1, ' ').append(agent.substr(0, kMaxAgent));
 }
 
 std::string head_again(const http::RequestHead& request) {
@@ -40,7 +44,7 @@ std::string head_again(const http::RequestHead& request) {
 
 }  // namespace
 
-std::unique_ptr<InterceptedConnect> ConnectInterceptor::accept(const ClientStream& client,
+std::unique_ptr<InterceptedConnect> ConnectInterceptor::accept(const ClientStream& client, int fd,
                                                                const http::RequestHead& request, std::size_t more) {
   using What = metrics::Intercept;
   if (intercepts_ == nullptr || request.method != "CONNECT") return nullptr;
@@ -57,9 +61,9 @@ std::unique_ptr<InterceptedConnect> ConnectInterceptor::accept(const ClientStrea
   if (!runtime) return nullptr;
 
   auto connect = std::make_unique<InterceptedConnect>();
-  connect->origin = *runtime;
-  connect->agent = request.fields.get("user-agent");
-  connect->client = name_of(client.peer(), connect->agent);
+  connect->slot = (*runtime)->slot;
+  context_.stats.open_counters(connect->slot);
+  connect->client = name_of(fd, request.fields.get("user-agent"));
   const auto tunnels = [&](What why) LOOP_ONLY {
     count(*connect, why);
     return nullptr;
@@ -79,11 +83,18 @@ std::unique_ptr<InterceptedConnect> ConnectInterceptor::accept(const ClientStrea
 }
 
 void ConnectInterceptor::count(const InterceptedConnect& connect, metrics::Intercept what) {
-  context_.stats.count_intercept(connect.origin->slot, what);
+  context_.stats.count_intercept(connect.slot, what);
 }
 
 void ConnectInterceptor::on_refusal(const InterceptedConnect& connect) {
   count(connect, metrics::Intercept::refused);
+  try {
+    note_refusal(connect);
+  } catch (const std::bad_alloc&) {  // its next refusal is noted
+  }
+}
+
+void ConnectInterceptor::note_refusal(const InterceptedConnect& connect) {
   const std::string& label = connect.point->interception()->origin.label();
   const bool first = intercepts_->note_refusal(label, connect.client, context_.loop.now());
   if (!first) return;

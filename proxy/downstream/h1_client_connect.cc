@@ -14,7 +14,8 @@ namespace carpool::proxy {
 // Returns true if this client is over. `more`: bytes that were read behind the head.
 bool H1Client::ends_connect_here(std::size_t more) {
   if (connect_answered_ || !write_queue_.empty() || out_) return false;
-  std::unique_ptr<InterceptedConnect> connect = clients_.interceptor().accept(*this, exchange_->request(), more);
+  std::unique_ptr<InterceptedConnect> connect =
+      clients_.interceptor().accept(*this, transport_->fd(), exchange_->request(), more);
   if (connect == nullptr) return false;
   write_tunnel_answer(out().text(), exchange_->request().version, context_.pseudonym);
   context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
@@ -27,7 +28,7 @@ bool H1Client::ends_connect_here(std::size_t more) {
   timer_.disarm();
   exec::Deferred::unlink();
   context_.loop.unwatch(transport_->fd(), key_);
-  clients_.intercept(listener_, std::move(connect), Fd(transport_->release_socket()), peer_);
+  clients_.intercept(listener_, std::move(connect), transport_->release_socket(), peer_);
   return true;
 }
 

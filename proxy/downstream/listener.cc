@@ -105,9 +105,9 @@ void Listener::on_client(net::Acceptor&, Fd client, const net::Address& peer) {
   clients_.fetch_add(1, std::memory_order_relaxed);
   ClientAcceptor& to = *parts_.acceptors[next_];
   next_ = (next_ + 1) % parts_.acceptors.size();
-  if (&to == parts_.acceptors.front()) return to.accept(*this, client.release(), std::move(name));
+  if (&to == parts_.acceptors.front()) return to.accept(*this, std::move(client), std::move(name));
   exec::send(to.loop(), [this, &to, fd = std::move(client), peer_name = std::move(name)]()
-                            LOOP_ONLY mutable { to.accept(*this, fd.release(), std::move(peer_name)); });
+                            LOOP_ONLY mutable { to.accept(*this, std::move(fd), std::move(peer_name)); });
 }
 
 void Listener::on_client_closed() {

@@ -55,7 +55,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
     if (counted) plan.address_set->dial_ended(*counted);
     counted.reset();
   }
-  void greet(int fd) LOOP_ONLY;
+  void greet(Fd socket) LOOP_ONLY;
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void step_handshake() LOOP_ONLY;
   void judge(Result<bool> done) LOOP_ONLY;
@@ -73,7 +73,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
       impl.loop.post(*this);
     }
     void close() override {
-      result = Fault{FaultKind::budget, Side::self, "too many blocking tasks for a TLS handshake"};
+      result = tls::rejected_handshake();
       impl.loop.post(*this);
     }
     void arrive() override LOOP_ONLY { impl.came_home(); }
@@ -148,18 +148,17 @@ void Dial::Impl::on_race(Result<Winner> result) {
   }
   made.peer = result->peer;
   made.local = result->local;
-  const int fd = result->socket.release();
-  if (plan.tls != nullptr) return greet(fd);
-  made.transport = make_plain(fd);
+  if (plan.tls != nullptr) return greet(std::move(result->socket));
+  made.transport = make_plain(std::move(result->socket));
   made.proof = ProvenPeer::of(made.peer, nullptr);
   finish(std::move(made));
 }
 
-void Dial::Impl::greet(int fd) {
+void Dial::Impl::greet(Fd socket) {
   phase = Phase::greeting;
-  stream = tls::TlsTransport::client(*plan.tls, fd, plan.origin->host, plan.origin->port);
+  stream = tls::TlsTransport::client(*plan.tls, std::move(socket), plan.origin->host, plan.origin->port);
   if (!plan.alpn.empty()) stream->offer(plan.alpn);
-  auto watched = loop.watch(fd, *this);
+  auto watched = loop.watch(stream->fd(), *this);
   if (!watched) return finish(watched.take_fault());
   key = *watched;
   judge(work_on_handshake(&tls::TlsTransport::hello));  // cheap

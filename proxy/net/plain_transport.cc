@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -28,15 +29,12 @@ std::size_t total(std::span<const iovec> pieces) {
 
 class PlainTransport final : public Transport {
  public:
-  explicit PlainTransport(int fd) : Transport(fd) {}
-  ~PlainTransport() override {
-    if (fd_ >= 0) ::close(fd_);
-  }
+  explicit PlainTransport(Fd socket) : Transport(std::move(socket)) {}
 
   IoResult read(std::span<char> into) override {
     CARPOOL_ASSERT(!into.empty());
     ssize_t got = 0;
-    do got = ::recv(fd_, into.data(), into.size(), 0);
+    do got = ::recv(fd(), into.data(), into.size(), 0);
     while (got < 0 && errno == EINTR);
     if (got < 0) return failed(readable_, "read failed");
     if (got == 0) return {Io::eof, 0, 0, "closed by peer"};
@@ -59,27 +57,27 @@ class PlainTransport final : public Transport {
     return {Io::ok, bytes, 0, {}};
   }
 
-  void shut_write() override { ::shutdown(fd_, SHUT_WR); }
+  void shut_write() override { ::shutdown(fd(), SHUT_WR); }
 
   bool no_data_pending() override {
     if (hangup_) return false;
-    const Glance seen = glance(fd_);
+    const Glance seen = glance(fd());
     if (seen == Glance::silent) readable_ = false;
     return seen == Glance::silent;
   }
 
   bool ended_in_order() override {
     char byte = 0;
-    return ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    return ::recv(fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
   }
 
  private:
   ssize_t send_once(std::span<const iovec> pieces) const {
-    if (pieces.size() == 1) return ::send(fd_, pieces[0].iov_base, pieces[0].iov_len, MSG_NOSIGNAL);
+    if (pieces.size() == 1) return ::send(fd(), pieces[0].iov_base, pieces[0].iov_len, MSG_NOSIGNAL);
     msghdr message{};
     message.msg_iov = const_cast<iovec*>(pieces.data());
     message.msg_iovlen = pieces.size();
-    return ::sendmsg(fd_, &message, MSG_NOSIGNAL);
+    return ::sendmsg(fd(), &message, MSG_NOSIGNAL);
   }
   static IoResult failed(bool& bit, std::string_view detail) {
     if (!again(errno)) return {Io::failed, 0, errno, detail};
@@ -107,13 +105,13 @@ void prepare_socket(int fd) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // fails on Unix sockets, which do not delay
 }
 
-std::unique_ptr<Transport> make_accepted(int fd) {
-  return std::make_unique<PlainTransport>(fd);
+std::unique_ptr<Transport> make_accepted(Fd socket) {
+  return std::make_unique<PlainTransport>(std::move(socket));
 }
 
-std::unique_ptr<Transport> make_plain(int fd) {
-  prepare_socket(fd);
-  return std::make_unique<PlainTransport>(fd);
+std::unique_ptr<Transport> make_plain(Fd socket) {
+  prepare_socket(socket.get());
+  return std::make_unique<PlainTransport>(std::move(socket));
 }
 
 }  // namespace carpool::proxy::net

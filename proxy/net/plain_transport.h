@@ -3,16 +3,17 @@
 
 #include <memory>
 
+#include "base/fd.h"
 #include "proxy/net/transport.h"
 
 namespace carpool::proxy::net {
 
-// Takes ownership of an accepted or connected descriptor in any state.
-std::unique_ptr<Transport> make_plain(int fd);
+// `socket` is accepted or connected, in any state.
+std::unique_ptr<Transport> make_plain(Fd socket);
 
 // The same for a prepared socket: accept4 made it non-blocking and close-on-exec, and it inherited TCP_NODELAY from its
 // listener. Saves three system calls per client.
-std::unique_ptr<Transport> make_accepted(int fd);
+std::unique_ptr<Transport> make_accepted(Fd socket);
 
 // Sets non-blocking, close-on-exec and TCP_NODELAY, which every stream socket here has.
 void prepare_socket(int fd);

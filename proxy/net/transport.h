@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/fd.h"
 #include "exec/loop.h"
 
 namespace carpool::proxy::net {
@@ -53,21 +54,21 @@ class Transport {
   virtual bool ended_in_order() = 0;
   virtual SecurityInfo security() const { return {}; }
 
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
   // Truncated output must not look complete: closing sends a reset, which no peer takes for the end of a body. On a
   // Unix socket, which has no reset, the peer sees EOF.
   void reset_on_close() {
     cut_ = true;
     const linger hard{1, 0};
-    ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+    ::setsockopt(fd(), SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
   }
   void on_readiness(exec::Ready ready) {
     readable_ |= ready.readable || ready.hangup || (ready.writable && read_needs_write_);
     writable_ |= ready.writable || ready.hangup;
     hangup_ |= ready.hangup;
   }
-  // Takes the descriptor out of a plain transport that is destroyed next. The caller owns it.
-  int release_socket() { return std::exchange(fd_, -1); }
+  // Takes the descriptor out of a plain transport that is destroyed next.
+  Fd release_socket() { return std::move(fd_); }
   // Must be called before another loop watches it: the new registration reports the current state.
   void forget_readiness() {
     readable_ = hangup_ = false;
@@ -80,10 +81,10 @@ class Transport {
   bool nothing_pending() const { return !maybe_readable() && !partial_; }
 
  protected:
-  explicit Transport(int fd) : fd_(fd) {}
+  explicit Transport(Fd fd) : fd_(std::move(fd)) {}
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
-  int fd_;
+  Fd fd_;
   bool readable_ = false;  // cleared by EAGAIN, and by a short recv while no hangup was seen
   bool writable_ = true;   // cleared by EAGAIN or a short write
   bool hangup_ = false;

@@ -105,6 +105,10 @@ void LoopStats::count_token_request(metrics::OriginSlot origin, metrics::TokenRe
   metrics_.record_token_request(loop_.id(), origin, end);
 }
 
+void LoopStats::open_counters(metrics::OriginSlot origin) {
+  metrics_.open_counters(loop_.id(), origin);
+}
+
 void LoopStats::count_intercept(metrics::OriginSlot origin, metrics::Intercept what) {
   metrics_.record_intercept(loop_.id(), origin, what);
 }

@@ -53,6 +53,8 @@ class LoopStats {
   void count_ejections(metrics::OriginSlot origin, std::uint64_t n) LOOP_ONLY;
   void count_refused(metrics::OriginSlot origin) LOOP_ONLY;  // by the rules of the origin
   void count_token_request(metrics::OriginSlot origin, metrics::TokenRequest end) LOOP_ONLY;
+  // Makes the counters of this origin, so that none of the next calls allocates them.
+  void open_counters(metrics::OriginSlot origin) LOOP_ONLY;
   void count_intercept(metrics::OriginSlot origin, metrics::Intercept what) LOOP_ONLY;
   void count_client_handshake(metrics::ClientHandshake end) LOOP_ONLY;
   void count_authentication(metrics::Authentication result) LOOP_ONLY;

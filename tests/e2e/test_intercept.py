@@ -1,4 +1,5 @@
 """Origins with intercept = true: CONNECT ends here, and its requests come out of the origin's pool."""
+import re
 import signal
 import socket
 import ssl
@@ -45,11 +46,11 @@ def trusting(ca, alpn=("http/1.1",)):
     return context
 
 
-def connected(c, authority=None, early=b""):
+def connected(c, authority=None, early=b"", agent="test"):
     """Returns a socket on which CONNECT was answered with 200."""
     sock = socket.create_connection(c.address, 10)
     target = authority or c.authority
-    sock.sendall(b"CONNECT %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: test\r\n\r\n" % (target.encode(), target.encode()) + early)
+    sock.sendall(b"CONNECT %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\n\r\n" % (target.encode(), target.encode(), agent.encode()) + early)
     head = b""
     while b"\r\n\r\n" not in head:
         got = sock.recv(1)
@@ -205,6 +206,49 @@ def test_a_silent_client_after_connect_has_header_timeout(scene):
     assert c.metric(CONNECTS, origin=c.label, result="failed") == 1
 
 
+def test_a_hello_that_breaks_off_is_for_the_origin(origin, carpool, pki, authority):
+    o = origin()
+    c = carpool(origin=[{"uri": "https://%s:%d" % (NAME, o.port), "intercept": True, "upstream": {"tls": {"ca_file": pki.ca}}}],
+                intercept={"ca_dir": str(authority.folder)}, listen={"header_timeout": "60s"})
+    target = "%s:%d" % (NAME, o.port)
+    sock = connected(c, target)
+    sock.sendall(b"\x16\x03\x01\x02\x00\x01")
+    sock.shutdown(socket.SHUT_WR)
+    sock.settimeout(10)
+    assert sock.recv(100) is not None, "the origin decides, long before header_timeout"
+    assert c.metric(CONNECTS, origin="https://" + target, result="not_tls") == 1
+    until(lambda: c.metric("carpool_downstream_connections") == 0, what="nobody left")
+
+
+def test_a_client_that_is_silent_while_its_origin_goes_is_still_intercepted(scene, authority):
+    _, c = scene(pool={"total": {"origin_idle_timeout": "1s"}}, listen={"header_timeout": "60s"})
+    sock = connected(c)
+    tables = re.split(r"(?m)^(?=\[)", c.config.read_text())
+    c.config.write_text("".join(table for table in tables if not re.match(r"\[+(origin|intercept)", table)))
+    assert c.admin("POST", "/reload").status == 200
+    until(lambda: c.label not in c.admin("GET", "/pools").body.decode(), what="the pool is gone")
+    with trusting(authority.ca).wrap_socket(sock, server_hostname=NAME):
+        until(lambda: c.metric(CONNECTS, origin=c.label, result="intercepted") == 1, what="the handshake")
+
+
+def test_clients_that_refuse_are_told_apart_by_address_and_agent_even_without_an_access_log(scene, pki):
+    _, c = scene(log={"access": False})
+    with pytest.raises(ssl.SSLCertVerificationError):
+        trusting(pki.ca).wrap_socket(connected(c), server_hostname=NAME)
+    until(lambda: any("does not accept carpool's certificate" in line for line in c.output), what="a warning")
+    warning = next(line for line in c.output if "does not accept carpool's certificate" in line)
+    assert '"client":"127.0.0.1 test"' in warning, warning
+
+
+def test_of_a_long_user_agent_a_part_is_kept(scene, pki):
+    _, c = scene()
+    with pytest.raises(ssl.SSLCertVerificationError):
+        trusting(pki.ca).wrap_socket(connected(c, agent="a" * 5000), server_hostname=NAME)
+    until(lambda: any("does not accept carpool's certificate" in line for line in c.output), what="a warning")
+    warning = next(line for line in c.output if "does not accept carpool's certificate" in line)
+    assert "a" * 128 in warning and "a" * 129 not in warning
+
+
 def one_by_one(sock, data):
     for byte in data:
         sock.sendall(bytes([byte]))
@@ -254,7 +298,10 @@ def test_an_authority_that_cannot_sign_stops_the_start(carpool, tmp_path, pki):
     uri = {"uri": "https://localhost", "intercept": True}
     expired = Authority(tmp_path / "expired", [NAME], days=-1)
     elsewhere = Authority(tmp_path / "elsewhere", ["elsewhere.test"])
-    for folder, text in ((tmp_path / "none", "cannot be read"), (expired.folder, "has expired"), (elsewhere.folder, "https://localhost")):
+    names_alone = Authority(tmp_path / "names", [NAME], refused=())
+    addresses_alone = Authority(tmp_path / "addresses", [])
+    for folder, text in ((tmp_path / "none", "cannot be read"), (expired.folder, "has expired"), (elsewhere.folder, "https://localhost"),
+                         (names_alone.folder, "leave IPv4 addresses open"), (addresses_alone.folder, "leave DNS names open")):
         c = carpool(start=False, origin=[uri], intercept={"ca_dir": str(folder)})
         done = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
         assert done.returncode == 1 and text in done.stdout + done.stderr, (folder, done)

@@ -1,5 +1,6 @@
 """A listener that speaks TLS with its clients: protocols, client certificates, replaced files, hostile handshakes."""
 import concurrent.futures
+import datetime
 import json
 import pathlib
 import shutil
@@ -118,6 +119,71 @@ def test_a_client_certificate_is_demanded_and_verified(origin, carpool, pki, fil
     until(lambda: c.metric(HANDSHAKES, result="failed") == 2, what="both refusals are counted")
     assert c.metric(HANDSHAKES, result="full") == 1
     assert c.metric("carpool_requests_total", origin=o.url) == 1, "no request of the refused clients reached the origin"
+
+
+def refused(c, context, url):
+    """Returns whether a client with this context gets no answer."""
+    try:
+        with tls(c, context) as client:
+            client.get(url)
+    except (ssl.SSLError, ConnectionError, EOFError, AssertionError):
+        return True
+    return False
+
+
+def test_a_revoked_certificate_of_a_client_is_refused(origin, carpool, pki, files):
+    o, c = origin(), carpool(listen=files.settings(client_ca_file=pki.revoking(pki.client)))
+    assert refused(c, trusting(pki, certificate=True), o.url + "/")
+    other = trusting(pki)
+    other.load_cert_chain(*pki.issue("second-client", ["second.test"]))
+    assert not refused(c, other, o.url + "/"), "one that the list does not name"
+    assert c.metric(HANDSHAKES, result="failed") == 1
+
+
+def test_a_revocation_list_that_has_ended_refuses_everybody(origin, carpool, pki, files):
+    o, c = origin(), carpool(listen=files.settings(client_ca_file=pki.revoking(name="ended.pem", until=-datetime.timedelta(hours=1))))
+    assert refused(c, trusting(pki, certificate=True), o.url + "/")
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_session_does_not_outlive_the_authorities_of_the_clients(origin, carpool, pki, files, tmp_path, version):
+    authorities = tmp_path / "clients.pem"
+    authorities.write_bytes(pathlib.Path(pki.ca).read_bytes())
+    o, c = origin(), carpool(listen=files.settings(client_ca_file=str(authorities)))
+    context = trusting(pki, certificate=True)
+    context.minimum_version = context.maximum_version = version
+    with tls(c, context) as client:
+        assert client.get(o.url + "/").status == 200
+        session = client.sock.session
+    authorities.write_bytes(pathlib.Path(pki.revoking(pki.client, name="now.pem")).read_bytes())
+    assert c.admin("POST", "/reload").status == 200
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        with context.wrap_socket(socket.create_connection(c.address, 10), server_hostname="localhost", session=session) as sock:
+            sock.sendall(b"GET %s/ HTTP/1.1\r\nHost: x\r\n\r\n" % o.url.encode())
+            assert not sock.recv(1), "no answer"
+            raise ConnectionError("refused without an alert")
+
+
+@pytest.mark.parametrize("cipher", ["AES256-SHA", "AES128-GCM-SHA256", "ECDHE-ECDSA-AES128-SHA256", "ECDHE-ECDSA-AES256-SHA"])
+def test_suites_without_forward_secrecy_or_authenticated_encryption_are_refused(carpool, pki, files, cipher):
+    c = carpool(listen=files.settings())
+    context = trusting(pki)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(cipher + ":@SECLEVEL=0")
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        context.wrap_socket(socket.create_connection(c.address, 10), server_hostname="localhost")
+
+
+@pytest.mark.parametrize("group, accepted", [("prime256v1", True), ("secp384r1", True), ("secp521r1", False)])
+def test_groups_of_keys_are_those_of_every_client(carpool, pki, files, group, accepted):
+    c = carpool(listen=files.settings())
+    context = trusting(pki)
+    context.set_ecdh_curve(group)
+    if accepted:
+        context.wrap_socket(socket.create_connection(c.address, 10), server_hostname="localhost").close()
+        return
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        context.wrap_socket(socket.create_connection(c.address, 10), server_hostname="localhost")
 
 
 def test_replaced_files_are_shown_to_new_clients_and_running_ones_go_on(origin, carpool, pki, files, tmp_path):

@@ -162,7 +162,7 @@ struct Wire {
 
 class WireTransport final : public proxy::net::Transport {
  public:
-  explicit WireTransport(Wire& wire) : Transport(-1), wire_(wire) {}
+  explicit WireTransport(Wire& wire) : Transport(Fd()), wire_(wire) {}
   ~WireTransport() override { wire_.left = true; }
   WireTransport(const WireTransport&) = delete;
   WireTransport& operator=(const WireTransport&) = delete;

@@ -43,9 +43,9 @@ class Caller {
   explicit Caller(const net::Address& origin) : transport_(net::make_plain(connect(origin))) {}
   // Verifies that the origin's certificate names `host`.
   Caller(const net::Address& origin, tls::ClientContext& context, const std::string& host) {
-    const int fd = connect(origin);
-    net::prepare_socket(fd);
-    auto stream = tls::TlsTransport::client(context, fd, host, origin.port());
+    Fd socket = connect(origin);
+    net::prepare_socket(socket.get());
+    auto stream = tls::TlsTransport::client(context, std::move(socket), host, origin.port());
     stream_ = stream.get();
     transport_ = std::move(stream);
   }
@@ -97,10 +97,10 @@ class Caller {
   }
 
  private:
-  static int connect(const net::Address& origin) {
+  static Fd connect(const net::Address& origin) {
     Fd fd(::socket(origin.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
     EXPECT_EQ(::connect(fd.get(), origin.get(), origin.length()), 0);
-    return fd.release();
+    return fd;
   }
   bool wait(short events) const {
     pollfd waiting{transport_->fd(), events, 0};

@@ -58,7 +58,7 @@ struct MemoryWire {
 
 class MemoryTransport final : public proxy::net::Transport {
  public:
-  explicit MemoryTransport(MemoryWire& wire) : Transport(wire.fd), wire_(wire) {}
+  explicit MemoryTransport(MemoryWire& wire) : Transport(Fd(wire.fd)), wire_(wire) {}
   ~MemoryTransport() override { wire_.gone = true; }
   proxy::net::IoResult read(std::span<char> into) override {
     if (wire_.incoming.empty()) {

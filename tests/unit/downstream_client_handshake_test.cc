@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <utility>
@@ -40,7 +41,7 @@ class TheClientHandshake : public testing::Test, public HandshakeOwner {
     net::prepare_socket(ours.get());
     net::prepare_socket(theirs.get());
     fd = ours.get();
-    client = tls::TlsTransport::client(*trusting, theirs.release(), "localhost", 443);
+    client = tls::TlsTransport::client(*trusting, std::move(theirs), "localhost", 443);
     handshake =
         std::make_unique<ClientHandshake>(plane.context, *this, plane.listener, identity, std::move(ours), "peer");
     EXPECT_TRUE(handshake->start());
@@ -76,6 +77,7 @@ class TheClientHandshake : public testing::Test, public HandshakeOwner {
   int fd = -1;
   std::unique_ptr<ClientHandshake> handshake;
   std::unique_ptr<net::Transport> result;
+  Fd tunnelled;
   int over = 0;
 
  private:
@@ -86,7 +88,7 @@ class TheClientHandshake : public testing::Test, public HandshakeOwner {
                    std::string) override {
     result = std::move(transport);
   }
-  void tunnel(Listener&, Fd, std::string, std::string, std::string) override {}
+  void tunnel(Listener&, Fd socket, std::string, std::string, std::string) override { tunnelled = std::move(socket); }
   ConnectInterceptor& interceptor() override { return interceptor_; }
   ConnectInterceptor interceptor_{plane.context, nullptr};
 };
@@ -107,6 +109,70 @@ TEST_F(TheClientHandshake, SubmitsNothingBeforeTheFirstRecordIsWhole) {
   EXPECT_TRUE(tasks.held.empty());
   tell({true, true, true});
   EXPECT_EQ(tasks.held.size(), 1U) << "a client that leaves is noticed";
+}
+
+class TheClientInConnect : public TheClientHandshake {
+ protected:
+  TheClientInConnect() {
+    exec::assume_on_loop();
+    handshake->end();
+    auto [ours, theirs] = net::tcp_pair();
+    net::prepare_socket(ours.get());
+    fd = ours.get();
+    peer = std::move(theirs);
+    auto connect = std::make_unique<InterceptedConnect>();
+    connect->identity = identity;
+    connect->slot = plane.registry.add_origin("https://localhost");
+    connect->point = std::make_unique<ListenPoint>(
+        plane.listener.point(), Interception{*pool::canonical_origin(pool::Scheme::https, "localhost:443")});
+    handshake = std::make_unique<ClientHandshake>(plane.context, *this, plane.listener, std::move(connect),
+                                                  std::move(ours), "peer");
+    EXPECT_TRUE(handshake->start());
+    over = 0;
+  }
+  void say(const std::string& bytes, bool last = false) {
+    ASSERT_EQ(::write(peer.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    if (last) ::shutdown(peer.get(), SHUT_WR);
+    net::wait_readable(fd);
+    tell({true, true, last});
+  }
+  Fd peer;
+};
+
+// A handshake record of one byte.
+std::string record_of(char byte) {
+  return std::string("\x16\x03\x01\x00\x01", 5) + byte;
+}
+
+TEST_F(TheClientInConnect, GetsItsTunnelWhenItEndsInTheMiddleOfItsHello) {
+  say(std::string("\x16\x03\x01\x02\x00\x01", 6), true);
+  EXPECT_TRUE(tunnelled);
+  EXPECT_EQ(over, 1);
+  std::array<char, 64> left{};
+  EXPECT_EQ(::recv(tunnelled.get(), left.data(), left.size(), MSG_DONTWAIT), 6) << "what it sent is for the origin";
+}
+
+TEST_F(TheClientInConnect, IsReadAFewTimesUntilItsHelloIsComplete) {
+  constexpr int kReads = 16;
+  const std::string head("\x01\x00\x10\x00", 4);  // a ClientHello of 4,096 bytes
+  for (int reads = 1; reads < kReads; ++reads) {
+    say(record_of(static_cast<std::size_t>(reads) <= head.size() ? head[static_cast<std::size_t>(reads) - 1] : '\0'));
+    ASSERT_FALSE(tunnelled) << reads;
+  }
+  say(record_of('\0'));
+  EXPECT_TRUE(tunnelled);
+}
+
+TEST_F(TheClientInConnect, IsNotReadAgainForAPartOfItsFirstRecord) {
+  say(std::string("\x16\x03\x01\x02\x00\x01", 6));
+  for (int bytes = 0; bytes < 100; ++bytes) say("x");
+  EXPECT_FALSE(tunnelled);
+  EXPECT_EQ(over, 0);
+}
+
+TEST_F(TheClientInConnect, GetsItsTunnelForARecordThatIsTooLong) {
+  say(std::string("\x16\x03\x01\xff\xff\x01", 6));
+  EXPECT_TRUE(tunnelled);
 }
 
 TEST_F(TheClientHandshake, EstablishesNothingOnceItIsOver) {

@@ -1,5 +1,5 @@
-// failing_memory.h: allocations that fail when a test says so. operator new is in pool_allocation_test.cc; with a
-// sanitizer, which has its own, nothing fails.
+// failing_memory.h: allocations that fail when a test says so. operator new is in failing_new.h; with a sanitizer,
+// which has its own, nothing fails.
 #pragma once
 
 #include <cstdint>

@@ -60,7 +60,7 @@ std::string of_openssl(const std::vector<std::string>& alpn, const std::string& 
   const auto context = trust(*server);
   auto [here, there] = net::tcp_pair();
   net::prepare_socket(here.get());
-  const auto client = TlsTransport::client(*context, here.release(), host, 443);
+  const auto client = TlsTransport::client(*context, std::move(here), host, 443);
   if (!alpn.empty()) client->offer(alpn);
   EXPECT_TRUE(client->handshake());
   std::string bytes(16384, '\0');

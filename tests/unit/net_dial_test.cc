@@ -275,7 +275,7 @@ struct TlsEnd final : exec::Watcher {
   void on_ready(exec::Ready) override LOOP_ONLY {
     for (int got; (got = ::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0;) {
       auto connection = std::make_unique<Connection>();
-      connection->stream = context.accept(got);
+      connection->stream = context.accept(Fd(got));
       connection->silent = silent;
       connection->key = *loop->watch(got, *connection);
       connections.push_back(std::move(connection));

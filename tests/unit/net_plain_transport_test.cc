@@ -13,7 +13,7 @@ namespace {
 struct PlainPair {
   PlainPair() {
     auto [here, there] = tcp_pair();
-    transport = make_plain(here.release());
+    transport = make_plain(std::move(here));
     peer = std::move(there);
   }
   void say(std::string_view bytes) { ASSERT_EQ(::send(peer.get(), bytes.data(), bytes.size(), 0), ssize(bytes)); }
@@ -136,7 +136,7 @@ TEST(PlainTransport, StillReadsAfterItsOwnFin) {
 TEST(PlainTransport, SpeaksOverUnixSocketsToo) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
-  const auto transport = make_plain(ends[0]);
+  const auto transport = make_plain(Fd(ends[0]));
   const Fd peer(ends[1]);
   const std::array pieces{piece("hello")};
   EXPECT_EQ(transport->write(pieces).bytes, 5U);

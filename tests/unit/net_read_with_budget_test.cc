@@ -13,7 +13,7 @@ class ReadingWithABudget : public ::testing::Test {
  protected:
   ReadingWithABudget() {
     auto [here, there] = tcp_pair();
-    transport_ = make_plain(here.release());
+    transport_ = make_plain(std::move(here));
     far_ = std::move(there);
   }
   void say(std::string_view text) {

@@ -32,8 +32,8 @@ struct Talk {
     auto [here, there] = net::tcp_pair();
     net::prepare_socket(here.get());
     net::prepare_socket(there.get());
-    client = TlsTransport::client(from, here.release(), host, port);
-    server = to.accept(there.release());
+    client = TlsTransport::client(from, std::move(here), host, port);
+    server = to.accept(std::move(there));
     bool client_done = false, server_done = false;
     for (int i = 0; i < 100 && !(client_done && server_done) && !refusal; ++i) {
       client_done = client_done || step(*client, refusal);

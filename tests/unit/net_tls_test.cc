@@ -168,7 +168,7 @@ TEST(Tls, SaysSoWhenThePeerDoesNotSpeakTls) {
   const auto client = trust(*server);
   auto [here, there] = net::tcp_pair();
   net::prepare_socket(here.get());
-  const auto stream = TlsTransport::client(*client, here.release(), "localhost", 80);
+  const auto stream = TlsTransport::client(*client, std::move(here), "localhost", 80);
   ASSERT_TRUE(stream->handshake());
   ASSERT_EQ(::send(there.get(), "HTTP/1.1 400 Bad Request\r\n\r\n", 28, 0), 28);
   net::wait_readable(stream->fd());
@@ -187,7 +187,7 @@ TEST(Tls, LeavesAnAnswerThatIsThereAlreadyUnreadWhenItSaysHello) {
   net::prepare_socket(here.get());
   ASSERT_EQ(::send(there.get(), "HTTP/1.1 400 Bad Request\r\n\r\n", 28, 0), 28);
   net::wait_readable(here.get());
-  const auto stream = TlsTransport::client(*client, here.release(), "localhost", 80);
+  const auto stream = TlsTransport::client(*client, std::move(here), "localhost", 80);
   const auto said = stream->hello();
   ASSERT_TRUE(said) << said.fault().detail;
   EXPECT_FALSE(*said);
@@ -202,7 +202,7 @@ TEST(Tls, SaysSoWhenThePeerHangsUpInTheHandshake) {
   const auto client = trust(*server);
   auto [here, there] = net::tcp_pair();
   net::prepare_socket(here.get());
-  const auto stream = TlsTransport::client(*client, here.release(), "localhost", 443);
+  const auto stream = TlsTransport::client(*client, std::move(here), "localhost", 443);
   ASSERT_TRUE(stream->handshake());
   ::shutdown(there.get(), SHUT_WR);
   net::wait_readable(stream->fd());

@@ -19,7 +19,7 @@ struct Wire {
     int ends[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
     if (room != 0) ::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
-    transport = net::make_plain(ends[0]);
+    transport = net::make_plain(Fd(ends[0]));
     far.reset(ends[1]);
   }
   std::string read_all() {

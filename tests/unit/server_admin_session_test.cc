@@ -131,7 +131,7 @@ class AdminClient : public testing::Test, public AdminSession::Owner {
     ::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
     far_.reset(ends[1]);
     session_ = std::make_unique<AdminSession>(loop_, *this, AdminSession::Asks{rules_, program_, control_},
-                                              net::make_plain(ends[0]));
+                                              net::make_plain(Fd(ends[0])));
     EXPECT_TRUE(session_->start());
   }
   ~AdminClient() override {

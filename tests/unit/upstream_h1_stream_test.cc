@@ -19,7 +19,7 @@ using proxy::AttemptState;
 // A connection whose origin has responded already and no longer reads.
 class Script final : public proxy::net::Transport {
  public:
-  explicit Script(std::string answer) : Transport(-1), answer_(std::move(answer)) { readable_ = true; }
+  explicit Script(std::string answer) : Transport(Fd()), answer_(std::move(answer)) { readable_ = true; }
   proxy::net::IoResult read(std::span<char> into) override {
     if (answer_.empty()) {
       readable_ = false;

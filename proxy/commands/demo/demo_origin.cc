@@ -73,14 +73,15 @@ Status DemoOrigin::open(net::Acceptor& acceptor) {
 void DemoOrigin::on_client(net::Acceptor& acceptor, Fd client, const net::Address&) {
   if (connection_count_ + sessions_.size() >= settings_.max_connections) return;
   ++accepted_;
-  static_cast<void>(add_client(acceptor, client.release()));
+  static_cast<void>(add_client(acceptor, std::move(client)));
 }
 
 // A session that fails to start is destroyed.
-Status DemoOrigin::add_client(const net::Acceptor& acceptor, int fd) {
+Status DemoOrigin::add_client(const net::Acceptor& acceptor, Fd client) {
   if (&acceptor == &h2_) {
     DemoH2Session::Owner& owner = *this;
-    auto& made = sessions_.emplace_back(*loop_, owner, h2_tls_->accept(fd), accepted_, settings_.idle_timeout);
+    auto& made =
+        sessions_.emplace_back(*loop_, owner, h2_tls_->accept(std::move(client)), accepted_, settings_.idle_timeout);
     Status started = made.start();
     if (!started) sessions_.pop_back();
     return started;
@@ -88,9 +89,11 @@ Status DemoOrigin::add_client(const net::Acceptor& acceptor, int fd) {
   DemoH1Session::Owner& owner = *this;
   const Duration idle_timeout = settings_.idle_timeout;
   if (&acceptor == &secure_) {
-    return add(std::make_unique<DemoH1Session>(*loop_, owner, tls_->accept(fd), accepted_, idle_timeout));
+    return add(
+        std::make_unique<DemoH1Session>(*loop_, owner, tls_->accept(std::move(client)), accepted_, idle_timeout));
   }
-  return add(std::make_unique<DemoH1Session>(*loop_, owner, net::make_accepted(fd), accepted_, idle_timeout));
+  return add(
+      std::make_unique<DemoH1Session>(*loop_, owner, net::make_accepted(std::move(client)), accepted_, idle_timeout));
 }
 
 Status DemoOrigin::add(std::unique_ptr<DemoH1Session> connection) {

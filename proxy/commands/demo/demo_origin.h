@@ -49,7 +49,7 @@ class DemoOrigin final : private DemoH1Session::Owner, private DemoH2Session::Ow
  private:
   Status open(net::Acceptor& acceptor);
   void on_client(net::Acceptor& acceptor, Fd client, const net::Address& peer) override LOOP_ONLY;
-  Status add_client(const net::Acceptor& acceptor, int fd) LOOP_ONLY;
+  Status add_client(const net::Acceptor& acceptor, Fd client) LOOP_ONLY;
   Status add(std::unique_ptr<DemoH1Session> connection) LOOP_ONLY;
   void on_connection_end(DemoH1Session& connection) override LOOP_ONLY;
   void on_session_end(DemoH2Session& session) override LOOP_ONLY;

@@ -113,7 +113,7 @@ std::vector<std::string> WebhookServer::files() const {
 void WebhookServer::on_client(net::Acceptor&, Fd client, const net::Address&) {
   make_room(handshakes_, handshakes_ended_);
   WebhookSession::Owner& owner = *this;
-  auto session = std::make_unique<WebhookSession>(*loop_, owner, tls_->accept(client.release()));
+  auto session = std::make_unique<WebhookSession>(*loop_, owner, tls_->accept(std::move(client)));
   if (!session->start()) return;
   handshakes_.join(*session.release());  // owned by the budgets until it ended
 }

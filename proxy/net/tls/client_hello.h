@@ -19,7 +19,7 @@ enum class HelloState : std::uint8_t {
   complete,
 };
 
-// `bytes`: what the client has sent so far. Reads nothing beyond them, and keeps nothing.
+// `bytes`: what the client has sent so far. Reads nothing beyond them, and keeps nothing. Throws std::bad_alloc.
 HelloState read_hello(std::span<const char> bytes, ClientHello& hello);
 
 }  // namespace carpool::proxy::tls

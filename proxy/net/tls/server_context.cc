@@ -6,6 +6,7 @@
 #include "proxy/net/tls/issuer.h"
 #include "proxy/net/tls/material.h"
 #include "proxy/net/tls/openssl.h"
+#include "proxy/net/tls/ticket.h"
 
 namespace carpool::proxy::tls {
 
@@ -21,6 +22,9 @@ struct ServerContext::Impl {
 namespace {
 
 constexpr unsigned char kSessionContext[] = "carpool";
+// Suites of TLS 1.2: forward secrecy and authenticated encryption (RFC 9325 §4.2). TLS 1.3 has no others.
+constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
+constexpr const char* kGroups = "X25519:P-256:P-384";
 
 Fault cannot(const std::string& what) {
   return {FaultKind::tls_protocol, Side::self, what + ": " + std::string(take_reason())};
@@ -162,7 +166,9 @@ Result<std::unique_ptr<ServerContext>> make_of(const ServerSettings& settings, c
   // Tickets resume sessions; a cache would hold one for each client.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   if (Status used = use_source(*impl, settings, source); !used) return used.take_fault();
-  if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
+  SSL_CTX_set_session_ticket_cb(context, nullptr, judge_ticket, nullptr);
+  if (SSL_CTX_set_cipher_list(context, kCiphers) != 1 || SSL_CTX_set1_groups_list(context, kGroups) != 1 ||
+      SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
       SSL_CTX_set_max_proto_version(context, version_number(settings.max_version)) != 1 ||
       SSL_CTX_set_session_id_context(context, kSessionContext, sizeof kSessionContext) != 1 ||
       !prefer_cheap_handshakes(context) || !demand_client_certificate(context, settings.client_ca)) {
@@ -202,8 +208,8 @@ Result<std::unique_ptr<ServerContext>> ServerContext::issued(const ServerSetting
   return make_of(settings, {&issuer, nullptr});
 }
 
-std::unique_ptr<TlsTransport> ServerContext::accept(int fd) {
-  return TlsTransport::server(impl_->context.get(), fd);
+std::unique_ptr<TlsTransport> ServerContext::accept(Fd&& socket) {
+  return TlsTransport::server(impl_->context.get(), std::move(socket));
 }
 
 }  // namespace carpool::proxy::tls

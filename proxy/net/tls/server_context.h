@@ -37,8 +37,9 @@ class ServerContext {
   // With a certificate for the only name of `settings` that this issuer signs: see Authority::mint().
   static Result<std::unique_ptr<ServerContext>> issued(const ServerSettings& settings, const Issuer& issuer);
   ~ServerContext();
-  // Takes ownership of an accepted descriptor; the caller must call TlsTransport::handshake() on it.
-  std::unique_ptr<TlsTransport> accept(int fd);
+  // `socket` is accepted; the caller must call TlsTransport::handshake() on the result. If it throws std::bad_alloc,
+  // the caller still owns the socket.
+  std::unique_ptr<TlsTransport> accept(Fd&& socket);
   // The self-signed certificate, which clients use as ca_file. Empty for one from files or from an issuer.
   const std::string& certificate_pem() const;
   const std::string& key_pem() const;

@@ -24,13 +24,14 @@ int StreamBio::read(BIO* bio, char* into, std::size_t size, std::size_t* got) {
   TlsTransport& stream = stream_of(bio);
   BIO_clear_retry_flags(bio);
   *got = 0;
+  if (stream.flooded_) return 0;
   if (!stream.readable_ && !std::exchange(stream.fresh_in_, false)) {
     BIO_set_retry_read(bio);
     return 0;
   }
   stream.fresh_in_ = false;
   ssize_t count = 0;
-  do count = ::recv(stream.fd_, into, size, 0);
+  do count = ::recv(stream.fd(), into, size, 0);
   while (count < 0 && errno == EINTR);
   if (count > 0) {
     *got = static_cast<std::size_t>(count);
@@ -56,7 +57,7 @@ int StreamBio::write(BIO* bio, const char* from, std::size_t size, std::size_t* 
   }
   stream.fresh_out_ = false;
   ssize_t count = 0;
-  do count = ::send(stream.fd_, from, size, MSG_NOSIGNAL);
+  do count = ::send(stream.fd(), from, size, MSG_NOSIGNAL);
   while (count < 0 && errno == EINTR);
   if (count >= 0) {
     *sent = static_cast<std::size_t>(count);

@@ -2,15 +2,16 @@
 
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/assert.h"
 #include "proxy/net/address.h"
 #include "proxy/net/tls/client_context_impl.h"
+#include "proxy/net/tls/control_messages.h"
 #include "proxy/net/tls/record_coalescer.h"
 #include "proxy/net/tls/socket_bio.h"
 #include "proxy/net/tls/verify.h"
@@ -20,6 +21,9 @@ namespace {
 
 using net::Io;
 using net::IoResult;
+
+constexpr std::uint8_t kMaxControl = 32;  // an origin sends up to four tickets, a peer a KeyUpdate every few gigabytes
+constexpr std::string_view kFlooded = "too many TLS messages without data";
 
 // Only subjectAltName identifies the subject of a certificate (RFC 9525 §2): dNSName for a name, iPAddress for an
 // address. The common name is ignored.
@@ -45,13 +49,30 @@ bool refuses_certificate(int reason) {
   }
 }
 
+Fault out_of_memory() {
+  return {FaultKind::budget, Side::self, "out of memory"};  // short: needs none
+}
+
+void on_step(const SSL* ssl, int where, int) {
+  auto* stream = static_cast<TlsTransport*>(SSL_get_app_data(ssl));
+  if (stream != nullptr && is_control_message(ssl, where)) stream->count_control();
+}
+
 }  // namespace
+
+Fault rejected_handshake() {
+  try {
+    return {FaultKind::budget, Side::self, "too many blocking tasks for a TLS handshake"};
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
+}
 
 void TlsTransport::FreeSsl::operator()(ssl_st* ssl) const {
   SSL_free(ssl);
 }
 
-TlsTransport::TlsTransport(int fd) : Transport(fd) {}
+TlsTransport::TlsTransport(Fd&& socket) : Transport(std::move(socket)) {}
 
 TlsTransport::~TlsTransport() {
   if (established_ && !failed_ && !mid_record_ && !fin_ && !hangup_ && !cut_) {
@@ -60,7 +81,6 @@ TlsTransport::~TlsTransport() {
     ERR_clear_error();
   }
   ssl_.reset();
-  ::close(fd_);
 }
 
 bool TlsTransport::attach(ssl_ctx_st* context) {
@@ -69,13 +89,14 @@ bool TlsTransport::attach(ssl_ctx_st* context) {
   BIO* bio = ssl_ == nullptr ? nullptr : StreamBio::make(*this);
   if (bio == nullptr) return false;
   SSL_set_bio(ssl_.get(), bio, bio);
+  SSL_set_info_callback(ssl_.get(), on_step);
   return SSL_set_app_data(ssl_.get(), this) == 1;
 }
 
-std::unique_ptr<TlsTransport> TlsTransport::client(ClientContext& context, int fd, const std::string& host,
+std::unique_ptr<TlsTransport> TlsTransport::client(ClientContext& context, Fd&& socket, const std::string& host,
                                                    std::uint16_t port) {
   auto& home = context.impl();
-  auto stream = std::make_unique<TlsTransport>(fd);
+  auto stream = std::make_unique<TlsTransport>(std::move(socket));
   stream->store_ = home.store;
   stream->peer_ = peer_name(host, port);
   const std::string& wanted = home.settings.server_name.empty() ? host : home.settings.server_name;
@@ -91,9 +112,10 @@ std::unique_ptr<TlsTransport> TlsTransport::client(ClientContext& context, int f
   return stream;
 }
 
-std::unique_ptr<TlsTransport> TlsTransport::server(ssl_ctx_st* context, int fd) {
-  auto stream = std::make_unique<TlsTransport>(fd);
-  stream->greeting_ = std::make_unique<HandshakeTask>();
+std::unique_ptr<TlsTransport> TlsTransport::server(ssl_ctx_st* context, Fd&& socket) {
+  auto greeting = std::make_unique<HandshakeTask>();
+  auto stream = std::make_unique<TlsTransport>(std::move(socket));
+  stream->greeting_ = std::move(greeting);
   stream->failed_ = !stream->attach(context);
   if (!stream->failed_) SSL_set_accept_state(stream->ssl_.get());
   return stream;
@@ -114,19 +136,26 @@ void TlsTransport::begin_call() {
 }
 
 Result<bool> TlsTransport::handshake() {
-  if (failed_) return handshake_fault(SSL_ERROR_SSL);
   begin_call();
   return step_handshake();
 }
 
 Result<bool> TlsTransport::hello() {
-  if (failed_) return handshake_fault(SSL_ERROR_SSL);
   begin_call();
   fresh_in_ = readable_ = false;
   return step_handshake();
 }
 
 Result<bool> TlsTransport::step_handshake() {
+  try {
+    return failed_ ? handshake_fault(SSL_ERROR_SSL) : do_handshake();
+  } catch (const std::bad_alloc&) {
+    failed_ = true;
+    return out_of_memory();
+  }
+}
+
+Result<bool> TlsTransport::do_handshake() {
   const int result = SSL_do_handshake(ssl_.get());
   if (result == 1) {
     established_ = true;
@@ -162,6 +191,7 @@ IoResult TlsTransport::interpret(int error) {
   if (error == SSL_ERROR_ZERO_RETURN) return {Io::eof, 0, 0, "close_notify"};
   failed_ = true;
   const auto reason = take_reason();
+  if (flooded_) return {Io::failed, 0, 0, kFlooded};
   if (fin_) return {Io::failed, 0, 0, "closed without close_notify"};
   if (error == SSL_ERROR_SYSCALL) return {Io::failed, 0, wire_error_, "connection lost"};
   return {Io::failed, 0, 0, reason};
@@ -176,6 +206,7 @@ IoResult TlsTransport::read(std::span<char> into) {
   while (total < into.size()) {
     std::size_t got = 0;
     if (SSL_read_ex(ssl_.get(), into.data() + total, into.size() - total, &got) == 1) {
+      control_ = 0;
       total += got;
       if (!drained()) continue;
       return {Io::ok, total, 0, {}};
@@ -225,7 +256,7 @@ void TlsTransport::shut_write() {
     SSL_shutdown(ssl_.get());
     ERR_clear_error();
   }
-  ::shutdown(fd_, SHUT_WR);
+  ::shutdown(fd(), SHUT_WR);
 }
 
 bool TlsTransport::no_data_pending() {
@@ -294,8 +325,15 @@ void TlsTransport::keep(ssl_session_st* session) {
   store_->put(peer_, std::move(owned));
 }
 
+void TlsTransport::count_control() {
+  if (established_ && ++control_ > kMaxControl) flooded_ = failed_ = true;
+}
+
 int keep_session(SSL* ssl, SSL_SESSION* session) {
-  static_cast<TlsTransport*>(SSL_get_app_data(ssl))->keep(session);
+  try {
+    static_cast<TlsTransport*>(SSL_get_app_data(ssl))->keep(session);
+  } catch (const std::bad_alloc&) {  // keep() has freed the session: the next handshake is a full one
+  }
   return 1;  // takes ownership
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 #include "proxy/net/transport.h"
 
@@ -23,18 +24,23 @@ class ClientContext;
 class SessionStore;
 struct StreamBio;
 
+// The result of a handshake's step for which no thread is free. Throws nothing.
+Fault rejected_handshake();
+
 class TlsTransport final : public net::Transport {
  public:
-  // Takes ownership of the descriptor. `host` is verified and sent as SNI unless the context has a server_name.
-  static std::unique_ptr<TlsTransport> client(ClientContext& context, int fd, const std::string& host,
+  // `host` is verified and sent as SNI unless the context has a server_name. If one of these throws std::bad_alloc,
+  // server() has not taken the socket.
+  static std::unique_ptr<TlsTransport> client(ClientContext& context, Fd&& socket, const std::string& host,
                                               std::uint16_t port);
-  static std::unique_ptr<TlsTransport> server(ssl_ctx_st* context, int fd);
-  explicit TlsTransport(int fd);
+  static std::unique_ptr<TlsTransport> server(ssl_ctx_st* context, Fd&& socket);
+  explicit TlsTransport(Fd&& socket);
   ~TlsTransport() override;
 
   // Overrides the ALPN protocols of the context; must be called before the first handshake().
   void offer(const std::vector<std::string>& protocols);
-  // Returns true once established; false: call again on readiness. Faults: tls_certificate, tls_protocol.
+  // Returns true once established; false: call again on readiness. Faults: tls_certificate, tls_protocol; budget if
+  // memory is exhausted. Throws nothing.
   Result<bool> handshake();
   // Sends the client's first flight only: the costly part starts with the server's response, which stays unread even if
   // it is there already. Like handshake(), but never returns true.
@@ -54,6 +60,9 @@ class TlsTransport final : public net::Transport {
   void refuse_certificate(std::string why);
   const std::string& wanted_name() const;
   void keep(ssl_session_st* session);
+  // A message or a warning that carries no data, after the handshake. A peer that sends many without data in between
+  // only costs CPU time; its connection fails. OpenSSL itself bounds empty records of data.
+  void count_control();
 
  private:
   friend struct StreamBio;
@@ -70,6 +79,7 @@ class TlsTransport final : public net::Transport {
   bool attach(ssl_ctx_st* context);
   void begin_call();
   Result<bool> step_handshake();
+  Result<bool> do_handshake();
   net::IoResult interpret(int error);
   Fault handshake_fault(int error);
   bool peek_is_silent();
@@ -85,7 +95,9 @@ class TlsTransport final : public net::Transport {
   bool fresh_in_ = false, fresh_out_ = false;  // this call has not tried the socket yet
   bool established_ = false, failed_ = false;
   bool peer_refused_ = false;
-  bool mid_record_ = false;  // one of our records is partly written
+  bool mid_record_ = false;   // one of our records is partly written
+  bool flooded_ = false;      // too many control messages: the socket is not read any more
+  std::uint8_t control_ = 0;  // control messages since the last data
 };
 
 }  // namespace carpool::proxy::tls

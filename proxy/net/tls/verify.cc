@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <string>
 
 #include "proxy/net/tls/tls_transport.h"
@@ -96,14 +97,21 @@ std::string explain(int error, const X509* certificate, const std::string& wante
   }
 }
 
-}  // namespace
-
-int explain_refusal(int verdict, X509_STORE_CTX* context) {
-  if (verdict == 1) return 1;
+void note_refusal(X509_STORE_CTX* context) {
   const auto* ssl = static_cast<const SSL*>(X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx()));
   auto& stream = *static_cast<TlsTransport*>(SSL_get_app_data(ssl));
   const int error = X509_STORE_CTX_get_error(context);
   stream.refuse_certificate(explain(error, X509_STORE_CTX_get_current_cert(context), stream.wanted_name()));
+}
+
+}  // namespace
+
+int explain_refusal(int verdict, X509_STORE_CTX* context) {
+  if (verdict == 1) return 1;
+  try {
+    note_refusal(context);
+  } catch (const std::bad_alloc&) {  // refused without the reason
+  }
   return verdict;
 }
 

@@ -33,7 +33,7 @@ void AdminSessions::on_accept(AdminListener& listener, Fd client) {
   }
   const AdminSession::Asks asks{listener.rules(), view_, control_};
   AdminSession::Owner& owner = *this;
-  auto session = std::make_unique<AdminSession>(loop_, owner, asks, net::make_plain(client.release()));
+  auto session = std::make_unique<AdminSession>(loop_, owner, asks, net::make_plain(std::move(client)));
   if (!session->start()) return;
   open_.fetch_add(1, std::memory_order_relaxed);
   budget_.join(*session.release());  // owned by the budget's lists until it ended

@@ -288,7 +288,7 @@ Result<OriginRuntime*> OriginRegistry::version_of(pool::Origin origin) {
   }
   by_destination_[*destination] = known->get();
   for (const Context& one : versions) {
-    one->replaced.store(one->destination != *destination, std::memory_order_release);
+    one->replaced.store(one->destination != *destination, std::memory_order_relaxed);
   }
   return known->get();
 }

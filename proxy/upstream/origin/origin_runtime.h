@@ -56,10 +56,11 @@ struct OriginRuntime {
   mutable RetryBudget retries;             // guards itself
   RateLimiter requests, connects;          // each guards itself
   // A reload gave the origin another pool, whose connections are verified in another way: no request that still waits
-  // may use this one's. Release in OriginRegistry, acquire in is_replaced().
+  // may use this one's. Relaxed: a loop that sees it asks the registry, which locks; the message to the loops that ends
+  // a reload follows the change.
   std::atomic<bool> replaced{false};
 
-  bool is_replaced() const { return replaced.load(std::memory_order_acquire); }
+  bool is_replaced() const { return replaced.load(std::memory_order_relaxed); }
 
   bool dialing() const { return dials.load(std::memory_order_relaxed) != 0; }
   bool same(const OriginRuntime& other) const {

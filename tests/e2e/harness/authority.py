@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 class Authority:
     """ca.pem and ca.key in a folder, for these names."""
 
-    def __init__(self, folder, names, days=1):
+    def __init__(self, folder, names, days=1, refused=("0.0.0.0/0", "::/0")):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(exist_ok=True)
         key = ec.generate_private_key(ec.SECP256R1())
@@ -19,13 +19,13 @@ class Authority:
         now = datetime.datetime.now(datetime.timezone.utc)
         usage = x509.KeyUsage(False, False, False, False, False, True, True, False, False)
         permitted = [x509.DNSName(n) for n in names]
-        refused = [x509.IPAddress(ipaddress.ip_network(n)) for n in ("0.0.0.0/0", "::/0")]
+        excluded = [x509.IPAddress(ipaddress.ip_network(n)) for n in refused]
         certificate = (x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
                        .serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=2))
                        .not_valid_after(now + datetime.timedelta(days=days))
                        .add_extension(x509.BasicConstraints(True, 0), True).add_extension(usage, True)
                        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
-                       .add_extension(x509.NameConstraints(permitted, refused), True).sign(key, hashes.SHA256()))
+                       .add_extension(x509.NameConstraints(permitted or None, excluded or None), True).sign(key, hashes.SHA256()))
         self.ca, secret = self.folder / "ca.pem", self.folder / "ca.key"
         self.ca.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         secret.touch(0o600)

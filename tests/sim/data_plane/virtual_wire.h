@@ -97,7 +97,7 @@ struct VirtualWire {
 
 class VirtualTransport final : public proxy::net::Transport {
  public:
-  explicit VirtualTransport(VirtualWire& wire) : Transport(wire.fd), wire_(wire) {}
+  explicit VirtualTransport(VirtualWire& wire) : Transport(Fd(wire.fd)), wire_(wire) {}
   ~VirtualTransport() override {
     wire_.gone = true;
     wire_.cut = cut_;

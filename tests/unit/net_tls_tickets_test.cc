@@ -1,0 +1,73 @@
+// Session tickets of clients that show a certificate.
+#include "tests/unit/net_tls_support.h"
+
+namespace carpool::proxy::tls {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A client with a certificate of its own that ends after this time, and servers that demand it.
+class TicketsOfACertificate {
+ public:
+  explicit TicketsOfACertificate(std::chrono::seconds life, const std::string& version) {
+    ServerSettings of_client;
+    of_client.names = {"client.test"};
+    of_client.valid_until = life;
+    const auto made = serve(of_client);
+    const net::TemporaryFile cert(made->certificate_pem()), key(made->key_pem());
+    demanding.max_version = version;
+    demanding.client_ca = made->certificate_pem();
+    server = serve(demanding);
+    ClientSettings settings;
+    settings.cert_file = cert.path();
+    settings.key_file = key.path();
+    client = trust(*server, settings);
+  }
+  // Connects, and takes what the server sends, tickets included.
+  std::unique_ptr<Talk> connect() {
+    auto talk = std::make_unique<Talk>(*client, *server);
+    if (!talk->up || talk->server_refusal) return nullptr;
+    Talk::write(*talk->server, "x");
+    Talk::read(*talk->client, 1);
+    return talk;
+  }
+
+  ServerSettings demanding;
+  std::unique_ptr<ServerContext> server;
+  std::unique_ptr<ClientContext> client;
+};
+
+class TlsTickets : public testing::TestWithParam<const char*> {};
+
+TEST_P(TlsTickets, EndWithTheCertificateOfTheClient) {
+  TicketsOfACertificate tickets(3s, GetParam());
+  ASSERT_NE(tickets.connect(), nullptr);
+  const auto again = tickets.connect();
+  ASSERT_NE(again, nullptr);
+  EXPECT_TRUE(again->server->security().resumed);
+  const auto end = std::chrono::steady_clock::now() + 20s;
+  bool refused = false;
+  while (!refused && std::chrono::steady_clock::now() < end) refused = tickets.connect() == nullptr;
+  EXPECT_TRUE(refused) << "a full handshake, in which the certificate has expired";
+}
+
+INSTANTIATE_TEST_SUITE_P(OfEachVersion, TlsTickets, testing::Values("1.2", "1.3"),
+                         [](const auto& version) { return std::string("Tls1") + version.param[2]; });
+
+TEST(TlsTicketsOfAnotherIdentity, AreWorthNothing) {
+  TicketsOfACertificate tickets(1h, "1.3");
+  ASSERT_NE(tickets.connect(), nullptr);
+  const auto before = std::move(tickets.server);
+  tickets.demanding.cert_file.clear();
+  const net::TemporaryFile cert(before->certificate_pem()), key(before->key_pem());
+  ServerSettings same = tickets.demanding;
+  same.cert_file = cert.path();
+  same.key_file = key.path();
+  tickets.server = serve(same);
+  const auto again = tickets.connect();
+  ASSERT_NE(again, nullptr);
+  EXPECT_FALSE(again->server->security().resumed) << "the authorities of clients may have changed";
+}
+
+}  // namespace
+}  // namespace carpool::proxy::tls
