@@ -172,13 +172,13 @@ constexpr std::array<Parameter, 7> kWhatIf{
      {"expire_time", kDuration, "pool.expire_time, as 30m"},
      {"wait_timeout", kDuration, "pool.wait_timeout, as 3s"}}};
 
+constexpr std::string_view kSomeTime =  // more than none
+    R"({"type": "string", "pattern": "^([1-9][0-9]{0,9}ms|[1-9][0-9]{0,7}s|[1-9][0-9]{0,5}m|[1-9][0-9]{0,3}h)$"})";
 constexpr std::array<Parameter, 1> kAdvice{
-    {{"wait", kDuration, "the wait that 99 of 100 borrows shall not exceed, as 20ms"}}};
+    {{"wait", kSomeTime, "the wait that 99 of 100 borrows shall not exceed, as 20ms"}}};
 
 constexpr std::array<Parameter, 1> kWarmUp{{{"size", kSize, "default 2"}}};
 
-constexpr std::string_view kSomeTime =  // more than none
-    R"({"type": "string", "pattern": "^([1-9][0-9]{0,9}ms|[1-9][0-9]{0,7}s|[1-9][0-9]{0,5}m|[1-9][0-9]{0,3}h)$"})";
 constexpr std::array<Parameter, 1> kPause{{{"for", kSomeTime, "how long, such as 10m; default: until `resume`"}}};
 
 constexpr std::array<PoolRoute, 10> kPoolRoutes{{
