@@ -1,6 +1,7 @@
 // Shared by tests of the admin endpoint: a program that exists only as data, and the whole body of a response.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,7 +60,8 @@ class FakeView final : public AdminView {
   }
 
   std::vector<PoolInfo> pools() const override { return list; }
-  std::vector<ConnectionInfo> connections(const std::string&) const override {
+  std::vector<ConnectionInfo> connections(const std::string& origin) const override {
+    if (std::none_of(list.begin(), list.end(), [&](const PoolInfo& pool) { return pool.origin == origin; })) return {};
     ConnectionInfo facts;
     facts.id = 42;
     facts.state = pool::ConnectionStatus::borrowed;
