@@ -16,21 +16,21 @@ double seconds(Duration time) {
 }
 
 // A change of a number at a time. At equal times decreases sort first: one lease ended as the other began.
-using Step = std::pair<Instant, int>;
+using LevelChange = std::pair<Instant, int>;
 
 // How many were in progress at once.
 struct Levels {
   std::uint32_t median = 0, p99 = 0, most = 0;  // weighted by time; without the times at which none was
 };
 
-void add_stay(std::vector<Step>& steps, Instant begin, Duration lasted) {
+void add_stay(std::vector<LevelChange>& steps, Instant begin, Duration lasted) {
   if (lasted <= Duration::zero()) return;  // its end would sort before its beginning
   steps.emplace_back(begin, 1);
   steps.emplace_back(begin + lasted, -1);
 }
 
 // Longer times at level 0 than kStill do not count.
-Levels levels_of(std::vector<Step>& steps) {
+Levels levels_of(std::vector<LevelChange>& steps) {
   if (steps.empty()) return {0, 0, 1};
   std::sort(steps.begin(), steps.end());
   std::vector<Duration> lasted(steps.size() + 1);
@@ -72,7 +72,7 @@ Duration time_in_use(std::vector<BorrowRecord> stays) {
 }
 
 void count_levels(const std::vector<BorrowRecord>& stays, MeasuredLoad& load) {
-  std::vector<Step> leases, asked;
+  std::vector<LevelChange> leases, asked;
   for (const BorrowRecord& stay : stays) {
     add_stay(leases, stay.arrived + stay.waited, stay.held);
     add_stay(asked, stay.arrived, stay.waited + stay.held);

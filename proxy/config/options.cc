@@ -37,7 +37,8 @@ Without a flag or a command, carpool runs. The flags:
 constexpr std::string_view kUsageTail = R"(
 Commands query or control a running instance (see carpool COMMAND --help):
   top pools pool connections explain advice what-if leaks threads overload ready config
-  warm-up pause resume drain reconnect log-level reload quit; and webhook, ca, completion, man
+  warm-up pause resume drain reconnect log-level reload quit; and webhook, ca,
+  credential, completion, man
 
 Exit codes: 0 success, 1 configuration or usage error, 2 cannot listen, 3 internal error.
 Signals: TERM and INT drain and exit, a second one exits at once; HUP reloads; USR1 reopens logs.

@@ -114,7 +114,7 @@ def test_a_pool_explains_itself_and_says_what_size_it_should_have(origin, carpoo
     assert sentences[0].startswith("1 of 1 connection was opened because nothing was open")
     assert "50 borrows on 1 connection." in sentences
     advice = c.get_json(path(o, "/advice"))
-    assert advice["advice"]["borrows"] == 50 and "Erlang" in advice["method"]
+    assert advice["advice"]["borrows"] == 50 and "replayed" in advice["method"]
     assert 1 <= advice["advice"]["recommended"]["size"] <= 5
     replay = c.get_json(path(o, "/what-if?size=1&idle_timeout=1s"))
     assert replay["current"]["outcome"]["handshakes"] == replay["simulated"]["outcome"]["handshakes"] == 1

@@ -10,6 +10,8 @@ import urllib.parse
 import urllib.request
 
 import pytest
+import requests
+from harness.authority import Authority
 from harness.carpool import ROOT
 from harness.origin import Gate
 from harness.ports import free_port
@@ -172,8 +174,12 @@ def test_every_query_of_the_dashboard_has_data(origin, carpool, prometheus, pki,
     import ssl
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pki.server, pki.server_key)
-    plain, secure = origin(), origin(tls=context)
-    c = carpool(upstream={"tls": {"ca_file": pki.ca}})
+    plain, secure, inside = origin(), origin(tls=context), origin(tls=context)
+    authority = Authority(tmp_path / "ca", ["localhost"])
+    intercepted = "https://localhost:%d" % inside.port
+    c = carpool(upstream={"tls": {"ca_file": pki.ca}}, intercept={"ca_dir": str(authority.folder)},
+                origin=[{"uri": intercepted, "intercept": True}])
+    proxies = {"https": "http://%s:%d" % c.address}
     p = prometheus(c, [RULES / "recording.yml", RULES / "alerts.yml"])
     missing = dict(queries())
     assert len(missing) >= 20
@@ -182,6 +188,7 @@ def test_every_query_of_the_dashboard_has_data(origin, carpool, prometheus, pki,
         while missing and time.monotonic() < deadline:
             for o in (plain, secure):
                 assert client.get(o.url + "/").status == 200
+            assert requests.get(intercepted + "/", proxies=proxies, verify=str(authority.ca), timeout=20).status_code == 200
             client.get("http://127.0.0.1:1/")
             for title, expression in list(missing.items()):
                 if p.ask(expression):
