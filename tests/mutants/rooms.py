@@ -93,7 +93,7 @@ DECISIONS = [
     m("a route of one form serves the other", X + "router.cc", "target.form == http::TargetForm::absolute ? 'a' : target.named ? 'n' : 'h'", "'a'", ROUTER),
     m("Host is kept for an absolute target", X + "router.cc", "listen.preserve_host && of_plain_client && !target.authority.empty()",
       "listen.preserve_host && !target.authority.empty()", ROUTER),
-    m("the egress policy is not asked", X + "router.cc", "!asked) {\n    log_egress_denied", "false) {\n    log_egress_denied", ROUTER),
+    m("the egress policy is not asked", X + "router.cc", "!asked", "false", ROUTER),
     # ---- the request's body ----
     m("a body that was not held whole counts as whole", X + "request_body.cc", "whole_ = false;\n      std::string().swap(held_);", "std::string().swap(held_);", PLANE),
     m("a body of exactly the limit is dropped", X + "request_body.cc", "held_.size() + bytes.size() <= replay_limit_", "held_.size() + bytes.size() < replay_limit_", PLANE,
@@ -144,7 +144,7 @@ FLOW = [
     m("a body is sent before anything of it is flushed", X + "exchange_forward.cc", "if (!attempt_->upstream_stream->flush()) return;", "", PLANE),
     m("a request with a body takes an old connection", X + "exchange_borrow.cc", "want.max_idle = max_idle_age(origin);", "", PLANE),
     m("the wait for a connection has no deadline", X + "exchange_borrow.cc", "request_values_->deadlines.wait(now, origin.pool);", "", PLANE),
-    m("a refused request is not answered", X + "exchange_borrow.cc", "  }\n  reply(fault);\n}", "  }\n}", PLANE),
+    m("a refused request is not answered", X + "exchange_borrow.cc", "reply(fault);", "", PLANE),
     # ---- HTTP/1.1 to the origin ----
     m("a chunk has no head", U + "h1_stream.cc", "http::write_chunk_head(out.text(), bytes.size());", "", PLANE),
     m("the last chunk is not sent", U + "h1_stream.cc", "if (attempt_.framing == http::Framing::chunked) http::write_last_chunk(out().text(), trailers);", "", PLANE),

@@ -1,4 +1,5 @@
-"""The text that a mutant replaces occurs exactly once in its file: who changes the code changes the table with it."""
+"""The text that a mutant replaces occurs exactly once in its file, and is an expression or whole statements: who changes the code
+changes the table with it."""
 import sys
 
 from tree import ROOT, Offence
@@ -15,3 +16,5 @@ def occur_once(tree, mutants=None):
         times = path.read_text().count(mutant.old) if path.is_file() else 0
         if times != 1:
             yield Offence(mutant.path, 1, "has %d times the text of the mutant \"%s\"" % (times, mutant.name))
+        if any(mutant.old.count(a) != mutant.old.count(b) for a, b in ("()", "{}", "[]")) or mutant.old.lstrip()[0] in ":?,)":
+            yield Offence(mutant.path, 1, "the text of the mutant \"%s\" is neither an expression nor whole statements" % mutant.name)
