@@ -195,7 +195,7 @@ class Checker {
   void credentials_are_sendable(const OriginSettings& origin, const std::string& prefix) {
     if (places_.wrong(prefix + ".uri")) return;
     for (auto& [below, text] : mistakes_of_credentials(origin, config_)) {
-      const std::string key = prefix + '.' + below;
+      const std::string key = std::string(prefix).append(1, '.').append(below);
       if (!places_.wrong(key)) mistake(key, std::move(text));
     }
   }

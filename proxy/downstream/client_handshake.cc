@@ -24,8 +24,8 @@ namespace carpool::proxy {
 namespace {
 
 constexpr std::size_t kRecordHeader = 5;
-constexpr std::size_t kMaxRecord = 16 * 1024;   // RFC 8446 §5.1: what follows the header
-constexpr std::size_t kMaxHello = 17 * 1024;    // a record of the largest size
+constexpr std::size_t kMaxRecord = 16'384;      // RFC 8446 §5.1: what follows the header
+constexpr std::size_t kMaxHello = 17'408;       // a record of the largest size
 constexpr unsigned char kHandshakeRecord = 22;  // RFC 8446 §5.1
 constexpr std::uint8_t kMaxHelloReads = 16;     // each one reads all that has arrived
 

@@ -20,7 +20,7 @@ http::ReplyRules H1Client::reply_rules(bool close) const {
 
 // Only what holds is told: while load is shed, idle clients may be closed earlier.
 std::uint32_t H1Client::told_keep_alive() const {
-  return http::told_keep_alive(listen().idle_timeout);
+  return http::told_keep_alive(listen_.idle_timeout);
 }
 
 BatchLease& H1Client::out() {

@@ -53,9 +53,9 @@ void Listener::set_identity(ListenerIdentity identity) {
   identity_ = std::move(identity);
 }
 
-void Listener::set_credentials(ListenerCredentials credentials) {
+void Listener::swap_credentials(ListenerCredentials& credentials) {
   point_.set(credentials.get());
-  credentials_ = std::move(credentials);
+  credentials_.swap(credentials);
 }
 
 net::SocketAccess Listener::access_of(const config::Listen& settings) {

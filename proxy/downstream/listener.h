@@ -61,8 +61,8 @@ class Listener final : private net::Acceptor::Owner {
   ListenerIdentity identity() const;
   void set_identity(ListenerIdentity identity);
   // Each request needs one of these from now on; nullptr: none. Before the first client, or on the first worker's loop.
-  // The caller keeps those before until each loop has ended its turn.
-  void set_credentials(ListenerCredentials credentials);
+  // Hands those before to the caller, which keeps them until each loop has ended its turn.
+  void swap_credentials(ListenerCredentials& credentials);
   const ListenerCredentials& credentials() const { return credentials_; }
   const net::Address& address() const { return point_.address(); }  // the real port, after open()
   const ListenPoint& point() const { return point_; }

@@ -23,29 +23,34 @@ const char* words_of(Result result) {
   }
   return "the credentials in Proxy-Authorization are not those of a user of this listener";
 }
-}  // namespace
 
-std::optional<Result> authenticate(const ListenPoint& listener, const http::Fields& fields, std::string& user) {
-  const ClientCredentials* const credentials = listener.credentials();
-  if (credentials == nullptr) return std::nullopt;
+Result judge(const ClientCredentials& credentials, const http::Fields& fields, std::string& user) {
   http::DecodedCredentials decoded;
   const http::ProxyAuthorization given = http::read_proxy_authorization(fields, decoded);
   if (given.form == http::ProxyAuthorization::Form::absent) return Result::missing;
   if (given.form == http::ProxyAuthorization::Form::malformed) return Result::malformed;
-  const std::string* const name = credentials->user_of(given);
+  const std::string* const name = credentials.user_of(given);
   if (name == nullptr) return Result::rejected;
   user = *name;
   return Result::accepted;
 }
+}  // namespace
+
+std::optional<Result> authenticate(const ListenPoint& listener, const http::Fields& fields, std::string& user) {
+  const ClientCredentials* const credentials = listener.credentials();
+  return credentials == nullptr ? std::nullopt : std::optional(judge(*credentials, fields, user));
+}
 
 std::optional<Fault> refuse_stranger(const ExchangeContext& context, const ListenPoint& listener,
                                      const http::Fields& fields, std::string& user) {
-  const std::optional<Result> result = authenticate(listener, fields, user);
-  if (!result) return std::nullopt;
-  context.stats.count_authentication(*result);
-  if (*result == Result::accepted) return std::nullopt;
-  Fault fault(FaultKind::not_authenticated, Side::self, words_of(*result));
-  fault.challenge = listener.credentials()->challenge();
+  // Read once: a reload on another loop may store another list at any moment.
+  const ClientCredentials* const credentials = listener.credentials();
+  if (credentials == nullptr) return std::nullopt;
+  const Result result = judge(*credentials, fields, user);
+  context.stats.count_authentication(result);
+  if (result == Result::accepted) return std::nullopt;
+  Fault fault(FaultKind::not_authenticated, Side::self, words_of(result));
+  fault.challenge = credentials->challenge();
   return fault;
 }
 

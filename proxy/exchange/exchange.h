@@ -134,6 +134,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   AttemptState take(pool::Lease taken, bool authenticated) LOOP_ONLY;
   UpstreamStream& select_upstream_stream() LOOP_ONLY;
   bool may_set_fields(http::ForwardRules& rules) LOOP_ONLY;
+  void follow_reload() LOOP_ONLY;
   UpstreamStream* upstream_stream() LOOP_ONLY { return attempt_ ? attempt_->upstream_stream : nullptr; }
 
   // ---- the response travels (exchange_response.cc) ----

@@ -8,14 +8,16 @@
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/origin/credentials.h"
 #include "proxy/upstream/origin/oauth_token.h"
+#include "proxy/upstream/origin/origin_registry.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
 
 namespace {
-// The response to TRACE repeats the fields of its request. A request for a token never waits for one.
+// The response to TRACE repeats the fields of its request; some origins take its name in any case. A request for a
+// token never waits for one.
 bool gets_fields(const http::RequestHead& request, const ClientStream& client) {
-  return request.method != "TRACE" && !client.carries_secret();
+  return !http::iequals(request.method, "TRACE") && !client.carries_secret();
 }
 }  // namespace
 
@@ -43,15 +45,24 @@ AttemptState Exchange::await_token() {
 
 void Exchange::on_token_news() {
   CARPOOL_ASSERT(state_ == ExchangeState::authorizing);
-  const std::optional<Fault> fault = info_.origin->credentials->token()->fault();
+  follow_reload();
   if (has_token()) {
     enter(ExchangeEvent::begin);
     if (borrow(false) == AttemptState::alive) go_on();
-  } else if (fault) {
+  } else if (const std::optional<Fault> fault = info_.origin->credentials->token()->fault()) {
     reply(*fault);
   } else {
     context_.exchanges.await_token(*this);
   }
+}
+
+// A reload may have changed the credentials while the request waited: it uses those in force.
+void Exchange::follow_reload() {
+  const Result<OriginRuntime*> in_force = context_.origins.at(info_.origin->destination->origin());
+  if (!in_force || *in_force == info_.origin) return;
+  info_.origin = *in_force;
+  request_values_->deadlines.use(info_.origin->request);
+  request_values_->refused_token = 0;  // the numbers of another keeper's tokens are others
 }
 
 // Returns false if the request was answered, because the connection does not lead to the origin for certain, or the

@@ -97,6 +97,7 @@ AttemptState Exchange::borrow_from_new_destination(bool fresh) {
   }
   info_.origin = *successor;
   request_values_->deadlines.use(info_.origin->request);
+  if (!has_token()) return await_token();
   return borrow(fresh);
 }
 

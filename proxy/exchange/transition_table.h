@@ -52,6 +52,7 @@ inline constexpr std::array kExchangeTable{
     ExchangeRow{ExchangeState::authorizing, ExchangeEvent::begin, ExchangeState::borrowing},
     ExchangeRow{ExchangeState::authorizing, ExchangeEvent::answered, ExchangeState::idle},
     ExchangeRow{ExchangeState::authorizing, ExchangeEvent::client_gone, ExchangeState::idle},
+    ExchangeRow{ExchangeState::borrowing, ExchangeEvent::authorize, ExchangeState::authorizing},
     ExchangeRow{ExchangeState::borrowing, ExchangeEvent::lease, ExchangeState::forwarding},
     ExchangeRow{ExchangeState::borrowing, ExchangeEvent::answered, ExchangeState::idle},
     ExchangeRow{ExchangeState::borrowing, ExchangeEvent::client_gone, ExchangeState::idle},

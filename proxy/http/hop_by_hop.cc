@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "proxy/http/field_name.h"
 #include "proxy/http/list_tokens.h"
 
 namespace carpool::proxy::http {
@@ -44,6 +45,21 @@ Scope scope_of(FieldName name) {
   }
   return Scope::hop;
 }
+
+// Returns false if a quoted string begins in the value and does not end (RFC 9110 §5.6.4).
+bool quotes_end(std::string_view value) {
+  bool quoted = false;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    if (value[i] == '"') quoted = !quoted;
+    if (quoted && value[i] == '\\') ++i;
+  }
+  return !quoted;
+}
+
+// An open quoted string would hide the member that follows: ours.
+bool hides_ours(const Fields::Field& field, const ForwardRules& rules) {
+  return rules.client_name == "forwarded" && iequals(field.name, rules.client_name) && !quotes_end(field.value);
+}
 }  // namespace
 
 bool passes(const RequestHead& head, std::size_t i, const ConnectionOptions& options, const ForwardRules& rules) {
@@ -53,6 +69,7 @@ bool passes(const RequestHead& head, std::size_t i, const ConnectionOptions& opt
   // An HTTP/1.0 client does not wait for 100, so its Expect has no meaning (RFC 9110 §10.1.1).
   if (scope == Scope::expect && head.version == Version::http10) return false;
   if (rules.set != nullptr && rules.set->has(head.fields[i].name)) return false;
+  if (hides_ours(head.fields[i], rules)) return false;
   return !listed(options, head.fields, i);
 }
 

@@ -21,7 +21,7 @@ Status ListenerSet::open(const config::Listen& settings, std::optional<net::Boun
   if (!credentials) return credentials.take_fault();
   auto listener = std::make_unique<Listener>(settings, parts_);
   listener->set_identity(std::move(*identity));
-  listener->set_credentials(std::move(*credentials));
+  listener->swap_credentials(*credentials);
   if (inherited) {
     if (Status set = net::set_access(inherited->address, Listener::access_of(settings)); !set) return set;
     listener->adopt_socket(std::move(*inherited));
@@ -46,12 +46,12 @@ std::vector<const Listener*> ListenerSet::apply(ListenerChanges& changes) {
     Listener& listener = **find(open_, change.settings.address);
     listener.change(change.settings);
     listener.set_identity(std::move(change.identity));
-    listener.set_credentials(std::move(change.credentials));
+    listener.swap_credentials(change.credentials);
   }
   for (NewListener& change : changes.opening) {
     std::unique_ptr<Listener> listener = reopened(change.settings);
     listener->set_identity(std::move(change.identity));
-    listener->set_credentials(std::move(change.credentials));
+    listener->swap_credentials(change.credentials);
     listener->adopt_socket(std::move(change.bound));
     if (Status started = listener->start(); !started) log::error("reload", started.fault().detail);
     open_.push_back(std::move(listener));

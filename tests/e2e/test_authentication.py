@@ -1,10 +1,13 @@
 """Listeners with a credentials_file: which requests need credentials, what a client without them gets, and who sees them."""
 import base64
+import concurrent.futures
+import contextlib
 import hashlib
 import shutil
 import socket
 import ssl
 import subprocess
+import threading
 
 import pytest
 from harness.carpool import PROGRAM
@@ -216,6 +219,34 @@ def test_a_reload_adds_and_removes_the_file(scene, users):
         until(lambda: client.get(o.url + "/").status == 200, what="no credentials are asked for")
         replace(c.config, text)
         until(lambda: client.get(o.url + "/").status == 407, what="they are asked for again")
+
+
+def test_a_reload_removes_the_file_while_clients_are_refused(scene, users):
+    """The list is read by every loop while the reload stores another one: long lists and credentials make that time long."""
+    users.write_text("".join(line("bearer", "u%d" % n, "t%d" % n) for n in range(800)))
+    o, c = scene(workers=4, log={"access": False})
+    text = c.config.read_text()
+    without = text.replace('credentials_file = "%s"\n' % users, "")
+    assert without != text
+    over, request = threading.Event(), b"GET %s/ HTTP/1.1\r\nHost: o\r\nProxy-Authorization: Bearer %s\r\n\r\n" % (o.url.encode(), b"A" * 3900)
+
+    def guess():
+        while not over.is_set():
+            with contextlib.suppress(OSError), socket.create_connection(c.address, 10) as sock:
+                for _ in range(50):
+                    sock.sendall(request * 4)
+                    sock.recv(65536)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for _ in range(4):
+            pool.submit(guess)
+        try:
+            for now in [without, text] * 8:
+                replace(c.config, now)
+                assert c.admin("POST", "/reload").status == 200
+        finally:
+            over.set()
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 407
 
 
 def test_check_names_each_wrong_line_and_the_start_refuses(carpool, users):

@@ -196,6 +196,26 @@ def test_a_client_is_told_how_long_its_connection_may_rest(origin, carpool):
         assert (last.get("connection"), last.get("keep-alive")) == ("close", None)
 
 
+def test_a_client_is_told_the_time_that_its_connection_has(origin, carpool):
+    """A reload changes it for the connections that come later."""
+    o, c = origin(), carpool(listen={"idle_timeout": "20s"})
+    with c.client() as client:
+        assert client.get(o.url + "/").get("keep-alive") == "timeout=18"
+        c.config.write_text(c.config.read_text().replace('idle_timeout = "20s"', 'idle_timeout = "100s"'))
+        assert c.admin("POST", "/reload").status == 200
+        assert client.get(o.url + "/").get("keep-alive") == "timeout=18"
+    with c.client() as client:
+        assert client.get(o.url + "/").get("keep-alive") == "timeout=90"
+
+
+def test_an_open_quote_of_a_client_does_not_hide_what_the_origin_is_told(origin, carpool):
+    o = origin()
+    c = carpool(origin=[{"uri": o.url, "request": {"client_field": "forwarded"}}])
+    with c.client() as client:
+        client.get(o.url + "/", ("Forwarded", 'for=1.2.3.4;by="x'), ("Forwarded", 'for="[::1]"'))
+    assert o.seen[0].message.all("forwarded") == ['for="[::1]"', "for=127.0.0.1;proto=http"]
+
+
 def test_max_forwards_counts_down_and_ends_here(origin, carpool):
     o, c = origin(), carpool()
     with c.client() as client:

@@ -207,6 +207,22 @@ def test_a_reload_changes_the_client(scene):
     assert base64.b64decode(s.requests[1].get("authorization").split()[1]) == b"orders:other-planted"
 
 
+def test_requests_that_wait_for_a_token_follow_a_reload(scene, origin, gate):
+    """The endpoint hangs; by the reload it is asked again, as another client. The pipelined request waits once the first has its
+    response."""
+    s, c = scene(gate=gate, timeout="60s")
+    gate.wait_for(1)
+    other = origin()
+    with c.client() as client:
+        client.send(b"GET %s/ HTTP/1.1\r\nHost: o\r\n\r\nGET http://api/x HTTP/1.1\r\nHost: api\r\n\r\n" % other.url.encode())
+        assert client.response().status == 200
+        s.gate = None
+        c.config.write_text(c.config.read_text().replace("secret-planted", "other-planted"))
+        assert c.admin("POST", "/reload").status == 200
+        assert client.response().status == 200
+    gate.open()
+
+
 def test_an_endpoint_whose_certificate_is_not_verified_gets_no_secret(origin, carpool, pki):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pki.server, pki.server_key)

@@ -257,7 +257,9 @@ TEST(AnInterceptAnnotation, IsRefusedInAPodWhoseContainersSeeEachOthersFiles) {
 TEST(AnInterceptAnnotation, SwitchesTheOriginsOfTheConfiguration) {
   EXPECT_NE(config_of(ask(pod_that_intercepts("true")).after).find("intercept = true"), std::string::npos);
   EXPECT_EQ(ask(pod_that_intercepts("false")).verdict.outcome, Outcome::untouched);
-  EXPECT_EQ(ask(pod_that_intercepts("")).verdict.outcome, Outcome::untouched);
+  for (const char* nothing : {"", " false", "false ", ",,,"}) {
+    EXPECT_EQ(ask(pod_that_intercepts(nothing)).verdict.outcome, Outcome::untouched) << nothing;
+  }
   Json off = pod();
   off["metadata"]["annotations"] = {
       {"carpool.io/intercept", "false"},
@@ -284,6 +286,8 @@ TEST(AnInterceptAnnotation, IsRefusedWithTheWordThatIsNoHost) {
                                                        {"a:b:c", "`a:b:c`"},
                                                        {"http://a.test", "`http://a.test` is no host"},
                                                        {"10.0.0.1", "`10.0.0.1` is an address"},
+                                                       {"-x.test", "`-x.test` is no host: it begins with -"},
+                                                       {"a.test,--replace", "`--replace` is no host"},
                                                        {std::string(300, 'a'), "is too long"},
                                                        {std::string(300000, ','), "is longer than"}};
   for (const auto& [hosts, says] : cases) {

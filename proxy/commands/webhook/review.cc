@@ -46,7 +46,11 @@ std::string mistakes_of(const std::string& config) {
 bool asks_for_it(const Json& metadata) {
   const Json& label = at(at(metadata, "labels"), kLabel);
   const std::string intercept = text(at(at(metadata, "annotations"), kIntercept));
-  return label.is_string() ? text(label) == "true" : !intercept.empty() && intercept != "false";
+  if (label.is_string()) return text(label) == "true";
+  if (intercept.size() > kLongestAnnotation) return true;  // it is refused
+  const Result<config::InterceptRequest> asked = parse_intercept(intercept);
+  using Which = config::InterceptRequest::Which;
+  return !asked || asked->which == Which::every_https || asked->which == Which::listed;  // a mistake is told
 }
 
 // The parts with the authority for these hosts.
@@ -118,6 +122,9 @@ Result<config::InterceptedText> Reviewer::Impl::configure(const Json& annotation
   Result<config::InterceptedText> made = config::set_intercept(*merged, *asked, ca_dir);
   if (!made) return wrong(both, made.fault().detail);
   if (!made->hosts.empty() && !injection.intercept) return wrong(both, "this webhook's chart cannot intercept");
+  for (const std::string& host : made->hosts) {
+    if (host.starts_with('-')) return wrong(both, "`" + host + "` is no host: it begins with -");
+  }
   if (made->hosts.empty() && asked->which == config::InterceptRequest::Which::every_https) {
     return wrong(kIntercept, "the configuration names no https origin; expected hosts");
   }

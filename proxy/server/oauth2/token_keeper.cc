@@ -53,13 +53,17 @@ void TokenKeeper::start() {
   step();
 }
 
-void TokenKeeper::stop() {
-  if (!std::exchange(running_, false)) return;
+bool TokenKeeper::stop() {
+  if (!std::exchange(running_, false)) return false;
   due_.disarm();
   timeout_.disarm();
-  if (!schedule_.fetching()) return;
-  fetch_.cancel();
-  schedule_.failed(context_.loop.now());
+  if (schedule_.fetching()) {
+    fetch_.cancel();
+    schedule_.failed(context_.loop.now());
+  }
+  OAuthToken& token = *credentials_.token();
+  if (token.serial() == 0) token.fail({FaultKind::response_timeout, Side::self, "a reload has changed oauth2"});
+  return true;
 }
 
 void TokenKeeper::step() {

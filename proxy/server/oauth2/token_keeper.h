@@ -21,7 +21,7 @@ class TokenKeeper final {
   TokenKeeper(const ExchangeContext& context, const ListenPoint& point, Credentials& credentials, exec::Bound news);
 
   void start() LOOP_ONLY;
-  void stop() LOOP_ONLY;
+  bool stop() LOOP_ONLY;  // returns true if it ran
   bool keeps(const Credentials& credentials) const { return &credentials == &credentials_; }
 
  private:

@@ -24,15 +24,17 @@ void TokenKeepers::sweep() {
     }
     (*known)->start();
   }
+  bool stopped = false;
   for (const std::unique_ptr<TokenKeeper>& keeper : keepers_) {
     const bool in_force =
         std::any_of(wanted.begin(), wanted.end(), [&](const auto* one) { return keeps(*keeper, one); });
-    if (!in_force) keeper->stop();
+    if (!in_force) stopped |= keeper->stop();
   }
+  if (stopped) tell_waiters();  // they look for the credentials in force
 }
 
 void TokenKeepers::stop() {
-  for (const std::unique_ptr<TokenKeeper>& keeper : keepers_) keeper->stop();
+  for (const std::unique_ptr<TokenKeeper>& keeper : keepers_) static_cast<void>(keeper->stop());
 }
 
 void TokenKeepers::tell_waiters() {
