@@ -230,16 +230,24 @@ def test_a_reload_removes_the_file_while_clients_are_refused(scene, users):
     assert without != text
     over, request = threading.Event(), b"GET %s/ HTTP/1.1\r\nHost: o\r\nProxy-Authorization: Bearer %s\r\n\r\n" % (o.url.encode(), b"A" * 3900)
 
+    def drop(sock):
+        with contextlib.suppress(OSError):
+            while sock.recv(1 << 18):
+                pass
+
     def guess():
-        while not over.is_set():
-            with contextlib.suppress(OSError), socket.create_connection(c.address, 10) as sock:
-                for _ in range(50):
-                    sock.sendall(request * 4)
-                    sock.recv(65536)
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        for _ in range(4):
+        with contextlib.suppress(OSError), socket.create_connection(c.address, 10) as sock:
+            reader = threading.Thread(target=drop, args=[sock])
+            reader.start()
+            while not over.is_set():
+                sock.sendall(request * 8)
+            sock.shutdown(socket.SHUT_RDWR)
+            reader.join()
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        for _ in range(6):
             pool.submit(guess)
         try:
+            until(lambda: c.metric(RESULTS, result="rejected") > 100, what="refusals on each loop")
             for now in [without, text] * 8:
                 replace(c.config, now)
                 assert c.admin("POST", "/reload").status == 200
