@@ -88,11 +88,11 @@ std::pair<std::uint32_t, std::uint32_t> range_of(const Workload& load, const Lim
   }
   return range;
 }
-}  // namespace
 
 Duration usual_target(const MeasuredLoad& load) {
   return std::max<Duration>(load.mean_hold / 10, std::chrono::milliseconds(1));
 }
+}  // namespace
 
 std::optional<SizeAdvice> advise_size(const Workload& load, const Limits& limits, Duration wait_timeout,
                                       std::optional<Duration> target) {

@@ -25,10 +25,8 @@ struct SizeAdvice {
   SimulationResult as_it_is;  // with the present settings
 };
 
-// The target if none is stated: a tenth of the mean hold time, 1 ms at least.
-Duration usual_target(const MeasuredLoad& load);
-
-// Returns nullopt if there are too few borrows.
+// `target`: nullopt stands for a tenth of the mean hold time, 1 ms at least. Returns nullopt if there are too few
+// borrows.
 std::optional<SizeAdvice> advise_size(const Workload& load, const Limits& limits, Duration wait_timeout,
                                       std::optional<Duration> target);
 

@@ -83,14 +83,14 @@ void count_levels(const std::vector<BorrowRecord>& stays, MeasuredLoad& load) {
   load.busy_most = busy.most;
   load.asked_most = levels_of(asked).most;
 }
-}  // namespace
 
+// By rank; reorders its argument, which is not empty.
 Duration percentile_99(std::vector<Duration>& all) {
-  if (all.empty()) return {};
   const auto at = all.begin() + static_cast<std::ptrdiff_t>((all.size() * 99 + 99) / 100 - 1);
   std::nth_element(all.begin(), at, all.end());
   return *at;
 }
+}  // namespace
 
 // Uses the recursion of Erlang's B, which stays between 0 and 1 and so never overflows.
 double erlang_c(std::uint32_t servers, double offered_load) {

@@ -33,9 +33,6 @@ inline constexpr std::size_t kFewestBorrows = 20;
 // Returns nullopt if there are too few borrows.
 std::optional<MeasuredLoad> measure_load(const std::vector<BorrowRecord>& stays);
 
-// Returns the 99th percentile, by rank; zero for none. Reorders its argument.
-Duration percentile_99(std::vector<Duration>& all);
-
 // Returns the smallest size with which 99 of 100 requests wait no longer than a tenth of the hold time (1 ms at least),
 // but not less than the number of concurrent leases in busy moments (99th percentile by time).
 std::uint32_t erlang_size(const MeasuredLoad& load);

@@ -135,6 +135,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   UpstreamStream& select_upstream_stream() LOOP_ONLY;
   bool may_set_fields(http::ForwardRules& rules) LOOP_ONLY;
   void follow_reload() LOOP_ONLY;
+  void use_origin(OriginRuntime& origin) LOOP_ONLY;
   UpstreamStream* upstream_stream() LOOP_ONLY { return attempt_ ? attempt_->upstream_stream : nullptr; }
 
   // ---- the response travels (exchange_response.cc) ----

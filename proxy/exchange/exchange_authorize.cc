@@ -59,9 +59,13 @@ void Exchange::on_token_news() {
 // A reload may have changed the credentials while the request waited: it uses those in force.
 void Exchange::follow_reload() {
   const Result<OriginRuntime*> in_force = context_.origins.at(info_.origin->destination->origin());
-  if (!in_force || *in_force == info_.origin) return;
-  info_.origin = *in_force;
-  request_values_->deadlines.use(info_.origin->request);
+  if (in_force && *in_force != info_.origin) use_origin(**in_force);
+}
+
+// The settings and the credentials of the request's origin are those of `origin` from now on.
+void Exchange::use_origin(OriginRuntime& origin) {
+  info_.origin = &origin;
+  request_values_->deadlines.use(origin.request);
   request_values_->refused_token = 0;  // the numbers of another keeper's tokens are others
 }
 

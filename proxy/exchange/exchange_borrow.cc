@@ -95,8 +95,7 @@ AttemptState Exchange::borrow_from_new_destination(bool fresh) {
     reply(successor.fault());
     return AttemptState::over;
   }
-  info_.origin = *successor;
-  request_values_->deadlines.use(info_.origin->request);
+  use_origin(**successor);
   if (!has_token()) return await_token();
   return borrow(fresh);
 }

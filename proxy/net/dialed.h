@@ -14,7 +14,7 @@ class ClientContext;
 
 namespace carpool::proxy::net {
 
-// ProvenPeer: the proof that a connection leads to its origin and that nobody in between reads it. Only of() makes one,
+// ProvenPeer: the proof that a connection leads to its origin and that no other party reads it. Only of() makes one,
 // so what takes a ProvenPeer cannot be called for any other connection.
 class ProvenPeer {
  public:

@@ -1,6 +1,7 @@
 """Fixtures: each test starts its own processes, and they end with it."""
 import json
 import pathlib
+import ssl
 import sys
 
 import pytest
@@ -59,6 +60,14 @@ def full(request):
 @pytest.fixture(scope="session")
 def pki(tmp_path_factory):
     return Pki(tmp_path_factory.mktemp("pki"))
+
+
+@pytest.fixture
+def context(pki):
+    """The TLS of an origin with the certificate of pki."""
+    one = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    one.load_cert_chain(pki.server, pki.server_key)
+    return one
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """Certificates that are replaced while carpool runs: nothing continues under the old ones, nor in a successor."""
 import pathlib
-import ssl
 
 import pytest
 from harness.h2_origin import H2Origin
@@ -15,13 +14,6 @@ def other(tmp_path):
     folder = tmp_path / "other"
     folder.mkdir()
     return Pki(folder)
-
-
-@pytest.fixture
-def context(pki):
-    one = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    one.load_cert_chain(pki.server, pki.server_key)
-    return one
 
 
 @pytest.fixture

@@ -17,13 +17,6 @@ BEARER = {"Authorization": "Bearer planted-text"}
 
 
 @pytest.fixture
-def context(pki):
-    one = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    one.load_cert_chain(pki.server, pki.server_key)
-    return one
-
-
-@pytest.fixture
 def mounted(tmp_path):
     """A file as Kubernetes mounts a secret: FILE -> ..data/FILE, ..data -> a folder that is exchanged as a whole."""
     class Mounted:

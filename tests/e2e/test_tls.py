@@ -6,13 +6,6 @@ import pytest
 from harness.wait import until
 
 
-@pytest.fixture
-def context(pki):
-    one = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    one.load_cert_chain(pki.server, pki.server_key)
-    return one
-
-
 def told(exchange):
     """Returns the origin's view of the connection."""
     sock = exchange.stream.sock

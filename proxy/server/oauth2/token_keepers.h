@@ -24,7 +24,7 @@ class TokenKeepers final {
 
   OriginRegistry& origins_;
   const Workers& workers_;
-  config::Listen settings_;  // of a listener that nobody connects to
+  config::Listen settings_;  // of a listener that accepts no clients
   ListenPoint point_;
   std::vector<std::unique_ptr<TokenKeeper>> keepers_;  // one for each token since the start
 };

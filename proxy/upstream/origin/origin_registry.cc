@@ -148,7 +148,7 @@ Result<OriginRegistry::Prepared> OriginRegistry::prepare(config::Config& fresh) 
 Result<Credentials*> OriginRegistry::credentials_of(const config::OriginSettings& settings) {
   for (const std::unique_ptr<Credentials>& known : made_credentials_) {
     if (!known->made_of(settings)) continue;
-    static_cast<void>(known->look());  // nobody looked while it was not in force
+    static_cast<void>(known->look());  // its files were not read while it was not in force
     return known.get();
   }
   if (made_credentials_.size() >= kMaxIdentities) {
