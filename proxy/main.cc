@@ -21,6 +21,7 @@
 #include "proxy/config/options.h"
 #include "proxy/downstream/authority_check.h"
 #include "proxy/downstream/listener_credentials.h"
+#include "proxy/net/egress_check.h"
 #include "proxy/net/tls/allocator.h"
 #include "proxy/server/overload/memory_reserve.h"
 #include "proxy/server/run.h"
@@ -33,8 +34,9 @@ constexpr int kConfiguration = 1, kInternal = 3;
 // in the heap.
 constexpr int kOwnMapping = 256 * 1024;
 
-// Checks the files that the configuration names.
+// Checks what needs other components: the egress rules, and the files that the configuration names.
 void check_files(carpool::proxy::config::Reading& reading) {
+  carpool::proxy::net::check_fixed_origins(reading);
   carpool::proxy::check_credentials(reading);
   carpool::proxy::check_authority(reading);
 }

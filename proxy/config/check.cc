@@ -13,10 +13,6 @@
 namespace carpool::proxy::config {
 namespace {
 
-std::string indexed(std::string_view name, std::size_t i) {
-  return std::string(name).append(1, '[').append(std::to_string(i)).append(1, ']');
-}
-
 constexpr std::size_t kMostClasses = 4;  // the limit of pool::Shares
 
 class Checker {
@@ -31,6 +27,7 @@ class Checker {
     pool_fits(config_.pool, "pool");
     listeners_classes_are_known();
     upstream_is_complete(config_.upstream, "upstream");
+    origins_are_verified(config_.upstream, "upstream");
     no_leniency_for_all();
     for (std::size_t i = 0; i < config_.origins.size(); ++i) origin_is_whole(i);
     origins_are_listed_once();
@@ -60,7 +57,7 @@ class Checker {
                        "), expected an address of its own");
     };
     for (std::size_t i = 0; i < config_.listen.size(); ++i) {
-      once(config_.listen[i].address, indexed("listen", i) + ".address");
+      once(config_.listen[i].address, item_key("listen", i) + ".address");
     }
     if (config_.admin.enabled) once(config_.admin.address, "admin.address");
     once(config_.metrics.address, "metrics.address");
@@ -70,13 +67,25 @@ class Checker {
   void listener_is_whole(std::size_t i) {
     listener_is_not_open(i);
     const Listen& listen = config_.listen[i];
-    const std::string prefix = indexed("listen", i) + '.';
+    const std::string prefix = item_key("listen", i) + '.';
     of_a_unix_socket(listen, prefix + "mode", listen.mode);
     of_a_unix_socket(listen, prefix + "group", listen.group);
     needs(prefix, listen.cert_file, "cert_file", listen.key_file, "key_file");
     needs(prefix, listen.key_file, "key_file", listen.cert_file, "cert_file");
     needs(prefix, listen.client_ca_file, "client_ca_file", listen.cert_file, "cert_file");
     credentials_are_private(listen, prefix + "credentials_file");
+    fixed_origin_is_judged(listen, prefix + "origin");
+  }
+
+  // Whether the rules of egress permit it, check_fixed_origins() (proxy/net) finds out.
+  void fixed_origin_is_judged(const Listen& listen, const std::string& key) {
+    if (listen.origin.empty() || places_.wrong(key)) return;
+    if (places_.wrong("egress.default") || places_.wrong("egress.allow") || places_.wrong("egress.deny")) return;
+    FixedOrigin fixed{listen.origin, {}, at(key, {})};
+    for (const OriginSettings& origin : config_.origins) {
+      if (origin.origin.label() == listen.origin) fixed.addresses = origin.addresses;
+    }
+    reading_.fixed.push_back(std::move(fixed));
   }
 
   void credentials_are_private(const Listen& listen, const std::string& key) {
@@ -103,7 +112,7 @@ class Checker {
   // An open proxy gives any client access to its network.
   void listener_is_not_open(std::size_t i) {
     const Listen& listen = config_.listen[i];
-    const std::string key = indexed("listen", i) + ".address";
+    const std::string key = item_key("listen", i) + ".address";
     if (places_.wrong(key) || unix_address(listen.address) || loopback_address(listen.address)) return;
     const bool fixed = !listen.origin.empty() && !listen.connect;
     const bool ruled = config_.egress.default_ == Verdict::deny && !config_.egress.report_only;
@@ -139,10 +148,7 @@ class Checker {
       return mistake(
           key, "lists " + std::to_string(classes.size()) + ", expected none, or 2 to " + std::to_string(kMostClasses));
     }
-    for (const std::string& name : classes) {
-      if (std::count(classes.begin(), classes.end(), name) == 1) continue;
-      return mistake(key, "lists " + quoted(name) + " twice, expected each class once");
-    }
+    listed_once(classes, key, "class");
   }
 
   void listeners_classes_are_known() {
@@ -151,7 +157,7 @@ class Checker {
     };
     for (std::size_t i = 0; i < config_.listen.size(); ++i) {
       const std::string& name = config_.listen[i].class_name;
-      const std::string key = indexed("listen", i) + ".class";
+      const std::string key = item_key("listen", i) + ".class";
       if (name.empty() || places_.wrong(key) || lists(config_.pool, name)) continue;
       const auto its = [&](const OriginSettings& origin) { return lists(origin.pool, name); };
       if (std::any_of(config_.origins.begin(), config_.origins.end(), its)) continue;
@@ -166,12 +172,27 @@ class Checker {
     protocols_are_usable(upstream.protocols, prefix + ".protocols");
   }
 
+  // Told where it is written, so an origin that inherits it adds nothing.
+  void origins_are_verified(const Upstream& upstream, const std::string& prefix) {
+    const std::string key = prefix + ".tls.verify";
+    if (upstream.tls.verify || !places_.given(key)) return;
+    reading_.warnings.push_back(at(key,
+                                   "is false, so whoever can answer for the origin reads and changes what is sent, "
+                                   "expected true; ca_file names an authority of your own"));
+  }
+
   void protocols_are_usable(const std::vector<std::string>& protocols, const std::string& key) {
     if (places_.wrong(key)) return;
     if (protocols.empty()) return mistake(key, R"(is empty, expected "h1", "h2" or both)");
-    for (std::size_t i = 0; i < protocols.size(); ++i) {
-      if (std::count(protocols.begin(), protocols.end(), protocols[i]) == 1) continue;
-      return mistake(key, "lists " + quoted(protocols[i]) + " twice, expected each protocol once");
+    listed_once(protocols, key, "protocol");
+  }
+
+  // The mistake is the second item's.
+  void listed_once(const std::vector<std::string>& list, const std::string& key, const char* what) {
+    for (auto item = list.begin(); item != list.end(); ++item) {
+      if (std::find(list.begin(), item, *item) == item) continue;
+      return mistake(item_key(key, static_cast<std::size_t>(item - list.begin())),
+                     quoted(*item) + " is listed twice, expected each " + what + " once");
     }
   }
 
@@ -184,9 +205,10 @@ class Checker {
 
   void origin_is_whole(std::size_t i) {
     const OriginSettings& origin = config_.origins[i];
-    const std::string key = indexed("origin", i);
+    const std::string key = item_key("origin", i);
     if (!(origin.pool == config_.pool)) pool_fits(origin.pool, key + ".pool");
     if (!(origin.upstream == config_.upstream)) upstream_is_complete(origin.upstream, key + ".upstream");
+    if (origin.origin.scheme == pool::Scheme::https) origins_are_verified(origin.upstream, key + ".upstream");
     if (origin.origin.scheme == pool::Scheme::tcp) tunnels_alone(key);
     if (origin.intercept) may_be_intercepted(origin, key);
     credentials_are_sendable(origin, key);
@@ -227,7 +249,7 @@ class Checker {
   void origins_are_listed_once() {
     std::map<std::string, std::string> seen;
     for (std::size_t i = 0; i < config_.origins.size(); ++i) {
-      const std::string key = indexed("origin", i) + ".uri";
+      const std::string key = item_key("origin", i) + ".uri";
       if (!places_.given(key)) continue;
       const std::string label = config_.origins[i].origin.label();
       const auto [first, added] = seen.emplace(label, key);
@@ -239,12 +261,13 @@ class Checker {
   void aliases_are_listed_once() {
     std::map<std::string, std::string> seen;
     for (std::size_t i = 0; i < config_.origins.size(); ++i) {
-      const std::string key = indexed("origin", i) + ".alias";
-      for (const std::string& alias : config_.origins[i].alias) {
-        const auto [first, added] = seen.emplace(alias, key);
-        if (!added)
-          mistake(key,
-                  quoted(alias) + " is an alias already (" + line_of(first->second) + "), expected each alias once");
+      const std::vector<std::string>& aliases = config_.origins[i].alias;
+      for (std::size_t j = 0; j < aliases.size(); ++j) {
+        const std::string key = item_key(item_key("origin", i) + ".alias", j);
+        const auto [first, added] = seen.emplace(aliases[j], key);
+        if (added) continue;
+        mistake(key,
+                quoted(aliases[j]) + " is an alias already (" + line_of(first->second) + "), expected each alias once");
       }
     }
   }

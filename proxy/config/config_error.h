@@ -68,19 +68,24 @@ class Places {
     const auto found = places_.find(key);
     return found != places_.end() && found->second.wrong;
   }
-  // Returns the place of the key, else of its enclosing table, else the start of the file.
+  // Returns the place of the key, else of its list or table, else the start of the file.
   Place of(std::string_view key) const {
     for (;;) {
       if (const auto found = places_.find(key); found != places_.end()) return found->second;
-      const auto dot = key.rfind('.');
-      if (dot == std::string_view::npos) return {};
-      key = key.substr(0, dot);
+      const auto end = key.find_last_of(".[");
+      if (end == std::string_view::npos) return {};
+      key = key.substr(0, end);
     }
   }
 
  private:
   std::map<std::string, Place, std::less<>> places_;
 };
+
+// "origin[2].alias", 1 -> "origin[2].alias[1]"; indices begin at 0.
+inline std::string item_key(std::string_view list, std::size_t index) {
+  return std::string(list).append(1, '[').append(std::to_string(index)).append(1, ']');
+}
 
 // "origin[2].pool.size" -> "origin.pool.size": the key as used in messages.
 inline std::string without_numbers(std::string_view key) {

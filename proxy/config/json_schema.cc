@@ -16,6 +16,12 @@ std::string text_with_env(std::string_view pattern) {
   return R"("type": "string", "pattern": )" + json(std::string(pattern) + R"(|\$\{)");
 }
 
+// A number, true or false may be the text of a variable, or one of `words`.
+std::string or_variable(const std::string& type, std::string_view words = {}) {
+  const std::string pattern = std::string(words) + (words.empty() ? "" : "|") + R"(\$\{)";
+  return R"("anyOf": [{)" + type + R"(}, {"type": "string", "pattern": )" + json(pattern) + "}]";
+}
+
 std::string type_of_text(const Setting& setting) {
   if (setting.words.empty()) return R"("type": "string")";
   std::string words;
@@ -30,17 +36,17 @@ std::string type_of_secret() {
 
 std::string type_of(const Setting& setting, const Value& value) {
   if (std::holds_alternative<Secret>(value)) return type_of_secret();
-  if (std::holds_alternative<bool>(value)) return R"("type": "boolean")";
+  if (std::holds_alternative<bool>(value)) return or_variable(R"("type": "boolean")");
   if (std::holds_alternative<Duration>(value)) {
     return text_with_env(setting.or_unlimited ? "^[0-9]+(ms|s|m|h)$|^unlimited$" : "^[0-9]+(ms|s|m|h)$");
   }
   if (std::holds_alternative<Size>(value)) return text_with_env("^[0-9]+(B|KiB|MiB|GiB)?$");
   if (std::holds_alternative<std::string>(value)) return type_of_text(setting);
   if (std::holds_alternative<std::vector<std::string>>(value)) return R"("type": "array", "items": {"type": "string"})";
-  const std::string number = R"("type": "integer", "minimum": )" + std::to_string(setting.least) + R"(, "maximum": )" +
-                             std::to_string(setting.most);
-  if (std::holds_alternative<Ports>(value)) return R"("type": "array", "items": {)" + number + '}';
-  return setting.or_auto ? R"("anyOf": [{)" + number + R"(}, {"const": "auto"}])" : number;
+  const std::string number = or_variable(R"("type": "integer", "minimum": )" + std::to_string(setting.least) +
+                                             R"(, "maximum": )" + std::to_string(setting.most),
+                                         setting.or_auto ? "^auto$" : "");
+  return std::holds_alternative<Ports>(value) ? R"("type": "array", "items": {)" + number + '}' : number;
 }
 
 bool below(std::string_view path, std::string_view parent) {

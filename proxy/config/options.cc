@@ -153,6 +153,7 @@ Reading load(const Options& options, const Env& env, std::size_t* digest) {
   const std::string path = find_config(options);
   Reading reading = path.empty() ? read_text("", "built-in defaults", env) : read_file(path, env, digest);
   if (options.judge != nullptr) options.judge(reading);
+  sort_by_place(reading.mistakes);
   return reading;
 }
 

@@ -61,7 +61,8 @@ constexpr std::string_view kFieldExample = R"(X-Api-Key = { file = "/run/secrets
 constexpr std::string_view kIntroduction =
     "# carpool's configuration: every setting with its default, which applies if the setting is omitted.\n"
     "# Durations: \"250ms\" \"30s\" \"10m\" \"1h\". Sizes: \"16KiB\". In strings: ${ENV}, ${ENV:-default}, "
-    "${ENV:?message}.\n"
+    "${ENV:?message};\n# also for a number, true or false: \"${SIZE:-64}\". A relative path begins at this file's "
+    "folder.\n"
     "# docs/configuration.md has types, bounds and examples; `carpool --check` finds every mistake.\n";
 
 // "key = value"; if the default is empty, the example as a comment.

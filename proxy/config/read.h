@@ -34,12 +34,20 @@ struct NamedCredentials {
   ConfigError place;  // without a text
 };
 
+// A listener's fixed origin, likewise.
+struct FixedOrigin {
+  std::string origin;                  // its label
+  std::vector<std::string> addresses;  // those that its [[origin]] pins
+  ConfigError place;                   // without a text
+};
+
 struct Reading {
   Config config;  // valid only if `mistakes` is empty
   std::vector<ConfigError> mistakes;
   std::vector<ConfigError> warnings;
   std::vector<Intercepted> intercepted;
   std::vector<NamedCredentials> credentials;
+  std::vector<FixedOrigin> fixed;
   std::array<bool, kReadingLimits.size()> met{};  // indexed by ReadingLimit
 
   void meet(ReadingLimit limit) { met[static_cast<std::size_t>(limit)] = true; }

@@ -46,8 +46,20 @@ std::string accept_ip_port(std::string& text, unsigned least_port) {
   return {};
 }
 
+// ":3128", "*:3128" and "localhost:3128" are common elsewhere, but which addresses they name differs from program to
+// program and from machine to machine.
 std::string accept_listen(std::string& text) {
-  return text.starts_with(kUnix) ? accept_unix(text) : accept_ip_port(text, 0);
+  if (text.starts_with(kUnix)) return accept_unix(text);
+  const std::size_t colon = text.rfind(':');
+  const std::string host = text.substr(0, colon == std::string::npos ? 0 : colon);
+  const std::string port = colon == std::string::npos ? std::string() : text.substr(colon);
+  const bool number = port.size() > 1 && port.find_first_not_of("0123456789", 1) == std::string::npos;
+  if (number && host == "localhost") return "`localhost` is a name, not an IP address: write \"127.0.0.1" + port + '"';
+  if (number && (host.empty() || host == "*")) {
+    return "names no IP address: write \"127.0.0.1" + port + "\" for this machine alone, or \"0.0.0.0" + port +
+           "\" or \"[::]" + port + "\" for every interface";
+  }
+  return accept_ip_port(text, 0);
 }
 std::string accept_pinned(std::string& text) {
   return accept_ip_port(text, 1);
@@ -166,8 +178,8 @@ const TextFormat kHttpOrigin{R"("https://host" or "http://host:port" with no pat
 const TextFormat kHostName{"a host without scheme and port", accept_host};
 const TextFormat kEgressPattern{R"("*.example.com", "example.com:443", "10.0.0.0/8" or "[fd00::]/8:443")",
                                 accept_pattern};
-const TextFormat kReadableFile{"a file that carpool may read", accept_file, true};
-const TextFormat kFolder{"a folder that `carpool ca init` made", accept_folder, true};
+const TextFormat kReadableFile{"a file that carpool may read", accept_file, true, true};
+const TextFormat kFolder{"a folder that `carpool ca init` made", accept_folder, true, true};
 const TextFormat kProtocol{R"("h1" or "h2")", accept_protocol};
 const TextFormat kLeniency{R"("bare_lf")", accept_leniency};
 const TextFormat kClassName{"up to 32 of a-z, 0-9, _ and -", accept_class};

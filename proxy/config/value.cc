@@ -1,5 +1,8 @@
 #include "proxy/config/value.h"
 
+#include <charconv>
+#include <optional>
+
 #include "base/utf8.h"
 #include "proxy/config/cores.h"
 #include "proxy/config/text.h"
@@ -111,32 +114,27 @@ std::string to_text(const Setting& setting, Raw raw, Value& value) {
   return {};
 }
 
-std::string to_texts(const Setting& setting, Raw raw, Value& value) {
-  auto* list = std::get_if<RawList>(&raw);
-  if (list == nullptr) return but_expected(raw, "a list of texts, as in [\"a\", \"b\"]");
-  std::vector<std::string> texts;
-  for (RawItem& item : *list) {
-    auto* text = std::get_if<std::string>(&item);
-    if (text == nullptr) return "contains a value that is not a text, expected a list of texts";
-    if (std::string wrong = check_text(setting, *text); !wrong.empty()) return wrong;
-    texts.push_back(std::move(*text));
-  }
-  value = std::move(texts);
+std::string add_text(const Setting& setting, Raw item, std::vector<std::string>& list) {
+  auto* text = std::get_if<std::string>(&item);
+  if (text == nullptr) return but_expected(item, "a text in quotes");
+  std::string wrong = check_text(setting, *text);
+  if (wrong.empty()) list.push_back(std::move(*text));
+  return wrong;
+}
+
+std::string add_port(const Setting& setting, const Raw& item, Ports& list) {
+  const auto* port = std::get_if<std::int64_t>(&item);
+  if (port == nullptr || !within(setting, *port)) return but_expected(item, "a port from 1 to 65535");
+  list->push_back(static_cast<std::uint16_t>(*port));
   return {};
 }
 
-std::string to_ports(const Setting& setting, const Raw& raw, Value& value) {
-  const auto* list = std::get_if<RawList>(&raw);
-  if (list == nullptr) return but_expected(raw, "a list of ports, as in [443]");
-  std::vector<std::uint16_t> ports;
-  for (const RawItem& item : *list) {
-    const auto* port = std::get_if<std::int64_t>(&item);
-    if (port == nullptr || !within(setting, *port))
-      return "contains a value that is not a port, expected numbers from 1 to 65535";
-    ports.push_back(static_cast<std::uint16_t>(*port));
-  }
-  value = Ports(std::move(ports));
-  return {};
+// The number that the whole text spells.
+std::optional<std::int64_t> number_in(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
 }
 
 }  // namespace
@@ -150,15 +148,25 @@ std::string raw_text(const Raw& raw) {
   return "a list";
 }
 
+bool has_variable(std::string_view text) {
+  for (std::size_t at = text.find("${"); at != std::string_view::npos; at = text.find("${", at + 2)) {
+    if (at == 0 || text[at - 1] != '$') return true;
+  }
+  return false;
+}
+
+void read_expanded(const Value& value, Raw& raw) {
+  const auto* text = std::get_if<std::string>(&raw);
+  if (text == nullptr) return;
+  if (std::holds_alternative<bool>(value) && (*text == "true" || *text == "false")) {
+    raw = *text == "true";
+  } else if (std::holds_alternative<std::int64_t>(value) || std::holds_alternative<Ports>(value)) {
+    if (const auto number = number_in(*text)) raw = *number;
+  }
+}
+
 std::string expand_all(Raw& raw, const Env& env, bool& too_long) {
   if (auto* text = std::get_if<std::string>(&raw)) return expand(*text, env, too_long);
-  if (auto* list = std::get_if<RawList>(&raw)) {
-    for (RawItem& item : *list) {
-      auto* text = std::get_if<std::string>(&item);
-      if (text == nullptr) continue;
-      if (std::string wrong = expand(*text, env, too_long); !wrong.empty()) return wrong;
-    }
-  }
   if (auto* table = std::get_if<RawTable>(&raw)) {
     for (auto& [key, text] : table->texts) {
       if (std::string wrong = expand(text, env, too_long); !wrong.empty()) return wrong;
@@ -192,39 +200,21 @@ std::string convert(const Setting& setting, Raw raw, Value& value) {
   if (std::holds_alternative<Duration>(value)) return to_duration(setting, raw, value);
   if (std::holds_alternative<Size>(value)) return to_size(setting, raw, value);
   if (std::holds_alternative<std::string>(value)) return to_text(setting, std::move(raw), value);
-  if (std::holds_alternative<std::vector<std::string>>(value)) return to_texts(setting, std::move(raw), value);
   if (std::holds_alternative<Secret>(value)) {
     value = Secret{};
     return to_secret(std::move(raw), std::get<Secret>(value));
   }
-  return to_ports(setting, raw, value);
+  return but_expected(raw, std::holds_alternative<Ports>(value) ? "a list of ports, as in [443]"
+                                                                : "a list of texts, as in [\"a\", \"b\"]");
 }
 
-std::string unknown_key(const Section& section, std::string_view key) {
-  std::vector<std::string_view> known;
-  for (const Setting& setting : section.settings) known.push_back(setting.key);
-  const std::string below = section.path.empty() || section.path == "origin" ? "" : std::string(section.path) + '.';
-  for (const Section& other : sections()) {
-    const bool child = other.path.size() > below.size() && other.path.starts_with(below) &&
-                       other.path.find('.', below.size()) == std::string_view::npos;
-    if (child && (section.path != "origin" || other.in_origin != nullptr))
-      known.push_back(other.path.substr(below.size()));
-  }
-  const std::string where = section.path.empty() ? "of the top level" : "of [" + std::string(section.path) + "]";
-  std::string wrong = "is not known, expected a key " + where;
-  if (const auto meant = nearest(key, known); !meant.empty())
-    return wrong.append("; did you mean `").append(meant).append("`?");
-  for (const Section& other : sections()) {
-    if (find_setting(other, key) == nullptr) continue;
-    const std::string home = other.path.empty() ? "at the top of the file" : "in [" + std::string(other.path) + "]";
-    return wrong.append("; there is one ").append(home);
-  }
-  for (const Section& other : sections()) {
-    if (!other.path.ends_with('.' + std::string(key))) continue;
-    const bool within = section.path == "origin" && other.in_origin != nullptr;
-    return wrong.append("; there is a section [").append(within ? "origin." : "").append(other.path).append("]");
-  }
-  return wrong;
+bool is_list(const Value& value) {
+  return std::holds_alternative<std::vector<std::string>>(value) || std::holds_alternative<Ports>(value);
+}
+
+std::string convert_item(const Setting& setting, Raw item, Value& list) {
+  if (auto* texts = std::get_if<std::vector<std::string>>(&list)) return add_text(setting, std::move(item), *texts);
+  return add_port(setting, item, std::get<Ports>(list));
 }
 
 }  // namespace carpool::proxy::config

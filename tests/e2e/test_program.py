@@ -67,6 +67,14 @@ def test_a_good_file_is_ok(tmp_path):
     ('[[origin]]\nuri = "http://a"\n[[origin]]\nuri = "http://A.:80/"\n', 4, "origin", "twice|already|same"),
     ("[pool]\nsize = 2\nmin_idle = 3\n", 3, "pool.min_idle", "size"),
     ('[pool]\nstrategy = "sideways"\n', 2, "pool.strategy", "first"),
+    ('[[listen]]\naddress = ":3128"\n', 2, "listen.address", 'write "127.0.0.1:3128"'),
+    ("[pool]\nwait_timeout = 60s\n", 2, "syntax", 'write "60s"'),
+    ('[egress]\nallow = [\n  "a.test",\n  "b.*",\n]\n', 4, "egress.allow", "item 2"),
+    ("[pool]\nworkers = 2\n", 2, "pool.workers", r"at the top of the file, before the first \[table\]"),
+    ('[egress]\ndeny = ["*.test"]\n[[listen]]\nconnect = false\norigin = "http://a.test"\n', 5, "listen.origin", "egress.deny, so each"),
+    ('[egress]\ndefault = "deny"\nallow = ["b.test"]\n[[listen]]\norigin = "http://a.test"\n', 5, "listen.origin", "default is deny"),
+    ('[egress]\ndeny = ["10.0.0.0/8"]\n[[origin]]\nuri = "http://a.test"\naddresses = ["10.1.2.3:80"]\n'
+     '[[listen]]\norigin = "http://a.test"\n', 7, "listen.origin", "as 10.1.2.3"),
 ])
 def test_a_mistake_is_named_with_its_place_and_what_was_expected(tmp_path, text, line, key, word):
     done = check(tmp_path, text)
@@ -74,6 +82,31 @@ def test_a_mistake_is_named_with_its_place_and_what_was_expected(tmp_path, text,
     said = (done.stdout + done.stderr).splitlines()
     found = [m for m in map(LOCATED.match, said) if m and int(m.group(2)) == line and m.group(4).startswith(key)]
     assert any(m.group(1).endswith("c.toml") and re.search(word, m.group(0)) for m in found), said
+
+
+@pytest.mark.parametrize("egress", [
+    '[egress]\ndeny = ["*.test"]\nreport_only = true\n',
+    '[egress]\ndefault = "deny"\nallow = ["a.test"]\n',
+    '[egress]\ndefault = "deny"\nallow = ["10.0.0.0/8"]\n',  # the name may have such an address
+])
+def test_a_fixed_origin_that_egress_may_permit_is_fine(tmp_path, egress):
+    done = check(tmp_path, egress + '[[listen]]\norigin = "http://a.test"\n')
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", "")
+
+
+def test_a_warning_has_its_place_and_is_no_error(tmp_path):
+    done = check(tmp_path, '[[origin]]\nuri = "https://a.test"\n[origin.upstream.tls]\nverify = false\n')
+    assert (done.returncode, done.stdout) == (0, "ok\n")
+    assert re.fullmatch(r"warning: \S+c\.toml:4:10: origin\.upstream\.tls\.verify: is false, .+\n", done.stderr)
+
+
+def test_a_relative_path_begins_at_the_folder_of_its_file(tmp_path):
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf/token").write_text("t")
+    (tmp_path / "conf/c.toml").write_text('[admin]\ntoken_file = "token"\n')
+    for cwd, name in ((tmp_path, "conf/c.toml"), (tmp_path / "conf", "c.toml"), ("/", tmp_path / "conf/c.toml")):
+        printed = run("--config", name, "--print-config", cwd=cwd)
+        assert tomllib.loads(printed.stdout)["admin"]["token_file"] == str(tmp_path / "conf/token"), printed.stderr
 
 
 def test_every_mistake_is_reported_not_the_first_alone(tmp_path):
@@ -98,6 +131,8 @@ def test_the_environment_fills_in(tmp_path):
         printed = tomllib.loads(run("--config", file, "--print-config", env=env).stdout)
         assert printed["listen"][0]["address"] == want
     assert check(tmp_path, '[[listen]]\naddress = "${MISSING}"\n', env={}).returncode == 1
+    assert check(tmp_path, 'workers = "${N}"\n[metrics]\nenabled = "${ON}"\n', env={"N": "2", "ON": "false"}).returncode == 0
+    assert check(tmp_path, 'workers = "${N}"\n', env={"N": "none"}).returncode == 1
 
 
 def test_the_effective_configuration_can_be_fed_back(tmp_path):

@@ -30,14 +30,42 @@ TEST(OpenListener, IsFineOnLoopbackAndUnixSockets) {
 }
 
 TEST(ListenAddress, IsAnIpAddressWithPortOrAUnixPath) {
-  for (const std::string address : {"", "127.0.0.1", "localhost:3128", ":3128", "*:3128", "[::1]", "::1:3128",
-                                    "127.0.0.1:65536", "127.0.0.1:x", "127.0.0.1:-1", "127.0.0.1:", "127.0.0.1:1 ",
-                                    "[fe80::1%lo]:1", "256.0.0.1:1", "unix:", "unix:x", "http://127.0.0.1:3128"}) {
+  for (const std::string address :
+       {"", "127.0.0.1", "localhost:3128", ":3128", "*:3128", ":", "*:x", "[::1]", "::1:3128", "127.0.0.1:65536",
+        "127.0.0.1:x", "127.0.0.1:-1", "127.0.0.1:", "127.0.0.1:1 ", "[fe80::1%lo]:1", "256.0.0.1:1", "unix:", "unix:x",
+        "http://127.0.0.1:3128"}) {
     expect_mistake("[[listen]]\naddress = \"" + address + "\"\n", "2:11: listen.address:", "expected \"IP:PORT\"");
   }
   expect_mistake("[[listen]]\naddress = \"unix:/" + std::string(107, 'x') + "\"\n",
                  "2:11: listen.address:", "longer than 107");
   good("[[listen]]\naddress = \"unix:/" + std::string(106, 'x') + "\"\n");
+}
+
+TEST(ListenAddress, OfAnotherProgramIsAnsweredWithOneToWrite) {
+  expect_mistake("[[listen]]\naddress = \":3128\"\n", "2:11: listen.address:",
+                 "names no IP address: write \"127.0.0.1:3128\" for this machine alone, or \"0.0.0.0:3128\"");
+  expect_mistake("admin.address = \"*:9901\"\n", "1:17: admin.address:", "write \"127.0.0.1:9901\"");
+  expect_mistake("[[listen]]\naddress = \"localhost:80\"\n", "2:11: listen.address:", "write \"127.0.0.1:80\"");
+}
+
+TEST(Verification, ThatIsOffIsAWarningWhereItIsWritten) {
+  const Reading reading = read_toml(
+      "upstream.tls.verify = false\n[[origin]]\nuri = \"https://a\"\n[[origin]]\nuri = \"https://b\"\n"
+      "upstream.tls.verify = false\n[[origin]]\nuri = \"https://c\"\nupstream.tls.verify = true\n");
+  EXPECT_EQ(mistakes_of(reading), "");
+  ASSERT_EQ(reading.warnings.size(), 2U);
+  EXPECT_TRUE(reading.warnings[0].line_text().starts_with("c.toml:1:23: upstream.tls.verify: is false, "));
+  EXPECT_TRUE(reading.warnings[1].line_text().starts_with("c.toml:6:23: origin.upstream.tls.verify: is false, "));
+}
+
+TEST(ListItems, HaveTheirMistakesWithNumberAndPlace) {
+  EXPECT_EQ(mistakes("[egress]\ndeny = [\n  \"10.0.0.0/8\",\n  \"10.0.0.0/33\",\n  7,\n  \"a.*\",\n]\n"),
+            "c.toml:4:3: egress.deny: item 2: the prefix is not a number up to 32, expected \"*.example.com\", "
+            "\"example.com:443\", \"10.0.0.0/8\" or \"[fd00::]/8:443\"\n"
+            "c.toml:5:3: egress.deny: item 3: is the integer 7, expected a text in quotes\n"
+            "c.toml:6:3: egress.deny: item 4: `*` is only allowed alone or as the prefix `*.`, expected "
+            "\"*.example.com\", \"example.com:443\", \"10.0.0.0/8\" or \"[fd00::]/8:443\"\n");
+  expect_mistake("[[listen]]\nconnect_ports = [443, 0]\n", "2:23: listen.connect_ports:", "item 2: is the integer 0");
 }
 
 TEST(ListenOrigin, IsAnHttpOriginWithoutPath) {
@@ -118,12 +146,12 @@ TEST(OriginRegistry, AreListedOnceHoweverTheyAreSpelled) {
 
 TEST(Aliases, AreHostsAndListedOnce) {
   expect_mistake("[[origin]]\nuri = \"http://a\"\nalias = [\"x\", \"X.\"]\n",
-                 "3:9: origin.alias:", "is an alias already (line 3)");
+                 "3:15: origin.alias:", "is an alias already (line 3)");
   expect_mistake("[[origin]]\nuri = \"http://a\"\nalias = [\"x\"]\n[[origin]]\nuri = \"http://b\"\nalias = [\"x\"]\n",
-                 "6:9: origin.alias:", "is an alias already (line 3)");
+                 "6:10: origin.alias:", "is an alias already (line 3)");
   for (const std::string alias : {"x:81", "x:80", "x:", "http://x", "x/", "u@x", ""}) {
     expect_mistake("[[origin]]\nuri = \"http://a\"\nalias = [\"" + alias + "\"]\n",
-                   "3:9: origin.alias:", "expected a host without scheme");
+                   "3:10: origin.alias:", "expected a host without scheme");
   }
   const Config config = good("[[origin]]\nuri = \"http://a\"\nalias = [\"[0::1]\", \"::2\", \"127.1\"]\n");
   EXPECT_EQ(config.origins[0].alias, (std::vector<std::string>{"::1", "::2", "127.0.0.1"}));
@@ -132,7 +160,7 @@ TEST(Aliases, AreHostsAndListedOnce) {
 TEST(PinnedAddresses, AreIpAddressesWithPort) {
   for (const std::string address : {"a:1", "127.0.0.1", "127.0.0.1:0", "unix:/x", "[::1]"}) {
     expect_mistake("[[origin]]\nuri = \"http://a\"\naddresses = [\"" + address + "\"]\n",
-                   "3:13: origin.addresses:", "expected \"IP:PORT\"");
+                   "3:14: origin.addresses:", "expected \"IP:PORT\"");
   }
 }
 
@@ -141,10 +169,10 @@ TEST(Protocols, AreEachListedOnceAndAtLeastOne) {
   EXPECT_TRUE(read_toml("upstream.protocols = [\"h1\", \"h2\"]"));
   expect_mistake("upstream.lenient = [\"bare_lf\"]", "1:20: upstream.lenient:", "[origin.upstream]");
   expect_mistake("upstream.lenient = [\"bare_cr\"]",
-                 "1:20: upstream.lenient:", "`bare_cr` is not known, expected \"bare_lf\"");
+                 "1:21: upstream.lenient:", "item 1: `bare_cr` is not known, expected \"bare_lf\"");
   EXPECT_TRUE(read_toml("[[origin]]\nuri = \"http://old\"\n[origin.upstream]\nlenient = [\"bare_lf\"]"));
   expect_mistake("upstream.protocols = []", "1:22: upstream.protocols:", "is empty");
-  expect_mistake("upstream.protocols = [\"h1\", \"h1\"]", "1:22: upstream.protocols:", "twice");
+  expect_mistake("upstream.protocols = [\"h1\", \"h1\"]", "1:29: upstream.protocols:", "twice");
 }
 
 TEST(ATcpOrigin, TakesWhatConcernsTunnels) {
@@ -213,7 +241,7 @@ TEST(Classes, AreTwoToFourNamesThatListenersMayUse) {
   good("pool.classes = [\"high\", \"normal\"]\n[[listen]]\naddress = \"127.0.0.1:1\"\nclass = \"high\"");
   good("[[origin]]\nuri = \"http://a\"\npool.classes = [\"a\", \"b-1\", \"c_2\", \"d\"]\n");
   expect_mistake("pool.classes = [\"a\"]", "1:16: pool.classes:", "lists 1, expected none, or 2 to 4");
-  expect_mistake("pool.classes = [\"a\", \"b\", \"a\"]", "1:16: pool.classes:", "twice");
+  expect_mistake("pool.classes = [\"a\", \"b\", \"a\"]", "1:27: pool.classes:", "twice");
   expect_mistake("[[origin]]\nuri = \"http://a\"\npool.classes = [\"a\"]\n", "3:16: origin.pool.classes:", "lists 1");
   expect_mistake("pool.classes = [\"High\", \"b\"]", "1:", "is not a valid class name");
   expect_mistake("[[listen]]\naddress = \"127.0.0.1:1\"\nclass = \"gold\"",
@@ -230,8 +258,9 @@ TEST(AProbe, IsARequestThatChangesNothing) {
 }
 
 TEST(EgressPatterns, AreChecked) {
-  expect_mistake("egress.allow = [\"a.*.com\"]", "1:16: egress.allow:", "only allowed alone or as the prefix");
-  expect_mistake("egress.deny = [\"10.0.0.0/33\"]", "1:15: egress.deny:", "up to 32");
+  expect_mistake("egress.allow = [\"a.*.com\"]",
+                 "1:17: egress.allow:", "item 1: `*` is only allowed alone or as the prefix");
+  expect_mistake("egress.deny = [\"10.0.0.0/33\"]", "1:16: egress.deny:", "up to 32");
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 // Unit tests of reading a configuration: types, overrides, and the location of every error.
+#include <stdlib.h>
+
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "config_helpers.h"
 #include "proxy/config/cores.h"
@@ -148,7 +152,60 @@ TEST(Read, ReplacesVariablesInStringsOnly) {
   EXPECT_EQ(reading.config.listen[0].address, "127.0.0.1:4000");
   EXPECT_EQ(reading.config.shutdown_grace, seconds(3));
   expect_mistake("[[listen]]\naddress = \"127.0.0.1:${PORT}\"\n", "2:11: listen.address:", "PORT is not set");
-  expect_mistake("[egress]\nallow = [\"${NO}\"]\n", "2:9: egress.allow:", "NO is not set");
+  expect_mistake("[egress]\nallow = [\"${NO}\"]\n",
+                 "2:10: egress.allow:", "item 1: the environment variable NO is not set");
+}
+
+Env env_of(std::map<std::string, std::string, std::less<>> variables) {
+  return [variables = std::move(variables)](std::string_view name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
+TEST(Read, TakesAVariableForANumberAFlagAndAPort) {
+  const Env env = env_of({{"N", "7"}, {"YES", "true"}, {"PORT", "8443"}, {"CORES", "auto"}, {"BAD", "7x"}});
+  const Reading reading = read_text(
+      "workers = \"${CORES}\"\npool.size = \"${N}\"\npool.max_usage = \"1${N}\"\npool.maximize = \"${YES}\"\n"
+      "log.access = \"${NO:-false}\"\n[[listen]]\nconnect_ports = [443, \"${PORT}\"]\n",
+      "c.toml", env);
+  EXPECT_EQ(mistakes_of(reading), "");
+  EXPECT_EQ(reading.config.workers, granted_cores());
+  EXPECT_EQ(reading.config.pool.size, 7U);
+  EXPECT_EQ(reading.config.pool.max_usage, 17U);
+  EXPECT_TRUE(reading.config.pool.maximize);
+  EXPECT_FALSE(reading.config.log.access);
+  EXPECT_EQ(reading.config.listen[0].connect_ports, (std::vector<std::uint16_t>{443, 8443}));
+  const auto wrong = [&env](std::string_view text) { return mistakes_of(read_text(text, "c.toml", env)); };
+  EXPECT_EQ(wrong("pool.size = \"${BAD}\""),
+            "c.toml:1:13: pool.size: is \"7x\", expected an integer from 1 to 100000\n");
+  EXPECT_EQ(wrong("pool.maximize = \"${N}\""), "c.toml:1:17: pool.maximize: is \"7\", expected true or false\n");
+  EXPECT_NE(wrong("pool.size = \"$${N}\""), "") << "an escaped variable is a text";
+  EXPECT_NE(wrong("pool.size = \"7\""), "") << "as is a number in quotes";
+}
+
+TEST(Read, TakesRelativePathsAsBesideTheFile) {
+  namespace fs = std::filesystem;
+  std::string pattern = fs::temp_directory_path() / "carpool-read-XXXXXX";
+  const fs::path folder = mkdtemp(pattern.data());
+  fs::create_directories(folder / "conf/ca");
+  std::ofstream(folder / "conf/ca.pem") << "x";
+  std::ofstream(folder / "secret") << "x";
+  std::ofstream(folder / "conf/c.toml") << "upstream.tls.ca_file = \"ca.pem\"\nintercept.ca_dir = \"./ca\"\n"
+                                           "[[origin]]\nuri = \"https://a\"\n[origin.request.headers]\n"
+                                           "X-Key = { file = \"../secret\" }\n";
+  const Reading reading = read_file((folder / "conf/c.toml").string(), no_env());
+  EXPECT_EQ(mistakes_of(reading), "");
+  EXPECT_EQ(reading.config.upstream.tls.ca_file, folder / "conf/ca.pem");
+  EXPECT_EQ(reading.config.intercept.ca_dir, folder / "conf/ca");
+  EXPECT_EQ(reading.config.origins.at(0).headers.at(0).value.file, folder / "secret");
+  const fs::path before = fs::current_path();
+  fs::current_path(folder);
+  const Reading from_here = read_file("conf/c.toml", no_env());
+  fs::current_path(before);
+  EXPECT_EQ(mistakes_of(from_here), "");
+  EXPECT_EQ(from_here.config.upstream.tls.ca_file, fs::canonical(folder) / "conf/ca.pem");
+  fs::remove_all(folder);
 }
 
 TEST(Mistakes, AreAllReportedAtOnceInTheOrderOfTheFile) {
@@ -183,6 +240,19 @@ TEST(Mistakes, NameTheNearestKey) {
   expect_mistake("nonsense = 1\n", "1:1: nonsense:", "expected a key of the top level");
 }
 
+TEST(Mistakes, NameTheTableThatAKeyWasMeantFor) {
+  const std::string a = "[[origin]]\nuri = \"http://a\"\n";
+  expect_mistake(a + "size = 3\n", "3:1: origin.size:", "there is one in [origin.pool], [origin.pool.warm_up]");
+  expect_mistake(a + "[origin.pool]\ntimeout = \"3s\"\n",
+                 "4:1: origin.pool.timeout:", "expected a key of [origin.pool]; there is one in [origin.request]");
+  expect_mistake("[request]\nwait_timeout = \"3s\"\n", "2:1: request.wait_timeout:", "there is one in [pool]");
+  expect_mistake("[pool]\nworkers = 2\n", "2:1: pool.workers:", "at the top of the file, before the first [table]");
+  expect_mistake("preserve_host = true\n", "1:1: preserve_host:", "there is one in [[listen]]");
+  expect_mistake("[egress]\nmax_waitin = 3\n",
+                 "2:1: egress.max_waitin:", "did you mean `max_waiting`? there is one in [pool]");
+  expect_mistake("[warm_up]\nenabled = true\n", "1:2: warm_up:", "there is a section [pool.warm_up]");
+}
+
 TEST(Mistakes, SayWhereASectionBelongs) {
   const std::string a = "[[origin]]\nuri = \"http://a\"\n";
   expect_mistake(a + "[origin.admin]\nenabled = true\n", "3:9: origin.admin:", "expected in [admin]");
@@ -211,11 +281,11 @@ TEST(Mistakes, NameTheTypeThatIsExpected) {
   expect_mistake("request.replay_buffer = \"64KB\"", "1:25: request.replay_buffer:", "is \"64KB\", expected a size");
   expect_mistake("request.replay_buffer = \"1GiB\"", "1:25: request.replay_buffer:", "expected 0 to 64MiB");
   expect_mistake("upstream.protocols = \"h1\"", "1:22: upstream.protocols:", "expected a list of texts");
-  expect_mistake("upstream.protocols = [1]", "1:22: upstream.protocols:", "not a text");
+  expect_mistake("upstream.protocols = [1]", "1:23: upstream.protocols:", "is the integer 1, expected a text");
   expect_mistake("upstream.protocols = [\"h3\"]",
-                 "1:22: upstream.protocols:", "`h3` is not known, expected \"h1\" or \"h2\"");
+                 "1:23: upstream.protocols:", "item 1: `h3` is not known, expected \"h1\" or \"h2\"");
   expect_mistake("log.level = true", "1:13: log.level:", "expected a text in quotes");
-  expect_mistake("[[listen]]\nconnect_ports = [0]", "2:17: listen.connect_ports:", "numbers from 1 to 65535");
+  expect_mistake("[[listen]]\nconnect_ports = [0]", "2:18: listen.connect_ports:", "expected a port from 1 to 65535");
   expect_mistake("[[listen]]\nconnect_ports = 443", "2:17: listen.connect_ports:", "a list of ports");
 }
 
@@ -230,6 +300,23 @@ TEST(Mistakes, InTheSyntaxLookLikeAllOthers) {
   expect_mistake("workers = 1\nworkers = 2\n", "2:", ": syntax: ");
   expect_mistake("a = \"\xff\"\n", "1:", ": syntax: ");
   expect_mistake(std::string(5000, '['), "1:", ": syntax: ");
+}
+
+TEST(Mistakes, SayThatAValueNeedsQuotes) {
+  const auto told = [](const std::string& value) { return mistakes("[pool]\nx = " + value + "\n"); };
+  EXPECT_EQ(told("60s"), "c.toml:2:5: syntax: `60s` is a duration without quotes: write \"60s\"\n");
+  EXPECT_EQ(told("10m  # ten"), "c.toml:2:5: syntax: `10m` is a duration without quotes: write \"10m\"\n");
+  EXPECT_EQ(told("16KiB"), "c.toml:2:5: syntax: `16KiB` is a size without quotes: write \"16KiB\"\n");
+  EXPECT_EQ(told("info"), "c.toml:2:5: syntax: `info` is a text without quotes: write \"info\"\n");
+  EXPECT_EQ(told("127.0.0.1:3128\r"),
+            "c.toml:2:5: syntax: `127.0.0.1:3128` is a text without quotes: write \"127.0.0.1:3128\"\n");
+  EXPECT_EQ(told("https://a?b=c"),
+            "c.toml:2:5: syntax: `https://a?b=c` is a text without quotes: write \"https://a?b=c\"\n");
+  EXPECT_EQ(told("True"), "c.toml:2:5: syntax: `True` is no value of TOML: write true\n");
+  EXPECT_EQ(told("off"), "c.toml:2:5: syntax: `off` is no value of TOML: write false\n");
+  for (const char* other : {"", "'x", "\"x", "1 2", "[1", "0x", "1__2", "=", "1\nx = 2"}) {
+    EXPECT_NE(told(other).find("syntax: Error while parsing"), std::string::npos) << other << told(other);
+  }
 }
 
 TEST(Mistakes, OfFilesNameThePath) {

@@ -1,0 +1,67 @@
+#include "proxy/config/syntax_hint.h"
+
+#include <algorithm>
+#include <array>
+
+#include "proxy/config/text.h"
+
+namespace carpool::proxy::config {
+namespace {
+
+constexpr std::string_view kBlank = " \t\r";
+constexpr std::array<std::string_view, 6> kTrue{"True", "TRUE", "yes", "Yes", "on", "On"};
+constexpr std::array<std::string_view, 6> kFalse{"False", "FALSE", "no", "No", "off", "Off"};
+
+std::string_view line_of(std::string_view toml, unsigned number) {
+  for (unsigned line = 1; line < number; ++line) {
+    const std::size_t end = toml.find('\n');
+    if (end == std::string_view::npos) return {};
+    toml.remove_prefix(end + 1);
+  }
+  return toml.substr(0, toml.find('\n'));
+}
+
+bool contains(const std::array<std::string_view, 6>& words, std::string_view value) {
+  return std::find(words.begin(), words.end(), value) != words.end();
+}
+
+// Returns what to write instead of the value; empty: the value is not one that lacks quotes alone.
+std::string advice(std::string_view value) {
+  if (contains(kTrue, value)) return "is no value of TOML: write true";
+  if (contains(kFalse, value)) return "is no value of TOML: write false";
+  const bool number = value.front() >= '0' && value.front() <= '9';
+  if (number && parse_duration(value)) return "is a duration without quotes: write " + quoted(value);
+  if (number && parse_size(value) && value.back() == 'B') return "is a size without quotes: write " + quoted(value);
+  const std::string_view base = value.substr(0, 2);
+  if (base == "0x" || base == "0o" || base == "0b") return {};
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const bool text = std::any_of(value.begin(), value.end(), letter) ||
+                    std::count(value.begin(), value.end(), '.') > 1 || value.find("::") != std::string_view::npos;
+  return text ? "is a text without quotes: write " + quoted(value) : std::string();
+}
+
+}  // namespace
+
+std::optional<SyntaxHint> value_without_quotes(std::string_view toml, Place at) {
+  constexpr std::size_t kLongestValue = 100;
+  const std::string_view line = line_of(toml, at.line);
+  const std::size_t equals = line.find('=');
+  if (equals == std::string_view::npos) return std::nullopt;
+  const std::size_t start = line.find_first_not_of(kBlank, equals + 1);
+  // The parser stops inside the value or right after it.
+  if (start == std::string_view::npos || at.column <= start) return std::nullopt;
+  std::string_view value = line.substr(start, line.find('#', start) - start);
+  value = value.substr(0, value.find_last_not_of(kBlank) + 1);
+  const auto plain = [](char c) { return c > ' ' && c < 0x7F && c != '"' && c != '\'' && c != '`'; };
+  const bool one_word = !value.empty() && std::all_of(value.begin(), value.end(), plain);
+  if (!one_word || value.size() > kLongestValue || value.find_first_of("[]{},") != std::string_view::npos) {
+    return std::nullopt;
+  }
+  const std::string what = advice(value);
+  if (what.empty()) return std::nullopt;
+  Place place = at;
+  place.column = static_cast<unsigned>(start + 1);
+  return SyntaxHint{place, '`' + std::string(value) + "` " + what};
+}
+
+}  // namespace carpool::proxy::config

@@ -1,0 +1,21 @@
+// value_without_quotes(): the most frequent syntax error, a text, duration or size that stands without its quotes. The
+// parser says only which character it did not expect.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "proxy/config/config_error.h"
+
+namespace carpool::proxy::config {
+
+struct SyntaxHint {
+  Place place;  // of the value
+  std::string text;
+};
+
+// `at`: where the parser stopped. Returns nullopt if its line is not `key = VALUE` with a value that needs quotes.
+std::optional<SyntaxHint> value_without_quotes(std::string_view toml, Place at);
+
+}  // namespace carpool::proxy::config
