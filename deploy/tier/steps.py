@@ -3,6 +3,7 @@ import json
 
 import attacks
 import chart
+import cost
 import cross
 import editors
 import foreign
@@ -111,6 +112,7 @@ ALL = [
     Step("attacks", "attack scripts: hostile clients, origins and files", attacks.scripts(PROGRAM), PROGRAM_PATH, group="waiting", again=True),
     Step("attacks-fuzz", "mutated HTTP on both sides, twenty seconds of two seeds", attacks.fuzz(PROGRAM, attacks.SHORT_FUZZ), PROGRAM_PATH,
          group="waiting", again=True),
+    Step("cost", "instructions, allocations and system calls of a request", cost.cost, PROGRAM_PATH, again=True),
     Step("system-faults", "calls of the system fail at the n-th time, clocks jump, the disk is full, a name server lies",
          suites.system_faults, PROGRAM_PATH, again=True),
     Step("e2e", "end to end: real clients, real nginx", e2e(PROGRAM), PROGRAM_PATH),
