@@ -81,6 +81,11 @@ void H2ClientStream::send_own(const std::string& text, std::string_view method) 
 
 std::uint16_t H2ClientStream::send_fault(const Fault& fault, bool /*keep*/) {
   std::string text;
+  if (http::is_grpc(exchange_->request())) {
+    const std::uint16_t meant = http::write_grpc_reply(text, fault, client_.context().pseudonym);
+    send_own(text, "HEAD");  // it has no body
+    return meant;
+  }
   const std::string& method = exchange_->request().method;
   const std::uint16_t status =
       http::write_error_reply(text, fault, http::Version::http11, false, method == "HEAD", client_.context().pseudonym);

@@ -39,7 +39,8 @@ struct OriginRuntime;
 struct ExchangeInfo {
   OriginRuntime* origin = nullptr;
   Instant began{}, leased{}, head_back{};
-  std::uint16_t status = 0;
+  std::uint16_t status = 0;  // of a local reply to a gRPC client: what another client would get
+  std::optional<std::uint16_t> grpc_status;
   std::uint64_t bytes_in = 0, bytes_out = 0;  // bodies
   std::uint64_t connection = 0;
   std::uint32_t uses_before = 0;
@@ -144,6 +145,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   bool request_settled() LOOP_ONLY;
   AttemptState did_not_switch() LOOP_ONLY;
   bool flush_reply() LOOP_ONLY;
+  void note_grpc_status() LOOP_ONLY;
   void end_lease() LOOP_ONLY;
   void give_lease_back(pool::Lease& lease, std::optional<pool::CloseCause> unclean) LOOP_ONLY;
 

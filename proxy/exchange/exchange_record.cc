@@ -33,6 +33,7 @@ log::AccessEntry entry_of(const ExchangeInfo& facts) {
   entry.began = facts.began;
   if (facts.origin != nullptr) entry.origin = facts.origin->destination->label();
   entry.status = facts.status;
+  entry.grpc_status = facts.grpc_status;
   entry.bytes_in = facts.bytes_in;
   entry.bytes_out = facts.bytes_out;
   entry.connection = facts.connection;

@@ -1,9 +1,11 @@
 // The response: passes the upstream stream's parts to the client stream.
+#include <charconv>
 #include <utility>
 
 #include "proxy/exchange/connection_auth.h"
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
+#include "proxy/http/error_reply.h"
 #include "proxy/http/keep_alive.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/connection.h"
@@ -115,8 +117,19 @@ bool Exchange::flush_reply() {
   return false;
 }
 
+// gRPC tells the result of a call in the trailers, or in a response that is a head alone.
+void Exchange::note_grpc_status() {
+  const bool alone = attempt_->trailers.empty();
+  if (alone && (info_.bytes_out != 0 || !http::is_grpc(request_))) return;
+  const std::string_view text = (alone ? response_.fields : attempt_->trailers).get("grpc-status");
+  std::uint16_t code = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code);
+  if (!text.empty() && error == std::errc() && end == text.data() + text.size()) info_.grpc_status = code;
+}
+
 AttemptState Exchange::on_response_end() {
   if (!in_order(attempt_->told.end())) return AttemptState::over;
+  note_grpc_status();
   client_stream_->send_end(attempt_->trailers);
   end_lease();  // before the response is complete: the next borrower, on any loop, finds the connection
   const bool sent = client_stream_->flush();

@@ -9,49 +9,67 @@ namespace carpool::proxy::http {
 
 namespace {
 
-// Status and Proxy-Status error of each FaultKind, one row each, in the order of the enum.
+// The codes of gRPC that a fault may have (grpc/doc/statuscodes.md).
+enum class Grpc : std::uint8_t {
+  unknown = 2,
+  deadline_exceeded = 4,
+  permission_denied = 7,
+  resource_exhausted = 8,
+  unimplemented = 12,
+  internal = 13,
+  unavailable = 14,
+  unauthenticated = 16,
+};
+
+// Status, Proxy-Status error and gRPC code of each FaultKind, one row each, in the order of the enum. The code is that
+// of gRPC's mapping of HTTP statuses (grpc/doc/http-grpc-status-mapping.md), which makes 429, 502, 503 and 504
+// `unavailable`, with three exceptions: a deadline that passes after the request was sent is `deadline_exceeded`,
+// because clients take `unavailable` for an invitation to call again; what is too large is `resource_exhausted`, as a
+// gRPC library says itself; and what carpool does not implement is `unimplemented`.
 struct Row {
   FaultKind kind;
   std::string_view name;
   std::uint16_t status;
   std::string_view error;  // Proxy-Status error type, RFC 9209 §2.3
+  Grpc grpc;
 };
 using enum FaultKind;
 constexpr std::array kRows = {
-    Row{malformed_request, "malformed_request", 400, "http_request_error"},
-    Row{head_timeout, "head_timeout", 408, "http_request_error"},
-    Row{head_too_large, "head_too_large", 431, "http_request_error"},
-    Row{target_too_long, "target_too_long", 414, "http_request_error"},
-    Row{body_too_large, "body_too_large", 413, "http_request_error"},
-    Row{not_implemented, "not_implemented", 501, "http_request_error"},
-    Row{version_not_supported, "version_not_supported", 505, "http_request_error"},
-    Row{misdirected, "misdirected", 421, "http_request_error"},
-    Row{loop_detected, "loop_detected", 508, "proxy_loop_detected"},
-    Row{egress_denied, "egress_denied", 403, "http_request_denied"},
-    Row{not_authenticated, "not_authenticated", 407, "http_request_denied"},
-    Row{client_gone, "client_gone", 400, "http_request_error"},
-    Row{draining, "draining", 503, "proxy_internal_response"},
-    Row{overloaded, "overloaded", 503, "proxy_internal_response"},
-    Row{rate_limited, "rate_limited", 429, "http_request_denied"},
-    Row{queue_full, "queue_full", 503, "connection_limit_reached"},
-    Row{wait_timeout, "wait_timeout", 503, "connection_limit_reached"},
-    Row{origins_exhausted, "origins_exhausted", 503, "connection_limit_reached"},
-    Row{dns_error, "dns_error", 502, "dns_error"},
-    Row{dns_timeout, "dns_timeout", 504, "dns_timeout"},
-    Row{connect_refused, "connect_refused", 502, "connection_refused"},
-    Row{connect_timeout, "connect_timeout", 504, "connection_timeout"},
-    Row{unroutable, "unroutable", 502, "destination_ip_unroutable"},
-    Row{tls_certificate, "tls_certificate", 502, "tls_certificate_error"},
-    Row{tls_protocol, "tls_protocol", 502, "tls_protocol_error"},
-    Row{budget, "budget", 503, "connection_limit_reached"},
-    Row{connection_terminated, "connection_terminated", 502, "connection_terminated"},
-    Row{response_incomplete, "response_incomplete", 502, "http_response_incomplete"},
-    Row{malformed_response, "malformed_response", 502, "http_protocol_error"},
-    Row{response_head_too_large, "response_head_too_large", 502, "http_response_header_section_size"},
-    Row{informational_limit, "informational_limit", 502, "http_protocol_error"},
-    Row{response_timeout, "response_timeout", 504, "http_response_timeout"},
-    Row{request_timeout, "request_timeout", 504, "http_response_timeout"},
-    Row{internal, "internal", 500, "proxy_internal_error"},
+    Row{malformed_request, "malformed_request", 400, "http_request_error", Grpc::internal},
+    Row{head_timeout, "head_timeout", 408, "http_request_error", Grpc::unknown},
+    Row{head_too_large, "head_too_large", 431, "http_request_error", Grpc::resource_exhausted},
+    Row{target_too_long, "target_too_long", 414, "http_request_error", Grpc::internal},
+    Row{body_too_large, "body_too_large", 413, "http_request_error", Grpc::resource_exhausted},
+    Row{not_implemented, "not_implemented", 501, "http_request_error", Grpc::unimplemented},
+    Row{version_not_supported, "version_not_supported", 505, "http_request_error", Grpc::unknown},
+    Row{misdirected, "misdirected", 421, "http_request_error", Grpc::unknown},
+    Row{loop_detected, "loop_detected", 508, "proxy_loop_detected", Grpc::unknown},
+    Row{egress_denied, "egress_denied", 403, "http_request_denied", Grpc::permission_denied},
+    Row{not_authenticated, "not_authenticated", 407, "http_request_denied", Grpc::unauthenticated},
+    Row{client_gone, "client_gone", 400, "http_request_error", Grpc::internal},
+    Row{draining, "draining", 503, "proxy_internal_response", Grpc::unavailable},
+    Row{overloaded, "overloaded", 503, "proxy_internal_response", Grpc::unavailable},
+    Row{rate_limited, "rate_limited", 429, "http_request_denied", Grpc::unavailable},
+    Row{queue_full, "queue_full", 503, "connection_limit_reached", Grpc::unavailable},
+    Row{wait_timeout, "wait_timeout", 503, "connection_limit_reached", Grpc::unavailable},
+    Row{origins_exhausted, "origins_exhausted", 503, "connection_limit_reached", Grpc::unavailable},
+    Row{dns_error, "dns_error", 502, "dns_error", Grpc::unavailable},
+    Row{dns_timeout, "dns_timeout", 504, "dns_timeout", Grpc::unavailable},
+    Row{connect_refused, "connect_refused", 502, "connection_refused", Grpc::unavailable},
+    Row{connect_timeout, "connect_timeout", 504, "connection_timeout", Grpc::unavailable},
+    Row{unroutable, "unroutable", 502, "destination_ip_unroutable", Grpc::unavailable},
+    Row{tls_certificate, "tls_certificate", 502, "tls_certificate_error", Grpc::unavailable},
+    Row{tls_protocol, "tls_protocol", 502, "tls_protocol_error", Grpc::unavailable},
+    Row{budget, "budget", 503, "connection_limit_reached", Grpc::unavailable},
+    Row{connection_terminated, "connection_terminated", 502, "connection_terminated", Grpc::unavailable},
+    Row{response_incomplete, "response_incomplete", 502, "http_response_incomplete", Grpc::unavailable},
+    Row{malformed_response, "malformed_response", 502, "http_protocol_error", Grpc::unavailable},
+    Row{response_head_too_large, "response_head_too_large", 502, "http_response_header_section_size",
+        Grpc::unavailable},
+    Row{informational_limit, "informational_limit", 502, "http_protocol_error", Grpc::unavailable},
+    Row{response_timeout, "response_timeout", 504, "http_response_timeout", Grpc::deadline_exceeded},
+    Row{request_timeout, "request_timeout", 504, "http_response_timeout", Grpc::deadline_exceeded},
+    Row{internal, "internal", 500, "proxy_internal_error", Grpc::unknown},
 };
 constexpr bool in_order() {
   for (std::size_t i = 0; i < kRows.size(); ++i) {
@@ -106,6 +124,26 @@ std::string body_of(const FaultStatus& told, std::string_view detail) {
   return body.append("\n");
 }
 
+// grpc-message: bytes other than printable ASCII, and the percent sign, as %XX (grpc/doc/PROTOCOL-HTTP2.md).
+void append_percent_encoded(std::string& out, std::string_view text) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  for (const char c : text) {
+    if (c >= 0x20 && c <= 0x7E && c != '%') {
+      out.push_back(c);
+      continue;
+    }
+    const auto code = static_cast<unsigned char>(c);
+    out.append(1, '%').append(1, kHex[code >> 4]).append(1, kHex[code & 15]);
+  }
+}
+
+// The fields that every local reply has.
+void append_cause(std::string& out, const Fault& fault, std::string_view error, std::string_view via_pseudonym) {
+  out.append("\r\nVia: 1.1 ").append(via_pseudonym);
+  out.append("\r\nProxy-Status: carpool; error=").append(error).append("; details=");
+  append_quoted(out, words(fault));
+}
+
 }  // namespace
 
 FaultStatus fault_status(FaultKind kind) {
@@ -119,20 +157,42 @@ std::string_view fault_name(FaultKind kind) {
   return row(kind).name;
 }
 
+std::uint8_t grpc_code(FaultKind kind) {
+  return static_cast<std::uint8_t>(row(kind).grpc);
+}
+
 std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version client_version, bool close,
                                 bool head_request, std::string_view via_pseudonym, std::uint32_t keep_alive) {
   const FaultStatus told = fault_status(fault.kind);
   const std::string body = body_of(told, words(fault));
   out.append("HTTP/1.1 ").append(std::to_string(told.status)).append(1, ' ').append(told.reason);
-  out.append("\r\nVia: 1.1 ").append(via_pseudonym);
-  out.append("\r\nProxy-Status: carpool; error=").append(told.error).append("; details=");
-  append_quoted(out, words(fault));
+  append_cause(out, fault, told.error, via_pseudonym);
   if (told.retry_after) out.append("\r\nRetry-After: 1");
   out.append("\r\n").append(fault.challenge);
   append_persistence(out, client_version, close, keep_alive);
   out.append("Content-Type: text/plain; charset=utf-8\r\nContent-Length: ").append(std::to_string(body.size()));
   out.append("\r\n\r\n");
   if (!head_request) out.append(body);
+  return told.status;
+}
+
+// RFC 9110 §8.3.1: the type is not case-sensitive. application/grpc-web is another protocol.
+bool is_grpc(const RequestHead& request) {
+  constexpr std::string_view kType = "application/grpc";
+  if (request.version != Version::http2) return false;
+  const std::string_view value = request.fields.get("content-type");
+  if (!iequals(value.substr(0, kType.size()), kType)) return false;
+  return value.size() == kType.size() || std::string_view("+; \t").find(value[kType.size()]) != std::string_view::npos;
+}
+
+std::uint16_t write_grpc_reply(std::string& out, const Fault& fault, std::string_view via_pseudonym) {
+  const FaultStatus told = fault_status(fault.kind);
+  out.append("HTTP/1.1 200 OK");
+  append_cause(out, fault, told.error, via_pseudonym);
+  out.append("\r\nContent-Type: application/grpc\r\ngrpc-status: ").append(std::to_string(grpc_code(fault.kind)));
+  out.append("\r\ngrpc-message: carpool: ").append(told.error).append(": ");
+  append_percent_encoded(out, words(fault).substr(0, kLongestDetail));
+  out.append("\r\n\r\n");
   return told.status;
 }
 

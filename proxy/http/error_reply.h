@@ -22,8 +22,19 @@ FaultStatus fault_status(FaultKind kind);
 // "connect_refused"
 std::string_view fault_name(FaultKind kind);
 
+// The grpc-status of a local reply.
+std::uint8_t grpc_code(FaultKind kind);
+
+// Returns true for a gRPC request: HTTP/2 with application/grpc, with or without a suffix.
+bool is_grpc(const RequestHead& request);
+
 // Appends a complete local reply and returns its status. `close`: send Connection: close. `keep_alive`: see ReplyRules.
 std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version client_version, bool close,
                                 bool head_request, std::string_view via_pseudonym, std::uint32_t keep_alive = 0);
+
+// Appends the head of a local reply to a gRPC request: status 200 and grpc-status without a body ("Trailers-Only"); its
+// client takes any other status for a broken server and shows no text. Returns the status that another client would
+// get.
+std::uint16_t write_grpc_reply(std::string& out, const Fault& fault, std::string_view via_pseudonym);
 
 }  // namespace carpool::proxy::http

@@ -19,6 +19,7 @@ void append_entry(Line& line, const AccessEntry& entry, std::string_view target)
   line.text("target", target);
   if (!entry.origin.empty()) line.text("origin", entry.origin);
   line.number("status", std::uint64_t{entry.status});
+  if (entry.grpc_status) line.number("grpc_status", std::uint64_t{*entry.grpc_status});
   line.number("bytes_in", entry.bytes_in);
   line.number("bytes_out", entry.bytes_out);
   if (entry.connection != 0) {

@@ -20,6 +20,7 @@ struct AccessEntry {
   std::string_view method, target;
   std::string_view origin;   // label; empty: rejected before routing
   std::uint16_t status = 0;  // 499: the client left before the response head
+  std::optional<std::uint16_t> grpc_status;
   std::uint64_t bytes_in = 0, bytes_out = 0;
   std::uint64_t connection = 0;      // id of the upstream connection, 0: none
   std::uint32_t reuse = 0;           // exchanges it had served before

@@ -4,6 +4,9 @@ import pathlib
 import threading
 
 import pytest
+from harness.h2_client import H2Client
+from harness.ports import free_port
+from harness.wait import until
 
 grpc = pytest.importorskip("grpc")
 
@@ -112,4 +115,45 @@ def test_a_thousand_streams_share_few_connections(carpool):
     assert [f.result() for f in calls] == [b"%d" % i for i in range(STREAMS)]
     for channel in channels:
         channel.close()
+    server.stop(None)
+
+
+def fails(channel, path="/t.Echo/Unary", timeout=20):
+    with pytest.raises(grpc.RpcError) as raised:
+        channel.unary_unary(path)(b"", timeout=timeout)
+    return raised.value
+
+
+def test_an_origin_that_refuses_is_unavailable_and_the_text_says_why(carpool):
+    port = free_port()
+    c = carpool(listen={"origin": "http://127.0.0.1:%d" % port}, upstream={"protocols": ["h2"]})
+    with grpc.insecure_channel("%s:%d" % c.address) as channel:
+        error = fails(channel)
+    assert error.code() == grpc.StatusCode.UNAVAILABLE
+    assert error.details().startswith("carpool: connection_refused: TCP connect to 127.0.0.1:%d: " % port), error.details()
+    told = dict(error.initial_metadata()) | dict(error.trailing_metadata())
+    assert told["proxy-status"].startswith("carpool; error=connection_refused; details="), told
+    until(lambda: [(r["status"], r.get("grpc_status")) for r in c.access_log()] == [(502, 14)], what="both codes in the log")
+    assert c.metric("carpool_requests_total", code="502") == 1
+    with H2Client(c.address) as client:  # the same origin and another kind of request
+        assert client.get(authority="127.0.0.1:%d" % port).status == 502
+
+
+def test_each_own_refusal_has_its_own_code(carpool):
+    server, handler, port = serve()
+    there = "http://127.0.0.1:%d" % port
+    c = carpool(listen={"origin": there}, upstream={"protocols": ["h2"]}, pool={"size": 1, "max_streams": 1, "wait_timeout": "300ms"},
+                origin=[{"uri": there, "allow": ["POST /t.Echo/*"]}], request={"timeout": "2s"})
+    with grpc.insecure_channel("%s:%d" % c.address) as channel:
+        held = channel.unary_unary("/t.Echo/Wait").future(b"", timeout=20)
+        assert handler.arrived.acquire(timeout=10)
+        full, denied = fails(channel), fails(channel, "/other/Unary")
+        assert (full.code(), full.details()) == (grpc.StatusCode.UNAVAILABLE, "carpool: connection_limit_reached: wait timed out")
+        assert denied.code() == grpc.StatusCode.PERMISSION_DENIED, denied.details()
+        assert held.exception(20).code() == grpc.StatusCode.DEADLINE_EXCEEDED, "request.timeout"
+        assert held.details().startswith("carpool: http_response_timeout: request.timeout passed while"), held.details()
+        handler.release.set()
+        assert fails(channel, "/t.Echo/Fail").code() == grpc.StatusCode.FAILED_PRECONDITION
+    seen = {503: 14, 403: 7, 504: 4, 200: 9}  # the last is the origin's own, in its trailers
+    until(lambda: {r["status"]: r.get("grpc_status") for r in c.access_log()} == seen, what="both codes in the log")
     server.stop(None)

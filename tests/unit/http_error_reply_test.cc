@@ -102,5 +102,56 @@ TEST(FaultReply, HasTheStatusesOfTheContract) {
   for (const auto& [kind, status] : table) EXPECT_EQ(fault_status(kind).status, status) << fault_name(kind);
 }
 
+RequestHead request_of_type(std::string_view type, Version version = Version::http2) {
+  RequestHead head;
+  head.version = version;
+  head.fields.add("content-type", type);
+  return head;
+}
+
+TEST(GrpcReply, IsForRequestsOfGrpcAlone) {
+  for (const auto* type : {"application/grpc", "application/grpc+proto", "Application/GRPC; charset=x"})
+    EXPECT_TRUE(is_grpc(request_of_type(type))) << type;
+  for (const auto* type :
+       {"application/grpc-web", "application/grpc-web+proto", "application/json", "application/gr", ""})
+    EXPECT_FALSE(is_grpc(request_of_type(type))) << type;
+  EXPECT_FALSE(is_grpc(request_of_type("application/grpc", Version::http11)));
+  EXPECT_FALSE(is_grpc(RequestHead()));
+}
+
+TEST(GrpcReply, IsAHeadWithStatus200AndTheCodeAndTheText) {
+  std::string out;
+  const Fault fault{FaultKind::connect_refused, Side::upstream, "127.0.0.1:1: 100% \xE2\x80\xA6\r\nX: y"};
+  EXPECT_EQ(write_grpc_reply(out, fault, kVia), 502);
+  EXPECT_EQ(out,
+            "HTTP/1.1 200 OK\r\n"
+            "Via: 1.1 carpool-1a2b3c4d\r\n"
+            "Proxy-Status: carpool; error=connection_refused; details=\"127.0.0.1:1: 100% ?????X: y\"\r\n"
+            "Content-Type: application/grpc\r\n"
+            "grpc-status: 14\r\n"
+            "grpc-message: carpool: connection_refused: 127.0.0.1:1: 100%25 %E2%80%A6%0D%0AX: y\r\n"
+            "\r\n");
+}
+
+TEST(GrpcReply, OfEveryKindHasAnErrorAndIsBounded) {
+  for (int kind = 0; kind <= static_cast<int>(FaultKind::internal); ++kind) {
+    std::string out;
+    write_grpc_reply(out, {static_cast<FaultKind>(kind), Side::self, std::string(100000, '%')}, kVia);
+    EXPECT_EQ(read_response(out, {}, "HEAD").messages, 1U) << out;
+    EXPECT_LT(out.size(), 2000U);
+    EXPECT_NE(grpc_code(static_cast<FaultKind>(kind)), 0);
+  }
+}
+
+TEST(GrpcReply, InvitesToCallAgainOnlyIfTheDeadlineWasNotThatOfARequestOnItsWay) {
+  for (const FaultKind kind : {FaultKind::queue_full, FaultKind::wait_timeout, FaultKind::connect_refused,
+                               FaultKind::draining, FaultKind::rate_limited, FaultKind::connect_timeout})
+    EXPECT_EQ(grpc_code(kind), 14) << fault_name(kind);
+  for (const FaultKind kind : {FaultKind::response_timeout, FaultKind::request_timeout})
+    EXPECT_EQ(grpc_code(kind), 4) << fault_name(kind);
+  EXPECT_EQ(grpc_code(FaultKind::egress_denied), 7);
+  EXPECT_EQ(grpc_code(FaultKind::not_authenticated), 16);
+}
+
 }  // namespace
 }  // namespace carpool::proxy::http
