@@ -10,7 +10,7 @@ import sys
 import pytest
 from harness.authority import Authority
 from harness.carpool import PROGRAM
-from harness.wait import until
+from harness.wait import HANGS, until
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "foreign"))
 import fetch  # noqa: E402
@@ -45,7 +45,7 @@ class Scene:
                             "HTTPS_PROXY": self.proxy, "https_proxy": self.proxy}
 
     def run(self, *command, **more):
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, env={**self.environment, **more})
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=HANGS, env={**self.environment, **more})
         assert done.returncode == 0, (command, done.stdout, done.stderr, self.carpool.tail())
         return done.stdout
 

@@ -1,6 +1,8 @@
 """Waits for a condition, with a deadline. The only pause of all tests is here."""
 import time
 
+HANGS = 900  # seconds after which a program that a test runs hangs; no slow machine meets it
+
 
 def until(look, seconds=10, what="the condition"):
     """Returns the first true value of look()."""
